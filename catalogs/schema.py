@@ -1,0 +1,231 @@
+"""The tables of a catalog: one frozen dataclass per row, in plain units.
+
+Units: USD per hour for whole machines, GB/s = 1e9 bytes per second, TFLOP/s dense,
+MiB and GiB binary. `None` means unknown, never zero. Every row names its `source` (a key
+of `sources.csv`), the date it held (`as_of`) and its `kind`:
+
+    quote     read from the provider's own price or fact
+    composed  a sum of quoted parts (GCP: cores + RAM + GPU)
+    derived   computed from related quotes; `uncertainty` is its relative error
+    measured  a benchmark figure published by a named party
+    fallback  a rule of thumb where nothing was measured
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Provider = Literal["aws", "gcp", "azure", "own"]
+Market = Literal["on_demand", "spot", "reserved_block"]
+Obtainable = Literal["open", "spot_only", "reservation_only", "retired", "unknown"]
+Kind = Literal["quote", "composed", "derived", "measured", "fallback"]
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """An accelerator: dense vendor peaks, and what matrix multiplication reaches on it."""
+
+    gpu: str  # short unique name as people write it: "H100", "A100-80GB", "L40S", "V100-32GB"
+    vendor: str  # "nvidia", "amd", "aws"
+    memory_mib: int
+    memory_gb_per_s: float
+    peak_fp32_tflops: float | None
+    peak_tf32_tflops: float | None
+    peak_fp16_tflops: float | None
+    peak_bf16_tflops: float | None
+    peak_fp8_tflops: float | None
+    watts: int | None
+    released: int | None
+    kind: Kind
+    source: int
+    as_of: str
+
+
+@dataclass(frozen=True, slots=True)
+class Achieved:
+    """Matrix-multiplication FLOP/s reached on a GPU at a precision, with its spread."""
+
+    gpu: str
+    precision: str  # "fp32", "tf32", "fp16", "bf16", "fp8"
+    tflops: float
+    low_tflops: float
+    high_tflops: float
+    kind: Kind
+    source: int
+    as_of: str
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceType:
+    """Hardware that can be rented, as the provider describes it."""
+
+    provider: Provider
+    instance_type: str
+    family: str  # "p5", "a3-highgpu", "NDH100v5"
+    gpu: str  # "" for a CPU machine
+    gpus: int
+    gpu_memory_mib: int  # of one GPU, usable
+    vcpus: int
+    memory_gib: float
+    arch: str  # "x86_64", "arm64"
+    network_gbit_per_s: float | None  # sustained (baseline), of the whole machine
+    network_peak_gbit_per_s: float | None
+    network_kind: str  # "rdma", "tcp"
+    network_basis: str  # "listed", "documented", "scaled", "unknown"
+    intra_kind: str  # "nvswitch", "nvlink", "pcie", "" for one GPU
+    intra_gb_per_s: float | None  # per GPU and direction, achieved by an all-reduce
+    host_gb_per_s: float  # GPU to host copy, per GPU
+    local_disk_gib: float
+    local_disk_mb_per_s: float
+    quota_family: str  # key into quotas.csv
+    status: Obtainable
+    kind: Kind
+    source: int
+    as_of: str
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """An instance type in a region (and zone) in a market, with a price and its date."""
+
+    provider: Provider
+    instance_type: str
+    region: str
+    zone: str  # "" where the price holds for the whole region
+    market: Market
+    usd_per_hour: float
+    obtainable: Obtainable
+    kind: Kind
+    flag: str  # "", "floor", "zone_median", "sibling", "advisor", "imported"
+    uncertainty: float  # relative error of a derived price, 0 for a quote
+    interruption_range: int | None  # AWS advisor index 0 (<5 %) to 4 (>20 % a month)
+    source: int
+    as_of: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where figures come from and under which licence they were taken."""
+
+    source: int
+    name: str
+    licence: str
+    taken: str  # "figure", "fit", "row"
+    attribution: str
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """How a provider names the quota of a family in a market."""
+
+    provider: Provider
+    quota_family: str
+    market: Market
+    name: str  # "All P5 Spot Instance Requests"
+    unit: str  # "vcpu" or "gpu"
+    default_new: float  # what a new account starts with
+    source: int
+    as_of: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fee:
+    """A price per unit beside the machine: disks, addresses, storage, egress."""
+
+    provider: Provider
+    item: str  # "boot_disk_gib_month", "ipv4_hour", "storage_gib_month", "egress_region_gb", ...
+    usd: float
+    unit: str
+    kind: Kind
+    source: int
+    as_of: str
+
+
+@dataclass(frozen=True, slots=True)
+class BillingRule:
+    """How a provider charges a machine's seconds in a market."""
+
+    provider: Provider
+    market: Market
+    minimum_s: float  # least seconds charged
+    free_if_interrupted_within_s: float  # AWS spot: 3600
+    notice_s: float  # warning before an interruption
+    source: int
+    as_of: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpotClass:
+    """How spot capacity of a kind of machine comes and goes (docs/models.md).
+
+    Runs are lognormal around their mean; a gang of n machines is interrupted at
+    λ·(1 + (n-1)(1-ρ)), and is there a share `availability` of the time, which falls by
+    `availability_slope` per doubling of n.
+    """
+
+    spot_class: str  # "h100", "v100", "v100x8", "a10g", ...
+    gpus: tuple[str, ...]  # GPU names it applies to
+    gpus_per_machine_min: int
+    gpus_per_machine_max: int
+    run_mean_s: float  # of one machine
+    run_sigma: float  # of ln(run)
+    outage_sigma: float  # of ln(outage)
+    availability: float  # of one machine, mean over zones
+    availability_slope: float  # lost per doubling of the gang (difference of logits)
+    zone_sd: float  # sd of the zones' logit availability
+    co_interruption: float  # ρ
+    correlation_region: float  # of two zones of one region
+    held: bool  # fitted on held machines (age matters) rather than on probes
+    basis: str  # "measured" or "transferred"
+    kind: Kind
+    source: int
+    as_of: str
+
+
+@dataclass(frozen=True, slots=True)
+class PriceDrift:
+    """Spread of price changes by age: sd of ln(price now / price then)."""
+
+    provider: Provider
+    market: Market
+    age_days: float
+    sigma: float
+    kind: Kind
+    source: int
+    as_of: str
+
+
+@dataclass(frozen=True, slots=True)
+class StartUp:
+    """Seconds from the request of a machine until it can run a container's command."""
+
+    provider: Provider
+    gpus_min: int
+    boot_s: float
+    cold_image_s: float
+    kind: Kind
+    source: int
+    as_of: str
+
+
+@dataclass(frozen=True, slots=True)
+class Obtainability:
+    """Chance that on-demand capacity of a GPU is served at once, and the wait otherwise."""
+
+    gpus: tuple[str, ...]
+    share_at_once: float
+    wait_s: float
+    kind: Kind
+    source: int
+    as_of: str
+
+
+@dataclass(frozen=True, slots=True)
+class Egress:
+    """USD per GB sent from one region to another of the same provider."""
+
+    provider: Provider
+    from_region: str
+    to_region: str
+    usd_per_gb: float
+    source: int
+    as_of: str

@@ -1,0 +1,1 @@
+"""From a training job and limits to ranked plans of cloud GPU machines."""

@@ -1,0 +1,34 @@
+"""What can go wrong, as one tree; the command line turns each kind into an exit code.
+
+    RecommendError          anything this tool refuses                     exit code
+    ├── UsageError          a flag, a job file or an offer file is wrong           2
+    ├── CatalogError        a catalog is missing, corrupt or too old               4
+    ├── SolverError         the solver failed or contradicted itself               1
+    └── RecordError         a measurement record cannot be used                    2
+
+An infeasible request is an answer (`Answer.status == "infeasible"`), not an error.
+"""
+
+
+class RecommendError(Exception):
+    """A refusal that a user can act on: what failed, the value, why, what to do."""
+
+
+class UsageError(RecommendError):
+    """The request is wrong; `problems` holds every mistake found, not only the first."""
+
+    def __init__(self, *problems: str) -> None:
+        self.problems = problems
+        super().__init__("\n".join(problems))
+
+
+class CatalogError(RecommendError):
+    """The catalog cannot be used: missing, truncated, corrupt, or older than allowed."""
+
+
+class SolverError(RecommendError):
+    """The solver failed, or its answer did not survive the re-check in our own arithmetic."""
+
+
+class RecordError(RecommendError):
+    """A file of measurements cannot be used."""

@@ -1,0 +1,86 @@
+"""A training job, complete and validated: what every model needs to know of it.
+
+A *sample* is the unit the batch counts: an image, a clip, a sequence of tokens. A job file
+or a preset becomes a `Job` once, at the border (`jobfile.py`); inside nothing is optional
+that a model needs. Units: seconds, bytes, FLOP, samples.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Precision = Literal["mixed", "bf16", "fp16", "tf32", "fp32"]
+Method = Literal["full", "lora", "qlora"]
+Family = Literal["cnn", "vit", "encoder", "decoder", "moe", "encdec", "diffusion", "recsys"]
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """One speed the user measured on a cluster; it replaces priors."""
+
+    gpu: str  # catalog name of the GPU
+    gpus: int  # in the whole cluster
+    machines: int
+    samples_per_s: float
+    instance_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """Where the training data lie and how they are read."""
+
+    at: str = ""  # "aws:us-east-1", empty = unknown
+    gib: float = 0.0
+    read: Literal["stream", "stage"] = "stream"
+    bytes_per_sample: float = 0.0
+    cpu_s_per_sample: float = 0.0  # decode and augment, one vCPU
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One network, one data set, one number of samples to train on."""
+
+    name: str
+    title: str
+    family: Family
+    parameters: float  # stored, all experts included
+    active_parameters: float  # that a sample passes through
+    trainable_parameters: float  # adapters only, under lora and qlora
+    sample_unit: str  # "image", "sequence", "clip", "sample"
+    tokens_per_sample: int  # 1 for images and the like
+    flop_per_sample: float  # forward and backward, no recomputation
+    samples: float  # to train on, epochs included
+    global_batch: int  # samples per optimiser step
+    gradient_tensors: int
+    hidden: int  # width h and layers L of a transformer; 0 where unknown
+    layers: int
+    vocabulary: int
+    activation_bytes_per_sample: float  # kept for the backward pass
+    recomputed_activation_bytes_per_sample: float  # the same with full recomputation
+    checkpoint_bytes: float
+    data: DataSet = DataSet()
+    precision: Precision = "mixed"
+    method: Method = "full"
+    optimizer: Literal["adamw", "sgd", "lamb", "adafactor"] = "adamw"
+    sharding: Literal["auto", "ddp", "hsdp", "fsdp"] = "auto"
+    sync: Literal["allreduce", "parameter_server"] = "allreduce"
+    stack: Literal["tuned", "typical"] = "typical"
+    elastic: bool = False
+    writer: Literal["all", "chief"] = "all"  # who writes a checkpoint
+    asynchronous_save: bool = False
+    image: Literal["cold", "prebuilt"] = "cold"
+    setup_s: float | None = None  # replaces boot, image and staging where the user knows it
+    reshard: bool = True  # a checkpoint can be restored onto another number of GPUs
+    fault_rate_per_hour: float = 1.6e-4  # per machine; Llama 3 log, arXiv 2407.21783 (2024)
+    timings: tuple[Timing, ...] = ()
+    memory_gib_at_batch: tuple[tuple[int, float], ...] = ()
+    assumed: tuple[str, ...] = ()  # names of the fields that were derived, for the answer
+
+    @property
+    def steps(self) -> float:
+        """Optimiser steps to the end."""
+        return self.samples / self.global_batch
+
+    @property
+    def total_flop(self) -> float:
+        """Useful training FLOP of the whole job."""
+        return self.samples * self.flop_per_sample

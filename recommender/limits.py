@@ -1,0 +1,93 @@
+"""What the user asked for: limits to keep, and which offers may be used."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+MarketChoice = Literal["any", "spot", "on_demand"]
+Failover = Literal["none", "zone", "region"]
+CheckpointTo = Literal["auto", "object_store", "anchor", "memory_tier", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits on the whole job; `None` means no such limit.
+
+    With a deadline the least expected cost is sought, else with a budget or an hourly limit
+    the least expected time, else the whole frontier. All limits are kept together with
+    probability `confidence`.
+    """
+
+    deadline_s: float | None = None
+    budget_usd: float | None = None
+    hourly_usd: float | None = None
+    confidence: float = 0.95
+    max_overhead: float | None = None  # share of paid time in checkpoints, lost work, restarts
+    max_machines: int = 16
+    objective: Literal["auto", "cost", "time"] = "auto"
+
+    @property
+    def goal(self) -> Literal["cost", "time", "frontier"]:
+        """What is minimised."""
+        if self.objective != "auto":
+            return self.objective
+        if self.deadline_s is not None:
+            return "cost"
+        if self.budget_usd is not None or self.hourly_usd is not None:
+            return "time"
+        return "frontier"
+
+
+@dataclass(frozen=True, slots=True)
+class GpuWish:
+    """One `--gpu` word: a name (`A100:8` with its count per machine) or a memory floor."""
+
+    name: str = ""
+    per_machine: int | None = None
+    memory_gib: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaLimit:
+    """What an account may run at once of a family, in a market and region."""
+
+    provider: str
+    quota_family: str
+    market: Literal["on_demand", "spot", "any"]
+    region: str  # "" holds in every region
+    unit: Literal["vcpu", "gpu", "machine"]
+    amount: float
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which offers may be used and how; the defaults are those of a newcomer."""
+
+    providers: tuple[str, ...] = ()
+    regions: tuple[str, ...] = ()
+    zones: tuple[str, ...] = ()
+    gpus: tuple[GpuWish, ...] = ()
+    instances: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()  # instance types, GPUs, regions or providers, with * as wildcard
+    market: MarketChoice = "any"
+    failover: Failover = "region"
+    checkpoint_to: CheckpointTo = "auto"
+    mix: bool = True
+    accelerator: str = "nvidia"
+    arch: str = "x86_64"
+    quoted_only: bool = False
+    prices_as_quoted: bool = False  # no price drift in the spans
+    mtbf_h: float | None = None  # mean run of one spot machine
+    discounts: tuple[tuple[str, float], ...] = ()  # provider, share
+    quotas: tuple[QuotaLimit, ...] = ()
+    quotas_known: bool = False
+    on_demand_obtainable: float | None = None  # --assume-on-demand
+    trust_notice: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A job in the middle of its run: what is left is planned."""
+
+    done_share: float = 0.0
+    elapsed_s: float = 0.0
+    spent_usd: float = 0.0

@@ -1,0 +1,216 @@
+"""Plans and answers: what the planner returns and every view prints.
+
+Everything here is plain data, in seconds, bytes, USD; views format it.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Machines:
+    """`count` machines of one type in one market."""
+
+    count: int
+    provider: str
+    instance_type: str
+    market: str  # "spot" or "on_demand"
+    gpu: str
+    gpus: int  # per machine
+    region: str
+    zone: str
+    usd_per_hour: float  # of one machine
+    price_kind: str  # kind of the offer: quote, composed, derived
+    price_flag: str
+    as_of: str
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One entry of a failover list: where the spot machines are asked for, in order."""
+
+    region: str
+    zone: str
+    usd_per_hour: float  # of one machine
+    price_flag: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpointing:
+    """Where checkpoints go, how often, and what they cost in time."""
+
+    path: str  # "object_store", "anchor", "memory_tier", "none"
+    interval_s: float
+    stall_s: float  # training stops
+    transfer_s: float  # until the checkpoint is safe
+    restore_s: float
+    notice_s: float
+    notice_covers: bool  # a save fits into the provider's notice
+    machines: tuple[Machines, ...] = ()  # anchors or memory tier
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """What is rented when spot capacity stays away too long."""
+
+    machines: tuple[Machines, ...]
+    usd_per_hour: float
+    speed: float  # relative to the spot cluster
+    reserve_s: float  # start when time left = time to finish on the fallback + this
+    probability: float  # share of runs that need it
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A distribution by its mean and three quantiles."""
+
+    mean: float
+    p05: float
+    p50: float
+    p95: float
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSplit:
+    """Where the expected time goes; the parts sum to the expected makespan."""
+
+    start_up_s: float
+    work_s: float
+    checkpoint_s: float
+    lost_s: float  # lost work done again
+    restart_s: float
+    waiting_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class StepSplit:
+    """One optimiser step, term by term."""
+
+    step_s: float
+    compute_s: float
+    recompute_s: float
+    exposed_network_s: float
+    exposed_intra_s: float
+    input_s: float
+    micro_batch: int
+    accumulation: int
+    sharding: str
+    memory_gib: float  # of one GPU
+    memory_parts_gib: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BillItem:
+    """One line of the expected bill."""
+
+    item: str
+    usd: float
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a plan is expected to cost and take, as distributions."""
+
+    cost: Spread
+    time: Spread
+    chance: float  # all limits kept
+    chance_if_speed_known: float
+    interruptions: float
+    overhead: float  # share of paid time in checkpoints, lost work and restarts
+    split: TimeSplit
+    step: StepSplit
+    bill: tuple[BillItem, ...]
+    speed_sigma: float
+    price_sigma: float
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A quota this plan needs, by the provider's own name."""
+
+    name: str
+    amount: float
+    unit: str
+    region: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to rent, where, and what to do when spot goes away."""
+
+    machines: tuple[Machines, ...]
+    sites: tuple[Site, ...]  # failover list of the spot machines; empty without spot
+    checkpointing: Checkpointing
+    fallback: Fallback | None
+    estimate: Estimate
+    usd_per_hour: float  # list price while everything runs
+    gpus: int
+    flopp: float  # job FLOP per USD at list price
+    needs: tuple[Need, ...]
+    saving: float | None = None  # share saved against the best all-on-demand plan
+    labels: tuple[str, ...] = ()  # "knee", "best of aws", "one GPU", "all on-demand", ...
+    also_regions: tuple[str, ...] = ()  # other regions where the same plan is near as good
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What changing one limit is worth, found by planning again."""
+
+    change: str  # "--deadline 9h"
+    effect: str  # one sentence
+    plan: Plan | None
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """How sure the ranking is."""
+
+    status: Literal["optimal", "gap"]
+    gap: float  # best possible improvement left, as a share
+    method: str  # "search", "search + program"
+    plans_evaluated: int
+    programs_solved: int
+
+
+@dataclass(frozen=True, slots=True)
+class Infeasible:
+    """Why no plan keeps the limits, and the nearest that would."""
+
+    binding: tuple[str, ...]  # sentences: which limit, by how much
+    nearest: tuple[Step, ...]
+    fastest: Plan | None = None
+    cheapest: Plan | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PriceDate:
+    """How old the prices of one provider and market are."""
+
+    provider: str
+    market: str
+    as_of: str
+    offers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Everything that was found out for one question."""
+
+    status: Literal["ok", "infeasible"]
+    goal: Literal["cost", "time", "frontier"]
+    plans: tuple[Plan, ...]
+    trivial: tuple[Plan, ...]  # one GPU, one big machine, all on-demand, all spot
+    compared: Plan | None  # --compare
+    floor_usd: float
+    floor_s: float
+    steps: tuple[Step, ...]
+    proof: Proof
+    infeasible: Infeasible | None
+    prices: tuple[PriceDate, ...]
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...]
+    more_plans: int
+    more_regions: int
+    seed: int
+    inputs: dict[str, object] = field(default_factory=dict)  # echoed in JSON, never read
