@@ -1,0 +1,115 @@
+"""Clusters as columns: the sums and extremes of a cluster that its speed depends on.
+
+A cluster's step time depends on which machines it has only through these: so one vectorised
+function serves single plans, the search, its bounds and the exhaustive oracle alike.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class MachineColumns:
+    """What one machine of each instance type brings to a job; shape (types,)."""
+
+    names: tuple[str, ...]  # instance types, "provider/name"
+    gpus: Floats
+    compute_per_s: Floats  # samples/s of the whole machine at large batches, nothing recomputed
+    memory_bytes: Floats  # usable by training, of one GPU
+    network_bytes_per_s: Floats  # sustained, of the machine; 0 = unknown: one machine only
+    network_half_bytes: Floats  # message size at which half of it is reached
+    network_latency_s: Floats  # alpha of the all-reduce between machines
+    intra_bytes_per_s: Floats  # per GPU; inf for one GPU
+    prepare_per_s: Floats  # samples/s that its vCPUs decode; inf where nothing is decoded
+    fetch_per_s: Floats  # samples/s that its network or disk delivers
+    host_bytes_per_s: Floats  # GPU to host copy, whole machine
+    disk_bytes_per_s: Floats  # local disk, or the network volume where it has none
+    speed_sigma: Floats  # sd of ln(true speed / predicted speed)
+    reasons: tuple[str, ...]  # why a type cannot run the job, "" where it can
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """Many clusters at once; every field has shape (clusters,)."""
+
+    kind: Ints  # row of MachineColumns where all machines are alike, else -1
+    machines: Floats  # n
+    gpus: Floats  # N
+    gpus_per_machine: Floats  # of the largest machine
+    compute_per_s: Floats  # sum over machines
+    memory_bytes: Floats  # smallest
+    network_bytes_per_s: Floats  # slowest
+    network_half_bytes: Floats  # largest
+    network_latency_s: Floats  # largest
+    intra_bytes_per_s: Floats  # slowest
+    prepare_per_s: Floats  # sum
+    fetch_per_s: Floats  # sum
+    host_bytes_per_s: Floats  # sum
+    disk_bytes_per_s: Floats  # slowest
+
+    def __len__(self) -> int:
+        return len(self.machines)
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """One optimiser step of each cluster; shape (clusters,); step_s is inf where it cannot run."""
+
+    step_s: Floats
+    compute_s: Floats  # without recomputation
+    recompute_s: Floats
+    exposed_network_s: Floats
+    exposed_intra_s: Floats
+    input_s: Floats  # how much longer the step is because of the input pipeline
+    strategy: Ints  # index into STRATEGIES
+    micro_batch: Floats
+    accumulation: Floats
+
+
+STRATEGIES: tuple[tuple[str, bool], ...] = (
+    ("ddp", False),
+    ("ddp", True),
+    ("hsdp", False),
+    ("hsdp", True),
+    ("fsdp", False),
+    ("fsdp", True),
+)  # sharding, full recomputation
+
+
+def fleet_of(columns: MachineColumns, counts: NDArray[np.int64]) -> Fleet:
+    """Sum machines into clusters; `counts` has shape (clusters, types), each row sums to >= 1."""
+    used = counts > 0
+    kinds_used = used.sum(axis=1)
+
+    def total(values: Floats) -> Floats:
+        return np.where(used, counts * np.where(np.isfinite(values), values, 0.0), 0.0).sum(
+            axis=1
+        ) + np.where((used & np.isinf(values)).any(axis=1), np.inf, 0.0)
+
+    def smallest(values: Floats) -> Floats:
+        return np.where(used, values, np.inf).min(axis=1)
+
+    def largest(values: Floats) -> Floats:
+        return np.where(used, values, 0.0).max(axis=1)
+
+    return Fleet(
+        kind=np.where(kinds_used == 1, used.argmax(axis=1), -1).astype(np.int64),
+        machines=counts.sum(axis=1).astype(np.float64),
+        gpus=total(columns.gpus),
+        gpus_per_machine=largest(columns.gpus),
+        compute_per_s=total(columns.compute_per_s),
+        memory_bytes=smallest(columns.memory_bytes),
+        network_bytes_per_s=smallest(columns.network_bytes_per_s),
+        network_half_bytes=largest(columns.network_half_bytes),
+        network_latency_s=largest(columns.network_latency_s),
+        intra_bytes_per_s=smallest(columns.intra_bytes_per_s),
+        prepare_per_s=total(columns.prepare_per_s),
+        fetch_per_s=total(columns.fetch_per_s),
+        host_bytes_per_s=total(columns.host_bytes_per_s),
+        disk_bytes_per_s=smallest(columns.disk_bytes_per_s),
+    )
