@@ -1,0 +1,1 @@
+"""Choosing the machines: exact search over clusters, with bounds and a linear program."""

@@ -1,0 +1,332 @@
+"""The full model of a plan: one vectorised function that everything else trusts.
+
+Single plans, the search's leaves, the re-check of the winner and the exhaustive oracle of the
+tests all call `evaluate`; bounds are tested against it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.checkpoint import best_interval
+from recommender.optimize.saving import Saves, saves_of
+from recommender.optimize.space import NONE, OBJECT_STORE, Entries, Site, Space
+from recommender.performance.step import steps
+from recommender.risk.journey import Histories, Journeys, follow
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+# Seconds of a changeover beside boot, image and restore: rendezvous of the ranks 20 s and the
+# first slow steps 60 s (review of published start-up logs, docs/models.md).
+RENDEZVOUS_S = 80.0
+# Kept in hand by the safety net beside the on-demand wait: one save and the decision itself.
+HAND_S = 120.0
+# How much faster than the spot cluster a fallback may be asked to be.
+AT_LEAST = (1.0, 2.0, 4.0)
+# Logit that stands for "always there".
+ALWAYS = 40.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plans:
+    """Plans of one site: which machines, which checkpoint path, which fallback (-1: none)."""
+
+    counts: Ints  # (plans, entries)
+    path: Ints  # (plans,)
+    fallback: Ints  # (plans,)
+
+    def __len__(self) -> int:
+        return len(self.path)
+
+    def take(self, rows: Ints | Bools) -> "Plans":
+        """The plans of some rows."""
+        return Plans(self.counts[rows], self.path[rows], self.fallback[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """What plans are worth; shape (plans,). `goal` is inf where a limit is not kept."""
+
+    goal: Floats
+    cost_usd: Floats  # expected
+    time_s: Floats  # expected
+    chance: Floats  # all limits kept
+    overhead: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Gang:
+    """How a cluster's spot part comes and goes; shape (plans,)."""
+
+    has_spot: Bools
+    run_mean_s: Floats
+    run_sigma: Floats
+    outage_sigma: Floats
+    availability_logit: Floats
+    zone_sd: Floats
+    sites: Floats
+    correlation: Floats
+    held: Bools
+    price_sigma: Floats
+    minimum_s: Floats
+    free_s: Floats
+    notice_s: Floats
+
+
+def evaluate(space: Space, site: Site, plans: Plans) -> Values:
+    """Expected cost and time of plans and the chance that they keep every limit."""
+    journeys, allowed = journeys_of(space, site, plans)
+    return values_of(space, journeys, allowed)
+
+
+def values_of(space: Space, journeys: Journeys, allowed: Bools) -> Values:
+    """Follow what is allowed; what is not gets an infinite goal."""
+    worth = [np.full(len(journeys), np.inf) for _ in range(3)]
+    chance, overhead = np.zeros(len(journeys)), np.ones(len(journeys))
+    rows = np.flatnonzero(allowed)
+    if len(rows):
+        limits = space.limits
+        h = follow(journeys.take(rows), limits.deadline_s, space.histories, space.seed)
+        cost, time = h.expected_usd.mean(axis=1), h.time_s.mean(axis=1)
+        chance[rows] = kept(space, h).mean(axis=1)
+        overhead[rows] = 1.0 - h.trained_s.mean(axis=1) / np.maximum(h.running_s.mean(axis=1), 1.0)
+        good = chance[rows] >= limits.confidence - 1e-12
+        if limits.max_overhead is not None:
+            good &= overhead[rows] <= limits.max_overhead
+        aim = time if limits.goal == "time" else cost
+        for column, value in zip(worth, (np.where(good, aim, np.inf), cost, time), strict=True):
+            column[rows] = value
+    return Values(worth[0], worth[1], worth[2], chance, overhead)
+
+
+def kept(space: Space, h: Histories) -> Bools:
+    """In which histories every limit is kept; (plans, paths)."""
+    ok = np.ones(h.time_s.shape, dtype=bool)
+    if space.limits.deadline_s is not None:
+        ok &= h.time_s <= space.limits.deadline_s
+    if space.limits.budget_usd is not None:
+        ok &= h.cost_usd <= space.limits.budget_usd
+    return ok
+
+
+def journeys_of(space: Space, site: Site, plans: Plans) -> tuple[Journeys, Bools]:
+    """Reduce plans to journeys, and say which of them are allowed at all."""
+    entries, counts = site.entries, plans.counts
+    fleet = space.fleet(site, counts)
+    step_s = steps(space.job, space.columns, fleet).step_s
+    gang = gang_of(space, entries, counts)
+    saves = saves_of(space, site, fleet, counts, plans.path, gang.notice_s)
+    changeover = worst(entries.boot_s, counts) + RENDEZVOUS_S + saves.restore_s
+    work = np.where(np.isfinite(step_s), step_s, 0.0) * space.steps_left
+    on_demand = ~entries.spot
+    base = counts[:, on_demand] @ entries.usd_per_hour[on_demand] + saves.usd_per_hour
+    spot = counts[:, entries.spot] @ entries.usd_per_hour[entries.spot]
+    net = _net_of(space, site, plans, step_s, saves)
+    journeys = Journeys(
+        work_s=work,
+        speed_sigma=worst(space.columns.speed_sigma[entries.kind], counts),
+        base_usd_per_hour=base,
+        spot_usd_per_hour=spot,
+        spot_price_sigma=gang.price_sigma,
+        fixed_usd=np.full(len(plans), site.fixed_usd),
+        usd_per_interruption=np.where(gang.sites > 1, site.usd_per_move, 0.0),
+        run_mean_s=gang.run_mean_s,
+        run_sigma=gang.run_sigma,
+        outage_sigma=gang.outage_sigma,
+        availability_logit=gang.availability_logit,
+        zone_sd=gang.zone_sd,
+        sites=gang.sites,
+        correlation=gang.correlation,
+        held=gang.held,
+        changeover_s=changeover,
+        interval_s=_intervals(gang, saves, changeover, work),
+        stall_s=saves.stall_s,
+        notice_saves=saves.notice_saves,
+        elastic_share=_elastic_share(space, site, plans, step_s, gang),
+        minimum_s=gang.minimum_s,
+        free_s=gang.free_s,
+        fallback_speed=net.speed,
+        fallback_usd_per_hour=net.usd_per_hour,
+        fallback_start_s=net.start_s,
+        fallback_at_once=net.at_once,
+        fallback_wait_s=net.wait_s,
+        reserve_s=net.reserve_s,
+        at_once=least(np.where(on_demand, entries.at_once, 1.0), counts),
+        wait_s=worst(np.where(on_demand, entries.wait_s, 0.0), counts),
+    )
+    allowed = (
+        np.isfinite(step_s) & saves.possible & _limits_ok(space, plans, gang, net, base + spot)
+    )
+    return journeys, allowed
+
+
+def worst(values: Floats, counts: Ints) -> Floats:
+    """Largest value among the machines used."""
+    return np.where(counts > 0, values[None], 0.0).max(axis=1)
+
+
+def least(values: Floats, counts: Ints) -> Floats:
+    """Smallest value among the machines used."""
+    return np.where(counts > 0, values[None], np.inf).min(axis=1)
+
+
+def gang_of(space: Space, entries: Entries, counts: Ints) -> Gang:
+    """The law of a cluster's runs: pools add their hazards, the least available one waits.
+
+    Λ = Σ λ_e·(1 + (x_e - 1)(1 - ρ_e)) + faults of every machine; a gang of x machines of one
+    pool is there with logit availability lower by `slope` per doubling; pools multiply. The
+    shape is that of the pool with the largest hazard. Clusters without spot see faults only.
+    """
+    used = (counts > 0) & entries.spot
+    many = np.maximum(counts, 1)
+    hazard = np.where(used, (1 + (many - 1) * (1 - entries.co_interruption)), 0.0)
+    hazard = np.where(used, hazard / entries.run_mean_s, 0.0)
+    faults = space.job.fault_rate_per_hour / 3600.0 * counts.sum(axis=1)
+    logit = entries.availability_logit - entries.availability_slope * np.log2(many)
+    up = np.where(used, 1.0 / (1.0 + np.exp(-logit)), 1.0).prod(axis=1)
+    has_spot = used.any(axis=1)
+    lead = hazard.argmax(axis=1)
+
+    def of_lead(values: Floats, without: float) -> Floats:
+        return np.where(has_spot, values[lead], without)
+
+    bill = np.where(used, counts * entries.usd_per_hour, 0.0)
+    return Gang(
+        has_spot=has_spot,
+        run_mean_s=1.0 / np.maximum(hazard.sum(axis=1) + faults, 1e-12),
+        run_sigma=of_lead(entries.run_sigma, 1.0),
+        outage_sigma=of_lead(entries.outage_sigma, 1.0),
+        availability_logit=np.where(has_spot, np.log(up / np.maximum(1.0 - up, 1e-12)), ALWAYS),
+        zone_sd=np.where(used, entries.zone_sd, 0.0).max(axis=1),
+        sites=np.where(has_spot, least(np.where(entries.spot, entries.sites, 9.0), counts), 1.0),
+        correlation=np.where(used, entries.correlation, 0.0).max(axis=1),
+        held=np.where(has_spot, entries.held[lead], True),
+        price_sigma=(bill * entries.price_sigma).sum(axis=1) / np.maximum(bill.sum(axis=1), 1e-9),
+        minimum_s=np.where(used, entries.minimum_s, 0.0).max(axis=1),
+        free_s=np.where(
+            has_spot, least(np.where(entries.spot, entries.free_s, np.inf), counts), 0.0
+        ),
+        notice_s=np.where(
+            has_spot, least(np.where(entries.spot, entries.notice_s, np.inf), counts), 0.0
+        ),
+    )
+
+
+def _intervals(gang: Gang, saves: Saves, changeover_s: Floats, work_s: Floats) -> Floats:
+    """Best interval between checkpoints; never longer than the work itself needs."""
+    best = best_interval(
+        gang.run_mean_s,
+        gang.run_sigma,
+        changeover_s,
+        saves.stall_s,
+        saves.interval_min_s,
+        saves.notice_saves,
+    )
+    return np.minimum(best, 10.0 * np.maximum(work_s, 1.0))
+
+
+def _elastic_share(space: Space, site: Site, plans: Plans, step_s: Floats, gang: Gang) -> Floats:
+    """Speed of the on-demand part alone, relative to the whole; 0 for a gang."""
+    share = np.zeros(len(plans))
+    counts = np.where(site.entries.spot[None], 0, plans.counts)
+    rows = np.flatnonzero(gang.has_spot & (counts.sum(axis=1) > 0))
+    if not space.job.elastic or not len(rows):
+        return share
+    alone = steps(space.job, space.columns, space.fleet(site, counts[rows])).step_s
+    share[rows] = np.where(np.isfinite(alone), step_s[rows] / alone, 0.0)
+    return np.nan_to_num(share, nan=0.0, posinf=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Net:
+    """The fallback of each plan; shape (plans,); speed 0 where there is none."""
+
+    speed: Floats
+    usd_per_hour: Floats
+    start_s: Floats
+    at_once: Floats
+    wait_s: Floats
+    reserve_s: Floats
+
+
+def _net_of(space: Space, site: Site, plans: Plans, step_s: Floats, saves: Saves) -> Net:
+    fall = site.fallbacks
+    has = plans.fallback >= 0
+    if not len(fall) or not has.any():
+        zero = np.zeros(len(plans))
+        return Net(zero, zero, zero, zero + 1.0, zero, zero)
+    row = np.maximum(plans.fallback, 0)
+
+    def of(values: Floats, without: float = 0.0) -> Floats:
+        return np.where(has, values[row], without)
+
+    wait = of(fall.wait_s)
+    queues = fall.at_once[row] < space.limits.confidence
+    return Net(
+        speed=np.nan_to_num(np.where(has, step_s / fall.step_s[row], 0.0), posinf=0.0),
+        usd_per_hour=of(fall.usd_per_hour),
+        start_s=of(fall.boot_s) + np.where(has, RENDEZVOUS_S + saves.restore_s, 0.0),
+        at_once=of(fall.at_once, 1.0),
+        wait_s=wait,
+        reserve_s=np.where(has, HAND_S + saves.stall_s + np.where(queues, wait, 0.0), 0.0),
+    )
+
+
+def _limits_ok(space: Space, plans: Plans, gang: Gang, net: Net, usd_per_hour: Floats) -> Bools:
+    """Limits that hold at every moment: machines and the price per hour, fallback included."""
+    ok: Bools = plans.counts.sum(axis=1) <= space.limits.max_machines
+    if space.limits.hourly_usd is not None:
+        cap = space.limits.hourly_usd + 1e-9
+        ok = ok & (usd_per_hour <= cap) & (net.usd_per_hour <= cap)
+    has_net = plans.fallback >= 0
+    return ok & ~(has_net & ~gang.has_spot) & ~(has_net & (net.speed <= 0.0))
+
+
+def fallback_choices(site: Site, step_s: Floats) -> Ints:
+    """Fallbacks worth trying for clusters of these step times; (plans, 1 + len(AT_LEAST)), -1 none.
+
+    The cheapest per step among those at least 1, 2 and 4 times as fast: a bigger fallback costs
+    the same per unit of work and lets the job wait longer for spot.
+    """
+    fall = site.fallbacks
+    choices = np.full((len(step_s), 1 + len(AT_LEAST)), -1, dtype=np.int64)
+    if not len(fall):
+        return choices
+    per_step = fall.usd_per_hour * fall.step_s
+    best = np.empty(len(fall), dtype=np.int64)  # cheapest per step from each row to the fastest
+    lowest = len(fall) - 1
+    for row in range(len(fall) - 1, -1, -1):
+        lowest = row if per_step[row] <= per_step[lowest] else lowest
+        best[row] = lowest
+    for column, times in enumerate(AT_LEAST, start=1):
+        first = np.searchsorted(-fall.step_s, -step_s / times * (1 + 1e-9), side="left")
+        choices[:, column] = np.where(first < len(fall), best[np.minimum(first, len(fall) - 1)], -1)
+    for column in range(2, choices.shape[1]):
+        repeated = (choices[:, column : column + 1] == choices[:, 1:column]).any(axis=1)
+        choices[repeated, column] = -1
+    return choices
+
+
+def variants(space: Space, site: Site, counts: Ints) -> Plans:
+    """Every plan of these clusters: all checkpoint paths and fallbacks that make sense."""
+    step_s = steps(space.job, space.columns, space.fleet(site, counts)).step_s
+    has_spot = (counts[:, site.entries.spot] > 0).any(axis=1)
+    choices = np.full((len(counts), 1), -1, dtype=np.int64)
+    if space.limits.deadline_s is not None:
+        choices = fallback_choices(site, step_s)
+    rows, paths, falls = [], [], []
+    for path in space.paths:
+        fits = has_spot if path not in (NONE, OBJECT_STORE) else np.ones(len(counts), dtype=bool)
+        fits = fits & ~has_spot if path == NONE else fits
+        for column in range(choices.shape[1]):
+            keep = fits & ((choices[:, column] >= 0) & has_spot if column else True)
+            found = np.flatnonzero(keep)
+            rows.append(found)
+            paths.append(np.full(len(found), path))
+            falls.append(choices[found, column])
+    row = np.concatenate(rows)
+    order = np.argsort(row, kind="stable")
+    return Plans(counts[row][order], np.concatenate(paths)[order], np.concatenate(falls)[order])

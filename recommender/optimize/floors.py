@@ -1,0 +1,98 @@
+"""Bounds that hold for every plan they stand for: what is pruned was proven worse.
+
+`cluster_floor` needs only sums of prices and speeds, so it covers every plan that could be
+made of a cluster; `plan_floor` knows the checkpoint path and fallback as well. Tests compare
+both with the full model of every plan below them.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.optimize.evaluate import RENDEZVOUS_S
+from recommender.optimize.space import Site, Space
+from recommender.risk.draws import draws
+from recommender.risk.journey import ZONE_RUN_EXPONENT, Journeys
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# Share by which a law's expectation may exceed the mean over the common histories.
+SAMPLING = 0.85
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What a second of work costs at least; shape (clusters,), USD per hour."""
+
+    base: Floats  # on-demand machines: paid from first to last second
+    spot: Floats  # spot machines, first hours that AWS does not charge taken out
+
+
+def least_speed_factor(space: Space, sigma: Floats) -> Floats:
+    """Mean over the common histories of true time / predicted time."""
+    sample = draws(space.histories, 8, space.seed).speed
+    return np.exp(sigma[:, None] * sample - 0.5 * sigma[:, None] ** 2).mean(axis=1)
+
+
+def paid_share(run_mean_s: Floats, run_sigma: Floats, zone_sd: Floats, free_s: Floats) -> Floats:
+    """Least share of spot time that is charged where interrupted first hours are free.
+
+    E[X; X >= f]/E[X] for lognormal runs whose mean varies between zones, by Wald's identity a
+    bound on charged per useful time; 1 where nothing is free.
+    """
+    total = np.sqrt(run_sigma**2 + (ZONE_RUN_EXPONENT * zone_sd) ** 2)
+    with np.errstate(divide="ignore"):
+        z = (np.log(np.maximum(run_mean_s, 1.0)) + 0.5 * total**2 - np.log(free_s)) / total
+    return np.where(free_s > 60.0, SAMPLING * _normal_cdf(z), 1.0)
+
+
+def _normal_cdf(z: Floats) -> Floats:
+    """Lower bound of the standard normal distribution: logistic form, less its largest error."""
+    z = np.clip(z, -30.0, 30.0)
+    return np.maximum(1.0 / (1.0 + np.exp(-1.5976 * z - 0.07056 * z**3)) - 2e-4, 0.0)
+
+
+def plan_floor(space: Space, j: Journeys) -> Floats:
+    """Least goal of each journey: no interruption, no checkpoint, no waiting.
+
+    cost >= fixed + base·(d + W) + min(spot·paid share, fallback per work)·W
+    time >= d + W, or W over the fallback's speed where it is faster
+    """
+    factor = least_speed_factor(space, j.speed_sigma)
+    work = j.work_s * factor
+    quick = np.where(j.fallback_speed > 0, np.maximum(j.fallback_speed, 1.0), 1.0)
+    time = work / quick + np.where(j.fallback_speed > 0, 0.0, j.changeover_s)
+    if space.limits.goal == "time":
+        return time
+    paid = paid_share(j.run_mean_s, j.run_sigma, j.zone_sd, j.free_s)
+    spot = j.spot_usd_per_hour * np.where(j.spot_usd_per_hour > 0, paid, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fall = np.where(
+            j.fallback_speed > 0, j.fallback_usd_per_hour / j.fallback_speed, np.inf
+        )
+    return j.fixed_usd + (j.base_usd_per_hour * time + np.minimum(spot, fall) * work) / 3600.0
+
+
+def cluster_floor(
+    space: Space, site: Site, step_s: Floats, base: Floats, spot: Floats, sigma: Floats, boot_s: Floats
+) -> Floats:
+    """Least goal of every plan made of a cluster; all arguments have shape (clusters,).
+
+    `base` and `spot` are USD per hour; `spot` already holds the least paid share. Work may be
+    done on the site's cheapest fallback as well, at its own price per step.
+    """
+    work = step_s * space.steps_left * least_speed_factor(space, sigma)
+    fall = site.fallbacks
+    net = len(fall) > 0 and space.limits.deadline_s is not None
+    has_net = (spot > 0) & net
+    fastest = float(fall.step_s.min()) if net else 1.0
+    quick = np.where(has_net, np.maximum(step_s / fastest, 1.0), 1.0)
+    time = work / quick + np.where(has_net, 0.0, boot_s + RENDEZVOUS_S)
+    if space.limits.goal == "time":
+        return time
+    per_step = float((fall.usd_per_hour * fall.step_s).min()) if net else np.inf
+    with np.errstate(invalid="ignore"):
+        cheapest = np.where(has_net, np.minimum(spot * step_s, per_step) / step_s, spot)
+    return site.fixed_usd + (base * time + cheapest * work) / 3600.0

@@ -1,0 +1,92 @@
+"""Checkpoint paths of plans: stall, restore, and what they add to the bill."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender import checkpoint
+from recommender.checkpoint import Receiver, SavePaths
+from recommender.optimize.space import ANCHOR, MEMORY_TIER, NONE, OBJECT_STORE, Site, Space
+from recommender.performance.fleet import Fleet
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+TIER_MOST = 4  # CPU machines of a memory tier; DeepVM saw no gain beyond 3 to 4 (2024)
+
+
+@dataclass(frozen=True, slots=True)
+class Saves:
+    """Saving of each plan; shape (plans,), seconds and USD per hour."""
+
+    stall_s: Floats
+    transfer_s: Floats  # until a checkpoint is safe
+    interval_min_s: Floats
+    restore_s: Floats
+    notice_saves: Floats
+    usd_per_hour: Floats  # CPU machines of a memory tier
+    tier_type: Ints  # row of the site's tier, -1 without
+    tier_count: Ints
+    possible: Bools
+
+
+def saves_of(
+    space: Space, site: Site, fleet: Fleet, counts: Ints, path: Ints, notice_s: Floats
+) -> Saves:
+    """How each plan saves; the cheapest tier that takes the checkpoints is chosen."""
+    entries = site.entries
+    has_spot = (counts[:, entries.spot] > 0).any(axis=1)
+    has_on_demand = (counts[:, ~entries.spot] > 0).any(axis=1)
+    result = _blank(len(path))
+    _put(result, path == NONE, checkpoint.none(fleet), ~has_spot)
+    _put(result, path == OBJECT_STORE, checkpoint.object_store(space.job, fleet, notice_s))
+    both = has_spot & has_on_demand
+    _put(result, path == ANCHOR, checkpoint.anchor(space.job, fleet, notice_s), both)
+    if (path == MEMORY_TIER).any():
+        region = np.where(counts > 0, entries.region[None], -1).max(axis=1)
+        _put_tier(result, space, site, fleet, (path == MEMORY_TIER) & has_spot, region, notice_s)
+    if not space.trust_notice:
+        result.notice_saves[:] = 0.0
+    return result
+
+
+def _blank(count: int) -> Saves:
+    zeros = [np.zeros(count) for _ in range(6)]
+    return Saves(
+        *zeros, np.full(count, -1), np.zeros(count, dtype=np.int64), np.zeros(count, dtype=bool)
+    )
+
+
+def _put(into: Saves, rows: Bools, found: SavePaths, allowed: Bools | None = None) -> None:
+    for name in ("stall_s", "transfer_s", "interval_min_s", "restore_s", "notice_saves"):
+        getattr(into, name)[rows] = getattr(found, name)[rows]
+    possible = found.possible if allowed is None else found.possible & allowed
+    into.possible[rows] = possible[rows]
+
+
+def _put_tier(
+    into: Saves,
+    space: Space,
+    site: Site,
+    fleet: Fleet,
+    wanted: Bools,
+    region: Ints,
+    notice_s: Floats,
+) -> None:
+    """Try every CPU type and count, cheapest first, and keep the first that works."""
+    tier = site.tier
+    into.usd_per_hour[wanted] = np.inf
+    for row in range(len(tier)):
+        receiver = Receiver(float(tier.network_bytes_per_s[row]), float(tier.memory_bytes[row]))
+        for count in range(1, TIER_MOST + 1):
+            found = checkpoint.memory_tier(space.job, fleet, notice_s, receiver, count)
+            price = count * tier.usd_per_hour[row]
+            better = wanted & found.possible & (region == tier.region[row])
+            better &= price < into.usd_per_hour
+            _put(into, better, found)
+            into.usd_per_hour[better] = price
+            into.tier_type[better] = row
+            into.tier_count[better] = count
+    into.usd_per_hour[~np.isfinite(into.usd_per_hour)] = 0.0

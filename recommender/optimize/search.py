@@ -1,0 +1,216 @@
+"""The exact search: singles first, then sets of entries, each pruned by a proven bound.
+
+1. Every cluster of one entry gets a floor; in the order of the floors its plans are followed
+   until the next floor is no better than the best plan found.
+2. Sets of entries (supports) of one site grow while their bound beats the best plan; what a
+   surviving set allows is enumerated and evaluated in the same way.
+The search stops early after `most` plans and then reports the gap that is left.
+"""
+
+import heapq
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.optimize.evaluate import Plans, Values, journeys_of, values_of, variants
+from recommender.optimize.floors import cluster_floor, paid_share, plan_floor
+from recommender.optimize.space import Entries, Site, Space, within_quota
+from recommender.optimize.supports import grown, leaves
+from recommender.optimize.tables import single_steps
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+EPSILON = 1e-4  # a plan must be better by this share to matter
+BATCH = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One evaluated plan: a site, counts of some of its entries, path and fallback."""
+
+    site: int
+    entries: tuple[int, ...]
+    counts: tuple[int, ...]
+    path: int
+    fallback: int
+    goal: float
+    cost_usd: float
+    time_s: float
+    chance: float
+    overhead: float
+
+
+@dataclass(slots=True)
+class Found:
+    """State of a search: the best plans of each support and how much was looked at."""
+
+    slack: float  # keep plans up to this share above the best
+    most: int  # plans to follow at most
+    best: float = np.inf
+    plans: int = 0
+    left: float = np.inf  # least floor that was not looked at
+    kept: dict[tuple[int, tuple[int, ...], int, int], Candidate] = field(default_factory=dict)
+
+    @property
+    def bar(self) -> float:
+        """Floors above this cannot matter."""
+        return self.best * (1.0 + self.slack) if self.slack else self.best * (1.0 - EPSILON)
+
+    @property
+    def full(self) -> bool:
+        """Whether the work allowed is used up."""
+        return self.plans >= self.most
+
+    def gap(self) -> float:
+        """How much better than the best found a plan could still be, as a share."""
+        if not np.isfinite(self.left) or self.left >= self.best * (1.0 - EPSILON):
+            return 0.0
+        return 1.0 - self.left / self.best if np.isfinite(self.best) else 1.0
+
+
+def search(space: Space, slack: float = 0.0, most: int = 4000) -> Found:
+    """Find the plan with the least goal, and those within `slack` of it."""
+    found = Found(slack=slack, most=most)
+    _singles(space, found)
+    if space.mix:
+        for index, site in enumerate(space.sites):
+            if site.region and not found.full:
+                _supports(space, index, site, found)
+    return found
+
+
+def _singles(space: Space, found: Found) -> None:
+    """Clusters of one entry, cheapest floor first."""
+    step = single_steps(space)
+    queue: list[tuple[float, int, int, int]] = []
+    for index, site in enumerate(space.sites):
+        floors = single_floors(space, site, step)
+        entry, n = np.nonzero(np.isfinite(floors))
+        queue.extend(
+            (float(f), index, int(e), int(m) + 1)
+            for f, e, m in zip(floors[entry, n], entry, n, strict=True)
+        )
+    queue.sort()
+    at = 0
+    while at < len(queue) and queue[at][0] < found.bar and not found.full:
+        at = _single_batch(space, queue, at, found)
+    if at < len(queue):
+        found.left = min(found.left, queue[at][0])
+
+
+def _single_batch(
+    space: Space, queue: list[tuple[float, int, int, int]], at: int, found: Found
+) -> int:
+    """Evaluate the next clusters that live at one site; returns where to go on."""
+    index = queue[at][1]
+    stop = at
+    while stop < len(queue) and stop - at < BATCH and queue[stop][1] == index:
+        if queue[stop][0] >= found.bar:
+            break
+        stop += 1
+    rows = sorted({queue[i][2] for i in range(at, stop)})
+    counts = np.zeros((stop - at, len(rows)), dtype=np.int64)
+    for line, (_, _, entry, n) in enumerate(queue[at:stop]):
+        counts[line, rows.index(entry)] = n
+    consider(space, index, np.array(rows), counts, found)
+    return stop
+
+
+def single_floors(space: Space, site: Site, step_s: Floats) -> Floats:
+    """Floor of every (entry, number of machines) of a site; inf where not allowed."""
+    e = site.entries
+    n = np.arange(1, step_s.shape[1] + 1)
+    steps = step_s[e.kind]
+    price = e.usd_per_hour[:, None] * n
+    spot = least_spot_price(e)[:, None] * n
+    allowed = np.isfinite(steps) & (n[None] <= e.cap[:, None])
+    if len(site.quota):
+        for use, quota in zip(site.quota_use, site.quota, strict=True):
+            allowed &= use[:, None] * n <= quota + 1e-9
+    if space.limits.hourly_usd is not None:
+        allowed &= price <= space.limits.hourly_usd + 1e-9
+    base = np.where(e.spot[:, None], 0.0, price)
+    shape = steps.shape
+    floors = cluster_floor(
+        space,
+        site,
+        np.where(np.isfinite(steps), steps, 1.0).ravel(),
+        base.ravel(),
+        np.where(e.spot[:, None], spot, 0.0).ravel(),
+        np.broadcast_to(space.columns.speed_sigma[e.kind][:, None], shape).ravel(),
+        np.broadcast_to(e.boot_s[:, None], shape).ravel(),
+    ).reshape(shape)
+    return np.where(allowed, floors, np.inf)
+
+
+def least_spot_price(e: Entries) -> Floats:
+    """Price of a spot machine with the least share of its time that is charged.
+
+    Larger gangs run shorter, so the share of the largest allowed gang is taken.
+    """
+    gang = 1.0 + (np.maximum(e.cap, 1) - 1) * (1.0 - e.co_interruption)
+    share = paid_share(e.run_mean_s / gang, e.run_sigma, e.zone_sd, e.free_s)
+    return np.where(e.spot, e.usd_per_hour * share, e.usd_per_hour)
+
+
+def consider(space: Space, index: int, rows: Ints, counts: Ints, found: Found) -> None:
+    """Follow every plan of these clusters that could still be the best."""
+    site = space.sites[index].only(rows)
+    plans = variants(space, site, counts)
+    if not len(plans):
+        return
+    journeys, allowed = journeys_of(space, site, plans)
+    floors = np.where(allowed, plan_floor(space, journeys), np.inf)
+    for batch in np.array_split(np.argsort(floors, kind="stable"), -(-len(plans) // BATCH)):
+        keep = batch[floors[batch] < found.bar]
+        if not len(keep):
+            break
+        values = values_of(space, journeys.take(keep), allowed[keep])
+        found.plans += len(keep)
+        _keep(index, rows, plans.take(keep), values, found)
+
+
+def _keep(index: int, rows: Ints, plans: Plans, values: Values, found: Found) -> None:
+    """Remember the best plan of each cluster shape, path and fallback size."""
+    for i in np.flatnonzero(values.goal < found.bar):
+        used = np.flatnonzero(plans.counts[i])
+        candidate = Candidate(
+            site=index,
+            entries=tuple(int(rows[k]) for k in used),
+            counts=tuple(int(plans.counts[i, k]) for k in used),
+            path=int(plans.path[i]),
+            fallback=int(plans.fallback[i]),
+            goal=float(values.goal[i]),
+            cost_usd=float(values.cost_usd[i]),
+            time_s=float(values.time_s[i]),
+            chance=float(values.chance[i]),
+            overhead=float(values.overhead[i]),
+        )
+        key = (index, candidate.entries, sum(candidate.counts), candidate.path)
+        if key not in found.kept or candidate.goal < found.kept[key].goal:
+            found.kept[key] = candidate
+        found.best = min(found.best, candidate.goal)
+
+
+def _supports(space: Space, index: int, site: Site, found: Found) -> None:
+    """Sets of two and more entries of one site, best bound first."""
+    alive = grown(space, site, [], found.bar)
+    heap = [(bound, support) for bound, support in alive]
+    heapq.heapify(heap)
+    while heap:
+        bound, support = heapq.heappop(heap)
+        if bound >= found.bar:
+            break
+        if found.full:
+            found.left = min(found.left, bound)
+            break
+        if len(support) > 1:
+            for counts in leaves(space, site, support, found.bar):
+                consider(space, index, np.array(support), counts, found)
+        for item in grown(space, site, list(support), found.bar):
+            heapq.heappush(heap, item)
+
+
+__all__ = ["Candidate", "Found", "consider", "search", "single_floors", "within_quota"]

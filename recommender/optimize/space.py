@@ -1,0 +1,150 @@
+"""The plan space: what may be combined into a plan, as columns.
+
+An *entry* is an instance type in one market at one site; a *site* is where a cluster lives: a
+region, or the failover list of one spot type across regions. A plan is a count per entry, a
+checkpoint path and a fallback, so everything below is arrays over entries or over fallbacks.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.job import Job
+from recommender.limits import Limits
+from recommender.performance.fleet import Fleet, MachineColumns, fleet_of
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+PATHS = ("none", "object_store", "anchor", "memory_tier")
+NONE, OBJECT_STORE, ANCHOR, MEMORY_TIER = range(4)
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Offers of one site; every field has shape (entries,)."""
+
+    kind: Ints  # row of the machine columns
+    offer: Ints  # row of the catalog, for printing
+    region: Ints  # number of its region (of a list: the first), for the CPU machines beside it
+    spot: Bools
+    usd_per_hour: Floats  # fees of a running machine included
+    cap: Ints  # most machines of it
+    boot_s: Floats  # request to a running container, data staged
+    run_mean_s: Floats  # spot: of one machine
+    run_sigma: Floats
+    outage_sigma: Floats
+    availability_logit: Floats
+    availability_slope: Floats  # logits lost per doubling of the gang
+    zone_sd: Floats
+    co_interruption: Floats  # rho
+    sites: Floats
+    correlation: Floats
+    held: Bools
+    price_sigma: Floats
+    minimum_s: Floats
+    free_s: Floats
+    notice_s: Floats
+    at_once: Floats  # on demand: chance to get it at once
+    wait_s: Floats  # and the wait otherwise
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    def take(self, rows: Ints | Bools) -> "Entries":
+        """The entries of some rows."""
+        return Entries(*(getattr(self, name)[rows] for name in self.__slots__))
+
+
+@dataclass(frozen=True, slots=True)
+class Fallbacks:
+    """On-demand clusters that can finish a job, slowest first; shape (fallbacks,)."""
+
+    kind: Ints
+    count: Ints
+    offer: Ints
+    step_s: Floats
+    usd_per_hour: Floats
+    boot_s: Floats
+    at_once: Floats
+    wait_s: Floats
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """CPU machines that can take checkpoints into memory; shape (types,)."""
+
+    offer: Ints
+    region: Ints
+    usd_per_hour: Floats
+    memory_bytes: Floats
+    network_bytes_per_s: Floats
+
+    def __len__(self) -> int:
+        return len(self.offer)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One place a cluster can live, and what is on offer there."""
+
+    provider: str
+    region: str  # "" where every cluster is a single entry of its own region or list
+    entries: Entries
+    fallbacks: Fallbacks
+    tier: Tier
+    quota_use: Floats  # (rows, entries): what one machine uses of each quota
+    quota: Floats  # (rows,)
+    fixed_usd: float  # staging, storage, egress of the data
+    usd_per_move: float  # egress of one checkpoint to the next zone
+
+    def only(self, rows: Ints) -> "Site":
+        """The same site with some of its entries."""
+        return replace(self, entries=self.entries.take(rows), quota_use=self.quota_use[:, rows])
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """One question: the job, the limits and every site with its entries."""
+
+    job: Job
+    limits: Limits
+    columns: MachineColumns
+    sites: tuple[Site, ...]
+    steps_left: float  # optimiser steps still to do
+    paths: tuple[int, ...]  # checkpoint paths allowed
+    mix: bool
+    trust_notice: bool = True
+    histories: int = 1024
+    seed: int = 7
+
+    def fleet(self, site: Site, counts: Ints) -> Fleet:
+        """Clusters of a site as columns; `counts` has shape (plans, entries)."""
+        kinds = np.unique(site.entries.kind)
+        by_kind = (site.entries.kind[:, None] == kinds[None]).astype(np.int64)
+        fleet = fleet_of(_take(self.columns, kinds), counts @ by_kind)
+        kind = np.where(fleet.kind >= 0, kinds[np.maximum(fleet.kind, 0)], -1)
+        return Fleet(kind, *(getattr(fleet, name) for name in Fleet.__slots__[1:]))
+
+
+def _take(columns: MachineColumns, rows: Ints) -> MachineColumns:
+    """Some rows of the machine columns; names stay behind, since sums do not need them."""
+    numbers = {
+        name: value[rows]
+        for name in MachineColumns.__slots__
+        if isinstance(value := getattr(columns, name), np.ndarray)
+    }
+    return replace(columns, **numbers)
+
+
+def within_quota(site: Site, counts: Ints) -> Bools:
+    """Which clusters respect every cap and quota; the last machine of a quota is usable."""
+    fits = (counts <= site.entries.cap).all(axis=1)
+    if len(site.quota):
+        fits &= (counts @ site.quota_use.T <= site.quota + 1e-9).all(axis=1)
+    return fits

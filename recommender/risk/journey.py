@@ -1,0 +1,393 @@
+"""The law of a job on capacity that comes and goes: vectorised Monte Carlo.
+
+A *journey* is a plan reduced to what its time and bill depend on: work, prices, the law of
+runs and outages, the changeover, checkpoints, billing rules and the fallback. Every history
+of the common draws is followed run by run:
+
+    wait B  ->  run X: changeover d, then intervals of tau work + C stall  ->  interruption
+    durable progress of a run   tau·floor((X - d)+ / (tau + C)),   or (X - d)+·tau/(tau + C)
+                                where the last save beats the notice
+    safety net                  rent the fallback at the first t with
+                                t + (work - durable(t))/speed + reserve >= deadline
+
+Times are seconds, prices USD per hour. On-demand machines are the same process with long
+runs between faults and no waiting.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.risk.draws import SEED, SITES, Draws, draws, factors
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]  # the (plans, paths, cycles) stage: half the memory traffic
+Ints = NDArray[np.int64]
+
+# ln(mean run) of a zone moves with its logit availability: slope 0.70 over the six AWS V100
+# zones of 2023 and about 0.5 over the H100 zones of 2025 (Can't Be Late, SkyNomad traces).
+ZONE_RUN_EXPONENT = 0.6
+_CELLS = 1 << 16  # paths × cycles × plans per batch: stays in the second-level cache
+_MOST_CYCLES = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Journeys:
+    """Many plans at once; every field has shape (plans,)."""
+
+    work_s: Floats  # training time on the whole cluster, nothing lost
+    speed_sigma: Floats
+    base_usd_per_hour: Floats  # machines paid from the first to the last second
+    spot_usd_per_hour: Floats
+    spot_price_sigma: Floats
+    fixed_usd: Floats
+    usd_per_interruption: Floats
+    run_mean_s: Floats  # of the gang
+    run_sigma: Floats
+    outage_sigma: Floats
+    availability_logit: Floats  # of the gang in a typical zone
+    zone_sd: Floats
+    sites: Floats  # length of the failover list
+    correlation: Floats  # of two listed zones being down together
+    held: NDArray[np.bool_]  # runs are counted from the machine's start
+    changeover_s: Floats
+    interval_s: Floats
+    stall_s: Floats
+    notice_saves: Floats  # chance that the last save beats the notice
+    elastic_share: Floats  # speed left while the spot part is away
+    minimum_s: Floats  # billing minimum
+    free_s: Floats  # an interruption before this age costs nothing
+    fallback_speed: Floats  # relative to the cluster; 0 = no fallback
+    fallback_usd_per_hour: Floats
+    fallback_start_s: Floats  # boot, restore and set-up on the fallback
+    fallback_at_once: Floats  # chance that on-demand capacity is there
+    fallback_wait_s: Floats  # and the wait otherwise
+    reserve_s: Floats  # kept beyond the time to finish on the fallback
+    at_once: Floats  # chance that the cluster's own on-demand machines are there
+    wait_s: Floats  # and the wait otherwise
+
+    def __len__(self) -> int:
+        return len(self.work_s)
+
+    def take(self, rows: Ints) -> "Journeys":
+        """The journeys of some rows."""
+        return Journeys(*(getattr(self, name)[rows] for name in self.__slots__))
+
+
+@dataclass(frozen=True, slots=True)
+class Histories:
+    """What happened to each plan in each history; every field has shape (plans, paths)."""
+
+    time_s: Floats
+    cost_usd: Floats
+    expected_usd: Floats  # the same at the expected price: its mean is the expected cost
+    spot_s: Floats  # spot time paid for
+    running_s: Floats  # time with the cluster up, fallback included
+    fallback_s: Floats
+    waiting_s: Floats
+    interruptions: Floats
+    restarts_s: Floats  # changeovers after the first
+    trained_s: Floats  # useful training on either cluster
+
+
+def follow(plans: Journeys, deadline_s: float | None, paths: int, seed: int = SEED) -> Histories:
+    """Follow every plan through every history."""
+    cycles = cycles_needed(plans, deadline_s)
+    parts: list[Histories | None] = [None] * len(plans)
+    for count in np.unique(cycles):
+        rows = np.flatnonzero(cycles == count)
+        sample = draws(paths, int(count), seed)
+        size = max(1, _CELLS // (paths * int(count)))
+        for first in range(0, len(rows), size):
+            batch = rows[first : first + size]
+            result = _follow_batch(plans.take(batch), deadline_s, sample)
+            for place, row in enumerate(batch):
+                parts[row] = _row(result, place)
+    done = [part for part in parts if part is not None]
+    return Histories(*(np.concatenate([getattr(p, n) for p in done]) for n in Histories.__slots__))
+
+
+def _row(histories: Histories, place: int) -> Histories:
+    return Histories(*(getattr(histories, n)[place : place + 1] for n in Histories.__slots__))
+
+
+def cycles_needed(plans: Journeys, deadline_s: float | None) -> Ints:
+    """How many runs to draw: enough for nearly every history, in powers of two."""
+    useful = np.maximum(plans.run_mean_s - plans.changeover_s, 0.25 * plans.run_mean_s)
+    runs = plans.work_s / useful
+    if deadline_s is not None:
+        with_net = plans.fallback_speed > 0
+        runs = np.where(with_net, np.minimum(runs, deadline_s / plans.run_mean_s), runs)
+    wanted = np.clip(2.0 * runs + 6.0, 8, _MOST_CYCLES)
+    return (2 ** np.ceil(np.log2(wanted))).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """Runs of a batch; shape (plans, paths, cycles), seconds."""
+
+    starts: Singles
+    lengths: Singles
+    usable: Singles
+    durable: Singles  # progress before the run trains
+    live: Singles  # most work that the run can do, saved or not
+    waits: Singles
+
+
+def _follow_batch(p: Journeys, deadline_s: float | None, sample: Draws) -> Histories:
+    speed = np.exp(p.speed_sigma[:, None] * sample.speed - 0.5 * p.speed_sigma[:, None] ** 2)
+    work = p.work_s[:, None] * speed
+    runs = _draw_runs(p, sample)
+    done = runs.durable + runs.live >= work.astype(np.float32)[:, :, None]
+    last, finished = _first(done)
+    left = work - _at(runs.durable, last)
+    intervals = np.floor(np.maximum(left - 1e-3, 0.0) / p.interval_s[:, None])
+    use = left + p.stall_s[:, None] * intervals
+    use += np.minimum(p.changeover_s[:, None], _at(runs.lengths, last))
+    use, overrun = _extrapolate(work, runs, last, finished, use)
+    time = _at(runs.starts, last) + use
+    net = _safety_net(p, deadline_s, work, runs, last, time, use, sample)
+    return _account(p, runs, net, overrun, sample)
+
+
+def _c3(column: Floats) -> Singles:
+    return column.astype(np.float32)[:, None, None]
+
+
+def _at(values: Singles, index: Ints) -> Floats:
+    return np.take_along_axis(values, index[:, :, None], axis=2)[:, :, 0].astype(np.float64)
+
+
+def _first(hit: NDArray[np.bool_]) -> tuple[Ints, NDArray[np.bool_]]:
+    """Index of the first hit along the cycles (the last cycle if none), and whether any."""
+    index = hit.argmax(axis=2)
+    found = np.take_along_axis(hit, index[:, :, None], axis=2)[:, :, 0]
+    return np.where(found, index, hit.shape[2] - 1), found
+
+
+def _draw_runs(p: Journeys, sample: Draws) -> _Runs:
+    up = _logistic(p.availability_logit[:, None] + p.zone_sd[:, None] * sample.zone[:, 0])
+    others_down = _others_down(p, sample)
+    tilt = ZONE_RUN_EXPONENT * p.zone_sd[:, None]
+    mean_run = p.run_mean_s[:, None] * np.exp(tilt * sample.zone[:, 0] - 0.5 * tilt**2)
+    mean_outage = mean_run * (1.0 - up) / up / p.sites[:, None]
+    lengths = mean_run.astype(np.float32)[:, :, None] * _factors(p.run_sigma, sample, "run")
+    waits = mean_outage.astype(np.float32)[:, :, None] * _factors(p.outage_sigma, sample, "outage")
+    waits *= sample.moved[None] < others_down.astype(np.float32)[:, :, None]
+    _random_start(p, sample, lengths, waits, mean_run, mean_outage, (1.0 - up) * others_down)
+    starts = np.cumsum(waits + lengths, axis=2, dtype=np.float32)
+    starts -= lengths
+    usable = np.maximum(lengths - _c3(p.changeover_s), np.float32(0.0))
+    kept, live = _progress(p, usable, sample)
+    if np.any(p.elastic_share > 0.0):
+        share = _c3(p.elastic_share)
+        kept += share * (waits + lengths - usable)
+        durable = np.cumsum(kept, axis=2, dtype=np.float32) - kept + share * waits
+    else:
+        durable = np.cumsum(kept, axis=2, dtype=np.float32)
+        durable -= kept
+    return _Runs(starts, lengths, usable, durable, live, waits)
+
+
+def _logistic(value: Floats) -> Floats:
+    return 1.0 / (1.0 + np.exp(-value))
+
+
+def _factors(sigma: Floats, sample: Draws, which: str) -> Singles:
+    """Lognormal factors of mean one for each plan's sigma; plans of a batch often share it."""
+    if np.all(sigma == sigma[0]):
+        return factors(sample, which, float(sigma[0]))[None]
+    return np.stack([factors(sample, which, float(value)) for value in sigma])
+
+
+def _others_down(p: Journeys, sample: Draws) -> Floats:
+    """Chance that no other listed zone is up when this one is not.
+
+    For two zones of equal availability a and correlation c, P(up | other down) = a(1 - c).
+    """
+    share = np.ones((len(p), sample.zone.shape[0]))
+    for site in range(1, SITES):
+        level = p.availability_logit[:, None] + p.zone_sd[:, None] * sample.zone[:, site]
+        down = 1.0 - _logistic(level) * (1.0 - p.correlation[:, None])
+        share = np.where(p.sites[:, None] > site, share * down, share)
+    return share
+
+
+def _random_start(
+    p: Journeys,
+    sample: Draws,
+    lengths: Singles,
+    waits: Singles,
+    mean_run: Floats,
+    mean_outage: Floats,
+    down: Floats,
+) -> None:
+    """The job asks at a random moment: the first run (or outage) is a residue.
+
+    A run met at random is length-biased: for a lognormal, ln X ~ N(mu + sigma², sigma²).
+    """
+    is_down = sample.start[None] < down
+    biased = np.exp(p.run_sigma[:, None] ** 2) * sample.residue[None]
+    met = np.where(is_down | p.held[:, None], 1.0, biased)
+    lengths[:, :, 0] *= met
+    biased = np.exp(p.outage_sigma[:, None] ** 2) * sample.residue[None]
+    first = mean_outage * _factors(p.outage_sigma, sample, "outage")[:, :, 0]
+    waits[:, :, 0] = np.where(is_down, first * biased, 0.0)
+
+
+def _progress(p: Journeys, usable: Singles, sample: Draws) -> tuple[Singles, Singles]:
+    """Durable progress of each interrupted run, and the most it can do until its end."""
+    cycle = _c3(p.interval_s + p.stall_s)
+    interval = _c3(p.interval_s)
+    whole = np.floor(usable / cycle)
+    live = usable - whole * cycle
+    whole *= interval
+    np.minimum(live, interval, out=live)
+    live += whole
+    if np.any(p.notice_saves > 0.0):
+        saves = sample.notice[None] < _c3(p.notice_saves)
+        whole = np.where(saves, usable * (interval / cycle), whole)
+    return whole, live
+
+
+def _extrapolate(
+    work: Floats, runs: _Runs, last: Ints, finished: NDArray[np.bool_], use: Floats
+) -> tuple[Floats, Floats]:
+    """Histories that outlast the draws go on at their own average pace.
+
+    Returns the time used from the start of the last drawn run, and the interruptions in it.
+    """
+    if finished.all():
+        return use, np.zeros_like(use)
+    cycles = runs.starts.shape[2]
+    elapsed = np.maximum(_at(runs.starts, last), 1.0)
+    pace = np.maximum(_at(runs.durable, last) / elapsed, 1e-4)
+    rest = (work - _at(runs.durable, last)) / pace
+    return np.where(finished, use, rest), np.where(finished, 0.0, cycles * rest / elapsed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Net:
+    """Where each history stopped on the first cluster; shape (plans, paths)."""
+
+    run: Ints
+    used_s: Floats  # of the last run; 0 if stopped while waiting
+    waiting_s: Floats  # wait of the last run that did not happen
+    stop_s: Floats
+    rest_s: Floats  # on the fallback: training, restart and restore
+    delay_s: Floats  # until the fallback was there
+    trained_s: Floats
+
+
+def _safety_net(
+    p: Journeys,
+    deadline_s: float | None,
+    work: Floats,
+    runs: _Runs,
+    last: Ints,
+    time: Floats,
+    use: Floats,
+    sample: Draws,
+) -> _Net:
+    nothing = np.zeros_like(time)
+    plain = _Net(last, use, nothing, time, nothing, nothing, work)
+    if deadline_s is None or not np.any(p.fallback_speed > 0.0):
+        return plain
+    run, start, x, stop, durable = _crossing(p, deadline_s, work, runs)
+    net = (p.fallback_speed[:, None] > 0.0) & (stop < time)
+    speed = np.maximum(p.fallback_speed[:, None], 1e-9)
+    rest = (work - durable) / speed + p.fallback_start_s[:, None]
+    late = sample.on_demand[None] >= p.fallback_at_once[:, None]
+    return _Net(
+        run=np.where(net, run, last),
+        used_s=np.where(net, np.maximum(x, 0.0), use),
+        waiting_s=np.where(net, np.maximum(start - stop, 0.0), 0.0),
+        stop_s=np.where(net, stop, time),
+        rest_s=np.where(net, rest, 0.0),
+        delay_s=np.where(net & late, p.fallback_wait_s[:, None], 0.0),
+        trained_s=np.where(net, durable + (work - durable) / speed, work),
+    )
+
+
+def _crossing(
+    p: Journeys, deadline_s: float, work: Floats, runs: _Runs
+) -> tuple[Ints, Floats, Floats, Floats, Floats]:
+    """First moment at which the time left is the time to finish on the fallback.
+
+    With speed f, h(t) = f·t - durable(t) never falls; it crosses f·(D - reserve) - work.
+    Within a run the durable progress just before a save is used.
+    Returns run, its start, time into it (negative: while waiting), moment, durable progress.
+    """
+    speed = p.fallback_speed[:, None]
+    ready = deadline_s - p.reserve_s - p.fallback_start_s
+    mark = speed * ready[:, None] - work
+    cycle = (p.interval_s + p.stall_s)[:, None]
+    pace = (p.interval_s / (p.interval_s + p.stall_s))[:, None]
+    height = np.maximum(runs.usable - _c3(p.interval_s + p.stall_s), np.float32(0.0))
+    height *= -_c3(p.interval_s / (p.interval_s + p.stall_s))
+    height += _c3(p.fallback_speed) * (runs.starts + runs.lengths)
+    height -= runs.durable
+    run, _ = _first(height >= mark.astype(np.float32)[:, :, None])
+    start, durable = _at(runs.starts, run), _at(runs.durable, run)
+    gap = mark - (speed * start - durable)
+    knee = p.changeover_s[:, None] + cycle
+    flat = gap / np.maximum(speed, 1e-9)
+    steep = knee + (gap - speed * knee) / np.maximum(speed - pace, 1e-9)
+    x = np.where(gap <= speed * knee, flat, steep)
+    waiting = gap < 0.0
+    share = p.elastic_share[:, None]
+    x = np.where(waiting, gap / np.maximum(speed - share, 1e-9), x)
+    stop = np.maximum(start + x, 0.0)
+    trained = np.maximum(x - p.changeover_s[:, None], 0.0) * pace
+    kept = np.where(waiting, durable + share * np.minimum(x, 0.0), durable + trained)
+    return run, start, x, stop, np.clip(kept, 0.0, work)
+
+
+def _account(p: Journeys, runs: _Runs, net: _Net, overrun: Floats, sample: Draws) -> Histories:
+    """Time, bill and where the time went."""
+    waited, billed = _sums_before(p, runs, net.run)
+    used = np.maximum(net.used_s, np.where(net.used_s > 0.0, p.minimum_s[:, None], 0.0))
+    waiting = np.clip(waited - net.waiting_s, 0.0, net.stop_s)
+    late = sample.on_demand[None] >= p.at_once[:, None]
+    queued = np.where(late, p.wait_s[:, None], 0.0)
+    time = net.stop_s + net.delay_s + net.rest_s
+    up = net.stop_s - waiting
+    on_spot = billed + np.where(overrun > 0.0, net.used_s, used)
+    interruptions = net.run + overrun
+    spot_usd = p.spot_usd_per_hour[:, None] * on_spot / 3600.0
+    cost = (
+        p.fixed_usd[:, None]
+        + p.base_usd_per_hour[:, None] * time / 3600.0
+        + p.fallback_usd_per_hour[:, None] * net.rest_s / 3600.0
+        + p.usd_per_interruption[:, None] * interruptions
+    )
+    return Histories(
+        time_s=time + queued,
+        cost_usd=cost + spot_usd * _price_factor(p, sample),
+        expected_usd=cost + spot_usd,
+        spot_s=on_spot,
+        running_s=up + net.rest_s,
+        fallback_s=net.rest_s,
+        waiting_s=waiting + net.delay_s + queued,
+        interruptions=interruptions,
+        restarts_s=np.minimum(interruptions * p.changeover_s[:, None], up),
+        trained_s=net.trained_s,
+    )
+
+
+def _price_factor(p: Journeys, sample: Draws) -> Floats:
+    """How far the spot price has moved: lognormal of mean one, the same in all plans."""
+    sigma = p.spot_price_sigma[:, None]
+    return np.exp(sigma * sample.price - 0.5 * sigma**2)
+
+
+def _sums_before(p: Journeys, runs: _Runs, run: Ints) -> tuple[Floats, Floats]:
+    """Time waited up to a run, and spot time charged for the runs before it."""
+    waited = _at(np.cumsum(runs.waits, axis=2, dtype=np.float32), run)
+    free = _c3(p.free_s)
+    bill = np.where(runs.lengths < free, np.float32(0.0), runs.lengths)
+    np.maximum(bill, _c3(p.minimum_s), out=bill, where=runs.lengths >= free)
+    billed = np.cumsum(bill, axis=2, dtype=np.float32)
+    billed -= bill
+    return waited, _at(billed, run)

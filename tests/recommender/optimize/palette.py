@@ -1,0 +1,213 @@
+"""Random small plan spaces: a few entries, a palette of spot laws, every kind of limit."""
+
+import itertools
+
+import numpy as np
+
+from recommender.job import DataSet, Job
+from recommender.limits import Limits
+from recommender.optimize.evaluate import Plans, Values, evaluate, variants
+from recommender.optimize.space import Entries, Fallbacks, Site, Space, Tier, within_quota
+from recommender.optimize.tables import single_steps
+from recommender.performance.fleet import MachineColumns
+
+HISTORIES = 64
+# run hours, sigma, logit availability, zone sd, rho: V100, H100, an 8-GPU machine, a calm zone
+LAWS = (
+    (3.35, 1.48, 0.7, 1.0, 0.98),
+    (1.45, 1.20, 1.2, 1.2, 0.9),
+    (0.92, 1.04, 0.1, 0.8, 0.9),
+    (40.0, 1.0, 4.0, 0.3, 0.9),
+)
+
+
+def job(**changes: object) -> Job:
+    """A small convolutional network."""
+    facts: dict[str, object] = {
+        "name": "toy",
+        "title": "toy network",
+        "family": "cnn",
+        "parameters": 25e6,
+        "active_parameters": 25e6,
+        "trainable_parameters": 25e6,
+        "sample_unit": "image",
+        "tokens_per_sample": 1,
+        "flop_per_sample": 24e9,
+        "samples": 2e8,
+        "global_batch": 1024,
+        "gradient_tensors": 160,
+        "hidden": 0,
+        "layers": 50,
+        "vocabulary": 0,
+        "activation_bytes_per_sample": 5e7,
+        "recomputed_activation_bytes_per_sample": 1e7,
+        "checkpoint_bytes": 2e8,
+        "data": DataSet(),
+    }
+    return Job(**(facts | changes))  # type: ignore[arg-type]
+
+
+def space(seed: int, entries: int = 3, most: int = 4, histories: int = HISTORIES) -> Space:
+    """One random question; the seed decides everything."""
+    rng = np.random.default_rng(seed)
+    kinds = max(2, entries - 1)
+    columns = _columns(rng, kinds)
+    checkpoint = float(rng.choice([2e8, 2e10, 1e11]))
+    toy = job(checkpoint_bytes=checkpoint, elastic=bool(rng.random() < 0.4))
+    site = _site(rng, columns, entries, most)
+    goal = rng.choice(["deadline", "budget", "hourly", "both", "none"])
+    base = Space(
+        job=toy,
+        limits=Limits(max_machines=most),
+        columns=columns,
+        sites=(site,),
+        steps_left=toy.steps,
+        paths=(0, 1, 2, 3),
+        mix=True,
+        histories=histories,
+        seed=7,
+    )
+    step = single_steps(base)
+    fallbacks = _fallbacks(site, step)
+    hours = float(step[np.isfinite(step)].min()) * toy.steps / 3600
+    price = float(site.entries.usd_per_hour.mean())
+    limits = Limits(
+        deadline_s=hours * 3600 * float(rng.uniform(0.8, 8)) if goal in ("deadline", "both") else None,
+        budget_usd=price * hours * float(rng.uniform(1, 8)) if goal in ("budget", "both") else None,
+        hourly_usd=price * float(rng.uniform(0.5, 4)) if goal == "hourly" else None,
+        confidence=float(rng.choice([0.5, 0.8, 0.95])),
+        max_overhead=float(rng.choice([0.1, 0.3])) if rng.random() < 0.2 else None,
+        max_machines=most,
+    )
+    from dataclasses import replace
+
+    site = replace(site, fallbacks=fallbacks)
+    return replace(base, limits=limits, sites=(site,))
+
+
+def _columns(rng: np.random.Generator, kinds: int) -> MachineColumns:
+    gpus = rng.choice([1.0, 1.0, 4.0, 8.0], kinds)
+    each = rng.uniform(100, 2000, kinds)
+    return MachineColumns(
+        names=tuple(f"own/t{i}" for i in range(kinds)),
+        gpus=gpus,
+        compute_per_s=gpus * each,
+        memory_bytes=rng.choice([1.4e10, 2.2e10, 7.3e10], kinds),
+        network_bytes_per_s=rng.choice([0.3e9, 1.2e9, 6e9, 5e10], kinds),
+        network_half_bytes=rng.choice([1e6, 3e7], kinds),
+        network_latency_s=np.full(kinds, 2e-4),
+        intra_bytes_per_s=np.where(gpus > 1, rng.choice([1e10, 2e11], kinds), np.inf),
+        prepare_per_s=np.full(kinds, np.inf),
+        fetch_per_s=np.full(kinds, np.inf),
+        host_bytes_per_s=gpus * 1.2e10,
+        disk_bytes_per_s=np.full(kinds, 1e9),
+        speed_sigma=rng.choice([0.1, 0.25], kinds),
+        reasons=("",) * kinds,
+    )
+
+
+def _site(rng: np.random.Generator, columns: MachineColumns, entries: int, most: int) -> Site:
+    kind = rng.integers(0, len(columns.names), entries)
+    spot = rng.random(entries) < 0.6
+    law = np.array([LAWS[i] for i in rng.integers(0, len(LAWS), entries)])
+    per_speed = rng.uniform(0.5, 1.5, entries) * 1e-3
+    price = per_speed * columns.compute_per_s[kind] * np.where(spot, rng.uniform(0.2, 0.8, entries), 1)
+    free = rng.choice([0.0, 3600.0])
+    quota = rng.random() < 0.5
+    ones = np.ones(entries)
+    return Site(
+        provider="own",
+        region="here",
+        entries=Entries(
+            kind=kind,
+            offer=np.arange(entries),
+            region=np.zeros(entries, dtype=np.int64),
+            spot=spot,
+            usd_per_hour=price,
+            cap=rng.integers(1, 4, entries) if quota else np.full(entries, most),
+            boot_s=np.full(entries, float(rng.choice([60.0, 420.0]))),
+            run_mean_s=law[:, 0] * 3600,
+            run_sigma=law[:, 1],
+            outage_sigma=ones * 1.3,
+            availability_logit=law[:, 2],
+            availability_slope=ones * 0.2,
+            zone_sd=law[:, 3],
+            co_interruption=law[:, 4],
+            sites=ones * float(rng.choice([1, 3])),
+            correlation=ones * 0.2,
+            held=np.zeros(entries, dtype=bool),
+            price_sigma=ones * 0.1,
+            minimum_s=ones * 60,
+            free_s=np.where(spot, free, 0.0),
+            notice_s=ones * float(rng.choice([30.0, 120.0])),
+            at_once=np.where(spot, 1.0, 0.9),
+            wait_s=np.where(spot, 0.0, 3600.0),
+        ),
+        fallbacks=no_fallbacks(),
+        tier=Tier(
+            offer=np.array([0]),
+            region=np.array([0]),
+            usd_per_hour=np.array([0.2]),
+            memory_bytes=np.array([1.6e11]),
+            network_bytes_per_s=np.array([1.5e9]),
+        ),
+        quota_use=np.ones((1, entries)) * rng.choice([1.0, 2.0], entries)[None],
+        quota=np.array([float(rng.integers(2, 8))]) if quota else np.array([1e9]),
+        fixed_usd=float(rng.choice([0.0, 2.0])),
+        usd_per_move=0.1,
+    )
+
+
+def no_fallbacks() -> Fallbacks:
+    """A site where nothing on demand can finish a job."""
+    empty, none = np.zeros(0), np.zeros(0, dtype=np.int64)
+    return Fallbacks(none, none, none, empty, empty, empty, empty, empty)
+
+
+def _fallbacks(site: Site, step: np.ndarray) -> Fallbacks:
+    rows = [
+        (step[k, n - 1], k, n, o, p * n, b)
+        for k, s, o, p, b, cap in zip(
+            site.entries.kind,
+            site.entries.spot,
+            site.entries.offer,
+            site.entries.usd_per_hour,
+            site.entries.boot_s,
+            site.entries.cap,
+            strict=True,
+        )
+        if not s
+        for n in range(1, min(step.shape[1], cap) + 1)
+        if np.isfinite(step[k, n - 1])
+    ]
+    if not rows:
+        return no_fallbacks()
+    rows.sort(reverse=True)
+    t = np.array(rows)
+    many = np.ones(len(rows))
+    return Fallbacks(
+        kind=t[:, 1].astype(np.int64),
+        count=t[:, 2].astype(np.int64),
+        offer=t[:, 3].astype(np.int64),
+        step_s=t[:, 0],
+        usd_per_hour=t[:, 4],
+        boot_s=t[:, 5],
+        at_once=many * 0.9,
+        wait_s=many * 3600.0,
+    )
+
+
+def every_cluster(site: Site, most: int) -> np.ndarray:
+    """All counts of all entries that caps and quotas allow, one machine at least."""
+    ranges = [range(int(min(cap, most)) + 1) for cap in site.entries.cap]
+    counts = np.array(list(itertools.product(*ranges)), dtype=np.int64)
+    total = counts.sum(axis=1)
+    counts = counts[(total >= 1) & (total <= most)]
+    return counts[within_quota(site, counts)]
+
+
+def oracle(question: Space) -> tuple[Plans, Values]:
+    """Every plan of the only site, followed with the full model."""
+    site = question.sites[0]
+    plans = variants(question, site, every_cluster(site, question.limits.max_machines))
+    return plans, evaluate(question, site, plans)
