@@ -237,7 +237,8 @@ def _elastic_share(space: Space, site: Site, plans: Plans, step_s: Floats, gang:
         return share
     alone = steps(space.job, space.columns, space.fleet(site, counts[rows])).step_s
     share[rows] = np.where(np.isfinite(alone), step_s[rows] / alone, 0.0)
-    return np.nan_to_num(share, nan=0.0, posinf=0.0)
+    # Slow spot machines can hold a cluster back; then dropping them is another plan.
+    return np.minimum(np.nan_to_num(share, nan=0.0, posinf=0.0), 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,6 +145,8 @@ def _follow_batch(p: Journeys, deadline_s: float | None, sample: Draws) -> Histo
     intervals = np.floor(np.maximum(left - 1e-3, 0.0) / p.interval_s[:, None])
     use = left + p.stall_s[:, None] * intervals
     use += np.minimum(p.changeover_s[:, None], _at(runs.lengths, last))
+    # An elastic job can end while the spot part is away: then the last run never starts.
+    use = np.where(left <= 0.0, left / np.maximum(p.elastic_share[:, None], 1e-3), use)
     use, overrun = _extrapolate(work, runs, last, finished, use)
     time = _at(runs.starts, last) + use
     net = _safety_net(p, deadline_s, work, runs, last, time, use, sample)
@@ -291,7 +293,7 @@ def _safety_net(
     sample: Draws,
 ) -> _Net:
     nothing = np.zeros_like(time)
-    plain = _Net(last, use, nothing, time, nothing, nothing, work)
+    plain = _Net(last, use, np.maximum(-use, 0.0), time, nothing, nothing, work)
     if deadline_s is None or not np.any(p.fallback_speed > 0.0):
         return plain
     run, start, x, stop, durable = _crossing(p, deadline_s, work, runs)
@@ -302,7 +304,7 @@ def _safety_net(
     return _Net(
         run=np.where(net, run, last),
         used_s=np.where(net, np.maximum(x, 0.0), use),
-        waiting_s=np.where(net, np.maximum(start - stop, 0.0), 0.0),
+        waiting_s=np.where(net, np.maximum(start - stop, 0.0), np.maximum(-use, 0.0)),
         stop_s=np.where(net, stop, time),
         rest_s=np.where(net, rest, 0.0),
         delay_s=np.where(net & late, p.fallback_wait_s[:, None], 0.0),
