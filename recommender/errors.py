@@ -6,12 +6,13 @@
     ├── SolverError         the solver failed or contradicted itself               1
     └── RecordError         a measurement record cannot be used                    2
 
+The first and third live in `catalogs.errors`, so that catalogs need nothing from here.
 An infeasible request is an answer (`Answer.status == "infeasible"`), not an error.
 """
 
+from catalogs.errors import CatalogError, RecommendError
 
-class RecommendError(Exception):
-    """A refusal that a user can act on: what failed, the value, why, what to do."""
+__all__ = ["CatalogError", "RecommendError", "RecordError", "SolverError", "UsageError"]
 
 
 class UsageError(RecommendError):
@@ -20,10 +21,6 @@ class UsageError(RecommendError):
     def __init__(self, *problems: str) -> None:
         self.problems = problems
         super().__init__("\n".join(problems))
-
-
-class CatalogError(RecommendError):
-    """The catalog cannot be used: missing, truncated, corrupt, or older than allowed."""
 
 
 class SolverError(RecommendError):

@@ -132,6 +132,7 @@ class Need:
     amount: float
     unit: str
     region: str
+    new_accounts: float | None = None  # what a new account starts with; None = unknown
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,7 +131,7 @@ def journeys_of(space: Space, site: Site, plans: Plans) -> tuple[Journeys, Bools
         base_usd_per_hour=base,
         spot_usd_per_hour=spot,
         spot_price_sigma=gang.price_sigma,
-        fixed_usd=np.full(len(plans), site.fixed_usd),
+        fixed_usd=worst(entries.fixed_usd, counts),
         usd_per_interruption=np.where(gang.sites > 1, site.usd_per_move, 0.0),
         run_mean_s=gang.run_mean_s,
         run_sigma=gang.run_sigma,

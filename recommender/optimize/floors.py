@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.space import Site, Space
 from recommender.risk.draws import draws
-from recommender.risk.journey import ZONE_RUN_EXPONENT, Journeys
+from recommender.risk.journey import Journeys
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -36,15 +36,15 @@ def least_speed_factor(space: Space, sigma: Floats) -> Floats:
     return np.exp(sigma[:, None] * sample - 0.5 * sigma[:, None] ** 2).mean(axis=1)
 
 
-def paid_share(run_mean_s: Floats, run_sigma: Floats, zone_sd: Floats, free_s: Floats) -> Floats:
+def paid_share(run_mean_s: Floats, run_sigma: Floats, free_s: Floats) -> Floats:
     """Least share of spot time that is charged where interrupted first hours are free.
 
-    E[X; X >= f]/E[X] for lognormal runs whose mean varies between zones, by Wald's identity a
-    bound on charged per useful time; 1 where nothing is free.
+    E[X; X >= f]/E[X] for lognormal runs, by Wald's identity a bound on charged per useful
+    time; 1 where nothing is free.
     """
-    total = np.sqrt(run_sigma**2 + (ZONE_RUN_EXPONENT * zone_sd) ** 2)
     with np.errstate(divide="ignore"):
-        z = (np.log(np.maximum(run_mean_s, 1.0)) + 0.5 * total**2 - np.log(free_s)) / total
+        z = np.log(np.maximum(run_mean_s, 1.0)) + 0.5 * run_sigma**2 - np.log(free_s)
+    z = z / run_sigma
     return np.where(free_s > 60.0, SAMPLING * _normal_cdf(z), 1.0)
 
 
@@ -66,7 +66,7 @@ def plan_floor(space: Space, j: Journeys) -> Floats:
     time = work / quick + np.where(j.fallback_speed > 0, 0.0, j.changeover_s)
     if space.limits.goal == "time":
         return time
-    paid = paid_share(j.run_mean_s, j.run_sigma, j.zone_sd, j.free_s)
+    paid = paid_share(j.run_mean_s, j.run_sigma, j.free_s)
     spot = j.spot_usd_per_hour * np.where(j.spot_usd_per_hour > 0, paid, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         fall = np.where(
@@ -76,7 +76,14 @@ def plan_floor(space: Space, j: Journeys) -> Floats:
 
 
 def cluster_floor(
-    space: Space, site: Site, step_s: Floats, base: Floats, spot: Floats, sigma: Floats, boot_s: Floats
+    space: Space,
+    site: Site,
+    step_s: Floats,
+    base: Floats,
+    spot: Floats,
+    sigma: Floats,
+    boot_s: Floats,
+    fixed_usd: Floats,
 ) -> Floats:
     """Least goal of every plan made of a cluster; all arguments have shape (clusters,).
 
@@ -95,4 +102,4 @@ def cluster_floor(
     per_step = float((fall.usd_per_hour * fall.step_s).min()) if net else np.inf
     with np.errstate(invalid="ignore"):
         cheapest = np.where(has_net, np.minimum(spot * step_s, per_step) / step_s, spot)
-    return site.fixed_usd + (base * time + cheapest * work) / 3600.0
+    return fixed_usd + (base * time + cheapest * work) / 3600.0

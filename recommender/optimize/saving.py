@@ -47,6 +47,7 @@ def saves_of(
     if (path == MEMORY_TIER).any():
         region = np.where(counts > 0, entries.region[None], -1).max(axis=1)
         _put_tier(result, space, site, fleet, (path == MEMORY_TIER) & has_spot, region, notice_s)
+    result.usd_per_hour[path != NONE] += site.store_usd_per_hour
     if not space.trust_notice:
         result.notice_saves[:] = 0.0
     return result

@@ -141,6 +141,7 @@ def single_floors(space: Space, site: Site, step_s: Floats) -> Floats:
         np.where(e.spot[:, None], spot, 0.0).ravel(),
         np.broadcast_to(space.columns.speed_sigma[e.kind][:, None], shape).ravel(),
         np.broadcast_to(e.boot_s[:, None], shape).ravel(),
+        np.broadcast_to(e.fixed_usd[:, None], shape).ravel(),
     ).reshape(shape)
     return np.where(allowed, floors, np.inf)
 
@@ -151,7 +152,7 @@ def least_spot_price(e: Entries) -> Floats:
     Larger gangs run shorter, so the share of the largest allowed gang is taken.
     """
     gang = 1.0 + (np.maximum(e.cap, 1) - 1) * (1.0 - e.co_interruption)
-    share = paid_share(e.run_mean_s / gang, e.run_sigma, e.zone_sd, e.free_s)
+    share = paid_share(e.run_mean_s / gang, e.run_sigma, e.free_s)
     return np.where(e.spot, e.usd_per_hour * share, e.usd_per_hour)
 
 

@@ -32,6 +32,7 @@ class Entries:
     spot: Bools
     usd_per_hour: Floats  # fees of a running machine included
     cap: Ints  # most machines of it
+    fixed_usd: Floats  # paid once: staging and egress of the data
     boot_s: Floats  # request to a running container, data staged
     run_mean_s: Floats  # spot: of one machine
     run_sigma: Floats
@@ -100,7 +101,7 @@ class Site:
     tier: Tier
     quota_use: Floats  # (rows, entries): what one machine uses of each quota
     quota: Floats  # (rows,)
-    fixed_usd: float  # staging, storage, egress of the data
+    store_usd_per_hour: float  # checkpoints kept in the object store
     usd_per_move: float  # egress of one checkpoint to the next zone
 
     def only(self, rows: Ints) -> "Site":

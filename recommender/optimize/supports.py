@@ -73,7 +73,7 @@ def support_bound(space: Space, site: Site, support: tuple[int, ...]) -> float:
 
 def _price_per_hour(e: Entries) -> Floats:
     gang = 1.0 + (np.maximum(e.cap, 1) - 1) * (1.0 - e.co_interruption)
-    share = paid_share(e.run_mean_s / gang, e.run_sigma, e.zone_sd, e.free_s)
+    share = paid_share(e.run_mean_s / gang, e.run_sigma, e.free_s)
     return np.where(e.spot, e.usd_per_hour * share, e.usd_per_hour)
 
 
@@ -91,6 +91,7 @@ def _value(space: Space, site: Site, chosen: list[int], usd_per_hour: float, spe
             one * (usd_per_hour if has_spot else 0.0),
             one * space.columns.speed_sigma[e.kind].min(),
             one * e.boot_s.min(),
+            one * e.fixed_usd[chosen].max(),
         )[0]
     )
 
@@ -125,6 +126,7 @@ def counts_floor(space: Space, site: Site, counts: Ints) -> Floats:
         counts[:, e.spot] @ price[e.spot],
         np.where(used, space.columns.speed_sigma[e.kind][None], 0.0).max(axis=1),
         np.where(used, e.boot_s[None], 0.0).max(axis=1),
+        np.where(used, e.fixed_usd[None], 0.0).max(axis=1),
     )
     return np.where(runs, floors, np.inf)
 

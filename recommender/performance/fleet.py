@@ -31,6 +31,8 @@ class MachineColumns:
     disk_bytes_per_s: Floats  # local disk, or the network volume where it has none
     speed_sigma: Floats  # sd of ln(true speed / predicted speed)
     reasons: tuple[str, ...]  # why a type cannot run the job, "" where it can
+    # Types timed by the user, by name: (machines, measured step / modelled step >= 1) by size.
+    measured: tuple[tuple[str, tuple[tuple[int, float], ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,6 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]  # the (plans, paths, cycles) stage: half the memory traffic
 Ints = NDArray[np.int64]
 
-# ln(mean run) of a zone moves with its logit availability: slope 0.70 over the six AWS V100
-# zones of 2023 and about 0.5 over the H100 zones of 2025 (Can't Be Late, SkyNomad traces).
-ZONE_RUN_EXPONENT = 0.6
 _CELLS = 1 << 16  # paths × cycles × plans per batch: stays in the second-level cache
 _MOST_CYCLES = 512
 
@@ -171,8 +168,7 @@ def _first(hit: NDArray[np.bool_]) -> tuple[Ints, NDArray[np.bool_]]:
 def _draw_runs(p: Journeys, sample: Draws) -> _Runs:
     up = _logistic(p.availability_logit[:, None] + p.zone_sd[:, None] * sample.zone[:, 0])
     others_down = _others_down(p, sample)
-    tilt = ZONE_RUN_EXPONENT * p.zone_sd[:, None]
-    mean_run = p.run_mean_s[:, None] * np.exp(tilt * sample.zone[:, 0] - 0.5 * tilt**2)
+    mean_run = p.run_mean_s[:, None] * np.ones_like(up)
     mean_outage = mean_run * (1.0 - up) / up / p.sites[:, None]
     lengths = mean_run.astype(np.float32)[:, :, None] * _factors(p.run_sigma, sample, "run")
     waits = mean_outage.astype(np.float32)[:, :, None] * _factors(p.outage_sigma, sample, "outage")

@@ -1,0 +1,126 @@
+"""A catalog in memory: offers as columns, everything else as small rows."""
+
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
+
+from catalogs.schema import (
+    Achieved,
+    BillingRule,
+    Egress,
+    Fee,
+    Gpu,
+    InstanceType,
+    Kind,
+    Market,
+    Obtainability,
+    Obtainable,
+    Offer,
+    PriceDrift,
+    Provider,
+    Quota,
+    Source,
+    SpotClass,
+    StartUp,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """All offers as columns of equal length; `offers[i]` makes one `Offer`."""
+
+    provider: Sequence[str]
+    instance_type: Sequence[str]
+    region: Sequence[str]
+    zone: Sequence[str]
+    market: Sequence[str]
+    usd_per_hour: "array[float]"
+    obtainable: Sequence[str]
+    kind: Sequence[str]
+    flag: Sequence[str]
+    uncertainty: "array[float]"
+    interruption_range: Sequence[int | None]
+    source: Sequence[int]
+    as_of: Sequence[str]
+
+    def __len__(self) -> int:
+        return len(self.usd_per_hour)
+
+    def __getitem__(self, index: int) -> Offer:
+        return Offer(
+            provider=cast(Provider, self.provider[index]),
+            instance_type=self.instance_type[index],
+            region=self.region[index],
+            zone=self.zone[index],
+            market=cast(Market, self.market[index]),
+            usd_per_hour=self.usd_per_hour[index],
+            obtainable=cast(Obtainable, self.obtainable[index]),
+            kind=cast(Kind, self.kind[index]),
+            flag=self.flag[index],
+            uncertainty=self.uncertainty[index],
+            interruption_range=self.interruption_range[index],
+            source=self.source[index],
+            as_of=self.as_of[index],
+        )
+
+    def __iter__(self) -> Iterator[Offer]:
+        return (self[index] for index in range(len(self)))
+
+
+@dataclass(frozen=True, slots=True)
+class PriceDate:
+    """When the prices of a provider in a market held: the oldest and the newest of them."""
+
+    provider: str
+    market: str
+    oldest: str
+    newest: str
+    offers: int
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Everything a plan may use, as one unchangeable set with a version."""
+
+    offers: Offers
+    instance_types: Mapping[tuple[str, str], InstanceType]  # by (provider, name)
+    gpus: Mapping[str, Gpu]
+    achieved: Mapping[tuple[str, str], Achieved]  # by (gpu, precision)
+    sources: tuple[Source, ...]
+    quotas: tuple[Quota, ...]
+    spot_classes: tuple[SpotClass, ...]
+    price_drift: tuple[PriceDrift, ...]
+    start_up: tuple[StartUp, ...]
+    obtainability: tuple[Obtainability, ...]
+    fees: tuple[Fee, ...]
+    billing: tuple[BillingRule, ...]
+    egress: tuple[Egress, ...]
+    sha256: str
+
+    @property
+    def version(self) -> str:
+        """Name the catalog by its newest price and its content: "2026-08-21-1f0c2a9b"."""
+        newest = max(self.offers.as_of, default="empty")
+        return f"{newest}-{self.sha256[:8]}"
+
+    def type_of(self, offer: Offer) -> InstanceType:
+        """Give the hardware behind an offer."""
+        return self.instance_types[offer.provider, offer.instance_type]
+
+    def price_dates(self) -> tuple[PriceDate, ...]:
+        """List how old the prices are, by provider and market."""
+        held: dict[tuple[str, str], list[str]] = {}
+        columns = self.offers
+        for *key, as_of in zip(columns.provider, columns.market, columns.as_of, strict=True):
+            held.setdefault((key[0], key[1]), []).append(as_of)
+        return tuple(
+            PriceDate(provider, market, min(dates), max(dates), len(dates))
+            for (provider, market), dates in sorted(held.items())
+        )
+
+    @cached_property
+    def source_by_key(self) -> Mapping[int, Source]:
+        """Give the sources by the number that rows name."""
+        return {source.source: source for source in self.sources}

@@ -1,0 +1,191 @@
+"""Reads a catalog folder: checked as a whole before a single figure is used."""
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+import zlib
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from catalogs.catalog import Catalog, Offers
+from catalogs.errors import CatalogError
+from catalogs.guards import hard_problems
+from catalogs.tables import REQUIRED, SCHEMA_VERSION, TABLES, Table, columns_of
+from catalogs.writer import MANIFEST
+
+SNAPSHOT = Path(__file__).parent / "snapshot"
+_SHOWN = 5  # problems named in one message
+
+Columns = dict[str, Sequence[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """A catalog folder, read and checked file by file but not yet as a whole."""
+
+    folder: Path
+    tables: Mapping[str, Columns]
+    sha256: str
+
+
+def load_snapshot() -> Catalog:
+    """Load the snapshot that ships with the package."""
+    return _checked(_read_folder(SNAPSHOT), None)
+
+
+def load(path: Path) -> Catalog:
+    """Load a catalog from its folder or its manifest.
+
+    A catalog of one's own may hold only offers, instance types, GPUs and achieved speeds;
+    the other tables are then those of the shipped snapshot.
+    """
+    raw = _read_folder(path.parent if path.name == MANIFEST else path)
+    missing = [name for name in REQUIRED if name not in raw.tables]
+    if missing:
+        raise CatalogError(f"{raw.folder}: the manifest lists no table {', '.join(missing)}")
+    complete = raw.tables.keys() >= TABLES.keys()
+    return _checked(raw, None if complete else _read_folder(SNAPSHOT))
+
+
+def _checked(raw: Raw, lender: Raw | None) -> Catalog:
+    catalog = _catalog(raw, lender)
+    problems = hard_problems(catalog)
+    if problems:
+        more = f"\nand {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
+        listed = "\n".join(problems[:_SHOWN])
+        raise CatalogError(f"{raw.folder}: not a usable catalog:\n{listed}{more}")
+    return catalog
+
+
+def _read_folder(folder: Path) -> Raw:
+    manifest = _manifest(folder)
+    digest = hashlib.sha256()
+    tables = {}
+    for name, entry in sorted(manifest["tables"].items()):
+        if name not in TABLES:
+            raise CatalogError(f"{folder / MANIFEST}: unknown table {name!r}")
+        table = TABLES[name]
+        content = _content(folder, table, entry)
+        digest.update(f"{name} {entry['sha256']}\n".encode())
+        tables[name] = _columns(folder / table.file, table, content, entry.get("rows"))
+    return Raw(folder, tables, digest.hexdigest())
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    path = folder / MANIFEST
+    try:
+        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise CatalogError(f"{folder}: no catalog here ({MANIFEST} is missing)") from None
+    except (OSError, ValueError) as error:
+        raise CatalogError(f"{path}: not a manifest: {error}") from error
+    version = manifest.get("schema_version") if isinstance(manifest, dict) else None
+    if version != SCHEMA_VERSION:
+        raise CatalogError(
+            f"{path}: schema version {version!r}; this program reads {SCHEMA_VERSION}. "
+            "Use a catalog built for it, or the program that built the catalog."
+        )
+    tables = manifest.get("tables")
+    if not isinstance(tables, dict) or not all(isinstance(t, dict) for t in tables.values()):
+        raise CatalogError(f"{path}: lists no tables")
+    return manifest
+
+
+def _content(folder: Path, table: Table, entry: Mapping[str, Any]) -> str:
+    path = folder / table.file
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise CatalogError(f"{path}: cannot be read: {error.strerror}") from error
+    if hashlib.sha256(data).hexdigest() != entry.get("sha256"):
+        raise CatalogError(
+            f"{path}: sha256 differs from the manifest: truncated, changed or half-written. "
+            "Install or fetch the catalog again."
+        )
+    try:
+        return (gzip.decompress(data) if table.file.endswith(".gz") else data).decode()
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise CatalogError(f"{path}: not a table: {error}") from error
+
+
+def _columns(path: Path, table: Table, content: str, rows: object) -> Columns:
+    reader = csv.reader(io.StringIO(content, newline=""), strict=True)
+    header = tuple(next(reader, ()))
+    if header != table.columns:
+        missing = sorted(set(table.columns) - set(header))
+        unknown = sorted(set(header) - set(table.columns))
+        raise CatalogError(
+            f"{path}: wrong columns (missing: {missing}, unknown: {unknown}, "
+            f"expected order: {', '.join(table.columns)})"
+        )
+    try:
+        lines = list(reader)
+        cells = list(zip(*lines, strict=True)) if lines else [()] * len(header)
+    except (csv.Error, ValueError) as error:
+        raise CatalogError(f"{path}: a row is broken: {error}") from error
+    if len(lines) != rows or len(cells) != len(header):
+        raise CatalogError(f"{path}: {len(lines)} rows; the manifest says {rows}")
+    return {
+        column.name: _parsed(path, column.name, column.parse, column.allowed, values)
+        for column, values in zip(columns_of(table.row), cells, strict=True)
+    }
+
+
+def _parsed(
+    path: Path,
+    name: str,
+    parse: Callable[[Sequence[str]], Sequence[Any]],
+    allowed: frozenset[str] | None,
+    cells: Sequence[str],
+) -> Sequence[Any]:
+    try:
+        values = parse(cells)
+    except ValueError as error:
+        raise CatalogError(f"{path}: column {name}: {error}") from error
+    if allowed is not None and not allowed.issuperset(cells):
+        wrong = sorted(set(cells) - allowed)
+        raise CatalogError(f"{path}: column {name}: {wrong} is none of {sorted(allowed)}")
+    return values
+
+
+def _rows(raw: Raw, name: str, shift: int = 0) -> list[Any]:
+    columns = raw.tables.get(name)
+    if columns is None:
+        return []
+    rows = [TABLES[name].row(*values) for values in zip(*columns.values(), strict=True)]
+    return [replace(row, source=row.source + shift) for row in rows] if shift else rows
+
+
+def _catalog(raw: Raw, lender: Raw | None) -> Catalog:
+    own = {name: _rows(raw, name) for name in raw.tables if name != "offers"}
+    if lender is not None:
+        own = _borrow(raw, lender, own)
+    columns = dict(raw.tables["offers"])
+    columns["usd_per_hour"] = array("d", columns["usd_per_hour"])
+    columns["uncertainty"] = array("d", columns["uncertainty"])
+    return Catalog(
+        offers=Offers(**columns),  # type: ignore[arg-type]
+        instance_types=_by_key("instance_types", own["instance_types"]),
+        gpus=_by_key("gpus", own["gpus"]),
+        achieved=_by_key("achieved", own["achieved"]),
+        sha256=raw.sha256,
+        **{name: tuple(own[name]) for name in TABLES if name not in REQUIRED},
+    )
+
+
+def _borrow(raw: Raw, lender: Raw, own: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    """Fill in the tables a catalog lacks; lent rows keep their sources under new numbers."""
+    shift = max((row.source for row in own.get("sources", [])), default=0)
+    lent = {name: _rows(lender, name, shift) for name in TABLES if name not in raw.tables}
+    sources = [*own.get("sources", []), *_rows(lender, "sources", shift)]
+    return {**own, **lent, "sources": sources}
+
+
+def _by_key(name: str, rows: Iterable[Any]) -> dict[Any, Any]:
+    identity = TABLES[name].identity()
+    return {identity(row): row for row in rows}

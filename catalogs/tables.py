@@ -1,0 +1,167 @@
+"""The tables of a catalog folder: their names, row classes, columns and order."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from operator import attrgetter
+from types import MappingProxyType
+from typing import Any, get_args, get_type_hints
+
+from catalogs.schema import (
+    Achieved,
+    BillingRule,
+    Egress,
+    Fee,
+    Gpu,
+    InstanceType,
+    Obtainability,
+    Offer,
+    PriceDrift,
+    Quota,
+    Source,
+    SpotClass,
+    StartUp,
+)
+
+SCHEMA_VERSION = 1
+
+Row = (
+    Achieved
+    | BillingRule
+    | Egress
+    | Fee
+    | Gpu
+    | InstanceType
+    | Obtainability
+    | Offer
+    | PriceDrift
+    | Quota
+    | Source
+    | SpotClass
+    | StartUp
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: its name, the class of its rows, and the columns that identify a row."""
+
+    name: str
+    row: type[Any]
+    key: tuple[str, ...]
+
+    @property
+    def file(self) -> str:
+        """The name of its file; the sources stay readable without a tool."""
+        return "sources.csv" if self.name == "sources" else f"{self.name}.csv.gz"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of its columns, in order."""
+        return tuple(field.name for field in fields(self.row))
+
+    def identity(self) -> Callable[[Any], Any]:
+        """Give a function from a row to what identifies it."""
+        return attrgetter(*self.key)
+
+
+_OFFER_KEY = ("provider", "instance_type", "region", "zone", "market")
+
+TABLES = MappingProxyType(
+    {
+        table.name: table
+        for table in (
+            Table("offers", Offer, _OFFER_KEY),
+            Table("instance_types", InstanceType, ("provider", "instance_type")),
+            Table("gpus", Gpu, ("gpu",)),
+            Table("achieved", Achieved, ("gpu", "precision")),
+            Table("sources", Source, ("source",)),
+            Table("quotas", Quota, ("provider", "quota_family", "market")),
+            Table("spot_classes", SpotClass, ("spot_class",)),
+            Table("price_drift", PriceDrift, ("provider", "market", "age_days")),
+            Table("start_up", StartUp, ("provider", "gpus_min")),
+            Table("obtainability", Obtainability, ("gpus",)),
+            Table("fees", Fee, ("provider", "item")),
+            Table("billing", BillingRule, ("provider", "market")),
+            Table("egress", Egress, ("provider", "from_region", "to_region")),
+        )
+    }
+)
+
+# A catalog of somebody's own machines needs these; the rest comes from the shipped snapshot.
+REQUIRED = ("offers", "instance_types", "gpus", "achieved")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """How the text of one column becomes values, and the other way round."""
+
+    name: str
+    parse: Callable[[Sequence[str]], Sequence[Any]]
+    allowed: frozenset[str] | None  # the words a column of names may hold
+
+
+def _texts(cells: Sequence[str]) -> Sequence[str]:
+    return cells
+
+
+def _wholes(cells: Sequence[str]) -> Sequence[int]:
+    return list(map(int, cells))
+
+
+def _numbers(cells: Sequence[str]) -> Sequence[float]:
+    return list(map(float, cells))
+
+
+def _optional_wholes(cells: Sequence[str]) -> Sequence[int | None]:
+    return [int(cell) if cell else None for cell in cells]
+
+
+def _optional_numbers(cells: Sequence[str]) -> Sequence[float | None]:
+    return [float(cell) if cell else None for cell in cells]
+
+
+def _flags(cells: Sequence[str]) -> Sequence[bool]:
+    words = {"yes": True, "no": False}
+    if not words.keys() >= set(cells):
+        raise ValueError(f"could not convert to yes or no: {set(cells) - words.keys()}")
+    return [words[cell] for cell in cells]
+
+
+def _names(cells: Sequence[str]) -> Sequence[tuple[str, ...]]:
+    return [tuple(cell.split()) for cell in cells]
+
+
+_PARSERS: dict[Any, Callable[[Sequence[str]], Sequence[Any]]] = {
+    str: _texts,
+    int: _wholes,
+    float: _numbers,
+    bool: _flags,
+    int | None: _optional_wholes,
+    float | None: _optional_numbers,
+    tuple[str, ...]: _names,
+}
+
+
+@cache
+def columns_of(row: type) -> tuple[Column, ...]:
+    """List the columns of a row class with their parsers."""
+    columns = []
+    for name, hint in get_type_hints(row).items():
+        parse = _PARSERS.get(hint, _texts)
+        allowed = frozenset(get_args(hint)) if hint not in _PARSERS else None
+        columns.append(Column(name, parse, allowed))
+    return tuple(columns)
+
+
+def cell(value: object) -> str:
+    """Write a value as the text of a cell: nothing for None, the shortest exact number."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return " ".join(value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return repr(value) if isinstance(value, float) else str(value)

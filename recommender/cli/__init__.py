@@ -1,0 +1,21 @@
+"""The command line of `recommend`: parses, calls, prints; knows nothing of the problem."""
+
+import sys
+from collections.abc import Sequence
+
+from recommender.cli.edge import guarded
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `recommend` with the given words, or those of the call; give the exit code."""
+    return guarded(_run, list(sys.argv[1:] if argv is None else argv))
+
+
+def _run(words: Sequence[str]) -> int:
+    from typer.main import get_command
+
+    from recommender.cli.app import app
+
+    command = get_command(app)
+    code = command.main(args=list(words), prog_name="recommend", standalone_mode=False)
+    return code if isinstance(code, int) else 0

@@ -1,0 +1,95 @@
+"""The edge of the program: exceptions become messages and exit codes, here and only here.
+
+    0 answer   1 internal error   2 usage   3 no plan keeps the limits   4 catalog
+    130 interrupted   141 the reader of standard output went away
+"""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from recommender.errors import CatalogError, RecommendError, SolverError, UsageError
+from recommender.text import shown
+
+OK, INTERNAL, USAGE, INFEASIBLE, CATALOG, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 4, 130, 141
+
+
+def guarded(run: Callable[[Sequence[str]], int], words: Sequence[str]) -> int:
+    """Run the program; whatever happens, leave one clear message and an exit code."""
+    if sys.stdout is None:  # closed by the caller: >&-
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    try:
+        code = run(words)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        return _pipe_closed()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except RecommendError as error:
+        return refuse(words, *_kind(error), _problems(error))
+    except OSError as error:
+        return refuse(words, "IO", INTERNAL, [_system(error)])
+    except Exception as error:
+        if hasattr(error, "format_message"):  # Typer's own refusals of a call
+            return refuse(words, "USAGE", USAGE, [str(error.format_message())])
+        if os.environ.get("RECOMMEND_DEBUG"):
+            raise
+        return refuse(words, "INTERNAL", INTERNAL, [_internal(error)])
+
+
+def refuse(words: Sequence[str], code: str, exit_code: int, problems: Sequence[str]) -> int:
+    """Say on standard error what went wrong; as JSON where JSON was asked for."""
+    from recommender.cli.screen import put
+
+    if wants_json(words):
+        from recommender.report.jsonview import dumps, error_document
+
+        put(dumps(error_document(code, exit_code, problems)), sys.stderr)
+    else:
+        put("".join(f"error: {problem}\n" for problem in problems), sys.stderr)
+    return exit_code
+
+
+def wants_json(words: Sequence[str]) -> bool:
+    """Tell whether the call asks for JSON, even if it cannot be parsed."""
+    given = os.environ.get("RECOMMEND_OUTPUT", "")
+    for i, word in enumerate(words):
+        if word == "--json":
+            return True
+        for name in ("--output=", "-o"):
+            if word.startswith(name) and word != name:
+                given = word.removeprefix(name)
+        if word in ("-o", "--output"):
+            given = words[i + 1] if i + 1 < len(words) else ""
+    return given.strip().lower() == "json"
+
+
+def _kind(error: RecommendError) -> tuple[str, int]:
+    if isinstance(error, CatalogError):
+        return "CATALOG", CATALOG
+    if isinstance(error, SolverError):
+        return "SOLVER", INTERNAL
+    return ("USAGE" if isinstance(error, UsageError) else "RECORD"), USAGE
+
+
+def _problems(error: RecommendError) -> list[str]:
+    if isinstance(error, UsageError):
+        return list(error.problems)
+    return [str(error)]
+
+
+def _internal(error: Exception) -> str:
+    said = f"{type(error).__name__}: {shown(error)}"
+    return f"internal error, please report it ({said}); RECOMMEND_DEBUG=1 shows where"
+
+
+def _system(error: OSError) -> str:
+    where = f"{shown(error.filename)}: " if error.filename else ""
+    return f"{where}{error.strerror or shown(error)}"
+
+
+def _pipe_closed() -> int:
+    """Keep Python from complaining about the closed pipe when it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return PIPE_CLOSED

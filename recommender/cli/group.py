@@ -1,0 +1,132 @@
+"""Commands that report every mistake of a call, and a group whose default is `plan`."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from recommender.cli.scan import Flag, first_positional, scan
+from recommender.errors import UsageError
+from recommender.text import nearest, shown
+
+DEFAULT = "plan"
+TOP_LEVEL = ("--help", "-h", "--version", "--install-completion", "--show-completion")
+_PROBLEMS = "recommend.problems"
+
+
+class Careful(TyperCommand):
+    """A command that finds every wrong flag of a call, and shows its flags by subject."""
+
+    collects = False  # whether the command itself reports the problems, with its own
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take out what cannot be parsed, and remember what was wrong with it."""
+        if ctx.resilient_parsing or {"--help", "-h"} & set(args):
+            return super().parse_args(ctx, args)
+        kept, problems = scan(args, flags_of(self.params))
+        ctx.meta[_PROBLEMS] = problems
+        return super().parse_args(ctx, kept)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command unless the call was wrong."""
+        if ctx.meta.get(_PROBLEMS) and not self.collects:
+            raise UsageError(*ctx.meta[_PROBLEMS])
+        return super().invoke(ctx)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Flags under the name of their subject."""
+        write_options(self.params, ctx, formatter)
+
+
+class PlanCommand(Careful):
+    """The default command: its own mistakes and those of the call are reported together."""
+
+    collects = True
+
+
+class DefaultToPlan(TyperGroup):
+    """A group that reads `recommend --deadline 24h JOB` as `recommend plan …`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put `plan` in front unless a command or a flag of the group comes first."""
+        first = args[0] if args else ""
+        if args and first not in self.commands and first not in TOP_LEVEL:
+            if not ctx.resilient_parsing:
+                self._refuse_misspelt(first)
+            args = [DEFAULT, *args]
+        elif not args and ctx.resilient_parsing:
+            args = [DEFAULT]  # completion of the first word
+        return super().parse_args(ctx, args)
+
+    def _refuse_misspelt(self, first: str) -> None:
+        """A first word close to a command, and no job, is a command misspelt."""
+        from recommender.jobfile import presets
+
+        known = first in presets() or first.startswith("-") or Path(first).exists()
+        meant = None if known or nearest(first, presets()) else nearest(first, self.commands)
+        if meant:
+            raise UsageError(f"unknown word '{shown(first)}'; did you mean recommend {meant}?")
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """The flags of the default command, then the commands."""
+        write_options(self.commands[DEFAULT].params, ctx, formatter)
+        write_options([p for p in self.params if p.opts[0] in TOP_LEVEL], ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+
+class Helpful(TyperGroup):
+    """A group of commands that offers the nearest name for one that does not exist."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse an unknown command with the nearest one."""
+        first = args[0] if args else ""
+        if first and not first.startswith("-") and first not in self.commands:
+            meant = nearest(first, self.commands)
+            known = f"did you mean {meant}?" if meant else f"known: {', '.join(self.commands)}"
+            raise UsageError(f"unknown command '{shown(ctx.info_name)} {shown(first)}'; {known}")
+        return super().parse_args(ctx, args)
+
+
+def problems_of(ctx: typer.Context) -> list[str]:
+    """What was wrong with the words of the call."""
+    return list(ctx.meta.get(_PROBLEMS, ()))
+
+
+def flags_of(params: Any) -> Mapping[str, Flag]:
+    """Every spelling of every flag, and what it takes."""
+    found = {}
+    for param in params:
+        if param.param_type_name != "option":
+            continue
+        long = next((name for name in param.opts if name.startswith("--")), param.opts[0])
+        takes = not (param.is_flag or param.count)
+        flag = Flag(long, takes, param.multiple, param.metavar or "")
+        found.update(dict.fromkeys([*param.opts, *param.secondary_opts], flag))
+    found.setdefault("--help", Flag("--help", False, False))
+    found.setdefault("-h", Flag("--help", False, False))
+    return found
+
+
+def write_options(params: Any, ctx: Any, formatter: Any) -> None:
+    """A section of help for each subject, in the order of the flags."""
+    sections: dict[str, list[tuple[str, str]]] = {}
+    for param in params:
+        record = param.get_help_record(ctx)
+        if record is not None:
+            panel = getattr(param, "rich_help_panel", None) or "Other"
+            sections.setdefault(panel, []).append(record)
+    for name, records in sections.items():
+        with formatter.section(name):
+            formatter.write_dl(records)
+
+
+def job_words(ctx: typer.Context, incomplete: str) -> list[str]:
+    """What a first word can be: a job, or a command where nothing else was typed yet."""
+    from recommender.jobfile import presets
+
+    nothing_yet = not any(ctx.params.values())
+    group = ctx.parent.command if ctx.parent is not None else None
+    commands = list(getattr(group, "commands", {})) if nothing_yet else []
+    return [word for word in (*presets(), *commands) if word.startswith(incomplete)]

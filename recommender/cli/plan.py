@@ -1,0 +1,59 @@
+"""`recommend [plan]`: reads the question, asks the planner, shows the answer."""
+
+from typing import Annotated
+
+import typer
+
+from recommender.cli import ask
+from recommender.cli.edge import INFEASIBLE
+from recommender.cli.flags import (
+    AnswerFlags,
+    JobFlags,
+    LimitFlags,
+    OfferFlags,
+    OutputFlags,
+    OwnFlags,
+    SearchFlags,
+)
+from recommender.cli.group import job_words, problems_of
+from recommender.cli.reader import Reader
+from recommender.cli.show import form_of, show_answer
+
+JobWord = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[JOB]",
+        help="A job that comes with the tool, or a job file; recommend.yaml if left out.",
+        autocompletion=job_words,
+        show_default=False,
+    ),
+]
+
+
+def plan(
+    ctx: typer.Context,
+    limits: LimitFlags,
+    offers: OfferFlags,
+    own: OwnFlags,
+    job_flags: JobFlags,
+    search: SearchFlags,
+    shown: AnswerFlags,
+    output: OutputFlags,
+    job: JobWord = None,
+) -> None:
+    """Which cloud GPUs to rent for a training job, with the chance that it ends in time.
+
+    With a deadline: the cheapest plans in time. With a budget or a price per hour: the
+    fastest plans for it. Without any limit: the whole curve of cost and time.
+
+    \b
+    recommend --deadline 24h resnet50-imagenet
+    recommend --budget 200 --no-spot ./recommend.yaml
+    """
+    read = Reader(problems_of(ctx))
+    form = form_of(output, shown, read)
+    asked = ask.read(read, job, limits, offers, own, job_flags, search, form)
+    answer = ask.answer(asked)
+    show_answer(answer, asked.question, form)
+    if answer.status == "infeasible":
+        raise typer.Exit(INFEASIBLE)

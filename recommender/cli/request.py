@@ -1,0 +1,103 @@
+"""Turns flags into a question, and reports every mistake in them at once."""
+
+from typing import Any
+
+from recommender import units
+from recommender.cli.flags import JobFlags, LimitFlags, OfferFlags, OwnFlags
+from recommender.cli.reader import Reader, name_of, one_of
+from recommender.clock import now
+from recommender.errors import UsageError
+from recommender.limits import Choice, Limits, Progress
+
+_MARKETS = {"any": "any", "spot": "spot", "on-demand": "on_demand", "on_demand": "on_demand"}
+_PATHS = ("auto", "object_store", "anchor", "memory_tier", "none")
+
+
+def limits_of(flags: LimitFlags, read: Reader) -> Limits:
+    """The limits, in seconds and USD."""
+    return Limits(
+        deadline_s=read.value(flags.deadline, "--deadline", _deadline, None),
+        budget_usd=read.value(flags.budget, "--budget", units.parse_money, None),
+        hourly_usd=read.value(flags.hourly, "--hourly", units.parse_hourly, None),
+        confidence=read.value(flags.confidence, "--confidence", units.parse_share, 0.95),
+        max_overhead=read.value(flags.max_overhead, "--max-overhead", units.parse_share, None),
+        max_machines=read.value(flags.max_machines, "--max-machines", units.parse_whole, 16),
+        objective=read.choice(
+            flags.objective, "--objective", ("auto", "cost", "time"), "auto"
+        ),
+    )
+
+
+def _deadline(word: str, name: str) -> float:
+    return units.parse_deadline(word, now(), name)
+
+
+def choice_of(flags: OfferFlags, own: OwnFlags, read: Reader) -> Choice:
+    """Which offers may be used; quotas come from their own file."""
+    return Choice(
+        providers=read.values(flags.provider, "--provider", one_of(units.PROVIDERS)),
+        regions=read.values(flags.region, "--region", name_of),
+        zones=read.values(flags.zone, "--zone", name_of),
+        gpus=read.values(flags.gpu, "--gpu", units.parse_gpu),
+        instances=read.values(flags.instance, "--instance", name_of),
+        deny=read.values(flags.deny, "--deny", name_of),
+        market=_market(flags, read),
+        failover=read.choice(flags.failover, "--failover", ("none", "zone", "region"), "region"),
+        checkpoint_to=read.choice(flags.checkpoint_to, "--checkpoint-to", _PATHS, "auto"),
+        mix=flags.mix is not False,
+        accelerator=read.choice(
+            flags.accelerator, "--accelerator", ("nvidia", "amd", "aws"), "nvidia"
+        ),
+        arch=read.choice(flags.arch, "--arch", ("x86_64", "arm64", "any"), "x86_64"),
+        quoted_only=flags.quoted_only,
+        prices_as_quoted=own.prices_as_quoted,
+        mtbf_h=read.value(own.mtbf, "--mtbf", _hours, None),
+        discounts=read.values(own.discount, "--discount", units.parse_discount),
+        on_demand_obtainable=read.value(own.assume_on_demand, "--assume-on-demand", _chance, None),
+    )
+
+
+def _market(flags: OfferFlags, read: Reader) -> Any:
+    market = _MARKETS[read.choice(flags.market, "--market", tuple(_MARKETS), "any")]
+    if flags.no_spot and market == "spot":
+        read.problems.append("--no-spot contradicts --market spot; keep one")
+    return "on_demand" if flags.no_spot else market
+
+
+def _hours(word: str, name: str) -> float:
+    """A number of hours, or a duration with its unit."""
+    try:
+        return units.parse_count(word, name)
+    except UsageError:
+        return units.parse_duration(word, name) / 3600
+
+
+def _chance(word: str, name: str) -> float:
+    return units.parse_share(word, name, zero=True, one=True)
+
+
+def progress_of(own: OwnFlags, read: Reader) -> Progress:
+    """What is already done and spent."""
+    return Progress(
+        done_share=read.value(own.done, "--done", _done, 0.0),
+        elapsed_s=read.value(own.elapsed, "--elapsed", units.parse_duration, 0.0),
+        spent_usd=read.value(own.spent, "--spent", units.parse_money, 0.0),
+    )
+
+
+def _done(word: str, name: str) -> float:
+    return units.parse_share(word, name, zero=True)
+
+
+def check_job_flags(flags: JobFlags, own: OwnFlags, read: Reader) -> None:
+    """Report what is wrong with the job's flags even where the job itself cannot be found."""
+    read.values(own.measured, "--measured", units.parse_measured)
+    read.value(own.data_at, "--data-at", units.parse_data_at, None)
+    for name in ("tokens", "samples", "epochs", "steps", "params"):
+        read.value(getattr(flags, name), f"--{name}", _amount, None)
+    read.value(flags.setup, "--setup", units.parse_duration, None)
+
+
+def _amount(word: str, name: str) -> float:
+    units_of = {"--tokens": ("token", "tokens"), "--params": ("params", "parameters")}
+    return units.parse_count(word, name, units_of.get(name, ()))

@@ -1,0 +1,83 @@
+"""Where lines go: width, colour, and terminals that know fewer characters."""
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TextIO
+
+from recommender.report.lines import Line, plain
+
+_NARROWEST = 40
+_PIPE_WIDTH = 80  # without a terminal, unless COLUMNS says otherwise
+_STYLES = {"": "", "title": "bold", "strong": "bold", "faint": "dim", "warning": "yellow"}
+_SIMPLER = str.maketrans({"×": "x", "─": "-", "·": "-", "≥": ">=", "±": "+-", "…": "..."})
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """How wide a line may be and whether it may carry colour."""
+
+    width: int
+    colour: bool
+
+
+def screen(colour: str = "auto", stream: TextIO | None = None) -> Screen:
+    """The screen behind a stream, as flags and environment want it."""
+    stream = stream or sys.stdout
+    terminal = _is_terminal(stream)
+    return Screen(_width(terminal, os.environ), _coloured(colour, terminal, os.environ))
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    return stream is not None and not stream.closed and stream.isatty()
+
+
+def _width(terminal: bool, env: Mapping[str, str]) -> int:
+    given = env.get("COLUMNS", "")
+    if given.isdecimal() and int(given) > 0:
+        return max(int(given), _NARROWEST)
+    return max(shutil.get_terminal_size().columns if terminal else _PIPE_WIDTH, _NARROWEST)
+
+
+def _coloured(wish: str, terminal: bool, env: Mapping[str, str]) -> bool:
+    """A flag wins over NO_COLOR, that over FORCE_COLOR, that over the kind of terminal."""
+    if wish != "auto":
+        return wish == "always"
+    if env.get("NO_COLOR"):
+        return False
+    if env.get("FORCE_COLOR"):
+        return True
+    return terminal and env.get("TERM") != "dumb"
+
+
+def show(lines: Sequence[Line], on: Screen) -> None:
+    """Print lines on standard output."""
+    put(_painted(lines) if on.colour else plain(lines))
+
+
+def put(text: str, stream: TextIO | None = None) -> None:
+    """Write text; characters that the stream cannot encode are written more simply."""
+    stream = stream or sys.stdout
+    encoding = stream.encoding or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = text.translate(_SIMPLER).encode(encoding, "replace").decode(encoding)
+    stream.write(text)
+
+
+def _painted(lines: Sequence[Line]) -> str:
+    from io import StringIO
+
+    from rich.console import Console
+    from rich.text import Text
+
+    made = StringIO()
+    console = Console(
+        file=made, force_terminal=True, color_system="standard", no_color=False, width=10_000
+    )
+    for line in lines:
+        console.print(Text(line.text, style=_STYLES[line.style]), soft_wrap=True)
+    return made.getvalue()

@@ -1,0 +1,84 @@
+"""Writes an answer in the form that was asked for."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from recommender import units
+from recommender.cli.flags import AnswerFlags, OutputFlags
+from recommender.cli.reader import Reader
+from recommender.cli.screen import Screen, put, screen, show
+from recommender.plan import Answer
+from recommender.report.question import Question
+
+Kind = Literal["table", "json", "csv", "markdown"]
+FORMS = ("table", "json", "csv", "markdown")
+COLOURS = ("auto", "always", "never")
+_MOST_PLANS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How an answer is written and how much of it."""
+
+    kind: Kind = "table"
+    quiet: bool = False
+    colour: str = "auto"
+    top: int = 5
+    explain: int = 0  # number of a plan, 0 = none
+    all_regions: bool = False
+
+    def screen(self) -> Screen:
+        """The screen this form is written on."""
+        return screen(self.colour)
+
+
+def form_of(output: OutputFlags, shown: AnswerFlags, read: Reader) -> Form:
+    """The form that the flags ask for."""
+    kind = read.choice(output.output, "--output", FORMS, "table")
+    if output.json and output.output is not None and kind != "json":
+        read.problems.append(f"--json contradicts --output {kind}; keep one")
+    top = read.value(shown.top, "--top", units.parse_whole, 5)
+    explain = read.value(shown.explain, "--explain", units.parse_whole, 0)
+    if top > _MOST_PLANS:
+        read.problems.append(f"--top {top} is more than {_MOST_PLANS} plans; write less")
+    return Form(
+        kind="json" if output.json else kind,
+        quiet=output.quiet,
+        colour=read.choice(output.color, "--color", COLOURS, "auto"),
+        top=max(top, explain),
+        explain=explain,
+        all_regions=shown.all_regions,
+    )
+
+
+def show_answer(answer: Answer, question: Question, form: Form) -> None:
+    """Print the answer on standard output."""
+    if form.kind == "table":
+        _table(answer, question, form)
+    else:
+        put(text_of(answer, question, form))
+
+
+def text_of(answer: Answer, question: Question, form: Form) -> str:
+    """The answer as JSON, CSV or Markdown."""
+    if form.kind == "json":
+        from recommender.report import jsonview
+
+        return jsonview.dumps(jsonview.document(answer, question))
+    if form.kind == "csv":
+        from recommender.report import csvview
+
+        return csvview.render(answer)
+    from recommender.report import markdown
+
+    return markdown.render(answer, question, form.quiet)
+
+
+def _table(answer: Answer, question: Question, form: Form) -> None:
+    from recommender.report import explain, table
+
+    on = form.screen()
+    if form.explain and answer.status == "ok":
+        show(explain.render(answer, question, form.explain, on.width), on)
+        return
+    show(table.render(answer, question, on.width, form.quiet, form.all_regions), on)

@@ -1,0 +1,166 @@
+"""What each machine brings to a job: speed, memory, network, input, disks, and how sure."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from catalogs.schema import Achieved, Gpu, InstanceType
+from recommender.checkpoint import object_store_rate
+from recommender.job import Job, Precision
+from recommender.performance.calibration import calibrated
+from recommender.performance.fleet import MachineColumns
+from recommender.performance.priors import Prior, prior_of
+
+Floats = NDArray[np.float64]
+
+MIB = 2.0**20
+USABLE = 0.92  # of device memory; review A4 (2026-11)
+GBIT = 1e9 / 8
+TCP_SHARE = 0.85  # of the baseline rate, NCCL over several streams; gpu-performance, networks
+TCP_LATENCY_S = 5e-4  # per doubling of machines; gpu-performance 4 (alpha)
+RDMA_LATENCY_S = 1e-4  # 70 us (p5) to 160 us (p4de); gpu-performance, networks
+# Half-performance message by listed rate of the machine, from all-reduce at 16 MiB and at large
+# messages on p4de (400 Gb/s), p5 (3,200) and p6-b200 (3,200, twice per GPU); review A17 (2026-11)
+RDMA_HALF_GBIT = (100.0, 400.0, 3200.0, 6400.0)
+RDMA_HALF_MIB = (20.0, 32.0, 58.0, 79.0)
+
+
+def machine_columns(
+    job: Job,
+    types: Sequence[InstanceType],
+    gpus: Mapping[str, Gpu],
+    achieved: Mapping[tuple[str, str], Achieved],
+) -> MachineColumns:
+    """Everything a machine of each type brings to the job; every array has shape (types,).
+
+    A type that cannot run the job has a reason, and no compute and no memory. Speeds come
+    from the family's prior, or from the job's own timings where it has any.
+    """
+    prior = prior_of(job)
+    speeds = {name: gpu_speed(job, prior, name, gpus, achieved) for name in {t.gpu for t in types}}
+    reasons = tuple(_reason(job, t, gpus, achieved, speeds[t.gpu][0]) for t in types)
+    able = np.array([not reason for reason in reasons])
+    count = _column(t.gpus for t in types)
+    network = np.array([_network(t) for t in types]).reshape(-1, 3)
+    columns = MachineColumns(
+        names=tuple(f"{t.provider}/{t.instance_type}" for t in types),
+        gpus=count,
+        compute_per_s=np.where(able, count * _column(speeds[t.gpu][0] for t in types), 0.0),
+        memory_bytes=np.where(able, _column(t.gpu_memory_mib * MIB * USABLE for t in types), 0.0),
+        network_bytes_per_s=network[:, 0],
+        network_half_bytes=network[:, 1],
+        network_latency_s=network[:, 2],
+        intra_bytes_per_s=_column(_intra(t) for t in types),
+        prepare_per_s=_column(_prepare(job, t) for t in types),
+        fetch_per_s=_column(_fetch(job, t) for t in types),
+        host_bytes_per_s=_column(t.host_gb_per_s * 1e9 * t.gpus for t in types),
+        disk_bytes_per_s=_column(t.local_disk_mb_per_s * 1e6 for t in types),
+        speed_sigma=np.full(len(types), prior.sigma_one),
+        reasons=reasons,
+    )
+    scores = _column(speeds[t.gpu][1] for t in types)
+    return calibrated(job, columns, tuple(t.gpu for t in types), scores)
+
+
+def precision_on(wanted: Precision, gpu: Gpu) -> str:
+    """The number format a job trains in on a GPU; "" where the GPU lacks it.
+
+    `mixed` is bf16 where the GPU has it, else fp16; `tf32` allows tf32 and is fp32 on GPUs
+    without; `bf16` and `fp16` are never emulated, and `fp32` is never rounded to tf32.
+    """
+    peaks = {
+        "bf16": gpu.peak_bf16_tflops,
+        "fp16": gpu.peak_fp16_tflops,
+        "tf32": gpu.peak_tf32_tflops,
+        "fp32": gpu.peak_fp32_tflops,
+    }
+    choices = {"mixed": ("bf16", "fp16"), "tf32": ("tf32", "fp32")}.get(wanted, (wanted,))
+    return next((name for name in choices if peaks[name]), "")
+
+
+def gpu_speed(
+    job: Job,
+    prior: Prior,
+    name: str,
+    gpus: Mapping[str, Gpu],
+    achieved: Mapping[tuple[str, str], Achieved],
+) -> tuple[float, float]:
+    """Samples/s of one GPU at large batches, and its score; (0, 0) where it cannot run.
+
+    1/rate = F·(1/(ε·A) + s/(I·BW)): A achieved FLOP/s, BW memory bytes/s, s = 2 in 32 bit.
+    The score is sqrt(A·BW), the best single rank of GPUs (docs/models.md, "Throughput").
+    """
+    gpu = gpus.get(name)
+    precision = precision_on(job.precision, gpu) if gpu else ""
+    row = achieved.get((name, precision))
+    if gpu is None or row is None or row.tflops <= 0:
+        return 0.0, 0.0
+    matmul, memory = row.tflops * 1e12, gpu.memory_gb_per_s * 1e9
+    wide = 2.0 if precision in ("fp32", "tf32") else 1.0
+    per_flop = 1.0 / (prior.efficiency * matmul) + wide / (prior.flop_per_byte * memory)
+    return 1.0 / (job.flop_per_sample * per_flop), float(np.sqrt(matmul * memory))
+
+
+def _reason(
+    job: Job,
+    machine: InstanceType,
+    gpus: Mapping[str, Gpu],
+    achieved: Mapping[tuple[str, str], Achieved],
+    speed: float,
+) -> str:
+    """Why a type cannot run the job at all; "" where it can."""
+    if machine.gpu == "" or machine.gpus < 1:
+        return f"{machine.instance_type} has no GPU"
+    gpu = gpus.get(machine.gpu)
+    if gpu is None:
+        return f"nothing is known of the GPU {machine.gpu}"
+    precision = precision_on(job.precision, gpu)
+    if not precision:
+        wanted = "16-bit arithmetic" if job.precision == "mixed" else job.precision
+        return f"{machine.gpu} has no {wanted}"
+    if speed <= 0:
+        return f"no {precision} matrix-multiplication rate is known for {machine.gpu}"
+    return ""
+
+
+def _network(machine: InstanceType) -> tuple[float, float, float]:
+    """Sustained bytes/s, half-performance message and latency; 0 bytes/s where unknown.
+
+    RDMA reaches its listed rate at large messages only, TCP 0.85 of the baseline at any size.
+    """
+    gbit = machine.network_gbit_per_s
+    if not gbit:
+        return 0.0, 0.0, 0.0
+    if machine.network_kind == "rdma":
+        half = float(np.interp(gbit, RDMA_HALF_GBIT, RDMA_HALF_MIB)) * MIB
+        return gbit * GBIT, half, RDMA_LATENCY_S
+    return TCP_SHARE * gbit * GBIT, 0.0, TCP_LATENCY_S
+
+
+def _intra(machine: InstanceType) -> float:
+    """Bytes/s of the links between a machine's GPUs, per GPU; inf for one GPU."""
+    if machine.gpus <= 1:
+        return float("inf")
+    # 10 GB/s: L4 and other PCIe GPUs without peer access; gpu-performance, GPU-to-GPU
+    return (machine.intra_gb_per_s or 10.0) * 1e9
+
+
+def _prepare(job: Job, machine: InstanceType) -> float:
+    """Samples/s that the vCPUs decode."""
+    cost = job.data.cpu_s_per_sample
+    return machine.vcpus / cost if cost > 0 else float("inf")
+
+
+def _fetch(job: Job, machine: InstanceType) -> float:
+    """Samples/s that reach the machine: from the object store, or from its disk if staged."""
+    size = job.data.bytes_per_sample
+    if size <= 0:
+        return float("inf")
+    if job.data.read == "stage":
+        return machine.local_disk_mb_per_s * 1e6 / size
+    return float(object_store_rate(np.array([_network(machine)[0]]))[0]) / size
+
+
+def _column(values: object) -> Floats:
+    return np.array(list(values), dtype=np.float64)  # type: ignore[call-overload]

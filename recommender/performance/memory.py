@@ -1,0 +1,146 @@
+"""What a GPU must hold: weights, gradients, optimizer, activations, logits, context."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.job import Job
+from recommender.performance.priors import Prior
+
+Floats = NDArray[np.float64]
+
+GIB = 2.0**30
+CONTEXT_BYTES = 1.5e9  # CUDA context, NCCL buffers, fragmentation; review A4 (2026-11)
+LOGIT_BYTES = 10.0  # per token and vocabulary entry: 16-bit logits, fp32 softmax and gradient
+MOMENT_BYTES = {"adamw": 8.0, "lamb": 8.0, "sgd": 4.0, "adafactor": 0.0}  # fp32, per parameter
+FROZEN_BYTES = {"lora": 2.0, "qlora": 0.55}  # per frozen weight; 4 bits plus scales for qlora
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """What one copy of the network and one sample take, and what goes over the wire.
+
+    The states (weights, gradients, optimizer) are split over the shards; frozen weights are
+    part of `weights`. `gathered` is sent at every all-gather, `reduced` at every reduction.
+    """
+
+    weights: float
+    gradients: float
+    optimizer: float
+    context: float
+    activations: float  # per sample of a micro-batch, everything kept
+    recomputed: float  # per sample, with full recomputation
+    logits: float  # per sample
+    gathered: float
+    reduced: float
+
+    @property
+    def states(self) -> float:
+        """Bytes that sharding divides."""
+        return self.weights + self.gradients + self.optimizer
+
+
+def bytes_of(job: Job, prior: Prior) -> Bytes:
+    """Memory and traffic of a job, per copy and per sample.
+
+    16 B per parameter under AdamW (16-bit weights and gradients, fp32 master weights and two
+    moments; in fp32 the same sum), 18 with fp32 gradients under autocast; adapters: 2 B (LoRA)
+    or 0.55 B (QLoRA) per frozen weight and 16 B per adapter weight. Review A4; counts of
+    activations without the score matrix after Korthikanti et al., arXiv 2205.05198 (2022).
+    """
+    short = job.precision not in ("fp32", "tf32")
+    moments = MOMENT_BYTES[job.optimizer]
+    trained = job.trainable_parameters
+    gradient = prior.gradient_bytes if short else 4.0
+    if job.method != "full":
+        frozen = FROZEN_BYTES[job.method] if short or job.method == "qlora" else 4.0
+        weights = frozen * job.parameters + 4.0 * trained
+        gathered, gradient, master = weights, 4.0, 0.0
+    elif short:
+        autocast = gradient == 4.0
+        weights = (6.0 if autocast else 2.0) * trained
+        master = 0.0 if autocast else 4.0
+        gathered = 2.0 * trained
+    else:
+        weights, master, gathered = 4.0 * trained, 0.0, 4.0 * trained
+    plain = Bytes(
+        weights=weights,
+        gradients=gradient * trained,
+        optimizer=(master + moments) * trained,
+        context=CONTEXT_BYTES,
+        activations=job.activation_bytes_per_sample,
+        recomputed=job.recomputed_activation_bytes_per_sample,
+        logits=LOGIT_BYTES * job.tokens_per_sample * job.vocabulary,
+        gathered=gathered,
+        reduced=gradient * trained,
+    )
+    return _as_measured(job, plain)
+
+
+def per_sample(needs: Bytes, recompute: bool) -> float:
+    """Bytes that each further sample of a micro-batch takes."""
+    return (needs.recomputed if recompute else needs.activations) + needs.logits
+
+
+def largest_micro_batch(
+    needs: Bytes, memory_bytes: Floats, shards: Floats, recompute: NDArray[np.bool_]
+) -> Floats:
+    """The most samples that fit one GPU at once; 0 where not even one does.
+
+    `memory_bytes` (clusters,), `shards` (strategies, clusters), `recompute` (strategies,).
+    """
+    each = np.where(recompute, per_sample(needs, True), per_sample(needs, False))[:, None]
+    room = memory_bytes - needs.context - needs.states / shards
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fits = np.where(each > 0, np.floor(room / each), np.inf)
+    return np.where(room > 0, np.maximum(fits, 0.0), 0.0)
+
+
+def parts_gib(
+    needs: Bytes, shards: float, micro_batch: float, recompute: bool
+) -> tuple[tuple[str, float], ...]:
+    """The memory of one GPU line by line, in GiB."""
+    kept = needs.recomputed if recompute else needs.activations
+    lines = (
+        ("weights", needs.weights / shards),
+        ("gradients", needs.gradients / shards),
+        ("optimizer", needs.optimizer / shards),
+        ("activations", micro_batch * kept),
+        ("logits", micro_batch * needs.logits),
+        ("context", needs.context),
+    )
+    return tuple((name, value / GIB) for name, value in lines)
+
+
+def _as_measured(job: Job, plain: Bytes) -> Bytes:
+    """Let the user's own memory readings replace the formula.
+
+    Two readings give bytes = fixed + slope·batch; one gives the slope over the states of the
+    formula. Readings are of one GPU, unsharded, nothing recomputed.
+    """
+    readings = sorted(job.memory_gib_at_batch)
+    if not readings:
+        return plain
+    batch = np.array([b for b, _ in readings], dtype=np.float64)
+    held = np.array([gib for _, gib in readings]) * GIB
+    fixed, slope = min(plain.states + plain.context, float(held[0])), 0.0
+    if len(readings) > 1 and np.ptp(batch) > 0:
+        slope = max(float(np.polyfit(batch, held, 1)[0]), 0.0)
+        fixed = max(float(np.mean(held - slope * batch)), 0.0)
+    else:
+        slope = max(float(held[0] - fixed), 0.0) / float(batch[0])
+    kept = per_sample(plain, True) / max(per_sample(plain, False), 1.0)
+    context = min(plain.context, fixed)
+    share = (fixed - context) / max(plain.states, 1.0)
+    return Bytes(
+        weights=plain.weights * share,
+        gradients=plain.gradients * share,
+        optimizer=plain.optimizer * share,
+        context=context,
+        activations=slope,
+        recomputed=slope * min(kept, 1.0),
+        logits=0.0,
+        gathered=plain.gathered,
+        reduced=plain.reduced,
+    )

@@ -1,0 +1,51 @@
+"""How fast each family of networks runs, where the user has measured nothing.
+
+`priors.csv` holds one row per family and software stack, fitted by `fit_priors.py` on
+published measurements (docs/models.md, "Throughput").
+"""
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from recommender.job import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """The speed constants of one family of networks in one software stack."""
+
+    family: str
+    stack: str  # "tuned": vendors' recipes; "typical": everybody else's
+    efficiency: float  # ε, share of the achieved FLOP/s that the arithmetic of a step reaches
+    flop_per_byte: float  # I at 16 bits; 32-bit training moves twice the bytes
+    batch_penalty: float  # b0, samples' worth of time lost in each micro-batch
+    tensor_s: float  # β, seconds per gradient tensor and micro-batch
+    overlap: float  # ω, share of the hideable compute that hides communication
+    gradient_bytes: float  # per parameter, of 16-bit training
+    sigma_one: float  # sd of ln(true/predicted speed), one machine, nothing measured
+    sigma_several: float  # the same, several machines
+    basis: str  # "fitted" or "transferred"
+    rows: int  # measurements behind it
+    source: str
+    as_of: str
+
+
+@cache
+def load_priors() -> dict[tuple[str, str], Prior]:
+    """Every shipped prior by (family, stack)."""
+    text = files("recommender.performance").joinpath("priors.csv").read_text(encoding="utf-8")
+    rows = (_read(row) for row in csv.DictReader(text.splitlines()))
+    return {(row.family, row.stack): row for row in rows}
+
+
+def prior_of(job: Job) -> Prior:
+    """The speed constants that a job starts from."""
+    return load_priors()[job.family, job.stack]
+
+
+def _read(row: dict[str, str]) -> Prior:
+    words = ("family", "stack", "basis", "source", "as_of")
+    numbers = {k: float(v) for k, v in row.items() if k not in words and k != "rows"}
+    return Prior(**{k: row[k] for k in words}, rows=int(row["rows"]), **numbers)  # type: ignore[arg-type]

@@ -1,0 +1,147 @@
+"""The terms of one optimiser step, for every cluster and every strategy at once.
+
+Arrays have shape (strategies, clusters); a scalar of the job or a row of the fleet
+broadcasts. `docs/models.md`, "Throughput", derives the formulas.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.job import Job
+from recommender.performance.fleet import STRATEGIES, Fleet
+from recommender.performance.memory import Bytes, bytes_of, largest_micro_batch
+from recommender.performance.priors import Prior
+
+Floats = NDArray[np.float64]
+
+BUCKET_BYTES = 25 * 2.0**20  # torch DistributedDataParallel, bucket_cap_mb=25 (docs, 2.9)
+BACKWARD = 2.0 / 3.0  # share of a step's arithmetic that is the backward pass
+RECOMPUTED = 1.0 / 3.0  # the forward pass done again: 4/3 of the arithmetic
+
+RECOMPUTE = np.array([again for _, again in STRATEGIES])
+SHARDING = np.array([name for name, _ in STRATEGIES])
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Seconds of one step before the best strategy is chosen."""
+
+    step_s: Floats  # inf where the strategy cannot run
+    compute_s: Floats
+    recompute_s: Floats
+    exposed_s: Floats  # communication that nothing hides
+    network_share: Floats  # of the communication, the part between machines
+    input_s: Floats
+    micro_batch: Floats
+    accumulation: Floats
+
+
+def terms_of(job: Job, prior: Prior, fleet: Fleet) -> Terms:
+    """Every term of every strategy on every cluster.
+
+    step = max(compute + recompute + exposed, input), all per GPU, with
+    compute = (b + ga·b0)·N/R + ga·β·k for b = ceil(B/N) samples in ga = ceil(b/m)
+    micro-batches, whose sizes differ by one at most. The step never gets shorter when compute,
+    memory, network or links inside the machine get slower, and is never below B/R.
+    """
+    needs = bytes_of(job, prior)
+    micro = largest_micro_batch(needs, fleet.memory_bytes, shards_of(fleet), RECOMPUTE)
+    batch = np.ceil(job.global_batch / fleet.gpus)
+    possible = (micro >= 1) & _runnable(job, fleet)
+    micro = np.clip(micro, 1.0, batch)
+    rounds = np.ceil(batch / micro)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sample_s = np.where(fleet.compute_per_s > 0, fleet.gpus / fleet.compute_per_s, np.inf)
+        arithmetic = (batch + rounds * prior.batch_penalty) * sample_s
+        compute = arithmetic + rounds * prior.tensor_s * job.gradient_tensors
+        again = np.where(RECOMPUTE[:, None], RECOMPUTED * arithmetic, 0.0)
+        busy = compute + again
+        if job.sync == "parameter_server":
+            exposed, network = _server(fleet, needs, busy)
+        else:
+            exposed, network = _exposed(job, prior, fleet, needs, rounds, busy)
+        feed = job.global_batch / np.minimum(fleet.prepare_per_s, fleet.fetch_per_s)
+        waiting = np.maximum(feed - busy - exposed, 0.0)
+        step = np.where(possible, busy + exposed + waiting, np.inf)
+    return Terms(
+        step_s=np.where(np.isnan(step), np.inf, step),
+        compute_s=compute,
+        recompute_s=again,
+        exposed_s=exposed,
+        network_share=network,
+        input_s=waiting,
+        micro_batch=np.ceil(batch / rounds),
+        accumulation=rounds,
+    )
+
+
+def shards_of(fleet: Fleet) -> Floats:
+    """Into how many parts each strategy cuts the states; (strategies, clusters)."""
+    ways = {"ddp": np.ones_like(fleet.gpus), "hsdp": fleet.gpus_per_machine, "fsdp": fleet.gpus}
+    return np.stack([ways[name] for name in SHARDING])
+
+
+def _runnable(job: Job, fleet: Fleet) -> NDArray[np.bool_]:
+    """Where a strategy makes sense at all, memory aside; (strategies, clusters)."""
+    enough = (fleet.gpus <= job.global_batch) & (fleet.compute_per_s > 0)
+    linked = (fleet.machines <= 1) | (fleet.network_bytes_per_s > 0)
+    wanted = (SHARDING == job.sharding) | (job.sharding == "auto")
+    # Shards inside a machine need machines of one size, or the smallest holds too much.
+    alike = fleet.gpus == fleet.machines * fleet.gpus_per_machine
+    fitting = (SHARDING[:, None] != "hsdp") | alike
+    return np.asarray((enough & linked) & wanted[:, None] & fitting)
+
+
+def _exposed(
+    job: Job, prior: Prior, fleet: Fleet, needs: Bytes, rounds: Floats, busy: Floats
+) -> tuple[Floats, Floats]:
+    """Communication that compute does not hide, and the network's share of all of it.
+
+    DDP: 2(n-1)/n·G between machines and 2(g-1)/g·G inside, once per step, behind the last
+    backward pass. FSDP: two gathers and one reduction of every micro-batch, behind all of the
+    compute. HSDP: that traffic inside the machine, gradients between machines once.
+    """
+    inside, between = _traffic_s(job, fleet, needs, rounds)
+    last = prior.overlap * BACKWARD * busy / rounds
+    whole = prior.overlap * busy
+    kind = SHARDING[:, None]
+    both = inside + between
+    exposed = np.where(
+        kind == "ddp",
+        both - last,
+        np.where(kind == "fsdp", both - whole, np.maximum(between - last, both - whole)),
+    )
+    share = np.where(both > 0, between / np.where(both > 0, both, 1.0), 0.0)
+    return np.maximum(exposed, 0.0), share
+
+
+def _traffic_s(job: Job, fleet: Fleet, needs: Bytes, rounds: Floats) -> tuple[Floats, Floats]:
+    """Seconds on the links inside machines and between them; (strategies, clusters)."""
+    kind = SHARDING[:, None]
+    n, g = fleet.machines, fleet.gpus_per_machine
+    reduced = 2.0 * needs.reduced
+    gathered = rounds * (2.0 * needs.gathered + needs.reduced)
+    layer = needs.gathered / job.layers if job.layers else BUCKET_BYTES
+    message = np.where(kind == "ddp", min(BUCKET_BYTES, needs.reduced), layer)
+    rate = fleet.network_bytes_per_s * message / (message + fleet.network_half_bytes)
+    inside = np.where(kind == "ddp", reduced, gathered) * ((g - 1) / g) / fleet.intra_bytes_per_s
+    sent = np.where(kind == "fsdp", gathered, reduced) * ((n - 1) / n)
+    calls = np.where(kind == "fsdp", 3.0 * rounds, 1.0)
+    latency = calls * fleet.network_latency_s * np.log2(n)
+    alone = n <= 1
+    between = np.where(alone, 0.0, sent / np.where(alone | (rate <= 0), 1.0, rate) + latency)
+    return inside, between
+
+
+def _server(fleet: Fleet, needs: Bytes, busy: Floats) -> tuple[Floats, Floats]:
+    """Asynchronous parameter server: workers wait only once the server's network is full.
+
+    A hidden mode, bounded from both sides: the rate is the sum of the workers' or what one
+    server passes on, gradients in and weights out at once, whichever is lower.
+    """
+    rate = fleet.network_bytes_per_s
+    several = fleet.machines > 1
+    full = np.where(several, fleet.gpus * needs.reduced / np.where(rate > 0, rate, 1.0), 0.0)
+    return np.maximum(full - busy, 0.0), np.where(several, 1.0, 0.0) * np.ones_like(busy)

@@ -1,0 +1,182 @@
+"""The paragraph under the table: how plan 1 goes, what it needs, what would change it."""
+
+from recommender.plan import Answer, Checkpointing, Need, Plan, Step, TimeSplit
+from recommender.report import cells, text
+from recommender.report.launch import folded, launch_words
+from recommender.report.lines import Line, labelled, paragraph, wrapped
+from recommender.report.question import Question
+
+_WHERE = {"object_store": "the bucket", "anchor": "the anchor", "memory_tier": "the memory tier"}
+_NOTICE = {"aws": "the 2 min notice of AWS", "gcp": "Google's 30 s notice"}
+_SMALL = 0.005  # parts of the time below this share are left out
+
+
+def advice(answer: Answer, question: Question, width: int) -> list[Line]:
+    """Everything below the table."""
+    if not answer.plans:
+        return []
+    lines = [Line(""), *paragraph(headline(answer), width, "strong")]
+    lines += plan_lines(answer.plans[0], question, width)
+    if answer.steps:
+        lines += [Line(""), Line("What would change the answer", "strong")]
+        lines += [line for step in answer.steps for line in _step(step, width)]
+    if answer.assumptions:
+        assumed = "; ".join(text.clean(a).rstrip(".") for a in answer.assumptions)
+        lines += [*paragraph(f"Assumed: {assumed}.", width, "faint")]
+    return lines
+
+
+def headline(answer: Answer) -> str:
+    """What plan 1 saves, against on-demand and against the machines in use today."""
+    first, sentence = answer.plans[0], "Plan 1 rents on-demand machines only"
+    if any(m.market == "spot" for m in first.machines):
+        sentence = "Plan 1"
+        if first.saving is not None and first.saving > 0:
+            number = _on_demand(answer)
+            sentence += f" saves {text.percent(first.saving)} against the best on-demand plan"
+            sentence += f" ({number})" if number else ""
+    today = answer.compared
+    if today is not None:
+        saved = 1 - first.estimate.cost.mean / today.estimate.cost.mean
+        word = "saves" if saved >= 0 else "costs"
+        more = "" if saved >= 0 else " more"
+        sentence += "," if sentence != "Plan 1" else ""
+        sentence += f" {word} {text.percent(abs(saved))}{more} against yours"
+    return sentence + ("." if sentence != "Plan 1" else ":")
+
+
+def _on_demand(answer: Answer) -> int:
+    """Number of the first plan without spot, 0 where none is shown."""
+    numbered = enumerate(answer.plans, 1)
+    return next((i for i, p in numbered if all(m.market != "spot" for m in p.machines)), 0)
+
+
+def plan_lines(plan: Plan, question: Question, width: int) -> list[Line]:
+    """One plan, sentence by sentence, each behind its label."""
+    said = sentences(plan, question)
+    lines = [line for label, words in said if words for line in labelled(label, words, width)]
+    return lines + _go(plan, width)
+
+
+def sentences(plan: Plan, question: Question) -> list[tuple[str, str]]:
+    """What there is to say of a plan, by label; empty where there is nothing."""
+    return [
+        ("time", time_sentence(plan.estimate.split)),
+        ("spot", spot_sentence(plan)),
+        ("save", save_sentence(plan)),
+        ("if late", late_sentence(plan)),
+        ("needs", needs_sentence(plan, question)),
+        *(("note", text.clean(note)) for note in plan.notes),
+    ]
+
+
+def time_sentence(split: TimeSplit) -> str:
+    """Where the expected time goes, in the order a person would tell it."""
+    parts = [
+        (split.work_s, "work"),
+        (split.waiting_s, "waiting for spot"),
+        (split.restart_s + split.lost_s, "restarts and lost work"),
+        (split.checkpoint_s, "checkpoints"),
+        (split.start_up_s, "start-up"),
+    ]
+    total = sum(seconds for seconds, _ in parts)
+    said = [f"{text.duration(s)} {name}" for s, name in parts if s > _SMALL * total]
+    return ", ".join(said)
+
+
+def spot_sentence(plan: Plan) -> str:
+    """How often spot goes away, and where the cluster is asked for next."""
+    if all(m.market != "spot" for m in plan.machines):
+        return ""
+    others = [_site_name(plan, i) for i in range(1, len(plan.sites))]
+    after = f"; next in line {', then '.join(others[:3])}" if others else ""
+    more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+    return f"gone {_times(plan.estimate.interruptions)}{after}{more}"
+
+
+def _site_name(plan: Plan, index: int) -> str:
+    site, first = plan.sites[index], plan.sites[0]
+    return text.clean(site.zone if site.region == first.region and site.zone else site.region)
+
+
+def _times(interruptions: float) -> str:
+    if interruptions < 0.75:
+        return f"in about {text.percent(interruptions)} of runs"
+    return "about once" if interruptions < 1.5 else f"about {round(interruptions)} times"
+
+
+def save_sentence(plan: Plan) -> str:
+    """Where checkpoints go, how often, and whether the provider's notice covers one."""
+    saving = plan.checkpointing
+    if saving.path == "none":
+        return ""
+    stop = f", training stops for {text.duration(saving.stall_s)}" if saving.stall_s else ""
+    every = f"every {text.duration(saving.interval_s)} to {_WHERE[saving.path]}"
+    said = f"{every} ({text.duration(saving.transfer_s)}{stop})"
+    spot = any(m.market == "spot" for m in plan.machines)
+    return said + (_notice(plan.machines[0].provider, saving) if spot else "")
+
+
+def _notice(provider: str, saving: Checkpointing) -> str:
+    if not saving.notice_s:
+        return ""
+    named = _NOTICE.get(provider, f"the notice of {text.duration(saving.notice_s)}")
+    verdict = "is long enough for a last one" if saving.notice_covers else "is too short for one"
+    return f"; {named} {verdict}"
+
+
+def late_sentence(plan: Plan) -> str:
+    """When the fallback starts, what it is and how often it is needed."""
+    late = plan.fallback
+    if late is None:
+        return ""
+    machines = " + ".join(cells.group_line(m) for m in late.machines)
+    reserve = f" + {text.duration(late.reserve_s)}" if late.reserve_s else ""
+    return (
+        f"once the time left is the work left{reserve}: {machines} "
+        f"({text.three(late.usd_per_hour)} USD/h), to the end; "
+        f"needed in {text.percent(late.probability)} of runs"
+    )
+
+
+def needs_sentence(plan: Plan, question: Question) -> str:
+    """The quotas this plan needs, as the provider's console names them."""
+    known = question.choice.quotas_known
+    said = [_need(need, known) for need in plan.needs]
+    return f"quota {'; '.join(said)}" if said else ""
+
+
+def _need(need: Need, known: bool) -> str:
+    unit = {"vcpu": " vCPU", "gpu": " GPUs", "machine": " machines"}.get(need.unit, "")
+    amount = f"≥ {text.three(need.amount)}{unit}"
+    said = f'"{text.clean(need.name)}" {amount} in {text.clean(need.region)}'
+    if known:
+        return f"{said} (yours allows it)"
+    new = need.new_accounts
+    started = "" if new is None else f"; new accounts have {text.three(new)}"
+    return f"{said} (yours is not known{started})"
+
+
+def _go(plan: Plan, width: int) -> list[Line]:
+    words = launch_words(plan)
+    if not words:
+        return []
+    lines = folded(words, width - 11, "  ")
+    first, *rest = lines
+    return [Line(f"  go       {first}"), *(Line(" " * 11 + each) for each in rest)]
+
+
+def _step(step: Step, width: int) -> list[Line]:
+    """A change on the left, what it does on the right; one below the other where narrow."""
+    change, effect = text.clean(step.change), text.clean(step.effect)
+    room = min(44, width * 55 // 100)
+    if width < 60:
+        return [Line(f"  {change}"), *(Line(each) for each in wrapped(effect, width, "    "))]
+    if len(change) <= room - 4:
+        return [Line(each) for each in wrapped(effect, width, f"  {change}".ljust(room), " " * room)]
+    left = wrapped(change, room - 2, "  ", "    ")
+    right = wrapped(effect, width - room)
+    rows = max(len(left), len(right))
+    left += [""] * (rows - len(left))
+    right += [""] * (rows - len(right))
+    return [Line(f"{a.ljust(room)}{b}".rstrip()) for a, b in zip(left, right, strict=True)]

@@ -1,0 +1,131 @@
+"""A plan in the cells of a table, the same for every view."""
+
+import math
+from collections.abc import Iterable, Sequence
+from statistics import median
+
+from recommender.plan import Checkpointing, Machines, Plan, Spread
+from recommender.report import text
+
+_PATHS = {
+    "object_store": "bucket",
+    "anchor": "anchor",
+    "memory_tier": "memory tier",
+    "none": "none",
+}
+_FLAGS = {
+    "floor": "price at the provider's floor",
+    "zone_median": "price derived: median of zones",
+    "sibling": "price derived from a sibling",
+    "advisor": "price derived from the advisor",
+    "imported": "price from your own offers",
+}
+_TIMES = ((5400.0, 60.0, "min"), (360_000.0, 3600.0, "h"), (math.inf, 86_400.0, "d"))
+
+
+def machines_lines(plan: Plan) -> tuple[str, ...]:
+    """What is rented and where: "1× a3-highgpu-8g spot", "8 H100 · gcp europe-north1 +2"."""
+    groups = [group_line(m) for m in plan.machines]
+    extra = [f"+ {group_line(m)} ({_PATHS[plan.checkpointing.path]})" for m in _extra(plan)]
+    return (*groups, *extra, f"{gpus(plan.machines)} · {place(plan)}", *remarks(plan))
+
+
+def group_line(m: Machines) -> str:
+    """One kind of machine: "2× p5.48xlarge spot"."""
+    return f"{m.count}× {text.clean(m.instance_type)} {text.market(m.market)}"
+
+
+def short_machines(plan: Plan) -> str:
+    """All machines of a plan in a few words, as an argument or a sentence takes them."""
+    return " + ".join(group_line(m) for m in plan.machines)
+
+
+def gpus(machines: Sequence[Machines]) -> str:
+    """GPUs of a cluster by name: "8 H100 + 4 A10G"."""
+    counts: dict[str, int] = {}
+    for m in machines:
+        counts[m.gpu] = counts.get(m.gpu, 0) + m.count * m.gpus
+    return " + ".join(f"{n} {text.clean(name)}" for name, n in counts.items())
+
+
+def place(plan: Plan) -> str:
+    """Where the cluster starts, and in how many other regions spot is asked for."""
+    first = plan.machines[0]
+    region = plan.sites[0].region if plan.sites else first.region
+    others = {site.region for site in plan.sites} - {region}
+    more = f" +{len(others)}" if others else ""
+    return f"{text.clean(first.provider)} {text.clean(region)}{more}".strip()
+
+
+def remarks(plan: Plan) -> tuple[str, ...]:
+    """What sets this plan apart from a plain one: labels and prices that were derived."""
+    words = [label for label in plan.labels if label == "knee" or label.startswith("needs")]
+    flags = {m.price_flag or m.price_kind for m in plan.machines if _is_derived(m)}
+    words += [_FLAGS.get(flag, f"price {text.clean(flag)}") for flag in sorted(flags)]
+    return (" · ".join(words),) if words else ()
+
+
+def _is_derived(m: Machines) -> bool:
+    return m.price_kind == "derived" or bool(m.price_flag)
+
+
+def _extra(plan: Plan) -> tuple[Machines, ...]:
+    return plan.checkpointing.machines
+
+
+def decimals(values: Iterable[float], digits: int = 2) -> int:
+    """Decimals a column needs so that its smallest figure shows `digits` digits."""
+    smallest = min((abs(v) for v in values if v and math.isfinite(v)), default=1.0)
+    return max(0, digits - 1 - math.floor(math.log10(smallest)))
+
+
+def figure(x: float, places: int) -> str:
+    """A figure of a column, at most three significant digits."""
+    if not math.isfinite(x):
+        return "unknown"
+    if abs(x) >= 1000:
+        x = round(x, 2 - math.floor(math.log10(abs(x))))
+    return f"{x:,.{places}f}"
+
+
+def span(spread: Spread, unit: float, places: int) -> str:
+    """The span that holds nine runs of ten."""
+    return f"{figure(spread.p05 / unit, places)}-{figure(spread.p95 / unit, places)}"
+
+
+def time_unit(plans: Sequence[Plan]) -> tuple[float, str]:
+    """Seconds per unit and its name, one for a whole column."""
+    typical = median(p.estimate.time.mean for p in plans) if plans else 3600.0
+    return next((unit, name) for limit, unit, name in _TIMES if typical < limit)
+
+
+def cost_cells(plans: Sequence[Plan]) -> list[tuple[str, ...]]:
+    """Expected cost and its span, one cell per plan."""
+    places = decimals(p.estimate.cost.mean for p in plans)
+    spreads = [p.estimate.cost for p in plans]
+    return [(figure(s.mean, places), span(s, 1, places)) for s in spreads]
+
+
+def time_cells(plans: Sequence[Plan], unit: float) -> list[tuple[str, ...]]:
+    """Expected time and its span, one cell per plan."""
+    places = decimals(p.estimate.time.mean / unit for p in plans)
+    spreads = [p.estimate.time for p in plans]
+    return [(figure(s.mean / unit, places), span(s, unit, places)) for s in spreads]
+
+
+def price_cells(plans: Sequence[Plan]) -> list[tuple[str, ...]]:
+    """List price of everything that runs, per hour."""
+    places = decimals(p.usd_per_hour for p in plans)
+    return [(figure(p.usd_per_hour, places),) for p in plans]
+
+
+def checkpoint_cell(checkpointing: Checkpointing) -> tuple[str, ...]:
+    """Where checkpoints go and how often."""
+    if checkpointing.path == "none":
+        return ("none",)
+    return (_PATHS[checkpointing.path], f"every {text.duration(checkpointing.interval_s)}")
+
+
+def saving_cell(plan: Plan) -> tuple[str, ...]:
+    """Share saved against the best all-on-demand plan."""
+    return (text.percent(plan.saving),) if plan.saving is not None else ("",)

@@ -1,0 +1,26 @@
+"""The plans as CSV (RFC 4180), safe to open in a spreadsheet."""
+
+import csv
+import io
+import re
+
+from recommender.plan import Answer
+from recommender.report.flatview import COLUMNS, rows
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER = re.compile(r"-?[0-9.]+(?:e[+-]?[0-9]+)?")
+
+
+def render(answer: Answer) -> str:
+    """One header line and one line per plan, ended by CRLF."""
+    made = io.StringIO(newline="")
+    writer = csv.writer(made, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
+    writer.writerows([_safe(cell) for cell in row] for row in rows(answer))
+    return made.getvalue()
+
+
+def _safe(cell: str) -> str:
+    """A cell that a spreadsheet would run as a formula gets an apostrophe in front."""
+    formula = cell.startswith(_FORMULA) and not _NUMBER.fullmatch(cell)
+    return f"'{cell}" if formula else cell

@@ -1,0 +1,96 @@
+"""The answer when no plan keeps the limits: which one hurts, and the nearest that would do."""
+
+from recommender.plan import Answer, Infeasible, Plan, Step
+from recommender.report import cells, text, titles
+from recommender.report.lines import Column, Line, Row, grid, inset, labelled, paragraph
+from recommender.report.question import Question
+
+_TAKES = "it takes "
+_NARROW = 70
+
+
+def infeasible_lines(answer: Answer, question: Question, width: int) -> list[Line]:
+    """Why there is no plan, what to change, and how far one could go at all."""
+    why = answer.infeasible or Infeasible((), ())
+    lines = paragraph(headline(question), width, "title")
+    lines += [line for w in answer.warnings for line in paragraph(f"warning: {w}", width)]
+    lines.append(Line(""))
+    for label, sentence in _bindings(why):
+        lines += labelled(label, text.clean(sentence), width, hang=10)
+    lines += _nearest(why, width)
+    return lines + _extremes(why, width)
+
+
+def headline(question: Question) -> str:
+    """One sentence that counts the limits."""
+    limits = question.limits
+    given = [limits.deadline_s, limits.budget_usd, limits.hourly_usd, limits.max_overhead]
+    count = sum(each is not None for each in given)
+    if not count:
+        return "No plan can do this job with the offers that are allowed."
+    kept = {1: "keeps the limit", 2: "keeps both limits"}.get(count, f"keeps all {count} limits")
+    return f"No plan {kept} with {text.percent(limits.confidence)} chance."
+
+
+def _bindings(why: Infeasible) -> list[tuple[str, str]]:
+    said, label = [], "binding"
+    for sentence in why.binding:
+        takes = sentence.startswith(_TAKES)
+        said.append(("it takes", sentence[len(_TAKES) :]) if takes else (label, sentence))
+        label = "" if not takes else label
+    return said
+
+
+def _nearest(why: Infeasible, width: int) -> list[Line]:
+    enough = [step for step in why.nearest if step.plan is not None]
+    lines: list[Line] = []
+    if enough:
+        lines += [Line(""), *(_changes(enough, width) if width >= _NARROW else _listed(enough))]
+    alone = [f"{text.clean(s.change)} ({text.clean(s.effect)})" for s in why.nearest if not s.plan]
+    if alone:
+        lines += inset(f"not enough alone: {', '.join(alone)}", width)
+    return lines
+
+
+def _changes(steps: list[Step], width: int) -> list[Line]:
+    plans = [step.plan for step in steps if step.plan is not None]
+    unit, name = cells.time_unit(plans)
+    costs, times = cells.cost_cells(plans), cells.time_cells(plans, unit)
+    columns = [
+        Column("change one thing", right=False),
+        Column("then", right=False),
+        Column("cost USD"),
+        Column(f"time {name}"),
+    ]
+    rows = [
+        Row(((text.clean(step.change),), (cells.short_machines(plan),), cost[:1], time[:1]))
+        for step, plan, cost, time in zip(steps, plans, costs, times, strict=True)
+    ]
+    return grid(columns, rows, width, flexible=1)
+
+
+def _listed(steps: list[Step]) -> list[Line]:
+    """The same as a list, for narrow terminals."""
+    lines = [Line("Change one thing:", "strong")]
+    for step in steps:
+        lines.append(Line(f"  {text.clean(step.change)}"))
+        lines += [Line(f"    {_brief(step.plan)}")] if step.plan else []
+    return lines
+
+
+def _brief(plan: Plan) -> str:
+    time, cost = plan.estimate.time.mean, plan.estimate.cost.mean
+    return f"{cells.short_machines(plan)}, {text.duration(time)}, {text.usd(cost)} USD"
+
+
+def _extremes(why: Infeasible, width: int) -> list[Line]:
+    said = [
+        _extreme("Fastest of all, no limits", why.fastest),
+        _extreme("Cheapest of all, no limits", why.cheapest),
+    ]
+    lines = [line for each in said if each for line in paragraph(each, width)]
+    return [Line(""), *lines] if lines else []
+
+
+def _extreme(name: str, plan: Plan | None) -> str:
+    return "" if plan is None else f"{name}: {_brief(plan)}."

@@ -1,0 +1,114 @@
+"""Lines of output: their text, their weight, and how they are set in columns."""
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from recommender.report.text import glued
+
+Style = Literal["", "title", "strong", "faint", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of output and its weight on a terminal that shows colour."""
+
+    text: str
+    style: Style = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a grid: its header and how its cells stand."""
+
+    title: str
+    right: bool = True
+    gap: int = 3  # blanks before it
+
+
+Cell = tuple[str, ...]  # the lines of one cell
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Cells of one plan, and whether its first line stands out."""
+
+    cells: tuple[Cell, ...]
+    strong: bool = False
+
+
+def plain(lines: Iterable[Line]) -> str:
+    """The text alone, one line each."""
+    return "".join(f"{line.text}\n" for line in lines)
+
+
+def wrapped(text: str, width: int, first: str = "", rest: str | None = None) -> list[str]:
+    """A paragraph in lines of at most `width`; words and numbers are never cut."""
+    after = " " * len(first) if rest is None else rest
+    lines = textwrap.wrap(
+        glued(text),
+        max(width, len(first) + 20),
+        initial_indent=first,
+        subsequent_indent=after,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines] or [first.rstrip()]
+
+
+def paragraph(text: str, width: int, style: Style = "") -> list[Line]:
+    """A paragraph as lines of one weight."""
+    return [Line(each, style) for each in wrapped(text, width)]
+
+
+def inset(text: str, width: int) -> list[Line]:
+    """A paragraph that stands under a table, one blank in."""
+    return [Line(each) for each in wrapped(text, width, " ")]
+
+
+def labelled(label: str, text: str, width: int, indent: int = 2, hang: int = 9) -> list[Line]:
+    """A paragraph behind its label, hanging: the form of the lines under a plan."""
+    first = " " * indent + label.ljust(hang - 1) + " "
+    return [Line(each) for each in wrapped(text, width, first)]
+
+
+def rule(width: int) -> Line:
+    """The line above and below a table."""
+    return Line(" " + "─" * (width - 4), "faint")
+
+
+def grid(columns: Sequence[Column], rows: Sequence[Row], width: int, flexible: int) -> list[Line]:
+    """Columns as wide as their cells; the flexible one takes what is left and wraps."""
+    widths = [_natural(column, rows, i) for i, column in enumerate(columns)]
+    fixed = sum(w for i, w in enumerate(widths) if i != flexible)
+    room = width - 4 - fixed - sum(c.gap for c in columns[1:])
+    widths[flexible] = max(room, 8)
+    header = _join(columns, widths, [c.title for c in columns])
+    body = [line for row in rows for line in _row(columns, widths, row, flexible)]
+    return [Line(header, "faint"), rule(width), *body, rule(width)]
+
+
+def _natural(column: Column, rows: Sequence[Row], index: int) -> int:
+    cells = (line for row in rows for line in row.cells[index])
+    return max([len(column.title), *map(len, cells)])
+
+
+def _row(columns: Sequence[Column], widths: Sequence[int], row: Row, flexible: int) -> list[Line]:
+    cells = list(row.cells)
+    folded = [wrapped(line, widths[flexible]) for line in cells[flexible]]
+    cells[flexible] = tuple(part for lines in folded for part in lines)
+    first: Style = "strong" if row.strong else ""
+    return [
+        Line(_join(columns, widths, [c[i] if i < len(c) else "" for c in cells]), style)
+        for i in range(max(map(len, cells)))
+        for style in [first if i == 0 else "faint"]
+    ]
+
+
+def _join(columns: Sequence[Column], widths: Sequence[int], cells: Sequence[str]) -> str:
+    line = " "
+    for i, (column, width, cell) in enumerate(zip(columns, widths, cells, strict=True)):
+        gap = " " * column.gap if i else ""
+        line += gap + (cell.rjust(width) if column.right else cell.ljust(width))
+    return line.rstrip()

@@ -1,0 +1,88 @@
+"""The answer as Markdown, for issues and reports."""
+
+from collections.abc import Sequence
+
+from recommender.plan import Answer, Plan
+from recommender.report import advice, cells, infeasible, text, titles
+from recommender.report.launch import launch_line
+from recommender.report.lines import Line
+from recommender.report.question import Question
+
+_WIDE = 10_000  # Markdown wraps for itself
+_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"})
+
+
+def render(answer: Answer, question: Question, quiet: bool = False) -> str:
+    """Title, table, and the sentences about plan 1 as a list."""
+    if answer.status == "infeasible":
+        return _infeasible(answer, question)
+    table = _table(answer)
+    if quiet:
+        return "\n".join(table) + "\n"
+    parts = [
+        f"**{_escape(titles.job_line(question))}**",
+        f"{_escape(titles.goal_line(answer, question.limits))}."
+        f" {_escape(titles.price_line(answer, question))}".rstrip(),
+        *(f"**Warning:** {_escape(w)}" for w in answer.warnings),
+        "\n".join(table),
+        *_first(answer, question),
+        *_changes(answer),
+    ]
+    if answer.assumptions:
+        parts.append(f"Assumed: {_escape('; '.join(answer.assumptions))}.")
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(answer: Answer) -> list[str]:
+    plans = [*answer.plans, *([answer.compared] if answer.compared else [])]
+    names = [str(i) for i in range(1, len(answer.plans) + 1)] + ["now"]
+    unit, name = cells.time_unit(plans)
+    head = ["#", "machines", "cost USD", f"time {name}", "chance", "USD/h"]
+    costs, times = cells.cost_cells(plans), cells.time_cells(plans, unit)
+    rows = [
+        [
+            names[i],
+            "<br>".join(_escape(line) for line in cells.machines_lines(plan)),
+            f"{costs[i][0]} ({costs[i][1]})",
+            f"{times[i][0]} ({times[i][1]})",
+            text.share(plan.estimate.chance),
+            cells.price_cells(plans)[i][0],
+        ]
+        for i, plan in enumerate(plans)
+    ]
+    return [_row(head), "|--:|:--|--:|--:|--:|--:|", *map(_row, rows)]
+
+
+def _row(given: Sequence[str]) -> str:
+    return f"| {' | '.join(given)} |"
+
+
+def _first(answer: Answer, question: Question) -> list[str]:
+    if not answer.plans:
+        return []
+    plan = answer.plans[0]
+    said = [(label, words) for label, words in advice.sentences(plan, question) if words]
+    items = "\n".join(f"* *{label}*: {_escape(words)}" for label, words in said)
+    return [_escape(advice.headline(answer)), items, *_code(plan)]
+
+
+def _code(plan: Plan) -> list[str]:
+    line = launch_line(plan)
+    return [f"```sh\n{line}\n```"] if line else []
+
+
+def _changes(answer: Answer) -> list[str]:
+    if not answer.steps:
+        return []
+    items = [f"* {_escape(step.change)}: {_escape(step.effect)}" for step in answer.steps]
+    return ["What would change the answer:\n\n" + "\n".join(items)]
+
+
+def _infeasible(answer: Answer, question: Question) -> str:
+    """The same lines as on a terminal, set as they are."""
+    lines: list[Line] = infeasible.infeasible_lines(answer, question, 80)
+    return "```text\n" + "".join(f"{line.text}\n" for line in lines) + "```\n"
+
+
+def _escape(foreign: str) -> str:
+    return text.clean(foreign).translate(_SPECIAL)

@@ -1,0 +1,184 @@
+"""The main answer: five plans in a table, and what to do with the first of them."""
+
+from collections.abc import Sequence
+
+from recommender.plan import Answer, Plan
+from recommender.report import cells, text, titles
+from recommender.report.advice import advice
+from recommender.report.infeasible import infeasible_lines
+from recommender.report.lines import Cell, Column, Line, Row, grid, inset, paragraph
+from recommender.report.question import Question
+
+_NARROW = 80  # below, chance and price move under the machines
+_CARD = 56  # below, everything moves there
+_WIDE = 120  # from here on, the columns of the second half fit
+
+
+def render(
+    answer: Answer,
+    question: Question,
+    width: int = 80,
+    quiet: bool = False,
+    all_regions: bool = False,
+) -> list[Line]:
+    """The whole answer as lines; `quiet` leaves the table alone."""
+    if answer.status == "infeasible":
+        return infeasible_lines(answer, question, width)
+    table = plans_table(answer, width, all_regions)
+    if quiet:
+        return table
+    return [
+        *_heading(answer, question, width),
+        Line(""),
+        *table,
+        *_closing(answer, question, width),
+        *advice(answer, question, width),
+    ]
+
+
+def _heading(answer: Answer, question: Question, width: int) -> list[Line]:
+    lines = [
+        *paragraph(titles.job_line(question), width, "title"),
+        *paragraph(titles.goal_line(answer, question.limits), width, "title"),
+    ]
+    prices = titles.price_line(answer, question)
+    warnings = [f"warning: {text.clean(w)}" for w in answer.warnings]
+    lines += paragraph(prices, width, "faint") if prices else []
+    return lines + [line for w in warnings for line in paragraph(w, width, "warning")]
+
+
+def plans_table(answer: Answer, width: int, all_regions: bool = False) -> list[Line]:
+    """The table of plans; the plan in use today stands last, marked "now"."""
+    plans = [*answer.plans, *([answer.compared] if answer.compared else [])]
+    names = [str(i) for i in range(1, len(answer.plans) + 1)] + ["now"]
+    unit, name = cells.time_unit(plans)
+    numbers = [
+        (Column("cost USD"), cells.cost_cells(plans)),
+        (Column(f"time {name}"), cells.time_cells(plans, unit)),
+    ]
+    tail = [
+        (Column("chance"), [(text.share(p.estimate.chance),) for p in plans]),
+        (Column("USD/h"), cells.price_cells(plans)),
+    ]
+    machines = [_machines(p, all_regions) for p in plans]
+    if width < _CARD:
+        machines = _under(machines, numbers + tail)
+        return _grid(names, machines, [], width)
+    if width < _NARROW:
+        return _grid(names, _under(machines, tail), numbers, width)
+    more = _second_half(plans) if width >= _WIDE else []
+    return _grid(names, machines, numbers + tail + more, width)
+
+
+def _grid(
+    names: Sequence[str],
+    machines: Sequence[Cell],
+    numbers: Sequence[tuple[Column, Sequence[Cell]]],
+    width: int,
+) -> list[Line]:
+    columns = [Column("#", right=False), Column("machines", right=False, gap=2)]
+    columns += [column for column, _ in numbers]
+    rows = [
+        Row(((names[i],), cell, *(given[i] for _, given in numbers)), strong=i == 0)
+        for i, cell in enumerate(machines)
+    ]
+    return grid(columns, rows, width, flexible=1)
+
+
+def _machines(plan: Plan, all_regions: bool) -> Cell:
+    lines = cells.machines_lines(plan)
+    if not all_regions:
+        return lines
+    sites = [site.region for site in plan.sites[1:]]
+    regions = dict.fromkeys([*sites, *plan.also_regions])
+    return (*lines, *([f"also {', '.join(map(text.clean, regions))}"] if regions else []))
+
+
+def _under(
+    machines: Sequence[Cell], numbers: Sequence[tuple[Column, Sequence[Cell]]]
+) -> list[Cell]:
+    """Figures as a line below the machines, each with its unit."""
+    spans = [(c, given) for c, given in numbers if " " in c.title]
+    single = [(c, given) for c, given in numbers if " " not in c.title]
+    return [
+        (
+            *cell,
+            *(_figure_line(column.title, given[i]) for column, given in spans),
+            " · ".join(_figure_line(column.title, given[i]) for column, given in single),
+        )
+        for i, cell in enumerate(machines)
+    ]
+
+
+def _figure_line(title: str, cell: Cell) -> str:
+    word, _, unit = title.partition(" ")
+    if not unit:
+        return f"{cell[0]} {word}"
+    return f"{word} {cell[0]} {unit} ({', '.join(cell[1:])})"
+
+
+def _second_half(plans: Sequence[Plan]) -> list[tuple[Column, Sequence[Cell]]]:
+    return [
+        (Column("interr."), [(text.three(round(p.estimate.interruptions, 1)),) for p in plans]),
+        (Column("overhead"), [(text.percent(p.estimate.overhead),) for p in plans]),
+        (
+            Column("checkpoints", right=False),
+            [cells.checkpoint_cell(p.checkpointing) for p in plans],
+        ),
+        (Column("FLOP/USD"), [(text.scientific(p.flopp),) for p in plans]),
+        (Column("saving"), [cells.saving_cell(p) for p in plans]),
+    ]
+
+
+def _closing(answer: Answer, question: Question, width: int) -> list[Line]:
+    facts = [_floor(answer), *_trivial(answer, question), *_more(answer)]
+    if answer.proof.status == "gap":
+        facts.append(f"best found; up to {text.percent(answer.proof.gap)} better is not ruled out")
+    return inset(" · ".join(facts), width)
+
+
+def _floor(answer: Answer) -> str:
+    if answer.goal == "time":
+        return f"floor {text.duration(answer.floor_s)}"
+    return f"floor {text.usd(answer.floor_usd)} USD"
+
+
+def _more(answer: Answer) -> list[str]:
+    if not answer.more_plans:
+        return []
+    plans = f"{text.plural(answer.more_plans, 'more plan')}"
+    if not answer.more_regions:
+        return [f"{plans}: --top 20"]
+    return [f"{plans}, {text.plural(answer.more_regions, 'region')}: --top 20, --all-regions"]
+
+
+def _trivial(answer: Answer, question: Question) -> list[str]:
+    """The plans anybody would think of first, each against plan 1."""
+    return [_against(plan, answer, question) for plan in answer.trivial if answer.plans]
+
+
+def _against(plan: Plan, answer: Answer, question: Question) -> str:
+    kinds = text.listing(list(dict.fromkeys(text.clean(m.instance_type) for m in plan.machines)))
+    name = f"{text.clean(plan.labels[0])} ({kinds})" if plan.labels else kinds
+    shown = [i for i, other in enumerate(answer.plans, 1) if other.machines == plan.machines]
+    if shown:
+        return f"{name}: plan {shown[0]}"
+    if plan.estimate.chance < question.limits.confidence:
+        return f"{name} {_why_not(plan, question)}"
+    best = answer.plans[0].estimate
+    if answer.goal == "time":
+        factor = plan.estimate.time.mean / best.time.mean
+        return f"{name}: {text.three(round(factor, 1))}× the time of plan 1"
+    factor = plan.estimate.cost.mean / best.cost.mean
+    return f"{name}: {text.three(round(factor, 1))}× the cost of plan 1"
+
+
+def _why_not(plan: Plan, question: Question) -> str:
+    limits, estimate = question.limits, plan.estimate
+    if limits.deadline_s is not None and estimate.time.p95 > limits.deadline_s:
+        return f"needs {text.duration(estimate.time.mean)}: too slow"
+    if limits.budget_usd is not None and estimate.cost.p95 > limits.budget_usd:
+        return f"costs {text.usd(estimate.cost.mean)} USD: too dear"
+    if limits.hourly_usd is not None and plan.usd_per_hour > limits.hourly_usd:
+        return f"costs {text.three(plan.usd_per_hour)} USD/h: too dear"
+    return f"keeps the limits in {text.share(estimate.chance)} only"

@@ -1,0 +1,137 @@
+"""Words and numbers as people read them: three digits, a unit, nothing foreign unchecked."""
+
+import math
+import re
+import unicodedata
+from collections.abc import Sequence
+
+_ESCAPE = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])")
+_SPACES = re.compile(r"\s+")
+_LARGE = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
+_BYTES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+_GLUE = re.compile(r"(?<=\d) (?=(?:%|ms|s|min|h|d|USD|[kMGT]?B|[kMT])\b|%)|(?<=[≥≤±+]) (?=\d)")
+_LONGEST = 400  # of a foreign string in a table
+_PROVIDERS = {"aws": "AWS", "gcp": "GCP", "azure": "Azure", "own": "own"}
+
+
+def clean(foreign: str) -> str:
+    """A foreign string on one line, without escapes, control or direction characters."""
+    spaced = _SPACES.sub(" ", _ESCAPE.sub("", foreign))
+    kept = "".join(c for c in spaced if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co"))
+    return kept.strip() if len(kept) <= _LONGEST else kept[:_LONGEST].strip() + "…"
+
+
+def glued(sentence: str) -> str:
+    """The sentence with its numbers tied to their units, so that no line parts them."""
+    return _GLUE.sub("\N{NO-BREAK SPACE}", sentence)
+
+
+def three(x: float) -> str:
+    """Three significant digits: 0.0475, 4.87, 97, 1,230."""
+    if not math.isfinite(x):
+        return "unknown"
+    if x == 0:
+        return "0"
+    decimals = 2 - math.floor(math.log10(abs(x)))
+    rounded = round(x, decimals)
+    plain = f"{rounded:,.{max(0, decimals)}f}"
+    return plain.rstrip("0").rstrip(".") if "." in plain else plain
+
+
+def usd(x: float) -> str:
+    """Money for a whole job: whole dollars from 10 on, three digits below."""
+    return three(float(round(x))) if math.isfinite(x) and abs(x) >= 10 else three(x)
+
+
+def usd_span(low: float, high: float) -> str:
+    """A span of money: "38-108"."""
+    return f"{usd(low)}-{usd(high)}"
+
+
+def duration(seconds: float) -> str:
+    """A time with the unit that fits: 38 s, 24 min, 4.5 h, 5.2 d."""
+    if not math.isfinite(seconds):
+        return "unknown"
+    if 0 < seconds < 1:
+        return f"{three(seconds * 1e3)} ms"
+    for limit, unit, name in ((90, 1, "s"), (5400, 60, "min"), (360_000, 3600, "h")):
+        if seconds < limit:
+            return f"{_short(seconds / unit)} {name}"
+    return f"{_short(seconds / 86_400)} d"
+
+
+def _short(x: float) -> str:
+    """One decimal below 10, none from 10 on where it would say nothing."""
+    return f"{x:,.0f}" if x >= 100 or x == round(x) else three(round(x, 1))
+
+
+def limit(seconds: float) -> str:
+    """A limit of time as a person would type it: 24h, 90m, 6h50m, 45s."""
+    minutes = round(seconds / 60)
+    if seconds < 60 or abs(seconds - minutes * 60) > 0.5:
+        return f"{three(seconds)}s"
+    hours, rest = divmod(minutes, 60)
+    return (f"{hours}h" if hours else "") + (f"{rest}m" if rest or not hours else "")
+
+
+def share(x: float) -> str:
+    """A share in per cent, never rounded up to a promise: 94.9 % stays 94 %."""
+    if not math.isfinite(x):
+        return "unknown"
+    percent = 100 * x
+    if 0 < percent < 1:
+        return "<1 %"
+    return f"{math.floor(percent + 1e-9)} %"
+
+
+def percent(x: float) -> str:
+    """A share in per cent, rounded: 74 %, 0.4 %."""
+    return f"{three(round(100 * x, 1) if abs(x) < 0.1 else round(100 * x))} %"
+
+
+def large(x: float) -> str:
+    """A count of things: 1.0 B, 115 M, 3.2 k."""
+    for scale, name in _LARGE:
+        if x >= 0.9995 * scale:
+            return f"{_two(x / scale)} {name}"
+    return three(x)
+
+
+def size(n_bytes: float) -> str:
+    """Bytes in decimal units: 112 GB."""
+    for scale, name in _BYTES:
+        if n_bytes >= 0.9995 * scale:
+            return f"{_two(n_bytes / scale)} {name}"
+    return f"{three(n_bytes)} B"
+
+
+def _two(x: float) -> str:
+    return f"{x:.1f}" if x < 10 else f"{x:.0f}"
+
+
+def scientific(x: float) -> str:
+    """A very large number: 5.1e19."""
+    mantissa, _, exponent = f"{x:.1e}".partition("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def provider(name: str) -> str:
+    """A provider as it writes itself."""
+    return _PROVIDERS.get(name, clean(name))
+
+
+def market(name: str) -> str:
+    """A market in words."""
+    return {"on_demand": "on-demand", "reserved_block": "reserved block"}.get(name, clean(name))
+
+
+def listing(words: Sequence[str], last: str = "and") -> str:
+    """Words in a row: "a", "a and b", "a, b and c"."""
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} {last} {words[-1]}"
+
+
+def plural(n: float, word: str) -> str:
+    """A count and its noun: 1 run, 2 runs."""
+    return f"{three(n)} {word}" if n == 1 else f"{three(n)} {word}s"

@@ -1,0 +1,77 @@
+"""The words people type for time, money, sizes and machines, and the values they mean.
+
+Every parser takes the text and the name it was given under (a flag or a key of a job
+file), and raises `UsageError` with what failed, the value, why, and what to write instead.
+Every formatter is exact: `parse(format(x)) == x`. Inside: seconds, bytes, USD, shares.
+"""
+
+from recommender.units.amounts import (
+    format_bytes,
+    format_money,
+    parse_bytes,
+    parse_hourly,
+    parse_money,
+)
+from recommender.units.durations import (
+    brief_duration,
+    format_duration,
+    format_instant,
+    parse_deadline,
+    parse_duration,
+    parse_instant,
+)
+from recommender.units.numbers import (
+    format_count,
+    format_share,
+    parse_count,
+    parse_share,
+    parse_whole,
+)
+from recommender.units.rates import Measured, format_measured, parse_measured, timing
+from recommender.units.specs import (
+    PROVIDERS,
+    Comparison,
+    DataAt,
+    format_comparison,
+    format_data_at,
+    format_gpu,
+    looks_like_instance,
+    parse_comparison,
+    parse_data_at,
+    parse_discount,
+    parse_gpu,
+)
+
+__all__ = [
+    "PROVIDERS",
+    "Comparison",
+    "DataAt",
+    "Measured",
+    "brief_duration",
+    "format_bytes",
+    "format_comparison",
+    "format_count",
+    "format_data_at",
+    "format_duration",
+    "format_gpu",
+    "format_instant",
+    "format_measured",
+    "format_money",
+    "format_share",
+    "looks_like_instance",
+    "parse_bytes",
+    "parse_comparison",
+    "parse_count",
+    "parse_data_at",
+    "parse_deadline",
+    "parse_discount",
+    "parse_duration",
+    "parse_gpu",
+    "parse_hourly",
+    "parse_instant",
+    "parse_measured",
+    "parse_money",
+    "parse_share",
+    "parse_whole",
+    "timing",
+]

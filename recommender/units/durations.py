@@ -1,0 +1,117 @@
+"""Durations (`24h`, `1d12h`, `PT36H`) and moments with their zone (`2026-12-01T08:00Z`)."""
+
+import re
+from datetime import UTC, datetime
+
+from recommender.errors import UsageError
+from recommender.text import shown
+from recommender.units.numbers import NUMBER, refusal, refuse_sign, refuse_size
+
+INSTEAD = "write 24h, 90m, 1d12h or 2026-12-01T08:00Z"
+MOST_S = 10 * 365 * 86400.0  # ten years
+SECONDS = {"w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1}
+
+_NAMES = {
+    "week": "w", "weeks": "w", "wk": "w", "day": "d", "days": "d",
+    "hour": "h", "hours": "h", "hr": "h", "hrs": "h",
+    "min": "m", "mins": "m", "minute": "m", "minutes": "m",
+    "sec": "s", "secs": "s", "second": "s", "seconds": "s",
+}  # fmt: skip
+_PART = re.compile(rf"({NUMBER})\s*([A-Za-z]+)\s*")
+_ISO = re.compile(
+    rf"P(?:({NUMBER})W)?(?:({NUMBER})D)?(?:T(?:({NUMBER})H)?(?:({NUMBER})M)?(?:({NUMBER})S)?)?"
+)
+_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}")
+
+
+def parse_duration(text: str, name: str = "duration") -> float:
+    """Read a duration such as `24h`, `1d12h`, `90m`, `1.5h`, `2w`, `PT36H`; in seconds."""
+    refuse_sign(name, text, INSTEAD)
+    bare = text.strip()
+    if re.fullmatch(NUMBER, bare):
+        raise UsageError(f"{name} {shown(bare)} has no unit; {INSTEAD}")
+    parts = _iso_parts(bare) if bare[:1] in ("P", "p") else _parts(bare, name)
+    if not parts:
+        raise refusal(name, text, "is not a duration", INSTEAD)
+    seconds = sum(number * SECONDS[unit] for number, unit in parts)
+    return refuse_size(name, text, seconds, INSTEAD, MOST_S)
+
+
+def _iso_parts(text: str) -> list[tuple[float, str]]:
+    found = _ISO.fullmatch(text.upper())
+    if not found:
+        return []
+    return [(float(n), u) for n, u in zip(found.groups(), "wdhms", strict=True) if n]
+
+
+def _parts(text: str, name: str) -> list[tuple[float, str]]:
+    parts, at = [], 0
+    for found in _PART.finditer(text):
+        if found.start() != at:
+            return []
+        parts.append((float(found[1]), _unit(found[2], text, name)))
+        at = found.end()
+    units = [unit for _, unit in parts]
+    if len(set(units)) < len(units):
+        raise refusal(name, text, "names a unit twice", INSTEAD)
+    return parts if at == len(text) else []
+
+
+def _unit(word: str, text: str, name: str) -> str:
+    if word == "M":
+        raise refusal(name, text, "could mean minutes or months", INSTEAD)
+    unit = _NAMES.get(word.lower(), word.lower())
+    if unit not in SECONDS:
+        raise refusal(name, text, f"has the unknown unit '{shown(word)}'", INSTEAD)
+    return unit
+
+
+def format_duration(seconds: float) -> str:
+    """Write a duration so that `parse_duration` gives it back exactly: 1d12h, 90s."""
+    if seconds != int(seconds):
+        return f"{seconds!r}s"
+    left, parts = int(seconds), []
+    for unit in "dhms":
+        number, left = divmod(left, SECONDS[unit])
+        if number:
+            parts.append(f"{number}{unit}")
+    return "".join(parts) or "0s"
+
+
+def brief_duration(seconds: float) -> str:
+    """Write a duration for reading, rounded to its two leading units: 9h40m, 2d3h, 45s."""
+    for big, small in (("d", "h"), ("h", "m"), ("m", "s")):
+        if seconds >= SECONDS[big] * (2 if big == "d" else 1):
+            number, rest = divmod(round(seconds / SECONDS[small]), SECONDS[big] // SECONDS[small])
+            return f"{number}{big}{rest}{small}" if rest else f"{number}{big}"
+    return f"{seconds:.3g}s"
+
+
+def parse_instant(text: str, name: str = "time") -> datetime:
+    """Read a moment such as `2026-12-01T08:00Z`; its zone must be said."""
+    instead = "write it like 2026-12-01T08:00Z or 2026-12-01T08:00+01:00"
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise refusal(name, text, "is not a date and time", instead) from None
+    if moment.tzinfo is None:
+        raise refusal(name, text, "has no time zone", instead)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise refusal(name, text, "is out of range", instead) from None
+
+
+def format_instant(moment: datetime) -> str:
+    """Write a moment in UTC so that `parse_instant` gives it back exactly."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def parse_deadline(text: str, now: datetime, name: str = "--deadline") -> float:
+    """Read a deadline, a duration or a moment after `now`, as seconds from now."""
+    if not _MOMENT.match(text.strip()):
+        return parse_duration(text, name)
+    seconds = (parse_instant(text, name) - now).total_seconds()
+    if seconds <= 0:
+        raise refusal(name, text, f"is past (now is {format_instant(now)})", INSTEAD)
+    return refuse_size(name, text, seconds, INSTEAD, MOST_S)

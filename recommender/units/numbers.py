@@ -1,0 +1,103 @@
+"""Plain numbers, counts with suffixes (`15T tokens`) and shares (`5%`)."""
+
+import math
+import re
+
+from recommender.errors import UsageError
+from recommender.text import shown
+
+NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+SUFFIXES = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9, "t": 10**12}
+MOST = 1e18  # more than this of anything is a slip
+
+_COUNT = re.compile(rf"({NUMBER})\s*([kKmMbBgGtT]?)(?:\s*([A-Za-z][A-Za-z/ ]*))?")
+_SHARE = re.compile(rf"({NUMBER})\s*(%?)")
+
+
+def refusal(name: str, text: str, why: str, instead: str) -> UsageError:
+    """Build the error of one value: what failed, the value, why, what to write."""
+    return UsageError(f"{name} {shown(text)} {why}; {instead}")
+
+
+def refuse_sign(name: str, text: str, instead: str) -> None:
+    """Refuse a negative or non-finite number by its own name, before the grammar does."""
+    word = text.strip().lower().lstrip("+-$ ")
+    if word.startswith(("nan", "inf")):
+        raise refusal(name, text, "is not a finite number", instead)
+    if text.strip().lstrip("$ ").startswith("-"):
+        raise refusal(name, text, "is negative", instead)
+
+
+def scaled(digits: str, suffix: str) -> float:
+    """Multiply a number as written by its suffix, exactly where that is possible."""
+    value, scale = float(digits), SUFFIXES[suffix.lower()]
+    if scale == 1 or not math.isfinite(value):
+        return value
+    # Through the decimal digits: float(70.3) * 1e9 would be off by one unit in the last place.
+    return float(f"{digits}e{len(str(scale)) - 1}") if "e" not in digits.lower() else value * scale
+
+
+def refuse_size(name: str, text: str, value: float, instead: str, most: float = MOST) -> float:
+    """Refuse zero, overflow and absurd sizes; hand back what is left."""
+    if value == 0:
+        raise refusal(name, text, "is zero", instead)
+    if value < 1 / MOST:
+        raise refusal(name, text, "is absurdly small", instead)
+    if not value <= most:
+        raise refusal(name, text, f"is absurdly large (above {most:g})", instead)
+    return value
+
+
+def parse_count(text: str, name: str = "value", units: tuple[str, ...] = ()) -> float:
+    """Read a count such as `15T tokens`, `1.3B`, `8e9`; `units` are the words allowed behind."""
+    instead = "write a number such as 256, 8e9, 1.3B or 15T"
+    refuse_sign(name, text, instead)
+    found = _COUNT.fullmatch(text.strip())
+    if not found:
+        raise refusal(name, text, "is not a number", instead)
+    digits, suffix, unit = found.groups()
+    if unit and unit.strip().lower() not in units:
+        raise refusal(name, text, f"has the unit '{shown(unit.strip())}'", instead)
+    return refuse_size(name, text, scaled(digits, suffix), instead)
+
+
+def parse_whole(text: str, name: str = "value", units: tuple[str, ...] = ()) -> int:
+    """Read a count that must be a whole number."""
+    value = parse_count(text, name, units)
+    if value != int(value):
+        raise refusal(name, text, "is not a whole number", f"write {max(1, round(value))}")
+    return int(value)
+
+
+def format_count(value: float) -> str:
+    """Write a count so that `parse_count` gives it back exactly: 1.3B, 15T, 939344."""
+    for suffix in ("T", "B", "M", "k"):
+        if value >= SUFFIXES[suffix.lower()]:
+            text = f"{value / SUFFIXES[suffix.lower()]:.6g}{suffix}"
+            if parse_count(text) == value:
+                return text
+    return str(int(value)) if value == int(value) and value < 1e15 else repr(float(value))
+
+
+def parse_share(text: str, name: str = "value", *, zero: bool = False, one: bool = False) -> float:
+    """Read a share such as `5%` or `0.05`; `zero` and `one` say whether 0 and 100 % may be."""
+    instead = "write a share such as 5% or 0.05"
+    refuse_sign(name, text, instead)
+    found = _SHARE.fullmatch(text.strip())
+    if not found:
+        raise refusal(name, text, "is not a share", instead)
+    digits, percent = found.groups()
+    value = float(digits) / 100 if percent else float(digits)
+    if not percent and value >= 1:
+        instead = f"write {shown(digits)}% or {value / 100:g}"
+        raise refusal(name, text, "is not a share below 1", instead)
+    if value > 1 or (value == 1 and not one):
+        raise refusal(name, text, "is 100 % or more", instead)
+    return value if value == 0 and zero else refuse_size(name, text, value, instead)
+
+
+def format_share(value: float) -> str:
+    """Write a share so that `parse_share` gives it back exactly."""
+    text = f"{value * 100:.6g}%"
+    same = parse_share(text, zero=True, one=True) == value
+    return text if same else repr(value)
