@@ -46,10 +46,10 @@ class SavePaths:
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """One CPU machine of a memory tier."""
+    """One CPU machine of a memory tier; a scalar, or one per cluster."""
 
-    network_bytes_per_s: float
-    memory_bytes: float
+    network_bytes_per_s: float | Floats
+    memory_bytes: float | Floats
 
 
 def object_store_rate(network_bytes_per_s: Floats) -> Floats:
@@ -100,7 +100,7 @@ def memory_tier(
     possible = (nic > 0) & (fleet.machines <= receivers * most) & (held <= receiver.memory_bytes)
     rate = np.minimum(fleet.machines * nic, receivers * receiver.network_bytes_per_s)
     transfer = job.checkpoint_bytes / np.where(possible, rate, 1.0)
-    store = object_store_rate(np.array([receiver.network_bytes_per_s]))
+    store = object_store_rate(np.asarray(receiver.network_bytes_per_s, dtype=np.float64))
     flush = STORE_LATENCY_S + job.checkpoint_bytes / (store * receivers)
     found = _saved(
         job, fleet, "memory_tier", transfer, np.maximum(flush, transfer), transfer, notice_s

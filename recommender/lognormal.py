@@ -29,5 +29,6 @@ def lognormal_survival(t: Floats, mean: Floats, sigma: Floats) -> Floats:
 def lognormal_excess(t: Floats, mean: Floats, sigma: Floats) -> Floats:
     """E[(X - t)+] of a lognormal X with the given mean and sd of ln X; arguments broadcast."""
     scale = np.maximum(sigma, 1e-9)
+    t = np.minimum(t, 1e300)
     z = (np.log(mean) - 0.5 * scale * scale - np.log(np.maximum(t, 1e-300))) / scale
     return np.maximum(mean * normal_cdf(z + scale) - t * normal_cdf(z), 0.0)

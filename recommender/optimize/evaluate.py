@@ -53,6 +53,7 @@ class Values:
     goal: Floats
     cost_usd: Floats  # expected
     time_s: Floats  # expected
+    net_usd: Floats  # least expected cost with any fallback of the site
     chance: Floats  # all limits kept
     overhead: Floats
 
@@ -84,7 +85,7 @@ def evaluate(space: Space, site: Site, plans: Plans) -> Values:
 
 def values_of(space: Space, journeys: Journeys, allowed: Bools) -> Values:
     """Follow what is allowed; what is not gets an infinite goal."""
-    worth = [np.full(len(journeys), np.inf) for _ in range(3)]
+    worth = [np.full(len(journeys), np.inf) for _ in range(4)]
     chance, overhead = np.zeros(len(journeys)), np.ones(len(journeys))
     rows = np.flatnonzero(allowed)
     if len(rows):
@@ -97,9 +98,10 @@ def values_of(space: Space, journeys: Journeys, allowed: Bools) -> Values:
         if limits.max_overhead is not None:
             good &= overhead[rows] <= limits.max_overhead
         aim = time if limits.goal == "time" else cost
-        for column, value in zip(worth, (np.where(good, aim, np.inf), cost, time), strict=True):
+        found = (np.where(good, aim, np.inf), cost, time, h.net_usd.mean(axis=1))
+        for column, value in zip(worth, found, strict=True):
             column[rows] = value
-    return Values(worth[0], worth[1], worth[2], chance, overhead)
+    return Values(*worth, chance, overhead)
 
 
 def kept(space: Space, h: Histories) -> Bools:
@@ -154,6 +156,8 @@ def journeys_of(space: Space, site: Site, plans: Plans) -> tuple[Journeys, Bools
         fallback_at_once=net.at_once,
         fallback_wait_s=net.wait_s,
         reserve_s=net.reserve_s,
+        best_net_usd=net.best_usd,
+        best_net_speed=net.best_speed,
         at_once=least(np.where(on_demand, entries.at_once, 1.0), counts),
         wait_s=worst(np.where(on_demand, entries.wait_s, 0.0), counts),
     )
@@ -251,14 +255,16 @@ class Net:
     at_once: Floats
     wait_s: Floats
     reserve_s: Floats
+    best_usd: Floats  # USD per hour of the cluster's work on the site's cheapest fallback
+    best_speed: Floats  # of the site's fastest
 
 
 def _net_of(space: Space, site: Site, plans: Plans, step_s: Floats, saves: Saves) -> Net:
     fall = site.fallbacks
     has = plans.fallback >= 0
-    if not len(fall) or not has.any():
-        zero = np.zeros(len(plans))
-        return Net(zero, zero, zero, zero + 1.0, zero, zero)
+    zero = np.zeros(len(plans))
+    if not len(fall) or space.limits.deadline_s is None:
+        return Net(zero, zero, zero, zero + 1.0, zero, zero, zero + np.inf, zero + 1.0)
     row = np.maximum(plans.fallback, 0)
 
     def of(values: Floats, without: float = 0.0) -> Floats:
@@ -273,6 +279,8 @@ def _net_of(space: Space, site: Site, plans: Plans, step_s: Floats, saves: Saves
         at_once=of(fall.at_once, 1.0),
         wait_s=wait,
         reserve_s=np.where(has, HAND_S + saves.stall_s + np.where(queues, wait, 0.0), 0.0),
+        best_usd=float((fall.usd_per_hour * fall.step_s).min()) / step_s,
+        best_speed=step_s / float(fall.step_s.min()),
     )
 
 
@@ -311,23 +319,37 @@ def fallback_choices(site: Site, step_s: Floats) -> Ints:
     return choices
 
 
-def variants(space: Space, site: Site, counts: Ints) -> Plans:
-    """Every plan of these clusters: all checkpoint paths and fallbacks that make sense."""
-    step_s = steps(space.job, space.columns, space.fleet(site, counts)).step_s
+def waiting_plans(space: Space, site: Site, counts: Ints) -> Plans:
+    """Every checkpoint path that makes sense for these clusters, without a fallback."""
     has_spot = (counts[:, site.entries.spot] > 0).any(axis=1)
-    choices = np.full((len(counts), 1), -1, dtype=np.int64)
-    if space.limits.deadline_s is not None:
-        choices = fallback_choices(site, step_s)
-    rows, paths, falls = [], [], []
+    rows, paths = [], []
     for path in space.paths:
-        fits = has_spot if path not in (NONE, OBJECT_STORE) else np.ones(len(counts), dtype=bool)
-        fits = fits & ~has_spot if path == NONE else fits
-        for column in range(choices.shape[1]):
-            keep = fits & ((choices[:, column] >= 0) & has_spot if column else True)
-            found = np.flatnonzero(keep)
-            rows.append(found)
-            paths.append(np.full(len(found), path))
-            falls.append(choices[found, column])
+        fits = np.full(len(counts), path == OBJECT_STORE)
+        fits |= ~has_spot if path == NONE else has_spot
+        found = np.flatnonzero(fits)
+        rows.append(found)
+        paths.append(np.full(len(found), path))
     row = np.concatenate(rows)
     order = np.argsort(row, kind="stable")
-    return Plans(counts[row][order], np.concatenate(paths)[order], np.concatenate(falls)[order])
+    return Plans(counts[row[order]], np.concatenate(paths)[order], np.full(len(row), -1))
+
+
+def with_fallbacks(space: Space, site: Site, plans: Plans) -> Plans:
+    """The same plans with each fallback worth trying; nothing where none makes sense."""
+    step_s = steps(space.job, space.columns, space.fleet(site, plans.counts)).step_s
+    choices = fallback_choices(site, step_s)[:, 1:]
+    has_spot = (plans.counts[:, site.entries.spot] > 0).any(axis=1)
+    possible = (choices >= 0) & has_spot[:, None] & (space.limits.deadline_s is not None)
+    row, column = np.nonzero(possible)
+    return Plans(plans.counts[row], plans.path[row], choices[row, column])
+
+
+def variants(space: Space, site: Site, counts: Ints) -> Plans:
+    """Every plan of these clusters: all checkpoint paths, without and with fallbacks."""
+    alone = waiting_plans(space, site, counts)
+    netted = with_fallbacks(space, site, alone)
+    return Plans(
+        np.concatenate([alone.counts, netted.counts]),
+        np.concatenate([alone.path, netted.path]),
+        np.concatenate([alone.fallback, netted.fallback]),
+    )

@@ -57,22 +57,22 @@ def _normal_cdf(z: Floats) -> Floats:
 def plan_floor(space: Space, j: Journeys) -> Floats:
     """Least goal of each journey: no interruption, no checkpoint, no waiting.
 
-    cost >= fixed + base·(d + W) + min(spot·paid share, fallback per work)·W
-    time >= d + W, or W over the fallback's speed where it is faster
+    cost >= fixed + base·(d + W) + min(spot·paid share, best fallback per work)·W
+    time >= d + W, or W over the best fallback's speed where it is faster
+
+    It holds for every fallback, so a plan without one stands for those with one as well.
     """
     factor = least_speed_factor(space, j.speed_sigma)
     work = j.work_s * factor
-    quick = np.where(j.fallback_speed > 0, np.maximum(j.fallback_speed, 1.0), 1.0)
-    time = work / quick + np.where(j.fallback_speed > 0, 0.0, j.changeover_s)
+    netted = np.isfinite(j.best_net_usd) & (j.spot_usd_per_hour > 0)
+    quick = np.where(netted, np.maximum(j.best_net_speed, 1.0), 1.0)
+    time = work / quick + np.where(netted, 0.0, j.changeover_s)
     if space.limits.goal == "time":
         return time
     paid = paid_share(j.run_mean_s, j.run_sigma, j.free_s)
     spot = j.spot_usd_per_hour * np.where(j.spot_usd_per_hour > 0, paid, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        fall = np.where(
-            j.fallback_speed > 0, j.fallback_usd_per_hour / j.fallback_speed, np.inf
-        )
-    return j.fixed_usd + (j.base_usd_per_hour * time + np.minimum(spot, fall) * work) / 3600.0
+    cheapest = np.where(netted, np.minimum(spot, j.best_net_usd), spot)
+    return j.fixed_usd + (j.base_usd_per_hour * time + cheapest * work) / 3600.0
 
 
 def cluster_floor(

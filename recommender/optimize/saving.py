@@ -76,18 +76,23 @@ def _put_tier(
     region: Ints,
     notice_s: Floats,
 ) -> None:
-    """Try every CPU type and count, cheapest first, and keep the first that works."""
+    """Choose the cheapest CPU type and count of the plan's region that takes the checkpoints."""
     tier = site.tier
-    into.usd_per_hour[wanted] = np.inf
-    for row in range(len(tier)):
-        receiver = Receiver(float(tier.network_bytes_per_s[row]), float(tier.memory_bytes[row]))
-        for count in range(1, TIER_MOST + 1):
-            found = checkpoint.memory_tier(space.job, fleet, notice_s, receiver, count)
-            price = count * tier.usd_per_hour[row]
-            better = wanted & found.possible & (region == tier.region[row])
-            better &= price < into.usd_per_hour
-            _put(into, better, found)
-            into.usd_per_hour[better] = price
-            into.tier_type[better] = row
-            into.tier_count[better] = count
-    into.usd_per_hour[~np.isfinite(into.usd_per_hour)] = 0.0
+    plan, row = np.nonzero(wanted[:, None] & (region[:, None] == tier.region[None]))
+    counts = np.arange(1, TIER_MOST + 1)
+    plan, row = np.repeat(plan, TIER_MOST), np.repeat(row, TIER_MOST)
+    count = np.tile(counts, len(plan) // TIER_MOST)
+    receiver = Receiver(tier.network_bytes_per_s[row], tier.memory_bytes[row])
+    found = checkpoint.memory_tier(
+        space.job, fleet.take(plan), notice_s[plan], receiver, count.astype(np.float64)
+    )
+    price = np.where(found.possible, count * tier.usd_per_hour[row], np.inf)
+    order = np.lexsort((count, price, plan))
+    first = order[np.unique(plan[order], return_index=True)[1]]
+    first = first[np.isfinite(price[first])]
+    chosen = plan[first]
+    for name in ("stall_s", "transfer_s", "interval_min_s", "restore_s", "notice_saves"):
+        getattr(into, name)[chosen] = getattr(found, name)[first]
+    into.usd_per_hour[chosen] = price[first]
+    into.tier_type[chosen], into.tier_count[chosen] = row[first], count[first]
+    into.possible[chosen] = True

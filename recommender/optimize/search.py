@@ -13,7 +13,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.optimize.evaluate import Plans, Values, journeys_of, values_of, variants
+from recommender.optimize.evaluate import (
+    Plans,
+    Values,
+    journeys_of,
+    values_of,
+    waiting_plans,
+    with_fallbacks,
+)
 from recommender.optimize.floors import cluster_floor, paid_share, plan_floor
 from recommender.optimize.space import Entries, Site, Space, within_quota
 from recommender.optimize.supports import grown, leaves
@@ -23,7 +30,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 EPSILON = 1e-4  # a plan must be better by this share to matter
-BATCH = 16
+BATCH = 16  # plans followed between two looks at the bar
+CLUSTERS = 32  # clusters expanded into plans at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +91,7 @@ def search(space: Space, slack: float = 0.0, most: int = 4000) -> Found:
 
 def _singles(space: Space, found: Found) -> None:
     """Clusters of one entry, cheapest floor first."""
-    step = single_steps(space)
+    step = single_steps(space.job, space.columns, space.limits.max_machines)
     queue: list[tuple[float, int, int, int]] = []
     for index, site in enumerate(space.sites):
         floors = single_floors(space, site, step)
@@ -103,18 +111,17 @@ def _singles(space: Space, found: Found) -> None:
 def _single_batch(
     space: Space, queue: list[tuple[float, int, int, int]], at: int, found: Found
 ) -> int:
-    """Evaluate the next clusters that live at one site; returns where to go on."""
-    index = queue[at][1]
+    """Evaluate the next clusters, site by site; returns where to go on."""
     stop = at
-    while stop < len(queue) and stop - at < BATCH and queue[stop][1] == index:
-        if queue[stop][0] >= found.bar:
-            break
+    while stop < len(queue) and stop - at < CLUSTERS and queue[stop][0] < found.bar:
         stop += 1
-    rows = sorted({queue[i][2] for i in range(at, stop)})
-    counts = np.zeros((stop - at, len(rows)), dtype=np.int64)
-    for line, (_, _, entry, n) in enumerate(queue[at:stop]):
-        counts[line, rows.index(entry)] = n
-    consider(space, index, np.array(rows), counts, found)
+    for index in sorted({item[1] for item in queue[at:stop]}):
+        mine = [item for item in queue[at:stop] if item[1] == index]
+        rows = sorted({entry for _, _, entry, _ in mine})
+        counts = np.zeros((len(mine), len(rows)), dtype=np.int64)
+        for line, (_, _, entry, n) in enumerate(mine):
+            counts[line, rows.index(entry)] = n
+        consider(space, index, np.array(rows), counts, found)
     return stop
 
 
@@ -157,20 +164,44 @@ def least_spot_price(e: Entries) -> Floats:
 
 
 def consider(space: Space, index: int, rows: Ints, counts: Ints, found: Found) -> None:
-    """Follow every plan of these clusters that could still be the best."""
+    """Follow every plan of these clusters that could still be the best.
+
+    First without a fallback; that also bounds what any fallback can save, so only few of the
+    plans with one have to be followed.
+    """
     site = space.sites[index].only(rows)
-    plans = variants(space, site, counts)
+    alone = waiting_plans(space, site, counts)
+    bounds = _follow(space, index, site, rows, alone, np.full(len(alone), -np.inf), found)
+    hopeful = bounds < found.bar
+    if space.limits.deadline_s is not None and len(site.fallbacks) and hopeful.any():
+        netted = with_fallbacks(space, site, alone.take(hopeful))
+        _follow(space, index, site, rows, netted, np.full(len(netted), -np.inf), found)
+
+
+def _follow(
+    space: Space,
+    index: int,
+    site: Site,
+    rows: Ints,
+    plans: Plans,
+    known: Floats,
+    found: Found,
+) -> Floats:
+    """Follow plans in the order of their floors; returns the least cost with any fallback."""
+    bounds = np.full(len(plans), np.inf)
     if not len(plans):
-        return
+        return bounds
     journeys, allowed = journeys_of(space, site, plans)
-    floors = np.where(allowed, plan_floor(space, journeys), np.inf)
+    floors = np.maximum(np.where(allowed, plan_floor(space, journeys), np.inf), known)
     for batch in np.array_split(np.argsort(floors, kind="stable"), -(-len(plans) // BATCH)):
         keep = batch[floors[batch] < found.bar]
         if not len(keep):
             break
         values = values_of(space, journeys.take(keep), allowed[keep])
         found.plans += len(keep)
+        bounds[keep] = values.net_usd if space.limits.goal != "time" else floors[keep]
         _keep(index, rows, plans.take(keep), values, found)
+    return bounds
 
 
 def _keep(index: int, rows: Ints, plans: Plans, values: Values, found: Found) -> None:

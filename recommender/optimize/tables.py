@@ -3,17 +3,15 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.optimize.space import Space
-from recommender.performance.fleet import Fleet
+from recommender.job import Job
+from recommender.performance.fleet import Fleet, MachineColumns
 from recommender.performance.step import steps
 
 Floats = NDArray[np.float64]
 
 
-def single_steps(space: Space) -> Floats:
-    """Step seconds of n = 1, 2, ... machines of each kind; (kinds, max machines)."""
-    c = space.columns
-    most = space.limits.max_machines
+def single_steps(job: Job, c: MachineColumns, most: int) -> Floats:
+    """Step seconds of n = 1 ... most machines of each kind; (kinds, most)."""
     kind = np.repeat(np.arange(len(c.names)), most)
     n = np.tile(np.arange(1.0, most + 1.0), len(c.names))
     fleet = Fleet(
@@ -32,4 +30,4 @@ def single_steps(space: Space) -> Floats:
         host_bytes_per_s=n * c.host_bytes_per_s[kind],
         disk_bytes_per_s=c.disk_bytes_per_s[kind],
     )
-    return steps(space.job, c, fleet).step_s.reshape(len(c.names), most)
+    return steps(job, c, fleet).step_s.reshape(len(c.names), most)

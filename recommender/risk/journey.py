@@ -61,6 +61,8 @@ class Journeys:
     fallback_at_once: Floats  # chance that on-demand capacity is there
     fallback_wait_s: Floats  # and the wait otherwise
     reserve_s: Floats  # kept beyond the time to finish on the fallback
+    best_net_usd: Floats  # USD per hour of this cluster's work on the cheapest fallback; inf: none
+    best_net_speed: Floats  # of the fastest fallback
     at_once: Floats  # chance that the cluster's own on-demand machines are there
     wait_s: Floats  # and the wait otherwise
 
@@ -79,6 +81,7 @@ class Histories:
     time_s: Floats
     cost_usd: Floats
     expected_usd: Floats  # the same at the expected price: its mean is the expected cost
+    net_usd: Floats  # least bill if any fallback could take over after any run
     spot_s: Floats  # spot time paid for
     running_s: Floats  # time with the cluster up, fallback included
     fallback_s: Floats
@@ -147,7 +150,8 @@ def _follow_batch(p: Journeys, deadline_s: float | None, sample: Draws) -> Histo
     use, overrun = _extrapolate(work, runs, last, finished, use)
     time = _at(runs.starts, last) + use
     net = _safety_net(p, deadline_s, work, runs, last, time, use, sample)
-    return _account(p, runs, net, overrun, sample)
+    least = _least_with_net(p, work, runs, last)
+    return _account(p, runs, net, overrun, least, sample)
 
 
 def _c3(column: Floats) -> Singles:
@@ -342,7 +346,9 @@ def _crossing(
     return run, start, x, stop, np.clip(kept, 0.0, work)
 
 
-def _account(p: Journeys, runs: _Runs, net: _Net, overrun: Floats, sample: Draws) -> Histories:
+def _account(
+    p: Journeys, runs: _Runs, net: _Net, overrun: Floats, least: Floats, sample: Draws
+) -> Histories:
     """Time, bill and where the time went."""
     waited, billed = _sums_before(p, runs, net.run)
     used = np.maximum(net.used_s, np.where(net.used_s > 0.0, p.minimum_s[:, None], 0.0))
@@ -364,6 +370,7 @@ def _account(p: Journeys, runs: _Runs, net: _Net, overrun: Floats, sample: Draws
         time_s=time + queued,
         cost_usd=cost + spot_usd * _price_factor(p, sample),
         expected_usd=cost + spot_usd,
+        net_usd=np.minimum(cost + spot_usd, least),
         spot_s=on_spot,
         running_s=up + net.rest_s,
         fallback_s=net.rest_s,
@@ -372,6 +379,29 @@ def _account(p: Journeys, runs: _Runs, net: _Net, overrun: Floats, sample: Draws
         restarts_s=np.minimum(interruptions * p.changeover_s[:, None], up),
         trained_s=net.trained_s,
     )
+
+
+def _least_with_net(p: Journeys, work: Floats, runs: _Runs, last: Ints) -> Floats:
+    """Least bill of each history if the best fallback could take over at any moment.
+
+    Bills and progress are linear within a run, so it is enough to look at the starts of runs
+    (durable progress) and at their ends (a planned stop saves first). A bound on every plan
+    that differs in its fallback only.
+    """
+    if not np.any(np.isfinite(p.best_net_usd)):
+        return np.full(work.shape, np.inf)
+    bill, billed = _bills(p, runs)
+    rest = np.maximum(work.astype(np.float32)[:, :, None] - runs.durable, np.float32(0.0))
+    saved = runs.usable * _c3(p.interval_s / (p.interval_s + p.stall_s))
+    after = np.maximum(rest - saved, np.float32(0.0))
+    base, spot = _c3(p.base_usd_per_hour), _c3(p.spot_usd_per_hour)
+    rate = _c3(np.minimum(p.best_net_usd, 1e12)) + base / _c3(np.maximum(p.best_net_speed, 1e-9))
+    at_start = spot * billed + rate * rest + base * (runs.starts - runs.waits)
+    at_end = spot * (billed + np.maximum(runs.lengths, bill)) + rate * after
+    at_end += base * (runs.starts + runs.lengths)
+    usd = np.minimum(at_start, at_end)
+    beyond = np.arange(usd.shape[2])[None, None] > last[:, :, None]
+    return p.fixed_usd[:, None] + np.where(beyond, np.inf, usd).min(axis=2) / 3600.0
 
 
 def _price_factor(p: Journeys, sample: Draws) -> Floats:
@@ -383,9 +413,14 @@ def _price_factor(p: Journeys, sample: Draws) -> Floats:
 def _sums_before(p: Journeys, runs: _Runs, run: Ints) -> tuple[Floats, Floats]:
     """Time waited up to a run, and spot time charged for the runs before it."""
     waited = _at(np.cumsum(runs.waits, axis=2, dtype=np.float32), run)
+    return waited, _at(_bills(p, runs)[1], run)
+
+
+def _bills(p: Journeys, runs: _Runs) -> tuple[Singles, Singles]:
+    """Spot seconds charged for each interrupted run, and for all runs before it."""
     free = _c3(p.free_s)
     bill = np.where(runs.lengths < free, np.float32(0.0), runs.lengths)
     np.maximum(bill, _c3(p.minimum_s), out=bill, where=runs.lengths >= free)
     billed = np.cumsum(bill, axis=2, dtype=np.float32)
     billed -= bill
-    return waited, _at(billed, run)
+    return bill, billed

@@ -67,7 +67,7 @@ def space(seed: int, entries: int = 3, most: int = 4, histories: int = HISTORIES
         histories=histories,
         seed=7,
     )
-    step = single_steps(base)
+    step = single_steps(toy, columns, most)
     fallbacks = _fallbacks(site, step)
     hours = float(step[np.isfinite(step)].min()) * toy.steps / 3600
     price = float(site.entries.usd_per_hour.mean())

@@ -1,0 +1,89 @@
+"""Which offers may enter plans, and why the others may not."""
+
+from collections import Counter
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from catalogs.catalog import Catalog
+from catalogs.schema import InstanceType
+from recommender.limits import Choice
+
+GIB_PER_MIB = 1.0 / 1024.0
+# A GPU sold as "80 GB" reports a little less: 81,559 of 81,920 MiB on H100 (EC2 GpuInfo, 2026).
+NOMINAL = 0.94
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """Rows of the catalog that plans may use, and how many were left out for which reason."""
+
+    rows: tuple[int, ...]
+    left_out: tuple[tuple[str, int], ...]
+
+
+def allowed_offers(catalog: Catalog, choice: Choice) -> Allowed:
+    """Offers that somebody can rent and that the user did not exclude."""
+    types = {key: _refused_type(t, catalog, choice) for key, t in catalog.instance_types.items()}
+    rows: list[int] = []
+    reasons: Counter[str] = Counter()
+    for row in range(len(catalog.offers)):
+        key = (catalog.offers.provider[row], catalog.offers.instance_type[row])
+        reason = types.get(key, "no hardware facts") or _refused_offer(catalog, row, choice)
+        if reason:
+            reasons[reason] += 1
+        else:
+            rows.append(row)
+    return Allowed(tuple(rows), tuple(sorted(reasons.items())))
+
+
+def _refused_type(t: InstanceType, catalog: Catalog, choice: Choice) -> str:
+    """Why an instance type is left out; "" if it is not."""
+    if not t.gpu:
+        return "no GPU"
+    gpu = catalog.gpus.get(t.gpu)
+    if gpu is None:
+        return "no GPU facts"
+    if choice.accelerator not in ("any", gpu.vendor):
+        return f"not {choice.accelerator}"
+    if choice.arch not in ("any", t.arch):
+        return f"not {choice.arch}"
+    if choice.instances and not any(_like(t.instance_type, i) for i in choice.instances):
+        return "not among --instance"
+    if choice.gpus and not any(_wished(t, w.name, w.per_machine, w.memory_gib) for w in choice.gpus):
+        return "not among --gpu"
+    if any(_like(t.instance_type, d) or _like(t.gpu, d) for d in choice.deny):
+        return "denied"
+    return ""
+
+
+def _like(value: str, pattern: str) -> bool:
+    return fnmatchcase(value.lower(), pattern.lower())
+
+
+def _wished(t: InstanceType, name: str, per_machine: int | None, memory_gib: float) -> bool:
+    if name and not _like(t.gpu, name):
+        return False
+    if per_machine is not None and t.gpus != per_machine:
+        return False
+    return t.gpu_memory_mib * GIB_PER_MIB >= memory_gib * NOMINAL
+
+
+def _refused_offer(catalog: Catalog, row: int, choice: Choice) -> str:
+    """Why an offer of an allowed type is left out; "" if it is not."""
+    o = catalog.offers
+    market, state = o.market[row], o.obtainable[row]
+    if state != "open" and not (state == "spot_only" and market == "spot"):
+        return state
+    if market not in ("spot", "on_demand") or choice.market not in ("any", market):
+        return f"market {market}"
+    if choice.providers and o.provider[row] not in choice.providers:
+        return "not among --provider"
+    if choice.regions and not any(_like(o.region[row], r) for r in choice.regions):
+        return "not among --region"
+    if choice.zones and not any(_like(o.zone[row], z) for z in choice.zones):
+        return "not among --zone"
+    if any(_like(o.region[row], d) or o.provider[row] == d for d in choice.deny):
+        return "denied"
+    if choice.quoted_only and o.kind[row] == "derived":
+        return "derived price"
+    return ""

@@ -1,0 +1,132 @@
+"""Facts of the catalog that belong to an offer: its spot law, price drift, start-up, fees."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime
+from functools import cached_property
+
+from catalogs.catalog import Catalog
+from catalogs.schema import BillingRule, InstanceType, SpotClass
+from recommender.job import Job
+from recommender.limits import Choice
+
+BOOT_DISK_GIB = 100.0  # a container image and its scratch space
+HOURS_PER_MONTH = 730.0
+# How far the AWS interruption range (0 to 4) moves a zone's availability, in between-zone
+# standard deviations: the range ranks offers around the class level and no more.
+RANGE_SHIFT = 0.2
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Look-ups by offer, on one catalog, at one moment."""
+
+    catalog: Catalog
+    choice: Choice
+    job: Job
+    now: datetime
+
+    def spot_class(self, t: InstanceType) -> SpotClass | None:
+        """The law of a machine's spot capacity."""
+        return next(
+            (
+                c
+                for c in self.catalog.spot_classes
+                if t.gpu in c.gpus and c.gpus_per_machine_min <= t.gpus <= c.gpus_per_machine_max
+            ),
+            None,
+        )
+
+    def billing(self, provider: str, market: str) -> BillingRule | None:
+        """How a provider charges seconds in a market."""
+        return self._billing.get((provider, market))
+
+    @cached_property
+    def _billing(self) -> dict[tuple[str, str], BillingRule]:
+        return {(b.provider, b.market): b for b in self.catalog.billing}
+
+    @cached_property
+    def _fees(self) -> dict[tuple[str, str], float]:
+        return {(f.provider, f.item): f.usd for f in self.catalog.fees}
+
+    def fee(self, provider: str, item: str) -> float:
+        """A fee in USD; 0 for a provider without fee facts, which the answer then names."""
+        return self._fees.get((provider, item), 0.0)
+
+    def running_fees(self, provider: str, market: str) -> float:
+        """Boot disk and address of one running machine, USD per hour."""
+        item = "ipv4_spot_hour" if market == "spot" else "ipv4_hour"
+        disk = self.fee(provider, "boot_disk_gib_month") * BOOT_DISK_GIB / HOURS_PER_MONTH
+        return disk + self.fee(provider, item)
+
+    def boot_s(self, t: InstanceType) -> float:
+        """Seconds from the request to a running container."""
+        if self.job.setup_s is not None:
+            return self.job.setup_s
+        rows = [s for s in self.catalog.start_up if s.provider == t.provider and s.gpus_min <= t.gpus]
+        if not rows:
+            rows = [s for s in self.catalog.start_up if s.provider == "own"]
+        best = max(rows, key=lambda s: s.gpus_min)
+        return best.boot_s + (best.cold_image_s if self.job.image == "cold" else 0.0)
+
+    def price_sigma(self, provider: str, market: str, as_of: str, uncertainty: float) -> float:
+        """Spread of ln(price): what its age does to it, and how it was derived."""
+        if self.choice.prices_as_quoted:
+            return uncertainty
+        return math.hypot(self._drift(provider, market, self.age_days(as_of)), uncertainty)
+
+    def age_days(self, as_of: str) -> float:
+        """Whole days since a date; never negative."""
+        return max(0.0, float((self.now.date() - date.fromisoformat(as_of)).days))
+
+    def _drift(self, provider: str, market: str, age: float) -> float:
+        points = [
+            (d.age_days, d.sigma)
+            for d in self.catalog.price_drift
+            if (d.provider, d.market) == (provider, market)
+        ]
+        return _interpolate(points, age)
+
+    def on_demand_wait(self, t: InstanceType) -> tuple[float, float]:
+        """Chance to get an on-demand machine at once, and the wait otherwise."""
+        row = next((o for o in self.catalog.obtainability if t.gpu in o.gpus), None)
+        share = 1.0 if row is None else row.share_at_once
+        if self.choice.on_demand_obtainable is not None:
+            share = self.choice.on_demand_obtainable
+        return share, 0.0 if row is None else row.wait_s
+
+    def availability_logit(self, law: SpotClass, interruption_range: int | None) -> float:
+        """Level of one machine's availability, shifted a little by the provider's ranking."""
+        level = math.log(law.availability / (1.0 - law.availability))
+        if interruption_range is None:
+            return level
+        return level + RANGE_SHIFT * law.zone_sd * (1.0 - interruption_range / 2.0)
+
+    def egress_usd_per_gb(self, provider: str, from_region: str, to_region: str) -> float:
+        """Price of a GB sent between two regions of a provider."""
+        if from_region == to_region:
+            return 0.0
+        pair = self._egress.get((provider, from_region, to_region))
+        return self.fee(provider, "egress_region_gb") if pair is None else pair
+
+    @cached_property
+    def _egress(self) -> dict[tuple[str, str, str], float]:
+        return {
+            (e.provider, e.from_region, e.to_region): e.usd_per_gb for e in self.catalog.egress
+        }
+
+    def discount(self, provider: str) -> float:
+        """Share of the list price that the user pays."""
+        return 1.0 - sum(share for name, share in self.choice.discounts if name == provider)
+
+
+def _interpolate(points: Iterable[tuple[float, float]], at: float) -> float:
+    """Piecewise linear through sorted points and the origin; the last value beyond them."""
+    before = (0.0, 0.0)
+    for point in sorted(points):
+        if at <= point[0]:
+            width = point[0] - before[0]
+            return before[1] + (point[1] - before[1]) * (at - before[0]) / width
+        before = point
+    return before[1]

@@ -1,0 +1,302 @@
+"""Sites of the plan space: every region with its offers, and the failover lists across regions."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from catalogs.schema import InstanceType
+from recommender.limits import Choice, Limits
+from recommender.market.facts import HOURS_PER_MONTH, Facts
+from recommender.market.quotas import quota_rows
+from recommender.optimize.space import Entries, Fallbacks, Site, Tier
+from recommender.performance.fleet import Floats
+from recommender.risk.draws import SITES
+
+GIB = 2.0**30
+GB = 1e9
+KEPT_CHECKPOINTS = 2.0  # the newest complete one and the one being written
+CORRELATION_ACROSS = 0.07  # of two regions' spot states; AWS and GCP traces 2022-2025
+TIER_TYPES = 3  # CPU types per region that are tried as a memory tier
+LIST_PRICE_RANGE = 1.6  # a failover list holds no zone dearer than this times its first
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Spot machines of one type in the zones of a failover list, or on-demand ones in a region."""
+
+    rows: tuple[int, ...]  # catalog rows in the order tried
+    spot: bool
+    kind: int
+    type: InstanceType
+
+
+@dataclass(frozen=True)
+class SiteBuilder:
+    """Builds sites of one question; `kinds` numbers the instance types of the machine columns."""
+
+    facts: Facts
+    limits: Limits
+    kinds: dict[tuple[str, str], int]
+    step_s: Floats  # (kinds, machines)
+
+    def build(self, rows: Sequence[int], mix: bool) -> tuple[list[Site], list[list[Pool]]]:
+        """All sites and, for each, the pool behind every entry."""
+        sites, pools = [], []
+        for provider, mine in self._by(rows, "provider").items():
+            fallbacks = self._fallbacks(mine, provider)
+            singles = [*self._on_demand(mine), *self._lists(mine, self.facts.choice)]
+            sites.append(self._site(provider, "", singles, fallbacks))
+            pools.append(singles)
+            for region, local in self._by(mine, "region").items() if mix else ():
+                here = [*self._on_demand(local), *self._zone_lists(local)]
+                if len(here) > 1:
+                    sites.append(self._site(provider, region, here, fallbacks))
+                    pools.append(here)
+        return sites, pools
+
+    def _by(self, rows: Iterable[int], column: str) -> dict[str, list[int]]:
+        groups: dict[str, list[int]] = defaultdict(list)
+        values = getattr(self.facts.catalog.offers, column)
+        for row in rows:
+            groups[values[row]].append(row)
+        return dict(sorted(groups.items()))
+
+    def _type(self, row: int) -> tuple[int, InstanceType]:
+        o = self.facts.catalog.offers
+        key = (o.provider[row], o.instance_type[row])
+        return self.kinds[key], self.facts.catalog.instance_types[key]
+
+    def _on_demand(self, rows: Iterable[int]) -> list[Pool]:
+        o = self.facts.catalog.offers
+        return [Pool((r,), False, *self._type(r)) for r in rows if o.market[r] == "on_demand"]
+
+    def _spot_by_type(self, rows: Iterable[int]) -> dict[str, list[int]]:
+        o = self.facts.catalog.offers
+        return self._by([r for r in rows if o.market[r] == "spot"], "instance_type")
+
+    def _lists(self, rows: Sequence[int], choice: Choice) -> list[Pool]:
+        """Failover lists: the cheapest zones of a type, as far apart as the user allows."""
+        pools = []
+        for mine in self._spot_by_type(rows).values():
+            groups: list[list[int]] = [mine]
+            if choice.failover == "zone":
+                groups = list(self._by(mine, "region").values())
+            elif choice.failover == "none":
+                groups = [[row] for row in mine]
+            pools += [self._list(group) for group in groups]
+        return pools
+
+    def _zone_lists(self, rows: Sequence[int]) -> list[Pool]:
+        """Lists inside one region, for clusters that mix entries."""
+        alone = self.facts.choice.failover == "none"
+        pools = []
+        for mine in self._spot_by_type(rows).values():
+            pools.append(self._list(mine[:1] if alone else mine))
+        return pools
+
+    def _list(self, rows: Sequence[int]) -> Pool:
+        o = self.facts.catalog.offers
+        ordered = sorted(rows, key=lambda r: (self._price(r), o.region[r], o.zone[r]))
+        most = self._price(ordered[0]) * LIST_PRICE_RANGE
+        kept = [r for r in ordered if self._price(r) <= most][:SITES]
+        return Pool(tuple(kept), True, *self._type(kept[0]))
+
+    def _price(self, row: int) -> float:
+        o = self.facts.catalog.offers
+        return o.usd_per_hour[row] * self.facts.discount(o.provider[row])
+
+    def machine_usd(self, pool: Pool) -> float:
+        """Expected USD per hour of one machine while it runs, fees included.
+
+        The share of a zone in a list is the chance that it is the first one up.
+        """
+        o, fees = self.facts.catalog.offers, self.facts.running_fees
+        market = "spot" if pool.spot else "on_demand"
+        law = self.facts.spot_class(pool.type)
+        up = law.availability if law is not None else 1.0
+        weights = [up * (1.0 - up) ** place for place in range(len(pool.rows))]
+        price = sum(w * self._price(r) for w, r in zip(weights, pool.rows, strict=True))
+        return price / sum(weights) + fees(o.provider[pool.rows[0]], market)
+
+    def _site(
+        self, provider: str, region: str, pools: Sequence[Pool], fallbacks: Fallbacks
+    ) -> Site:
+        entries = self._entries(pools)
+        use, quota = quota_rows(self.facts, pools)
+        job = self.facts.job
+        kept = KEPT_CHECKPOINTS * job.checkpoint_bytes / GIB
+        regions = {self.facts.catalog.offers.region[p.rows[0]] for p in pools}
+        return Site(
+            provider=provider,
+            region=region,
+            entries=entries,
+            fallbacks=fallbacks,
+            tier=self._tier(provider, sorted(regions)),
+            quota_use=use,
+            quota=quota,
+            store_usd_per_hour=kept * self.facts.fee(provider, "storage_gib_month") / HOURS_PER_MONTH,
+            usd_per_move=self.facts.fee(provider, "egress_region_gb") * job.checkpoint_bytes / GB,
+        )
+
+    def _entries(self, pools: Sequence[Pool]) -> Entries:
+        columns = list(zip(*(self._entry(p) for p in pools), strict=True))
+        if not columns:
+            columns = [()] * len(Entries.__slots__)
+        types = {"kind": np.int64, "offer": np.int64, "region": np.int64, "cap": np.int64}
+        types |= {"spot": np.bool_, "held": np.bool_}
+        return Entries(
+            *(
+                np.array(values, dtype=types.get(name, np.float64))
+                for name, values in zip(Entries.__slots__, columns, strict=True)
+            )
+        )
+
+    def _entry(self, pool: Pool) -> tuple[float, ...]:
+        """One row of `Entries`, in the order of its fields."""
+        facts, first = self.facts, pool.rows[0]
+        o = facts.catalog.offers
+        provider, market = o.provider[first], "spot" if pool.spot else "on_demand"
+        law, rule = facts.spot_class(pool.type), facts.billing(provider, market)
+        share, wait = (1.0, 0.0) if pool.spot else facts.on_demand_wait(pool.type)
+        spread = facts.price_sigma(provider, market, o.as_of[first], o.uncertainty[first])
+        head = (
+            pool.kind,
+            first,
+            self.region_number(provider, o.region[first]),
+            pool.spot,
+            self.machine_usd(pool),
+            self.limits.max_machines,
+            self._fixed_usd(pool),
+            facts.boot_s(pool.type) + self._staging_s(pool),
+        )
+        capacity = (1e9, 1.0, 1.0, 40.0, 0.0, 0.0, 0.0, 1.0, 0.0, True)
+        if pool.spot and law is not None:
+            run = law.run_mean_s if facts.choice.mtbf_h is None else facts.choice.mtbf_h * 3600.0
+            capacity = (
+                run,
+                law.run_sigma,
+                law.outage_sigma,
+                facts.availability_logit(law, o.interruption_range[first]),
+                law.availability_slope,
+                law.zone_sd,
+                law.co_interruption,
+                float(len(pool.rows)),
+                self._correlation(pool, law.correlation_region),
+                law.held,
+            )
+        bill = (60.0, 0.0, 30.0) if rule is None else (
+            rule.minimum_s,
+            rule.free_if_interrupted_within_s,
+            rule.notice_s,
+        )
+        return (*head, *capacity, spread, *bill, share, wait)
+
+    def region_number(self, provider: str, region: str) -> int:
+        """A number for a region, the same in every site."""
+        return self._regions[provider, region]
+
+    @cached_property
+    def _regions(self) -> dict[tuple[str, str], int]:
+        o = self.facts.catalog.offers
+        return {name: i for i, name in enumerate(sorted(set(zip(o.provider, o.region, strict=True))))}
+
+    def _correlation(self, pool: Pool, inside: float) -> float:
+        """Mean correlation of the listed zones: high inside a region, low across."""
+        regions = [self.facts.catalog.offers.region[r] for r in pool.rows]
+        pairs = [(a, b) for i, a in enumerate(regions) for b in regions[i + 1 :]]
+        if not pairs:
+            return 0.0
+        return sum(inside if a == b else CORRELATION_ACROSS for a, b in pairs) / len(pairs)
+
+    def _fixed_usd(self, pool: Pool) -> float:
+        """Egress of the data to the regions of a pool that do not hold them already."""
+        data = self.facts.job.data
+        if not data.at:
+            return 0.0
+        provider, _, home = data.at.partition(":")
+        o = self.facts.catalog.offers
+        first = pool.rows[0]
+        gb = data.gib * GIB / GB
+        if o.provider[first] != provider:
+            return gb * self.facts.fee(provider, "egress_internet_gb")
+        return gb * self.facts.egress_usd_per_gb(provider, home, o.region[first])
+
+    def _staging_s(self, pool: Pool) -> float:
+        """Time to copy the data to local disks before each start; 0 when they are streamed."""
+        data = self.facts.job.data
+        if data.read != "stage":
+            return 0.0
+        rate = max((pool.type.network_gbit_per_s or 10.0) * 0.6 / 8.0, 0.1) * GB
+        return data.gib * GIB / rate
+
+    def _tier(self, provider: str, regions: Sequence[str]) -> Tier:
+        """The cheapest CPU machines of each region that could take checkpoints."""
+        found = [row for region in regions for row in self._cpu_rows.get((provider, region), ())]
+        o, types = self.facts.catalog.offers, self.facts.catalog.instance_types
+        shapes = [types[provider, o.instance_type[r]] for r in found]
+        fees = self.facts.running_fees(provider, "on_demand")
+        return Tier(
+            offer=np.array(found, dtype=np.int64),
+            region=np.array(
+                [self.region_number(provider, o.region[r]) for r in found], dtype=np.int64
+            ),
+            usd_per_hour=np.array([self._price(r) + fees for r in found]),
+            memory_bytes=np.array([t.memory_gib * 0.9 * GIB for t in shapes]),
+            network_bytes_per_s=np.array([(t.network_gbit_per_s or 1.0) * GB / 8 for t in shapes]),
+        )
+
+    @cached_property
+    def _cpu_rows(self) -> dict[tuple[str, str], list[int]]:
+        """The cheapest CPU machines of each region."""
+        catalog, found = self.facts.catalog, defaultdict(list)
+        o = catalog.offers
+        cpu = {key for key, t in catalog.instance_types.items() if not t.gpu}
+        for row in range(len(o)):
+            if (o.provider[row], o.instance_type[row]) not in cpu:
+                continue
+            if o.market[row] == "on_demand" and o.obtainable[row] == "open":
+                found[o.provider[row], o.region[row]].append(row)
+        return {
+            key: sorted(rows, key=lambda r: (o.usd_per_hour[r], o.instance_type[r]))[:TIER_TYPES]
+            for key, rows in found.items()
+        }
+
+    def _fallbacks(self, rows: Sequence[int], provider: str) -> Fallbacks:
+        """On-demand clusters that can finish the job: those not beaten in speed and cost."""
+        o = self.facts.catalog.offers
+        options = []
+        for row in rows:
+            if o.market[row] != "on_demand":
+                continue
+            pool = Pool((row,), False, *self._type(row))
+            price = self.machine_usd(pool)
+            options += [
+                (float(step), n * price, n, pool)
+                for n, step in enumerate(self.step_s[pool.kind], start=1)
+                if np.isfinite(step) and self._affordable(n * price)
+            ]
+        options.sort(key=lambda x: (x[0], x[1] * x[0], x[2], x[3].rows))
+        kept, cheapest = [], np.inf
+        for option in options:
+            if option[0] * option[1] < cheapest * (1.0 - 1e-9):
+                cheapest = option[0] * option[1]
+                kept.append(option)
+        kept.reverse()
+        waits = [self.facts.on_demand_wait(p.type) for *_, p in kept]
+        return Fallbacks(
+            kind=np.array([p.kind for *_, p in kept], dtype=np.int64),
+            count=np.array([n for _, _, n, _ in kept], dtype=np.int64),
+            offer=np.array([p.rows[0] for *_, p in kept], dtype=np.int64),
+            step_s=np.array([step for step, *_ in kept]),
+            usd_per_hour=np.array([usd for _, usd, *_ in kept]),
+            boot_s=np.array([self.facts.boot_s(p.type) for *_, p in kept]),
+            at_once=np.array([share for share, _ in waits]),
+            wait_s=np.array([wait for _, wait in waits]),
+        )
+
+    def _affordable(self, usd_per_hour: float) -> bool:
+        cap = self.limits.hourly_usd
+        return cap is None or usd_per_hour <= cap + 1e-9
