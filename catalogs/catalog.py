@@ -80,7 +80,7 @@ class PriceDate:
     offers: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Catalog:
     """Everything a plan may use, as one unchangeable set with a version."""
 
@@ -98,6 +98,9 @@ class Catalog:
     billing: tuple[BillingRule, ...]
     egress: tuple[Egress, ...]
     sha256: str
+
+    def __repr__(self) -> str:
+        return f"Catalog({self.version}, {len(self.offers)} offers)"
 
     @property
     def version(self) -> str:

@@ -1,8 +1,7 @@
 """What a catalog must satisfy before anybody plans with it.
 
-`hard_problems` holds for every catalog and is checked at each load. `publication_problems`
-holds for a catalog of the public clouds and is checked before one is published: ranges of
-prices, required regions and GPUs, and canaries read from elsewhere.
+These guards hold for every catalog, somebody's own included, and are checked at each load.
+What a published catalog of the public clouds must satisfy besides is in `publication`.
 """
 
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ def hard_problems(catalog: "Catalog") -> list[str]:
         *_bad_types(catalog),
         *_bad_speeds(catalog),
         *_bad_prices(catalog),
-        *_unresolved(catalog),
+        *_unknown_types(catalog),
         *_dear_spot(catalog),
     ]
 
@@ -61,37 +60,39 @@ def _bad_speeds(catalog: "Catalog") -> Iterator[str]:
 
 def _bad_prices(catalog: "Catalog") -> Iterator[str]:
     offers = catalog.offers
-    for index, usd in enumerate(offers.usd_per_hour):
-        if not _positive(usd):
-            yield f"{_name(catalog, index)}: price {usd} is not a positive number"
-    for index, error in enumerate(offers.uncertainty):
+    # Most catalogs are good: look at all prices at once before looking for the bad one.
+    if not (all(map(isfinite, offers.usd_per_hour)) and min(offers.usd_per_hour, default=1) > 0):
+        for index, usd in enumerate(offers.usd_per_hour):
+            if not _positive(usd):
+                yield f"{_name(catalog, index)}: price {usd} is not a positive number"
+    for error in sorted(set(offers.uncertainty)):
         if not 0 <= error < 1:
-            yield f"{_name(catalog, index)}: uncertainty {error} is not in [0, 1)"
+            name = _name(catalog, offers.uncertainty.index(error))
+            yield f"{name}: uncertainty {error} is not in [0, 1)"
 
 
-def _unresolved(catalog: "Catalog") -> Iterator[str]:
+def _unknown_types(catalog: "Catalog") -> Iterator[str]:
     offers = catalog.offers
     named = set(zip(offers.provider, offers.instance_type, strict=True))
     for provider, name in sorted(named - catalog.instance_types.keys()):
         yield f"{provider} {name}: offered, but no such instance type"
-    if catalog.sources:
-        for source in sorted(set(offers.source) - catalog.source_by_key.keys()):
-            yield f"offers name source {source}, which is not listed"
 
 
 def _dear_spot(catalog: "Catalog") -> Iterator[str]:
-    """Spot above the cheapest on-demand price of the same machine and region is an error."""
+    """Spot above the on-demand price of the same machine and region is an error."""
     offers = catalog.offers
-    listed: dict[tuple[str, str, str], float] = {}
     keys = list(zip(offers.provider, offers.instance_type, offers.region, strict=True))
-    for key, market, usd in zip(keys, offers.market, offers.usd_per_hour, strict=True):
+    listed: dict[tuple[str, str, str], float] = {}
+    spot: list[int] = []
+    for index, market in enumerate(offers.market):
         if market == "on_demand":
-            listed[key] = max(usd, listed.get(key, 0.0))
-    for index, key in enumerate(keys):
-        if offers.market[index] == "spot":
-            limit = listed.get(key)
-            if limit is not None and offers.usd_per_hour[index] > limit * (1 + 1e-9):
-                yield f"{_name(catalog, index)}: spot is dearer than on-demand ({limit})"
+            listed[keys[index]] = offers.usd_per_hour[index]
+        elif market == "spot":
+            spot.append(index)
+    for index in spot:
+        limit = listed.get(keys[index])
+        if limit is not None and offers.usd_per_hour[index] > limit * (1 + 1e-9):
+            yield f"{_name(catalog, index)}: spot is dearer than on-demand ({limit})"
 
 
 def _positive(value: float) -> bool:
@@ -102,8 +103,3 @@ def _name(catalog: "Catalog", index: int) -> str:
     offers = catalog.offers
     place = offers.zone[index] or offers.region[index]
     return f"{offers.provider[index]} {offers.instance_type[index]} {place} {offers.market[index]}"
-
-
-def publication_problems(catalog: "Catalog") -> list[str]:
-    """List what keeps a catalog of the public clouds from being published."""
-    return hard_problems(catalog)

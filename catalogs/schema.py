@@ -69,9 +69,9 @@ class InstanceType:
     arch: str  # "x86_64", "arm64"
     network_gbit_per_s: float | None  # sustained (baseline), of the whole machine
     network_peak_gbit_per_s: float | None
-    network_kind: str  # "rdma", "tcp"
-    network_basis: str  # "listed", "documented", "scaled", "unknown"
-    intra_kind: str  # "nvswitch", "nvlink", "pcie", "" for one GPU
+    network_kind: str  # "rdma" (the GPU's memory or EFA is reached past the kernel), "tcp"
+    network_basis: str  # "listed", "documented", "measured", "scaled", "unknown"
+    intra_kind: str  # "nvswitch", "nvlink", "xgmi", "neuronlink", "pcie", "" for one GPU
     intra_gb_per_s: float | None  # per GPU and direction, achieved by an all-reduce
     host_gb_per_s: float  # GPU to host copy, per GPU
     local_disk_gib: float

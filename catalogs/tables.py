@@ -144,10 +144,10 @@ _PARSERS: dict[Any, Callable[[Sequence[str]], Sequence[Any]]] = {
 
 
 @cache
-def columns_of(row: type) -> tuple[Column, ...]:
-    """List the columns of a row class with their parsers."""
+def columns_of(table: Table) -> tuple[Column, ...]:
+    """List the columns of a table with their parsers."""
     columns = []
-    for name, hint in get_type_hints(row).items():
+    for name, hint in get_type_hints(table.row).items():
         parse = _PARSERS.get(hint, _texts)
         allowed = frozenset(get_args(hint)) if hint not in _PARSERS else None
         columns.append(Column(name, parse, allowed))

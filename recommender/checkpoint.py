@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender.job import Job
-from recommender.performance.fleet import Fleet
 from recommender.lognormal import lognormal_excess, lognormal_survival
+from recommender.performance.fleet import Fleet
 
 Floats = NDArray[np.float64]
 
@@ -138,7 +138,7 @@ def best_interval(
     law = (mean, sigma, away, stall, saves)
     start = np.maximum(np.sqrt(2.0 * stall * mean / np.maximum(1.0 - saves, 1e-3)), least)
     centre, width = np.log(start), 3.0
-    for points in (13, 7, 5):
+    for points in (11, 6, 5):
         tried = centre[..., None] + np.linspace(-width, width, points)
         tried = np.maximum(tried, np.log(least)[..., None])
         gained = progress(np.exp(tried), *(column[..., None] for column in law))
@@ -158,11 +158,11 @@ def progress(
 ) -> Floats:
     """Useful seconds kept of one run of spot capacity, on average; arguments broadcast.
 
-    The first eight intervals are summed one by one, the others by the midpoint rule, whose
+    The first five intervals are summed one by one, the others by the midpoint rule, whose
     integral is the lognormal's closed form.
     """
     step = interval_s + stall_s
-    exact = 8
+    exact = 5
     kept = np.zeros(np.broadcast_shapes(step.shape, run_mean_s.shape))
     for j in range(1, exact + 1):
         kept = kept + lognormal_survival(changeover_s + j * step, run_mean_s, run_sigma)

@@ -31,6 +31,7 @@ _STATE_BYTES = {"adamw": 8.0, "lamb": 8.0, "sgd": 4.0, "adafactor": 0.1}  # a pa
 _ADAPTER_CHECKPOINT_BYTES = 12.0  # fp32 and two moments
 _ADAPTED_PER_HIDDEN = 20.0
 _ADAPTED_TENSORS = 14  # two for each of seven matrices
+_LOGIT_BYTES = 10.0  # per token and word: 16-bit logits, fp32 softmax and gradient
 _LORA_RANK = 16  # the rank of MLPerf's Llama 2 70B LoRA task, 2024
 # Bytes kept for each training FLOP: ResNet-50 45 MB / 24.5 GFLOP, SD-XL 7 GB / 20.3 TFLOP,
 # DLRM 32 kB / 14.8 MFLOP; counted over the architectures of our presets.
@@ -246,7 +247,10 @@ def _tensors(file: "JobFile", shape: _Shape, derived: _Derived) -> int:
 def _activations(file: "JobFile", shape: _Shape, derived: _Derived) -> tuple[float, float]:
     if shape.family in TRANSFORMERS:
         each = shape.longest * shape.hidden
-        kept, least = 34 * each * shape.layers, 2 * each * shape.layers + 34 * each
+        logits = _LOGIT_BYTES * shape.vocabulary * max(shape.longest - shape.tokens, 0.0)
+        logits *= shape.family in ("decoder", "moe")  # others project few positions, or none
+        kept = 34 * each * shape.layers + logits
+        least = 2 * each * shape.layers + 34 * each + logits
     else:
         kept = _BYTES_PER_FLOP[shape.family] * shape.flop
         least = _RECOMPUTED_SHARE * (file.activation_bytes_per_sample or kept)

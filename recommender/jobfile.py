@@ -135,7 +135,7 @@ def _own(text: str, where: str) -> Raw:
         raise UsageError(f"{where}: not a job file; begin with the line schema: recommend.job/v1")
     raw: Raw = {}
     for typed, value in tree.items():
-        key: str = SYNONYMS.get(typed, typed)
+        key = SYNONYMS.get(str(typed), str(typed))
         if key in raw:
             raise UsageError(f"{where}: {key}: is given twice under two names; keep one")
         if value is not None:
@@ -193,9 +193,8 @@ def template(like: str) -> str:
         ("# image: prebuilt", "machines start with the container on them"),
         ("# elastic: yes", "training goes on with fewer machines"),
     )
-    return "".join(
-        f"{left:<40}{'# ' + right if right else ''}".rstrip() + "\n" for left, right in lines
-    )
+    written = (f"{left:<40}{'# ' + right if right else ''}".rstrip() for left, right in lines)
+    return "\n".join(written) + "\n"
 
 
 def json_schema() -> dict[str, Any]:

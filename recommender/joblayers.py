@@ -43,7 +43,8 @@ SYNONYMS = {
 
 def merged(lower: Raw, upper: Raw) -> Raw:
     """Lay one layer over another; what the upper one makes untrue is dropped."""
-    stale = {name for key in upper for name in _STALE.get(key, ())}
+    changed = [key for key, value in upper.items() if value != lower.get(key)]
+    stale = {name for key in changed for name in _STALE.get(key, ())}
     kept = {key: value for key, value in lower.items() if key not in stale}
     both = {**kept, **upper}
     if isinstance(kept.get("data"), dict) and isinstance(upper.get("data"), dict):

@@ -17,7 +17,8 @@ def normal_cdf(x: Floats) -> Floats:
     for coefficient in _COEFFICIENTS:
         tail = (tail + coefficient) * t
     tail = 0.5 * tail * np.exp(-0.5 * x * x)
-    return np.where(x < 0, tail, 1.0 - tail)
+    found: Floats = np.where(x < 0, tail, 1.0 - tail)
+    return found
 
 
 def lognormal_survival(t: Floats, mean: Floats, sigma: Floats) -> Floats:

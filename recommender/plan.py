@@ -136,6 +136,20 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
+class SpotFacts:
+    """What a plan's spot machines are believed to do, for its explanation."""
+
+    name: str  # of the spot class: "h100"
+    run_mean_s: float  # of one machine
+    gang_run_mean_s: float  # of the whole cluster
+    outage_mean_s: float
+    availability: float  # share of the time the whole cluster's capacity is there
+    co_interruption: float
+    basis: str  # "measured", "transferred", "--mtbf"
+    as_of: str
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What to rent, where, and what to do when spot goes away."""
 
@@ -152,6 +166,7 @@ class Plan:
     labels: tuple[str, ...] = ()  # "knee", "best of aws", "one GPU", "all on-demand", ...
     also_regions: tuple[str, ...] = ()  # other regions where the same plan is near as good
     notes: tuple[str, ...] = ()
+    spot: SpotFacts | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,12 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
+def shown_path(path: object) -> str:
+    """Make a path safe for an error message; a long one keeps its end, the file's name."""
+    text = str(path)
+    return shown(text if len(text) <= _SHOWN else "…" + text[1 - _SHOWN :])
+
+
 def nearest(word: str, choices: Iterable[str]) -> str | None:
     """Find the choice that a misspelt word was probably meant to be."""
     by_lower = {choice.lower(): choice for choice in choices}

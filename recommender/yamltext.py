@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from recommender.errors import UsageError
-from recommender.text import has_control, shown
+from recommender.text import has_control, shown, shown_path
 
 MOST_BYTES = 2**20
 MOST_DEPTH = 20
@@ -28,16 +28,16 @@ def read_text(path: Path, most: int = MOST_BYTES) -> str:
     """Read a small text file, refusing what is not one."""
     try:
         if not path.is_file():
-            raise UsageError(f"{shown(path)}: no such file")
+            raise UsageError(f"{shown_path(path)}: no such file")
         if path.stat().st_size > most:
             limit = f"larger than {most // 2**20} MiB"
-            raise UsageError(f"{shown(path)}: {limit}; is it the right file?")
+            raise UsageError(f"{shown_path(path)}: {limit}; is it the right file?")
         with path.open("rb") as file:
             return file.read(most + 1).decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise UsageError(f"{shown(path)}: not UTF-8 text; save it as UTF-8") from None
+        raise UsageError(f"{shown_path(path)}: not UTF-8 text; save it as UTF-8") from None
     except (OSError, ValueError) as error:
-        raise UsageError(f"{shown(path)}: cannot be read ({shown(error)})") from None
+        raise UsageError(f"{shown_path(path)}: cannot be read ({shown(error)})") from None
 
 
 def load_yaml(text: str, name: str) -> Tree:
@@ -80,7 +80,7 @@ def _build(node: Any, name: str, problems: list[str]) -> Tree:
         return _mapping(node, name, problems)
     if isinstance(node, yaml.SequenceNode):
         return [_build(item, name, problems) for item in node.value]
-    if node is None or (node.style is None and node.value in _NULLS):
+    if node is None or (not node.style and node.value in _NULLS):
         return None
     if has_control(node.value.replace("\n", "")) or len(node.value) > MOST_TEXT:
         where = f"{name}, line {node.start_mark.line + 1}"

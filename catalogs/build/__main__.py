@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 
 from catalogs.build.assemble import snapshot_tables
-from catalogs.guards import publication_problems
 from catalogs.load import SNAPSHOT, load
+from catalogs.publication import publication_problems
 from catalogs.writer import write_catalog
 
 

@@ -34,7 +34,7 @@ _PRECISIONS = {"fp8_e4m3": "fp8", "pseudo-fp16": "fp16"}
 _LICENCES = {
     "huggingface/gpu-fryer": "Apache-2.0",
     "baidu-research/DeepBench": "Apache-2.0",
-    "mli/transformers-benchmarks": "Apache-2.0",
+    "mli/transformers-benchmarks": "not checked",
     "stas00/ml-engineering MAMF table": "CC BY-SA 4.0",
 }
 # The same chip with another memory, or the ARM twin of a card: its speed is taken over.

@@ -33,9 +33,9 @@ def on_demand_offers(table: list[Cells], machines: Machines, book: SourceBook) -
     newest: dict[tuple[str, str], Cells] = {}
     for row in table:
         key = (row["instance_type"], row["region"])
-        if is_region(row["region"]) and machines.trains("aws", row["instance_type"]):
-            if key not in newest or newest[key]["date"] < row["date"]:
-                newest[key] = row
+        wanted = is_region(row["region"]) and machines.trains("aws", row["instance_type"])
+        if wanted and (key not in newest or newest[key]["date"] < row["date"]):
+            newest[key] = row
     return [_listed(row, machines, cite(book, row["source"])) for row in newest.values()]
 
 

@@ -67,7 +67,7 @@ def spot_offers(
     advice = _advice(read_table(folder / "aws_spot_advisor.csv"))
     offers = [
         *quoted_offers(quotes, machines),
-        *zone_offers(quotes),
+        *zone_offers(quotes, listed),
         *regional_offers(quotes, listed, advice, cite(book, "AWS Spot Advisor")),
     ]
     return [_with_range(offer, advice) for offer in offers]
@@ -92,19 +92,20 @@ def quoted_offers(quotes: list[Quote], machines: Machines) -> list[Offer]:
     return offers
 
 
-def zone_offers(quotes: list[Quote]) -> list[Offer]:
+def zone_offers(quotes: list[Quote], listed: list[Offer]) -> list[Offer]:
     """Derive a price in zones where only other sizes of a G family were transcribed.
 
     The list of quotes is complete for P families: there a missing zone has no offer.
     """
+    prices = _list_prices(listed)
     zones: dict[tuple[str, str], set[str]] = {}
     for quote in quotes:
         zones.setdefault((_family(quote.instance_type), quote.region), set()).add(quote.zone)
     offers = []
     for (name, region), group in sorted(_by_place(quotes).items()):
         priced = [q.usd_per_hour for q in group if q.is_market and q.usd_per_hour]
-        if name.startswith("g") and priced:
-            usd = _upper_third(median(priced), _ZONE_MEDIAN_ERROR)
+        usd = _upper_third(median(priced), _ZONE_MEDIAN_ERROR) if priced else 0.0
+        if name.startswith("g") and 0 < usd < _NO_BARGAIN * prices.get((name, region), 0.0):
             for zone in sorted(zones[_family(name), region] - {q.zone for q in group}):
                 offers.append(_derived(_offer(group[0], zone, usd), "zone_median"))
     return offers
@@ -183,7 +184,7 @@ def _sibling_ratios(
     quotes: list[Quote], listed: list[Offer]
 ) -> dict[tuple[str, str], tuple[float, int, str]]:
     """Spot over list price of the quoted sizes of each family in each region."""
-    prices = {(o.instance_type, o.region): o.usd_per_hour for o in listed}
+    prices = _list_prices(listed)
     groups: dict[tuple[str, str], list[Quote]] = {}
     for quote in quotes:
         if quote.is_market and (quote.instance_type, quote.region) in prices:
@@ -196,6 +197,10 @@ def _sibling_ratios(
         )
         for key, group in groups.items()
     }
+
+
+def _list_prices(listed: list[Offer]) -> dict[Place, float]:
+    return {(offer.instance_type, offer.region): offer.usd_per_hour for offer in listed}
 
 
 def _by_place(quotes: Iterable[Quote]) -> dict[Place, list[Quote]]:

@@ -17,12 +17,15 @@ def cpu_offers(reference: Path, machines: Machines, book: SourceBook) -> list[Of
     newest: dict[tuple[str, str, str], Cells] = {}
     for row in read_table(reference / "prices" / "cpu.csv"):
         key = (row["cloud"], row["instance_type"], row["region"])
-        provider, name, region = key
-        wanted = machines.is_cpu(provider, name)  # type: ignore[arg-type]
-        if wanted and row["on_demand_usd_per_hour"] and (provider != "aws" or is_region(region)):
-            if key not in newest or newest[key]["as_of"] < row["as_of"]:
-                newest[key] = row
+        if _wanted(row, machines) and (key not in newest or newest[key]["as_of"] < row["as_of"]):
+            newest[key] = row
     return [_offer(row, cite(book, row["source"])) for row in newest.values()]
+
+
+def _wanted(row: Cells, machines: Machines) -> bool:
+    listed = bool(row["on_demand_usd_per_hour"])
+    whole_region = row["cloud"] != "aws" or is_region(row["region"])
+    return listed and whole_region and machines.is_cpu(row["cloud"], row["instance_type"])
 
 
 def _offer(row: Cells, source: int) -> Offer:

@@ -288,7 +288,7 @@ def _runs(single: Sequence[Spells], pool: Sequence[Spells], rho: float) -> ZoneL
 
 
 def _residual_sigma(zones: Sequence[Spells]) -> float:
-    runs = np.concatenate([zone.runs for zone in zones])
+    runs = np.concatenate([zone.seen for zone in zones])
     return residual_sigma(runs, pooled_run_mean(zones))
 
 

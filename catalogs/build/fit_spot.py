@@ -46,10 +46,11 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Spells:
-    """The complete runs and outages of a gang in one zone, in hours, and its share of time up."""
+    """The runs and outages of a gang in one zone, in hours, and its share of time up."""
 
-    runs: Floats
-    unfinished: Floats  # the run under way at the end of the series, if there is one
+    runs: Floats  # seen from beginning to end
+    unfinished: Floats  # under way at the beginning or the end of the series
+    interruptions: int
     outages: Floats
     availability: float
     up_hours: float
@@ -57,7 +58,12 @@ class Spells:
     @property
     def run_mean(self) -> float:
         """Hours up per interruption; infinite if none was seen."""
-        return self.up_hours / len(self.runs) if len(self.runs) else math.inf
+        return self.up_hours / self.interruptions if self.interruptions else math.inf
+
+    @property
+    def seen(self) -> Floats:
+        """All runs, the cut ones as long as they were seen."""
+        return np.concatenate([self.runs, self.unfinished])
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,21 +111,17 @@ def _trace(row: Mapping[str, str], changes: Sequence[tuple[float, int]]) -> Trac
 
 
 def spells(trace: Trace, machines: int) -> Spells:
-    """Cut a series into runs and outages of a gang; those cut off at either end are left out.
-
-    A run that was under way at the start is kept, as the published fits keep it.
-    """
+    """Cut a series into runs and outages of a gang; outages cut off at either end are left out."""
     up = trace.up(machines)
     edges = np.r_[0, np.flatnonzero(np.diff(up)) + 1, len(up)]
-    lengths, state = np.diff(edges) * trace.gap_h, up[edges[:-1]]
-    hours, was_up = lengths[:-1], state[:-1]
-    outages = hours[~was_up]
-    if len(outages) and not up[0]:
-        outages = outages[1:]
+    hours, state = np.diff(edges) * trace.gap_h, up[edges[:-1]]
+    cut = np.zeros(len(hours), dtype=np.bool_)
+    cut[[0, -1]] = True
     return Spells(
-        runs=hours[was_up],
-        unfinished=lengths[-1:][state[-1:]],
-        outages=outages,
+        runs=hours[state & ~cut],
+        unfinished=hours[state & cut],
+        interruptions=int(state[:-1].sum()),
+        outages=hours[~state & ~cut],
         availability=float(up.mean()),
         up_hours=float(up.sum() * trace.gap_h),
     )
@@ -179,7 +181,7 @@ def residual_sigma(lengths: Floats, mean: float) -> float:
 def pooled_run_mean(zones: Iterable[Spells]) -> float:
     """Hours up per interruption over all zones."""
     known = list(zones)
-    return sum(zone.up_hours for zone in known) / sum(len(zone.runs) for zone in known)
+    return sum(zone.up_hours for zone in known) / sum(zone.interruptions for zone in known)
 
 
 def scaled_outages(zones: Iterable[Spells], mean: float) -> Floats:

@@ -12,7 +12,7 @@ from catalogs.build.fabric import (
     intra_machine,
     rdma_gbit_per_s,
 )
-from catalogs.build.gpus import Fitted, fitted_gpus, short_names
+from catalogs.build.gpus import fitted_gpus, short_names
 from catalogs.build.quotas import quota_family
 from catalogs.build.reading import Cells, iso_date, number, read_hand, read_table
 from catalogs.build.sources import SourceBook, cite
@@ -55,7 +55,7 @@ class Machines:
         key = (provider, _joined_name(instance_type))
         return key in self.fitted and (self._known(provider, instance_type) is not None)
 
-    def is_cpu(self, provider: Provider, instance_type: str) -> bool:
+    def is_cpu(self, provider: str, instance_type: str) -> bool:
         """Say whether a type is one of the cheap machines that checkpoints go to."""
         facts = self._facts.get((provider, instance_type))
         return facts is not None and facts.get("role") == "anchor/cpu"
@@ -205,8 +205,3 @@ def _disk_speed(facts: Facts, gib: float) -> float:
     slow = facts.get("local_storage_type") == "hdd"
     rate = gib * (_HDD_MB_PER_S_PER_GIB if slow else _SSD_MB_PER_S_PER_GIB)
     return round(min(rate, _DISK_MB_PER_S_MAX))
-
-
-def gpu_of(machines: Machines, provider: Provider, instance_type: str) -> Fitted | None:
-    """Give the GPUs of a type, or None for a CPU machine."""
-    return machines.fitted.get((provider, _joined_name(instance_type)))

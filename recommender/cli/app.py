@@ -4,9 +4,11 @@ from typing import Annotated
 
 import typer
 
+from recommender.cli.commands import about, catalog, config, jobs
 from recommender.cli.flat import flat
-from recommender.cli.group import DefaultToPlan, PlanCommand
+from recommender.cli.group import Careful, DefaultToPlan, PlanCommand
 from recommender.cli.plan import plan
+from recommender.cli.screen import screen, show
 
 _EPILOG = (
     "Exit codes: 0 an answer, 1 an internal error, 2 the call is wrong, 3 no plan keeps the "
@@ -39,6 +41,18 @@ def recommend(
     recommend --hourly 30 JOB       fastest plans under USD per hour
     recommend JOB                   the whole cost-time curve
     """
+    if not version and ctx.invoked_subcommand is not None:
+        return
+    from recommender.cli.landing import landing, version_lines
+
+    on = screen()
+    show(version_lines() if version else landing(on.width), on)
+    raise typer.Exit()
 
 
 app.command(cls=PlanCommand)(flat(plan))
+for _group in (jobs.group, catalog.group, config.group):
+    app.add_typer(_group)
+app.command(cls=Careful)(flat(catalog.sources))
+app.command(cls=Careful)(flat(about.doctor))
+app.command(cls=Careful)(about.schema)

@@ -1,18 +1,19 @@
-"""One call of the planner: everything it needs, read from flags and files."""
+"""One call of the planner: everything it needs, read from flags, settings and files."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from recommender import units
+from recommender.cli.files import load_catalog, refuse_old, with_files
 from recommender.cli.flags import JobFlags, LimitFlags, OfferFlags, OwnFlags, SearchFlags
+from recommender.cli.names import check_names
 from recommender.cli.reader import Reader
 from recommender.cli.request import check_job_flags, choice_of, limits_of, progress_of
-from recommender.cli.show import Form
 from recommender.errors import UsageError
 from recommender.job import Job
 from recommender.plan import Answer
-from recommender.report.question import Question
+from recommender.report.asked import Asked
 from recommender.text import shown
 
 if TYPE_CHECKING:
@@ -20,80 +21,79 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A question and how it is to be answered."""
+class Call:
+    """The flags of one call that bear on the question, settings laid under them."""
 
-    question: Question
+    words: tuple[str, ...]
+    limits: LimitFlags
+    offers: OfferFlags
+    own: OwnFlags
+    job: JobFlags
+    search: SearchFlags
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A question and what the planner needs beside it."""
+
+    asked: Asked
     catalog: "Catalog"
-    compare: units.Comparison | None
-    top: int
-    seed: int
-    prove: bool
-    save_lp: Path | None
+    options: dict[str, Any]  # of the planner, those that were given
 
 
-def read(
-    reader: Reader,
-    words: list[str] | None,
-    limit_flags: LimitFlags,
-    offers: OfferFlags,
-    own: OwnFlags,
-    job_flags: JobFlags,
-    search: SearchFlags,
-    form: Form,
-) -> Asked:
+def read(call: Call, top: int, reader: Reader) -> Ready:
     """Read everything; raise all mistakes together."""
-    limits = limits_of(limit_flags, reader)
-    choice = choice_of(offers, own, reader)
-    progress = progress_of(own, reader)
-    compare = reader.value(own.compare, "--compare", units.parse_comparison, None)
-    seed = reader.value(search.seed, "--seed", units.parse_whole, 1)
-    check_job_flags(job_flags, own, reader)
-    job = reader.attempt(lambda: _job(words, job_flags, own), None)
+    limits = limits_of(call.limits, reader)
+    choice = choice_of(call.offers, call.own, reader)
+    progress = progress_of(call.own, reader)
+    max_age = reader.value(call.search.max_age, "--max-age", units.parse_duration, None)
+    options = _options(call, reader)
+    check_job_flags(call.job, call.own, reader)
+    job = reader.attempt(lambda: _job(call), None)
+    catalog = load_catalog(call.search.catalog)
+    catalog, choice = with_files(catalog, choice, call.own.quota, call.own.offers, reader)
+    check_names(choice, catalog, call.own.data_at or "", reader)
     reader.stop()
-    assert job is not None  # or there would have been a problem
-    catalog = _catalog(search.catalog)
-    return Asked(
-        Question(job, limits, choice, progress, catalog.version),
-        catalog=catalog,
-        compare=compare,
-        top=form.top,
-        seed=seed,
-        prove=search.prove,
-        save_lp=Path(search.save_lp) if search.save_lp else None,
-    )
+    assert job is not None  # else the reader has stopped
+    refuse_old(catalog, max_age, choice.providers)
+    asked = Asked(job, limits, choice, progress, catalog.version)
+    return Ready(asked, catalog, {"top": top, **options})
 
 
-def answer(asked: Asked) -> Answer:
+def answer(ready: Ready) -> Answer:
     """Ask the planner."""
     from recommender.planner import recommend
 
-    question = asked.question
+    asked = ready.asked
     return recommend(
-        question.job,
-        question.limits,
-        question.choice,
-        catalog=asked.catalog,
-        progress=question.progress,
-        compare=asked.compare,
-        top=asked.top,
+        asked.job,
+        asked.limits,
+        asked.choice,
+        catalog=ready.catalog,
+        progress=asked.progress,
+        **ready.options,
     )
 
 
-def _job(words: list[str] | None, flags: JobFlags, own: OwnFlags) -> Job:
+def _options(call: Call, reader: Reader) -> dict[str, Any]:
+    search = call.search
+    found: dict[str, Any] = {
+        "compare": reader.value(call.own.compare, "--compare", units.parse_comparison, None),
+        "seed": reader.value(search.seed, "--seed", units.parse_whole, None),
+        "save_lp": Path(search.save_lp) if search.save_lp else None,
+        "prove": search.prove or None,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _job(call: Call) -> Job:
     from recommender import jobfile
 
-    if words and len(words) > 1:
-        extra = ", ".join(shown(word) for word in words[1:])
+    if len(call.words) > 1:
+        extra = ", ".join(shown(word) for word in call.words[1:])
         raise UsageError(f"one job at a time; remove {extra}")
-    given = {name: getattr(flags, name) for name in JobFlags.__dataclass_fields__}
-    overrides = jobfile.JobFlags(
-        **given, measured=tuple(own.measured or ()), data_at=own.data_at
+    typed = {each.name: getattr(call.job, each.name) for each in fields(call.job)}
+    flags = jobfile.JobFlags(
+        **typed, measured=tuple(call.own.measured or ()), data_at=call.own.data_at
     )
-    return jobfile.find_job(words[0] if words else None, flags=overrides)
-
-
-def _catalog(path: str | None) -> "Catalog":
-    from catalogs.load import load, load_snapshot
-
-    return load(Path(path)) if path else load_snapshot()
+    return jobfile.find_job(call.words[0] if call.words else None, flags=flags)

@@ -1,7 +1,7 @@
 """The edge of the program: exceptions become messages and exit codes, here and only here.
 
-    0 answer   1 internal error   2 usage   3 no plan keeps the limits   4 catalog
-    130 interrupted   141 the reader of standard output went away
+0 answer   1 internal error   2 usage   3 no plan keeps the limits   4 catalog
+130 interrupted   141 the reader of standard output went away
 """
 
 import os

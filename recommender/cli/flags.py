@@ -42,22 +42,16 @@ class LimitFlags:
     deadline: Annotated[
         Word, _limit("Finish within: 24h, 1d12h, 2026-12-01T08:00Z.", metavar="TIME")
     ] = None
-    budget: Annotated[
-        Word, _limit("Cost at most, in total: 200, $1.5k.", metavar="USD")
-    ] = None
-    hourly: Annotated[
-        Word, _limit("Cost at most, at any moment: 30, $30/h.", metavar="USD/H")
-    ] = None
-    confidence: Annotated[
-        Word, _limit("Chance to keep all limits (95%).", metavar="SHARE")
-    ] = None
+    budget: Annotated[Word, _limit("Cost at most, in total: 200, $1.5k.", metavar="USD")] = None
+    hourly: Annotated[Word, _limit("Cost at most, at any moment: 30, $30/h.", metavar="USD/H")] = (
+        None
+    )
+    confidence: Annotated[Word, _limit("Chance to keep all limits (95%).", metavar="SHARE")] = None
     max_overhead: Annotated[
         Word,
         _limit("Most of the paid time in checkpoints, lost work, restarts: 20%.", metavar="SHARE"),
     ] = None
-    max_machines: Annotated[
-        Word, _limit("Most machines at once (16).", metavar="N")
-    ] = None
+    max_machines: Annotated[Word, _limit("Most machines at once (16).", metavar="N")] = None
     objective: Annotated[
         Word,
         _limit("What is minimised: cost with a deadline, else time.", metavar="auto|cost|time"),
@@ -76,9 +70,9 @@ class OfferFlags:
     gpu: Annotated[
         Words, _offer("Only these GPUs: H100, A100:8, 40GB+; repeatable.", metavar="GPU")
     ] = None
-    instance: Annotated[
-        Words, _offer("Only this instance type; repeatable.", metavar="NAME")
-    ] = None
+    instance: Annotated[Words, _offer("Only this instance type; repeatable.", metavar="NAME")] = (
+        None
+    )
     deny: Annotated[
         Words,
         _offer("Never this type, GPU, region or provider; * matches; repeatable.", metavar="NAME"),
@@ -101,7 +95,7 @@ class OfferFlags:
         ),
     ] = None
     accelerator: Annotated[
-        Word, _offer("Vendor of the GPUs (nvidia).", metavar="nvidia|amd|aws")
+        Word, _offer("Vendor of the GPUs (nvidia).", metavar="nvidia|amd|aws|any")
     ] = None
     arch: Annotated[
         Word, _offer("Processor architecture (x86_64).", metavar="x86_64|arm64|any")
@@ -118,7 +112,10 @@ class OwnFlags:
     measured: Annotated[
         Words, _own('A speed you measured: "8xH100: 3.1 s/step"; repeatable.', metavar="SPEED")
     ] = None
-    quota: Annotated[Word, _own("File of your account's quotas.", metavar="FILE")] = None
+    quota: Annotated[
+        Word,
+        _own("File of your account's quotas; default-new: of a new account.", metavar="FILE"),
+    ] = None
     offers: Annotated[
         Word, _own("CSV file of machines you own or rent elsewhere.", metavar="FILE")
     ] = None
@@ -154,17 +151,15 @@ class JobFlags:
     samples: Annotated[Word, _job("Samples to train on.", metavar="N")] = None
     epochs: Annotated[Word, _job("Passes over the data set.", metavar="N")] = None
     steps: Annotated[Word, _job("Optimiser steps.", metavar="N")] = None
-    batch: Annotated[
-        Word, _job('Samples (or "4M tokens") per optimiser step.', metavar="N")
-    ] = None
+    batch: Annotated[Word, _job('Samples (or "4M tokens") per optimiser step.', metavar="N")] = None
     params: Annotated[Word, _job("Parameters of the network: 8B.", metavar="N")] = None
     seq_len: Annotated[Word, _job("Mean tokens in a sequence.", metavar="N")] = None
     precision: Annotated[
         Word, _job("Arithmetic of the training.", metavar="mixed|bf16|fp16|tf32|fp32")
     ] = None
-    method: Annotated[
-        Word, _job("Train all weights or adapters.", metavar="full|lora|qlora")
-    ] = None
+    method: Annotated[Word, _job("Train all weights or adapters.", metavar="full|lora|qlora")] = (
+        None
+    )
     lora_rank: Annotated[Word, _job("Rank of the adapters.", metavar="N")] = None
     optimizer: Annotated[
         Word, _job("Optimiser; its states take memory.", metavar="adamw|sgd|lamb|adafactor")
@@ -182,9 +177,9 @@ class JobFlags:
     image: Annotated[
         Word, _job("Container pulled at each start, or in the image.", metavar="cold|prebuilt")
     ] = None
-    setup: Annotated[
-        Word, _job("Time from a machine's start to training: 5m.", metavar="TIME")
-    ] = None
+    setup: Annotated[Word, _job("Time from a machine's start to training: 5m.", metavar="TIME")] = (
+        None
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,18 +189,16 @@ class SearchFlags:
     catalog: Annotated[
         Word, _flag("Search", "Catalog folder instead of the shipped one.", metavar="PATH")
     ] = None
-    max_age: Annotated[
-        Word, _flag("Search", "Refuse prices older than: 30d.", metavar="TIME")
-    ] = None
+    max_age: Annotated[Word, _flag("Search", "Refuse prices older than: 30d.", metavar="TIME")] = (
+        None
+    )
     prove: Annotated[
         bool, _flag("Search", "Prove the winner in every region; slower.", "--prove")
     ] = False
     save_lp: Annotated[
         Word, _flag("Search", "Write the linear program to FILE.", metavar="FILE")
     ] = None
-    seed: Annotated[
-        Word, _flag("Search", "Seed of the simulated runs (1).", metavar="N")
-    ] = None
+    seed: Annotated[Word, _flag("Search", "Seed of the simulated runs (1).", metavar="N")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,9 +210,18 @@ class OutputFlags:
     ] = None
     json: Annotated[bool, _out("Same as --output json.", "--json")] = False
     quiet: Annotated[bool, _out("The table only.", "-q", "--quiet")] = False
-    color: Annotated[
-        Word, _out("Colour on the terminal.", metavar="auto|always|never")
-    ] = None
+    color: Annotated[Word, _out("Colour on the terminal.", metavar="auto|always|never")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class PageFlags:
+    """How a list is written."""
+
+    output: Annotated[Word, _out("Form of the list.", "-o", "--output", metavar="table|json")] = (
+        None
+    )
+    json: Annotated[bool, _out("Same as --output json.", "--json")] = False
+    color: Annotated[Word, _out("Colour on the terminal.", metavar="auto|always|never")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,9 +229,5 @@ class AnswerFlags:
     """How much of an answer is shown."""
 
     top: Annotated[Word, _out("Number of plans shown (5).", metavar="N")] = None
-    all_regions: Annotated[
-        bool, _out("Every region a plan could run in.", "--all-regions")
-    ] = False
-    explain: Annotated[
-        Word, _out("Every term of plan N: time, memory, money.", metavar="N")
-    ] = None
+    all_regions: Annotated[bool, _out("Every region a plan could run in.", "--all-regions")] = False
+    explain: Annotated[Word, _out("Every term of plan N: time, memory, money.", metavar="N")] = None

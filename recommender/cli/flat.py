@@ -23,6 +23,7 @@ def flat(command: Command) -> Command:
         for name, parameter in signature(command).parameters.items()
         for spread in (_spread(groups[name]) if name in groups else [parameter])
     ]
+    parameters.sort(key=lambda each: each.default is not Parameter.empty)  # as Python wants it
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     run.__name__, run.__doc__ = command.__name__, command.__doc__

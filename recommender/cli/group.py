@@ -7,7 +7,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from recommender.cli.scan import Flag, first_positional, scan
+from recommender.cli.scan import Flag, scan
 from recommender.errors import UsageError
 from recommender.text import nearest, shown
 
@@ -80,7 +80,8 @@ class Helpful(TyperGroup):
     """A group of commands that offers the nearest name for one that does not exist."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse an unknown command with the nearest one."""
+        """Refuse an unknown command with the nearest one; without any, show the help."""
+        args = args or ["--help"]
         first = args[0] if args else ""
         if first and not first.startswith("-") and first not in self.commands:
             meant = nearest(first, self.commands)
@@ -113,9 +114,12 @@ def write_options(params: Any, ctx: Any, formatter: Any) -> None:
     """A section of help for each subject, in the order of the flags."""
     sections: dict[str, list[tuple[str, str]]] = {}
     for param in params:
+        if param.param_type_name == "argument":
+            sections.setdefault("Arguments", []).append((param.metavar or "", param.help or ""))
+            continue
         record = param.get_help_record(ctx)
         if record is not None:
-            panel = getattr(param, "rich_help_panel", None) or "Other"
+            panel = getattr(param, "rich_help_panel", None) or "Options"
             sections.setdefault(panel, []).append(record)
     for name, records in sections.items():
         with formatter.section(name):

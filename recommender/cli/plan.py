@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from recommender.cli import ask
+from recommender.cli.defaults import settings, under
 from recommender.cli.edge import INFEASIBLE
 from recommender.cli.flags import (
     AnswerFlags,
@@ -51,9 +52,18 @@ def plan(
     recommend --budget 200 --no-spot ./recommend.yaml
     """
     read = Reader(problems_of(ctx))
-    form = form_of(output, shown, read)
-    asked = ask.read(read, job, limits, offers, own, job_flags, search, form)
-    answer = ask.answer(asked)
-    show_answer(answer, asked.question, form)
+    kept = settings(read)
+    form = form_of(under(output, kept), shown, read)
+    call = ask.Call(
+        words=tuple(job or ()),
+        limits=under(limits, kept),
+        offers=under(offers, kept),
+        own=under(own, kept),
+        job=under(job_flags, kept),
+        search=under(search, kept),
+    )
+    ready = ask.read(call, form.top, read)
+    answer = ask.answer(ready)
+    show_answer(answer, ready.asked, form)
     if answer.status == "infeasible":
         raise typer.Exit(INFEASIBLE)

@@ -22,9 +22,7 @@ def limits_of(flags: LimitFlags, read: Reader) -> Limits:
         confidence=read.value(flags.confidence, "--confidence", units.parse_share, 0.95),
         max_overhead=read.value(flags.max_overhead, "--max-overhead", units.parse_share, None),
         max_machines=read.value(flags.max_machines, "--max-machines", units.parse_whole, 16),
-        objective=read.choice(
-            flags.objective, "--objective", ("auto", "cost", "time"), "auto"
-        ),
+        objective=read.choice(flags.objective, "--objective", ("auto", "cost", "time"), "auto"),
     )
 
 
@@ -46,7 +44,7 @@ def choice_of(flags: OfferFlags, own: OwnFlags, read: Reader) -> Choice:
         checkpoint_to=read.choice(flags.checkpoint_to, "--checkpoint-to", _PATHS, "auto"),
         mix=flags.mix is not False,
         accelerator=read.choice(
-            flags.accelerator, "--accelerator", ("nvidia", "amd", "aws"), "nvidia"
+            flags.accelerator, "--accelerator", ("nvidia", "amd", "aws", "any"), "nvidia"
         ),
         arch=read.choice(flags.arch, "--arch", ("x86_64", "arm64", "any"), "x86_64"),
         quoted_only=flags.quoted_only,

@@ -1,6 +1,6 @@
 """Reads the words of a call before Typer does, so that every mistake in them is reported."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from recommender.text import nearest, shown
@@ -13,7 +13,7 @@ class Flag:
     name: str  # the first long spelling
     takes_value: bool
     repeatable: bool
-    example: str = ""
+    value: str = ""  # what stands for its value in the help
 
 
 def scan(words: Sequence[str], flags: Mapping[str, Flag]) -> tuple[list[str], list[str]]:
@@ -84,8 +84,7 @@ def _known(
         kept.append(word)
         return 1
     if following is None or _flag(following, flags)[1] is not None:
-        example = f", such as {flag.example}" if flag.example else ""
-        problems.append(f"{name} needs a value{example}")
+        problems.append(f"{name} needs a value: {name} {flag.value}".rstrip())
         return 1
     kept += [word, following]
     return 2
@@ -95,17 +94,3 @@ def _note_twice(flag: Flag, name: str, seen: dict[str, str], problems: list[str]
     if flag.name in seen and flag.takes_value and not flag.repeatable:
         problems.append(f"{name} is given twice; keep one")
     seen[flag.name] = name
-
-
-def first_positional(words: Iterable[str], flags: Mapping[str, Flag]) -> str | None:
-    """The first word that is neither a flag nor a flag's value."""
-    skip = False
-    for word in words:
-        if skip:
-            skip = False
-            continue
-        _, flag = _flag(word, flags)
-        if not word.startswith("-"):
-            return word
-        skip = bool(flag and flag.takes_value and "=" not in word)
-    return None

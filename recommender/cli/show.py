@@ -8,7 +8,7 @@ from recommender.cli.flags import AnswerFlags, OutputFlags
 from recommender.cli.reader import Reader
 from recommender.cli.screen import Screen, put, screen, show
 from recommender.plan import Answer
-from recommender.report.question import Question
+from recommender.report.asked import Asked
 
 Kind = Literal["table", "json", "csv", "markdown"]
 FORMS = ("table", "json", "csv", "markdown")
@@ -51,34 +51,34 @@ def form_of(output: OutputFlags, shown: AnswerFlags, read: Reader) -> Form:
     )
 
 
-def show_answer(answer: Answer, question: Question, form: Form) -> None:
+def show_answer(answer: Answer, asked: Asked, form: Form) -> None:
     """Print the answer on standard output."""
     if form.kind == "table":
-        _table(answer, question, form)
+        _table(answer, asked, form)
     else:
-        put(text_of(answer, question, form))
+        put(text_of(answer, asked, form))
 
 
-def text_of(answer: Answer, question: Question, form: Form) -> str:
+def text_of(answer: Answer, asked: Asked, form: Form) -> str:
     """The answer as JSON, CSV or Markdown."""
     if form.kind == "json":
         from recommender.report import jsonview
 
-        return jsonview.dumps(jsonview.document(answer, question))
+        return jsonview.dumps(jsonview.document(answer, asked))
     if form.kind == "csv":
         from recommender.report import csvview
 
         return csvview.render(answer)
     from recommender.report import markdown
 
-    return markdown.render(answer, question, form.quiet)
+    return markdown.render(answer, asked, form.quiet)
 
 
-def _table(answer: Answer, question: Question, form: Form) -> None:
+def _table(answer: Answer, asked: Asked, form: Form) -> None:
     from recommender.report import explain, table
 
     on = form.screen()
     if form.explain and answer.status == "ok":
-        show(explain.render(answer, question, form.explain, on.width), on)
+        show(explain.render(answer, asked, form.explain, on.width), on)
         return
-    show(table.render(answer, question, on.width, form.quiet, form.all_regions), on)
+    show(table.render(answer, asked, on.width, form.quiet, form.all_regions), on)

@@ -33,6 +33,17 @@ class Pool:
     type: InstanceType
 
 
+@dataclass(frozen=True, slots=True)
+class Built:
+    """Sites and, for each, the pool behind every entry."""
+
+    sites: tuple[Site, ...]
+    pools: tuple[tuple[Pool, ...], ...]
+
+    def __add__(self, other: "Built") -> "Built":
+        return Built(self.sites + other.sites, self.pools + other.pools)
+
+
 @dataclass(frozen=True)
 class SiteBuilder:
     """Builds sites of one question; `kinds` numbers the instance types of the machine columns."""
@@ -42,20 +53,26 @@ class SiteBuilder:
     kinds: dict[tuple[str, str], int]
     step_s: Floats  # (kinds, machines)
 
-    def build(self, rows: Sequence[int], mix: bool) -> tuple[list[Site], list[list[Pool]]]:
-        """All sites and, for each, the pool behind every entry."""
+    def lists(self, rows: Sequence[int]) -> Built:
+        """A site per provider whose entries are single regions and failover lists."""
         sites, pools = [], []
         for provider, mine in self._by(rows, "provider").items():
-            fallbacks = self._fallbacks(mine, provider)
             singles = [*self._on_demand(mine), *self._lists(mine, self.facts.choice)]
-            sites.append(self._site(provider, "", singles, fallbacks))
-            pools.append(singles)
-            for region, local in self._by(mine, "region").items() if mix else ():
+            sites.append(self._site(provider, "", singles, self._fallbacks(mine, provider)))
+            pools.append(tuple(singles))
+        return Built(tuple(sites), tuple(pools))
+
+    def regions(self, rows: Sequence[int], lists: Built) -> Built:
+        """A site per region, for clusters that mix entries."""
+        fallbacks = {site.provider: site.fallbacks for site in lists.sites}
+        sites, pools = [], []
+        for provider, mine in self._by(rows, "provider").items():
+            for region, local in self._by(mine, "region").items():
                 here = [*self._on_demand(local), *self._zone_lists(local)]
                 if len(here) > 1:
-                    sites.append(self._site(provider, region, here, fallbacks))
-                    pools.append(here)
-        return sites, pools
+                    sites.append(self._site(provider, region, here, fallbacks[provider]))
+                    pools.append(tuple(here))
+        return Built(tuple(sites), tuple(pools))
 
     def _by(self, rows: Iterable[int], column: str) -> dict[str, list[int]]:
         groups: dict[str, list[int]] = defaultdict(list)
@@ -132,6 +149,7 @@ class SiteBuilder:
         return Site(
             provider=provider,
             region=region,
+            singles=not region,
             entries=entries,
             fallbacks=fallbacks,
             tier=self._tier(provider, sorted(regions)),

@@ -5,7 +5,7 @@ made of a cluster; `plan_floor` knows the checkpoint path and fallback as well. 
 both with the full model of every plan below them.
 """
 
-from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,18 +22,17 @@ Ints = NDArray[np.int64]
 SAMPLING = 0.85
 
 
-@dataclass(frozen=True, slots=True)
-class Rates:
-    """What a second of work costs at least; shape (clusters,), USD per hour."""
-
-    base: Floats  # on-demand machines: paid from first to last second
-    spot: Floats  # spot machines, first hours that AWS does not charge taken out
-
-
 def least_speed_factor(space: Space, sigma: Floats) -> Floats:
     """Mean over the common histories of true time / predicted time."""
-    sample = draws(space.histories, 8, space.seed).speed
-    return np.exp(sigma[:, None] * sample - 0.5 * sigma[:, None] ** 2).mean(axis=1)
+    values, where = np.unique(sigma, return_inverse=True)
+    means = [_mean_speed_factor(space.histories, space.seed, float(value)) for value in values]
+    return np.array(means)[where]
+
+
+@lru_cache(maxsize=256)
+def _mean_speed_factor(histories: int, seed: int, sigma: float) -> float:
+    sample = draws(histories, 8, seed).speed
+    return float(np.exp(sigma * sample - 0.5 * sigma**2).mean())
 
 
 def paid_share(run_mean_s: Floats, run_sigma: Floats, free_s: Floats) -> Floats:
@@ -103,3 +102,22 @@ def cluster_floor(
     with np.errstate(invalid="ignore"):
         cheapest = np.where(has_net, np.minimum(spot * step_s, per_step) / step_s, spot)
     return fixed_usd + (base * time + cheapest * work) / 3600.0
+
+
+def offer_floor(space: Space, kind: Ints, usd_per_hour: Floats) -> Floats:
+    """Least goal of any cluster whose best entry is this one, by cost alone; (offers,).
+
+    price per work at perfect scaling: usd_per_hour·B/R·steps; 0 when time is the goal.
+    """
+    if space.limits.goal == "time":
+        return np.zeros(len(kind))
+    columns = space.columns
+    step = space.job.global_batch / columns.compute_per_s[kind]
+    factor = least_speed_factor(space, columns.speed_sigma[kind])
+    cost = usd_per_hour * step * factor * space.steps_left / 3600.0
+    per_net = [
+        float((s.fallbacks.usd_per_hour * s.fallbacks.step_s).min()) * space.steps_left / 3600.0
+        for s in space.sites
+        if len(s.fallbacks)
+    ]
+    return np.minimum(cost, min(per_net, default=np.inf))

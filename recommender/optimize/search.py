@@ -28,6 +28,7 @@ from recommender.optimize.tables import single_steps
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Masks = tuple[NDArray[np.bool_], ...]  # per site, which entries may be used
 
 EPSILON = 1e-4  # a plan must be better by this share to matter
 BATCH = 16  # plans followed between two looks at the bar
@@ -78,51 +79,76 @@ class Found:
         return 1.0 - self.left / self.best if np.isfinite(self.best) else 1.0
 
 
-def search(space: Space, slack: float = 0.0, most: int = 4000) -> Found:
-    """Find the plan with the least goal, and those within `slack` of it."""
+def search(
+    space: Space, slack: float = 0.0, most: int = 4000, masks: Masks | None = None
+) -> Found:
+    """Find the plan with the least goal, and those within `slack` of it.
+
+    `masks` restricts the entries of each site, for "the best plan that ..." questions.
+    """
     found = Found(slack=slack, most=most)
-    _singles(space, found)
+    search_singles(space, found, masks)
     if space.mix:
-        for index, site in enumerate(space.sites):
-            if site.region and not found.full:
-                _supports(space, index, site, found)
+        search_mixes(space, found)
     return found
 
 
-def _singles(space: Space, found: Found) -> None:
+def search_mixes(space: Space, found: Found, first: int = 0) -> None:
+    """Clusters of several entries of one site, for the sites from `first` on."""
+    for index, site in enumerate(space.sites[first:], start=first):
+        if site.region and not found.full:
+            _supports(space, index, site, found)
+
+
+def search_singles(space: Space, found: Found, masks: Masks | None = None) -> None:
     """Clusters of one entry, cheapest floor first."""
     step = single_steps(space.job, space.columns, space.limits.max_machines)
-    queue: list[tuple[float, int, int, int]] = []
-    for index, site in enumerate(space.sites):
-        floors = single_floors(space, site, step)
-        entry, n = np.nonzero(np.isfinite(floors))
-        queue.extend(
-            (float(f), index, int(e), int(m) + 1)
-            for f, e, m in zip(floors[entry, n], entry, n, strict=True)
-        )
-    queue.sort()
+    queue = _single_queue(space, step, masks)
     at = 0
-    while at < len(queue) and queue[at][0] < found.bar and not found.full:
-        at = _single_batch(space, queue, at, found)
-    if at < len(queue):
-        found.left = min(found.left, queue[at][0])
+    while at < len(queue.floor) and queue.floor[at] < found.bar and not found.full:
+        stop = min(at + CLUSTERS, int(np.searchsorted(queue.floor, found.bar)))
+        _single_batch(space, queue, at, stop, found)
+        at = stop
+    if at < len(queue.floor):
+        found.left = min(found.left, float(queue.floor[at]))
 
 
-def _single_batch(
-    space: Space, queue: list[tuple[float, int, int, int]], at: int, found: Found
-) -> int:
-    """Evaluate the next clusters, site by site; returns where to go on."""
-    stop = at
-    while stop < len(queue) and stop - at < CLUSTERS and queue[stop][0] < found.bar:
-        stop += 1
-    for index in sorted({item[1] for item in queue[at:stop]}):
-        mine = [item for item in queue[at:stop] if item[1] == index]
-        rows = sorted({entry for _, _, entry, _ in mine})
+@dataclass(frozen=True, slots=True)
+class _Queue:
+    """Clusters of one entry in the order of their floors; shape (clusters,)."""
+
+    floor: Floats
+    site: Ints
+    entry: Ints
+    machines: Ints
+
+
+def _single_queue(space: Space, step_s: Floats, masks: Masks | None) -> _Queue:
+    parts = []
+    for index, site in enumerate(space.sites):
+        if not site.singles or not len(site.entries):
+            continue
+        floors = single_floors(space, site, step_s)
+        if masks is not None:
+            floors[~masks[index]] = np.inf
+        entry, n = np.nonzero(np.isfinite(floors))
+        parts.append((floors[entry, n], np.full(len(entry), index), entry, n + 1))
+    if not parts:
+        none = np.zeros(0, dtype=np.int64)
+        return _Queue(np.zeros(0), none, none, none)
+    floor, site_of, entry_of, machines = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.lexsort((machines, entry_of, site_of, floor))
+    return _Queue(floor[order], site_of[order], entry_of[order], machines[order])
+
+
+def _single_batch(space: Space, queue: _Queue, at: int, stop: int, found: Found) -> None:
+    """Evaluate the next clusters, site by site."""
+    for index in np.unique(queue.site[at:stop]):
+        mine = at + np.flatnonzero(queue.site[at:stop] == index)
+        rows, column = np.unique(queue.entry[mine], return_inverse=True)
         counts = np.zeros((len(mine), len(rows)), dtype=np.int64)
-        for line, (_, _, entry, n) in enumerate(mine):
-            counts[line, rows.index(entry)] = n
-        consider(space, index, np.array(rows), counts, found)
-    return stop
+        counts[np.arange(len(mine)), column] = queue.machines[mine]
+        consider(space, int(index), rows, counts, found)
 
 
 def single_floors(space: Space, site: Site, step_s: Floats) -> Floats:
@@ -205,8 +231,8 @@ def _follow(
 
 
 def _keep(index: int, rows: Ints, plans: Plans, values: Values, found: Found) -> None:
-    """Remember the best plan of each cluster shape, path and fallback size."""
-    for i in np.flatnonzero(values.goal < found.bar):
+    """Remember the best plan of each cluster shape and path that keeps the limits."""
+    for i in np.flatnonzero(np.isfinite(values.goal)):
         used = np.flatnonzero(plans.counts[i])
         candidate = Candidate(
             site=index,

@@ -96,6 +96,7 @@ class Site:
 
     provider: str
     region: str  # "" where every cluster is a single entry of its own region or list
+    singles: bool  # whether clusters of one entry are looked for here
     entries: Entries
     fallbacks: Fallbacks
     tier: Tier

@@ -13,9 +13,11 @@ from recommender.performance.terms import terms_of
 Floats = NDArray[np.float64]
 Readings = dict[int, float]  # machines -> samples/s
 
+REACHABLE = 0.99  # of the rate at infinite compute or network: the last per cent costs all
 POINTS = 129  # scales tried at once; four rounds narrow 1e±6 to 1e-9
-SIGMA_MEASURED = 0.05  # same GPU, same shape: between repeated runs; review A5 (2026-11)
-SIGMA_RELATED = 0.16  # another GPU by its score: 10-13 % error, gpu-performance 3 (2026-11)
+SIGMA_CURVE = 0.05  # timed at several sizes: between repeated runs; review A5 (2026-11)
+SIGMA_MEASURED = 0.10  # timed once: scaling it to other sizes; docs/models.md (2026-11)
+SIGMA_RELATED = 0.18  # another GPU: docs/models.md, "Throughput" (2026-11)
 
 
 def calibrated(
@@ -60,36 +62,50 @@ def _by_gpu(
 ) -> MachineColumns:
     """Rescale compute: timed GPUs to their timings, the others by score."""
     names = np.array(gpu_of)
+    fewest = {t.gpu: min(u.machines for u in timed if u.gpu == t.gpu) for t in timed}
     scale = {
-        gpu: _mean([_scale_of(job, columns, gpu_of, t) for t in timed if t.gpu == gpu])
-        for gpu in {t.gpu for t in timed}
+        gpu: _mean(
+            [
+                _scale_of(job, columns, gpu_of, t)
+                for t in timed
+                if t.gpu == gpu and t.machines == machines
+            ]
+        )
+        for gpu, machines in fewest.items()
     }
     known = np.array([gpu in scale for gpu in gpu_of])
     usable = (columns.compute_per_s > 0) & (scores > 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        per_score = columns.compute_per_s / columns.gpus / scores  # samples/s per unit of score
-    level = _mean(
-        [factor * per_score[usable & (names == gpu)].mean() for gpu, factor in scale.items()
-         if (usable & (names == gpu)).any()]
-    )
+    each = columns.compute_per_s / columns.gpus  # of one GPU, by the prior
+    levels = [
+        np.log(factor)
+        + 0.5 * np.mean(np.log(each[usable & (names == gpu)] / scores[usable & (names == gpu)]))
+        for gpu, factor in scale.items()
+        if (usable & (names == gpu)).any()
+    ]
+    level = float(np.exp(np.mean(levels))) if levels else 1.0
+    # Half of a ratio between GPUs is the prior's, half the score's: 15 % error on left-out GPUs,
+    # against 15 and 17 % of either alone (10, 13 and 9 % for LLMs); docs/models.md
+    others = np.where(usable, level * np.sqrt(each * scores) * columns.gpus, 0.0)
     own = columns.compute_per_s * np.array([scale.get(gpu, 1.0) for gpu in gpu_of])
-    compute = np.where(known, own, np.where(usable, level * scores * columns.gpus, 0.0))
+    compute = np.where(known, own, others if levels else columns.compute_per_s)
     sigma = np.where(
-        known, SIGMA_MEASURED, np.minimum(columns.speed_sigma, np.hypot(SIGMA_MEASURED, SIGMA_RELATED))
+        known,
+        SIGMA_MEASURED,
+        np.minimum(columns.speed_sigma, np.hypot(SIGMA_MEASURED, SIGMA_RELATED)),
     )
     return replace(columns, compute_per_s=compute, speed_sigma=sigma)
 
 
-def _scale_of(
-    job: Job, columns: MachineColumns, gpu_of: tuple[str, ...], timing: Timing
-) -> float:
+def _scale_of(job: Job, columns: MachineColumns, gpu_of: tuple[str, ...], timing: Timing) -> float:
     """By how much a GPU's compute must be scaled to give one timing."""
     per_machine = timing.gpus / timing.machines
     same = [i for i, gpu in enumerate(gpu_of) if gpu == timing.gpu and columns.compute_per_s[i] > 0]
     if not same:
         return 1.0
-    kind = min(same, key=lambda i: (not _named(timing, columns.names[i]),
-                                    abs(columns.gpus[i] - per_machine)))
+    kind = min(
+        same,
+        key=lambda i: (not _named(timing, columns.names[i]), abs(columns.gpus[i] - per_machine)),
+    )
     fleet = _clusters(columns, kind, timing.machines)
     gpus = np.array([float(timing.gpus)])
     fleet = replace(
@@ -103,14 +119,16 @@ def _scale_of(
     return _search(job, fleet, timing.samples_per_s, "compute")
 
 
-def _fit_type(
-    job: Job, columns: MachineColumns, kind: int, readings: Readings
-) -> MachineColumns:
+def _fit_type(job: Job, columns: MachineColumns, kind: int, readings: Readings) -> MachineColumns:
     """Make one type reproduce its own readings exactly, the smallest cluster by compute."""
     sizes = sorted(readings)
     per_machine = max(readings[n] / n for n in sizes)
-    columns = _with(columns, kind, prepare_per_s=max(columns.prepare_per_s[kind], per_machine),
-                    fetch_per_s=max(columns.fetch_per_s[kind], per_machine))
+    columns = _with(
+        columns,
+        kind,
+        prepare_per_s=max(columns.prepare_per_s[kind], per_machine),
+        fetch_per_s=max(columns.fetch_per_s[kind], per_machine),
+    )
     first = sizes[0]
     scale = _search(job, _clusters(columns, kind, first), readings[first], "compute")
     columns = _with(columns, kind, compute_per_s=columns.compute_per_s[kind] * scale)
@@ -120,7 +138,8 @@ def _fit_type(
     )
     if network > 1.0:
         columns = _with(
-            columns, kind,
+            columns,
+            kind,
             network_bytes_per_s=columns.network_bytes_per_s[kind] * network,
             network_latency_s=columns.network_latency_s[kind] / network,
         )
@@ -129,6 +148,8 @@ def _fit_type(
         columns = _with(columns, kind, compute_per_s=columns.compute_per_s[kind] * faster)
     model = {n: _rates(job, _clusters(columns, kind, n))[0] for n in sizes}
     points = tuple((n, max(model[n] / readings[n], 1.0)) for n in sizes if model[n] > 0)
+    if len(points) > 1:
+        columns = _with(columns, kind, speed_sigma=SIGMA_CURVE)
     return replace(columns, measured=(*columns.measured, (columns.names[kind], points)))
 
 
@@ -141,11 +162,12 @@ def _search(job: Job, fleet: Fleet, target: float, what: str) -> float:
     low, high = (0.0, 13.8) if what == "network" else (-13.8, 13.8)
     if not _rates(job, fleet)[0] > 0 or (what == "network" and _rates(job, fleet)[0] >= target):
         return 1.0
+    most = float(_rates(job, _scaled(fleet, np.exp(np.array([high])), what))[0])
+    goal = min(target, REACHABLE * most)
     many = Fleet(**{name: np.repeat(getattr(fleet, name), POINTS) for name in fleet.__slots__})
     for _ in range(5):
         tried = np.linspace(low, high, POINTS)
         rates = _rates(job, _scaled(many, np.exp(tried), what))
-        goal = min(target, float(rates[-1]) * (1 - 1e-9))
         at = int(np.searchsorted(rates, goal))
         low, high = float(tried[max(at - 1, 0)]), float(tried[min(at, POINTS - 1)])
     return float(np.exp(high))
@@ -194,7 +216,7 @@ def _with(columns: MachineColumns, kind: int, **values: float) -> MachineColumns
     for name, value in values.items():
         changed[name] = getattr(columns, name).copy()
         changed[name][kind] = value
-    return replace(columns, **changed)  # type: ignore[arg-type]
+    return replace(columns, **changed)
 
 
 def _mean(values: list[float]) -> float:

@@ -57,6 +57,10 @@ class Fleet:
     def __len__(self) -> int:
         return len(self.machines)
 
+    def take(self, rows: Ints) -> "Fleet":
+        """The clusters of some rows, in their order."""
+        return Fleet(*(getattr(self, name)[rows] for name in self.__slots__))
+
 
 @dataclass(frozen=True, slots=True)
 class Steps:

@@ -98,7 +98,8 @@ def gpu_speed(
         return 0.0, 0.0
     matmul, memory = row.tflops * 1e12, gpu.memory_gb_per_s * 1e9
     wide = 2.0 if precision in ("fp32", "tf32") else 1.0
-    per_flop = 1.0 / (prior.efficiency * matmul) + wide / (prior.flop_per_byte * memory)
+    efficiency = prior.efficiency_fp32 if precision == "fp32" else prior.efficiency
+    per_flop = 1.0 / (efficiency * matmul) + wide / (prior.intensity(job.hidden) * memory)
     return 1.0 / (job.flop_per_sample * per_flop), float(np.sqrt(matmul * memory))
 
 

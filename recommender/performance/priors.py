@@ -11,6 +11,8 @@ from importlib.resources import files
 
 from recommender.job import Job
 
+REFERENCE_WIDTH = 1024.0  # of the transformer whose FLOP per byte a prior states
+
 
 @dataclass(frozen=True, slots=True)
 class Prior:
@@ -19,7 +21,8 @@ class Prior:
     family: str
     stack: str  # "tuned": vendors' recipes; "typical": everybody else's
     efficiency: float  # ε, share of the achieved FLOP/s that the arithmetic of a step reaches
-    flop_per_byte: float  # I at 16 bits; 32-bit training moves twice the bytes
+    efficiency_fp32: float  # the same on CUDA cores
+    flop_per_byte: float  # I at 16 bits and width 1024; 32-bit training moves twice the bytes
     batch_penalty: float  # b0, samples' worth of time lost in each micro-batch
     tensor_s: float  # β, seconds per gradient tensor and micro-batch
     overlap: float  # ω, share of the hideable compute that hides communication
@@ -30,6 +33,13 @@ class Prior:
     rows: int  # measurements behind it
     source: str
     as_of: str
+
+    def intensity(self, hidden: int) -> float:
+        """FLOP per byte of a transformer of this width; as it stands for other networks.
+
+        Element-wise work per layer grows with the width, arithmetic with its square.
+        """
+        return self.flop_per_byte * (hidden / REFERENCE_WIDTH if hidden > 0 else 1.0)
 
 
 @cache

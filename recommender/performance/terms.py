@@ -22,6 +22,9 @@ RECOMPUTED = 1.0 / 3.0  # the forward pass done again: 4/3 of the arithmetic
 
 RECOMPUTE = np.array([again for _, again in STRATEGIES])
 SHARDING = np.array([name for name, _ in STRATEGIES])
+WANTED = {"auto": np.ones(len(STRATEGIES), dtype=bool)} | {
+    name: SHARDING == name for name in ("ddp", "hsdp", "fsdp")
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +90,10 @@ def _runnable(job: Job, fleet: Fleet) -> NDArray[np.bool_]:
     """Where a strategy makes sense at all, memory aside; (strategies, clusters)."""
     enough = (fleet.gpus <= job.global_batch) & (fleet.compute_per_s > 0)
     linked = (fleet.machines <= 1) | (fleet.network_bytes_per_s > 0)
-    wanted = (SHARDING == job.sharding) | (job.sharding == "auto")
     # Shards inside a machine need machines of one size, or the smallest holds too much.
     alike = fleet.gpus == fleet.machines * fleet.gpus_per_machine
     fitting = (SHARDING[:, None] != "hsdp") | alike
-    return np.asarray((enough & linked) & wanted[:, None] & fitting)
+    return np.asarray((enough & linked) & WANTED[job.sharding][:, None] & fitting)
 
 
 def _exposed(

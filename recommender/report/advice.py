@@ -2,21 +2,21 @@
 
 from recommender.plan import Answer, Checkpointing, Need, Plan, Step, TimeSplit
 from recommender.report import cells, text
+from recommender.report.asked import Asked
 from recommender.report.launch import folded, launch_words
 from recommender.report.lines import Line, labelled, paragraph, wrapped
-from recommender.report.question import Question
 
 _WHERE = {"object_store": "the bucket", "anchor": "the anchor", "memory_tier": "the memory tier"}
 _NOTICE = {"aws": "the 2 min notice of AWS", "gcp": "Google's 30 s notice"}
 _SMALL = 0.005  # parts of the time below this share are left out
 
 
-def advice(answer: Answer, question: Question, width: int) -> list[Line]:
+def advice(answer: Answer, asked: Asked, width: int) -> list[Line]:
     """Everything below the table."""
     if not answer.plans:
         return []
     lines = [Line(""), *paragraph(headline(answer), width, "strong")]
-    lines += plan_lines(answer.plans[0], question, width)
+    lines += plan_lines(answer.plans[0], asked, width)
     if answer.steps:
         lines += [Line(""), Line("What would change the answer", "strong")]
         lines += [line for step in answer.steps for line in _step(step, width)]
@@ -51,21 +51,21 @@ def _on_demand(answer: Answer) -> int:
     return next((i for i, p in numbered if all(m.market != "spot" for m in p.machines)), 0)
 
 
-def plan_lines(plan: Plan, question: Question, width: int) -> list[Line]:
+def plan_lines(plan: Plan, asked: Asked, width: int) -> list[Line]:
     """One plan, sentence by sentence, each behind its label."""
-    said = sentences(plan, question)
+    said = sentences(plan, asked)
     lines = [line for label, words in said if words for line in labelled(label, words, width)]
     return lines + _go(plan, width)
 
 
-def sentences(plan: Plan, question: Question) -> list[tuple[str, str]]:
+def sentences(plan: Plan, asked: Asked) -> list[tuple[str, str]]:
     """What there is to say of a plan, by label; empty where there is nothing."""
     return [
         ("time", time_sentence(plan.estimate.split)),
         ("spot", spot_sentence(plan)),
         ("save", save_sentence(plan)),
         ("if late", late_sentence(plan)),
-        ("needs", needs_sentence(plan, question)),
+        ("needs", needs_sentence(plan, asked)),
         *(("note", text.clean(note)) for note in plan.notes),
     ]
 
@@ -139,9 +139,9 @@ def late_sentence(plan: Plan) -> str:
     )
 
 
-def needs_sentence(plan: Plan, question: Question) -> str:
+def needs_sentence(plan: Plan, asked: Asked) -> str:
     """The quotas this plan needs, as the provider's console names them."""
-    known = question.choice.quotas_known
+    known = asked.choice.quotas_known
     said = [_need(need, known) for need in plan.needs]
     return f"quota {'; '.join(said)}" if said else ""
 
@@ -173,7 +173,8 @@ def _step(step: Step, width: int) -> list[Line]:
     if width < 60:
         return [Line(f"  {change}"), *(Line(each) for each in wrapped(effect, width, "    "))]
     if len(change) <= room - 4:
-        return [Line(each) for each in wrapped(effect, width, f"  {change}".ljust(room), " " * room)]
+        first = f"  {change}".ljust(room)
+        return [Line(each) for each in wrapped(effect, width, first, " " * room)]
     left = wrapped(change, room - 2, "  ", "    ")
     right = wrapped(effect, width - room)
     rows = max(len(left), len(right))

@@ -1,18 +1,18 @@
 """The answer when no plan keeps the limits: which one hurts, and the nearest that would do."""
 
 from recommender.plan import Answer, Infeasible, Plan, Step
-from recommender.report import cells, text, titles
+from recommender.report import cells, text
+from recommender.report.asked import Asked
 from recommender.report.lines import Column, Line, Row, grid, inset, labelled, paragraph
-from recommender.report.question import Question
 
 _TAKES = "it takes "
 _NARROW = 70
 
 
-def infeasible_lines(answer: Answer, question: Question, width: int) -> list[Line]:
+def infeasible_lines(answer: Answer, asked: Asked, width: int) -> list[Line]:
     """Why there is no plan, what to change, and how far one could go at all."""
     why = answer.infeasible or Infeasible((), ())
-    lines = paragraph(headline(question), width, "title")
+    lines = paragraph(headline(asked), width, "title")
     lines += [line for w in answer.warnings for line in paragraph(f"warning: {w}", width)]
     lines.append(Line(""))
     for label, sentence in _bindings(why):
@@ -21,9 +21,9 @@ def infeasible_lines(answer: Answer, question: Question, width: int) -> list[Lin
     return lines + _extremes(why, width)
 
 
-def headline(question: Question) -> str:
+def headline(asked: Asked) -> str:
     """One sentence that counts the limits."""
-    limits = question.limits
+    limits = asked.limits
     given = [limits.deadline_s, limits.budget_usd, limits.hourly_usd, limits.max_overhead]
     count = sum(each is not None for each in given)
     if not count:

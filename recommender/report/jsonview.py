@@ -7,8 +7,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from recommender.plan import Answer
+from recommender.report.asked import Asked
 from recommender.report.launch import launch_line
-from recommender.report.question import Question
 from recommender.version import __version__
 
 PLAN_SCHEMA = "recommend.plan/v1"
@@ -16,13 +16,13 @@ ERROR_SCHEMA = "recommend.error/v1"
 _DIGITS = 6
 
 
-def document(answer: Answer, question: Question) -> dict[str, Any]:
+def document(answer: Answer, asked: Asked) -> dict[str, Any]:
     """The whole answer: seconds, USD, dates, six significant digits, nothing relative to now."""
     inputs = {
-        "job": _plain(question.job),
-        "limits": _plain(question.limits),
-        "choice": _plain(question.choice),
-        "progress": _plain(question.progress),
+        "job": _plain(asked.job),
+        "limits": _plain(asked.limits),
+        "choice": _plain(asked.choice),
+        "progress": _plain(asked.progress),
     }
     return {
         "schema": PLAN_SCHEMA,
@@ -30,7 +30,7 @@ def document(answer: Answer, question: Question) -> dict[str, Any]:
         "goal": answer.goal,
         "provenance": {
             "tool": f"recommend {__version__}",
-            "catalog": question.catalog,
+            "catalog": asked.catalog,
             "prices": _plain(answer.prices),
             "seed": answer.seed,
         },

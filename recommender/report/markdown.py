@@ -4,28 +4,28 @@ from collections.abc import Sequence
 
 from recommender.plan import Answer, Plan
 from recommender.report import advice, cells, infeasible, text, titles
+from recommender.report.asked import Asked
 from recommender.report.launch import launch_line
 from recommender.report.lines import Line
-from recommender.report.question import Question
 
 _WIDE = 10_000  # Markdown wraps for itself
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"})
 
 
-def render(answer: Answer, question: Question, quiet: bool = False) -> str:
+def render(answer: Answer, asked: Asked, quiet: bool = False) -> str:
     """Title, table, and the sentences about plan 1 as a list."""
     if answer.status == "infeasible":
-        return _infeasible(answer, question)
+        return _infeasible(answer, asked)
     table = _table(answer)
     if quiet:
         return "\n".join(table) + "\n"
     parts = [
-        f"**{_escape(titles.job_line(question))}**",
-        f"{_escape(titles.goal_line(answer, question.limits))}."
-        f" {_escape(titles.price_line(answer, question))}".rstrip(),
+        f"**{_escape(titles.job_line(asked))}**",
+        f"{_escape(titles.goal_line(answer, asked.limits))}."
+        f" {_escape(titles.price_line(answer, asked))}".rstrip(),
         *(f"**Warning:** {_escape(w)}" for w in answer.warnings),
         "\n".join(table),
-        *_first(answer, question),
+        *_first(answer, asked),
         *_changes(answer),
     ]
     if answer.assumptions:
@@ -57,11 +57,11 @@ def _row(given: Sequence[str]) -> str:
     return f"| {' | '.join(given)} |"
 
 
-def _first(answer: Answer, question: Question) -> list[str]:
+def _first(answer: Answer, asked: Asked) -> list[str]:
     if not answer.plans:
         return []
     plan = answer.plans[0]
-    said = [(label, words) for label, words in advice.sentences(plan, question) if words]
+    said = [(label, words) for label, words in advice.sentences(plan, asked) if words]
     items = "\n".join(f"* *{label}*: {_escape(words)}" for label, words in said)
     return [_escape(advice.headline(answer)), items, *_code(plan)]
 
@@ -78,9 +78,9 @@ def _changes(answer: Answer) -> list[str]:
     return ["What would change the answer:\n\n" + "\n".join(items)]
 
 
-def _infeasible(answer: Answer, question: Question) -> str:
+def _infeasible(answer: Answer, asked: Asked) -> str:
     """The same lines as on a terminal, set as they are."""
-    lines: list[Line] = infeasible.infeasible_lines(answer, question, 80)
+    lines: list[Line] = infeasible.infeasible_lines(answer, asked, 80)
     return "```text\n" + "".join(f"{line.text}\n" for line in lines) + "```\n"
 
 

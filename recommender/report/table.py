@@ -5,43 +5,46 @@ from collections.abc import Sequence
 from recommender.plan import Answer, Plan
 from recommender.report import cells, text, titles
 from recommender.report.advice import advice
+from recommender.report.asked import Asked
 from recommender.report.infeasible import infeasible_lines
 from recommender.report.lines import Cell, Column, Line, Row, grid, inset, paragraph
-from recommender.report.question import Question
 
 _NARROW = 80  # below, chance and price move under the machines
 _CARD = 56  # below, everything moves there
 _WIDE = 120  # from here on, the columns of the second half fit
 
 
+Figures = list[tuple[Column, Sequence[Cell]]]
+
+
 def render(
     answer: Answer,
-    question: Question,
+    asked: Asked,
     width: int = 80,
     quiet: bool = False,
     all_regions: bool = False,
 ) -> list[Line]:
     """The whole answer as lines; `quiet` leaves the table alone."""
     if answer.status == "infeasible":
-        return infeasible_lines(answer, question, width)
+        return infeasible_lines(answer, asked, width)
     table = plans_table(answer, width, all_regions)
     if quiet:
         return table
     return [
-        *_heading(answer, question, width),
+        *_heading(answer, asked, width),
         Line(""),
         *table,
-        *_closing(answer, question, width),
-        *advice(answer, question, width),
+        *_closing(answer, asked, width),
+        *advice(answer, asked, width),
     ]
 
 
-def _heading(answer: Answer, question: Question, width: int) -> list[Line]:
+def _heading(answer: Answer, asked: Asked, width: int) -> list[Line]:
     lines = [
-        *paragraph(titles.job_line(question), width, "title"),
-        *paragraph(titles.goal_line(answer, question.limits), width, "title"),
+        *paragraph(titles.job_line(asked), width, "title"),
+        *paragraph(titles.goal_line(answer, asked.limits), width, "title"),
     ]
-    prices = titles.price_line(answer, question)
+    prices = titles.price_line(answer, asked)
     warnings = [f"warning: {text.clean(w)}" for w in answer.warnings]
     lines += paragraph(prices, width, "faint") if prices else []
     return lines + [line for w in warnings for line in paragraph(w, width, "warning")]
@@ -52,15 +55,15 @@ def plans_table(answer: Answer, width: int, all_regions: bool = False) -> list[L
     plans = [*answer.plans, *([answer.compared] if answer.compared else [])]
     names = [str(i) for i in range(1, len(answer.plans) + 1)] + ["now"]
     unit, name = cells.time_unit(plans)
-    numbers = [
+    numbers: Figures = [
         (Column("cost USD"), cells.cost_cells(plans)),
         (Column(f"time {name}"), cells.time_cells(plans, unit)),
     ]
-    tail = [
+    tail: Figures = [
         (Column("chance"), [(text.share(p.estimate.chance),) for p in plans]),
         (Column("USD/h"), cells.price_cells(plans)),
     ]
-    machines = [_machines(p, all_regions) for p in plans]
+    machines: Sequence[Cell] = [_machines(p, all_regions) for p in plans]
     if width < _CARD:
         machines = _under(machines, numbers + tail)
         return _grid(names, machines, [], width)
@@ -73,7 +76,7 @@ def plans_table(answer: Answer, width: int, all_regions: bool = False) -> list[L
 def _grid(
     names: Sequence[str],
     machines: Sequence[Cell],
-    numbers: Sequence[tuple[Column, Sequence[Cell]]],
+    numbers: Figures,
     width: int,
 ) -> list[Line]:
     columns = [Column("#", right=False), Column("machines", right=False, gap=2)]
@@ -94,9 +97,7 @@ def _machines(plan: Plan, all_regions: bool) -> Cell:
     return (*lines, *([f"also {', '.join(map(text.clean, regions))}"] if regions else []))
 
 
-def _under(
-    machines: Sequence[Cell], numbers: Sequence[tuple[Column, Sequence[Cell]]]
-) -> list[Cell]:
+def _under(machines: Sequence[Cell], numbers: Figures) -> list[Cell]:
     """Figures as a line below the machines, each with its unit."""
     spans = [(c, given) for c, given in numbers if " " in c.title]
     single = [(c, given) for c, given in numbers if " " not in c.title]
@@ -117,7 +118,7 @@ def _figure_line(title: str, cell: Cell) -> str:
     return f"{word} {cell[0]} {unit} ({', '.join(cell[1:])})"
 
 
-def _second_half(plans: Sequence[Plan]) -> list[tuple[Column, Sequence[Cell]]]:
+def _second_half(plans: Sequence[Plan]) -> Figures:
     return [
         (Column("interr."), [(text.three(round(p.estimate.interruptions, 1)),) for p in plans]),
         (Column("overhead"), [(text.percent(p.estimate.overhead),) for p in plans]),
@@ -130,8 +131,8 @@ def _second_half(plans: Sequence[Plan]) -> list[tuple[Column, Sequence[Cell]]]:
     ]
 
 
-def _closing(answer: Answer, question: Question, width: int) -> list[Line]:
-    facts = [_floor(answer), *_trivial(answer, question), *_more(answer)]
+def _closing(answer: Answer, asked: Asked, width: int) -> list[Line]:
+    facts = [_floor(answer), *_trivial(answer, asked), *_more(answer)]
     if answer.proof.status == "gap":
         facts.append(f"best found; up to {text.percent(answer.proof.gap)} better is not ruled out")
     return inset(" · ".join(facts), width)
@@ -152,19 +153,19 @@ def _more(answer: Answer) -> list[str]:
     return [f"{plans}, {text.plural(answer.more_regions, 'region')}: --top 20, --all-regions"]
 
 
-def _trivial(answer: Answer, question: Question) -> list[str]:
+def _trivial(answer: Answer, asked: Asked) -> list[str]:
     """The plans anybody would think of first, each against plan 1."""
-    return [_against(plan, answer, question) for plan in answer.trivial if answer.plans]
+    return [_against(plan, answer, asked) for plan in answer.trivial if answer.plans]
 
 
-def _against(plan: Plan, answer: Answer, question: Question) -> str:
+def _against(plan: Plan, answer: Answer, asked: Asked) -> str:
     kinds = text.listing(list(dict.fromkeys(text.clean(m.instance_type) for m in plan.machines)))
     name = f"{text.clean(plan.labels[0])} ({kinds})" if plan.labels else kinds
     shown = [i for i, other in enumerate(answer.plans, 1) if other.machines == plan.machines]
     if shown:
         return f"{name}: plan {shown[0]}"
-    if plan.estimate.chance < question.limits.confidence:
-        return f"{name} {_why_not(plan, question)}"
+    if plan.estimate.chance < asked.limits.confidence:
+        return f"{name} {_why_not(plan, asked)}"
     best = answer.plans[0].estimate
     if answer.goal == "time":
         factor = plan.estimate.time.mean / best.time.mean
@@ -173,8 +174,8 @@ def _against(plan: Plan, answer: Answer, question: Question) -> str:
     return f"{name}: {text.three(round(factor, 1))}× the cost of plan 1"
 
 
-def _why_not(plan: Plan, question: Question) -> str:
-    limits, estimate = question.limits, plan.estimate
+def _why_not(plan: Plan, asked: Asked) -> str:
+    limits, estimate = asked.limits, plan.estimate
     if limits.deadline_s is not None and estimate.time.p95 > limits.deadline_s:
         return f"needs {text.duration(estimate.time.mean)}: too slow"
     if limits.budget_usd is not None and estimate.cost.p95 > limits.budget_usd:

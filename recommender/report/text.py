@@ -65,15 +65,6 @@ def _short(x: float) -> str:
     return f"{x:,.0f}" if x >= 100 or x == round(x) else three(round(x, 1))
 
 
-def limit(seconds: float) -> str:
-    """A limit of time as a person would type it: 24h, 90m, 6h50m, 45s."""
-    minutes = round(seconds / 60)
-    if seconds < 60 or abs(seconds - minutes * 60) > 0.5:
-        return f"{three(seconds)}s"
-    hours, rest = divmod(minutes, 60)
-    return (f"{hours}h" if hours else "") + (f"{rest}m" if rest or not hours else "")
-
-
 def share(x: float) -> str:
     """A share in per cent, never rounded up to a promise: 94.9 % stays 94 %."""
     if not math.isfinite(x):

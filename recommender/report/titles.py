@@ -1,15 +1,15 @@
 """The lines above a table: which job, which goal, how old the prices are."""
 
-from recommender.report.age import age_days
 from recommender.limits import Limits
 from recommender.plan import Answer, PriceDate
 from recommender.report import text
-from recommender.report.question import Question
+from recommender.report.age import age_days
+from recommender.report.asked import Asked
 
 
-def job_line(question: Question) -> str:
+def job_line(asked: Asked) -> str:
     """The job in one line: amount, work, precision, checkpoint."""
-    job = question.job
+    job = asked.job
     per = job.tokens_per_sample
     unit = "token" if per > 1 else text.clean(job.sample_unit)
     facts = [
@@ -50,7 +50,7 @@ def limits_kept(limits: Limits) -> str:
     return text.listing(parts)
 
 
-def price_line(answer: Answer, question: Question) -> str:
+def price_line(answer: Answer, asked: Asked) -> str:
     """How old the prices are, oldest per provider."""
     if not answer.prices:
         return ""
@@ -59,7 +59,7 @@ def price_line(answer: Answer, question: Question) -> str:
     if all(age == "0" for _, age in ages):
         return "Prices are of today."
     days = "day" if {age for _, age in ages} == {"1"} else "days"
-    quoted = question.choice.prices_as_quoted
+    quoted = asked.choice.prices_as_quoted
     return f"Prices are {known} {days} old; " + (
         "taken as quoted." if quoted else "the spans include it."
     )

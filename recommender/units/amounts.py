@@ -66,7 +66,7 @@ def format_bytes(size: float) -> str:
     for letter in ("T", "G", "M", "k"):
         for binary in ("", "i"):
             unit = (1024 if binary else 1000) ** _POWER[letter.lower()]
-            text = f"{size / unit:.6g}{letter}{binary}B"
-            if size >= unit and parse_bytes(text) == size:
-                return text
+            digits = f"{size / unit:.6g}"
+            if size >= unit and float(digits) * unit == size:
+                return f"{digits}{letter}{binary}B"
     return f"{size!r}B"

@@ -73,9 +73,9 @@ def format_count(value: float) -> str:
     """Write a count so that `parse_count` gives it back exactly: 1.3B, 15T, 939344."""
     for suffix in ("T", "B", "M", "k"):
         if value >= SUFFIXES[suffix.lower()]:
-            text = f"{value / SUFFIXES[suffix.lower()]:.6g}{suffix}"
-            if parse_count(text) == value:
-                return text
+            digits = f"{value / SUFFIXES[suffix.lower()]:.6g}"
+            if scaled(digits, suffix) == value:
+                return f"{digits}{suffix}"
     return str(int(value)) if value == int(value) and value < 1e15 else repr(float(value))
 
 
@@ -98,6 +98,5 @@ def parse_share(text: str, name: str = "value", *, zero: bool = False, one: bool
 
 def format_share(value: float) -> str:
     """Write a share so that `parse_share` gives it back exactly."""
-    text = f"{value * 100:.6g}%"
-    same = parse_share(text, zero=True, one=True) == value
-    return text if same else repr(value)
+    digits = f"{value * 100:.6g}"
+    return f"{digits}%" if float(digits) / 100 == value else repr(value)

@@ -14,7 +14,8 @@ USUAL_PER_MACHINE = 8  # GPUs in the largest common machine, where only a total 
 
 _TIMES = r"(?:([0-9]{1,9})\s*[x×*]\s*)?"
 _CLUSTER = re.compile(rf"{_TIMES}{_TIMES}({NAME})")
-_RATE = re.compile(rf"({NUMBER})\s*([kKMmBb]?)\s*([A-Za-z]+)\s*/\s*([A-Za-z]+)(\s*/\s*gpu)?", re.I)
+_SCALE = r"((?:[kmb](?!s\s*/))?)"  # the m of ms is no million
+_RATE = re.compile(rf"({NUMBER})\s*{_SCALE}\s*([a-z]+)\s*/\s*([a-z]+)(\s*/\s*gpu)?", re.I)
 _STEPS = ("step", "steps", "it", "iteration", "iterations")
 _TOKENS = ("token", "tokens", "tok")
 _SAMPLES = (

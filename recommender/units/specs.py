@@ -16,7 +16,7 @@ GIB = 2**30
 
 NAME = r"[A-Za-z][A-Za-z0-9._-]{0,63}"
 _COUNTED = re.compile(rf"(?:([0-9]{{1,9}})\s*[x×*]\s*)?({NAME})")
-_FLOOR = re.compile(r"([0-9.]+\s*[kKMGT]i?B)\s*(?:\+|\.\.)")
+_FLOOR = re.compile(r"(.{1,40}B)\s*(?:\+|\.\.)")
 _GCP = re.compile(r"[a-z][0-9]+[a-z]?-[a-z]+(-[a-z]+)?-[0-9]+g?(-[a-z]+)?")
 _REGION = re.compile(r"[a-z][a-z0-9-]{1,40}")
 _MARKETS: dict[str, Literal["on_demand", "spot"]] = {

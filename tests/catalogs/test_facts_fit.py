@@ -2,6 +2,7 @@
 
 import csv
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -67,8 +68,16 @@ def test_series_are_cut_into_complete_runs_and_outages() -> None:
     assert cut.runs.tolist() == [1.5]
     assert cut.unfinished.tolist() == [1.0]
     assert cut.outages.tolist() == [1.5]  # the first outage began before the series
+    assert cut.interruptions == 1
     assert cut.availability == 0.5
     assert cut.run_mean == 2.5
+
+
+def test_a_run_that_began_before_the_series_is_unfinished() -> None:
+    cut = fit.spells(trace("4404400"), 4)
+    assert cut.runs.tolist() == [1.0]
+    assert cut.unfinished.tolist() == [1.0]
+    assert cut.interruptions == 2
 
 
 def test_smaller_gangs_see_longer_runs() -> None:
@@ -110,7 +119,7 @@ def test_drawn_days_are_the_same_each_time() -> None:
 
 
 def test_zones_that_differ_more_make_days_differ_more() -> None:
-    spreads = [fit.drawn_days(fit.replace(LAW, zone_sd=sd), 1).std() for sd in (0.2, 1.0, 2.5)]
+    spreads = [fit.drawn_days(replace(LAW, zone_sd=sd), 1).std() for sd in (0.2, 1.0, 2.5)]
     assert spreads == sorted(spreads)
 
 
@@ -138,6 +147,7 @@ def test_published_fits_are_reproduced(campaign: str) -> None:
             median, sigma = fit.lognormal_mle(cut.runs, cut.unfinished)
             assert cut.run_mean == pytest.approx(float(row["mtbp_up_h"]), rel=0.01)
             assert sigma == pytest.approx(float(row["lognorm_sigma"]), rel=0.03)
-            assert median == pytest.approx(float(row["lognorm_median_h"]), rel=0.03)
+            # The published fits leave out a run under way at the start; we count it as cut.
+            assert median == pytest.approx(float(row["lognorm_median_h"]), rel=0.06)
             compared += 1
     assert compared > 1

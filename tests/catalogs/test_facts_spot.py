@@ -95,7 +95,7 @@ def test_chance_to_last_from_a_random_moment(family: str, campaign: str, hours: 
     law = laws(reference())[family]["1"]
     up = lasting = 0.0
     for trace in fit.read_traces(reference(), campaign):
-        for run in fit.spells(trace, 1).runs:
+        for run in fit.spells(trace, 1).seen:
             up += float(run)
             lasting += max(float(run) - hours, 0.0)
     assert fit.residual(law.run_mean_h, law.run_sigma, hours) == pytest.approx(

@@ -17,12 +17,13 @@ from recommender.plan import (
     PriceDate,
     Proof,
     Site,
+    SpotFacts,
     Spread,
     Step,
     StepSplit,
     TimeSplit,
 )
-from recommender.report.question import Question
+from recommender.report.asked import Asked
 
 HOUR = 3600.0
 NOTHING_SAVED = Checkpointing("none", 0, 0, 0, 0, 0, False)
@@ -49,7 +50,7 @@ JOB = Job(
     checkpoint_bytes=1.12e11,
     precision="bf16",
 )
-QUESTION = Question(JOB, Limits(deadline_s=24 * HOUR), Choice(), catalog="2026-11")
+QUESTION = Asked(JOB, Limits(deadline_s=24 * HOUR), Choice(), catalog="2026-11")
 
 
 def machines(name: str, gpu: str, place: str, market: str = "spot", **changes: object) -> Machines:
@@ -116,6 +117,7 @@ GCP = plan(
     needs=(Need("Preemptible NVIDIA H100 GPUs", 8, "gpu", "europe-north1", 0),),
     saving=0.74,
     labels=("best of gcp",),
+    spot=SpotFacts("h100", 3240, 3240, 1800, 0.63, 0.95, "measured", "2025-10-31"),
 )  # fmt: skip
 AWS_A100 = plan(
     machines("p4d.24xlarge", "A100", "aws:eu-north-1", usd_per_hour=4.9),
@@ -185,7 +187,7 @@ ANSWER = Answer(
     seed=1,
 )  # fmt: skip
 
-HURT = Question(
+HURT = Asked(
     JOB,
     Limits(deadline_s=2 * HOUR, hourly_usd=60),
     Choice(providers=("aws",), market="on_demand"),

@@ -118,6 +118,7 @@ def _site(rng: np.random.Generator, columns: MachineColumns, entries: int, most:
     return Site(
         provider="own",
         region="here",
+        singles=True,
         entries=Entries(
             kind=kind,
             offer=np.arange(entries),

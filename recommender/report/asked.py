@@ -7,7 +7,7 @@ from recommender.limits import Choice, Limits, Progress
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Asked:
     """A job, its limits, the offers allowed, and what of the job is already done."""
 
     job: Job

@@ -1,0 +1,36 @@
+"""Adds machines from elsewhere to a catalog: the user's own, or another seller's."""
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from catalogs.catalog import Catalog, Offers
+from catalogs.schema import InstanceType, Offer, Source
+
+OWN_SOURCE = Source(0, "your own file", "yours", "row", "given with --offers")
+
+
+def extended(catalog: Catalog, machines: Sequence[tuple[InstanceType, Offer]]) -> Catalog:
+    """The catalog with more instance types and offers; their source is number 0."""
+    if not machines:
+        return catalog
+    types: dict[tuple[str, str], InstanceType] = {
+        (t.provider, t.instance_type): t for t, _ in machines
+    }
+    return replace(
+        catalog,
+        offers=_appended(catalog.offers, [offer for _, offer in machines]),
+        instance_types=types,
+        sources=(OWN_SOURCE, *catalog.sources),
+    )
+
+
+def _appended(columns: Offers, offers: Sequence[Offer]) -> Offers:
+    grown: dict[str, Any] = {}
+    for each in fields(Offers):
+        more = [getattr(offer, each.name) for offer in offers]
+        column = getattr(columns, each.name)
+        is_array = isinstance(column, array)
+        grown[each.name] = array("d", [*column, *more]) if is_array else (*column, *more)
+    return Offers(**grown)

@@ -1,0 +1,168 @@
+"""What a catalog of the public clouds must satisfy before it is published.
+
+The bounds are what was measured on good catalogs of 2026, with room; each has caught a
+catalog that somebody published wrong (docs/catalog.md).
+"""
+
+import csv
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from catalogs.catalog import Catalog
+from catalogs.guards import hard_problems
+
+CANARIES = Path(__file__).parent / "canaries.csv"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What the prices of a provider kept to, and what it must offer at least."""
+
+    spot_share: tuple[float, float]  # of the on-demand price
+    region_spread: tuple[float, float]  # on-demand over the median of the type's regions
+    regions: int
+    gpus: frozenset[str]
+
+
+# Measured 2026-08: spot shares AWS 0.100-1.0, GCP 0.090-0.600, Azure 0.100-0.72; spreads over
+# regions AWS 0.64-1.54, GCP 0.73-1.44, Azure 0.77-1.60.
+BOUNDS: Mapping[str, Bounds] = {
+    "aws": Bounds(
+        (0.08, 1.0),
+        (0.55, 1.75),
+        15,
+        frozenset({"T4", "L4", "A10G", "L40S", "A100", "H100", "H200"}),
+    ),
+    "gcp": Bounds(
+        (0.05, 0.70),
+        (0.65, 1.5),
+        20,
+        frozenset({"T4", "L4", "A100", "A100-80GB", "H100"}),
+    ),
+    "azure": Bounds(
+        (0.08, 0.9),
+        (0.55, 1.75),
+        20,
+        frozenset({"T4", "A10", "A100", "A100-80GB", "H100"}),
+    ),
+}
+_BETWEEN_CLOUDS = 2.5  # USD per GPU, cheapest machine of each; at most 1.9 in 2026
+_CANARY = 0.10
+
+Prices = dict[tuple[str, str, str], float]  # on-demand USD by (provider, type, region)
+
+
+def publication_problems(catalog: Catalog) -> list[str]:
+    """List what keeps a catalog from being published; empty for a good one."""
+    prices = on_demand_prices(catalog)
+    return [
+        *hard_problems(catalog),
+        *missing_offers(catalog),
+        *odd_spot_prices(catalog, prices),
+        *odd_regions(catalog, prices),
+        *odd_between_clouds(catalog, prices),
+        *falling_prices(catalog, prices),
+        *dead_canaries(prices),
+    ]
+
+
+def on_demand_prices(catalog: Catalog) -> Prices:
+    """Collect the on-demand price of each machine in each region."""
+    return {
+        (offer.provider, offer.instance_type, offer.region): offer.usd_per_hour
+        for offer in catalog.offers
+        if offer.market == "on_demand"
+    }
+
+
+def missing_offers(catalog: Catalog) -> Iterator[str]:
+    """Find providers with too few regions, a missing GPU or a missing market."""
+    for provider, bounds in BOUNDS.items():
+        offers = [o for o in catalog.offers if o.provider == provider and catalog.type_of(o).gpu]
+        regions = {offer.region for offer in offers}
+        if len(regions) < bounds.regions:
+            yield f"{provider}: {len(regions)} regions; at least {bounds.regions} are expected"
+        missing = bounds.gpus - {catalog.type_of(offer).gpu for offer in offers}
+        if missing:
+            yield f"{provider}: no offer with {', '.join(sorted(missing))}"
+        for market in {"on_demand", "spot"} - {offer.market for offer in offers}:
+            yield f"{provider}: no {market} offer"
+
+
+def odd_spot_prices(catalog: Catalog, prices: Prices) -> Iterator[str]:
+    """Find spot prices outside the usual share, or of machines not known as spot-only."""
+    for offer in catalog.offers:
+        if offer.market == "spot" and offer.provider in BOUNDS:
+            name = f"{offer.provider} {offer.instance_type} {offer.zone or offer.region}"
+            listed = prices.get((offer.provider, offer.instance_type, offer.region))
+            if listed is None:
+                if offer.obtainable != "spot_only":
+                    yield f"{name}: spot without an on-demand price"
+                continue
+            low, high = BOUNDS[offer.provider].spot_share
+            if not low <= offer.usd_per_hour / listed <= high:
+                share = offer.usd_per_hour / listed
+                yield f"{name}: spot is {share:.2f} of on-demand; usual is {low} to {high}"
+
+
+def odd_regions(catalog: Catalog, prices: Prices) -> Iterator[str]:
+    """Find on-demand prices far from the median of the type over its regions."""
+    by_type = defaultdict(list)
+    for (provider, name, _), usd in prices.items():
+        by_type[provider, name].append(usd)
+    for (provider, name, region), usd in prices.items():
+        if provider in BOUNDS and catalog.instance_types[provider, name].gpu:
+            ratio = usd / median(by_type[provider, name])
+            low, high = BOUNDS[provider].region_spread
+            if not low <= ratio <= high:
+                yield f"{provider} {name} {region}: {ratio:.2f} of the median over regions"
+
+
+def odd_between_clouds(catalog: Catalog, prices: Prices) -> Iterator[str]:
+    """Find GPUs that cost several times as much at one cloud as at another."""
+    by_type = defaultdict(list)
+    for (provider, name, _), usd in prices.items():
+        by_type[provider, name].append(usd)
+    cheapest: dict[str, dict[str, float]] = defaultdict(dict)
+    for (provider, name), known in by_type.items():
+        machine = catalog.instance_types[provider, name]
+        if machine.gpu and provider in BOUNDS:
+            usd = median(known) / machine.gpus
+            clouds = cheapest[machine.gpu]
+            clouds[provider] = min(usd, clouds.get(provider, usd))
+    for gpu, clouds in cheapest.items():
+        if max(clouds.values()) > _BETWEEN_CLOUDS * min(clouds.values()):
+            yield f"{gpu}: USD per GPU differ too much between clouds: {clouds}"
+
+
+def falling_prices(catalog: Catalog, prices: Prices) -> Iterator[str]:
+    """Find machines that cost no more than another with fewer of the same GPUs.
+
+    Host size drives the price of small machines, so the cheapest of each GPU count counts.
+    """
+    cheapest: dict[tuple[str, str, str], dict[int, float]] = defaultdict(dict)
+    for (provider, name, region), usd in prices.items():
+        machine = catalog.instance_types[provider, name]
+        if machine.gpu and provider in ("aws", "gcp"):
+            counts = cheapest[provider, machine.gpu, region]
+            counts[machine.gpus] = min(usd, counts.get(machine.gpus, usd))
+    for (provider, gpu, region), counts in cheapest.items():
+        rising = [counts[n] for n in sorted(counts)]
+        if any(more <= fewer for fewer, more in zip(rising, rising[1:], strict=False)):
+            yield f"{provider} {gpu} {region}: more GPUs do not cost more: {counts}"
+
+
+def dead_canaries(prices: Prices) -> Iterator[str]:
+    """Find well-known prices that are missing or off by more than a tenth."""
+    with CANARIES.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            expected = float(row["usd_per_hour"])
+            found = prices.get((row["provider"], row["instance_type"], row["region"]))
+            if found is None or abs(found / expected - 1) > _CANARY:
+                yield (
+                    f"{row['provider']} {row['instance_type']} {row['region']}: {found}; "
+                    f"{row['source']} says {expected} ({row['as_of']})"
+                )

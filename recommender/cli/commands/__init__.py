@@ -1,0 +1,1 @@
+"""The commands beside the plan: jobs, catalog, config and those about the tool itself."""

@@ -1,0 +1,87 @@
+"""`recommend catalog`: which offers are known and how old their prices are."""
+
+from typing import Annotated
+
+import typer
+
+from recommender import units
+from recommender.cli.files import load_catalog
+from recommender.cli.flags import PageFlags, Word
+from recommender.cli.flat import flat
+from recommender.cli.group import Careful, Helpful
+from recommender.cli.pager import show_page
+from recommender.cli.reader import Reader, one_of
+
+group = typer.Typer(
+    name="catalog",
+    cls=Helpful,
+    rich_markup_mode=None,
+    help="Which offers are known and how old their prices are.",
+)
+_FOLDER = Annotated[
+    Word,
+    typer.Option("--catalog", help="Catalog folder instead of the shipped one.", metavar="PATH"),
+]
+
+
+def status(flags: PageFlags, catalog: _FOLDER = None) -> None:
+    """How many offers of each provider are known and how old they are.
+
+    \b
+    recommend catalog status
+    """
+    from recommender.report import catalogview
+
+    loaded = load_catalog(catalog)
+    name = f"{catalog} ({loaded.version})" if catalog else f"shipped snapshot {loaded.version}"
+    show_page(catalogview.status(loaded, name), flags)
+
+
+def show(
+    flags: PageFlags,
+    word: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]", help="Part of an instance type or a GPU.", show_default=False
+        ),
+    ] = None,
+    provider: Annotated[
+        Word, typer.Option(help="Only this provider.", metavar="aws|gcp|azure")
+    ] = None,
+    region: Annotated[Word, typer.Option(help="Only this region.", metavar="NAME")] = None,
+    market: Annotated[
+        Word, typer.Option(help="Only this market.", metavar="spot|on-demand")
+    ] = None,
+    top: Annotated[Word, typer.Option(help="Number of offers shown (20).", metavar="N")] = None,
+    catalog: _FOLDER = None,
+) -> None:
+    """Offers by price, cheapest first.
+
+    \b
+    recommend catalog show H100 --market spot
+    """
+    from recommender.report import catalogview
+
+    read = Reader()
+    most = read.value(top, "--top", units.parse_whole, 20)
+    wanted = read.value(provider, "--provider", one_of(units.PROVIDERS), "")
+    kind = read.choice(market, "--market", ("spot", "on-demand"), "").replace("-", "_")
+    read.stop()
+    loaded = load_catalog(catalog)
+    found = catalogview.matching(loaded, word or "", wanted, region or "", kind)
+    show_page(catalogview.offers(loaded, found, most), flags)
+
+
+def sources(flags: PageFlags, catalog: _FOLDER = None) -> None:
+    """Where the figures come from, and under which licence.
+
+    \b
+    recommend sources
+    """
+    from recommender.report import catalogview
+
+    show_page(catalogview.sources(load_catalog(catalog)), flags)
+
+
+group.command("status", cls=Careful)(flat(status))
+group.command("show", cls=Careful)(flat(show))

@@ -1,0 +1,51 @@
+"""`recommend config`: defaults that are kept, and where each comes from."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from recommender.cli.flags import PageFlags
+from recommender.cli.flat import flat
+from recommender.cli.group import Careful, Helpful
+from recommender.cli.pager import show_page
+from recommender.cli.screen import put
+
+group = typer.Typer(
+    name="config",
+    cls=Helpful,
+    rich_markup_mode=None,
+    help="Defaults that are kept, and where each comes from.",
+)
+
+
+def show(flags: PageFlags) -> None:
+    """Every setting, its value and where it comes from.
+
+    \b
+    recommend config show
+    """
+    from recommender import settings
+    from recommender.report.settingsview import settings_page
+
+    show_page(settings_page(settings.load({}, Path()), settings.user_path()), flags)
+
+
+def set_value(
+    key: Annotated[str, typer.Argument(help="Name of the setting.", metavar="KEY")],
+    value: Annotated[list[str], typer.Argument(help="Its value, or values.", metavar="VALUE...")],
+) -> None:
+    """Keep a default in your own settings file.
+
+    \b
+    recommend config set providers aws gcp
+    recommend config set confidence 90%
+    """
+    from recommender import settings
+
+    path = settings.save(key.replace("-", "_"), tuple(value))
+    put(f"{key} = {' '.join(value)} in {path}\n")
+
+
+group.command("show", cls=Careful)(flat(show))
+group.command("set", cls=Careful)(set_value)

@@ -1,0 +1,87 @@
+"""What is read from files for one call: catalog, quotas, own machines."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recommender import units
+from recommender.cli.reader import Reader
+from recommender.clock import now
+from recommender.errors import CatalogError
+from recommender.limits import Choice, QuotaLimit
+from recommender.report import text
+from recommender.report.age import age_days
+
+if TYPE_CHECKING:
+    from catalogs.catalog import Catalog
+
+NEWCOMER = "default-new"
+
+
+def load_catalog(path: str | None) -> "Catalog":
+    """The catalog of a folder, or the shipped one."""
+    from catalogs.load import load, load_snapshot
+
+    return load(Path(path)) if path else load_snapshot()
+
+
+def refuse_old(catalog: "Catalog", max_age_s: float | None, providers: tuple[str, ...]) -> None:
+    """Refuse a catalog whose newest prices of a provider are older than allowed."""
+    if max_age_s is None:
+        return
+    old = [
+        f"{text.provider(date.provider)} {text.market(date.market)} {age} days"
+        for date in catalog.price_dates()
+        if not providers or date.provider in providers
+        for age in [age_days(date.newest)]
+        if age is not None and age * 86_400 > max_age_s
+    ]
+    if old:
+        allowed = units.format_duration(max_age_s)
+        raise CatalogError(
+            f"prices are older than --max-age {allowed}: {', '.join(old)}; "
+            "allow more, or name a newer catalog with --catalog"
+        )
+
+
+def with_files(
+    catalog: "Catalog", choice: Choice, quota: str | None, offers: str | None, read: Reader
+) -> tuple["Catalog", Choice]:
+    """The catalog with own machines, and the choice with all quotas."""
+    quotas: tuple[QuotaLimit, ...] = ()
+    if quota is not None:
+        quotas = read.attempt(lambda: _quotas(quota, catalog), ())
+    if offers is not None:
+        catalog, own = read.attempt(lambda: _own(offers, catalog), (catalog, ()))
+        quotas += own
+    return catalog, replace(choice, quotas=quotas, quotas_known=quota is not None)
+
+
+def _quotas(word: str, catalog: "Catalog") -> tuple[QuotaLimit, ...]:
+    from recommender.userfiles import read_quotas
+
+    return _newcomer(catalog) if word == NEWCOMER else read_quotas(Path(word))
+
+
+def _newcomer(catalog: "Catalog") -> tuple[QuotaLimit, ...]:
+    """What a new account may run."""
+    return tuple(
+        QuotaLimit(
+            provider=quota.provider,
+            quota_family=quota.quota_family,
+            market="spot" if quota.market == "spot" else "on_demand",
+            region="",
+            unit="gpu" if quota.unit == "gpu" else "vcpu",
+            amount=quota.default_new,
+        )
+        for quota in catalog.quotas
+    )
+
+
+def _own(path: str, catalog: "Catalog") -> tuple["Catalog", tuple[QuotaLimit, ...]]:
+    from catalogs.extend import extended
+    from recommender.userfiles import read_offers
+
+    memory = {name: gpu.memory_mib for name, gpu in catalog.gpus.items()}
+    own = read_offers(Path(path), memory, now().date())
+    return extended(catalog, own.rows), own.limits

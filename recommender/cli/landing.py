@@ -1,0 +1,79 @@
+"""What `recommend` alone says, and `recommend --version`: read from small files only."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from recommender.report import text
+from recommender.report.lines import Line, wrapped
+from recommender.version import __version__
+
+_TITLE = "recommend: which cloud GPUs to rent for a training job, with the chance it ends in time."
+_EXAMPLE = "llama3-8b-pretrain"
+_SHOWN = ("resnet50-imagenet", "bert-large-pretrain", "llama3-8b-lora")
+
+
+def landing(width: int) -> list[Line]:
+    """Ten lines for somebody who types the name of the tool."""
+    from recommender.jobfile import FILE, presets
+
+    jobs = "  ".join(name for name in _SHOWN if name in presets())
+    below = [
+        ("Jobs", f"{jobs}  … ({len(presets())})"),
+        ("Your own", "recommend jobs new --like llama3-8b-sft > recommend.yaml"),
+        ("Prices", f"shipped snapshot: {dates_line()}"),
+        ("More", "recommend --help · recommend doctor"),
+    ]
+    if Path(FILE).is_file():
+        below.insert(0, ("Here", f"{FILE} found: recommend --deadline 24h"))
+    lines = [Line(each, "title") for each in wrapped(_TITLE, width)]
+    lines += [Line(""), *_examples(width), Line("")]
+    for label, words in below:
+        lines += [Line(each) for each in wrapped(words, width, label.ljust(10))]
+    return lines
+
+
+def _examples(width: int) -> list[Line]:
+    said = (
+        (f"recommend --deadline 24h {_EXAMPLE}", "cheapest plans in time"),
+        (f"recommend --budget 200   {_EXAMPLE}", "fastest plans for the money"),
+        (f"recommend --hourly 30    {_EXAMPLE}", "fastest plans under USD/hour"),
+        (f"recommend                {_EXAMPLE}", "the whole cost-time curve"),
+    )
+    both = [f"  {call}    {words}" for call, words in said]
+    if all(len(line) <= width for line in both):
+        return [Line(line) for line in both]
+    return [Line(each) for call, words in said for each in (f"  {call}", f"    {words}")]
+
+
+def version_lines() -> list[Line]:
+    """Tool, dates of the shipped catalog, schema."""
+    from recommender.report.jsonview import PLAN_SCHEMA
+
+    return [
+        Line(f"recommend {__version__}"),
+        Line(f"catalog   {dates_line()}"),
+        Line(f"schema    {PLAN_SCHEMA}"),
+    ]
+
+
+def dates_line() -> str:
+    """The newest price of each provider in the shipped snapshot."""
+    dates = snapshot_dates()
+    return " · ".join(f"{text.provider(p)} {day}" for p, day in dates.items()) or "missing"
+
+
+def snapshot_dates() -> Mapping[str, str]:
+    """Newest price per provider, from the manifest alone: no table is read."""
+    import catalogs
+
+    path = Path(catalogs.__file__).parent / "snapshot" / "manifest.json"
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))["prices"]
+        newest: dict[str, str] = {}
+        for row in rows:
+            name = str(row["provider"])
+            newest[name] = max(str(row["newest"]), newest.get(name, ""))
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}
+    return newest

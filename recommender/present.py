@@ -1,0 +1,246 @@
+"""From a candidate of the search to a plan that can be printed: followed again, and itemised."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from recommender.market.quotas import quota_of, used_by
+from recommender.market.sites import Built, Pool
+from recommender.optimize.evaluate import Plans, gang_of, journeys_of, kept
+from recommender.optimize.saving import saves_of
+from recommender.optimize.search import Candidate
+from recommender.optimize.space import PATHS, Site, Space
+from recommender.performance.step import explain
+from recommender.plan import (
+    BillItem,
+    Checkpointing,
+    Estimate,
+    Fallback,
+    Machines,
+    Need,
+    Plan,
+    Spread,
+    SpotFacts,
+    TimeSplit,
+)
+from recommender.plan import Site as Place
+from recommender.question import PRINTED, Question
+from recommender.risk.journey import Histories, Journeys, follow
+
+
+@dataclass(frozen=True)
+class Presenter:
+    """Turns candidates of one set of sites into plans."""
+
+    question: Question
+    built: Built
+
+    def plan(self, candidate: Candidate, labels: tuple[str, ...] = ()) -> Plan:
+        """The whole plan, its figures from the histories behind everything printed."""
+        space = self.question.space(self.built, PRINTED)
+        site = self.built.sites[candidate.site].only(np.array(candidate.entries))
+        one = Plans(
+            np.array([candidate.counts]), np.array([candidate.path]), np.array([candidate.fallback])
+        )
+        journeys, _ = journeys_of(space, site, one)
+        h = follow(journeys, space.limits.deadline_s, space.histories, space.seed)
+        pools = [self.built.pools[candidate.site][e] for e in candidate.entries]
+        machines = self._machines(pools, candidate.counts)
+        usd_per_hour = sum(m.count * m.usd_per_hour for m in machines)
+        checkpointing, tier = self._checkpointing(space, site, one, journeys)
+        estimate = self._estimate(space, site, one, journeys, h, machines, tier)
+        hours = float(journeys.work_s[0]) / 3600.0
+        flop = self.question.steps_left * self.question.job.global_batch
+        flop *= self.question.job.flop_per_sample
+        return Plan(
+            machines=machines,
+            sites=self._places(pools),
+            checkpointing=checkpointing,
+            fallback=self._fallback(site, candidate, journeys, h),
+            estimate=estimate,
+            usd_per_hour=usd_per_hour + sum(m.count * m.usd_per_hour for m in tier),
+            gpus=sum(m.count * m.gpus for m in machines),
+            flopp=flop / max(usd_per_hour * hours, 1e-12),
+            needs=self._needs(pools, candidate.counts),
+            labels=labels,
+            spot=self._spot_facts(space, site, one, pools),
+        )
+
+    def _machines(self, pools: list[Pool], counts: tuple[int, ...]) -> tuple[Machines, ...]:
+        return tuple(
+            self._machine(pool.rows[0], count) for pool, count in zip(pools, counts, strict=True)
+        )
+
+    def _machine(self, row: int, count: int) -> Machines:
+        o = self.question.catalog.offers[row]
+        t = self.question.catalog.type_of(o)
+        return Machines(
+            count=count,
+            provider=o.provider,
+            instance_type=o.instance_type,
+            market=o.market,
+            gpu=t.gpu,
+            gpus=t.gpus,
+            region=o.region,
+            zone=o.zone,
+            usd_per_hour=o.usd_per_hour * self.question.facts.discount(o.provider),
+            price_kind=o.kind,
+            price_flag=o.flag,
+            as_of=o.as_of,
+        )
+
+    def _places(self, pools: list[Pool]) -> tuple[Place, ...]:
+        """The failover list of the first spot pool; mixes share it inside their region."""
+        spot = next((pool for pool in pools if pool.spot), None)
+        if spot is None:
+            return ()
+        o = self.question.catalog.offers
+        factor = self.question.facts.discount(o.provider[spot.rows[0]])
+        return tuple(
+            Place(o.region[r], o.zone[r], o.usd_per_hour[r] * factor, o.flag[r]) for r in spot.rows
+        )
+
+    def _checkpointing(
+        self, space: Space, site: Site, one: Plans, journeys: Journeys
+    ) -> tuple[Checkpointing, tuple[Machines, ...]]:
+        fleet = space.fleet(site, one.counts)
+        notice = gang_of(space, site.entries, one.counts).notice_s
+        saves = saves_of(space, site, fleet, one.counts, one.path, notice)
+        tier: tuple[Machines, ...] = ()
+        if saves.tier_type[0] >= 0:
+            row = int(site.tier.offer[saves.tier_type[0]])
+            tier = (self._machine(row, int(saves.tier_count[0])),)
+        return Checkpointing(
+            path=PATHS[int(one.path[0])],
+            interval_s=float(journeys.interval_s[0]),
+            stall_s=float(saves.stall_s[0]),
+            transfer_s=float(saves.transfer_s[0]),
+            restore_s=float(saves.restore_s[0]),
+            notice_s=float(notice[0]),
+            notice_covers=bool(saves.notice_saves[0] > 0),
+            machines=tier,
+        ), tier
+
+    def _fallback(
+        self, site: Site, candidate: Candidate, j: Journeys, h: Histories
+    ) -> Fallback | None:
+        if candidate.fallback < 0:
+            return None
+        row = candidate.fallback
+        machines = self._machine(int(site.fallbacks.offer[row]), int(site.fallbacks.count[row]))
+        return Fallback(
+            machines=(machines,),
+            usd_per_hour=float(site.fallbacks.usd_per_hour[row]),
+            speed=float(j.fallback_speed[0]),
+            reserve_s=float(j.reserve_s[0] + j.fallback_start_s[0]),
+            probability=float((h.fallback_s > 0).mean()),
+        )
+
+    def _estimate(
+        self,
+        space: Space,
+        site: Site,
+        one: Plans,
+        j: Journeys,
+        h: Histories,
+        machines: tuple[Machines, ...],
+        tier: tuple[Machines, ...],
+    ) -> Estimate:
+        known = replace(j, speed_sigma=np.zeros(1))
+        sure = follow(known, space.limits.deadline_s, space.histories, space.seed)
+        running = float(h.running_s.mean())
+        return Estimate(
+            cost=_spread(h.cost_usd[0], float(h.expected_usd.mean())),
+            time=_spread(h.time_s[0], float(h.time_s.mean())),
+            chance=float(kept(space, h).mean()),
+            chance_if_speed_known=float(kept(space, sure).mean()),
+            interruptions=float(h.interruptions.mean()),
+            overhead=max(0.0, 1.0 - float(h.trained_s.mean()) / max(running, 1.0)),
+            split=_time_split(j, h),
+            step=explain(space.job, space.columns, space.fleet(site, one.counts), 0),
+            bill=self._bill(site, one, j, h, machines, tier),
+            speed_sigma=float(j.speed_sigma[0]),
+            price_sigma=float(j.spot_price_sigma[0]),
+        )
+
+    def _bill(
+        self,
+        site: Site,
+        one: Plans,
+        j: Journeys,
+        h: Histories,
+        machines: tuple[Machines, ...],
+        tier: tuple[Machines, ...],
+    ) -> tuple[BillItem, ...]:
+        """The expected bill, line by line; the lines sum to the expected cost."""
+        spot_h, all_h = float(h.spot_s.mean()) / 3600.0, float(h.time_s.mean()) / 3600.0
+        items = []
+        for m in machines:
+            hours = spot_h if m.market == "spot" else all_h
+            name = f"{m.count}x {m.instance_type} {m.market.replace('_', '-')}"
+            items.append(BillItem(name, m.count * m.usd_per_hour * hours))
+        items += [
+            BillItem(f"{m.count}x {m.instance_type} for checkpoints", m.count * m.usd_per_hour * all_h)
+            for m in tier
+        ]
+        if one.fallback[0] >= 0:
+            fall = float(h.fallback_s.mean()) / 3600.0 * float(j.fallback_usd_per_hour[0])
+            items.append(BillItem("on-demand fallback", fall))
+        items.append(BillItem("data: egress to the region", float(j.fixed_usd[0])))
+        moves = float(h.interruptions.mean()) * float(j.usd_per_interruption[0])
+        items.append(BillItem("checkpoints moved between regions", moves))
+        if one.path[0] != 0:
+            items.append(BillItem("checkpoint storage", site.store_usd_per_hour * all_h))
+        rest = float(h.expected_usd.mean()) - sum(item.usd for item in items)
+        items.append(BillItem("disks, addresses, dearer zones of the list", rest))
+        return tuple(item for item in items if abs(item.usd) >= 0.005)
+
+    def _needs(self, pools: list[Pool], counts: tuple[int, ...]) -> tuple[Need, ...]:
+        needs = []
+        for pool, count in zip(pools, counts, strict=True):
+            market = "spot" if pool.spot else "on_demand"
+            quota = quota_of(self.question.facts, pool.type, market)
+            if quota is None:
+                continue
+            region = self.question.catalog.offers.region[pool.rows[0]]
+            amount = count * used_by(pool.type, quota.unit)
+            needs.append(Need(quota.name, amount, quota.unit, region, quota.default_new))
+        return tuple(needs)
+
+    def _spot_facts(
+        self, space: Space, site: Site, one: Plans, pools: list[Pool]
+    ) -> SpotFacts | None:
+        spot = next((pool for pool in pools if pool.spot), None)
+        law = None if spot is None else self.question.facts.spot_class(spot.type)
+        if spot is None or law is None:
+            return None
+        gang = gang_of(space, site.entries, one.counts)
+        up = float(1.0 / (1.0 + np.exp(-gang.availability_logit[0])))
+        user = self.question.choice.mtbf_h is not None
+        return SpotFacts(
+            name=law.spot_class,
+            run_mean_s=float(site.entries.run_mean_s[site.entries.spot][0]),
+            gang_run_mean_s=float(gang.run_mean_s[0]),
+            outage_mean_s=float(gang.run_mean_s[0]) * (1.0 - up) / up,
+            availability=up,
+            co_interruption=law.co_interruption,
+            basis="--mtbf" if user else law.basis,
+            as_of=law.as_of,
+        )
+
+
+def _spread(values: "np.ndarray[tuple[int], np.dtype[np.float64]]", mean: float) -> Spread:
+    low, middle, high = np.quantile(values, (0.05, 0.5, 0.95))
+    return Spread(mean, float(low), float(middle), float(high))
+
+
+def _time_split(j: Journeys, h: Histories) -> TimeSplit:
+    """Where the expected makespan goes; lost work is what the other parts leave."""
+    total, work = float(h.time_s.mean()), float(h.trained_s.mean())
+    start = float(j.changeover_s[0])
+    restart = float(h.restarts_s.mean()) + float((h.fallback_s > 0).mean() * j.fallback_start_s[0])
+    waiting = float(h.waiting_s.mean())
+    saving = work * float(j.stall_s[0] / max(j.interval_s[0], 1.0))
+    saving = min(saving, max(total - start - work - restart - waiting, 0.0))
+    lost = max(total - start - work - restart - waiting - saving, 0.0)
+    return TimeSplit(start, work, saving, lost, restart, waiting)

@@ -1,0 +1,120 @@
+"""What machines bring to a job: precision, speed, memory, network, input."""
+
+import math
+
+import pytest
+
+from recommender.job import DataSet
+from recommender.performance.machines import precision_on
+from recommender.performance.priors import load_priors, prior_of
+from tests.recommender.performance.parts import (
+    G4DN,
+    G5X8,
+    GPUS,
+    P3,
+    P4DE,
+    P5,
+    columns,
+    llama,
+    machine,
+    resnet,
+)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "gpu", "used"),
+    [
+        ("mixed", "H100", "bf16"),
+        ("mixed", "T4", "fp16"),
+        ("mixed", "K80", ""),
+        ("bf16", "V100", ""),
+        ("fp16", "T4", "fp16"),
+        ("tf32", "H100", "tf32"),
+        ("tf32", "V100", "fp32"),
+        ("fp32", "H100", "fp32"),
+    ],
+)
+def test_precision_follows_the_gpu(wanted, gpu, used):
+    assert precision_on(wanted, GPUS[gpu]) == used
+
+
+def test_reasons_name_the_gpu():
+    t4, v100 = columns(resnet(precision="bf16"), (G4DN, P3)).reasons
+    assert t4 == "T4 has no bf16"
+    assert v100 == "V100 has no bf16"
+    assert columns(resnet(), (machine("c5.large", "", 0),)).reasons == ("c5.large has no GPU",)
+    k80 = columns(resnet(), (machine("p2.xlarge", "K80", 1),))
+    assert k80.reasons == ("K80 has no 16-bit arithmetic",)
+    assert k80.compute_per_s[0] == k80.memory_bytes[0] == 0.0
+
+
+def test_the_compute_rate_is_the_two_term_roofline():
+    job = resnet()
+    prior = prior_of(job)
+    per_flop = 1 / (prior.efficiency * 762.2e12) + 1 / (prior.flop_per_byte * 3350e9)
+    assert columns(job, (P5,)).compute_per_s[0] == pytest.approx(8 / (24.535e9 * per_flop))
+
+
+def test_32_bit_moves_twice_the_bytes_and_fp32_has_its_own_efficiency():
+    job = resnet(precision="fp32")
+    prior = prior_of(job)
+    per_flop = 1 / (prior.efficiency_fp32 * 14e12) + 2 / (prior.flop_per_byte * 900e9)
+    assert columns(job, (P3,)).compute_per_s[0] == pytest.approx(1 / (24.535e9 * per_flop))
+
+
+def test_wider_transformers_move_fewer_bytes_per_flop():
+    prior = prior_of(llama())
+    assert prior.intensity(4096) == pytest.approx(4 * prior.intensity(1024))
+    assert prior.intensity(0) == prior.flop_per_byte
+
+
+def test_networks_reach_the_listed_rate_over_rdma_and_less_over_tcp():
+    found = columns(resnet(), (P5, P4DE, G5X8, machine("x.1", "L4", 1, network_gbit_per_s=None)))
+    assert found.network_bytes_per_s.tolist() == pytest.approx([400e9, 50e9, 0.85 * 12.5e9, 0.0])
+    half_mib = (found.network_half_bytes / 2**20).tolist()
+    assert half_mib == pytest.approx([58.0, 32.0, 0.0, 0.0])
+    assert found.network_latency_s[2] > found.network_latency_s[0] > 0
+
+
+def test_half_performance_sizes_give_the_16_mib_rates_back():
+    """busbw at 16 MiB: 26 of 78 GB/s on p4de, 105 of 487 on p5 (review A17)."""
+    found = columns(resnet(), (P4DE, P5)).network_half_bytes / 2**20
+    assert 78 * 16 / (16 + found[0]) == pytest.approx(26, rel=0.01)
+    assert 487 * 16 / (16 + found[1]) == pytest.approx(105, rel=0.01)
+
+
+def test_memory_keeps_eight_per_cent_free():
+    assert columns(resnet(), (P5,)).memory_bytes[0] == pytest.approx(0.92 * 81559 * 2**20)
+
+
+def test_input_rates():
+    job = resnet(data=DataSet(bytes_per_sample=1e5, cpu_s_per_sample=0.01))
+    found = columns(job, (P3, P5))
+    assert found.prepare_per_s.tolist() == pytest.approx([8 / 0.01, 64 / 0.01])
+    assert found.fetch_per_s[0] == pytest.approx(0.6 * 0.85 * 2.5e9 / 8 / 1e5)
+    assert found.fetch_per_s[1] == pytest.approx(64 * 80e6 / 1e5)
+    staged = resnet(data=DataSet(bytes_per_sample=1e5, read="stage"))
+    assert columns(staged, (P3,)).fetch_per_s[0] == pytest.approx(2e9 / 1e5)
+    assert math.isinf(columns(resnet(), (P3,)).fetch_per_s[0])
+
+
+def test_every_family_and_stack_has_a_prior_with_its_origin():
+    families = ("cnn", "vit", "encoder", "decoder", "moe", "encdec", "diffusion", "recsys")
+    for family in families:
+        for stack in ("tuned", "typical"):
+            prior = load_priors()[family, stack]
+            assert 0 < prior.efficiency <= 1
+            assert 0 <= prior.overlap < 1
+            assert prior.sigma_several >= prior.sigma_one > 0.2
+            assert prior.source
+            assert prior.as_of.startswith("2026")
+            assert (prior.rows > 0) == (prior.basis == "fitted")
+
+
+def test_tuned_stacks_are_not_slower():
+    for family in ("cnn", "encoder", "decoder", "moe", "vit", "diffusion", "recsys"):
+        rates = [
+            columns(llama(family=family, stack=stack, hidden=1024), (P5,)).compute_per_s[0]
+            for stack in ("typical", "tuned")
+        ]
+        assert rates[0] <= rates[1]

@@ -1,0 +1,87 @@
+"""What a GPU must hold, against the hand calculations of the design review (A4, B2)."""
+
+import numpy as np
+import pytest
+
+from recommender.performance.memory import bytes_of, largest_micro_batch, parts_gib, per_sample
+from recommender.performance.priors import prior_of
+from tests.recommender.performance.parts import llama, resnet
+
+GB = 1e9
+
+
+def needs(**changes):
+    job = llama(**changes)
+    return bytes_of(job, prior_of(job))
+
+
+def test_full_training_of_8b_needs_16_bytes_per_parameter():
+    assert needs().states == pytest.approx(16 * 8.03e9)
+
+
+def test_8b_on_eight_gpus_with_recomputation_takes_29_9_gb():
+    full = needs()
+    assert full.states / 8 == pytest.approx(16.1 * GB, rel=0.01)
+    assert per_sample(full, recompute=True) == pytest.approx(13.8 * GB, rel=0.01)
+    assert full.states / 8 + per_sample(full, True) == pytest.approx(29.9 * GB, rel=0.01)
+
+
+def test_8b_on_eight_gpus_without_recomputation_takes_63_gb():
+    assert needs().states / 8 + per_sample(needs(), False) == pytest.approx(63 * GB, rel=0.01)
+
+
+def test_8b_on_two_gpus_takes_78_gb():
+    assert needs().states / 2 + per_sample(needs(), True) == pytest.approx(78.0 * GB, rel=0.01)
+
+
+def test_lora_of_8b_fits_one_gpu_of_24_to_48_gb():
+    tokens = 2048
+    lora = needs(
+        method="lora",
+        trainable_parameters=42e6,
+        tokens_per_sample=tokens,
+        recomputed_activation_bytes_per_sample=2.0 * tokens * 4096 * 32 + 34.0 * tokens * 4096,
+    )
+    assert lora.states == pytest.approx(2 * 8.03e9 + 16 * 42e6, rel=0.001)
+    assert 20 * GB < lora.states + lora.context + per_sample(lora, True) < 24 * GB
+
+
+def test_qlora_holds_frozen_weights_in_four_bits_and_scales():
+    qlora = needs(method="qlora", trainable_parameters=42e6)
+    assert qlora.states == pytest.approx(0.55 * 8.03e9 + 16 * 42e6, rel=0.001)
+
+
+def test_autocast_keeps_fp32_gradients_and_takes_18_bytes_under_adamw():
+    job = resnet(optimizer="adamw")
+    assert bytes_of(job, prior_of(job)).states == pytest.approx(18 * job.parameters)
+
+
+def test_fp32_takes_16_bytes_under_adamw():
+    job = resnet(optimizer="adamw", precision="fp32")
+    assert bytes_of(job, prior_of(job)).states == pytest.approx(16 * job.parameters)
+
+
+def test_one_reading_sets_the_slope_of_memory():
+    read = needs(memory_gib_at_batch=((2, 160.0),))
+    assert read.states + read.context + 2 * per_sample(read, False) == pytest.approx(160 * 2**30)
+
+
+def test_two_readings_replace_the_formula():
+    read = needs(memory_gib_at_batch=((8, 30.0), (2, 12.0)))
+    assert per_sample(read, False) == pytest.approx(3 * 2**30)
+    assert read.states + read.context == pytest.approx(6 * 2**30)
+
+
+def test_the_largest_micro_batch_is_what_room_is_left_for():
+    full = needs()
+    room = np.array([full.states / 8 + full.context + 2.5 * per_sample(full, True)])
+    fits = largest_micro_batch(full, room, np.array([[8.0], [8.0]]), np.array([False, True]))
+    assert fits.tolist() == [[0.0], [2.0]]
+
+
+def test_the_lines_add_up():
+    full = needs()
+    lines = dict(parts_gib(full, 8.0, 1.0, True))
+    total = full.states / 8 + full.context + per_sample(full, True)
+    assert sum(lines.values()) == pytest.approx(total / 2**30)
+    assert lines["logits"] == pytest.approx(8192 * 128_256 * 10 / 2**30)

@@ -1,0 +1,173 @@
+"""Step times by hand, strategies, explanations and reasons."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from recommender.performance.fleet import STRATEGIES
+from recommender.performance.priors import prior_of
+from recommender.performance.step import explain, row_of, steps, why_infeasible
+from recommender.performance.terms import terms_of
+from tests.recommender.performance.parts import (
+    G4DN,
+    G6,
+    G6X8,
+    P3,
+    P5,
+    clusters,
+    columns,
+    llama,
+    machine,
+    resnet,
+)
+
+FSDP_AGAIN = STRATEGIES.index(("fsdp", True))
+
+
+def plain(job, **changes):
+    """The job's prior without penalties and overlap, unless changed."""
+    return replace(prior_of(job), **({"batch_penalty": 0.0, "tensor_s": 0.0} | changes))
+
+
+def test_fsdp_traffic_is_paid_for_every_micro_batch():
+    """Review A4: 8 B, 4 M tokens, 2 × 8 GPUs at 100 Gb/s: 59 s of traffic, 32 s of compute."""
+    job = llama(global_batch=488)
+    found = columns(job, (P5,))
+    rate = 488 / 32.0 / 2  # a machine's share of 32 s of compute
+    found = replace(
+        found,
+        compute_per_s=np.array([rate]),
+        network_bytes_per_s=np.array([12.5e9]),
+        network_half_bytes=np.array([0.0]),
+        network_latency_s=np.array([0.0]),
+        intra_bytes_per_s=np.array([np.inf]),
+        memory_bytes=np.array([34e9]),
+    )
+    terms = terms_of(job, plain(job, overlap=0.0), clusters(found, {0: 2}))
+    assert terms.accumulation[FSDP_AGAIN, 0] == 31
+    assert terms.compute_s[FSDP_AGAIN, 0] == pytest.approx(32.0, rel=0.02)
+    assert terms.exposed_s[FSDP_AGAIN, 0] == pytest.approx(59.0, rel=0.02)
+
+
+def test_ddp_hides_its_all_reduce_behind_the_last_backward_pass_only():
+    job = resnet(sharding="ddp")
+    found = replace(
+        columns(job, (P3,)),
+        network_half_bytes=np.array([0.0]),
+        network_latency_s=np.array([0.0]),
+        network_bytes_per_s=np.array([1e9]),
+        compute_per_s=np.array([1000.0]),
+        memory_bytes=np.array([1.5e9 + 14 * 25.56e6 + 255.5 * 5e7]),
+    )
+    terms = terms_of(job, plain(job, overlap=0.5), clusters(found, {0: 4}))
+    traffic = 2 * 3 / 4 * 4 * 25.56e6 / 1e9
+    assert terms.accumulation[0, 0] == 3  # room for 255 of 512
+    assert terms.compute_s[0, 0] == pytest.approx(0.512)
+    assert terms.exposed_s[0, 0] == pytest.approx(max(traffic - 0.5 * 2 / 3 * 0.512 / 3, 0))
+
+
+def test_recomputation_costs_a_third_more_arithmetic():
+    job = llama()
+    terms = terms_of(job, plain(job), clusters(columns(job, (P5,)), {0: 1}))
+    assert terms.recompute_s[FSDP_AGAIN] == pytest.approx(terms.compute_s[FSDP_AGAIN] / 3)
+
+
+def test_input_pipelines_lengthen_the_step():
+    job = resnet()
+    slow = replace(job, data=replace(job.data, cpu_s_per_sample=0.1))
+    found = steps(slow, columns(slow, (P3,)), clusters(columns(slow, (P3,)), {0: 1}))
+    assert found.step_s[0] == pytest.approx(2048 * 0.1 / 8)
+    assert found.input_s[0] > 0.9 * found.step_s[0] - 3
+
+
+def test_parts_sum_to_the_step():
+    job = llama()
+    found = columns(job)
+    fleet = clusters(found, {0: 1}, {0: 4}, {1: 2}, {0: 1, 1: 1}, {3: 4})
+    out = steps(job, found, fleet)
+    parts = out.compute_s + out.recompute_s + out.exposed_network_s + out.exposed_intra_s
+    np.testing.assert_allclose(parts + out.input_s, out.step_s)
+
+
+def test_one_gpu_never_communicates():
+    job = resnet()
+    out = steps(job, columns(job, (P3,)), clusters(columns(job, (P3,)), {0: 1}))
+    assert out.exposed_network_s[0] == out.exposed_intra_s[0] == 0.0
+
+
+def test_explain_adds_the_memory_up():
+    job = llama()
+    found = columns(job)
+    split = explain(job, found, clusters(found, {0: 1}), 0)
+    assert split.memory_gib == pytest.approx(sum(gib for _, gib in split.memory_parts_gib))
+    assert split.memory_gib <= found.memory_bytes[0] / 2**30
+    assert split.micro_batch * split.accumulation >= 64
+    assert split.sharding in ("hsdp", "fsdp")
+
+
+def test_too_little_memory_is_named_in_gib():
+    job = llama()
+    found = columns(job, (G6X8,))
+    fleet = clusters(found, {0: 1})
+    assert np.isinf(steps(job, found, fleet).step_s[0])
+    assert why_infeasible(job, found, fleet, 0) == (
+        "needs 29.2 GiB per GPU, aws/g6.48xlarge has 20.7 usable"
+    )
+    with pytest.raises(ValueError, match="29.2 GiB"):
+        explain(job, found, fleet, 0)
+
+
+def test_more_gpus_than_samples_are_refused():
+    job = resnet(global_batch=4)
+    found = columns(job, (P3,))
+    fleet = clusters(found, {0: 8})
+    assert "8 GPUs share a batch of 4" in why_infeasible(job, found, fleet, 0)
+
+
+def test_an_unknown_network_means_one_machine():
+    job = resnet()
+    found = columns(job, (machine("x.1", "V100", 1, network_gbit_per_s=None),))
+    fleet = clusters(found, {0: 1}, {0: 2})
+    assert np.isfinite(steps(job, found, fleet).step_s).tolist() == [True, False]
+    assert "one machine only" in why_infeasible(job, found, fleet, 1)
+
+
+def test_a_format_the_gpu_lacks_is_named():
+    job = resnet(precision="bf16")
+    found = columns(job, (G4DN,))
+    assert why_infeasible(job, found, clusters(found, {0: 1}), 0) == "T4 has no bf16"
+
+
+def test_a_machine_that_cannot_run_spoils_a_mix():
+    job = resnet(precision="bf16")
+    found = columns(job, (G6, G4DN))
+    assert np.isinf(steps(job, found, clusters(found, {0: 1, 1: 1})).step_s[0])
+
+
+def test_a_feasible_cluster_has_no_reason():
+    job = resnet()
+    found = columns(job)
+    assert why_infeasible(job, found, clusters(found, {0: 1}), 0) == ""
+
+
+def test_a_parameter_server_adds_rates_until_its_network_is_full():
+    job = resnet(sync="parameter_server", global_batch=4096)
+    found = columns(job, (P3,))
+    rate = 4096 / steps(job, found, clusters(found, {0: 1}, {0: 2}, {0: 32})).step_s
+    assert rate[1] > 1.5 * rate[0]
+    assert rate[2] < 16 * rate[0]
+
+
+def test_a_stated_sharding_is_kept():
+    job = llama(sharding="fsdp")
+    found = columns(job)
+    out = steps(job, found, clusters(found, {0: 1}, {0: 4}))
+    assert {STRATEGIES[i][0] for i in out.strategy} == {"fsdp"}
+
+
+def test_row_of_takes_one_cluster():
+    job = resnet()
+    found = columns(job)
+    fleet = clusters(found, {0: 1}, {1: 3})
+    assert row_of(fleet, 1).machines.tolist() == [3.0]

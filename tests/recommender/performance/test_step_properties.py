@@ -1,0 +1,139 @@
+"""The contract of the step with the optimiser's bounds, and a scalar implementation of it."""
+
+from dataclasses import replace
+from math import ceil, floor, inf, log2
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from recommender.job import Job
+from recommender.performance.fleet import STRATEGIES, Fleet
+from recommender.performance.memory import bytes_of, per_sample
+from recommender.performance.priors import Prior, prior_of
+from recommender.performance.terms import BUCKET_BYTES, terms_of
+from tests.recommender.performance.parts import llama, resnet
+
+JOBS = (
+    llama(),
+    llama(global_batch=37, stack="tuned"),
+    llama(method="lora", trainable_parameters=42e6),
+    resnet(),
+    resnet(family="vit", sync="parameter_server"),
+    resnet(global_batch=100, precision="fp32"),
+)
+SCALED = ("compute_per_s", "memory_bytes", "network_bytes_per_s", "intra_bytes_per_s")
+
+
+def one(**values: float) -> Fleet:
+    """A fleet of one cluster."""
+    facts = {"prepare_per_s": inf, "fetch_per_s": inf, "host_bytes_per_s": 1e10}
+    facts |= {"disk_bytes_per_s": 1e9} | values
+    arrays = {name: np.array([value], dtype=np.float64) for name, value in facts.items()}
+    return Fleet(kind=np.array([0]), **arrays)
+
+
+@some.composite
+def fleets(draw: some.DrawFn) -> Fleet:
+    machines, gpus = draw(some.integers(1, 40)), draw(some.sampled_from([1, 2, 4, 8]))
+    return one(
+        machines=machines,
+        gpus=machines * gpus,
+        gpus_per_machine=gpus,
+        compute_per_s=draw(some.floats(0.01, 1e5)),
+        memory_bytes=draw(some.floats(1e9, 3e11)),
+        network_bytes_per_s=draw(some.floats(1e8, 4e11)),
+        network_half_bytes=draw(some.sampled_from([0.0, 3e7, 8e7])),
+        network_latency_s=draw(some.sampled_from([0.0, 1e-4, 5e-4])),
+        intra_bytes_per_s=inf if gpus == 1 else draw(some.floats(1e9, 1e12)),
+        prepare_per_s=draw(some.sampled_from([inf, 1e4])),
+    )
+
+
+def best(job: Job, fleet: Fleet) -> float:
+    return float(terms_of(job, prior_of(job), fleet).step_s.min())
+
+
+@settings(deadline=None, max_examples=300)
+@given(fleets(), some.sampled_from(JOBS), some.sampled_from(SCALED), some.floats(1.0, 50.0))
+def test_better_hardware_never_lengthens_the_step(fleet, job, name, factor):
+    better = replace(fleet, **{name: getattr(fleet, name) * factor})
+    each = terms_of(job, prior_of(job), fleet).step_s
+    after = terms_of(job, prior_of(job), better).step_s
+    assert (after <= each * (1 + 1e-9)).all()
+
+
+@settings(deadline=None, max_examples=200)
+@given(fleets(), some.sampled_from(JOBS))
+def test_the_step_is_never_below_the_batch_over_the_compute_rate(fleet, job):
+    assert best(job, fleet) >= job.global_batch / fleet.compute_per_s[0] * (1 - 1e-12)
+
+
+@settings(deadline=None, max_examples=100)
+@given(fleets(), some.sampled_from(JOBS[:4]), some.floats(0.1, 10.0))
+def test_units_cancel(fleet, job, unit):
+    """Seconds k times longer make every step k times longer."""
+    prior = prior_of(job)
+    slow = replace(
+        fleet,
+        **{n: getattr(fleet, n) / unit for n in (*SCALED[:1], *SCALED[2:], "prepare_per_s")},
+        network_latency_s=fleet.network_latency_s * unit,
+    )
+    before = terms_of(job, prior, fleet).step_s
+    after = terms_of(job, replace(prior, tensor_s=prior.tensor_s * unit), slow).step_s
+    np.testing.assert_allclose(after, before * unit, rtol=1e-9)
+
+
+@settings(deadline=None, max_examples=300)
+@given(fleets(), some.sampled_from([job for job in JOBS if job.sync == "allreduce"]))
+def test_arrays_equal_the_scalar_formulas(fleet, job):
+    expected = [scalar(job, prior_of(job), fleet, *strategy) for strategy in STRATEGIES]
+    found = terms_of(job, prior_of(job), fleet).step_s[:, 0]
+    assert found.tolist() == pytest.approx(expected, rel=1e-9)
+
+
+def scalar(job: Job, prior: Prior, fleet: Fleet, sharding: str, recompute: bool) -> float:
+    """One strategy on one cluster, in plain Python."""
+    n, gpus, g = (float(x[0]) for x in (fleet.machines, fleet.gpus, fleet.gpus_per_machine))
+    if gpus > job.global_batch:
+        return inf
+    needs = bytes_of(job, prior)
+    shards = {"ddp": 1.0, "hsdp": g, "fsdp": gpus}[sharding]
+    room = float(fleet.memory_bytes[0]) - needs.context - needs.states / shards
+    most = floor(room / per_sample(needs, recompute))
+    if room <= 0 or most < 1:
+        return inf
+    batch = ceil(job.global_batch / gpus)
+    rounds = ceil(batch / min(most, batch))
+    arithmetic = (batch + rounds * prior.batch_penalty) * gpus / float(fleet.compute_per_s[0])
+    busy = arithmetic * (4 / 3 if recompute else 1)
+    busy += rounds * prior.tensor_s * job.gradient_tensors
+    exposed = scalar_exposed(job, prior, fleet, sharding, rounds, busy)
+    return max(busy + exposed, job.global_batch / float(fleet.prepare_per_s[0]))
+
+
+def scalar_exposed(
+    job: Job, prior: Prior, fleet: Fleet, sharding: str, rounds: int, busy: float
+) -> float:
+    needs = bytes_of(job, prior)
+    n, g = float(fleet.machines[0]), float(fleet.gpus_per_machine[0])
+    once, often = 2 * needs.reduced, rounds * (2 * needs.gathered + needs.reduced)
+    inside = (once if sharding == "ddp" else often) * (g - 1) / g
+    inside /= float(fleet.intra_bytes_per_s[0])
+    between = 0.0
+    if n > 1:
+        message = needs.gathered / job.layers if job.layers else BUCKET_BYTES
+        if sharding == "ddp":
+            message = min(BUCKET_BYTES, needs.reduced)
+        half, rate = float(fleet.network_half_bytes[0]), float(fleet.network_bytes_per_s[0])
+        sent = (often if sharding == "fsdp" else once) * (n - 1) / n
+        calls = 3 * rounds if sharding == "fsdp" else 1
+        between = sent / (rate * message / (message + half))
+        between += calls * float(fleet.network_latency_s[0]) * log2(n)
+    last, whole = prior.overlap * 2 / 3 * busy / rounds, prior.overlap * busy
+    if sharding == "ddp":
+        return max(inside + between - last, 0.0)
+    if sharding == "fsdp":
+        return max(inside + between - whole, 0.0)
+    return max(between - last, inside + between - whole, 0.0)
