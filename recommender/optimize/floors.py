@@ -1,10 +1,11 @@
 """Bounds that hold for every plan they stand for: what is pruned was proven worse.
 
-`cluster_floor` needs only sums of prices and speeds, so it covers every plan that could be
-made of a cluster; `plan_floor` knows the checkpoint path and fallback as well. Tests compare
-both with the full model of every plan below them.
+A floor needs only sums of prices and speeds and the best run law in use, so it covers every
+checkpoint path and every fallback of a cluster. Tests compare it with the full model of every
+plan below it.
 """
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -12,12 +13,15 @@ from numpy.typing import NDArray
 
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.space import Site, Space
+from recommender.optimize.stretch import DEARER, least_ratio
 from recommender.risk.draws import draws
 from recommender.risk.journey import Journeys
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+# The speed of each history varies; S/W is taken where it is flat, at the expected work.
+SLOWEST = 1.0
 # Share by which a law's expectation may exceed the mean over the common histories.
 SAMPLING = 0.85
 
@@ -53,28 +57,57 @@ def _normal_cdf(z: Floats) -> Floats:
     return np.maximum(1.0 / (1.0 + np.exp(-1.5976 * z - 0.07056 * z**3)) - 2e-4, 0.0)
 
 
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What a floor needs of a cluster; shape (clusters,), seconds and USD per hour."""
+
+    work_s: Floats
+    speed_sigma: Floats
+    base_usd_per_hour: Floats
+    spot_usd_per_hour: Floats
+    fixed_usd: Floats
+    changeover_s: Floats  # at least
+    run_mean_s: Floats  # of the gang, at most
+    run_sigma: Floats
+    free_s: Floats
+    best_net_usd: Floats  # per hour of this cluster's work on the cheapest fallback
+    best_net_speed: Floats
+
+
 def plan_floor(space: Space, j: Journeys) -> Floats:
-    """Least goal of each journey: no interruption, no checkpoint, no waiting.
+    """Least goal of each journey, whichever fallback it has."""
+    names = (name for name in Sums.__slots__)
+    return floor(space, Sums(*(getattr(j, name) for name in names)), tight=False)
 
-    cost >= fixed + base·(d + W) + min(spot·paid share, best fallback per work)·W
-    time >= d + W, or W over the best fallback's speed where it is faster
 
-    It holds for every fallback, so a plan without one stands for those with one as well.
+def floor(space: Space, c: Sums, tight: bool) -> Floats:
+    """Least goal of every plan of a cluster; (clusters,).
+
+    cost >= fixed + base·T + min(spot·S(W)/W, best fallback per work)·W,   time >= T
+    T = d + W, or W over the best fallback's speed where one may take over
+
+    S is the least spot time charged (`stretch.py`); without `tight` only the paid share bounds it.
     """
-    factor = least_speed_factor(space, j.speed_sigma)
-    work = j.work_s * factor
-    netted = np.isfinite(j.best_net_usd) & (j.spot_usd_per_hour > 0)
-    quick = np.where(netted, np.maximum(j.best_net_speed, 1.0), 1.0)
-    time = work / quick + np.where(netted, 0.0, j.changeover_s)
+    work = c.work_s * least_speed_factor(space, c.speed_sigma)
+    has_spot = c.spot_usd_per_hour > 0
+    netted = np.isfinite(c.best_net_usd) & has_spot
+    quick = np.where(netted, np.maximum(c.best_net_speed, 1.0), 1.0)
+    time = work / quick + np.where(netted, 0.0, c.changeover_s)
     if space.limits.goal == "time":
         return time
-    paid = paid_share(j.run_mean_s, j.run_sigma, j.free_s)
-    spot = j.spot_usd_per_hour * np.where(j.spot_usd_per_hour > 0, paid, 0.0)
-    cheapest = np.where(netted, np.minimum(spot, j.best_net_usd), spot)
-    return j.fixed_usd + (j.base_usd_per_hour * time + cheapest * work) / 3600.0
+    spot = c.spot_usd_per_hour * paid_share(c.run_mean_s, c.run_sigma, c.free_s)
+    if tight and has_spot.any():
+        slowest = work * SLOWEST
+        ratio = least_ratio(
+            space.histories, space.seed, c.run_mean_s, c.run_sigma, c.free_s, c.changeover_s, slowest
+        )
+        dear = c.best_net_usd >= DEARER * c.spot_usd_per_hour
+        spot = np.where(dear, np.maximum(spot, c.spot_usd_per_hour * ratio), spot)
+    cheapest = np.where(netted, np.minimum(spot, c.best_net_usd), np.where(has_spot, spot, 0.0))
+    return c.fixed_usd + (c.base_usd_per_hour * time + cheapest * work) / 3600.0
 
 
-def cluster_floor(
+def sums_of(
     space: Space,
     site: Site,
     step_s: Floats,
@@ -83,25 +116,26 @@ def cluster_floor(
     sigma: Floats,
     boot_s: Floats,
     fixed_usd: Floats,
-) -> Floats:
-    """Least goal of every plan made of a cluster; all arguments have shape (clusters,).
-
-    `base` and `spot` are USD per hour; `spot` already holds the least paid share. Work may be
-    done on the site's cheapest fallback as well, at its own price per step.
-    """
-    work = step_s * space.steps_left * least_speed_factor(space, sigma)
+    run: tuple[Floats, Floats, Floats],
+) -> Sums:
+    """The sums of clusters of a site; `run` is mean, sigma and free seconds of the best runs."""
     fall = site.fallbacks
     net = len(fall) > 0 and space.limits.deadline_s is not None
-    has_net = (spot > 0) & net
-    fastest = float(fall.step_s.min()) if net else 1.0
-    quick = np.where(has_net, np.maximum(step_s / fastest, 1.0), 1.0)
-    time = work / quick + np.where(has_net, 0.0, boot_s + RENDEZVOUS_S)
-    if space.limits.goal == "time":
-        return time
-    per_step = float((fall.usd_per_hour * fall.step_s).min()) if net else np.inf
-    with np.errstate(invalid="ignore"):
-        cheapest = np.where(has_net, np.minimum(spot * step_s, per_step) / step_s, spot)
-    return fixed_usd + (base * time + cheapest * work) / 3600.0
+    best = float((fall.usd_per_hour * fall.step_s).min()) if net else np.inf
+    fastest = float(fall.step_s.min()) if net else np.inf
+    return Sums(
+        work_s=step_s * space.steps_left,
+        speed_sigma=sigma,
+        base_usd_per_hour=base,
+        spot_usd_per_hour=spot,
+        fixed_usd=fixed_usd,
+        changeover_s=boot_s + RENDEZVOUS_S,
+        run_mean_s=run[0],
+        run_sigma=run[1],
+        free_s=run[2],
+        best_net_usd=best / step_s,
+        best_net_speed=step_s / fastest if net else np.ones_like(step_s),
+    )
 
 
 def offer_floor(space: Space, kind: Ints, usd_per_hour: Floats) -> Floats:

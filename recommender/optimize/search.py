@@ -21,9 +21,9 @@ from recommender.optimize.evaluate import (
     waiting_plans,
     with_fallbacks,
 )
-from recommender.optimize.floors import cluster_floor, paid_share, plan_floor
-from recommender.optimize.space import Entries, Site, Space, within_quota
-from recommender.optimize.supports import grown, leaves
+from recommender.optimize.floors import floor, plan_floor, sums_of
+from recommender.optimize.space import Site, Space, within_quota
+from recommender.optimize.supports import bounded, grown, leaves
 from recommender.optimize.tables import single_steps
 
 Floats = NDArray[np.float64]
@@ -107,7 +107,7 @@ def search_singles(space: Space, found: Found, masks: Masks | None = None) -> No
     at = 0
     while at < len(queue.floor) and queue.floor[at] < found.bar and not found.full:
         stop = min(at + CLUSTERS, int(np.searchsorted(queue.floor, found.bar)))
-        _single_batch(space, queue, at, stop, found)
+        _single_batch(space, step, queue, at, stop, found)
         at = stop
     if at < len(queue.floor):
         found.left = min(found.left, float(queue.floor[at]))
@@ -141,10 +141,17 @@ def _single_queue(space: Space, step_s: Floats, masks: Masks | None) -> _Queue:
     return _Queue(floor[order], site_of[order], entry_of[order], machines[order])
 
 
-def _single_batch(space: Space, queue: _Queue, at: int, stop: int, found: Found) -> None:
+def _single_batch(
+    space: Space, step_s: Floats, queue: _Queue, at: int, stop: int, found: Found
+) -> None:
     """Evaluate the next clusters, site by site."""
     for index in np.unique(queue.site[at:stop]):
         mine = at + np.flatnonzero(queue.site[at:stop] == index)
+        where = (queue.entry[mine], queue.machines[mine])
+        tight = _single_floor(space, space.sites[index], step_s, *where, tight=True)
+        mine = mine[tight < found.bar]
+        if not len(mine):
+            continue
         rows, column = np.unique(queue.entry[mine], return_inverse=True)
         counts = np.zeros((len(mine), len(rows)), dtype=np.int64)
         counts[np.arange(len(mine)), column] = queue.machines[mine]
@@ -152,41 +159,41 @@ def _single_batch(space: Space, queue: _Queue, at: int, stop: int, found: Found)
 
 
 def single_floors(space: Space, site: Site, step_s: Floats) -> Floats:
-    """Floor of every (entry, number of machines) of a site; inf where not allowed."""
+    """Quick floor of every (entry, number of machines) of a site; inf where not allowed."""
     e = site.entries
     n = np.arange(1, step_s.shape[1] + 1)
     steps = step_s[e.kind]
     price = e.usd_per_hour[:, None] * n
-    spot = least_spot_price(e)[:, None] * n
     allowed = np.isfinite(steps) & (n[None] <= e.cap[:, None])
-    if len(site.quota):
-        for use, quota in zip(site.quota_use, site.quota, strict=True):
-            allowed &= use[:, None] * n <= quota + 1e-9
+    for use, quota in zip(site.quota_use, site.quota, strict=True):
+        allowed &= use[:, None] * n <= quota + 1e-9
     if space.limits.hourly_usd is not None:
         allowed &= price <= space.limits.hourly_usd + 1e-9
-    base = np.where(e.spot[:, None], 0.0, price)
-    shape = steps.shape
-    floors = cluster_floor(
+    entry, machines = np.nonzero(allowed)
+    floors = np.full(steps.shape, np.inf)
+    floors[entry, machines] = _single_floor(space, site, step_s, entry, machines + 1, tight=False)
+    return floors
+
+
+def _single_floor(
+    space: Space, site: Site, step_s: Floats, entry: Ints, machines: Ints, tight: bool
+) -> Floats:
+    """Floor of clusters of one entry; `entry` and `machines` have shape (clusters,)."""
+    e = site.entries.take(entry)
+    price = e.usd_per_hour * machines
+    gang = 1.0 + (machines - 1.0) * (1.0 - e.co_interruption)
+    sums = sums_of(
         space,
         site,
-        np.where(np.isfinite(steps), steps, 1.0).ravel(),
-        base.ravel(),
-        np.where(e.spot[:, None], spot, 0.0).ravel(),
-        np.broadcast_to(space.columns.speed_sigma[e.kind][:, None], shape).ravel(),
-        np.broadcast_to(e.boot_s[:, None], shape).ravel(),
-        np.broadcast_to(e.fixed_usd[:, None], shape).ravel(),
-    ).reshape(shape)
-    return np.where(allowed, floors, np.inf)
-
-
-def least_spot_price(e: Entries) -> Floats:
-    """Price of a spot machine with the least share of its time that is charged.
-
-    Larger gangs run shorter, so the share of the largest allowed gang is taken.
-    """
-    gang = 1.0 + (np.maximum(e.cap, 1) - 1) * (1.0 - e.co_interruption)
-    share = paid_share(e.run_mean_s / gang, e.run_sigma, e.free_s)
-    return np.where(e.spot, e.usd_per_hour * share, e.usd_per_hour)
+        step_s[e.kind, machines - 1],
+        np.where(e.spot, 0.0, price),
+        np.where(e.spot, price, 0.0),
+        space.columns.speed_sigma[e.kind],
+        e.boot_s,
+        e.fixed_usd,
+        (e.run_mean_s / gang, e.run_sigma, e.free_s),
+    )
+    return floor(space, sums, tight)
 
 
 def consider(space: Space, index: int, rows: Ints, counts: Ints, found: Found) -> None:
@@ -254,8 +261,8 @@ def _keep(index: int, rows: Ints, plans: Plans, values: Values, found: Found) ->
 
 def _supports(space: Space, index: int, site: Site, found: Found) -> None:
     """Sets of two and more entries of one site, best bound first."""
-    alive = grown(space, site, [], found.bar)
-    heap = [(bound, support) for bound, support in alive]
+    ready = bounded(space, site)
+    heap = grown(ready, (), found.bar)
     heapq.heapify(heap)
     while heap:
         bound, support = heapq.heappop(heap)
@@ -265,9 +272,9 @@ def _supports(space: Space, index: int, site: Site, found: Found) -> None:
             found.left = min(found.left, bound)
             break
         if len(support) > 1:
-            for counts in leaves(space, site, support, found.bar):
+            for counts in leaves(ready, support, found.bar):
                 consider(space, index, np.array(support), counts, found)
-        for item in grown(space, site, list(support), found.bar):
+        for item in grown(ready, support, found.bar):
             heapq.heappush(heap, item)
 
 

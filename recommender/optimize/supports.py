@@ -1,144 +1,185 @@
 """Sets of entries used together: their bound, how they grow, and the clusters they allow.
 
-For a support U (each entry used at least once) and n machines, everything a plan costs is at
-least what the lower hull of (speed, price) allows:
+For a support U (each entry used at least once) everything a plan costs is at least what the
+best entry of the site would cost at perfect scaling, plus what U itself forces:
 
-    R <= Σ_U R_e + (n - |U|)·max R       step >= max(B/R, communication alone)
-    cost >= P·S·step on the hull of the points (R_e, price_e)
+    per hour   >= own + best·(R - R_U)        own, R_U: price and speed of one machine of each
+    per work   >= that / R, monotone in R, so its least value is at an end of the range of R
 
 The bound never falls when U grows, so only surviving sets are grown.
 """
 
-from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.optimize.floors import cluster_floor, paid_share
-from recommender.optimize.space import Entries, Site, Space, within_quota
+from recommender.optimize.evaluate import gang_of
+from recommender.optimize.floors import floor, paid_share, sums_of
+from recommender.optimize.space import Site, Space, within_quota
+from recommender.optimize.stretch import DEARER, least_ratio
 from recommender.performance.step import steps
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-LEAF_ROWS = 4096
+LEAF_ROWS = 20_000  # clusters of one support looked at in one block
+WORK_POINTS = 6  # works at which the least charged share of an entry is sought
 
 
-def grown(
-    space: Space, site: Site, support: list[int], bar: float
-) -> list[tuple[float, tuple[int, ...]]]:
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """A site made ready for bounds; fields have shape (entries,)."""
+
+    space: Space
+    site: Site
+    usd_per_hour: Floats  # least that an hour of work costs, per machine
+    speed: Floats  # samples/s per machine
+
+
+def bounded(space: Space, site: Site) -> Bounded:
+    """Least price of each entry: spot prices times the least share that is charged."""
+    e = site.entries
+    speed = np.maximum(space.columns.compute_per_s[e.kind], 1e-30)
+    flop = space.job.global_batch * space.steps_left
+    slow, fast = flop / speed.min(), flop / (speed.max() * space.limits.max_machines)
+    share = paid_share(e.run_mean_s, e.run_sigma, e.free_s)
+    if space.limits.goal != "time" and e.spot.any():
+        tight = np.full(len(e), np.inf)
+        for work in np.geomspace(fast, max(slow, 2 * fast), WORK_POINTS):
+            ratio = least_ratio(
+                space.histories,
+                space.seed,
+                e.run_mean_s,
+                e.run_sigma,
+                e.free_s,
+                e.boot_s,
+                np.full(len(e), work),
+            )
+            tight = np.minimum(tight, ratio)
+        share = np.where(_dear_net(space, site, e.usd_per_hour, speed), np.maximum(share, tight), share)
+    return Bounded(space, site, np.where(e.spot, e.usd_per_hour * share, e.usd_per_hour), speed)
+
+
+def _dear_net(space: Space, site: Site, price: Floats, speed: Floats) -> NDArray[np.bool_]:
+    """Whether every fallback costs at least `DEARER` times as much per work as an entry."""
+    fall = site.fallbacks
+    if not len(fall) or space.limits.deadline_s is None:
+        return np.ones(len(price), dtype=bool)
+    per_work = float((fall.usd_per_hour * fall.step_s).min()) / space.job.global_batch
+    dear: NDArray[np.bool_] = per_work >= DEARER * price / speed
+    return dear
+
+
+def grown(b: Bounded, support: tuple[int, ...], bar: float) -> list[tuple[float, tuple[int, ...]]]:
     """The support with one more entry each, where the bound is below the bar."""
     first = support[-1] + 1 if support else 0
-    result = []
-    for entry in range(first, len(site.entries)):
-        larger = (*support, entry)
-        bound = support_bound(space, site, larger)
-        if bound < bar:
-            result.append((bound, larger))
-    return result
+    more = np.arange(first, len(b.speed))
+    if len(support) >= b.space.limits.max_machines or not len(more):
+        return []
+    bounds = _support_bounds(b, support, more)
+    good = np.flatnonzero(bounds < bar)
+    return [(float(bounds[i]), (*support, int(more[i]))) for i in good]
 
 
-def support_bound(space: Space, site: Site, support: tuple[int, ...]) -> float:
-    """Least goal of every cluster that uses at least these entries.
+def support_bound(b: Bounded, support: tuple[int, ...]) -> float:
+    """Least goal of every cluster that uses at least these entries."""
+    return float(_support_bounds(b, support[:-1], np.array(support[-1:]))[0])
 
-    Work per dollar of a mix is at most that of its best entry (mediant inequality), and a
-    machine of each entry of the support is rented from the first second to the last.
-    """
-    e = site.entries
-    price, speed = _price_per_hour(e), space.columns.compute_per_s[e.kind]
-    most = space.limits.max_machines
-    if len(support) > most or (e.cap[list(support)] < 1).any():
-        return np.inf
-    chosen = list(support)
-    spare = most - len(support)
-    bounds = []
-    ratio = price / np.maximum(speed, 1e-30)
-    fastest = float(speed.max())
-    top = float(speed[chosen].sum()) + spare * fastest
-    low = float(speed[chosen].sum())
-    own = float(price[chosen].sum())
-    best = float(ratio.min())
+
+def _support_bounds(b: Bounded, support: tuple[int, ...], more: Ints) -> Floats:
+    """Bounds of the support with each further entry; (more,)."""
+    space, e, chosen = b.space, b.site.entries, list(support)
+    price, speed = b.usd_per_hour, b.speed
+    low = speed[chosen].sum() + speed[more]
+    own = price[chosen].sum() + price[more]
+    best = float((price / speed).min())
+    top = low + (space.limits.max_machines - len(support) - 1) * float(speed.max())
+    fits = (e.cap[more] >= 1) & bool((e.cap[chosen] >= 1).all())
     if space.limits.hourly_usd is not None:
-        list_price = e.usd_per_hour
-        spare_usd = space.limits.hourly_usd + 1e-9 - float(list_price[chosen].sum())
-        cheapest = float((list_price / np.maximum(speed, 1e-30)).min())
-        if spare_usd < 0.0:
-            return np.inf
-        top = min(top, low + spare_usd / max(cheapest, 1e-30))
-    for total in (low, top):
-        bounds.append(_value(space, site, chosen, own + best * (total - low), total))
-    return min(bounds)
+        listed = e.usd_per_hour[chosen].sum() + e.usd_per_hour[more]
+        left = space.limits.hourly_usd + 1e-9 - listed
+        fits &= left >= 0.0
+        top = np.minimum(top, low + np.maximum(left, 0.0) / max(float((e.usd_per_hour / speed).min()), 1e-30))
+    fixed = np.maximum(e.fixed_usd[chosen].max(initial=0.0), e.fixed_usd[more])
+    at_low = _bound(b, own, low, fixed)
+    at_top = _bound(b, own + best * (top - low), top, fixed)
+    return np.where(fits, np.minimum(at_low, at_top), np.inf)
 
 
-def _price_per_hour(e: Entries) -> Floats:
-    gang = 1.0 + (np.maximum(e.cap, 1) - 1) * (1.0 - e.co_interruption)
-    share = paid_share(e.run_mean_s / gang, e.run_sigma, e.free_s)
-    return np.where(e.spot, e.usd_per_hour * share, e.usd_per_hour)
-
-
-def _value(space: Space, site: Site, chosen: list[int], usd_per_hour: float, speed: float) -> float:
-    e = site.entries
-    one = np.ones(1)
-    has_spot = bool(e.spot.any())
-    step = space.job.global_batch / max(speed, 1e-30)
-    return float(
-        cluster_floor(
-            space,
-            site,
-            one * step,
-            one * (0.0 if has_spot else usd_per_hour),
-            one * (usd_per_hour if has_spot else 0.0),
-            one * space.columns.speed_sigma[e.kind].min(),
-            one * e.boot_s.min(),
-            one * e.fixed_usd[chosen].max(),
-        )[0]
+def _bound(b: Bounded, usd: Floats, speed: Floats, fixed: Floats) -> Floats:
+    """Floors of imagined clusters; their prices already hold the least share charged."""
+    e, one = b.site.entries, np.ones(len(usd))
+    spot = bool(e.spot.any())
+    sums = sums_of(
+        b.space,
+        b.site,
+        b.space.job.global_batch / speed,
+        usd * (not spot),
+        usd * spot,
+        one * float(b.space.columns.speed_sigma[e.kind].min()),
+        one * float(e.boot_s.min()),
+        fixed,
+        (one * 1e12, one, 0.0 * one),
     )
+    return floor(b.space, sums, tight=False)
 
 
-def leaves(space: Space, site: Site, support: tuple[int, ...], bar: float) -> Iterator[Ints]:
-    """Clusters of exactly this support whose floor is below the bar, in blocks."""
-    sub = site.only(np.array(support))
-    for n in range(len(support), space.limits.max_machines + 1):
-        for counts in _compositions(n, len(support)):
-            counts = counts[within_quota(sub, counts)]
-            if not len(counts):
-                continue
-            floors = counts_floor(space, sub, counts)
-            keep = floors < bar
-            if keep.any():
-                order = np.argsort(floors[keep], kind="stable")
-                yield counts[keep][order]
+def leaves(b: Bounded, support: tuple[int, ...], bar: float) -> list[Ints]:
+    """Clusters of exactly this support whose floor is below the bar, best first, in blocks."""
+    rows = np.array(support)
+    sub = b.site.only(rows)
+    blocks = []
+    for counts in _compositions(b.space.limits.max_machines, len(support)):
+        speed = counts @ b.speed[rows]
+        own = _bound(b, counts @ b.usd_per_hour[rows], speed, np.full(len(counts), sub.entries.fixed_usd.max()))
+        counts = counts[(own < bar) & within_quota(sub, counts)]
+        if not len(counts):
+            continue
+        counts = counts[counts_floor(b.space, sub, counts) < bar]
+        if not len(counts):
+            continue
+        floors = counts_floor(b.space, sub, counts, tight=True)
+        order = np.argsort(floors, kind="stable")
+        blocks.append(counts[order[floors[order] < bar]])
+    return [block for block in blocks if len(block)]
 
 
-def counts_floor(space: Space, site: Site, counts: Ints) -> Floats:
+def counts_floor(space: Space, site: Site, counts: Ints, tight: bool = False) -> Floats:
     """Least goal of every plan made of each cluster of a site; (clusters,)."""
     e = site.entries
     step = steps(space.job, space.columns, space.fleet(site, counts)).step_s
     runs = np.isfinite(step)
-    price = _price_per_hour(e)
     used = counts > 0
-    floors = cluster_floor(
+    gang = gang_of(space, e, counts)
+    sums = sums_of(
         space,
         site,
         np.where(runs, step, 1.0),
-        counts[:, ~e.spot] @ price[~e.spot],
-        counts[:, e.spot] @ price[e.spot],
+        counts[:, ~e.spot] @ e.usd_per_hour[~e.spot],
+        counts[:, e.spot] @ e.usd_per_hour[e.spot],
         np.where(used, space.columns.speed_sigma[e.kind][None], 0.0).max(axis=1),
         np.where(used, e.boot_s[None], 0.0).max(axis=1),
         np.where(used, e.fixed_usd[None], 0.0).max(axis=1),
+        (gang.run_mean_s, gang.run_sigma, gang.free_s),
     )
-    return np.where(runs, floors, np.inf)
+    return np.where(runs, floor(space, sums, tight), np.inf)
 
 
-def _compositions(n: int, parts: int) -> Iterator[Ints]:
-    """All ways to write n as an ordered sum of positive parts, in blocks."""
-    block: list[tuple[int, ...]] = []
-    for cuts in combinations(range(1, n), parts - 1):
-        edges = (0, *cuts, n)
-        block.append(tuple(edges[i + 1] - edges[i] for i in range(parts)))
+@lru_cache(maxsize=32)
+def _compositions(most: int, parts: int) -> tuple[Ints, ...]:
+    """All positive counts of `parts` entries that sum to at most `most`, in blocks.
+
+    Choosing `parts` cut points among 1 ... most gives each exactly once.
+    """
+    blocks, block = [], []
+    for cuts in combinations(range(1, most + 1), parts):
+        block.append(cuts)
         if len(block) == LEAF_ROWS:
-            yield np.array(block, dtype=np.int64)
+            blocks.append(np.diff(np.array(block, dtype=np.int64), axis=1, prepend=0))
             block = []
     if block:
-        yield np.array(block, dtype=np.int64)
+        blocks.append(np.diff(np.array(block, dtype=np.int64), axis=1, prepend=0))
+    return tuple(blocks)

@@ -13,7 +13,7 @@ from recommender.performance.calibration import slowdown
 from recommender.performance.fleet import STRATEGIES, Fleet, MachineColumns, Steps
 from recommender.performance.memory import GIB, bytes_of, parts_gib, per_sample
 from recommender.performance.priors import prior_of
-from recommender.performance.terms import Terms, shards_of, terms_of
+from recommender.performance.terms import shards_of, terms_of
 from recommender.plan import StepSplit
 
 
@@ -57,7 +57,7 @@ def steps(job: Job, columns: MachineColumns, fleet: Fleet) -> Steps:
 
 def explain(job: Job, columns: MachineColumns, fleet: Fleet, row: int) -> StepSplit:
     """One cluster's step term by term, and the memory of one GPU line by line."""
-    one = row_of(fleet, row)
+    one = fleet.take(np.array([row]))
     found = steps(job, columns, one)
     if not np.isfinite(found.step_s[0]):
         raise ValueError(why_infeasible(job, columns, fleet, row))
@@ -83,7 +83,7 @@ def explain(job: Job, columns: MachineColumns, fleet: Fleet, row: int) -> StepSp
 
 def why_infeasible(job: Job, columns: MachineColumns, fleet: Fleet, row: int) -> str:
     """Why a cluster cannot train the job, naming the number; "" where it can."""
-    one = row_of(fleet, row)
+    one = fleet.take(np.array([row]))
     if np.isfinite(steps(job, columns, one).step_s[0]):
         return ""
     kind = int(one.kind[0])
@@ -103,12 +103,3 @@ def why_infeasible(job: Job, columns: MachineColumns, fleet: Fleet, row: int) ->
     name = columns.names[kind] if kind >= 0 else "the smallest GPU"
     has = float(one.memory_bytes[0])
     return f"needs {least / GIB:.1f} GiB per GPU, {name} has {has / GIB:.1f} usable"
-
-
-def row_of(fleet: Fleet, row: int) -> Fleet:
-    """One cluster of many, as a fleet of one."""
-    at = [row]
-    return Fleet(**{name: getattr(fleet, name)[at] for name in Fleet.__dataclass_fields__})
-
-
-__all__ = ["Terms", "explain", "row_of", "steps", "why_infeasible"]

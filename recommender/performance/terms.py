@@ -22,8 +22,9 @@ RECOMPUTED = 1.0 / 3.0  # the forward pass done again: 4/3 of the arithmetic
 
 RECOMPUTE = np.array([again for _, again in STRATEGIES])
 SHARDING = np.array([name for name, _ in STRATEGIES])
-WANTED = {"auto": np.ones(len(STRATEGIES), dtype=bool)} | {
-    name: SHARDING == name for name in ("ddp", "hsdp", "fsdp")
+WANTED: dict[str, NDArray[np.bool_]] = {
+    wanted: np.array([wanted in ("auto", name) for name, _ in STRATEGIES])
+    for wanted in ("auto", "ddp", "hsdp", "fsdp")
 }
 
 
@@ -51,7 +52,7 @@ def terms_of(job: Job, prior: Prior, fleet: Fleet) -> Terms:
     """
     needs = bytes_of(job, prior)
     micro = largest_micro_batch(needs, fleet.memory_bytes, shards_of(fleet), RECOMPUTE)
-    batch = np.ceil(job.global_batch / fleet.gpus)
+    batch = np.ceil(job.global_batch / np.maximum(fleet.gpus, 1.0))
     possible = (micro >= 1) & _runnable(job, fleet)
     micro = np.clip(micro, 1.0, batch)
     rounds = np.ceil(batch / micro)
@@ -83,12 +84,12 @@ def terms_of(job: Job, prior: Prior, fleet: Fleet) -> Terms:
 def shards_of(fleet: Fleet) -> Floats:
     """Into how many parts each strategy cuts the states; (strategies, clusters)."""
     ways = {"ddp": np.ones_like(fleet.gpus), "hsdp": fleet.gpus_per_machine, "fsdp": fleet.gpus}
-    return np.stack([ways[name] for name in SHARDING])
+    return np.maximum(np.stack([ways[name] for name in SHARDING]), 1.0)
 
 
 def _runnable(job: Job, fleet: Fleet) -> NDArray[np.bool_]:
     """Where a strategy makes sense at all, memory aside; (strategies, clusters)."""
-    enough = (fleet.gpus <= job.global_batch) & (fleet.compute_per_s > 0)
+    enough = (fleet.gpus >= 1) & (fleet.gpus <= job.global_batch) & (fleet.compute_per_s > 0)
     linked = (fleet.machines <= 1) | (fleet.network_bytes_per_s > 0)
     # Shards inside a machine need machines of one size, or the smallest holds too much.
     alike = fleet.gpus == fleet.machines * fleet.gpus_per_machine
@@ -122,7 +123,7 @@ def _exposed(
 def _traffic_s(job: Job, fleet: Fleet, needs: Bytes, rounds: Floats) -> tuple[Floats, Floats]:
     """Seconds on the links inside machines and between them; (strategies, clusters)."""
     kind = SHARDING[:, None]
-    n, g = fleet.machines, fleet.gpus_per_machine
+    n, g = fleet.machines, np.maximum(fleet.gpus_per_machine, 1.0)
     reduced = 2.0 * needs.reduced
     gathered = rounds * (2.0 * needs.gathered + needs.reduced)
     layer = needs.gathered / job.layers if job.layers else BUCKET_BYTES

@@ -7,7 +7,8 @@ from recommender.report.launch import folded, launch_words
 from recommender.report.lines import Line, labelled, paragraph, wrapped
 
 _WHERE = {"object_store": "the bucket", "anchor": "the anchor", "memory_tier": "the memory tier"}
-_NOTICE = {"aws": "the 2 min notice of AWS", "gcp": "Google's 30 s notice"}
+_OWNER = {"aws": "the", "gcp": "Google's", "azure": "Azure's"}
+_NARROW = 60
 _SMALL = 0.005  # parts of the time below this share are left out
 
 
@@ -28,21 +29,25 @@ def advice(answer: Answer, asked: Asked, width: int) -> list[Line]:
 
 def headline(answer: Answer) -> str:
     """What plan 1 saves, against on-demand and against the machines in use today."""
-    first, sentence = answer.plans[0], "Plan 1 rents on-demand machines only"
-    if any(m.market == "spot" for m in first.machines):
-        sentence = "Plan 1"
-        if first.saving is not None and first.saving > 0:
-            number = _on_demand(answer)
-            sentence += f" saves {text.percent(first.saving)} against the best on-demand plan"
-            sentence += f" ({number})" if number else ""
-    today = answer.compared
-    if today is not None:
-        saved = 1 - first.estimate.cost.mean / today.estimate.cost.mean
-        word = "saves" if saved >= 0 else "costs"
-        more = "" if saved >= 0 else " more"
-        sentence += "," if sentence != "Plan 1" else ""
-        sentence += f" {word} {text.percent(abs(saved))}{more} against yours"
-    return sentence + ("." if sentence != "Plan 1" else ":")
+    first, said = answer.plans[0], []
+    if all(m.market != "spot" for m in first.machines):
+        said.append("rents on-demand machines only")
+    elif first.saving is not None and first.saving > 0:
+        number = _on_demand(answer)
+        which = f" ({number})" if number else ""
+        saved = text.percent(first.saving)
+        said.append(f"saves {saved} against the best on-demand plan{which}")
+    if answer.compared is not None:
+        said.append(_against_today(first, answer.compared))
+    return f"Plan 1 {'; it '.join(said)}." if said else "Plan 1:"
+
+
+def _against_today(first: Plan, today: Plan) -> str:
+    saved = 1 - first.estimate.cost.mean / today.estimate.cost.mean
+    times = [text.duration(plan.estimate.time.mean) for plan in (first, today)]
+    verb, more = ("saves", "") if saved >= 0 else ("costs", " more")
+    share = text.percent(abs(saved))
+    return f"{verb} {share}{more} against yours and takes {times[0]} instead of {times[1]}"
 
 
 def _on_demand(answer: Answer) -> int:
@@ -120,7 +125,7 @@ def save_sentence(plan: Plan) -> str:
 def _notice(provider: str, saving: Checkpointing) -> str:
     if not saving.notice_s:
         return ""
-    named = _NOTICE.get(provider, f"the notice of {text.duration(saving.notice_s)}")
+    named = f"{_OWNER.get(provider, 'the')} {text.duration(saving.notice_s)} notice"
     verdict = "is long enough for a last one" if saving.notice_covers else "is too short for one"
     return f"; {named} {verdict}"
 
@@ -161,8 +166,10 @@ def _go(plan: Plan, width: int) -> list[Line]:
     words = launch_words(plan)
     if not words:
         return []
-    lines = folded(words, width - 11, "  ")
-    first, *rest = lines
+    if width < _NARROW:
+        lines = folded(words, width - 4, "  ")
+        return [Line("  go"), *(Line(f"    {each}") for each in lines)]
+    first, *rest = folded(words, width - 11, "  ")
     return [Line(f"  go       {first}"), *(Line(" " * 11 + each) for each in rest)]
 
 
@@ -170,8 +177,9 @@ def _step(step: Step, width: int) -> list[Line]:
     """A change on the left, what it does on the right; one below the other where narrow."""
     change, effect = text.clean(step.change), text.clean(step.effect)
     room = min(44, width * 55 // 100)
-    if width < 60:
-        return [Line(f"  {change}"), *(Line(each) for each in wrapped(effect, width, "    "))]
+    if width < _NARROW:
+        head = [Line(each) for each in wrapped(change, width, "  ")]
+        return [*head, *(Line(each) for each in wrapped(effect, width, "    "))]
     if len(change) <= room - 4:
         first = f"  {change}".ljust(room)
         return [Line(each) for each in wrapped(effect, width, first, " " * room)]

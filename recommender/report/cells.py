@@ -57,9 +57,18 @@ def place(plan: Plan) -> str:
     return f"{text.clean(first.provider)} {text.clean(region)}{more}".strip()
 
 
+def knee(plan: Plan, first: Plan) -> tuple[str, ...]:
+    """What the knee of the curve saves, and for how much time."""
+    if "knee" not in plan.labels or plan is first:
+        return ()
+    cheaper = 1 - plan.estimate.cost.mean / first.estimate.cost.mean
+    slower = plan.estimate.time.mean / first.estimate.time.mean - 1
+    return (f"knee: {text.percent(cheaper)} cheaper, {text.percent(slower)} slower",)
+
+
 def remarks(plan: Plan) -> tuple[str, ...]:
     """What sets this plan apart from a plain one: labels and prices that were derived."""
-    words = [label for label in plan.labels if label == "knee" or label.startswith("needs")]
+    words = [label for label in plan.labels if label.startswith("needs")]
     flags = {m.price_flag or m.price_kind for m in plan.machines if _is_derived(m)}
     words += [_FLAGS.get(flag, f"price {text.clean(flag)}") for flag in sorted(flags)]
     return (" · ".join(words),) if words else ()
@@ -74,9 +83,10 @@ def _extra(plan: Plan) -> tuple[Machines, ...]:
 
 
 def decimals(values: Iterable[float], digits: int = 2) -> int:
-    """Decimals a column needs so that its smallest figure shows `digits` digits."""
-    smallest = min((abs(v) for v in values if v and math.isfinite(v)), default=1.0)
-    return max(0, digits - 1 - math.floor(math.log10(smallest)))
+    """Decimals of a column: `digits` digits of its middle figure, one of its smallest."""
+    sizes = [abs(v) for v in values if v and math.isfinite(v)] or [1.0]
+    middle = digits - 1 - math.floor(math.log10(median(sizes)))
+    return max(0, middle, -math.floor(math.log10(min(sizes))))
 
 
 def figure(x: float, places: int) -> str:
@@ -115,7 +125,7 @@ def time_cells(plans: Sequence[Plan], unit: float) -> list[tuple[str, ...]]:
 
 def price_cells(plans: Sequence[Plan]) -> list[tuple[str, ...]]:
     """List price of everything that runs, per hour."""
-    places = decimals(p.usd_per_hour for p in plans)
+    places = decimals((p.usd_per_hour for p in plans), digits=3)
     return [(figure(p.usd_per_hour, places),) for p in plans]
 
 

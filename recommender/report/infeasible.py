@@ -3,7 +3,7 @@
 from recommender.plan import Answer, Infeasible, Plan, Step
 from recommender.report import cells, text
 from recommender.report.asked import Asked
-from recommender.report.lines import Column, Line, Row, grid, inset, labelled, paragraph
+from recommender.report.lines import Column, Line, Row, grid, inset, labelled, paragraph, wrapped
 
 _TAKES = "it takes "
 _NARROW = 70
@@ -45,7 +45,10 @@ def _nearest(why: Infeasible, width: int) -> list[Line]:
     enough = [step for step in why.nearest if step.plan is not None]
     lines: list[Line] = []
     if enough:
-        lines += [Line(""), *(_changes(enough, width) if width >= _NARROW else _listed(enough))]
+        lines += [
+            Line(""),
+            *(_changes(enough, width) if width >= _NARROW else _listed(enough, width)),
+        ]
     alone = [f"{text.clean(s.change)} ({text.clean(s.effect)})" for s in why.nearest if not s.plan]
     if alone:
         lines += inset(f"not enough alone: {', '.join(alone)}", width)
@@ -69,12 +72,13 @@ def _changes(steps: list[Step], width: int) -> list[Line]:
     return grid(columns, rows, width, flexible=1)
 
 
-def _listed(steps: list[Step]) -> list[Line]:
+def _listed(steps: list[Step], width: int) -> list[Line]:
     """The same as a list, for narrow terminals."""
     lines = [Line("Change one thing:", "strong")]
     for step in steps:
         lines.append(Line(f"  {text.clean(step.change)}"))
-        lines += [Line(f"    {_brief(step.plan)}")] if step.plan else []
+        said = wrapped(_brief(step.plan), width, "    ") if step.plan else []
+        lines += [Line(each) for each in said]
     return lines
 
 

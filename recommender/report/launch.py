@@ -3,6 +3,7 @@
 import shlex
 
 from recommender.plan import Machines, Plan
+from recommender.report.text import clean
 
 _SKY = ("aws", "gcp", "azure")
 
@@ -14,7 +15,7 @@ def launch_words(plan: Plan) -> tuple[str, ...]:
         return ()
     first = plan.machines[0]
     nodes = sum(m.count for m in plan.machines)
-    return tuple(shlex.quote(word) for word in _sky(first, _region(plan, first), nodes))
+    return tuple(shlex.quote(clean(word)) for word in _sky(first, _region(plan, first), nodes))
 
 
 def launch_line(plan: Plan) -> str:

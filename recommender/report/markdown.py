@@ -68,7 +68,8 @@ def _first(answer: Answer, asked: Asked) -> list[str]:
 
 def _code(plan: Plan) -> list[str]:
     line = launch_line(plan)
-    return [f"```sh\n{line}\n```"] if line else []
+    fence = "~~~~" if "```" in line else "```"
+    return [f"{fence}sh\n{line}\n{fence}"] if line else []
 
 
 def _changes(answer: Answer) -> list[str]:

@@ -63,7 +63,9 @@ def plans_table(answer: Answer, width: int, all_regions: bool = False) -> list[L
         (Column("chance"), [(text.share(p.estimate.chance),) for p in plans]),
         (Column("USD/h"), cells.price_cells(plans)),
     ]
-    machines: Sequence[Cell] = [_machines(p, all_regions) for p in plans]
+    machines: Sequence[Cell] = [
+        (*_machines(p, all_regions), *cells.knee(p, plans[0])) for p in plans
+    ]
     if width < _CARD:
         machines = _under(machines, numbers + tail)
         return _grid(names, machines, [], width)

@@ -2,7 +2,6 @@
 
 import math
 import re
-import unicodedata
 from collections.abc import Sequence
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])")
@@ -17,7 +16,7 @@ _PROVIDERS = {"aws": "AWS", "gcp": "GCP", "azure": "Azure", "own": "own"}
 def clean(foreign: str) -> str:
     """A foreign string on one line, without escapes, control or direction characters."""
     spaced = _SPACES.sub(" ", _ESCAPE.sub("", foreign))
-    kept = "".join(c for c in spaced if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co"))
+    kept = "".join(c for c in spaced if c.isprintable())
     return kept.strip() if len(kept) <= _LONGEST else kept[:_LONGEST].strip() + "…"
 
 
@@ -61,8 +60,8 @@ def duration(seconds: float) -> str:
 
 
 def _short(x: float) -> str:
-    """One decimal below 10, none from 10 on where it would say nothing."""
-    return f"{x:,.0f}" if x >= 100 or x == round(x) else three(round(x, 1))
+    """One decimal below 10, none from 10 on."""
+    return f"{x:,.0f}" if x >= 9.95 else three(round(x, 1))
 
 
 def share(x: float) -> str:
@@ -72,7 +71,7 @@ def share(x: float) -> str:
     percent = 100 * x
     if 0 < percent < 1:
         return "<1 %"
-    return f"{math.floor(percent + 1e-9)} %"
+    return ">99 %" if percent >= 99.5 else f"{math.floor(percent + 1e-9)} %"
 
 
 def percent(x: float) -> str:

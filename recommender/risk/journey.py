@@ -147,11 +147,11 @@ def _follow_batch(p: Journeys, deadline_s: float | None, sample: Draws) -> Histo
     use += np.minimum(p.changeover_s[:, None], _at(runs.lengths, last))
     # An elastic job can end while the spot part is away: then the last run never starts.
     use = np.where(left <= 0.0, left / np.maximum(p.elastic_share[:, None], 1e-3), use)
-    use, overrun = _extrapolate(work, runs, last, finished, use)
+    use, again = _extrapolate(work, runs, last, finished, use)
     time = _at(runs.starts, last) + use
     net = _safety_net(p, deadline_s, work, runs, last, time, use, sample)
     least = _least_with_net(p, work, runs, last)
-    return _account(p, runs, net, overrun, least, sample)
+    return _account(p, runs, net, again, least, sample)
 
 
 def _c3(column: Floats) -> Singles:
@@ -258,15 +258,15 @@ def _extrapolate(
 ) -> tuple[Floats, Floats]:
     """Histories that outlast the draws go on at their own average pace.
 
-    Returns the time used from the start of the last drawn run, and the interruptions in it.
+    Returns the time used from the start of the last drawn run, and by what factor the drawn
+    history is repeated (0 where it was long enough).
     """
     if finished.all():
         return use, np.zeros_like(use)
-    cycles = runs.starts.shape[2]
     elapsed = np.maximum(_at(runs.starts, last), 1.0)
-    pace = np.maximum(_at(runs.durable, last) / elapsed, 1e-4)
-    rest = (work - _at(runs.durable, last)) / pace
-    return np.where(finished, use, rest), np.where(finished, 0.0, cycles * rest / elapsed)
+    done = np.maximum(_at(runs.durable, last), 1e-4 * elapsed)
+    again = np.maximum(work - _at(runs.durable, last), 0.0) / done
+    return np.where(finished, use, again * elapsed), np.where(finished, 0.0, again)
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,18 +347,20 @@ def _crossing(
 
 
 def _account(
-    p: Journeys, runs: _Runs, net: _Net, overrun: Floats, least: Floats, sample: Draws
+    p: Journeys, runs: _Runs, net: _Net, again: Floats, least: Floats, sample: Draws
 ) -> Histories:
     """Time, bill and where the time went."""
     waited, billed = _sums_before(p, runs, net.run)
+    again = np.where(net.rest_s > 0.0, 0.0, again)
     used = np.maximum(net.used_s, np.where(net.used_s > 0.0, p.minimum_s[:, None], 0.0))
-    waiting = np.clip(waited - net.waiting_s, 0.0, net.stop_s)
+    waited = np.where(again > 0.0, waited * (1.0 + again), waited - net.waiting_s)
+    waiting = np.clip(waited, 0.0, net.stop_s)
     late = sample.on_demand[None] >= p.at_once[:, None]
     queued = np.where(late, p.wait_s[:, None], 0.0)
     time = net.stop_s + net.delay_s + net.rest_s
     up = net.stop_s - waiting
-    on_spot = billed + np.where(overrun > 0.0, net.used_s, used)
-    interruptions = net.run + overrun
+    on_spot = billed + np.where(again > 0.0, billed * again, used)
+    interruptions = net.run * (1.0 + again)
     spot_usd = p.spot_usd_per_hour[:, None] * on_spot / 3600.0
     cost = (
         p.fixed_usd[:, None]

@@ -152,7 +152,7 @@ def test_no_interval_makes_more_progress_than_the_best(mean, sigma, away, stall,
     assert found[0] >= max(least, 1.0) * (1 - 1e-9)
     grid = np.geomspace(max(least, 1.0), 1e7, 400)
     best = progress(grid, *law).max()
-    assert progress(found, *law)[0] >= 0.995 * best  # flat: where notices save, the best may be never
+    assert progress(found, *law)[0] >= 0.995 * best  # it is flat where notices save
 
 
 def test_a_hundred_intervals_take_milliseconds():

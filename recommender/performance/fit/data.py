@@ -36,7 +36,7 @@ def runs(reference: Path) -> pd.DataFrame:
         _row(item, networks.loc[str(item.model)], cards.loc[str(item.gpu_canon)], peaks, stacks)
         for item in table[named & known & real].itertuples()
     ]
-    more = [_h100(item, networks.loc[str(item.model)]) for item in _table("runs").itertuples()]
+    more = [h100_run(item, networks.loc[str(item.model)]) for item in _table("runs").itertuples()]
     found = pd.DataFrame([row for row in rows if row] + more)
     found = found[~_unpadded(found) & ~found.model.str.startswith("BioBERT")]
     possible: pd.DataFrame = found[found.rate * found.flop < POSSIBLE * found.matmul]
@@ -91,7 +91,7 @@ def _row(
     }
 
 
-def _h100(item: Any, network: Any) -> dict[str, object]:
+def h100_run(item: Any, network: Any) -> dict[str, object]:
     """One run of runs.csv: FSDP in bf16 on machines of eight H100 with 400 Gbit/s per GPU."""
     return {
         "source": item.Index,

@@ -86,3 +86,9 @@ def test_a_timing_on_an_unknown_gpu_changes_nothing():
     assert columns(job, (P5,)).compute_per_s == pytest.approx(
         columns(resnet(), (P5,)).compute_per_s
     )
+
+
+def test_a_timing_that_the_model_cannot_place_does_no_harm():
+    """More GPUs than samples, or a network that cannot fit: the prior stays."""
+    job = llama(global_batch=4, timings=(Timing("H100", 8, 1, 2.0), Timing("H100", 16, 2, 3.0)))
+    assert columns(job, (P5,)).compute_per_s[0] > 0

@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from recommender.job import Timing
 from recommender.performance.fleet import STRATEGIES
 from recommender.performance.priors import prior_of
-from recommender.performance.step import explain, row_of, steps, why_infeasible
+from recommender.performance.step import explain, steps, why_infeasible
 from recommender.performance.terms import terms_of
 from tests.recommender.performance.parts import (
     G4DN,
@@ -166,8 +167,9 @@ def test_a_stated_sharding_is_kept():
     assert {STRATEGIES[i][0] for i in out.strategy} == {"fsdp"}
 
 
-def test_row_of_takes_one_cluster():
-    job = resnet()
-    found = columns(job)
-    fleet = clusters(found, {0: 1}, {1: 3})
-    assert row_of(fleet, 1).machines.tolist() == [3.0]
+@pytest.mark.filterwarnings("error")
+def test_machines_without_gpus_pass_through_without_a_warning():
+    job = resnet(timings=(Timing("V100", 1, 1, 400.0),))
+    found = columns(job, (P3, machine("c5.large", "", 0)))
+    out = steps(job, found, clusters(found, {0: 1}, {1: 2}, {0: 1, 1: 1}))
+    assert np.isfinite(out.step_s).tolist() == [True, False, False]

@@ -1,0 +1,87 @@
+"""How much spot time a second of work costs at least: the part of the law that bounds use.
+
+S(W) is the expected spot time charged for work W when nothing but changeovers is lost (saves
+are free and immediate) and the job may at any moment be handed to a fallback that costs
+`DEARER` times as much per unit of work. It depends only on the run law, the changeover and the
+billing rule, not on zones or outages, and it falls when runs get longer or changeovers shorter:
+so one machine's law bounds every gang with it. S is tabulated over W, once per law.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.risk.journey import Journeys, follow
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+DEARER = 1.5
+FIRST_S, RATIO = 900.0, 2.0  # the grid of W: 15 min, 30 min, 1 h, ...
+POINTS = 14
+MARGIN = 0.985  # S/W bends between grid points, and its sampling error is not quite monotone
+CHANGEOVER_GRID_S = 60.0
+RUN_GRID = 1.25  # runs are taken up to this factor longer, to share tables
+
+
+def least_ratio(
+    histories: int,
+    seed: int,
+    run_mean_s: Floats,
+    run_sigma: Floats,
+    free_s: Floats,
+    changeover_s: Floats,
+    work_s: Floats,
+) -> Floats:
+    """Least spot time charged per second of work; all arguments (clusters,)."""
+    run = np.exp(np.ceil(np.log(run_mean_s) / np.log(RUN_GRID) - 1e-9) * np.log(RUN_GRID))
+    away = np.floor(changeover_s / CHANGEOVER_GRID_S) * CHANGEOVER_GRID_S
+    place = np.log(np.maximum(work_s, FIRST_S) / FIRST_S) / np.log(RATIO)
+    point = np.clip(np.floor(place), 0, POINTS - 2).astype(np.int64)
+    keys = np.stack([run, run_sigma, free_s, away, point], axis=1)
+    unique, where = np.unique(keys, axis=0, return_inverse=True)
+    least = [
+        min(
+            _ratio(histories, seed, *map(float, key[:4]), int(key[4])),
+            _ratio(histories, seed, *map(float, key[:4]), int(key[4]) + 1),
+        )
+        for key in unique
+    ]
+    inside = work_s >= FIRST_S
+    return np.where(inside, MARGIN * np.array(least)[where.ravel()], np.minimum(free_s < 61, 1.0))
+
+
+@lru_cache(maxsize=20000)
+def _ratio(
+    histories: int,
+    seed: int,
+    run_mean_s: float,
+    run_sigma: float,
+    free_s: float,
+    changeover_s: float,
+    point: int,
+) -> float:
+    work = FIRST_S * RATIO**point
+    values = dict.fromkeys(Journeys.__slots__, 0.0)
+    values |= {
+        "work_s": work,
+        "spot_usd_per_hour": 3600.0,
+        "run_mean_s": run_mean_s,
+        "run_sigma": run_sigma,
+        "outage_sigma": 1.0,
+        "availability_logit": 40.0,
+        "sites": 1.0,
+        "changeover_s": changeover_s,
+        "interval_s": 1.0,
+        "minimum_s": 60.0,
+        "free_s": free_s,
+        "fallback_at_once": 1.0,
+        "at_once": 1.0,
+        "best_net_usd": DEARER * 3600.0,
+        "best_net_speed": 1.0,
+    }
+    columns = {name: np.full(1, value) for name, value in values.items()}
+    columns["held"] = np.zeros(1, dtype=bool)  # type: ignore[assignment]
+    h = follow(Journeys(**columns), None, histories, seed)  # type: ignore[arg-type]
+    return float(h.net_usd.mean()) / work

@@ -1,0 +1,131 @@
+"""JSON, CSV, Markdown and the launch line hold for hostile and unknown values."""
+
+import csv
+import io
+import json
+import math
+import re
+import shlex
+from dataclasses import replace
+
+import jsonschema
+import pytest
+
+from recommender.report import csvview, explain, infeasible, jsonview, markdown, schemafile, table
+from recommender.report.launch import folded, launch_line, launch_words
+from recommender.report.lines import plain
+from tests.recommender import golden
+from tests.recommender.answers import (
+    ANSWER,
+    AWS_H100,
+    AZURE,
+    GCP,
+    HURT,
+    INFEASIBLE,
+    ON_DEMAND,
+    QUESTION,
+    TWO_MACHINES,
+    machines,
+)
+
+HOSTILE = "=cmd|'/c calc'!A1\x1b[31m[link=http://x]; rm -rf ~ `id` $(id) |\n# <b>"
+VALIDATOR = jsonschema.Draft202012Validator(json.loads(schemafile.schema_text()))
+
+
+def hostile_answer() -> object:
+    bad = machines(HOSTILE, HOSTILE, "aws:us-east-1", provider="aws", region=HOSTILE)
+    plan = replace(AWS_H100, machines=(bad,), sites=(), labels=(HOSTILE,), notes=(HOSTILE,))
+    return replace(ANSWER, plans=(plan,), assumptions=(HOSTILE,), warnings=(HOSTILE,))
+
+
+def test_the_shipped_schema_is_that_of_the_types() -> None:
+    built = schemafile.build()
+    golden_path = golden.FOLDER.parent.parent / "recommender" / "report" / "schema"
+    import os
+
+    if os.environ.get("RECOMMEND_UPDATE_GOLDEN"):
+        (golden_path / schemafile.FILE).write_text(built, encoding="utf-8")
+    assert schemafile.schema_text() == built
+
+
+@pytest.mark.parametrize(("answer", "asked"), [(ANSWER, QUESTION), (INFEASIBLE, HURT)])
+def test_answers_keep_the_schema(answer: object, asked: object) -> None:
+    made = jsonview.dumps(jsonview.document(answer, asked))  # type: ignore[arg-type]
+    VALIDATOR.validate(json.loads(made))
+
+
+def test_errors_keep_the_schema() -> None:
+    VALIDATOR.validate(jsonview.error_document("USAGE", 2, ["--deadline 24 has no unit"]))
+
+
+def test_unknown_figures_are_null_and_others_have_six_digits() -> None:
+    estimate = replace(GCP.estimate, speed_sigma=math.nan, price_sigma=math.inf, chance=1 / 3)
+    answer = replace(ANSWER, plans=(replace(GCP, estimate=estimate),))
+    made = json.loads(jsonview.dumps(jsonview.document(answer, QUESTION)))
+    VALIDATOR.validate(made)
+    given = made["plans"][0]["estimate"]
+    assert given["speed_sigma"] is None
+    assert given["price_sigma"] is None
+    assert given["chance"] == 0.333333
+
+
+def test_json_does_not_depend_on_the_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = jsonview.dumps(jsonview.document(ANSWER, QUESTION))
+    monkeypatch.setenv("RECOMMEND_NOW", "2031-01-01T00:00Z")
+    assert jsonview.dumps(jsonview.document(ANSWER, QUESTION)) == first
+
+
+def test_csv_is_rfc_4180_and_holds_no_formula() -> None:
+    made = csvview.render(hostile_answer())  # type: ignore[arg-type]
+    assert made.count("\r\n") == 2
+    rows = list(csv.reader(io.StringIO(made, newline=""), strict=True))
+    assert len(rows[0]) == len(rows[1])
+    assert not [cell for cell in rows[1] if cell.startswith(("=", "+", "@"))]
+
+
+def test_hostile_words_reach_no_terminal_and_no_markup() -> None:
+    answer = hostile_answer()
+    for made in (
+        plain(table.render(answer, QUESTION, 80)),  # type: ignore[arg-type]
+        plain(explain.render(answer, QUESTION, 1, 80)),  # type: ignore[arg-type]
+        markdown.render(answer, QUESTION),  # type: ignore[arg-type]
+    ):
+        assert "\x1b" not in made
+    prose = re.sub(r"```sh\n.*\n```", "", markdown.render(answer, QUESTION))  # type: ignore[arg-type]
+    assert not re.search(r"(?<!\\)<b>", prose)
+
+
+def test_launch_lines() -> None:
+    lines = [launch_line(plan) for plan in (GCP, AWS_H100, AZURE, ON_DEMAND, TWO_MACHINES)]
+    golden.check("launch.txt", "\n".join(lines) + "\n")
+
+
+def test_hostile_names_are_quoted_in_a_launch_line() -> None:
+    plan = replace(ON_DEMAND, machines=(machines("a; rm -rf ~ `id`", "H100", "aws:$(id)"),))
+    assert shlex.split(launch_line(plan))[-2:] == ["--retry-until-up", "train.yaml"]
+    assert "a; rm -rf ~ `id`" in shlex.split(launch_line(plan))
+
+
+def test_mixed_and_own_machines_have_no_launch_line() -> None:
+    mixed = replace(GCP, machines=(GCP.machines[0], ON_DEMAND.machines[0]))
+    own = replace(GCP, machines=(replace(GCP.machines[0], provider="own"),))
+    assert launch_words(mixed) == launch_words(own) == ()
+
+
+@pytest.mark.parametrize("width", [30, 50, 69, 200])
+def test_a_folded_launch_line_means_the_same(width: int) -> None:
+    lines = folded(launch_words(TWO_MACHINES), width, "  ")
+    joined = "\n".join(lines).replace("\\\n", " ")
+    assert shlex.split(joined) == shlex.split(launch_line(TWO_MACHINES))
+
+
+def test_explaining_the_last_plan_needs_no_next_one() -> None:
+    said = plain(explain.render(ANSWER, QUESTION, 5, 80))
+    assert "against it" not in said
+
+
+def test_an_answer_without_limits_and_plans_says_so() -> None:
+    empty = replace(INFEASIBLE, infeasible=None)
+    unlimited = replace(QUESTION, limits=type(QUESTION.limits)())
+    text = plain(infeasible.infeasible_lines(empty, unlimited, 80))
+    assert text.startswith("No plan can do this job with the offers that are allowed.")
