@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from recommender.question import Question
 from recommender.units import Comparison
 
 MOST_PLANS = 3000  # plans followed in one search before it stops with a gap
+MIX_SUPPORTS = 40  # sets of entries tried for mixes unless quotas or --prove ask for all
 LADDER = 5  # points of the frontier between the cheapest and the fastest plan
 KNEE = 0.10  # the knee is the cheapest plan at most this much slower than the fastest
 
@@ -48,7 +50,10 @@ class Answering:
     def best(self) -> Found:
         """The search over everything."""
         found = self._search(self.question.limits)
+        self.__dict__["_alone"] = found.gap() == 0.0
         if self.question.choice.mix and found.kept:
+            if not (self.prove or self.question.choice.quotas):
+                found.most_supports = MIX_SUPPORTS
             space = self.question.space(self.built(found.bar))
             search_mixes(space, found, first=len(self.question.lists.sites))
         return found
@@ -154,7 +159,7 @@ class Answering:
             floor_usd=floor[0],
             floor_s=floor[1],
             steps=() if no_plan else neighbours(question, self.alone, self.presenter, plans[0]),
-            proof=Proof("gap" if found.gap() > 0 else "optimal", found.gap(), "search", found.plans, 0),
+            proof=self._proof(found),
             infeasible=no_plan,
             prices=_price_dates(question),
             assumptions=assumptions.of(question, plans),
@@ -163,6 +168,10 @@ class Answering:
             more_regions=len({question.catalog.offers.region[r] for r in question.rows}),
             seed=question.seed,
         )
+
+    def _proof(self, found: Found) -> Proof:
+        status: Literal["optimal", "gap"] = "gap" if found.gap() > 0 else "optimal"
+        return Proof(status, found.gap(), "search", found.plans, 0, bool(self.__dict__["_alone"]))
 
     def _floors(self) -> tuple[float, float]:
         """Least cost and time of any plan: best job FLOPP, nothing lost, nothing waited for."""

@@ -1,5 +1,6 @@
 """The command line of `recommend`: parses, calls, prints; knows nothing of the problem."""
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -12,6 +13,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: Sequence[str]) -> int:
+    if list(words) in ([], ["--version"]) and "_RECOMMEND_COMPLETE" not in os.environ:
+        from recommender.cli.landing import page  # needs no Typer, so answers at once
+
+        page(version=bool(words))
+        return 0
     from typer.main import get_command
 
     from recommender.cli.app import app

@@ -8,7 +8,6 @@ from recommender.cli.commands import about, catalog, config, jobs
 from recommender.cli.flat import flat
 from recommender.cli.group import Careful, DefaultToPlan, PlanCommand
 from recommender.cli.plan import plan
-from recommender.cli.screen import screen, show
 
 _EPILOG = (
     "Exit codes: 0 an answer, 1 an internal error, 2 the call is wrong, 3 no plan keeps the "
@@ -43,10 +42,9 @@ def recommend(
     """
     if not version and ctx.invoked_subcommand is not None:
         return
-    from recommender.cli.landing import landing, version_lines
+    from recommender.cli.landing import page
 
-    on = screen()
-    show(version_lines() if version else landing(on.width), on)
+    page(version)
     raise typer.Exit()
 
 

@@ -4,13 +4,21 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from recommender.cli.screen import screen, show
 from recommender.report import text
 from recommender.report.lines import Line, wrapped
+from recommender.report.schemaname import PLAN_SCHEMA
 from recommender.version import __version__
 
 _TITLE = "recommend: which cloud GPUs to rent for a training job, with the chance it ends in time."
 _EXAMPLE = "llama3-8b-pretrain"
 _SHOWN = ("resnet50-imagenet", "bert-large-pretrain", "llama3-8b-lora")
+
+
+def page(version: bool) -> None:
+    """Print the version, or the landing page."""
+    on = screen()
+    show(version_lines() if version else landing(on.width), on)
 
 
 def landing(width: int) -> list[Line]:
@@ -48,8 +56,6 @@ def _examples(width: int) -> list[Line]:
 
 def version_lines() -> list[Line]:
     """Tool, dates of the shipped catalog, schema."""
-    from recommender.report.jsonview import PLAN_SCHEMA
-
     return [
         Line(f"recommend {__version__}"),
         Line(f"catalog   {dates_line()}"),

@@ -6,7 +6,6 @@ from recommender import units
 from recommender.cli.flags import JobFlags, LimitFlags, OfferFlags, OwnFlags
 from recommender.cli.reader import Reader, name_of, one_of
 from recommender.clock import now
-from recommender.errors import UsageError
 from recommender.limits import Choice, Limits, Progress
 
 _MARKETS = {"any": "any", "spot": "spot", "on-demand": "on_demand", "on_demand": "on_demand"}
@@ -64,10 +63,9 @@ def _market(flags: OfferFlags, read: Reader) -> Any:
 
 def _hours(word: str, name: str) -> float:
     """A number of hours, or a duration with its unit."""
-    try:
-        return units.parse_count(word, name)
-    except UsageError:
+    if any(c.isalpha() for c in word.strip().lower().removeprefix("nan").removeprefix("inf")):
         return units.parse_duration(word, name) / 3600
+    return units.parse_count(word, name)
 
 
 def _chance(word: str, name: str) -> float:

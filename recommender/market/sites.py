@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,6 +20,7 @@ GB = 1e9
 KEPT_CHECKPOINTS = 2.0  # the newest complete one and the one being written
 CORRELATION_ACROSS = 0.07  # of two regions' spot states; AWS and GCP traces 2022-2025
 TIER_TYPES = 3  # CPU types per region that are tried as a memory tier
+LIST_LENGTHS = (1, 2, SITES)  # lengths of failover lists that are tried
 LIST_PRICE_RANGE = 1.6  # a failover list holds no zone dearer than this times its first
 
 
@@ -103,8 +104,13 @@ class SiteBuilder:
                 groups = list(self._by(mine, "region").values())
             elif choice.failover == "none":
                 groups = [[row] for row in mine]
-            pools += [self._list(group) for group in groups]
+            pools += [pool for group in groups for pool in self._prefixes(self._list(group))]
         return pools
+
+    def _prefixes(self, pool: Pool) -> list[Pool]:
+        """A list and its shorter beginnings: fewer zones are cheaper, more are steadier."""
+        lengths = sorted({min(length, len(pool.rows)) for length in LIST_LENGTHS})
+        return [replace(pool, rows=pool.rows[:length]) for length in lengths]
 
     def _zone_lists(self, rows: Sequence[int]) -> list[Pool]:
         """Lists inside one region, for clusters that mix entries."""

@@ -23,7 +23,7 @@ from recommender.optimize.evaluate import (
 )
 from recommender.optimize.floors import floor, plan_floor, sums_of
 from recommender.optimize.space import Site, Space, within_quota
-from recommender.optimize.supports import bounded, grown, leaves
+from recommender.optimize.supports import Bounded, bounded, grown, leaves
 from recommender.optimize.tables import single_steps
 
 Floats = NDArray[np.float64]
@@ -57,8 +57,10 @@ class Found:
 
     slack: float  # keep plans up to this share above the best
     most: int  # plans to follow at most
+    most_supports: int = 100_000  # sets of entries to look at, at most
     best: float = np.inf
     plans: int = 0
+    supports: int = 0
     left: float = np.inf  # least floor that was not looked at
     kept: dict[tuple[int, tuple[int, ...], int, int], Candidate] = field(default_factory=dict)
 
@@ -70,7 +72,7 @@ class Found:
     @property
     def full(self) -> bool:
         """Whether the work allowed is used up."""
-        return self.plans >= self.most
+        return self.plans >= self.most or self.supports >= self.most_supports
 
     def gap(self) -> float:
         """How much better than the best found a plan could still be, as a share."""
@@ -94,10 +96,28 @@ def search(
 
 
 def search_mixes(space: Space, found: Found, first: int = 0) -> None:
-    """Clusters of several entries of one site, for the sites from `first` on."""
+    """Clusters of several entries of one site, for the sites from `first` on.
+
+    Sets of entries of all sites stand in one queue, best bound first.
+    """
+    ready: dict[int, Bounded] = {}
+    queue: list[tuple[float, int, tuple[int, ...]]] = []
     for index, site in enumerate(space.sites[first:], start=first):
-        if site.region and not found.full:
-            _supports(space, index, site, found)
+        if site.region:
+            ready[index] = bounded(space, site)
+            queue += [(bound, index, one) for bound, one in grown(ready[index], (), found.bar)]
+    heapq.heapify(queue)
+    while queue and queue[0][0] < found.bar:
+        if found.full:
+            found.left = min(found.left, queue[0][0])
+            break
+        _, index, support = heapq.heappop(queue)
+        found.supports += 1
+        if len(support) > 1:
+            for counts in leaves(ready[index], support, found.bar):
+                consider(space, index, np.array(support), counts, found)
+        for bound, larger in grown(ready[index], support, found.bar):
+            heapq.heappush(queue, (bound, index, larger))
 
 
 def search_singles(space: Space, found: Found, masks: Masks | None = None) -> None:
@@ -257,25 +277,6 @@ def _keep(index: int, rows: Ints, plans: Plans, values: Values, found: Found) ->
         if key not in found.kept or candidate.goal < found.kept[key].goal:
             found.kept[key] = candidate
         found.best = min(found.best, candidate.goal)
-
-
-def _supports(space: Space, index: int, site: Site, found: Found) -> None:
-    """Sets of two and more entries of one site, best bound first."""
-    ready = bounded(space, site)
-    heap = grown(ready, (), found.bar)
-    heapq.heapify(heap)
-    while heap:
-        bound, support = heapq.heappop(heap)
-        if bound >= found.bar:
-            break
-        if found.full:
-            found.left = min(found.left, bound)
-            break
-        if len(support) > 1:
-            for counts in leaves(ready, support, found.bar):
-                consider(space, index, np.array(support), counts, found)
-        for item in grown(ready, support, found.bar):
-            heapq.heappush(heap, item)
 
 
 __all__ = ["Candidate", "Found", "consider", "search", "single_floors", "within_quota"]

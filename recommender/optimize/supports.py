@@ -16,10 +16,11 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.optimize.evaluate import gang_of
+from recommender.optimize.evaluate import RENDEZVOUS_S, gang_of
 from recommender.optimize.floors import floor, paid_share, sums_of
 from recommender.optimize.space import Site, Space, within_quota
 from recommender.optimize.stretch import DEARER, least_ratio
+from recommender.optimize.tables import single_steps
 from recommender.performance.step import steps
 
 Floats = NDArray[np.float64]
@@ -42,7 +43,7 @@ class Bounded:
 def bounded(space: Space, site: Site) -> Bounded:
     """Least price of each entry: spot prices times the least share that is charged."""
     e = site.entries
-    speed = np.maximum(space.columns.compute_per_s[e.kind], 1e-30)
+    speed = effective_speed(space)[e.kind]
     flop = space.job.global_batch * space.steps_left
     slow, fast = flop / speed.min(), flop / (speed.max() * space.limits.max_machines)
     share = paid_share(e.run_mean_s, e.run_sigma, e.free_s)
@@ -55,12 +56,24 @@ def bounded(space: Space, site: Site) -> Bounded:
                 e.run_mean_s,
                 e.run_sigma,
                 e.free_s,
-                e.boot_s,
+                e.boot_s + RENDEZVOUS_S,
                 np.full(len(e), work),
             )
             tight = np.minimum(tight, ratio)
         share = np.where(_dear_net(space, site, e.usd_per_hour, speed), np.maximum(share, tight), share)
     return Bounded(space, site, np.where(e.spot, e.usd_per_hour * share, e.usd_per_hour), speed)
+
+
+def effective_speed(space: Space) -> Floats:
+    """Most samples/s that a machine of each kind adds to any cluster; (kinds,).
+
+    The best any cluster of its own reaches per machine: in a mix the common micro-batch is no
+    larger and the network no faster, so small-batch and communication losses are no smaller.
+    """
+    step = single_steps(space.job, space.columns, space.limits.max_machines)
+    machines = np.arange(1, step.shape[1] + 1)
+    alone = (space.job.global_batch / (step * machines)).max(axis=1)
+    return np.where(alone > 0.0, alone, np.maximum(space.columns.compute_per_s, 1e-30))
 
 
 def _dear_net(space: Space, site: Site, price: Floats, speed: Floats) -> NDArray[np.bool_]:

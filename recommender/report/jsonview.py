@@ -9,10 +9,9 @@ from typing import Any
 from recommender.plan import Answer
 from recommender.report.asked import Asked
 from recommender.report.launch import launch_line
+from recommender.report.schemaname import ERROR_SCHEMA, PLAN_SCHEMA
 from recommender.version import __version__
 
-PLAN_SCHEMA = "recommend.plan/v1"
-ERROR_SCHEMA = "recommend.error/v1"
 _DIGITS = 6
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from recommender.job import Job
 from recommender.limits import Choice, Limits, Progress
 from recommender.plan import Plan, PriceDate, Proof
-from recommender.report.jsonview import ERROR_SCHEMA, PLAN_SCHEMA
+from recommender.report.schemaname import ERROR_SCHEMA, PLAN_SCHEMA
 
 FILE = "recommend.plan.v1.json"
 _PLAIN: dict[Any, dict[str, Any]] = {

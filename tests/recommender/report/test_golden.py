@@ -8,7 +8,7 @@ from recommender.limits import Limits
 from recommender.report import csvview, explain, jsonview, markdown, table
 from recommender.report.lines import plain
 from tests.recommender import golden
-from tests.recommender.answers import ANSWER, AWS_H100, HURT, INFEASIBLE, QUESTION, TWO_MACHINES
+from tests.recommender.answers import ANSWER, GCP, HURT, INFEASIBLE, QUESTION, TWO_MACHINES
 
 WIDTHS = (40, 60, 80, 140)
 
@@ -38,7 +38,7 @@ def test_other_forms() -> None:
 
 def test_fastest_plans_with_a_comparison_and_a_knee() -> None:
     asked = replace(QUESTION, limits=Limits(budget_usd=300, hourly_usd=40))
-    knee = replace(AWS_H100, labels=("knee",))
+    knee = replace(GCP, labels=("knee",))
     answer = replace(ANSWER, goal="time", plans=(TWO_MACHINES, knee), compared=ANSWER.plans[4])
     golden.check("fastest-80.txt", plain(table.render(answer, asked, 80)))
 

@@ -1,0 +1,4 @@
+"""Names of the forms of JSON that are written; a change that breaks readers changes them."""
+
+PLAN_SCHEMA = "recommend.plan/v1"
+ERROR_SCHEMA = "recommend.error/v1"

@@ -1,0 +1,69 @@
+"""Runs the command line in this process, with a planner that knows two answers."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from recommender.cli import main
+from recommender.plan import Answer
+from tests.recommender.answers import ANSWER, INFEASIBLE
+
+
+@dataclass
+class Planner:
+    """Stands for the planner: keeps what it was asked and gives what it was told to."""
+
+    answer: Answer = ANSWER
+    calls: list[dict[str, Any]] = field(default_factory=list)
+
+    def __call__(self, job: Any, limits: Any, choice: Any, **options: Any) -> Answer:
+        self.calls.append({"job": job, "limits": limits, "choice": choice, **options})
+        return INFEASIBLE if limits.hourly_usd == 1 else self.answer
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one call left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def planner(monkeypatch: pytest.MonkeyPatch) -> Planner:
+    """The planner that `run` calls."""
+    stand_in, module = Planner(), ModuleType("recommender.planner")
+    module.recommend = stand_in  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "recommender.planner", module)
+    return stand_in
+
+
+@pytest.fixture
+def run(
+    planner: Planner,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> Run:
+    """Run `recommend` with some words, in an empty folder, on a fixed day."""
+    for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "RECOMMEND_OUTPUT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("RECOMMEND_NOW", "2026-11-20T12:00Z")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str) -> Result:
+        code = main(words)
+        out, err = capsys.readouterr()
+        return Result(code, out, err)
+
+    return call

@@ -1,0 +1,148 @@
+"""Each mistake gives one clear line on standard error, exit 2, and nothing on standard output."""
+
+import json
+
+import jsonschema
+import pytest
+
+from recommender.report.schemafile import schema_text
+from tests.recommender.cli.conftest import Planner, Run
+
+JOB = "resnet50-imagenet"
+MISTAKES = [
+    (["--deadline", "24"], "--deadline 24 has no unit; write 24h"),
+    (["--deadline", "2020-01-01T00:00Z"], "--deadline 2020-01-01T00:00Z is past"),
+    (["--deadline", "-3h"], "--deadline -3h is negative"),
+    (["--budget", "nan"], "--budget nan is not a finite number"),
+    (["--budget", "$5/h"], "--budget $5/h is a price per hour, not a total"),
+    (["--budget", "1e309"], "--budget 1e309"),
+    (["--hourly", "0"], "--hourly 0 is zero"),
+    (["--confidence", "95"], "--confidence 95 is not a share below 1; write 95%"),
+    (["--confidence", "100%"], "--confidence 100% is 100 % or more"),
+    (["--max-overhead", "x"], "--max-overhead x is not a share"),
+    (["--max-machines", "1.5"], "--max-machines 1.5 is not a whole number"),
+    (["--objective", "speed"], "--objective: unknown value 'speed'"),
+    (["--provider", "asw"], "--provider: unknown value 'asw'; did you mean aws?"),
+    (["--region", "us-east-11"], "--region: unknown region 'us-east-11'; did you mean us-east-1?"),
+    (["--zone", "nowhere"], "--zone: unknown zone 'nowhere'"),
+    (["--gpu", "H10"], "--gpu: unknown GPU 'H10'; did you mean H100?"),
+    (["--gpu", "A100:"], "--gpu A100: cannot be read"),
+    (["--instance", "p5.48xlarg"], "--instance: unknown instance type 'p5.48xlarg'"),
+    (["--deny", "H10"], "--deny: unknown name 'H10'"),
+    (["--deny", " "], "--deny is empty"),
+    (["--market", "sopt"], "--market: unknown value 'sopt'; did you mean spot?"),
+    (["--market", "spot", "--no-spot"], "--no-spot contradicts --market spot"),
+    (["--failover", "all"], "--failover: unknown value 'all'"),
+    (["--checkpoint-to", "s3"], "--checkpoint-to: unknown value 's3'"),
+    (["--accelerator", "intel"], "--accelerator: unknown value 'intel'"),
+    (["--arch", "x86"], "--arch: unknown value 'x86'"),
+    (["--data-at", "us-east-1"], "--data-at us-east-1 has no provider"),
+    (["--data-at", "aws:mars"], "--data-at: unknown region 'mars'"),
+    (["--measured", "8xH100"], "--measured 8xH100 has no colon"),
+    (["--method", "lorra"], "--method unknown value 'lorra'; did you mean lora?"),
+    (["--precision", "fp4"], "--precision unknown value 'fp4'"),
+    (["--tokens", "many"], "--tokens many is not a number"),
+    (["--batch", "0"], "--batch 0 is zero"),
+    (["--setup", "5"], "--setup 5 has no unit"),
+    (["--compare", "8x"], "--compare 8x"),
+    (["--done", "140%"], "--done 140% is 100 % or more"),
+    (["--elapsed", "9"], "--elapsed 9 has no unit"),
+    (["--spent", "-5"], "--spent -5 is negative"),
+    (["--mtbf", "soon"], "--mtbf soon"),
+    (["--discount", "0.2"], "--discount 0.2 has no provider"),
+    (["--assume-on-demand", "2"], "--assume-on-demand 2 is not a share"),
+    (["--quota", "none.csv"], "none.csv: no such file"),
+    (["--offers", "none.csv"], "none.csv: no such file"),
+    (["--top", "0"], "--top 0 is zero"),
+    (["--top", "100000"], "--top 100000 is more than 1000 plans"),
+    (["--explain", "x"], "--explain x is not a number"),
+    (["--seed", "1.5"], "--seed 1.5 is not a whole number"),
+    (["--max-age", "30"], "--max-age 30 has no unit"),
+    (["--output", "xml"], "--output: unknown value 'xml'"),
+    (["--color", "blue"], "--color: unknown value 'blue'"),
+    (["--deadline"], "--deadline needs a value: --deadline TIME"),
+    (["--deadline", "--budget", "5"], "--deadline needs a value"),
+    (["--deadline", "5h", "--deadline", "6h"], "--deadline is given twice"),
+    (["--dedline", "5h"], "unknown flag --dedline; did you mean --deadline?"),
+    (["--quiet=yes"], "--quiet takes no value"),
+    (["another"], "one job at a time; remove another"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), MISTAKES, ids=lambda v: " ".join(v)[:40])
+def test_one_mistake_is_one_clear_line(run: Run, words: list[str], said: str) -> None:
+    result = run(JOB, *words)
+    assert result.code == 2
+    assert result.out == ""
+    lines = result.err.splitlines()
+    assert [line for line in lines if said in line], result.err
+    assert len(lines) == 1
+    assert lines[0].startswith("error: ")
+
+
+def test_all_mistakes_of_a_call_are_told_at_once(run: Run, planner: Planner) -> None:
+    result = run("--deadline", "24", "llama3-8b-pretrian", "--gpu", "H10", "--budgt", "5")
+    assert result.code == 2
+    assert result.err.splitlines() == [
+        "error: unknown flag --budgt; did you mean --budget?",
+        "error: --deadline 24 has no unit; write 24h, 90m, 1d12h or 2026-12-01T08:00Z",
+        "error: unknown job 'llama3-8b-pretrian'; did you mean llama3-8b-pretrain?",
+        "error: --gpu: unknown GPU 'H10'; did you mean H100?",
+    ]
+    assert not planner.calls
+
+
+@pytest.mark.parametrize("form", [["--json"], ["-o", "json"], ["-ojson"], ["--output=json"]])
+def test_errors_are_json_where_json_was_asked_for(run: Run, form: list[str]) -> None:
+    result = run(JOB, "--deadline", "24", *form)
+    made = json.loads(result.err)
+    jsonschema.validate(made, json.loads(schema_text()))
+    assert (result.code, result.out) == (2, "")
+    assert (made["code"], made["exit_code"]) == ("USAGE", 2)
+
+
+def test_two_forms_contradict_each_other(run: Run) -> None:
+    result = run(JOB, "--json", "-o", "csv")
+    assert (result.code, result.out) == (2, "")
+    assert json.loads(result.err)["problems"] == ["--json contradicts --output csv; keep one"]
+
+
+def test_a_misspelt_command_is_no_job(run: Run) -> None:
+    result = run("catlog", "status")
+    assert (result.code, result.out) == (2, "")
+    assert "did you mean recommend catalog?" in result.err
+    assert "did you mean status?" in run("catalog", "statsu").err
+
+
+def test_an_unusable_catalog_is_exit_4(run: Run) -> None:
+    result = run(JOB, "--catalog", "nowhere")
+    assert (result.code, result.out) == (4, "")
+    assert "no catalog here" in result.err
+
+
+def test_old_prices_are_refused_by_max_age(run: Run) -> None:
+    result = run(JOB, "--max-age", "30d", "--provider", "azure")
+    assert (result.code, result.out) == (4, "")
+    assert "prices are older than --max-age 30d: Azure on-demand" in result.err
+    assert run(JOB, "--max-age", "2y", "--provider", "azure").code == 2
+    assert run(JOB, "--max-age", "300d", "--provider", "azure").code == 0
+
+
+def test_an_internal_error_has_no_traceback(run: Run, planner: Planner) -> None:
+    planner.answer = None  # type: ignore[assignment]
+    result = run(JOB)
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith("error: internal error, please report it (AttributeError")
+    assert len(result.err.splitlines()) == 1
+
+
+def test_settings_are_checked_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOMMEND_CONFIDENCE", "95")
+    assert "RECOMMEND_CONFIDENCE 95 is not a share below 1" in run(JOB).err
+
+
+def test_hostile_words_are_shown_harmless(run: Run) -> None:
+    result = run("\x1b[31m[bold]x[/bold]", "--gpu", "\x1b]0;x\x07")
+    assert "\x1b" not in result.err
+    assert "\x07" not in result.err
+    assert result.code == 2

@@ -1,0 +1,93 @@
+"""The commands beside the plan."""
+
+import json
+
+import jsonschema
+import pytest
+
+from recommender.jobfile import job_from_text, presets
+from tests.recommender.cli.conftest import Run
+
+COMMANDS = [
+    ["jobs", "list"],
+    ["jobs", "show", "llama3-8b-lora"],
+    ["catalog", "status"],
+    ["catalog", "show", "H100"],
+    ["config", "show"],
+    ["sources"],
+    ["doctor"],
+]
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("columns", ["40", "80", "140"])
+def test_a_page_fits_the_terminal(
+    run: Run, monkeypatch: pytest.MonkeyPatch, words: list[str], columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    result = run(*words)
+    assert (result.code, result.err) == (0, "")
+    long = [line for line in result.out.splitlines() if len(line) > int(columns)]
+    assert not [line for line in long if " " in line.strip().replace(" · ", "")]
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_a_page_is_json_as_well(run: Run, words: list[str]) -> None:
+    result = run(*words, "-o", "json")
+    assert result.code == 0
+    assert json.loads(result.out)
+
+
+def test_every_job_is_listed(run: Run) -> None:
+    out = run("jobs", "list").out
+    assert [name for name in presets() if name not in out] == []
+
+
+def test_a_new_job_file_can_be_read(run: Run) -> None:
+    text = run("jobs", "new", "--like", "llama3-8b-lora").out
+    assert job_from_text(text).method == "lora"
+    assert run("jobs", "new", "--like", "nothing").code == 2
+
+
+def test_the_job_schema_is_a_schema(run: Run) -> None:
+    jsonschema.Draft202012Validator.check_schema(json.loads(run("jobs", "schema").out))
+
+
+def test_catalog_status_tells_age_and_what_is_left_out(run: Run) -> None:
+    out = run("catalog", "status").out
+    assert "Catalog: shipped snapshot" in out
+    assert "left out of default answers" in out
+    assert "184 d" in out
+
+
+def test_catalog_show_filters(run: Run) -> None:
+    words = ["catalog", "show", "A100", "--provider", "aws", "--market", "spot", "--json"]
+    found = json.loads(run(*words, "--top", "7").out)
+    assert len(found) == 7
+    assert {(o["provider"], o["market"]) for o in found} == {("aws", "spot")}
+    assert [o["usd_per_hour"] for o in found] == sorted(o["usd_per_hour"] for o in found)
+
+
+def test_a_setting_is_kept_and_shown_with_its_origin(run: Run) -> None:
+    assert run("config", "set", "providers", "aws", "gcp").code == 0
+    shown = json.loads(run("config", "show", "--json").out)
+    assert shown["providers"]["value"] == ["aws", "gcp"]
+    assert shown["providers"]["origin"].endswith("config.toml")
+    assert run("config", "set", "provider", "aws").code == 2
+
+
+def test_doctor_tells_where_credentials_are_but_not_what(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIACANARY")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary-secret")
+    out = run("doctor").out
+    assert "credentials in AWS_ACCESS_KEY_ID" in out
+    assert "CANARY" not in out.upper().replace("AWS_ACCESS_KEY_ID", "")
+
+
+@pytest.mark.parametrize("group", ["jobs", "catalog", "config"])
+def test_a_group_alone_shows_its_help(run: Run, group: str) -> None:
+    result = run(group)
+    assert (result.code, result.err) == (0, "")
+    assert result.out.startswith(f"Usage: recommend {group}")

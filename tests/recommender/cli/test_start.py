@@ -1,0 +1,92 @@
+"""Starting is quick because little is loaded; completion knows jobs, commands and flags."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("numpy", "pulp", "highspy", "pandas", "boto3", "botocore", "google", "pydantic", "scipy")
+CLOUD = ("pandas", "boto3", "botocore", "google", "scipy", "pyarrow")
+
+LOADED = """
+import json, sys
+from recommender.cli import main
+code = main(sys.argv[1:])
+print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
+"""
+PLANNED = (
+    """
+import sys, recommender.planner
+sys.path.insert(0, "tests/..")
+from tests.recommender.answers import ANSWER
+recommender.planner.recommend = lambda *given, **options: ANSWER
+"""
+    + LOADED
+)
+
+
+def python(script: str, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", script, *words],
+        env={**os.environ, "RECOMMEND_NOW": "2026-11-20T12:00Z", **env},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def loaded(script: str, *words: str) -> set[str]:
+    done = python(script, *words)
+    assert done.stderr == ""
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["--version"], ["jobs", "new"], ["schema"]])
+def test_nothing_heavy_is_loaded_before_a_question(words: list[str]) -> None:
+    assert not loaded(LOADED, *words) & set(HEAVY)
+
+
+def test_an_answer_needs_no_cloud_library() -> None:
+    found = loaded(PLANNED, "--deadline", "24h", "resnet50-imagenet")
+    assert "numpy" in found
+    assert not found & set(CLOUD)
+
+
+def completions(*words: str) -> list[str]:
+    """What a bash user is offered for the last word."""
+    done = subprocess.run(
+        [sys.executable, "-c", "from recommender.cli import main; main([])"],
+        env={
+            **os.environ,
+            "_RECOMMEND_COMPLETE": "complete_bash",
+            "COMP_WORDS": " ".join(["recommend", *words]),
+            "COMP_CWORD": str(len(words)),
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return done.stdout.split()
+
+
+def test_the_first_word_completes_to_jobs_and_commands() -> None:
+    assert completions("cat") == ["catalog"]
+    assert "llama3-8b-lora" in completions("llama3")
+    assert {"plan", "jobs", "resnet50-imagenet"} <= set(completions(""))
+
+
+def test_flags_complete_before_and_after_the_job() -> None:
+    assert completions("--dead") == ["--deadline"]
+    assert completions("resnet50-imagenet", "--dead") == ["--deadline"]
+    assert "catalog" not in completions("--deadline", "24h", "")
+
+
+def test_commands_of_a_group_complete() -> None:
+    assert set(completions("catalog", "")) == {"status", "show"}
+
+
+def test_a_completion_script_is_printed() -> None:
+    done = python("from recommender.cli import main; main(['--show-completion', 'bash'])")
+    assert "_RECOMMEND_COMPLETE" in done.stdout
