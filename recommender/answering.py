@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,16 +12,24 @@ from recommender import assumptions
 from recommender.limits import Limits
 from recommender.market.sites import Built, Pool
 from recommender.nearest import infeasible, neighbours
-from recommender.optimize.search import Candidate, Found, search_mixes, search_singles
-from recommender.optimize.space import Entries
-from recommender.plan import Answer, Plan, PriceDate, Proof
+from recommender.optimize.search import (
+    Candidate,
+    Found,
+    search_mixes,
+    search_singles,
+    single_floors,
+)
+from recommender.optimize.space import Entries, Space
+from recommender.plan import Answer, Infeasible, Plan, PriceDate, Proof
 from recommender.present import Presenter
 from recommender.question import Question
+from recommender.ranking import Table, order
+from recommender.today import compared
 from recommender.units import Comparison
 
 MOST_PLANS = 3000  # plans followed in one search before it stops with a gap
 MIX_SUPPORTS = 40  # sets of entries tried for mixes unless quotas or --prove ask for all
-LADDER = 5  # points of the frontier between the cheapest and the fastest plan
+LADDER = 6  # deadlines tried between the fastest and the cheapest plan for the frontier
 KNEE = 0.10  # the knee is the cheapest plan at most this much slower than the fastest
 
 Which = Callable[[Entries], NDArray[np.bool_]]
@@ -40,181 +47,170 @@ class Answering:
 
     def answer(self) -> Answer:
         """Search, then gather what a reader wants beside the best plan."""
-        found = self.best
-        if not found.kept:
-            return self._answer((), infeasible(self.question, self.alone), found)
-        plans = self._ranked()
-        return self._answer(plans, None, found)
+        if not self.singles.kept:
+            return self._answer((), infeasible(self.question, self.alone))
+        return self._answer(self._plans(), None)
+
+    @cached_property
+    def singles(self) -> Found:
+        """The search over clusters of one type."""
+        return self.alone(self.question.limits)
+
+    @cached_property
+    def built(self) -> Built:
+        """The sites of the search: lists first, then the regions where a mix may be better."""
+        lists = self.question.lists
+        if not (self.question.choice.mix and self.singles.kept):
+            return lists
+        return lists + self.question.regions_below(self.singles.bar)
 
     @cached_property
     def best(self) -> Found:
-        """The search over everything."""
-        found = self._search(self.question.limits)
-        self.__dict__["_alone"] = found.gap() == 0.0
+        """The search over everything: mixes in part, unless quotas or a proof ask for all."""
+        found = replace_found(self.singles)
         if self.question.choice.mix and found.kept:
             if not (self.prove or self.question.choice.quotas):
                 found.most_supports = MIX_SUPPORTS
-            space = self.question.space(self.built(found.bar))
+            space = self.question.space(self.built)
             search_mixes(space, found, first=len(self.question.lists.sites))
         return found
 
-    def built(self, bar: float) -> Built:
-        """The sites of the search: lists first, then regions worth a mix."""
-        if "_built" not in self.__dict__:
-            regions = self.question.regions_below(bar) if self.question.choice.mix else Built((), ())
-            self.__dict__["_built"] = self.question.lists + regions
-        sites: Built = self.__dict__["_built"]
-        return sites
-
     def alone(self, limits: Limits, which: Which | None = None) -> Found:
         """Plans of one entry, under other limits or with some entries only."""
-        return self._search(limits, which)
-
-    def _search(self, limits: Limits, which: Which | None = None) -> Found:
         lists = self.question.lists
+        masks = None if which is None else tuple(which(site.entries) for site in lists.sites)
+        return self._alone(limits, lists, masks)
+
+    def _alone(
+        self, limits: Limits, lists: Built, masks: tuple[NDArray[np.bool_], ...] | None
+    ) -> Found:
         space = replace(self.question.space(lists), limits=limits)
         slack = KNEE if limits.goal == "time" else 0.0
         found = Found(slack=slack, most=MOST_PLANS)
-        masks = None if which is None else tuple(which(site.entries) for site in lists.sites)
         search_singles(space, found, masks)
         return found
 
     @cached_property
     def presenter(self) -> Presenter:
         """Turns candidates into plans."""
-        return Presenter(self.question, self.built(self.best.bar))
+        return Presenter(self.question, self.built)
 
-    def _ranked(self) -> tuple[Plan, ...]:
-        """The plans of the table: the best, others that differ, the best of each provider."""
-        limits = self.question.limits
-        wanted = self._candidates()
-        plans = []
-        for candidate, labels in wanted:
-            plan = self.presenter.plan(candidate, labels)
-            if plan.estimate.chance >= limits.confidence - 0.01:
-                plans.append(plan)
-        by_time = limits.goal == "time"
-        plans.sort(key=lambda p: p.estimate.time.mean if by_time else p.estimate.cost.mean)
-        best = self._best_on_demand(plans)
-        return tuple(replace(p, saving=_saving(p, best)) for p in plans[: self.top])
+    def _plans(self) -> tuple[Plan, ...]:
+        """The plans of the table."""
+        table = Table(self.question, self.built, self.presenter, self.top)
+        if self.question.limits.goal == "frontier":
+            return table.frontier(self._ladder())
+        return table.ranked(self.best, self._others())
 
-    def _best_on_demand(self, plans: list[Plan]) -> Plan | None:
-        steady = [p for p in plans if all(m.market == "on_demand" for m in p.machines)]
-        return min(steady, key=lambda p: p.estimate.cost.mean, default=None)
-
-    def _candidates(self) -> list[tuple[Candidate, tuple[str, ...]]]:
-        """At most `top` candidates, each different from those before it."""
-        ordered = sorted(self.best.kept.values(), key=_order)
-        chosen: dict[tuple[object, ...], tuple[Candidate, tuple[str, ...]]] = {}
-        must = [ordered[0], *self._others(ordered[0])]
-        for candidate in (*must, *ordered):
-            chosen.setdefault(self._looks(candidate), (candidate, ()))
-            if len(chosen) >= max(self.top, len(must)):
-                break
-        return sorted(chosen.values(), key=lambda item: _order(item[0]))
-
-    def _others(self, first: Candidate) -> list[Candidate]:
-        """The best plan without spot, and of each provider that is not the first one's."""
+    def _others(self) -> list[Candidate]:
+        """The best plan without spot, and the best of each provider."""
         limits, lists = self.question.limits, self.question.lists
         found = [self.alone(limits, lambda e: ~e.spot)]
-        for index, site in enumerate(lists.sites):
-            if self._provider(first) != site.provider:
-                found.append(self._provider_search(index))
-        return [min(f.kept.values(), key=_order) for f in found if f.kept]
+        for site in lists.sites:
+            masks = tuple(np.full(len(s.entries), s is site) for s in lists.sites)
+            found.append(self._alone(limits, lists, masks))
+        return [min(f.kept.values(), key=order) for f in found if f.kept]
 
-    def _provider_search(self, index: int) -> Found:
-        lists = self.question.lists
-        space = self.question.space(lists)
-        masks = tuple(
-            np.full(len(site.entries), place == index) for place, site in enumerate(lists.sites)
+    def _ladder(self) -> list[Candidate]:
+        """The cheapest plan, the fastest, and the cheapest under deadlines between them."""
+        limits = self.question.limits
+        alone = Built(
+            tuple(replace(s, fallbacks=s.fallbacks.none()) for s in self.question.lists.sites),
+            self.question.lists.pools,
         )
-        found = Found(slack=0.0, most=MOST_PLANS)
-        search_singles(space, found, masks)
-        return found
+        ends = [
+            min(found.kept.values(), key=order)
+            for aim in (replace(limits, objective="time"), replace(limits, objective="cost"))
+            for found in [self._alone(aim, alone, None)]
+            if found.kept
+        ]
+        times = [c.time_s for c in ends]
+        between = np.geomspace(min(times), max(times), LADDER + 2)[1:-1] if len(ends) > 1 else ()
+        for deadline in between:
+            under = replace(limits, deadline_s=float(deadline) * 1.3, objective="cost")
+            ends += sorted(self._alone(under, alone, None).kept.values(), key=order)[:1]
+        return ends
 
-    def _provider(self, candidate: Candidate) -> str:
-        return self.built(np.inf).sites[candidate.site].provider
-
-    def _pools(self, candidate: Candidate) -> list[Pool]:
-        return [self.built(np.inf).pools[candidate.site][e] for e in candidate.entries]
-
-    def _looks(self, candidate: Candidate) -> tuple[object, ...]:
-        """What makes two plans the same in a person's eyes."""
-        kinds = tuple(sorted((p.type.provider, p.type.gpu, p.spot) for p in self._pools(candidate)))
-        size = round(np.log(sum(candidate.counts)) / np.log(1.5))
-        return (kinds, size)
-
-    def _answer(self, plans: tuple[Plan, ...], failed: object, found: Found) -> Answer:
+    def _answer(self, plans: tuple[Plan, ...], failed: Infeasible | None) -> Answer:
         question, limits = self.question, self.question.limits
-        from recommender.plan import Infeasible
-
-        no_plan = failed if isinstance(failed, Infeasible) else None
+        found = self.singles if failed else self.best
         floor = self._floors()
         return Answer(
-            status="infeasible" if no_plan else "ok",
+            status="infeasible" if failed else "ok",
             goal=limits.goal,
             plans=plans,
-            trivial=() if no_plan else self._trivial(),
-            compared=None,
+            trivial=() if failed else self._trivial(),
+            compared=compared(question, self.compare),
             floor_usd=floor[0],
             floor_s=floor[1],
-            steps=() if no_plan else neighbours(question, self.alone, self.presenter, plans[0]),
+            steps=() if failed else neighbours(question, self.alone, self.presenter, plans[0]),
             proof=self._proof(found),
-            infeasible=no_plan,
+            infeasible=failed,
             prices=_price_dates(question),
             assumptions=assumptions.of(question, plans),
-            warnings=(),
+            warnings=assumptions.warnings(question, plans),
             more_plans=max(len(found.kept) - len(plans), 0),
             more_regions=len({question.catalog.offers.region[r] for r in question.rows}),
             seed=question.seed,
         )
 
     def _proof(self, found: Found) -> Proof:
-        status: Literal["optimal", "gap"] = "gap" if found.gap() > 0 else "optimal"
-        return Proof(status, found.gap(), "search", found.plans, 0, bool(self.__dict__["_alone"]))
+        return Proof(
+            status="gap" if found.gap() > 0 else "optimal",
+            gap=found.gap(),
+            method="search",
+            plans_evaluated=found.plans,
+            programs_solved=0,
+            alone=self.singles.gap() == 0.0,
+        )
 
     def _floors(self) -> tuple[float, float]:
         """Least cost and time of any plan: best job FLOPP, nothing lost, nothing waited for."""
-        from recommender.optimize.search import single_floors
+        most = self.question.limits.max_machines
+        return (
+            _least(self._free(Limits(objective="cost", max_machines=most)), self.question),
+            _least(self._free(Limits(objective="time", max_machines=most)), self.question),
+        )
 
-        space = self.question.space(self.question.lists)
-        least = []
-        for objective in ("cost", "time"):
-            free = replace(space, limits=Limits(objective=objective, max_machines=space.limits.max_machines))  # type: ignore[arg-type]
-            floors = [single_floors(free, site, self.question.step_s).min(initial=np.inf) for site in free.sites]
-            least.append(float(min(floors, default=np.inf)))
-        return least[0], least[1]
+    def _free(self, limits: Limits) -> Space:
+        return replace(self.question.space(self.question.lists), limits=limits)
 
     def _trivial(self) -> tuple[Plan, ...]:
         """One GPU, one big machine, all on demand, all spot, whether in time or not."""
-        gpus = self.question.columns.gpus
-        limits = Limits(objective="cost", max_machines=1, confidence=0.0)
+        gpus, limits = self.question.columns.gpus, self.question.limits
+        one = replace(limits, max_machines=1)
         asked: list[tuple[str, Limits, Which]] = [
-            ("one GPU", limits, lambda e: gpus[e.kind] == 1),
-            ("one big machine", limits, lambda e: gpus[e.kind] >= 8),
-            ("all on-demand", self.question.limits, lambda e: ~e.spot),
-            ("all spot", self.question.limits, lambda e: e.spot),
+            ("one GPU", one, lambda e: gpus[e.kind] == 1),
+            ("one big machine", one, lambda e: gpus[e.kind] >= 8),
+            ("all on-demand", limits, lambda e: ~e.spot),
+            ("all spot", limits, lambda e: e.spot),
         ]
         plans = []
         for label, under, which in asked:
             found = self.alone(under, which)
+            if not found.kept:
+                most = under.max_machines
+                free = Limits(objective="time", max_machines=most, confidence=0.0)
+                found = self.alone(free, which)
             if found.kept:
-                plans.append(self.presenter.plan(min(found.kept.values(), key=_order), (label,)))
+                plans.append(self.presenter.plan(min(found.kept.values(), key=order), (label,)))
         return tuple(plans)
 
 
-def _order(candidate: Candidate) -> tuple[float, int, int, tuple[int, ...]]:
-    """Least goal first; ties go to fewer machines, then fewer kinds."""
-    return (candidate.goal, sum(candidate.counts), len(candidate.entries), candidate.entries)
+def replace_found(found: Found) -> Found:
+    """A search that goes on where another stopped."""
+    return replace(found, kept=dict(found.kept))
 
 
-def _saving(plan: Plan, steady: Plan | None) -> float | None:
-    if steady is None:
-        return None
-    return 1.0 - plan.estimate.cost.mean / steady.estimate.cost.mean
+def _least(space: Space, question: Question) -> float:
+    floors = [single_floors(space, s, question.step_s).min(initial=np.inf) for s in space.sites]
+    return float(min(floors, default=np.inf))
 
 
 def _price_dates(question: Question) -> tuple[PriceDate, ...]:
     return tuple(
         PriceDate(d.provider, d.market, d.newest, d.offers) for d in question.catalog.price_dates()
     )
+
+
+__all__ = ["Answering", "Pool"]

@@ -25,5 +25,21 @@ def of(question: Question, plans: tuple[Plan, ...]) -> tuple[str, ...]:
 
 
 def _spot(name: str, basis: str, as_of: str) -> str:
-    how = {"measured": "as measured until", "transferred": "carried over from other GPUs, traces until"}
-    return f"spot runs and outages of class {name} {how.get(basis, 'as stated, class of')} {as_of}"
+    how = {
+        "measured": "as measured until",
+        "transferred": "carried over from other GPUs, traces until",
+    }.get(basis, "as stated, class of")
+    return f"spot runs and outages of class {name} {how} {as_of}"
+
+
+def warnings(question: Question, plans: tuple[Plan, ...]) -> tuple[str, ...]:
+    """What a reader should know before trusting the first plan."""
+    if not plans:
+        return ()
+    flags = {m.price_flag for m in plans[0].machines} | {s.price_flag for s in plans[0].sites}
+    said = []
+    if any(m.price_kind == "derived" for m in plans[0].machines):
+        said.append("plan 1 rests on a derived price; --quoted-only leaves such prices out")
+    if "floor" in flags and plans[0].machines[0].provider == "aws":
+        said.append("a zone of plan 1 is quoted at the 10 % floor; its type's median is used")
+    return tuple(said)

@@ -1,4 +1,4 @@
-"""What lies around an answer: the value of each limit, and the nearest plans when none keeps them."""
+"""What lies around an answer: what each limit is worth, and the nearest plans if none keeps it."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -19,8 +19,8 @@ from recommender.plan import (
     Machines,
     Need,
     Plan,
-    Spread,
     SpotFacts,
+    Spread,
     TimeSplit,
 )
 from recommender.plan import Site as Place
@@ -180,7 +180,7 @@ class Presenter:
             name = f"{m.count}x {m.instance_type} {m.market.replace('_', '-')}"
             items.append(BillItem(name, m.count * m.usd_per_hour * hours))
         items += [
-            BillItem(f"{m.count}x {m.instance_type} for checkpoints", m.count * m.usd_per_hour * all_h)
+            BillItem(f"{m.count}x {m.instance_type} checkpoints", m.count * m.usd_per_hour * all_h)
             for m in tier
         ]
         if one.fallback[0] >= 0:

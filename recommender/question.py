@@ -17,6 +17,7 @@ from recommender.optimize.space import ANCHOR, MEMORY_TIER, NONE, OBJECT_STORE, 
 from recommender.optimize.tables import single_steps
 from recommender.performance.fleet import Floats, MachineColumns
 from recommender.performance.machines import machine_columns
+from recommender.timings import on_catalog
 
 SEARCHED = 256  # histories that plans are compared on
 PRINTED = 2048  # histories behind every printed figure
@@ -74,14 +75,12 @@ class Question:
         able = self.columns.compute_per_s > 0
         o = self.catalog.offers
         kinds = self.builder.kinds
-        return tuple(
-            r for r in self.allowed.rows if able[kinds[o.provider[r], o.instance_type[r]]]
-        )
+        return tuple(r for r in self.allowed.rows if able[kinds[o.provider[r], o.instance_type[r]]])
 
     @cached_property
     def builder(self) -> SiteBuilder:
         """Makes sites out of offers."""
-        kinds = {(t.provider, t.instance_type): i for i, t in enumerate(self.types)}
+        kinds = {(str(t.provider), t.instance_type): i for i, t in enumerate(self.types)}
         return SiteBuilder(self.facts, self.limits, kinds, self.step_s)
 
     @cached_property
@@ -126,7 +125,10 @@ class Question:
         o, builder = self.catalog.offers, self.builder
         kind = np.array([builder.kinds[o.provider[r], o.instance_type[r]] for r in self.rows])
         spot = np.array([o.market[r] == "spot" for r in self.rows])
-        pools = [Pool((r,), bool(s), int(k), self.types[k]) for r, s, k in zip(self.rows, spot, kind, strict=True)]
+        pools = [
+            Pool((r,), bool(s), int(k), self.types[k])
+            for r, s, k in zip(self.rows, spot, kind, strict=True)
+        ]
         price = np.array([builder.machine_usd(pool) for pool in pools])
         free = np.array([self._free_share(pool) for pool in pools])
         return offer_floor(self.space(self.lists), kind, price * np.where(spot, free, 1.0))
@@ -160,5 +162,6 @@ def question_of(
         deadline_s=None if limits.deadline_s is None else limits.deadline_s - progress.elapsed_s,
         budget_usd=None if limits.budget_usd is None else limits.budget_usd - progress.spent_usd,
     )
+    job = on_catalog(job, catalog.gpus, catalog.instance_types.values())
     steps = job.steps * (1.0 - progress.done_share)
     return Question(job, left, choice, catalog, now, steps, seed)

@@ -18,6 +18,7 @@ app = typer.Typer(
     name="recommend",
     cls=DefaultToPlan,
     invoke_without_command=True,
+    subcommand_metavar="[JOB] | COMMAND ...",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
+from recommender.cli.screen import ReaderGone, put
 from recommender.errors import CatalogError, RecommendError, SolverError, UsageError
 from recommender.text import shown
 
@@ -22,7 +23,7 @@ def guarded(run: Callable[[Sequence[str]], int], words: Sequence[str]) -> int:
         code = run(words)
         sys.stdout.flush()
         return code
-    except BrokenPipeError:
+    except (BrokenPipeError, ReaderGone):
         return _pipe_closed()
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -40,8 +41,6 @@ def guarded(run: Callable[[Sequence[str]], int], words: Sequence[str]) -> int:
 
 def refuse(words: Sequence[str], code: str, exit_code: int, problems: Sequence[str]) -> int:
     """Say on standard error what went wrong; as JSON where JSON was asked for."""
-    from recommender.cli.screen import put
-
     if wants_json(words):
         from recommender.report.jsonview import dumps, error_document
 

@@ -15,6 +15,10 @@ _STYLES = {"": "", "title": "bold", "strong": "bold", "faint": "dim", "warning":
 _SIMPLER = str.maketrans({"×": "x", "─": "-", "·": "-", "≥": ">=", "±": "+-", "…": "..."})
 
 
+class ReaderGone(Exception):
+    """Nobody reads any more; not an OSError, which Typer would take for its own."""
+
+
 @dataclass(frozen=True, slots=True)
 class Screen:
     """How wide a line may be and whether it may carry colour."""
@@ -65,7 +69,10 @@ def put(text: str, stream: TextIO | None = None) -> None:
         text.encode(encoding)
     except UnicodeEncodeError:
         text = text.translate(_SIMPLER).encode(encoding, "replace").decode(encoding)
-    stream.write(text)
+    try:
+        stream.write(text)
+    except BrokenPipeError as error:
+        raise ReaderGone from error
 
 
 def _painted(lines: Sequence[Line]) -> str:

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 
 from catalogs.catalog import Catalog
 from catalogs.schema import InstanceType
-from recommender.limits import Choice
+from recommender.limits import Choice, GpuWish
 
 GIB_PER_MIB = 1.0 / 1024.0
 # A GPU sold as "80 GB" reports a little less: 81,559 of 81,920 MiB on H100 (EC2 GpuInfo, 2026).
@@ -49,7 +49,7 @@ def _refused_type(t: InstanceType, catalog: Catalog, choice: Choice) -> str:
         return f"not {choice.arch}"
     if choice.instances and not any(_like(t.instance_type, i) for i in choice.instances):
         return "not among --instance"
-    if choice.gpus and not any(_wished(t, w.name, w.per_machine, w.memory_gib) for w in choice.gpus):
+    if choice.gpus and not any(_wished(t, wish) for wish in choice.gpus):
         return "not among --gpu"
     if any(_like(t.instance_type, d) or _like(t.gpu, d) for d in choice.deny):
         return "denied"
@@ -60,12 +60,12 @@ def _like(value: str, pattern: str) -> bool:
     return fnmatchcase(value.lower(), pattern.lower())
 
 
-def _wished(t: InstanceType, name: str, per_machine: int | None, memory_gib: float) -> bool:
-    if name and not _like(t.gpu, name):
+def _wished(t: InstanceType, wish: GpuWish) -> bool:
+    if wish.name and not _like(t.gpu, wish.name):
         return False
-    if per_machine is not None and t.gpus != per_machine:
+    if wish.per_machine is not None and t.gpus != wish.per_machine:
         return False
-    return t.gpu_memory_mib * GIB_PER_MIB >= memory_gib * NOMINAL
+    return t.gpu_memory_mib * GIB_PER_MIB >= wish.memory_gib * NOMINAL
 
 
 def _refused_offer(catalog: Catalog, row: int, choice: Choice) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
+from statistics import median
 
 from catalogs.catalog import Catalog
 from catalogs.schema import BillingRule, InstanceType, SpotClass
@@ -64,9 +65,9 @@ class Facts:
         """Seconds from the request to a running container."""
         if self.job.setup_s is not None:
             return self.job.setup_s
-        rows = [s for s in self.catalog.start_up if s.provider == t.provider and s.gpus_min <= t.gpus]
-        if not rows:
-            rows = [s for s in self.catalog.start_up if s.provider == "own"]
+        known = [s for s in self.catalog.start_up if s.gpus_min <= t.gpus]
+        rows = [s for s in known if s.provider == t.provider]
+        rows = rows or [s for s in known if s.provider == "own"]
         best = max(rows, key=lambda s: s.gpus_min)
         return best.boot_s + (best.cold_image_s if self.job.image == "cold" else 0.0)
 
@@ -112,9 +113,30 @@ class Facts:
 
     @cached_property
     def _egress(self) -> dict[tuple[str, str, str], float]:
-        return {
-            (e.provider, e.from_region, e.to_region): e.usd_per_gb for e in self.catalog.egress
-        }
+        return {(e.provider, e.from_region, e.to_region): e.usd_per_gb for e in self.catalog.egress}
+
+    def planning_price(self, row: int) -> float:
+        """USD per hour to plan with: a quote at the AWS floor is an empty auction, not a price.
+
+        Its type's median quote stands for it (catalog rules, docs/catalog.md).
+        """
+        o = self.catalog.offers
+        price = o.usd_per_hour[row] * self.discount(o.provider[row])
+        if o.flag[row] != "floor" or o.provider[row] != "aws" or o.market[row] != "spot":
+            return price
+        return max(price, self._typical_spot.get(o.instance_type[row], price))
+
+    @cached_property
+    def _typical_spot(self) -> dict[str, float]:
+        """Median market quote of the AWS spot types that have a quote at the floor."""
+        o = self.catalog.offers
+        spot = [r for r in range(len(o)) if o.market[r] == "spot" and o.provider[r] == "aws"]
+        wanted = {o.instance_type[r] for r in spot if o.flag[r] == "floor"}
+        quotes: dict[str, list[float]] = {}
+        for r in spot:
+            if o.instance_type[r] in wanted and o.flag[r] == "":
+                quotes.setdefault(o.instance_type[r], []).append(o.usd_per_hour[r])
+        return {name: median(values) * self.discount("aws") for name, values in quotes.items()}
 
     def discount(self, provider: str) -> float:
         """Share of the list price that the user pays."""

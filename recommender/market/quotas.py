@@ -25,15 +25,22 @@ def quota_rows(facts: Facts, pools: "Sequence[Pool]") -> tuple[Floats, Floats]:
     return np.array(use, dtype=np.float64).reshape(-1, len(pools)), np.array(amounts)
 
 
+def most_by_quota(facts: Facts, pool: "Pool") -> float:
+    """Most machines of a pool that the quotas allow on their own."""
+    uses = [(limit.amount, _use(facts, limit, pool)) for limit in facts.choice.quotas]
+    return min((amount / use for amount, use in uses if use > 0), default=float("inf")) + 1e-9
+
+
 def _use(facts: Facts, limit: QuotaLimit, pool: "Pool") -> float:
     o = facts.catalog.offers
     first = pool.rows[0]
     market = "spot" if pool.spot else "on_demand"
+    names = (pool.type.quota_family, pool.type.family, _name(facts, pool, market))
     matches = (
         limit.provider == o.provider[first]
         and limit.market in ("any", market)
         and limit.region in ("", o.region[first])
-        and limit.quota_family in (pool.type.quota_family, pool.type.family, _name(facts, pool, market))
+        and limit.quota_family in names
     )
     return used_by(pool.type, limit.unit) if matches else 0.0
 

@@ -4,13 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from catalogs.schema import InstanceType
 from recommender.limits import Choice, Limits
 from recommender.market.facts import HOURS_PER_MONTH, Facts
-from recommender.market.quotas import quota_rows
+from recommender.market.quotas import most_by_quota, quota_rows
 from recommender.optimize.space import Entries, Fallbacks, Site, Tier
 from recommender.performance.fleet import Floats
 from recommender.risk.draws import SITES
@@ -22,6 +23,12 @@ CORRELATION_ACROSS = 0.07  # of two regions' spot states; AWS and GCP traces 202
 TIER_TYPES = 3  # CPU types per region that are tried as a memory tier
 LIST_LENGTHS = (1, 2, SITES)  # lengths of failover lists that are tried
 LIST_PRICE_RANGE = 1.6  # a failover list holds no zone dearer than this times its first
+
+
+_TYPES: dict[str, np.dtype[Any]] = {
+    **dict.fromkeys(("kind", "offer", "region", "cap"), np.dtype(np.int64)),
+    **dict.fromkeys(("spot", "held"), np.dtype(np.bool_)),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +135,7 @@ class SiteBuilder:
         return Pool(tuple(kept), True, *self._type(kept[0]))
 
     def _price(self, row: int) -> float:
-        o = self.facts.catalog.offers
-        return o.usd_per_hour[row] * self.facts.discount(o.provider[row])
+        return self.facts.planning_price(row)
 
     def machine_usd(self, pool: Pool) -> float:
         """Expected USD per hour of one machine while it runs, fees included.
@@ -150,7 +156,8 @@ class SiteBuilder:
         entries = self._entries(pools)
         use, quota = quota_rows(self.facts, pools)
         job = self.facts.job
-        kept = KEPT_CHECKPOINTS * job.checkpoint_bytes / GIB
+        kept_gib = KEPT_CHECKPOINTS * job.checkpoint_bytes / GIB
+        store = kept_gib * self.facts.fee(provider, "storage_gib_month") / HOURS_PER_MONTH
         regions = {self.facts.catalog.offers.region[p.rows[0]] for p in pools}
         return Site(
             provider=provider,
@@ -161,7 +168,7 @@ class SiteBuilder:
             tier=self._tier(provider, sorted(regions)),
             quota_use=use,
             quota=quota,
-            store_usd_per_hour=kept * self.facts.fee(provider, "storage_gib_month") / HOURS_PER_MONTH,
+            store_usd_per_hour=store,
             usd_per_move=self.facts.fee(provider, "egress_region_gb") * job.checkpoint_bytes / GB,
         )
 
@@ -169,14 +176,11 @@ class SiteBuilder:
         columns = list(zip(*(self._entry(p) for p in pools), strict=True))
         if not columns:
             columns = [()] * len(Entries.__slots__)
-        types = {"kind": np.int64, "offer": np.int64, "region": np.int64, "cap": np.int64}
-        types |= {"spot": np.bool_, "held": np.bool_}
-        return Entries(
-            *(
-                np.array(values, dtype=types.get(name, np.float64))
-                for name, values in zip(Entries.__slots__, columns, strict=True)
-            )
-        )
+        arrays = {
+            name: np.array(values, dtype=_TYPES.get(name, np.dtype(np.float64)))
+            for name, values in zip(Entries.__slots__, columns, strict=True)
+        }
+        return Entries(**arrays)
 
     def _entry(self, pool: Pool) -> tuple[float, ...]:
         """One row of `Entries`, in the order of its fields."""
@@ -211,10 +215,14 @@ class SiteBuilder:
                 self._correlation(pool, law.correlation_region),
                 law.held,
             )
-        bill = (60.0, 0.0, 30.0) if rule is None else (
-            rule.minimum_s,
-            rule.free_if_interrupted_within_s,
-            rule.notice_s,
+        bill = (
+            (60.0, 0.0, 30.0)
+            if rule is None
+            else (
+                rule.minimum_s,
+                rule.free_if_interrupted_within_s,
+                rule.notice_s,
+            )
         )
         return (*head, *capacity, spread, *bill, share, wait)
 
@@ -225,7 +233,8 @@ class SiteBuilder:
     @cached_property
     def _regions(self) -> dict[tuple[str, str], int]:
         o = self.facts.catalog.offers
-        return {name: i for i, name in enumerate(sorted(set(zip(o.provider, o.region, strict=True))))}
+        names = sorted(set(zip(o.provider, o.region, strict=True)))
+        return {name: number for number, name in enumerate(names)}
 
     def _correlation(self, pool: Pool, inside: float) -> float:
         """Mean correlation of the listed zones: high inside a region, low across."""
@@ -297,10 +306,11 @@ class SiteBuilder:
                 continue
             pool = Pool((row,), False, *self._type(row))
             price = self.machine_usd(pool)
+            most = most_by_quota(self.facts, pool)
             options += [
                 (float(step), n * price, n, pool)
                 for n, step in enumerate(self.step_s[pool.kind], start=1)
-                if np.isfinite(step) and self._affordable(n * price)
+                if np.isfinite(step) and n <= most and self._affordable(n * price)
             ]
         options.sort(key=lambda x: (x[0], x[1] * x[0], x[2], x[3].rows))
         kept, cheapest = [], np.inf

@@ -101,7 +101,8 @@ def values_of(space: Space, journeys: Journeys, allowed: Bools) -> Values:
         found = (np.where(good, aim, np.inf), cost, time, h.net_usd.mean(axis=1))
         for column, value in zip(worth, found, strict=True):
             column[rows] = value
-    return Values(*worth, chance, overhead)
+    goal, cost, time, net = worth
+    return Values(goal, cost, time, net, chance, overhead)
 
 
 def kept(space: Space, h: Histories) -> Bools:
@@ -169,12 +170,14 @@ def journeys_of(space: Space, site: Site, plans: Plans) -> tuple[Journeys, Bools
 
 def worst(values: Floats, counts: Ints) -> Floats:
     """Largest value among the machines used."""
-    return np.where(counts > 0, values[None], 0.0).max(axis=1)
+    found: Floats = np.where(counts > 0, values[None], 0.0).max(axis=1)
+    return found
 
 
 def least(values: Floats, counts: Ints) -> Floats:
     """Smallest value among the machines used."""
-    return np.where(counts > 0, values[None], np.inf).min(axis=1)
+    found: Floats = np.where(counts > 0, values[None], np.inf).min(axis=1)
+    return found
 
 
 def gang_of(space: Space, entries: Entries, counts: Ints) -> Gang:
@@ -191,7 +194,7 @@ def gang_of(space: Space, entries: Entries, counts: Ints) -> Gang:
     faults = space.job.fault_rate_per_hour / 3600.0 * counts.sum(axis=1)
     logit = entries.availability_logit - entries.availability_slope * np.log2(many)
     up = np.where(used, 1.0 / (1.0 + np.exp(-logit)), 1.0).prod(axis=1)
-    has_spot = used.any(axis=1)
+    has_spot: Bools = used.any(axis=1)
     lead = hazard.argmax(axis=1)
 
     def of_lead(values: Floats, without: float) -> Floats:

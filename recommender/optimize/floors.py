@@ -20,8 +20,6 @@ from recommender.risk.journey import Journeys
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# The speed of each history varies; S/W is taken where it is flat, at the expected work.
-SLOWEST = 1.0
 # Share by which a law's expectation may exceed the mean over the common histories.
 SAMPLING = 0.85
 
@@ -97,10 +95,8 @@ def floor(space: Space, c: Sums, tight: bool) -> Floats:
         return time
     spot = c.spot_usd_per_hour * paid_share(c.run_mean_s, c.run_sigma, c.free_s)
     if tight and has_spot.any():
-        slowest = work * SLOWEST
-        ratio = least_ratio(
-            space.histories, space.seed, c.run_mean_s, c.run_sigma, c.free_s, c.changeover_s, slowest
-        )
+        law = (c.run_mean_s, c.run_sigma, c.free_s, c.changeover_s)
+        ratio = least_ratio(space.histories, space.seed, *law, work)
         dear = c.best_net_usd >= DEARER * c.spot_usd_per_hour
         spot = np.where(dear, np.maximum(spot, c.spot_usd_per_hour * ratio), spot)
     cheapest = np.where(netted, np.minimum(spot, c.best_net_usd), np.where(has_spot, spot, 0.0))

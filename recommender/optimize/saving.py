@@ -37,8 +37,8 @@ def saves_of(
 ) -> Saves:
     """How each plan saves; the cheapest tier that takes the checkpoints is chosen."""
     entries = site.entries
-    has_spot = (counts[:, entries.spot] > 0).any(axis=1)
-    has_on_demand = (counts[:, ~entries.spot] > 0).any(axis=1)
+    has_spot: Bools = (counts[:, entries.spot] > 0).any(axis=1)
+    has_on_demand: Bools = (counts[:, ~entries.spot] > 0).any(axis=1)
     result = _blank(len(path))
     _put(result, path == NONE, checkpoint.none(fleet), ~has_spot)
     _put(result, path == OBJECT_STORE, checkpoint.object_store(space.job, fleet, notice_s))
@@ -54,9 +54,16 @@ def saves_of(
 
 
 def _blank(count: int) -> Saves:
-    zeros = [np.zeros(count) for _ in range(6)]
     return Saves(
-        *zeros, np.full(count, -1), np.zeros(count, dtype=np.int64), np.zeros(count, dtype=bool)
+        stall_s=np.zeros(count),
+        transfer_s=np.zeros(count),
+        interval_min_s=np.zeros(count),
+        restore_s=np.zeros(count),
+        notice_saves=np.zeros(count),
+        usd_per_hour=np.zeros(count),
+        tier_type=np.full(count, -1),
+        tier_count=np.zeros(count, dtype=np.int64),
+        possible=np.zeros(count, dtype=bool),
     )
 
 

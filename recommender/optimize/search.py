@@ -81,9 +81,7 @@ class Found:
         return 1.0 - self.left / self.best if np.isfinite(self.best) else 1.0
 
 
-def search(
-    space: Space, slack: float = 0.0, most: int = 4000, masks: Masks | None = None
-) -> Found:
+def search(space: Space, slack: float = 0.0, most: int = 4000, masks: Masks | None = None) -> Found:
     """Find the plan with the least goal, and those within `slack` of it.
 
     `masks` restricts the entries of each site, for "the best plan that ..." questions.
@@ -156,9 +154,9 @@ def _single_queue(space: Space, step_s: Floats, masks: Masks | None) -> _Queue:
     if not parts:
         none = np.zeros(0, dtype=np.int64)
         return _Queue(np.zeros(0), none, none, none)
-    floor, site_of, entry_of, machines = (np.concatenate(column) for column in zip(*parts, strict=True))
-    order = np.lexsort((machines, entry_of, site_of, floor))
-    return _Queue(floor[order], site_of[order], entry_of[order], machines[order])
+    floors, sites, entries, machines = (np.concatenate(c) for c in zip(*parts, strict=True))
+    order = np.lexsort((machines, entries, sites, floors))
+    return _Queue(floors[order], sites[order], entries[order], machines[order])
 
 
 def _single_batch(

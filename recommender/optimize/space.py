@@ -6,6 +6,7 @@ checkpoint path and a fallback, so everything below is arrays over entries or ov
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +76,10 @@ class Fallbacks:
     def __len__(self) -> int:
         return len(self.kind)
 
+    def none(self) -> "Fallbacks":
+        """No fallbacks."""
+        return Fallbacks(*(getattr(self, name)[:0] for name in self.__slots__))
+
 
 @dataclass(frozen=True, slots=True)
 class Tier:
@@ -136,7 +141,7 @@ class Space:
 
 def _take(columns: MachineColumns, rows: Ints) -> MachineColumns:
     """Some rows of the machine columns; names stay behind, since sums do not need them."""
-    numbers = {
+    numbers: dict[str, Any] = {
         name: value[rows]
         for name in MachineColumns.__slots__
         if isinstance(value := getattr(columns, name), np.ndarray)
@@ -146,7 +151,7 @@ def _take(columns: MachineColumns, rows: Ints) -> MachineColumns:
 
 def within_quota(site: Site, counts: Ints) -> Bools:
     """Which clusters respect every cap and quota; the last machine of a quota is usable."""
-    fits = (counts <= site.entries.cap).all(axis=1)
+    fits: Bools = (counts <= site.entries.cap).all(axis=1)
     if len(site.quota):
         fits &= (counts @ site.quota_use.T <= site.quota + 1e-9).all(axis=1)
     return fits

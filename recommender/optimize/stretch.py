@@ -8,6 +8,7 @@ so one machine's law bounds every gang with it. S is tabulated over W, once per 
 """
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +82,7 @@ def _ratio(
         "best_net_usd": DEARER * 3600.0,
         "best_net_speed": 1.0,
     }
-    columns = {name: np.full(1, value) for name, value in values.items()}
-    columns["held"] = np.zeros(1, dtype=bool)  # type: ignore[assignment]
-    h = follow(Journeys(**columns), None, histories, seed)  # type: ignore[arg-type]
+    columns: dict[str, Any] = {name: np.full(1, value) for name, value in values.items()}
+    columns["held"] = np.zeros(1, dtype=bool)
+    h = follow(Journeys(**columns), None, histories, seed)
     return float(h.net_usd.mean()) / work

@@ -60,7 +60,8 @@ def bounded(space: Space, site: Site) -> Bounded:
                 np.full(len(e), work),
             )
             tight = np.minimum(tight, ratio)
-        share = np.where(_dear_net(space, site, e.usd_per_hour, speed), np.maximum(share, tight), share)
+        dear = _dear_net(space, site, e.usd_per_hour, speed)
+        share = np.where(dear, np.maximum(share, tight), share)
     return Bounded(space, site, np.where(e.spot, e.usd_per_hour * share, e.usd_per_hour), speed)
 
 
@@ -114,8 +115,9 @@ def _support_bounds(b: Bounded, support: tuple[int, ...], more: Ints) -> Floats:
     if space.limits.hourly_usd is not None:
         listed = e.usd_per_hour[chosen].sum() + e.usd_per_hour[more]
         left = space.limits.hourly_usd + 1e-9 - listed
+        cheapest = max(float((e.usd_per_hour / speed).min()), 1e-30)
         fits &= left >= 0.0
-        top = np.minimum(top, low + np.maximum(left, 0.0) / max(float((e.usd_per_hour / speed).min()), 1e-30))
+        top = np.minimum(top, low + np.maximum(left, 0.0) / cheapest)
     fixed = np.maximum(e.fixed_usd[chosen].max(initial=0.0), e.fixed_usd[more])
     at_low = _bound(b, own, low, fixed)
     at_top = _bound(b, own + best * (top - low), top, fixed)
@@ -147,7 +149,8 @@ def leaves(b: Bounded, support: tuple[int, ...], bar: float) -> list[Ints]:
     blocks = []
     for counts in _compositions(b.space.limits.max_machines, len(support)):
         speed = counts @ b.speed[rows]
-        own = _bound(b, counts @ b.usd_per_hour[rows], speed, np.full(len(counts), sub.entries.fixed_usd.max()))
+        fixed = np.full(len(counts), sub.entries.fixed_usd.max())
+        own = _bound(b, counts @ b.usd_per_hour[rows], speed, fixed)
         counts = counts[(own < bar) & within_quota(sub, counts)]
         if not len(counts):
             continue

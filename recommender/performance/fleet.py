@@ -93,15 +93,18 @@ def fleet_of(columns: MachineColumns, counts: NDArray[np.int64]) -> Fleet:
     kinds_used = used.sum(axis=1)
 
     def total(values: Floats) -> Floats:
-        return np.where(used, counts * np.where(np.isfinite(values), values, 0.0), 0.0).sum(
-            axis=1
-        ) + np.where((used & np.isinf(values)).any(axis=1), np.inf, 0.0)
+        found: Floats = np.where(
+            used, counts * np.where(np.isfinite(values), values, 0.0), 0.0
+        ).sum(axis=1) + np.where((used & np.isinf(values)).any(axis=1), np.inf, 0.0)
+        return found
 
     def smallest(values: Floats) -> Floats:
-        return np.where(used, values, np.inf).min(axis=1)
+        found: Floats = np.where(used, values, np.inf).min(axis=1)
+        return found
 
     def largest(values: Floats) -> Floats:
-        return np.where(used, values, 0.0).max(axis=1)
+        found: Floats = np.where(used, values, 0.0).max(axis=1)
+        return found
 
     return Fleet(
         kind=np.where(kinds_used == 1, used.argmax(axis=1), -1).astype(np.int64),

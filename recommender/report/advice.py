@@ -93,15 +93,20 @@ def spot_sentence(plan: Plan) -> str:
     """How often spot goes away, and where the cluster is asked for next."""
     if all(m.market != "spot" for m in plan.machines):
         return ""
-    others = [_site_name(plan, i) for i in range(1, len(plan.sites))]
+    others = _next_in_line(plan)
     after = f"; next in line {', then '.join(others[:3])}" if others else ""
     more = f" and {len(others) - 3} more" if len(others) > 3 else ""
     return f"gone {_times(plan.estimate.interruptions)}{after}{more}"
 
 
-def _site_name(plan: Plan, index: int) -> str:
-    site, first = plan.sites[index], plan.sites[0]
-    return text.clean(site.zone if site.region == first.region and site.zone else site.region)
+def _next_in_line(plan: Plan) -> list[str]:
+    """Where spot is asked for after the first place: regions, then further zones of them."""
+    seen = {site.region for site in plan.sites[:1]}
+    names = []
+    for site in plan.sites[1:]:
+        names.append(text.clean(site.zone if site.region in seen and site.zone else site.region))
+        seen.add(site.region)
+    return names
 
 
 def _times(interruptions: float) -> str:

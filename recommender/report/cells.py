@@ -53,7 +53,7 @@ def place(plan: Plan) -> str:
     first = plan.machines[0]
     region = plan.sites[0].region if plan.sites else first.region
     others = {site.region for site in plan.sites} - {region}
-    more = f" +{len(others)}" if others else ""
+    more = f"\N{NO-BREAK SPACE}+{len(others)}" if others else ""
     return f"{text.clean(first.provider)} {text.clean(region)}{more}".strip()
 
 

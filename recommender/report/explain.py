@@ -1,5 +1,6 @@
 """Every term of one plan: the step, the memory, the time, the bill, spot, and the next plan."""
 
+import re
 from collections.abc import Sequence
 
 from recommender.errors import UsageError
@@ -9,6 +10,7 @@ from recommender.report.advice import plan_lines
 from recommender.report.asked import Asked
 from recommender.report.lines import Line, labelled, paragraph
 
+_MACHINES = re.compile(r"^\d+x \S+ (spot|on-demand)$")
 _Term = tuple[str, str, str]  # what, how much, remark
 
 
@@ -152,7 +154,12 @@ def _more(difference: float) -> str:
 
 
 def _dollars(plan: Plan) -> dict[str, float]:
-    return {text.clean(item.item): item.usd for item in plan.estimate.bill}
+    """The bill by subject: machines of one market are one subject, whatever their type."""
+    found: dict[str, float] = {}
+    for item in plan.estimate.bill:
+        name = _MACHINES.sub(r"\1 machines", text.clean(item.item))
+        found[name] = found.get(name, 0.0) + item.usd
+    return found
 
 
 def _seconds(plan: Plan) -> dict[str, float]:

@@ -136,8 +136,15 @@ def _second_half(plans: Sequence[Plan]) -> Figures:
 def _closing(answer: Answer, asked: Asked, width: int) -> list[Line]:
     facts = [_floor(answer), *_trivial(answer, asked), *_more(answer)]
     if answer.proof.status == "gap":
-        facts.append(f"best found; up to {text.percent(answer.proof.gap)} better is not ruled out")
+        facts.append(_gap(answer))
     return inset(" · ".join(facts), width)
+
+
+def _gap(answer: Answer) -> str:
+    left = text.percent(answer.proof.gap)
+    if answer.proof.alone:
+        return f"proven best of one machine type; a mix up to {left} better is not ruled out"
+    return f"best found; up to {left} better is not ruled out"
 
 
 def _floor(answer: Answer) -> str:
@@ -156,24 +163,30 @@ def _more(answer: Answer) -> list[str]:
 
 
 def _trivial(answer: Answer, asked: Asked) -> list[str]:
-    """The plans anybody would think of first, each against plan 1."""
-    return [_against(plan, answer, asked) for plan in answer.trivial if answer.plans]
+    """The plans anybody would think of first: those in the table by number, then the others."""
+    if not answer.plans:
+        return []
+    ranks = {plan.machines: i for i, plan in reversed(list(enumerate(answer.plans, 1)))}
+    named: dict[int, list[str]] = {}
+    for plan in answer.trivial:
+        if plan.machines in ranks and plan.labels:
+            named.setdefault(ranks[plan.machines], []).append(text.clean(plan.labels[0]))
+    shown = [f"{text.listing(named[rank])}: plan {rank}" for rank in sorted(named)]
+    others = [plan for plan in answer.trivial if plan.machines not in ranks]
+    return [*shown, *(_against(plan, answer, asked) for plan in others)]
 
 
 def _against(plan: Plan, answer: Answer, asked: Asked) -> str:
     kinds = text.listing(list(dict.fromkeys(text.clean(m.instance_type) for m in plan.machines)))
     name = f"{text.clean(plan.labels[0])} ({kinds})" if plan.labels else kinds
-    shown = [i for i, other in enumerate(answer.plans, 1) if other.machines == plan.machines]
-    if shown:
-        return f"{name}: plan {shown[0]}"
     if plan.estimate.chance < asked.limits.confidence:
         return f"{name} {_why_not(plan, asked)}"
     best = answer.plans[0].estimate
     if answer.goal == "time":
-        factor = plan.estimate.time.mean / best.time.mean
-        return f"{name}: {text.three(round(factor, 1))}× the time of plan 1"
-    factor = plan.estimate.cost.mean / best.cost.mean
-    return f"{name}: {text.three(round(factor, 1))}× the cost of plan 1"
+        factor, what = plan.estimate.time.mean / best.time.mean, "time"
+    else:
+        factor, what = plan.estimate.cost.mean / best.cost.mean, "cost"
+    return f"{name}: {text.three(round(factor, 1))}× the {what} of plan 1"
 
 
 def _why_not(plan: Plan, asked: Asked) -> str:

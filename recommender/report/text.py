@@ -76,6 +76,8 @@ def share(x: float) -> str:
 
 def percent(x: float) -> str:
     """A share in per cent, rounded: 74 %, 0.4 %."""
+    if 0 < abs(x) < 0.0005:
+        return "<0.1 %"
     return f"{three(round(100 * x, 1) if abs(x) < 0.1 else round(100 * x))} %"
 
 

@@ -403,7 +403,8 @@ def _least_with_net(p: Journeys, work: Floats, runs: _Runs, last: Ints) -> Float
     at_end += base * (runs.starts + runs.lengths)
     usd = np.minimum(at_start, at_end)
     beyond = np.arange(usd.shape[2])[None, None] > last[:, :, None]
-    return p.fixed_usd[:, None] + np.where(beyond, np.inf, usd).min(axis=2) / 3600.0
+    least: Floats = np.where(beyond, np.inf, usd).min(axis=2)
+    return p.fixed_usd[:, None] + least / 3600.0
 
 
 def _price_factor(p: Journeys, sample: Draws) -> Floats:

@@ -83,12 +83,8 @@ def test_a_flag_reaches_the_planner(
 
 
 def test_options_stand_before_or_after_the_job_or_after_plan(run: Run, planner: Planner) -> None:
-    for words in (
-        ["--deadline", "24h", JOB],
-        [JOB, "--deadline=24h"],
-        ["plan", JOB, "--deadline", "24h"],
-    ):
-        assert run(*words).code == 0
+    for call in (f"--deadline 24h {JOB}", f"{JOB} --deadline=24h", f"plan {JOB} --deadline 24h"):
+        assert run(*call.split()).code == 0
     first, *others = planner.calls
     assert all(call["limits"] == first["limits"] for call in others)
 

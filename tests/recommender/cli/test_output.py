@@ -118,10 +118,10 @@ def shell(command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_reader_that_goes_away_is_no_error() -> None:
-    done = shell("set -o pipefail; $R catalog show --top 9999 | head -1")
-    assert (done.returncode, done.stderr) == (141, "")
-    assert done.stdout.count("\n") == 1
+@pytest.mark.parametrize("words", ["jobs list", "catalog show --top 9999"])
+def test_a_reader_that_goes_away_is_no_error(words: str) -> None:
+    done = shell(f"set -o pipefail; $R {words} | {{ exec <&-; sleep 1; }}")
+    assert (done.returncode, done.stdout, done.stderr) == (141, "", "")
 
 
 def test_a_closed_or_full_standard_output() -> None:
@@ -153,3 +153,12 @@ def test_schema_is_printed_as_shipped(run: Run) -> None:
 
 def test_help_is_kept(run: Run) -> None:
     golden.check("help.txt", run("--help").out)
+
+
+def test_an_interrupted_call_is_exit_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*given: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.modules["recommender.planner"], "recommend", interrupt)
+    result = run(JOB)
+    assert (result.code, result.out, result.err) == (130, "", "")

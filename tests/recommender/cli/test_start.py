@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-HEAVY = ("numpy", "pulp", "highspy", "pandas", "boto3", "botocore", "google", "pydantic", "scipy")
+HEAVY = ("numpy", "pulp", "highspy", "pandas", "boto3", "botocore", "google", "scipy")
 CLOUD = ("pandas", "boto3", "botocore", "google", "scipy", "pyarrow")
 
 LOADED = """
@@ -46,6 +46,10 @@ def loaded(script: str, *words: str) -> set[str]:
 @pytest.mark.parametrize("words", [[], ["--help"], ["--version"], ["jobs", "new"], ["schema"]])
 def test_nothing_heavy_is_loaded_before_a_question(words: list[str]) -> None:
     assert not loaded(LOADED, *words) & set(HEAVY)
+
+
+def test_the_name_alone_loads_no_command_line_library() -> None:
+    assert not loaded(LOADED) & {"typer", "rich", "pydantic"}
 
 
 def test_an_answer_needs_no_cloud_library() -> None:

@@ -72,7 +72,9 @@ def space(seed: int, entries: int = 3, most: int = 4, histories: int = HISTORIES
     hours = float(step[np.isfinite(step)].min()) * toy.steps / 3600
     price = float(site.entries.usd_per_hour.mean())
     limits = Limits(
-        deadline_s=hours * 3600 * float(rng.uniform(0.8, 8)) if goal in ("deadline", "both") else None,
+        deadline_s=hours * 3600 * float(rng.uniform(0.8, 8))
+        if goal in ("deadline", "both")
+        else None,
         budget_usd=price * hours * float(rng.uniform(1, 8)) if goal in ("budget", "both") else None,
         hourly_usd=price * float(rng.uniform(0.5, 4)) if goal == "hourly" else None,
         confidence=float(rng.choice([0.5, 0.8, 0.95])),
@@ -111,7 +113,9 @@ def _site(rng: np.random.Generator, columns: MachineColumns, entries: int, most:
     spot = rng.random(entries) < 0.6
     law = np.array([LAWS[i] for i in rng.integers(0, len(LAWS), entries)])
     per_speed = rng.uniform(0.5, 1.5, entries) * 1e-3
-    price = per_speed * columns.compute_per_s[kind] * np.where(spot, rng.uniform(0.2, 0.8, entries), 1)
+    price = (
+        per_speed * columns.compute_per_s[kind] * np.where(spot, rng.uniform(0.2, 0.8, entries), 1)
+    )
     free = rng.choice([0.0, 3600.0])
     quota = rng.random() < 0.5
     ones = np.ones(entries)

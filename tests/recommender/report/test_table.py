@@ -108,6 +108,12 @@ def test_interruptions_in_words(interruptions: float, said: str) -> None:
     assert advice.spot_sentence(changed).startswith(f"gone {said}")
 
 
+def test_a_second_zone_of_a_region_is_named_by_its_zone() -> None:
+    zones = (*AWS_A100.sites[:2], replace(AWS_A100.sites[1], zone="us-east-1-f"))
+    said = advice.spot_sentence(replace(AWS_A100, sites=zones))
+    assert said.endswith("next in line us-east-1, then us-east-1-f")
+
+
 def test_on_demand_plans_say_nothing_of_spot() -> None:
     said = dict(advice.sentences(ON_DEMAND, QUESTION))
     assert said["spot"] == said["save"] == said["if late"] == ""
@@ -135,6 +141,8 @@ def test_a_plan_that_costs_more_than_today_says_so() -> None:
 
 
 def test_an_unproven_answer_says_how_far_it_may_be_off() -> None:
-    gap = replace(ANSWER, proof=replace(ANSWER.proof, status="gap", gap=0.03))
-    text = plain(table.render(gap, QUESTION, 160))
+    gap = replace(ANSWER.proof, status="gap", gap=0.03)
+    text = plain(table.render(replace(ANSWER, proof=gap), QUESTION, 160))
+    assert "proven best of one machine type; a mix up to 3 % better is not ruled out" in text
+    text = plain(table.render(replace(ANSWER, proof=replace(gap, alone=False)), QUESTION, 160))
     assert "best found; up to 3 % better is not ruled out" in text

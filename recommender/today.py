@@ -1,0 +1,61 @@
+"""The machines the user rents today, as one more plan to compare with."""
+
+from dataclasses import replace
+
+from recommender.errors import UsageError
+from recommender.limits import Choice
+from recommender.market.sites import Built, Pool
+from recommender.optimize.search import Candidate
+from recommender.optimize.space import OBJECT_STORE
+from recommender.plan import Plan
+from recommender.present import Presenter
+from recommender.question import Question
+from recommender.text import nearest
+from recommender.units import Comparison
+
+
+def compared(question: Question, today: Comparison | None) -> Plan | None:
+    """The plan that the user follows today, with its chance to keep the limits."""
+    if today is None:
+        return None
+    limits = replace(question.limits, max_machines=max(today.count, question.limits.max_machines))
+    everything = replace(
+        question,
+        choice=Choice(
+            accelerator="any", arch="any", failover="none", instances=(today.instance_type,)
+        ),
+        limits=limits,
+    )
+    built = everything.lists
+    place = _place(everything, built, today)
+    candidate = Candidate(place[0], (place[1],), (today.count,), OBJECT_STORE, -1, 0, 0, 0, 0, 0)
+    return Presenter(everything, built).plan(candidate, ("today",))
+
+
+def _place(question: Question, built: Built, today: Comparison) -> tuple[int, int]:
+    """Site and entry of the machines; the cheapest region where none is named."""
+    found = [
+        (built.sites[s].entries.usd_per_hour[e], s, e)
+        for s, pools in enumerate(built.pools)
+        for e, pool in enumerate(pools)
+        if _is(question, pool, today)
+    ]
+    if not found:
+        where = f" in {today.region}" if today.region else ""
+        names = [name for _, name in question.catalog.instance_types]
+        raise UsageError(
+            f"--compare: no {today.market.replace('_', '-')} offer of {today.instance_type}{where}"
+            f" that can train this job{_hint(today.instance_type, names)}"
+        )
+    _, site, entry = min(found)
+    return site, entry
+
+
+def _is(question: Question, pool: Pool, today: Comparison) -> bool:
+    region = question.catalog.offers.region[pool.rows[0]]
+    return pool.spot == (today.market == "spot") and today.region in ("", region)
+
+
+def _hint(word: str, names: list[str]) -> str:
+    meant = nearest(word, names)
+    return f"; did you mean {meant}?" if meant and meant != word else ""
