@@ -194,7 +194,7 @@ def gang_of(space: Space, entries: Entries, counts: Ints) -> Gang:
     faults = space.job.fault_rate_per_hour / 3600.0 * counts.sum(axis=1)
     logit = entries.availability_logit - entries.availability_slope * np.log2(many)
     up = np.where(used, 1.0 / (1.0 + np.exp(-logit)), 1.0).prod(axis=1)
-    has_spot: Bools = used.any(axis=1)
+    has_spot = np.asarray(used.any(axis=1))
     lead = hazard.argmax(axis=1)
 
     def of_lead(values: Floats, without: float) -> Floats:
@@ -341,7 +341,7 @@ def with_fallbacks(space: Space, site: Site, plans: Plans) -> Plans:
     """The same plans with each fallback worth trying; nothing where none makes sense."""
     step_s = steps(space.job, space.columns, space.fleet(site, plans.counts)).step_s
     choices = fallback_choices(site, step_s)[:, 1:]
-    has_spot = (plans.counts[:, site.entries.spot] > 0).any(axis=1)
+    has_spot = np.asarray((plans.counts[:, site.entries.spot] > 0).any(axis=1))
     possible = (choices >= 0) & has_spot[:, None] & (space.limits.deadline_s is not None)
     row, column = np.nonzero(possible)
     return Plans(plans.counts[row], plans.path[row], choices[row, column])

@@ -37,8 +37,8 @@ def saves_of(
 ) -> Saves:
     """How each plan saves; the cheapest tier that takes the checkpoints is chosen."""
     entries = site.entries
-    has_spot: Bools = (counts[:, entries.spot] > 0).any(axis=1)
-    has_on_demand: Bools = (counts[:, ~entries.spot] > 0).any(axis=1)
+    has_spot = np.asarray((counts[:, entries.spot] > 0).any(axis=1))
+    has_on_demand = np.asarray((counts[:, ~entries.spot] > 0).any(axis=1))
     result = _blank(len(path))
     _put(result, path == NONE, checkpoint.none(fleet), ~has_spot)
     _put(result, path == OBJECT_STORE, checkpoint.object_store(space.job, fleet, notice_s))

@@ -151,7 +151,7 @@ def _take(columns: MachineColumns, rows: Ints) -> MachineColumns:
 
 def within_quota(site: Site, counts: Ints) -> Bools:
     """Which clusters respect every cap and quota; the last machine of a quota is usable."""
-    fits: Bools = (counts <= site.entries.cap).all(axis=1)
+    fits = np.asarray((counts <= site.entries.cap).all(axis=1))
     if len(site.quota):
         fits &= (counts @ site.quota_use.T <= site.quota + 1e-9).all(axis=1)
     return fits

@@ -194,8 +194,15 @@ def _compositions(most: int, parts: int) -> tuple[Ints, ...]:
     for cuts in combinations(range(1, most + 1), parts):
         block.append(cuts)
         if len(block) == LEAF_ROWS:
-            blocks.append(np.diff(np.array(block, dtype=np.int64), axis=1, prepend=0))
+            blocks.append(_parts(block))
             block = []
     if block:
-        blocks.append(np.diff(np.array(block, dtype=np.int64), axis=1, prepend=0))
+        blocks.append(_parts(block))
     return tuple(blocks)
+
+
+def _parts(cuts: list[tuple[int, ...]]) -> Ints:
+    """Differences of neighbouring cut points, the first counted from 0."""
+    ends = np.array(cuts, dtype=np.int64)
+    starts = np.concatenate([np.zeros((len(ends), 1), dtype=np.int64), ends[:, :-1]], axis=1)
+    return ends - starts
