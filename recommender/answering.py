@@ -1,7 +1,7 @@
 """How an answer is put together: the search, its alternatives, and what surrounds them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from recommender import assumptions
 from recommender.limits import Limits
-from recommender.market.sites import Built, Pool
+from recommender.market.sites import Built
 from recommender.nearest import infeasible, neighbours
 from recommender.optimize.search import (
     Candidate,
@@ -28,11 +28,20 @@ from recommender.today import compared
 from recommender.units import Comparison
 
 MOST_PLANS = 3000  # plans followed in one search before it stops with a gap
+MIX_REGIONS = 3  # regions in which mixes are tried, with the same exceptions
 MIX_SUPPORTS = 40  # sets of entries tried for mixes unless quotas or --prove ask for all
 LADDER = 6  # deadlines tried between the fastest and the cheapest plan for the frontier
 KNEE = 0.10  # the knee is the cheapest plan at most this much slower than the fastest
 
-Which = Callable[[Entries], NDArray[np.bool_]]
+Which = Callable[[Entries, NDArray[np.float64]], NDArray[np.bool_]]
+# Which entries a search may use, by entries and GPUs per machine.
+ONLY: dict[str, Which] = {
+    "any": lambda entries, gpus: gpus > 0,
+    "on_demand": lambda entries, gpus: ~entries.spot,
+    "spot": lambda entries, gpus: entries.spot,
+    "one GPU": lambda entries, gpus: gpus == 1,
+    "big": lambda entries, gpus: gpus >= 8,
+}
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,7 @@ class Answering:
     compare: Comparison | None
     prove: bool
     save_lp: Path | None
+    searched: dict[tuple[Limits, str], Found] = field(default_factory=dict)
 
     def answer(self) -> Answer:
         """Search, then gather what a reader wants beside the best plan."""
@@ -57,29 +67,43 @@ class Answering:
         return self.alone(self.question.limits)
 
     @cached_property
+    def _regions(self) -> tuple[Built, float]:
+        """Regions searched for mixes, and the bound of those that are not."""
+        if not (self.question.choice.mix and self.singles.kept):
+            return Built((), ()), float("inf")
+        return self.question.regions_below(self.singles.bar, None if self.whole else MIX_REGIONS)
+
+    @property
+    def whole(self) -> bool:
+        """Whether mixes are searched to the end: where quotas bind, or a proof is asked for."""
+        return self.prove or bool(self.question.choice.quotas)
+
+    @cached_property
     def built(self) -> Built:
         """The sites of the search: lists first, then the regions where a mix may be better."""
-        lists = self.question.lists
-        if not (self.question.choice.mix and self.singles.kept):
-            return lists
-        return lists + self.question.regions_below(self.singles.bar)
+        return self.question.lists + self._regions[0]
 
     @cached_property
     def best(self) -> Found:
-        """The search over everything: mixes in part, unless quotas or a proof ask for all."""
-        found = replace_found(self.singles)
+        """The search over everything."""
+        found = replace(self.singles, kept=dict(self.singles.kept))
         if self.question.choice.mix and found.kept:
-            if not (self.prove or self.question.choice.quotas):
+            if not self.whole:
                 found.most_supports = MIX_SUPPORTS
+            found.left = min(found.left, self._regions[1])
             space = self.question.space(self.built)
             search_mixes(space, found, first=len(self.question.lists.sites))
         return found
 
-    def alone(self, limits: Limits, which: Which | None = None) -> Found:
-        """Plans of one entry, under other limits or with some entries only."""
-        lists = self.question.lists
-        masks = None if which is None else tuple(which(site.entries) for site in lists.sites)
-        return self._alone(limits, lists, masks)
+    def alone(self, limits: Limits, only: str = "any") -> Found:
+        """Plans of one entry, under other limits or with some entries only (`ONLY`)."""
+        key = (limits, only)
+        if key not in self.searched:
+            lists = self.question.lists
+            gpus = self.question.columns.gpus
+            masks = tuple(ONLY[only](site.entries, gpus[site.entries.kind]) for site in lists.sites)
+            self.searched[key] = self._alone(limits, lists, None if only == "any" else masks)
+        return self.searched[key]
 
     def _alone(
         self, limits: Limits, lists: Built, masks: tuple[NDArray[np.bool_], ...] | None
@@ -105,7 +129,7 @@ class Answering:
     def _others(self) -> list[Candidate]:
         """The best plan without spot, and the best of each provider."""
         limits, lists = self.question.limits, self.question.lists
-        found = [self.alone(limits, lambda e: ~e.spot)]
+        found = [self.alone(limits, "on_demand")]
         for site in lists.sites:
             masks = tuple(np.full(len(s.entries), s is site) for s in lists.sites)
             found.append(self._alone(limits, lists, masks))
@@ -177,13 +201,13 @@ class Answering:
 
     def _trivial(self) -> tuple[Plan, ...]:
         """One GPU, one big machine, all on demand, all spot, whether in time or not."""
-        gpus, limits = self.question.columns.gpus, self.question.limits
+        limits = self.question.limits
         one = replace(limits, max_machines=1)
-        asked: list[tuple[str, Limits, Which]] = [
-            ("one GPU", one, lambda e: gpus[e.kind] == 1),
-            ("one big machine", one, lambda e: gpus[e.kind] >= 8),
-            ("all on-demand", limits, lambda e: ~e.spot),
-            ("all spot", limits, lambda e: e.spot),
+        asked = [
+            ("one GPU", one, "one GPU"),
+            ("one big machine", one, "big"),
+            ("all on-demand", limits, "on_demand"),
+            ("all spot", limits, "spot"),
         ]
         plans = []
         for label, under, which in asked:
@@ -197,11 +221,6 @@ class Answering:
         return tuple(plans)
 
 
-def replace_found(found: Found) -> Found:
-    """A search that goes on where another stopped."""
-    return replace(found, kept=dict(found.kept))
-
-
 def _least(space: Space, question: Question) -> float:
     floors = [single_floors(space, s, question.step_s).min(initial=np.inf) for s in space.sites]
     return float(min(floors, default=np.inf))
@@ -211,6 +230,3 @@ def _price_dates(question: Question) -> tuple[PriceDate, ...]:
     return tuple(
         PriceDate(d.provider, d.market, d.newest, d.offers) for d in question.catalog.price_dates()
     )
-
-
-__all__ = ["Answering", "Pool"]

@@ -1,6 +1,6 @@
 """From a candidate of the search to a plan that can be printed: followed again, and itemised."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -34,9 +34,15 @@ class Presenter:
 
     question: Question
     built: Built
+    made: dict[Candidate, Plan] = field(default_factory=dict)
 
     def plan(self, candidate: Candidate, labels: tuple[str, ...] = ()) -> Plan:
         """The whole plan, its figures from the histories behind everything printed."""
+        if candidate not in self.made:
+            self.made[candidate] = self._plan(candidate)
+        return replace(self.made[candidate], labels=labels)
+
+    def _plan(self, candidate: Candidate) -> Plan:
         space = self.question.space(self.built, PRINTED)
         site = self.built.sites[candidate.site].only(np.array(candidate.entries))
         one = Plans(
@@ -62,7 +68,6 @@ class Presenter:
             gpus=sum(m.count * m.gpus for m in machines),
             flopp=flop / max(usd_per_hour * hours, 1e-12),
             needs=self._needs(pools, candidate.counts),
-            labels=labels,
             spot=self._spot_facts(space, site, one, pools),
         )
 

@@ -12,7 +12,8 @@ from recommender.job import Job
 from recommender.limits import Choice, Limits, Progress
 from recommender.market.allowed import Allowed, allowed_offers
 from recommender.market.facts import Facts
-from recommender.market.sites import Built, Pool, SiteBuilder
+from recommender.market.sites import Built, SiteBuilder
+from recommender.optimize.floors import offer_floor, paid_share
 from recommender.optimize.space import ANCHOR, MEMORY_TIER, NONE, OBJECT_STORE, Space
 from recommender.optimize.tables import single_steps
 from recommender.performance.fleet import Floats, MachineColumns
@@ -103,48 +104,43 @@ class Question:
             seed=self.seed,
         )
 
-    def regions_below(self, bar: float) -> Built:
-        """Sites of the regions where some entry could be part of a better mix.
+    def regions_below(self, bar: float, most: int | None) -> tuple[Built, float]:
+        """Sites of the regions where some entry could be part of a better mix, best first.
 
         A mix costs at least what its best entry would at perfect scaling (mediant inequality).
+        With `most`, only so many regions; the second value bounds those left out.
         """
         o = self.catalog.offers
-        per_speed = self._usd_per_work()
-        good = {
-            (o.provider[r], o.region[r])
-            for r, floor in zip(self.rows, per_speed, strict=True)
-            if floor < bar
-        }
-        rows = [r for r in self.rows if (o.provider[r], o.region[r]) in good]
-        return self.builder.regions(rows, self.lists)
+        floors: dict[tuple[str, str], float] = {}
+        for row, floor in zip(self.rows, self._row_floors().tolist(), strict=True):
+            key = (o.provider[row], o.region[row])
+            floors[key] = min(floor, floors.get(key, np.inf))
+        good = sorted((floor, key) for key, floor in floors.items() if floor < bar)
+        left = good[most][0] if most is not None and len(good) > most else np.inf
+        chosen = {key for _, key in good[:most]}
+        rows = [r for r in self.rows if (o.provider[r], o.region[r]) in chosen]
+        return self.builder.regions(rows, self.lists), left
 
-    def _usd_per_work(self) -> Floats:
+    def _row_floors(self) -> Floats:
         """Least goal of each allowed offer at perfect scaling, shape (rows,)."""
-        from recommender.optimize.floors import offer_floor
-
-        o, builder = self.catalog.offers, self.builder
-        kind = np.array([builder.kinds[o.provider[r], o.instance_type[r]] for r in self.rows])
+        o, kinds = self.catalog.offers, self.builder.kinds
+        kind = np.array([kinds[o.provider[r], o.instance_type[r]] for r in self.rows])
         spot = np.array([o.market[r] == "spot" for r in self.rows])
-        pools = [
-            Pool((r,), bool(s), int(k), self.types[k])
-            for r, s, k in zip(self.rows, spot, kind, strict=True)
+        price = np.array([self.facts.planning_price(r) for r in self.rows])
+        share = np.where(spot, self._least_shares()[kind], 1.0)
+        return offer_floor(self.space(self.lists), kind, price * share)
+
+    def _least_shares(self) -> Floats:
+        """Least share of spot time that is charged, by instance type."""
+        laws = [self.facts.spot_class(t) for t in self.types]
+        rules = [self.facts.billing(t.provider, "spot") for t in self.types]
+        most = self.limits.max_machines
+        run = [
+            1e9 if c is None else c.run_mean_s / (1 + most * (1 - c.co_interruption)) for c in laws
         ]
-        price = np.array([builder.machine_usd(pool) for pool in pools])
-        free = np.array([self._free_share(pool) for pool in pools])
-        return offer_floor(self.space(self.lists), kind, price * np.where(spot, free, 1.0))
-
-    def _free_share(self, pool: Pool) -> float:
-        """Least share of a pool's spot time that is charged."""
-        from recommender.optimize.floors import paid_share
-
-        rule = self.facts.billing(pool.type.provider, "spot")
-        law = self.facts.spot_class(pool.type)
-        if rule is None or law is None or not pool.spot:
-            return 1.0
-        run = law.run_mean_s / (1.0 + self.limits.max_machines * (1.0 - law.co_interruption))
-        one = np.ones(1)
-        free = rule.free_if_interrupted_within_s
-        return float(paid_share(one * run, one * law.run_sigma, one * free)[0])
+        sigma = [1.0 if c is None else c.run_sigma for c in laws]
+        free = [0.0 if r is None else r.free_if_interrupted_within_s for r in rules]
+        return paid_share(np.array(run), np.array(sigma), np.array(free))
 
 
 def question_of(

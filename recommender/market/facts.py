@@ -30,14 +30,16 @@ class Facts:
 
     def spot_class(self, t: InstanceType) -> SpotClass | None:
         """The law of a machine's spot capacity."""
-        return next(
-            (
-                c
-                for c in self.catalog.spot_classes
-                if t.gpu in c.gpus and c.gpus_per_machine_min <= t.gpus <= c.gpus_per_machine_max
-            ),
-            None,
-        )
+        return self._classes.get((t.gpu, t.gpus))
+
+    @cached_property
+    def _classes(self) -> dict[tuple[str, int], SpotClass]:
+        return {
+            (gpu, count): c
+            for c in self.catalog.spot_classes
+            for gpu in c.gpus
+            for count in range(c.gpus_per_machine_min, c.gpus_per_machine_max + 1)
+        }
 
     def billing(self, provider: str, market: str) -> BillingRule | None:
         """How a provider charges seconds in a market."""
@@ -75,7 +77,14 @@ class Facts:
         """Spread of ln(price): what its age does to it, and how it was derived."""
         if self.choice.prices_as_quoted:
             return uncertainty
-        return math.hypot(self._drift(provider, market, self.age_days(as_of)), uncertainty)
+        key = (provider, market, as_of)
+        if key not in self._drifts:
+            self._drifts[key] = self._drift(provider, market, self.age_days(as_of))
+        return math.hypot(self._drifts[key], uncertainty)
+
+    @cached_property
+    def _drifts(self) -> dict[tuple[str, str, str], float]:
+        return {}
 
     def age_days(self, as_of: str) -> float:
         """Whole days since a date; never negative."""

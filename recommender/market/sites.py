@@ -299,34 +299,32 @@ class SiteBuilder:
 
     def _fallbacks(self, rows: Sequence[int], provider: str) -> Fallbacks:
         """On-demand clusters that can finish the job: those not beaten in speed and cost."""
-        o = self.facts.catalog.offers
-        options = []
-        for row in rows:
-            if o.market[row] != "on_demand":
-                continue
-            pool = Pool((row,), False, *self._type(row))
-            price = self.machine_usd(pool)
-            most = most_by_quota(self.facts, pool)
-            options += [
-                (float(step), n * price, n, pool)
-                for n, step in enumerate(self.step_s[pool.kind], start=1)
-                if np.isfinite(step) and n <= most and self._affordable(n * price)
-            ]
-        options.sort(key=lambda x: (x[0], x[1] * x[0], x[2], x[3].rows))
-        kept, cheapest = [], np.inf
+        cheapest: dict[int, Pool] = {}
+        for pool in self._on_demand(rows):
+            known = cheapest.get(pool.kind)
+            if known is None or self._price(pool.rows[0]) < self._price(known.rows[0]):
+                cheapest[pool.kind] = pool
+        options = sorted(
+            (float(step), n * price * float(step), n * price, n, kind)
+            for kind, pool in sorted(cheapest.items())
+            for price, most in [(self.machine_usd(pool), most_by_quota(self.facts, pool))]
+            for n, step in enumerate(self.step_s[kind], start=1)
+            if np.isfinite(step) and n <= most and self._affordable(n * price)
+        )
+        kept: list[tuple[float, float, float, int, int]] = []
         for option in options:
-            if option[0] * option[1] < cheapest * (1.0 - 1e-9):
-                cheapest = option[0] * option[1]
+            if not kept or option[1] < kept[-1][1] * (1.0 - 1e-9):
                 kept.append(option)
         kept.reverse()
-        waits = [self.facts.on_demand_wait(p.type) for *_, p in kept]
+        pools = [cheapest[kind] for *_, kind in kept]
+        waits = [self.facts.on_demand_wait(p.type) for p in pools]
         return Fallbacks(
-            kind=np.array([p.kind for *_, p in kept], dtype=np.int64),
-            count=np.array([n for _, _, n, _ in kept], dtype=np.int64),
-            offer=np.array([p.rows[0] for *_, p in kept], dtype=np.int64),
-            step_s=np.array([step for step, *_ in kept]),
-            usd_per_hour=np.array([usd for _, usd, *_ in kept]),
-            boot_s=np.array([self.facts.boot_s(p.type) for *_, p in kept]),
+            kind=np.array([kind for *_, kind in kept], dtype=np.int64),
+            count=np.array([n for *_, n, _ in kept], dtype=np.int64),
+            offer=np.array([p.rows[0] for p in pools], dtype=np.int64),
+            step_s=np.array([option[0] for option in kept]),
+            usd_per_hour=np.array([option[2] for option in kept]),
+            boot_s=np.array([self.facts.boot_s(p.type) for p in pools]),
             at_once=np.array([share for share, _ in waits]),
             wait_s=np.array([wait for _, wait in waits]),
         )

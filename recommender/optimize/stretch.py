@@ -20,10 +20,11 @@ Ints = NDArray[np.int64]
 
 DEARER = 1.5
 FIRST_S, RATIO = 900.0, 2.0  # the grid of W: 15 min, 30 min, 1 h, ...
-POINTS = 14
+POINTS = 8  # ... up to 32 h
 MARGIN = 0.985  # S/W bends between grid points, and its sampling error is not quite monotone
-CHANGEOVER_GRID_S = 60.0
-RUN_GRID = 1.25  # runs are taken up to this factor longer, to share tables
+BEYOND = 0.97  # the same for longer work, where S/W is flat
+CHANGEOVER_GRID_S = 120.0
+RUN_GRID = 1.6  # runs are taken up to this factor longer, to share tables
 
 
 def least_ratio(
@@ -49,8 +50,9 @@ def least_ratio(
         )
         for key in unique
     ]
-    inside = work_s >= FIRST_S
-    return np.where(inside, MARGIN * np.array(least)[where.ravel()], np.minimum(free_s < 61, 1.0))
+    longest = FIRST_S * RATIO ** (POINTS - 1)
+    tabled = np.where(work_s <= longest, MARGIN, BEYOND) * np.array(least)[where.ravel()]
+    return np.where(work_s >= FIRST_S, tabled, np.minimum(free_s < 61, 1.0))
 
 
 @lru_cache(maxsize=20000)

@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 LEAF_ROWS = 20_000  # clusters of one support looked at in one block
-WORK_POINTS = 6  # works at which the least charged share of an entry is sought
+WORK_POINTS = 4  # works at which the least charged share of an entry is sought
 
 
 @dataclass(frozen=True, slots=True)

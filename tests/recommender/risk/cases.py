@@ -1,0 +1,112 @@
+"""Journeys for tests: one plain plan to change one thing at a time in, and random ones."""
+
+import numpy as np
+
+from recommender.risk.journey import Journeys
+
+ALWAYS = 40.0  # logit of capacity that is always there
+NEVER_ENDS = 1e12
+
+PLAIN: dict[str, float] = {
+    "work_s": 36_000.0,
+    "speed_sigma": 0.0,
+    "base_usd_per_hour": 0.0,
+    "spot_usd_per_hour": 10.0,
+    "spot_price_sigma": 0.0,
+    "fixed_usd": 0.0,
+    "usd_per_interruption": 0.0,
+    "run_mean_s": NEVER_ENDS,
+    "run_sigma": 1.0,
+    "outage_sigma": 1.0,
+    "availability_logit": ALWAYS,
+    "zone_sd": 0.0,
+    "sites": 1.0,
+    "correlation": 0.0,
+    "held": 1.0,
+    "changeover_s": 300.0,
+    "interval_s": 1_000.0,
+    "stall_s": 20.0,
+    "notice_saves": 0.0,
+    "elastic_share": 0.0,
+    "minimum_s": 60.0,
+    "free_s": 0.0,
+    "fallback_speed": 0.0,
+    "fallback_usd_per_hour": 0.0,
+    "fallback_start_s": 0.0,
+    "fallback_at_once": 1.0,
+    "fallback_wait_s": 0.0,
+    "reserve_s": 0.0,
+    "best_net_usd": np.inf,
+    "best_net_speed": 1.0,
+    "at_once": 1.0,
+    "wait_s": 0.0,
+}
+# V100 on AWS as measured: half of all runs are shorter than the free first hour.
+SPOT = {
+    "run_mean_s": 3.35 * 3600,
+    "run_sigma": 1.48,
+    "outage_sigma": 1.3,
+    "availability_logit": 0.7,
+    "zone_sd": 1.0,
+    "held": 0.0,
+}
+# On demand, twice as fast, four times the price.
+RESCUE = {
+    "fallback_speed": 2.0,
+    "fallback_usd_per_hour": 80.0,
+    "fallback_start_s": 600.0,
+    "fallback_at_once": 0.9,
+    "fallback_wait_s": 3600.0,
+    "reserve_s": 200.0,
+}
+
+
+def journeys(*rows: dict[str, float]) -> Journeys:
+    """Columns of plans, each given by what differs from the plain one."""
+    plans = [PLAIN | row for row in (rows or ({},))]
+    columns = {name: np.array([float(p[name]) for p in plans]) for name in Journeys.__slots__}
+    columns["held"] = columns["held"] > 0  # type: ignore[assignment]
+    return Journeys(**columns)  # type: ignore[arg-type]
+
+
+def random_plan(rng: np.random.Generator) -> tuple[dict[str, float], float | None]:
+    """A plan of any kind, and its deadline."""
+    work = float(10 ** rng.uniform(3.3, 5.3))
+    run = float(10 ** rng.uniform(3.0, 5.3))
+    plan = {
+        "work_s": work,
+        "speed_sigma": float(rng.choice([0.0, 0.2])),
+        "base_usd_per_hour": float(rng.choice([0.0, 7.0])),
+        "spot_usd_per_hour": float(rng.uniform(1.0, 30.0)),
+        "spot_price_sigma": float(rng.choice([0.0, 0.3])),
+        "fixed_usd": float(rng.choice([0.0, 5.0])),
+        "usd_per_interruption": float(rng.choice([0.0, 0.3])),
+        "run_mean_s": run,
+        "run_sigma": float(rng.uniform(0.3, 1.6)),
+        "outage_sigma": float(rng.uniform(0.3, 1.6)),
+        "availability_logit": float(rng.uniform(-1.0, 4.0)),
+        "zone_sd": float(rng.uniform(0.0, 1.3)),
+        "sites": float(rng.integers(1, 5)),
+        "correlation": float(rng.choice([0.0, 0.2, 0.8])),
+        "held": float(rng.random() < 0.3),
+        "changeover_s": float(rng.uniform(30.0, 1500.0)),
+        "interval_s": float(10 ** rng.uniform(2.3, 4.0)),
+        "stall_s": float(rng.choice([0.0, 5.0, 150.0])),
+        "notice_saves": float(rng.choice([0.0, 0.95])),
+        "elastic_share": float(rng.choice([0.0, 0.0, 0.3, 0.8])),
+        "minimum_s": float(rng.choice([0.0, 60.0, 900.0])),
+        "free_s": float(rng.choice([0.0, 60.0, 3600.0])),
+        "at_once": float(rng.choice([1.0, 0.7])),
+        "wait_s": 1800.0,
+    }
+    if rng.random() < 0.6:
+        plan |= {
+            "fallback_speed": float(rng.choice([1.0, 1.3, 2.0, 4.5])),
+            "fallback_usd_per_hour": float(rng.uniform(10.0, 90.0)),
+            "fallback_start_s": float(rng.uniform(60.0, 1200.0)),
+            "fallback_at_once": float(rng.choice([1.0, 0.9, 0.7])),
+            "fallback_wait_s": 3600.0,
+            "reserve_s": float(rng.choice([120.0, 3720.0])),
+        }
+    deadline = work * float(rng.uniform(0.2, 5.0)) + 600.0 if rng.random() < 0.8 else None
+    return plan, deadline

@@ -1,0 +1,185 @@
+"""The same story told slowly: one plan, one history, event by event, in plain Python floats.
+
+Shares nothing with `journey.py` but the draws and the names of the columns.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from recommender.risk.draws import Draws
+from recommender.risk.journey import Journeys
+
+DRAWN = 512  # runs that a history may take before the reference gives up
+
+
+@dataclass
+class Told:
+    """What one plan did in one history."""
+
+    time_s: float = 0.0
+    cost_usd: float = 0.0
+    expected_usd: float = 0.0
+    spot_s: float = 0.0
+    fallback_s: float = 0.0
+    waiting_s: float = 0.0
+    running_s: float = 0.0
+    interruptions: float = 0.0
+
+
+class Plan:
+    """One row of the columns, as numbers."""
+
+    def __init__(self, plans: Journeys, row: int) -> None:
+        for name in Journeys.__slots__:
+            setattr(self, name, float(getattr(plans, name)[row]))
+
+    def __getattr__(self, name: str) -> float:
+        raise AttributeError(name)
+
+
+def up_share(logit: float) -> float:
+    """Share of the time that capacity is there."""
+    return 1.0 / (1.0 + math.exp(-logit))
+
+
+def mean_one(sigma: float, z: float) -> float:
+    """A lognormal factor of mean one."""
+    return math.exp(sigma * z - sigma * sigma / 2.0)
+
+
+def capacity(p: Plan, luck: Draws, path: int) -> Iterator[tuple[float, float]]:
+    """The wait before each run, and the run's length."""
+    up = up_share(p.availability_logit + p.zone_sd * luck.zone[path, 0])
+    nowhere = 1.0
+    for place in range(1, int(p.sites)):
+        other = up_share(p.availability_logit + p.zone_sd * luck.zone[path, place])
+        nowhere *= 1.0 - other * (1.0 - p.correlation)
+    outage = p.run_mean_s * (1.0 - up) / up / p.sites
+    for k in range(luck.run.shape[1]):
+        run = p.run_mean_s * mean_one(p.run_sigma, luck.run[path, k])
+        wait = outage * mean_one(p.outage_sigma, luck.outage[path, k])
+        if k == 0:
+            down = luck.start[path] < (1.0 - up) * nowhere
+            wait *= math.exp(p.outage_sigma**2) * luck.residue[path] if down else 0.0
+            if not down and not p.held:
+                run *= math.exp(p.run_sigma**2) * luck.residue[path]
+        elif luck.moved[path, k] >= nowhere:
+            wait = 0.0
+        yield wait, run
+
+
+class SafetyNet:
+    """Says how long a job may still wait before the fallback must be rented."""
+
+    def __init__(self, p: Plan, work: float, deadline_s: float | None) -> None:
+        self.there = deadline_s is not None and p.fallback_speed > 0.0
+        self.speed = p.fallback_speed
+        self.work = work
+        self.last = (deadline_s or 0.0) - p.reserve_s - p.fallback_start_s
+
+    def rings(self, at: float, durable: float, gains: float) -> float:
+        """First moment from `at` on without slack, if safe work grows at the rate `gains`."""
+        if not self.there:
+            return math.inf
+        slack = self.last - at - (self.work - durable) / self.speed
+        if slack <= 0.0:
+            return at
+        shrinks = 1.0 - gains / self.speed
+        return at + slack / shrinks if shrinks > 0.0 else math.inf
+
+
+def tell(p: Plan, luck: Draws, path: int, deadline_s: float | None) -> Told | None:
+    """Follow one plan through one history; None if the draws do not reach to its end."""
+    work = p.work_s * mean_one(p.speed_sigma, luck.speed[path])
+    net = SafetyNet(p, work, deadline_s)
+    told = Told()
+    clock = durable = 0.0
+    for wait, run in capacity(p, luck, path):
+        # Nothing but the on-demand part of an elastic cluster trains.
+        end = clock + wait
+        done = clock + (work - durable) / p.elastic_share if p.elastic_share else math.inf
+        bell = net.rings(clock, durable, p.elastic_share)
+        if min(done, bell) < end:
+            told.waiting_s += min(done, bell) - clock
+            if done <= bell:
+                return _closed(p, luck, path, told, done)
+            durable += p.elastic_share * (bell - clock)
+            return _rescued(p, luck, path, told, bell, work - durable)
+        told.waiting_s += wait
+        durable += p.elastic_share * wait
+        # The machines are there: changeover, then intervals of work and saves.
+        began, end = end, end + run
+        ready = began + min(p.changeover_s, run)
+        bell = net.rings(began, durable, p.elastic_share)
+        done = began + (work - durable) / p.elastic_share if p.elastic_share else math.inf
+        durable_at_ready = durable + p.elastic_share * (ready - began)
+        if done >= ready:
+            done = _finish(p, ready, work - durable_at_ready)
+        cycle = p.interval_s + p.stall_s
+        pace = p.interval_s / cycle
+        if bell >= ready:
+            bell = net.rings(ready, durable_at_ready, 0.0)
+        if bell >= ready + cycle:
+            bell = net.rings(ready + cycle, durable_at_ready, pace)
+        if min(done, bell) <= end:
+            stop = min(done, bell)
+            told.running_s += stop - began
+            told.spot_s += max(stop - began, p.minimum_s) if stop > began else 0.0
+            if done <= bell:
+                return _closed(p, luck, path, told, done)
+            safe = durable + p.elastic_share * (min(bell, ready) - began)
+            safe += pace * max(bell - ready, 0.0)  # a planned stop saves first
+            return _rescued(p, luck, path, told, bell, max(work - safe, 0.0))
+        # Taken back.
+        told.interruptions += 1.0
+        told.running_s += run
+        told.spot_s += 0.0 if run < p.free_s else max(run, p.minimum_s)
+        if luck.notice[path, int(told.interruptions) - 1] < p.notice_saves:
+            durable = durable_at_ready + pace * (end - ready)
+        else:
+            durable = durable_at_ready + _saved(p, end - ready)
+        clock = end
+    return None
+
+
+def _finish(p: Plan, ready: float, left: float) -> float:
+    """When the last work of an undisturbed run is done; no save after it."""
+    clock = ready
+    while left > p.interval_s + 1e-3:
+        clock += p.interval_s + p.stall_s
+        left -= p.interval_s
+    return clock + left
+
+
+def _saved(p: Plan, trained_for: float) -> float:
+    """Work of the complete intervals of an interrupted run."""
+    saved = 0.0
+    while trained_for >= p.interval_s + p.stall_s:
+        trained_for -= p.interval_s + p.stall_s
+        saved += p.interval_s
+    return saved
+
+
+def _rescued(p: Plan, luck: Draws, path: int, told: Told, bell: float, left: float) -> Told:
+    """The fallback does the rest."""
+    late = luck.on_demand[path] >= p.fallback_at_once
+    delay = p.fallback_wait_s if late else 0.0
+    told.waiting_s += delay
+    told.fallback_s = p.fallback_start_s + left / p.fallback_speed
+    told.running_s += told.fallback_s
+    return _closed(p, luck, path, told, bell + delay + told.fallback_s)
+
+
+def _closed(p: Plan, luck: Draws, path: int, told: Told, end: float) -> Told:
+    """Add up the bill; nothing is charged before the cluster's own machines are there."""
+    queue = p.wait_s if luck.on_demand[path] >= p.at_once else 0.0
+    told.time_s = end + queue
+    told.waiting_s += queue
+    bill = p.fixed_usd + p.usd_per_interruption * told.interruptions
+    bill += p.base_usd_per_hour * end / 3600.0
+    bill += p.fallback_usd_per_hour * told.fallback_s / 3600.0
+    spot = p.spot_usd_per_hour * told.spot_s / 3600.0
+    told.expected_usd = bill + spot
+    told.cost_usd = bill + spot * mean_one(p.spot_price_sigma, luck.price[path])
+    return told
