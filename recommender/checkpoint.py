@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.bucket import object_store_rate
 from recommender.job import Job
 from recommender.lognormal import lognormal_excess, lognormal_survival
 from recommender.performance.fleet import Fleet
@@ -16,11 +17,7 @@ Floats = NDArray[np.float64]
 
 PATHS: tuple[str, ...] = ("object_store", "anchor", "memory_tier", "none")
 
-STORE_SHARE = 0.6  # of a sustained NIC that object-store transfers reach; review A15 (2026-11)
-STORE_PART_BYTES_PER_S = 80e6  # one connection to S3 or GCS; review A15 (2026-11)
-STORE_PARTS = 64  # parallel connections of one machine
 STORE_LATENCY_S = 0.2
-UNKNOWN_NIC_BYTES_PER_S = 1.25e9  # assumed where the catalog does not know: 10 Gbit/s
 NOTICE_SHARE = 0.6  # of the notice that a save may take and still be trusted; review A16
 NOTICE_CHANCE = 0.95  # that such a save is complete; review A16 (2026-11)
 TIER_BUFFERS = 2.0  # checkpoints held in memory at once; DeepVM's ancestor code (2024)
@@ -50,15 +47,6 @@ class Receiver:
 
     network_bytes_per_s: float | Floats
     memory_bytes: float | Floats
-
-
-def object_store_rate(network_bytes_per_s: Floats) -> Floats:
-    """Bytes/s between one machine and its region's object store.
-
-    min(0.6 × sustained NIC, 80 MB/s × 64 parallel parts); 10 Gbit/s where the NIC is unknown.
-    """
-    nic = np.where(network_bytes_per_s > 0, network_bytes_per_s, UNKNOWN_NIC_BYTES_PER_S)
-    return np.minimum(STORE_SHARE * nic, STORE_PART_BYTES_PER_S * STORE_PARTS)
 
 
 def object_store(job: Job, fleet: Fleet, notice_s: Floats | float) -> SavePaths:

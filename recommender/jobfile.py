@@ -7,7 +7,6 @@ stated about the old one, and `derive` computes it anew.
 
 from dataclasses import dataclass, fields
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from recommender.yamltext import load_yaml, read_text
 if TYPE_CHECKING:
     from recommender.jobschema import JobFile
 
+PRESETS = Path(__file__).parent / "presets"
 FILE = "recommend.yaml"
 OTHER_FILE = "job.yaml"  # the usual name of a Kubernetes manifest: ours only with our schema line
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -65,16 +65,14 @@ class JobFlags:
 @cache
 def presets() -> tuple[str, ...]:
     """Name the jobs that come with the tool."""
-    folder = resources.files("recommender") / "presets"
-    names = (entry.name for entry in folder.iterdir())
-    return tuple(sorted(name.removesuffix(".yaml") for name in names if name.endswith(".yaml")))
+    return tuple(sorted(path.stem for path in PRESETS.glob("*.yaml")))
 
 
 def preset_text(name: str) -> str:
     """Give a preset's file as it is written, figures and sources."""
     if name not in presets():
         raise UsageError(unknown("job", name, presets()))
-    return (resources.files("recommender") / "presets" / f"{name}.yaml").read_text("utf-8")
+    return (PRESETS / f"{name}.yaml").read_text("utf-8")
 
 
 def find_job(word: str | None = None, folder: Path = Path(), flags: JobFlags | None = None) -> Job:

@@ -1,23 +1,13 @@
-"""The fields of a job file, as pydantic models; loaded only when a job is read.
+"""The fields of a job file: how the text of each is read, and its JSON Schema.
 
 A job file's values arrive as the text that was typed (`yamltext`); each field reads its own
-text with `units`, so `params: 8B` and `--params 8B` mean the same and fail alike.
+text with `units`, so `params: 8B` and `--params 8B` mean the same and fail alike. A field that
+is left out is None; what it then is, `derive` decides.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal
-
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    StringConstraints,
-    ValidationError,
-    ValidationInfo,
-    WithJsonSchema,
-)
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, get_args
 
 from recommender import units
 from recommender.errors import UsageError
@@ -25,6 +15,14 @@ from recommender.job import Family, Method, Precision
 from recommender.text import shown, unknown
 
 SCHEMA = "recommend.job/v1"
+
+Read = Callable[[Any, str], Any]  # a field's raw value and its label, to what the job needs
+Flags = Collection[str]  # fields that came from the command line, such as "tokens", "data.at"
+
+_BOOLEANS = {
+    **dict.fromkeys(("yes", "true", "on", "y", "t", "1"), True),
+    **dict.fromkeys(("no", "false", "off", "n", "f", "0"), False),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,23 +33,9 @@ class Batch:
     in_tokens: bool
 
 
-def label(field: str, flags: frozenset[str] = frozenset()) -> str:
+def label(field: str, flags: Flags = ()) -> str:
     """Name a field as its user wrote it: `--tokens`, or `tokens:` in a file."""
     return f"--{field.replace('_', '-').replace('.', '-')}" if field in flags else f"{field}:"
-
-
-def _typed(parser: Callable[[str, str], Any], *examples: str, inside: str = "") -> Any:
-    def read(value: object, info: ValidationInfo) -> Any:
-        if not isinstance(value, str):
-            raise ValueError("must be one value")
-        try:
-            return parser(value, label(f"{inside}{info.field_name}", (info.context or frozenset())))
-        except UsageError as error:
-            raise ValueError(str(error)) from None
-
-    return BeforeValidator(read), WithJsonSchema(
-        {"type": ["string", "number"], "examples": list(examples)}
-    )
 
 
 def _count(text: str, name: str) -> float:
@@ -83,165 +67,233 @@ def _seconds(text: str, name: str) -> float:
     return units.parse_count(text, name, ("s",))
 
 
-def _measured(value: object, info: ValidationInfo) -> list[units.Measured]:
-    name = label("measured", info.context or frozenset())
+def _measured(value: Any, name: str) -> tuple[units.Measured, ...]:
     rows = value if isinstance(value, list) else [value]
-    texts = [row for row in rows if isinstance(row, str)]
-    if len(texts) < len(rows):
-        raise ValueError('must be lines like "8xH100: 3.1 s/step", in quotes')
-    try:
-        return [units.parse_measured(text, name) for text in texts]
-    except UsageError as error:
-        raise ValueError(str(error)) from None
+    if not all(isinstance(row, str) for row in rows):
+        raise UsageError(f'{name} must be lines like "8xH100: 3.1 s/step", in quotes')
+    return tuple(units.parse_measured(row, name) for row in rows)
 
 
-def _memory(value: object, info: ValidationInfo) -> dict[int, float]:
+def _memory(value: Any, name: str) -> dict[int, float]:
     if not isinstance(value, dict):
-        raise ValueError("must be like {8: 21.3} (samples per GPU: GiB)")
-    name = f"{info.field_name}:"
+        raise UsageError(f"{name} must be like {{8: 21.3}} (samples per GPU: GiB)")
     pairs = ((str(batch), str(gib)) for batch, gib in value.items())
-    try:
-        return {units.parse_whole(b, name): units.parse_count(gib, name) for b, gib in pairs}
-    except UsageError as error:
-        raise ValueError(str(error)) from None
+    return {units.parse_whole(b, name): units.parse_count(gib, name) for b, gib in pairs}
 
 
-Count = Annotated[float, *_typed(_count, "8B", "1.3e9")]
-Tokens = Annotated[float, *_typed(_tokens, "15T", "1e9")]
-Whole = Annotated[int, *_typed(units.parse_whole, "4096")]
-Bytes = Annotated[float, *_typed(_bytes, "112GB", "164MB")]
-BatchSize = Annotated[Batch, *_typed(_batch, "256", "4M tokens")]
-Duration = Annotated[float, *_typed(units.parse_duration, "5m", "300s")]
-Text = Annotated[str, StringConstraints(min_length=1, max_length=300, strip_whitespace=True)]
-Note = Annotated[str, StringConstraints(max_length=2000)]
+def _one(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f"{name} must be one value")
+    return value
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+def _boolean(value: Any, name: str) -> bool:
+    found = _BOOLEANS.get(str(value).strip().lower()) if isinstance(value, str) else None
+    if found is None:
+        raise UsageError(f"{name} {shown(value)} is neither yes nor no")
+    return found
 
 
-class DataFile(_Model):
+def _words(value: Any, name: str) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise UsageError(f"{name} {shown(value)} cannot be used; write a list: [a, b]")
+    return tuple(_short(each, name, 300) for each in value)
+
+
+def _short(value: Any, name: str, most: int) -> str:
+    text = _one(value, name).strip()
+    if not text:
+        raise UsageError(f"{name} is empty; write a word, or leave it out")
+    if len(text) > most:
+        raise UsageError(f"{name} {shown(text)} is longer than {most} characters")
+    return text
+
+
+def _field(read: Read, schema: dict[str, Any], said: str, default: Any = None) -> Any:
+    described = {**schema, "description": said} if said else schema
+    return field(default=default, metadata={"read": read, "schema": described})
+
+
+def _typed(parser: Callable[[str, str], Any], *examples: str, said: str = "") -> Any:
+    schema = {"type": ["string", "number", "null"], "examples": list(examples)}
+    return _field(lambda value, name: parser(_one(value, name), name), schema, said)
+
+
+def _text(said: str = "", most: int = 300) -> Any:
+    schema = {"type": ["string", "null"], "maxLength": most}
+    return _field(lambda value, name: _short(value, name, most), schema, said)
+
+
+def _choice(*choices: str) -> Any:
+    def read(value: Any, name: str) -> str:
+        if value in choices:
+            return str(value)
+        raise UsageError(f"{name} {unknown('value', str(value), choices)}")
+
+    return _field(read, {"enum": [*choices, None]}, "")
+
+
+def _flag() -> Any:
+    return _field(_boolean, {"type": ["boolean", "null"]}, "")
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
     """Where the training data lie and how they are read."""
 
-    at: (
-        Annotated[units.DataAt, *_typed(units.parse_data_at, "aws:us-east-1,150GB", inside="data.")]
-        | None
-    ) = None
-    gib: Annotated[float, *_typed(_gib, "137", "150GB", inside="data.")] | None = None
-    samples: Annotated[float, *_typed(_count, "1.28M", inside="data.")] | None = None
-    read: Literal["stream", "stage"] | None = None
-    bytes_per_sample: Annotated[float, *_typed(_bytes, "115kB", inside="data.")] | None = None
-    bytes_per_token: Annotated[float, *_typed(_bytes, "2", inside="data.")] | None = None
-    cpu_s_per_sample: Annotated[float, *_typed(_seconds, "0.008", inside="data.")] | None = None
+    at: units.DataAt | None = _typed(units.parse_data_at, "aws:us-east-1,150GB")
+    gib: float | None = _typed(_gib, "137", "150GB")
+    samples: float | None = _typed(_count, "1.28M")
+    read: Literal["stream", "stage"] | None = _choice("stream", "stage")
+    bytes_per_sample: float | None = _typed(_bytes, "115kB")
+    bytes_per_token: float | None = _typed(_bytes, "2")
+    cpu_s_per_sample: float | None = _typed(_seconds, "0.008")
 
 
-def _said(description: str) -> Any:
-    return Field(default=None, description=description)
-
-
-class JobFile(_Model):
+@dataclass(frozen=True, slots=True)
+class JobFile:
     """A training job as a person describes it; what is left out is derived and named."""
 
-    schema_: Literal["recommend.job/v1"] = Field(alias="schema")
-    like: Text | None = _said("a preset to inherit from")
-    name: Text | None = None
-    title: Text | None = None
-    source: Note | None = _said("where the figures come from")
-    as_of: Text | None = None
-    assumed: list[Text] = Field(default=[], description="fields that rest on assumption")
-    family: Family | None = None
-    params: Count | None = None
-    active_params: Count | None = _said("that a token passes (experts)")
-    lookup_params: Count | None = Field(
-        default=None, description="embedding rows, read but not multiplied"
+    schema: str | None = _choice(SCHEMA)
+    like: str | None = _text("a preset to inherit from")
+    name: str | None = _text()
+    title: str | None = _text()
+    source: str | None = _text("where the figures come from", most=2000)
+    as_of: str | None = _text()
+    assumed: tuple[str, ...] = _field(
+        _words,
+        {"type": ["array", "null"], "items": {"type": "string"}},
+        "fields that rest on assumption",
+        (),
     )
-    trainable_params: Count | None = None
-    hidden: Whole | None = None
-    layers: Whole | None = None
-    vocab: Whole | None = None
-    seq_len: Whole | None = _said("mean tokens in a sequence")
-    max_seq_len: Whole | None = Field(
-        default=None, description="of the longest; it decides the memory"
+    family: Family | None = _choice(*get_args(Family))
+    params: float | None = _typed(_count, "8B", "1.3e9")
+    active_params: float | None = _typed(_count, "13B", said="that a token passes (experts)")
+    lookup_params: float | None = _typed(
+        _count, "525M", said="embedding rows, read but not multiplied"
     )
-    sample_unit: Text | None = None
-    tokens: Tokens | None = None
-    samples: Count | None = None
-    epochs: Count | None = _said("passes over data.samples")
-    steps: Count | None = None
-    batch: BatchSize | None = Field(
-        default=None, description="samples (or tokens) per optimiser step"
+    trainable_params: float | None = _typed(_count, "42M")
+    hidden: int | None = _typed(units.parse_whole, "4096")
+    layers: int | None = _typed(units.parse_whole, "32")
+    vocab: int | None = _typed(units.parse_whole, "128256")
+    seq_len: int | None = _typed(units.parse_whole, "2048", said="mean tokens in a sequence")
+    max_seq_len: int | None = _typed(
+        units.parse_whole, "8192", said="of the longest; it decides the memory"
     )
-    flop_per_sample: Count | None = Field(
-        default=None, description="of full training; lora pays 2/3"
+    sample_unit: str | None = _text()
+    tokens: float | None = _typed(_tokens, "15T", "1e9")
+    samples: float | None = _typed(_count, "1.28M")
+    epochs: float | None = _typed(_count, "90", said="passes over data.samples")
+    steps: float | None = _typed(_count, "100k")
+    batch: Batch | None = _typed(
+        _batch, "256", "4M tokens", said="samples (or tokens) per optimiser step"
     )
-    gradient_tensors: Whole | None = None
-    activation_bytes_per_sample: Bytes | None = Field(
-        default=None, description="in 16-bit precision"
+    flop_per_sample: float | None = _typed(_count, "24.5G", said="of full training; lora pays 2/3")
+    gradient_tensors: int | None = _typed(units.parse_whole, "161")
+    activation_bytes_per_sample: float | None = _typed(_bytes, "45MB", said="in 16-bit precision")
+    recomputed_activation_bytes_per_sample: float | None = _typed(_bytes, "16MB")
+    checkpoint_bytes: float | None = _typed(_bytes, "112GB", "164MB")
+    precision: Precision | None = _choice(*get_args(Precision))
+    method: Method | None = _choice(*get_args(Method))
+    lora_rank: int | None = _typed(units.parse_whole, "16")
+    optimizer: str | None = _choice("adamw", "sgd", "lamb", "adafactor")
+    sharding: str | None = _choice("auto", "ddp", "hsdp", "fsdp")
+    sync: str | None = _choice("allreduce", "parameter_server")
+    stack: str | None = _choice("tuned", "typical")
+    elastic: bool | None = _flag()
+    writer: str | None = _choice("all", "chief")
+    asynchronous_save: bool | None = _flag()
+    image: str | None = _choice("cold", "prebuilt")
+    setup: float | None = _typed(
+        units.parse_duration, "5m", "300s", said="from a machine's start to training"
     )
-    recomputed_activation_bytes_per_sample: Bytes | None = None
-    checkpoint_bytes: Bytes | None = None
-    precision: Precision | None = None
-    method: Method | None = None
-    lora_rank: Whole | None = None
-    optimizer: Literal["adamw", "sgd", "lamb", "adafactor"] | None = None
-    sharding: Literal["auto", "ddp", "hsdp", "fsdp"] | None = None
-    sync: Literal["allreduce", "parameter_server"] | None = None
-    stack: Literal["tuned", "typical"] | None = None
-    elastic: bool | None = None
-    writer: Literal["all", "chief"] | None = None
-    asynchronous_save: bool | None = None
-    image: Literal["cold", "prebuilt"] | None = None
-    setup: Duration | None = _said("from a machine's start to training")
-    reshard: bool | None = None
-    fault_rate_per_hour: Count | None = None
-    measured: Annotated[
-        list[units.Measured],
-        BeforeValidator(_measured),
-        WithJsonSchema({"type": "array", "items": {"type": "string"}}),
-    ] = []
-    memory_gib_at_batch: Annotated[
-        dict[int, float],
-        BeforeValidator(_memory),
-        WithJsonSchema({"type": "object", "additionalProperties": {"type": "number"}}),
-    ] = {}
-    data: DataFile = DataFile()
+    reshard: bool | None = _flag()
+    fault_rate_per_hour: float | None = _typed(_count, "1.6e-4")
+    measured: tuple[units.Measured, ...] = _field(
+        _measured, {"type": ["array", "string", "null"], "items": {"type": "string"}}, "", ()
+    )
+    memory_gib_at_batch: dict[int, float] = field(
+        default_factory=dict,
+        metadata={
+            "read": _memory,
+            "schema": {"type": ["object", "null"], "additionalProperties": {"type": "number"}},
+        },
+    )
+    data: DataFile = field(default=DataFile(), metadata={"inside": DataFile})
 
 
 def field_names() -> tuple[str, ...]:
     """Name every key that a job file may hold."""
-    return tuple(field.alias or name for name, field in JobFile.model_fields.items())
+    return tuple(each.name for each in fields(JobFile))
 
 
-def read(raw: dict[str, Any], flags: frozenset[str] = frozenset()) -> JobFile:
+def read(raw: dict[str, Any], flags: Flags = ()) -> JobFile:
     """Check a job's raw text; `flags` are the fields that came from the command line."""
-    try:
-        return JobFile.model_validate(raw, context=flags)
-    except ValidationError as error:
-        raise UsageError(*(_problem(dict(row), flags) for row in error.errors())) from None
+    problems: list[str] = []
+    if "schema" not in raw:
+        problems.append(f"schema: is missing; write schema: {SCHEMA}")
+    values = _values(JobFile, raw, flags, problems)
+    if problems:
+        raise UsageError(*problems)
+    return JobFile(**values)
 
 
-def _problem(row: dict[str, Any], flags: frozenset[str]) -> str:
-    place = [str(part) for part in row["loc"]]
-    name, given = label(".".join(place), flags), row["input"]
-    match row["type"]:
-        case "extra_forbidden":
-            names = DataFile.model_fields if place[0] == "data" else field_names()
-            return unknown("key", place[-1], names, "recommend jobs schema lists them")
-        case "literal_error":
-            choices = row["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", ")
-            return f"{name} {unknown('value', str(given), choices)}"
-        case "bool_parsing" | "bool_type":
-            return f"{name} {shown(given)} is neither yes nor no"
-        case "value_error" if str(row["ctx"]["error"]).startswith(name.removesuffix(":")):
-            return str(row["ctx"]["error"])
-        case "value_error":
-            return f"{name} {row['ctx']['error']}"
-        case "missing":
-            return f"{name} is missing; write schema: {SCHEMA}"
-    return f"{name} {shown(given)} cannot be used ({row['msg'].lower()})"
+def _values(
+    kind: type[Any], raw: dict[str, Any], flags: Flags, problems: list[str], inside: str = ""
+) -> dict[str, Any]:
+    """The fields of one level that were given; what is wrong with any is added to the list."""
+    values: dict[str, Any] = {}
+    known = {each.name: each.metadata for each in fields(kind)}
+    for name, about in known.items():
+        if name not in raw:
+            continue
+        said = label(f"{inside}{name}", flags)
+        try:
+            if "inside" in about:
+                values[name] = _inner(about["inside"], raw[name], flags, problems, name)
+            else:
+                values[name] = about["read"](raw[name], said)
+        except UsageError as error:
+            start = said.removesuffix(":")
+            problems += [p if p.startswith(start) else f"{said} {p}" for p in error.problems]
+    problems += [
+        unknown("key", str(key), known, "recommend jobs schema lists them")
+        for key in raw
+        if key not in known
+    ]
+    return values
+
+
+def _inner(kind: type[Any], raw: Any, flags: Flags, problems: list[str], name: str) -> Any:
+    if not isinstance(raw, dict):
+        keys = ", ".join(each.name for each in fields(kind)[:2])
+        raise UsageError(f"{name}: {shown(raw)} cannot be used; write {{{keys}, ...}} with values")
+    given = {key: value for key, value in raw.items() if value is not None}
+    return kind(**_values(kind, given, flags, problems, f"{name}."))
 
 
 def json_schema() -> dict[str, Any]:
     """Describe a job file as JSON Schema, for editors and other tools."""
-    schema = JobFile.model_json_schema(mode="validation")
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+    said = _described(JobFile)
+    properties = {**said["properties"], "schema": {"const": SCHEMA}}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A training job",
+        **said,
+        "properties": properties,
+        "required": ["schema"],
+    }
+
+
+def _described(kind: type[Any]) -> dict[str, Any]:
+    return {
+        "description": (kind.__doc__ or "").strip(),
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            each.name: _described(each.metadata["inside"])
+            if "inside" in each.metadata
+            else each.metadata["schema"]
+            for each in fields(kind)
+        },
+    }

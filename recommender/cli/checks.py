@@ -16,7 +16,7 @@ from recommender.report.lines import Column
 from recommender.report.pages import Page
 from recommender.text import shown
 
-_PACKAGES = ("numpy", "pulp", "highspy", "pydantic", "PyYAML", "typer", "rich")
+_PACKAGES = ("numpy", "pulp", "highspy", "PyYAML", "typer", "rich")
 _OLDEST = (3, 11)
 _AWS = ("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE")
 _GCP = ("GOOGLE_APPLICATION_CREDENTIALS",)

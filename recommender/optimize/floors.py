@@ -5,6 +5,7 @@ checkpoint path and every fallback of a cluster. Tests compare it with the full 
 plan below it.
 """
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -20,6 +21,7 @@ from recommender.risk.journey import Journeys
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+ROUNDING = 1e-6  # histories are followed in single precision
 # Share by which a law's expectation may exceed the mean over the common histories.
 SAMPLING = 0.85
 
@@ -35,6 +37,16 @@ def least_speed_factor(space: Space, sigma: Floats) -> Floats:
 def _mean_speed_factor(histories: int, seed: int, sigma: float) -> float:
     sample = draws(histories, 8, seed).speed
     return float(np.exp(sigma * sample - 0.5 * sigma**2).mean())
+
+
+@lru_cache(maxsize=256)
+def speed_quantile(histories: int, seed: int, confidence: float, sigma: float) -> float:
+    """True over predicted time of the slowest history that must keep a limit; 0 if none must."""
+    must = math.ceil((confidence - 1e-12) * histories)
+    if must < 1:
+        return 0.0
+    sample = np.sort(draws(histories, 8, seed).speed)[must - 1]
+    return float(np.exp(sigma * sample - 0.5 * sigma**2))
 
 
 def paid_share(run_mean_s: Floats, run_sigma: Floats, free_s: Floats) -> Floats:
@@ -75,7 +87,26 @@ class Sums:
 def plan_floor(space: Space, j: Journeys) -> Floats:
     """Least goal of each journey, whichever fallback it has."""
     names = (name for name in Sums.__slots__)
-    return floor(space, Sums(*(getattr(j, name) for name in names)), tight=False)
+    return cluster_floor(space, Sums(*(getattr(j, name) for name in names)), tight=False)
+
+
+def cluster_floor(space: Space, c: Sums, tight: bool) -> Floats:
+    """The floor of clusters that exist; inf where too few histories can meet the deadline.
+
+    The slowest history that must meet it needs W·factor, at the speed of the best fallback
+    where one may take over. (An imagined cluster of a bound stands for faster ones as well.)
+    """
+    limits = space.limits
+    if limits.deadline_s is None:
+        return floor(space, c, tight)
+    key = (space.histories, space.seed, limits.confidence)
+    values, where = np.unique(c.speed_sigma, return_inverse=True)
+    factor = np.array([speed_quantile(*key, float(value)) for value in values])[where]
+    netted = np.isfinite(c.best_net_usd) & (c.spot_usd_per_hour > 0)
+    quick = np.where(netted, np.maximum(c.best_net_speed, 1.0), 1.0)
+    least = c.work_s * factor / quick + np.where(netted, 0.0, c.changeover_s)
+    late = least * (1.0 - ROUNDING) > limits.deadline_s
+    return np.where(late, np.inf, floor(space, c, tight))
 
 
 def floor(space: Space, c: Sums, tight: bool) -> Floats:

@@ -8,7 +8,7 @@ The search stops early after `most` plans and then reports the gap that is left.
 """
 
 import heapq
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from recommender.optimize.evaluate import (
     waiting_plans,
     with_fallbacks,
 )
-from recommender.optimize.floors import floor, plan_floor, sums_of
+from recommender.optimize.floors import cluster_floor, plan_floor, sums_of
 from recommender.optimize.space import Site, Space, within_quota
 from recommender.optimize.supports import Bounded, bounded, grown, leaves
 from recommender.optimize.tables import single_steps
@@ -31,7 +31,7 @@ Ints = NDArray[np.int64]
 Masks = tuple[NDArray[np.bool_], ...]  # per site, which entries may be used
 
 EPSILON = 1e-4  # a plan must be better by this share to matter
-BATCH = 16  # plans followed between two looks at the bar
+BATCH = 8  # plans followed between two looks at the bar
 CLUSTERS = 32  # clusters expanded into plans at once
 
 
@@ -211,7 +211,7 @@ def _single_floor(
         e.fixed_usd,
         (e.run_mean_s / gang, e.run_sigma, e.free_s),
     )
-    return floor(space, sums, tight)
+    return cluster_floor(space, sums, tight)
 
 
 def consider(space: Space, index: int, rows: Ints, counts: Ints, found: Found) -> None:
@@ -222,28 +222,24 @@ def consider(space: Space, index: int, rows: Ints, counts: Ints, found: Found) -
     """
     site = space.sites[index].only(rows)
     alone = waiting_plans(space, site, counts)
-    bounds = _follow(space, index, site, rows, alone, np.full(len(alone), -np.inf), found)
+    bounds = _follow(space, index, site, rows, alone, found)
     hopeful = bounds < found.bar
     if space.limits.deadline_s is not None and len(site.fallbacks) and hopeful.any():
         netted = with_fallbacks(space, site, alone.take(hopeful))
-        _follow(space, index, site, rows, netted, np.full(len(netted), -np.inf), found)
+        _follow(space, index, site, rows, netted, found)
 
 
 def _follow(
-    space: Space,
-    index: int,
-    site: Site,
-    rows: Ints,
-    plans: Plans,
-    known: Floats,
-    found: Found,
+    space: Space, index: int, site: Site, rows: Ints, plans: Plans, found: Found
 ) -> Floats:
     """Follow plans in the order of their floors; returns the least cost with any fallback."""
     bounds = np.full(len(plans), np.inf)
     if not len(plans):
         return bounds
     journeys, allowed = journeys_of(space, site, plans)
-    floors = np.maximum(np.where(allowed, plan_floor(space, journeys), np.inf), known)
+    floors = np.where(allowed, plan_floor(space, journeys), np.inf)
+    if (plans.fallback >= 0).all():  # nobody asks what another fallback would save
+        journeys = replace(journeys, best_net_usd=np.full(len(plans), np.inf))
     for batch in np.array_split(np.argsort(floors, kind="stable"), -(-len(plans) // BATCH)):
         keep = batch[floors[batch] < found.bar]
         if not len(keep):

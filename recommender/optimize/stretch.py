@@ -4,7 +4,8 @@ S(W) is the expected spot time charged for work W when nothing but changeovers i
 are free and immediate) and the job may at any moment be handed to a fallback that costs
 `DEARER` times as much per unit of work. It depends only on the run law, the changeover and the
 billing rule, not on zones or outages, and it falls when runs get longer or changeovers shorter:
-so one machine's law bounds every gang with it. S is tabulated over W, once per law.
+so one machine's law bounds every gang with it. Where early interruptions are free, shorter
+runs are charged less as well. S is tabulated over W, once per law.
 """
 
 from functools import lru_cache
@@ -37,22 +38,34 @@ def least_ratio(
     work_s: Floats,
 ) -> Floats:
     """Least spot time charged per second of work; all arguments (clusters,)."""
-    run = np.exp(np.ceil(np.log(run_mean_s) / np.log(RUN_GRID) - 1e-9) * np.log(RUN_GRID))
+    power = np.ceil(np.log(run_mean_s) / np.log(RUN_GRID) - 1e-9)
     away = np.floor(changeover_s / CHANGEOVER_GRID_S) * CHANGEOVER_GRID_S
     place = np.log(np.maximum(work_s, FIRST_S) / FIRST_S) / np.log(RATIO)
     point = np.clip(np.floor(place), 0, POINTS - 2).astype(np.int64)
-    keys = np.stack([run, run_sigma, free_s, away, point], axis=1)
+    keys = np.stack([power, run_sigma, free_s, away, point], axis=1)
     unique, where = np.unique(keys, axis=0, return_inverse=True)
-    least = [
-        min(
-            _ratio(histories, seed, *map(float, key[:4]), int(key[4])),
-            _ratio(histories, seed, *map(float, key[:4]), int(key[4]) + 1),
-        )
-        for key in unique
-    ]
+    least = [min(_corners(histories, seed, *map(float, key))) for key in unique]
     longest = FIRST_S * RATIO ** (POINTS - 1)
     tabled = np.where(work_s <= longest, MARGIN, BEYOND) * np.array(least)[where.ravel()]
     return np.where(work_s >= FIRST_S, tabled, np.minimum(free_s < 61, 1.0))
+
+
+def _corners(
+    histories: int,
+    seed: int,
+    power: float,
+    run_sigma: float,
+    free_s: float,
+    changeover_s: float,
+    point: float,
+) -> list[float]:
+    """The ratio around a law and a work; longer runs lose less, but more of them is charged."""
+    powers = (power, power - 1.0) if free_s > 0.0 else (power,)
+    return [
+        _ratio(histories, seed, RUN_GRID**p, run_sigma, free_s, changeover_s, int(point) + more)
+        for p in powers
+        for more in (0, 1)
+    ]
 
 
 @lru_cache(maxsize=20000)

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender.optimize.evaluate import RENDEZVOUS_S, gang_of
-from recommender.optimize.floors import floor, paid_share, sums_of
+from recommender.optimize.floors import cluster_floor, floor, paid_share, sums_of
 from recommender.optimize.space import Site, Space, within_quota
-from recommender.optimize.stretch import DEARER, least_ratio
+from recommender.optimize.stretch import DEARER, RUN_GRID, least_ratio
 from recommender.optimize.tables import single_steps
 from recommender.performance.step import steps
 
@@ -46,23 +46,45 @@ def bounded(space: Space, site: Site) -> Bounded:
     speed = effective_speed(space)[e.kind]
     flop = space.job.global_batch * space.steps_left
     slow, fast = flop / speed.min(), flop / (speed.max() * space.limits.max_machines)
-    share = paid_share(e.run_mean_s, e.run_sigma, e.free_s)
-    if space.limits.goal != "time" and e.spot.any():
-        tight = np.full(len(e), np.inf)
-        for work in np.geomspace(fast, max(slow, 2 * fast), WORK_POINTS):
-            ratio = least_ratio(
-                space.histories,
-                space.seed,
-                e.run_mean_s,
-                e.run_sigma,
-                e.free_s,
-                e.boot_s + RENDEZVOUS_S,
-                np.full(len(e), work),
-            )
-            tight = np.minimum(tight, ratio)
-        dear = _dear_net(space, site, e.usd_per_hour, speed)
-        share = np.where(dear, np.maximum(share, tight), share)
+    share, tight = _least_shares(space, site, np.geomspace(fast, max(slow, 2 * fast), WORK_POINTS))
+    dear = _dear_net(space, site, e.usd_per_hour, speed)
+    share = np.where(dear, np.maximum(share, tight), share)
     return Bounded(space, site, np.where(e.spot, e.usd_per_hour * share, e.usd_per_hour), speed)
+
+
+def _least_shares(space: Space, site: Site, works: Floats) -> tuple[Floats, Floats]:
+    """Least share of each entry's spot time that is charged: by its law, and from tables.
+
+    A cluster's runs are shorter than those of its machines and have the shape of any of them.
+    Where early interruptions are free, shorter runs lose more but less of them is charged.
+    """
+    e = site.entries
+    share, tight = np.ones(len(e)), np.full(len(e), np.inf)
+    if space.limits.goal == "time" or not e.spot.any():
+        return share, np.zeros(len(e))
+    shortest = np.minimum(_shortest_run(space, site), e.run_mean_s)
+    spans = np.log(e.run_mean_s / shortest)[e.spot & (e.free_s > 60.0)]
+    points = int(np.ceil(spans.max(initial=0.0) / (2.0 * np.log(RUN_GRID)))) + 1
+    for sigma in np.unique(e.run_sigma[e.spot]):
+        shape = np.full(len(e), sigma)
+        share = np.minimum(share, paid_share(shortest, shape, e.free_s))
+        for down in np.linspace(0.0, 1.0, points):
+            run = np.where(e.free_s > 60.0, e.run_mean_s ** (1 - down) * shortest**down, e.run_mean_s)
+            for work in works:
+                law = (run, shape, e.free_s, e.boot_s + RENDEZVOUS_S, np.full(len(e), work))
+                rows = np.flatnonzero(e.spot)
+                ratio = least_ratio(space.histories, space.seed, *(column[rows] for column in law))
+                tight[rows] = np.minimum(tight[rows], ratio)
+    return share, np.where(e.spot, tight, 0.0)
+
+
+def _shortest_run(space: Space, site: Site) -> float:
+    """Mean run of the cluster of the site that is interrupted most often, or less."""
+    e, most = site.entries, space.limits.max_machines
+    hazard = 1.0 / e.run_mean_s[e.spot]
+    first = np.sort(hazard)[::-1][:most].sum()
+    more = most * float((hazard * (1.0 - e.co_interruption[e.spot])).max())
+    return float(1.0 / (first + more + most * space.job.fault_rate_per_hour / 3600.0))
 
 
 def effective_speed(space: Space) -> Floats:
@@ -181,7 +203,7 @@ def counts_floor(space: Space, site: Site, counts: Ints, tight: bool = False) ->
         np.where(used, e.fixed_usd[None], 0.0).max(axis=1),
         (gang.run_mean_s, gang.run_sigma, gang.free_s),
     )
-    return np.where(runs, floor(space, sums, tight), np.inf)
+    return np.where(runs, cluster_floor(space, sums, tight), np.inf)
 
 
 @lru_cache(maxsize=32)

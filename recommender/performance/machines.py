@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catalogs.schema import Achieved, Gpu, InstanceType
-from recommender.checkpoint import object_store_rate
+from recommender.bucket import object_store_rate
 from recommender.job import Job, Precision
 from recommender.performance.calibration import calibrated
 from recommender.performance.fleet import MachineColumns

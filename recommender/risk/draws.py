@@ -50,7 +50,7 @@ def stratified(seed: int, stream: int, count: int) -> Floats:
     return (order + base[count:]) / count
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)
 def draws(paths: int = PATHS, cycles: int = 32, seed: int = SEED) -> Draws:
     """The histories of one seed; more cycles extend a history, they do not change its start."""
 

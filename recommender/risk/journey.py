@@ -94,33 +94,29 @@ class Histories:
 def follow(plans: Journeys, deadline_s: float | None, paths: int, seed: int = SEED) -> Histories:
     """Follow every plan through every history."""
     cycles = cycles_needed(plans, deadline_s)
-    parts: list[Histories | None] = [None] * len(plans)
+    result = Histories(*(np.empty((len(plans), paths)) for _ in Histories.__slots__))
     for count in np.unique(cycles):
         rows = np.flatnonzero(cycles == count)
         sample = draws(paths, int(count), seed)
         size = max(1, _CELLS // (paths * int(count)))
         for first in range(0, len(rows), size):
             batch = rows[first : first + size]
-            result = _follow_batch(plans.take(batch), deadline_s, sample)
-            for place, row in enumerate(batch):
-                parts[row] = _row(result, place)
-    done = [part for part in parts if part is not None]
-    return Histories(*(np.concatenate([getattr(p, n) for p in done]) for n in Histories.__slots__))
-
-
-def _row(histories: Histories, place: int) -> Histories:
-    return Histories(*(getattr(histories, n)[place : place + 1] for n in Histories.__slots__))
+            found = _follow_batch(plans.take(batch), deadline_s, sample)
+            for name in Histories.__slots__:
+                getattr(result, name)[batch] = getattr(found, name)
+    return result
 
 
 def cycles_needed(plans: Journeys, deadline_s: float | None) -> Ints:
-    """How many runs to draw: enough for nearly every history, in powers of two."""
+    """How many runs to draw: enough for nearly every history, in steps of eight."""
     useful = np.maximum(plans.run_mean_s - plans.changeover_s, 0.25 * plans.run_mean_s)
     runs = plans.work_s / useful
     if deadline_s is not None:
         with_net = plans.fallback_speed > 0
         runs = np.where(with_net, np.minimum(runs, deadline_s / plans.run_mean_s), runs)
-    wanted = np.clip(2.0 * runs + 6.0, 8, _MOST_CYCLES)
-    return (2 ** np.ceil(np.log2(wanted))).astype(np.int64)
+    wanted = np.clip(1.5 * runs + 6.0, 8, _MOST_CYCLES)
+    step = np.where(wanted <= 64, 8, 64)
+    return (np.ceil(wanted / step) * step).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +126,7 @@ class _Runs:
     starts: Singles
     lengths: Singles
     usable: Singles
-    durable: Singles  # progress before the run trains
+    durable: Singles  # progress when the run begins to train
     live: Singles  # most work that the run can do, saved or not
     waits: Singles
 
@@ -144,14 +140,19 @@ def _follow_batch(p: Journeys, deadline_s: float | None, sample: Draws) -> Histo
     left = work - _at(runs.durable, last)
     intervals = np.floor(np.maximum(left - 1e-3, 0.0) / p.interval_s[:, None])
     use = left + p.stall_s[:, None] * intervals
-    use += np.minimum(p.changeover_s[:, None], _at(runs.lengths, last))
-    # An elastic job can end while the spot part is away: then the last run never starts.
+    # An elastic job can end while the spot part is away, even before the last run starts.
     use = np.where(left <= 0.0, left / np.maximum(p.elastic_share[:, None], 1e-3), use)
+    use += _ready(p, runs, last)
     use, again = _extrapolate(work, runs, last, finished, use)
     time = _at(runs.starts, last) + use
     net = _safety_net(p, deadline_s, work, runs, last, time, use, sample)
     least = _least_with_net(p, work, runs, last)
     return _account(p, runs, net, again, least, sample)
+
+
+def _ready(p: Journeys, runs: "_Runs", index: Ints) -> Floats:
+    """Seconds from the start of a run until it trains (or ends before that)."""
+    return np.minimum(p.changeover_s[:, None], _at(runs.lengths, index))
 
 
 def _c3(column: Floats) -> Singles:
@@ -182,13 +183,12 @@ def _draw_runs(p: Journeys, sample: Draws) -> _Runs:
     starts -= lengths
     usable = np.maximum(lengths - _c3(p.changeover_s), np.float32(0.0))
     kept, live = _progress(p, usable, sample)
+    durable = np.cumsum(kept, axis=2, dtype=np.float32)
+    durable -= kept
     if np.any(p.elastic_share > 0.0):
-        share = _c3(p.elastic_share)
-        kept += share * (waits + lengths - usable)
-        durable = np.cumsum(kept, axis=2, dtype=np.float32) - kept + share * waits
-    else:
-        durable = np.cumsum(kept, axis=2, dtype=np.float32)
-        durable -= kept
+        # The on-demand part trains whenever the spot part is away, once it has started itself.
+        away = np.cumsum(waits + np.minimum(lengths, _c3(p.changeover_s)), axis=2)
+        durable += _c3(p.elastic_share) * np.maximum(away - _c3(p.changeover_s), np.float32(0.0))
     return _Runs(starts, lengths, usable, durable, live, waits)
 
 
@@ -322,8 +322,8 @@ def _crossing(
     Returns run, its start, time into it (negative: while waiting), moment, durable progress.
     """
     speed = p.fallback_speed[:, None]
-    ready = deadline_s - p.reserve_s - p.fallback_start_s
-    mark = speed * ready[:, None] - work
+    latest = deadline_s - p.reserve_s - p.fallback_start_s
+    mark = speed * latest[:, None] - work
     cycle = (p.interval_s + p.stall_s)[:, None]
     pace = (p.interval_s / (p.interval_s + p.stall_s))[:, None]
     height = np.maximum(runs.usable - _c3(p.interval_s + p.stall_s), np.float32(0.0))
@@ -332,18 +332,18 @@ def _crossing(
     height -= runs.durable
     run, _ = _first(height >= mark.astype(np.float32)[:, :, None])
     start, durable = _at(runs.starts, run), _at(runs.durable, run)
-    gap = mark - (speed * start - durable)
-    knee = p.changeover_s[:, None] + cycle
+    ready = _ready(p, runs, run)
+    gap = mark - (speed * (start + ready) - durable)
     flat = gap / np.maximum(speed, 1e-9)
-    steep = knee + (gap - speed * knee) / np.maximum(speed - pace, 1e-9)
-    x = np.where(gap <= speed * knee, flat, steep)
-    waiting = gap < 0.0
+    steep = cycle + (gap - speed * cycle) / np.maximum(speed - pace, 1e-9)
     share = p.elastic_share[:, None]
-    x = np.where(waiting, gap / np.maximum(speed - share, 1e-9), x)
-    stop = np.maximum(start + x, 0.0)
-    trained = np.maximum(x - p.changeover_s[:, None], 0.0) * pace
-    kept = np.where(waiting, durable + share * np.minimum(x, 0.0), durable + trained)
-    return run, start, x, stop, np.clip(kept, 0.0, work)
+    away = gap / np.maximum(speed - share, 1e-9)
+    trains = np.where(gap < 0.0, away, np.where(gap <= speed * cycle, flat, steep))
+    kept = durable + trains * np.where(gap < 0.0, share, pace)
+    # Before the on-demand part of an elastic job has started, nothing is done.
+    first = np.minimum(mark / np.maximum(speed, 1e-9), p.changeover_s[:, None])
+    stop = np.maximum(np.maximum(start + ready + trains, first), 0.0)
+    return run, start, stop - start, stop, np.clip(kept, 0.0, work)
 
 
 def _account(

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from recommender.bucket import object_store_rate
 from recommender.checkpoint import (
     PATHS,
     Receiver,
@@ -16,7 +17,6 @@ from recommender.checkpoint import (
     memory_tier,
     none,
     object_store,
-    object_store_rate,
     progress,
 )
 from recommender.lognormal import lognormal_excess, lognormal_survival

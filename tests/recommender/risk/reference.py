@@ -96,59 +96,62 @@ def tell(p: Plan, luck: Draws, path: int, deadline_s: float | None) -> Told | No
     told = Told()
     clock = durable = 0.0
     for wait, run in capacity(p, luck, path):
-        # Nothing but the on-demand part of an elastic cluster trains.
-        end = clock + wait
-        done = clock + (work - durable) / p.elastic_share if p.elastic_share else math.inf
-        bell = net.rings(clock, durable, p.elastic_share)
-        if min(done, bell) < end:
-            told.waiting_s += min(done, bell) - clock
-            if done <= bell:
-                return _closed(p, luck, path, told, done)
-            durable += p.elastic_share * (bell - clock)
-            return _rescued(p, luck, path, told, bell, work - durable)
-        told.waiting_s += wait
-        durable += p.elastic_share * wait
-        # The machines are there: changeover, then intervals of work and saves.
-        began, end = end, end + run
-        ready = began + min(p.changeover_s, run)
-        bell = net.rings(began, durable, p.elastic_share)
-        done = began + (work - durable) / p.elastic_share if p.elastic_share else math.inf
-        durable_at_ready = durable + p.elastic_share * (ready - began)
-        if done >= ready:
-            done = _finish(p, ready, work - durable_at_ready)
+        began, end = clock + wait, clock + wait + run
+        ready = min(began + p.changeover_s, end)
+        # The spot part is away: nothing, or the on-demand part of an elastic cluster, trains.
+        for until, gains in ((min(p.changeover_s, ready), 0.0), (ready, p.elastic_share)):
+            if until <= clock:
+                continue
+            done = clock + (work - durable) / gains if gains else math.inf
+            bell = net.rings(clock, durable, gains)
+            if min(done, bell) < until:
+                _at_work(p, told, began - wait, began, min(done, bell))
+                if done <= bell:
+                    return _closed(p, luck, path, told, done)
+                left = work - durable - gains * (bell - clock)
+                return _rescued(p, luck, path, told, bell, left)
+            durable += gains * (until - clock)
+            clock = until
+        # Everything trains: intervals of work and saves.
         cycle = p.interval_s + p.stall_s
         pace = p.interval_s / cycle
-        if bell >= ready:
-            bell = net.rings(ready, durable_at_ready, 0.0)
-        if bell >= ready + cycle:
-            bell = net.rings(ready + cycle, durable_at_ready, pace)
+        done = _finish(p, ready, end, work - durable)
+        bell = net.rings(ready, durable, 0.0)
+        if bell >= ready + cycle:  # what is safe: all but the interval being trained
+            bell = net.rings(ready + cycle, durable, pace)
         if min(done, bell) <= end:
-            stop = min(done, bell)
-            told.running_s += stop - began
-            told.spot_s += max(stop - began, p.minimum_s) if stop > began else 0.0
+            _at_work(p, told, began - wait, began, min(done, bell))
             if done <= bell:
                 return _closed(p, luck, path, told, done)
-            safe = durable + p.elastic_share * (min(bell, ready) - began)
-            safe += pace * max(bell - ready, 0.0)  # a planned stop saves first
-            return _rescued(p, luck, path, told, bell, max(work - safe, 0.0))
+            left = work - durable - pace * (bell - ready)  # a planned stop saves first
+            return _rescued(p, luck, path, told, bell, max(left, 0.0))
         # Taken back.
-        told.interruptions += 1.0
+        told.waiting_s += wait
         told.running_s += run
         told.spot_s += 0.0 if run < p.free_s else max(run, p.minimum_s)
-        if luck.notice[path, int(told.interruptions) - 1] < p.notice_saves:
-            durable = durable_at_ready + pace * (end - ready)
-        else:
-            durable = durable_at_ready + _saved(p, end - ready)
+        notified = luck.notice[path, int(told.interruptions)] < p.notice_saves
+        durable += pace * (end - ready) if notified else _saved(p, end - ready)
+        told.interruptions += 1.0
         clock = end
     return None
 
 
-def _finish(p: Plan, ready: float, left: float) -> float:
-    """When the last work of an undisturbed run is done; no save after it."""
+def _at_work(p: Plan, told: Told, since: float, began: float, stop: float) -> None:
+    """Count the last wait and the last run, which the job itself ends."""
+    told.waiting_s += min(stop, began) - since
+    if stop > began:
+        told.running_s += stop - began
+        told.spot_s += max(stop - began, p.minimum_s)
+
+
+def _finish(p: Plan, ready: float, end: float, left: float) -> float:
+    """When the last work of a run is done; no save after it. inf if the run ends before."""
     clock = ready
     while left > p.interval_s + 1e-3:
         clock += p.interval_s + p.stall_s
         left -= p.interval_s
+        if clock > end:
+            return math.inf
     return clock + left
 
 

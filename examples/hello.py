@@ -1,0 +1,16 @@
+"""The cheapest machines that finish ResNet-50 on ImageNet within a day."""
+
+from recommender import Limits, find_job, recommend
+
+job = find_job("resnet50-imagenet")  # one of the jobs that come with the tool
+answer = recommend(job, Limits(deadline_s=24 * 3600))
+
+for rank, plan in enumerate(answer.plans, start=1):
+    machines = " + ".join(f"{m.count}x {m.instance_type} {m.market}" for m in plan.machines)
+    cost, time = plan.estimate.cost, plan.estimate.time
+    print(
+        f"{rank}  {machines:45}"
+        f"{cost.mean:6.0f} USD ({cost.p05:.0f}-{cost.p95:.0f})"
+        f"{time.mean / 3600:6.1f} h"
+        f"{plan.estimate.chance:7.1%}"
+    )

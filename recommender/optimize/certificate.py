@@ -1,0 +1,222 @@
+"""The proof by programs: region by region, no cluster is left that could beat the best plan.
+
+solve -> round -> check every row -> follow every plan of the entries found -> exclude them ->
+solve again with the bar of the best plan so far; infeasible means proven.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import comb
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.optimize.linear import Solution
+from recommender.optimize.program import solve, write
+from recommender.optimize.relaxation import Relaxed, hazard_bands, least_bill, relaxed
+from recommender.optimize.rows import Excluded, entry_names, program
+from recommender.optimize.search import EPSILON, Found, consider
+from recommender.optimize.space import Site, Space, within_quota
+from recommender.optimize.supports import counts_floor
+
+Ints = NDArray[np.int64]
+Band = tuple[float, float]
+
+WHOLE = 20_000  # clusters of one set of entries that are looked at in one go
+BLOCK = 5_000
+ROUGH = 0.2  # solutions only say where to look next, so nearly best ones do
+GAPS = (0.01, 0.03, 0.1, 0.2, 0.35, 0.5)  # tried, in this order, where the proof stops early
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramProof:
+    """What the programs proved of the best plan; `gap` is the share it could still be beaten by."""
+
+    status: Literal["optimal", "gap", "infeasible"]
+    gap: float
+    programs: int
+
+
+@dataclass(slots=True)
+class _Work:
+    """How many programs were solved, and how many may be."""
+
+    most: int
+    done: int = 0
+
+    def solve(self, r: Relaxed, band: Band, bar: float, excluded: list[Excluded]) -> Solution:
+        """One more program; that none is better is proven by its rows, not by its optimum."""
+        self.done += 1
+        return solve(program(r, band, bar, excluded), gap=ROUGH)
+
+    @property
+    def over(self) -> bool:
+        """Whether no more programs may be solved."""
+        return self.done >= self.most
+
+
+def prove(space: Space, found: Found, most_programs: int) -> ProgramProof:
+    """Prove that no mix of any region beats the best plan, or find the plan that does.
+
+    Better plans met on the way enter `found`. Clusters of one entry are the search's own proof
+    where a site is not searched for them.
+    """
+    # Plans within the slack are the search's; only better ones matter here.
+    work, gap, strict = _Work(most_programs), 0.0, replace(found, slack=0.0)
+    ready = [(i, relaxed(space, s, False)) for i, s in enumerate(space.sites) if _mixes(s)]
+    for _, index, r in sorted((_quick_ratio(r), i, r) for i, r in ready):
+        gap = max(gap, _prove_site(space, index, r, strict, work))
+    found.best, found.plans = strict.best, strict.plans
+    if not found.kept:
+        return ProgramProof("gap" if gap > 0.0 else "infeasible", gap, work.done)
+    return ProgramProof("gap" if gap > EPSILON else "optimal", gap, work.done)
+
+
+def _mixes(site: Site) -> bool:
+    """Whether clusters of several entries, or any at all, are to be looked for at a site."""
+    return bool(site.region) and len(site.entries) >= (1 if site.singles else 2)
+
+
+def _bar(found: Found) -> float:
+    return found.best * (1.0 - EPSILON)
+
+
+def _prove_site(space: Space, index: int, r: Relaxed, found: Found, work: _Work) -> float:
+    """The gap that a site leaves open."""
+    gaps = [_fallback_gap(r, found), _elastic_gap(r, found)]
+    gaps += [_prove_band(space, index, r, band, found, work) for band in hazard_bands(r)]
+    return max(gaps)
+
+
+def _prove_band(
+    space: Space, index: int, whole: Relaxed, band: Band, found: Found, work: _Work
+) -> float:
+    """The gap that clusters of a site within a band of hazards leave open."""
+    rows = _hopeful(whole, band, _bar(found))
+    if not len(rows):
+        return 0.0
+    r = relaxed(space, whole.site.only(rows))
+    excluded: list[Excluded] = []
+    while r.levels:
+        if work.over:
+            return _gap(r, band, found, excluded)
+        solution = work.solve(r, band, _bar(found), excluded)
+        if solution.status == "infeasible":
+            break
+        if solution.status == "unknown":
+            return _gap(r, band, found, excluded)
+        cut = _seen(r, solution)
+        for counts in _clusters(space, r, cut, found):
+            consider(space, index, rows[np.array(cut.entries)], counts, found)
+        excluded.append(cut)
+    return 0.0
+
+
+def _fallback_gap(r: Relaxed, found: Found) -> float:
+    """How much better a spot plan could be that does all of its work on the cheapest fallback."""
+    least = r.net_s if r.space.limits.goal == "time" else r.net_usd
+    if not np.isfinite(found.best):
+        return 0.0
+    gap = 1.0 - least / found.best
+    return gap if gap > EPSILON else 0.0
+
+
+def _elastic_gap(r: Relaxed, found: Found) -> float:
+    """How much better an elastic mix could be that mostly trains on its on-demand part."""
+    steady = ~r.site.entries.spot
+    mixed = r.space.job.elastic and steady.any() and not steady.all()
+    if not mixed or r.space.limits.goal == "time" or not np.isfinite(found.best):
+        return 0.0
+    least = float((r.site.entries.usd_per_hour / r.speed)[steady].min()) * _work_hours(r)
+    gap = 1.0 - least / found.best
+    return gap if gap > EPSILON else 0.0
+
+
+def _work_hours(r: Relaxed) -> float:
+    """Hours of the whole job on the fastest machine at perfect scaling."""
+    return r.space.steps_left * r.space.job.global_batch * r.factor / r.unit / 3600.0
+
+
+def _quick_ratio(r: Relaxed) -> float:
+    """Least bill per speed of a site's entries: none of its mixes is below (mediant)."""
+    return float((least_bill(r, hazard_bands(r)[0], np.inf) / r.speed).min())
+
+
+def _hopeful(r: Relaxed, band: Band, bar: float) -> Ints:
+    """Entries that a better mix may hold: what one loses, the others must be able to gain.
+
+    Gain of a machine: its share of the bar at perfect scaling, less its least bill.
+    """
+    if r.space.limits.goal == "time" or not np.isfinite(bar):
+        return np.arange(len(r.speed))
+    left = bar - float(r.site.entries.fixed_usd.min())
+    gain = max(left, 0.0) / _work_hours(r) * r.speed - least_bill(r, band, bar)
+    others = (r.space.limits.max_machines - 1) * max(float(gain.max()), 0.0)
+    return np.flatnonzero((gain + others > 0.0) & (r.site.entries.cap > 0))
+
+
+def _gap(r: Relaxed, band: Band, found: Found, excluded: list[Excluded]) -> float:
+    """A gap that a few programs can prove, where the proof itself stops."""
+    if not np.isfinite(found.best):
+        return 1.0
+    for gap in GAPS:
+        bar = found.best * (1.0 - gap)
+        if not len(_hopeful(r, band, bar)):
+            return gap
+        if solve(program(r, band, bar, excluded)).status == "infeasible":
+            return gap
+    return 1.0
+
+
+def _seen(r: Relaxed, solution: Solution) -> Excluded:
+    """Which clusters a solution stands for: its set of entries, with any or similar numbers."""
+    names, most = entry_names(r), r.space.limits.max_machines
+    used = tuple(i for i, name in enumerate(names) if solution.values[f"x_{name}"] > 0.5)
+    if comb(most, len(used)) <= WHOLE:
+        return Excluded(used, 1, most)
+    level = next(k for k in r.levels if solution.values[f"z_{k.name}"] > 0.5)
+    return Excluded(used, level.least, level.most)
+
+
+def _clusters(space: Space, r: Relaxed, cut: Excluded, found: Found) -> Iterator[Ints]:
+    """Clusters of exactly these entries whose floor is below the bar, best first, in blocks."""
+    site = r.site.only(np.array(cut.entries))
+    for counts in _compositions(cut):
+        counts = counts[within_quota(site, counts)]
+        if len(counts):
+            counts = counts[counts_floor(space, site, counts) < found.bar]
+        if not len(counts):
+            continue
+        floors = counts_floor(space, site, counts, tight=True)
+        order = np.argsort(floors, kind="stable")
+        good = order[floors[order] < found.bar]
+        if len(good):
+            yield counts[good]
+
+
+def _compositions(cut: Excluded) -> Iterator[Ints]:
+    """Positive counts of the entries, for each number of machines; in blocks."""
+    parts, block = len(cut.entries), []
+    for total in range(max(cut.least, parts), cut.most + 1):
+        for marks in combinations(range(1, total), parts - 1):
+            block.append((0, *marks, total))
+            if len(block) == BLOCK:
+                yield _gaps(block)
+                block = []
+    if block:
+        yield _gaps(block)
+
+
+def _gaps(marks: list[tuple[int, ...]]) -> Ints:
+    table = np.array(marks, dtype=np.int64)
+    counts: Ints = table[:, 1:] - table[:, :-1]
+    return counts
+
+
+def write_lp(space: Space, site: Site, path: Path, best: float = np.inf) -> None:
+    """Save the program of a site as an .lp file: what would beat the best plan there."""
+    r = relaxed(replace(space, sites=(site,)), site)
+    write(program(r, hazard_bands(r)[0], best * (1.0 - EPSILON)), path)

@@ -1,0 +1,157 @@
+"""The shortest step that any cluster between two others can have, as lines over 1/compute.
+
+With R the sum of compute and N the GPUs, terms.py has busy >= tau + A/R, where tau is the time
+of the gradient tensors and A = min N·(ceil(B/N) + b0), at least one micro-batch; traffic
+between machines and inside them; and a share of `busy` that hides traffic. So
+
+    step >= tau + A/R      and      step >= c + shown·(tau + A/R)
+
+c, the traffic, grows with the number of machines (of GPUs, where a parameter server is
+shared) and falls with the bandwidths, which are at most those of machines surely in use.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.job import Job
+from recommender.performance.fleet import Fleet, MachineColumns
+from recommender.performance.memory import bytes_of
+from recommender.performance.priors import prior_of
+from recommender.performance.step import steps
+from recommender.performance.terms import BACKWARD
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+ENDLESS = 1e30  # samples/s, bytes: of a GPU that takes no time and holds everything
+TABLED = 1024  # GPUs up to which A is looked up instead of bounded by B + b0·N
+
+
+@dataclass(frozen=True, slots=True)
+class Shortest:
+    """What the lines of one job on some machines are made of; (entries,) or tables."""
+
+    gpus: Ints
+    network: Ints  # place of an entry's network among the distinct ones, slowest first
+    start: Ints  # place of its half-performance message and latency among the pairs, least first
+    inside_s: Floats  # traffic inside a cluster whose largest machine is this one
+    tau_s: float
+    shown: float  # share of the arithmetic that hides no traffic
+    arithmetic: Floats  # (N, N): least A of first ... last GPUs
+    batch: float
+    penalty: float
+    traffic_s: Floats  # (networks, starts, sizes + 1): between machines, by machines or GPUs
+    shared: bool  # by GPUs
+
+    def lines(self, low: Ints, high: Ints, least: Ints) -> tuple[tuple[Floats, Floats], ...]:
+        """(seconds, samples) of both lines for boxes low <= x <= high; (boxes, entries).
+
+        `least` is a number of machines that no cluster of interest in the box has fewer of.
+        """
+        first, last = np.maximum(low @ self.gpus, 1), np.maximum(high @ self.gpus, 1)
+        work = self._arithmetic(first, last)
+        size = np.maximum(np.maximum(low.sum(axis=1), least), 1)
+        sure = low > 0
+        place = (self.fastest(low, high), np.where(sure, self.start, 0).max(axis=1))
+        if self.shared:
+            traffic = np.where(size > 1, self.traffic_s[*place, first], 0.0)
+        else:
+            inside = np.where(sure, self.inside_s, 0.0).max(axis=1)
+            traffic = self.traffic_s[*place, size] + inside
+        tau = np.full(len(low), self.tau_s)
+        return (tau, work), (traffic + self.shown * tau, self.shown * work)
+
+    def fastest(self, low: Ints, high: Ints) -> Ints:
+        """The fastest network that the slowest machine of any cluster of a box can have."""
+        sure = np.where(low > 0, self.network, len(self.traffic_s)).min(axis=1)
+        may = np.where(high > 0, self.network, 0).max(axis=1)
+        return np.asarray(np.minimum(sure, may))
+
+    def worse(self, low: Ints, high: Ints) -> Ints:
+        """How much slower traffic between machines gets where an entry is used; 0: no slower."""
+        more = np.maximum(self.fastest(low, high)[:, None] - self.network, 0)
+        later = self.start - np.where(low > 0, self.start, 0).max(axis=1)[:, None]
+        unsure = (low == 0) & (high > 0)
+        return np.asarray(np.where(unsure, more + np.maximum(later, 0), 0))
+
+    def _arithmetic(self, first: Ints, last: Ints) -> Floats:
+        if not len(self.arithmetic):
+            return self.batch + self.penalty * first
+        return self.arithmetic[first - 1, last - 1]
+
+
+def shortest(job: Job, columns: MachineColumns, kind: Ints, most: int) -> Shortest:
+    """The lines of clusters of up to `most` machines of these kinds (rows of the columns)."""
+    prior, gpus = prior_of(job), columns.gpus[kind].astype(np.int64)
+    shared, top = job.sync == "parameter_server", int(most * gpus.max())
+    hidden = prior.overlap * (BACKWARD if job.sharding == "ddp" else 1.0)
+    needs = bytes_of(job, prior)
+    sent = min(2.0 * needs.reduced, 2.0 * needs.gathered + needs.reduced)
+    return Shortest(
+        gpus=gpus,
+        network=np.unique(columns.network_bytes_per_s[kind], return_inverse=True)[1].ravel(),
+        start=_starts(columns, kind)[1],
+        inside_s=sent * (1.0 - 1.0 / np.maximum(gpus, 1)) / columns.intra_bytes_per_s[kind],
+        tau_s=float(prior.tensor_s * job.gradient_tensors),
+        shown=0.0 if shared else max(1.0 - hidden, 0.0),
+        arithmetic=_least_arithmetic(job.global_batch, prior.batch_penalty, top),
+        batch=float(job.global_batch),
+        penalty=prior.batch_penalty,
+        traffic_s=_traffic(job, columns, kind, top if shared else most),
+        shared=shared,
+    )
+
+
+def _least_arithmetic(batch: int, penalty: float, most: int) -> Floats:
+    """Least N·(ceil(B/N) + b0) for N from a row's number of GPUs to a column's."""
+    if most > TABLED:
+        return np.zeros((0, 0))
+    gpus = np.arange(1.0, most + 1.0)
+    each = gpus * (np.ceil(batch / gpus) + penalty)
+    spread = np.where(np.triu(np.ones((most, most), dtype=bool)), each[None], np.inf)
+    return np.asarray(np.minimum.accumulate(spread, axis=1))
+
+
+def _starts(columns: MachineColumns, kind: Ints) -> tuple[Floats, Ints]:
+    """Pairs (half-performance message, latency) that a cluster has at least, and each kind's.
+
+    A cluster has the larger of each, so a pair stands for the least latency of all kinds with
+    its half-performance message or a larger one.
+    """
+    half, latency = columns.network_half_bytes[kind], columns.network_latency_s[kind]
+    values, place = np.unique(half, return_inverse=True)
+    least = np.array([latency[half >= value].min() for value in values])
+    return np.stack([values, least], axis=1), place.ravel()
+
+
+def _traffic(job: Job, columns: MachineColumns, kind: Ints, sizes: int) -> Floats:
+    """Least traffic by network, start and machines (or GPUs): nothing else takes time.
+
+    Size 0 repeats size 1; at each size stands the least of all larger ones.
+    """
+    networks, starts = np.unique(columns.network_bytes_per_s[kind]), _starts(columns, kind)[0]
+    shape = (len(networks), len(starts), sizes)
+    network, start, n = (axis.ravel() for axis in np.indices(shape))
+    n, whole = n + 1.0, np.ones(len(n))
+    fleet = Fleet(
+        kind=np.full(len(n), -1),
+        machines=np.minimum(n, 2.0) if job.sync == "parameter_server" else n,
+        gpus=n,
+        gpus_per_machine=whole,
+        compute_per_s=ENDLESS * whole,
+        memory_bytes=ENDLESS * whole,
+        network_bytes_per_s=networks[network],
+        network_half_bytes=starts[start, 0],
+        network_latency_s=starts[start, 1],
+        intra_bytes_per_s=np.inf * whole,
+        prepare_per_s=np.inf * whole,
+        fetch_per_s=np.inf * whole,
+        host_bytes_per_s=whole,
+        disk_bytes_per_s=whole,
+    )
+    bare = replace(job, gradient_tensors=0)
+    table = steps(bare, columns, fleet).step_s.reshape(shape)
+    table = np.minimum.accumulate(table[..., ::-1], axis=2)[..., ::-1]
+    return np.concatenate([table[..., :1], table], axis=2)

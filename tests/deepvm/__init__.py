@@ -1,0 +1,1 @@
+"""DeepVM (CCGrid 2024) replayed: its selection rules beside our planner."""

@@ -1,0 +1,89 @@
+"""The vectorised journey against the event-by-event reference, history by history."""
+
+import numpy as np
+import pytest
+
+from recommender.risk.draws import Draws, draws
+from recommender.risk.journey import cycles_needed, follow
+from tests.recommender.risk.cases import RESCUE, SPOT, journeys, random_plan
+from tests.recommender.risk.reference import DRAWN, Plan, Told, tell
+
+PATHS = 64
+FIELDS = tuple(Told.__dataclass_fields__)
+# Single precision: starts of runs are sums of up to 512 lengths.
+SECONDS, SHARE = 2.0, 2e-4
+CHUNKS, PER_CHUNK = 10, 40
+
+
+def differences(
+    row: dict[str, float], deadline_s: float | None, luck: Draws
+) -> tuple[list[str], int, int]:
+    """What differs, histories compared, and histories that outlast the draws of the journey."""
+    plans = journeys(row)
+    ours = follow(plans, deadline_s, PATHS)
+    cycles = int(cycles_needed(plans, deadline_s)[0])
+    wrong, compared, beyond = [], 0, 0
+    for path in range(PATHS):
+        told = tell(Plan(plans, 0), luck, path, deadline_s)
+        if told is None or told.interruptions >= cycles:
+            beyond += 1
+            continue
+        compared += 1
+        for name in FIELDS:
+            expected, got = getattr(told, name), float(getattr(ours, name)[0, path])
+            if abs(got - expected) > SECONDS + SHARE * abs(expected):
+                wrong.append(f"path {path}: {name} {got:.6g}, reference {expected:.6g}")
+    return wrong, compared, beyond
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_every_history_of_random_plans_is_that_of_the_reference(chunk: int) -> None:
+    luck = draws(PATHS, DRAWN)
+    compared = beyond = 0
+    for seed in range(chunk * PER_CHUNK, (chunk + 1) * PER_CHUNK):
+        row, deadline_s = random_plan(np.random.default_rng(seed))
+        wrong, some, far = differences(row, deadline_s, luck)
+        assert not wrong, f"seed {seed}: {wrong[:3]}"
+        compared, beyond = compared + some, beyond + far
+    assert compared > 0.9 * PER_CHUNK * PATHS
+    assert beyond < 0.1 * compared
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chunk", range(10))
+def test_every_history_of_many_more_random_plans_is_that_of_the_reference(chunk: int) -> None:
+    luck = draws(PATHS, DRAWN)
+    for seed in range(10_000 + chunk * 500, 10_000 + (chunk + 1) * 500):
+        row, deadline_s = random_plan(np.random.default_rng(seed))
+        wrong, _, _ = differences(row, deadline_s, luck)
+        assert len(wrong) <= 1, f"seed {seed}: {wrong[:3]}"  # an interval more or less by rounding
+
+
+@pytest.mark.parametrize("deadline_h", [4.0, 11.0, 14.0, 20.0, 60.0])
+@pytest.mark.parametrize("speed", [1.0, 1.5, 4.0])
+def test_the_safety_net_rings_where_the_reference_rings(deadline_h: float, speed: float) -> None:
+    row = SPOT | RESCUE | {"fallback_speed": speed, "run_mean_s": 4_000.0}
+    wrong, compared, _ = differences(row, deadline_h * 3600, draws(PATHS, DRAWN))
+    assert not wrong
+    assert compared > 50
+
+
+def test_the_random_plans_cover_every_ending() -> None:
+    luck = draws(PATHS, DRAWN)
+    seen = {"net at once": 0, "net in a run": 0, "net while waiting": 0, "own end": 0, "no spot": 0}
+    for seed in range(120):
+        row, deadline_s = random_plan(np.random.default_rng(seed))
+        p = Plan(journeys(row), 0)
+        for path in range(0, PATHS, 8):
+            told = tell(p, luck, path, deadline_s)
+            if told is None:
+                continue
+            seen["own end"] += told.fallback_s == 0 and told.spot_s > 0
+            seen["no spot"] += told.fallback_s == 0 and told.spot_s == 0
+            if told.fallback_s:
+                waited = told.waiting_s > 0 and told.running_s == told.fallback_s
+                at_once = told.running_s == told.fallback_s and told.interruptions == 0
+                seen["net at once"] += at_once
+                seen["net while waiting"] += waited
+                seen["net in a run"] += told.running_s > told.fallback_s
+    assert min(seen.values()) >= 5, seen

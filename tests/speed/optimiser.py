@@ -1,0 +1,116 @@
+"""How long the planner takes once it is loaded. By hand:
+
+    python tests/speed/optimiser.py             # thirty questions, no-plan questions, many offers
+    python tests/speed/optimiser.py --quick     # ten questions only
+
+Questions are presets under limits spread over what is possible. Many offers are the catalog's own
+with prices changed a little, so that they compete. JSON on the last line.
+"""
+
+import argparse
+import json
+import sys
+from array import array
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+from random import Random
+from statistics import median
+from time import perf_counter
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from catalogs.catalog import Catalog, Offers
+from catalogs.load import load_snapshot
+from recommender import Answer, Choice, Job, Limits, find_job, recommend
+
+HOUR = 3600.0
+SEED = 1
+SIZES = (10_000, 100_000)
+JOBS = (
+    "resnet50-imagenet", "bert-large-pretrain", "llama3-8b-lora", "llama3-8b-pretrain",
+    "vit-l-imagenet", "gpt2-124m",
+)  # fmt: skip
+LIMITS = {
+    "24h": Limits(deadline_s=24 * HOUR),
+    "7d": Limits(deadline_s=168 * HOUR),
+    "500 USD": Limits(budget_usd=500),
+    "50 USD/h": Limits(hourly_usd=50),
+    "48h 1000 USD": Limits(deadline_s=48 * HOUR, budget_usd=1000),
+}
+IMPOSSIBLE = {
+    "1 min": Limits(deadline_s=60),
+    "1 USD": Limits(budget_usd=1),
+    "0.02 USD/h": Limits(hourly_usd=0.02),
+    "2h 60 USD/h, no spot": Limits(deadline_s=2 * HOUR, hourly_usd=60),
+}
+
+
+def asked(job: Job, limits: Limits, catalog: Catalog, choice: Choice) -> tuple[float, Answer]:
+    """Seconds of one question, and its answer."""
+    start = perf_counter()
+    answer = recommend(job, limits, choice, catalog=catalog)
+    return perf_counter() - start, answer
+
+
+def grown(catalog: Catalog, size: int) -> Catalog:
+    """The catalog with copies of its offers in made-up regions, prices up to a tenth different."""
+    own, rng = catalog.offers, Random(SEED)
+    more = max(0, size - len(own))
+    rows = [rng.randrange(len(own)) for _ in range(more)]
+    columns = {each.name: [getattr(own, each.name)[r] for r in rows] for each in fields(Offers)}
+    columns["usd_per_hour"] = [usd * rng.uniform(0.9, 1.1) for usd in columns["usd_per_hour"]]
+    copies = [f"-copy{1 + i // len(own)}" for i in range(more)]
+    columns["region"] = [f"{r}{copy}" for r, copy in zip(columns["region"], copies, strict=True)]
+    columns["zone"] = [z and f"{z}{copy}" for z, copy in zip(columns["zone"], copies, strict=True)]
+    joined = {
+        name: array("d", [*getattr(own, name), *column])
+        if isinstance(getattr(own, name), array)
+        else (*getattr(own, name), *column)
+        for name, column in columns.items()
+    }
+    return replace(catalog, offers=Offers(**joined))  # type: ignore[arg-type]
+
+
+def measured(
+    jobs: tuple[str, ...], limits: dict[str, Limits], catalog: Catalog, label: str
+) -> Iterator[dict[str, object]]:
+    """One row per question, printed as it is answered."""
+    for name in jobs:
+        for words, each in limits.items():
+            choice = Choice(market="on_demand") if "no spot" in words else Choice()
+            seconds, answer = asked(find_job(name), each, catalog, choice)
+            first = answer.plans[0].machines[0] if answer.plans else None
+            plan = f"{first.count}x {first.instance_type}" if first else answer.status
+            gap = answer.proof.gap
+            print(f"{label:10}{name:22}{words:22}{seconds:7.2f} s  {plan}", flush=True)
+            yield {"set": label, "job": name, "limits": words, "s": round(seconds, 3), "gap": gap}
+
+
+def summary(rows: list[dict[str, object]]) -> dict[str, float]:
+    """Median and largest seconds."""
+    seconds = [float(str(row["s"])) for row in rows]
+    return {"questions": len(rows), "median_s": median(seconds), "max_s": max(seconds)}
+
+
+def main() -> None:
+    """Ask everything, end with JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    quick = parser.parse_args().quick
+    catalog = load_snapshot()
+    asked(find_job(JOBS[0]), LIMITS["24h"], catalog, Choice())  # loads and caches, untimed
+    jobs = JOBS[:2] if quick else JOBS
+    sets = {"possible": list(measured(jobs, LIMITS, catalog, "possible"))}
+    if not quick:
+        sets["no plan"] = list(measured(JOBS[:2], IMPOSSIBLE, catalog, "no plan"))
+        for size in SIZES:
+            label = f"{size // 1000}k"
+            some = {"24h": LIMITS["24h"], "500 USD": LIMITS["500 USD"]}
+            sets[label] = list(measured(JOBS[:1], some, grown(catalog, size), label))
+    said = {name: summary(rows) for name, rows in sets.items()}
+    print(json.dumps({"summary": said, "rows": [row for rows in sets.values() for row in rows]}))
+
+
+if __name__ == "__main__":
+    main()

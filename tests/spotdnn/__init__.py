@@ -1,0 +1,1 @@
+"""spotDNN (IWQoS 2023): its quota problem with our throughput model."""

@@ -1,0 +1,101 @@
+"""spotDNN's quota problem: seven GPU types of Table III, ten machines of each.
+
+Prices: spotDNN (IWQoS 2023), Table III, us-east-1b, January 2023 (icloud-ecnu/spotDNN). The
+machines and GPUs are those of the shipped catalog, speeds those of our throughput model; spot
+is never taken away, as in spotDNN's optimisation.
+"""
+
+import numpy as np
+
+from catalogs.load import load_snapshot
+from recommender.job import Job
+from recommender.limits import Limits
+from recommender.optimize.space import Entries, Site, Space, Tier
+from recommender.performance.machines import machine_columns
+from tests.recommender.optimize.palette import job, no_fallbacks
+
+SPOT_USD = {
+    "p3.2xlarge": 1.25,
+    "p2.8xlarge": 2.16,
+    "g4dn.12xlarge": 1.22,
+    "g4dn.4xlarge": 0.36,
+    "g3.16xlarge": 1.37,
+    "g3.8xlarge": 0.69,
+    "g3.4xlarge": 0.34,
+}
+QUOTA = 10  # machines of each type
+HOUR = 3600.0
+
+
+def training(**changes: object) -> Job:
+    """ResNet-50 in 32 bits, 90 epochs of ImageNet, batch 32 per GPU of the largest cluster."""
+    facts: dict[str, object] = {
+        "precision": "fp32",
+        "samples": 90 * 1.281e6,
+        "global_batch": 32 * 256,
+        "sharding": "ddp",
+        "fault_rate_per_hour": 0.0,
+    }
+    return job(**(facts | changes))
+
+
+def problem(
+    limits: Limits, quota: int = QUOTA, types: tuple[str, ...] = tuple(SPOT_USD), **changes: object
+) -> Space:
+    """The plan space: one site, one spot entry per type, `quota` machines of each."""
+    known, network = load_snapshot(), training(**changes)
+    machines = [known.instance_types["aws", name] for name in types]
+    columns = machine_columns(network, machines, known.gpus, known.achieved)
+    return Space(
+        job=network,
+        limits=limits,
+        columns=columns,
+        sites=(_site(types, quota),),
+        steps_left=network.steps,
+        paths=(1,),
+        mix=True,
+        histories=256,
+        seed=7,
+    )
+
+
+def _site(types: tuple[str, ...], quota: int) -> Site:
+    count = len(types)
+    ones, none = np.ones(count), np.zeros(0, dtype=np.int64)
+    return Site(
+        provider="aws",
+        region="us-east-1",
+        singles=True,
+        entries=Entries(
+            kind=np.arange(count),
+            offer=np.arange(count),
+            region=np.zeros(count, dtype=np.int64),
+            spot=np.ones(count, dtype=bool),
+            usd_per_hour=np.array([SPOT_USD[name] for name in types]),
+            cap=np.full(count, quota),
+            fixed_usd=0.0 * ones,
+            boot_s=120.0 * ones,
+            run_mean_s=1e12 * ones,
+            run_sigma=ones,
+            outage_sigma=ones,
+            availability_logit=25.0 * ones,
+            availability_slope=0.0 * ones,
+            zone_sd=0.0 * ones,
+            co_interruption=ones,
+            sites=ones,
+            correlation=0.0 * ones,
+            held=np.ones(count, dtype=bool),
+            price_sigma=0.0 * ones,
+            minimum_s=60.0 * ones,
+            free_s=0.0 * ones,
+            notice_s=120.0 * ones,
+            at_once=ones,
+            wait_s=0.0 * ones,
+        ),
+        fallbacks=no_fallbacks(),
+        tier=Tier(none, none, np.zeros(0), np.zeros(0), np.zeros(0)),
+        quota_use=np.zeros((0, count)),
+        quota=np.zeros(0),
+        store_usd_per_hour=0.0,
+        usd_per_move=0.0,
+    )

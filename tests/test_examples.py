@@ -1,0 +1,51 @@
+"""The example scripts and the examples of the documentation run, and are short."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+SAID = {
+    "hello.py": r"(?m)^1  \dx .*USD .* h .*%$",
+    "own_job.py": r"^my-model: .* FLOP; derived: hidden, ",
+    "deadlines.py": r"(?m)^ 48 h  on_demand .* USD  ",
+}
+LINES = 40
+
+
+def python(*words: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", *words],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "RECOMMEND_NOW": "2026-11-21T12:00Z"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_an_example_runs(path: Path):
+    assert len(path.read_text("utf-8").splitlines()) < LINES
+    assert re.search(SAID[path.name], python(str(path)))
+
+
+def test_the_page_for_python_users_runs():
+    page = (ROOT / "docs" / "python.md").read_text("utf-8")
+    first, *_ = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert len(first.splitlines()) <= 30
+    assert "chance" in python("-c", first)
+
+
+def test_the_page_for_python_users_names_every_public_name():
+    import recommender
+
+    page = (ROOT / "docs" / "python.md").read_text("utf-8")
+    assert {name for name in recommender.__all__ if f"`{name}" not in page} == set()

@@ -1,0 +1,53 @@
+"""The README tells the truth: its commands, its output, its counts."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from recommender import find_job, job_from_text, presets
+from tests import regenerate
+
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "README.md").read_text("utf-8")
+INSTALL, TEST = TEXT.splitlines()[1:3]
+
+
+def test_the_output_is_what_the_tool_prints():
+    if os.environ.get("RECOMMEND_UPDATE_GOLDEN"):
+        (ROOT / "README.md").write_text(regenerate.readme(), "utf-8")
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert regenerate.CALL.search(text)
+    assert regenerate.readme() == text, "run: python tests/regenerate.py"
+
+
+def test_it_opens_with_two_shell_lines():
+    assert TEXT.startswith("```sh\n" + INSTALL + "\n" + TEST + "\n```\n")
+    assert INSTALL.startswith("pip install . && recommend ")
+    assert TEST == "pip install '.[test]' && pytest"
+
+
+def test_it_is_short():
+    assert len(TEXT.splitlines()) <= 150
+
+
+def test_the_check_of_the_whole_repository_runs_both_lines():
+    script = (ROOT / ".ci" / "run").read_text("utf-8").splitlines()
+    assert INSTALL.partition(" && ")[2] in script
+    assert script[-1] == TEST.partition(" && ")[2]
+
+
+def test_the_job_of_the_readme_is_a_job():
+    (job,) = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
+    assert job_from_text(job).samples > 0
+
+
+def test_the_number_of_presets():
+    (said,) = re.findall(r"one of (\d+) that come", TEXT)
+    assert int(said) == len(presets())
+
+
+@pytest.mark.parametrize("name", presets())
+def test_a_preset_is_a_job(name: str):
+    assert find_job(name).name
