@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +29,9 @@ from recommender.today import compared
 from recommender.units import Comparison
 
 MOST_PLANS = 3000  # plans followed in one search before it stops with a gap
-MIX_REGIONS = 3  # regions in which mixes are tried, with the same exceptions
-MIX_SUPPORTS = 40  # sets of entries tried for mixes unless quotas or --prove ask for all
+MIX_REGIONS = 4  # regions in which mixes are tried, unless a proof is asked for
+MIX_SUPPORTS = 200  # sets of entries tried for mixes
+WHOLE_SUPPORTS = 3000  # the same where quotas bind or a proof is asked for
 LADDER = 6  # deadlines tried between the fastest and the cheapest plan for the frontier
 KNEE = 0.10  # the knee is the cheapest plan at most this much slower than the fastest
 
@@ -66,17 +68,24 @@ class Answering:
         """The search over clusters of one type."""
         return self.alone(self.question.limits)
 
+    @property
+    def whole(self) -> bool:
+        """Whether mixes are searched as far as they go: quotas bind, or a proof is asked for."""
+        return self.prove or bool(self.question.choice.quotas)
+
+    @property
+    def mixes(self) -> bool:
+        """Whether clusters of several types are looked at: they seldom pay without quotas."""
+        wish = self.question.choice.mix
+        pays = self.whole or self.question.job.elastic
+        return bool(self.singles.kept) and (wish == "yes" or (wish == "auto" and pays))
+
     @cached_property
     def _regions(self) -> tuple[Built, float]:
         """Regions searched for mixes, and the bound of those that are not."""
-        if not (self.question.choice.mix and self.singles.kept):
+        if not self.mixes:
             return Built((), ()), float("inf")
-        return self.question.regions_below(self.singles.bar, None if self.whole else MIX_REGIONS)
-
-    @property
-    def whole(self) -> bool:
-        """Whether mixes are searched to the end: where quotas bind, or a proof is asked for."""
-        return self.prove or bool(self.question.choice.quotas)
+        return self.question.regions_below(self.singles.bar, None if self.prove else MIX_REGIONS)
 
     @cached_property
     def built(self) -> Built:
@@ -87,9 +96,8 @@ class Answering:
     def best(self) -> Found:
         """The search over everything."""
         found = replace(self.singles, kept=dict(self.singles.kept))
-        if self.question.choice.mix and found.kept:
-            if not self.whole:
-                found.most_supports = MIX_SUPPORTS
+        if self.mixes:
+            found.most_supports = WHOLE_SUPPORTS if self.whole else MIX_SUPPORTS
             found.left = min(found.left, self._regions[1])
             space = self.question.space(self.built)
             search_mixes(space, found, first=len(self.question.lists.sites))
@@ -185,8 +193,13 @@ class Answering:
             method="search",
             plans_evaluated=found.plans,
             programs_solved=0,
-            alone=self.singles.gap() == 0.0,
+            mixes=self._mixes_said(found),
         )
+
+    def _mixes_said(self, found: Found) -> Literal["searched", "in part", "not searched"]:
+        if not self.mixes:
+            return "not searched"
+        return "in part" if found.gap() > self.singles.gap() else "searched"
 
     def _floors(self) -> tuple[float, float]:
         """Least cost and time of any plan: best job FLOPP, nothing lost, nothing waited for."""

@@ -5,6 +5,7 @@ from typing import Literal
 
 MarketChoice = Literal["any", "spot", "on_demand"]
 Failover = Literal["none", "zone", "region"]
+Mix = Literal["auto", "yes", "no"]
 CheckpointTo = Literal["auto", "object_store", "anchor", "memory_tier", "none"]
 
 
@@ -71,7 +72,7 @@ class Choice:
     market: MarketChoice = "any"
     failover: Failover = "region"
     checkpoint_to: CheckpointTo = "auto"
-    mix: bool = True
+    mix: Mix = "auto"  # auto: where quotas bind, the job is elastic or a proof is asked for
     accelerator: str = "nvidia"
     arch: str = "x86_64"
     quoted_only: bool = False

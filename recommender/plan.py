@@ -187,7 +187,7 @@ class Proof:
     method: str  # "search", "search + program"
     plans_evaluated: int
     programs_solved: int
-    alone: bool = True  # proven best among clusters of one type; `gap` covers mixes as well
+    mixes: Literal["searched", "in part", "not searched"] = "searched"  # clusters of several types
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,7 @@ class Question:
             sites=built.sites,
             steps_left=self.steps_left,
             paths=PATHS_OF[self.choice.checkpoint_to],
-            mix=self.choice.mix,
+            mix=self.choice.mix != "no",
             trust_notice=self.choice.trust_notice,
             histories=histories,
             seed=self.seed,

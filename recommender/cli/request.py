@@ -41,7 +41,7 @@ def choice_of(flags: OfferFlags, own: OwnFlags, read: Reader) -> Choice:
         market=_market(flags, read),
         failover=read.choice(flags.failover, "--failover", ("none", "zone", "region"), "region"),
         checkpoint_to=read.choice(flags.checkpoint_to, "--checkpoint-to", _PATHS, "auto"),
-        mix=flags.mix is not False,
+        mix="auto" if flags.mix is None else "yes" if flags.mix else "no",
         accelerator=read.choice(
             flags.accelerator, "--accelerator", ("nvidia", "amd", "aws", "any"), "nvidia"
         ),

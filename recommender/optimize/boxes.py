@@ -14,7 +14,7 @@ a cluster. Single clusters that are left get their floor, and the best are follo
 model until no floor is below the bar: the result is exact.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,9 @@ ROUND = 512  # boxes split at once
 GUESSES = 8  # roundings tried per round
 FOLLOWED = 4  # clusters followed at once
 MOST_BOXES = 200_000  # then the search stops with the gap that is left
-CLUSTERS = 500_000  # clusters of a site that the supports can still list
+PER_SUPPORT = 500  # boxes that take as long as one set of entries of `supports.py`
+LISTED = 16  # machines up to which the clusters of a set of entries are soon listed
+CLUSTERS = 500_000  # clusters of a site up to which boxes are not worth it
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +90,17 @@ class Clusters:
 
 
 def suits(space: Space, site: Site) -> bool:
-    """Whether a site has too many clusters to list, and the bounds of boxes hold for it.
+    """Whether a site has too many clusters to list, and the bounds of boxes hold and prune.
 
-    They do not where a fallback may rescue a slow cluster, or on-demand machines work alone.
+    They do not hold where a fallback may rescue a slow cluster or on-demand machines work
+    alone, and they know nothing of a budget.
     """
-    netted = len(site.fallbacks) > 0 and space.limits.deadline_s is not None
-    if netted or space.job.elastic or space.limits.goal == "frontier":
+    limits = space.limits
+    netted = len(site.fallbacks) > 0 and limits.deadline_s is not None
+    if netted or space.job.elastic or limits.goal == "frontier" or limits.budget_usd is not None:
         return False
-    caps = np.minimum(site.entries.cap, space.limits.max_machines) + 1.0
-    return bool(np.prod(caps) > CLUSTERS)
+    caps = np.minimum(site.entries.cap, limits.max_machines) + 1.0
+    return limits.max_machines > LISTED and bool(np.prod(caps) > CLUSTERS)
 
 
 def search_boxes(space: Space, index: int, found: Found) -> None:
@@ -106,9 +110,10 @@ def search_boxes(space: Space, index: int, found: Found) -> None:
     caps = np.minimum(ready.site.entries.cap, space.limits.max_machines)
     boxes = _bounded(ready, first, caps[None].astype(np.int64), _bar(found))
     clusters, seen = Clusters(), 0
+    most = min(MOST_BOXES, PER_SUPPORT * found.most_supports)
     while True:
         boxes = boxes.take(boxes.bound < _bar(found))
-        if not len(boxes) or seen >= MOST_BOXES or found.full:
+        if not len(boxes) or seen >= most or found.full:
             break
         order = np.argsort(boxes.bound, kind="stable")
         now, boxes = boxes.take(order[:ROUND]), boxes.take(order[ROUND:])
@@ -297,7 +302,7 @@ def _follow(r: Ready, clusters: Clusters, found: Found, most: int) -> None:
         if not first:
             break
         counts = np.array([clusters.counts[i] for i in first], dtype=np.int64)
-        consider(replace(r.space, mix=True), r.index, rows, counts, found)
+        consider(r.space, r.index, rows, counts, found)
         done += len(first)
         left = [int(i) for i in order if int(i) not in first and clusters.floors[i] < _bar(found)]
         clusters.counts = [clusters.counts[i] for i in left]

@@ -95,9 +95,10 @@ def _prove_band(
     space: Space, index: int, whole: Relaxed, band: Band, found: Found, work: _Work
 ) -> float:
     """The gap that clusters of a site within a band of hazards leave open."""
-    rows = _hopeful(whole, band, _bar(found))
-    if not len(rows):
-        return 0.0
+    for quick in (True, False):  # the second bound is tighter, and takes time
+        rows = _hopeful(whole, band, _bar(found), quick)
+        if not len(rows):
+            return 0.0
     r = relaxed(space, whole.site.only(rows))
     excluded: list[Excluded] = []
     while r.levels:
@@ -142,10 +143,10 @@ def _work_hours(r: Relaxed) -> float:
 
 def _quick_ratio(r: Relaxed) -> float:
     """Least bill per speed of a site's entries: none of its mixes is below (mediant)."""
-    return float((least_bill(r, hazard_bands(r)[0], np.inf) / r.speed).min())
+    return float((least_bill(r, hazard_bands(r)[0], np.inf, quick=True) / r.speed).min())
 
 
-def _hopeful(r: Relaxed, band: Band, bar: float) -> Ints:
+def _hopeful(r: Relaxed, band: Band, bar: float, quick: bool = False) -> Ints:
     """Entries that a better mix may hold: what one loses, the others must be able to gain.
 
     Gain of a machine: its share of the bar at perfect scaling, less its least bill.
@@ -153,9 +154,12 @@ def _hopeful(r: Relaxed, band: Band, bar: float) -> Ints:
     if r.space.limits.goal == "time" or not np.isfinite(bar):
         return np.arange(len(r.speed))
     left = bar - float(r.site.entries.fixed_usd.min())
-    gain = max(left, 0.0) / _work_hours(r) * r.speed - least_bill(r, band, bar)
+    gain = max(left, 0.0) / _work_hours(r) * r.speed - least_bill(r, band, bar, quick)
     others = (r.space.limits.max_machines - 1) * max(float(gain.max()), 0.0)
-    return np.flatnonzero((gain + others > 0.0) & (r.site.entries.cap > 0))
+    good = (gain + others > 0.0) & (r.site.entries.cap > 0)
+    most = np.sort(r.hazard_first[good])[-r.space.limits.max_machines :].sum()
+    most += r.space.limits.max_machines * r.hazard_more[good].max(initial=0.0)
+    return np.flatnonzero(good & (most >= band[0]))
 
 
 def _gap(r: Relaxed, band: Band, found: Found, excluded: list[Excluded]) -> float:

@@ -148,7 +148,7 @@ def journeys_of(space: Space, site: Site, plans: Plans) -> tuple[Journeys, Bools
         interval_s=_intervals(gang, saves, changeover, work),
         stall_s=saves.stall_s,
         notice_saves=saves.notice_saves,
-        elastic_share=_elastic_share(space, site, plans, step_s, gang),
+        elastic_share=elastic_share(space, site, counts, step_s, gang),
         minimum_s=gang.minimum_s,
         free_s=gang.free_s,
         fallback_speed=net.speed,
@@ -235,10 +235,10 @@ def _intervals(gang: Gang, saves: Saves, changeover_s: Floats, work_s: Floats) -
     return np.minimum(best, 10.0 * np.maximum(work_s, 1.0))
 
 
-def _elastic_share(space: Space, site: Site, plans: Plans, step_s: Floats, gang: Gang) -> Floats:
+def elastic_share(space: Space, site: Site, counts: Ints, step_s: Floats, gang: Gang) -> Floats:
     """Speed of the on-demand part alone, relative to the whole; 0 for a gang."""
-    share = np.zeros(len(plans))
-    counts = np.where(site.entries.spot[None], 0, plans.counts)
+    share = np.zeros(len(counts))
+    counts = np.where(site.entries.spot[None], 0, counts)
     rows = np.flatnonzero(gang.has_spot & (counts.sum(axis=1) > 0))
     if not space.job.elastic or not len(rows):
         return share

@@ -22,6 +22,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 ROUNDING = 1e-6  # histories are followed in single precision
+# Where interrupted first hours are free, at most a quarter of the histories pay for less than
+# half of their spot time (runs of 0.6 h and more, work of 0.5 to 64 h),
+# so one of any 80 % of them pays for at least half.
+MOSTLY_PAID = 0.5
 # Share by which a law's expectation may exceed the mean over the common histories.
 SAMPLING = 0.85
 
@@ -75,6 +79,7 @@ class Sums:
     speed_sigma: Floats
     base_usd_per_hour: Floats
     spot_usd_per_hour: Floats
+    spot_price_sigma: Floats
     fixed_usd: Floats
     changeover_s: Floats  # at least
     run_mean_s: Floats  # of the gang, at most
@@ -82,6 +87,7 @@ class Sums:
     free_s: Floats
     best_net_usd: Floats  # per hour of this cluster's work on the cheapest fallback
     best_net_speed: Floats
+    elastic_share: Floats  # speed of the on-demand part alone; 0 for a gang
 
 
 def plan_floor(space: Space, j: Journeys) -> Floats:
@@ -91,22 +97,78 @@ def plan_floor(space: Space, j: Journeys) -> Floats:
 
 
 def cluster_floor(space: Space, c: Sums, tight: bool) -> Floats:
-    """The floor of clusters that exist; inf where too few histories can meet the deadline.
+    """The floor of clusters that exist; inf where too few histories can keep a limit.
 
-    The slowest history that must meet it needs W·factor, at the speed of the best fallback
-    where one may take over. (An imagined cluster of a bound stands for faster ones as well.)
+    (An imagined cluster of a bound stands for faster ones as well, so only `floor` holds for it.)
     """
-    limits = space.limits
-    if limits.deadline_s is None:
-        return floor(space, c, tight)
-    key = (space.histories, space.seed, limits.confidence)
-    values, where = np.unique(c.speed_sigma, return_inverse=True)
-    factor = np.array([speed_quantile(*key, float(value)) for value in values])[where]
+    lost = np.zeros(len(c.work_s), dtype=bool)
+    if space.limits.deadline_s is not None:
+        lost |= _too_late(space, c, space.limits.deadline_s)
+    if space.limits.budget_usd is not None:
+        lost |= _too_dear(space, c, space.limits.budget_usd)
+    return np.where(lost, np.inf, floor(space, c, tight))
+
+
+def _too_late(space: Space, c: Sums, deadline_s: float) -> NDArray[np.bool_]:
+    """Whether the slowest history that must meet the deadline cannot.
+
+    It needs W·factor, at the speed of the best fallback where one may take over.
+    """
     netted = np.isfinite(c.best_net_usd) & (c.spot_usd_per_hour > 0)
     quick = np.where(netted, np.maximum(c.best_net_speed, 1.0), 1.0)
-    least = c.work_s * factor / quick + np.where(netted, 0.0, c.changeover_s)
-    late = least * (1.0 - ROUNDING) > limits.deadline_s
-    return np.where(late, np.inf, floor(space, c, tight))
+    least = c.work_s * _slowest(space, c) / quick + np.where(netted, 0.0, c.changeover_s)
+    late: NDArray[np.bool_] = least * (1.0 - ROUNDING) > deadline_s
+    return late
+
+
+def _too_dear(space: Space, c: Sums, budget_usd: float) -> NDArray[np.bool_]:
+    """Whether the slowest history that must keep the budget cannot.
+
+    Without free first hours it pays base + spot·(price then / price now) for W·factor at
+    least; the joint quantile of speed and price is sought over the common histories. Where
+    first hours may be free, only `MOSTLY_PAID` of the spot time counts.
+    """
+    unpaid = MOSTLY_PAID if space.limits.confidence >= 0.8 else 0.0
+    spot = np.where(c.free_s > 60.0, unpaid, 1.0) * c.spot_usd_per_hour
+    spot = np.minimum(spot, c.best_net_usd)
+    key = (space.histories, space.seed, space.limits.confidence)
+    pairs = np.stack([c.speed_sigma, c.spot_price_sigma], axis=1)
+    values, where = np.unique(pairs, axis=0, return_inverse=True)
+    joint = np.array([_joint_quantile(*key, *map(float, pair)) for pair in values])
+    factor = joint[where.ravel()]
+    netted = np.isfinite(c.best_net_usd) & (c.spot_usd_per_hour > 0)
+    quick = np.where(netted, np.maximum(c.best_net_speed, 1.0), 1.0)
+    rate = c.base_usd_per_hour / quick + spot
+    alone = c.base_usd_per_hour / np.maximum(c.elastic_share, 1e-9)
+    rate = np.where(c.elastic_share > 0.0, np.minimum(rate, alone), rate)
+    usd = rate * c.work_s * factor / 3600.0 + c.fixed_usd
+    dear: NDArray[np.bool_] = usd * (1.0 - ROUNDING) > budget_usd
+    return dear
+
+
+def _slowest(space: Space, c: Sums) -> Floats:
+    """True over predicted time of the slowest history that must keep the limits."""
+    key = (space.histories, space.seed, space.limits.confidence)
+    values, where = np.unique(c.speed_sigma, return_inverse=True)
+    return np.array([speed_quantile(*key, float(value)) for value in values])[where]
+
+
+@lru_cache(maxsize=4096)
+def _joint_quantile(
+    histories: int, seed: int, confidence: float, speed_sigma: float, price_sigma: float
+) -> float:
+    """Least, over which histories must keep a limit, of the largest speed × price among them.
+
+    At least ceil(confidence·K) histories keep it, so one of them reaches that order statistic.
+    """
+    must = math.ceil((confidence - 1e-12) * histories)
+    if must < 1:
+        return 0.0
+    sample = draws(histories, 8, seed)
+    speed = np.exp(speed_sigma * sample.speed - 0.5 * speed_sigma**2)
+    price = np.exp(price_sigma * sample.price - 0.5 * price_sigma**2)
+    both = np.sort(speed * np.minimum(price, 1.0))
+    return float(both[must - 1])
 
 
 def floor(space: Space, c: Sums, tight: bool) -> Floats:
@@ -116,6 +178,7 @@ def floor(space: Space, c: Sums, tight: bool) -> Floats:
     T = d + W, or W over the best fallback's speed where one may take over
 
     S is the least spot time charged (`stretch.py`); without `tight` only the paid share bounds it.
+    An elastic cluster may do part of W, or all of it, with its on-demand machines alone.
     """
     work = c.work_s * least_speed_factor(space, c.speed_sigma)
     has_spot = c.spot_usd_per_hour > 0
@@ -131,7 +194,10 @@ def floor(space: Space, c: Sums, tight: bool) -> Floats:
         dear = c.best_net_usd >= DEARER * c.spot_usd_per_hour
         spot = np.where(dear, np.maximum(spot, c.spot_usd_per_hour * ratio), spot)
     cheapest = np.where(netted, np.minimum(spot, c.best_net_usd), np.where(has_spot, spot, 0.0))
-    return c.fixed_usd + (c.base_usd_per_hour * time + cheapest * work) / 3600.0
+    usd = c.base_usd_per_hour * time + cheapest * work
+    alone = c.base_usd_per_hour * work / np.maximum(c.elastic_share, 1e-9)
+    usd = np.where(c.elastic_share > 0.0, np.minimum(usd, alone), usd)
+    return c.fixed_usd + usd / 3600.0
 
 
 def sums_of(
@@ -144,6 +210,8 @@ def sums_of(
     boot_s: Floats,
     fixed_usd: Floats,
     run: tuple[Floats, Floats, Floats],
+    price_sigma: Floats,
+    elastic_share: Floats | None = None,
 ) -> Sums:
     """The sums of clusters of a site; `run` is mean, sigma and free seconds of the best runs."""
     fall = site.fallbacks
@@ -155,6 +223,7 @@ def sums_of(
         speed_sigma=sigma,
         base_usd_per_hour=base,
         spot_usd_per_hour=spot,
+        spot_price_sigma=price_sigma,
         fixed_usd=fixed_usd,
         changeover_s=boot_s + RENDEZVOUS_S,
         run_mean_s=run[0],
@@ -162,6 +231,7 @@ def sums_of(
         free_s=run[2],
         best_net_usd=best / step_s,
         best_net_speed=step_s / fastest if net else np.ones_like(step_s),
+        elastic_share=np.zeros_like(step_s) if elastic_share is None else elastic_share,
     )
 
 

@@ -33,7 +33,7 @@ def solve(
         problem.solve(getattr(pulp, _SOLVERS[solver])(**options))
     except pulp.PulpError:
         return Solution("unknown", {})
-    if problem.sol_status == pulp.LpSolutionInfeasible:
+    if problem.status == pulp.LpStatusInfeasible:
         return Solution("infeasible", {})
     values = {v.name: v.varValue for v in problem.variables()}
     if any(value is None for value in values.values()) or problem.sol_status not in (1, 2):

@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.floors import least_speed_factor, paid_share
 from recommender.optimize.space import Site, Space
-from recommender.optimize.stretch import DEARER, FIRST_S, POINTS, RATIO, RUN_GRID, least_ratio
+from recommender.optimize.stretch import (
+    BEYOND,
+    CHANGEOVER_GRID_S,
+    DEARER,
+    FIRST_S,
+    POINTS,
+    RATIO,
+    ratio_at,
+)
 from recommender.performance.fleet import Fleet
 from recommender.performance.memory import bytes_of, largest_micro_batch
 from recommender.performance.priors import prior_of
@@ -31,6 +39,7 @@ NETWORKS = 3  # classes of networks told apart
 TANGENTS = 4  # of each level's speed
 STEPWISE = 4  # up to this many machines every number is its own level
 WIDER = 1.35  # then levels get wider by this factor
+BAND = 1.25  # hazards of one band differ by this factor
 ALIKE = 0.98  # levels whose speeds differ by less become one
 
 
@@ -249,15 +258,15 @@ def hazard_bands(r: Relaxed) -> list[tuple[float, float]]:
     top = float(r.hazard_first.max(initial=0.0)) * limits.max_machines * 1.001
     if limits.goal == "time" or not (e.free_s[e.spot] > 60.0).any():
         return [(0.0, top)]
-    power = int(np.ceil(np.log(float(e.run_mean_s[e.spot].max())) / np.log(RUN_GRID)))
-    bands = [(0.0, 3600.0 / RUN_GRID ** (power - 1))]
+    power = int(np.floor(np.log(float(r.hazard_first[e.spot].min())) / np.log(BAND))) + 1
+    bands = [(0.0, BAND**power)]
     while bands[-1][1] < top:
-        power -= 1
-        bands.append((bands[-1][1], 3600.0 / RUN_GRID ** (power - 1)))
+        bands.append((BAND**power, BAND ** (power + 1)))
+        power += 1
     return bands
 
 
-def least_bill(r: Relaxed, band: tuple[float, float], bar: float) -> Floats:
+def least_bill(r: Relaxed, band: tuple[float, float], bar: float, quick: bool = False) -> Floats:
     """Least USD per hour of work of each entry, in clusters of a band of hazards.
 
     Charged share of spot: `paid_share`, and S(W)/W of `stretch.py` where handing the work to a
@@ -267,41 +276,38 @@ def least_bill(r: Relaxed, band: tuple[float, float], bar: float) -> Floats:
     e = r.site.entries
     if not e.spot.any():
         return e.usd_per_hour
-    sigmas = [np.full(len(e), sigma) for sigma in np.unique(e.run_sigma[e.spot])]
-    free = bool((e.free_s[e.spot] > 60.0).any())
-    shortest = np.minimum(3600.0 / max(band[1], 1e-9), e.run_mean_s) if free else e.run_mean_s
-    paid = np.min([paid_share(shortest, s, e.free_s) for s in sigmas], axis=0)
-    if r.space.limits.goal != "time":
-        # Just under the upper end of its range, the tables of S look at both ends.
-        longest = shortest * RUN_GRID * (1.0 - 1e-9) if free else e.run_mean_s
-        tight = np.maximum(paid, np.min([_tight(r, longest, s) for s in sigmas], axis=0))
+    sigmas = np.unique(e.run_sigma[e.spot])
+    # Without free hours charges fall as runs get longer: the longest run of an entry bounds all.
+    ends: tuple[float, ...] = ()
+    shortest = e.run_mean_s
+    if (e.free_s[e.spot] > 60.0).any():
+        ends = 3600.0 / band[1], 3600.0 / max(band[0], band[1] / BAND)
+        shortest = np.full(len(e), ends[0])
+    share = np.min([paid_share(shortest, np.full(len(e), s), e.free_s) for s in sigmas], axis=0)
+    if r.space.limits.goal != "time" and not quick:
+        tight = np.maximum(share, _tight(r, ends, sigmas))
         if r.net_usd * float(tight[e.spot].min()) / DEARER >= bar:
-            paid = tight
-    return np.where(e.spot, e.usd_per_hour * paid, e.usd_per_hour)
+            share = tight
+    return np.where(e.spot, e.usd_per_hour * share, e.usd_per_hour)
 
 
-def _tight(r: Relaxed, run_mean_s: Floats, run_sigma: Floats) -> Floats:
-    """Least S(W)/W of each entry over every work that a cluster of the site could have."""
+def _tight(r: Relaxed, ends: tuple[float, ...], sigmas: Floats) -> Floats:
+    """Least S(W)/W of each entry over every run law and work that its clusters could have."""
     e, space = r.site.entries, r.space
     flop = space.job.global_batch * space.steps_left * r.factor / r.unit
     fast = flop / (r.speed.max() * space.limits.max_machines)
+    share = np.zeros(len(e))
     if fast < FIRST_S:
-        return np.zeros(len(e))
-    first = int(np.floor(np.log(fast / FIRST_S) / np.log(RATIO)))
-    points = range(min(first, POINTS), POINTS + 1)  # the last: beyond the table
-    away = e.boot_s + RENDEZVOUS_S
-    share, rows = np.zeros(len(e)), np.flatnonzero(e.spot)
-    found = [
-        least_ratio(
-            space.histories,
-            space.seed,
-            run_mean_s[rows],
-            run_sigma[rows],
-            e.free_s[rows],
-            away[rows],
-            np.full(len(rows), FIRST_S * RATIO**point * 1.001),
+        return share
+    first = min(int(np.log(fast / FIRST_S) / np.log(RATIO)), POINTS - 2)
+    away = np.floor((e.boot_s + RENDEZVOUS_S) / CHANGEOVER_GRID_S) * CHANGEOVER_GRID_S
+    for i in np.flatnonzero(e.spot):
+        law = float(e.free_s[i]), float(away[i])
+        runs = ends or (float(f"{e.run_mean_s[i]:.3g}") * 1.01,)
+        share[i] = BEYOND * min(
+            ratio_at(space.histories, space.seed, run, float(sigma), *law, point)
+            for run in runs
+            for sigma in sigmas
+            for point in range(first, POINTS)
         )
-        for point in points
-    ]
-    share[rows] = np.min(found, axis=0)
     return share

@@ -96,12 +96,17 @@ def search(space: Space, slack: float = 0.0, most: int = 4000, masks: Masks | No
 def search_mixes(space: Space, found: Found, first: int = 0) -> None:
     """Clusters of several entries of one site, for the sites from `first` on.
 
-    Sets of entries of all sites stand in one queue, best bound first.
+    Sets of entries of all sites stand in one queue, best bound first; a site with too many
+    clusters to list is searched by boxes of counts.
     """
+    from recommender.optimize.boxes import search_boxes, suits
+
     ready: dict[int, Bounded] = {}
     queue: list[tuple[float, int, tuple[int, ...]]] = []
     for index, site in enumerate(space.sites[first:], start=first):
-        if site.region:
+        if site.region and suits(space, site):
+            search_boxes(space, index, found)
+        elif site.region:
             ready[index] = bounded(space, site)
             queue += [(bound, index, one) for bound, one in grown(ready[index], (), found.bar)]
     heapq.heapify(queue)
@@ -210,6 +215,7 @@ def _single_floor(
         e.boot_s,
         e.fixed_usd,
         (e.run_mean_s / gang, e.run_sigma, e.free_s),
+        np.where(e.spot, e.price_sigma, 0.0),
     )
     return cluster_floor(space, sums, tight)
 

@@ -62,14 +62,14 @@ def _corners(
     """The ratio around a law and a work; longer runs lose less, but more of them is charged."""
     powers = (power, power - 1.0) if free_s > 0.0 else (power,)
     return [
-        _ratio(histories, seed, RUN_GRID**p, run_sigma, free_s, changeover_s, int(point) + more)
+        ratio_at(histories, seed, RUN_GRID**p, run_sigma, free_s, changeover_s, int(point) + more)
         for p in powers
         for more in (0, 1)
     ]
 
 
 @lru_cache(maxsize=20000)
-def _ratio(
+def ratio_at(
     histories: int,
     seed: int,
     run_mean_s: float,
@@ -78,6 +78,7 @@ def _ratio(
     changeover_s: float,
     point: int,
 ) -> float:
+    """S(W)/W of one law at one point of the grid of W."""
     work = FIRST_S * RATIO**point
     values = dict.fromkeys(Journeys.__slots__, 0.0)
     values |= {

@@ -16,8 +16,14 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.optimize.evaluate import RENDEZVOUS_S, gang_of
-from recommender.optimize.floors import cluster_floor, floor, paid_share, sums_of
+from recommender.optimize.evaluate import RENDEZVOUS_S, elastic_share, gang_of
+from recommender.optimize.floors import (
+    cluster_floor,
+    floor,
+    least_speed_factor,
+    paid_share,
+    sums_of,
+)
 from recommender.optimize.space import Site, Space, within_quota
 from recommender.optimize.stretch import DEARER, RUN_GRID, least_ratio
 from recommender.optimize.tables import single_steps
@@ -65,14 +71,15 @@ def _least_shares(space: Space, site: Site, works: Floats) -> tuple[Floats, Floa
     shortest = np.minimum(_shortest_run(space, site), e.run_mean_s)
     spans = np.log(e.run_mean_s / shortest)[e.spot & (e.free_s > 60.0)]
     points = int(np.ceil(spans.max(initial=0.0) / (2.0 * np.log(RUN_GRID)))) + 1
+    rows = np.flatnonzero(e.spot)
     for sigma in np.unique(e.run_sigma[e.spot]):
         shape = np.full(len(e), sigma)
         share = np.minimum(share, paid_share(shortest, shape, e.free_s))
         for down in np.linspace(0.0, 1.0, points):
-            run = np.where(e.free_s > 60.0, e.run_mean_s ** (1 - down) * shortest**down, e.run_mean_s)
+            between = e.run_mean_s ** (1.0 - down) * shortest**down
+            run = np.where(e.free_s > 60.0, between, e.run_mean_s)
             for work in works:
                 law = (run, shape, e.free_s, e.boot_s + RENDEZVOUS_S, np.full(len(e), work))
-                rows = np.flatnonzero(e.spot)
                 ratio = least_ratio(space.histories, space.seed, *(column[rows] for column in law))
                 tight[rows] = np.minimum(tight[rows], ratio)
     return share, np.where(e.spot, tight, 0.0)
@@ -143,7 +150,26 @@ def _support_bounds(b: Bounded, support: tuple[int, ...], more: Ints) -> Floats:
     fixed = np.maximum(e.fixed_usd[chosen].max(initial=0.0), e.fixed_usd[more])
     at_low = _bound(b, own, low, fixed)
     at_top = _bound(b, own + best * (top - low), top, fixed)
-    return np.where(fits, np.minimum(at_low, at_top), np.inf)
+    bounds = np.minimum(at_low, at_top)
+    if space.job.elastic and e.spot.any() and not e.spot.all():
+        with_spot = e.spot[more] | e.spot[chosen].any()
+        lone = int(np.where(e.spot, np.inf, price / speed).argmin())
+        alone = _alone(b, price[[lone]], speed[[lone]], fixed)
+        bounds = np.where(with_spot, np.minimum(bounds, alone), bounds)
+    return np.where(fits, bounds, np.inf)
+
+
+def _alone(b: Bounded, usd: Floats, speed: Floats, fixed: Floats) -> Floats:
+    """Least goal if the on-demand machines of an elastic cluster do all the work alone."""
+    work = b.space.job.global_batch * b.space.steps_left / speed * _speed_factor(b)[1]
+    return np.asarray(work if b.space.limits.goal == "time" else fixed + usd * work / 3600.0)
+
+
+def _speed_factor(b: Bounded) -> tuple[float, float]:
+    """The spread whose mean factor over the common histories is least, and that factor."""
+    sigmas = np.unique(b.space.columns.speed_sigma[b.site.entries.kind])
+    factors = least_speed_factor(b.space, sigmas)
+    return float(sigmas[factors.argmin()]), float(factors.min())
 
 
 def _bound(b: Bounded, usd: Floats, speed: Floats, fixed: Floats) -> Floats:
@@ -156,10 +182,11 @@ def _bound(b: Bounded, usd: Floats, speed: Floats, fixed: Floats) -> Floats:
         b.space.job.global_batch / speed,
         usd * (not spot),
         usd * spot,
-        one * float(b.space.columns.speed_sigma[e.kind].min()),
+        one * _speed_factor(b)[0],
         one * float(e.boot_s.min()),
         fixed,
         (one * 1e12, one, 0.0 * one),
+        0.0 * one,
     )
     return floor(b.space, sums, tight=False)
 
@@ -173,6 +200,11 @@ def leaves(b: Bounded, support: tuple[int, ...], bar: float) -> list[Ints]:
         speed = counts @ b.speed[rows]
         fixed = np.full(len(counts), sub.entries.fixed_usd.max())
         own = _bound(b, counts @ b.usd_per_hour[rows], speed, fixed)
+        steady = rows[~sub.entries.spot]
+        if b.space.job.elastic and 0 < len(steady) < len(rows):
+            lone = counts[:, ~sub.entries.spot]
+            part = _alone(b, lone @ b.usd_per_hour[steady], lone @ b.speed[steady], fixed)
+            own = np.minimum(own, part)
         counts = counts[(own < bar) & within_quota(sub, counts)]
         if not len(counts):
             continue
@@ -202,6 +234,8 @@ def counts_floor(space: Space, site: Site, counts: Ints, tight: bool = False) ->
         np.where(used, e.boot_s[None], 0.0).max(axis=1),
         np.where(used, e.fixed_usd[None], 0.0).max(axis=1),
         (gang.run_mean_s, gang.run_sigma, gang.free_s),
+        gang.price_sigma,
+        elastic_share(space, site, counts, step, gang),
     )
     return np.where(runs, cluster_floor(space, sums, tight), np.inf)
 

@@ -33,6 +33,7 @@ TABLED = 1024  # GPUs up to which A is looked up instead of bounded by B + b0·N
 class Shortest:
     """What the lines of one job on some machines are made of; (entries,) or tables."""
 
+    most: int  # machines
     gpus: Ints
     network: Ints  # place of an entry's network among the distinct ones, slowest first
     start: Ints  # place of its half-performance message and latency among the pairs, least first
@@ -50,9 +51,9 @@ class Shortest:
 
         `least` is a number of machines that no cluster of interest in the box has fewer of.
         """
-        first, last = np.maximum(low @ self.gpus, 1), np.maximum(high @ self.gpus, 1)
+        first, last = (np.clip(x @ self.gpus, 1, self.most_gpus) for x in (low, high))
         work = self._arithmetic(first, last)
-        size = np.maximum(np.maximum(low.sum(axis=1), least), 1)
+        size = np.clip(np.maximum(low.sum(axis=1), least), 1, self.most)
         sure = low > 0
         place = (self.fastest(low, high), np.where(sure, self.start, 0).max(axis=1))
         if self.shared:
@@ -62,6 +63,11 @@ class Shortest:
             traffic = self.traffic_s[*place, size] + inside
         tau = np.full(len(low), self.tau_s)
         return (tau, work), (traffic + self.shown * tau, self.shown * work)
+
+    @property
+    def most_gpus(self) -> int:
+        """GPUs of the largest cluster."""
+        return int(self.most * self.gpus.max())
 
     def fastest(self, low: Ints, high: Ints) -> Ints:
         """The fastest network that the slowest machine of any cluster of a box can have."""
@@ -78,7 +84,7 @@ class Shortest:
 
     def _arithmetic(self, first: Ints, last: Ints) -> Floats:
         if not len(self.arithmetic):
-            return self.batch + self.penalty * first
+            return np.asarray(self.batch + self.penalty * first, dtype=np.float64)
         return self.arithmetic[first - 1, last - 1]
 
 
@@ -90,6 +96,7 @@ def shortest(job: Job, columns: MachineColumns, kind: Ints, most: int) -> Shorte
     needs = bytes_of(job, prior)
     sent = min(2.0 * needs.reduced, 2.0 * needs.gathered + needs.reduced)
     return Shortest(
+        most=most,
         gpus=gpus,
         network=np.unique(columns.network_bytes_per_s[kind], return_inverse=True)[1].ravel(),
         start=_starts(columns, kind)[1],
@@ -135,11 +142,12 @@ def _traffic(job: Job, columns: MachineColumns, kind: Ints, sizes: int) -> Float
     shape = (len(networks), len(starts), sizes)
     network, start, n = (axis.ravel() for axis in np.indices(shape))
     n, whole = n + 1.0, np.ones(len(n))
+    machines = np.minimum(n, 2.0) if job.sync == "parameter_server" else n
     fleet = Fleet(
         kind=np.full(len(n), -1),
-        machines=np.minimum(n, 2.0) if job.sync == "parameter_server" else n,
+        machines=machines,
         gpus=n,
-        gpus_per_machine=whole,
+        gpus_per_machine=n / machines,
         compute_per_s=ENDLESS * whole,
         memory_bytes=ENDLESS * whole,
         network_bytes_per_s=networks[network],

@@ -134,17 +134,20 @@ def _second_half(plans: Sequence[Plan]) -> Figures:
 
 
 def _closing(answer: Answer, asked: Asked, width: int) -> list[Line]:
-    facts = [_floor(answer), *_trivial(answer, asked), *_more(answer)]
-    if answer.proof.status == "gap":
-        facts.append(_gap(answer))
+    facts = [_floor(answer), *_trivial(answer, asked), *_more(answer), _proof(answer)]
     return inset(" · ".join(facts), width)
 
 
-def _gap(answer: Answer) -> str:
-    left = text.percent(answer.proof.gap)
-    if answer.proof.alone:
-        return f"proven best of one machine type; a mix up to {left} better is not ruled out"
-    return f"best found; up to {left} better is not ruled out"
+def _proof(answer: Answer) -> str:
+    """How sure the first place is, and whether clusters of several types were looked at."""
+    proof, left = answer.proof, text.percent(answer.proof.gap)
+    if proof.mixes == "in part":
+        return f"best found; a mix of types up to {left} better is not ruled out"
+    if proof.status == "gap":
+        return f"best found; up to {left} better is not ruled out"
+    if proof.mixes == "not searched":
+        return "plan 1 proven best of one machine type; mixes of types: --mix"
+    return "plan 1 proven best, mixes of types included"
 
 
 def _floor(answer: Answer) -> str:

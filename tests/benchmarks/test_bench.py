@@ -1,6 +1,8 @@
 """The benchmarks measure what they say, check their results and leave a whole record."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 from benchmarks import command, matmul, memory, record
 from benchmarks.record import Result
 
+ROOT = Path(__file__).parents[2]
 NUMBERS = {"type": "number", "exclusiveMinimum": 0}
 SCHEMA = {
     "type": "object",
@@ -108,3 +111,20 @@ def test_the_record_goes_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_a_file_that_cannot_be_written_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert command.main(["--quick", "-o", str(tmp_path / "no" / "where")]) == 1
     assert "No such file" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("small")
+def test_a_machine_that_computes_wrongly_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(matmul, "SLACK", 0.0)
+    assert command.main(["--quick"]) == 1
+    assert "computes wrongly: matmul of float32" in capsys.readouterr().err
+
+
+def test_a_reader_may_leave():
+    script = "from benchmarks.command import main; import sys; sys.exit(main(['--quick']))"
+    call = f'{sys.executable} -c "{script}" | head -1; exit ${{PIPESTATUS[0]}}'
+    done = subprocess.run(["bash", "-c", call], cwd=ROOT, capture_output=True, timeout=60)
+    assert done.returncode in (0, 141)
+    assert done.stderr == b""

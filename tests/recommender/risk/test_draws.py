@@ -23,12 +23,16 @@ def digest(values: np.ndarray) -> str:
 
 
 def test_uniforms_are_the_same_bytes_on_every_machine() -> None:
-    assert digest(uniforms(7, 1, 1000)) == '77552f2c48b1f2c5'
-    assert uniforms(7, 1, 3).tolist() == [0.9782637458968617, 0.7369707559032206, 0.8141413347465472]
+    assert digest(uniforms(7, 1, 1000)) == "77552f2c48b1f2c5"
+    assert uniforms(7, 1, 3).tolist() == [
+        0.9782637458968617,
+        0.7369707559032206,
+        0.8141413347465472,
+    ]
 
 
 def test_stratified_uniforms_are_the_same_bytes_on_every_machine() -> None:
-    assert digest(stratified(7, 5, 1000)) == '9eacc9db38e17284'
+    assert digest(stratified(7, 5, 1000)) == "9eacc9db38e17284"
 
 
 def test_uniforms_lie_strictly_inside_the_unit_interval() -> None:

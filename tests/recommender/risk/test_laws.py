@@ -68,9 +68,7 @@ def simulated(row: dict[str, float], deadline_s: float | None, rng: random.Rando
     up = 1 / (1 + math.exp(-row["availability_logit"]))
     outage = row["run_mean_s"] * (1 - up) / up
     here = rng.random() < up
-    mean, sigma = (
-        (row["run_mean_s"], row["run_sigma"]) if here else (outage, row["outage_sigma"])
-    )
+    mean, sigma = (row["run_mean_s"], row["run_sigma"]) if here else (outage, row["outage_sigma"])
     # The interval met at random: drawn by rejection in proportion to its length.
     top = mean * math.exp(4 * sigma)
     length = drawn(mean, sigma)
@@ -93,7 +91,9 @@ def simulated(row: dict[str, float], deadline_s: float | None, rng: random.Rando
                 bill += 0.0 if age < row["free_s"] else max(age, row["minimum_s"])
                 saved += live // row["interval_s"] * row["interval_s"]
             here, age, since, live = not here, 0.0, 0.0, 0.0
-            left = drawn(*((row["run_mean_s"], row["run_sigma"]) if here else (outage, row["outage_sigma"])))
+            left = drawn(
+                *((row["run_mean_s"], row["run_sigma"]) if here else (outage, row["outage_sigma"]))
+            )
         clock, left = clock + tick, left - tick
         if here:
             age += tick
@@ -266,7 +266,9 @@ def test_a_job_that_never_gets_on_takes_very_long_and_costs_very_much() -> None:
     h = follow(plans, None, 64)
     assert np.isfinite(h.time_s).all()
     assert h.time_s.min() > 100 * row["work_s"]
-    assert h.expected_usd.min() > 100 * row["work_s"] * row.get("spot_usd_per_hour", 10.0) / HOUR * 0.1
+    assert (
+        h.expected_usd.min() > 100 * row["work_s"] * row.get("spot_usd_per_hour", 10.0) / HOUR * 0.1
+    )
 
 
 def test_with_a_safety_net_a_job_that_never_gets_on_is_finished_by_the_fallback() -> None:
