@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import ceil, floor, log10
 
 from recommender.limits import Limits
 from recommender.optimize.search import Candidate, Found
@@ -66,22 +67,14 @@ def _best(found: Found) -> Candidate | None:
 
 
 def infeasible(question: Question, search: Search) -> Infeasible:
-    """Which limit binds, by how much, and the nearest plans when one of them is relaxed."""
+    """Which limits bind, by how much, and the nearest plans when one of them is relaxed."""
     limits = question.limits
     presenter = Presenter(question, question.lists)
     free = Limits(max_machines=limits.max_machines, confidence=0.0)
     fastest = _best(search(replace(free, objective="time")))
     cheapest = _best(search(replace(free, objective="cost")))
-    steps: list[Step] = []
-    sentences: list[str] = []
-    for name, relaxed in _relaxations(limits):
-        best = _best(search(relaxed))
-        if best is None:
-            continue
-        plan = presenter.plan(best)
-        change = _change(name, plan)
-        steps.append(Step(change, _effect_alone(plan), plan))
-        sentences.append(f"{name} binds: with the other limits kept it takes {change}")
+    steps = [step for name in LIMITS for step in _relaxed(name, limits, search, presenter)]
+    sentences = [_binding(step, limits) for step in steps if step.plan is not None]
     if not sentences:
         sentences.append("no single limit can be relaxed to make the job possible")
     return Infeasible(
@@ -92,35 +85,109 @@ def infeasible(question: Question, search: Search) -> Infeasible:
     )
 
 
-def _relaxations(limits: Limits) -> list[tuple[str, Limits]]:
-    """Each limit in turn left out, aiming at the least value of what it limits."""
-    found = []
-    if limits.deadline_s is not None:
-        found.append(("--deadline", replace(limits, deadline_s=None, objective="time")))
-    if limits.budget_usd is not None:
-        found.append(("--budget", replace(limits, budget_usd=None, objective="cost")))
-    if limits.hourly_usd is not None:
-        found.append(("--hourly", replace(limits, hourly_usd=None, objective="cost")))
-    if limits.max_overhead is not None:
-        found.append(("--max-overhead", replace(limits, max_overhead=None)))
-    if limits.confidence > 0.5:
-        found.append(("--confidence", replace(limits, confidence=0.5)))
-    return found
+LIMITS = ("--deadline", "--budget", "--hourly", "--max-overhead", "--confidence")
+MARGIN = 1.03  # a suggested limit is this much wider than what its plan needs on the day
+WIDER = 1.15  # and is widened by this factor while no plan keeps it
+TRIES = 6
 
 
-def _change(name: str, plan: Plan) -> str:
-    """The value a limit would have to take for this plan."""
-    e = plan.estimate
-    if name == "--deadline":
-        return f"--deadline {brief_duration(e.time.p95)}"
-    if name == "--budget":
-        return f"--budget {e.cost.p95:.3g}"
+def _relaxed(name: str, limits: Limits, search: Search, presenter: Presenter) -> list[Step]:
+    """The least value of one limit that leaves a plan, checked by planning again."""
+    value = _needed(name, limits, search, presenter)
+    if value is None:
+        return []
+    for _ in range(1 if name == "--confidence" else TRIES):
+        wider = _with(name, limits, value)
+        best = _best(search(wider))
+        if best is not None:
+            plan = presenter.plan(best)
+            return [Step(_words(name, value), _effect_alone(plan), plan)]
+        value *= WIDER
+    return []
+
+
+def _needed(name: str, limits: Limits, search: Search, presenter: Presenter) -> float | None:
+    """What a limit would have to be for the plan found without it; None if it is not set."""
+    if name == "--confidence":
+        return 0.5 if limits.confidence > 0.5 else None
     if name == "--hourly":
-        dearest = max(plan.usd_per_hour, plan.fallback.usd_per_hour if plan.fallback else 0.0)
-        return f"--hourly {dearest:.3g}"
+        return _least_hourly(limits, search, presenter)
+    if (name, None) in ((n, getattr(limits, FIELD[n])) for n in FIELD):
+        return None
+    found = search(replace(limits, **{FIELD[name]: None}, objective=AIM[name]))  # type: ignore[arg-type]
+    best = _best(found)
+    if best is None:
+        return None
+    estimate = presenter.plan(best).estimate
     if name == "--max-overhead":
-        return f"--max-overhead {100 * e.overhead:.3g}%"
-    return "--confidence 0.5"
+        return estimate.overhead * MARGIN
+    return (estimate.time.p95 if name == "--deadline" else estimate.cost.p95) * MARGIN
+
+
+FIELD = {"--deadline": "deadline_s", "--budget": "budget_usd", "--max-overhead": "max_overhead"}
+AIM = {"--deadline": "time", "--budget": "cost", "--max-overhead": "auto"}
+
+
+def _least_hourly(limits: Limits, search: Search, presenter: Presenter) -> float | None:
+    """The least hourly limit that leaves a plan, by bisection."""
+    if limits.hourly_usd is None:
+        return None
+    best = _best(search(replace(limits, hourly_usd=None, objective="cost")))
+    if best is None:
+        return None
+    low, high = limits.hourly_usd, _dearest(presenter.plan(best))
+    for _ in range(TRIES):
+        middle = (low * high) ** 0.5
+        if _best(search(replace(limits, hourly_usd=middle, objective="cost"))) is None:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _dearest(plan: Plan) -> float:
+    """Most USD per hour that a plan ever pays, fees included."""
+    bill = plan.usd_per_hour * 1.02 + 0.05
+    return max(bill, 0.0 if plan.fallback is None else plan.fallback.usd_per_hour)
+
+
+def _with(name: str, limits: Limits, value: float) -> Limits:
+    """The limits with one of them at another value."""
+    if name == "--confidence":
+        return replace(limits, confidence=value)
+    if name == "--hourly":
+        return replace(limits, hourly_usd=value)
+    return replace(limits, **{FIELD[name]: value})  # type: ignore[arg-type]
+
+
+def _words(name: str, value: float) -> str:
+    """A flag with its value, as one would type it."""
+    if name == "--deadline":
+        return f"--deadline {brief_duration(60.0 * ceil(value / 60.0))}"
+    if name == "--max-overhead":
+        return f"--max-overhead {ceil(100 * value)}%"
+    if name == "--confidence":
+        return f"--confidence {value:g}"
+    return f"{name} {_rounded_up(value):g}"
+
+
+def _rounded_up(value: float) -> float:
+    """Three significant digits, never less than the value."""
+    unit = 10.0 ** (floor(log10(value)) - 2)
+    return ceil(value / unit - 1e-9) * unit
+
+
+def _binding(step: Step, limits: Limits) -> str:
+    """By how much a limit is missed when all others are kept."""
+    plan = step.plan
+    if plan is not None and step.change.startswith("--deadline") and limits.deadline_s:
+        time = plan.estimate.time
+        over = (time.p95 - limits.deadline_s) / 3600.0
+        return (
+            f"it takes {time.mean / 3600:.2g} h expected, {time.p95 / 3600:.2g} h with 95 % "
+            f"chance: {over:.2g} h over the deadline"
+        )
+    return f"{step.change} is the least that leaves a plan, the other limits kept"
 
 
 def _effect_alone(plan: Plan) -> str:

@@ -261,4 +261,5 @@ def _parts(cuts: list[tuple[int, ...]]) -> Ints:
     """Differences of neighbouring cut points, the first counted from 0."""
     ends = np.array(cuts, dtype=np.int64)
     starts = np.concatenate([np.zeros((len(ends), 1), dtype=np.int64), ends[:, :-1]], axis=1)
-    return ends - starts
+    parts: Ints = ends - starts
+    return parts

@@ -78,14 +78,25 @@ def draws(paths: int = PATHS, cycles: int = 32, seed: int = SEED) -> Draws:
 
 
 def factors(sample: Draws, which: str, sigma: float) -> Singles:
-    """Lognormal factors of mean one, shape (paths, cycles), kept between plans."""
+    """Lognormal factors of mean one, shape (cycles, paths), kept between plans."""
     return _factors(*sample.key, which, sigma)
 
 
 @lru_cache(maxsize=64)
 def _factors(paths: int, cycles: int, seed: int, which: str, sigma: float) -> Singles:
-    base: Floats = getattr(draws(paths, cycles, seed), which)
-    return np.exp(sigma * base - 0.5 * sigma**2).astype(np.float32)
+    base: Floats = getattr(draws(paths, cycles, seed), which).T
+    return np.ascontiguousarray(np.exp(sigma * base - 0.5 * sigma**2), dtype=np.float32)
+
+
+def by_cycle(sample: Draws, which: str) -> Singles:
+    """Uniforms with the cycles first, shape (cycles, paths), kept between plans."""
+    return _by_cycle(*sample.key, which)
+
+
+@lru_cache(maxsize=64)
+def _by_cycle(paths: int, cycles: int, seed: int, which: str) -> Singles:
+    values: Singles = getattr(draws(paths, cycles, seed), which)
+    return np.ascontiguousarray(values.T)
 
 
 # Rational approximation of the inverse normal distribution: P. J. Acklam (2003), relative

@@ -13,11 +13,9 @@ from time import perf_counter
 import numpy as np
 
 from recommender.limits import Limits
-from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.search import search
 from recommender.optimize.space import Space
-from recommender.optimize.supports import counts_floor
-from tests.spotdnn.problem import HOUR, QUOTA, SPOT_USD, problem
+from tests.spotdnn.problem import HOUR, QUOTA, SPOT_USD, least_goals, problem
 
 LIMITS = {
     **{f"deadline {h} h": Limits(deadline_s=h * HOUR, max_machines=70) for h in (7, 8, 10, 12, 24)},
@@ -37,19 +35,13 @@ def timed(call: Callable[[], object]) -> tuple[float, float]:
 
 
 def exhaustive(space: Space) -> float:
-    """Least goal of every cluster of the site: its floor, and the price of its start-up."""
-    site, best = space.sites[0], np.inf
-    away = float(site.entries.boot_s[0]) + RENDEZVOUS_S
+    """Least goal of every cluster of the site."""
+    best = np.inf
     tail = np.array(list(product(range(QUOTA + 1), repeat=len(SPOT_USD) - 2)))
     for head in product(range(QUOTA + 1), repeat=2):
         counts = np.concatenate([np.tile(head, (len(tail), 1)), tail], axis=1)
         counts = counts[counts.sum(axis=1) > 0]
-        if space.limits.hourly_usd is not None:
-            counts = counts[counts @ site.entries.usd_per_hour <= space.limits.hourly_usd]
-        floors = counts_floor(space, site, counts)
-        if space.limits.goal == "cost":
-            floors += counts @ site.entries.usd_per_hour * away / 3600.0
-        best = min(best, float(floors.min(initial=np.inf)))
+        best = min(best, float(least_goals(space, counts).min()))
     return best
 
 

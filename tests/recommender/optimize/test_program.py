@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from recommender.limits import Limits
 from recommender.optimize.certificate import ProgramProof, prove, write_lp
 from recommender.optimize.evaluate import evaluate, variants
 from recommender.optimize.linear import Model, broken, rounded
@@ -15,7 +16,7 @@ from recommender.optimize.rows import entry_names, program
 from recommender.optimize.search import Found, search
 from recommender.optimize.space import Space
 from recommender.performance.step import steps
-from tests.recommender.optimize.palette import every_cluster, space
+from tests.recommender.optimize.palette import every_cluster, no_fallbacks, space
 
 EVERY = 100_000  # plans and programs without end
 BANDS = {"hazard_least", "hazard_most"}
@@ -29,6 +30,11 @@ def found_by_programs(question: Space) -> tuple[Found, ProgramProof]:
 
 def searched(question: Space) -> Found:
     return search(question, most=EVERY)
+
+
+def unlimited(question: Space) -> Space:
+    """The same question without any limit."""
+    return replace(question, limits=Limits(max_machines=question.limits.max_machines))
 
 
 def agree(seeds: range, entries: int, most: int) -> None:
@@ -141,7 +147,7 @@ def test_highs_and_cbc_agree_on_the_same_program(seed: int) -> None:
 
 
 def test_every_row_and_variable_is_named_and_in_the_file(tmp_path: Path) -> None:
-    question = space(3, entries=4, most=6)
+    question = unlimited(space(3, entries=4, most=6))
     site, path = question.sites[0], tmp_path / "best.lp"
     write_lp(question, site, path, best=searched(question).best)
     text = path.read_text(encoding="utf-8")
@@ -213,24 +219,18 @@ def test_whole_numbers_are_rounded_and_others_are_not() -> None:
 def test_an_impossible_question_is_proven_infeasible() -> None:
     question = space(0, entries=3, most=4)
     hopeless = replace(question, limits=replace(question.limits, deadline_s=60.0))
-    found, proof = found_by_programs(replace(hopeless, sites=without_fallbacks(hopeless)))
+    alone = replace(hopeless.sites[0], fallbacks=no_fallbacks())
+    found, proof = found_by_programs(replace(hopeless, sites=(alone,)))
     assert not found.kept
     assert proof.status == "infeasible"
     assert proof.programs >= 1
 
 
-def without_fallbacks(question: Space) -> tuple:  # type: ignore[type-arg]
-    from tests.recommender.optimize.palette import no_fallbacks
-
-    return tuple(replace(site, fallbacks=no_fallbacks()) for site in question.sites)
-
-
 def test_the_last_machine_of_a_quota_can_be_used() -> None:
-    question = space(4, entries=3, most=6)
+    question = unlimited(space(4, entries=3, most=6))
     site = question.sites[0]
-    site = replace(
-        site, quota_use=np.ones((1, 3)), quota=np.array([3.0]), entries=replace_caps(site, 6)
-    )
+    entries = replace(site.entries, cap=np.full(3, 6))
+    site = replace(site, quota_use=np.ones((1, 3)), quota=np.array([3.0]), entries=entries)
     model = program(relaxed(question, site), hazard_bands(relaxed(question, site))[0], np.inf)
     model.objective = {"n": -1.0}
     most = solve(model)
@@ -238,20 +238,10 @@ def test_the_last_machine_of_a_quota_can_be_used() -> None:
     assert most.values["n"] == 3.0
 
 
-def replace_caps(site, cap: int):  # type: ignore[no-untyped-def]
-    return replace(site.entries, cap=np.full(len(site.entries), cap))
-
-
 def test_without_programs_the_proof_is_a_gap() -> None:
-    question = replace_goal(space(5, entries=3, most=4))
+    question = unlimited(space(5, entries=3, most=4))
     found = Found(slack=0.0, most=EVERY)
     assert prove(question, found, 0) == ProgramProof("gap", 1.0, 0)
-
-
-def replace_goal(question: Space) -> Space:
-    from recommender.limits import Limits
-
-    return replace(question, limits=Limits(max_machines=question.limits.max_machines))
 
 
 def test_the_same_question_gets_the_same_proof() -> None:

@@ -1,6 +1,6 @@
 """What any optimiser must obey, whatever the numbers are."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ ENOUGH = 10**6
 SAME = 2e-4  # the search stops within a ten-thousandth of the best
 
 questions = st.integers(0, 40_000).map(lambda seed: space(seed, 2 + seed % 3, 4))
-few = settings(max_examples=60, deadline=None, derandomize=True)
+few = settings(max_examples=40, deadline=None, derandomize=True)
 
 
 def found(q: Space) -> Found:
@@ -275,7 +275,3 @@ def test_an_entry_dearer_in_everything_is_never_needed(q: Space, which: int) -> 
     assert goal(worse) == pytest.approx(goal(fair), rel=SAME)
     plan = best(worse)
     assert plan is None or len(e) - 1 not in plan.entries or plan.goal == pytest.approx(goal(fair))
-
-
-def test_entries_have_no_field_that_these_tests_forget_to_permute() -> None:
-    assert all(f.name in Entries.__slots__ for f in fields(Entries))

@@ -1,0 +1,71 @@
+"""What the law of a job needs of a plan, and what it tells: plain columns."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Journeys:
+    """Many plans at once; every field has shape (plans,)."""
+
+    work_s: Floats  # training time on the whole cluster, nothing lost
+    speed_sigma: Floats
+    base_usd_per_hour: Floats  # machines paid from the first to the last second
+    spot_usd_per_hour: Floats
+    spot_price_sigma: Floats
+    fixed_usd: Floats
+    usd_per_interruption: Floats
+    run_mean_s: Floats  # of the gang
+    run_sigma: Floats
+    outage_sigma: Floats
+    availability_logit: Floats  # of the gang in a typical zone
+    zone_sd: Floats
+    sites: Floats  # length of the failover list
+    correlation: Floats  # of two listed zones being down together
+    held: NDArray[np.bool_]  # runs are counted from the machine's start
+    changeover_s: Floats
+    interval_s: Floats
+    stall_s: Floats
+    notice_saves: Floats  # chance that the last save beats the notice
+    elastic_share: Floats  # speed left while the spot part is away
+    minimum_s: Floats  # billing minimum
+    free_s: Floats  # an interruption before this age costs nothing
+    fallback_speed: Floats  # relative to the cluster; 0 = no fallback
+    fallback_usd_per_hour: Floats
+    fallback_start_s: Floats  # boot, restore and set-up on the fallback
+    fallback_at_once: Floats  # chance that on-demand capacity is there
+    fallback_wait_s: Floats  # and the wait otherwise
+    reserve_s: Floats  # kept beyond the time to finish on the fallback
+    best_net_usd: Floats  # USD per hour of this cluster's work on the cheapest fallback; inf: none
+    best_net_speed: Floats  # of the fastest fallback
+    at_once: Floats  # chance that the cluster's own on-demand machines are there
+    wait_s: Floats  # and the wait otherwise
+
+    def __len__(self) -> int:
+        return len(self.work_s)
+
+    def take(self, rows: Ints) -> "Journeys":
+        """The journeys of some rows."""
+        return Journeys(*(getattr(self, name)[rows] for name in self.__slots__))
+
+
+@dataclass(frozen=True, slots=True)
+class Histories:
+    """What happened to each plan in each history; every field has shape (plans, paths)."""
+
+    time_s: Floats
+    cost_usd: Floats
+    expected_usd: Floats  # the same at the expected price: its mean is the expected cost
+    net_usd: Floats  # least bill if any fallback could take over after any run
+    spot_s: Floats  # spot time paid for
+    running_s: Floats  # time with the cluster up, fallback included
+    fallback_s: Floats
+    waiting_s: Floats
+    interruptions: Floats
+    restarts_s: Floats  # changeovers after the first
+    trained_s: Floats  # useful training on either cluster

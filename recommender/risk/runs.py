@@ -1,0 +1,144 @@
+"""Runs and outages of many plans in many histories, and what they let a job do.
+
+Arrays have shape (cycles, plans, paths): sums along the cycles are then sums of whole
+planes, ten times as fast as along the last axis. Single precision halves the memory traffic.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.risk.draws import SITES, Draws, by_cycle, factors
+from recommender.risk.plans import Journeys
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Runs of a batch; shape (cycles, plans, paths), seconds."""
+
+    starts: Singles
+    lengths: Singles
+    usable: Singles
+    durable: Singles  # progress when the run begins to train
+    live: Singles  # most work that the run can do, saved or not
+    waits: Singles
+    billed: Singles  # spot time charged for the runs before it
+    bill: Singles  # and for it, if it is interrupted
+
+
+def row(column: Floats) -> Singles:
+    """A column of the plans, ready to meet arrays of runs."""
+    return column.astype(np.float32)[None, :, None]
+
+
+def at(values: Singles, index: Ints) -> Floats:
+    """The value of each history at its own cycle; (plans, paths)."""
+    found: Floats = np.take_along_axis(values, index[None], axis=0)[0].astype(np.float64)
+    return found
+
+
+def first(hit: NDArray[np.bool_]) -> tuple[Ints, NDArray[np.bool_]]:
+    """Index of the first hit along the cycles (the last cycle if none), and whether any."""
+    index = hit.argmax(axis=0)
+    found = np.take_along_axis(hit, index[None], axis=0)[0]
+    return np.where(found, index, hit.shape[0] - 1), found
+
+
+def before(values: Singles) -> Singles:
+    """Sum of the values of all earlier cycles."""
+    total = np.cumsum(values, axis=0, dtype=np.float32)
+    total -= values
+    return total
+
+
+def draw_runs(p: Journeys, sample: Draws) -> Runs:
+    up = _logistic(p.availability_logit[:, None] + p.zone_sd[:, None] * sample.zone[:, 0])
+    others_down = _others_down(p, sample)
+    mean_run = p.run_mean_s[:, None] * np.ones_like(up)
+    mean_outage = mean_run * (1.0 - up) / up / p.sites[:, None]
+    lengths = mean_run.astype(np.float32)[None] * _factors(p.run_sigma, sample, "run")
+    waits = mean_outage.astype(np.float32)[None] * _factors(p.outage_sigma, sample, "outage")
+    waits *= by_cycle(sample, "moved")[:, None] < others_down.astype(np.float32)[None]
+    _random_start(p, sample, lengths, waits, mean_run, mean_outage, (1.0 - up) * others_down)
+    starts = before(lengths) + np.cumsum(waits, axis=0, dtype=np.float32)
+    usable = np.maximum(lengths - row(p.changeover_s), np.float32(0.0))
+    kept, live = _progress(p, usable, sample)
+    durable = before(kept)
+    if np.any(p.elastic_share > 0.0):
+        # The on-demand part trains whenever the spot part is away, once it has started itself.
+        away = np.cumsum(waits + np.minimum(lengths, row(p.changeover_s)), axis=0)
+        durable += row(p.elastic_share) * np.maximum(away - row(p.changeover_s), np.float32(0.0))
+    bill = _bill(p, lengths)
+    return Runs(starts, lengths, usable, durable, live, waits, before(bill), bill)
+
+
+def _bill(p: Journeys, lengths: Singles) -> Singles:
+    """Spot seconds charged for each run that is interrupted."""
+    free, minimum = row(p.free_s), row(p.minimum_s)
+    return np.where(lengths < free, np.float32(0.0), np.maximum(lengths, minimum))
+
+
+def _logistic(value: Floats) -> Floats:
+    return 1.0 / (1.0 + np.exp(-value))
+
+
+def _factors(sigma: Floats, sample: Draws, which: str) -> Singles:
+    """Lognormal factors of mean one for each plan's sigma; plans of a batch often share it."""
+    if np.all(sigma == sigma[0]):
+        return factors(sample, which, float(sigma[0]))[:, None]
+    return np.stack([factors(sample, which, float(value)) for value in sigma], axis=1)
+
+
+def _others_down(p: Journeys, sample: Draws) -> Floats:
+    """Chance that no other listed zone is up when this one is not.
+
+    For two zones of equal availability a and correlation c, P(up | other down) = a(1 - c).
+    """
+    share = np.ones((len(p), sample.zone.shape[0]))
+    for site in range(1, SITES):
+        level = p.availability_logit[:, None] + p.zone_sd[:, None] * sample.zone[:, site]
+        down = 1.0 - _logistic(level) * (1.0 - p.correlation[:, None])
+        share = np.where(p.sites[:, None] > site, share * down, share)
+    return share
+
+
+def _random_start(
+    p: Journeys,
+    sample: Draws,
+    lengths: Singles,
+    waits: Singles,
+    mean_run: Floats,
+    mean_outage: Floats,
+    down: Floats,
+) -> None:
+    """The job asks at a random moment: the first run (or outage) is a residue.
+
+    A run met at random is length-biased: for a lognormal, ln X ~ N(mu + sigma², sigma²).
+    """
+    is_down = sample.start[None] < down
+    biased = np.exp(p.run_sigma[:, None] ** 2) * sample.residue[None]
+    met = np.where(is_down | p.held[:, None], 1.0, biased)
+    lengths[0] *= met
+    biased = np.exp(p.outage_sigma[:, None] ** 2) * sample.residue[None]
+    first = mean_outage * _factors(p.outage_sigma, sample, "outage")[0]
+    waits[0] = np.where(is_down, first * biased, 0.0)
+
+
+def _progress(p: Journeys, usable: Singles, sample: Draws) -> tuple[Singles, Singles]:
+    """Durable progress of each interrupted run, and the most it can do until its end."""
+    cycle = row(p.interval_s + p.stall_s)
+    interval = row(p.interval_s)
+    whole = np.floor(usable / cycle)
+    live = usable - whole * cycle
+    whole *= interval
+    np.minimum(live, interval, out=live)
+    live += whole
+    if np.any(p.notice_saves > 0.0):
+        saves = by_cycle(sample, "notice")[:, None] < row(p.notice_saves)
+        whole = np.where(saves, usable * (interval / cycle), whole)
+    return whole, live
