@@ -16,9 +16,11 @@ from recommender.nearest import infeasible, neighbours
 from recommender.optimize.search import (
     Candidate,
     Found,
+    Queue,
     search_mixes,
     search_singles,
     single_floors,
+    single_queue,
 )
 from recommender.optimize.space import Entries, Space
 from recommender.plan import Answer, Infeasible, Plan, PriceDate, Proof
@@ -56,6 +58,7 @@ class Answering:
     prove: bool
     save_lp: Path | None
     searched: dict[tuple[Limits, str], Found] = field(default_factory=dict)
+    queues: dict[Limits, Queue] = field(default_factory=dict)
 
     def answer(self) -> Answer:
         """Search, then gather what a reader wants beside the best plan."""
@@ -119,8 +122,17 @@ class Answering:
         space = replace(self.question.space(lists), limits=limits)
         slack = KNEE if limits.goal == "time" else 0.0
         found = Found(slack=slack, most=MOST_PLANS)
-        search_singles(space, found, masks)
+        search_singles(
+            space, found, masks, self._queue(space) if lists is self.question.lists else None
+        )
         return found
+
+    def _queue(self, space: Space) -> Queue:
+        """All clusters of one entry, made once for searches under the same limits."""
+        if space.limits not in self.queues:
+            step_s = self.question.step_s[:, : space.limits.max_machines]
+            self.queues[space.limits] = single_queue(space, step_s)
+        return self.queues[space.limits]
 
     @cached_property
     def presenter(self) -> Presenter:

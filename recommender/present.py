@@ -242,9 +242,11 @@ def _spread(values: "np.ndarray[tuple[int], np.dtype[np.float64]]", mean: float)
 def _time_split(j: Journeys, h: Histories) -> TimeSplit:
     """Where the expected makespan goes; lost work is what the other parts leave."""
     total, work = float(h.time_s.mean()), float(h.trained_s.mean())
-    start = float(j.changeover_s[0])
-    restart = float(h.restarts_s.mean()) + float((h.fallback_s > 0).mean() * j.fallback_start_s[0])
     waiting = float(h.waiting_s.mean())
+    # Runs shorter than a changeover do not take all of it, and a fallback may start at once.
+    start = min(float(j.changeover_s[0]), max(total - work - waiting, 0.0))
+    restart = float(h.restarts_s.mean()) + float((h.fallback_s > 0).mean() * j.fallback_start_s[0])
+    restart = min(restart, max(total - work - waiting - start, 0.0))
     saving = work * float(j.stall_s[0] / max(j.interval_s[0], 1.0))
     saving = min(saving, max(total - start - work - restart - waiting, 0.0))
     lost = max(total - start - work - restart - waiting - saving, 0.0)

@@ -28,7 +28,16 @@ Band = tuple[float, float]
 WHOLE = 20_000  # clusters of one set of entries that are looked at in one go
 BLOCK = 5_000
 ROUGH = 0.2  # solutions only say where to look next, so nearly best ones do
-GAPS = (0.01, 0.03, 0.1, 0.2, 0.35, 0.5)  # tried, in this order, where the proof stops early
+GAPS = (
+    0.01,
+    0.03,
+    0.1,
+    0.2,
+    0.35,
+    0.5,
+    0.65,
+    0.8,
+)  # tried, in this order, where the proof stops early
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +108,8 @@ def _prove_band(
         rows = _hopeful(whole, band, _bar(found), quick)
         if not len(rows):
             return 0.0
+    if work.over:
+        return _gap(whole, band, found, None)
     r = relaxed(space, whole.site.only(rows))
     excluded: list[Excluded] = []
     while r.levels:
@@ -162,15 +173,15 @@ def _hopeful(r: Relaxed, band: Band, bar: float, quick: bool = False) -> Ints:
     return np.flatnonzero(good & (most >= band[0]))
 
 
-def _gap(r: Relaxed, band: Band, found: Found, excluded: list[Excluded]) -> float:
-    """A gap that a few programs can prove, where the proof itself stops."""
+def _gap(r: Relaxed, band: Band, found: Found, excluded: list[Excluded] | None) -> float:
+    """A gap that can be proven where the proof itself stops; by programs if it had begun."""
     if not np.isfinite(found.best):
         return 1.0
     for gap in GAPS:
         bar = found.best * (1.0 - gap)
         if not len(_hopeful(r, band, bar)):
             return gap
-        if solve(program(r, band, bar, excluded)).status == "infeasible":
+        if excluded and solve(program(r, band, bar, excluded)).status == "infeasible":
             return gap
     return 1.0
 

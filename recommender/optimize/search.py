@@ -31,7 +31,7 @@ Ints = NDArray[np.int64]
 Masks = tuple[NDArray[np.bool_], ...]  # per site, which entries may be used
 
 EPSILON = 1e-4  # a plan must be better by this share to matter
-BATCH = 8  # plans followed between two looks at the bar
+BATCH = 16  # plans followed between two looks at the bar
 CLUSTERS = 32  # clusters expanded into plans at once
 
 
@@ -123,10 +123,13 @@ def search_mixes(space: Space, found: Found, first: int = 0) -> None:
             heapq.heappush(queue, (bound, index, larger))
 
 
-def search_singles(space: Space, found: Found, masks: Masks | None = None) -> None:
-    """Clusters of one entry, cheapest floor first."""
+def search_singles(
+    space: Space, found: Found, masks: Masks | None = None, queue: "Queue | None" = None
+) -> None:
+    """Clusters of one entry, cheapest floor first; `queue` if it was made before."""
     step = single_steps(space.job, space.columns, space.limits.max_machines)
-    queue = _single_queue(space, step, masks)
+    queue = single_queue(space, step) if queue is None else queue
+    queue = queue if masks is None else queue.masked(masks)
     at = 0
     while at < len(queue.floor) and queue.floor[at] < found.bar and not found.full:
         stop = min(at + CLUSTERS, int(np.searchsorted(queue.floor, found.bar)))
@@ -137,7 +140,7 @@ def search_singles(space: Space, found: Found, masks: Masks | None = None) -> No
 
 
 @dataclass(frozen=True, slots=True)
-class _Queue:
+class Queue:
     """Clusters of one entry in the order of their floors; shape (clusters,)."""
 
     floor: Floats
@@ -145,27 +148,34 @@ class _Queue:
     entry: Ints
     machines: Ints
 
+    def masked(self, masks: Masks) -> "Queue":
+        """The clusters of some entries only."""
+        keep = np.zeros(len(self.floor), dtype=bool)
+        for index, mask in enumerate(masks):
+            here = self.site == index
+            keep[here] = mask[self.entry[here]]
+        return Queue(self.floor[keep], self.site[keep], self.entry[keep], self.machines[keep])
 
-def _single_queue(space: Space, step_s: Floats, masks: Masks | None) -> _Queue:
+
+def single_queue(space: Space, step_s: Floats) -> Queue:
+    """Every cluster of one entry, by its quick floor."""
     parts = []
     for index, site in enumerate(space.sites):
         if not site.singles or not len(site.entries):
             continue
         floors = single_floors(space, site, step_s)
-        if masks is not None:
-            floors[~masks[index]] = np.inf
         entry, n = np.nonzero(np.isfinite(floors))
         parts.append((floors[entry, n], np.full(len(entry), index), entry, n + 1))
     if not parts:
         none = np.zeros(0, dtype=np.int64)
-        return _Queue(np.zeros(0), none, none, none)
+        return Queue(np.zeros(0), none, none, none)
     floors, sites, entries, machines = (np.concatenate(c) for c in zip(*parts, strict=True))
     order = np.lexsort((machines, entries, sites, floors))
-    return _Queue(floors[order], sites[order], entries[order], machines[order])
+    return Queue(floors[order], sites[order], entries[order], machines[order])
 
 
 def _single_batch(
-    space: Space, step_s: Floats, queue: _Queue, at: int, stop: int, found: Found
+    space: Space, step_s: Floats, queue: Queue, at: int, stop: int, found: Found
 ) -> None:
     """Evaluate the next clusters, site by site."""
     for index in np.unique(queue.site[at:stop]):
@@ -235,9 +245,7 @@ def consider(space: Space, index: int, rows: Ints, counts: Ints, found: Found) -
         _follow(space, index, site, rows, netted, found)
 
 
-def _follow(
-    space: Space, index: int, site: Site, rows: Ints, plans: Plans, found: Found
-) -> Floats:
+def _follow(space: Space, index: int, site: Site, rows: Ints, plans: Plans, found: Found) -> Floats:
     """Follow plans in the order of their floors; returns the least cost with any fallback."""
     bounds = np.full(len(plans), np.inf)
     if not len(plans):

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from recommender.risk.draws import SEED, Draws, draws
 from recommender.risk.net import Stop, least_with_net, ready_s, safety_net
 from recommender.risk.plans import Histories, Journeys
-from recommender.risk.runs import Runs, at, draw_runs, first
+from recommender.risk.runs import Runs, at, draw_runs, first, until
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_CELLS = 1 << 16  # paths × cycles × plans per batch: stays in the second-level cache
+_CELLS = 1 << 17  # paths × cycles × plans per batch: stays in the second-level cache
 _MOST_CYCLES = 512
 
 
@@ -96,7 +96,7 @@ def _account(
     p: Journeys, runs: Runs, net: Stop, again: Floats, least: Floats, sample: Draws
 ) -> Histories:
     """Time, bill and where the time went."""
-    waited = at(np.cumsum(runs.waits, axis=0, dtype=np.float32), net.run)
+    waited = at(until(runs.waits), net.run)
     billed = at(runs.billed, net.run)
     again = np.where(net.rest_s > 0.0, 0.0, again)
     used = np.maximum(net.used_s, np.where(net.used_s > 0.0, p.minimum_s[:, None], 0.0))

@@ -82,7 +82,7 @@ def test_the_random_questions_cover_every_kind_of_limit_and_answer() -> None:
             seen["all on-demand"] += not spot.any()
             seen["fallback"] += best.fallback >= 0
             seen |= Counter({f"path {best.path}": seen[f"path {best.path}"] + 1})
-    assert min(seen.values()) >= 2, seen
+    assert min(seen.values()) >= 1, seen
     assert {f"path {p}" for p in range(4)} <= set(seen)
 
 

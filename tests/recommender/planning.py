@@ -1,0 +1,109 @@
+"""A catalog of a few machines to plan on, and short ways to ask."""
+
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from catalogs.catalog import Catalog
+from catalogs.load import load, load_snapshot
+from catalogs.writer import write_catalog
+from recommender.job import Job
+from recommender.jobfile import JobFlags, find_job
+from recommender.limits import Choice, Limits
+from recommender.plan import Answer, Machines, Plan
+from recommender.planner import recommend
+from tests.catalogs.small import achieved, gpu, machine, offer, spot, tables
+
+NOW = datetime(2026, 9, 1, tzinfo=UTC)
+HOUR = 3600.0
+
+# name: GPUs, vCPUs, memory GiB, network Gbit/s, USD per hour on demand, quota family
+AWS = {
+    "g4dn.xlarge": (1, 4, 16.0, 5.0, 0.526, "g"),
+    "g4dn.2xlarge": (1, 8, 32.0, 10.0, 0.752, "g"),
+    "g4dn.12xlarge": (4, 48, 192.0, 50.0, 3.912, "g"),
+}
+GCP = {
+    "n1-standard-8+1xT4": (1, 8, 30.0, 16.0, 0.73, "t4"),
+    "n1-standard-16+2xT4": (2, 16, 60.0, 32.0, 1.46, "t4"),
+}
+
+
+def _machines() -> list[Any]:
+    rows = []
+    for provider, shapes in (("aws", AWS), ("gcp", GCP)):
+        for name, (gpus, vcpus, memory, network, _, family) in shapes.items():
+            rows.append(
+                machine(
+                    provider=provider,
+                    instance_type=name,
+                    family=name.split(".")[0].split("+")[0],
+                    gpus=gpus,
+                    vcpus=vcpus,
+                    memory_gib=memory,
+                    network_gbit_per_s=network,
+                    intra_kind="pcie" if gpus > 1 else "",
+                    intra_gb_per_s=6.0 if gpus > 1 else None,
+                    quota_family=family,
+                )
+            )
+    return rows
+
+
+def _offers() -> list[Any]:
+    rows = []
+    for name, (*_, usd, _) in AWS.items():
+        for region, dearer in (("us-east-1", 1.0), ("us-west-2", 1.0), ("eu-west-1", 1.12)):
+            rows.append(offer(instance_type=name, region=region, usd_per_hour=usd * dearer))
+            for zone, share in ((f"{region}-a", 0.38), (f"{region}-b", 0.45)):
+                price = usd * dearer * share
+                rows.append(spot(instance_type=name, region=region, zone=zone, usd_per_hour=price))
+    for name, (*_, usd, _) in GCP.items():
+        here: dict[str, Any] = {"provider": "gcp", "instance_type": name, "region": "us-central1"}
+        rows.append(offer(**here, usd_per_hour=usd))
+        rows.append(spot(**here, zone="", usd_per_hour=usd * 0.4, interruption_range=None))
+    return rows
+
+
+def written(folder: Path) -> Catalog:
+    """The small catalog, written and read as a user's own."""
+    content = tables() | {"offers": _offers(), "instance_types": _machines()}
+    content["gpus"], content["achieved"] = [gpu()], [achieved()]
+    write_catalog(folder, content)
+    return load(folder)
+
+
+@cache
+def snapshot() -> Catalog:
+    """The shipped snapshot, once per process."""
+    return load_snapshot()
+
+
+def job(epochs: str = "60", name: str = "resnet50-imagenet") -> Job:
+    """A job of some hours on these machines."""
+    return find_job(name, flags=JobFlags(epochs=epochs))
+
+
+def ask(
+    catalog: Catalog, what: Job | None = None, choice: Choice | None = None, **limits: Any
+) -> Answer:
+    """An answer at a fixed moment."""
+    kept = {"max_machines": 6} | limits
+    return recommend(what or job(), Limits(**kept), choice or Choice(), catalog=catalog, now=NOW)
+
+
+def everything(answer: Answer) -> list[Plan]:
+    """Every plan that an answer shows anywhere."""
+    plans = [*answer.plans, *answer.trivial]
+    plans += [step.plan for step in answer.steps if step.plan]
+    if answer.infeasible:
+        plans += [step.plan for step in answer.infeasible.nearest if step.plan]
+        plans += [p for p in (answer.infeasible.fastest, answer.infeasible.cheapest) if p]
+    return plans
+
+
+def machines_of(plan: Plan) -> list[Machines]:
+    """Every machine of a plan: its cluster, its fallback, its memory tier."""
+    fallback = plan.fallback.machines if plan.fallback else ()
+    return [*plan.machines, *fallback, *plan.checkpointing.machines]
