@@ -21,7 +21,7 @@ def extended(catalog: Catalog, machines: Sequence[tuple[InstanceType, Offer]]) -
     return replace(
         catalog,
         offers=_appended(catalog.offers, [offer for _, offer in machines]),
-        instance_types=types,
+        instance_types={**catalog.instance_types, **types},
         sources=(OWN_SOURCE, *catalog.sources),
     )
 

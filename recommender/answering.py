@@ -23,7 +23,7 @@ from recommender.optimize.search import (
     single_queue,
 )
 from recommender.optimize.space import Entries, Space
-from recommender.plan import Answer, Infeasible, Plan, PriceDate, Proof
+from recommender.plan import Answer, Infeasible, Plan, PriceDate, Proof, Step
 from recommender.present import Presenter
 from recommender.question import Question
 from recommender.ranking import Table, order
@@ -187,7 +187,7 @@ class Answering:
             compared=compared(question, self.compare),
             floor_usd=floor[0],
             floor_s=floor[1],
-            steps=() if failed else neighbours(question, self.alone, self.presenter, plans[0]),
+            steps=() if failed else self._neighbours(),
             proof=self._proof(found),
             infeasible=failed,
             prices=_price_dates(question),
@@ -207,6 +207,10 @@ class Answering:
             programs_solved=0,
             mixes=self._mixes_said(found),
         )
+
+    def _neighbours(self) -> tuple[Step, ...]:
+        first = min(self.singles.kept.values(), key=order)
+        return neighbours(self.question, self.alone, self.presenter, first)
 
     def _mixes_said(self, found: Found) -> Literal["searched", "in part", "not searched"]:
         if not self.mixes:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import ceil, floor, log10
 
 from recommender.limits import Limits
-from recommender.optimize.search import Candidate, Found
+from recommender.optimize.search import Candidate, Found, search_singles
 from recommender.plan import Infeasible, Plan, Step
 from recommender.present import Presenter
 from recommender.question import Question
@@ -18,9 +18,12 @@ WORTH = 0.01  # a change of the answer below this share is not worth a line
 
 
 def neighbours(
-    question: Question, search: Search, presenter: Presenter, first: Plan
+    question: Question, search: Search, presenter: Presenter, first: Candidate
 ) -> tuple[Step, ...]:
-    """What each limit is worth, found by planning again under neighbouring limits."""
+    """What each limit is worth, found by planning again under neighbouring limits.
+
+    The plans are compared on the histories of the search, which are the same for all of them.
+    """
     limits = question.limits
     steps: list[Step] = []
     if limits.deadline_s is not None:
@@ -42,21 +45,21 @@ def neighbours(
 
 
 def _step(
-    change: str, found: Found, presenter: Presenter, first: Plan, limits: Limits
+    change: str, found: Found, presenter: Presenter, first: Candidate, limits: Limits
 ) -> list[Step]:
     best = _best(found)
     if best is None:
         return [Step(change, "no plan keeps it", None)]
-    cost, time = best.cost_usd / first.estimate.cost.mean, best.time_s / first.estimate.time.mean
+    cost, time = best.cost_usd / first.cost_usd, best.time_s / first.time_s
     worth = cost if limits.goal != "time" else time
     if abs(worth - 1.0) < WORTH:
         return [Step(change, "the same plan", None)]
     return [Step(change, _effect(best, first), presenter.plan(best))]
 
 
-def _effect(best: Candidate, first: Plan) -> str:
-    money = best.cost_usd - first.estimate.cost.mean
-    hours = (best.time_s - first.estimate.time.mean) / 3600.0
+def _effect(best: Candidate, first: Candidate) -> str:
+    money = best.cost_usd - first.cost_usd
+    hours = (best.time_s - first.time_s) / 3600.0
     dollars = f"{'saves' if money < 0 else 'costs'} {abs(money):.3g} USD"
     clock = f"{abs(hours):.2g} h {'sooner' if hours < 0 else 'later'}"
     return f"{dollars}{' more' if money >= 0 else ''}, {clock}"
@@ -75,6 +78,8 @@ def infeasible(question: Question, search: Search) -> Infeasible:
     cheapest = _best(search(replace(free, objective="cost")))
     steps = [step for name in LIMITS for step in _relaxed(name, limits, search, presenter)]
     sentences = [_binding(step, limits) for step in steps if step.plan is not None]
+    if question.choice.quotas:
+        sentences += _quotas(question)
     if not sentences:
         sentences.append("no single limit can be relaxed to make the job possible")
     return Infeasible(
@@ -83,6 +88,21 @@ def infeasible(question: Question, search: Search) -> Infeasible:
         fastest=None if fastest is None else presenter.plan(fastest),
         cheapest=None if cheapest is None else presenter.plan(cheapest),
     )
+
+
+def _quotas(question: Question) -> list[str]:
+    """What the cheapest plan would need if the quotas were not there."""
+    free = replace(question, choice=replace(question.choice, quotas=()))
+    found = Found(slack=0.0, most=1000)
+    search_singles(free.space(free.lists), found)
+    best = _best(found)
+    if best is None:
+        return []
+    needs = Presenter(free, free.lists).plan(best).needs
+    return [
+        f'the quotas: the best plan needs "{n.name}" ≥ {n.amount:g} {n.unit} in {n.region}'
+        for n in needs
+    ]
 
 
 LIMITS = ("--deadline", "--budget", "--hourly", "--max-overhead", "--confidence")

@@ -12,7 +12,7 @@ from recommender.present import Presenter
 from recommender.question import Question
 
 TIE = 0.005  # goals closer than this are a tie: fewer machines win
-SLACK = 0.01  # a plan whose chance, on more histories, falls this far below is left out
+SLACK = 0.004  # a plan whose chance, on more histories, falls this far below is left out
 KNEE = 0.10
 
 Goal = Callable[[Plan], float]
@@ -32,16 +32,20 @@ class Table:
     presenter: Presenter
     top: int
 
-    def ranked(self, found: Found, others: Iterable[Candidate]) -> tuple[Plan, ...]:
+    def ranked(self, found: Found, others: list[Candidate]) -> tuple[Plan, ...]:
         """The best plan, others that differ from it, and the best of each provider."""
         ordered = sorted(found.kept.values(), key=order)
         chosen = self._distinct([ordered[0], *others, *ordered])
-        plans = [self.presenter.plan(candidate) for candidate in chosen]
+        made = {candidate: self.presenter.plan(candidate) for candidate in chosen}
         least = self.question.limits.confidence - SLACK
-        kept = [plan for plan in plans if plan.estimate.chance >= least] or plans
-        kept.sort(key=self._goal)
+        kept = [plan for plan in made.values() if plan.estimate.chance >= least]
+        kept = sorted(kept or made.values(), key=self._goal)
         kept = _quoted_first(_fewer_machines(kept, self._goal), self._goal)
-        return self._labelled(kept)[: self.top]
+        wanted = [made[c] for c in others if c in made and made[c] in kept]
+        first = [kept[0], *(plan for plan in wanted if plan is not kept[0])][: self.top]
+        rest = [plan for plan in kept if plan not in first]
+        shown = [*first, *rest[: self.top - len(first)]]
+        return self._labelled([plan for plan in kept if plan in shown])
 
     def frontier(self, candidates: Iterable[Candidate]) -> tuple[Plan, ...]:
         """Plans that no other beats in both cost and time, cheapest first."""

@@ -27,6 +27,9 @@ Band = tuple[float, float]
 
 WHOLE = 20_000  # clusters of one set of entries that are looked at in one go
 BLOCK = 5_000
+TRIED = (0.03, 0.1, 0.35)  # the same by programs
+MOST_PER_SITE = 60  # programs, so that every region has its turn
+SLOW = 2  # programs of a band that may run into their time limit
 ROUGH = 0.2  # solutions only say where to look next, so nearly best ones do
 GAPS = (
     0.01,
@@ -55,6 +58,7 @@ class _Work:
 
     most: int
     done: int = 0
+    site_most: int = MOST_PER_SITE
 
     def solve(self, r: Relaxed, band: Band, bar: float, excluded: list[Excluded]) -> Solution:
         """One more program; that none is better is proven by its rows, not by its optimum."""
@@ -64,7 +68,11 @@ class _Work:
     @property
     def over(self) -> bool:
         """Whether no more programs may be solved."""
-        return self.done >= self.most
+        return self.done >= min(self.most, self.site_most)
+
+    def next_site(self) -> None:
+        """A new region: it may use its share of programs."""
+        self.site_most = self.done + MOST_PER_SITE
 
 
 def prove(space: Space, found: Found, most_programs: int) -> ProgramProof:
@@ -95,6 +103,7 @@ def _bar(found: Found) -> float:
 
 def _prove_site(space: Space, index: int, r: Relaxed, found: Found, work: _Work) -> float:
     """The gap that a site leaves open."""
+    work.next_site()
     gaps = [_fallback_gap(r, found), _elastic_gap(r, found)]
     gaps += [_prove_band(space, index, r, band, found, work) for band in hazard_bands(r)]
     return max(gaps)
@@ -112,6 +121,7 @@ def _prove_band(
         return _gap(whole, band, found, None)
     r = relaxed(space, whole.site.only(rows))
     excluded: list[Excluded] = []
+    slow = 0
     while r.levels:
         if work.over:
             return _gap(r, band, found, excluded)
@@ -119,6 +129,9 @@ def _prove_band(
         if solution.status == "infeasible":
             break
         if solution.status == "unknown":
+            return _gap(r, band, found, excluded)
+        slow += solution.status == "found"
+        if slow > SLOW:
             return _gap(r, band, found, excluded)
         cut = _seen(r, solution)
         for counts in _clusters(space, r, cut, found):
@@ -177,13 +190,13 @@ def _gap(r: Relaxed, band: Band, found: Found, excluded: list[Excluded] | None) 
     """A gap that can be proven where the proof itself stops; by programs if it had begun."""
     if not np.isfinite(found.best):
         return 1.0
-    for gap in GAPS:
+    quick = (gap for gap in GAPS if not len(_hopeful(r, band, found.best * (1.0 - gap))))
+    least = next(quick, 1.0)
+    for gap in TRIED if excluded else ():
         bar = found.best * (1.0 - gap)
-        if not len(_hopeful(r, band, bar)):
+        if gap < least and solve(program(r, band, bar, excluded or ())).status == "infeasible":
             return gap
-        if excluded and solve(program(r, band, bar, excluded)).status == "infeasible":
-            return gap
-    return 1.0
+    return least
 
 
 def _seen(r: Relaxed, solution: Solution) -> Excluded:

@@ -10,6 +10,7 @@ from catalogs.catalog import Catalog
 from recommender.limits import Choice, GpuWish, Limits, Progress, QuotaLimit
 from recommender.plan import Answer, Plan
 from recommender.planner import recommend
+from recommender.units import parse_duration
 from tests.recommender.planning import HOUR, NOW, ask, everything, job, machines_of, written
 
 
@@ -20,10 +21,10 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
 
 QUESTIONS: dict[str, dict[str, float]] = {
     "deadline": {"deadline_s": 24 * HOUR},
-    "tight deadline": {"deadline_s": 9 * HOUR},
-    "budget": {"budget_usd": 40.0},
+    "tight deadline": {"deadline_s": 8 * HOUR},
+    "budget": {"budget_usd": 60.0},
     "hourly": {"hourly_usd": 4.0},
-    "deadline and budget": {"deadline_s": 30 * HOUR, "budget_usd": 40.0},
+    "deadline and budget": {"deadline_s": 30 * HOUR, "budget_usd": 60.0},
     "no limit": {},
 }
 
@@ -110,12 +111,15 @@ def test_what_a_limit_is_worth_is_what_asking_again_gives(
     answered: tuple[Limits, Answer], catalog: Catalog
 ) -> None:
     limits, answer = answered
-    for step in answer.steps:
-        if "--deadline" in step.change and step.plan is not None and "h" in step.change:
-            wider = replace(limits, deadline_s=(limits.deadline_s or 0) * 1.5)
-            again = recommend(job(), wider, Choice(), catalog=catalog, now=NOW)
-            if step is answer.steps[1]:
-                assert step.plan.estimate.cost.mean >= again.plans[0].estimate.cost.mean * 0.98
+    if limits.deadline_s is None:
+        return
+    longer = replace(limits, deadline_s=limits.deadline_s * 1.5)
+    again = recommend(job(), longer, catalog=catalog, now=NOW).plans[0].estimate
+    step = answer.steps[1]
+    assert step.change.startswith("--deadline")
+    shown = answer.plans[0] if step.plan is None else step.plan
+    assert shown.estimate.cost.mean == pytest.approx(again.cost.mean, rel=0.02)
+    assert again.cost.mean <= answer.plans[0].estimate.cost.mean * 1.01
 
 
 def test_the_same_question_gives_the_same_answer(
@@ -186,7 +190,7 @@ def test_only_the_market_asked_for_is_used(catalog: Catalog, market: str) -> Non
 @pytest.mark.parametrize("failover", ["none", "zone", "region"])
 def test_a_failover_list_reaches_as_far_as_allowed(catalog: Catalog, failover: str) -> None:
     choice = Choice(failover=failover, market="spot", providers=("aws",))  # type: ignore[arg-type]
-    seen = [plan.sites for plan in ask(catalog, choice=choice, deadline_s=72 * HOUR).plans]
+    seen = [plan.sites for plan in ask(catalog, choice=choice, deadline_s=400 * HOUR).plans]
     assert seen
     assert all(len(sites) <= 4 for sites in seen)
     if failover == "none":
@@ -237,10 +241,10 @@ def test_quotas_of_zero_everywhere_leave_nothing(catalog: Catalog) -> None:
 
 
 IMPOSSIBLE = {
-    "deadline": {"deadline_s": 1.2 * HOUR},
-    "budget": {"budget_usd": 3.0},
+    "deadline": {"deadline_s": 2 * HOUR},
+    "budget": {"budget_usd": 15.0},
     "hourly": {"hourly_usd": 0.15},
-    "deadline and budget": {"deadline_s": 8 * HOUR, "budget_usd": 6.0},
+    "deadline and budget": {"deadline_s": 12 * HOUR, "budget_usd": 35.0},
 }
 
 
@@ -262,12 +266,11 @@ def test_what_cannot_be_done_is_said_with_what_could(catalog: Catalog, name: str
 FIELDS = {"--deadline": "deadline_s", "--budget": "budget_usd", "--hourly": "hourly_usd"}
 
 
-def suggested(change: str, plan: Plan) -> tuple[str, float]:
-    """The limit of a suggestion and, in our units, a little more than the value it names."""
+def suggested(change: str) -> tuple[str, float]:
+    """The limit that a suggestion names, and a little more than its value, in our units."""
     flag, value = change.split()[:2]
-    if flag == "--deadline":
-        return FIELDS[flag], plan.estimate.time.p95 * 1.06
-    return FIELDS[flag], float(value) * 1.02
+    number = parse_duration(value, flag) if flag == "--deadline" else float(value)
+    return FIELDS[flag], number * 1.02
 
 
 @pytest.mark.parametrize("name", IMPOSSIBLE)
@@ -279,7 +282,7 @@ def test_a_suggested_limit_is_one_that_can_be_kept(catalog: Catalog, name: str) 
     for step in failed.nearest:
         if step.plan is None or step.change.split()[0] not in FIELDS:
             continue
-        field, value = suggested(step.change, step.plan)
+        field, value = suggested(step.change)
         assert ask(catalog, **(limits | {field: value})).status == "ok", step.change
         tried += 1
     assert tried or name == "deadline and budget"
@@ -304,14 +307,14 @@ def test_a_discount_lowers_the_price_of_its_provider_only(catalog: Catalog) -> N
 
 def test_spot_that_never_stops_makes_spot_as_sure_as_the_speed_is_known(catalog: Catalog) -> None:
     calm = Choice(market="spot", mtbf_h=1e6, prices_as_quoted=True)
-    plan = ask(catalog, choice=calm, deadline_s=200 * HOUR).plans[0]
-    assert plan.estimate.interruptions < 0.01
+    plan = ask(catalog, choice=calm, deadline_s=400 * HOUR).plans[0]
+    assert plan.estimate.interruptions < 0.05  # faults of the machine remain
     assert plan.estimate.split.lost_s < 0.02 * plan.estimate.time.mean
 
 
 def test_on_demand_certain_to_be_there_is_never_worse(catalog: Catalog) -> None:
     sure = Choice(market="on_demand", on_demand_obtainable=1.0)
     never = Choice(market="on_demand", on_demand_obtainable=0.0)
-    times = [ask(catalog, choice=c, budget_usd=60.0).plans[0].estimate.time for c in (sure, never)]
+    times = [ask(catalog, choice=c, budget_usd=300.0).plans[0].estimate.time for c in (sure, never)]
     assert times[0].mean <= times[1].mean
     assert np.isfinite(times[1].mean)
