@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,11 +30,15 @@ from recommender.ranking import Table, order
 from recommender.today import compared
 from recommender.units import Comparison
 
+if TYPE_CHECKING:
+    from recommender.optimize.certificate import ProgramProof
+
 MOST_PLANS = 3000  # plans followed in one search before it stops with a gap
 MIX_REGIONS = 4  # regions in which mixes are tried, unless a proof is asked for
 MIX_SUPPORTS = 200  # sets of entries tried for mixes
 WHOLE_SUPPORTS = 3000  # the same where quotas bind or a proof is asked for
 LADDER = 6  # deadlines tried between the fastest and the cheapest plan for the frontier
+MOST_PROGRAMS = 60  # programs solved for a proof
 KNEE = 0.10  # the knee is the cheapest plan at most this much slower than the fastest
 
 Which = Callable[[Entries, NDArray[np.float64]], NDArray[np.bool_]]
@@ -64,7 +68,19 @@ class Answering:
         """Search, then gather what a reader wants beside the best plan."""
         if not self.singles.kept:
             return self._answer((), infeasible(self.question, self.alone))
-        return self._answer(self._plans(), None)
+        plans = self._plans()
+        if self.save_lp is not None:
+            self._save(self.save_lp)
+        return self._answer(plans, None)
+
+    def _save(self, path: Path) -> None:
+        """The program of the best plan's region, as a file for any solver."""
+        from recommender.optimize.certificate import write_lp
+
+        best, space = min(self.best.kept.values(), key=order), self.question.space(self.built)
+        site = space.sites[best.site]
+        here = site.entries.region == site.entries.region[best.entries[0]]
+        write_lp(space, site.only(np.flatnonzero(here)), path, best.goal)
 
     @cached_property
     def singles(self) -> Found:
@@ -95,16 +111,25 @@ class Answering:
         """The sites of the search: lists first, then the regions where a mix may be better."""
         return self.question.lists + self._regions[0]
 
-    @cached_property
+    @property
     def best(self) -> Found:
         """The search over everything."""
+        return self._best[0]
+
+    @cached_property
+    def _best(self) -> tuple[Found, "ProgramProof | None"]:
+        """The same, and what programs prove of it; better plans they meet enter it."""
         found = replace(self.singles, kept=dict(self.singles.kept))
         if self.mixes:
             found.most_supports = WHOLE_SUPPORTS if self.whole else MIX_SUPPORTS
             found.left = min(found.left, self._regions[1])
             space = self.question.space(self.built)
             search_mixes(space, found, first=len(self.question.lists.sites))
-        return found
+            if self.prove:
+                from recommender.optimize.certificate import prove
+
+                return found, prove(space, found, MOST_PROGRAMS)
+        return found, None
 
     def alone(self, limits: Limits, only: str = "any") -> Found:
         """Plans of one entry, under other limits or with some entries only (`ONLY`)."""
@@ -199,23 +224,29 @@ class Answering:
         )
 
     def _proof(self, found: Found) -> Proof:
+        programs = None if found is self.singles else self._best[1]
+        gap = found.gap()
+        if programs is not None:
+            # Search and programs each bound all mixes; clusters of one type are the search's.
+            alone = replace(found, left=self.singles.left).gap()
+            gap = min(gap, max(alone, programs.gap))
         return Proof(
-            status="gap" if found.gap() > 0 else "optimal",
-            gap=found.gap(),
-            method="search",
+            status="gap" if gap > 0 else "optimal",
+            gap=gap,
+            method="search" if programs is None else "search + program",
             plans_evaluated=found.plans,
-            programs_solved=0,
-            mixes=self._mixes_said(found),
+            programs_solved=0 if programs is None else programs.programs,
+            mixes=self._mixes_said(gap),
         )
 
     def _neighbours(self) -> tuple[Step, ...]:
         first = min(self.singles.kept.values(), key=order)
         return neighbours(self.question, self.alone, self.presenter, first)
 
-    def _mixes_said(self, found: Found) -> Literal["searched", "in part", "not searched"]:
+    def _mixes_said(self, gap: float) -> Literal["searched", "in part", "not searched"]:
         if not self.mixes:
             return "not searched"
-        return "in part" if found.gap() > self.singles.gap() else "searched"
+        return "in part" if gap > self.singles.gap() else "searched"
 
     def _floors(self) -> tuple[float, float]:
         """Least cost and time of any plan: best job FLOPP, nothing lost, nothing waited for."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from recommender.market.sites import Built
 from recommender.optimize.search import Candidate, Found
+from recommender.optimize.space import MEMORY_TIER
 from recommender.plan import Plan
 from recommender.present import Presenter
 from recommender.question import Question
@@ -21,6 +22,13 @@ Goal = Callable[[Plan], float]
 def order(candidate: Candidate) -> tuple[float, int, int, tuple[int, ...]]:
     """Least goal first; ties go to fewer machines, then fewer kinds."""
     return (candidate.goal, sum(candidate.counts), len(candidate.entries), candidate.entries)
+
+
+def _simplest(alike: list[Candidate]) -> Candidate:
+    """Among near-ties the one with fewest machines and no machines just for checkpoints."""
+    best = min(candidate.goal for candidate in alike)
+    ties = [c for c in alike if c.goal <= best * (1.0 + TIE)]
+    return min(ties, key=lambda c: (c.path == MEMORY_TIER, sum(c.counts), order(c)))
 
 
 @dataclass(frozen=True)
@@ -41,7 +49,9 @@ class Table:
         kept = [plan for plan in made.values() if plan.estimate.chance >= least]
         kept = sorted(kept or made.values(), key=self._goal)
         kept = _quoted_first(_fewer_machines(kept, self._goal), self._goal)
-        wanted = [made[c] for c in others if c in made and made[c] in kept]
+        looks = {self._looks(c): plan for c, plan in made.items()}
+        wanted = [looks[self._looks(c)] for c in others if self._looks(c) in looks]
+        wanted = [plan for plan in wanted if plan in kept]
         first = [kept[0], *(plan for plan in wanted if plan is not kept[0])][: self.top]
         rest = [plan for plan in kept if plan not in first]
         shown = [*first, *rest[: self.top - len(first)]]
@@ -70,13 +80,12 @@ class Table:
     def _distinct(
         self, candidates: Iterable[Candidate], most: int | None = None
     ) -> list[Candidate]:
-        """The first of each look: same GPUs, markets and about the same size are one."""
-        chosen: dict[tuple[object, ...], Candidate] = {}
+        """The simplest of the best of each look: same GPUs, markets and size are one look."""
+        looks: dict[tuple[object, ...], list[Candidate]] = {}
         for candidate in candidates:
-            chosen.setdefault(self._looks(candidate), candidate)
-            if len(chosen) >= (most or max(self.top, 5) + 2):
-                break
-        return list(chosen.values())
+            looks.setdefault(self._looks(candidate), []).append(candidate)
+        chosen = [_simplest(alike) for alike in looks.values()]
+        return chosen[: most or max(self.top, 5) + 2]
 
     def _looks(self, candidate: Candidate) -> tuple[object, ...]:
         pools = [self.built.pools[candidate.site][e] for e in candidate.entries]

@@ -28,8 +28,9 @@ Band = tuple[float, float]
 WHOLE = 20_000  # clusters of one set of entries that are looked at in one go
 BLOCK = 5_000
 TRIED = (0.03, 0.1, 0.35)  # the same by programs
-MOST_PER_SITE = 60  # programs, so that every region has its turn
-SLOW = 2  # programs of a band that may run into their time limit
+MOST_PER_SITE = 25  # programs, so that every region has its turn
+HURRIED_S = 1.0  # for one program: nearly all take less
+SLOW = 1  # programs of a band that may run into their time limit
 ROUGH = 0.2  # solutions only say where to look next, so nearly best ones do
 GAPS = (
     0.01,
@@ -63,7 +64,7 @@ class _Work:
     def solve(self, r: Relaxed, band: Band, bar: float, excluded: list[Excluded]) -> Solution:
         """One more program; that none is better is proven by its rows, not by its optimum."""
         self.done += 1
-        return solve(program(r, band, bar, excluded), gap=ROUGH)
+        return solve(program(r, band, bar, excluded), HURRIED_S, ROUGH)
 
     @property
     def over(self) -> bool:
@@ -87,9 +88,9 @@ def prove(space: Space, found: Found, most_programs: int) -> ProgramProof:
     for _, index, r in sorted((_quick_ratio(r), i, r) for i, r in ready):
         gap = max(gap, _prove_site(space, index, r, strict, work))
     found.best, found.plans = strict.best, strict.plans
-    if not found.kept:
-        return ProgramProof("gap" if gap > 0.0 else "infeasible", gap, work.done)
-    return ProgramProof("gap" if gap > EPSILON else "optimal", gap, work.done)
+    if gap > 0.0:
+        return ProgramProof("gap", gap, work.done)
+    return ProgramProof("optimal" if found.kept else "infeasible", 0.0, work.done)
 
 
 def _mixes(site: Site) -> bool:
@@ -194,9 +195,14 @@ def _gap(r: Relaxed, band: Band, found: Found, excluded: list[Excluded] | None) 
     least = next(quick, 1.0)
     for gap in TRIED if excluded else ():
         bar = found.best * (1.0 - gap)
-        if gap < least and solve(program(r, band, bar, excluded or ())).status == "infeasible":
+        if gap < least and _none(r, band, bar, excluded or []):
             return gap
     return least
+
+
+def _none(r: Relaxed, band: Band, bar: float, excluded: list[Excluded]) -> bool:
+    """Whether no cluster that is not excluded can beat a bar."""
+    return solve(program(r, band, bar, excluded), HURRIED_S, ROUGH).status == "infeasible"
 
 
 def _seen(r: Relaxed, solution: Solution) -> Excluded:

@@ -161,7 +161,7 @@ def timed_job(speeds: Mapping[str, Mapping[int, float]], samples: float, **chang
 
 def question(job: Job, limits: Limits, known: Catalog) -> Question:
     """One question to our planner: clusters of one type, as DeepVM's curves describe them."""
-    choice = Choice(mix=False, prices_as_quoted=True)
+    choice = Choice(mix="no", prices_as_quoted=True)
     return question_of(job, limits, choice, known, Progress(), NOW, seed=7)
 
 

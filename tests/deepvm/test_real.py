@@ -68,7 +68,7 @@ def figure5(times: int) -> Job:
 
 def best(job: Job, known: Catalog, limits: Limits) -> Plan:
     """The first plan of an answer to somebody with the authors' quotas."""
-    choice = Choice(mix=False, prices_as_quoted=True, quotas=QUOTAS, quotas_known=True)
+    choice = Choice(mix="no", prices_as_quoted=True, quotas=QUOTAS, quotas_known=True)
     answer = recommend(job, limits, choice, catalog=known, now=NOW, seed=7)
     assert answer.proof.status == "optimal"
     return answer.plans[0]
