@@ -78,9 +78,12 @@ class Answering:
         from recommender.optimize.certificate import write_lp
 
         best, space = min(self.best.kept.values(), key=order), self.question.space(self.built)
-        site = space.sites[best.site]
-        here = site.entries.region == site.entries.region[best.entries[0]]
-        write_lp(space, site.only(np.flatnonzero(here)), path, best.goal)
+        site, used = space.sites[best.site], np.array(best.entries)
+        counts = np.zeros(len(site.entries), dtype=np.int64)
+        counts[used] = best.counts
+        rows = np.flatnonzero(site.entries.region == site.entries.region[used[0]])
+        region = self.question.catalog.offers.region[int(site.entries.offer[used[0]])]
+        write_lp(space, replace(site.only(rows), region=region), path, best.goal, counts[rows])
 
     @cached_property
     def singles(self) -> Found:

@@ -27,7 +27,7 @@ Band = tuple[float, float]
 
 WHOLE = 20_000  # clusters of one set of entries that are looked at in one go
 BLOCK = 5_000
-TRIED = (0.03, 0.1, 0.35)  # the same by programs
+TRIED = (0.35, 0.1, 0.03)  # the same by programs
 MOST_PER_SITE = 25  # programs, so that every region has its turn
 HURRIED_S = 1.0  # for one program: nearly all take less
 SLOW = 1  # programs of a band that may run into their time limit
@@ -118,8 +118,6 @@ def _prove_band(
         rows = _hopeful(whole, band, _bar(found), quick)
         if not len(rows):
             return 0.0
-    if work.over:
-        return _gap(whole, band, found, None)
     r = relaxed(space, whole.site.only(rows))
     excluded: list[Excluded] = []
     slow = 0
@@ -187,16 +185,17 @@ def _hopeful(r: Relaxed, band: Band, bar: float, quick: bool = False) -> Ints:
     return np.flatnonzero(good & (most >= band[0]))
 
 
-def _gap(r: Relaxed, band: Band, found: Found, excluded: list[Excluded] | None) -> float:
-    """A gap that can be proven where the proof itself stops; by programs if it had begun."""
+def _gap(r: Relaxed, band: Band, found: Found, excluded: list[Excluded]) -> float:
+    """A gap that a quick bound or a few more programs can prove where the proof itself stops."""
     if not np.isfinite(found.best):
         return 1.0
     quick = (gap for gap in GAPS if not len(_hopeful(r, band, found.best * (1.0 - gap))))
     least = next(quick, 1.0)
-    for gap in TRIED if excluded else ():
-        bar = found.best * (1.0 - gap)
-        if gap < least and _none(r, band, bar, excluded or []):
-            return gap
+    for gap in TRIED:
+        if gap < least:
+            if not _none(r, band, found.best * (1.0 - gap), excluded):
+                break
+            least = gap
     return least
 
 
@@ -250,7 +249,17 @@ def _gaps(marks: list[tuple[int, ...]]) -> Ints:
     return counts
 
 
-def write_lp(space: Space, site: Site, path: Path, best: float = np.inf) -> None:
-    """Save the program of a site as an .lp file: what would beat the best plan there."""
+def write_lp(
+    space: Space, site: Site, path: Path, best: float = np.inf, counts: Ints | None = None
+) -> None:
+    """Save the program of a site as an .lp file: what would beat the best plan there.
+
+    Of several bands of hazards it is that of the best plan, whose machines are `counts`.
+    """
     r = relaxed(replace(space, sites=(site,)), site)
-    write(program(r, hazard_bands(r)[0], best * (1.0 - EPSILON)), path)
+    bands = hazard_bands(r)
+    used = np.zeros(0) if counts is None else (counts > 0) * r.hazard_first
+    more = 0.0 if counts is None else float(np.maximum(counts - 1, 0) @ r.hazard_more)
+    hazard = float(used.sum()) + more
+    band = next((b for b in bands if b[0] <= hazard <= b[1]), bands[0])
+    write(program(r, band, best * (1.0 - EPSILON)), path)

@@ -4,7 +4,7 @@ Single plans, the search's leaves, the re-check of the winner and the exhaustive
 tests all call `evaluate`; bounds are tested against it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,6 +117,25 @@ def kept(space: Space, h: Histories) -> Bools:
 
 def journeys_of(space: Space, site: Site, plans: Plans) -> tuple[Journeys, Bools]:
     """Reduce plans to journeys, and say which of them are allowed at all."""
+    drafts, allowed = drafts_of(space, site, plans)
+    return timed(drafts), allowed
+
+
+def timed(drafts: Journeys) -> Journeys:
+    """Journeys with the best interval between checkpoints, never far longer than the work."""
+    best = best_interval(
+        drafts.run_mean_s,
+        drafts.run_sigma,
+        drafts.changeover_s,
+        drafts.stall_s,
+        drafts.interval_s,
+        drafts.notice_saves,
+    )
+    return replace(drafts, interval_s=np.minimum(best, 10.0 * np.maximum(drafts.work_s, 1.0)))
+
+
+def drafts_of(space: Space, site: Site, plans: Plans) -> tuple[Journeys, Bools]:
+    """Journeys whose interval is only the least possible: enough for floors, and quicker."""
     entries, counts = site.entries, plans.counts
     fleet = space.fleet(site, counts)
     step_s = steps(space.job, space.columns, fleet).step_s
@@ -145,7 +164,7 @@ def journeys_of(space: Space, site: Site, plans: Plans) -> tuple[Journeys, Bools
         correlation=gang.correlation,
         held=gang.held,
         changeover_s=changeover,
-        interval_s=_intervals(gang, saves, changeover, work),
+        interval_s=saves.interval_min_s,
         stall_s=saves.stall_s,
         notice_saves=saves.notice_saves,
         elastic_share=elastic_share(space, site, counts, step_s, gang),
@@ -220,19 +239,6 @@ def gang_of(space: Space, entries: Entries, counts: Ints) -> Gang:
             has_spot, least(np.where(entries.spot, entries.notice_s, np.inf), counts), 0.0
         ),
     )
-
-
-def _intervals(gang: Gang, saves: Saves, changeover_s: Floats, work_s: Floats) -> Floats:
-    """Best interval between checkpoints; never longer than the work itself needs."""
-    best = best_interval(
-        gang.run_mean_s,
-        gang.run_sigma,
-        changeover_s,
-        saves.stall_s,
-        saves.interval_min_s,
-        saves.notice_saves,
-    )
-    return np.minimum(best, 10.0 * np.maximum(work_s, 1.0))
 
 
 def elastic_share(space: Space, site: Site, counts: Ints, step_s: Floats, gang: Gang) -> Floats:

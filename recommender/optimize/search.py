@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from recommender.optimize.evaluate import (
     Plans,
     Values,
-    journeys_of,
+    drafts_of,
+    timed,
     values_of,
     waiting_plans,
     with_fallbacks,
@@ -250,7 +251,7 @@ def _follow(space: Space, index: int, site: Site, rows: Ints, plans: Plans, foun
     bounds = np.full(len(plans), np.inf)
     if not len(plans):
         return bounds
-    journeys, allowed = journeys_of(space, site, plans)
+    journeys, allowed = drafts_of(space, site, plans)
     floors = np.where(allowed, plan_floor(space, journeys), np.inf)
     if (plans.fallback >= 0).all():  # nobody asks what another fallback would save
         journeys = replace(journeys, best_net_usd=np.full(len(plans), np.inf))
@@ -258,7 +259,7 @@ def _follow(space: Space, index: int, site: Site, rows: Ints, plans: Plans, foun
         keep = batch[floors[batch] < found.bar]
         if not len(keep):
             break
-        values = values_of(space, journeys.take(keep), allowed[keep])
+        values = values_of(space, timed(journeys.take(keep)), allowed[keep])
         found.plans += len(keep)
         bounds[keep] = values.net_usd if space.limits.goal != "time" else floors[keep]
         _keep(index, rows, plans.take(keep), values, found)

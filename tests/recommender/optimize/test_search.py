@@ -63,7 +63,7 @@ def test_the_objective_can_be_chosen_under_any_limits(seed: int, objective: str)
 
 def test_the_random_questions_cover_every_kind_of_limit_and_answer() -> None:
     seen: Counter[str] = Counter()
-    for seed in range(240):
+    for seed in range(160):
         q = question(seed)
         limits = q.limits
         seen["deadline"] += limits.deadline_s is not None and limits.budget_usd is None
@@ -143,13 +143,13 @@ def test_a_search_cut_short_says_how_much_better_a_plan_could_be(seed: int) -> N
 def test_the_last_machine_of_a_quota_is_used() -> None:
     """DeepVM's loop ends one machine early; ours must not."""
     used = 0
-    for seed in range(200):
+    for seed in range(100):
         q = question(seed)
         site = q.sites[0]
         for found in search(q, most=ENOUGH).kept.values():
             counts = reevaluated(q, found).counts
             used += bool(np.isclose(counts @ site.quota_use.T, site.quota).any())
-    assert used >= 10
+    assert used >= 5
 
 
 def test_without_mixes_only_clusters_of_one_entry_are_found() -> None:
