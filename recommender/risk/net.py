@@ -41,6 +41,7 @@ def safety_net(
     use: Floats,
     sample: Draws,
 ) -> Stop:
+    """Where each history leaves its first cluster: at the end, or for the fallback."""
     nothing = np.zeros_like(time)
     plain = Stop(last, use, np.maximum(-use, 0.0), time, nothing, nothing, work)
     if deadline_s is None or not np.any(p.fallback_speed > 0.0):

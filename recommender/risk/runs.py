@@ -66,6 +66,7 @@ def before(values: Singles) -> Singles:
 
 
 def draw_runs(p: Journeys, sample: Draws) -> Runs:
+    """Runs, waits and progress of every plan in every history."""
     up = _logistic(p.availability_logit[:, None] + p.zone_sd[:, None] * sample.zone[:, 0])
     others_down = _others_down(p, sample)
     mean_run = p.run_mean_s[:, None] * np.ones_like(up)

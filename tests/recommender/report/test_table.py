@@ -143,6 +143,15 @@ def test_a_plan_that_costs_more_than_today_says_so() -> None:
 def test_an_unproven_answer_says_how_far_it_may_be_off() -> None:
     gap = replace(ANSWER.proof, status="gap", gap=0.03)
     text = plain(table.render(replace(ANSWER, proof=gap), QUESTION, 160))
-    assert "proven best of one machine type; a mix up to 3 % better is not ruled out" in text
-    text = plain(table.render(replace(ANSWER, proof=replace(gap, alone=False)), QUESTION, 160))
     assert "best found; up to 3 % better is not ruled out" in text
+    part = replace(gap, mixes="in part")
+    text = plain(table.render(replace(ANSWER, proof=part), QUESTION, 160))
+    assert "best found; a mix of types up to 3 % better is not ruled out" in text
+
+
+def test_a_proven_answer_says_what_was_searched() -> None:
+    text = plain(table.render(ANSWER, QUESTION, 160))
+    assert "plan 1 proven best, mixes of types included" in text
+    alone = replace(ANSWER.proof, mixes="not searched")
+    text = plain(table.render(replace(ANSWER, proof=alone), QUESTION, 160))
+    assert "plan 1 proven best of one machine type; mixes of types: --mix" in text
