@@ -272,6 +272,8 @@ class Answering:
             ("all on-demand", limits, "on_demand"),
             ("all spot", limits, "spot"),
         ]
+        if limits.goal == "time":
+            asked.append(("the cheapest", replace(limits, objective="cost"), "any"))
         plans = []
         for label, under, which in asked:
             found = self.alone(under, which)

@@ -7,8 +7,8 @@ import numpy as np
 from recommender.market.quotas import quota_of, used_by
 from recommender.market.sites import Built, Pool
 from recommender.optimize.evaluate import Plans, gang_of, journeys_of, kept
+from recommender.optimize.found import Candidate
 from recommender.optimize.saving import saves_of
-from recommender.optimize.search import Candidate
 from recommender.optimize.space import PATHS, Site, Space
 from recommender.performance.step import explain
 from recommender.plan import (

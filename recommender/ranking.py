@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from recommender.market.sites import Built
-from recommender.optimize.search import Candidate, Found
+from recommender.optimize.found import Candidate, Found
 from recommender.optimize.space import MEMORY_TIER
 from recommender.plan import Plan
 from recommender.present import Presenter

@@ -5,7 +5,7 @@ from dataclasses import replace
 from recommender.errors import UsageError
 from recommender.limits import Choice
 from recommender.market.sites import Built, Pool
-from recommender.optimize.search import Candidate
+from recommender.optimize.found import Candidate
 from recommender.optimize.space import OBJECT_STORE
 from recommender.plan import Plan
 from recommender.present import Presenter

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.floors import ROUNDING, least_speed_factor, paid_share, speed_quantile
-from recommender.optimize.search import EPSILON, Found, consider
+from recommender.optimize.found import EPSILON, Found, consider
 from recommender.optimize.space import Site, Space, within_quota
 from recommender.optimize.supports import counts_floor
 from recommender.performance.shortest import Shortest, shortest

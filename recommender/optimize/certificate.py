@@ -14,11 +14,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.optimize.found import EPSILON, Found, consider
 from recommender.optimize.linear import Solution
 from recommender.optimize.program import solve, write
 from recommender.optimize.relaxation import Relaxed, hazard_bands, least_bill, relaxed
 from recommender.optimize.rows import Excluded, entry_names, program
-from recommender.optimize.search import EPSILON, Found, consider
 from recommender.optimize.space import Site, Space, within_quota
 from recommender.optimize.supports import counts_floor
 
@@ -27,8 +27,8 @@ Band = tuple[float, float]
 
 WHOLE = 20_000  # clusters of one set of entries that are looked at in one go
 BLOCK = 5_000
-TRIED = (0.35, 0.1, 0.03)  # the same by programs
-MOST_PER_SITE = 25  # programs, so that every region has its turn
+TRIED = (0.35, 0.1)  # the same by programs
+SITES = 3  # regions that the programs last for at least
 HURRIED_S = 1.0  # for one program: nearly all take less
 SLOW = 1  # programs of a band that may run into their time limit
 ROUGH = 0.2  # solutions only say where to look next, so nearly best ones do
@@ -59,7 +59,7 @@ class _Work:
 
     most: int
     done: int = 0
-    site_most: int = MOST_PER_SITE
+    site_most: int = 0
 
     def solve(self, r: Relaxed, band: Band, bar: float, excluded: list[Excluded]) -> Solution:
         """One more program; that none is better is proven by its rows, not by its optimum."""
@@ -73,7 +73,7 @@ class _Work:
 
     def next_site(self) -> None:
         """A new region: it may use its share of programs."""
-        self.site_most = self.done + MOST_PER_SITE
+        self.site_most = self.done + max(self.most // SITES, 1)
 
 
 def prove(space: Space, found: Found, most_programs: int) -> ProgramProof:

@@ -297,9 +297,7 @@ def _tight(r: Relaxed, ends: tuple[float, ...], sigmas: Floats) -> Floats:
     flop = space.job.global_batch * space.steps_left * r.factor / r.unit
     fast = flop / (r.speed.max() * space.limits.max_machines)
     share = np.zeros(len(e))
-    if fast < FIRST_S:
-        return share
-    first = min(int(np.log(fast / FIRST_S) / np.log(RATIO)), POINTS - 2)
+    first = min(int(np.floor(np.log(fast / FIRST_S) / np.log(RATIO))), POINTS - 2)
     away = np.floor((e.boot_s + RENDEZVOUS_S) / CHANGEOVER_GRID_S) * CHANGEOVER_GRID_S
     for i in np.flatnonzero(e.spot):
         law = float(e.free_s[i]), float(away[i])

@@ -8,22 +8,15 @@ The search stops early after `most` plans and then reports the gap that is left.
 """
 
 import heapq
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.optimize.evaluate import (
-    Plans,
-    Values,
-    drafts_of,
-    timed,
-    values_of,
-    waiting_plans,
-    with_fallbacks,
-)
-from recommender.optimize.floors import cluster_floor, plan_floor, sums_of
-from recommender.optimize.space import Site, Space, within_quota
+from recommender.optimize.boxes import search_boxes, suits
+from recommender.optimize.floors import cluster_floor, sums_of
+from recommender.optimize.found import Candidate, Found, consider
+from recommender.optimize.space import Site, Space
 from recommender.optimize.supports import Bounded, bounded, grown, leaves
 from recommender.optimize.tables import single_steps
 
@@ -31,55 +24,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Masks = tuple[NDArray[np.bool_], ...]  # per site, which entries may be used
 
-EPSILON = 1e-4  # a plan must be better by this share to matter
-BATCH = 16  # plans followed between two looks at the bar
 CLUSTERS = 32  # clusters expanded into plans at once
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One evaluated plan: a site, counts of some of its entries, path and fallback."""
-
-    site: int
-    entries: tuple[int, ...]
-    counts: tuple[int, ...]
-    path: int
-    fallback: int
-    goal: float
-    cost_usd: float
-    time_s: float
-    chance: float
-    overhead: float
-
-
-@dataclass(slots=True)
-class Found:
-    """State of a search: the best plans of each support and how much was looked at."""
-
-    slack: float  # keep plans up to this share above the best
-    most: int  # plans to follow at most
-    most_supports: int = 100_000  # sets of entries to look at, at most
-    best: float = np.inf
-    plans: int = 0
-    supports: int = 0
-    left: float = np.inf  # least floor that was not looked at
-    kept: dict[tuple[int, tuple[int, ...], int, int], Candidate] = field(default_factory=dict)
-
-    @property
-    def bar(self) -> float:
-        """Floors above this cannot matter."""
-        return self.best * (1.0 + self.slack) if self.slack else self.best * (1.0 - EPSILON)
-
-    @property
-    def full(self) -> bool:
-        """Whether the work allowed is used up."""
-        return self.plans >= self.most or self.supports >= self.most_supports
-
-    def gap(self) -> float:
-        """How much better than the best found a plan could still be, as a share."""
-        if not np.isfinite(self.left) or self.left >= self.best * (1.0 - EPSILON):
-            return 0.0
-        return 1.0 - self.left / self.best if np.isfinite(self.best) else 1.0
 
 
 def search(space: Space, slack: float = 0.0, most: int = 4000, masks: Masks | None = None) -> Found:
@@ -100,8 +45,6 @@ def search_mixes(space: Space, found: Found, first: int = 0) -> None:
     Sets of entries of all sites stand in one queue, best bound first; a site with too many
     clusters to list is searched by boxes of counts.
     """
-    from recommender.optimize.boxes import search_boxes, suits
-
     ready: dict[int, Bounded] = {}
     queue: list[tuple[float, int, tuple[int, ...]]] = []
     for index, site in enumerate(space.sites[first:], start=first):
@@ -231,61 +174,13 @@ def _single_floor(
     return cluster_floor(space, sums, tight)
 
 
-def consider(space: Space, index: int, rows: Ints, counts: Ints, found: Found) -> None:
-    """Follow every plan of these clusters that could still be the best.
-
-    First without a fallback; that also bounds what any fallback can save, so only few of the
-    plans with one have to be followed.
-    """
-    site = space.sites[index].only(rows)
-    alone = waiting_plans(space, site, counts)
-    bounds = _follow(space, index, site, rows, alone, found)
-    hopeful = bounds < found.bar
-    if space.limits.deadline_s is not None and len(site.fallbacks) and hopeful.any():
-        netted = with_fallbacks(space, site, alone.take(hopeful))
-        _follow(space, index, site, rows, netted, found)
-
-
-def _follow(space: Space, index: int, site: Site, rows: Ints, plans: Plans, found: Found) -> Floats:
-    """Follow plans in the order of their floors; returns the least cost with any fallback."""
-    bounds = np.full(len(plans), np.inf)
-    if not len(plans):
-        return bounds
-    journeys, allowed = drafts_of(space, site, plans)
-    floors = np.where(allowed, plan_floor(space, journeys), np.inf)
-    if (plans.fallback >= 0).all():  # nobody asks what another fallback would save
-        journeys = replace(journeys, best_net_usd=np.full(len(plans), np.inf))
-    for batch in np.array_split(np.argsort(floors, kind="stable"), -(-len(plans) // BATCH)):
-        keep = batch[floors[batch] < found.bar]
-        if not len(keep):
-            break
-        values = values_of(space, timed(journeys.take(keep)), allowed[keep])
-        found.plans += len(keep)
-        bounds[keep] = values.net_usd if space.limits.goal != "time" else floors[keep]
-        _keep(index, rows, plans.take(keep), values, found)
-    return bounds
-
-
-def _keep(index: int, rows: Ints, plans: Plans, values: Values, found: Found) -> None:
-    """Remember the best plan of each cluster shape and path that keeps the limits."""
-    for i in np.flatnonzero(np.isfinite(values.goal)):
-        used = np.flatnonzero(plans.counts[i])
-        candidate = Candidate(
-            site=index,
-            entries=tuple(int(rows[k]) for k in used),
-            counts=tuple(int(plans.counts[i, k]) for k in used),
-            path=int(plans.path[i]),
-            fallback=int(plans.fallback[i]),
-            goal=float(values.goal[i]),
-            cost_usd=float(values.cost_usd[i]),
-            time_s=float(values.time_s[i]),
-            chance=float(values.chance[i]),
-            overhead=float(values.overhead[i]),
-        )
-        key = (index, candidate.entries, sum(candidate.counts), candidate.path)
-        if key not in found.kept or candidate.goal < found.kept[key].goal:
-            found.kept[key] = candidate
-        found.best = min(found.best, candidate.goal)
-
-
-__all__ = ["Candidate", "Found", "consider", "search", "single_floors", "within_quota"]
+__all__ = [
+    "Candidate",
+    "Found",
+    "Queue",
+    "search",
+    "search_mixes",
+    "search_singles",
+    "single_floors",
+    "single_queue",
+]

@@ -10,7 +10,8 @@ import pytest
 
 from recommender.limits import Limits
 from recommender.optimize.boxes import search_boxes
-from recommender.optimize.search import EPSILON, Found, search
+from recommender.optimize.found import EPSILON, Found
+from recommender.optimize.search import search
 from recommender.optimize.space import Space
 from tests.recommender.optimize.palette import oracle
 from tests.speed.spotdnn import exhaustive

@@ -7,7 +7,7 @@ import pytest
 
 from recommender.optimize.boxes import search_boxes, suits
 from recommender.optimize.evaluate import evaluate, variants
-from recommender.optimize.search import EPSILON, Found
+from recommender.optimize.found import EPSILON, Found
 from recommender.optimize.space import Space
 from recommender.optimize.supports import counts_floor
 from tests.recommender.optimize.palette import every_cluster, no_fallbacks, oracle, space
