@@ -26,7 +26,6 @@ from recommender.optimize.floors import (
 )
 from recommender.optimize.space import Site, Space, within_quota
 from recommender.optimize.stretch import DEARER, RUN_GRID, least_ratio
-from recommender.optimize.tables import single_steps
 from recommender.performance.step import steps
 
 Floats = NDArray[np.float64]
@@ -49,7 +48,9 @@ class Bounded:
 def bounded(space: Space, site: Site) -> Bounded:
     """Least price of each entry: spot prices times the least share that is charged."""
     e = site.entries
-    speed = effective_speed(space)[e.kind]
+    # A step is never shorter than batch / compute; what small batches and networks add to it
+    # in a mix is not bounded by what they add to its types alone.
+    speed = np.maximum(space.columns.compute_per_s[e.kind], 1e-30)
     flop = space.job.global_batch * space.steps_left
     slow, fast = flop / speed.min(), flop / (speed.max() * space.limits.max_machines)
     share, tight = _least_shares(space, site, np.geomspace(fast, max(slow, 2 * fast), WORK_POINTS))
@@ -92,18 +93,6 @@ def _shortest_run(space: Space, site: Site) -> float:
     first = np.sort(hazard)[::-1][:most].sum()
     more = most * float((hazard * (1.0 - e.co_interruption[e.spot])).max())
     return float(1.0 / (first + more + most * space.job.fault_rate_per_hour / 3600.0))
-
-
-def effective_speed(space: Space) -> Floats:
-    """Most samples/s that a machine of each kind adds to any cluster; (kinds,).
-
-    The best any cluster of its own reaches per machine: in a mix the common micro-batch is no
-    larger and the network no faster, so small-batch and communication losses are no smaller.
-    """
-    step = single_steps(space.job, space.columns, space.limits.max_machines)
-    machines = np.arange(1, step.shape[1] + 1)
-    alone = (space.job.global_batch / (step * machines)).max(axis=1)
-    return np.where(alone > 0.0, alone, np.maximum(space.columns.compute_per_s, 1e-30))
 
 
 def _dear_net(space: Space, site: Site, price: Floats, speed: Floats) -> NDArray[np.bool_]:

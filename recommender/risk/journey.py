@@ -52,7 +52,7 @@ def cycles_needed(plans: Journeys, deadline_s: float | None) -> Ints:
     if deadline_s is not None:
         with_net = plans.fallback_speed > 0
         runs = np.where(with_net, np.minimum(runs, deadline_s / plans.run_mean_s), runs)
-    wanted = np.clip(1.5 * runs + 6.0, 8, _MOST_CYCLES)
+    wanted = np.clip(2.0 * runs + 10.0, 8, _MOST_CYCLES)
     step = np.where(wanted <= 64, 8, 64)
     return (np.ceil(wanted / step) * step).astype(np.int64)
 
