@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from recommender.optimize.certificate import ProgramProof
 
 MOST_PLANS = 3000  # plans followed in one search before it stops with a gap
+MOST_ASIDE = 200  # the same for what only stands beside the answer
 MIX_REGIONS = 4  # regions in which mixes are tried, unless a proof is asked for
 MIX_SUPPORTS = 200  # sets of entries tried for mixes
 WHOLE_SUPPORTS = 3000  # the same where quotas bind or a proof is asked for
@@ -67,7 +68,7 @@ class Answering:
     def answer(self) -> Answer:
         """Search, then gather what a reader wants beside the best plan."""
         if not self.singles.kept:
-            return self._answer((), infeasible(self.question, self.alone))
+            return self._answer((), infeasible(self.question, self.aside))
         plans = self._plans()
         if self.save_lp is not None:
             self._save(self.save_lp)
@@ -134,22 +135,31 @@ class Answering:
                 return found, prove(space, found, MOST_PROGRAMS)
         return found, None
 
-    def alone(self, limits: Limits, only: str = "any") -> Found:
+    def aside(self, limits: Limits, only: str = "any") -> Found:
+        """The same for what only stands beside the answer: with less patience."""
+        return self.alone(limits, only, MOST_ASIDE)
+
+    def alone(self, limits: Limits, only: str = "any", most: int = MOST_PLANS) -> Found:
         """Plans of one entry, under other limits or with some entries only (`ONLY`)."""
         key = (limits, only)
         if key not in self.searched:
             lists = self.question.lists
             gpus = self.question.columns.gpus
             masks = tuple(ONLY[only](site.entries, gpus[site.entries.kind]) for site in lists.sites)
-            self.searched[key] = self._alone(limits, lists, None if only == "any" else masks)
+            use = None if only == "any" else masks
+            self.searched[key] = self._alone(limits, lists, use, most)
         return self.searched[key]
 
     def _alone(
-        self, limits: Limits, lists: Built, masks: tuple[NDArray[np.bool_], ...] | None
+        self,
+        limits: Limits,
+        lists: Built,
+        masks: tuple[NDArray[np.bool_], ...] | None,
+        most: int = MOST_PLANS,
     ) -> Found:
         space = replace(self.question.space(lists), limits=limits)
         slack = KNEE if limits.goal == "time" else 0.0
-        found = Found(slack=slack, most=MOST_PLANS)
+        found = Found(slack=slack, most=most)
         search_singles(
             space, found, masks, self._queue(space) if lists is self.question.lists else None
         )
@@ -177,10 +187,10 @@ class Answering:
     def _others(self) -> list[Candidate]:
         """The best plan without spot, and the best of each provider."""
         limits, lists = self.question.limits, self.question.lists
-        found = [self.alone(limits, "on_demand")]
+        found = [self.aside(limits, "on_demand")]
         for site in lists.sites:
             masks = tuple(np.full(len(s.entries), s is site) for s in lists.sites)
-            found.append(self._alone(limits, lists, masks))
+            found.append(self._alone(limits, lists, masks, MOST_ASIDE))
         return [min(f.kept.values(), key=order) for f in found if f.kept]
 
     def _ladder(self) -> list[Candidate]:
@@ -244,7 +254,7 @@ class Answering:
 
     def _neighbours(self) -> tuple[Step, ...]:
         first = min(self.singles.kept.values(), key=order)
-        return neighbours(self.question, self.alone, self.presenter, first)
+        return neighbours(self.question, self.aside, self.presenter, first)
 
     def _mixes_said(self, gap: float) -> Literal["searched", "in part", "not searched"]:
         if not self.mixes:
@@ -276,11 +286,11 @@ class Answering:
             asked.append(("the cheapest", replace(limits, objective="cost"), "any"))
         plans = []
         for label, under, which in asked:
-            found = self.alone(under, which)
+            found = self.aside(under, which)
             if not found.kept:
                 most = under.max_machines
                 free = Limits(objective="time", max_machines=most, confidence=0.0)
-                found = self.alone(free, which)
+                found = self.aside(free, which)
             if found.kept:
                 plans.append(self.presenter.plan(min(found.kept.values(), key=order), (label,)))
         return tuple(plans)

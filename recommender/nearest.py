@@ -49,7 +49,7 @@ def _step(
 ) -> list[Step]:
     best = _best(found)
     if best is None:
-        return [Step(change, "no plan keeps it", None)]
+        return [] if found.full else [Step(change, "no plan keeps it", None)]
     cost, time = best.cost_usd / first.cost_usd, best.time_s / first.time_s
     worth = cost if limits.goal != "time" else time
     if abs(worth - 1.0) < WORTH:
