@@ -13,6 +13,7 @@ import sys
 from array import array
 from collections.abc import Iterator
 from dataclasses import fields, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -22,9 +23,13 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from catalogs.catalog import Catalog, Offers
 from catalogs.load import load_snapshot
-from recommender import Answer, Choice, Job, Limits, find_job, recommend
+from recommender import Answer, Choice, Job, Limits, Progress, find_job, recommend
+from recommender.answering import MOST_PLANS
+from recommender.optimize.search import Found, search_singles
+from recommender.question import question_of
 
 HOUR = 3600.0
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
 SEED = 1
 SIZES = (10_000, 100_000)
 JOBS = (
@@ -51,6 +56,16 @@ def asked(job: Job, limits: Limits, catalog: Catalog, choice: Choice) -> tuple[f
     start = perf_counter()
     answer = recommend(job, limits, choice, catalog=catalog)
     return perf_counter() - start, answer
+
+
+def searched(job: Job, limits: Limits, catalog: Catalog, choice: Choice) -> float:
+    """Seconds of the search alone: plan space and tables are made, the best plan is sought."""
+    question = question_of(job, limits, choice, catalog, Progress(), NOW, SEED)
+    space = question.space(question.lists)
+    search_singles(space, Found(slack=0.0, most=MOST_PLANS))
+    start = perf_counter()
+    search_singles(space, Found(slack=0.0, most=MOST_PLANS))
+    return perf_counter() - start
 
 
 def grown(catalog: Catalog, size: int) -> Catalog:
@@ -80,17 +95,28 @@ def measured(
         for words, each in limits.items():
             choice = Choice(market="on_demand") if "no spot" in words else Choice()
             seconds, answer = asked(find_job(name), each, catalog, choice)
+            alone = searched(find_job(name), each, catalog, choice)
             first = answer.plans[0].machines[0] if answer.plans else None
             plan = f"{first.count}x {first.instance_type}" if first else answer.status
             gap = answer.proof.gap
-            print(f"{label:10}{name:22}{words:22}{seconds:7.2f} s  {plan}", flush=True)
-            yield {"set": label, "job": name, "limits": words, "s": round(seconds, 3), "gap": gap}
+            print(
+                f"{label:10}{name:22}{words:22}{seconds:7.2f} s {alone:6.2f} s  {plan}", flush=True
+            )
+            row = {"set": label, "job": name, "limits": words, "s": round(seconds, 3), "gap": gap}
+            yield row | {"search_s": round(alone, 3)}
 
 
 def summary(rows: list[dict[str, object]]) -> dict[str, float]:
     """Median and largest seconds."""
     seconds = [float(str(row["s"])) for row in rows]
-    return {"questions": len(rows), "median_s": median(seconds), "max_s": max(seconds)}
+    alone = [float(str(row["search_s"])) for row in rows]
+    return {
+        "questions": len(rows),
+        "median_s": median(seconds),
+        "max_s": max(seconds),
+        "search_median_s": median(alone),
+        "search_max_s": max(alone),
+    }
 
 
 def main() -> None:
