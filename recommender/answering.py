@@ -26,7 +26,7 @@ from recommender.optimize.space import Entries, Space
 from recommender.plan import Answer, Infeasible, Plan, PriceDate, Proof, Step
 from recommender.present import Presenter
 from recommender.question import Question
-from recommender.ranking import Table, order
+from recommender.ranking import KNEE, Table, order
 from recommender.today import compared
 from recommender.units import Comparison
 
@@ -40,7 +40,6 @@ MIX_SUPPORTS = 200  # sets of entries tried for mixes
 WHOLE_SUPPORTS = 3000  # the same where quotas bind or a proof is asked for
 LADDER = 6  # deadlines tried between the fastest and the cheapest plan for the frontier
 MOST_PROGRAMS = 60  # programs solved for a proof
-KNEE = 0.10  # the knee is the cheapest plan at most this much slower than the fastest
 
 Which = Callable[[Entries, NDArray[np.float64]], NDArray[np.bool_]]
 # Which entries a search may use, by entries and GPUs per machine.
@@ -143,11 +142,9 @@ class Answering:
         """Plans of one entry, under other limits or with some entries only (`ONLY`)."""
         key = (limits, only)
         if key not in self.searched:
-            lists = self.question.lists
-            gpus = self.question.columns.gpus
+            lists, gpus = self.question.lists, self.question.columns.gpus
             masks = tuple(ONLY[only](site.entries, gpus[site.entries.kind]) for site in lists.sites)
-            use = None if only == "any" else masks
-            self.searched[key] = self._alone(limits, lists, use, most)
+            self.searched[key] = self._alone(limits, lists, masks, most)
         return self.searched[key]
 
     def _alone(

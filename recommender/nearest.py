@@ -25,23 +25,24 @@ def neighbours(
     The plans are compared on the histories of the search, which are the same for all of them.
     """
     limits = question.limits
-    steps: list[Step] = []
-    if limits.deadline_s is not None:
-        for share in (TIGHTER, LOOSER):
-            other = replace(limits, deadline_s=limits.deadline_s * share)
-            words = f"--deadline {brief_duration(limits.deadline_s * share)}"
-            steps += _step(words, search(other), presenter, first, other)
-    if limits.budget_usd is not None:
-        for share in (TIGHTER, LOOSER):
-            other = replace(limits, budget_usd=limits.budget_usd * share)
-            words = f"--budget {limits.budget_usd * share:.3g}"
-            steps += _step(words, search(other), presenter, first, other)
-    if limits.hourly_usd is not None:
-        for share in (TIGHTER, LOOSER):
-            other = replace(limits, hourly_usd=limits.hourly_usd * share)
-            words = f"--hourly {limits.hourly_usd * share:.3g}"
-            steps += _step(words, search(other), presenter, first, other)
-    return tuple(steps)
+    others: list[tuple[str, Limits]] = []
+    for share in (TIGHTER, LOOSER):
+        if limits.deadline_s is not None:
+            value = limits.deadline_s * share
+            words = f"--deadline {brief_duration(value)}"
+            others.append((words, replace(limits, deadline_s=value)))
+        if limits.budget_usd is not None:
+            value = limits.budget_usd * share
+            others.append((f"--budget {value:.3g}", replace(limits, budget_usd=value)))
+        if limits.hourly_usd is not None:
+            value = limits.hourly_usd * share
+            others.append((f"--hourly {value:.3g}", replace(limits, hourly_usd=value)))
+    others.sort(key=lambda other: LIMITS.index(other[0].split()[0]))
+    return tuple(
+        step
+        for words, other in others
+        for step in _step(words, search(other), presenter, first, other)
+    )
 
 
 def _step(

@@ -14,7 +14,7 @@ from recommender.question import Question
 
 TIE = 0.005  # goals closer than this are a tie: fewer machines win
 SLACK = 0.004  # a plan whose chance, on more histories, falls this far below is left out
-KNEE = 0.10
+KNEE = 0.10  # the knee is the cheapest plan at most this much slower than the fastest
 
 Goal = Callable[[Plan], float]
 

@@ -8,7 +8,7 @@ The search stops early after `most` plans and then reports the gap that is left.
 """
 
 import heapq
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,13 +71,14 @@ def search_singles(
     space: Space, found: Found, masks: Masks | None = None, queue: "Queue | None" = None
 ) -> None:
     """Clusters of one entry, cheapest floor first; `queue` if it was made before."""
-    step = single_steps(space.job, space.columns, space.limits.max_machines)
-    queue = single_queue(space, step) if queue is None else queue
+    if queue is None:
+        step_s = single_steps(space.job, space.columns, space.limits.max_machines)
+        queue = single_queue(space, step_s)
     queue = queue if masks is None else queue.masked(masks)
     at = 0
     while at < len(queue.floor) and queue.floor[at] < found.bar and not found.full:
         stop = min(at + CLUSTERS, int(np.searchsorted(queue.floor, found.bar)))
-        _single_batch(space, step, queue, at, stop, found)
+        _single_batch(space, queue, at, stop, found)
         at = stop
     if at < len(queue.floor):
         found.left = min(found.left, float(queue.floor[at]))
@@ -91,6 +92,7 @@ class Queue:
     site: Ints
     entry: Ints
     machines: Ints
+    step_s: Floats  # by (kind, machines) instead
 
     def masked(self, masks: Masks) -> "Queue":
         """The clusters of some entries only."""
@@ -98,7 +100,13 @@ class Queue:
         for index, mask in enumerate(masks):
             here = self.site == index
             keep[here] = mask[self.entry[here]]
-        return Queue(self.floor[keep], self.site[keep], self.entry[keep], self.machines[keep])
+        return replace(
+            self,
+            floor=self.floor[keep],
+            site=self.site[keep],
+            entry=self.entry[keep],
+            machines=self.machines[keep],
+        )
 
 
 def single_queue(space: Space, step_s: Floats) -> Queue:
@@ -112,20 +120,18 @@ def single_queue(space: Space, step_s: Floats) -> Queue:
         parts.append((floors[entry, n], np.full(len(entry), index), entry, n + 1))
     if not parts:
         none = np.zeros(0, dtype=np.int64)
-        return Queue(np.zeros(0), none, none, none)
+        return Queue(np.zeros(0), none, none, none, step_s)
     floors, sites, entries, machines = (np.concatenate(c) for c in zip(*parts, strict=True))
     order = np.lexsort((machines, entries, sites, floors))
-    return Queue(floors[order], sites[order], entries[order], machines[order])
+    return Queue(floors[order], sites[order], entries[order], machines[order], step_s)
 
 
-def _single_batch(
-    space: Space, step_s: Floats, queue: Queue, at: int, stop: int, found: Found
-) -> None:
+def _single_batch(space: Space, queue: Queue, at: int, stop: int, found: Found) -> None:
     """Evaluate the next clusters, site by site."""
     for index in np.unique(queue.site[at:stop]):
         mine = at + np.flatnonzero(queue.site[at:stop] == index)
         where = (queue.entry[mine], queue.machines[mine])
-        tight = _single_floor(space, space.sites[index], step_s, *where, tight=True)
+        tight = _single_floor(space, space.sites[index], queue.step_s, *where, tight=True)
         mine = mine[tight < found.bar]
         if not len(mine):
             continue
