@@ -26,7 +26,7 @@ from recommender.optimize.space import Entries, Space
 from recommender.plan import Answer, Infeasible, Plan, PriceDate, Proof, Step
 from recommender.present import Presenter
 from recommender.question import Question
-from recommender.ranking import KNEE, Table, order
+from recommender.ranking import KNEE, Table
 from recommender.today import compared
 from recommender.units import Comparison
 
@@ -66,7 +66,7 @@ class Answering:
 
     def answer(self) -> Answer:
         """Search, then gather what a reader wants beside the best plan."""
-        if not self.singles.kept:
+        if not self.best.kept:
             return self._answer((), infeasible(self.question, self.aside))
         plans = self._plans()
         if self.save_lp is not None:
@@ -77,7 +77,7 @@ class Answering:
         """The program of the best plan's region, as a file for any solver."""
         from recommender.optimize.certificate import write_lp
 
-        best, space = min(self.best.kept.values(), key=order), self.question.space(self.built)
+        best, space = self.best.first(), self.question.space(self.built)
         site, used = space.sites[best.site], np.array(best.entries)
         counts = np.zeros(len(site.entries), dtype=np.int64)
         counts[used] = best.counts
@@ -99,8 +99,8 @@ class Answering:
     def mixes(self) -> bool:
         """Whether clusters of several types are looked at: they seldom pay without quotas."""
         wish = self.question.choice.mix
-        pays = self.whole or self.question.job.elastic
-        return bool(self.singles.kept) and (wish == "yes" or (wish == "auto" and pays))
+        pays = self.whole or self.question.job.elastic or not self.singles.kept
+        return wish == "yes" or (wish == "auto" and pays)
 
     @cached_property
     def _regions(self) -> tuple[Built, float]:
@@ -188,7 +188,7 @@ class Answering:
         for site in lists.sites:
             masks = tuple(np.full(len(s.entries), s is site) for s in lists.sites)
             found.append(self._alone(limits, lists, masks, MOST_ASIDE))
-        return [min(f.kept.values(), key=order) for f in found if f.kept]
+        return [f.first() for f in found if f.kept]
 
     def _ladder(self) -> list[Candidate]:
         """The cheapest plan, the fastest, and the cheapest under deadlines between them."""
@@ -198,7 +198,7 @@ class Answering:
             self.question.lists.pools,
         )
         ends = [
-            min(found.kept.values(), key=order)
+            found.first()
             for aim in (replace(limits, objective="time"), replace(limits, objective="cost"))
             for found in [self._alone(aim, alone, None)]
             if found.kept
@@ -207,12 +207,13 @@ class Answering:
         between = np.geomspace(min(times), max(times), LADDER + 2)[1:-1] if len(ends) > 1 else ()
         for deadline in between:
             under = replace(limits, deadline_s=float(deadline) * 1.3, objective="cost")
-            ends += sorted(self._alone(under, alone, None).kept.values(), key=order)[:1]
+            between_them = self._alone(under, alone, None)
+            ends += [between_them.first()] if between_them.kept else []
         return ends
 
     def _answer(self, plans: tuple[Plan, ...], failed: Infeasible | None) -> Answer:
         question, limits = self.question, self.question.limits
-        found = self.singles if failed else self.best
+        found = self.best
         floor = self._floors()
         return Answer(
             status="infeasible" if failed else "ok",
@@ -250,8 +251,7 @@ class Answering:
         )
 
     def _neighbours(self) -> tuple[Step, ...]:
-        first = min(self.singles.kept.values(), key=order)
-        return neighbours(self.question, self.aside, self.presenter, first)
+        return neighbours(self.question, self.aside, self.presenter, self.best.first())
 
     def _mixes_said(self, gap: float) -> Literal["searched", "in part", "not searched"]:
         if not self.mixes:
@@ -289,7 +289,7 @@ class Answering:
                 free = Limits(objective="time", max_machines=most, confidence=0.0)
                 found = self.aside(free, which)
             if found.kept:
-                plans.append(self.presenter.plan(min(found.kept.values(), key=order), (label,)))
+                plans.append(self.presenter.plan(found.first(), (label,)))
         return tuple(plans)
 
 

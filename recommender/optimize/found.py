@@ -40,6 +40,11 @@ class Candidate:
     overhead: float
 
 
+def order(candidate: Candidate) -> tuple[float, int, int, tuple[int, ...]]:
+    """Least goal first; ties go to fewer machines, then fewer kinds."""
+    return (candidate.goal, sum(candidate.counts), len(candidate.entries), candidate.entries)
+
+
 @dataclass(slots=True)
 class Found:
     """State of a search: the best plans of each support and how much was looked at."""
@@ -62,6 +67,10 @@ class Found:
     def full(self) -> bool:
         """Whether the work allowed is used up."""
         return self.plans >= self.most or self.supports >= self.most_supports
+
+    def first(self) -> Candidate:
+        """The best plan; call it only where one was kept."""
+        return min(self.kept.values(), key=order)
 
     def gap(self) -> float:
         """How much better than the best found a plan could still be, as a share."""

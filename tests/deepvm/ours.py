@@ -26,7 +26,7 @@ from recommender.limits import Choice, Limits, Progress
 from recommender.optimize.search import Candidate, search
 from recommender.optimize.space import Space
 from recommender.question import Question, question_of
-from recommender.ranking import order
+from recommender.optimize.found import order
 from tests.deepvm.figures import AS_OF, REMOTE, SOURCE, VCPUS, CpuVm, GpuVm
 from tests.recommender.optimize.palette import job as network
 
