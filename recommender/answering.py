@@ -16,6 +16,7 @@ from recommender.nearest import infeasible, neighbours
 from recommender.optimize.search import (
     Candidate,
     Found,
+    Masks,
     Queue,
     search_mixes,
     search_singles,
@@ -135,27 +136,36 @@ class Answering:
         return found, None
 
     def aside(self, limits: Limits, only: str = "any") -> Found:
-        """The same for what only stands beside the answer: with less patience."""
+        """The same for what only stands beside the answer: with less patience.
+
+        Where the best plan of all is one of those asked for, it is the best of them.
+        """
+        if limits == self.question.limits and self.singles.kept:
+            masks = self._masks(only)
+            if self.singles.first().allowed_by(masks):
+                kept = {k: c for k, c in self.singles.kept.items() if c.allowed_by(masks)}
+                return replace(self.singles, kept=kept)
         return self.alone(limits, only, MOST_ASIDE)
 
     def alone(self, limits: Limits, only: str = "any", most: int = MOST_PLANS) -> Found:
         """Plans of one entry, under other limits or with some entries only (`ONLY`)."""
         key = (limits, only)
         if key not in self.searched:
-            lists, gpus = self.question.lists, self.question.columns.gpus
-            masks = tuple(ONLY[only](site.entries, gpus[site.entries.kind]) for site in lists.sites)
+            lists, masks = self.question.lists, self._masks(only)
             self.searched[key] = self._alone(limits, lists, masks, most)
         return self.searched[key]
 
+    def _masks(self, only: str) -> Masks:
+        gpus = self.question.columns.gpus
+        sites = self.question.lists.sites
+        return tuple(ONLY[only](site.entries, gpus[site.entries.kind]) for site in sites)
+
     def _alone(
-        self,
-        limits: Limits,
-        lists: Built,
-        masks: tuple[NDArray[np.bool_], ...] | None,
-        most: int = MOST_PLANS,
+        self, limits: Limits, lists: Built, masks: Masks | None, most: int = MOST_PLANS
     ) -> Found:
         space = replace(self.question.space(lists), limits=limits)
-        slack = KNEE if limits.goal == "time" else 0.0
+        # Near-ties of the fastest plan are kept, for its knee; beside the answer one plan will do.
+        slack = KNEE if limits.goal == "time" and most == MOST_PLANS else 0.0
         found = Found(slack=slack, most=most)
         search_singles(
             space, found, masks, self._queue(space) if lists is self.question.lists else None
@@ -185,7 +195,9 @@ class Answering:
         """The best plan without spot, and the best of each provider."""
         limits, lists = self.question.limits, self.question.lists
         found = [self.aside(limits, "on_demand")]
-        for site in lists.sites:
+        for index, site in enumerate(lists.sites):
+            if self.singles.kept and self.singles.first().site == index:
+                continue  # the best plan of all is the best of its provider
             masks = tuple(np.full(len(s.entries), s is site) for s in lists.sites)
             found.append(self._alone(limits, lists, masks, MOST_ASIDE))
         return [f.first() for f in found if f.kept]

@@ -21,6 +21,7 @@ STORE_LATENCY_S = 0.2
 NOTICE_SHARE = 0.6  # of the notice that a save may take and still be trusted; review A16
 NOTICE_CHANCE = 0.95  # that such a save is complete; review A16 (2026-11)
 TIER_BUFFERS = 2.0  # checkpoints held in memory at once; DeepVM's ancestor code (2024)
+EXACT = 5  # intervals of a run summed one by one
 # Trainers that one receiver takes before incast, by min(NIC) in Gbit/s: DeepVM
 # `solution/run.py`, lass-lab/DeepVM 73feab9 (2024-04)
 FAN_IN_GBIT = (0.3, 1.7, 5.0, 10.0, 12.5, 15.0, 25.0, 30.0)
@@ -146,17 +147,18 @@ def progress(
 ) -> Floats:
     """Useful seconds kept of one run of spot capacity, on average; arguments broadcast.
 
-    The first five intervals are summed one by one, the others by the midpoint rule, whose
+    The first `EXACT` intervals are summed one by one, the others by the midpoint rule, whose
     integral is the lognormal's closed form.
     """
-    step = interval_s + stall_s
-    exact = 5
-    kept = np.zeros(np.broadcast_shapes(step.shape, run_mean_s.shape))
-    for j in range(1, exact + 1):
-        kept = kept + lognormal_survival(changeover_s + j * step, run_mean_s, run_sigma)
-    rest = lognormal_excess(changeover_s + (exact + 0.5) * step, run_mean_s, run_sigma) / step
-    covered = lognormal_excess(changeover_s, run_mean_s, run_sigma) / step
-    return interval_s * ((1.0 - notice_saves) * (kept + rest) + notice_saves * covered)
+    step, away, mean, sigma = np.broadcast_arrays(
+        interval_s + stall_s, changeover_s, run_mean_s, run_sigma
+    )
+    ends = away + np.multiply.outer(np.arange(1, EXACT + 1), step)
+    kept = lognormal_survival(ends, mean, sigma).sum(axis=0)
+    beyond = np.stack([away + (EXACT + 0.5) * step, away])
+    rest, covered = lognormal_excess(beyond, mean, sigma) / step
+    found: Floats = interval_s * ((1.0 - notice_saves) * (kept + rest) + notice_saves * covered)
+    return found
 
 
 def _saved(

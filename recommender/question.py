@@ -18,6 +18,7 @@ from recommender.optimize.space import ANCHOR, MEMORY_TIER, NONE, OBJECT_STORE, 
 from recommender.optimize.tables import single_steps
 from recommender.performance.fleet import Floats, MachineColumns
 from recommender.performance.machines import machine_columns
+from recommender.risk.outcomes import Memory
 from recommender.timings import on_catalog
 
 SEARCHED = 256  # histories that plans are compared on
@@ -89,7 +90,12 @@ class Question:
         """Sites of single regions and failover lists."""
         return self.builder.lists(self.rows)
 
-    def space(self, built: Built, histories: int = SEARCHED) -> Space:
+    @cached_property
+    def memory(self) -> Memory:
+        """The plans followed so far, by all searches of this question."""
+        return Memory(SEARCHED, self.seed)
+
+    def space(self, built: Built) -> Space:
         """The plan space of some sites."""
         return Space(
             job=self.job,
@@ -100,8 +106,7 @@ class Question:
             paths=PATHS_OF[self.choice.checkpoint_to],
             mix=self.choice.mix != "no",
             trust_notice=self.choice.trust_notice,
-            histories=histories,
-            seed=self.seed,
+            memory=self.memory,
         )
 
     def regions_below(self, bar: float, most: int | None) -> tuple[Built, float]:

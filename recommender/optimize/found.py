@@ -39,6 +39,10 @@ class Candidate:
     chance: float
     overhead: float
 
+    def allowed_by(self, masks: tuple[NDArray[np.bool_], ...]) -> bool:
+        """Whether all its entries may be used; `masks` has one row per site."""
+        return bool(masks[self.site][list(self.entries)].all())
+
 
 def order(candidate: Candidate) -> tuple[float, int, int, tuple[int, ...]]:
     """Least goal first; ties go to fewer machines, then fewer kinds."""
