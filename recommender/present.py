@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from recommender.market.quotas import quota_of, used_by
+from recommender.market.quotas import quota_of, used_by, yours
 from recommender.market.sites import Built, Pool
 from recommender.optimize.evaluate import Plans, gang_of, journeys_of, kept
 from recommender.optimize.found import Candidate
@@ -209,7 +209,8 @@ class Presenter:
                 continue
             region = self.question.catalog.offers.region[pool.rows[0]]
             amount = count * used_by(pool.type, quota.unit)
-            needs.append(Need(quota.name, amount, quota.unit, region, quota.default_new))
+            mine = yours(self.question.facts, pool, quota.unit)
+            needs.append(Need(quota.name, amount, quota.unit, region, quota.default_new, mine))
         return tuple(needs)
 
     def _spot_facts(

@@ -12,6 +12,7 @@ from recommender.job import Job
 from recommender.limits import Choice, Limits, Progress
 from recommender.market.allowed import Allowed, allowed_offers
 from recommender.market.facts import Facts
+from recommender.market.quotas import refuse_unknown
 from recommender.market.sites import Built, SiteBuilder
 from recommender.optimize.floors import offer_floor, paid_share
 from recommender.optimize.space import ANCHOR, MEMORY_TIER, NONE, OBJECT_STORE, Space
@@ -157,7 +158,11 @@ def question_of(
     now: datetime,
     seed: int,
 ) -> Question:
-    """What is left of a job and of its limits, ready to be planned."""
+    """What is left of a job and of its limits, ready to be planned.
+
+    Raises `UsageError` for quotas that no machine of the catalog falls under.
+    """
+    refuse_unknown(choice.quotas, catalog)
     left = replace(
         limits,
         deadline_s=None if limits.deadline_s is None else limits.deadline_s - progress.elapsed_s,

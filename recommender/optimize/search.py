@@ -13,11 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.optimize.boxes import search_boxes, suits
 from recommender.optimize.floors import cluster_floor, sums_of
 from recommender.optimize.found import Candidate, Found, consider
 from recommender.optimize.space import Site, Space
-from recommender.optimize.supports import Bounded, bounded, grown, leaves
 from recommender.optimize.tables import single_steps
 
 Floats = NDArray[np.float64]
@@ -46,6 +44,9 @@ def search_mixes(space: Space, found: Found, first: int = 0) -> None:
     Sets of entries of all sites stand in one queue, best bound first; a site with too many
     clusters to list is searched by boxes of counts.
     """
+    from recommender.optimize.boxes import search_boxes, suits  # most answers need no mixes
+    from recommender.optimize.supports import Bounded, bounded, grown, leaves
+
     ready: dict[int, Bounded] = {}
     queue: list[tuple[float, int, tuple[int, ...]]] = []
     for index, site in enumerate(space.sites[first:], start=first):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from catalogs.catalog import Catalog
+from recommender.errors import UsageError
 from recommender.limits import Choice, GpuWish, Limits, Progress, QuotaLimit
 from recommender.plan import Answer, Plan
 from recommender.planner import recommend
@@ -334,3 +335,16 @@ def test_a_mix_is_found_where_quotas_leave_no_single_type(catalog: Catalog) -> N
         "n1-standard-16+2xT4": 1,
     }
     assert ask(catalog, choice=replace(choice, mix="no"), deadline_s=36 * HOUR).plans == ()
+
+
+@pytest.mark.parametrize("family", ["P", "g4d", "Running On-Demand"])
+def test_a_quota_that_limits_nothing_is_refused(catalog: Catalog, family: str) -> None:
+    limit = QuotaLimit("aws", family, "any", "", "vcpu", 0.0)
+    with pytest.raises(UsageError, match=f"unknown aws quota '{family}'"):
+        ask(catalog, choice=Choice(quotas=(limit,), quotas_known=True), **DAY)
+
+
+def test_a_quota_may_be_written_in_capitals(catalog: Catalog) -> None:
+    limit = QuotaLimit("aws", "G4DN", "any", "", "vcpu", 0.0)
+    choice = Choice(quotas=(limit,), quotas_known=True, providers=("aws",))
+    assert ask(catalog, choice=choice, **DAY).status == "infeasible"
