@@ -108,13 +108,14 @@ def fit_servers(
 ) -> ServerRates:
     """The a, b, c of least squared log error of clusters' speeds."""
 
+    measured = np.log(np.array([row.updates_per_s for row in rows]))
+
     def residuals(found: Floats) -> Floats:
         rates = ServerRates(*found.tolist())
         pairs = zip(rows, alone_s, strict=True)
         rate = [cluster_rate(row, networks[row.network], s, rates) for row, s in pairs]
-        return np.log(np.array(rate)) - measured
+        return np.asarray(np.log(np.array(rate)) - measured)
 
-    measured = np.log(np.array([row.updates_per_s for row in rows]))
     return ServerRates(*positive(residuals, START).tolist())
 
 

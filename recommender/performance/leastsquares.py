@@ -19,6 +19,9 @@ def nonnegative(columns: Floats, target: Floats) -> Floats:
     Every set of constants that stay positive is tried, so the minimum is exact.
     """
     count = columns.shape[1]
+    length = np.linalg.norm(columns, axis=0)
+    length = np.where(length > 0, length, 1.0)  # constants of any unit are alike to the solver
+    columns = columns / length
     best, least = np.zeros(count), float(target @ target)
     for size in range(1, count + 1):
         for used in combinations(range(count), size):
@@ -28,7 +31,7 @@ def nonnegative(columns: Floats, target: Floats) -> Floats:
             if (found >= 0).all() and missed < least:
                 best, least = np.zeros(count), missed
                 best[list(used)] = found
-    return best
+    return np.asarray(best / length)
 
 
 def positive(residuals: Callable[[Floats], Floats], start: Floats) -> Floats:
