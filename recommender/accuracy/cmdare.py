@@ -31,6 +31,7 @@ from recommender.performance.leastsquares import nonnegative
 
 SOURCE = "Li et al. 2020 (arXiv 2004.03072), github.com/cake-lab/CM-DARE"
 UNSEEN = "leave one network out"
+FULLEST_OF_TWO = {"resnet": 0.5, "shake-shake": 1.0}  # share of the bytes; two_servers_held
 
 Row = TypeVar("Row", Speed, Written)
 
@@ -66,6 +67,7 @@ def clusters_held(gpu: str, servers: int, same_campaign: bool = False) -> Held:
             known[row.network],
             one_worker_s(speeds(), row, same_campaign),
             rates[row.network],
+            1.0 / servers,
         )
         for row in tried
     ]
@@ -74,6 +76,34 @@ def clusters_held(gpu: str, servers: int, same_campaign: bool = False) -> Held:
         predicted=np.array(predicted),
         measured=np.array([row.updates_per_s for row in tried]),
         sigma=np.full(len(tried), SIGMA_MEASURED),  # one timing, scaled to other sizes
+    )
+
+
+def two_servers_held() -> Held:
+    """Updates per second with two servers, by the constants of clusters with one.
+
+    TensorFlow deals variables out in turn (`replica_device_setter`, used by Tensor2Tensor's
+    devices.py). Shake-Shake creates an even number of them per convolution (kernel, bias, four
+    of the batch norm; shake_shake.py), so all kernels lie on one server; ResNet has no bias,
+    five per convolution, and its kernels alternate.
+    """
+    known, rows = networks(), [row for row in speeds() if row.servers == 2 and row.workers > 1]
+    rates = _servers_without("", False)
+    predicted = [
+        cluster_rate(
+            row,
+            known[row.network],
+            one_worker_s(speeds(), row),
+            rates,
+            FULLEST_OF_TWO[known[row.network].structure],
+        )
+        for row in rows
+    ]
+    return Held(
+        labels=tuple(f"{row.workers} x {row.network}" for row in rows),
+        predicted=np.array(predicted),
+        measured=np.array([row.updates_per_s for row in rows]),
+        sigma=np.full(len(rows), SIGMA_MEASURED),
     )
 
 
@@ -118,6 +148,10 @@ def _steps(gpu: str, reference: Path | None) -> Score:
 
 def _clusters(gpu: str, servers: int, same_campaign: bool, reference: Path | None) -> Score:
     return score(clusters_held(gpu, servers, same_campaign))
+
+
+def _two_servers(reference: Path | None) -> Score:
+    return score(two_servers_held())
 
 
 def _checkpoints(reference: Path | None) -> Score:
@@ -177,6 +211,15 @@ STUDIES: tuple[Study, ...] = (
         Target(),
         "sum of the workers 29.8 %",
         partial(_clusters, "P100", 2, False),
+    ),
+    Study(
+        "cmdare-cluster-p100-2ps-placed",
+        "the same, where it is known which tensors lie on which server",
+        "servers fitted on clusters with one; speed with one worker is known",
+        Target(),
+        "sum of the workers 29.8 %",
+        SOURCE,
+        _two_servers,
     ),
     Study(
         "cmdare-checkpoint",

@@ -29,6 +29,7 @@ def networks() -> dict[str, Network]:
     return {
         row["network"]: Network(
             row["network"],
+            row["structure"],
             float(row["flop_per_image"]),
             float(row["parameters"]),
             int(row["tensors"]),

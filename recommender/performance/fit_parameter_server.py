@@ -42,6 +42,7 @@ class Network:
     """One of the 20 CNNs."""
 
     name: str
+    structure: str  # "resnet" or "shake-shake"
     flop: float  # forward and backward, of one image
     parameters: float
     tensors: int
@@ -90,14 +91,18 @@ def one_worker_s(rows: Sequence[Speed], like: Speed, same_campaign: bool = False
     return float(np.exp(-np.mean(np.log(found))))
 
 
-def cluster_rate(row: Speed, network: Network, alone_s: float, rates: ServerRates) -> float:
-    """Updates per second of a cluster by the recommender's queueing model."""
+def cluster_rate(
+    row: Speed, network: Network, alone_s: float, rates: ServerRates, share: float
+) -> float:
+    """Updates per second of a cluster by the recommender's queueing model.
+
+    `share` of the bytes lies on the fullest server; tensors are dealt out evenly.
+    """
     constants = ServerConstants(rates.tensor_s, rates.byte_s, rates.update_s, 0.0, 0.0)
     served = service_s(
-        network.tensors,
-        GRADIENT_BYTES * network.parameters,
-        np.array(NETWORK_BYTES_PER_S),
-        np.array(float(row.servers)),
+        network.tensors / row.servers,
+        GRADIENT_BYTES * network.parameters * share,
+        NETWORK_BYTES_PER_S,
         constants,
     )
     return float(updates_per_s(np.array(float(row.workers)), np.array(alone_s), served))
@@ -106,14 +111,14 @@ def cluster_rate(row: Speed, network: Network, alone_s: float, rates: ServerRate
 def fit_servers(
     rows: Sequence[Speed], networks: dict[str, Network], alone_s: Sequence[float]
 ) -> ServerRates:
-    """The a, b, c of least squared log error of clusters' speeds."""
+    """The a, b, c of least squared log error of the speeds of clusters with one server."""
 
     measured = np.log(np.array([row.updates_per_s for row in rows]))
 
     def residuals(found: Floats) -> Floats:
         rates = ServerRates(*found.tolist())
         pairs = zip(rows, alone_s, strict=True)
-        rate = [cluster_rate(row, networks[row.network], s, rates) for row, s in pairs]
+        rate = [cluster_rate(row, networks[row.network], s, rates, 1.0) for row, s in pairs]
         return np.asarray(np.log(np.array(rate)) - measured)
 
     return ServerRates(*positive(residuals, START).tolist())
@@ -157,7 +162,11 @@ def read_reference(folder: Path) -> tuple[dict[str, Network], list[Speed]]:
     """CM-DARE's networks and speeds from the reference tables; V100 has too few networks."""
     networks = {
         row["model"]: Network(
-            row["model"], float(row["flops"]), float(row["params"]), int(row["tensors"])
+            row["model"],
+            row["family"],
+            float(row["flops"]),
+            float(row["params"]),
+            int(row["tensors"]),
         )
         for row in _rows(folder / "models.csv")
     }

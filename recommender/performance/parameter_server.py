@@ -3,7 +3,8 @@
 Workers compute, then wait for the servers: a closed queueing network. A worker alone with an
 idle server takes T seconds per update, of which the server is busy S,
 
-    S = a·tensors/k + G/k·(b + 1/B_net) + c        k servers, G gradient bytes in, weights out
+    S = a·tensors + G·(b + 1/B_net) + c            of the fullest server: its tensors, and
+                                                   their bytes G, gradients in and weights out
 
 and n like workers get through X(n) updates per second by mean value analysis (Reiser and
 Lavenberg, J. ACM 27, 1980), from X(0) = 0:
@@ -53,21 +54,19 @@ def load_constants() -> ServerConstants:
 
 
 def service_s(
-    tensors: float,
-    gradient_bytes: float,
-    network_bytes_per_s: Floats,
-    servers: Floats,
+    tensors: Floats | float,
+    gradient_bytes: Floats | float,
+    network_bytes_per_s: Floats | float,
     constants: ServerConstants,
 ) -> Floats:
-    """Seconds S that one update keeps each of k servers busy; arguments broadcast.
+    """Seconds S that one update keeps a server busy; arguments broadcast.
 
-    Tensors and bytes are spread evenly over the servers; each sees every update. Gradients
-    come in while weights go out, so the bytes cross the network of a server once.
+    `tensors` and `gradient_bytes` are those that lie on the server; of k servers, the fullest
+    one counts. Weights go out while gradients come in, so bytes cross the network once.
     """
-    share = gradient_bytes / servers
     with np.errstate(divide="ignore"):
-        sent = share / network_bytes_per_s
-    own = constants.tensor_s * tensors / servers + constants.byte_s * share
+        sent = np.asarray(gradient_bytes) / np.asarray(network_bytes_per_s)
+    own = constants.tensor_s * np.asarray(tensors) + constants.byte_s * np.asarray(gradient_bytes)
     return np.asarray(own + sent + constants.update_s)
 
 

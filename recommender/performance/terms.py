@@ -160,13 +160,13 @@ def _served(job: Job, fleet: Fleet, needs: Bytes, local_s: Floats) -> Floats:
 
     Each machine is a worker: its GPUs add up their gradients, then it sends one update. A
     global batch is n updates, so a step takes n/X(n). The servers run on the CPUs of the first
-    machines of the cluster and cost nothing more.
+    machines of the cluster, cost nothing more and share tensors and bytes evenly.
     """
     constants = load_constants()
     servers = np.minimum(float(job.parameter_servers), np.maximum(fleet.machines, 1.0))
-    network, tensors = fleet.network_bytes_per_s, job.gradient_tensors
-    served = service_s(tensors, needs.reduced, network, servers, constants)
-    alone = local_s + worker_s(tensors, WORKER_VCPUS, constants)
+    tensors, sent = job.gradient_tensors / servers, needs.reduced / servers
+    served = service_s(tensors, sent, fleet.network_bytes_per_s, constants)
+    alone = local_s + worker_s(job.gradient_tensors, WORKER_VCPUS, constants)
     rate = updates_per_s(fleet.machines, alone, served)
     waited = fleet.machines / np.where(rate > 0, rate, 1.0) - local_s
     return np.where(fleet.machines > 1, np.maximum(waited, 0.0), 0.0)

@@ -40,6 +40,11 @@ def test_every_network_is_predicted_once():
     assert len(set(clusters_held("P100", 2).labels)) == 4 * 7
 
 
+def test_knowing_where_tensors_lie_explains_two_servers():
+    placed = BY_KEY["cmdare-cluster-p100-2ps-placed"].run(None)
+    assert placed.mean < 0.5 * BY_KEY["cmdare-cluster-p100-2ps"].run(None).mean
+
+
 def test_the_sum_of_the_workers_errs_as_published():
     """2.4 % on K80 and 44.6 % on P100: the reference's own calculation from the same means."""
     for gpu, published in (("K80", 2.4), ("P100", 44.6)):

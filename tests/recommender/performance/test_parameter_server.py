@@ -121,13 +121,8 @@ def test_rows_of_a_table_do_not_see_one_another():
 
 
 def test_service_is_tensors_bytes_network_and_a_fixed_part():
-    one = service_s(100, 1e7, np.array(1e9), np.array(1.0), CONSTANTS)
+    one = service_s(100, 1e7, 1e9, CONSTANTS)
     assert float(one) == pytest.approx(0.010 + 0.002 + 0.010 + 0.002)
-
-
-def test_two_servers_share_tensors_and_bytes_but_see_every_update():
-    two = service_s(100, 1e7, np.array(1e9), np.array(2.0), CONSTANTS)
-    assert float(two) == pytest.approx((0.010 + 0.002 + 0.010) / 2 + 0.002)
 
 
 def test_a_worker_with_twice_the_vcpus_spends_half_the_time():
@@ -138,7 +133,7 @@ def test_a_worker_with_twice_the_vcpus_spends_half_the_time():
 def test_the_fit_finds_the_constants_of_servers_it_was_given():
     truth = ServerRates(1.2e-4, 3e-10, 1e-3)
     known = {
-        name: Network(name, 1e9, size, tensors)
+        name: Network(name, "resnet", 1e9, size, tensors)
         for name, size, tensors in (("a", 1e6, 50), ("b", 2e7, 200), ("c", 3e6, 300))
     }
     empty = [Speed("x", "P100", name, n, 1, 1.0) for name in known for n in (2, 4, 8, 16)]
@@ -150,7 +145,7 @@ def test_the_fit_finds_the_constants_of_servers_it_was_given():
             row.network,
             row.workers,
             1,
-            cluster_rate(row, known[row.network], s, truth),
+            cluster_rate(row, known[row.network], s, truth, 1.0),
         )
         for row, s in zip(empty, alone, strict=True)
     ]
@@ -159,7 +154,9 @@ def test_the_fit_finds_the_constants_of_servers_it_was_given():
 
 
 def test_the_fit_finds_the_constants_of_workers_it_was_given():
-    known = {str(i): Network(str(i), i * 1e9, 1e6, 30 * (i % 4) + 10) for i in range(1, 9)}
+    known = {
+        str(i): Network(str(i), "resnet", i * 1e9, 1e6, 30 * (i % 4) + 10) for i in range(1, 9)
+    }
     truth = fit_workers([r for r in speeds() if r.campaign == "single_20cnn"], networks())
     made = [
         Speed("x", gpu, name, 1, 1, 1 / update_s(gpu, network, truth))
