@@ -13,13 +13,13 @@ from typing import TypeVar
 import numpy as np
 
 from recommender.accuracy.cmdare_data import Written, checkpoints, networks, speeds
-from recommender.accuracy.study import Held, Score, Study, Target, score
+from recommender.accuracy.study import Floats, Held, Score, Study, Target, score
 from recommender.checkpoint import StoreWriter, write_s
 from recommender.performance.calibration import SIGMA_MEASURED
 from recommender.performance.fit_parameter_server import (
     ServerRates,
     Speed,
-    cluster_rate,
+    cluster_rates,
     fit_servers,
     fit_workers,
     one_worker_s,
@@ -57,23 +57,17 @@ def clusters_held(gpu: str, servers: int, same_campaign: bool = False) -> Held:
     The servers' constants are fitted on the other networks' clusters with one server. One
     worker's speed is the mean of all campaigns that measured it, or the cluster's own.
     """
-    known = networks()
     tried = [row for row in speeds() if (row.gpu, row.servers) == (gpu, servers)]
     tried = [row for row in tried if row.workers > 1]
-    rates = {name: _servers_without(name, same_campaign) for name in {r.network for r in tried}}
-    predicted = [
-        cluster_rate(
-            row,
-            known[row.network],
-            one_worker_s(speeds(), row, same_campaign),
-            rates[row.network],
-            1.0 / servers,
-        )
-        for row in tried
-    ]
+    predicted = np.zeros(len(tried))
+    for name in {row.network for row in tried}:
+        rates = _servers(_without(shared(speeds()), name), same_campaign)
+        mine = [i for i, row in enumerate(tried) if row.network == name]
+        rows = [tried[i] for i in mine]
+        predicted[mine] = _rates(rows, rates, [1.0 / servers] * len(rows), same_campaign)
     return Held(
         labels=tuple(f"{row.workers} x {row.network}" for row in tried),
-        predicted=np.array(predicted),
+        predicted=predicted,
         measured=np.array([row.updates_per_s for row in tried]),
         sigma=np.full(len(tried), SIGMA_MEASURED),  # one timing, scaled to other sizes
     )
@@ -87,21 +81,11 @@ def two_servers_held() -> Held:
     of the batch norm; shake_shake.py), so all kernels lie on one server; ResNet has no bias,
     five per convolution, and its kernels alternate.
     """
-    known, rows = networks(), [row for row in speeds() if row.servers == 2 and row.workers > 1]
-    rates = _servers_without("", False)
-    predicted = [
-        cluster_rate(
-            row,
-            known[row.network],
-            one_worker_s(speeds(), row),
-            rates,
-            FULLEST_OF_TWO[known[row.network].structure],
-        )
-        for row in rows
-    ]
+    rows = [row for row in speeds() if row.servers == 2 and row.workers > 1]
+    shares = [FULLEST_OF_TWO[networks()[row.network].structure] for row in rows]
     return Held(
         labels=tuple(f"{row.workers} x {row.network}" for row in rows),
-        predicted=np.array(predicted),
+        predicted=_rates(rows, _servers(shared(speeds()), False), shares, False),
         measured=np.array([row.updates_per_s for row in rows]),
         sigma=np.full(len(rows), SIGMA_MEASURED),
     )
@@ -131,11 +115,18 @@ def fit_chief(rows: Sequence[Written]) -> StoreWriter:
     return StoreWriter(float(fixed), float(tensor), 1e6 / float(megabyte))
 
 
-def _servers_without(network: str, same_campaign: bool) -> ServerRates:
-    """The servers' constants as the clusters of the other networks have them."""
-    others = _without(shared(speeds()), network)
-    alone = [one_worker_s(speeds(), row, same_campaign) for row in others]
-    return fit_servers(others, networks(), alone)
+def _servers(rows: Sequence[Speed], same_campaign: bool) -> ServerRates:
+    """The servers' constants as some clusters have them."""
+    alone = [one_worker_s(speeds(), row, same_campaign) for row in rows]
+    return fit_servers(rows, networks(), alone)
+
+
+def _rates(
+    rows: Sequence[Speed], rates: ServerRates, shares: Sequence[float], same_campaign: bool
+) -> Floats:
+    """Updates per second of clusters, from one worker's measured speed."""
+    alone = [one_worker_s(speeds(), row, same_campaign) for row in rows]
+    return cluster_rates(rows, networks(), alone, rates, shares)
 
 
 def _without(rows: Iterable[Row], network: str) -> list[Row]:

@@ -91,35 +91,35 @@ def one_worker_s(rows: Sequence[Speed], like: Speed, same_campaign: bool = False
     return float(np.exp(-np.mean(np.log(found))))
 
 
-def cluster_rate(
-    row: Speed, network: Network, alone_s: float, rates: ServerRates, share: float
-) -> float:
-    """Updates per second of a cluster by the recommender's queueing model.
+def cluster_rates(
+    rows: Sequence[Speed],
+    networks: dict[str, Network],
+    alone_s: Sequence[float],
+    rates: ServerRates,
+    shares: Sequence[float],
+) -> Floats:
+    """Updates per second of clusters by the recommender's queueing model; (rows,).
 
-    `share` of the bytes lies on the fullest server; tensors are dealt out evenly.
+    A share of the bytes lies on the fullest server; tensors are dealt out evenly.
     """
     constants = ServerConstants(rates.tensor_s, rates.byte_s, rates.update_s, 0.0, 0.0)
-    served = service_s(
-        network.tensors / row.servers,
-        GRADIENT_BYTES * network.parameters * share,
-        NETWORK_BYTES_PER_S,
-        constants,
-    )
-    return float(updates_per_s(np.array(float(row.workers)), np.array(alone_s), served))
+    tensors = np.array([networks[row.network].tensors / row.servers for row in rows])
+    sent = np.array([networks[row.network].parameters for row in rows]) * np.array(shares)
+    served = service_s(tensors, GRADIENT_BYTES * sent, NETWORK_BYTES_PER_S, constants)
+    workers = np.array([float(row.workers) for row in rows])
+    return updates_per_s(workers, np.array(alone_s), served)
 
 
 def fit_servers(
     rows: Sequence[Speed], networks: dict[str, Network], alone_s: Sequence[float]
 ) -> ServerRates:
     """The a, b, c of least squared log error of the speeds of clusters with one server."""
-
     measured = np.log(np.array([row.updates_per_s for row in rows]))
+    whole = [1.0] * len(rows)
 
     def residuals(found: Floats) -> Floats:
         rates = ServerRates(*found.tolist())
-        pairs = zip(rows, alone_s, strict=True)
-        rate = [cluster_rate(row, networks[row.network], s, rates, 1.0) for row, s in pairs]
-        return np.asarray(np.log(np.array(rate)) - measured)
+        return np.asarray(np.log(cluster_rates(rows, networks, alone_s, rates, whole)) - measured)
 
     return ServerRates(*positive(residuals, START).tolist())
 

@@ -1,7 +1,7 @@
 """The queue at the parameter servers: exact chains, simulation, properties, the fit."""
 
 import os
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from math import factorial
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from recommender.performance.fit_parameter_server import (
     Network,
     ServerRates,
     Speed,
-    cluster_rate,
+    cluster_rates,
     constant_rows,
     fit_servers,
     fit_workers,
@@ -139,15 +139,10 @@ def test_the_fit_finds_the_constants_of_servers_it_was_given():
     empty = [Speed("x", "P100", name, n, 1, 1.0) for name in known for n in (2, 4, 8, 16)]
     alone = [0.15] * len(empty)
     made = [
-        Speed(
-            "x",
-            "P100",
-            row.network,
-            row.workers,
-            1,
-            cluster_rate(row, known[row.network], s, truth, 1.0),
+        replace(row, updates_per_s=float(x))
+        for row, x in zip(
+            empty, cluster_rates(empty, known, alone, truth, [1.0] * len(empty)), strict=True
         )
-        for row, s in zip(empty, alone, strict=True)
     ]
     found = fit_servers(made, known, alone)
     assert astuple(found) == pytest.approx(astuple(truth), rel=0.01)
