@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from catalogs.build import facts_spot as facts
-from catalogs.build import fit_spot as fit
+from catalogs import spot_fit as fit
 from catalogs.schema import SpotClass
 from tests.catalogs.facts_data import book, reference
 
@@ -110,6 +110,6 @@ def test_chance_to_last_from_a_random_moment(family: str, campaign: str, hours: 
 def test_co_interruption_fits_the_gangs(campaign: str, rho: float) -> None:
     traces = fit.read_traces(reference(), campaign)
     means = {
-        n: fit.pooled_run_mean([fit.spells(trace, n) for trace in traces]) for n in facts.GANGS
+        n: fit.pooled_run_mean([fit.spells(trace, n) for trace in traces]) for n in fit.GANGS
     }
     assert fit.co_interruption(means) == pytest.approx(rho, abs=0.01)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
+GANGS = (1, 2, 4, 8, 12, 16)  # sizes of gangs that are looked at
 HOUR = 3600.0
 DAY_H = 24.0
 _NORMAL = NormalDist()
@@ -278,6 +279,41 @@ def _spell(rng: np.random.Generator, mean: Floats, sigma: float, residue: bool) 
     spell = np.maximum(mean, 1e-6) * np.exp(shift + sigma * normal)
     share = rng.random(mean.shape) if residue else np.ones(mean.shape)
     return np.asarray(spell * share, dtype=np.float64)
+
+
+def fit_runs(seen: Mapping[int, Sequence[Spells]], rho: float) -> ZoneLaw:
+    """Fit runs and outages by gang size, the smallest first; zones are not told apart yet."""
+    smallest = seen[min(seen)]
+    outages = scaled_outages([zone for gang in seen.values() for zone in gang], 1.0)
+    return ZoneLaw(
+        run_mean_h=pooled_run_mean(smallest),
+        run_sigma=float(np.mean([pooled_run_sigma(gang) for gang in seen.values()])),
+        outage_sigma=residual_sigma(outages, 1.0),
+        location=0.0,
+        slope=0.0,
+        zone_sd=0.0,
+        co_interruption=rho,
+    )
+
+
+def pooled_run_sigma(zones: Sequence[Spells]) -> float:
+    """Sigma of the runs of all zones, by what is left of them at a random moment."""
+    runs = np.concatenate([zone.seen for zone in zones])
+    return residual_sigma(runs, pooled_run_mean(zones))
+
+
+def mean_availabilities(seen: Mapping[int, Sequence[Spells]]) -> dict[int, float]:
+    """Mean over zones of the availability of each size of gang."""
+    return {n: float(np.mean([zone.availability for zone in gang])) for n, gang in seen.items()}
+
+
+def fit_gangs(
+    traces: Sequence[Trace], sizes: Sequence[int], day_sizes: Sequence[int], rho: float
+) -> ZoneLaw:
+    """Fit gangs of these sizes; the days of `day_sizes` tell how much zones differ."""
+    seen = {n: [spells(trace, n) for trace in traces] for n in sizes}
+    day_sds = {n: float(day_shares(traces, n).std()) for n in day_sizes}
+    return fit_zones(fit_runs(seen, rho), mean_availabilities(seen), day_sds)
 
 
 def fit_zones(law: ZoneLaw, means: Mapping[int, float], day_sds: Mapping[int, float]) -> ZoneLaw:
