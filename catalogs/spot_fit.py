@@ -21,6 +21,7 @@ Flags = NDArray[np.bool_]
 
 GANGS = (1, 2, 4, 8, 12, 16)  # sizes of gangs that are looked at
 HOUR = 3600.0
+DAYS = 40  # drawn per zone when the spread of zones is fitted
 DAY_H = 24.0
 _NORMAL = NormalDist()
 # How much of a run is left at a random moment is compared at these hours: from a changeover
@@ -252,7 +253,7 @@ def day_shares(traces: Iterable[Trace], machines: int) -> Floats:
     return np.concatenate(days)
 
 
-def drawn_days(law: ZoneLaw, machines: int, zones: int = 200, days: int = 40) -> Floats:
+def drawn_days(law: ZoneLaw, machines: int, zones: int = 200, days: int = DAYS) -> Floats:
     """Draw the share of a day that a gang is there: rows are zones, columns days."""
     rng = np.random.default_rng(20260822)
     a = logistic(law.level(machines) + law.zone_sd * zone_quantiles(zones))[:, None]
@@ -308,20 +309,29 @@ def mean_availabilities(seen: Mapping[int, Sequence[Spells]]) -> dict[int, float
 
 
 def fit_gangs(
-    traces: Sequence[Trace], sizes: Sequence[int], day_sizes: Sequence[int], rho: float
+    traces: Sequence[Trace],
+    sizes: Sequence[int],
+    day_sizes: Sequence[int],
+    rho: float,
+    days: int = DAYS,
 ) -> ZoneLaw:
-    """Fit gangs of these sizes; the days of `day_sizes` tell how much zones differ."""
+    """Fit gangs of these sizes; the days of `day_sizes` tell how much zones differ.
+
+    `days` are drawn per zone for that: fewer are quicker, and blur the spread between zones.
+    """
     seen = {n: [spells(trace, n) for trace in traces] for n in sizes}
     day_sds = {n: float(day_shares(traces, n).std()) for n in day_sizes}
-    return fit_zones(fit_runs(seen, rho), mean_availabilities(seen), day_sds)
+    return fit_zones(fit_runs(seen, rho), mean_availabilities(seen), day_sds, days)
 
 
-def fit_zones(law: ZoneLaw, means: Mapping[int, float], day_sds: Mapping[int, float]) -> ZoneLaw:
+def fit_zones(
+    law: ZoneLaw, means: Mapping[int, float], day_sds: Mapping[int, float], days: int = DAYS
+) -> ZoneLaw:
     """Fit the zones' levels: mean availabilities by gang size, and the sd of days' shares."""
     low, high = 0.2, 4.0
     for _ in range(7):
         trial = _with_zones(law, means, (low + high) / 2)
-        gap = np.mean([drawn_days(trial, n).std() - sd for n, sd in day_sds.items()])
+        gap = np.mean([drawn_days(trial, n, days=days).std() - sd for n, sd in day_sds.items()])
         low, high = (trial.zone_sd, high) if gap < 0 else (low, trial.zone_sd)
     return _with_zones(law, means, round((low + high) / 2, 1))
 

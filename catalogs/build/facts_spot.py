@@ -12,6 +12,8 @@ from typing import Literal
 
 import numpy as np
 
+from catalogs.build.sources import SourceBook
+from catalogs.schema import Kind, SpotClass
 from catalogs.spot_fit import (
     GANGS,
     HOUR,
@@ -28,8 +30,6 @@ from catalogs.spot_fit import (
     sigma_of_mean_and_median,
     spells,
 )
-from catalogs.build.sources import SourceBook
-from catalogs.schema import Kind, SpotClass
 
 Size = Literal["1", "2-4", "8", "16"]
 SIZES: dict[Size, tuple[int, int]] = {"1": (1, 1), "2-4": (2, 4), "8": (5, 8), "16": (9, 72)}

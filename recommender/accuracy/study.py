@@ -83,3 +83,16 @@ def score(held: Held) -> Score:
         bias=float(np.median(ratio) - 1.0) * 100.0,
         coverage=inside,
     )
+
+
+def share_score(held: Held) -> Score:
+    """Errors of predicted shares: differences, not ratios."""
+    missed = np.abs(held.predicted - held.measured)
+    return Score(
+        points=len(missed),
+        mean=float(missed.mean()),
+        median=float(np.median(missed)),
+        p90=float(np.quantile(missed, 0.9)),
+        bias=float(np.median(held.predicted - held.measured)),
+        unit="share",
+    )

@@ -109,7 +109,5 @@ def test_chance_to_last_from_a_random_moment(family: str, campaign: str, hours: 
 )
 def test_co_interruption_fits_the_gangs(campaign: str, rho: float) -> None:
     traces = fit.read_traces(reference(), campaign)
-    means = {
-        n: fit.pooled_run_mean([fit.spells(trace, n) for trace in traces]) for n in fit.GANGS
-    }
+    means = {n: fit.pooled_run_mean([fit.spells(trace, n) for trace in traces]) for n in fit.GANGS}
     assert fit.co_interruption(means) == pytest.approx(rho, abs=0.01)
