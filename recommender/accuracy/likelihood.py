@@ -36,10 +36,9 @@ class RunsSeen:
         """How many runs were interrupted."""
         return int((~self.not_over).sum())
 
-    @property
-    def hours(self) -> float:
-        """Hours up."""
-        return float(self.ticks.sum()) * self.tick_h
+    def hours_each(self, more_ticks: float) -> Floats:
+        """Length of each run, some ticks more or less; (runs,)."""
+        return np.asarray((self.ticks + more_ticks) * self.tick_h, dtype=np.float64)
 
 
 def runs_seen(trace: Trace, machines: int) -> RunsSeen:
@@ -75,7 +74,7 @@ def exponential_law(mean_h: float) -> RunLaw:
 
 def lognormal_law(mean_h: float, sigma: float) -> RunLaw:
     """Lognormal runs, with the functions that the estimates use."""
-    mean, spread = np.float64(mean_h), np.float64(sigma)
+    mean, spread = np.array(mean_h), np.array(sigma)
     return RunLaw(
         mean_h,
         lambda hours: lognormal_survival(hours, mean, spread),
@@ -85,9 +84,9 @@ def lognormal_law(mean_h: float, sigma: float) -> RunLaw:
 
 def run_chances(seen: RunsSeen, law: RunLaw) -> Floats:
     """Chance of what was seen of each run; (runs,)."""
-    least = np.where(seen.ticks == 1, 0.0, seen.ticks - 0.5) * seen.tick_h
+    least = np.where(seen.ticks == 1, 0.0, seen.hours_each(-0.5))
     longer = law.beyond(least, seen.began_before)
-    longest = law.beyond((seen.ticks + 0.5) * seen.tick_h, seen.began_before)
+    longest = law.beyond(seen.hours_each(0.5), seen.began_before)
     return np.where(seen.not_over, longer, longer - longest)
 
 

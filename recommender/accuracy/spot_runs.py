@@ -122,7 +122,7 @@ def gain_score(forecasts: list[RunsForecast]) -> Score:
 def run_places(forecast: RunsForecast) -> tuple[Floats, Floats]:
     """Where runs fell in our law, 0 (short) to 1 (long): those that ended, and those cut off."""
     seen, law = forecast.seen, forecast.ours
-    place = 1.0 - law.beyond(seen.ticks * seen.tick_h, seen.began_before)
+    place = 1.0 - law.beyond(seen.hours_each(0.0), seen.began_before)
     return place[~seen.not_over], place[seen.not_over]
 
 
@@ -138,7 +138,7 @@ def _gain(named: tuple[str, str], sizes: range, reference: Path | None) -> Score
     )
 
 
-_NAMED = (
+NAMED = (
     ("runs-v100", "V100 on AWS, 2023", ("cbl-aws-02-15-2023", "V100"), range(1, 2)),
     ("runs-k80", "K80 on Google Cloud, 2020", ("dime-gcp-2020-03-01", "K80"), range(1, 2)),
     ("runs-p100", "P100 on Google Cloud, 2020", ("dime-gcp-2020-03-01", "P100"), range(1, 2)),
@@ -160,7 +160,7 @@ STUDIES: tuple[Study, ...] = (
             run=partial(_gain, named, sizes),
             needs_reference=True,
         )
-        for key, words, named, sizes in _NAMED
+        for key, words, named, sizes in NAMED
     ),
     Study(
         key="runs-all",

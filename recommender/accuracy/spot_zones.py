@@ -113,7 +113,7 @@ def gang_availability(one: float, law: ZoneLaw, machines: int) -> float:
     """
     if not 0.0 < one < 1.0:
         return one
-    return float(logistic(np.float64(logit(one) + law.level(machines) - law.level(1))))
+    return float(logistic(np.array(logit(one) + law.level(machines) - law.level(1))))
 
 
 STUDIES: tuple[Study, ...] = (

@@ -118,4 +118,4 @@ def drawn(law: Lifetimes, uniforms: Floats) -> Floats:
         middle = 0.5 * (low + high)
         lives = law.survival(np.exp(middle)) > uniforms
         low, high = np.where(lives, middle, low), np.where(lives, high, middle)
-    return np.exp(high)
+    return np.asarray(np.exp(high), dtype=np.float64)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from catalogs.build import facts_spot as facts
 from catalogs import spot_fit as fit
+from catalogs.build import facts_spot as facts
 from catalogs.schema import SpotClass
 from tests.catalogs.facts_data import book, reference
 
