@@ -6,6 +6,7 @@ campaign; days are drawn by the very code that follows a job.
 
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,21 +75,34 @@ def uptime_forecasts(reference: Path | None) -> Held:
     return Held(tuple(labels), np.array(predicted), np.array(measured))
 
 
+def journey(
+    law: ZoneLaw, machines: int, work_h: float = 0.0, changeover_h: float = 0.0
+) -> Journeys:
+    """A plan of one gang in one zone that keeps all its work when interrupted; one row."""
+    values = dict.fromkeys(Journeys.__slots__, 0.0) | {
+        "work_s": work_h * HOUR,
+        "run_mean_s": law.run_mean(machines) * HOUR,
+        "run_sigma": law.run_sigma,
+        "outage_sigma": law.outage_sigma,
+        "availability_logit": law.level(machines),
+        "zone_sd": law.zone_sd,
+        "sites": 1.0,
+        "changeover_s": changeover_h * HOUR,
+        "interval_s": 1.0,
+        "notice_saves": 1.0,
+        "at_once": 1.0,
+        "fallback_at_once": 1.0,
+        "best_net_usd": np.inf,
+        "best_net_speed": 1.0,
+    }
+    columns: dict[str, Any] = {name: np.full(1, value) for name, value in values.items()}
+    columns["held"] = np.zeros(1, dtype=np.bool_)
+    return Journeys(**columns)
+
+
 def forecast_days(law: ZoneLaw, machines: int) -> Floats:
     """Share of a day that a gang is there, in histories that the recommender draws; (paths,)."""
-    plan = dict.fromkeys(Journeys.__slots__, np.zeros(1))
-    plan |= {
-        "run_mean_s": np.array([law.run_mean(machines) * HOUR]),
-        "run_sigma": np.array([law.run_sigma]),
-        "outage_sigma": np.array([law.outage_sigma]),
-        "availability_logit": np.array([law.level(machines)]),
-        "zone_sd": np.array([law.zone_sd]),
-        "sites": np.ones(1),
-        "interval_s": np.ones(1),
-    }
-    held = np.zeros(1, dtype=np.bool_)
-    journeys = Journeys(**(plan | {"held": held}))  # type: ignore[arg-type]
-    runs = draw_runs(journeys, draws(PATHS, CYCLES))
+    runs = draw_runs(journey(law, machines), draws(PATHS, CYCLES))
     begin, end = runs.starts[:, 0], runs.starts[:, 0] + runs.lengths[:, 0]
     up = np.minimum(end, DAY_S) - np.minimum(begin, DAY_S)
     return np.asarray(up.sum(axis=0) / DAY_S, dtype=np.float64)
