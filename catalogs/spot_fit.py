@@ -16,6 +16,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from catalogs.schema import GANG_KNEE
+
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
@@ -86,7 +88,12 @@ class ZoneLaw:
 
     def level(self, machines: int) -> float:
         """Mean logit of a gang's availability."""
-        return self.location - self.slope * math.log2(machines)
+        return self.location - self.slope * gang_doublings(machines)
+
+
+def gang_doublings(machines: int) -> float:
+    """What a gang's availability falls with: machine by machine at first, then by doublings."""
+    return math.log2(1 + (machines - 1) / GANG_KNEE)
 
 
 def read_traces(reference: Path, campaign: str) -> list[Trace]:
@@ -234,8 +241,8 @@ def location_of_mean(mean: float, zone_sd: float) -> float:
 
 
 def levels(means: Mapping[int, float], zone_sd: float) -> tuple[float, float]:
-    """Fit the location and the slope per doubling to mean availabilities by gang size."""
-    doublings = np.array([math.log2(n) for n in means])
+    """Fit the location and the slope to mean availabilities by gang size."""
+    doublings = np.array([gang_doublings(n) for n in means])
     locations = np.array([location_of_mean(mean, zone_sd) for mean in means.values()])
     if len(locations) == 1:
         return float(locations[0]), 0.0

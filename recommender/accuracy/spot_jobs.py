@@ -26,6 +26,7 @@ WORK_H = (1.0, 4.0, 12.0)
 CHANGEOVER_H = (0.1, 0.3)  # a prepared image; the 18 minutes of Can't Be Late (NSDI 2024)
 IN_TIME = (1.2, 1.5, 2.0, 3.0)  # times the work, after the first changeover
 PATHS = 1024
+NEVER_H = 1e7
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,22 +49,20 @@ def replayed(trace: Trace, job: Job) -> Floats:
     """
     up = trace.up(job.machines)
     last = round(float(job.limits_h().max()) / trace.gap_h)
-    starts = np.arange(0, len(up) - last, max(round(1.0 / trace.gap_h), 1))
-    return np.array([_replayed(up, int(start), trace.gap_h, job) for start in starts])
-
-
-def _replayed(up: NDArray[np.bool_], start: int, gap_h: float, job: Job) -> float:
-    """Hours from one request, run by run."""
-    here = np.r_[False, up[start:], False]
-    edges = np.flatnonzero(np.diff(here.astype(np.int8)))
-    begins, ends = edges[::2] * gap_h, edges[1::2] * gap_h
-    useful = np.maximum(ends - begins - job.changeover_h, 0.0)
-    done = np.cumsum(useful)
-    run = int(np.searchsorted(done, job.work_h - 1e-9))
-    if run == len(done):
-        return float("inf")
-    before = float(done[run - 1]) if run else 0.0
-    return float(begins[run] + job.changeover_h + job.work_h - before)
+    requests = np.arange(0, len(up) - last, max(round(1.0 / trace.gap_h), 1)) * trace.gap_h
+    edges = np.flatnonzero(np.diff(np.r_[False, up, False].astype(np.int8))) * trace.gap_h
+    # An endless run that begins long after the series ends the jobs that it does not.
+    begins, ends = np.append(edges[::2], NEVER_H), np.append(edges[1::2], 2.0 * NEVER_H)
+    done = np.cumsum(np.maximum(ends - begins - job.changeover_h, 0.0))  # by who meets every run
+    met = np.searchsorted(ends, requests + 1e-9)  # the run under way, or the next one
+    begun = np.maximum(begins[met], requests)
+    first = np.maximum(ends[met] - begun - job.changeover_h, 0.0)
+    later = np.searchsorted(done, done[met] - first + job.work_h - 1e-9)
+    at_once = first >= job.work_h - 1e-9
+    before = np.where(at_once, 0.0, first + done[later - 1] - done[met])
+    start = np.where(at_once, begun, begins[later])
+    hours = start + job.changeover_h + job.work_h - before - requests
+    return np.where(start < NEVER_H, hours, np.inf)
 
 
 def job_forecasts(reference: Path | None) -> Held:

@@ -123,7 +123,7 @@ def gang_forecasts(reference: Path | None) -> Held:
 def gang_availability(one: float, law: ZoneLaw, machines: int) -> float:
     """Share of time that a gang is there where one machine is there a share `one`.
 
-    logit a(n) = logit a(1) - slope·log2 n, as the estimates have it.
+    logit a(n) = logit a(1) - slope·log2(1 + (n-1)/8), as the estimates have it.
     """
     if not 0.0 < one < 1.0:
         return one

@@ -48,7 +48,7 @@ def test_rows_are_in_range() -> None:
         assert 0.3 <= row.run_sigma <= 2.5
         assert 0.3 <= row.outage_sigma <= 2.5
         assert 0.1 <= row.availability <= 0.98
-        assert 0 <= row.availability_slope <= 1
+        assert 0 <= row.availability_slope <= 3
         assert 0.5 <= row.zone_sd <= 3.5
         assert 0.86 <= row.co_interruption <= 0.99
         assert not row.held

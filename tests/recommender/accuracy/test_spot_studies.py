@@ -66,9 +66,9 @@ def test_days_drawn_by_the_recommender_spread_like_those_of_the_fit(machines):
 
 
 def test_gang_availability_by_hand():
-    # One machine up half of the time; 0.3 logits per doubling, three doublings.
-    found = spot_zones.gang_availability(0.5, LAW, 8)
-    assert found == pytest.approx(1 / (1 + np.exp(0.9)))
+    # One machine up half of the time; 24 more are two doublings of 1 + 24/8, 0.3 logits each.
+    found = spot_zones.gang_availability(0.5, LAW, 25)
+    assert found == pytest.approx(1 / (1 + np.exp(0.6)))
     assert spot_zones.gang_availability(0.5, LAW, 1) == pytest.approx(0.5)
     assert spot_zones.gang_availability(1.0, LAW, 16) == 1.0
 
