@@ -10,6 +10,7 @@ import gzip
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from statistics import NormalDist
 
@@ -211,9 +212,12 @@ def co_interruption(run_means: Mapping[int, float]) -> float:
     return float(grid[int(np.argmin(error))])
 
 
+@lru_cache(maxsize=4)
 def zone_quantiles(count: int) -> Floats:
     """Standard normal quantiles at the middle of `count` equal shares."""
-    return np.array([_NORMAL.inv_cdf((i + 0.5) / count) for i in range(count)])
+    quantiles = np.array([_NORMAL.inv_cdf((i + 0.5) / count) for i in range(count)])
+    quantiles.setflags(write=False)  # kept for everybody
+    return quantiles
 
 
 def logistic(x: Floats) -> Floats:
