@@ -164,7 +164,7 @@ STUDIES: tuple[Study, ...] = (
     ),
     Study(
         key="runs-all",
-        subject=f"{_WORDS}: ten campaigns",
+        subject=f"{_WORDS}: all twelve campaigns",
         split="leave one zone out of each",
         target=_BETTER,
         published="0 (exponential with the mean of the same zones)",
