@@ -65,13 +65,15 @@ def splits(question: str) -> list[Split]:
 
 
 def reference_folder(reference: Path | None) -> Path:
-    """The folder of reference tables; UsageError where there is none."""
-    if reference is None:
-        raise UsageError(
-            "spot studies: no folder of reference tables; the availability series are too large "
-            "to carry: name the folder that holds spot/traces.csv"
-        )
-    return reference
+    """The folder of reference tables; UsageError where there is none, or none in it."""
+    needed = ("spot/traces.csv", "spot/availability.csv.gz")
+    if reference is not None and all((reference / name).is_file() for name in needed):
+        return reference
+    where = "no folder of reference tables given" if reference is None else f"not in {reference}"
+    raise UsageError(
+        f"spot studies: {needed[0]} and {needed[1]}: {where}; these series are too large to "
+        "carry: name the folder that holds them"
+    )
 
 
 def left_out(reference: Path, question: str) -> list[LeftOut]:

@@ -2,7 +2,6 @@
 
 import csv
 import hashlib
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -111,6 +110,6 @@ def test_targets_are_met_but_for_the_gangs():
     assert missed == ["spot-gangs"]
 
 
-def test_the_series_of_an_unknown_folder_are_refused():
-    with pytest.raises(OSError, match=r"traces\.csv"):
-        left_out(Path("nowhere"), "gangs")
+def test_a_folder_without_the_series_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="too large to carry"):
+        spot_runs.STUDIES[0].run(tmp_path)
