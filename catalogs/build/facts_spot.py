@@ -5,37 +5,36 @@ What was fitted on what, how well it agrees, and what is assumed: docs/risk-fact
 
 import csv
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
-from catalogs.build.fit_spot import (
+from catalogs.build.sources import SourceBook
+from catalogs.schema import Kind, SpotClass
+from catalogs.spot_fit import (
+    GANGS,
     HOUR,
-    Spells,
     ZoneLaw,
     day_shares,
+    fit_gangs,
+    fit_runs,
     fit_zones,
     levels,
     location_of_mean,
     logit,
-    pooled_run_mean,
+    mean_availabilities,
     read_traces,
-    residual_sigma,
-    scaled_outages,
     sigma_of_mean_and_median,
     spells,
 )
-from catalogs.build.sources import SourceBook
-from catalogs.schema import Kind, SpotClass
 
 Size = Literal["1", "2-4", "8", "16"]
 SIZES: dict[Size, tuple[int, int]] = {"1": (1, 1), "2-4": (2, 4), "8": (5, 8), "16": (9, 72)}
 # Share of the step from one to eight GPUs: log2(GPUs) / 3, 2-4 in their middle.
 STEPS: dict[Size, float] = {"1": 0.0, "2-4": 0.5, "8": 1.0, "16": 4 / 3}
-GANGS = (1, 2, 4, 8, 12, 16)
 H100_CAMPAIGN = "skynomad-gcp-2025-10"
 V100_CAMPAIGN = "cbl-aws-02-15-2023"
 V100_GANG_CAMPAIGN = "cbl-aws-08-27-2023"
@@ -182,12 +181,7 @@ def fitted_laws(reference: Path) -> dict[str, dict[Size, ZoneLaw]]:
 
 def fit_h100(reference: Path) -> ZoneLaw:
     """Fit gangs of 1-16 one-GPU H100 machines (GCP, October 2025, eight zones)."""
-    traces = read_traces(reference, H100_CAMPAIGN)
-    seen = {n: [spells(trace, n) for trace in traces] for n in GANGS}
-    law = _runs(seen[1], [s for gang in seen.values() for s in gang], RHO_H100)
-    law = replace(law, run_sigma=_mean([_residual_sigma(gang) for gang in seen.values()]))
-    means = {n: _mean([s.availability for s in gang]) for n, gang in seen.items()}
-    return fit_zones(law, means, {n: float(day_shares(traces, n).std()) for n in (1, 4, 16)})
+    return fit_gangs(read_traces(reference, H100_CAMPAIGN), GANGS, (1, 4, 16), RHO_H100)
 
 
 def fit_v100(reference: Path) -> ZoneLaw:
@@ -195,10 +189,10 @@ def fit_v100(reference: Path) -> ZoneLaw:
     traces = read_traces(reference, V100_CAMPAIGN)
     seen = [spells(trace, 1) for trace in traces]
     whole = published(reference, "V100", 1, (V100_CAMPAIGN,))  # nine zones; six are traces here
-    law = replace(_runs(seen, seen, RHO_V100), run_mean_h=whole.run_mean_h)
+    law = replace(fit_runs({1: seen}, RHO_V100), run_mean_h=whole.run_mean_h)
     law = fit_zones(law, {1: whole.availability}, {1: float(day_shares(traces, 1).std())})
     gangs = read_traces(reference, V100_GANG_CAMPAIGN)
-    means = {n: _mean([spells(trace, n).availability for trace in gangs]) for n in GANGS}
+    means = mean_availabilities({n: [spells(trace, n) for trace in gangs] for n in GANGS})
     return replace(law, slope=levels(means, law.zone_sd)[1])
 
 
@@ -272,25 +266,3 @@ def published(reference: Path, gpu: str, size: int, campaigns: Sequence[str]) ->
         run_sigma=float(np.average(sigmas, weights=runs)),
         availability=float(up.sum() / hours.sum()),
     )
-
-
-def _runs(single: Sequence[Spells], pool: Sequence[Spells], rho: float) -> ZoneLaw:
-    outages = scaled_outages(pool, 1.0)
-    return ZoneLaw(
-        run_mean_h=pooled_run_mean(single),
-        run_sigma=_residual_sigma(single),
-        outage_sigma=residual_sigma(outages, 1.0),
-        location=0.0,
-        slope=0.0,
-        zone_sd=0.0,
-        co_interruption=rho,
-    )
-
-
-def _residual_sigma(zones: Sequence[Spells]) -> float:
-    runs = np.concatenate([zone.seen for zone in zones])
-    return residual_sigma(runs, pooled_run_mean(zones))
-
-
-def _mean(values: Iterable[float]) -> float:
-    return float(np.mean(list(values)))

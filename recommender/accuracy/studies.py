@@ -2,12 +2,18 @@
 
 from collections.abc import Sequence
 
-from recommender.accuracy import cmdare
+from recommender.accuracy import cmdare, lifetimes, spot_jobs, spot_runs, spot_zones
 from recommender.accuracy.study import Study
 from recommender.errors import UsageError
 from recommender.text import unknown
 
-STUDIES: tuple[Study, ...] = (*cmdare.STUDIES,)
+STUDIES: tuple[Study, ...] = (
+    *cmdare.STUDIES,
+    *spot_runs.STUDIES,
+    *spot_zones.STUDIES,
+    *spot_jobs.STUDIES,
+    *lifetimes.STUDIES,
+)
 
 
 def chosen(words: Sequence[str]) -> tuple[Study, ...]:

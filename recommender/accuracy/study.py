@@ -70,4 +70,27 @@ def score(held: Held) -> Score:
     )
 
 
-__all__ = ["Finding", "Floats", "Held", "Score", "Study", "Target", "Unit", "score"]
+def share_score(held: Held) -> Score:
+    """Errors of predicted shares: differences, not ratios."""
+    missed = np.abs(held.predicted - held.measured)
+    return Score(
+        points=len(missed),
+        mean=float(missed.mean()),
+        median=float(np.median(missed)),
+        p90=float(np.quantile(missed, 0.9)),
+        bias=float(np.median(held.predicted - held.measured)),
+        unit="share",
+    )
+
+
+__all__ = [
+    "Finding",
+    "Floats",
+    "Held",
+    "Score",
+    "Study",
+    "Target",
+    "Unit",
+    "score",
+    "share_score",
+]

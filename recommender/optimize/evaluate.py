@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from catalogs.schema import GANG_KNEE
 from recommender.checkpoint import best_interval
 from recommender.optimize.saving import Saves, saves_of
 from recommender.optimize.space import NONE, OBJECT_STORE, Entries, Site, Space
@@ -203,7 +204,7 @@ def gang_of(space: Space, entries: Entries, counts: Ints) -> Gang:
     """The law of a cluster's runs: pools add their hazards, the least available one waits.
 
     Λ = Σ λ_e·(1 + (x_e - 1)(1 - ρ_e)) + faults of every machine; a gang of x machines of one
-    pool is there with logit availability lower by `slope` per doubling; pools multiply. The
+    pool is there with logit availability lower by slope·log2(1 + (x - 1)/8); pools multiply. The
     shape is that of the pool with the largest hazard. Clusters without spot see faults only.
     """
     used = (counts > 0) & entries.spot
@@ -211,7 +212,8 @@ def gang_of(space: Space, entries: Entries, counts: Ints) -> Gang:
     hazard = np.where(used, (1 + (many - 1) * (1 - entries.co_interruption)), 0.0)
     hazard = np.where(used, hazard / entries.run_mean_s, 0.0)
     faults = space.job.fault_rate_per_hour / 3600.0 * counts.sum(axis=1)
-    logit = entries.availability_logit - entries.availability_slope * np.log2(many)
+    lost = entries.availability_slope * np.log2(1.0 + (many - 1.0) / GANG_KNEE)
+    logit = entries.availability_logit - lost
     up = np.where(used, 1.0 / (1.0 + np.exp(-logit)), 1.0).prod(axis=1)
     has_spot = np.asarray(used.any(axis=1))
     lead = hazard.argmax(axis=1)

@@ -40,7 +40,7 @@ class Entries:
     run_sigma: Floats
     outage_sigma: Floats
     availability_logit: Floats
-    availability_slope: Floats  # logits lost per doubling of the gang
+    availability_slope: Floats  # logits lost per log2(1 + (n-1)/8) of a gang
     zone_sd: Floats
     co_interruption: Floats  # rho
     sites: Floats

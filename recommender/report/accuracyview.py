@@ -55,23 +55,22 @@ def _figures(score: Score | None) -> tuple[str, ...]:
     digits, unit = (1, " %") if score.unit == "%" else (3, "")
     absolute = tuple(f"{x:.{digits}f}{unit}" for x in (score.mean, score.median, score.p90))
     span = "" if score.coverage is None else f"{100 * score.coverage:.0f} %"
-    return (str(score.points), *absolute, f"{score.bias:+.{digits}f}{unit}", span)
+    bias = "" if score.bias is None else f"{score.bias:+.{digits}f}{unit}"
+    return (str(score.points), *absolute, bias, span)
 
 
 def _asked(each: Finding) -> str:
     """What was asked for, and whether it was reached."""
     if each.score is None:
         return f"skipped: {each.skipped}"
-    parts = (("mean", each.target.mean), ("median", each.target.median))
-    words = [f"{name} {limit:g}" for name, limit in parts if limit is not None]
     unit = f" {each.score.unit}" if each.score.unit != "share" else ""
     verdict = "met" if each.target.met_by(each.score) else "missed"
-    return f"asked {', '.join(words)}{unit}: {verdict}" if words else ""
+    return f"asked {each.target.words}{unit}: {verdict}" if each.target.words else ""
 
 
 def _below(findings: Sequence[Finding], reference: str) -> list[str]:
     run = [(each.target, each.score) for each in findings if each.score is not None]
-    asked = [(t, s) for t, s in run if t.mean is not None or t.median is not None]
+    asked = [(target, score) for target, score in run if target.words]
     met = sum(target.met_by(score) for target, score in asked)
     said = [
         f"{len(run)} of {len(findings)} studies run, {met} of {len(asked)} targets met. Mean, "
@@ -95,7 +94,7 @@ def _facts(each: Finding) -> dict[str, object]:
         "key": each.key,
         "subject": each.subject,
         "split": each.split,
-        "target": {"mean": each.target.mean, "median": each.target.median},
+        "asked": each.target.words,
         "published": each.published,
         "source": each.source,
         "score": None if each.score is None else _score(each.score, each),

@@ -2,6 +2,7 @@
 
 import csv
 import os
+from math import isfinite
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,8 @@ from recommender.accuracy.studies import STUDIES
 
 REFERENCE = os.environ.get("RECOMMEND_REFERENCE_DATA")
 # Targets that are missed, each with its reason in docs/accuracy.md.
-MISSED = {
-    row["key"]
-    for row in csv.DictReader(Path(__file__).with_name("missed.csv").open(encoding="utf-8"))
-}
+LIST = Path(__file__).with_name("missed.csv").read_text(encoding="utf-8")
+MISSED = {row["key"] for row in csv.DictReader(LIST.splitlines())}
 DOCS = Path(__file__).parents[2] / "docs" / "accuracy.md"
 
 pytestmark = pytest.mark.accuracy
@@ -25,7 +24,7 @@ def test_a_study_reaches_its_target_unless_it_is_listed(study):
         pytest.skip("needs RECOMMEND_REFERENCE_DATA, the large reference tables")
     found = study.run(Path(REFERENCE) if study.needs_reference else None)
     assert found.points > 0
-    assert found.median <= found.p90
+    assert isfinite(found.mean + found.median + found.p90)
     assert study.target.met_by(found) == (study.key not in MISSED), found
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from catalogs.build import fit_spot as fit
+from catalogs import spot_fit as fit
 from tests.catalogs.facts_data import reference
 
 LAW = fit.ZoneLaw(

@@ -10,16 +10,21 @@ import gzip
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
+from catalogs.schema import GANG_KNEE
+
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
+GANGS = (1, 2, 4, 8, 12, 16)  # sizes of gangs that are looked at
 HOUR = 3600.0
+DAYS = 40  # drawn per zone when the spread of zones is fitted
 DAY_H = 24.0
 _NORMAL = NormalDist()
 # How much of a run is left at a random moment is compared at these hours: from a changeover
@@ -84,7 +89,12 @@ class ZoneLaw:
 
     def level(self, machines: int) -> float:
         """Mean logit of a gang's availability."""
-        return self.location - self.slope * math.log2(machines)
+        return self.location - self.slope * gang_doublings(machines)
+
+
+def gang_doublings(machines: int) -> float:
+    """What a gang's availability falls with: machine by machine at first, then by doublings."""
+    return math.log2(1 + (machines - 1) / GANG_KNEE)
 
 
 def read_traces(reference: Path, campaign: str) -> list[Trace]:
@@ -202,9 +212,12 @@ def co_interruption(run_means: Mapping[int, float]) -> float:
     return float(grid[int(np.argmin(error))])
 
 
+@lru_cache(maxsize=4)
 def zone_quantiles(count: int) -> Floats:
     """Standard normal quantiles at the middle of `count` equal shares."""
-    return np.array([_NORMAL.inv_cdf((i + 0.5) / count) for i in range(count)])
+    quantiles = np.array([_NORMAL.inv_cdf((i + 0.5) / count) for i in range(count)])
+    quantiles.setflags(write=False)  # kept for everybody
+    return quantiles
 
 
 def logistic(x: Floats) -> Floats:
@@ -232,8 +245,8 @@ def location_of_mean(mean: float, zone_sd: float) -> float:
 
 
 def levels(means: Mapping[int, float], zone_sd: float) -> tuple[float, float]:
-    """Fit the location and the slope per doubling to mean availabilities by gang size."""
-    doublings = np.array([math.log2(n) for n in means])
+    """Fit the location and the slope to mean availabilities by gang size."""
+    doublings = np.array([gang_doublings(n) for n in means])
     locations = np.array([location_of_mean(mean, zone_sd) for mean in means.values()])
     if len(locations) == 1:
         return float(locations[0]), 0.0
@@ -251,7 +264,7 @@ def day_shares(traces: Iterable[Trace], machines: int) -> Floats:
     return np.concatenate(days)
 
 
-def drawn_days(law: ZoneLaw, machines: int, zones: int = 200, days: int = 40) -> Floats:
+def drawn_days(law: ZoneLaw, machines: int, zones: int = 200, days: int = DAYS) -> Floats:
     """Draw the share of a day that a gang is there: rows are zones, columns days."""
     rng = np.random.default_rng(20260822)
     a = logistic(law.level(machines) + law.zone_sd * zone_quantiles(zones))[:, None]
@@ -280,12 +293,56 @@ def _spell(rng: np.random.Generator, mean: Floats, sigma: float, residue: bool) 
     return np.asarray(spell * share, dtype=np.float64)
 
 
-def fit_zones(law: ZoneLaw, means: Mapping[int, float], day_sds: Mapping[int, float]) -> ZoneLaw:
+def fit_runs(seen: Mapping[int, Sequence[Spells]], rho: float) -> ZoneLaw:
+    """Fit runs and outages by gang size, the smallest first; zones are not told apart yet."""
+    smallest = seen[min(seen)]
+    outages = scaled_outages([zone for gang in seen.values() for zone in gang], 1.0)
+    return ZoneLaw(
+        run_mean_h=pooled_run_mean(smallest),
+        run_sigma=float(np.mean([pooled_run_sigma(gang) for gang in seen.values()])),
+        outage_sigma=residual_sigma(outages, 1.0),
+        location=0.0,
+        slope=0.0,
+        zone_sd=0.0,
+        co_interruption=rho,
+    )
+
+
+def pooled_run_sigma(zones: Sequence[Spells]) -> float:
+    """Sigma of the runs of all zones, by what is left of them at a random moment."""
+    runs = np.concatenate([zone.seen for zone in zones])
+    return residual_sigma(runs, pooled_run_mean(zones))
+
+
+def mean_availabilities(seen: Mapping[int, Sequence[Spells]]) -> dict[int, float]:
+    """Mean over zones of the availability of each size of gang."""
+    return {n: float(np.mean([zone.availability for zone in gang])) for n, gang in seen.items()}
+
+
+def fit_gangs(
+    traces: Sequence[Trace],
+    sizes: Sequence[int],
+    day_sizes: Sequence[int],
+    rho: float,
+    days: int = DAYS,
+) -> ZoneLaw:
+    """Fit gangs of these sizes; the days of `day_sizes` tell how much zones differ.
+
+    `days` are drawn per zone for that: fewer are quicker, and blur the spread between zones.
+    """
+    seen = {n: [spells(trace, n) for trace in traces] for n in sizes}
+    day_sds = {n: float(day_shares(traces, n).std()) for n in day_sizes}
+    return fit_zones(fit_runs(seen, rho), mean_availabilities(seen), day_sds, days)
+
+
+def fit_zones(
+    law: ZoneLaw, means: Mapping[int, float], day_sds: Mapping[int, float], days: int = DAYS
+) -> ZoneLaw:
     """Fit the zones' levels: mean availabilities by gang size, and the sd of days' shares."""
     low, high = 0.2, 4.0
     for _ in range(7):
         trial = _with_zones(law, means, (low + high) / 2)
-        gap = np.mean([drawn_days(trial, n).std() - sd for n, sd in day_sds.items()])
+        gap = np.mean([drawn_days(trial, n, days=days).std() - sd for n, sd in day_sds.items()])
         low, high = (trial.zone_sd, high) if gap < 0 else (low, trial.zone_sd)
     return _with_zones(law, means, round((low + high) / 2, 1))
 
