@@ -62,7 +62,7 @@ class Calibration:
     as_of: str
     rows: int  # runs behind it
     constants: str  # "cnn typical 2026-11-21": the shipped constants that the factors multiply
-    compute: Fitted  # ε and I together: samples/s of every GPU
+    compute: Fitted  # ε and I together: samples/s of GPUs that were not timed
     tensor: Fitted  # β, seconds per gradient tensor
     latency: Fitted  # α of the all-reduce between machines
     network: Fitted  # share of its listed bandwidth that a machine's network sustains
@@ -72,7 +72,7 @@ class Calibration:
     noise: float  # sd of ln(run / fit)
     sigma: float  # sd of ln(true / predicted step) on the GPUs that were timed, here and larger
     sigma_other: float  # the same on other GPUs
-    gpus: tuple[tuple[str, Fitted], ...] = ()  # on top of `compute`, of each GPU that was timed
+    gpus: tuple[tuple[str, Fitted], ...] = ()  # the same of each GPU that was timed
     feeds: tuple[Feed, ...] = ()
 
 

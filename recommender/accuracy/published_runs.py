@@ -77,7 +77,7 @@ def runs_of(rows: pd.DataFrame) -> tuple[Run, ...]:
             batch=batch_of(row),
             step_s=batch_of(row) / (row.rate * row.nodes * row.per_node),
         )
-        for i, row in enumerate(rows.itertuples())
+        for i, row in enumerate(_each(rows))
     )
 
 
@@ -86,10 +86,10 @@ def columns_of(job: Job, rows: pd.DataFrame) -> MachineColumns:
     prior, needs = prior_of(job), bytes_of(job, prior_of(job))
     per = _floats(rows.per_node)
     shards = np.where(rows.sharded, per * _floats(rows.nodes), 1.0)
-    micro = np.array([micro_of(row) for row in rows.itertuples()])
+    micro = np.array([micro_of(row) for row in _each(rows)])
     rate = [
         sample_rate(job, prior, str(row.precision), row.matmul, row.memory)
-        for row in rows.itertuples()
+        for row in _each(rows)
     ]
     network = _floats(rows.network)
     endless = np.full(len(rows), np.inf)
@@ -109,6 +109,10 @@ def columns_of(job: Job, rows: pd.DataFrame) -> MachineColumns:
         speed_sigma=np.full(len(rows), prior.sigma_one),
         reasons=("",) * len(rows),
     )
+
+
+def _each(rows: pd.DataFrame) -> list[Any]:
+    return list(rows.itertuples())
 
 
 def _floats(column: "pd.Series[float]") -> "np.ndarray[Any, np.dtype[np.float64]]":

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.errors import UsageError
 from recommender.job import Calibration, Fitted, Job, Run
 from recommender.performance import least_squares as lsq
 from recommender.performance.feeds import feeds_of, with_feeds
@@ -44,7 +45,7 @@ class Spread:
 # Latency: 0.1 ms over RDMA to 30-50 ms of loops over TCP (DeepVM, figure 5, 2024). Network:
 # a burst is up to ten times the baseline. Tensors, links: two launches or four; 0.5 to 1 of what
 # is listed. Overlap: nothing is hidden until runs show it. docs/accuracy.md, "Calibration".
-USERS = Spread(tensor=0.7, latency=3.0, network=2.0, links=0.7, overlap=0.1)
+USERS = Spread(tensor=0.7, latency=2.0, network=1.0, links=0.7, overlap=0.1)
 # Non-negative least squares on latency and bandwidth: what published fits are compared with.
 TWO_TERMS = Spread(tensor=1e-3, latency=100.0, network=100.0, links=1e-3, overlap=1e-3)
 
@@ -68,8 +69,8 @@ def calibrate(
 
     Maximum a posteriori of the ln of all constants under ln(step) = ln(model) + noise, Huber
     weights; the sds are the posterior's. Runs on synthetic data teach compute and communication,
-    `cached` and `cold` ones what the input adds (`feeds.py`). Every run must be possible under
-    the model (`impossible`).
+    `cached` and `cold` ones what the input adds (`feeds.py`). The model must be able to make
+    every run (`step.why_infeasible`).
     """
     job = replace(job, calibration=None, timings=())
     free = tuple(run for run in runs if run.data in ("", "synthetic")) or runs
@@ -83,14 +84,6 @@ def calibrate(
     return Calibrated(done, _predicted(replace(job, calibration=done), runs, columns, gpu_of))
 
 
-def impossible(job: Job, runs: tuple[Run, ...], columns: MachineColumns) -> tuple[Run, ...]:
-    """The runs that the model cannot make: memory, batch or network do not allow them."""
-    model = Model(replace(job, calibration=None), runs, columns)
-    with np.errstate(divide="ignore"):
-        can = np.isfinite(model(model.belief().mean))
-    return tuple(run for run, fine in zip(runs, can, strict=True) if not fine)
-
-
 def with_calibration(job: Job, columns: MachineColumns, gpu_of: tuple[str, ...]) -> MachineColumns:
     """Columns with the job's calibration in them; the same columns where it has none.
 
@@ -99,12 +92,18 @@ def with_calibration(job: Job, columns: MachineColumns, gpu_of: tuple[str, ...])
     own = job.calibration
     if own is None:
         return columns
+    shipped = name_of(load_priors()[job.family, job.stack])
+    if own.constants != shipped:
+        raise UsageError(
+            f"calibration: was fitted on the constants '{own.constants}', the job's are "
+            f"'{shipped}'; run recommend calibrate again"
+        )
     each = dict(own.gpus)
-    factor = np.array([each[gpu].factor if gpu in each else 1.0 for gpu in gpu_of])
+    factor = np.array([each.get(gpu, own.compute).factor for gpu in gpu_of])
     timed = np.array([gpu in each for gpu in gpu_of], dtype=bool)
     scaled = replace(
         columns,
-        compute_per_s=columns.compute_per_s * own.compute.factor * factor,
+        compute_per_s=columns.compute_per_s * factor,
         network_bytes_per_s=columns.network_bytes_per_s * own.network.factor,
         network_latency_s=columns.network_latency_s * own.latency.factor,
         intra_bytes_per_s=columns.intra_bytes_per_s * own.links.factor,
@@ -230,11 +229,10 @@ def spans(model: Model, fit: lsq.Fit) -> Floats:
     return np.hypot(noise, lsq.spread(model, fit, noise))
 
 
-def _calibration(
-    model: Model, fit: lsq.Fit, sigma: float, as_of: str, rows: int
-) -> Calibration:
+def _calibration(model: Model, fit: lsq.Fit, sigma: float, as_of: str, rows: int) -> Calibration:
     prior, noise = model.prior, residual_sd(fit)
-    sd = np.sqrt(np.diag(fit.covariance(noise)))
+    spread = fit.covariance(noise)
+    sd = np.sqrt(np.diag(spread))
     each = [Fitted(float(np.exp(a)), float(b)) for a, b in zip(fit.value, sd, strict=True)]
     other = float(np.hypot(sigma, np.hypot(SIGMA_GPU, sd[COMPUTE])))
     return Calibration(
@@ -251,8 +249,16 @@ def _calibration(
         noise=noise,
         sigma=min(sigma, prior.sigma_one),
         sigma_other=min(other, prior.sigma_one),
-        gpus=tuple(zip(model.gpus, each[GPUS:], strict=True)),
+        gpus=tuple(
+            (gpu, _sum_of(fit.value, spread, COMPUTE, GPUS + i)) for i, gpu in enumerate(model.gpus)
+        ),
     )
+
+
+def _sum_of(value: Floats, spread: Floats, one: int, two: int) -> Fitted:
+    """Two factors in one."""
+    variance = spread[one, one] + spread[two, two] + 2.0 * spread[one, two]
+    return Fitted(float(np.exp(value[one] + value[two])), float(np.sqrt(variance)))
 
 
 def name_of(prior: Prior) -> str:
@@ -276,8 +282,9 @@ def _sigma(
     fit: lsq.Fit, job: Job, runs: tuple[Run, ...], columns: MachineColumns, gpus: tuple[str, ...]
 ) -> float:
     """Root mean square of the spans of some clusters."""
-    possible = set(runs) - set(impossible(job, runs, columns)) if runs else set()
-    fine = tuple(run for run in runs if run in possible)
+    with np.errstate(divide="ignore"):
+        steps = [Model(job, (run,), columns, gpus)(fit.value)[0] for run in runs]
+    fine = tuple(run for run, step in zip(runs, steps, strict=True) if np.isfinite(step))
     if not fine:
         sd = np.sqrt(fit.covariance(residual_sd(fit))[COMPUTE, COMPUTE])
         return float(np.hypot(residual_sd(fit), sd))

@@ -33,15 +33,17 @@ def feeds_of(runs: tuple[Run, ...], free_s: Floats, columns: MachineColumns) -> 
         own = [run for run in runs if run.machine == name and run.data != "synthetic"]
         seen = max(_rate(run) for run in own)
         waiting = [r for r in own if r.data == "cached" and r.step_s > LONGER * free[r.place]]
-        prepare = _mean(waiting, max(float(columns.prepare_per_s[kind]), seen))
+        shipped = float(columns.prepare_per_s[kind]), float(columns.fetch_per_s[kind])
+        prepare = _mean(waiting, max(shipped[0], seen))
         cold = [
             run
             for run in own
             if run.data == "cold"
             and run.step_s > LONGER * max(free[run.place], run.batch / prepare / run.machines)
         ]
-        fetch = _mean(cold, max(float(columns.fetch_per_s[kind]), seen))
-        found.append(Feed(name, prepare, fetch))
+        fetch = _mean(cold, max(shipped[1], seen))
+        if (prepare, fetch) != shipped:
+            found.append(Feed(name, prepare, fetch))
     return tuple(found)
 
 

@@ -38,8 +38,7 @@ class Fit:
     def covariance(self, noise: float) -> Floats:
         """Of the posterior by its Jacobian, were `noise` the sd of a measurement."""
         curve = self.information / noise**2 + np.diag(1.0 / self.prior.sd**2)
-        found: Floats = np.linalg.inv(curve)
-        return found
+        return np.asarray(np.linalg.inv(curve), dtype=np.float64)
 
     def taught(self, noise: float) -> float:
         """How many parameters the measurements, and not the prior, determine."""
@@ -87,7 +86,7 @@ def spread(model: Callable[[Floats], Floats], fit: Fit, noise: float) -> Floats:
     """Sd of another model's predictions under a fit's posterior, without their noise; (points,)."""
     slope = _jacobian(model, fit.value, model(fit.value), fit.prior)
     variance = np.einsum("rk,kl,rl->r", slope, fit.covariance(noise), slope)
-    return np.sqrt(np.maximum(variance, 0.0))
+    return np.asarray(np.sqrt(np.maximum(variance, 0.0)), dtype=np.float64)
 
 
 def _weights(missed: Floats, noise: float) -> Floats:

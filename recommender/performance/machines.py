@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from catalogs.schema import Achieved, Gpu, InstanceType
 from recommender.bucket import object_store_rate
 from recommender.job import Job, Precision
-from recommender.performance.readings import with_readings
 from recommender.performance.calibration import with_calibration
 from recommender.performance.fleet import MachineColumns
 from recommender.performance.priors import Prior, prior_of
+from recommender.performance.readings import with_readings
 
 Floats = NDArray[np.float64]
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender.job import Job
-from recommender.performance.readings import slowdown
 from recommender.performance.fleet import STRATEGIES, Fleet, MachineColumns, Steps
 from recommender.performance.memory import GIB, bytes_of, parts_gib, per_sample
 from recommender.performance.priors import prior_of
+from recommender.performance.readings import slowdown
 from recommender.performance.terms import shards_of, terms_of
 from recommender.plan import StepSplit
 
