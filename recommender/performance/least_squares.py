@@ -11,7 +11,7 @@ Floats = NDArray[np.float64]
 HUBER = 2.0  # residuals beyond so many sd count linearly: a run that was disturbed
 ROUNDS = 60  # of Levenberg-Marquardt from one start; a dozen are usual
 STEP = 1e-4  # of a finite difference, in prior sd
-SETTLED = 1e-7  # fall of the objective that ends the rounds
+SETTLED = 1e-5  # fall of the objective that ends the rounds
 MOST_DAMPING = 1e9
 
 
@@ -60,7 +60,7 @@ def solve(
     """
     theta = np.clip(prior.mean if start is None else start, prior.least, prior.most)
     missed = model(theta) - target
-    value, damping = _objective(theta, missed, noise, prior), 1e-3
+    value, damping = _objective(theta, missed, noise, prior), 1e-6
     for _ in range(ROUNDS):
         slope = _jacobian(model, theta, missed + target, prior)
         pull, curve = _normal(theta, missed, slope, noise, prior)
