@@ -57,7 +57,7 @@ def job_of(row: Any) -> Job:
 
 def batch_of(row: Any) -> int:
     """Samples of one step of all GPUs."""
-    return round(micro_of(row) * row.rounds * row.nodes * row.per_node)
+    return round(float(micro_of(row) * row.rounds * row.nodes * row.per_node))
 
 
 def micro_of(row: Any) -> float:
@@ -88,8 +88,7 @@ def columns_of(job: Job, rows: pd.DataFrame) -> MachineColumns:
     shards = np.where(rows.sharded, per * _floats(rows.nodes), 1.0)
     micro = np.array([micro_of(row) for row in _each(rows)])
     rate = [
-        sample_rate(job, prior, str(row.precision), row.matmul, row.memory)
-        for row in _each(rows)
+        sample_rate(job, prior, str(row.precision), row.matmul, row.memory) for row in _each(rows)
     ]
     network = _floats(rows.network)
     endless = np.full(len(rows), np.inf)

@@ -62,7 +62,9 @@ def _series(series: pd.DataFrame) -> Iterator[tuple[Held, pd.DataFrame, float]]:
             yield held, ordered.iloc[unseen], float(ordered.nodes.iloc[start])
 
 
-def _held(rows: pd.DataFrame, start: int, unseen: "np.ndarray[tuple[int], np.dtype[np.intp]]") -> Held:
+def _held(
+    rows: pd.DataFrame, start: int, unseen: "np.ndarray[tuple[int], np.dtype[np.intp]]"
+) -> Held:
     job = job_of(next(rows.itertuples()))
     runs, columns = runs_of(rows), columns_of(job, rows)
     seen: tuple[Run, ...] = (runs[start],)

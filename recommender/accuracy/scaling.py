@@ -126,7 +126,9 @@ def deepvm(instance: str, spread: Spread = TWO_TERMS) -> Held:
     for row in rows:
         n = int(row["machines"])
         steps = DEEPVM_EPOCHS * np.ceil(np.ceil(DEEPVM_IMAGES / n) / DEEPVM_BATCH)
-        runs.append(_run(f"{instance} x {n}", n, n, DEEPVM_BATCH * n, float(row["seconds"]) / steps))
+        runs.append(
+            _run(f"{instance} x {n}", n, n, DEEPVM_BATCH * n, float(row["seconds"]) / steps)
+        )
     columns = bare_machine(
         1, DEEPVM_BATCH / runs[0].step_s, DEEPVM_GBIT[instance] * GBIT, 5e-4, np.inf
     )
