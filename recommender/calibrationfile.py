@@ -131,7 +131,11 @@ def _pair(value: Any, first: str, name: str) -> tuple[float, float]:
     gone = [key for key in (first, "sd") if key not in given]
     if gone:
         raise UsageError(f"{name} {gone[0]}: is missing")
-    return _number(given[first], f"{name} {first}:"), _number(given["sd"], f"{name} sd:")
+    sd = _number(given["sd"], f"{name} sd:")
+    # An overlap of zero is usual: nothing was seen to be hidden.
+    if first == "share" and given[first] in ("0", "0.0"):
+        return 0.0, sd
+    return _number(given[first], f"{name} {first}:"), sd
 
 
 def _mapping(value: Any, name: str, keys: tuple[str, ...]) -> Mapping[str, Any]:
@@ -143,8 +147,7 @@ def _mapping(value: Any, name: str, keys: tuple[str, ...]) -> Mapping[str, Any]:
 
 
 def _number(value: Any, name: str) -> float:
-    text = _word(value, name)
-    return 0.0 if text in ("0", "0.0") else parse_count(text, name)
+    return parse_count(_word(value, name), name)
 
 
 def _word(value: Any, name: str) -> str:
