@@ -35,7 +35,7 @@ def constants_page(own: Calibration, efficiency: float, tensor_s: float, written
     below = (
         f"Speed of the GPUs timed, here and on larger clusters: ± {text.percent(own.sigma)}; "
         f"of other GPUs: ± {text.percent(own.sigma_other)}. One standard deviation.",
-        "A constant known to no more than it was before is the shipped one: no run taught it.",
+        "×/÷ 2: known to within a factor of two. Where yours is as shipped, no run taught it.",
         f"Written to {text.clean(written)}; recommend plans with it from now on.",
     )
     return Page(_title(own), columns, rows, 1, below)
@@ -60,8 +60,8 @@ def runs_page(runs: tuple[Run, ...], predicted_s: tuple[float, ...]) -> Page:
             str(run.gpus),
             f"{run.batch:,}",
             run.data,
-            text.duration(run.step_s),
-            text.duration(step),
+            _seconds(run.step_s),
+            _seconds(step),
             f"{100 * (step / run.step_s - 1):+.1f} %",
         )
         for run, step in zip(runs, predicted_s, strict=True)
@@ -131,6 +131,11 @@ def _known(fitted: Fitted) -> str:
     if fitted.sd < 0.5:
         return f"± {text.percent(fitted.sd)}"
     return f"×/÷ {text.three(min(2.718281828**fitted.sd, 1e6))}"
+
+
+def _seconds(step_s: float) -> str:
+    """Three digits: 22 s would hide what the fit is about."""
+    return f"{text.three(step_s)} s" if step_s >= 1 else f"{text.three(step_s * 1e3)} ms"
 
 
 def _rate(per_s: float) -> str:
