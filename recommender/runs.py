@@ -19,6 +19,7 @@ _SYNONYMS = {
     "instance_type": "instance", "nodes": "machines", "global_batch": "batch",
     "seconds_per_step": "step_s", "s_per_step": "step_s",
 }  # fmt: skip
+MOST_RUNS = 1000  # a handful is enough; more is a log, not a table of runs
 _EITHER = (("instance", "gpu"), ("step_s", "samples_per_s"))
 
 
@@ -31,6 +32,10 @@ def read_runs(path: Path, types: Iterable[InstanceType], batch: int) -> tuple[Ru
     for the catalog's machine with the nearest number of them.
     """
     rows = read_csv(path, _REQUIRED, _OPTIONAL, _SYNONYMS)
+    if len(rows) > MOST_RUNS:
+        raise UsageError(
+            f"{shown(path.name)}: {len(rows)} runs; at most {MOST_RUNS}, one row for each set-up"
+        )
     machines = tuple(sorted((t for t in types if t.gpus), key=lambda t: (t.provider, t.gpus)))
     runs: list[Run] = []
     problems: list[str] = []

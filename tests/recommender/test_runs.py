@@ -92,3 +92,8 @@ def test_columns_are_checked(tmp_path):
 def test_both_an_instance_and_a_gpu_are_one_too_many(tmp_path):
     text = "instance,gpu,machines,step_s\np5.48xlarge,H100,1,1\n"
     assert "both instance and gpu" in problems(tmp_path, text)[0]
+
+
+def test_a_log_of_every_step_is_refused(tmp_path):
+    rows = "p3.2xlarge,1,1\n" * 1001
+    assert "1001 runs" in problems(tmp_path, f"instance,machines,step_s\n{rows}")[0]
