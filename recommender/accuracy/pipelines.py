@@ -1,7 +1,8 @@
 """Plans of pipelines and replicas, calibrated on few replicas: Parcae on p3.2xlarge.
 
-Frozen before any error was looked at: plans with one or two replicas teach four constants of a
-network, plans with three and more are predicted.
+The split was fixed before any error was looked at: plans with one or two replicas teach four
+constants of a network, plans with three and more are predicted. The form was chosen on the plans
+with one replica; its all-reduce is that of `terms.py`.
 """
 
 from functools import partial
