@@ -1,5 +1,6 @@
 """Published training runs as jobs, machines and runs: what the recommender would be given."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,7 @@ def micro_of(row: Any) -> float:
     return float(row.batch if np.isfinite(row.batch) else USUAL_BATCH[row.family])
 
 
-def runs_of(rows: pd.DataFrame) -> tuple[Run, ...]:
+def runs_of(rows: Sequence[Any]) -> tuple[Run, ...]:
     """The runs of one series; each on a machine type of its own, its memory being its own."""
     return tuple(
         Run(
@@ -77,20 +78,19 @@ def runs_of(rows: pd.DataFrame) -> tuple[Run, ...]:
             batch=batch_of(row),
             step_s=batch_of(row) / (row.rate * row.nodes * row.per_node),
         )
-        for i, row in enumerate(_each(rows))
+        for i, row in enumerate(rows)
     )
 
 
-def columns_of(job: Job, rows: pd.DataFrame) -> MachineColumns:
+def columns_of(job: Job, rows: Sequence[Any]) -> MachineColumns:
     """The machines of one series' runs."""
     prior, needs = prior_of(job), bytes_of(job, prior_of(job))
-    per = _floats(rows.per_node)
-    shards = np.where(rows.sharded, per * _floats(rows.nodes), 1.0)
-    micro = np.array([micro_of(row) for row in _each(rows)])
-    rate = [
-        sample_rate(job, prior, str(row.precision), row.matmul, row.memory) for row in _each(rows)
-    ]
-    network = _floats(rows.network)
+    per, nodes, network, links = np.array(
+        [(row.per_node, row.nodes, row.network, row.links) for row in rows], dtype=np.float64
+    ).T
+    shards = np.where([row.sharded for row in rows], per * nodes, 1.0)
+    micro = np.array([micro_of(row) for row in rows])
+    rate = [sample_rate(job, prior, str(row.precision), row.matmul, row.memory) for row in rows]
     endless = np.full(len(rows), np.inf)
     return MachineColumns(
         names=tuple(f"own/{i}" for i in range(len(rows))),
@@ -100,7 +100,7 @@ def columns_of(job: Job, rows: pd.DataFrame) -> MachineColumns:
         network_bytes_per_s=network,
         network_half_bytes=np.interp(network * 8e-9, RDMA_HALF_GBIT, RDMA_HALF_MIB) * MIB,
         network_latency_s=np.full(len(rows), RDMA_LATENCY_S),
-        intra_bytes_per_s=np.where(per > 1, _floats(rows.links), np.inf),
+        intra_bytes_per_s=np.where(per > 1, links, np.inf),
         prepare_per_s=endless,
         fetch_per_s=endless,
         host_bytes_per_s=endless,
@@ -108,11 +108,3 @@ def columns_of(job: Job, rows: pd.DataFrame) -> MachineColumns:
         speed_sigma=np.full(len(rows), prior.sigma_one),
         reasons=("",) * len(rows),
     )
-
-
-def _each(rows: pd.DataFrame) -> list[Any]:
-    return list(rows.itertuples())
-
-
-def _floats(column: "pd.Series[float]") -> "np.ndarray[Any, np.dtype[np.float64]]":
-    return np.asarray(column, dtype=np.float64)

@@ -8,72 +8,80 @@ these rows in view: an overlap of 0 to start from (the best whichever source is 
 usual error of 0.05, at which 90 % of the rows lie in their span.
 """
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from recommender.accuracy.published_runs import columns_of, job_of, micro_of, runs_of, series_of
 from recommender.accuracy.scaling import joined
 from recommender.accuracy.study import Held, Score, Study, Target, score
-from recommender.job import Run
 from recommender.performance.calibration import Model, solve, spans
 from recommender.performance.fit.data import runs as published
 
 
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What kind of scaling a prediction is."""
+
+    several: bool  # more machines than were measured
+    sharded: bool
+
+
 @cache
-def from_smaller(reference: Path) -> tuple[Held, pd.DataFrame]:
-    """Throughput of every larger cluster, and a row about each: several machines, sharded."""
-    rows = published(reference)
-    rows = rows[(rows.nodes == 1) | (rows.network > 0)]
-    rows = rows.assign(gpus=rows.nodes * rows.per_node)
-    parts, about = [], []
-    for _, series in rows.groupby(series_of(rows), sort=True):
-        for held, unseen, known in _series(series):
-            parts.append(held)
-            about.append(unseen.assign(several=unseen.nodes > known))
-    return joined(parts), pd.concat(about, ignore_index=True)
+def from_smaller(reference: Path) -> tuple[Held, tuple[Point, ...]]:
+    """Throughput of every larger cluster from the smallest ones, and what kind each is."""
+    parts: list[Held] = []
+    about: list[Point] = []
+    for series in _series(reference):
+        micro = np.log([micro_of(row) for row in series])
+        known = [i for i, row in enumerate(series) if _gpus(row) == _gpus(series[0])]
+        apart = np.abs(micro[known][:, None] - micro[None])  # (known, runs)
+        nearest = [known[k] for k in apart.argmin(axis=0)]
+        for start in known:
+            unseen = [i for i in range(len(known), len(series)) if nearest[i] == start]
+            if unseen:
+                parts.append(_held(series, start, unseen))
+                about += [
+                    Point(series[i].nodes > series[start].nodes, series[i].sharded) for i in unseen
+                ]
+    return joined(parts), tuple(about)
 
 
 def one_per_gpu(reference: Path) -> Held:
     """One run of each series, the smallest with the largest batch, against all other GPU counts."""
+    return joined(
+        _held(series, 0, [i for i, row in enumerate(series) if _gpus(row) > _gpus(series[0])])
+        for series in _series(reference)
+    )
+
+
+@cache
+def _series(reference: Path) -> tuple[tuple[Any, ...], ...]:
+    """Series of at least two sizes, smallest clusters first, of these the largest batch."""
     rows = published(reference)
     rows = rows[(rows.nodes == 1) | (rows.network > 0)]
-    rows = rows.assign(gpus=rows.nodes * rows.per_node)
-    parts = []
-    for _, series in rows.groupby(series_of(rows), sort=True):
-        ordered = series.sort_values(["gpus", "batch"], ascending=[True, False], kind="stable")
-        other = np.flatnonzero(ordered.gpus > ordered.gpus.iloc[0])
-        if len(other):
-            parts.append(_held(ordered, 0, other))
-    return joined(parts)
+    found: dict[str, list[Any]] = {}
+    for name, row in zip(series_of(rows), rows.itertuples(), strict=True):
+        found.setdefault(name, []).append(row)
+    ordered = [sorted(found[name], key=lambda r: (_gpus(r), -r.batch)) for name in sorted(found)]
+    return tuple(tuple(rows) for rows in ordered if _gpus(rows[-1]) > _gpus(rows[0]))
 
 
-def _series(series: pd.DataFrame) -> Iterator[tuple[Held, pd.DataFrame, float]]:
-    """Each known run of a series with the larger clusters that are predicted from it."""
-    ordered = series.sort_values(["gpus", "batch"], ascending=[True, False], kind="stable")
-    known = np.flatnonzero(ordered.gpus == ordered.gpus.iloc[0])
-    micro = np.log([micro_of(row) for row in ordered.itertuples()])
-    nearest = known[np.abs(micro[known][:, None] - micro[None]).argmin(axis=0)]
-    for start in known:
-        unseen = np.flatnonzero((nearest == start) & (ordered.gpus > ordered.gpus.iloc[0]))
-        if len(unseen):
-            held = _held(ordered, int(start), unseen)
-            yield held, ordered.iloc[unseen], float(ordered.nodes.iloc[start])
+def _gpus(row: Any) -> float:
+    return float(row.nodes * row.per_node)
 
 
-def _held(
-    rows: pd.DataFrame, start: int, unseen: "np.ndarray[tuple[int], np.dtype[np.intp]]"
-) -> Held:
-    job = job_of(next(rows.itertuples()))
-    runs, columns = runs_of(rows), columns_of(job, rows)
-    seen: tuple[Run, ...] = (runs[start],)
-    other = tuple(runs[i] for i in unseen)
-    model = Model(job, seen, columns)
-    fit = solve(model, seen)
-    larger = Model(job, other, columns, model.gpus)
+def _held(series: tuple[Any, ...], start: int, unseen: list[int]) -> Held:
+    """Calibrate on one run of a series and predict the throughput of others."""
+    rows = [series[start], *(series[i] for i in unseen)]
+    job = job_of(rows[0])
+    (seen, *other), columns = runs_of(rows), columns_of(job, rows)
+    model = Model(job, (seen,), columns)
+    fit = solve(model, (seen,))
+    larger = Model(job, tuple(other), columns, model.gpus)
     batch = np.array([run.batch for run in other])
     return Held(
         labels=tuple(run.place for run in other),
@@ -83,9 +91,9 @@ def _held(
     )
 
 
-def _some(held: Held, which: "pd.Series[bool]") -> Held:
+def _some(held: Held, which: list[bool]) -> Held:
     """The points of a comparison for which something holds."""
-    chosen = which.to_numpy()
+    chosen = np.array(which)
     return Held(
         labels=tuple(label for label, keep in zip(held.labels, chosen, strict=True) if keep),
         predicted=held.predicted[chosen],
@@ -106,12 +114,12 @@ def _all(reference: Path | None) -> Score:
 
 def _several(reference: Path | None) -> Score:
     held, about = from_smaller(_folder(reference))
-    return score(_some(held, about.several))
+    return score(_some(held, [point.several for point in about]))
 
 
 def _sharded(reference: Path | None) -> Score:
     held, about = from_smaller(_folder(reference))
-    return score(_some(held, about.sharded))
+    return score(_some(held, [point.sharded for point in about]))
 
 
 def _one_per_gpu(reference: Path | None) -> Score:
