@@ -200,6 +200,7 @@ def _assemble(file: "JobFile", shape: _Shape, derived: _Derived, fallback_name: 
         asynchronous_save=saves,
         setup_s=file.setup,
         timings=tuple(timing(m, batch, shape.tokens) for m in file.measured),
+        calibration=file.calibration,
         memory_gib_at_batch=tuple(sorted(file.memory_gib_at_batch.items())),
         assumed=tuple(dict.fromkeys(derived.assumed)),
         **optional,

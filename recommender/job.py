@@ -25,6 +25,58 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
+class Run:
+    """One run of the user's, as `recommend calibrate` reads it."""
+
+    place: str  # "timings.csv, line 2": where its user finds it
+    machine: str  # "aws/p3.2xlarge": the instance type, or one that stands for the GPU
+    gpu: str
+    gpus: int  # in the whole cluster
+    machines: int
+    batch: int  # samples per optimiser step, of all GPUs
+    step_s: float
+    data: Literal["", "synthetic", "cached", "cold"] = ""  # where the samples came from
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A speed constant that runs taught: a factor on the shipped one, and the sd of its ln."""
+
+    factor: float
+    sd: float
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """How many samples/s one machine of a type prepares and fetches; inf: faster than seen."""
+
+    machine: str
+    prepare_per_s: float
+    fetch_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A job's speed constants as its own runs teach them; docs/models.md, "Calibration"."""
+
+    as_of: str
+    rows: int  # runs behind it
+    constants: str  # "cnn typical 2026-11-21": the shipped constants that the factors multiply
+    compute: Fitted  # ε and I together: samples/s of GPUs that were not timed
+    tensor: Fitted  # β, seconds per gradient tensor
+    latency: Fitted  # α of the all-reduce between machines
+    network: Fitted  # share of its listed bandwidth that a machine's network sustains
+    links: Fitted  # the same of the links inside a machine
+    overlap: float  # ω, as it is and no factor
+    overlap_sd: float
+    noise: float  # sd of ln(run / fit)
+    sigma: float  # sd of ln(true / predicted step) on the GPUs that were timed, here and larger
+    sigma_other: float  # the same on other GPUs
+    gpus: tuple[tuple[str, Fitted], ...] = ()  # the same of each GPU that was timed
+    feeds: tuple[Feed, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class DataSet:
     """Where the training data lie and how they are read."""
 
@@ -73,6 +125,7 @@ class Job:
     reshard: bool = True  # a checkpoint can be restored onto another number of GPUs
     fault_rate_per_hour: float = 1.6e-4  # per machine; Llama 3 log, arXiv 2407.21783 (2024)
     timings: tuple[Timing, ...] = ()
+    calibration: Calibration | None = None
     memory_gib_at_batch: tuple[tuple[int, float], ...] = ()
     assumed: tuple[str, ...] = ()  # names of the fields that were derived, for the answer
 

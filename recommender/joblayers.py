@@ -14,7 +14,8 @@ _FLOP = ("flop_per_sample", "title")
 _ACTIVATIONS = ("activation_bytes_per_sample", "recomputed_activation_bytes_per_sample")
 _NETWORK = (
     "active_params", "lookup_params", "trainable_params", "hidden", "layers", "gradient_tensors",
-    "checkpoint_bytes", "memory_gib_at_batch", "measured", *_FLOP, *_ACTIVATIONS,
+    "checkpoint_bytes", "memory_gib_at_batch", "measured", "calibration",
+    *_FLOP, *_ACTIVATIONS,
 )  # fmt: skip
 # What a layer below stated about a field that the layer above changes is no longer true.
 _STALE: dict[str, tuple[str, ...]] = {
@@ -26,9 +27,17 @@ _STALE: dict[str, tuple[str, ...]] = {
     "layers": (*_FLOP, *_ACTIVATIONS, "gradient_tensors"),
     "seq_len": ("max_seq_len", *_FLOP, *_ACTIVATIONS),
     "max_seq_len": _ACTIVATIONS,
-    "method": ("checkpoint_bytes", "gradient_tensors", "trainable_params", "measured", "title"),
+    "method": (
+        "checkpoint_bytes",
+        "gradient_tensors",
+        "trainable_params",
+        "measured",
+        "calibration",
+        "title",
+    ),
     "optimizer": ("checkpoint_bytes",),
-    "precision": ("measured",),
+    "precision": ("measured", "calibration"),
+    "stack": ("calibration",),
 }
 SYNONYMS = {
     "parameters": "params",

@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
-from recommender import units
+from recommender import calibrationfile, units
 from recommender.errors import UsageError
-from recommender.job import Family, Method, Precision
+from recommender.job import Calibration, Family, Method, Precision
 from recommender.text import shown, unknown
 
 SCHEMA = "recommend.job/v1"
@@ -214,6 +214,9 @@ class JobFile:
     fault_rate_per_hour: float | None = _typed(_count, "1.6e-4")
     measured: tuple[units.Measured, ...] = _field(
         _measured, {"type": ["array", "string", "null"], "items": {"type": "string"}}, "", ()
+    )
+    calibration: Calibration | None = _field(
+        calibrationfile.read_calibration, calibrationfile.SCHEMA, "as recommend calibrate writes it"
     )
     memory_gib_at_batch: dict[int, float] = field(
         default_factory=dict,

@@ -15,7 +15,7 @@ import numpy as np
 from recommender.accuracy.cmdare_data import Written, checkpoints, networks, speeds
 from recommender.accuracy.study import Floats, Held, Score, Study, Target, score
 from recommender.checkpoint import StoreWriter, write_s
-from recommender.performance.calibration import SIGMA_MEASURED
+from recommender.performance.readings import SIGMA_MEASURED
 from recommender.performance.fit_parameter_server import (
     ServerRates,
     Speed,
@@ -27,7 +27,7 @@ from recommender.performance.fit_parameter_server import (
     single,
     update_s,
 )
-from recommender.performance.leastsquares import nonnegative
+from recommender.performance.positive import nonnegative
 
 SOURCE = "Li et al. 2020 (arXiv 2004.03072), github.com/cake-lab/CM-DARE"
 UNSEEN = "leave one network out"

@@ -2,12 +2,24 @@
 
 from collections.abc import Sequence
 
-from recommender.accuracy import cmdare, lifetimes, spot_jobs, spot_runs, spot_zones
+from recommender.accuracy import (
+    cmdare,
+    lifetimes,
+    pipelines,
+    published_scaling,
+    scaling,
+    spot_jobs,
+    spot_runs,
+    spot_zones,
+)
 from recommender.accuracy.study import Study
 from recommender.errors import UsageError
 from recommender.text import unknown
 
 STUDIES: tuple[Study, ...] = (
+    *published_scaling.STUDIES,
+    *scaling.STUDIES,
+    *pipelines.STUDIES,
     *cmdare.STUDIES,
     *spot_runs.STUDIES,
     *spot_zones.STUDIES,

@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.performance.leastsquares import nonnegative, positive
 from recommender.performance.machines import GBIT, TCP_SHARE
 from recommender.performance.parameter_server import (
     ServerConstants,
@@ -23,6 +22,7 @@ from recommender.performance.parameter_server import (
     updates_per_s,
     worker_s,
 )
+from recommender.performance.positive import nonnegative, positive
 
 Floats = NDArray[np.float64]
 

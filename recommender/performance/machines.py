@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 from catalogs.schema import Achieved, Gpu, InstanceType
 from recommender.bucket import object_store_rate
 from recommender.job import Job, Precision
-from recommender.performance.calibration import calibrated
+from recommender.performance.calibration import with_calibration
 from recommender.performance.fleet import MachineColumns
 from recommender.performance.priors import Prior, prior_of
+from recommender.performance.readings import with_readings
 
 Floats = NDArray[np.float64]
 
@@ -35,7 +36,7 @@ def machine_columns(
     """Everything a machine of each type brings to the job; every array has shape (types,).
 
     A type that cannot run the job has a reason, and no compute and no memory. Speeds come
-    from the family's prior, or from the job's own timings where it has any.
+    from the family's prior, the job's calibration or its own timings, the last that it has.
     """
     prior = prior_of(job)
     speeds = {name: gpu_speed(job, prior, name, gpus, achieved) for name in {t.gpu for t in types}}
@@ -59,8 +60,8 @@ def machine_columns(
         speed_sigma=np.full(len(types), prior.sigma_one),
         reasons=reasons,
     )
-    scores = _column(speeds[t.gpu][1] for t in types)
-    return calibrated(job, columns, tuple(t.gpu for t in types), scores)
+    scores, gpu_of = _column(speeds[t.gpu][1] for t in types), tuple(t.gpu for t in types)
+    return with_readings(job, with_calibration(job, columns, gpu_of), gpu_of, scores)
 
 
 def precision_on(wanted: Precision, gpu: Gpu) -> str:
@@ -97,10 +98,16 @@ def gpu_speed(
     if gpu is None or row is None or row.tflops <= 0:
         return 0.0, 0.0
     matmul, memory = row.tflops * 1e12, gpu.memory_gb_per_s * 1e9
+    rate = sample_rate(job, prior, precision, matmul, memory)
+    return rate, float(np.sqrt(matmul * memory))
+
+
+def sample_rate(job: Job, prior: Prior, precision: str, matmul: float, memory: float) -> float:
+    """Samples/s at large batches of a GPU of `matmul` FLOP/s and `memory` bytes/s."""
     wide = 2.0 if precision in ("fp32", "tf32") else 1.0
     efficiency = prior.efficiency_fp32 if precision == "fp32" else prior.efficiency
     per_flop = 1.0 / (efficiency * matmul) + wide / (prior.intensity(job.hidden) * memory)
-    return 1.0 / (job.flop_per_sample * per_flop), float(np.sqrt(matmul * memory))
+    return 1.0 / (job.flop_per_sample * per_flop)
 
 
 def _reason(

@@ -5,7 +5,7 @@ published measurements (docs/models.md, "Throughput").
 """
 
 import csv
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
@@ -51,8 +51,14 @@ def load_priors() -> dict[tuple[str, str], Prior]:
 
 
 def prior_of(job: Job) -> Prior:
-    """The speed constants that a job starts from."""
-    return load_priors()[job.family, job.stack]
+    """The speed constants of a job: its own where it was calibrated, else its family's.
+
+    Compute, network and links of a calibration are in the columns (`calibration.py`).
+    """
+    prior, own = load_priors()[job.family, job.stack], job.calibration
+    if own is None:
+        return prior
+    return replace(prior, tensor_s=prior.tensor_s * own.tensor.factor, overlap=own.overlap)
 
 
 def _read(row: dict[str, str]) -> Prior:

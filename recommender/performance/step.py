@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender.job import Job
-from recommender.performance.calibration import slowdown
 from recommender.performance.fleet import STRATEGIES, Fleet, MachineColumns, Steps
 from recommender.performance.memory import GIB, bytes_of, parts_gib, per_sample
 from recommender.performance.priors import prior_of
+from recommender.performance.readings import slowdown
 from recommender.performance.terms import shards_of, terms_of
 from recommender.plan import StepSplit
+
+TIE = 1 + 1e-12
 
 
 def steps(job: Job, columns: MachineColumns, fleet: Fleet) -> Steps:
@@ -24,7 +26,8 @@ def steps(job: Job, columns: MachineColumns, fleet: Fleet) -> Steps:
     measured (never sped up: the columns are already as fast as the fastest reading).
     """
     terms = terms_of(job, prior_of(job), fleet)
-    best = terms.step_s.argmin(axis=0)
+    # Where the input sets the pace, strategies tie but for rounding: the plainest one is meant.
+    best = (terms.step_s <= terms.step_s.min(axis=0) * TIE).argmax(axis=0)
     rows = np.arange(len(fleet))
     runs = np.isfinite(terms.step_s[best, rows])
     stretch = slowdown(columns, fleet)
@@ -32,7 +35,7 @@ def steps(job: Job, columns: MachineColumns, fleet: Fleet) -> Steps:
     def pick(values: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.where(runs, values[best, rows], 0.0)
 
-    step = np.where(runs, terms.step_s[best, rows] * stretch, np.inf)
+    step = np.where(runs, terms.step_s.min(axis=0) * stretch, np.inf)
     compute, again, waiting = (
         pick(terms.compute_s),
         pick(terms.recompute_s),

@@ -1,94 +1,193 @@
-"""A user's timings: reproduced exactly where they were taken, carried over elsewhere."""
+"""Constants fitted to a job's own runs: found again, as sure as they deserve, used by plans."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
 
-from recommender.job import Timing
+from recommender.errors import UsageError
+from recommender.job import Run
+from recommender.performance.calibration import calibrate, clusters
+from recommender.performance.priors import load_priors, prior_of
 from recommender.performance.step import steps
-from tests.recommender.performance.parts import G6, P3, P4DE, P5, clusters, columns, llama, resnet
+from recommender.performance.terms import terms_of
+from tests.recommender.performance.parts import G4DN, G6, P3, P4DE, P5, columns, llama, resnet
+from tests.recommender.performance.parts import clusters as fleet_of
 
-# Images/s of g4dn.xlarge over 1 ... 32 machines, ResNet-18 on CIFAR-10 (DeepVM, figure 5, 2024)
-DEEPVM = {1: 2452.6, 2: 2540.7, 4: 3409.9, 8: 5576.2, 16: 9179.9, 32: 12875.5}
-
-
-def rates(job, types, *counts):
-    found = columns(job, types)
-    return job.global_batch / steps(job, found, clusters(found, *counts)).step_s
+TYPES = (P3, G4DN, P5)
+GPU_OF = tuple(t.gpu for t in TYPES)
+JOB = resnet()
 
 
-def test_one_timing_is_reproduced():
-    job = resnet(timings=(Timing("V100", 1, 1, 400.0),))
-    assert rates(job, (P3,), {0: 1})[0] == pytest.approx(400.0, rel=1e-6)
+def run(machines, step_s=1.0, gpus=0, batch=0, machine="aws/p3.2xlarge", data=""):
+    gpu = {f"aws/{t.instance_type}": t.gpu for t in TYPES}[machine]
+    each = {f"aws/{t.instance_type}": t.gpus for t in TYPES}[machine]
+    gpus = gpus or machines * each
+    place = f"{machine} {machines} {gpus} {batch} {data}"
+    return Run(place, machine, gpu, gpus, machines, batch or 64 * gpus, step_s, data)
 
 
-def test_a_timing_of_several_machines_is_reproduced_at_that_shape():
-    job = llama(timings=(Timing("H100", 32, 4, 24.0),))
-    assert rates(job, (P5, P4DE), {0: 4})[0] == pytest.approx(24.0, rel=1e-6)
-
-
-def test_a_timing_holds_for_other_shapes_of_the_same_gpu():
-    free = rates(resnet(), (P5,), {0: 1})[0]
-    job = resnet(timings=(Timing("H100", 8, 1, free / 2),))
-    found = columns(job, (P5,))
-    assert found.speed_sigma[0] < columns(resnet(), (P5,)).speed_sigma[0]
-    assert rates(job, (P5,), {0: 1})[0] == pytest.approx(free / 2, rel=1e-6)
-    assert rates(job, (P5,), {0: 2})[0] < free
-
-
-def test_a_timing_carries_over_to_other_gpus_by_prior_and_score():
-    free = columns(resnet(), (P3, P5))
-    slow = resnet(timings=(Timing("V100", 1, 1, 0.5 * rates(resnet(), (P3,), {0: 1})[0]),))
-    found = columns(slow, (P3, P5))
-    each = free.compute_per_s / free.gpus
-    score = np.sqrt(762.2 * 3350 / (97.8 * 900))
-    expected = each[0] * 0.5 * np.sqrt(score * each[1] / each[0])
-    assert found.compute_per_s[1] / 8 == pytest.approx(expected, rel=0.02)
-    assert found.speed_sigma[0] < found.speed_sigma[1] < free.speed_sigma[1]
-
-
-def test_readings_at_every_size_come_back_exactly():
-    timings = tuple(Timing("V100", n, n, rate) for n, rate in DEEPVM.items())
-    job = resnet(timings=timings, global_batch=4096)
-    found = rates(job, (P3,), *({0: n} for n in DEEPVM))
-    assert found.tolist() == pytest.approx(list(DEEPVM.values()), rel=1e-5)
-
-
-def test_between_sizes_the_rate_lies_between():
-    timings = tuple(Timing("V100", n, n, rate) for n, rate in DEEPVM.items())
-    job = resnet(timings=timings, global_batch=4096)
-    found = rates(job, (P3,), {0: 8}, {0: 11}, {0: 16})
-    assert found[0] < found[1] < found[2]
-
-
-def test_readings_faster_than_the_network_raise_the_network():
-    free = rates(resnet(), (G6,), {0: 1}, {0: 8})
-    assert free[1] < 5 * free[0]
-    timings = (Timing("L4", 1, 1, free[0]), Timing("L4", 8, 8, 7.5 * free[0]))
-    found = rates(resnet(timings=timings), (G6,), {0: 1}, {0: 8})
-    assert found.tolist() == pytest.approx([free[0], 7.5 * free[0]], rel=1e-5)
-
-
-def test_calibrated_rates_never_pass_the_compute_rate():
-    timings = tuple(Timing("V100", n, n, rate) for n, rate in DEEPVM.items())
-    job = resnet(timings=timings, global_batch=4096)
-    found = columns(job, (P3,))
-    fleet = clusters(found, *({0: n} for n in range(1, 40)))
-    assert (steps(job, found, fleet).step_s >= job.global_batch / fleet.compute_per_s).all()
-
-
-def test_a_timing_of_one_instance_type_is_its_own():
-    job = resnet(timings=(Timing("H100", 8, 1, 9000.0, "p5.48xlarge"),))
-    assert rates(job, (P5, P3), {0: 1})[0] == pytest.approx(9000.0, rel=1e-6)
-
-
-def test_a_timing_on_an_unknown_gpu_changes_nothing():
-    job = resnet(timings=(Timing("Z9000", 8, 1, 9000.0),))
-    assert columns(job, (P5,)).compute_per_s == pytest.approx(
-        columns(resnet(), (P5,)).compute_per_s
+def timed(runs, compute=1.0, latency=1.0, network=1.0, links=1.0, tensor=1.0, overlap=0.0):
+    """The runs as they would take where the truth is the model with other constants."""
+    found = columns(JOB, TYPES)
+    truth = replace(
+        found,
+        compute_per_s=found.compute_per_s * compute,
+        network_bytes_per_s=found.network_bytes_per_s * network,
+        network_latency_s=found.network_latency_s * latency,
+        intra_bytes_per_s=found.intra_bytes_per_s * links,
     )
+    prior = prior_of(JOB)
+    prior = replace(prior, tensor_s=prior.tensor_s * tensor, overlap=overlap)
+    fleet = clusters(tuple(runs), truth)
+    took = [
+        terms_of(replace(JOB, global_batch=r.batch), prior, fleet.take(np.array([i]))).step_s.min()
+        for i, r in enumerate(runs)
+    ]
+    return tuple(replace(r, step_s=float(s)) for r, s in zip(runs, took, strict=True))
 
 
-def test_a_timing_that_the_model_cannot_place_does_no_harm():
-    """More GPUs than samples, or a network that cannot fit: the prior stays."""
-    job = llama(global_batch=4, timings=(Timing("H100", 8, 1, 2.0), Timing("H100", 16, 2, 3.0)))
-    assert columns(job, (P5,)).compute_per_s[0] > 0
+def fitted(runs, job=JOB):
+    return calibrate(job, tuple(runs), columns(job, TYPES), GPU_OF, "2026-11-21")
+
+
+def test_one_run_already_gives_its_own_speed():
+    runs = timed([run(1)], compute=0.5)
+    found = fitted(runs)
+    assert found.predicted_s[0] == pytest.approx(runs[0].step_s, rel=0.01)
+    shipped = load_priors()["cnn", "typical"].sigma_one
+    assert dict(found.calibration.gpus)["V100"].factor == pytest.approx(0.5, rel=0.02)
+    assert dict(found.calibration.gpus)["V100"].sd < shipped / 3
+
+
+def test_what_no_run_taught_is_as_unsure_as_before():
+    own = fitted(timed([run(1)], compute=0.5)).calibration
+    assert own.network.factor == pytest.approx(1.0)
+    assert own.network.sd == pytest.approx(1.0, rel=1e-3)
+    assert own.links.sd == pytest.approx(0.7, rel=1e-3)
+
+
+def test_constants_of_compute_and_network_are_found_again():
+    sizes = [run(n, batch=64 * n) for n in (1, 2, 4, 8, 16)]
+    small = [run(n, batch=8 * n) for n in (1, 2, 4, 8, 16)]
+    own = fitted(timed(sizes + small, compute=0.7, network=4.0, latency=30.0)).calibration
+    assert dict(own.gpus)["V100"].factor == pytest.approx(0.7, rel=0.03)
+    assert own.network.factor == pytest.approx(4.0, rel=0.15)
+    assert own.latency.factor == pytest.approx(30.0, rel=0.2)
+
+
+def test_runs_on_two_machines_teach_the_network():
+    alone = fitted(timed([run(1)], network=0.3)).calibration
+    two = fitted(timed([run(1), run(2)], network=0.3)).calibration
+    assert two.network.sd < 0.5 * alone.network.sd
+    assert two.sigma < alone.sigma
+
+
+def test_few_machines_foretell_many():
+    truth = {"compute": 0.6, "network": 0.5, "latency": 8.0}
+    seen = timed([run(n) for n in (1, 2, 4, 8)], **truth)
+    unseen = timed([run(32)], **truth)[0]
+    own = fitted(seen).calibration
+    job = replace(JOB, calibration=own, global_batch=unseen.batch)
+    found = columns(job, TYPES)
+    step = steps(job, found, fleet_of(found, {0: 32})).step_s[0]
+    assert step == pytest.approx(unseen.step_s, rel=0.05)
+
+
+def test_a_disturbed_run_among_good_ones_hardly_counts():
+    good = timed([run(1, batch=b) for b in (32, 64, 128, 256, 512)], compute=0.8)
+    bad = [*good[:2], replace(good[2], step_s=3 * good[2].step_s), *good[3:]]
+    factor = dict(fitted(bad).calibration.gpus)["V100"].factor
+    assert factor == pytest.approx(0.8, rel=0.05)
+
+
+def test_scattered_runs_are_trusted_less():
+    good = timed([run(1, batch=b) for b in (32, 64, 128, 256, 512)])
+    loose = [
+        replace(r, step_s=r.step_s * f)
+        for r, f in zip(good, (1.3, 0.75, 1.2, 0.8, 1.25), strict=True)
+    ]
+    tidy, rough = fitted(good).calibration, fitted(loose).calibration
+    assert rough.noise > 0.1 > tidy.noise
+    assert rough.sigma >= rough.noise
+    assert tidy.sigma >= tidy.noise
+
+
+def test_other_gpus_move_along_and_stay_less_sure():
+    own = fitted(timed([run(1)], compute=0.5)).calibration
+    assert 0.5 < own.compute.factor < 1.0
+    free = columns(JOB, TYPES)
+    found = columns(replace(JOB, calibration=own), TYPES)
+    assert found.compute_per_s[1] == pytest.approx(free.compute_per_s[1] * own.compute.factor)
+    assert found.speed_sigma[0] <= found.speed_sigma[1] <= free.speed_sigma[1]
+
+
+def test_two_gpus_are_both_hit():
+    runs = timed([run(1)], compute=0.5)
+    runs += timed([run(1, machine="aws/g4dn.xlarge")], compute=0.9)
+    found = fitted(runs)
+    measured = [r.step_s for r in runs]
+    assert found.predicted_s.tolist() == pytest.approx(measured, rel=0.02)
+
+
+def test_plans_use_the_calibration_in_every_term():
+    own = fitted(timed([run(n) for n in (1, 2, 4)], compute=0.5, network=0.3)).calibration
+    job = replace(JOB, calibration=own)
+    free, found = columns(JOB, TYPES), columns(job, TYPES)
+    counts = ({0: 1}, {0: 4}, {2: 2})
+    slow = steps(job, found, fleet_of(found, *counts)).step_s
+    fast = steps(JOB, free, fleet_of(free, *counts)).step_s
+    assert (slow[:2] > 1.5 * fast[:2]).all()
+    assert prior_of(job).overlap == own.overlap
+    assert prior_of(job).tensor_s == pytest.approx(prior_of(JOB).tensor_s * own.tensor.factor)
+
+
+def test_an_exact_reading_stands_above_the_calibration():
+    from recommender.job import Timing
+
+    own = fitted(timed([run(1)], compute=0.5)).calibration
+    job = replace(JOB, calibration=own, timings=(Timing("V100", 1, 1, 400.0),))
+    found = columns(job, TYPES)
+    step = steps(job, found, fleet_of(found, {0: 1})).step_s[0]
+    assert job.global_batch / step == pytest.approx(400.0, rel=1e-6)
+
+
+def test_a_calibration_on_other_shipped_constants_is_refused():
+    own = fitted(timed([run(1)])).calibration
+    for wrong in (replace(own, constants="cnn typical 2020-01-01"), own):
+        stack = "typical" if wrong is not own else "tuned"
+        with pytest.raises(UsageError, match="run recommend calibrate again"):
+            columns(replace(JOB, calibration=wrong, stack=stack), TYPES)
+
+
+def test_fsdp_runs_of_a_language_model_calibrate():
+    job = llama(global_batch=64)
+    types, gpu_of = (P5, P4DE), ("H100", "A100-80GB")
+    found = columns(job, types)
+    truth = steps(job, found, fleet_of(found, {1: 1}, {1: 2}, {1: 8})).step_s
+    runs = tuple(
+        Run(str(n), "aws/p4de.24xlarge", "A100-80GB", 8 * n, n, 64, float(1.4 * s))
+        for n, s in zip((1, 2), truth[:2], strict=True)
+    )
+    own = calibrate(job, runs, found, gpu_of, "2026-11-21").calibration
+    mine = columns(replace(job, calibration=own), types)
+    step = steps(replace(job, calibration=own), mine, fleet_of(mine, {1: 8})).step_s[0]
+    assert step == pytest.approx(1.4 * truth[2], rel=0.15)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    some.floats(0.2, 5.0), some.floats(0.1, 10.0), some.floats(0.05, 20.0), some.floats(0.0, 0.6)
+)
+def test_a_calibrated_step_keeps_the_contract_of_the_bounds(compute, network, latency, overlap):
+    runs = timed([run(n) for n in (1, 2, 4)], compute, latency, network, overlap=overlap)
+    job = replace(JOB, calibration=fitted(runs).calibration)
+    found = columns(job, (*TYPES, G6))
+    fleet = fleet_of(found, *({0: n} for n in (1, 2, 4, 8, 16)), {1: 3}, {2: 2}, {3: 5})
+    step = steps(job, found, fleet).step_s
+    assert (step >= job.global_batch / fleet.compute_per_s * (1 - 1e-12)).all()
+    for name in ("compute_per_s", "network_bytes_per_s", "intra_bytes_per_s"):
+        better = replace(fleet, **{name: getattr(fleet, name) * 1.7})
+        assert (steps(job, found, better).step_s <= step * (1 + 1e-12)).all()

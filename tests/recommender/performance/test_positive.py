@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recommender.performance.leastsquares import nonnegative, positive
+from recommender.performance.positive import nonnegative, positive
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -1,0 +1,115 @@
+"""From a job and a file of timed runs to a calibrated job file."""
+
+import os
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from catalogs.catalog import Catalog
+from recommender.calibrationfile import calibration_text
+from recommender.csvtext import refuse_all
+from recommender.errors import UsageError
+from recommender.job import Calibration, Job, Run
+from recommender.jobfile import FILE, find_job, job_from_text, presets
+from recommender.performance.calibration import calibrate, clusters
+from recommender.performance.fleet import MachineColumns
+from recommender.performance.machines import machine_columns
+from recommender.performance.priors import load_priors
+from recommender.performance.step import why_infeasible
+from recommender.runs import read_runs
+from recommender.text import shown_path
+from recommender.yamltext import read_text
+
+_SECTION = re.compile(r"^calibration:.*\n(?:(?:[ \t].*)?\n)*", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a calibration found, beside what the tool ships."""
+
+    job: Job  # uncalibrated
+    runs: tuple[Run, ...]
+    predicted_s: tuple[float, ...]
+    calibration: Calibration
+    efficiency: float  # the shipped constants
+    tensor_s: float
+    written: Path
+
+
+def calibrate_file(
+    word: str, timings: Path, to: Path | None, force: bool, catalog: Catalog, today: str
+) -> Outcome:
+    """Fit a job's constants to timed runs and write the job file that holds them.
+
+    `word` names a preset or a job file. The file written is `to`, else the job file itself, else
+    recommend.yaml; a file that exists is only changed with `force`, and then only its calibration.
+    """
+    target = to or (Path(FILE) if word in presets() else Path(word))
+    job = find_job(word)
+    if target.exists() and not force:
+        raise UsageError(
+            f"{shown_path(target)} exists; write --force to replace its calibration, or --to FILE"
+        )
+    runs = read_runs(timings, catalog.instance_types.values(), job.global_batch)
+    types = tuple(
+        catalog.instance_types[provider, name]
+        for provider, _, name in (m.partition("/") for m in sorted({r.machine for r in runs}))
+    )
+    bare = replace(job, calibration=None, timings=())
+    columns = machine_columns(bare, types, catalog.gpus, catalog.achieved)
+    _refuse(bare, runs, columns)
+    found = calibrate(bare, runs, columns, tuple(t.gpu for t in types), today)
+    _write(target, _text(word, found.calibration))
+    prior = load_priors()[job.family, job.stack]
+    return Outcome(
+        job=bare,
+        runs=runs,
+        predicted_s=tuple(np.asarray(found.predicted_s).tolist()),
+        calibration=found.calibration,
+        efficiency=prior.efficiency,
+        tensor_s=prior.tensor_s,
+        written=target,
+    )
+
+
+def _refuse(job: Job, runs: tuple[Run, ...], columns: MachineColumns) -> None:
+    """Refuse runs that the model says cannot be: their steps would teach it nothing."""
+    problems = []
+    fleet = clusters(tuple(replace(run, data="") for run in runs), columns)
+    for i, run in enumerate(runs):
+        why = why_infeasible(replace(job, global_batch=run.batch), columns, fleet, i)
+        if why:
+            instead = "; give memory_gib_at_batch if it did run" if "GiB" in why else ""
+            problems.append(f"{run.place}: cannot have run as the job says: {why}{instead}")
+    refuse_all(problems)
+
+
+def _text(word: str, own: Calibration) -> str:
+    """The job file with its calibration; what else it says stays as it is."""
+    section = calibration_text(own)
+    if word in presets():
+        return f"schema: recommend.job/v1\nlike: {word}\n{section}"
+    text = read_text(Path(word)).rstrip("\n") + "\n"
+    made = _SECTION.sub("", text).rstrip("\n") + "\n" + section
+    try:
+        job_from_text(made, shown_path(word))
+    except UsageError:
+        raise UsageError(
+            f"{shown_path(word)}: a calibration cannot be added to it; write the job as plain "
+            "YAML, one key a line"
+        ) from None
+    return made
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file as a whole or not at all."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        os.replace(beside, path)
+    except OSError as error:
+        raise UsageError(
+            f"{shown_path(path)}: cannot be written ({error.strerror}); name another with --to"
+        ) from None

@@ -1,0 +1,142 @@
+"""A calibration as people look at it: the constants with their uncertainty, and every run."""
+
+from dataclasses import asdict
+from typing import Any
+
+from recommender.job import Calibration, Fitted, Run
+from recommender.report import text
+from recommender.report.lines import Column
+from recommender.report.pages import Page
+
+
+def constants_page(own: Calibration, efficiency: float, tensor_s: float, written: str) -> Page:
+    """Every constant, as shipped, as fitted and how sure it is."""
+    columns = (
+        Column("constant", right=False),
+        Column("what it is", right=False),
+        Column("shipped"),
+        Column("yours"),
+        Column("known to"),
+    )
+    rows = (
+        *((f"efficiency, {gpu}", "share of achieved FLOP/s", *_value(value, efficiency))
+          for gpu, value in own.gpus),
+        ("efficiency, others", "the same, not timed", *_value(own.compute, efficiency)),
+        ("tensor_s", "µs per gradient tensor", *_value(own.tensor, tensor_s * 1e6)),
+        ("latency", "of the network", *_factor(own.latency)),
+        ("network", "its sustained bandwidth", *_factor(own.network)),
+        ("links", "the same inside a machine", *_factor(own.links)),
+        ("overlap", "of compute and network", "0", text.three(own.overlap),
+         f"± {text.three(own.overlap_sd)}"),
+        *((f"samples/s, {feed.machine}", "prepared, fetched", "",
+           f"{_rate(feed.prepare_per_s)}, {_rate(feed.fetch_per_s)}", "")
+          for feed in own.feeds),
+    )  # fmt: skip
+    below = (
+        f"Speed of the GPUs timed, here and on larger clusters: ± {text.percent(own.sigma)}; "
+        f"of other GPUs: ± {text.percent(own.sigma_other)}. One standard deviation.",
+        "×/÷ 2: known to within a factor of two. Where yours is as shipped, no run taught it.",
+        f"Written to {text.clean(written)}; recommend plans with it from now on.",
+    )
+    return Page(_title(own), columns, rows, 1, below)
+
+
+def runs_page(runs: tuple[Run, ...], predicted_s: tuple[float, ...]) -> Page:
+    """Every run beside the calibrated model, and what differs."""
+    columns = (
+        Column("run", right=False),
+        Column("machines", right=False),
+        Column("GPUs"),
+        Column("batch"),
+        Column("data", right=False),
+        Column("measured"),
+        Column("model"),
+        Column("off by"),
+    )
+    rows = tuple(
+        (
+            text.clean(run.place.rpartition(", ")[2]),
+            f"{run.machines} × {run.machine}",
+            str(run.gpus),
+            f"{run.batch:,}",
+            run.data,
+            _seconds(run.step_s),
+            _seconds(step),
+            f"{100 * (step / run.step_s - 1):+.1f} %",
+        )
+        for run, step in zip(runs, predicted_s, strict=True)
+    )
+    return Page("", columns, rows, 1, stalls(runs))
+
+
+def stalls(runs: tuple[Run, ...]) -> tuple[str, ...]:
+    """The stall vector of each machine that ran on synthetic, cached and cold data.
+
+    Differences of one step time: interconnect T1 - T0 at the same batch per GPU, preparation
+    T3 - T1, fetching T2 - T3, as shares of the step on cold data (Stash, ICDCS 2023).
+    """
+    said = []
+    for name in dict.fromkeys(run.machine for run in runs if run.data):
+        own = [run for run in runs if run.machine == name]
+        all_gpus = max(run.gpus for run in own)
+        steps = {
+            (run.data, run.gpus == all_gpus): run.step_s for run in own if run.gpus in (1, all_gpus)
+        }
+        cold, cached = steps.get(("cold", True)), steps.get(("cached", True))
+        many, one = steps.get(("synthetic", True)), steps.get(("synthetic", False))
+        parts = (("interconnect", many, one), ("preparation", cached, many),
+                 ("fetching", cold, cached))  # fmt: skip
+        whole = cold or cached
+        found = [
+            f"{what} {text.percent(max(after - before, 0.0) / whole)}"
+            for what, after, before in parts
+            if whole and after and before
+        ]
+        if found:
+            said.append(f"Of a step on {name}: {', '.join(found)}.")
+    return tuple(said)
+
+
+def calibration_facts(
+    own: Calibration, runs: tuple[Run, ...], predicted_s: tuple[float, ...], written: str
+) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "calibration": asdict(own),
+        "runs": [
+            {**asdict(run), "predicted_s": step}
+            for run, step in zip(runs, predicted_s, strict=True)
+        ],
+        "written": written,
+    }
+
+
+def _title(own: Calibration) -> str:
+    return (
+        f"Calibration on {text.plural(own.rows, 'run')}, {own.as_of}: constants of "
+        f"{own.constants.rpartition(' ')[0]}, residuals ± {text.percent(own.noise)}"
+    )
+
+
+def _value(fitted: Fitted, shipped: float) -> tuple[str, str, str]:
+    return text.three(shipped), text.three(shipped * fitted.factor), _known(fitted)
+
+
+def _factor(fitted: Fitted) -> tuple[str, str, str]:
+    return "× 1", f"× {text.three(fitted.factor)}", _known(fitted)
+
+
+def _known(fitted: Fitted) -> str:
+    """A small sd in per cent, a large one as a factor."""
+    if fitted.sd < 0.5:
+        return f"± {text.percent(fitted.sd)}"
+    return f"×/÷ {text.three(min(2.718281828**fitted.sd, 1e6))}"
+
+
+def _seconds(step_s: float) -> str:
+    """Three digits: 22 s would hide what the fit is about."""
+    return f"{text.three(step_s)} s" if step_s >= 1 else f"{text.three(step_s * 1e3)} ms"
+
+
+def _rate(per_s: float) -> str:
+    return text.three(per_s) if per_s < float("inf") else "no limit seen"

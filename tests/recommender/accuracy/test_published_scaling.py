@@ -1,0 +1,74 @@
+"""Scaling of published runs: the jobs made of them, and the errors."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from recommender.accuracy import published_scaling
+from recommender.accuracy.published_runs import columns_of, job_of, runs_of
+from recommender.performance.calibration import OVERLAP, Model
+from recommender.performance.fit.data import runs as published
+from recommender.performance.fit.model import Constants, errors
+from recommender.performance.priors import prior_of
+
+pytestmark = pytest.mark.reference
+FOLDER = os.environ.get("RECOMMEND_REFERENCE_DATA", "")
+
+
+@pytest.fixture(scope="module")
+def reference() -> Path:
+    if not FOLDER:
+        pytest.skip("RECOMMEND_REFERENCE_DATA names no folder")
+    return Path(FOLDER)
+
+
+def test_published_runs_become_the_jobs_that_the_priors_were_fitted_on(reference):
+    rows = published(reference)
+    rows = rows[(rows.nodes == 1) | (rows.network > 0)]
+    missed = []
+    for _, alike in rows.groupby(["model", "tuning", "flop", "sharded", "precision"]):
+        each = list(alike.itertuples())
+        job, runs = job_of(each[0]), runs_of(each)
+        if job.family not in ("cnn", "encoder", "decoder") or alike.recompute.nunique() > 1:
+            continue
+        prior = prior_of(job)
+        model = Model(job, runs, columns_of(job, each))
+        theta = model.belief().mean
+        theta[OVERLAP] = prior.overlap
+        constants = Constants(
+            prior.efficiency, prior.efficiency_fp32, prior.flop_per_byte, prior.batch_penalty
+        )
+        # ln(predicted / measured rate) of the fit is minus that of our step
+        step = np.log([run.step_s for run in runs]) - model(theta)
+        missed.append(np.abs(step - errors(alike, constants, prior.overlap)))
+    assert np.quantile(np.concatenate(missed), 0.99) < 0.01
+
+
+def test_every_larger_cluster_is_predicted_from_a_smaller_one(reference):
+    held, about = published_scaling.from_smaller(reference)
+    assert len(held.labels) == len(about)
+    assert len(held.labels) > 600
+    assert 100 < sum(point.several for point in about) < len(about)
+    assert (held.predicted > 0).all()
+
+
+def test_one_run_scales_better_than_a_straight_line(reference):
+    one, several, fsdp, per_gpu = published_scaling.STUDIES
+    assert one.run(reference).mean < 8.0
+    assert several.run(reference).mean < 12.0
+    assert fsdp.run(reference).mean < 6.7
+    assert per_gpu.run(reference).median < 5.0
+
+
+def test_nine_tenths_of_the_runs_lie_in_their_span(reference):
+    for study in published_scaling.STUDIES[:2]:
+        coverage = study.run(reference).coverage
+        assert coverage is not None
+        assert 0.85 <= coverage <= 0.95
+
+
+def test_without_the_tables_a_study_says_so():
+    with pytest.raises(ValueError, match="reference tables"):
+        published_scaling.STUDIES[0].run(None)

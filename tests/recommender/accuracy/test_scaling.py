@@ -1,0 +1,88 @@
+"""Scaling studies: their splits, their data, and what they print."""
+
+import numpy as np
+import pytest
+
+from recommender.accuracy import pipelines, scaling
+from recommender.accuracy.study import score
+from recommender.accuracy.tables import table
+from recommender.performance.calibration import USERS
+
+
+@pytest.mark.parametrize(
+    "name", ["deepvm_scaling", "gavel_scaling", "parcae_plans", "p3_collectives"]
+)
+def test_every_figure_has_a_source_and_a_date(name):
+    rows = table(name)
+    assert rows
+    assert all(row["source"] and row["as_of"] for row in rows)
+
+
+def test_deepvm_is_calibrated_on_eight_machines_and_predicts_more():
+    held = scaling.deepvm("g5.xlarge")
+    assert held.labels == tuple(f"g5.xlarge x {n}" for n in (12, 16, 20, 24, 28, 32))
+    # 10.772441 s for three epochs of ceil(ceil(50000/32)/128) = 13 steps
+    assert held.measured[-1] == pytest.approx(10.772441 / 39)
+
+
+@pytest.mark.parametrize(("instance", "most"), [("g3s", 3.6), ("g4dn", 4.1), ("g5", 3.0)])
+def test_two_terms_scale_deepvm_as_well_as_published_fits(instance, most):
+    assert score(scaling.deepvm(f"{instance}.xlarge")).mean <= most
+
+
+@pytest.mark.parametrize(
+    ("instance", "theirs"), [("g3s.xlarge", 24.0), ("g4dn.xlarge", 7.0), ("g5.xlarge", 18.0)]
+)
+def test_a_user_would_scale_better_than_the_authors_fit_in_sample(instance, theirs):
+    assert score(scaling.deepvm(instance, USERS)).mean < theirs
+
+
+def test_gavel_predicts_four_and_eight_workers_of_every_series():
+    held = scaling.gavel("k80")
+    many = [
+        row for row in table("gavel_scaling") if row["gpu"] == "k80" and int(row["workers"]) > 2
+    ]
+    assert len(held.labels) == len(many)
+    assert {label.split(", ")[1] for label in held.labels} == {"4 workers", "8 workers"}
+    # K80, ResNet-18, batch 16: eight workers make 26.91842 steps a second together
+    at = held.labels.index("k80 ResNet-18 batch 16, 8 workers")
+    assert held.measured[at] == pytest.approx(8 / 26.91842)
+
+
+def test_gavel_is_scaled_better_than_by_a_straight_line():
+    for gpu in ("k80", "p100", "v100"):
+        rows = [row for row in table("gavel_scaling") if row["gpu"] == gpu]
+        rate = {(r["model"], r["batch"], int(r["workers"])): float(r["steps_per_s"]) for r in rows}
+        straight = [
+            abs(rate[model, batch, 2] * n / 2 / now - 1)
+            for (model, batch, n), now in rate.items()
+            if n > 2
+        ]
+        assert score(scaling.gavel(gpu)).mean < 100 * np.mean(straight)
+
+
+def test_all_reduce_follows_from_four_machines():
+    held = scaling.collectives()
+    assert len(held.labels) == 32
+    assert score(held).mean < 3.0
+    assert np.abs(held.predicted / held.measured - 1).max() < 0.15
+
+
+def test_pipelines_of_few_replicas_foretell_many():
+    held = pipelines.parcae("gpt-1.5b")
+    assert len(held.labels) == 9
+    assert score(held).mean < 5.0
+
+
+def test_a_pipeline_study_sees_only_one_and_two_replicas():
+    for model in pipelines.LAYERS:
+        replicas = {int(label.split()[1]) for label in pipelines.parcae(model).labels}
+        assert min(replicas) == 3
+
+
+@pytest.mark.parametrize("study", scaling.STUDIES + pipelines.STUDIES, ids=lambda study: study.key)
+def test_a_study_runs_without_reference_tables_and_repeats(study):
+    first = study.run(None)
+    assert first.points > 0
+    assert first.coverage is not None
+    assert study.run(None) == first

@@ -1,0 +1,111 @@
+"""`recommend calibrate`: from timed runs to a job file that plans use."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from recommender.jobfile import find_job
+from tests.recommender.cli.conftest import Run
+
+RUNS = "instance,machines,batch,step_s\np3.2xlarge,1,64,0.35\np3.2xlarge,4,256,0.61\n"
+WORDS = ("calibrate", "resnet152-imagenet", "t.csv")
+
+
+@pytest.fixture(autouse=True)
+def timings(run: Run) -> None:
+    """The runs, in the folder of the call."""
+    Path("t.csv").write_text(RUNS, "utf-8")
+
+
+def test_a_preset_becomes_a_job_file(run: Run) -> None:
+    result = run(*WORDS)
+    assert (result.code, result.err) == (0, "")
+    job = find_job()
+    assert job.calibration is not None
+    assert job.calibration.rows == 2
+    assert job.calibration.as_of == "2026-11-20"
+    assert job.parameters == find_job("resnet152-imagenet").parameters
+
+
+def test_constants_and_residuals_are_printed(run: Run) -> None:
+    out = run(*WORDS).out
+    for words in ("efficiency, V100", "latency", "network", "overlap", "line 3", "off by", "±"):
+        assert words in out
+    assert "recommend.yaml" in out
+
+
+@pytest.mark.parametrize("columns", ["40", "80", "140"])
+def test_the_page_fits_the_terminal(
+    run: Run, monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    lines = run(*WORDS).out.splitlines()
+    assert [line for line in lines if len(line) > int(columns)] == []
+
+
+def test_json_has_the_same_facts(run: Run) -> None:
+    found = json.loads(run(*WORDS, "-o", "json").out)
+    assert [r["step_s"] for r in found["runs"]] == [0.35, 0.61]
+    assert found["written"] == "recommend.yaml"
+    assert found["calibration"]["gpus"][0][0] == "V100"
+    for r in found["runs"]:
+        assert r["predicted_s"] == pytest.approx(r["step_s"], rel=0.05)
+
+
+def test_a_file_that_exists_is_kept_unless_forced(run: Run) -> None:
+    Path("recommend.yaml").write_text("mine", "utf-8")
+    result = run(*WORDS)
+    assert result.code == 2
+    assert "--force" in result.err
+    assert Path("recommend.yaml").read_text("utf-8") == "mine"
+    assert run(*WORDS, "--force").code == 0
+    assert find_job().calibration is not None
+
+
+def test_a_job_file_keeps_all_but_its_calibration(run: Run) -> None:
+    mine = (
+        "# my job\nschema: recommend.job/v1\nlike: resnet152-imagenet\ncalibration:\n  old: 1\n"
+        "\nepochs: 3  # few\n"
+    )
+    own = Path("mine.yaml")
+    own.write_text(mine.replace("calibration:\n  old: 1\n", ""), "utf-8")
+    assert run("calibrate", "mine.yaml", "t.csv").code == 2
+    assert run("calibrate", "mine.yaml", "t.csv", "--force").code == 0
+    once = own.read_text("utf-8")
+    assert once.startswith("# my job\n")
+    assert "epochs: 3  # few\n" in once
+    assert run("calibrate", "mine.yaml", "t.csv", "--force").code == 0
+    assert own.read_text("utf-8") == once
+    assert run("calibrate", "mine.yaml", "t.csv", "--to", "other.yaml").code == 0
+    assert Path("other.yaml").read_text("utf-8") == once
+
+
+def test_a_file_in_braces_is_refused(run: Run) -> None:
+    text = "{schema: recommend.job/v1, like: resnet152-imagenet}\n"
+    Path("mine.yaml").write_text(text, "utf-8")
+    result = run("calibrate", "mine.yaml", "t.csv", "--force")
+    assert result.code == 2
+    assert "plain YAML" in result.err
+    assert Path("mine.yaml").read_text("utf-8") == text
+
+
+def test_bad_rows_are_listed_and_nothing_is_written(run: Run) -> None:
+    Path("t.csv").write_text("instance,machines,step_s\np3.2xlarg,1,1\np3.2xlarge,1,0\n", "utf-8")
+    result = run(*WORDS)
+    assert result.code == 2
+    assert len(result.err.splitlines()) == 2
+    assert not Path("recommend.yaml").exists()
+
+
+def test_a_run_that_cannot_have_been_is_refused(run: Run) -> None:
+    Path("t.csv").write_text("instance,machines,step_s\ng4dn.xlarge,1,1\n", "utf-8")
+    result = run("calibrate", "llama3-8b-sft", "t.csv")
+    assert result.code == 2
+    assert "t.csv, line 2: cannot have run as the job says" in result.err
+
+
+def test_it_repeats_byte_for_byte(run: Run) -> None:
+    first, text = run(*WORDS).out, Path("recommend.yaml").read_text("utf-8")
+    assert run(*WORDS, "--force").out == first
+    assert Path("recommend.yaml").read_text("utf-8") == text
