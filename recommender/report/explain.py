@@ -58,6 +58,7 @@ def _step(step: StepSplit) -> list[_Term]:
         ("done again to save memory", step.recompute_s),
         ("network, not hidden", step.exposed_network_s),
         ("between GPUs, not hidden", step.exposed_intra_s),
+        ("pipeline filling and draining", step.bubble_s),
         ("input", step.input_s),
     ]
     terms = [(name, text.duration(s), _of(s, step.step_s)) for name, s in parts if s]

@@ -31,18 +31,39 @@ def columns(rng: np.random.Generator) -> MachineColumns:
     )
 
 
+CUT = {
+    "family": "decoder",
+    "hidden": 2048,
+    "layers": 24,
+    "tokens_per_sample": 512,
+    "activation_bytes_per_sample": 9e8,
+    "recomputed_activation_bytes_per_sample": 1e8,
+}
+
+
 @pytest.mark.parametrize("sharding", ["auto", "ddp", "fsdp", "hsdp"])
 @pytest.mark.parametrize("sync", ["allreduce", "parameter_server"])
 @pytest.mark.parametrize("seed", range(8))
 def test_no_cluster_of_a_box_is_faster_than_its_lines(seed, sharding, sync):
+    check_lines(seed, sharding=sharding, sync=sync)
+
+
+@pytest.mark.parametrize("sharding", ["auto", "tensor", "pipeline", "fsdp"])
+@pytest.mark.parametrize("stack", ["tuned", "typical"])
+@pytest.mark.parametrize("seed", range(12))
+def test_no_cluster_that_cuts_the_network_is_faster_than_its_lines(seed, sharding, stack):
+    check_lines(seed, sharding=sharding, stack=stack, **CUT)
+
+
+def check_lines(seed, **changes):
+    """The lines of random boxes against the step of a random cluster in each."""
     rng = np.random.default_rng(seed)
     network = job(
         global_batch=int(rng.choice([64, 1000, 8192])),
-        sharding=sharding,
-        sync=sync,
         parameters=(size := float(rng.choice([25e6, 1e9]))),
         active_parameters=size,
         trainable_parameters=size,
+        **changes,
     )
     machines = columns(rng)
     low = rng.integers(0, CAP, (300, KINDS))
