@@ -42,7 +42,10 @@ FP8_NAMES = {
     "Nemotron-22B": "Nemotron 22B",
     "Nemotron-340B": "Nemotron 340B",
 }
-FP8_SOURCES = ("NVIDIA NeMo 24.07 performance summary", "NVIDIA Megatron-Bridge performance summary")
+FP8_SOURCES = (
+    "NVIDIA NeMo 24.07 performance summary",
+    "NVIDIA Megatron-Bridge performance summary",
+)
 FP8_GBIT = 3200.0  # of a machine: DGX H100, eight times 400 Gbit/s
 PEAK = 312e12  # FLOP/s of an A100 in 16 bits, by which its MFU is stated
 
@@ -101,7 +104,7 @@ def predicted(run: Run) -> float:
     machine = replace(machine, network_gbit_per_s=run.network_gbit_per_s)
     achieved = catalog.achieved
     if run.fp8:
-        achieved = achieved | {(run.gpu, "bf16"): achieved[run.gpu, "fp8"]}
+        achieved = {**achieved, (run.gpu, "bf16"): achieved[run.gpu, "fp8"]}
     columns = machine_columns(job, (machine,), catalog.gpus, achieved)
     prior, fleet = prior_of(job), fleet_of(columns, np.array([[run.gpus // per_machine]]))
     needs, degrees = bytes_of(job, prior), (np.array([run.tensor]), np.array([run.stages]))
