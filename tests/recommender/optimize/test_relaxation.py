@@ -12,10 +12,11 @@ from tests.recommender.optimize.palette import space
 SEEDS = range(2, 122, 4)  # those of the palette with a transformer
 
 
-def ready(seed: int, sharding: str) -> tuple[Relaxed, np.ndarray]:
+def ready(seed: int, sharding: str, **changes: object) -> tuple[Relaxed, np.ndarray]:
     """A site with fast links and a small batch, and the steps of n machines of each entry."""
     asked = space(seed, entries=4, most=6)
     job = replace(asked.job, family="encoder", stack="tuned", global_batch=16, sharding=sharding)
+    job = replace(job, **changes)  # type: ignore[arg-type]
     links = np.where(asked.columns.gpus > 1, 1e13, np.inf)
     asked = replace(asked, job=job, columns=replace(asked.columns, intra_bytes_per_s=links))
     site = asked.sites[0]
@@ -33,8 +34,9 @@ def test_no_machine_is_faster_than_its_row(sharding: str) -> None:
 
 @pytest.mark.parametrize("sharding", ["auto", "tensor", "pipeline"])
 def test_no_cluster_that_runs_has_fewer_gpus_than_are_needed(sharding: str) -> None:
+    heavy = {"activation_bytes_per_sample": 5e10, "recomputed_activation_bytes_per_sample": 4e10}
     for seed in SEEDS:
-        r, steps = ready(seed, sharding)
+        r, steps = ready(seed, sharding, **heavy)
         gpus = r.space.columns.gpus[r.site.entries.kind]
         for n in range(1, 7):
             runs = np.isfinite(steps[:, n - 1])
