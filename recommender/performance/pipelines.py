@@ -18,6 +18,7 @@ from recommender.performance.priors import Prior
 from recommender.performance.splits import WAYS, Splits, held_bytes, sample_bytes, splits_of
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 BUCKET_BYTES = 25 * 2.0**20  # torch DistributedDataParallel, bucket_cap_mb=25 (docs, 2.9)
 BACKWARD = 2.0 / 3.0  # share of a step's arithmetic that is the backward pass
@@ -49,25 +50,50 @@ class CutTerms:
     stages: Floats
 
 
+@dataclass(frozen=True, slots=True)
+class _Turns:
+    """What the terms of some cuts follow from; broadcasts to (2, cuts)."""
+
+    step_s: Floats
+    batch: Floats  # samples of a replica
+    rounds: Floats  # its micro-batches
+    grown_s: Floats  # arithmetic without recomputation
+    again: Floats  # times it, with recomputation
+    launch_s: Floats  # of the gradient tensors, per micro-batch
+    turns_s: Floats  # all micro-batches through one stage
+    waits_s: Floats  # for the gradients of the replicas
+    outside_s: Floats  # of the communication, on the network
+    inside_s: Floats  # on the links
+    feed_s: Floats  # of the input pipeline
+    tensor: Floats
+    stages: Floats
+
+    def take(self, again: Ints, cut: Ints) -> "_Turns":
+        """Some cuts, each with or without recomputation; (cuts,)."""
+        shape, names = self.step_s.shape, self.__slots__
+        return _Turns(*(np.broadcast_to(getattr(self, n), shape)[again, cut] for n in names))
+
+
 def best_cuts(job: Job, prior: Prior, fleet: Fleet, needs: Bytes) -> CutTerms:
     """The fastest cut of the network on each cluster; (clusters,), inf where there is none."""
     splits = splits_of(job, fleet)
     memory, gpus = fleet.memory_bytes[splits.cluster], fleet.gpus[splits.cluster]
     least = sample_bytes(needs, True, splits.tensor, splits.stages) + needs.context
     splits = splits.take(memory >= least + held_bytes(needs, gpus, splits.tensor, splits.stages))
-    found = cut_terms(job, prior, fleet.take(splits.cluster), needs, splits)
-    again = found.step_s.argmin(axis=0)
+    turns = _turns(job, prior, fleet.take(splits.cluster), needs, splits)
+    again = (turns.step_s[1] < turns.step_s[0]).astype(np.int64)
     number = np.zeros((len(WAYS), len(fleet)), dtype=np.int64)
     step = np.full(number.shape, np.inf)
     number[splits.way, splits.cluster] = np.arange(len(again))
-    step[splits.way, splits.cluster] = found.step_s.min(axis=0)
+    step[splits.way, splits.cluster] = turns.step_s.min(axis=0)
     way = step.argmin(axis=0)
     cluster = np.flatnonzero(np.isfinite(step.min(axis=0)))
     cut = number[way[cluster], cluster]
+    found = _terms(turns.take(again[cut], cut))
     rows = {}
     for name in CutTerms.__slots__:
         rows[name] = np.full(len(fleet), np.inf if name == "step_s" else 1.0)
-        rows[name][cluster] = getattr(found, name)[again[cut], cut]
+        rows[name][cluster] = getattr(found, name)
     return CutTerms(**rows)
 
 
@@ -78,6 +104,10 @@ def cut_terms(job: Job, prior: Prior, fleet: Fleet, needs: Bytes, splits: Splits
     of L/p layers over the links; activations handed on and gradients back, over the links or
     the network; after the pipeline the replicas' gradients, hidden only where p = 1.
     """
+    return _terms(_turns(job, prior, fleet, needs, splits))
+
+
+def _turns(job: Job, prior: Prior, fleet: Fleet, needs: Bytes, splits: Splits) -> _Turns:
     t, p = splits.tensor, splits.stages
     batch = np.ceil(job.global_batch * t * p / fleet.gpus)
     room = fleet.memory_bytes - needs.context - held_bytes(needs, fleet.gpus, t, p)
@@ -94,27 +124,47 @@ def cut_terms(job: Job, prior: Prior, fleet: Fleet, needs: Bytes, splits: Splits
     rounds = _best_rounds(all_s, each_s, least, batch, p)
     turns = all_s + rounds * each_s
     grown = (batch + rounds * prior.batch_penalty) * sample_s
-    busy = grown * again + rounds * launch
-    bubble = (p - 1.0) / rounds * turns
     near, far = _gradients(fleet, needs, splits)
+    busy = grown * again + rounds * launch
     hidden = np.where(p > 1, 0.0, prior.overlap * BACKWARD * busy / rounds)
     waits = np.maximum(near + far - hidden, 0.0)
-    outside = batch * between + rounds * each + far
-    total = np.maximum(outside + batch * inside + near, 1e-30)
-    trained = turns + bubble + waits
     feed = job.global_batch / np.minimum(fleet.prepare_per_s, fleet.fetch_per_s)
+    step = np.maximum(turns * (1.0 + (p - 1.0) / rounds) + waits, feed)
+    return _Turns(
+        step_s=np.where(runs, step, np.inf),
+        batch=batch,
+        rounds=rounds,
+        grown_s=grown,
+        again=again,
+        launch_s=launch,
+        turns_s=turns,
+        waits_s=waits,
+        outside_s=batch * between + rounds * each + far,
+        inside_s=batch * inside + near,
+        feed_s=feed,
+        tensor=t,
+        stages=p,
+    )
+
+
+def _terms(c: _Turns) -> CutTerms:
+    """The parts of the steps of some cuts."""
+    compute = c.grown_s + c.rounds * c.launch_s
+    again = (c.again - 1.0) * c.grown_s
+    bubble = (c.stages - 1.0) / c.rounds * c.turns_s
+    talked = np.maximum(c.outside_s + c.inside_s, 1e-30)
     return CutTerms(
-        step_s=np.where(runs, np.maximum(trained, feed), np.inf),
-        compute_s=busy - RECOMPUTED * AGAIN * grown,
-        recompute_s=RECOMPUTED * AGAIN * grown,
-        exposed_s=turns - busy + waits,
+        step_s=c.step_s,
+        compute_s=compute,
+        recompute_s=again,
+        exposed_s=c.turns_s - compute - again + c.waits_s,
         bubble_s=bubble,
-        input_s=np.maximum(feed - trained, 0.0),
-        network_share=outside / total,
-        micro_batch=np.ceil(batch / rounds),
-        accumulation=rounds,
-        tensor=np.broadcast_to(t, rounds.shape),
-        stages=np.broadcast_to(p, rounds.shape),
+        input_s=np.maximum(c.feed_s - c.turns_s - bubble - c.waits_s, 0.0),
+        network_share=c.outside_s / talked,
+        micro_batch=np.ceil(c.batch / c.rounds),
+        accumulation=c.rounds,
+        tensor=np.broadcast_to(c.tensor, c.rounds.shape),
+        stages=np.broadcast_to(c.stages, c.rounds.shape),
     )
 
 
