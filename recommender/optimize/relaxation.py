@@ -4,7 +4,7 @@
     speed  <= R·B/(B + b0·N)                        R = Σ compute_e·x_e, N GPUs
     speed  <= R·B/((1-ω)·(B + b0·N) + c·R)          c: step time on infinitely fast GPUs
 
-(b0/8 where the network may be cut: eight GPUs may lose a sample's worth of time once.)
+(Where the network may be cut, the share of b0 that GPUs lose which share its layers.)
 
 The second line is concave in R, so its tangents are rows. c is the step function itself at
 infinite compute, best memory and links of a *level*: how many machines, the GPUs of the

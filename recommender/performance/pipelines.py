@@ -15,7 +15,14 @@ from recommender.job import Job
 from recommender.performance.fleet import Fleet
 from recommender.performance.memory import Bytes
 from recommender.performance.priors import Prior
-from recommender.performance.splits import WAYS, Splits, held_bytes, sample_bytes, splits_of
+from recommender.performance.splits import (
+    WAYS,
+    Splits,
+    held_bytes,
+    lost_share,
+    sample_bytes,
+    splits_of,
+)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -100,9 +107,10 @@ def best_cuts(job: Job, prior: Prior, fleet: Fleet, needs: Bytes) -> CutTerms:
 def cut_terms(job: Job, prior: Prior, fleet: Fleet, needs: Bytes, splits: Splits) -> CutTerms:
     """Every term of some cuts; the fleet has one row per cut.
 
-    Per stage: arithmetic (b + r·b0)·N/R/(t·p) and r·β·k/p; all-reduces of b·s·h bytes in each
-    of L/p layers over the links; activations handed on and gradients back, over the links or
-    the network; after the pipeline the replicas' gradients, hidden only where p = 1.
+    Per stage: arithmetic (b/t + r·b0·φ)·N/R/p, φ of `lost_share`, and r·β·k/p; all-reduces of
+    b·s·h bytes in each of L/p layers over the links; activations handed on and gradients back,
+    over the links or the network; after the pipeline the replicas' gradients, hidden only
+    where p = 1.
     """
     return _terms(_turns(job, prior, fleet, needs, splits))
 
@@ -118,12 +126,13 @@ def _turns(job: Job, prior: Prior, fleet: Fleet, needs: Bytes, splits: Splits) -
     sample_s = fleet.gpus / (fleet.compute_per_s * t * p)
     again = 1.0 + RECOMPUTED * AGAIN
     launch = prior.tensor_s * job.gradient_tensors / p
+    lost = prior.batch_penalty * t * lost_share(job, t)  # samples of a replica
     inside, between, each = _talk(job, fleet, splits)
     all_s = batch * (sample_s * again + inside + between)
-    each_s = prior.batch_penalty * sample_s * again + launch + each
+    each_s = lost * sample_s * again + launch + each
     rounds = _best_rounds(all_s, each_s, least, batch, p)
     turns = all_s + rounds * each_s
-    grown = (batch + rounds * prior.batch_penalty) * sample_s
+    grown = (batch + rounds * lost) * sample_s
     near, far = _gradients(fleet, needs, splits)
     busy = grown * again + rounds * launch
     hidden = np.where(p > 1, 0.0, prior.overlap * BACKWARD * busy / rounds)

@@ -1,7 +1,7 @@
 """The shortest step that any cluster between two others can have, as lines over 1/compute.
 
 With R the sum of compute and N the GPUs, terms.py has busy >= tau + A/R, where tau is the time
-of the gradient tensors and A = min N·(ceil(B/N) + b0), at least one micro-batch (B + b0·N/8
+of the gradient tensors and A = min N·(ceil(B/N) + b0), at least one micro-batch (B + φ·b0·N
 where the network may be cut, `splits.py`); traffic between machines and inside them; and a
 share of `busy` that hides traffic. So
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from recommender.job import Job
 from recommender.performance.fleet import Fleet
 from recommender.performance.memory import GIB, Bytes
-from recommender.performance.priors import Prior
+from recommender.performance.priors import REFERENCE_WIDTH, Prior
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -59,13 +59,24 @@ def splittable(job: Job) -> bool:
     return job.sharding in ("tensor", "pipeline")
 
 
+def lost_share(job: Job, tensor: Floats) -> Floats:
+    """What of b0, a micro-batch's loss on a GPU with whole layers, is lost on one of t GPUs.
+
+    1/t as long as a t-th of a layer is as wide as the networks that b0 was fitted on, more
+    where it is narrower: its kernels do too little work.
+    """
+    return np.maximum(1.0 / tensor, min(1.0, REFERENCE_WIDTH / job.hidden))
+
+
 def least_penalty(job: Job, prior: Prior) -> float:
     """Samples' worth of time that a micro-batch loses at least, per GPU of the cluster.
 
-    b0 where every GPU runs the network; t GPUs that share the layers lose it once, and so do p
-    stages, which run at least p turns: N·b0/8 or more where networks are cut.
+    b0 where every GPU runs the network; its least share where layers are shared. p stages run
+    at least p turns, in each of which they lose a p-th.
     """
-    return prior.batch_penalty / (MOST_TENSOR if splittable(job) else 1)
+    if not splittable(job):
+        return prior.batch_penalty
+    return prior.batch_penalty * float(lost_share(job, np.array([MOST_TENSOR]))[0])
 
 
 def splits_of(job: Job, fleet: Fleet) -> Splits:

@@ -41,9 +41,9 @@ def test_the_bubble_of_four_stages_and_sixteen_micro_batches_is_three_of_ninetee
 
 
 def test_micro_batches_balance_the_bubble_and_what_each_of_them_wastes():
-    """r = sqrt((p - 1)·b/b0) = sqrt(3·64/3) = 8."""
+    """r = sqrt((p - 1)·b/(t·b0·φ)) = sqrt(3·64/(8·1.5/4)) = 8; φ = 1024/4096."""
     job = llama(global_batch=64)
-    terms = one_cut(job, endless(job), 4, 8, 4, batch_penalty=3.0)
+    terms = one_cut(job, endless(job), 4, 8, 4, batch_penalty=1.5)
     assert terms.accumulation[0, 0] == 8
 
 

@@ -59,7 +59,7 @@ def test_no_cluster_that_cuts_the_network_is_faster_than_its_lines(seed, shardin
 def test_gpus_that_share_layers_lose_a_micro_batch_once():
     """8 samples on 8 GPUs, b0 = 4: each GPU alone takes the time of 1 + 4, together of 12/8."""
     network = job(family="encoder", stack="tuned", global_batch=8, sharding="tensor", **CUT)
-    network = replace(network, gradient_tensors=0)
+    network = replace(network, gradient_tensors=0, hidden=8192)
     machines = replace(
         columns(np.random.default_rng(0)),
         gpus=np.full(KINDS, 8.0),

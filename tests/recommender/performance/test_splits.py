@@ -8,6 +8,7 @@ from recommender.performance.priors import prior_of
 from recommender.performance.splits import (
     cut_parts_gib,
     held_bytes,
+    lost_share,
     sample_bytes,
     splits_of,
     splittable,
@@ -53,6 +54,12 @@ def test_small_networks_and_others_are_cut_only_if_asked_and_possible():
     assert splittable(llama(parameters=0.4e9, sharding="pipeline"))
     assert not splittable(llama(sharding="fsdp"))
     assert not splittable(resnet(sharding="tensor"))
+
+
+def test_shared_layers_lose_an_eighth_each_unless_they_get_narrow():
+    """8192/8 is as wide as the networks of the fit; 4096/8 is half of it, 1024/8 an eighth."""
+    shares = [lost_share(llama(hidden=h), np.array([1.0, 8.0])) for h in (8192, 4096, 1024, 512)]
+    assert [share.tolist() for share in shares] == [[1, 1 / 8], [1, 1 / 4], [1, 1], [1, 1]]
 
 
 def test_a_gpu_of_175b_over_eight_by_eight_by_two_holds_16_6_gb():

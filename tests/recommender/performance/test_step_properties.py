@@ -187,7 +187,9 @@ def cut_step(
     links, half = float(fleet.intra_bytes_per_s[0]), float(fleet.network_half_bytes[0])
     rate, latency = float(fleet.network_bytes_per_s[0]), float(fleet.network_latency_s[0])
     gpu_s = float(fleet.gpus[0] / fleet.compute_per_s[0])
-    busy = (batch / rounds + prior.batch_penalty) * gpu_s / (t * p) * (4 / 3 if again else 1)
+    share = max(1 / t, min(1.0, 1024 / job.hidden))
+    busy = (batch / rounds / t + prior.batch_penalty * share) * gpu_s / p
+    busy *= 4 / 3 if again else 1
     busy += prior.tensor_s * job.gradient_tensors / p
     message = batch / rounds * job.tokens_per_sample * job.hidden
     message *= 4 if job.precision == "fp32" else 2
