@@ -39,9 +39,8 @@ AGAIN = np.array([[False], [True]])  # rows of the arrays below: nothing recompu
 
 @dataclass(frozen=True, slots=True)
 class CutTerms:
-    """Seconds of one step of each cut, without and with recomputation: shape (2, cuts).
-
-    Of the best cuts: shape (clusters,).
+    """Seconds of one step of each cut, without and with recomputation: shape (2, cuts), or
+    (cuts,) where both agree. Of the best cuts: shape (clusters,).
     """
 
     step_s: Floats  # inf where it cannot run
@@ -59,7 +58,7 @@ class CutTerms:
 
 @dataclass(frozen=True, slots=True)
 class _Turns:
-    """What the terms of some cuts follow from; broadcasts to (2, cuts)."""
+    """What the terms of some cuts follow from; shape (2, cuts), or (cuts,) where both agree."""
 
     step_s: Floats
     batch: Floats  # samples of a replica
@@ -77,13 +76,13 @@ class _Turns:
 
     def take(self, again: Ints, cut: Ints) -> "_Turns":
         """Some cuts, each with or without recomputation; (cuts,)."""
-        shape, names = self.step_s.shape, self.__slots__
-        return _Turns(*(np.broadcast_to(getattr(self, n), shape)[again, cut] for n in names))
+        each = (getattr(self, name) for name in self.__slots__)
+        return _Turns(*(x[cut] if x.ndim == 1 else x[again, cut] for x in each))
 
 
 def best_cuts(job: Job, prior: Prior, fleet: Fleet, needs: Bytes) -> CutTerms:
     """The fastest cut of the network on each cluster; (clusters,), inf where there is none."""
-    splits = splits_of(job, fleet)
+    splits = splits_of(job, fleet, needs.states)
     memory, gpus = fleet.memory_bytes[splits.cluster], fleet.gpus[splits.cluster]
     least = sample_bytes(needs, True, splits.tensor, splits.stages) + needs.context
     splits = splits.take(memory >= least + held_bytes(needs, gpus, splits.tensor, splits.stages))
@@ -144,7 +143,7 @@ def _turns(job: Job, prior: Prior, fleet: Fleet, needs: Bytes, splits: Splits) -
         batch=batch,
         rounds=rounds,
         grown_s=grown,
-        again=again,
+        again=np.broadcast_to(again, rounds.shape),
         launch_s=launch,
         turns_s=turns,
         waits_s=waits,
@@ -172,8 +171,8 @@ def _terms(c: _Turns) -> CutTerms:
         network_share=c.outside_s / talked,
         micro_batch=np.ceil(c.batch / c.rounds),
         accumulation=c.rounds,
-        tensor=np.broadcast_to(c.tensor, c.rounds.shape),
-        stages=np.broadcast_to(c.stages, c.rounds.shape),
+        tensor=c.tensor,
+        stages=c.stages,
     )
 
 

@@ -79,14 +79,15 @@ def least_penalty(job: Job, prior: Prior) -> float:
     return prior.batch_penalty * float(lost_share(job, np.array([MOST_TENSOR]))[0])
 
 
-def splits_of(job: Job, fleet: Fleet) -> Splits:
-    """Every way to cut the network on every cluster, memory aside.
+def splits_of(job: Job, fleet: Fleet, held: float = 0.0) -> Splits:
+    """Every way to cut the network on every cluster whose GPUs hold so many bytes together.
 
     Machines must be of one size and know their network where there are several.
     """
     whole = np.floor(fleet.gpus_per_machine)
     fits = (fleet.gpus == fleet.machines * whole) & (fleet.gpus >= 2) & (fleet.compute_per_s > 0)
     fits &= (fleet.machines <= 1) | (fleet.network_bytes_per_s > 0)
+    fits &= fleet.memory_bytes * fleet.gpus >= held
     rows = np.flatnonzero(fits)
     if not len(rows):
         return Splits(rows, rows, np.zeros(0), np.zeros(0))
