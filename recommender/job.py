@@ -10,6 +10,7 @@ from typing import Literal
 
 Precision = Literal["mixed", "bf16", "fp16", "tf32", "fp32"]
 Method = Literal["full", "lora", "qlora"]
+Sharding = Literal["auto", "ddp", "hsdp", "fsdp", "tensor", "pipeline"]
 Family = Literal["cnn", "vit", "encoder", "decoder", "moe", "encdec", "diffusion", "recsys"]
 
 
@@ -113,7 +114,7 @@ class Job:
     precision: Precision = "mixed"
     method: Method = "full"
     optimizer: Literal["adamw", "sgd", "lamb", "adafactor"] = "adamw"
-    sharding: Literal["auto", "ddp", "hsdp", "fsdp"] = "auto"
+    sharding: Sharding = "auto"
     sync: Literal["allreduce", "parameter_server"] = "allreduce"
     parameter_servers: int = 1  # on the CPUs of the first machines; for sync parameter_server
     stack: Literal["tuned", "typical"] = "typical"

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from recommender import calibrationfile, units
 from recommender.errors import UsageError
-from recommender.job import Calibration, Family, Method, Precision
+from recommender.job import Calibration, Family, Method, Precision, Sharding
 from recommender.text import shown, unknown
 
 SCHEMA = "recommend.job/v1"
@@ -197,7 +197,7 @@ class JobFile:
     method: Method | None = _choice(*get_args(Method))
     lora_rank: int | None = _typed(units.parse_whole, "16")
     optimizer: str | None = _choice("adamw", "sgd", "lamb", "adafactor")
-    sharding: str | None = _choice("auto", "ddp", "hsdp", "fsdp")
+    sharding: str | None = _choice(*get_args(Sharding))
     sync: str | None = _choice("allreduce", "parameter_server")
     parameter_servers: int | None = _typed(
         units.parse_whole, "1", said="on the CPUs of the first machines; they cost nothing more"

@@ -94,9 +94,10 @@ class StepSplit:
     input_s: float
     micro_batch: int
     accumulation: int
-    sharding: str
+    sharding: str  # "ddp", "hsdp", "fsdp", or degrees: "TP 8 × PP 4 × DP 2"
     memory_gib: float  # of one GPU
     memory_parts_gib: tuple[tuple[str, float], ...] = ()
+    bubble_s: float = 0.0  # stages of a pipeline that wait for its first and last micro-batch
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ import numpy as np
 from recommender.accuracy.cmdare_data import Written, checkpoints, networks, speeds
 from recommender.accuracy.study import Floats, Held, Score, Study, Target, score
 from recommender.checkpoint import StoreWriter, write_s
-from recommender.performance.readings import SIGMA_MEASURED
 from recommender.performance.fit_parameter_server import (
     ServerRates,
     Speed,
@@ -28,6 +27,7 @@ from recommender.performance.fit_parameter_server import (
     update_s,
 )
 from recommender.performance.positive import nonnegative
+from recommender.performance.readings import SIGMA_MEASURED
 
 SOURCE = "Li et al. 2020 (arXiv 2004.03072), github.com/cake-lab/CM-DARE"
 UNSEEN = "leave one network out"

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.accuracy.stages import PipelineSpeed, pipeline_step_s
 from recommender.accuracy.study import Held, Score, Study, Target, score
 from recommender.accuracy.tables import table
 from recommender.performance import least_squares as lsq
-from recommender.performance.pipeline import PipelineSpeed, pipeline_step_s
 
 Floats = NDArray[np.float64]
 

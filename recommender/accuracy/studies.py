@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from recommender.accuracy import (
     cmdare,
     lifetimes,
+    parallel,
     pipelines,
     published_scaling,
     scaling,
@@ -20,6 +21,7 @@ STUDIES: tuple[Study, ...] = (
     *published_scaling.STUDIES,
     *scaling.STUDIES,
     *pipelines.STUDIES,
+    *parallel.STUDIES,
     *cmdare.STUDIES,
     *spot_runs.STUDIES,
     *spot_zones.STUDIES,

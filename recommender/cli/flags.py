@@ -165,7 +165,7 @@ class JobFlags:
         Word, _job("Optimiser; its states take memory.", metavar="adamw|sgd|lamb|adafactor")
     ] = None
     sharding: Annotated[
-        Word, _job("How weights lie on the GPUs.", metavar="auto|ddp|hsdp|fsdp")
+        Word, _job("How weights lie on the GPUs.", metavar="auto|ddp|hsdp|fsdp|tensor|pipeline")
     ] = None
     elastic: Annotated[
         bool | None,

@@ -4,6 +4,8 @@
     speed  <= R·B/(B + b0·N)                        R = Σ compute_e·x_e, N GPUs
     speed  <= R·B/((1-ω)·(B + b0·N) + c·R)          c: step time on infinitely fast GPUs
 
+(Where the network may be cut, the share of b0 that GPUs lose which share its layers.)
+
 The second line is concave in R, so its tangents are rows. c is the step function itself at
 infinite compute, best memory and links of a *level*: how many machines, the GPUs of the
 largest, the slowest network in use. Bounds are tested against every plan of small spaces.
@@ -29,6 +31,7 @@ from recommender.optimize.stretch import (
 from recommender.performance.fleet import Fleet
 from recommender.performance.memory import bytes_of, largest_micro_batch
 from recommender.performance.priors import prior_of
+from recommender.performance.splits import least_bytes, least_penalty
 from recommender.performance.step import steps
 
 Floats = NDArray[np.float64]
@@ -78,7 +81,8 @@ def relaxed(space: Space, site: Site, with_levels: bool = True) -> Relaxed:
     e, c = site.entries, space.columns
     compute = np.maximum(c.compute_per_s[e.kind], 1e-30)
     unit = float(compute.max())
-    batch, penalty = float(space.job.global_batch), prior_of(space.job).batch_penalty
+    batch = float(space.job.global_batch)
+    penalty = least_penalty(space.job, prior_of(space.job))
     factor = float(least_speed_factor(space, c.speed_sigma[e.kind]).min())
     hazard = np.where(e.spot, 3600.0 / np.maximum(e.run_mean_s, 1.0), 0.0)
     faults = space.job.fault_rate_per_hour
@@ -104,7 +108,7 @@ def relaxed(space: Space, site: Site, with_levels: bool = True) -> Relaxed:
 
 def _gpus_needed(space: Space, kind: Ints) -> Floats:
     """Fewest GPUs over which the states must be cut for a machine to hold its share."""
-    needs = bytes_of(space.job, prior_of(space.job))
+    needs = least_bytes(space.job, bytes_of(space.job, prior_of(space.job)))
     most = int(space.limits.max_machines * space.columns.gpus.max())
     cut = np.arange(1.0, most + 1.0) if space.job.sharding != "ddp" else np.ones(1)
     memory = space.columns.memory_bytes[kind]
@@ -235,7 +239,7 @@ def _tangents(
     f(R) = R·B/(a + c·R) has the tangent f(R0) + f'(R0)·(R - R0), f' = a·B/(a + c·R0)².
     """
     batch, prior = float(space.job.global_batch), prior_of(space.job)
-    arithmetic = batch + prior.batch_penalty * fewest
+    arithmetic = batch + least_penalty(space.job, prior) * fewest
     rows = [(0.0, batch / arithmetic)]
     # Behind parameter servers all compute may hide behind the turns of other workers.
     shown = 0.0 if space.job.sync == "parameter_server" else 1.0 - prior.overlap

@@ -71,10 +71,13 @@ class Steps:
     recompute_s: Floats
     exposed_network_s: Floats
     exposed_intra_s: Floats
+    bubble_s: Floats
     input_s: Floats  # how much longer the step is because of the input pipeline
-    strategy: Ints  # index into STRATEGIES
+    strategy: Ints  # index into STRATEGIES; the next one for a network that is cut
     micro_batch: Floats
     accumulation: Floats
+    tensor: Floats  # GPUs that share a layer
+    stages: Floats  # of a pipeline
 
 
 STRATEGIES: tuple[tuple[str, bool], ...] = (

@@ -1,14 +1,17 @@
 """The shortest step that any cluster between two others can have, as lines over 1/compute.
 
 With R the sum of compute and N the GPUs, terms.py has busy >= tau + A/R, where tau is the time
-of the gradient tensors and A = min N·(ceil(B/N) + b0), at least one micro-batch; traffic
-between machines and inside them; and a share of `busy` that hides traffic. So
+of the gradient tensors and A = min N·(ceil(B/N) + b0), at least one micro-batch (B + φ·b0·N
+where the network may be cut, `splits.py`); traffic between machines and inside them; and a
+share of `busy` that hides traffic. So
 
     step >= tau + A/R      and      step >= c + shown·(tau + A/R)
 
 c, the traffic, grows with the number of machines and falls with the bandwidths, which are at
 most those of machines surely in use. Under parameter servers c is the least time of n updates
-on infinitely fast GPUs: all compute may hide behind other workers' turns, so shown = 0.
+on infinitely fast GPUs: all compute may hide behind other workers' turns, so shown = 0. A cut
+network may send next to nothing inside machines; between them it sends what machines of one
+GPU would: the gradients of the part that a machine holds, and activations where stages part.
 """
 
 from dataclasses import dataclass, replace
@@ -16,10 +19,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.job import Job
+from recommender.job import Job, Sharding
 from recommender.performance.fleet import Fleet, MachineColumns
 from recommender.performance.memory import bytes_of
 from recommender.performance.priors import prior_of
+from recommender.performance.splits import least_penalty, splittable
 from recommender.performance.step import steps
 from recommender.performance.terms import BACKWARD
 
@@ -93,7 +97,8 @@ def shortest(job: Job, columns: MachineColumns, kind: Ints, most: int) -> Shorte
     served = job.sync == "parameter_server"
     hidden = prior.overlap * (BACKWARD if job.sharding == "ddp" else 1.0)
     needs = bytes_of(job, prior)
-    sent = min(2.0 * needs.reduced, 2.0 * needs.gathered + needs.reduced)
+    cut, penalty = splittable(job), least_penalty(job, prior)
+    sent = 0.0 if cut else min(2.0 * needs.reduced, 2.0 * needs.gathered + needs.reduced)
     return Shortest(
         most=most,
         gpus=gpus,
@@ -102,20 +107,27 @@ def shortest(job: Job, columns: MachineColumns, kind: Ints, most: int) -> Shorte
         inside_s=sent * (1.0 - 1.0 / np.maximum(gpus, 1)) / columns.intra_bytes_per_s[kind],
         tau_s=float(prior.tensor_s * job.gradient_tensors),
         shown=0.0 if served else max(1.0 - hidden, 0.0),
-        arithmetic=_least_arithmetic(job.global_batch, prior.batch_penalty, int(most * gpus.max())),
+        arithmetic=_least_arithmetic(
+            job.global_batch, prior.batch_penalty, penalty, int(most * gpus.max())
+        ),
         batch=float(job.global_batch),
-        penalty=prior.batch_penalty,
+        penalty=penalty,
         traffic_s=_traffic(job, columns, kind, most),
         served=served,
     )
 
 
-def _least_arithmetic(batch: int, penalty: float, most: int) -> Floats:
-    """Least N·(ceil(B/N) + b0) for N from a row's number of GPUs to a column's."""
+def _least_arithmetic(batch: int, penalty: float, least_penalty: float, most: int) -> Floats:
+    """Least N·(ceil(B/N) + b0) for N from a row's number of GPUs to a column's.
+
+    B + b0'·N where that is less: with b0' < b0 the network may be cut.
+    """
     if most > TABLED:
         return np.zeros((0, 0))
     gpus = np.arange(1.0, most + 1.0)
     each = gpus * (np.ceil(batch / gpus) + penalty)
+    if least_penalty < penalty:
+        each = np.minimum(each, batch + least_penalty * gpus)
     spread = np.where(np.triu(np.ones((most, most), dtype=bool)), each[None], np.inf)
     return np.asarray(np.minimum.accumulate(spread, axis=1))
 
@@ -130,6 +142,16 @@ def _starts(columns: MachineColumns, kind: Ints) -> tuple[Floats, Ints]:
     values, place = np.unique(half, return_inverse=True)
     least = np.array([latency[half >= value].min() for value in values])
     return np.stack([values, least], axis=1), place.ravel()
+
+
+def _traffic_of(job: Job) -> tuple[Sharding, ...]:
+    """Strategies between machines of one GPU that send what the job's send between machines.
+
+    A replica inside a machine sends the gradients of a whole network, as without cuts.
+    """
+    if job.sharding == "tensor":
+        return ("ddp",)
+    return ("ddp", "pipeline") if job.sharding == "pipeline" else (job.sharding,)
 
 
 def _traffic(job: Job, columns: MachineColumns, kind: Ints, sizes: int) -> Floats:
@@ -158,7 +180,8 @@ def _traffic(job: Job, columns: MachineColumns, kind: Ints, sizes: int) -> Float
         host_bytes_per_s=whole,
         disk_bytes_per_s=whole,
     )
-    bare = job if job.sync == "parameter_server" else replace(job, gradient_tensors=0)
-    table = steps(bare, columns, fleet).step_s.reshape(shape)
+    tensors = job.gradient_tensors if job.sync == "parameter_server" else 0
+    bare = [replace(job, gradient_tensors=tensors, sharding=way) for way in _traffic_of(job)]
+    table = np.min([steps(each, columns, fleet).step_s for each in bare], axis=0).reshape(shape)
     table = np.minimum.accumulate(table[..., ::-1], axis=2)[..., ::-1]
     return np.concatenate([table[..., :1], table], axis=2)

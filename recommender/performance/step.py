@@ -13,10 +13,22 @@ from recommender.performance.fleet import STRATEGIES, Fleet, MachineColumns, Ste
 from recommender.performance.memory import GIB, bytes_of, parts_gib, per_sample
 from recommender.performance.priors import prior_of
 from recommender.performance.readings import slowdown
-from recommender.performance.terms import shards_of, terms_of
+from recommender.performance.splits import (
+    cut_parts_gib,
+    held_bytes,
+    sample_bytes,
+    splits_of,
+    splittable,
+)
+from recommender.performance.terms import Terms, shards_of, terms_of
 from recommender.plan import StepSplit
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
 TIE = 1 + 1e-12
+PARTS = ("compute_s", "recompute_s", "input_s", "network_share", "micro_batch", "accumulation")
 
 
 def steps(job: Job, columns: MachineColumns, fleet: Fleet) -> Steps:
@@ -27,35 +39,35 @@ def steps(job: Job, columns: MachineColumns, fleet: Fleet) -> Steps:
     """
     terms = terms_of(job, prior_of(job), fleet)
     # Where the input sets the pace, strategies tie but for rounding: the plainest one is meant.
-    best = (terms.step_s <= terms.step_s.min(axis=0) * TIE).argmax(axis=0)
-    rows = np.arange(len(fleet))
-    runs = np.isfinite(terms.step_s[best, rows])
-    stretch = slowdown(columns, fleet)
-
-    def pick(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.where(runs, values[best, rows], 0.0)
-
-    step = np.where(runs, terms.step_s.min(axis=0) * stretch, np.inf)
-    compute, again, waiting = (
-        pick(terms.compute_s),
-        pick(terms.recompute_s),
-        pick(terms.input_s),
-    )
+    seconds = terms.step_s.min(axis=0)
+    best = (terms.step_s <= seconds * TIE).argmax(axis=0)
+    runs = np.isfinite(seconds)
+    step = np.where(runs, seconds * slowdown(columns, fleet), np.inf)
+    part = _parts(terms, np.where(runs, best, 0), runs)
     # What a measured slowdown adds is communication: the reading at the smallest size set R.
-    exposed = np.where(runs, np.where(runs, step, 0.0) - compute - again - waiting, 0.0)
-    exposed = np.maximum(exposed, 0.0)
-    network = np.where(fleet.machines > 1, pick(terms.network_share), 0.0)
+    known = part["compute_s"] + part["recompute_s"] + part["bubble_s"] + part["input_s"]
+    exposed = np.maximum(np.where(runs, np.where(runs, step, 0.0) - known, 0.0), 0.0)
+    network = np.where(fleet.machines > 1, part.pop("network_share"), 0.0)
     return Steps(
         step_s=step,
-        compute_s=compute,
-        recompute_s=again,
         exposed_network_s=exposed * network,
         exposed_intra_s=exposed * (1.0 - network),
-        input_s=waiting,
         strategy=np.where(runs, best, 0).astype(np.int64),
-        micro_batch=pick(terms.micro_batch),
-        accumulation=pick(terms.accumulation),
+        **part,
     )
+
+
+def _parts(terms: Terms, best: Ints, runs: Bools) -> dict[str, Floats]:
+    """The terms of the best strategy of every cluster by name; 0 where none runs."""
+    plain, rows = np.minimum(best, len(STRATEGIES) - 1), np.arange(len(best))
+    part = {name: np.where(runs, getattr(terms, name)[plain, rows], 0.0) for name in PARTS}
+    part |= {"bubble_s": np.zeros(len(best)), "tensor": np.ones(len(best))}
+    part["stages"] = part["tensor"]
+    if terms.cut is not None:
+        is_cut = best == len(STRATEGIES)
+        for name, values in part.items():
+            part[name] = np.where(is_cut, getattr(terms.cut, name), values)
+    return part
 
 
 def explain(job: Job, columns: MachineColumns, fleet: Fleet, row: int) -> StepSplit:
@@ -64,17 +76,14 @@ def explain(job: Job, columns: MachineColumns, fleet: Fleet, row: int) -> StepSp
     found = steps(job, columns, one)
     if not np.isfinite(found.step_s[0]):
         raise ValueError(why_infeasible(job, columns, fleet, row))
-    strategy = int(found.strategy[0])
-    sharding, again = STRATEGIES[strategy]
-    shards = float(shards_of(one)[strategy, 0])
-    needs = bytes_of(job, prior_of(job))
-    parts = parts_gib(needs, shards, float(found.micro_batch[0]), again)
+    sharding, parts = _layout(job, one, found)
     return StepSplit(
         step_s=float(found.step_s[0]),
         compute_s=float(found.compute_s[0]),
         recompute_s=float(found.recompute_s[0]),
         exposed_network_s=float(found.exposed_network_s[0]),
         exposed_intra_s=float(found.exposed_intra_s[0]),
+        bubble_s=float(found.bubble_s[0]),
         input_s=float(found.input_s[0]),
         micro_batch=int(found.micro_batch[0]),
         accumulation=int(found.accumulation[0]),
@@ -82,6 +91,19 @@ def explain(job: Job, columns: MachineColumns, fleet: Fleet, row: int) -> StepSp
         memory_gib=sum(gib for _, gib in parts),
         memory_parts_gib=parts,
     )
+
+
+def _layout(job: Job, one: Fleet, found: Steps) -> tuple[str, tuple[tuple[str, float], ...]]:
+    """Where the network lies, in words, and the memory of one GPU in GiB, part by part."""
+    needs, micro = bytes_of(job, prior_of(job)), float(found.micro_batch[0])
+    strategy, again = int(found.strategy[0]), bool(found.recompute_s[0] > 0)
+    if strategy < len(STRATEGIES):
+        shards = float(shards_of(one)[strategy, 0])
+        return STRATEGIES[strategy][0], parts_gib(needs, shards, micro, again)
+    t, p, gpus = float(found.tensor[0]), float(found.stages[0]), float(one.gpus[0])
+    degrees = (("TP", t), ("PP", p), ("DP", gpus / (t * p)))
+    text = " × ".join(f"{name} {degree:.0f}" for name, degree in degrees if degree > 1)
+    return text, cut_parts_gib(needs, gpus, t, p, micro, again)
 
 
 def why_infeasible(job: Job, columns: MachineColumns, fleet: Fleet, row: int) -> str:
@@ -92,17 +114,40 @@ def why_infeasible(job: Job, columns: MachineColumns, fleet: Fleet, row: int) ->
     kind = int(one.kind[0])
     if kind >= 0 and columns.reasons[kind]:
         return columns.reasons[kind]
-    gpus, batch = int(one.gpus[0]), job.global_batch
-    if gpus > batch:
-        return f"{gpus} GPUs share a batch of {batch}: less than one sample each"
+    least = _least_memory(job, one)
+    if not len(least):
+        return _no_strategy(job, one)
     if one.machines[0] > 1 and one.network_bytes_per_s[0] <= 0:
         return "its network bandwidth is not known: one machine only"
-    needs, shards = bytes_of(job, prior_of(job)), shards_of(one)[:, 0]
-    allowed = [i for i, (name, _) in enumerate(STRATEGIES) if job.sharding in ("auto", name)]
-    least = min(
-        needs.context + needs.states / shards[i] + per_sample(needs, STRATEGIES[i][1])
-        for i in allowed
-    )
     name = columns.names[kind] if kind >= 0 else "the smallest GPU"
     has = float(one.memory_bytes[0])
-    return f"needs {least / GIB:.1f} GiB per GPU, {name} has {has / GIB:.1f} usable"
+    return f"needs {min(least) / GIB:.1f} GiB per GPU, {name} has {has / GIB:.1f} usable"
+
+
+def _least_memory(job: Job, one: Fleet) -> list[float]:
+    """Bytes of one GPU for one sample under each strategy that the cluster's size allows."""
+    needs, gpus = bytes_of(job, prior_of(job)), float(one.gpus[0])
+    least = [
+        needs.context + needs.states / float(shards) + per_sample(needs, again)
+        for (name, again), shards in zip(STRATEGIES, shards_of(one)[:, 0], strict=True)
+        if job.sharding in ("auto", name) and gpus <= job.global_batch
+    ]
+    if splittable(job):
+        cuts = splits_of(job, one)
+        cuts = cuts.take(gpus <= cuts.tensor * cuts.stages * job.global_batch)
+        held = held_bytes(needs, gpus, cuts.tensor, cuts.stages) + needs.context
+        least += (held + sample_bytes(needs, True, cuts.tensor, cuts.stages)).tolist()
+    return least
+
+
+def _no_strategy(job: Job, one: Fleet) -> str:
+    """Why no strategy suits a cluster, whatever its memory."""
+    gpus, machines = int(one.gpus[0]), int(one.machines[0])
+    if job.sharding not in ("tensor", "pipeline"):
+        return f"{gpus} GPUs share a batch of {job.global_batch}: less than one sample each"
+    if not splittable(job):
+        return f"{job.sharding} parallelism needs a transformer of known width and layers"
+    return (
+        f"no {job.sharding} parallelism of 2, 4 or 8 divides {gpus} GPUs on {machines} machines "
+        f"and {job.layers} layers"
+    )

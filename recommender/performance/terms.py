@@ -4,7 +4,7 @@ Arrays have shape (strategies, clusters); a scalar of the job or a row of the fl
 broadcasts. `docs/models.md`, "Throughput", derives the formulas.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,25 +19,28 @@ from recommender.performance.parameter_server import (
     updates_per_s,
     worker_s,
 )
+from recommender.performance.pipelines import BACKWARD as BACKWARD
+from recommender.performance.pipelines import BUCKET_BYTES as BUCKET_BYTES
+from recommender.performance.pipelines import RECOMPUTED, CutTerms, best_cuts
 from recommender.performance.priors import Prior
+from recommender.performance.splits import splittable
 
 Floats = NDArray[np.float64]
-
-BUCKET_BYTES = 25 * 2.0**20  # torch DistributedDataParallel, bucket_cap_mb=25 (docs, 2.9)
-BACKWARD = 2.0 / 3.0  # share of a step's arithmetic that is the backward pass
-RECOMPUTED = 1.0 / 3.0  # the forward pass done again: 4/3 of the arithmetic
 
 RECOMPUTE = np.array([again for _, again in STRATEGIES])
 SHARDING = np.array([name for name, _ in STRATEGIES])
 WANTED: dict[str, NDArray[np.bool_]] = {
     wanted: np.array([wanted in ("auto", name) for name, _ in STRATEGIES])
-    for wanted in ("auto", "ddp", "hsdp", "fsdp")
+    for wanted in ("auto", "ddp", "hsdp", "fsdp", "tensor", "pipeline")
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Seconds of one step before the best strategy is chosen."""
+    """Seconds of one step before the best strategy is chosen; (strategies, clusters).
+
+    Where the network may be cut, `step_s` has one more row, of the best cut of each cluster.
+    """
 
     step_s: Floats  # inf where the strategy cannot run
     compute_s: Floats
@@ -47,17 +50,27 @@ class Terms:
     input_s: Floats
     micro_batch: Floats
     accumulation: Floats
+    cut: CutTerms | None = None  # shape (clusters,)
 
 
 def terms_of(job: Job, prior: Prior, fleet: Fleet) -> Terms:
     """Every term of every strategy on every cluster.
 
-    step = max(compute + recompute + exposed, input), all per GPU, with
+    step = max(compute + recompute + exposed + bubble, input), all per GPU, with
     compute = (b + ga·b0)·N/R + ga·β·k for b = ceil(B/N) samples in ga = ceil(b/m)
     micro-batches, whose sizes differ by one at most. The step never gets shorter when compute,
     memory, network or links inside the machine get slower, and is never below B/R.
     """
     needs = bytes_of(job, prior)
+    plain = _replicated(job, prior, fleet, needs)
+    if not splittable(job):
+        return plain
+    cut = best_cuts(job, prior, fleet, needs)
+    return replace(plain, step_s=np.concatenate([plain.step_s, cut.step_s[None]]), cut=cut)
+
+
+def _replicated(job: Job, prior: Prior, fleet: Fleet, needs: Bytes) -> Terms:
+    """Strategies in which every GPU runs the whole network: one row each."""
     micro = largest_micro_batch(needs, fleet.memory_bytes, shards_of(fleet), RECOMPUTE)
     batch = np.ceil(job.global_batch / np.maximum(fleet.gpus, 1.0))
     possible = (micro >= 1) & _runnable(job, fleet)

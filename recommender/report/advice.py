@@ -1,6 +1,6 @@
 """The paragraph under the table: how plan 1 goes, what it needs, what would change it."""
 
-from recommender.plan import Answer, Checkpointing, Need, Plan, Step, TimeSplit
+from recommender.plan import Answer, Checkpointing, Need, Plan, Step, StepSplit, TimeSplit
 from recommender.report import cells, text
 from recommender.report.asked import Asked
 from recommender.report.launch import folded, launch_words
@@ -71,6 +71,7 @@ def sentences(plan: Plan, asked: Asked) -> list[tuple[str, str]]:
         ("save", save_sentence(plan)),
         ("if late", late_sentence(plan)),
         ("needs", needs_sentence(plan, asked)),
+        ("layout", layout_sentence(plan.estimate.step)),
         *(("note", text.clean(note)) for note in plan.notes),
     ]
 
@@ -97,6 +98,16 @@ def spot_sentence(plan: Plan) -> str:
     after = f"; next in line {', then '.join(others[:3])}" if others else ""
     more = f" and {len(others) - 3} more" if len(others) > 3 else ""
     return f"gone {_times(plan.estimate.interruptions)}{after}{more}"
+
+
+def layout_sentence(step: StepSplit) -> str:
+    """That the training code must cut the network, where the plan counts on it."""
+    if " " not in step.sharding:  # "ddp", "hsdp", "fsdp"; degrees are "TP 8 × PP 4"
+        return ""
+    return (
+        f"{text.clean(step.sharding)}: for code that cuts networks (Megatron-LM, NeMo, "
+        "torchtitan); --sharding fsdp plans without"
+    )
 
 
 def _next_in_line(plan: Plan) -> list[str]:

@@ -58,10 +58,12 @@ def _step(step: StepSplit) -> list[_Term]:
         ("done again to save memory", step.recompute_s),
         ("network, not hidden", step.exposed_network_s),
         ("between GPUs, not hidden", step.exposed_intra_s),
+        ("pipeline filling and draining", step.bubble_s),
         ("input", step.input_s),
     ]
     terms = [(name, text.duration(s), _of(s, step.step_s)) for name, s in parts if s]
-    batch = f"{step.micro_batch} samples per GPU, {step.accumulation} accumulated"
+    where = "replica" if " " in step.sharding else "GPU"  # "fsdp", or "TP 8 × PP 4"
+    batch = f"{step.micro_batch} samples per {where}, {step.accumulation} accumulated"
     return [*terms, ("micro-batch", batch, f"weights: {text.clean(step.sharding)}")]
 
 

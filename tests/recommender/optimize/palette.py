@@ -48,13 +48,32 @@ def job(**changes: object) -> Job:
     return Job(**(facts | changes))  # type: ignore[arg-type]
 
 
+def transformer(**changes: object) -> Job:
+    """A decoder whose states need two of the smaller GPUs, so that cutting it can pay."""
+    size = 1.5e9
+    facts = {
+        "family": "decoder",
+        "parameters": size,
+        "active_parameters": size,
+        "trainable_parameters": size,
+        "tokens_per_sample": 1024,
+        "hidden": 2048,
+        "layers": 24,
+        "vocabulary": 32_000,
+        "activation_bytes_per_sample": 1.7e9,
+        "recomputed_activation_bytes_per_sample": 1.7e8,
+    }
+    return job(**(facts | changes))
+
+
 def space(seed: int, entries: int = 3, most: int = 4, histories: int = HISTORIES) -> Space:
     """One random question; the seed decides everything."""
     rng = np.random.default_rng(seed)
     kinds = max(2, entries - 1)
     columns = _columns(rng, kinds)
     checkpoint = float(rng.choice([2e8, 2e10, 1e11]))
-    toy = job(checkpoint_bytes=checkpoint, elastic=bool(rng.random() < 0.4))
+    network = transformer if seed % 4 == 2 else job
+    toy = network(checkpoint_bytes=checkpoint, elastic=bool(rng.random() < 0.4))
     site = _site(rng, columns, entries, most)
     goal = rng.choice(["deadline", "budget", "hourly", "both", "none"])
     base = Space(

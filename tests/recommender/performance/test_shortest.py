@@ -1,5 +1,7 @@
 """The lines below a step time hold for every cluster of a box."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -31,19 +33,59 @@ def columns(rng: np.random.Generator) -> MachineColumns:
     )
 
 
+CUT = {
+    "hidden": 2048,
+    "layers": 24,
+    "tokens_per_sample": 64,
+    "activation_bytes_per_sample": 9e8,
+    "recomputed_activation_bytes_per_sample": 1e8,
+}
+
+
 @pytest.mark.parametrize("sharding", ["auto", "ddp", "fsdp", "hsdp"])
 @pytest.mark.parametrize("sync", ["allreduce", "parameter_server"])
 @pytest.mark.parametrize("seed", range(8))
 def test_no_cluster_of_a_box_is_faster_than_its_lines(seed, sharding, sync):
+    check_lines(seed, sharding=sharding, sync=sync)
+
+
+@pytest.mark.parametrize("sharding", ["auto", "tensor", "pipeline", "fsdp"])
+@pytest.mark.parametrize("family", ["decoder", "encoder"])
+@pytest.mark.parametrize("seed", range(12))
+def test_no_cluster_that_cuts_the_network_is_faster_than_its_lines(seed, sharding, family):
+    check_lines(seed, sharding=sharding, family=family, stack="tuned", **CUT)
+
+
+def test_gpus_that_share_layers_lose_a_micro_batch_once():
+    """8 samples on 8 GPUs, b0 = 4: each GPU alone takes the time of 1 + 4, together of 12/8."""
+    network = job(family="encoder", stack="tuned", global_batch=8, sharding="tensor", **CUT)
+    network = replace(network, gradient_tensors=0, hidden=8192)
+    machines = replace(
+        columns(np.random.default_rng(0)),
+        gpus=np.full(KINDS, 8.0),
+        compute_per_s=np.full(KINDS, 800.0),
+        memory_bytes=np.full(KINDS, 1e12),
+        intra_bytes_per_s=np.full(KINDS, np.inf),
+    )
+    one = np.eye(KINDS, dtype=np.int64)[:1]
+    step = steps(network, machines, fleet_of(machines, one)).step_s
+    assert step * 800.0 == pytest.approx(12.0)
+    for seconds, samples in shortest(network, machines, np.arange(KINDS), 1).lines(
+        one, one, np.ones(1, dtype=np.int64)
+    ):
+        assert (seconds + samples / 800.0 <= step * (1 + 1e-9)).all()
+
+
+def check_lines(seed, **changes):
+    """The lines of random boxes against the step of a random cluster in each."""
     rng = np.random.default_rng(seed)
     network = job(
         global_batch=int(rng.choice([64, 1000, 8192])),
-        sharding=sharding,
-        sync=sync,
         parameter_servers=1 + seed % 3,
         parameters=(size := float(rng.choice([25e6, 1e9]))),
         active_parameters=size,
         trainable_parameters=size,
+        **changes,
     )
     machines = columns(rng)
     low = rng.integers(0, CAP, (300, KINDS))

@@ -89,7 +89,7 @@ def test_parts_sum_to_the_step():
     fleet = clusters(found, {0: 1}, {0: 4}, {1: 2}, {0: 1, 1: 1}, {3: 4})
     out = steps(job, found, fleet)
     parts = out.compute_s + out.recompute_s + out.exposed_network_s + out.exposed_intra_s
-    np.testing.assert_allclose(parts + out.input_s, out.step_s)
+    np.testing.assert_allclose(parts + out.bubble_s + out.input_s, out.step_s)
 
 
 def test_one_gpu_never_communicates():
@@ -109,7 +109,7 @@ def test_explain_adds_the_memory_up():
 
 
 def test_too_little_memory_is_named_in_gib():
-    job = llama()
+    job = llama(sharding="fsdp")
     found = columns(job, (G6X8,))
     fleet = clusters(found, {0: 1})
     assert np.isinf(steps(job, found, fleet).step_s[0])
@@ -118,6 +118,16 @@ def test_too_little_memory_is_named_in_gib():
     )
     with pytest.raises(ValueError, match="29.2 GiB"):
         explain(job, found, fleet, 0)
+
+
+def test_too_little_memory_for_every_cut_is_named_too():
+    """(2 + 2)/8 + 12/8 bytes per parameter, an eighth of a sample and its logits, context."""
+    job = llama(parameters=16e9, trainable_parameters=16e9, stack="tuned")
+    found = columns(job, (G6X8,))
+    needed = 16e9 * 16 / 8 + (3.288e9 + 10.507e9) / 8 + 1.5e9
+    assert why_infeasible(job, found, clusters(found, {0: 1}), 0) == (
+        f"needs {needed / 2**30:.1f} GiB per GPU, aws/g6.48xlarge has 20.7 usable"
+    )
 
 
 def test_more_gpus_than_samples_are_refused():

@@ -1,6 +1,7 @@
 """The contract of the step with the optimiser's bounds, and a scalar implementation of it."""
 
 from dataclasses import replace
+from itertools import product
 from math import ceil, floor, inf, log2
 
 import numpy as np
@@ -13,6 +14,7 @@ from recommender.performance.fleet import STRATEGIES, Fleet
 from recommender.performance.memory import bytes_of, per_sample
 from recommender.performance.parameter_server import load_constants
 from recommender.performance.priors import Prior, prior_of
+from recommender.performance.splits import splittable
 from recommender.performance.terms import BUCKET_BYTES, terms_of
 from tests.recommender.performance.parts import llama, resnet
 
@@ -20,6 +22,8 @@ JOBS = (
     llama(),
     llama(global_batch=37, stack="tuned"),
     llama(method="lora", trainable_parameters=42e6),
+    llama(sharding="pipeline", tokens_per_sample=1024, global_batch=6),
+    llama(sharding="tensor", precision="fp32"),
     resnet(),
     resnet(family="vit", sync="parameter_server"),
     resnet(global_batch=100, precision="fp32"),
@@ -75,7 +79,7 @@ def test_the_step_is_never_below_the_batch_over_the_compute_rate(fleet, job):
 
 
 @settings(deadline=None, max_examples=100)
-@given(fleets(), some.sampled_from(JOBS[:4]), some.floats(0.1, 10.0))
+@given(fleets(), some.sampled_from(JOBS[:6]), some.floats(0.1, 10.0))
 def test_units_cancel(fleet, job, unit):
     """Seconds k times longer make every step k times longer."""
     prior = prior_of(job)
@@ -92,7 +96,13 @@ def test_units_cancel(fleet, job, unit):
 @settings(deadline=None, max_examples=300)
 @given(fleets(), some.sampled_from([job for job in JOBS if job.sync == "allreduce"]))
 def test_arrays_equal_the_scalar_formulas(fleet, job):
-    expected = [scalar(job, prior_of(job), fleet, *strategy) for strategy in STRATEGIES]
+    prior = prior_of(job)
+    expected = [
+        scalar(job, prior, fleet, *strategy) if job.sharding == "auto" else inf
+        for strategy in STRATEGIES
+    ]
+    if splittable(job):
+        expected.append(best_cut(job, prior, fleet))
     found = terms_of(job, prior_of(job), fleet).step_s[:, 0]
     assert found.tolist() == pytest.approx(expected, rel=1e-9)
 
@@ -189,3 +199,64 @@ def scalar_served(job: Job, prior: Prior, fleet: Fleet, busy: float) -> float:
         rate = min(n / (alone + 0.5 * service * queued), 1 / service)
         queued = n - (alone - service) * rate
     return machines / rate - busy
+
+
+def best_cut(job: Job, prior: Prior, fleet: Fleet) -> float:
+    """The fastest way to cut the network: every degree and every number of micro-batches."""
+    n, g = int(fleet.machines[0]), int(fleet.gpus_per_machine[0])
+    stages = {"auto": {1, 2, 4, 8, n}, "tensor": {1}, "pipeline": {2, 4, 8, n} - {1}}[job.sharding]
+    tried = [inf]
+    for t, p, again in product({1, g}, sorted(stages), (False, True)):
+        whole = n % (t * p // g) == 0 and t * p % g == 0 if t * p > g else g % (t * p) == 0
+        known = job.layers % p == 0 and (t == g or p in (2, 4, 8))
+        if t * p > 1 and known and whole:
+            tried.append(scalar_cut(job, prior, fleet, t, p, again))
+    return min(tried)
+
+
+def scalar_cut(job: Job, prior: Prior, fleet: Fleet, t: int, p: int, recompute: bool) -> float:
+    """One cut with its best micro-batches, found by trying them all."""
+    needs, gpus = bytes_of(job, prior), float(fleet.gpus[0])
+    replicas = gpus / (t * p)
+    if replicas > job.global_batch:
+        return inf
+    kept = (needs.recomputed if recompute else needs.activations) / t
+    sample = kept + needs.logits / t if p == 1 else max(kept, kept / p + needs.logits / t)
+    held = (needs.weights + needs.gradients) / (t * p) + needs.optimizer / gpus + needs.context
+    fits = floor((float(fleet.memory_bytes[0]) - held) / sample)
+    if fits < 1:
+        return inf
+    batch = ceil(job.global_batch / replicas)
+    tried = range(ceil(batch / min(fits, batch)), batch + 1)
+    step = min(cut_step(job, prior, fleet, t, p, recompute, batch, r) for r in tried)
+    return max(step, job.global_batch / float(fleet.prepare_per_s[0]))
+
+
+def cut_step(
+    job: Job, prior: Prior, fleet: Fleet, t: int, p: int, again: bool, batch: int, rounds: int
+) -> float:
+    """r micro-batches through p stages, and then the gradients."""
+    n, g = float(fleet.machines[0]), float(fleet.gpus_per_machine[0])
+    links, half = float(fleet.intra_bytes_per_s[0]), float(fleet.network_half_bytes[0])
+    rate, latency = float(fleet.network_bytes_per_s[0]), float(fleet.network_latency_s[0])
+    gpu_s = float(fleet.gpus[0] / fleet.compute_per_s[0])
+    share = max(1 / t, min(1.0, 1024 / job.hidden))
+    busy = (batch / rounds / t + prior.batch_penalty * share) * gpu_s / p
+    busy *= 4 / 3 if again else 1
+    busy += prior.tensor_s * job.gradient_tensors / p
+    message = batch / rounds * job.tokens_per_sample * job.hidden
+    message *= 4 if job.precision == "fp32" else 2
+    turn = busy + (6 if again else 4) * job.layers / p * 2 * (t - 1) / t * message / links
+    if p > 1:
+        far = (message + half) / rate + latency
+        turn += 2 * (far if t * p > g else message / t / links)
+    needs = bytes_of(job, prior)
+    inside, others = max(g / (t * p), 1.0), n * min(g / (t * p), 1.0)
+    sums = 2 * needs.reduced / (t * p) * (inside - 1) / inside / links
+    if others > 1:
+        part = needs.reduced * others / n
+        bucket = min(BUCKET_BYTES, part)
+        sums += 2 * part * (others - 1) / others / (rate * bucket / (bucket + half))
+        sums += latency * log2(others)
+    hidden = prior.overlap * 2 / 3 * busy if p == 1 else 0.0
+    return (rounds + p - 1) * turn + max(sums - hidden, 0.0)

@@ -119,6 +119,13 @@ def test_on_demand_plans_say_nothing_of_spot() -> None:
     assert said["spot"] == said["save"] == said["if late"] == ""
 
 
+def test_a_plan_that_cuts_the_network_says_what_the_code_must_do() -> None:
+    step = replace(GCP.estimate.step, sharding="TP 8 × PP 4 × DP 2")
+    cut = replace(GCP, estimate=replace(GCP.estimate, step=step))
+    assert dict(advice.sentences(cut, QUESTION))["layout"].startswith("TP 8 × PP 4 × DP 2: for")
+    assert dict(advice.sentences(GCP, QUESTION))["layout"] == ""
+
+
 def test_a_fallback_of_several_types_is_listed() -> None:
     both = (
         machines("p5.48xlarge", "H100", "aws:us-east-1", "on_demand"),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recommender.performance.pipeline import PipelineSpeed, pipeline_step_s
+from recommender.accuracy.stages import PipelineSpeed, pipeline_step_s
 
 SPEED = PipelineSpeed(
     layer_s=0.01,
