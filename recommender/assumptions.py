@@ -19,8 +19,11 @@ def of(question: Question, plans: tuple[Plan, ...]) -> tuple[str, ...]:
         said.append("on-demand capacity at once: 99 % small GPUs, 90 % A100, 70 % H100 and newer")
     if not choice.quotas_known:
         said.append("quotas not checked (--quota)")
-    if job.assumed:
-        said.append("of the job: " + ", ".join(job.assumed))
+    if "stack" in job.assumed:
+        said.append("training scripts as most people run them (--stack tuned: a vendor's recipe)")
+    derived = [name for name in job.assumed if name != "stack"]
+    if derived:
+        said.append("of the job: " + ", ".join(derived))
     return tuple(said)
 
 

@@ -56,7 +56,7 @@ def machine_columns(
         fetch_per_s=_column(_fetch(job, t) for t in types),
         host_bytes_per_s=_column(t.host_gb_per_s * 1e9 * t.gpus for t in types),
         disk_bytes_per_s=_column(t.local_disk_mb_per_s * 1e6 for t in types),
-        speed_sigma=np.full(len(types), prior.sigma_one),
+        speed_sigma=np.full(len(types), prior.spread(job)),
         reasons=reasons,
     )
     scores = _column(speeds[t.gpu][1] for t in types)

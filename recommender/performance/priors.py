@@ -29,10 +29,15 @@ class Prior:
     gradient_bytes: float  # per parameter, of 16-bit training
     sigma_one: float  # sd of ln(true/predicted speed), one machine, nothing measured
     sigma_several: float  # the same, several machines
+    sigma_unstated: float  # one machine, and the job does not say which stack it uses
     basis: str  # "fitted" or "transferred"
     rows: int  # measurements behind it
     source: str
     as_of: str
+
+    def spread(self, job: Job) -> float:
+        """Standard deviation of ln(true / predicted speed) of a job that measured nothing."""
+        return self.sigma_unstated if "stack" in job.assumed else self.sigma_one
 
     def intensity(self, hidden: int) -> float:
         """FLOP per byte of a transformer of this width; as it stands for other networks.

@@ -18,6 +18,7 @@ FITTED = (
     ("decoder", "typical"),
     ("encdec", "tuned"),
 )
+STATED_BOTH = ("cnn", "encoder")  # families with runs of both stacks
 OVERLAPS = tuple(float(w) for w in np.arange(9) / 10)
 OVERLAP_TRANSFERRED = 0.1  # what the fitted families show
 OWN_WEIGHT = 3.0  # of the family's own errors in its spread, against 1 of all others
@@ -124,6 +125,28 @@ def sigma(groups: tuple[Group, ...], group: Group, several: bool, *also: Left) -
         for part in unseen_errors(groups, each, several, *also):
             parts.append(np.abs(part))
             own = OWN_WEIGHT if each is group else 1.0
+            weights.append(np.full(len(part), own / np.sqrt(len(part))))
+    return weighted_quantile(parts, weights, 0.9) / WITHIN
+
+
+def unstated_errors(groups: tuple[Group, ...], family: str, *also: Left) -> Iterator[Floats]:
+    """ln errors of either stack's sources where the job does not say its stack: as typical."""
+    typical = next(g for g in groups if (g.family, g.stack) == (family, "typical"))
+    for group in groups:
+        if group.family == family:
+            for left in group.folds():
+                if left not in also:
+                    found = constants(groups, typical, frozenset((left, *also)))
+                    yield errors(_test_rows(group.trials.rows, left, also), found)
+
+
+def unstated_sigma(groups: tuple[Group, ...], family: str, *also: Left) -> float:
+    """Spread of ln speed of a family whose stack is not stated, as `sigma`."""
+    parts, weights = [], []
+    for each in STATED_BOTH:
+        for part in unstated_errors(groups, each, *also):
+            parts.append(np.abs(part))
+            own = OWN_WEIGHT if each == family else 1.0
             weights.append(np.full(len(part), own / np.sqrt(len(part))))
     return weighted_quantile(parts, weights, 0.9) / WITHIN
 
