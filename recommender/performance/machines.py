@@ -10,7 +10,7 @@ from recommender.bucket import object_store_rate
 from recommender.job import Job, Precision
 from recommender.performance.calibration import calibrated
 from recommender.performance.fleet import MachineColumns
-from recommender.performance.priors import Prior, prior_of
+from recommender.performance.priors import Prior, load_gpu_factors, prior_of
 
 Floats = NDArray[np.float64]
 
@@ -37,8 +37,9 @@ def machine_columns(
     A type that cannot run the job has a reason, and no compute and no memory. Speeds come
     from the family's prior, or from the job's own timings where it has any.
     """
-    prior = prior_of(job)
-    speeds = {name: gpu_speed(job, prior, name, gpus, achieved) for name in {t.gpu for t in types}}
+    prior, factors = prior_of(job), load_gpu_factors()
+    names = {t.gpu for t in types}
+    speeds = {name: gpu_speed(job, prior, name, gpus, achieved, factors) for name in names}
     reasons = tuple(_reason(job, t, gpus, achieved, speeds[t.gpu][0]) for t in types)
     able = np.array([not reason for reason in reasons])
     count = _column(t.gpus for t in types)
@@ -85,11 +86,13 @@ def gpu_speed(
     name: str,
     gpus: Mapping[str, Gpu],
     achieved: Mapping[tuple[str, str], Achieved],
+    factors: Mapping[tuple[str, str], float],
 ) -> tuple[float, float]:
     """Samples/s of one GPU at large batches, and its score; (0, 0) where it cannot run.
 
     1/rate = F·(1/(ε·A) + s/(I·BW)): A achieved FLOP/s, BW memory bytes/s, s = 2 in 32 bit.
-    The score is sqrt(A·BW), the best single rank of GPUs (docs/models.md, "Throughput").
+    The score compares GPUs: the rate times what other networks showed the formula to miss on
+    this GPU, 1 where nothing is known (docs/models.md, "Throughput").
     """
     gpu = gpus.get(name)
     precision = precision_on(job.precision, gpu) if gpu else ""
@@ -100,7 +103,8 @@ def gpu_speed(
     wide = 2.0 if precision in ("fp32", "tf32") else 1.0
     efficiency = prior.efficiency_fp32 if precision == "fp32" else prior.efficiency
     per_flop = 1.0 / (efficiency * matmul) + wide / (prior.intensity(job.hidden) * memory)
-    return 1.0 / (job.flop_per_sample * per_flop), float(np.sqrt(matmul * memory))
+    rate = 1.0 / (job.flop_per_sample * per_flop)
+    return rate, rate * factors.get((name, "bf16" if precision == "fp16" else precision), 1.0)
 
 
 def _reason(

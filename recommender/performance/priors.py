@@ -55,6 +55,17 @@ def load_priors() -> dict[tuple[str, str], Prior]:
     return {(row.family, row.stack): row for row in rows}
 
 
+@cache
+def load_gpu_factors() -> dict[tuple[str, str], float]:
+    """True over predicted speed by GPU and precision, relative to other GPUs.
+
+    `gpu_factors.csv`, written by `fit_priors.py`; "bf16" stands for both 16-bit formats.
+    """
+    text = files("recommender.performance").joinpath("gpu_factors.csv").read_text(encoding="utf-8")
+    rows = csv.DictReader(text.splitlines())
+    return {(row["gpu"], row["precision"]): float(row["factor"]) for row in rows}
+
+
 def prior_of(job: Job) -> Prior:
     """The speed constants that a job starts from."""
     return load_priors()[job.family, job.stack]

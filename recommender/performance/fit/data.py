@@ -26,17 +26,17 @@ DGX_GBIT = {"V": 400.0, "A": 1600.0}  # DGX-1 and DGX-2: at least 4 x EDR; DGX A
 
 def runs(reference: Path) -> pd.DataFrame:
     """Every usable published run; one row each, SI units, rate in samples/s of one GPU."""
-    table = pd.read_csv(reference / "measured" / "training.csv.gz", low_memory=False)
-    networks, cards, stacks = _table("networks"), _table("gpus"), _table("sources")
+    listed = pd.read_csv(reference / "measured" / "training.csv.gz", low_memory=False)
+    networks, cards, stacks = table("networks"), table("gpus"), table("sources")
     peaks = pd.read_csv(reference / "hardware" / "gpus.csv").set_index("gpu_id")
-    named = table.source.isin(stacks.index) | table.source.str.startswith("MLPerf")
-    known = table.model.isin(networks.index) & table.gpu_canon.isin(cards.index)
-    real = table.throughput.gt(0) & table.nodes.ge(1) & table.gpus_per_node.ge(1)
+    named = listed.source.isin(stacks.index) | listed.source.str.startswith("MLPerf")
+    known = listed.model.isin(networks.index) & listed.gpu_canon.isin(cards.index)
+    real = listed.throughput.gt(0) & listed.nodes.ge(1) & listed.gpus_per_node.ge(1)
     rows = [
         _row(item, networks.loc[str(item.model)], cards.loc[str(item.gpu_canon)], peaks, stacks)
-        for item in table[named & known & real].itertuples()
+        for item in listed[named & known & real].itertuples()
     ]
-    more = [h100_run(item, networks.loc[str(item.model)]) for item in _table("runs").itertuples()]
+    more = [h100_run(item, networks.loc[str(item.model)]) for item in table("runs").itertuples()]
     found = pd.DataFrame([row for row in rows if row] + more)
     found = found[~_unpadded(found) & ~found.model.str.startswith("BioBERT")]
     possible: pd.DataFrame = found[found.rate * found.flop < POSSIBLE * found.matmul]
@@ -44,7 +44,8 @@ def runs(reference: Path) -> pd.DataFrame:
 
 
 @cache
-def _table(name: str) -> pd.DataFrame:
+def table(name: str) -> pd.DataFrame:
+    """A table beside this file, by its first column."""
     return pd.read_csv(HERE / f"{name}.csv", index_col=0, keep_default_na=False)
 
 
@@ -139,6 +140,16 @@ def _matmul(gpu: str, precision: str, peak: float) -> float:
         if (gpu, name) in _achieved():
             return _achieved()[gpu, name] * 1e12
     return peak * SHARE_OF_PEAK[precision] * 1e12
+
+
+def card_speeds(name: str, reference: Path) -> dict[str, float]:
+    """Memory GB/s of a GPU by its name in the runs, and achieved TFLOP/s by precision."""
+    card: Any = table("gpus").loc[name]
+    gpu: Any = pd.read_csv(reference / "hardware" / "gpus.csv").set_index("gpu_id").loc[card.peaks]
+    columns = {"fp32": "fp32_tflops", "tf32": "tf32_tflops", "bf16": "fp16_tensor_tflops"}
+    peaks = {key: float(gpu[column]) for key, column in columns.items() if gpu[column] > 0}
+    speeds = {key: _matmul(card.catalog, key, peak) / 1e12 for key, peak in peaks.items()}
+    return {"memory": float(gpu["mem_bw_gbs"])} | speeds
 
 
 def _precision(item: Any) -> str:

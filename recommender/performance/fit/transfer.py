@@ -1,0 +1,164 @@
+"""How much faster or slower than the formulas each GPU trains, whatever the network.
+
+One laboratory ran ten networks on ten GPUs with the same scripts. What the formulas miss on a
+GPU in the mean over networks (clocks under load, software that is older than the GPU) is a
+property of the GPU: it carries a timing of the user's from one GPU to another.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from catalogs.schema import Achieved, Gpu
+from recommender.job import Family, Job, Precision
+from recommender.performance.fit.data import HERE, card_speeds, table
+from recommender.performance.fit.estimate import estimate, trials_of
+from recommender.performance.fit.held_out import Group, Left, fp32_ratio
+from recommender.performance.machines import gpu_speed
+from recommender.performance.priors import Prior, load_priors
+
+LABORATORY = "Lambda deeplearning-benchmark"
+PRIOR_RUNS = 2.0  # runs' worth of belief that the formulas are right; stated, not fitted
+ENOUGH = 20  # runs of a family and stack that determine its constants without one network
+WANTED: dict[str, Precision] = {"mixed": "mixed"}  # other rows allow tf32
+Factors = Mapping[tuple[str, str], float]  # (GPU, precision) -> true over predicted, relative
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Readings:
+    """Runs of the laboratory on one GPU, and the GPUs as the recommender sees them."""
+
+    rows: pd.DataFrame  # source, model, setting, gpu, precision, rate
+    gpus: Mapping[str, Gpu]
+    achieved: Mapping[tuple[str, str], Achieved]
+
+
+def readings(reference: Path) -> Readings:
+    """Median rate of every (source, model, setting, GPU) on one GPU."""
+    runs = pd.read_csv(reference / "measured" / "training.csv.gz", low_memory=False)
+    cards = table("gpus")
+    mine = runs[runs.source.str.startswith(LABORATORY) & (runs.n_gpus == 1)]
+    mine = mine[mine.gpu_canon.isin(cards.index) & mine.model.isin(table("transfer").index)]
+    mine = mine.assign(gpu=mine.gpu_canon, setting=mine.precision)
+    rows = mine.groupby(["source", "model", "setting", "gpu"]).throughput.median()
+    names = sorted(mine.gpu.unique())
+    speeds = {name: card_speeds(name, reference) for name in names}
+    return Readings(
+        rows.rename("rate").reset_index(),
+        {name: _gpu(name, speeds[name]) for name in names},
+        {
+            (name, precision): Achieved(name, precision, a, a, a, "derived", 0, "")
+            for name in names
+            for precision, a in speeds[name].items()
+            if precision != "memory"
+        },
+    )
+
+
+def _gpu(name: str, speeds: Mapping[str, float]) -> Gpu:
+    return Gpu(
+        gpu=name, vendor="nvidia", memory_mib=0, memory_gb_per_s=speeds["memory"],
+        peak_fp32_tflops=speeds.get("fp32"), peak_tf32_tflops=speeds.get("tf32"),
+        peak_bf16_tflops=speeds.get("bf16"), peak_fp16_tflops=None, peak_fp8_tflops=None,
+        watts=None, released=None, kind="derived", source=0, as_of="",
+    )  # fmt: skip
+
+
+def predicted(
+    found: Readings, models: Mapping[str, Prior], factors: Factors
+) -> pd.DataFrame:
+    """The readings with their relative speed by the recommender's own `gpu_speed`."""
+    networks = table("transfer")
+    values = []
+    for row in found.rows.itertuples():
+        network: Any = networks.loc[str(row.model)]
+        job = _job(network.family, int(network.hidden), WANTED.get(str(row.setting), "tf32"))
+        prior = models[str(row.model)]
+        rate, score = gpu_speed(job, prior, str(row.gpu), found.gpus, found.achieved, factors)
+        values.append((rate, score, _precision(found, row)))
+    return found.rows.assign(
+        formula=[v[0] for v in values], score=[v[1] for v in values], precision=[v[2] for v in values]
+    )
+
+
+def fitted_factors(rows: pd.DataFrame) -> dict[tuple[str, str], float]:
+    """What the formulas miss on each GPU at each precision, in the mean over networks.
+
+    ln(rate / formula) = a of the series + g of the GPU, by least squares with `PRIOR_RUNS`
+    g² beside it. A series is one network of one version of the scripts at one setting.
+    """
+    series = rows.source + rows.model + rows.setting
+    pairs = list(zip(rows.gpu, rows.precision, strict=True))
+    keys, names = sorted(set(series)), sorted(set(pairs))
+    design = np.zeros((len(rows) + len(names), len(keys) + len(names)))
+    for at, (one, pair) in enumerate(zip(series, pairs, strict=True)):
+        design[at, keys.index(one)] = design[at, len(keys) + names.index(pair)] = 1.0
+    design[len(rows) :, len(keys) :] = np.sqrt(PRIOR_RUNS) * np.eye(len(names))
+    target = np.append(np.log(rows.rate / rows.formula), np.zeros(len(names)))
+    solution = np.linalg.lstsq(design, target, rcond=None)[0][len(keys) :]
+    return {pair: float(np.exp(g)) for pair, g in zip(names, solution, strict=True)}
+
+
+def left_out_models(found: Readings, groups: tuple[Group, ...]) -> pd.DataFrame:
+    """Every network predicted with constants and factors that have not seen it."""
+    networks = table("transfer")
+    parts = []
+    for left in sorted(set(found.rows.model)):
+        models = {name: _prior(str(networks.at[name, "family"])) for name in networks.index}
+        out = str(networks.at[left, "same_network"])
+        if out:
+            family = str(networks.at[left, "family"])
+            without = _without(groups, family, out.split("|"), models[left])
+            models |= {n: without for n in networks.index if networks.at[n, "family"] == family}
+        formula = predicted(found, models, {})
+        factors = fitted_factors(formula[formula.model != left])
+        parts.append(predicted(_only(found, left), models, factors))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _without(groups: tuple[Group, ...], family: str, networks: list[str], prior: Prior) -> Prior:
+    """Typical constants without some networks; of both stacks where too few runs are left."""
+    rows = [g.trials.rows for g in groups if g.family == family]
+    both = pd.concat(rows)
+    typical = both[(both.tuning == "typical") & ~both.model.isin(networks)]
+    kept = typical if len(typical) >= ENOUGH else both[~both.model.isin(networks)]
+    trials = trials_of(kept)
+    ratio = fp32_ratio(groups, frozenset[Left]())
+    new = estimate(trials, np.ones(len(kept), dtype=bool), ratio)
+    return replace(
+        prior,
+        efficiency=new.tensor,
+        efficiency_fp32=new.cuda,
+        flop_per_byte=new.intensity,
+        batch_penalty=new.penalty,
+    )
+
+
+def _prior(family: str) -> Prior:
+    return load_priors()[family, "typical"]
+
+
+def _only(found: Readings, model: str) -> Readings:
+    return replace(found, rows=found.rows[found.rows.model == model])
+
+
+def _precision(found: Readings, row: Any) -> str:
+    """The class of arithmetic of a reading: fp32 where a GPU lacks tf32."""
+    if str(row.setting) in WANTED:
+        return "bf16"
+    return "tf32" if found.gpus[str(row.gpu)].peak_tf32_tflops else "fp32"
+
+
+def _job(family: Family, hidden: int, precision: Precision) -> Job:
+    """A job of which only family, width and precision matter: speeds are compared."""
+    return Job(
+        name=family, title=family, family=family, parameters=1e8, active_parameters=1e8,
+        trainable_parameters=1e8, sample_unit="sample", tokens_per_sample=1, flop_per_sample=1e9,
+        samples=1e6, global_batch=256, gradient_tensors=100, hidden=hidden, layers=1,
+        vocabulary=0, activation_bytes_per_sample=1e6, recomputed_activation_bytes_per_sample=1e6,
+        checkpoint_bytes=1e8, precision=precision,
+    )  # fmt: skip
