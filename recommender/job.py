@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Precision = Literal["mixed", "bf16", "fp16", "tf32", "fp32"]
+Stack = Literal["tuned", "typical"]  # vendors' recipes and MLPerf; everybody else's scripts
 Method = Literal["full", "lora", "qlora"]
 Family = Literal["cnn", "vit", "encoder", "decoder", "moe", "encdec", "diffusion", "recsys"]
 
@@ -63,7 +64,7 @@ class Job:
     optimizer: Literal["adamw", "sgd", "lamb", "adafactor"] = "adamw"
     sharding: Literal["auto", "ddp", "hsdp", "fsdp"] = "auto"
     sync: Literal["allreduce", "parameter_server"] = "allreduce"
-    stack: Literal["tuned", "typical"] = "typical"
+    stack: Stack = "typical"
     elastic: bool = False
     writer: Literal["all", "chief"] = "all"  # who writes a checkpoint
     asynchronous_save: bool = False

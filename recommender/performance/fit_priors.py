@@ -4,12 +4,14 @@ python -m recommender.performance.fit_priors --reference DIR [--write]
 """
 
 import argparse
+from collections.abc import Hashable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from recommender.performance.fit.data import HERE, runs
+from recommender.performance.fit.data import HERE, runs, table
 from recommender.performance.fit.held_out import (
     OVERLAP_TRANSFERRED,
     STATED_BOTH,
@@ -23,11 +25,35 @@ from recommender.performance.fit.held_out import (
     unstated_errors,
     unstated_sigma,
 )
-from recommender.performance.fit.model import TENSOR_S, best_overlap, errors, scaling_errors, summary
+from recommender.performance.fit.model import (
+    TENSOR_S,
+    best_overlap,
+    errors,
+    scaling_errors,
+    summary,
+)
+from recommender.performance.fit.transfer import (
+    LABORATORY,
+    Readings,
+    fitted_factors,
+    predicted,
+    readings,
+)
+from recommender.performance.priors import Prior
 
 AS_OF = "2026-11-21"
 TRANSFER_SIGMA = 0.36
 NOTHING = frozenset[Left]()
+# GPUs of the laboratory under the names of the catalog, each with its twins of other memory
+CATALOG_NAMES = {
+    "A10": ("A10",),
+    "A100-80GB-PCIe": ("A100-80GB-PCIe",),
+    "A100-80GB-SXM": ("A100", "A100-80GB"),
+    "B200-SXM": ("B200",),
+    "H100-SXM": ("H100",),
+    "H200-SXM": ("H200",),
+    "V100-16GB": ("V100", "V100-32GB"),
+}
 OWN = ["efficiency", "efficiency_fp32", "flop_per_byte", "batch_penalty"]
 
 
@@ -41,13 +67,15 @@ def main() -> None:
     print(f"efficiency of CUDA cores over that of tensor cores: {fp32_ratio(groups, NOTHING):.2f}")
     fitted = pd.DataFrame([fitted_row(groups, group) for group in groups])
     print_overall(groups)
-    table = pd.concat([fitted, transferred_rows(fitted)], ignore_index=True)
-    table = with_unstated_spread(table)
-    table = table.sort_values(["family", "stack"])[list(fitted.columns)]
+    priors = pd.concat([fitted, transferred_rows(fitted)], ignore_index=True)
+    priors = with_unstated_spread(priors)
+    priors = priors.sort_values(["family", "stack"])[list(fitted.columns)]
+    factors = gpu_factor_rows(readings(chosen.reference), priors)
     if chosen.write:
-        table.to_csv(Path(__file__).with_name("priors.csv"), index=False)
+        factors.to_csv(Path(__file__).with_name("gpu_factors.csv"), index=False)
+        priors.to_csv(Path(__file__).with_name("priors.csv"), index=False)
     else:
-        print(table.to_string(index=False))
+        print(priors.to_string(index=False))
 
 
 def fitted_row(groups: tuple[Group, ...], group: Group) -> dict[str, object]:
@@ -82,6 +110,25 @@ def fitted_row(groups: tuple[Group, ...], group: Group) -> dict[str, object]:
         "source": " + ".join(sorted({str(name).split(" v")[0] for name in one.source})),
         "as_of": AS_OF,
     }
+
+
+def gpu_factor_rows(found: Readings, priors: pd.DataFrame) -> pd.DataFrame:
+    """gpu_factors.csv: what the formulas miss on each GPU, under the names of the catalog."""
+    networks = table("transfer")
+    known = {p.family: p for p in map(_prior, priors.to_dict("records")) if p.stack == "typical"}
+    models = {str(n): known[str(family)] for n, family in networks.family.items()}
+    rows = predicted(found, models, {})
+    runs = rows.groupby(["gpu", "precision"]).size()
+    written = []
+    for (gpu, precision), factor in fitted_factors(rows).items():
+        line = {"precision": precision, "factor": round(factor, 3), "runs": runs[gpu, precision]}
+        line |= {"source": LABORATORY, "as_of": AS_OF}
+        written += [{"gpu": name} | line for name in CATALOG_NAMES.get(gpu, ())]
+    return pd.DataFrame(written).sort_values(["gpu", "precision"])
+
+
+def _prior(row: Mapping[Hashable, Any]) -> Prior:
+    return Prior(**{name: row[name] for name in Prior.__slots__})
 
 
 def transferred_rows(fitted: pd.DataFrame) -> pd.DataFrame:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from catalogs.schema import Achieved, Gpu
 from recommender.job import Family, Job, Precision
-from recommender.performance.fit.data import HERE, card_speeds, table
+from recommender.performance.fit.data import card_speeds, table
 from recommender.performance.fit.estimate import estimate, trials_of
 from recommender.performance.fit.held_out import Group, Left, fp32_ratio
 from recommender.performance.machines import gpu_speed
@@ -68,9 +68,7 @@ def _gpu(name: str, speeds: Mapping[str, float]) -> Gpu:
     )  # fmt: skip
 
 
-def predicted(
-    found: Readings, models: Mapping[str, Prior], factors: Factors
-) -> pd.DataFrame:
+def predicted(found: Readings, models: Mapping[str, Prior], factors: Factors) -> pd.DataFrame:
     """The readings with their relative speed by the recommender's own `gpu_speed`."""
     networks = table("transfer")
     values = []
@@ -81,7 +79,9 @@ def predicted(
         rate, score = gpu_speed(job, prior, str(row.gpu), found.gpus, found.achieved, factors)
         values.append((rate, score, _precision(found, row)))
     return found.rows.assign(
-        formula=[v[0] for v in values], score=[v[1] for v in values], precision=[v[2] for v in values]
+        formula=[v[0] for v in values],
+        score=[v[1] for v in values],
+        precision=[v[2] for v in values],
     )
 
 
