@@ -20,6 +20,7 @@ SQUAD_TOKENS = 384  # DeepLearningExamples' default where a row gives none
 SHARE_OF_PEAK = {"bf16": 0.77, "tf32": 0.75, "fp32": 0.9}  # GPUs the catalog lacks; large matmul
 POSSIBLE = 1.05  # times the matrix rate: more can only be shorter sequences than stated
 PHASE_TWO_FLOP = 1e12  # BERT-large on 512 tokens
+VERSION = r" v\d.*$"  # of a laboratory's scripts, or of an MLPerf round
 LINES = re.compile(r"(\d+) ?x ?[^,+]*?(?:HDR\w*|EDR|NDR)? ?(\d{2,3}) ?G", re.IGNORECASE)
 DGX_GBIT = {"V": 400.0, "A": 1600.0}  # DGX-1 and DGX-2: at least 4 x EDR; DGX A100: 8 x HDR
 
@@ -40,7 +41,8 @@ def runs(reference: Path) -> pd.DataFrame:
     found = pd.DataFrame([row for row in rows if row] + more)
     found = found[~_unpadded(found) & ~found.model.str.startswith("BioBERT")]
     possible: pd.DataFrame = found[found.rate * found.flop < POSSIBLE * found.matmul]
-    return possible.reset_index(drop=True)
+    laboratory = possible.source.str.replace(VERSION, "", regex=True)
+    return possible.assign(laboratory=laboratory).reset_index(drop=True)
 
 
 @cache
@@ -58,7 +60,7 @@ def _row(
     item: Any, network: Any, card: Any, peaks: pd.DataFrame, stacks: pd.DataFrame
 ) -> dict[str, object] | None:
     """One run of the reference folder; None where its GPU has no figure at its precision."""
-    precision = _precision(item)
+    precision = precision_of(item)
     column = {"bf16": "fp16_tensor_tflops"}.get(precision, f"{precision}_tflops")
     gpu: Any = peaks.loc[card.peaks]
     peak, memory = float(gpu[column]), float(gpu["mem_bw_gbs"])
@@ -152,7 +154,7 @@ def card_speeds(name: str, reference: Path) -> dict[str, float]:
     return {"memory": float(gpu["mem_bw_gbs"])} | speeds
 
 
-def _precision(item: Any) -> str:
+def precision_of(item: Any) -> str:
     """bf16 stands for any 16-bit format; unlabelled runs are fp32 except MLPerf's."""
     text = str(item.precision).lower()
     if text in ("tf32", "fp32"):

@@ -36,14 +36,19 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """Published runs of one family, each predicted with every set of constants of the grid."""
+    """Published runs of one family, predicted with every set of constants of a grid.
+
+    A cell is one source on one GPU, on CUDA or on tensor cores; cells stay or go as a whole.
+    """
 
     rows: pd.DataFrame
     runs: Columns
     log_rate: Floats  # measured; (runs,)
     pair: "pd.Series[str]"  # source and GPU; (runs,)
     weight: Floats  # (runs,); each pair weighs the square root of its runs
-    lost: NDArray[np.float32]  # weighted |ln error|; (intensities, penalties, efficiencies, runs)
+    cell: NDArray[np.int64]  # (runs,)
+    on_cuda: Mask  # (cells,)
+    lost: Floats  # weighted |ln error|; (intensities, penalties, efficiencies, cells)
 
     @property
     def penalties(self) -> Floats:
@@ -58,19 +63,22 @@ def trials_of(rows: pd.DataFrame) -> Trials:
     sizes = pair.groupby(pair).transform("size")
     weight = 1.0 / np.sqrt(np.asarray(sizes, dtype=np.float64))
     log_rate = np.log(np.asarray(rows.rate, dtype=np.float64))
+    cell, names = pd.factorize(pair + runs.fp32.astype(str))
+    in_cell = (cell[:, None] == np.arange(len(names))).astype(np.float64)
     penalties = BATCH_PENALTY[str(rows.family.iloc[0])]
-    lost = np.empty((len(FLOP_PER_BYTE), len(penalties), len(EFFICIENCY), len(rows)), np.float32)
+    lost = np.empty((len(FLOP_PER_BYTE), len(penalties), len(EFFICIENCY), len(names)))
     for i, intensity in enumerate(FLOP_PER_BYTE):
         for j, penalty in enumerate(penalties):
             rate = per_gpu_rate(
                 runs, EFFICIENCY[:, None], float(intensity), penalty, OVERLAP_ASSUMED
             )
-            lost[i, j] = weight * np.abs(np.log(rate) - log_rate)
-    return Trials(rows, runs, log_rate, pair, weight, lost)
+            lost[i, j] = (weight * np.abs(np.log(rate) - log_rate)) @ in_cell
+    on_cuda = np.array([name.endswith("True") for name in names])
+    return Trials(rows, runs, log_rate, pair, weight, cell, on_cuda, lost)
 
 
 def estimate(trials: Trials, kept: Mask, fp32_ratio: float) -> Constants:
-    """Constants from the runs that are kept, (runs,).
+    """Constants from the runs that are kept, (runs,), whole cells of them.
 
     I and b0 are means (of ln I, of ln(1 + b0)) over the grid, each point weighing
     exp(-lost / scale), its likelihood where ln errors are Laplace-distributed and every pair of
@@ -78,14 +86,18 @@ def estimate(trials: Trials, kept: Mask, fp32_ratio: float) -> Constants:
     ε is then the best one for each kind of arithmetic.
     Where a kind has fewer than five runs, its ε follows from the other by `fp32_ratio`.
     """
-    on_cuda, on_tensor = kept & trials.runs.fp32, kept & ~trials.runs.fp32
-    least = trials.lost[..., on_tensor].sum(axis=-1, dtype=np.float64).min(axis=-1)
-    least += trials.lost[..., on_cuda].sum(axis=-1, dtype=np.float64).min(axis=-1)
-    scale = least.min() / trials.pair[kept].nunique()
+    cells = np.bincount(trials.cell[kept], minlength=len(trials.on_cuda)) > 0
+    least = sum(
+        trials.lost[..., cells & kind].sum(axis=-1).min(axis=-1)
+        for kind in (trials.on_cuda, ~trials.on_cuda)
+    )
+    # Two runs can be explained exactly; no certainty follows from that.
+    scale = max(float(least.min()), 1e-9) / trials.pair[kept].nunique()
     likely = np.exp(-(least - least.min()) / scale)
     likely /= likely.sum()
     intensity = float(np.exp((likely * np.log(FLOP_PER_BYTE)[:, None]).sum()))
     penalty = float(np.expm1((likely * np.log1p(trials.penalties)).sum()))
+    on_cuda, on_tensor = kept & trials.runs.fp32, kept & ~trials.runs.fp32
     tensor, cuda = (
         _best_efficiency(trials, part, intensity, penalty) for part in (on_tensor, on_cuda)
     )

@@ -129,25 +129,31 @@ def sigma(groups: tuple[Group, ...], group: Group, several: bool, *also: Left) -
     return weighted_quantile(parts, weights, 0.9) / WITHIN
 
 
-def unstated_errors(groups: tuple[Group, ...], family: str, *also: Left) -> Iterator[Floats]:
-    """ln errors of either stack's sources where the job does not say its stack: as typical."""
+def unstated_errors_of(groups: tuple[Group, ...], family: str, left: Left, *also: Left) -> Floats:
+    """ln errors of a source of either stack whose job does not say its stack: as typical."""
     typical = next(g for g in groups if (g.family, g.stack) == (family, "typical"))
-    for group in groups:
-        if group.family == family:
-            for left in group.folds():
-                if left not in also:
-                    found = constants(groups, typical, frozenset((left, *also)))
-                    yield errors(_test_rows(group.trials.rows, left, also), found)
+    found = constants(groups, typical, frozenset((left, *also)))
+    both = pd.concat([g.trials.rows for g in groups if g.family == family])
+    return errors(_test_rows(both, left, also), found)
+
+
+def unstated_errors(groups: tuple[Group, ...], family: str, *also: Left) -> Iterator[Floats]:
+    """The same of every source of a family."""
+    folds = [left for g in groups if g.family == family for left in g.folds()]
+    typical = next(g for g in groups if (g.family, g.stack) == (family, "typical"))
+    for left in dict.fromkeys(folds):
+        seen = _kept(typical.trials.rows, frozenset((left, *also)))
+        if left not in also and seen.any():
+            yield unstated_errors_of(groups, family, left, *also)
 
 
 def unstated_sigma(groups: tuple[Group, ...], family: str, *also: Left) -> float:
-    """Spread of ln speed of a family whose stack is not stated, as `sigma`."""
-    parts, weights = [], []
-    for each in STATED_BOTH:
-        for part in unstated_errors(groups, each, *also):
-            parts.append(np.abs(part))
-            own = OWN_WEIGHT if each == family else 1.0
-            weights.append(np.full(len(part), own / np.sqrt(len(part))))
+    """Spread of ln speed of a family whose stack is not stated, from its own folds only.
+
+    How far the stacks are apart differs by family: twice among CNNs, a tenth among encoders.
+    """
+    parts = [np.abs(part) for part in unstated_errors(groups, family, *also)]
+    weights = [np.full(len(part), 1.0 / np.sqrt(len(part))) for part in parts]
     return weighted_quantile(parts, weights, 0.9) / WITHIN
 
 

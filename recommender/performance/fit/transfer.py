@@ -103,21 +103,18 @@ def fitted_factors(rows: pd.DataFrame) -> dict[tuple[str, str], float]:
     return {pair: float(np.exp(g)) for pair, g in zip(names, solution, strict=True)}
 
 
-def left_out_models(found: Readings, groups: tuple[Group, ...]) -> pd.DataFrame:
-    """Every network predicted with constants and factors that have not seen it."""
+def left_out_model(found: Readings, groups: tuple[Group, ...], left: Left) -> pd.DataFrame:
+    """One network predicted with constants and factors that have not seen it."""
     networks = table("transfer")
-    parts = []
-    for left in sorted(set(found.rows.model)):
-        models = {name: _prior(str(networks.at[name, "family"])) for name in networks.index}
-        out = str(networks.at[left, "same_network"])
-        if out:
-            family = str(networks.at[left, "family"])
-            without = _without(groups, family, out.split("|"), models[left])
-            models |= {n: without for n in networks.index if networks.at[n, "family"] == family}
-        formula = predicted(found, models, {})
-        factors = fitted_factors(formula[formula.model != left])
-        parts.append(predicted(_only(found, left), models, factors))
-    return pd.concat(parts, ignore_index=True)
+    models = {str(n): load_priors()[str(f), "typical"] for n, f in networks.family.items()}
+    family, same = str(networks.family[left.name]), str(networks.same_network[left.name])
+    if same:
+        without = _without(groups, family, same.split("|"), models[left.name])
+        models |= {name: without for name in models if networks.family[name] == family}
+    formula = predicted(found, models, {})
+    factors = fitted_factors(formula[left.keeps(formula)])
+    alone = replace(found, rows=found.rows[~left.keeps(found.rows)])
+    return predicted(alone, models, factors)
 
 
 def _without(groups: tuple[Group, ...], family: str, networks: list[str], prior: Prior) -> Prior:
@@ -136,14 +133,6 @@ def _without(groups: tuple[Group, ...], family: str, networks: list[str], prior:
         flop_per_byte=new.intensity,
         batch_penalty=new.penalty,
     )
-
-
-def _prior(family: str) -> Prior:
-    return load_priors()[family, "typical"]
-
-
-def _only(found: Readings, model: str) -> Readings:
-    return replace(found, rows=found.rows[found.rows.model == model])
 
 
 def _precision(found: Readings, row: Any) -> str:
