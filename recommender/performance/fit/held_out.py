@@ -151,10 +151,13 @@ def unstated_sigma(groups: tuple[Group, ...], family: str, *also: Left) -> float
     """Spread of ln speed of a family whose stack is not stated, from its own folds only.
 
     How far the stacks are apart differs by family: twice among CNNs, a tenth among encoders.
+    Never below the spread of the stack that is assumed.
     """
+    typical = next(g for g in groups if (g.family, g.stack) == (family, "typical"))
     parts = [np.abs(part) for part in unstated_errors(groups, family, *also)]
     weights = [np.full(len(part), 1.0 / np.sqrt(len(part))) for part in parts]
-    return weighted_quantile(parts, weights, 0.9) / WITHIN
+    own = weighted_quantile(parts, weights, 0.9) / WITHIN
+    return max(own, sigma(groups, typical, False, *also))
 
 
 def weighted_quantile(parts: Sequence[Floats], weights: Sequence[Floats], share: float) -> float:
