@@ -160,11 +160,11 @@ def transferred_rows(fitted: pd.DataFrame) -> pd.DataFrame:
 def with_unstated_spread(table: pd.DataFrame) -> pd.DataFrame:
     """The spread where the stack is not stated: the step between both stacks is part of it.
 
-    Measured where runs of both stacks exist; vit takes the encoder's.
+    Measured where runs of both stacks exist.
     """
     step = np.log(table.efficiency).groupby(table.family).transform(np.ptp)
     widened = np.hypot(table.sigma_one, step).round(2)
-    measured = table.family.isin((*STATED_BOTH, "vit"))
+    measured = table.family.isin(STATED_BOTH)
     return table.assign(sigma_unstated=table.sigma_unstated.where(measured, widened))
 
 
