@@ -18,7 +18,7 @@ ROUNDS = 6  # of raising for the reading that is missed by most
 POINTS = 129  # scales tried at once; four rounds narrow 1e±6 to 1e-9
 SIGMA_CURVE = 0.05  # timed at several sizes: between repeated runs; review A5 (2026-11)
 SIGMA_MEASURED = 0.10  # timed once: scaling it to other sizes; docs/models.md (2026-11)
-SIGMA_RELATED = 0.22  # another GPU: docs/models.md, "Throughput" (2026-11)
+SIGMA_RELATED = 0.21  # another GPU: docs/models.md, "Throughput" (2026-11)
 
 
 def calibrated(
@@ -84,7 +84,7 @@ def _by_gpu(
         if (usable & (names == gpu)).any()
     ]
     level = float(np.exp(np.mean(levels))) if levels else 1.0
-    # Networks left out: 10.0 % in the median, against 14.7 % by the prior alone; docs/models.md
+    # Networks left out: 9.1 % in the median, against 14.7 % by the prior alone; docs/models.md
     others = np.where(usable, level * scores * columns.gpus, 0.0)
     own = columns.compute_per_s * np.array([scale.get(gpu, 1.0) for gpu in gpu_of])
     compute = np.where(known, own, others if levels else columns.compute_per_s)

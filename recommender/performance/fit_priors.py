@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from catalogs.load import load_snapshot
 from recommender.performance.fit.data import HERE, runs, table
 from recommender.performance.fit.held_out import (
     OVERLAP_TRANSFERRED,
@@ -35,7 +36,7 @@ from recommender.performance.fit.model import (
 from recommender.performance.fit.transfer import (
     LABORATORY,
     Readings,
-    fitted_factors,
+    fitted,
     predicted,
     readings,
 )
@@ -44,15 +45,15 @@ from recommender.performance.priors import Prior
 AS_OF = "2026-11-21"
 TRANSFER_SIGMA = 0.36
 NOTHING = frozenset[Left]()
-# GPUs of the laboratory under the names of the catalog, each with its twins of other memory
-CATALOG_NAMES = {
-    "A10": ("A10",),
-    "A100-80GB-PCIe": ("A100-80GB-PCIe",),
-    "A100-80GB-SXM": ("A100", "A100-80GB"),
-    "B200-SXM": ("B200",),
-    "H100-SXM": ("H100",),
-    "H200-SXM": ("H200",),
-    "V100-16GB": ("V100", "V100-32GB"),
+# GPUs of the catalog as the laboratory names them; another memory is the same chip
+LABORATORY_NAMES = {
+    "A100": "A100-80GB-SXM",
+    "A100-80GB": "A100-80GB-SXM",
+    "B200": "B200-SXM",
+    "H100": "H100-SXM",
+    "H200": "H200-SXM",
+    "V100": "V100-16GB",
+    "V100-32GB": "V100-16GB",
 }
 OWN = ["efficiency", "efficiency_fp32", "flop_per_byte", "batch_penalty"]
 
@@ -65,11 +66,11 @@ def main() -> None:
     chosen = parser.parse_args()
     groups = groups_of(runs(chosen.reference))
     print(f"efficiency of CUDA cores over that of tensor cores: {fp32_ratio(groups, NOTHING):.2f}")
-    fitted = pd.DataFrame([fitted_row(groups, group) for group in groups])
+    rows = pd.DataFrame([fitted_row(groups, group) for group in groups])
     print_overall(groups)
-    priors = pd.concat([fitted, transferred_rows(fitted)], ignore_index=True)
+    priors = pd.concat([rows, transferred_rows(rows)], ignore_index=True)
     priors = with_unstated_spread(priors)
-    priors = priors.sort_values(["family", "stack"])[list(fitted.columns)]
+    priors = priors.sort_values(["family", "stack"])[list(rows.columns)]
     factors = gpu_factor_rows(readings(chosen.reference), priors)
     if chosen.write:
         factors.to_csv(Path(__file__).with_name("gpu_factors.csv"), index=False)
@@ -113,27 +114,36 @@ def fitted_row(groups: tuple[Group, ...], group: Group) -> dict[str, object]:
 
 
 def gpu_factor_rows(found: Readings, priors: pd.DataFrame) -> pd.DataFrame:
-    """gpu_factors.csv: what the formulas miss on each GPU, under the names of the catalog."""
+    """gpu_factors.csv: what the formulas miss on each GPU of the catalog by NVIDIA."""
     networks = table("transfer")
     known = {p.family: p for p in map(_prior, priors.to_dict("records")) if p.stack == "typical"}
     models = {str(n): known[str(family)] for n, family in networks.family.items()}
-    rows = predicted(found, models, {})
-    runs = rows.groupby(["gpu", "precision"]).size()
+    rows = predicted(found, models)
+    missed, runs = fitted(rows), rows.groupby(["gpu", "precision"]).size()
+    print(f"trend over GPUs: FLOP/s^{missed.trend[0]:.2f} · bandwidth^{missed.trend[1]:.2f}")
+    catalog = load_snapshot()
     written = []
-    for (gpu, precision), factor in fitted_factors(rows).items():
-        line = {"precision": precision, "factor": round(factor, 3), "runs": runs[gpu, precision]}
-        line |= {"source": LABORATORY, "as_of": AS_OF}
-        written += [{"gpu": name} | line for name in CATALOG_NAMES.get(gpu, ())]
-    return pd.DataFrame(written).sort_values(["gpu", "precision"])
+    for (name, precision), achieved in sorted(catalog.achieved.items()):
+        gpu, kind = catalog.gpus[name], "bf16" if precision == "fp16" else precision
+        twice = precision == "fp16" and (name, "bf16") in catalog.achieved
+        if gpu.vendor != "nvidia" or kind not in ("fp32", "tf32", "bf16") or twice:
+            continue
+        own = LABORATORY_NAMES.get(name, name)
+        factor = missed.factor(own, kind, achieved.tflops, gpu.memory_gb_per_s)
+        count = int(runs.get((own, kind), 0))
+        line = (name, kind, round(factor, 3), "measured" if count else "trend", count)
+        written.append((*line, LABORATORY, AS_OF))
+    columns = ["gpu", "precision", "factor", "basis", "runs", "source", "as_of"]
+    return pd.DataFrame(written, columns=columns)
 
 
 def _prior(row: Mapping[Hashable, Any]) -> Prior:
     return Prior(**{name: row[name] for name in Prior.__slots__})
 
 
-def transferred_rows(fitted: pd.DataFrame) -> pd.DataFrame:
+def transferred_rows(known_rows: pd.DataFrame) -> pd.DataFrame:
     """Lines for families and stacks without enough published runs, from their nearest kin."""
-    known = {(row["family"], row["stack"]): row for row in fitted.to_dict("records")}
+    known = {(row["family"], row["stack"]): row for row in known_rows.to_dict("records")}
     rows = []
     for item in pd.read_csv(HERE / "transfers.csv").to_dict("records"):
         row = dict(known[item["kin_family"], item["kin_stack"]])

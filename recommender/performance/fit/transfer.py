@@ -18,14 +18,31 @@ from recommender.job import Family, Job, Precision
 from recommender.performance.fit.data import card_speeds, table
 from recommender.performance.fit.estimate import estimate, trials_of
 from recommender.performance.fit.held_out import Group, Left, fp32_ratio
+from recommender.performance.fit.model import Floats
 from recommender.performance.machines import gpu_speed
 from recommender.performance.priors import Prior, load_priors
 
 LABORATORY = "Lambda deeplearning-benchmark"
-PRIOR_RUNS = 2.0  # runs' worth of belief that the formulas are right; stated, not fitted
+# Runs' worth of belief that the formulas are right, of a GPU and of the trend; stated, not fitted
+PRIOR_RUNS, PRIOR_TREND = 2.0, 0.1
+TYPICAL = np.log([100.0, 2000.0])  # TFLOP/s and GB/s where the trend is one
 ENOUGH = 20  # runs of a family and stack that determine its constants without one network
 WANTED: dict[str, Precision] = {"mixed": "mixed"}  # other rows allow tf32
 Factors = Mapping[tuple[str, str], float]  # (GPU, precision) -> true over predicted, relative
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """What the formulas miss on GPUs: a trend over their figures, and each GPU's own part."""
+
+    trend: Floats  # exponents of achieved FLOP/s and of memory bandwidth; (2,)
+    seen: Floats  # ln of least and most of either among the GPUs; (2, 2)
+    own: Factors
+
+    def factor(self, gpu: str, precision: str, tflops: float, gb_per_s: float) -> float:
+        """True over predicted speed, relative to other GPUs; the trend ends where GPUs end."""
+        figures = np.clip(np.log([tflops, gb_per_s]), *self.seen)
+        return float(np.exp(self.trend @ (figures - TYPICAL))) * self.own.get((gpu, precision), 1.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,39 +85,53 @@ def _gpu(name: str, speeds: Mapping[str, float]) -> Gpu:
     )  # fmt: skip
 
 
-def predicted(found: Readings, models: Mapping[str, Prior], factors: Factors) -> pd.DataFrame:
+def predicted(
+    found: Readings, models: Mapping[str, Prior], missed: Missed | None = None
+) -> pd.DataFrame:
     """The readings with their relative speed by the recommender's own `gpu_speed`."""
     networks = table("transfer")
+    factors = {} if missed is None else factors_of(found, missed)
     values = []
     for row in found.rows.itertuples():
         network: Any = networks.loc[str(row.model)]
         job = _job(network.family, int(network.hidden), WANTED.get(str(row.setting), "tf32"))
-        prior = models[str(row.model)]
-        rate, score = gpu_speed(job, prior, str(row.gpu), found.gpus, found.achieved, factors)
-        values.append((rate, score, _precision(found, row)))
-    return found.rows.assign(
-        formula=[v[0] for v in values],
-        score=[v[1] for v in values],
-        precision=[v[2] for v in values],
-    )
+        prior, gpu = models[str(row.model)], str(row.gpu)
+        rate, score = gpu_speed(job, prior, gpu, found.gpus, found.achieved, factors)
+        precision = _precision(found, row)
+        tflops = found.achieved[gpu, precision].tflops
+        values.append((rate, score, precision, tflops, found.gpus[gpu].memory_gb_per_s))
+    names = ["formula", "score", "precision", "tflops", "gb_per_s"]
+    return found.rows.assign(**dict(zip(names, zip(*values, strict=True), strict=True)))
 
 
-def fitted_factors(rows: pd.DataFrame) -> dict[tuple[str, str], float]:
+def factors_of(found: Readings, missed: Missed) -> dict[tuple[str, str], float]:
+    """The factor of every GPU of the readings at every precision."""
+    return {
+        (gpu, precision): missed.factor(gpu, precision, a.tflops, found.gpus[gpu].memory_gb_per_s)
+        for (gpu, precision), a in found.achieved.items()
+    }
+
+
+def fitted(rows: pd.DataFrame) -> Missed:
     """What the formulas miss on each GPU at each precision, in the mean over networks.
 
-    ln(rate / formula) = a of the series + g of the GPU, by least squares with `PRIOR_RUNS`
-    g² beside it. A series is one network of one version of the scripts at one setting.
+    ln(rate / formula) = series + trend · (ln A, ln BW) + g of the GPU, by least squares with
+    `PRIOR_RUNS` g² and `PRIOR_TREND` trend² beside it. A series is one network of one version
+    of the scripts at one setting.
     """
-    series = rows.source + rows.model + rows.setting
-    pairs = list(zip(rows.gpu, rows.precision, strict=True))
-    keys, names = sorted(set(series)), sorted(set(pairs))
-    design = np.zeros((len(rows) + len(names), len(keys) + len(names)))
-    for at, (one, pair) in enumerate(zip(series, pairs, strict=True)):
-        design[at, keys.index(one)] = design[at, len(keys) + names.index(pair)] = 1.0
-    design[len(rows) :, len(keys) :] = np.sqrt(PRIOR_RUNS) * np.eye(len(names))
-    target = np.append(np.log(rows.rate / rows.formula), np.zeros(len(names)))
-    solution = np.linalg.lstsq(design, target, rcond=None)[0][len(keys) :]
-    return {pair: float(np.exp(g)) for pair, g in zip(names, solution, strict=True)}
+    series, _ = pd.factorize(rows.source + rows.model + rows.setting)
+    cell, names = pd.factorize(rows.gpu + "|" + rows.precision)
+    figures = np.log(rows[["tflops", "gb_per_s"]].to_numpy(dtype=np.float64))
+    count = int(series.max()) + 1
+    said = np.hstack([np.eye(count)[series], figures - TYPICAL, np.eye(len(names))[cell]])
+    belief = np.sqrt(np.repeat([0.0, PRIOR_TREND, PRIOR_RUNS], [count, 2, len(names)]))
+    target = np.append(np.log(rows.rate / rows.formula), np.zeros(len(belief)))
+    solution = np.linalg.lstsq(np.vstack([said, np.diag(belief)]), target, rcond=None)[0]
+    trend, own = np.split(solution[count:], [2])
+    seen = np.array([figures.min(axis=0), figures.max(axis=0)])
+    pairs = [str(name).split("|") for name in names]
+    factors = {(gpu, kind): float(np.exp(g)) for (gpu, kind), g in zip(pairs, own, strict=True)}
+    return Missed(trend, seen, factors)
 
 
 def left_out_model(found: Readings, groups: tuple[Group, ...], left: Left) -> pd.DataFrame:
@@ -111,10 +142,10 @@ def left_out_model(found: Readings, groups: tuple[Group, ...], left: Left) -> pd
     if same:
         without = _without(groups, family, same.split("|"), models[left.name])
         models |= {name: without for name in models if networks.family[name] == family}
-    formula = predicted(found, models, {})
-    factors = fitted_factors(formula[left.keeps(formula)])
+    formula = predicted(found, models)
+    missed = fitted(formula[left.keeps(formula)])
     alone = replace(found, rows=found.rows[~left.keeps(found.rows)])
-    return predicted(alone, models, factors)
+    return predicted(alone, models, missed)
 
 
 def _without(groups: tuple[Group, ...], family: str, networks: list[str], prior: Prior) -> Prior:

@@ -105,8 +105,10 @@ def test_every_family_and_stack_has_a_prior_with_its_origin():
             prior = load_priors()[family, stack]
             assert 0 < prior.efficiency <= 1
             assert 0 <= prior.overlap < 1
-            assert prior.sigma_unstated >= prior.sigma_one > 0.2
+            assert prior.sigma_one > 0.2
             assert prior.sigma_several > 0.1
+        assumed = load_priors()[family, "typical"]
+        assert assumed.sigma_unstated >= assumed.sigma_one
             assert prior.source
             assert prior.as_of.startswith("2026")
             assert (prior.rows > 0) == (prior.basis == "fitted")
