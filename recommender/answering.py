@@ -16,6 +16,7 @@ from recommender.nearest import infeasible, neighbours
 from recommender.optimize.search import (
     Candidate,
     Found,
+    Masks,
     Queue,
     search_mixes,
     search_singles,
@@ -26,7 +27,7 @@ from recommender.optimize.space import Entries, Space
 from recommender.plan import Answer, Infeasible, Plan, PriceDate, Proof, Step
 from recommender.present import Presenter
 from recommender.question import Question
-from recommender.ranking import KNEE, Table, order
+from recommender.ranking import KNEE, Table
 from recommender.today import compared
 from recommender.units import Comparison
 
@@ -37,7 +38,8 @@ MOST_PLANS = 3000  # plans followed in one search before it stops with a gap
 MOST_ASIDE = 200  # the same for what only stands beside the answer
 MIX_REGIONS = 4  # regions in which mixes are tried, unless a proof is asked for
 MIX_SUPPORTS = 200  # sets of entries tried for mixes
-WHOLE_SUPPORTS = 3000  # the same where quotas bind or a proof is asked for
+QUOTA_SUPPORTS = 600  # the same under quotas; on 12 questions 1,500 found nothing better
+PROOF_SUPPORTS = 3000  # and for a proof
 LADDER = 6  # deadlines tried between the fastest and the cheapest plan for the frontier
 MOST_PROGRAMS = 60  # programs solved for a proof
 
@@ -66,7 +68,7 @@ class Answering:
 
     def answer(self) -> Answer:
         """Search, then gather what a reader wants beside the best plan."""
-        if not self.singles.kept:
+        if not self.best.kept:
             return self._answer((), infeasible(self.question, self.aside))
         plans = self._plans()
         if self.save_lp is not None:
@@ -77,7 +79,7 @@ class Answering:
         """The program of the best plan's region, as a file for any solver."""
         from recommender.optimize.certificate import write_lp
 
-        best, space = min(self.best.kept.values(), key=order), self.question.space(self.built)
+        best, space = self.best.first(), self.question.space(self.built)
         site, used = space.sites[best.site], np.array(best.entries)
         counts = np.zeros(len(site.entries), dtype=np.int64)
         counts[used] = best.counts
@@ -99,8 +101,14 @@ class Answering:
     def mixes(self) -> bool:
         """Whether clusters of several types are looked at: they seldom pay without quotas."""
         wish = self.question.choice.mix
-        pays = self.whole or self.question.job.elastic
-        return bool(self.singles.kept) and (wish == "yes" or (wish == "auto" and pays))
+        pays = self.whole or self.question.job.elastic or not self.singles.kept
+        return wish == "yes" or (wish == "auto" and pays)
+
+    @property
+    def _most_supports(self) -> int:
+        if self.prove:
+            return PROOF_SUPPORTS
+        return QUOTA_SUPPORTS if self.question.choice.quotas else MIX_SUPPORTS
 
     @cached_property
     def _regions(self) -> tuple[Built, float]:
@@ -124,7 +132,7 @@ class Answering:
         """The same, and what programs prove of it; better plans they meet enter it."""
         found = replace(self.singles, kept=dict(self.singles.kept))
         if self.mixes:
-            found.most_supports = WHOLE_SUPPORTS if self.whole else MIX_SUPPORTS
+            found.most_supports = self._most_supports
             found.left = min(found.left, self._regions[1])
             space = self.question.space(self.built)
             search_mixes(space, found, first=len(self.question.lists.sites))
@@ -135,27 +143,36 @@ class Answering:
         return found, None
 
     def aside(self, limits: Limits, only: str = "any") -> Found:
-        """The same for what only stands beside the answer: with less patience."""
+        """The same for what only stands beside the answer: with less patience.
+
+        Where the best plan of all is one of those asked for, it is the best of them.
+        """
+        if limits == self.question.limits and self.singles.kept:
+            masks = self._masks(only)
+            if self.singles.first().allowed_by(masks):
+                kept = {k: c for k, c in self.singles.kept.items() if c.allowed_by(masks)}
+                return replace(self.singles, kept=kept)
         return self.alone(limits, only, MOST_ASIDE)
 
     def alone(self, limits: Limits, only: str = "any", most: int = MOST_PLANS) -> Found:
         """Plans of one entry, under other limits or with some entries only (`ONLY`)."""
         key = (limits, only)
         if key not in self.searched:
-            lists, gpus = self.question.lists, self.question.columns.gpus
-            masks = tuple(ONLY[only](site.entries, gpus[site.entries.kind]) for site in lists.sites)
+            lists, masks = self.question.lists, self._masks(only)
             self.searched[key] = self._alone(limits, lists, masks, most)
         return self.searched[key]
 
+    def _masks(self, only: str) -> Masks:
+        gpus = self.question.columns.gpus
+        sites = self.question.lists.sites
+        return tuple(ONLY[only](site.entries, gpus[site.entries.kind]) for site in sites)
+
     def _alone(
-        self,
-        limits: Limits,
-        lists: Built,
-        masks: tuple[NDArray[np.bool_], ...] | None,
-        most: int = MOST_PLANS,
+        self, limits: Limits, lists: Built, masks: Masks | None, most: int = MOST_PLANS
     ) -> Found:
         space = replace(self.question.space(lists), limits=limits)
-        slack = KNEE if limits.goal == "time" else 0.0
+        # Near-ties of the fastest plan are kept, for its knee; beside the answer one plan will do.
+        slack = KNEE if limits.goal == "time" and most == MOST_PLANS else 0.0
         found = Found(slack=slack, most=most)
         search_singles(
             space, found, masks, self._queue(space) if lists is self.question.lists else None
@@ -185,10 +202,12 @@ class Answering:
         """The best plan without spot, and the best of each provider."""
         limits, lists = self.question.limits, self.question.lists
         found = [self.aside(limits, "on_demand")]
-        for site in lists.sites:
+        for index, site in enumerate(lists.sites):
+            if self.singles.kept and self.singles.first().site == index:
+                continue  # the best plan of all is the best of its provider
             masks = tuple(np.full(len(s.entries), s is site) for s in lists.sites)
             found.append(self._alone(limits, lists, masks, MOST_ASIDE))
-        return [min(f.kept.values(), key=order) for f in found if f.kept]
+        return [f.first() for f in found if f.kept]
 
     def _ladder(self) -> list[Candidate]:
         """The cheapest plan, the fastest, and the cheapest under deadlines between them."""
@@ -198,7 +217,7 @@ class Answering:
             self.question.lists.pools,
         )
         ends = [
-            min(found.kept.values(), key=order)
+            found.first()
             for aim in (replace(limits, objective="time"), replace(limits, objective="cost"))
             for found in [self._alone(aim, alone, None)]
             if found.kept
@@ -207,12 +226,13 @@ class Answering:
         between = np.geomspace(min(times), max(times), LADDER + 2)[1:-1] if len(ends) > 1 else ()
         for deadline in between:
             under = replace(limits, deadline_s=float(deadline) * 1.3, objective="cost")
-            ends += sorted(self._alone(under, alone, None).kept.values(), key=order)[:1]
+            between_them = self._alone(under, alone, None)
+            ends += [between_them.first()] if between_them.kept else []
         return ends
 
     def _answer(self, plans: tuple[Plan, ...], failed: Infeasible | None) -> Answer:
         question, limits = self.question, self.question.limits
-        found = self.singles if failed else self.best
+        found = self.best
         floor = self._floors()
         return Answer(
             status="infeasible" if failed else "ok",
@@ -250,8 +270,7 @@ class Answering:
         )
 
     def _neighbours(self) -> tuple[Step, ...]:
-        first = min(self.singles.kept.values(), key=order)
-        return neighbours(self.question, self.aside, self.presenter, first)
+        return neighbours(self.question, self.aside, self.presenter, self.best.first())
 
     def _mixes_said(self, gap: float) -> Literal["searched", "in part", "not searched"]:
         if not self.mixes:
@@ -289,7 +308,7 @@ class Answering:
                 free = Limits(objective="time", max_machines=most, confidence=0.0)
                 found = self.aside(free, which)
             if found.kept:
-                plans.append(self.presenter.plan(min(found.kept.values(), key=order), (label,)))
+                plans.append(self.presenter.plan(found.first(), (label,)))
         return tuple(plans)
 
 

@@ -17,15 +17,32 @@ Floats = NDArray[np.float64]
 
 PATHS: tuple[str, ...] = ("object_store", "anchor", "memory_tier", "none")
 
-STORE_LATENCY_S = 0.2
+STORE_LATENCY_S = 0.2  # of a write in many parallel parts
 NOTICE_SHARE = 0.6  # of the notice that a save may take and still be trusted; review A16
 NOTICE_CHANCE = 0.95  # that such a save is complete; review A16 (2026-11)
 TIER_BUFFERS = 2.0  # checkpoints held in memory at once; DeepVM's ancestor code (2024)
+EXACT = 5  # intervals of a run summed one by one
 # Trainers that one receiver takes before incast, by min(NIC) in Gbit/s: DeepVM
 # `solution/run.py`, lass-lab/DeepVM 73feab9 (2024-04)
 FAN_IN_GBIT = (0.3, 1.7, 5.0, 10.0, 12.5, 15.0, 25.0, 30.0)
 FAN_IN = (2.0, 12.0, 16.0, 20.0, 24.0, 24.0, 28.0, 32.0)
 GBIT = 1e9 / 8
+
+
+@dataclass(frozen=True, slots=True)
+class StoreWriter:
+    """How a program writes a checkpoint to a bucket: seconds = fixed + tensors + bytes/rate."""
+
+    fixed_s: float
+    tensor_s: float  # per gradient tensor: its entry in the index and in the graph
+    bytes_per_s: float  # at most, beside what the machine's network and the store allow
+
+
+PARALLEL_PARTS = StoreWriter(STORE_LATENCY_S, 0.0, np.inf)
+# The chief of a parameter-server job: TensorFlow 1.10 writes data, index and graph one after
+# the other in one stream to a GCS bucket. Fitted on 20 CNNs of CM-DARE (arXiv 2004.03072, data
+# in github.com/cake-lab/CM-DARE) by `accuracy/cmdare.py`, which a test repeats; 2026-11
+CHIEF_STREAM = StoreWriter(fixed_s=3.204, tensor_s=3.103e-3, bytes_per_s=58.7e6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +66,24 @@ class Receiver:
     memory_bytes: float | Floats
 
 
+def write_s(
+    writer: StoreWriter, size_bytes: Floats | float, tensors: Floats | float, rate: Floats | float
+) -> Floats:
+    """Seconds to write a checkpoint to a bucket at `rate` bytes/s at most; arguments broadcast."""
+    stream = np.minimum(rate, writer.bytes_per_s)
+    return np.asarray(writer.fixed_s + writer.tensor_s * tensors + size_bytes / stream)
+
+
 def object_store(job: Job, fleet: Fleet, notice_s: Floats | float) -> SavePaths:
-    """Checkpoints in a bucket: sharded from every machine, or by one chief writer."""
+    """Checkpoints in a bucket: sharded from every machine, or by one chief writer.
+
+    The chief of a parameter-server job writes in one stream, any other writer in parallel parts.
+    """
     each = object_store_rate(fleet.network_bytes_per_s)
-    writers = fleet.machines if job.writer == "all" else np.ones_like(fleet.machines)
-    transfer = STORE_LATENCY_S + job.checkpoint_bytes / (each * writers)
+    chief = job.writer == "chief"
+    writer = CHIEF_STREAM if chief and job.sync == "parameter_server" else PARALLEL_PARTS
+    writers = np.ones_like(fleet.machines) if chief else fleet.machines
+    transfer = write_s(writer, job.checkpoint_bytes, job.gradient_tensors, each * writers)
     return _saved(job, fleet, "object_store", transfer, transfer, transfer, notice_s)
 
 
@@ -89,7 +119,7 @@ def memory_tier(
     rate = np.minimum(fleet.machines * nic, receivers * receiver.network_bytes_per_s)
     transfer = job.checkpoint_bytes / np.where(possible, rate, 1.0)
     store = object_store_rate(np.asarray(receiver.network_bytes_per_s, dtype=np.float64))
-    flush = STORE_LATENCY_S + job.checkpoint_bytes / (store * receivers)
+    flush = write_s(PARALLEL_PARTS, job.checkpoint_bytes, 0.0, store * receivers)
     found = _saved(
         job, fleet, "memory_tier", transfer, np.maximum(flush, transfer), transfer, notice_s
     )
@@ -146,17 +176,18 @@ def progress(
 ) -> Floats:
     """Useful seconds kept of one run of spot capacity, on average; arguments broadcast.
 
-    The first five intervals are summed one by one, the others by the midpoint rule, whose
+    The first `EXACT` intervals are summed one by one, the others by the midpoint rule, whose
     integral is the lognormal's closed form.
     """
-    step = interval_s + stall_s
-    exact = 5
-    kept = np.zeros(np.broadcast_shapes(step.shape, run_mean_s.shape))
-    for j in range(1, exact + 1):
-        kept = kept + lognormal_survival(changeover_s + j * step, run_mean_s, run_sigma)
-    rest = lognormal_excess(changeover_s + (exact + 0.5) * step, run_mean_s, run_sigma) / step
-    covered = lognormal_excess(changeover_s, run_mean_s, run_sigma) / step
-    return interval_s * ((1.0 - notice_saves) * (kept + rest) + notice_saves * covered)
+    step, away, mean, sigma = np.broadcast_arrays(
+        interval_s + stall_s, changeover_s, run_mean_s, run_sigma
+    )
+    ends = away + np.multiply.outer(np.arange(1, EXACT + 1), step)
+    kept = lognormal_survival(ends, mean, sigma).sum(axis=0)
+    beyond = np.stack([away + (EXACT + 0.5) * step, away])
+    rest, covered = lognormal_excess(beyond, mean, sigma) / step
+    found: Floats = interval_s * ((1.0 - notice_saves) * (kept + rest) + notice_saves * covered)
+    return found
 
 
 def _saved(

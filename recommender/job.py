@@ -64,6 +64,7 @@ class Job:
     optimizer: Literal["adamw", "sgd", "lamb", "adafactor"] = "adamw"
     sharding: Literal["auto", "ddp", "hsdp", "fsdp"] = "auto"
     sync: Literal["allreduce", "parameter_server"] = "allreduce"
+    parameter_servers: int = 1  # on the CPUs of the first machines; for sync parameter_server
     stack: Stack = "typical"
     elastic: bool = False
     writer: Literal["all", "chief"] = "all"  # who writes a checkpoint

@@ -199,6 +199,9 @@ class JobFile:
     optimizer: str | None = _choice("adamw", "sgd", "lamb", "adafactor")
     sharding: str | None = _choice("auto", "ddp", "hsdp", "fsdp")
     sync: str | None = _choice("allreduce", "parameter_server")
+    parameter_servers: int | None = _typed(
+        units.parse_whole, "1", said="on the CPUs of the first machines; they cost nothing more"
+    )
     stack: Stack | None = _choice(
         *get_args(Stack),
         said="training software: a vendor's recipe, or scripts as most people run them (default)",

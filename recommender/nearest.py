@@ -25,37 +25,41 @@ def neighbours(
     The plans are compared on the histories of the search, which are the same for all of them.
     """
     limits = question.limits
-    others: list[tuple[str, Limits]] = []
+    others: list[tuple[str, Limits, bool]] = []
     for share in (TIGHTER, LOOSER):
+        looser = share > 1.0
         if limits.deadline_s is not None:
             value = limits.deadline_s * share
             words = f"--deadline {brief_duration(value)}"
-            others.append((words, replace(limits, deadline_s=value)))
+            others.append((words, replace(limits, deadline_s=value), looser))
         if limits.budget_usd is not None:
             value = limits.budget_usd * share
-            others.append((f"--budget {value:.3g}", replace(limits, budget_usd=value)))
+            others.append((f"--budget {value:.3g}", replace(limits, budget_usd=value), looser))
         if limits.hourly_usd is not None:
             value = limits.hourly_usd * share
-            others.append((f"--hourly {value:.3g}", replace(limits, hourly_usd=value)))
+            others.append((f"--hourly {value:.3g}", replace(limits, hourly_usd=value), looser))
     others.sort(key=lambda other: LIMITS.index(other[0].split()[0]))
     return tuple(
         step
-        for words, other in others
-        for step in _step(words, search(other), presenter, first, other)
+        for words, other, looser in others
+        for step in _step(words, search(other), presenter, first, looser)
     )
 
 
 def _step(
-    change: str, found: Found, presenter: Presenter, first: Candidate, limits: Limits
+    change: str, found: Found, presenter: Presenter, first: Candidate, looser: bool
 ) -> list[Step]:
     best = _best(found)
-    if best is None:
+    if best is None and not looser:
         return [] if found.full else [Step(change, "no plan keeps it", None)]
-    cost, time = best.cost_usd / first.cost_usd, best.time_s / first.time_s
-    worth = cost if limits.goal != "time" else time
-    if abs(worth - 1.0) < WORTH:
+    # Under a looser limit the plan at hand remains; it may mix types, which this search does not.
+    if best is None or (looser and best.goal > first.goal) or _alike(best.goal, first.goal):
         return [Step(change, "the same plan", None)]
     return [Step(change, _effect(best, first), presenter.plan(best))]
+
+
+def _alike(goal: float, other: float) -> bool:
+    return abs(goal / other - 1.0) < WORTH
 
 
 def _effect(best: Candidate, first: Candidate) -> str:

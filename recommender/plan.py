@@ -133,6 +133,7 @@ class Need:
     unit: str
     region: str
     new_accounts: float | None = None  # what a new account starts with; None = unknown
+    yours: float | None = None  # what the user said theirs is; None = not said
 
 
 @dataclass(frozen=True, slots=True)

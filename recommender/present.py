@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from recommender.market.quotas import quota_of, used_by
+from recommender.market.quotas import quota_of, used_by, yours
 from recommender.market.sites import Built, Pool
 from recommender.optimize.evaluate import Plans, gang_of, journeys_of, kept
 from recommender.optimize.found import Candidate
@@ -43,13 +43,13 @@ class Presenter:
         return replace(self.made[candidate], labels=labels)
 
     def _plan(self, candidate: Candidate) -> Plan:
-        space = self.question.space(self.built, PRINTED)
+        space = self.question.space(self.built)
         site = self.built.sites[candidate.site].only(np.array(candidate.entries))
         one = Plans(
             np.array([candidate.counts]), np.array([candidate.path]), np.array([candidate.fallback])
         )
         journeys, _ = journeys_of(space, site, one)
-        h = follow(journeys, space.limits.deadline_s, space.histories, space.seed)
+        h = follow(journeys, space.limits.deadline_s, PRINTED, space.seed)
         pools = [self.built.pools[candidate.site][e] for e in candidate.entries]
         machines = self._machines(pools, candidate.counts)
         usd_per_hour = sum(m.count * m.usd_per_hour for m in machines)
@@ -152,13 +152,13 @@ class Presenter:
         tier: tuple[Machines, ...],
     ) -> Estimate:
         known = replace(j, speed_sigma=np.zeros(1))
-        sure = follow(known, space.limits.deadline_s, space.histories, space.seed)
+        sure = follow(known, space.limits.deadline_s, PRINTED, space.seed)
         running = float(h.running_s.mean())
         return Estimate(
             cost=_spread(h.cost_usd[0], float(h.expected_usd.mean())),
             time=_spread(h.time_s[0], float(h.time_s.mean())),
-            chance=float(kept(space, h).mean()),
-            chance_if_speed_known=float(kept(space, sure).mean()),
+            chance=float(kept(space, h.time_s, h.cost_usd).mean()),
+            chance_if_speed_known=float(kept(space, sure.time_s, sure.cost_usd).mean()),
             interruptions=float(h.interruptions.mean()),
             overhead=max(0.0, 1.0 - float(h.trained_s.mean()) / max(running, 1.0)),
             split=_time_split(j, h),
@@ -209,7 +209,8 @@ class Presenter:
                 continue
             region = self.question.catalog.offers.region[pool.rows[0]]
             amount = count * used_by(pool.type, quota.unit)
-            needs.append(Need(quota.name, amount, quota.unit, region, quota.default_new))
+            mine = yours(self.question.facts, pool, quota.unit)
+            needs.append(Need(quota.name, amount, quota.unit, region, quota.default_new, mine))
         return tuple(needs)
 
     def _spot_facts(

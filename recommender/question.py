@@ -12,12 +12,14 @@ from recommender.job import Job
 from recommender.limits import Choice, Limits, Progress
 from recommender.market.allowed import Allowed, allowed_offers
 from recommender.market.facts import Facts
+from recommender.market.quotas import refuse_unknown
 from recommender.market.sites import Built, SiteBuilder
 from recommender.optimize.floors import offer_floor, paid_share
 from recommender.optimize.space import ANCHOR, MEMORY_TIER, NONE, OBJECT_STORE, Space
 from recommender.optimize.tables import single_steps
 from recommender.performance.fleet import Floats, MachineColumns
 from recommender.performance.machines import machine_columns
+from recommender.risk.outcomes import Memory
 from recommender.timings import on_catalog
 
 SEARCHED = 256  # histories that plans are compared on
@@ -89,7 +91,12 @@ class Question:
         """Sites of single regions and failover lists."""
         return self.builder.lists(self.rows)
 
-    def space(self, built: Built, histories: int = SEARCHED) -> Space:
+    @cached_property
+    def memory(self) -> Memory:
+        """The plans followed so far, by all searches of this question."""
+        return Memory(SEARCHED, self.seed)
+
+    def space(self, built: Built) -> Space:
         """The plan space of some sites."""
         return Space(
             job=self.job,
@@ -100,8 +107,7 @@ class Question:
             paths=PATHS_OF[self.choice.checkpoint_to],
             mix=self.choice.mix != "no",
             trust_notice=self.choice.trust_notice,
-            histories=histories,
-            seed=self.seed,
+            memory=self.memory,
         )
 
     def regions_below(self, bar: float, most: int | None) -> tuple[Built, float]:
@@ -152,7 +158,11 @@ def question_of(
     now: datetime,
     seed: int,
 ) -> Question:
-    """What is left of a job and of its limits, ready to be planned."""
+    """What is left of a job and of its limits, ready to be planned.
+
+    Raises `UsageError` for quotas that no machine of the catalog falls under.
+    """
+    refuse_unknown(choice.quotas, catalog)
     left = replace(
         limits,
         deadline_s=None if limits.deadline_s is None else limits.deadline_s - progress.elapsed_s,

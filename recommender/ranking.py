@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from recommender.market.sites import Built
-from recommender.optimize.found import Candidate, Found
+from recommender.optimize.found import Candidate, Found, order
 from recommender.optimize.space import MEMORY_TIER
 from recommender.plan import Plan
 from recommender.present import Presenter
@@ -17,11 +17,6 @@ SLACK = 0.004  # a plan whose chance, on more histories, falls this far below is
 KNEE = 0.10  # the knee is the cheapest plan at most this much slower than the fastest
 
 Goal = Callable[[Plan], float]
-
-
-def order(candidate: Candidate) -> tuple[float, int, int, tuple[int, ...]]:
-    """Least goal first; ties go to fewer machines, then fewer kinds."""
-    return (candidate.goal, sum(candidate.counts), len(candidate.entries), candidate.entries)
 
 
 def _simplest(alike: list[Candidate]) -> Candidate:

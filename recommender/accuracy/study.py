@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.accuracy.scores import Finding, Score, Target, Unit
+
 Floats = NDArray[np.float64]
-Unit = Literal["%", "share", "nats"]  # of the figures of a score
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,32 +20,6 @@ class Held:
     predicted: Floats
     measured: Floats
     sigma: Floats | None = None  # sd of ln(true / predicted) as the recommender prints it
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """The error of one study in figures."""
-
-    points: int
-    mean: float  # of the absolute errors: MAPE where the unit is %
-    median: float
-    p90: float
-    bias: float  # signed: median of predicted over measured, less one
-    unit: Unit = "%"
-    coverage: float | None = None  # share of the points inside the printed 5-95 % span
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What a study is asked to reach; None is not asked for."""
-
-    mean: float | None = None
-    median: float | None = None
-
-    def met_by(self, score: Score) -> bool:
-        """Whether a score reaches everything asked for."""
-        asked = ((self.mean, score.mean), (self.median, score.median))
-        return all(limit is None or value <= limit for limit, value in asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +34,20 @@ class Study:
     source: str
     run: Callable[[Path | None], Score]  # given the folder of reference tables, if there is one
     needs_reference: bool = False
+
+    def finding(self, reference: Path | None) -> Finding:
+        """Run the study, or say why it cannot run."""
+        missing = self.needs_reference and reference is None
+        return Finding(
+            key=self.key,
+            subject=self.subject,
+            split=self.split,
+            target=self.target,
+            published=self.published,
+            source=self.source,
+            score=None if missing else self.run(reference),
+            skipped="needs the reference tables: --reference DIR" if missing else "",
+        )
 
 
 SPAN = 1.6449  # sd between the median and the 95th percentile of a normal law
@@ -80,3 +68,6 @@ def score(held: Held) -> Score:
         bias=float(np.median(ratio) - 1.0) * 100.0,
         coverage=inside,
     )
+
+
+__all__ = ["Finding", "Floats", "Held", "Score", "Study", "Target", "Unit", "score"]

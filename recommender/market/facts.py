@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
-from statistics import median
 
 from catalogs.catalog import Catalog
 from catalogs.schema import BillingRule, InstanceType, SpotClass
@@ -65,10 +64,20 @@ class Facts:
 
     def boot_s(self, t: InstanceType) -> float:
         """Seconds from the request to a running container."""
+        key = (str(t.provider), t.gpus)
+        if key not in self._boots:
+            self._boots[key] = self._boot_s(*key)
+        return self._boots[key]
+
+    @cached_property
+    def _boots(self) -> dict[tuple[str, int], float]:
+        return {}
+
+    def _boot_s(self, provider: str, gpus: int) -> float:
         if self.job.setup_s is not None:
             return self.job.setup_s
-        known = [s for s in self.catalog.start_up if s.gpus_min <= t.gpus]
-        rows = [s for s in known if s.provider == t.provider]
+        known = [s for s in self.catalog.start_up if s.gpus_min <= gpus]
+        rows = [s for s in known if s.provider == provider]
         rows = rows or [s for s in known if s.provider == "own"]
         best = max(rows, key=lambda s: s.gpus_min)
         return best.boot_s + (best.cold_image_s if self.job.image == "cold" else 0.0)
@@ -100,11 +109,15 @@ class Facts:
 
     def on_demand_wait(self, t: InstanceType) -> tuple[float, float]:
         """Chance to get an on-demand machine at once, and the wait otherwise."""
-        row = next((o for o in self.catalog.obtainability if t.gpu in o.gpus), None)
-        share = 1.0 if row is None else row.share_at_once
+        share, wait_s = self._waits.get(t.gpu, (1.0, 0.0))
         if self.choice.on_demand_obtainable is not None:
             share = self.choice.on_demand_obtainable
-        return share, 0.0 if row is None else row.wait_s
+        return share, wait_s
+
+    @cached_property
+    def _waits(self) -> dict[str, tuple[float, float]]:
+        first = reversed(self.catalog.obtainability)  # of several rows of a GPU the first counts
+        return {gpu: (o.share_at_once, o.wait_s) for o in first for gpu in o.gpus}
 
     def availability_logit(self, law: SpotClass, interruption_range: int | None) -> float:
         """Level of one machine's availability, shifted a little by the provider's ranking."""
@@ -129,11 +142,18 @@ class Facts:
 
         Its type's median quote stands for it (catalog rules, docs/catalog.md).
         """
+        return self._planning_prices[row]
+
+    @cached_property
+    def _planning_prices(self) -> list[float]:
         o = self.catalog.offers
-        price = o.usd_per_hour[row] * self.discount(o.provider[row])
-        if o.flag[row] != "floor" or o.provider[row] != "aws" or o.market[row] != "spot":
-            return price
-        return max(price, self._typical_spot.get(o.instance_type[row], price))
+        paid = {name: self.discount(name) for name in set(o.provider)}
+        prices = [usd * paid[name] for usd, name in zip(o.usd_per_hour, o.provider, strict=True)]
+        for row, flag in enumerate(o.flag):
+            if flag == "floor" and o.provider[row] == "aws" and o.market[row] == "spot":
+                typical = self._typical_spot.get(o.instance_type[row], 0.0)
+                prices[row] = max(prices[row], typical)
+        return prices
 
     @cached_property
     def _typical_spot(self) -> dict[str, float]:
@@ -145,11 +165,17 @@ class Facts:
         for r in spot:
             if o.instance_type[r] in wanted and o.flag[r] == "":
                 quotes.setdefault(o.instance_type[r], []).append(o.usd_per_hour[r])
-        return {name: median(values) * self.discount("aws") for name, values in quotes.items()}
+        return {name: _median(values) * self.discount("aws") for name, values in quotes.items()}
 
     def discount(self, provider: str) -> float:
         """Share of the list price that the user pays."""
         return 1.0 - sum(share for name, share in self.choice.discounts if name == provider)
+
+
+def _median(values: list[float]) -> float:
+    """The middle value; the module `statistics` takes 4 ms to import."""
+    values, half = sorted(values), len(values) // 2
+    return values[half] if len(values) % 2 else (values[half - 1] + values[half]) / 2.0
 
 
 def _interpolate(points: Iterable[tuple[float, float]], at: float) -> float:

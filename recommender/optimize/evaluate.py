@@ -13,7 +13,7 @@ from recommender.checkpoint import best_interval
 from recommender.optimize.saving import Saves, saves_of
 from recommender.optimize.space import NONE, OBJECT_STORE, Entries, Site, Space
 from recommender.performance.step import steps
-from recommender.risk.journey import Histories, Journeys, follow
+from recommender.risk.plans import Journeys
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -90,28 +90,28 @@ def values_of(space: Space, journeys: Journeys, allowed: Bools) -> Values:
     rows = np.flatnonzero(allowed)
     if len(rows):
         limits = space.limits
-        h = follow(journeys.take(rows), limits.deadline_s, space.histories, space.seed)
-        cost, time = h.expected_usd.mean(axis=1), h.time_s.mean(axis=1)
-        chance[rows] = kept(space, h).mean(axis=1)
-        overhead[rows] = 1.0 - h.trained_s.mean(axis=1) / np.maximum(h.running_s.mean(axis=1), 1.0)
+        found = space.memory.outcomes(journeys.take(rows), limits.deadline_s)
+        time = found.time_s.mean(axis=1)
+        chance[rows] = kept(space, found.time_s, found.cost_usd).mean(axis=1)
+        overhead[rows] = found.overhead
         good = chance[rows] >= limits.confidence - 1e-12
         if limits.max_overhead is not None:
             good &= overhead[rows] <= limits.max_overhead
-        aim = time if limits.goal == "time" else cost
-        found = (np.where(good, aim, np.inf), cost, time, h.net_usd.mean(axis=1))
-        for column, value in zip(worth, found, strict=True):
+        aim = time if limits.goal == "time" else found.expected_usd
+        columns = (np.where(good, aim, np.inf), found.expected_usd, time, found.net_usd)
+        for column, value in zip(worth, columns, strict=True):
             column[rows] = value
-    goal, cost, time, net = worth
-    return Values(goal, cost, time, net, chance, overhead)
+    goal, cost, time_s, net = worth
+    return Values(goal, cost, time_s, net, chance, overhead)
 
 
-def kept(space: Space, h: Histories) -> Bools:
+def kept(space: Space, time_s: Floats, cost_usd: Floats) -> Bools:
     """In which histories every limit is kept; (plans, paths)."""
-    ok = np.ones(h.time_s.shape, dtype=bool)
+    ok = np.ones(time_s.shape, dtype=bool)
     if space.limits.deadline_s is not None:
-        ok &= h.time_s <= space.limits.deadline_s
+        ok &= time_s <= space.limits.deadline_s
     if space.limits.budget_usd is not None:
-        ok &= h.cost_usd <= space.limits.budget_usd
+        ok &= cost_usd <= space.limits.budget_usd
     return ok
 
 

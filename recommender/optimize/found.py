@@ -39,6 +39,15 @@ class Candidate:
     chance: float
     overhead: float
 
+    def allowed_by(self, masks: tuple[NDArray[np.bool_], ...]) -> bool:
+        """Whether all its entries may be used; `masks` has one row per site."""
+        return bool(masks[self.site][list(self.entries)].all())
+
+
+def order(candidate: Candidate) -> tuple[float, int, int, tuple[int, ...]]:
+    """Least goal first; ties go to fewer machines, then fewer kinds."""
+    return (candidate.goal, sum(candidate.counts), len(candidate.entries), candidate.entries)
+
 
 @dataclass(slots=True)
 class Found:
@@ -62,6 +71,10 @@ class Found:
     def full(self) -> bool:
         """Whether the work allowed is used up."""
         return self.plans >= self.most or self.supports >= self.most_supports
+
+    def first(self) -> Candidate:
+        """The best plan; call it only where one was kept."""
+        return min(self.kept.values(), key=order)
 
     def gap(self) -> float:
         """How much better than the best found a plan could still be, as a share."""

@@ -237,7 +237,7 @@ def _tangents(
     batch, prior = float(space.job.global_batch), prior_of(space.job)
     arithmetic = batch + prior.batch_penalty * fewest
     rows = [(0.0, batch / arithmetic)]
-    # A parameter server hides all of its traffic behind the next gradients.
+    # Behind parameter servers all compute may hide behind the turns of other workers.
     shown = 0.0 if space.job.sync == "parameter_server" else 1.0 - prior.overlap
     a, c = shown * arithmetic, latest * unit
     if a <= 0.0:

@@ -13,11 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.optimize.boxes import search_boxes, suits
 from recommender.optimize.floors import cluster_floor, sums_of
 from recommender.optimize.found import Candidate, Found, consider
 from recommender.optimize.space import Site, Space
-from recommender.optimize.supports import Bounded, bounded, grown, leaves
 from recommender.optimize.tables import single_steps
 
 Floats = NDArray[np.float64]
@@ -25,6 +23,7 @@ Ints = NDArray[np.int64]
 Masks = tuple[NDArray[np.bool_], ...]  # per site, which entries may be used
 
 CLUSTERS = 32  # clusters expanded into plans at once
+TIGHTEN = 200  # plans followed before floors from tables, slow to make, are worth it
 
 
 def search(space: Space, slack: float = 0.0, most: int = 4000, masks: Masks | None = None) -> Found:
@@ -45,6 +44,9 @@ def search_mixes(space: Space, found: Found, first: int = 0) -> None:
     Sets of entries of all sites stand in one queue, best bound first; a site with too many
     clusters to list is searched by boxes of counts.
     """
+    from recommender.optimize.boxes import search_boxes, suits  # most answers need no mixes
+    from recommender.optimize.supports import Bounded, bounded, grown, leaves
+
     ready: dict[int, Bounded] = {}
     queue: list[tuple[float, int, tuple[int, ...]]] = []
     for index, site in enumerate(space.sites[first:], start=first):
@@ -117,12 +119,13 @@ def single_queue(space: Space, step_s: Floats) -> Queue:
             continue
         floors = single_floors(space, site, step_s)
         entry, n = np.nonzero(np.isfinite(floors))
-        parts.append((floors[entry, n], np.full(len(entry), index), entry, n + 1))
+        usd = site.entries.usd_per_hour[entry] * (n + 1)
+        parts.append((floors[entry, n], usd, np.full(len(entry), index), entry, n + 1))
     if not parts:
         none = np.zeros(0, dtype=np.int64)
         return Queue(np.zeros(0), none, none, none, step_s)
-    floors, sites, entries, machines = (np.concatenate(c) for c in zip(*parts, strict=True))
-    order = np.lexsort((machines, entries, sites, floors))
+    floors, usd, sites, entries, machines = (np.concatenate(c) for c in zip(*parts, strict=True))
+    order = np.lexsort((machines, entries, sites, usd, floors))  # of equal floors the cheaper
     return Queue(floors[order], sites[order], entries[order], machines[order], step_s)
 
 
@@ -130,11 +133,12 @@ def _single_batch(space: Space, queue: Queue, at: int, stop: int, found: Found) 
     """Evaluate the next clusters, site by site."""
     for index in np.unique(queue.site[at:stop]):
         mine = at + np.flatnonzero(queue.site[at:stop] == index)
-        where = (queue.entry[mine], queue.machines[mine])
-        tight = _single_floor(space, space.sites[index], queue.step_s, *where, tight=True)
-        mine = mine[tight < found.bar]
-        if not len(mine):
-            continue
+        if found.plans >= TIGHTEN:
+            where = (queue.entry[mine], queue.machines[mine])
+            tight = _single_floor(space, space.sites[index], queue.step_s, *where, tight=True)
+            mine = mine[tight < found.bar]
+            if not len(mine):
+                continue
         rows, column = np.unique(queue.entry[mine], return_inverse=True)
         counts = np.zeros((len(mine), len(rows)), dtype=np.int64)
         counts[np.arange(len(mine)), column] = queue.machines[mine]
@@ -183,6 +187,7 @@ def _single_floor(
 __all__ = [
     "Candidate",
     "Found",
+    "Masks",
     "Queue",
     "search",
     "search_mixes",

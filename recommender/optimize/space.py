@@ -5,7 +5,7 @@ region, or the failover list of one spot type across regions. A plan is a count 
 checkpoint path and a fallback, so everything below is arrays over entries or over fallbacks.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from recommender.job import Job
 from recommender.limits import Limits
 from recommender.performance.fleet import Fleet, MachineColumns, fleet_of
+from recommender.risk.outcomes import Memory
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -127,8 +128,17 @@ class Space:
     paths: tuple[int, ...]  # checkpoint paths allowed
     mix: bool
     trust_notice: bool = True
-    histories: int = 1024
-    seed: int = 7
+    memory: Memory = field(default_factory=lambda: Memory(1024, 7), compare=False)
+
+    @property
+    def histories(self) -> int:
+        """How many histories plans are compared on."""
+        return self.memory.paths
+
+    @property
+    def seed(self) -> int:
+        """What the histories are drawn from."""
+        return self.memory.seed
 
     def fleet(self, site: Site, counts: Ints) -> Fleet:
         """Clusters of a site as columns; `counts` has shape (plans, entries)."""

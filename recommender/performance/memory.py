@@ -15,6 +15,9 @@ CONTEXT_BYTES = 1.5e9  # CUDA context, NCCL buffers, fragmentation; review A4 (2
 LOGIT_BYTES = 10.0  # per token and vocabulary entry: 16-bit logits, fp32 softmax and gradient
 MOMENT_BYTES = {"adamw": 8.0, "lamb": 8.0, "sgd": 4.0, "adafactor": 0.0}  # fp32, per parameter
 FROZEN_BYTES = {"lora": 2.0, "qlora": 0.55}  # per frozen weight; 4 bits plus scales for qlora
+# Per parameter that full training counts as not trainable: rows of embedding tables, updated
+# sparsely in fp32 without state by plain SGD (DLRM, arXiv 1906.00091; DeepLearningExamples)
+TABLE_BYTES = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +49,15 @@ def bytes_of(job: Job, prior: Prior) -> Bytes:
 
     16 B per parameter under AdamW (16-bit weights and gradients, fp32 master weights and two
     moments; in fp32 the same sum), 18 with fp32 gradients under autocast; adapters: 2 B (LoRA)
-    or 0.55 B (QLoRA) per frozen weight and 16 B per adapter weight. Review A4; counts of
-    activations without the score matrix after Korthikanti et al., arXiv 2205.05198 (2022).
+    or 0.55 B (QLoRA) per frozen weight and 16 B per adapter weight. Under method full 4 B per
+    parameter that is not trainable: embedding tables, whose sparse gradients are neither kept
+    nor reduced. Review A4; counts of activations without the score matrix after Korthikanti et
+    al., arXiv 2205.05198 (2022).
     """
     short = job.precision not in ("fp32", "tf32")
     moments = MOMENT_BYTES[job.optimizer]
     trained = job.trainable_parameters
+    tables = TABLE_BYTES * max(job.parameters - trained, 0.0)
     gradient = prior.gradient_bytes if short else 4.0
     if job.method != "full":
         frozen = FROZEN_BYTES[job.method] if short or job.method == "qlora" else 4.0
@@ -59,11 +65,11 @@ def bytes_of(job: Job, prior: Prior) -> Bytes:
         gathered, gradient, master = weights, 4.0, 0.0
     elif short:
         autocast = gradient == 4.0
-        weights = (6.0 if autocast else 2.0) * trained
+        weights = (6.0 if autocast else 2.0) * trained + tables
         master = 0.0 if autocast else 4.0
         gathered = 2.0 * trained
     else:
-        weights, master, gathered = 4.0 * trained, 0.0, 4.0 * trained
+        weights, master, gathered = 4.0 * trained + tables, 0.0, 4.0 * trained
     plain = Bytes(
         weights=weights,
         gradients=gradient * trained,

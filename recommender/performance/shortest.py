@@ -6,8 +6,9 @@ between machines and inside them; and a share of `busy` that hides traffic. So
 
     step >= tau + A/R      and      step >= c + shown·(tau + A/R)
 
-c, the traffic, grows with the number of machines (of GPUs, where a parameter server is
-shared) and falls with the bandwidths, which are at most those of machines surely in use.
+c, the traffic, grows with the number of machines and falls with the bandwidths, which are at
+most those of machines surely in use. Under parameter servers c is the least time of n updates
+on infinitely fast GPUs: all compute may hide behind other workers' turns, so shown = 0.
 """
 
 from dataclasses import dataclass, replace
@@ -43,8 +44,8 @@ class Shortest:
     arithmetic: Floats  # (N, N): least A of first ... last GPUs
     batch: float
     penalty: float
-    traffic_s: Floats  # (networks, starts, sizes + 1): between machines, by machines or GPUs
-    shared: bool  # by GPUs
+    traffic_s: Floats  # (networks, starts, machines + 1): between machines
+    served: bool  # by parameter servers
 
     def lines(self, low: Ints, high: Ints, least: Ints) -> tuple[tuple[Floats, Floats], ...]:
         """(seconds, samples) of both lines for boxes low <= x <= high; (boxes, entries).
@@ -56,11 +57,9 @@ class Shortest:
         size = np.clip(np.maximum(low.sum(axis=1), least), 1, self.most)
         sure = low > 0
         place = (self.fastest(low, high), np.where(sure, self.start, 0).max(axis=1))
-        if self.shared:
-            traffic = np.where(size > 1, self.traffic_s[*place, first], 0.0)
-        else:
-            inside = np.where(sure, self.inside_s, 0.0).max(axis=1)
-            traffic = self.traffic_s[*place, size] + inside
+        traffic = self.traffic_s[*place, size]
+        if not self.served:
+            traffic = traffic + np.where(sure, self.inside_s, 0.0).max(axis=1)
         tau = np.full(len(low), self.tau_s)
         return (tau, work), (traffic + self.shown * tau, self.shown * work)
 
@@ -91,7 +90,7 @@ class Shortest:
 def shortest(job: Job, columns: MachineColumns, kind: Ints, most: int) -> Shortest:
     """The lines of clusters of up to `most` machines of these kinds (rows of the columns)."""
     prior, gpus = prior_of(job), columns.gpus[kind].astype(np.int64)
-    shared, top = job.sync == "parameter_server", int(most * gpus.max())
+    served = job.sync == "parameter_server"
     hidden = prior.overlap * (BACKWARD if job.sharding == "ddp" else 1.0)
     needs = bytes_of(job, prior)
     sent = min(2.0 * needs.reduced, 2.0 * needs.gathered + needs.reduced)
@@ -102,12 +101,12 @@ def shortest(job: Job, columns: MachineColumns, kind: Ints, most: int) -> Shorte
         start=_starts(columns, kind)[1],
         inside_s=sent * (1.0 - 1.0 / np.maximum(gpus, 1)) / columns.intra_bytes_per_s[kind],
         tau_s=float(prior.tensor_s * job.gradient_tensors),
-        shown=0.0 if shared else max(1.0 - hidden, 0.0),
-        arithmetic=_least_arithmetic(job.global_batch, prior.batch_penalty, top),
+        shown=0.0 if served else max(1.0 - hidden, 0.0),
+        arithmetic=_least_arithmetic(job.global_batch, prior.batch_penalty, int(most * gpus.max())),
         batch=float(job.global_batch),
         penalty=prior.batch_penalty,
-        traffic_s=_traffic(job, columns, kind, top if shared else most),
-        shared=shared,
+        traffic_s=_traffic(job, columns, kind, most),
+        served=served,
     )
 
 
@@ -134,20 +133,20 @@ def _starts(columns: MachineColumns, kind: Ints) -> tuple[Floats, Ints]:
 
 
 def _traffic(job: Job, columns: MachineColumns, kind: Ints, sizes: int) -> Floats:
-    """Least traffic by network, start and machines (or GPUs): nothing else takes time.
+    """Least traffic by network, start and machines: nothing else takes time.
 
-    Size 0 repeats size 1; at each size stands the least of all larger ones.
+    Size 0 repeats size 1; at each size stands the least of all larger ones. Parameter servers
+    spend time on each tensor, so there the tensors stay.
     """
     networks, starts = np.unique(columns.network_bytes_per_s[kind]), _starts(columns, kind)[0]
     shape = (len(networks), len(starts), sizes)
     network, start, n = (axis.ravel() for axis in np.indices(shape))
     n, whole = n + 1.0, np.ones(len(n))
-    machines = np.minimum(n, 2.0) if job.sync == "parameter_server" else n
     fleet = Fleet(
         kind=np.full(len(n), -1),
-        machines=machines,
+        machines=n,
         gpus=n,
-        gpus_per_machine=n / machines,
+        gpus_per_machine=whole,
         compute_per_s=ENDLESS * whole,
         memory_bytes=ENDLESS * whole,
         network_bytes_per_s=networks[network],
@@ -159,7 +158,7 @@ def _traffic(job: Job, columns: MachineColumns, kind: Ints, sizes: int) -> Float
         host_bytes_per_s=whole,
         disk_bytes_per_s=whole,
     )
-    bare = replace(job, gradient_tensors=0)
+    bare = job if job.sync == "parameter_server" else replace(job, gradient_tensors=0)
     table = steps(bare, columns, fleet).step_s.reshape(shape)
     table = np.minimum.accumulate(table[..., ::-1], axis=2)[..., ::-1]
     return np.concatenate([table[..., :1], table], axis=2)

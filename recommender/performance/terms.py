@@ -12,6 +12,13 @@ from numpy.typing import NDArray
 from recommender.job import Job
 from recommender.performance.fleet import STRATEGIES, Fleet
 from recommender.performance.memory import Bytes, bytes_of, largest_micro_batch
+from recommender.performance.parameter_server import (
+    WORKER_VCPUS,
+    load_constants,
+    service_s,
+    updates_per_s,
+    worker_s,
+)
 from recommender.performance.priors import Prior
 
 Floats = NDArray[np.float64]
@@ -62,10 +69,7 @@ def terms_of(job: Job, prior: Prior, fleet: Fleet) -> Terms:
         compute = arithmetic + rounds * prior.tensor_s * job.gradient_tensors
         again = np.where(RECOMPUTE[:, None], RECOMPUTED * arithmetic, 0.0)
         busy = compute + again
-        if job.sync == "parameter_server":
-            exposed, network = _server(fleet, needs, busy)
-        else:
-            exposed, network = _exposed(job, prior, fleet, needs, rounds, busy)
+        exposed, network = _exposed(job, prior, fleet, needs, rounds, busy)
         feed = job.global_batch / np.minimum(fleet.prepare_per_s, fleet.fetch_per_s)
         waiting = np.maximum(feed - busy - exposed, 0.0)
         step = np.where(possible, busy + exposed + waiting, np.inf)
@@ -100,13 +104,27 @@ def _runnable(job: Job, fleet: Fleet) -> NDArray[np.bool_]:
 def _exposed(
     job: Job, prior: Prior, fleet: Fleet, needs: Bytes, rounds: Floats, busy: Floats
 ) -> tuple[Floats, Floats]:
-    """Communication that compute does not hide, and the network's share of all of it.
+    """Communication that compute does not hide, and the network's share of all of it."""
+    inside, between = _traffic_s(job, fleet, needs, rounds)
+    if job.sync == "parameter_server":
+        local = _unhidden(prior, inside, np.zeros_like(inside), rounds, busy)
+        served = _served(job, fleet, needs, busy + local)
+        exposed = local + served
+        return exposed, np.where(exposed > 0, served / np.where(exposed > 0, exposed, 1.0), 0.0)
+    both = inside + between
+    share = np.where(both > 0, between / np.where(both > 0, both, 1.0), 0.0)
+    return _unhidden(prior, inside, between, rounds, busy), share
+
+
+def _unhidden(
+    prior: Prior, inside: Floats, between: Floats, rounds: Floats, busy: Floats
+) -> Floats:
+    """Seconds of communication that a synchronous step waits for.
 
     DDP: 2(n-1)/n·G between machines and 2(g-1)/g·G inside, once per step, behind the last
     backward pass. FSDP: two gathers and one reduction of every micro-batch, behind all of the
     compute. HSDP: that traffic inside the machine, gradients between machines once.
     """
-    inside, between = _traffic_s(job, fleet, needs, rounds)
     last = prior.overlap * BACKWARD * busy / rounds
     whole = prior.overlap * busy
     kind = SHARDING[:, None]
@@ -116,8 +134,7 @@ def _exposed(
         both - last,
         np.where(kind == "fsdp", both - whole, np.maximum(between - last, both - whole)),
     )
-    share = np.where(both > 0, between / np.where(both > 0, both, 1.0), 0.0)
-    return np.maximum(exposed, 0.0), share
+    return np.maximum(exposed, 0.0)
 
 
 def _traffic_s(job: Job, fleet: Fleet, needs: Bytes, rounds: Floats) -> tuple[Floats, Floats]:
@@ -138,13 +155,18 @@ def _traffic_s(job: Job, fleet: Fleet, needs: Bytes, rounds: Floats) -> tuple[Fl
     return inside, between
 
 
-def _server(fleet: Fleet, needs: Bytes, busy: Floats) -> tuple[Floats, Floats]:
-    """Asynchronous parameter server: workers wait only once the server's network is full.
+def _served(job: Job, fleet: Fleet, needs: Bytes, local_s: Floats) -> Floats:
+    """Seconds by which asynchronous parameter servers lengthen a step; 0 on one machine.
 
-    A hidden mode, bounded from both sides: the rate is the sum of the workers' or what one
-    server passes on, gradients in and weights out at once, whichever is lower.
+    Each machine is a worker: its GPUs add up their gradients, then it sends one update. A
+    global batch is n updates, so a step takes n/X(n). The servers run on the CPUs of the first
+    machines of the cluster, cost nothing more and share tensors and bytes evenly.
     """
-    rate = fleet.network_bytes_per_s
-    several = fleet.machines > 1
-    full = np.where(several, fleet.gpus * needs.reduced / np.where(rate > 0, rate, 1.0), 0.0)
-    return np.maximum(full - busy, 0.0), np.where(several, 1.0, 0.0) * np.ones_like(busy)
+    constants = load_constants()
+    servers = np.minimum(float(job.parameter_servers), np.maximum(fleet.machines, 1.0))
+    tensors, sent = job.gradient_tensors / servers, needs.reduced / servers
+    served = service_s(tensors, sent, fleet.network_bytes_per_s, constants)
+    alone = local_s + worker_s(job.gradient_tensors, WORKER_VCPUS, constants)
+    rate = updates_per_s(fleet.machines, alone, served)
+    waited = fleet.machines / np.where(rate > 0, rate, 1.0) - local_s
+    return np.where(fleet.machines > 1, np.maximum(waited, 0.0), 0.0)

@@ -151,8 +151,7 @@ def late_sentence(plan: Plan) -> str:
 
 def needs_sentence(plan: Plan, asked: Asked) -> str:
     """The quotas this plan needs, as the provider's console names them."""
-    known = asked.choice.quotas_known
-    said = [_need(need, known) for need in plan.needs]
+    said = [_need(need, asked.choice.quotas_known) for need in plan.needs]
     return f"quota {'; '.join(said)}" if said else ""
 
 
@@ -160,8 +159,10 @@ def _need(need: Need, known: bool) -> str:
     unit = {"vcpu": " vCPU", "gpu": " GPUs", "machine": " machines"}.get(need.unit, "")
     amount = f"≥ {text.three(need.amount)}{unit}"
     said = f'"{text.clean(need.name)}" {amount} in {text.clean(need.region)}'
+    if need.yours is not None:
+        return f"{said} (yours: {text.three(need.yours)})"
     if known:
-        return f"{said} (yours allows it)"
+        return f"{said} (not among the quotas you gave)"
     new = need.new_accounts
     started = "" if new is None else f"; new accounts have {text.three(new)}"
     return f"{said} (yours is not known{started})"

@@ -106,14 +106,22 @@ def least_with_net(p: Journeys, work: Floats, runs: Runs, last: Ints) -> Floats:
     if not np.any(np.isfinite(p.best_net_usd)):
         return np.full(work.shape, np.inf)
     rest = np.maximum(work.astype(np.float32)[None] - runs.durable, np.float32(0.0))
-    saved = runs.usable * row(p.interval_s / (p.interval_s + p.stall_s))
-    after = np.maximum(rest - saved, np.float32(0.0))
     base, spot = row(p.base_usd_per_hour), row(p.spot_usd_per_hour)
     rate = row(np.minimum(p.best_net_usd, 1e12)) + base / row(np.maximum(p.best_net_speed, 1e-9))
-    at_start = spot * runs.billed + rate * rest + base * (runs.starts - runs.waits)
-    at_end = spot * (runs.billed + np.maximum(runs.lengths, runs.bill)) + rate * after
-    at_end += base * (runs.starts + runs.lengths)
-    usd = np.minimum(at_start, at_end)
+    at_start = spot * runs.billed
+    at_end = np.maximum(runs.lengths, runs.bill)
+    at_end *= spot
+    at_end += at_start
+    at_start += rate * rest
+    rest -= runs.usable * row(p.interval_s / (p.interval_s + p.stall_s))
+    np.maximum(rest, np.float32(0.0), out=rest)
+    rest *= rate
+    at_end += rest
+    if np.any(base > 0.0):
+        at_start += base * (runs.starts - runs.waits)
+        at_end += base * (runs.starts + runs.lengths)
+    usd = np.minimum(at_start, at_end, out=at_start)
     beyond = np.arange(usd.shape[0])[:, None, None] > last[None]
-    least: Floats = np.where(beyond, np.inf, usd).min(axis=0)
+    np.copyto(usd, np.float32(np.inf), where=beyond)
+    least: Floats = usd.min(axis=0).astype(np.float64)
     return p.fixed_usd[:, None] + least / 3600.0

@@ -23,10 +23,10 @@ from catalogs.tables import TABLES
 from catalogs.writer import write_catalog
 from recommender.job import Job, Timing
 from recommender.limits import Choice, Limits, Progress
+from recommender.optimize.found import order
 from recommender.optimize.search import Candidate, search
 from recommender.optimize.space import Space
 from recommender.question import Question, question_of
-from recommender.ranking import order
 from tests.deepvm.figures import AS_OF, REMOTE, SOURCE, VCPUS, CpuVm, GpuVm
 from tests.recommender.optimize.palette import job as network
 

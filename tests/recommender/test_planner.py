@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from catalogs.catalog import Catalog
+from recommender.errors import UsageError
 from recommender.limits import Choice, GpuWish, Limits, Progress, QuotaLimit
 from recommender.plan import Answer, Plan
 from recommender.planner import recommend
@@ -318,3 +319,32 @@ def test_on_demand_certain_to_be_there_is_never_worse(catalog: Catalog) -> None:
     times = [ask(catalog, choice=c, budget_usd=300.0).plans[0].estimate.time for c in (sure, never)]
     assert times[0].mean <= times[1].mean
     assert np.isfinite(times[1].mean)
+
+
+def test_a_mix_is_found_where_quotas_leave_no_single_type(catalog: Catalog) -> None:
+    """Neither two machines of one GPU nor one machine of two ends in time; all three do."""
+    quotas = (
+        QuotaLimit("gcp", "n1-standard-8", "any", "", "machine", 2.0),
+        QuotaLimit("gcp", "n1-standard-16", "any", "", "machine", 1.0),
+    )
+    choice = Choice(providers=("gcp",), market="on_demand", quotas=quotas, quotas_known=True)
+    answer = ask(catalog, choice=choice, deadline_s=36 * HOUR)
+    assert answer.status == "ok"
+    assert {m.instance_type: m.count for m in answer.plans[0].machines} == {
+        "n1-standard-8+1xT4": 2,
+        "n1-standard-16+2xT4": 1,
+    }
+    assert ask(catalog, choice=replace(choice, mix="no"), deadline_s=36 * HOUR).plans == ()
+
+
+@pytest.mark.parametrize("family", ["P", "g4d", "Running On-Demand"])
+def test_a_quota_that_limits_nothing_is_refused(catalog: Catalog, family: str) -> None:
+    limit = QuotaLimit("aws", family, "any", "", "vcpu", 0.0)
+    with pytest.raises(UsageError, match=f"unknown aws quota '{family}'"):
+        ask(catalog, choice=Choice(quotas=(limit,), quotas_known=True), **DAY)
+
+
+def test_a_quota_may_be_written_in_capitals(catalog: Catalog) -> None:
+    limit = QuotaLimit("aws", "G4DN", "any", "", "vcpu", 0.0)
+    choice = Choice(quotas=(limit,), quotas_known=True, providers=("aws",))
+    assert ask(catalog, choice=choice, **DAY).status == "infeasible"

@@ -14,6 +14,7 @@ from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.space import Entries, Site, Space, Tier
 from recommender.optimize.supports import counts_floor
 from recommender.performance.machines import machine_columns
+from recommender.risk.outcomes import Memory
 from tests.recommender.optimize.palette import job, no_fallbacks
 
 SPOT_USD = {
@@ -56,8 +57,7 @@ def problem(
         steps_left=network.steps,
         paths=(1,),
         mix=True,
-        histories=256,
-        seed=7,
+        memory=Memory(256, 7),
     )
 
 

@@ -15,6 +15,7 @@ COMMANDS = [
     ["catalog", "show", "H100"],
     ["config", "show"],
     ["sources"],
+    ["accuracy", "cmdare-step"],
     ["doctor"],
 ]
 
@@ -91,3 +92,28 @@ def test_a_group_alone_shows_its_help(run: Run, group: str) -> None:
     result = run(group)
     assert (result.code, result.err) == (0, "")
     assert result.out.startswith(f"Usage: recommend {group}")
+
+
+def test_accuracy_tells_error_split_target_and_source(run: Run) -> None:
+    out = run("accuracy", "cmdare-step").out
+    assert "step time of an unseen CNN" in out
+    assert "leave one network out · asked mean 3.8 %: met · published 11.1 %" in out
+    assert "arXiv" in out
+
+
+def test_accuracy_skips_what_needs_large_tables(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RECOMMEND_REFERENCE_DATA", raising=False)
+    found = json.loads(run("accuracy", "-o", "json").out)
+    assert found["reference"] is None
+    assert all(study["score"] is None or study["score"]["points"] for study in found["studies"])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [(["resnet"], "unknown study 'resnet'"), (["--reference", "/nowhere"], "no folder 'measured'")],
+)
+def test_accuracy_refuses_what_it_does_not_know(run: Run, words: list[str], said: str) -> None:
+    result = run("accuracy", *words)
+    assert result.code == 2
+    assert said in result.err
+    assert result.out == ""

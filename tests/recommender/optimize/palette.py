@@ -10,6 +10,7 @@ from recommender.optimize.evaluate import Plans, Values, evaluate, variants
 from recommender.optimize.space import Entries, Fallbacks, Site, Space, Tier, within_quota
 from recommender.optimize.tables import single_steps
 from recommender.performance.fleet import MachineColumns
+from recommender.risk.outcomes import Memory
 
 HISTORIES = 64
 # run hours, sigma, logit availability, zone sd, rho: V100, H100, an 8-GPU machine, a calm zone
@@ -64,8 +65,7 @@ def space(seed: int, entries: int = 3, most: int = 4, histories: int = HISTORIES
         steps_left=toy.steps,
         paths=(0, 1, 2, 3),
         mix=True,
-        histories=histories,
-        seed=7,
+        memory=Memory(histories, 7),
     )
     step = single_steps(toy, columns, most)
     fallbacks = _fallbacks(site, step)

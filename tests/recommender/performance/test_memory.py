@@ -61,6 +61,23 @@ def test_fp32_takes_16_bytes_under_adamw():
     assert bytes_of(job, prior_of(job)).states == pytest.approx(16 * job.parameters)
 
 
+def test_embedding_tables_that_are_not_trained_densely_take_four_bytes_each():
+    """DLRM: 3.75 billion rows' values of 4 B in fp32 are 15 GB, beside small dense networks."""
+    tables = {"parameters": 3752.4e6, "trainable_parameters": 2.37e6, "optimizer": "sgd"}
+    for precision in ("mixed", "fp32"):
+        job = resnet(family="recsys", precision=precision, **tables)
+        found = bytes_of(job, prior_of(job))
+        assert found.states == pytest.approx(15.0 * GB, rel=0.01)
+        assert found.reduced == 4 * 2.37e6  # their gradients are sparse: not reduced
+        assert found.gathered <= 4 * 2.37e6
+
+
+def test_adapters_hold_no_tables_beside_their_frozen_weights():
+    assert needs(method="lora", trainable_parameters=42e6).states == pytest.approx(
+        2 * 8.03e9 + 16 * 42e6, rel=0.001
+    )
+
+
 def test_one_reading_sets_the_slope_of_memory():
     read = needs(memory_gib_at_batch=((2, 160.0),))
     assert read.states + read.context + 2 * per_sample(read, False) == pytest.approx(160 * 2**30)

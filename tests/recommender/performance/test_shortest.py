@@ -40,6 +40,7 @@ def test_no_cluster_of_a_box_is_faster_than_its_lines(seed, sharding, sync):
         global_batch=int(rng.choice([64, 1000, 8192])),
         sharding=sharding,
         sync=sync,
+        parameter_servers=1 + seed % 3,
         parameters=(size := float(rng.choice([25e6, 1e9]))),
         active_parameters=size,
         trainable_parameters=size,

@@ -12,6 +12,7 @@ from recommender.performance.step import explain, steps, why_infeasible
 from recommender.performance.terms import terms_of
 from tests.recommender.performance.parts import (
     G4DN,
+    G5X8,
     G6,
     G6X8,
     P3,
@@ -152,12 +153,40 @@ def test_a_feasible_cluster_has_no_reason():
     assert why_infeasible(job, found, clusters(found, {0: 1}), 0) == ""
 
 
-def test_a_parameter_server_adds_rates_until_its_network_is_full():
+def test_a_parameter_server_adds_rates_until_it_is_saturated():
     job = resnet(sync="parameter_server", global_batch=4096)
     found = columns(job, (P3,))
     rate = 4096 / steps(job, found, clusters(found, {0: 1}, {0: 2}, {0: 32})).step_s
     assert rate[1] > 1.5 * rate[0]
     assert rate[2] < 16 * rate[0]
+
+
+def test_a_saturated_server_passes_on_one_update_per_service_time():
+    """By hand: 161 tensors, 102 MB at 0.85 x 2.5 Gbit/s, 2.07 ms; each of 32 machines once."""
+    job = resnet(sync="parameter_server", global_batch=512)
+    found = columns(job, (P3,))
+    step = steps(job, found, clusters(found, {0: 32})).step_s[0]
+    sent = 4 * 25.56e6
+    service = 161 * 8.81e-5 + sent * (1.995e-10 + 8 / (0.85 * 2.5e9)) + 2.066e-3
+    assert step == pytest.approx(32 * service, rel=0.001)
+
+
+def test_one_machine_needs_no_server():
+    job = resnet(global_batch=512)
+    found = columns(job, (P3, G5X8))
+    alone = clusters(found, {0: 1}, {1: 1})
+    served = steps(replace(job, sync="parameter_server"), found, alone)
+    assert served.step_s.tolist() == steps(job, found, alone).step_s.tolist()
+
+
+def test_the_wait_for_a_server_is_network_time_and_the_split_adds_up():
+    job = resnet(sync="parameter_server", global_batch=512)
+    found = columns(job, (G5X8,))
+    split = explain(job, found, clusters(found, {0: 4}), 0)
+    assert split.exposed_network_s > 0
+    parts = split.compute_s + split.recompute_s + split.input_s
+    parts += split.exposed_network_s + split.exposed_intra_s
+    assert parts == pytest.approx(split.step_s)
 
 
 def test_a_stated_sharding_is_kept():

@@ -11,6 +11,7 @@ from hypothesis import strategies as some
 from recommender.job import Job
 from recommender.performance.fleet import STRATEGIES, Fleet
 from recommender.performance.memory import bytes_of, per_sample
+from recommender.performance.parameter_server import load_constants
 from recommender.performance.priors import Prior, prior_of
 from recommender.performance.terms import BUCKET_BYTES, terms_of
 from tests.recommender.performance.parts import llama, resnet
@@ -22,7 +23,10 @@ JOBS = (
     resnet(),
     resnet(family="vit", sync="parameter_server"),
     resnet(global_batch=100, precision="fp32"),
+    resnet(sync="parameter_server", parameter_servers=3, global_batch=64),
+    llama(sync="parameter_server", stack="tuned"),
 )
+SERVED = [job for job in JOBS if job.sync == "parameter_server"]
 SCALED = ("compute_per_s", "memory_bytes", "network_bytes_per_s", "intra_bytes_per_s")
 
 
@@ -93,6 +97,32 @@ def test_arrays_equal_the_scalar_formulas(fleet, job):
     assert found.tolist() == pytest.approx(expected, rel=1e-9)
 
 
+@settings(deadline=None, max_examples=200)
+@given(fleets(), some.sampled_from(SERVED), some.integers(1, 4))
+def test_more_servers_never_lengthen_the_step(fleet, job, more):
+    servers = job.parameter_servers + more
+    assert best(replace(job, parameter_servers=servers), fleet) <= best(job, fleet) * (1 + 1e-9)
+
+
+@settings(deadline=None, max_examples=200)
+@given(fleets(), some.sampled_from(SERVED))
+def test_servers_pass_on_no_more_updates_than_their_network_and_tensors_allow(fleet, job):
+    machines, used = float(fleet.machines[0]), min(job.parameter_servers, fleet.machines[0])
+    found, needs = load_constants(), bytes_of(job, prior_of(job))
+    least = needs.reduced / used / float(fleet.network_bytes_per_s[0])
+    least += found.tensor_s * job.gradient_tensors / used
+    if machines > 1:
+        assert best(job, fleet) >= machines * least * (1 - 1e-9)
+
+
+@settings(deadline=None, max_examples=300)
+@given(fleets(), some.sampled_from(SERVED))
+def test_steps_of_served_clusters_equal_the_scalar_formulas(fleet, job):
+    expected = [scalar(job, prior_of(job), fleet, *strategy) for strategy in STRATEGIES]
+    found = terms_of(job, prior_of(job), fleet).step_s[:, 0]
+    assert found.tolist() == pytest.approx(expected, rel=1e-9)
+
+
 def scalar(job: Job, prior: Prior, fleet: Fleet, sharding: str, recompute: bool) -> float:
     """One strategy on one cluster, in plain Python."""
     n, gpus, g = (float(x[0]) for x in (fleet.machines, fleet.gpus, fleet.gpus_per_machine))
@@ -109,7 +139,12 @@ def scalar(job: Job, prior: Prior, fleet: Fleet, sharding: str, recompute: bool)
     arithmetic = (batch + rounds * prior.batch_penalty) * gpus / float(fleet.compute_per_s[0])
     busy = arithmetic * (4 / 3 if recompute else 1)
     busy += rounds * prior.tensor_s * job.gradient_tensors
-    exposed = scalar_exposed(job, prior, fleet, sharding, rounds, busy)
+    if job.sync == "parameter_server":
+        alone = replace(fleet, machines=np.array([1.0]))
+        busy += scalar_exposed(job, prior, alone, sharding, rounds, busy)
+        exposed = scalar_served(job, prior, fleet, busy)
+    else:
+        exposed = scalar_exposed(job, prior, fleet, sharding, rounds, busy)
     return max(busy + exposed, job.global_batch / float(fleet.prepare_per_s[0]))
 
 
@@ -137,3 +172,20 @@ def scalar_exposed(
     if sharding == "fsdp":
         return max(inside + between - whole, 0.0)
     return max(between - last, inside + between - whole, 0.0)
+
+
+def scalar_served(job: Job, prior: Prior, fleet: Fleet, busy: float) -> float:
+    """What the queue at the parameter servers adds to a step."""
+    machines = int(fleet.machines[0])
+    if machines == 1:
+        return 0.0
+    c, used = load_constants(), min(job.parameter_servers, machines)
+    sent = bytes_of(job, prior).reduced / used
+    service = c.tensor_s * job.gradient_tensors / used + c.update_s
+    service += sent * (c.byte_s + 1 / float(fleet.network_bytes_per_s[0]))
+    own = (c.worker_tensor_s * job.gradient_tensors + c.worker_update_s) / 8
+    alone, queued, rate = max(busy + own, service), 0.0, 0.0
+    for n in range(1, machines + 1):
+        rate = min(n / (alone + 0.5 * service * queued), 1 / service)
+        queued = n - (alone - service) * rate
+    return machines / rate - busy

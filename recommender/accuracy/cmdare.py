@@ -1,0 +1,224 @@
+"""Step time, cluster speed and checkpoint time of networks that no fit has seen (CM-DARE).
+
+Every study leaves one network out: all of its runs, on every GPU, with any number of workers
+and servers. What is fitted are the constants of `performance/parameter_server.py` and of the
+chief's writer in `checkpoint.py`, by the functions that fitted the shipped ones.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from recommender.accuracy.cmdare_data import Written, checkpoints, networks, speeds
+from recommender.accuracy.study import Floats, Held, Score, Study, Target, score
+from recommender.checkpoint import StoreWriter, write_s
+from recommender.performance.calibration import SIGMA_MEASURED
+from recommender.performance.fit_parameter_server import (
+    ServerRates,
+    Speed,
+    cluster_rates,
+    fit_servers,
+    fit_workers,
+    one_worker_s,
+    shared,
+    single,
+    update_s,
+)
+from recommender.performance.leastsquares import nonnegative
+
+SOURCE = "Li et al. 2020 (arXiv 2004.03072), github.com/cake-lab/CM-DARE"
+UNSEEN = "leave one network out"
+FULLEST_OF_TWO = {"resnet": 0.5, "shake-shake": 1.0}  # share of the bytes; two_servers_held
+
+Row = TypeVar("Row", Speed, Written)
+
+
+def steps_held(gpu: str) -> Held:
+    """Seconds per update of one worker, for each of the 20 CNNs."""
+    rows, known = single(speeds()), networks()
+    tried = [row for row in rows if row.gpu == gpu]
+    predicted = [
+        update_s(gpu, known[row.network], fit_workers(_without(rows, row.network), known))
+        for row in tried
+    ]
+    return Held(
+        labels=tuple(row.network for row in tried),
+        predicted=np.array(predicted),
+        measured=np.array([1.0 / row.updates_per_s for row in tried]),
+    )
+
+
+def clusters_held(gpu: str, servers: int, same_campaign: bool = False) -> Held:
+    """Updates per second of 2 to 8 workers, from one worker's measured speed.
+
+    The servers' constants are fitted on the other networks' clusters with one server. One
+    worker's speed is the mean of all campaigns that measured it, or the cluster's own.
+    """
+    tried = [row for row in speeds() if (row.gpu, row.servers) == (gpu, servers)]
+    tried = [row for row in tried if row.workers > 1]
+    predicted = np.zeros(len(tried))
+    for name in {row.network for row in tried}:
+        rates = _servers(_without(shared(speeds()), name), same_campaign)
+        mine = [i for i, row in enumerate(tried) if row.network == name]
+        rows = [tried[i] for i in mine]
+        predicted[mine] = _rates(rows, rates, [1.0 / servers] * len(rows), same_campaign)
+    return Held(
+        labels=tuple(f"{row.workers} x {row.network}" for row in tried),
+        predicted=predicted,
+        measured=np.array([row.updates_per_s for row in tried]),
+        sigma=np.full(len(tried), SIGMA_MEASURED),  # one timing, scaled to other sizes
+    )
+
+
+def two_servers_held() -> Held:
+    """Updates per second with two servers, by the constants of clusters with one.
+
+    TensorFlow deals variables out in turn (`replica_device_setter`, used by Tensor2Tensor's
+    devices.py). Shake-Shake creates an even number of them per convolution (kernel, bias, four
+    of the batch norm; shake_shake.py), so all kernels lie on one server; ResNet has no bias,
+    five per convolution, and its kernels alternate.
+    """
+    rows = [row for row in speeds() if row.servers == 2 and row.workers > 1]
+    shares = [FULLEST_OF_TWO[networks()[row.network].structure] for row in rows]
+    return Held(
+        labels=tuple(f"{row.workers} x {row.network}" for row in rows),
+        predicted=_rates(rows, _servers(shared(speeds()), False), shares, False),
+        measured=np.array([row.updates_per_s for row in rows]),
+        sigma=np.full(len(rows), SIGMA_MEASURED),
+    )
+
+
+def checkpoints_held() -> Held:
+    """Seconds until a checkpoint of each of the 20 CNNs is in the bucket."""
+    rows = checkpoints()
+    predicted = [
+        float(
+            write_s(fit_chief(_without(rows, row.network)), row.variable_bytes, row.tensors, np.inf)
+        )
+        for row in rows
+    ]
+    return Held(
+        labels=tuple(row.network for row in rows),
+        predicted=np.array(predicted),
+        measured=np.array([row.write_s for row in rows]),
+    )
+
+
+def fit_chief(rows: Sequence[Written]) -> StoreWriter:
+    """The chief's fixed time, time per tensor and stream, by least squared relative error."""
+    measured = np.array([row.write_s for row in rows])
+    columns = np.array([[1.0, row.tensors, row.variable_bytes / 1e6] for row in rows])
+    fixed, tensor, megabyte = nonnegative(columns / measured[:, None], np.ones(len(rows)))
+    return StoreWriter(float(fixed), float(tensor), 1e6 / float(megabyte))
+
+
+def _servers(rows: Sequence[Speed], same_campaign: bool) -> ServerRates:
+    """The servers' constants as some clusters have them."""
+    alone = [one_worker_s(speeds(), row, same_campaign) for row in rows]
+    return fit_servers(rows, networks(), alone)
+
+
+def _rates(
+    rows: Sequence[Speed], rates: ServerRates, shares: Sequence[float], same_campaign: bool
+) -> Floats:
+    """Updates per second of clusters, from one worker's measured speed."""
+    alone = [one_worker_s(speeds(), row, same_campaign) for row in rows]
+    return cluster_rates(rows, networks(), alone, rates, shares)
+
+
+def _without(rows: Iterable[Row], network: str) -> list[Row]:
+    return [row for row in rows if row.network != network]
+
+
+def _steps(gpu: str, reference: Path | None) -> Score:
+    return score(steps_held(gpu))
+
+
+def _clusters(gpu: str, servers: int, same_campaign: bool, reference: Path | None) -> Score:
+    return score(clusters_held(gpu, servers, same_campaign))
+
+
+def _two_servers(reference: Path | None) -> Score:
+    return score(two_servers_held())
+
+
+def _checkpoints(reference: Path | None) -> Score:
+    return score(checkpoints_held())
+
+
+def _cluster_study(
+    key: str, subject: str, target: Target, published: str, run: Callable[[Path | None], Score]
+) -> Study:
+    split = f"{UNSEEN}; its speed with one worker is known"
+    return Study(key, subject, split, target, published, SOURCE, run)
+
+
+STUDIES: tuple[Study, ...] = (
+    Study(
+        "cmdare-step-k80",
+        "step time of an unseen CNN, one K80",
+        UNSEEN,
+        Target(mean=3.8),
+        "11.1 %",
+        SOURCE,
+        partial(_steps, "K80"),
+    ),
+    Study(
+        "cmdare-step-p100",
+        "step time of an unseen CNN, one P100",
+        UNSEEN,
+        Target(mean=7.9),
+        "15.0 %",
+        SOURCE,
+        partial(_steps, "P100"),
+    ),
+    _cluster_study(
+        "cmdare-cluster-k80",
+        "speed of 2-8 K80 workers, one parameter server",
+        Target(mean=2.3),
+        "sum of the workers 2.4 %",
+        partial(_clusters, "K80", 1, False),
+    ),
+    _cluster_study(
+        "cmdare-cluster-k80-own",
+        "the same, from the one worker of the same campaign alone",
+        Target(mean=2.3),
+        "sum of the workers 2.4 %",
+        partial(_clusters, "K80", 1, True),
+    ),
+    _cluster_study(
+        "cmdare-cluster-p100",
+        "speed of 2-8 P100 workers, one parameter server",
+        Target(),
+        "sum of the workers 44.6 %",
+        partial(_clusters, "P100", 1, False),
+    ),
+    _cluster_study(
+        "cmdare-cluster-p100-2ps",
+        "speed of 2-8 P100 workers, two parameter servers",
+        Target(),
+        "sum of the workers 29.8 %",
+        partial(_clusters, "P100", 2, False),
+    ),
+    Study(
+        "cmdare-cluster-p100-2ps-placed",
+        "the same, where it is known which tensors lie on which server",
+        "servers fitted on clusters with one; speed with one worker is known",
+        Target(),
+        "sum of the workers 29.8 %",
+        SOURCE,
+        _two_servers,
+    ),
+    Study(
+        "cmdare-checkpoint",
+        "time to write a checkpoint of an unseen CNN to a bucket",
+        UNSEEN,
+        Target(mean=6.5),
+        "6.9 %",
+        SOURCE,
+        _checkpoints,
+    ),
+)

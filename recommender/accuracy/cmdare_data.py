@@ -1,0 +1,73 @@
+"""What CM-DARE measured, as means: networks, speeds of clusters, checkpoint times.
+
+Li et al., "Characterizing and Modeling Distributed Training with Transient Cloud GPU Servers",
+ICDCS 2020, arXiv 2004.03072; data in github.com/cake-lab/CM-DARE. Speeds are steady states of
+TensorFlow 1.10 with asynchronous parameter servers, 128 images per update and worker.
+"""
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from recommender.performance.fit_parameter_server import Network, Speed
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """How long the chief took to write one network's checkpoint to a bucket."""
+
+    network: str
+    tensors: int
+    variable_bytes: float  # weights and momentum in fp32, without index and graph
+    write_s: float  # mean of five, made on the chief and uploaded
+
+
+@cache
+def networks() -> dict[str, Network]:
+    """The 20 CNNs by name."""
+    return {
+        row["network"]: Network(
+            row["network"],
+            row["structure"],
+            float(row["flop_per_image"]),
+            float(row["parameters"]),
+            int(row["tensors"]),
+        )
+        for row in _rows("cmdare_networks.csv")
+    }
+
+
+@cache
+def speeds() -> tuple[Speed, ...]:
+    """Every cluster of K80 or P100 workers."""
+    return tuple(
+        Speed(
+            row["campaign"],
+            row["gpu"],
+            row["network"],
+            int(row["workers"]),
+            int(row["servers"]),
+            float(row["updates_per_s"]),
+        )
+        for row in _rows("cmdare_speeds.csv")
+    )
+
+
+@cache
+def checkpoints() -> tuple[Written, ...]:
+    """The checkpoints of the 20 CNNs."""
+    return tuple(
+        Written(
+            row["network"],
+            int(row["tensors"]),
+            float(row["variable_bytes"]),
+            float(row["write_s"]),
+        )
+        for row in _rows("cmdare_checkpoints.csv")
+    )
+
+
+def _rows(name: str) -> list[dict[str, str]]:
+    text = files("recommender.accuracy").joinpath("data", name).read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines()))

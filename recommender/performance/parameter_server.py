@@ -1,0 +1,93 @@
+"""How many updates per second asynchronous parameter servers and their workers get through.
+
+Workers compute, then wait for the servers: a closed queueing network. A worker alone with an
+idle server takes T seconds per update, of which the server is busy S,
+
+    S = a·tensors + G·(b + 1/B_net) + c            of the fullest server: its tensors, and
+                                                   their bytes G, gradients in and weights out
+
+and n like workers get through X(n) updates per second by mean value analysis (Reiser and
+Lavenberg, J. ACM 27, 1980), from X(0) = 0:
+
+    X(n) = min(n / (T + θ·S·Q(n-1)), 1/S)          Q(n) = n - (T - S)·X(n)
+
+Q(n-1) are the workers an arriving one finds at the server (arrival theorem), θ = (1 + cv²)/2
+the share of an exponential server's wait that one of less spread causes (Allen and Cunneen's
+factor). θ = 1 is exact for exponential service; an update takes the same work every time, so
+cv = 0 and θ = 1/2 here. Worker machines of several types count as n of their mean speed.
+
+`parameter_server.csv` holds a, b, c and the worker's own cost; `fit_parameter_server.py` fits.
+"""
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+# Of a worker, where the catalog's vCPUs are shared with the input pipeline: CM-DARE's P100 and
+# V100 workers had as many, and so have most machines with one GPU.
+WORKER_VCPUS = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConstants:
+    """What an update costs its server, and the worker's CPU."""
+
+    tensor_s: float  # a, seconds of the server per gradient tensor
+    byte_s: float  # b, seconds of the server per gradient byte, beside the network
+    update_s: float  # c, seconds of the server per update
+    worker_tensor_s: float  # vCPU seconds of the worker per gradient tensor
+    worker_update_s: float  # vCPU seconds of the worker per update
+
+
+@cache
+def load_constants() -> ServerConstants:
+    """The shipped constants."""
+    found = files("recommender.performance").joinpath("parameter_server.csv")
+    rows = csv.DictReader(found.read_text(encoding="utf-8").splitlines())
+    return ServerConstants(**{row["constant"]: float(row["value"]) for row in rows})
+
+
+def service_s(
+    tensors: Floats | float,
+    gradient_bytes: Floats | float,
+    network_bytes_per_s: Floats | float,
+    constants: ServerConstants,
+) -> Floats:
+    """Seconds S that one update keeps a server busy; arguments broadcast.
+
+    `tensors` and `gradient_bytes` are those that lie on the server; of k servers, the fullest
+    one counts. Weights go out while gradients come in, so bytes cross the network once.
+    """
+    with np.errstate(divide="ignore"):
+        sent = np.asarray(gradient_bytes) / np.asarray(network_bytes_per_s)
+    own = constants.tensor_s * np.asarray(tensors) + constants.byte_s * np.asarray(gradient_bytes)
+    return np.asarray(own + sent + constants.update_s)
+
+
+def worker_s(tensors: float, vcpus: float, constants: ServerConstants) -> float:
+    """Seconds of a worker's CPU per update: sending and receiving tensors, running the step."""
+    return (constants.worker_tensor_s * tensors + constants.worker_update_s) / vcpus
+
+
+def updates_per_s(workers: Floats, alone_s: Floats, served_s: Floats, cv2: float = 0.0) -> Floats:
+    """Updates per second of n like workers; arguments broadcast.
+
+    `alone_s` T is a worker's step with an idle server, at least `served_s` S of which is
+    service (T = max(T, S)); `cv2` is the squared coefficient of variation of the service.
+    Never above n/T nor 1/S; does not fall when T or S fall.
+    """
+    workers, alone, served = np.broadcast_arrays(workers, np.maximum(alone_s, served_s), served_s)
+    theta = (1.0 + cv2) / 2.0
+    rate, queued = np.zeros(workers.shape), np.zeros(workers.shape)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for n in range(1, int(workers.max(initial=0.0)) + 1):
+            more = np.minimum(n / (alone + theta * served * queued), 1.0 / served)
+            rate = np.where(workers >= n, more, rate)
+            queued = n - (alone - served) * rate
+    return rate

@@ -1,0 +1,115 @@
+"""How far the models are from published measurements: a line of figures per study."""
+
+from collections.abc import Sequence
+
+from recommender.accuracy.scores import Finding, Score
+from recommender.report.lines import Line, inset, paragraph, rule, wrapped
+
+_TITLE = "Errors on published measurements that the models did not see"
+_HEADS = ("points", "mean", "median", "p90", "bias", "in span")
+_WIDTHS = (7, 8, 8, 8, 8, 8)
+_NARROW = 76  # columns below which figures stand under what they belong to
+
+
+def render(findings: Sequence[Finding], reference: str, width: int) -> list[Line]:
+    """Each study: what is predicted, its figures, and below what was asked and published."""
+    room = width - 3 - sum(_WIDTHS)
+    lines = [*paragraph(_TITLE, width, "title"), Line("")]
+    if width >= _NARROW:
+        heads = "".join(head.rjust(w) for head, w in zip(_HEADS, _WIDTHS, strict=True))
+        lines += [Line(f" {'predicted'.ljust(room)}{heads}")]
+    lines += [rule(width)]
+    for each in findings:
+        lines += _study(each, room, width) if width >= _NARROW else _stacked(each, width)
+        lines += [Line(text, "faint") for text in wrapped(_said(each), width - 2, "   ")]
+    return [
+        *lines,
+        rule(width),
+        *(row for text in _below(findings, reference) for row in inset(text, width)),
+    ]
+
+
+def _study(each: Finding, room: int, width: int) -> list[Line]:
+    first, *rest = wrapped(each.subject, room - 1)
+    figures = "".join(f.rjust(w) for f, w in zip(_figures(each.score), _WIDTHS, strict=True))
+    head = f" {first.ljust(room)}{figures}".rstrip()
+    return [Line(head, "strong"), *(Line(f" {more}", "strong") for more in rest)]
+
+
+def _stacked(each: Finding, width: int) -> list[Line]:
+    figures = zip(_HEADS, _figures(each.score), strict=True)
+    words = ", ".join(f"{head} {figure}" for head, figure in figures if figure)
+    head = [Line(text, "strong") for text in wrapped(each.subject, width - 2, " ")]
+    return [*head, *(Line(text) for text in wrapped(words, width - 2, "   ") if words)]
+
+
+def _said(each: Finding) -> str:
+    """The split, what was asked for, what others reached, and the source."""
+    published = f"published {each.published}" if each.published else ""
+    return " · ".join(w for w in (each.split, _asked(each), published, each.source) if w)
+
+
+def _figures(score: Score | None) -> tuple[str, ...]:
+    if score is None:
+        return ("",) * len(_HEADS)
+    digits, unit = (1, " %") if score.unit == "%" else (3, "")
+    absolute = tuple(f"{x:.{digits}f}{unit}" for x in (score.mean, score.median, score.p90))
+    span = "" if score.coverage is None else f"{100 * score.coverage:.0f} %"
+    return (str(score.points), *absolute, f"{score.bias:+.{digits}f}{unit}", span)
+
+
+def _asked(each: Finding) -> str:
+    """What was asked for, and whether it was reached."""
+    if each.score is None:
+        return f"skipped: {each.skipped}"
+    parts = (("mean", each.target.mean), ("median", each.target.median))
+    words = [f"{name} {limit:g}" for name, limit in parts if limit is not None]
+    unit = f" {each.score.unit}" if each.score.unit != "share" else ""
+    verdict = "met" if each.target.met_by(each.score) else "missed"
+    return f"asked {', '.join(words)}{unit}: {verdict}" if words else ""
+
+
+def _below(findings: Sequence[Finding], reference: str) -> list[str]:
+    run = [(each.target, each.score) for each in findings if each.score is not None]
+    asked = [(t, s) for t, s in run if t.mean is not None or t.median is not None]
+    met = sum(target.met_by(score) for target, score in asked)
+    said = [
+        f"{len(run)} of {len(findings)} studies run, {met} of {len(asked)} targets met. Mean, "
+        "median, p90: absolute error; bias: median, signed; in span: share of the measurements "
+        "inside the 5-95 % span that an answer would print (right: 90 %)."
+    ]
+    if len(run) < len(findings):
+        said.append("The others read large tables: --reference DIR or RECOMMEND_REFERENCE_DATA.")
+    elif reference:
+        said.append(f"Large tables read from {reference}.")
+    return said
+
+
+def facts(findings: Sequence[Finding], reference: str) -> dict[str, object]:
+    """The same for programs."""
+    return {"studies": [_facts(each) for each in findings], "reference": reference or None}
+
+
+def _facts(each: Finding) -> dict[str, object]:
+    return {
+        "key": each.key,
+        "subject": each.subject,
+        "split": each.split,
+        "target": {"mean": each.target.mean, "median": each.target.median},
+        "published": each.published,
+        "source": each.source,
+        "score": None if each.score is None else _score(each.score, each),
+    }
+
+
+def _score(score: Score, each: Finding) -> dict[str, object]:
+    return {
+        "points": score.points,
+        "unit": score.unit,
+        "mean": score.mean,
+        "median": score.median,
+        "p90": score.p90,
+        "bias": score.bias,
+        "coverage": score.coverage,
+        "met": each.target.met_by(score),
+    }

@@ -1,0 +1,73 @@
+"""Bounds and searches stay exact where parameter servers make clusters saturate."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from recommender.optimize.boxes import search_boxes
+from recommender.optimize.found import EPSILON, Found
+from recommender.optimize.search import search
+from recommender.optimize.space import Space
+from recommender.performance.step import steps
+from tests.recommender.optimize.palette import every_cluster, no_fallbacks, oracle, space
+from tests.recommender.optimize.test_program import excluded_wrongly
+
+EVERY = 10**6
+SEEDS = range(300, 324)
+
+
+def served(seed: int) -> Space:
+    """A random space of one region whose workers wait for one or two servers."""
+    found = space(seed, entries=3 + seed % 2, most=5)
+    site = replace(found.sites[0], fallbacks=no_fallbacks())
+    limits = found.limits
+    if limits.goal == "frontier":
+        limits = replace(limits, objective="cost" if seed % 2 else "time")
+    job = replace(
+        found.job,
+        elastic=False,
+        sync="parameter_server",
+        parameter_servers=1 + seed % 2,
+        global_batch=(256, 2048, 16384)[seed % 3],
+    )
+    return replace(found, job=job, limits=limits, sites=(site,), steps_left=found.steps_left / 2)
+
+
+def test_the_random_spaces_hold_free_and_saturated_servers() -> None:
+    shares = []
+    for seed in SEEDS:
+        asked = served(seed)
+        site = asked.sites[0]
+        counts = every_cluster(site, asked.limits.max_machines)
+        found = steps(asked.job, asked.columns, asked.fleet(site, counts[counts.sum(axis=1) > 1]))
+        runs = np.isfinite(found.step_s)
+        shares += (found.exposed_network_s[runs] / found.step_s[runs]).tolist()
+    assert np.quantile(shares, 0.1) < 0.2
+    assert np.quantile(shares, 0.9) > 0.6
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_search_equals_looking_at_every_plan(seed: int) -> None:
+    asked = served(seed)
+    best = oracle(asked)[1].goal.min()
+    found = search(asked, most=EVERY)
+    assert np.isfinite(best) == np.isfinite(found.best)
+    if np.isfinite(best):
+        assert best * (1 - 1e-9) <= found.best <= best * (1 + 1.01 * EPSILON)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_boxes_find_the_best_plan(seed: int) -> None:
+    asked = served(seed)
+    best = oracle(asked)[1].goal.min()
+    found = Found(slack=0.0, most=EVERY)
+    search_boxes(asked, 0, found)
+    assert found.gap() == 0.0
+    if np.isfinite(best):
+        assert best * (1 - 1e-9) <= found.best <= best * (1 + 1.01 * EPSILON)
+
+
+@pytest.mark.parametrize("seed", SEEDS[::3])
+def test_no_program_leaves_out_a_plan_that_beats_its_bar(seed: int) -> None:
+    assert excluded_wrongly(served(seed)) == []
