@@ -2,12 +2,17 @@
 
 from collections.abc import Sequence
 
-from recommender.accuracy import cmdare
+from recommender.accuracy import cmdare, laboratories, other_gpu, training
 from recommender.accuracy.study import Study
 from recommender.errors import UsageError
 from recommender.text import unknown
 
-STUDIES: tuple[Study, ...] = (*cmdare.STUDIES,)
+STUDIES: tuple[Study, ...] = (
+    *cmdare.STUDIES,
+    *training.STUDIES,
+    *laboratories.STUDIES,
+    *other_gpu.STUDIES,
+)
 
 
 def chosen(words: Sequence[str]) -> tuple[Study, ...]:
