@@ -1,5 +1,6 @@
 """What an answer takes for granted, as sentences."""
 
+from recommender.performance.machines import precision_on
 from recommender.plan import Plan
 from recommender.question import Question
 
@@ -15,13 +16,34 @@ def of(question: Question, plans: tuple[Plan, ...]) -> tuple[str, ...]:
     spot = [p.spot for p in plans if p.spot is not None]
     if spot:
         said.append(_spot(spot[0].name, spot[0].basis, spot[0].as_of))
+    said += _unmeasured(question, plans)
     if choice.on_demand_obtainable is None:
         said.append("on-demand capacity at once: 99 % small GPUs, 90 % A100, 70 % H100 and newer")
     if not choice.quotas_known:
         said.append("quotas not checked (--quota)")
-    if job.assumed:
-        said.append("of the job: " + ", ".join(job.assumed))
+    if "stack" in job.assumed:
+        said.append("training scripts as most people run them (--stack tuned: a vendor's recipe)")
+    derived = [name for name in job.assumed if name != "stack"]
+    if derived:
+        said.append("of the job: " + ", ".join(derived))
     return tuple(said)
+
+
+def _unmeasured(question: Question, plans: tuple[Plan, ...]) -> list[str]:
+    """The GPUs of the plans whose matrix speed is a share of the vendor's peak, if any."""
+    timed = {timing.gpu for timing in question.job.timings}
+    names = dict.fromkeys(machine.gpu for plan in plans for machine in plan.machines)
+    guessed = [name for name in names if name not in timed and _is_guessed(question, name)]
+    said = f"speed of {', '.join(guessed)} from the vendor's peak, nobody measured it"
+    return [said] if guessed else []
+
+
+def _is_guessed(question: Question, name: str) -> bool:
+    gpu = question.catalog.gpus.get(name)
+    if gpu is None:
+        return False
+    row = question.catalog.achieved.get((name, precision_on(question.job.precision, gpu)))
+    return row is not None and row.kind == "fallback"
 
 
 def _spot(name: str, basis: str, as_of: str) -> str:

@@ -168,8 +168,8 @@ def _assemble(file: "JobFile", shape: _Shape, derived: _Derived, fallback_name: 
     optional = {
         key: getattr(file, key)
         for key in (
-            "precision", "optimizer", "sharding", "sync", "parameter_servers", "stack", "elastic",
-            "writer", "image", "reshard", "fault_rate_per_hour",
+            "precision", "optimizer", "sharding", "sync", "parameter_servers", "elastic", "writer",
+            "image", "reshard", "fault_rate_per_hour",
         )
         if getattr(file, key) is not None
     }  # fmt: skip
@@ -197,6 +197,7 @@ def _assemble(file: "JobFile", shape: _Shape, derived: _Derived, fallback_name: 
         checkpoint_bytes=_checkpoint(file, shape, trainable, derived),
         data=_data(file.data, shape, samples, derived),
         method=method,
+        stack=derived.pick("stack", file.stack, "typical"),
         asynchronous_save=saves,
         setup_s=file.setup,
         timings=tuple(timing(m, batch, shape.tokens) for m in file.measured),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Precision = Literal["mixed", "bf16", "fp16", "tf32", "fp32"]
+Stack = Literal["tuned", "typical"]  # vendors' recipes and MLPerf; everybody else's scripts
 Method = Literal["full", "lora", "qlora"]
 Sharding = Literal["auto", "ddp", "hsdp", "fsdp", "tensor", "pipeline"]
 Family = Literal["cnn", "vit", "encoder", "decoder", "moe", "encdec", "diffusion", "recsys"]
@@ -117,7 +118,7 @@ class Job:
     sharding: Sharding = "auto"
     sync: Literal["allreduce", "parameter_server"] = "allreduce"
     parameter_servers: int = 1  # on the CPUs of the first machines; for sync parameter_server
-    stack: Literal["tuned", "typical"] = "typical"
+    stack: Stack = "typical"
     elastic: bool = False
     writer: Literal["all", "chief"] = "all"  # who writes a checkpoint
     asynchronous_save: bool = False

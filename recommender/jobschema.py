@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from recommender import calibrationfile, units
 from recommender.errors import UsageError
-from recommender.job import Calibration, Family, Method, Precision, Sharding
+from recommender.job import Calibration, Family, Method, Precision, Sharding, Stack
 from recommender.text import shown, unknown
 
 SCHEMA = "recommend.job/v1"
@@ -124,13 +124,13 @@ def _text(said: str = "", most: int = 300) -> Any:
     return _field(lambda value, name: _short(value, name, most), schema, said)
 
 
-def _choice(*choices: str) -> Any:
+def _choice(*choices: str, said: str = "") -> Any:
     def read(value: Any, name: str) -> str:
         if value in choices:
             return str(value)
         raise UsageError(f"{name} {unknown('value', str(value), choices)}")
 
-    return _field(read, {"enum": [*choices, None]}, "")
+    return _field(read, {"enum": [*choices, None]}, said)
 
 
 def _flag() -> Any:
@@ -202,7 +202,10 @@ class JobFile:
     parameter_servers: int | None = _typed(
         units.parse_whole, "1", said="on the CPUs of the first machines; they cost nothing more"
     )
-    stack: str | None = _choice("tuned", "typical")
+    stack: Stack | None = _choice(
+        *get_args(Stack),
+        said="training software: a vendor's recipe, or scripts as most people run them (default)",
+    )
     elastic: bool | None = _flag()
     writer: str | None = _choice("all", "chief")
     asynchronous_save: bool | None = _flag()

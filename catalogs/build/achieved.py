@@ -34,7 +34,7 @@ _PRECISIONS = {"fp8_e4m3": "fp8", "pseudo-fp16": "fp16"}
 _LICENCES = {
     "huggingface/gpu-fryer": "Apache-2.0",
     "baidu-research/DeepBench": "Apache-2.0",
-    "mli/transformers-benchmarks": "not checked",
+    "mli/transformers-benchmarks": "none stated (single figures)",
     "stas00/ml-engineering MAMF table": "CC BY-SA 4.0",
 }
 # The same chip with another memory, or the ARM twin of a card: its speed is taken over.
@@ -56,6 +56,12 @@ _BIG_CARD = Share(0.8, 0.62, 0.9)  # tensor cores of cards of 250 W and more
 _SMALL_CARD = Share(0.6, 0.5, 0.75)  # tensor cores of cards of up to 150 W: T4 0.60 to 0.72
 _CUDA_CORES = Share(0.9, 0.85, 0.98)  # fp32: V100 0.90 to 0.94, P100 0.98
 _SMALL_CUDA = Share(0.55, 0.48, 0.6)  # fp32 of cards of up to 75 W: T4 0.58
+# fp32 of Kepler and Maxwell, below what their clocks promise. Large SGEMM reaches 3.08 of 5.04
+# TFLOP/s on a K40 at boost clocks, at best 3.31 (clMathLibraries/clBLAS, Apache-2.0,
+# doc/performance/cuBLAS_7.5, commit 0482e1c, 2015), 4.47 of 6.84 on an M40, at best 4.93
+# (baidu-research/DeepBench, 2017). The low end is the K40's share at the K80's base clock.
+_BEFORE_PASCAL = Share(0.62, 0.42, 0.72)
+_PASCAL_YEAR = 2016
 # Where one figure stands alone: two sources on one GPU differ by 4 to 8 % about their middle
 # (H100 730 and 794, GB200 1,550 and 1,822; read 2026-08).
 _ALONE = 0.08
@@ -151,4 +157,6 @@ def _share(gpu: Gpu, precision: str) -> Share:
         return _AMD
     if precision in _TENSOR:
         return _BIG_CARD if (gpu.watts or 0) >= 250 else _SMALL_CARD
+    if gpu.vendor == "nvidia" and (gpu.released or _PASCAL_YEAR) < _PASCAL_YEAR:
+        return _BEFORE_PASCAL
     return _SMALL_CUDA if 0 < (gpu.watts or 0) <= 75 else _CUDA_CORES

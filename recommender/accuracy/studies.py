@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 from recommender.accuracy import (
     cmdare,
+    laboratories,
     lifetimes,
+    other_gpu,
     parallel,
     pipelines,
     published_scaling,
@@ -12,12 +14,16 @@ from recommender.accuracy import (
     spot_jobs,
     spot_runs,
     spot_zones,
+    training,
 )
 from recommender.accuracy.study import Study
 from recommender.errors import UsageError
 from recommender.text import unknown
 
 STUDIES: tuple[Study, ...] = (
+    *training.STUDIES,
+    *laboratories.STUDIES,
+    *other_gpu.STUDIES,
     *published_scaling.STUDIES,
     *scaling.STUDIES,
     *pipelines.STUDIES,

@@ -4,41 +4,58 @@ python -m recommender.performance.fit_priors --reference DIR [--write]
 """
 
 import argparse
+from collections.abc import Hashable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from recommender.performance.fit.data import HERE, runs
+from catalogs.load import load_snapshot
+from recommender.performance.fit.data import HERE, runs, table
+from recommender.performance.fit.held_out import (
+    OVERLAP_TRANSFERRED,
+    STATED_BOTH,
+    Group,
+    Left,
+    constants,
+    fp32_ratio,
+    groups_of,
+    sigma,
+    unseen_errors,
+    unstated_errors,
+    unstated_sigma,
+)
 from recommender.performance.fit.model import (
     TENSOR_S,
     best_overlap,
     errors,
-    fit,
-    left_out,
-    left_out_by,
     scaling_errors,
-    spread,
     summary,
 )
+from recommender.performance.fit.transfer import (
+    LABORATORY,
+    Readings,
+    fitted,
+    predicted,
+    readings,
+)
+from recommender.performance.priors import Prior
 
 AS_OF = "2026-11-21"
-FITTED = (
-    ("cnn", "tuned"),
-    ("cnn", "typical"),
-    ("encoder", "tuned"),
-    ("encoder", "typical"),
-    ("decoder", "typical"),
-    ("encdec", "tuned"),
-)
-OVERLAP_TRANSFERRED = 0.1  # what the fitted families show
-SCALING_SIGMA = 0.15  # 12 % mean error of scaling a measured run; gpu-performance B1
-LEAST_SCALING_SIGMA = 0.08
-# Two laboratories measure the same model on the same GPU 43 % apart in the median (review D2):
-# a spread between the sources of one laboratory, or the GPUs of one source, is too small.
-LEAST_SIGMA = {"source": 0.30, "gpu": 0.25}
 TRANSFER_SIGMA = 0.36
-OWN = ["efficiency", "efficiency_fp32", "flop_per_byte", "batch_penalty", "sigma_one"]
+NOTHING = frozenset[Left]()
+# GPUs of the catalog as the laboratory names them; another memory is the same chip
+LABORATORY_NAMES = {
+    "A100": "A100-80GB-SXM",
+    "A100-80GB": "A100-80GB-SXM",
+    "B200": "B200-SXM",
+    "H100": "H100-SXM",
+    "H200": "H200-SXM",
+    "V100": "V100-16GB",
+    "V100-32GB": "V100-16GB",
+}
+OWN = ["efficiency", "efficiency_fp32", "flop_per_byte", "batch_penalty"]
 
 
 def main() -> None:
@@ -47,44 +64,48 @@ def main() -> None:
     parser.add_argument("--reference", type=Path, required=True)
     parser.add_argument("--write", action="store_true")
     chosen = parser.parse_args()
-    rows = runs(chosen.reference)
-    fitted = pd.DataFrame([fitted_row(rows, *pair) for pair in FITTED])
-    print_overall(rows[rows.nodes == 1])
-    table = pd.concat([fitted, transferred_rows(fitted)], ignore_index=True)
-    table = table.sort_values(["family", "stack"])[list(fitted.columns)]
+    groups = groups_of(runs(chosen.reference))
+    print(f"efficiency of CUDA cores over that of tensor cores: {fp32_ratio(groups, NOTHING):.2f}")
+    rows = pd.DataFrame([fitted_row(groups, group) for group in groups])
+    print_overall(groups)
+    priors = pd.concat([rows, transferred_rows(rows)], ignore_index=True)
+    priors = with_unstated_spread(priors)
+    priors = priors.sort_values(["family", "stack"])[list(rows.columns)]
+    factors = gpu_factor_rows(readings(chosen.reference), priors)
     if chosen.write:
-        table.to_csv(Path(__file__).with_name("priors.csv"), index=False)
+        factors.to_csv(Path(__file__).with_name("gpu_factors.csv"), index=False)
+        priors.to_csv(Path(__file__).with_name("priors.csv"), index=False)
     else:
-        print(table.to_string(index=False))
+        print(priors.to_string(index=False))
 
 
-def fitted_row(rows: pd.DataFrame, family: str, tuning: str) -> dict[str, object]:
+def fitted_row(groups: tuple[Group, ...], group: Group) -> dict[str, object]:
     """One fitted line of priors.csv, with its errors printed."""
-    mine = rows[(rows.family == family) & (rows.tuning == tuning)]
-    one, many = mine[mine.nodes == 1], mine[(mine.nodes > 1) & (mine.network > 0)]
-    found, out = fit(one), left_out(one)
-    print(f"{family} {tuning}: in sample           {summary(errors(one, found))}")
-    print(f"{family} {tuning}: left out by {left_out_by(one):6}  {summary(out)}")
-    overlap, scale_sigma = OVERLAP_TRANSFERRED, SCALING_SIGMA
+    family, stack, one, many = group.family, group.stack, group.trials.rows, group.many
+    found = constants(groups, group, NOTHING)
+    out = np.concatenate(list(unseen_errors(groups, group, several=False)))
+    print(f"{family} {stack}: in sample           {summary(errors(one, found))}")
+    print(f"{family} {stack}: left out by {group.by:6}  {summary(out)}")
+    overlap = OVERLAP_TRANSFERRED
     if len(many):
         overlap = best_overlap(one, many, found)
+        far = np.concatenate(list(unseen_errors(groups, group, several=True)))
         scale = scaling_errors(pd.concat([one, many]), found, overlap)
-        scale_sigma = max(spread(scale), LEAST_SCALING_SIGMA)
-        print(f"{family} {tuning}: several, unmeasured {summary(errors(many, found, overlap))}")
-        print(f"{family} {tuning}: several, scaled     {summary(scale)}  (overlap {overlap})")
-    sigma = max(spread(out), LEAST_SIGMA[left_out_by(one)])
+        print(f"{family} {stack}: several, left out   {summary(far)}")
+        print(f"{family} {stack}: several, scaled     {summary(scale)}  (overlap {overlap})")
     return {
         "family": family,
-        "stack": tuning,
+        "stack": stack,
         "efficiency": round(found.tensor, 3),
         "efficiency_fp32": round(found.cuda, 3),
         "flop_per_byte": round(found.intensity, 1),
-        "batch_penalty": found.penalty,
-        "tensor_s": TENSOR_S[tuning],
+        "batch_penalty": float(f"{found.penalty:.2g}"),
+        "tensor_s": TENSOR_S[stack],
         "overlap": overlap,
-        "gradient_bytes": _gradient_bytes(family, tuning),
-        "sigma_one": round(sigma, 2),
-        "sigma_several": round(float(np.hypot(sigma, scale_sigma)), 2),
+        "gradient_bytes": _gradient_bytes(family, stack),
+        "sigma_one": round(sigma(groups, group, several=False), 2),
+        "sigma_several": round(sigma(groups, group, several=True), 2),
+        "sigma_unstated": _unstated(groups, family),
         "basis": "fitted",
         "rows": len(one),
         "source": " + ".join(sorted({str(name).split(" v")[0] for name in one.source})),
@@ -92,22 +113,52 @@ def fitted_row(rows: pd.DataFrame, family: str, tuning: str) -> dict[str, object
     }
 
 
-def transferred_rows(fitted: pd.DataFrame) -> pd.DataFrame:
+def gpu_factor_rows(found: Readings, priors: pd.DataFrame) -> pd.DataFrame:
+    """gpu_factors.csv: what the formulas miss on each GPU of the catalog by NVIDIA."""
+    networks = table("transfer")
+    known = {p.family: p for p in map(_prior, priors.to_dict("records")) if p.stack == "typical"}
+    models = {str(n): known[str(family)] for n, family in networks.family.items()}
+    rows = predicted(found, models)
+    missed, runs = fitted(rows), rows.groupby(["gpu", "precision"]).size()
+    print(f"trend over GPUs: FLOP/s^{missed.trend[0]:.2f} · bandwidth^{missed.trend[1]:.2f}")
+    catalog = load_snapshot()
+    written = []
+    for (name, precision), achieved in sorted(catalog.achieved.items()):
+        gpu, kind = catalog.gpus[name], "bf16" if precision == "fp16" else precision
+        twice = precision == "fp16" and (name, "bf16") in catalog.achieved
+        if gpu.vendor != "nvidia" or kind not in ("fp32", "tf32", "bf16") or twice:
+            continue
+        own = LABORATORY_NAMES.get(name, name)
+        factor = missed.factor(own, kind, achieved.tflops, gpu.memory_gb_per_s)
+        count = int(runs.get((own, kind), 0))
+        line = (name, kind, round(factor, 3), "measured" if count else "trend", count)
+        written.append((*line, LABORATORY, AS_OF))
+    columns = ["gpu", "precision", "factor", "basis", "runs", "source", "as_of"]
+    return pd.DataFrame(written, columns=columns)
+
+
+def _prior(row: Mapping[Hashable, Any]) -> Prior:
+    return Prior(**{name: row[name] for name in Prior.__slots__})
+
+
+def transferred_rows(known_rows: pd.DataFrame) -> pd.DataFrame:
     """Lines for families and stacks without enough published runs, from their nearest kin."""
-    known = {(row["family"], row["stack"]): row for row in fitted.to_dict("records")}
+    known = {(row["family"], row["stack"]): row for row in known_rows.to_dict("records")}
     rows = []
     for item in pd.read_csv(HERE / "transfers.csv").to_dict("records"):
         row = dict(known[item["kin_family"], item["kin_stack"]])
         for name in ("efficiency", "efficiency_fp32"):
             row[name] = round(min(float(row[name]) * float(item["factor"]), 1.0), 3)
-        row["sigma_one"] = round(max(float(row["sigma_one"]), TRANSFER_SIGMA), 2)
         row |= {name: item[name] for name in OWN if pd.notna(item[name])}
+        least = max(float(row["sigma_one"]), TRANSFER_SIGMA)
+        stated = pd.notna(item["sigma_one"])
+        row["sigma_one"] = float(item["sigma_one"]) if stated else least
+        row["sigma_several"] = max(float(row["sigma_several"]), float(row["sigma_one"]))
         row |= {
             "family": item["family"],
             "stack": item["stack"],
             "tensor_s": TENSOR_S[str(item["stack"])],
             "gradient_bytes": _gradient_bytes(str(item["family"]), str(item["stack"])),
-            "sigma_several": round(float(np.hypot(float(row["sigma_one"]), SCALING_SIGMA)), 2),
             "basis": "transferred",
             "rows": 0,
             "source": item["reason"],
@@ -116,14 +167,29 @@ def transferred_rows(fitted: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def print_overall(one: pd.DataFrame) -> None:
-    """Errors on what was left out, with the software stack known and not known."""
-    known = [
-        left_out(one[(one.family == family) & (one.tuning == tuning)]) for family, tuning in FITTED
-    ]
-    unknown = [left_out(one[one.family == family]) for family in ("cnn", "encoder")]
-    print(f"one machine, stack known, left out:     {summary(np.concatenate(known))}")
-    print(f"one machine, stack not known, left out: {summary(np.concatenate(unknown))}")
+def with_unstated_spread(table: pd.DataFrame) -> pd.DataFrame:
+    """The spread where the stack is not stated: the step between both stacks is part of it.
+
+    Measured where runs of both stacks exist.
+    """
+    step = np.log(table.efficiency).groupby(table.family).transform(np.ptp)
+    widened = np.hypot(table.sigma_one, step).round(2)
+    measured = table.family.isin(STATED_BOTH)
+    return table.assign(sigma_unstated=table.sigma_unstated.where(measured, widened))
+
+
+def _unstated(groups: tuple[Group, ...], family: str) -> float:
+    """The measured spread where the stack is not stated; nan without runs of both."""
+    return round(unstated_sigma(groups, family), 2) if family in STATED_BOTH else float("nan")
+
+
+def print_overall(groups: tuple[Group, ...]) -> None:
+    """Errors on what was left out, over all families."""
+    for several, name in ((False, "one machine"), (True, "several machines")):
+        known = [part for g in groups for part in unseen_errors(groups, g, several)]
+        print(f"{name}, stack known, left out: {summary(np.concatenate(known))}")
+    unstated = [part for f in STATED_BOTH for part in unstated_errors(groups, f)]
+    print(f"one machine, stack not stated, left out: {summary(np.concatenate(unstated))}")
 
 
 def _gradient_bytes(family: str, stack: str) -> int:

@@ -10,7 +10,7 @@ from recommender.bucket import object_store_rate
 from recommender.job import Job, Precision
 from recommender.performance.calibration import with_calibration
 from recommender.performance.fleet import MachineColumns
-from recommender.performance.priors import Prior, prior_of
+from recommender.performance.priors import Prior, load_gpu_factors, prior_of
 from recommender.performance.readings import with_readings
 
 Floats = NDArray[np.float64]
@@ -38,8 +38,9 @@ def machine_columns(
     A type that cannot run the job has a reason, and no compute and no memory. Speeds come
     from the family's prior, the job's calibration or its own timings, the last that it has.
     """
-    prior = prior_of(job)
-    speeds = {name: gpu_speed(job, prior, name, gpus, achieved) for name in {t.gpu for t in types}}
+    prior, factors = prior_of(job), load_gpu_factors()
+    names = {t.gpu for t in types}
+    speeds = {name: gpu_speed(job, prior, name, gpus, achieved, factors) for name in names}
     reasons = tuple(_reason(job, t, gpus, achieved, speeds[t.gpu][0]) for t in types)
     able = np.array([not reason for reason in reasons])
     count = _column(t.gpus for t in types)
@@ -57,7 +58,7 @@ def machine_columns(
         fetch_per_s=_column(_fetch(job, t) for t in types),
         host_bytes_per_s=_column(t.host_gb_per_s * 1e9 * t.gpus for t in types),
         disk_bytes_per_s=_column(t.local_disk_mb_per_s * 1e6 for t in types),
-        speed_sigma=np.full(len(types), prior.sigma_one),
+        speed_sigma=np.full(len(types), prior.spread(job)),
         reasons=reasons,
     )
     scores, gpu_of = _column(speeds[t.gpu][1] for t in types), tuple(t.gpu for t in types)
@@ -86,11 +87,13 @@ def gpu_speed(
     name: str,
     gpus: Mapping[str, Gpu],
     achieved: Mapping[tuple[str, str], Achieved],
+    factors: Mapping[tuple[str, str], float],
 ) -> tuple[float, float]:
     """Samples/s of one GPU at large batches, and its score; (0, 0) where it cannot run.
 
     1/rate = F·(1/(ε·A) + s/(I·BW)): A achieved FLOP/s, BW memory bytes/s, s = 2 in 32 bit.
-    The score is sqrt(A·BW), the best single rank of GPUs (docs/models.md, "Throughput").
+    The score compares GPUs: the rate times what other networks showed the formula to miss on
+    this GPU, 1 where nothing is known (docs/models.md, "Throughput").
     """
     gpu = gpus.get(name)
     precision = precision_on(job.precision, gpu) if gpu else ""
@@ -99,7 +102,7 @@ def gpu_speed(
         return 0.0, 0.0
     matmul, memory = row.tflops * 1e12, gpu.memory_gb_per_s * 1e9
     rate = sample_rate(job, prior, precision, matmul, memory)
-    return rate, float(np.sqrt(matmul * memory))
+    return rate, rate * factors.get((name, "bf16" if precision == "fp16" else precision), 1.0)
 
 
 def sample_rate(job: Job, prior: Prior, precision: str, matmul: float, memory: float) -> float:

@@ -29,10 +29,15 @@ class Prior:
     gradient_bytes: float  # per parameter, of 16-bit training
     sigma_one: float  # sd of ln(true/predicted speed), one machine, nothing measured
     sigma_several: float  # the same, several machines
+    sigma_unstated: float  # one machine, and the job does not say which stack it uses
     basis: str  # "fitted" or "transferred"
     rows: int  # measurements behind it
     source: str
     as_of: str
+
+    def spread(self, job: Job) -> float:
+        """Standard deviation of ln(true / predicted speed) of a job that measured nothing."""
+        return self.sigma_unstated if "stack" in job.assumed else self.sigma_one
 
     def intensity(self, hidden: int) -> float:
         """FLOP per byte of a transformer of this width; as it stands for other networks.
@@ -48,6 +53,17 @@ def load_priors() -> dict[tuple[str, str], Prior]:
     text = files("recommender.performance").joinpath("priors.csv").read_text(encoding="utf-8")
     rows = (_read(row) for row in csv.DictReader(text.splitlines()))
     return {(row.family, row.stack): row for row in rows}
+
+
+@cache
+def load_gpu_factors() -> dict[tuple[str, str], float]:
+    """True over predicted speed by GPU and precision, relative to other GPUs.
+
+    `gpu_factors.csv`, written by `fit_priors.py`; "bf16" stands for both 16-bit formats.
+    """
+    text = files("recommender.performance").joinpath("gpu_factors.csv").read_text(encoding="utf-8")
+    rows = csv.DictReader(text.splitlines())
+    return {(row["gpu"], row["precision"]): float(row["factor"]) for row in rows}
 
 
 def prior_of(job: Job) -> Prior:

@@ -19,6 +19,7 @@ _WORDS = (
     ("reservation_only", "by reservation only"),
     ("unknown", "not known to be sold"),
 )
+_MARK = {"fallback": "*"}  # an achieved speed that rests on the vendor's peak
 _MOVED = 0.05  # a drift below this is not worth a note
 
 
@@ -123,14 +124,34 @@ def offers(catalog: "Catalog", found: Sequence["Offer"], most: int) -> Page:
         Column("note", right=False),
     )
     hidden = len(found) - most
+    below = [f"{hidden:,} more: --top {len(found)}"] if hidden > 0 else []
     return Page(
         title="",
         columns=columns,
         rows=tuple(_offer_row(catalog, offer) for offer in found[:most]),
         flexible=0,
-        below=(f"{hidden:,} more: --top {len(found)}",) if hidden > 0 else (),
+        below=(*below, *_speeds(catalog, found[:most])),
         facts=[_offer_facts(catalog, offer) for offer in found[:most]],
     )
+
+
+def _speeds(catalog: "Catalog", found: Sequence["Offer"]) -> list[str]:
+    """Matrix-multiplication speed of the GPUs shown, and whether anybody measured it."""
+    gpus = dict.fromkeys(catalog.type_of(offer).gpu for offer in found)
+    lines = []
+    for gpu in gpus:
+        said = [
+            f"{a.precision} {text.three(a.tflops)} "
+            f"({text.three(a.low_tflops)}-{text.three(a.high_tflops)}){_MARK.get(a.kind, '')}"
+            for a in catalog.achieved.values()
+            if a.gpu == gpu
+        ]
+        lines += [f"TFLOP/s of {text.clean(gpu)}: {', '.join(said)}"] if said else []
+    if any(line.count("*") for line in lines):
+        lines.append(
+            "* nobody measured it: the vendor's peak, times what like GPUs reach of theirs"
+        )
+    return lines
 
 
 def matching(
@@ -186,6 +207,18 @@ def _offer_facts(catalog: "Catalog", offer: "Offer") -> dict[str, object]:
         "kind": offer.kind,
         "flag": offer.flag,
         "obtainable": offer.obtainable,
+        "matrix_tflops": [
+            {
+                "precision": a.precision,
+                "tflops": a.tflops,
+                "low": a.low_tflops,
+                "high": a.high_tflops,
+                "kind": a.kind,
+                "as_of": a.as_of,
+            }
+            for a in catalog.achieved.values()
+            if a.gpu == machine.gpu
+        ],
         "source": catalog.source_by_key[offer.source].name,
     }
 

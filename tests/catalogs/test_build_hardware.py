@@ -160,3 +160,8 @@ def test_what_nobody_measured_is_a_share_of_the_peak(
     speed = achieved.fallback_row(card, precision, 100.0, 1)
     assert (speed.tflops, speed.kind) == (pytest.approx(100 * share), "fallback")
     assert speed.low_tflops < speed.tflops < speed.high_tflops
+
+
+def test_cards_before_pascal_reach_less_of_their_peak() -> None:
+    card = small.gpu(gpu="K80", watts=175, released=2014)
+    assert achieved.fallback_row(card, "fp32", 100.0, 1).tflops == pytest.approx(62.0)

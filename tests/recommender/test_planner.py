@@ -328,13 +328,13 @@ def test_a_mix_is_found_where_quotas_leave_no_single_type(catalog: Catalog) -> N
         QuotaLimit("gcp", "n1-standard-16", "any", "", "machine", 1.0),
     )
     choice = Choice(providers=("gcp",), market="on_demand", quotas=quotas, quotas_known=True)
-    answer = ask(catalog, choice=choice, deadline_s=36 * HOUR)
+    answer = ask(catalog, choice=choice, deadline_s=44 * HOUR)
     assert answer.status == "ok"
     assert {m.instance_type: m.count for m in answer.plans[0].machines} == {
         "n1-standard-8+1xT4": 2,
         "n1-standard-16+2xT4": 1,
     }
-    assert ask(catalog, choice=replace(choice, mix="no"), deadline_s=36 * HOUR).plans == ()
+    assert ask(catalog, choice=replace(choice, mix="no"), deadline_s=44 * HOUR).plans == ()
 
 
 @pytest.mark.parametrize("family", ["P", "g4d", "Running On-Demand"])

@@ -20,31 +20,34 @@ SQUAD_TOKENS = 384  # DeepLearningExamples' default where a row gives none
 SHARE_OF_PEAK = {"bf16": 0.77, "tf32": 0.75, "fp32": 0.9}  # GPUs the catalog lacks; large matmul
 POSSIBLE = 1.05  # times the matrix rate: more can only be shorter sequences than stated
 PHASE_TWO_FLOP = 1e12  # BERT-large on 512 tokens
+VERSION = r" v\d.*$"  # of a laboratory's scripts, or of an MLPerf round
 LINES = re.compile(r"(\d+) ?x ?[^,+]*?(?:HDR\w*|EDR|NDR)? ?(\d{2,3}) ?G", re.IGNORECASE)
 DGX_GBIT = {"V": 400.0, "A": 1600.0}  # DGX-1 and DGX-2: at least 4 x EDR; DGX A100: 8 x HDR
 
 
 def runs(reference: Path) -> pd.DataFrame:
     """Every usable published run; one row each, SI units, rate in samples/s of one GPU."""
-    table = pd.read_csv(reference / "measured" / "training.csv.gz", low_memory=False)
-    networks, cards, stacks = _table("networks"), _table("gpus"), _table("sources")
+    listed = pd.read_csv(reference / "measured" / "training.csv.gz", low_memory=False)
+    networks, cards, stacks = table("networks"), table("gpus"), table("sources")
     peaks = pd.read_csv(reference / "hardware" / "gpus.csv").set_index("gpu_id")
-    named = table.source.isin(stacks.index) | table.source.str.startswith("MLPerf")
-    known = table.model.isin(networks.index) & table.gpu_canon.isin(cards.index)
-    real = table.throughput.gt(0) & table.nodes.ge(1) & table.gpus_per_node.ge(1)
+    named = listed.source.isin(stacks.index) | listed.source.str.startswith("MLPerf")
+    known = listed.model.isin(networks.index) & listed.gpu_canon.isin(cards.index)
+    real = listed.throughput.gt(0) & listed.nodes.ge(1) & listed.gpus_per_node.ge(1)
     rows = [
         _row(item, networks.loc[str(item.model)], cards.loc[str(item.gpu_canon)], peaks, stacks)
-        for item in table[named & known & real].itertuples()
+        for item in listed[named & known & real].itertuples()
     ]
-    more = [h100_run(item, networks.loc[str(item.model)]) for item in _table("runs").itertuples()]
+    more = [h100_run(item, networks.loc[str(item.model)]) for item in table("runs").itertuples()]
     found = pd.DataFrame([row for row in rows if row] + more)
     found = found[~_unpadded(found) & ~found.model.str.startswith("BioBERT")]
     possible: pd.DataFrame = found[found.rate * found.flop < POSSIBLE * found.matmul]
-    return possible.reset_index(drop=True)
+    laboratory = possible.source.str.replace(VERSION, "", regex=True)
+    return possible.assign(laboratory=laboratory).reset_index(drop=True)
 
 
 @cache
-def _table(name: str) -> pd.DataFrame:
+def table(name: str) -> pd.DataFrame:
+    """A table beside this file, by its first column."""
     return pd.read_csv(HERE / f"{name}.csv", index_col=0, keep_default_na=False)
 
 
@@ -57,7 +60,7 @@ def _row(
     item: Any, network: Any, card: Any, peaks: pd.DataFrame, stacks: pd.DataFrame
 ) -> dict[str, object] | None:
     """One run of the reference folder; None where its GPU has no figure at its precision."""
-    precision = _precision(item)
+    precision = precision_of(item)
     column = {"bf16": "fp16_tensor_tflops"}.get(precision, f"{precision}_tflops")
     gpu: Any = peaks.loc[card.peaks]
     peak, memory = float(gpu[column]), float(gpu["mem_bw_gbs"])
@@ -141,7 +144,17 @@ def _matmul(gpu: str, precision: str, peak: float) -> float:
     return peak * SHARE_OF_PEAK[precision] * 1e12
 
 
-def _precision(item: Any) -> str:
+def card_speeds(name: str, reference: Path) -> dict[str, float]:
+    """Memory GB/s of a GPU by its name in the runs, and achieved TFLOP/s by precision."""
+    card: Any = table("gpus").loc[name]
+    gpu: Any = pd.read_csv(reference / "hardware" / "gpus.csv").set_index("gpu_id").loc[card.peaks]
+    columns = {"fp32": "fp32_tflops", "tf32": "tf32_tflops", "bf16": "fp16_tensor_tflops"}
+    peaks = {key: float(gpu[column]) for key, column in columns.items() if gpu[column] > 0}
+    speeds = {key: _matmul(card.catalog, key, peak) / 1e12 for key, peak in peaks.items()}
+    return {"memory": float(gpu["mem_bw_gbs"])} | speeds
+
+
+def precision_of(item: Any) -> str:
     """bf16 stands for any 16-bit format; unlabelled runs are fp32 except MLPerf's."""
     text = str(item.precision).lower()
     if text in ("tf32", "fp32"):

@@ -1,7 +1,6 @@
-"""The speed formulas on published runs, the fit of their constants, and its errors."""
+"""The speed formulas on published runs, and their errors."""
 
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -14,19 +13,11 @@ from recommender.performance.terms import BACKWARD, BUCKET_BYTES
 Floats = NDArray[np.float64]
 
 MIB = 2.0**20
-EFFICIENCY = np.geomspace(0.08, 1.0, 41)
-FLOP_PER_BYTE = np.geomspace(15.0, 300.0, 25)
-BATCH_PENALTY = {
-    "cnn": (0.0, 1.0, 2.0, 4.0, 8.0, 16.0),
-    "encoder": (0.0, 0.5, 1.0, 2.0, 4.0, 8.0),
-    "decoder": (0.0, 0.05, 0.1),
-    "encdec": (0.0, 1.0, 2.0, 4.0),
-}
 TENSOR_S = {"tuned": 1e-5, "typical": 2e-5}  # two or four kernel launches of 5 us
 OVERLAPS = tuple(np.arange(9) / 10)
 OVERLAP_ASSUMED = 0.5  # inside one machine, while the other constants are fitted
 USUAL_BATCH = {"cnn": 128.0, "encoder": 32.0, "decoder": 4.0, "encdec": 32.0}
-ENOUGH = 20  # runs that determine three constants
+ENOUGH = 20  # runs of a source that determine its constants
 KEY = ["source", "model", "framework", "precision", "gpu", "recompute"]
 
 
@@ -60,6 +51,10 @@ class Columns:
     again: Floats  # 4/3 when recomputed, else 1
     tensors_s: Floats  # of one micro-batch
     sharded: NDArray[np.bool_]
+
+    def take(self, which: NDArray[np.bool_]) -> "Columns":
+        """Some of the runs."""
+        return Columns(*(getattr(self, name)[which] for name in self.__slots__))
 
 
 def columns_of(rows: pd.DataFrame) -> Columns:
@@ -115,24 +110,6 @@ def _exposed(runs: Columns, busy: Floats, overlap: float) -> Floats:
     return np.maximum(inside + between - hidden, 0.0)
 
 
-def fit(rows: pd.DataFrame) -> Constants:
-    """The constants of least mean absolute log error; a source and GPU weighs sqrt(runs)."""
-    sizes = rows.groupby(["source", "gpu"]).rate.transform("size")
-    weight, target = 1.0 / np.sqrt(_floats(sizes)), np.log(_floats(rows.rate))
-    runs, tried = columns_of(rows), EFFICIENCY[:, None]
-    best, least = Constants(0.5, 0.5, 100.0, 1.0), np.inf
-    for intensity, penalty in product(FLOP_PER_BYTE, BATCH_PENALTY[str(rows.family.iloc[0])]):
-        rate = per_gpu_rate(runs, tried, float(intensity), penalty, OVERLAP_ASSUMED)
-        lost = weight * np.abs(np.log(rate) - target)
-        on_cuda, on_tensor = lost[:, runs.fp32].sum(axis=1), lost[:, ~runs.fp32].sum(axis=1)
-        loss = float(on_cuda.min() + on_tensor.min())
-        if loss < least:
-            tensor = float(EFFICIENCY[on_tensor.argmin()])
-            cuda = float(EFFICIENCY[on_cuda.argmin()]) if runs.fp32.any() else tensor
-            best, least = Constants(tensor, cuda, float(intensity), penalty), loss
-    return best
-
-
 def errors(rows: pd.DataFrame, found: Constants, overlap: float = OVERLAP_ASSUMED) -> Floats:
     """ln(predicted / measured) of every run."""
     runs = columns_of(rows)
@@ -140,17 +117,6 @@ def errors(rows: pd.DataFrame, found: Constants, overlap: float = OVERLAP_ASSUME
     rate = per_gpu_rate(runs, efficiency, found.intensity, found.penalty, overlap)
     missed: Floats = np.log(rate / _floats(rows.rate))
     return missed
-
-
-def left_out(rows: pd.DataFrame) -> Floats:
-    """ln errors of every source (or GPU), predicted from the other ones only."""
-    by = left_out_by(rows)
-    parts = [
-        errors(rows[rows[by] == name], fit(rows[rows[by] != name]))
-        for name in rows[by].unique()
-        if (rows[by] != name).any()
-    ]
-    return np.concatenate(parts)
 
 
 def left_out_by(rows: pd.DataFrame) -> str:

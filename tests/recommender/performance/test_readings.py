@@ -1,9 +1,9 @@
 """A user's timings: reproduced exactly where they were taken, carried over elsewhere."""
 
-import numpy as np
 import pytest
 
 from recommender.job import Timing
+from recommender.performance.priors import load_gpu_factors
 from recommender.performance.step import steps
 from tests.recommender.performance.parts import G6, P3, P4DE, P5, clusters, columns, llama, resnet
 
@@ -35,14 +35,14 @@ def test_a_timing_holds_for_other_shapes_of_the_same_gpu():
     assert rates(job, (P5,), {0: 2})[0] < free
 
 
-def test_a_timing_carries_over_to_other_gpus_by_prior_and_score():
+def test_a_timing_carries_over_to_other_gpus_by_prior_and_gpu_factors():
     free = columns(resnet(), (P3, P5))
     slow = resnet(timings=(Timing("V100", 1, 1, 0.5 * rates(resnet(), (P3,), {0: 1})[0]),))
     found = columns(slow, (P3, P5))
     each = free.compute_per_s / free.gpus
-    score = np.sqrt(762.2 * 3350 / (97.8 * 900))
-    expected = each[0] * 0.5 * np.sqrt(score * each[1] / each[0])
-    assert found.compute_per_s[1] / 8 == pytest.approx(expected, rel=0.02)
+    factors = load_gpu_factors()
+    between = factors["H100", "bf16"] / factors["V100", "bf16"]
+    assert found.compute_per_s[1] / 8 == pytest.approx(each[1] * 0.5 * between, rel=0.02)
     assert found.speed_sigma[0] < found.speed_sigma[1] < free.speed_sigma[1]
 
 

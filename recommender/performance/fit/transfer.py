@@ -1,0 +1,184 @@
+"""How much faster or slower than the formulas each GPU trains, whatever the network.
+
+One laboratory ran ten networks on ten GPUs with the same scripts. What the formulas miss on a
+GPU in the mean over networks (clocks under load, software that is older than the GPU) is a
+property of the GPU: it carries a timing of the user's from one GPU to another.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from catalogs.schema import Achieved, Gpu
+from recommender.job import Family, Job, Precision
+from recommender.performance.fit.data import card_speeds, table
+from recommender.performance.fit.estimate import estimate, trials_of
+from recommender.performance.fit.held_out import Group, Left, fp32_ratio
+from recommender.performance.fit.model import Floats
+from recommender.performance.machines import gpu_speed
+from recommender.performance.priors import Prior, load_priors
+
+LABORATORY = "Lambda deeplearning-benchmark"
+# Runs' worth of belief that the formulas are right, of a GPU and of the trend; stated, not fitted
+PRIOR_RUNS, PRIOR_TREND = 2.0, 0.1
+TYPICAL = np.log([100.0, 2000.0])  # TFLOP/s and GB/s where the trend is one
+ENOUGH = 20  # runs of a family and stack that determine its constants without one network
+WANTED: dict[str, Precision] = {"mixed": "mixed"}  # other rows allow tf32
+Factors = Mapping[tuple[str, str], float]  # (GPU, precision) -> true over predicted, relative
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """What the formulas miss on GPUs: a trend over their figures, and each GPU's own part."""
+
+    trend: Floats  # exponents of achieved FLOP/s and of memory bandwidth; (2,)
+    seen: Floats  # ln of least and most of either among the GPUs; (2, 2)
+    own: Factors
+
+    def factor(self, gpu: str, precision: str, tflops: float, gb_per_s: float) -> float:
+        """True over predicted speed, relative to other GPUs; the trend ends where GPUs end."""
+        figures = np.clip(np.log([tflops, gb_per_s]), *self.seen)
+        return float(np.exp(self.trend @ (figures - TYPICAL))) * self.own.get((gpu, precision), 1.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Readings:
+    """Runs of the laboratory on one GPU, and the GPUs as the recommender sees them."""
+
+    rows: pd.DataFrame  # source, model, setting, gpu, precision, rate
+    gpus: Mapping[str, Gpu]
+    achieved: Mapping[tuple[str, str], Achieved]
+
+
+def readings(reference: Path) -> Readings:
+    """Median rate of every (source, model, setting, GPU) on one GPU."""
+    runs = pd.read_csv(reference / "measured" / "training.csv.gz", low_memory=False)
+    cards = table("gpus")
+    mine = runs[runs.source.str.startswith(LABORATORY) & (runs.n_gpus == 1)]
+    mine = mine[mine.gpu_canon.isin(cards.index) & mine.model.isin(table("transfer").index)]
+    mine = mine.assign(gpu=mine.gpu_canon, setting=mine.precision)
+    rows = mine.groupby(["source", "model", "setting", "gpu"]).throughput.median()
+    names = sorted(mine.gpu.unique())
+    speeds = {name: card_speeds(name, reference) for name in names}
+    return Readings(
+        rows.rename("rate").reset_index(),
+        {name: _gpu(name, speeds[name]) for name in names},
+        {
+            (name, precision): Achieved(name, precision, a, a, a, "derived", 0, "")
+            for name in names
+            for precision, a in speeds[name].items()
+            if precision != "memory"
+        },
+    )
+
+
+def _gpu(name: str, speeds: Mapping[str, float]) -> Gpu:
+    return Gpu(
+        gpu=name, vendor="nvidia", memory_mib=0, memory_gb_per_s=speeds["memory"],
+        peak_fp32_tflops=speeds.get("fp32"), peak_tf32_tflops=speeds.get("tf32"),
+        peak_bf16_tflops=speeds.get("bf16"), peak_fp16_tflops=None, peak_fp8_tflops=None,
+        watts=None, released=None, kind="derived", source=0, as_of="",
+    )  # fmt: skip
+
+
+def predicted(
+    found: Readings, models: Mapping[str, Prior], missed: Missed | None = None
+) -> pd.DataFrame:
+    """The readings with their relative speed by the recommender's own `gpu_speed`."""
+    networks = table("transfer")
+    factors = {} if missed is None else factors_of(found, missed)
+    values = []
+    for row in found.rows.itertuples():
+        network: Any = networks.loc[str(row.model)]
+        job = _job(network.family, int(network.hidden), WANTED.get(str(row.setting), "tf32"))
+        prior, gpu = models[str(row.model)], str(row.gpu)
+        rate, score = gpu_speed(job, prior, gpu, found.gpus, found.achieved, factors)
+        precision = _precision(found, row)
+        tflops = found.achieved[gpu, precision].tflops
+        values.append((rate, score, precision, tflops, found.gpus[gpu].memory_gb_per_s))
+    names = ["formula", "score", "precision", "tflops", "gb_per_s"]
+    return found.rows.assign(**dict(zip(names, zip(*values, strict=True), strict=True)))
+
+
+def factors_of(found: Readings, missed: Missed) -> dict[tuple[str, str], float]:
+    """The factor of every GPU of the readings at every precision."""
+    return {
+        (gpu, precision): missed.factor(gpu, precision, a.tflops, found.gpus[gpu].memory_gb_per_s)
+        for (gpu, precision), a in found.achieved.items()
+    }
+
+
+def fitted(rows: pd.DataFrame) -> Missed:
+    """What the formulas miss on each GPU at each precision, in the mean over networks.
+
+    ln(rate / formula) = series + trend · (ln A, ln BW) + g of the GPU, by least squares with
+    `PRIOR_RUNS` g² and `PRIOR_TREND` trend² beside it. A series is one network of one version
+    of the scripts at one setting.
+    """
+    series, _ = pd.factorize(rows.source + rows.model + rows.setting)
+    cell, names = pd.factorize(rows.gpu + "|" + rows.precision)
+    figures = np.log(rows[["tflops", "gb_per_s"]].to_numpy(dtype=np.float64))
+    count = int(series.max()) + 1
+    said = np.hstack([np.eye(count)[series], figures - TYPICAL, np.eye(len(names))[cell]])
+    belief = np.sqrt(np.repeat([0.0, PRIOR_TREND, PRIOR_RUNS], [count, 2, len(names)]))
+    target = np.append(np.log(rows.rate / rows.formula), np.zeros(len(belief)))
+    solution = np.linalg.lstsq(np.vstack([said, np.diag(belief)]), target, rcond=None)[0]
+    trend, own = np.split(solution[count:], [2])
+    seen = np.array([figures.min(axis=0), figures.max(axis=0)])
+    pairs = [str(name).split("|") for name in names]
+    factors = {(gpu, kind): float(np.exp(g)) for (gpu, kind), g in zip(pairs, own, strict=True)}
+    return Missed(trend, seen, factors)
+
+
+def left_out_model(found: Readings, groups: tuple[Group, ...], left: Left) -> pd.DataFrame:
+    """One network predicted with constants and factors that have not seen it."""
+    networks = table("transfer")
+    models = {str(n): load_priors()[str(f), "typical"] for n, f in networks.family.items()}
+    family, same = str(networks.family[left.name]), str(networks.same_network[left.name])
+    if same:
+        without = _without(groups, family, same.split("|"), models[left.name])
+        models |= {name: without for name in models if networks.family[name] == family}
+    formula = predicted(found, models)
+    missed = fitted(formula[left.keeps(formula)])
+    alone = replace(found, rows=found.rows[~left.keeps(found.rows)])
+    return predicted(alone, models, missed)
+
+
+def _without(groups: tuple[Group, ...], family: str, networks: list[str], prior: Prior) -> Prior:
+    """Typical constants without some networks; of both stacks where too few runs are left."""
+    rows = [g.trials.rows for g in groups if g.family == family]
+    both = pd.concat(rows)
+    typical = both[(both.tuning == "typical") & ~both.model.isin(networks)]
+    kept = typical if len(typical) >= ENOUGH else both[~both.model.isin(networks)]
+    trials = trials_of(kept)
+    ratio = fp32_ratio(groups, frozenset[Left]())
+    new = estimate(trials, np.ones(len(kept), dtype=bool), ratio)
+    return replace(
+        prior,
+        efficiency=new.tensor,
+        efficiency_fp32=new.cuda,
+        flop_per_byte=new.intensity,
+        batch_penalty=new.penalty,
+    )
+
+
+def _precision(found: Readings, row: Any) -> str:
+    """The class of arithmetic of a reading: fp32 where a GPU lacks tf32."""
+    if str(row.setting) in WANTED:
+        return "bf16"
+    return "tf32" if found.gpus[str(row.gpu)].peak_tf32_tflops else "fp32"
+
+
+def _job(family: Family, hidden: int, precision: Precision) -> Job:
+    """A job of which only family, width and precision matter: speeds are compared."""
+    return Job(
+        name=family, title=family, family=family, parameters=1e8, active_parameters=1e8,
+        trainable_parameters=1e8, sample_unit="sample", tokens_per_sample=1, flop_per_sample=1e9,
+        samples=1e6, global_batch=256, gradient_tensors=100, hidden=hidden, layers=1,
+        vocabulary=0, activation_bytes_per_sample=1e6, recomputed_activation_bytes_per_sample=1e6,
+        checkpoint_bytes=1e8, precision=precision,
+    )  # fmt: skip

@@ -1,0 +1,60 @@
+"""What other networks show of a GPU is found, and carries a timing to it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from recommender.performance.fit.transfer import fitted
+from recommender.performance.priors import load_gpu_factors
+
+GPUS = {"slow": (100.0, 1000.0), "middle": (200.0, 2000.0), "fast": (900.0, 4000.0)}
+NETWORKS = tuple("abcdefghij")
+
+
+def readings(true: dict[str, float]) -> pd.DataFrame:
+    """Ten networks on three GPUs; each GPU is as much faster than the formula as is said."""
+    rows = [
+        {
+            "source": "laboratory",
+            "model": network,
+            "setting": "mixed",
+            "gpu": gpu,
+            "precision": "bf16",
+            "formula": tflops * (1 + at),
+            "rate": 7.0 * (1 + at) * tflops * true[gpu],
+            "tflops": tflops,
+            "gb_per_s": memory,
+        }
+        for at, network in enumerate(NETWORKS)
+        for gpu, (tflops, memory) in GPUS.items()
+    ]
+    return pd.DataFrame(rows)
+
+
+def factors(true: dict[str, float]) -> dict[str, float]:
+    missed = fitted(readings(true))
+    return {gpu: missed.factor(gpu, "bf16", *figures) for gpu, figures in GPUS.items()}
+
+
+def test_formulas_that_are_right_are_left_alone():
+    found = factors(dict.fromkeys(GPUS, 1.0))
+    assert list(found.values()) == pytest.approx([1.0] * 3)
+
+
+def test_what_a_gpu_misses_is_found_up_to_the_belief_that_it_is_nothing():
+    found = factors({"slow": 1.0, "middle": 1.0, "fast": 0.7})
+    assert 0.68 < found["fast"] / found["slow"] < 0.80
+
+
+def test_a_gpu_that_nobody_ran_takes_the_trend_and_no_more_than_its_end():
+    missed = fitted(readings({"slow": 1.2, "middle": 1.0, "fast": 0.8}))
+    between = missed.factor("new", "bf16", 400.0, 3000.0)
+    assert missed.factor("new", "bf16", 900.0, 4000.0) < between < 1.1
+    assert missed.factor("new", "bf16", 9e9, 9e9) == missed.factor("new", "bf16", 900.0, 4000.0)
+
+
+def test_b200_is_slower_than_its_figures_promise():
+    """Its published runs use software that is older than the GPU."""
+    found = load_gpu_factors()
+    assert found["B200", "bf16"] < found["H100", "bf16"] < found["A100", "bf16"]
+    assert np.all([0.5 < factor < 1.5 for factor in found.values()])

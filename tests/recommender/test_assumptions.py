@@ -1,0 +1,45 @@
+"""What an answer takes for granted is said."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+ASK = [sys.executable, "-m", "recommender"]
+
+
+def told(folder, *words: str) -> str:
+    done = subprocess.run(
+        [*ASK, *words],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        timeout=120,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    return " ".join(done.stdout.split())
+
+
+def test_a_stack_that_was_not_said_is_named(tmp_path):
+    words = ("resnet50-imagenet", "--deadline", "48h", "--provider", "gcp")
+    assert "training scripts as most people run them" in told(tmp_path, *words)
+    assert "training scripts" not in told(tmp_path, *words, "--stack", "tuned")
+
+
+def test_a_gpu_that_nobody_measured_is_marked_where_offers_are_shown(tmp_path):
+    shown = told(tmp_path, "catalog", "show", "g6.xlarge", "--top", "1")
+    assert "bf16 72.6 (60.5-90.8)*" in shown
+    assert "nobody measured it" in shown
+    assert "nobody measured" not in told(tmp_path, "catalog", "show", "T4", "--top", "1")
+
+
+def test_the_kind_and_spread_of_a_speed_are_in_the_json(tmp_path):
+    shown = json.loads(told(tmp_path, "catalog", "show", "p5.48xlarge", "--top", "1", "-o", "json"))
+    row = shown[0] if isinstance(shown, list) else next(iter(shown.values()))[0]
+    speeds = {each["precision"]: each for each in row["matrix_tflops"]}
+    assert speeds["bf16"]["kind"] == "measured"
+    assert speeds["bf16"]["low"] < speeds["bf16"]["tflops"] < speeds["bf16"]["high"]
+    assert speeds["fp32"]["kind"] == "fallback"
