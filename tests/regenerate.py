@@ -1,5 +1,6 @@
 """Writes what the documentation quotes: `python tests/regenerate.py`, after figures change.
 
+Also the table of docs/accuracy.md, where RECOMMEND_REFERENCE_DATA names the reference tables.
 The golden files of the views are written by RECOMMEND_UPDATE_GOLDEN=1 pytest tests/recommender.
 """
 
@@ -11,6 +12,12 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from recommender.accuracy.scores import Finding  # noqa: E402
+from recommender.accuracy.studies import STUDIES  # noqa: E402
+
+ACCURACY = ROOT / "docs" / "accuracy.md"
 README = ROOT / "README.md"
 NOW = "2026-11-21T12:00Z"
 CALL = re.compile(r"```console\n\$ recommend ([^\n]*)\n.*?```", re.DOTALL)
@@ -43,5 +50,34 @@ def readme() -> str:
     return CALL.sub(lambda m: f"```console\n$ recommend {m[1]}\n{printed(m[1])}```", text)
 
 
+def accuracy(reference: Path) -> str:
+    """docs/accuracy.md with the table of all studies."""
+    findings = [study.finding(reference) for study in STUDIES]
+    text = ACCURACY.read_text("utf-8")
+    head, _, rest = text.partition("<!-- studies -->\n")
+    return f"{head}<!-- studies -->\n{_table(findings)}{rest[rest.index('<!-- end -->') :]}"
+
+
+def _table(findings: list[Finding]) -> str:
+    heads = ("study", "points", "mean", "median", "p90", "bias", "in span", "asked", "published")
+    rows = [heads, ("---",) * len(heads), *map(_row, findings)]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _row(each: Finding) -> tuple[str, ...]:
+    facts, s = each.target.words, each.score
+    assert s is not None
+    digits = 1 if s.unit == "%" else 3
+    figures = [f"{x:.{digits}f}" for x in (s.mean, s.median, s.p90)]
+    bias = "" if s.bias is None else f"{s.bias:+.{digits}f}"
+    span = "" if s.coverage is None else f"{100 * s.coverage:.0f} %"
+    asked = f"{facts}: {'met' if each.target.met_by(s) else '**missed**'}" if facts else ""
+    unit = "" if s.unit == "share" else f" ({s.unit})"
+    name = f"`{each.key}` {each.subject}{unit}"
+    return (name, f"{s.points:,}", *figures, bias, span, asked, each.published)
+
+
 if __name__ == "__main__":
     README.write_text(readme(), "utf-8")
+    if os.environ.get("RECOMMEND_REFERENCE_DATA"):
+        ACCURACY.write_text(accuracy(Path(os.environ["RECOMMEND_REFERENCE_DATA"])), "utf-8")

@@ -9,9 +9,9 @@ import pandas as pd
 from recommender.accuracy.splits import check, splits_of
 from recommender.accuracy.study import Floats, Held, Score, Study, Target, score
 from recommender.accuracy.training import folder, groups_in
-from recommender.performance.readings import SIGMA_MEASURED
 from recommender.performance.fit.held_out import WITHIN, Left
 from recommender.performance.fit.transfer import left_out_model, readings
+from recommender.performance.readings import SIGMA_MEASURED
 
 SERIES = ["source", "model", "setting"]  # runs of one network with the same scripts
 SOURCE = "Lambda deeplearning-benchmark, ten networks on ten GPUs: training.csv.gz"

@@ -34,6 +34,9 @@ REDUCED = 4.0  # all-reduces per layer and micro-batch, two each way (Megatron-L
 REDUCED_AGAIN = 6.0  # with the forward pass done twice
 
 
+# Share of the compute by which the slowest of twice as many GPUs is later: 0.5 % was best in every
+# one of the published sources that was left out (docs/accuracy.md, "Scaling"; 2026-11).
+STRAGGLERS = 0.005
 AGAIN = np.array([[False], [True]])  # rows of the arrays below: nothing recomputed, everything
 
 
@@ -130,7 +133,8 @@ def _turns(job: Job, prior: Prior, fleet: Fleet, needs: Bytes, splits: Splits) -
     all_s = batch * (sample_s * again + inside + between)
     each_s = lost * sample_s * again + launch + each
     rounds = _best_rounds(all_s, each_s, least, batch, p)
-    turns = all_s + rounds * each_s
+    late = 1.0 + STRAGGLERS * np.log2(fleet.gpus)
+    turns = (all_s + rounds * each_s) * late
     grown = (batch + rounds * lost) * sample_s
     near, far = _gradients(fleet, needs, splits)
     busy = grown * again + rounds * launch

@@ -22,6 +22,7 @@ from recommender.performance.parameter_server import (
 from recommender.performance.pipelines import BACKWARD as BACKWARD
 from recommender.performance.pipelines import BUCKET_BYTES as BUCKET_BYTES
 from recommender.performance.pipelines import RECOMPUTED, CutTerms, best_cuts
+from recommender.performance.pipelines import STRAGGLERS as STRAGGLERS
 from recommender.performance.priors import Prior
 from recommender.performance.splits import splittable
 
@@ -121,12 +122,19 @@ def _exposed(
     inside, between = _traffic_s(job, fleet, needs, rounds)
     if job.sync == "parameter_server":
         local = _unhidden(prior, inside, np.zeros_like(inside), rounds, busy)
+        local = local + _late(fleet.gpus_per_machine, busy)
         served = _served(job, fleet, needs, busy + local)
         exposed = local + served
         return exposed, np.where(exposed > 0, served / np.where(exposed > 0, exposed, 1.0), 0.0)
     both = inside + between
     share = np.where(both > 0, between / np.where(both > 0, both, 1.0), 0.0)
-    return _unhidden(prior, inside, between, rounds, busy), share
+    exposed = _unhidden(prior, inside, between, rounds, busy) + _late(fleet.gpus, busy)
+    return exposed, share
+
+
+def _late(gpus: Floats, busy: Floats) -> Floats:
+    """How long GPUs that wait for each other wait for the slowest."""
+    return STRAGGLERS * np.log2(np.maximum(gpus, 1.0)) * busy
 
 
 def _unhidden(

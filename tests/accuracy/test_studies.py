@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from recommender.accuracy.studies import STUDIES
+from tests.regenerate import accuracy
 
 REFERENCE = os.environ.get("RECOMMEND_REFERENCE_DATA")
 # Targets that are missed, each with its reason in docs/accuracy.md.
@@ -37,3 +38,8 @@ def test_every_missed_target_is_explained():
 def test_keys_are_unique():
     keys = [study.key for study in STUDIES]
     assert len(set(keys)) == len(keys)
+
+
+@pytest.mark.skipif(not REFERENCE, reason="needs RECOMMEND_REFERENCE_DATA")
+def test_the_table_of_the_page_is_what_the_studies_give():
+    assert accuracy(Path(REFERENCE)) == DOCS.read_text(encoding="utf-8")

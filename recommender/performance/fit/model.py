@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from recommender.performance.machines import RDMA_HALF_GBIT, RDMA_HALF_MIB, RDMA_LATENCY_S
 from recommender.performance.priors import REFERENCE_WIDTH
-from recommender.performance.terms import BACKWARD, BUCKET_BYTES
+from recommender.performance.terms import BACKWARD, BUCKET_BYTES, STRAGGLERS
 
 Floats = NDArray[np.float64]
 
@@ -107,7 +107,8 @@ def _exposed(runs: Columns, busy: Floats, overlap: float) -> Floats:
     far = sent * (runs.nodes - 1) / runs.nodes / rate
     between = np.where(runs.nodes > 1, far + calls * RDMA_LATENCY_S * np.log2(runs.nodes), 0.0)
     hidden = overlap * busy * np.where(runs.sharded, 1.0, BACKWARD / runs.rounds)
-    return np.maximum(inside + between - hidden, 0.0)
+    late = STRAGGLERS * np.log2(runs.nodes * runs.per_node) * busy
+    return np.maximum(inside + between - hidden, 0.0) + late
 
 
 def errors(rows: pd.DataFrame, found: Constants, overlap: float = OVERLAP_ASSUMED) -> Floats:

@@ -32,8 +32,9 @@ def plain(job, **changes):
     return replace(prior_of(job), **({"batch_penalty": 0.0, "tensor_s": 0.0} | changes))
 
 
+@pytest.mark.usefixtures("punctual")
 def test_fsdp_traffic_is_paid_for_every_micro_batch():
-    """Review A4: 8 B, 4 M tokens, 2 × 8 GPUs at 100 Gb/s: 59 s of traffic, 32 s of compute."""
+    """By hand: 8 B, 4 M tokens, 2 × 8 GPUs at 100 Gb/s: 59 s of traffic, 32 s of compute."""
     job = llama(global_batch=488)
     found = columns(job, (P5,))
     rate = 488 / 32.0 / 2  # a machine's share of 32 s of compute
@@ -52,6 +53,7 @@ def test_fsdp_traffic_is_paid_for_every_micro_batch():
     assert terms.exposed_s[FSDP_AGAIN, 0] == pytest.approx(59.0, rel=0.02)
 
 
+@pytest.mark.usefixtures("punctual")
 def test_ddp_hides_its_all_reduce_behind_the_last_backward_pass_only():
     job = resnet(sharding="ddp")
     found = replace(
@@ -179,6 +181,20 @@ def test_a_saturated_server_passes_on_one_update_per_service_time():
     sent = 4 * 25.56e6
     service = 161 * 8.81e-5 + sent * (1.995e-10 + 8 / (0.85 * 2.5e9)) + 2.066e-3
     assert step == pytest.approx(32 * service, rel=0.001)
+
+
+def test_sixteen_gpus_wait_four_doublings_for_the_slowest():
+    """0.5 % of the compute per doubling, where nothing else takes time."""
+    job = resnet(sharding="ddp")
+    found = replace(
+        columns(job, (G5X8,)),
+        network_bytes_per_s=np.array([1e30]),
+        network_latency_s=np.array([0.0]),
+        intra_bytes_per_s=np.array([np.inf]),
+    )
+    terms = terms_of(job, plain(job, overlap=0.0), clusters(found, {0: 2}))
+    late = 0.005 * 4 * terms.compute_s[0, 0]
+    assert terms.exposed_s[0, 0] == pytest.approx(late)
 
 
 def test_one_machine_needs_no_server():

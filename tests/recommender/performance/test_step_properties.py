@@ -151,10 +151,12 @@ def scalar(job: Job, prior: Prior, fleet: Fleet, sharding: str, recompute: bool)
     busy += rounds * prior.tensor_s * job.gradient_tensors
     if job.sync == "parameter_server":
         alone = replace(fleet, machines=np.array([1.0]))
-        busy += scalar_exposed(job, prior, alone, sharding, rounds, busy)
+        waits = scalar_exposed(job, prior, alone, sharding, rounds, busy)
+        busy += waits + 0.005 * log2(g) * busy
         exposed = scalar_served(job, prior, fleet, busy)
     else:
         exposed = scalar_exposed(job, prior, fleet, sharding, rounds, busy)
+        exposed += 0.005 * log2(gpus) * busy
     return max(busy + exposed, job.global_batch / float(fleet.prepare_per_s[0]))
 
 
@@ -259,4 +261,5 @@ def cut_step(
         sums += 2 * part * (others - 1) / others / (rate * bucket / (bucket + half))
         sums += latency * log2(others)
     hidden = prior.overlap * 2 / 3 * busy if p == 1 else 0.0
+    turn *= 1 + 0.005 * log2(float(fleet.gpus[0]))
     return (rounds + p - 1) * turn + max(sums - hidden, 0.0)
