@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from recommender.accuracy import plot
 from recommender.accuracy.studies import STUDIES
 from tests.regenerate import accuracy
 
@@ -43,3 +44,11 @@ def test_keys_are_unique():
 @pytest.mark.skipif(not REFERENCE, reason="needs RECOMMEND_REFERENCE_DATA")
 def test_the_table_of_the_page_is_what_the_studies_give():
     assert accuracy(Path(REFERENCE)) == DOCS.read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(not REFERENCE, reason="needs RECOMMEND_REFERENCE_DATA")
+def test_the_picture_of_the_page_is_what_the_studies_give(tmp_path, monkeypatch):
+    made = tmp_path / "made.svg"
+    monkeypatch.setattr("sys.argv", ["plot", "--reference", str(REFERENCE), "-o", str(made)])
+    plot.main()
+    assert made.read_bytes() == DOCS.with_name("accuracy.svg").read_bytes()
