@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from recommender import assumptions
 from recommender.limits import Limits
 from recommender.market.sites import Built
-from recommender.nearest import infeasible, neighbours
+from recommender.nearest import infeasible, neighbours, wider_quotas
 from recommender.optimize.search import (
     Candidate,
     Found,
@@ -270,7 +270,9 @@ class Answering:
         )
 
     def _neighbours(self) -> tuple[Step, ...]:
-        return neighbours(self.question, self.aside, self.presenter, self.best.first())
+        first = self.best.first()
+        steps = neighbours(self.question, self.aside, self.presenter, first)
+        return steps + wider_quotas(self.question, first)
 
     def _mixes_said(self, gap: float) -> Literal["searched", "in part", "not searched"]:
         if not self.mixes:

@@ -14,6 +14,7 @@ from recommender.units import brief_duration
 Search = Callable[[Limits], Found]
 
 TIGHTER, LOOSER = 0.6, 1.5
+MOST_WIDER = 1000  # plans followed to see what wider quotas are worth
 WORTH = 0.01  # a change of the answer below this share is not worth a line
 
 
@@ -44,6 +45,18 @@ def neighbours(
         for words, other, looser in others
         for step in _step(words, search(other), presenter, first, looser)
     )
+
+
+def wider_quotas(question: Question, first: Candidate) -> tuple[Step, ...]:
+    """What half as much again of every quota is worth; nothing without quotas."""
+    quotas = tuple(replace(q, amount=q.amount * LOOSER) for q in question.choice.quotas)
+    if not quotas:
+        return ()
+    wider = replace(question, choice=replace(question.choice, quotas=quotas))
+    found = Found(slack=0.0, most=MOST_WIDER)
+    search_singles(wider.space(wider.lists), found)
+    change = f"every quota × {LOOSER:g}"
+    return tuple(_step(change, found, Presenter(wider, wider.lists), first, looser=True))
 
 
 def _step(
@@ -98,7 +111,7 @@ def infeasible(question: Question, search: Search) -> Infeasible:
 def _quotas(question: Question) -> list[str]:
     """What the cheapest plan would need if the quotas were not there."""
     free = replace(question, choice=replace(question.choice, quotas=()))
-    found = Found(slack=0.0, most=1000)
+    found = Found(slack=0.0, most=MOST_WIDER)
     search_singles(free.space(free.lists), found)
     best = _best(found)
     if best is None:

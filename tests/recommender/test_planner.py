@@ -9,7 +9,7 @@ import pytest
 from catalogs.catalog import Catalog
 from recommender.errors import UsageError
 from recommender.limits import Choice, GpuWish, Limits, Progress, QuotaLimit
-from recommender.plan import Answer, Plan
+from recommender.plan import Answer, Plan, Step
 from recommender.planner import recommend
 from recommender.units import parse_duration
 from tests.recommender.planning import HOUR, NOW, ask, everything, job, machines_of, written
@@ -348,3 +348,13 @@ def test_a_quota_may_be_written_in_capitals(catalog: Catalog) -> None:
     limit = QuotaLimit("aws", "G4DN", "any", "", "vcpu", 0.0)
     choice = Choice(quotas=(limit,), quotas_known=True, providers=("aws",))
     assert ask(catalog, choice=choice, **DAY).status == "infeasible"
+
+
+def test_what_wider_quotas_are_worth_is_said_where_there_are_quotas(catalog: Catalog) -> None:
+    def last(amount: float) -> Step:
+        return ask(catalog, choice=quota(amount), budget_usd=500.0).steps[-1]
+
+    assert last(8.0).change == "every quota × 1.5"
+    assert "sooner" in last(8.0).effect
+    assert last(10_000.0).effect == "the same plan"
+    assert "quota" not in ask(catalog, budget_usd=500.0).steps[-1].change
