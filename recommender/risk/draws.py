@@ -55,11 +55,7 @@ def draws(paths: int = PATHS, cycles: int = 32, seed: int = SEED) -> Draws:
     """The histories of one seed; more cycles extend a history, they do not change its start."""
 
     def matrix(stream: int) -> Floats:
-        blocks = [
-            uniforms(seed, stream + 100 * block, paths * 8).reshape(paths, 8)
-            for block in range(-(-cycles // 8))
-        ]
-        return np.concatenate(blocks, axis=1)[:, :cycles]
+        return _matrix(seed, stream, paths, cycles)
 
     zone = np.stack([stratified(seed, 20 + site, paths) for site in range(SITES)], axis=1)
     return Draws(
@@ -75,6 +71,26 @@ def draws(paths: int = PATHS, cycles: int = 32, seed: int = SEED) -> Draws:
         price=normal(stratified(seed, 8, paths)),
         on_demand=stratified(seed, 9, paths),
     )
+
+
+def _matrix(seed: int, stream: int, paths: int, cycles: int) -> Floats:
+    blocks = [
+        uniforms(seed, stream + 100 * block, paths * 8).reshape(paths, 8)
+        for block in range(-(-cycles // 8))
+    ]
+    return np.concatenate(blocks, axis=1)[:, :cycles]
+
+
+def run_uniforms(sample: Draws) -> Floats:
+    """The uniforms behind `run`, for laws other than the lognormal; (paths, cycles)."""
+    paths, cycles, seed = sample.key
+    return _matrix(seed, 1, paths, cycles)
+
+
+def forget() -> None:
+    """Give the memory of past histories back: a long simulation meets each only once."""
+    for kept in (draws, _factors, _by_cycle):
+        kept.cache_clear()
 
 
 def factors(sample: Draws, which: str, sigma: float) -> Singles:
@@ -110,21 +126,35 @@ _TAIL_TOP = (-7.784894002430293e-03, -3.223964580411365e-01, -2.400758277161838e
 _TAIL_BOTTOM = (7.784695709041462e-03, 3.224671290700398e-01, 2.445134137142996e00,
                 3.754408661907416e00, 1.0)  # fmt: skip
 _TAIL = 0.02425
+_CHUNK = 4096  # values at a time: temporaries stay in the first-level cache
 
 
 def normal(uniform: Floats) -> Floats:
     """Standard normal quantiles of uniforms."""
-    low = np.minimum(uniform, 1.0 - uniform)
+    flat = np.ascontiguousarray(uniform).ravel()
+    found = np.empty_like(flat)
+    for begin in range(0, flat.size, _CHUNK):
+        found[begin : begin + _CHUNK] = _normal(flat[begin : begin + _CHUNK])
+    return found.reshape(uniform.shape)
+
+
+def _normal(uniform: Floats) -> Floats:
     centre = uniform - 0.5
     square = centre * centre
-    inner = centre * _polynomial(_CENTRE_TOP, square) / _polynomial(_CENTRE_BOTTOM, square)
+    inner = centre * _polynomial(_CENTRE_TOP, square)
+    inner /= _polynomial(_CENTRE_BOTTOM, square)
+    tail = np.flatnonzero(np.abs(centre) > 0.5 - _TAIL - 1e-9)
+    low = np.minimum(uniform[tail], 1.0 - uniform[tail])
+    tail, low = tail[low < _TAIL], low[low < _TAIL]
     root = np.sqrt(-2.0 * np.log(low))
     outer = _polynomial(_TAIL_TOP, root) / _polynomial(_TAIL_BOTTOM, root)
-    return np.where(low < _TAIL, np.where(uniform < 0.5, outer, -outer), inner)
+    inner[tail] = np.where(uniform[tail] < 0.5, outer, -outer)
+    return inner
 
 
 def _polynomial(coefficients: tuple[float, ...], at: Floats) -> Floats:
     value = np.full_like(at, coefficients[0])
     for coefficient in coefficients[1:]:
-        value = value * at + coefficient
+        value *= at
+        value += coefficient
     return value
