@@ -115,4 +115,4 @@ class SurvivalCurve(_Tabled):
         inside = np.interp(level, alive, age)
         beyond = np.log(np.maximum(self.survival[-1], 1e-300) / np.maximum(level, 1e-300))
         tail = self.age_s[-1] + self._tail_mean_s * np.maximum(beyond, 0.0)
-        return np.where(level < self.survival[-1], tail, inside)
+        return np.asarray(np.where(level < self.survival[-1], tail, inside))
