@@ -72,9 +72,13 @@ def figures(found: Simulation, width: int) -> list[Line]:
 
 
 def _cells(name: str, q: Quantiles, unit: float, form: str) -> list[str]:
-    shown = [text.three(x / unit) for x in (q.mean, q.error, q.p05, q.p50, q.p95, q.p99)]
-    shown[1] = f"{q.error / unit:.2g}"
-    return [name, *shown, form]
+    mean, *rest = (_figure(x / unit) for x in (q.mean, q.p05, q.p50, q.p95, q.p99))
+    return [name, mean, f"{q.error / unit:.2g}", *rest, form]
+
+
+def _figure(x: float) -> str:
+    """Three digits; nothing below a thousandth."""
+    return text.three(round(x, 3))
 
 
 def _states(found: Simulation, width: int) -> list[Line]:
