@@ -101,7 +101,9 @@ def main() -> None:
         said = "  ".join(f"{100 * row.errors[key]:+6.1f}" for key in keys)
         print(f"{row.plan:32} {'waits   ' if row.waits else 'fallback'} {said}")
     kinds = (("waits", True), ("fallback", False))
-    worst = {f"{key}, {kind}": round(worst_of(rows, key, w), 4) for key in keys for kind, w in kinds}
+    worst = {
+        f"{key}, {kind}": round(worst_of(rows, key, w), 4) for key in keys for kind, w in kinds
+    }
     print(json.dumps({"plans": len(rows), "worst": worst}))
 
 
