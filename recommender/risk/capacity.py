@@ -104,8 +104,8 @@ def _others_down(p: Journeys, sample: Draws) -> Floats:
 
     For two zones of equal availability a and correlation c, P(up | other down) = a(1 - c).
     """
-    share = np.ones((len(p), sample.zone.shape[0]))
-    for site in range(1, SITES):
+    share = np.ones((len(p), sample.key[0]))
+    for site in range(1, min(SITES, int(p.sites.max()))):
         level = p.availability_logit[:, None] + p.zone_sd[:, None] * sample.zone[:, site]
         down = 1.0 - logistic(level) * (1.0 - p.correlation[:, None])
         share = np.where(p.sites[:, None] > site, share * down, share)

@@ -7,7 +7,7 @@ them, since numpy does not promise the streams of its distributions across versi
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,21 +20,78 @@ SEED = 7
 SITES = 4  # longest failover list that is followed
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Draws:
-    """Standard variates of `paths` histories with up to `cycles` runs each."""
+    """Standard variates of `paths` histories with up to `cycles` runs each, made when needed."""
 
     key: tuple[int, int, int]  # paths, cycles, seed
-    run: Floats  # (paths, cycles) normal: length of each run
-    outage: Floats  # (paths, cycles) normal: length of the outage before it
-    moved: Singles  # (paths, cycles) uniform: is another listed zone up?
-    notice: Singles  # (paths, cycles) uniform: did the save beat the notice?
-    zone: Floats  # (paths, SITES) normal: how good each zone is
-    start: Floats  # (paths,) uniform: is capacity there at the request?
-    residue: Floats  # (paths,) uniform: how much of the current run or outage is left
-    speed: Floats  # (paths,) normal: true speed against predicted
-    price: Floats  # (paths,) normal: spot price then against now
-    on_demand: Floats  # (paths,) uniform: is on-demand capacity there at once?
+
+    @cached_property
+    def run(self) -> Floats:
+        """(paths, cycles) normal: length of each run."""
+        return normal(self.matrix(1))
+
+    @cached_property
+    def outage(self) -> Floats:
+        """(paths, cycles) normal: length of the outage before it."""
+        return normal(self.matrix(2))
+
+    @cached_property
+    def moved(self) -> Singles:
+        """(paths, cycles) uniform: is another listed zone up?"""
+        return self.matrix(3).astype(np.float32)
+
+    @cached_property
+    def notice(self) -> Singles:
+        """(paths, cycles) uniform: did the save beat the notice?"""
+        return self.matrix(4).astype(np.float32)
+
+    @cached_property
+    def zone(self) -> Floats:
+        """(paths, SITES) normal: how good each zone is."""
+        return np.stack([self.zone_at(site) for site in range(SITES)], axis=1)
+
+    def zone_at(self, site: int) -> Floats:
+        """(paths,) normal: how good one zone is."""
+        return normal(self._once(20 + site))
+
+    @cached_property
+    def start(self) -> Floats:
+        """(paths,) uniform: is capacity there at the request?"""
+        return self._once(5)
+
+    @cached_property
+    def residue(self) -> Floats:
+        """(paths,) uniform: how much of the current run or outage is left."""
+        return self._once(6)
+
+    @cached_property
+    def speed(self) -> Floats:
+        """(paths,) normal: true speed against predicted."""
+        return normal(self._once(7))
+
+    @cached_property
+    def price(self) -> Floats:
+        """(paths,) normal: spot price then against now."""
+        return normal(self._once(8))
+
+    @cached_property
+    def on_demand(self) -> Floats:
+        """(paths,) uniform: is on-demand capacity there at once?"""
+        return self._once(9)
+
+    def matrix(self, stream: int) -> Floats:
+        """(paths, cycles) uniforms of a stream, drawn eight cycles at a time."""
+        paths, cycles, seed = self.key
+        blocks = [
+            uniforms(seed, stream + 100 * block, paths * 8).reshape(paths, 8)
+            for block in range(-(-cycles // 8))
+        ]
+        return np.concatenate(blocks, axis=1)[:, :cycles]
+
+    def _once(self, stream: int) -> Floats:
+        paths, _, seed = self.key
+        return stratified(seed, stream, paths)
 
 
 def uniforms(seed: int, stream: int, count: int) -> Floats:
@@ -51,45 +108,22 @@ def uniforms(seed: int, stream: int, count: int) -> Floats:
 def stratified(seed: int, stream: int, count: int) -> Floats:
     """One uniform per stratum in shuffled order: the sample's quantiles are nearly exact."""
     base = uniforms(seed, stream, 2 * count)
-    order = np.argsort(base[:count], kind="stable")
+    order = np.argsort(base[:count])  # four times as fast as a stable sort
+    ranked = base[order]
+    if (ranked[1:] == ranked[:-1]).any():  # only then does the order depend on the machine
+        order = np.argsort(base[:count], kind="stable")
     return (order + base[count:]) / count
 
 
 @lru_cache(maxsize=32)
 def draws(paths: int = PATHS, cycles: int = 32, seed: int = SEED) -> Draws:
     """The histories of one seed; more cycles extend a history, they do not change its start."""
-
-    def matrix(stream: int) -> Floats:
-        return _matrix(seed, stream, paths, cycles)
-
-    zone = np.stack([stratified(seed, 20 + site, paths) for site in range(SITES)], axis=1)
-    return Draws(
-        key=(paths, cycles, seed),
-        run=normal(matrix(1)),
-        outage=normal(matrix(2)),
-        moved=matrix(3).astype(np.float32),
-        notice=matrix(4).astype(np.float32),
-        zone=normal(zone),
-        start=stratified(seed, 5, paths),
-        residue=stratified(seed, 6, paths),
-        speed=normal(stratified(seed, 7, paths)),
-        price=normal(stratified(seed, 8, paths)),
-        on_demand=stratified(seed, 9, paths),
-    )
-
-
-def _matrix(seed: int, stream: int, paths: int, cycles: int) -> Floats:
-    blocks = [
-        uniforms(seed, stream + 100 * block, paths * 8).reshape(paths, 8)
-        for block in range(-(-cycles // 8))
-    ]
-    return np.concatenate(blocks, axis=1)[:, :cycles]
+    return Draws((paths, cycles, seed))
 
 
 def run_uniforms(sample: Draws) -> Floats:
     """The uniforms behind `run`, for laws other than the lognormal; (paths, cycles)."""
-    paths, cycles, seed = sample.key
-    return _matrix(seed, 1, paths, cycles)
+    return sample.matrix(1)
 
 
 def forget() -> None:

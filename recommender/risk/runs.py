@@ -83,8 +83,10 @@ def draw_runs(p: Journeys, sample: Draws, capacity: Capacity = LOGNORMAL) -> Run
 
 def _bill(p: Journeys, lengths: Singles) -> Singles:
     """Spot seconds charged for each run that is interrupted."""
-    free, minimum = row(p.free_s), row(p.minimum_s)
-    return np.where(lengths < free, np.float32(0.0), np.maximum(lengths, minimum))
+    bill = np.maximum(lengths, row(p.minimum_s))
+    if np.any(p.free_s > 0.0):
+        bill *= lengths >= row(p.free_s)
+    return bill
 
 
 def _progress(p: Journeys, usable: Singles, sample: Draws) -> tuple[Singles, Singles]:
