@@ -1,5 +1,6 @@
 """`recommend simulate`, from words to pages."""
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from recommender.cli import main, progress
+from recommender.cli.screen import put
 from tests.recommender.cli.conftest import Result
 
 Run = Callable[..., Result]
@@ -132,3 +134,11 @@ def test_a_bar_moves_where_somebody_watches(monkeypatch: pytest.MonkeyPatch) -> 
 def test_verify_reaches_the_planner(planner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["--deadline", "24h", JOB, "--verify", "-q"]) == 0
     assert planner.calls[0]["verify"] is True
+
+
+def test_a_terminal_of_plain_characters_gets_plain_bars() -> None:
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="ascii")
+    put("██▌ 7 %\n█▎ 2 %\n", stream)
+    stream.flush()
+    assert raw.getvalue() == b"### 7 %\n# 2 %\n"
