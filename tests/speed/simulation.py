@@ -4,8 +4,9 @@
 
 A gang on spot in a failover list of two zones; outages, notice too short, saves, the free first
 hour, the billing minimum, price and speed that are not known exactly, and a fallback with a queue.
-Three ways: many plans on the same histories (the search; histories are drawn once), one plan on
-the same histories, and histories drawn anew for every run (`recommend simulate`).
+Four ways: many plans on the same histories (the search; histories are drawn once), one plan on
+the same histories, histories drawn anew for every run, and that with the states and quantiles of
+`recommend simulate`.
 """
 
 import json
@@ -21,6 +22,7 @@ import numpy as np
 from recommender.risk.draws import forget
 from recommender.risk.journey import cycles_needed, follow
 from recommender.risk.plans import Histories, Journeys
+from recommender.simulate.trial import simulate
 from tests.recommender.risk.cases import RESCUE, journeys
 
 H = 3600.0
@@ -68,6 +70,17 @@ def rate(many: Journeys, paths: int, anew: bool) -> tuple[float, float]:
     return runs / median(walls), runs / median(cores)
 
 
+def rate_of_simulate(blocks: int = 40) -> tuple[float, float]:
+    """The same of `recommend simulate`: histories drawn anew, states and all."""
+    walls, cores = [], []
+    for repeat in range(REPEATS):
+        wall, core = perf_counter(), process_time()
+        simulate(plans(1), DEADLINE_S, blocks * PATHS, seed=2000 + repeat)
+        walls.append(perf_counter() - wall)
+        cores.append(process_time() - core)
+    return blocks * PATHS / median(walls), blocks * PATHS / median(cores)
+
+
 def main() -> None:
     """Measure, print a table, end with JSON."""
     h: Histories = follow(plans(1), DEADLINE_S, PATHS)
@@ -83,6 +96,7 @@ def main() -> None:
         "one plan, drawn anew": (plans(1), PATHS, True),
     }
     found = {name: rate(*way) for name, way in ways.items()}
+    found["recommend simulate"] = rate_of_simulate()
     for name, (wall, core) in found.items():
         print(f"{name:28}{wall:12,.0f} runs/s   {core:12,.0f} per second of processor time")
     first = found["many plans, same histories"]

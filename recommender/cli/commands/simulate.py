@@ -114,7 +114,7 @@ def simulate(
     )
     order, options = _order(simulation, search, own, named, read)
     ready = ask.read(replace(call, search=replace(call.search, seed=None)), form.top, read)
-    found = _simulated(ready, order, options)
+    found = _simulated(ready, order, options, form)
     if simulation.plot is not None:
         _plot(found, Path(simulation.plot))
     _show(found, ready.asked, form)
@@ -158,7 +158,9 @@ def _order(
     return Order(runs, seed, what_if), {"number": number, "machines": machines}
 
 
-def _simulated(ready: ask.Ready, order: "Order", options: dict[str, Any]) -> "Simulation":
+def _simulated(
+    ready: ask.Ready, order: "Order", options: dict[str, Any], form: Form
+) -> "Simulation":
     """The simulation; where no plan keeps the limits, the answer says why."""
     from recommender.rehearsal import rehearse
 
@@ -178,7 +180,7 @@ def _simulated(ready: ask.Ready, order: "Order", options: dict[str, Any]) -> "Si
         )
     if found.simulation is None:
         assert found.answer is not None
-        show_answer(found.answer, asked, Form())
+        show_answer(found.answer, asked, form)
         raise typer.Exit(INFEASIBLE)
     return found.simulation
 

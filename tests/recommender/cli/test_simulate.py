@@ -92,7 +92,9 @@ def test_a_survival_curve_is_read(run: Run, tmp_path: Path) -> None:
 def test_no_plan_means_exit_3_and_why(run: Run) -> None:
     found = run(JOB, "--deadline", "1m", *QUICK)
     assert found.code == 3
-    assert "No plan" in found.out or "no plan" in found.out
+    assert "no plan" in found.out.lower()
+    made = json.loads(run(JOB, "--deadline", "1m", *QUICK, "-o", "json").out)
+    assert (made["schema"], made["status"]) == ("recommend.plan/v1", "infeasible")
 
 
 WRONG = [
