@@ -70,7 +70,7 @@ class Answering:
         """Search, then gather what a reader wants beside the best plan."""
         if not self.best.kept:
             return self._answer((), infeasible(self.question, self.aside))
-        plans = self._plans()
+        plans = self.plans()
         if self.save_lp is not None:
             self._save(self.save_lp)
         return self._answer(plans, None)
@@ -191,8 +191,10 @@ class Answering:
         """Turns candidates into plans."""
         return Presenter(self.question, self.built)
 
-    def _plans(self) -> tuple[Plan, ...]:
-        """The plans of the table."""
+    def plans(self) -> tuple[Plan, ...]:
+        """The plans of the table; none where no plan keeps the limits."""
+        if not self.best.kept:
+            return ()
         table = Table(self.question, self.built, self.presenter, self.top)
         if self.question.limits.goal == "frontier":
             return table.frontier(self._ladder())

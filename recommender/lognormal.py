@@ -12,13 +12,23 @@ _COEFFICIENTS = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.2548295
 
 def normal_cdf(x: Floats) -> Floats:
     """P(N ≤ x) of the standard normal law, within 1e-7; any shape."""
-    t = 1.0 / (1.0 + (_P / np.sqrt(2.0)) * np.abs(x))
-    tail = np.zeros_like(t)
-    for coefficient in _COEFFICIENTS:
-        tail = (tail + coefficient) * t
-    tail = 0.5 * tail * np.exp(-0.5 * x * x)
+    tail = 0.5 * _scaled_tail(np.abs(x)) * np.exp(-0.5 * x * x)
     found: Floats = np.where(x < 0, tail, 1.0 - tail)
     return found
+
+
+def mills_ratio(x: Floats) -> Floats:
+    """P(N > x) / density(x) for x ≥ 0: where both are too small to be divided."""
+    return np.asarray(np.sqrt(0.5 * np.pi) * _scaled_tail(x))
+
+
+def _scaled_tail(x: Floats) -> Floats:
+    """erfc(x/√2)·exp(x²/2) for x ≥ 0."""
+    t = 1.0 / (1.0 + (_P / np.sqrt(2.0)) * x)
+    tail: Floats = np.zeros_like(t)
+    for coefficient in _COEFFICIENTS:
+        tail = (tail + coefficient) * t
+    return tail
 
 
 def lognormal_survival(t: Floats, mean: Floats, sigma: Floats) -> Floats:

@@ -213,6 +213,26 @@ class PriceDate:
 
 
 @dataclass(frozen=True, slots=True)
+class Difference:
+    """A printed figure beside the same figure of other, more histories."""
+
+    figure: str  # "cost_usd", "time_s", "chance"
+    printed: float
+    simulated: float
+    error: float  # standard error of the difference: both figures are sampled
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """How the printed figures of one plan compare with histories of another seed."""
+
+    rank: int
+    runs: int
+    seed: int
+    differences: tuple[Difference, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """Everything that was found out for one question."""
 
@@ -233,3 +253,4 @@ class Answer:
     more_regions: int
     seed: int
     inputs: dict[str, object] = field(default_factory=dict)  # echoed in JSON, never read
+    checks: tuple[Check, ...] = ()  # --verify

@@ -1,5 +1,6 @@
 """The planner: from a job and its limits to an answer."""
 
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from recommender.limits import Choice, Limits, Progress
 from recommender.plan import Answer
 from recommender.question import question_of
 from recommender.risk.draws import SEED
+from recommender.simulate.verify import checks
 from recommender.units import Comparison
 
 
@@ -24,6 +26,7 @@ def recommend(
     compare: Comparison | None = None,
     top: int = 5,
     prove: bool = False,
+    verify: bool = False,
     save_lp: Path | None = None,
     seed: int = SEED,
     now: datetime | None = None,
@@ -31,6 +34,7 @@ def recommend(
     """Rank the plans that keep the limits; an infeasible request is an answer as well.
 
     `catalog` defaults to the shipped snapshot, `now` (for the age of prices) to the clock.
+    `verify` follows the plans through histories of another seed as well (`Answer.checks`).
     """
     if catalog is None:
         from catalogs.load import load_snapshot
@@ -38,4 +42,6 @@ def recommend(
         catalog = load_snapshot()
     moment = clock_now() if now is None else now
     question = question_of(job, limits, choice, catalog, progress, moment, seed)
-    return Answering(question, top, compare, prove, save_lp).answer()
+    asked = Answering(question, top, compare, prove, save_lp)
+    answer = asked.answer()
+    return replace(answer, checks=checks(asked.presenter, answer.plans)) if verify else answer

@@ -42,13 +42,25 @@ class Presenter:
             self.made[candidate] = self._plan(candidate)
         return replace(self.made[candidate], labels=labels)
 
-    def _plan(self, candidate: Candidate) -> Plan:
-        space = self.question.space(self.built)
+    def journey(self, candidate: Candidate) -> Journeys:
+        """What the time and the bill of a candidate depend on: one row."""
+        return self._journey(candidate)[2]
+
+    def candidate_of(self, plan: Plan) -> Candidate:
+        """The candidate that a plan was made of, by its estimate, which later changes keep."""
+        return next(c for c, made in self.made.items() if made.estimate is plan.estimate)
+
+    def _journey(self, candidate: Candidate) -> tuple[Site, Plans, Journeys]:
         site = self.built.sites[candidate.site].only(np.array(candidate.entries))
         one = Plans(
             np.array([candidate.counts]), np.array([candidate.path]), np.array([candidate.fallback])
         )
-        journeys, _ = journeys_of(space, site, one)
+        journeys, _ = journeys_of(self.question.space(self.built), site, one)
+        return site, one, journeys
+
+    def _plan(self, candidate: Candidate) -> Plan:
+        space = self.question.space(self.built)
+        site, one, journeys = self._journey(candidate)
         h = follow(journeys, space.limits.deadline_s, PRINTED, space.seed)
         pools = [self.built.pools[candidate.site][e] for e in candidate.entries]
         machines = self._machines(pools, candidate.counts)

@@ -18,6 +18,17 @@ def compared(question: Question, today: Comparison | None) -> Plan | None:
     """The plan that the user follows today, with its chance to keep the limits."""
     if today is None:
         return None
+    presenter, candidate = named(question, today)
+    return presenter.plan(candidate, ("today",))
+
+
+def named(
+    question: Question, today: Comparison, flag: str = "--compare"
+) -> tuple[Presenter, Candidate]:
+    """Machines that the user names, as a plan: one region, checkpoints in a bucket, no fallback.
+
+    Raises `UsageError` where nobody offers them or they cannot train the job.
+    """
     limits = replace(question.limits, max_machines=max(today.count, question.limits.max_machines))
     everything = replace(
         question,
@@ -27,12 +38,12 @@ def compared(question: Question, today: Comparison | None) -> Plan | None:
         limits=limits,
     )
     built = everything.lists
-    place = _place(everything, built, today)
+    place = _place(everything, built, today, flag)
     candidate = Candidate(place[0], (place[1],), (today.count,), OBJECT_STORE, -1, 0, 0, 0, 0, 0)
-    return Presenter(everything, built).plan(candidate, ("today",))
+    return Presenter(everything, built), candidate
 
 
-def _place(question: Question, built: Built, today: Comparison) -> tuple[int, int]:
+def _place(question: Question, built: Built, today: Comparison, flag: str) -> tuple[int, int]:
     """Site and entry of the machines; the cheapest region where none is named."""
     found = [
         (built.sites[s].entries.usd_per_hour[e], s, e)
@@ -44,7 +55,7 @@ def _place(question: Question, built: Built, today: Comparison) -> tuple[int, in
         where = f" in {today.region}" if today.region else ""
         names = [name for _, name in question.catalog.instance_types]
         raise UsageError(
-            f"--compare: no {today.market.replace('_', '-')} offer of {today.instance_type}{where}"
+            f"{flag}: no {today.market.replace('_', '-')} offer of {today.instance_type}{where}"
             f" that can train this job{_hint(today.instance_type, names)}"
         )
     _, site, entry = min(found)

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from recommender.cli.commands import about, accuracy, calibrate, catalog, config, jobs
+from recommender.cli.commands.simulate import simulate
 from recommender.cli.flat import flat
 from recommender.cli.group import Careful, DefaultToPlan, PlanCommand
 from recommender.cli.plan import plan
@@ -50,6 +51,7 @@ def recommend(
 
 
 app.command(cls=PlanCommand)(flat(plan))
+app.command(cls=PlanCommand)(flat(simulate))
 for _group in (jobs.group, catalog.group, config.group):
     app.add_typer(_group)
 app.command(cls=Careful)(flat(calibrate.calibrate))

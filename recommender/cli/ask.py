@@ -82,6 +82,7 @@ def _options(call: Call, reader: Reader) -> dict[str, Any]:
         "seed": reader.value(search.seed, "--seed", units.parse_whole, None),
         "save_lp": Path(search.save_lp) if search.save_lp else None,
         "prove": search.prove or None,
+        "verify": search.verify or None,
     }
     return {name: value for name, value in found.items() if value is not None}
 

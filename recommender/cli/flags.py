@@ -195,6 +195,9 @@ class SearchFlags:
     prove: Annotated[
         bool, _flag("Search", "Prove the winner in every region; slower.", "--prove")
     ] = False
+    verify: Annotated[
+        bool, _flag("Search", "Simulate the plans again with other seeds.", "--verify")
+    ] = False
     save_lp: Annotated[
         Word, _flag("Search", "Write the linear program to FILE.", metavar="FILE")
     ] = None

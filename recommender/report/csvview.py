@@ -16,11 +16,11 @@ def render(answer: Answer) -> str:
     made = io.StringIO(newline="")
     writer = csv.writer(made, lineterminator="\r\n")
     writer.writerow(COLUMNS)
-    writer.writerows([_safe(cell) for cell in row] for row in rows(answer))
+    writer.writerows([safe(cell) for cell in row] for row in rows(answer))
     return made.getvalue()
 
 
-def _safe(cell: str) -> str:
+def safe(cell: str) -> str:
     """A cell that a spreadsheet would run as a formula gets an apostrophe in front."""
     formula = cell.startswith(_FORMULA) and not _NUMBER.fullmatch(cell)
     return f"'{cell}" if formula else cell

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from recommender.plan import Answer, Plan
 from recommender.report import advice, cells, infeasible, text, titles
 from recommender.report.asked import Asked
+from recommender.report.checks import check_words
 from recommender.report.launch import launch_line
 from recommender.report.lines import Line
 
@@ -27,6 +28,7 @@ def render(answer: Answer, asked: Asked, quiet: bool = False) -> str:
         "\n".join(table),
         *_first(answer, asked),
         *_changes(answer),
+        *_checks(answer),
     ]
     if answer.assumptions:
         parts.append(f"Assumed: {_escape('; '.join(answer.assumptions))}.")
@@ -77,6 +79,14 @@ def _changes(answer: Answer) -> list[str]:
         return []
     items = [f"* {_escape(step.change)}: {_escape(step.effect)}" for step in answer.steps]
     return ["What would change the answer:\n\n" + "\n".join(items)]
+
+
+def _checks(answer: Answer) -> list[str]:
+    if not answer.checks:
+        return []
+    items = [f"* plan {check.rank}: {_escape(check_words(check))}" for check in answer.checks]
+    runs = answer.checks[0].runs
+    return [f"Verified with {runs:,} other runs each:\n\n" + "\n".join(items)]
 
 
 def _infeasible(answer: Answer, asked: Asked) -> str:

@@ -8,8 +8,9 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from recommender.job import Job
 from recommender.limits import Choice, Limits, Progress
-from recommender.plan import Plan, PriceDate, Proof
-from recommender.report.schemaname import ERROR_SCHEMA, PLAN_SCHEMA
+from recommender.plan import Check, Plan, PriceDate, Proof
+from recommender.report.schemaname import ERROR_SCHEMA, PLAN_SCHEMA, SIMULATION_SCHEMA
+from recommender.simulation import Simulation
 
 FILE = "recommend.plan.v1.json"
 _PLAIN: dict[Any, dict[str, Any]] = {
@@ -36,10 +37,24 @@ def build() -> str:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "What recommend -o json writes: an answer on standard output, or an error on "
         "standard error. Seconds, bytes, USD; six significant digits.",
-        "oneOf": [_answer(plan, definitions), _error()],
+        "oneOf": [_answer(plan, definitions), _simulation(definitions), _error()],
         "$defs": definitions,
     }
     return json.dumps(made, indent=2, sort_keys=True) + "\n"
+
+
+def _simulation(definitions: dict[str, Any]) -> dict[str, Any]:
+    """What `recommend simulate` writes."""
+    return _object(
+        {
+            "schema": {"const": SIMULATION_SCHEMA},
+            "provenance": _object(
+                {"tool": _PLAIN[str], "catalog": _PLAIN[str], "seed": _PLAIN[int]}
+            ),
+            "inputs": _inputs(definitions),
+            "simulation": _of(Simulation, definitions),
+        }
+    )
 
 
 def _answer(plan: Any, definitions: dict[str, Any]) -> dict[str, Any]:
@@ -56,7 +71,7 @@ def _answer(plan: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     )
     # A plan in the list carries its rank beside its own fields.
     definitions["Plan"]["properties"]["rank"] = {"type": "integer", "minimum": 1}
-    return _object(
+    made = _object(
         {
             "schema": {"const": PLAN_SCHEMA},
             "status": {"enum": ["ok", "infeasible"]},
@@ -82,6 +97,9 @@ def _answer(plan: Any, definitions: dict[str, Any]) -> dict[str, Any]:
             "warnings": texts,
         }
     )
+    # Only with --verify.
+    made["properties"]["checks"] = _list(_of(Check, definitions))
+    return made
 
 
 def _inputs(definitions: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from recommender.plan import Answer, Plan
 from recommender.report import cells, text, titles
 from recommender.report.advice import advice
 from recommender.report.asked import Asked
+from recommender.report.checks import check_lines
 from recommender.report.infeasible import infeasible_lines
 from recommender.report.lines import Cell, Column, Line, Row, grid, inset, paragraph
 
@@ -36,6 +37,7 @@ def render(
         *table,
         *_closing(answer, asked, width),
         *advice(answer, asked, width),
+        *check_lines(answer, width),
     ]
 
 

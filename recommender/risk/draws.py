@@ -7,7 +7,7 @@ them, since numpy does not promise the streams of its distributions across versi
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,61 +20,116 @@ SEED = 7
 SITES = 4  # longest failover list that is followed
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Draws:
-    """Standard variates of `paths` histories with up to `cycles` runs each."""
+    """Standard variates of `paths` histories with up to `cycles` runs each, made when needed."""
 
     key: tuple[int, int, int]  # paths, cycles, seed
-    run: Floats  # (paths, cycles) normal: length of each run
-    outage: Floats  # (paths, cycles) normal: length of the outage before it
-    moved: Singles  # (paths, cycles) uniform: is another listed zone up?
-    notice: Singles  # (paths, cycles) uniform: did the save beat the notice?
-    zone: Floats  # (paths, SITES) normal: how good each zone is
-    start: Floats  # (paths,) uniform: is capacity there at the request?
-    residue: Floats  # (paths,) uniform: how much of the current run or outage is left
-    speed: Floats  # (paths,) normal: true speed against predicted
-    price: Floats  # (paths,) normal: spot price then against now
-    on_demand: Floats  # (paths,) uniform: is on-demand capacity there at once?
 
+    @cached_property
+    def run(self) -> Floats:
+        """(paths, cycles) normal: length of each run."""
+        return normal(self.matrix(1))
 
-def uniforms(seed: int, stream: int, count: int) -> Floats:
-    """Uniforms in (0, 1), bit-stable across numpy versions and machines."""
-    raw = np.random.PCG64DXSM(np.random.SeedSequence([seed, stream])).random_raw(count)
-    return ((np.asarray(raw, dtype=np.uint64) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    @cached_property
+    def outage(self) -> Floats:
+        """(paths, cycles) normal: length of the outage before it."""
+        return normal(self.matrix(2))
 
+    @cached_property
+    def moved(self) -> Singles:
+        """(paths, cycles) uniform: is another listed zone up?"""
+        return self.matrix(3).astype(np.float32)
 
-def stratified(seed: int, stream: int, count: int) -> Floats:
-    """One uniform per stratum in shuffled order: the sample's quantiles are nearly exact."""
-    base = uniforms(seed, stream, 2 * count)
-    order = np.argsort(base[:count], kind="stable")
-    return (order + base[count:]) / count
+    @cached_property
+    def notice(self) -> Singles:
+        """(paths, cycles) uniform: did the save beat the notice?"""
+        return self.matrix(4).astype(np.float32)
 
+    @cached_property
+    def zone(self) -> Floats:
+        """(paths, SITES) normal: how good each zone is."""
+        return np.stack([self.zone_at(site) for site in range(SITES)], axis=1)
 
-@lru_cache(maxsize=32)
-def draws(paths: int = PATHS, cycles: int = 32, seed: int = SEED) -> Draws:
-    """The histories of one seed; more cycles extend a history, they do not change its start."""
+    def zone_at(self, site: int) -> Floats:
+        """(paths,) normal: how good one zone is."""
+        return normal(self._once(20 + site))
 
-    def matrix(stream: int) -> Floats:
+    @cached_property
+    def start(self) -> Floats:
+        """(paths,) uniform: is capacity there at the request?"""
+        return self._once(5)
+
+    @cached_property
+    def residue(self) -> Floats:
+        """(paths,) uniform: how much of the current run or outage is left."""
+        return self._once(6)
+
+    @cached_property
+    def speed(self) -> Floats:
+        """(paths,) normal: true speed against predicted."""
+        return normal(self._once(7))
+
+    @cached_property
+    def price(self) -> Floats:
+        """(paths,) normal: spot price then against now."""
+        return normal(self._once(8))
+
+    @cached_property
+    def on_demand(self) -> Floats:
+        """(paths,) uniform: is on-demand capacity there at once?"""
+        return self._once(9)
+
+    def matrix(self, stream: int) -> Floats:
+        """(paths, cycles) uniforms of a stream, drawn eight cycles at a time."""
+        paths, cycles, seed = self.key
         blocks = [
             uniforms(seed, stream + 100 * block, paths * 8).reshape(paths, 8)
             for block in range(-(-cycles // 8))
         ]
         return np.concatenate(blocks, axis=1)[:, :cycles]
 
-    zone = np.stack([stratified(seed, 20 + site, paths) for site in range(SITES)], axis=1)
-    return Draws(
-        key=(paths, cycles, seed),
-        run=normal(matrix(1)),
-        outage=normal(matrix(2)),
-        moved=matrix(3).astype(np.float32),
-        notice=matrix(4).astype(np.float32),
-        zone=normal(zone),
-        start=stratified(seed, 5, paths),
-        residue=stratified(seed, 6, paths),
-        speed=normal(stratified(seed, 7, paths)),
-        price=normal(stratified(seed, 8, paths)),
-        on_demand=stratified(seed, 9, paths),
-    )
+    def _once(self, stream: int) -> Floats:
+        paths, _, seed = self.key
+        return stratified(seed, stream, paths)
+
+
+def uniforms(seed: int, stream: int, count: int) -> Floats:
+    """Uniforms in (0, 1), bit-stable across numpy versions and machines."""
+    raw = np.random.PCG64DXSM(np.random.SeedSequence([seed, stream])).random_raw(count)
+    bits = np.asarray(raw, dtype=np.uint64)
+    bits >>= np.uint64(11)
+    found = bits.astype(np.float64)
+    found += 0.5
+    found *= 2.0**-53
+    return found
+
+
+def stratified(seed: int, stream: int, count: int) -> Floats:
+    """One uniform per stratum in shuffled order: the sample's quantiles are nearly exact."""
+    base = uniforms(seed, stream, 2 * count)
+    order = np.argsort(base[:count])  # four times as fast as a stable sort
+    ranked = base[order]
+    if (ranked[1:] == ranked[:-1]).any():  # only then does the order depend on the machine
+        order = np.argsort(base[:count], kind="stable")
+    return (order + base[count:]) / count
+
+
+@lru_cache(maxsize=32)
+def draws(paths: int = PATHS, cycles: int = 32, seed: int = SEED) -> Draws:
+    """The histories of one seed; more cycles extend a history, they do not change its start."""
+    return Draws((paths, cycles, seed))
+
+
+def run_uniforms(sample: Draws) -> Floats:
+    """The uniforms behind `run`, for laws other than the lognormal; (paths, cycles)."""
+    return sample.matrix(1)
+
+
+def forget() -> None:
+    """Give the memory of past histories back: a long simulation meets each only once."""
+    for kept in (draws, _factors, _by_cycle):
+        kept.cache_clear()
 
 
 def factors(sample: Draws, which: str, sigma: float) -> Singles:
@@ -85,7 +140,9 @@ def factors(sample: Draws, which: str, sigma: float) -> Singles:
 @lru_cache(maxsize=64)
 def _factors(paths: int, cycles: int, seed: int, which: str, sigma: float) -> Singles:
     base: Floats = getattr(draws(paths, cycles, seed), which).T
-    return np.ascontiguousarray(np.exp(sigma * base - 0.5 * sigma**2), dtype=np.float32)
+    power = np.multiply(base, sigma, order="C")
+    power -= 0.5 * sigma**2
+    return np.exp(power, out=power).astype(np.float32)
 
 
 def by_cycle(sample: Draws, which: str) -> Singles:
@@ -110,21 +167,35 @@ _TAIL_TOP = (-7.784894002430293e-03, -3.223964580411365e-01, -2.400758277161838e
 _TAIL_BOTTOM = (7.784695709041462e-03, 3.224671290700398e-01, 2.445134137142996e00,
                 3.754408661907416e00, 1.0)  # fmt: skip
 _TAIL = 0.02425
+_CHUNK = 16_384  # values at a time: temporaries stay in the second-level cache
 
 
 def normal(uniform: Floats) -> Floats:
     """Standard normal quantiles of uniforms."""
-    low = np.minimum(uniform, 1.0 - uniform)
+    flat = np.ascontiguousarray(uniform).ravel()
+    found = np.empty_like(flat)
+    for begin in range(0, flat.size, _CHUNK):
+        found[begin : begin + _CHUNK] = _normal(flat[begin : begin + _CHUNK])
+    return found.reshape(uniform.shape)
+
+
+def _normal(uniform: Floats) -> Floats:
     centre = uniform - 0.5
     square = centre * centre
-    inner = centre * _polynomial(_CENTRE_TOP, square) / _polynomial(_CENTRE_BOTTOM, square)
+    inner = centre * _polynomial(_CENTRE_TOP, square)
+    inner /= _polynomial(_CENTRE_BOTTOM, square)
+    tail = np.flatnonzero(np.abs(centre) > 0.5 - _TAIL - 1e-9)
+    low = np.minimum(uniform[tail], 1.0 - uniform[tail])
+    tail, low = tail[low < _TAIL], low[low < _TAIL]
     root = np.sqrt(-2.0 * np.log(low))
     outer = _polynomial(_TAIL_TOP, root) / _polynomial(_TAIL_BOTTOM, root)
-    return np.where(low < _TAIL, np.where(uniform < 0.5, outer, -outer), inner)
+    inner[tail] = np.where(uniform[tail] < 0.5, outer, -outer)
+    return inner
 
 
 def _polynomial(coefficients: tuple[float, ...], at: Floats) -> Floats:
     value = np.full_like(at, coefficients[0])
     for coefficient in coefficients[1:]:
-        value = value * at + coefficient
+        value *= at
+        value += coefficient
     return value

@@ -17,6 +17,7 @@ runs between faults and no waiting.
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.risk.capacity import LOGNORMAL, Capacity
 from recommender.risk.draws import SEED, Draws, draws
 from recommender.risk.net import Stop, least_with_net, ready_s, safety_net
 from recommender.risk.plans import Histories, Journeys
@@ -29,7 +30,13 @@ _CELLS = 1 << 17  # paths × cycles × plans per batch: stays in the second-leve
 _MOST_CYCLES = 512
 
 
-def follow(plans: Journeys, deadline_s: float | None, paths: int, seed: int = SEED) -> Histories:
+def follow(
+    plans: Journeys,
+    deadline_s: float | None,
+    paths: int,
+    seed: int = SEED,
+    capacity: Capacity = LOGNORMAL,
+) -> Histories:
     """Follow every plan through every history."""
     cycles = cycles_needed(plans, deadline_s)
     result = Histories(*(np.empty((len(plans), paths)) for _ in Histories.__slots__))
@@ -39,7 +46,7 @@ def follow(plans: Journeys, deadline_s: float | None, paths: int, seed: int = SE
         size = max(1, _CELLS // (paths * int(count)))
         for begin in range(0, len(rows), size):
             batch = rows[begin : begin + size]
-            found = _follow_batch(plans.take(batch), deadline_s, sample)
+            found = _follow_batch(plans.take(batch), deadline_s, sample, capacity)
             for name in Histories.__slots__:
                 getattr(result, name)[batch] = getattr(found, name)
     return result
@@ -57,10 +64,12 @@ def cycles_needed(plans: Journeys, deadline_s: float | None) -> Ints:
     return (np.ceil(wanted / step) * step).astype(np.int64)
 
 
-def _follow_batch(p: Journeys, deadline_s: float | None, sample: Draws) -> Histories:
+def _follow_batch(
+    p: Journeys, deadline_s: float | None, sample: Draws, capacity: Capacity
+) -> Histories:
     speed = np.exp(p.speed_sigma[:, None] * sample.speed - 0.5 * p.speed_sigma[:, None] ** 2)
     work = p.work_s[:, None] * speed
-    runs = draw_runs(p, sample)
+    runs = draw_runs(p, sample, capacity)
     done = runs.durable + runs.live >= work.astype(np.float32)[None]
     last, finished = first(done)
     left = work - at(runs.durable, last)

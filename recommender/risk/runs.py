@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.risk.draws import SITES, Draws, by_cycle, factors
+from recommender.risk.capacity import LOGNORMAL, Capacity
+from recommender.risk.draws import Draws, by_cycle
 from recommender.risk.plans import Journeys
 
 Floats = NDArray[np.float64]
@@ -65,16 +66,9 @@ def before(values: Singles) -> Singles:
     return total
 
 
-def draw_runs(p: Journeys, sample: Draws) -> Runs:
+def draw_runs(p: Journeys, sample: Draws, capacity: Capacity = LOGNORMAL) -> Runs:
     """Runs, waits and progress of every plan in every history."""
-    up = _logistic(p.availability_logit[:, None] + p.zone_sd[:, None] * sample.zone[:, 0])
-    others_down = _others_down(p, sample)
-    mean_run = p.run_mean_s[:, None] * np.ones_like(up)
-    mean_outage = mean_run * (1.0 - up) / up / p.sites[:, None]
-    lengths = mean_run.astype(np.float32)[None] * _factors(p.run_sigma, sample, "run")
-    waits = mean_outage.astype(np.float32)[None] * _factors(p.outage_sigma, sample, "outage")
-    waits *= by_cycle(sample, "moved")[:, None] < others_down.astype(np.float32)[None]
-    _random_start(p, sample, lengths, waits, mean_run, mean_outage, (1.0 - up) * others_down)
+    lengths, waits = capacity.runs(p, sample)
     starts = before(lengths) + until(waits)
     usable = np.maximum(lengths - row(p.changeover_s), np.float32(0.0))
     kept, live = _progress(p, usable, sample)
@@ -89,54 +83,10 @@ def draw_runs(p: Journeys, sample: Draws) -> Runs:
 
 def _bill(p: Journeys, lengths: Singles) -> Singles:
     """Spot seconds charged for each run that is interrupted."""
-    free, minimum = row(p.free_s), row(p.minimum_s)
-    return np.where(lengths < free, np.float32(0.0), np.maximum(lengths, minimum))
-
-
-def _logistic(value: Floats) -> Floats:
-    return 1.0 / (1.0 + np.exp(-value))
-
-
-def _factors(sigma: Floats, sample: Draws, which: str) -> Singles:
-    """Lognormal factors of mean one for each plan's sigma; plans of a batch often share it."""
-    if np.all(sigma == sigma[0]):
-        return factors(sample, which, float(sigma[0]))[:, None]
-    return np.stack([factors(sample, which, float(value)) for value in sigma], axis=1)
-
-
-def _others_down(p: Journeys, sample: Draws) -> Floats:
-    """Chance that no other listed zone is up when this one is not.
-
-    For two zones of equal availability a and correlation c, P(up | other down) = a(1 - c).
-    """
-    share = np.ones((len(p), sample.zone.shape[0]))
-    for site in range(1, SITES):
-        level = p.availability_logit[:, None] + p.zone_sd[:, None] * sample.zone[:, site]
-        down = 1.0 - _logistic(level) * (1.0 - p.correlation[:, None])
-        share = np.where(p.sites[:, None] > site, share * down, share)
-    return share
-
-
-def _random_start(
-    p: Journeys,
-    sample: Draws,
-    lengths: Singles,
-    waits: Singles,
-    mean_run: Floats,
-    mean_outage: Floats,
-    down: Floats,
-) -> None:
-    """The job asks at a random moment: the first run (or outage) is a residue.
-
-    A run met at random is length-biased: for a lognormal, ln X ~ N(mu + sigma², sigma²).
-    """
-    is_down = sample.start[None] < down
-    biased = np.exp(p.run_sigma[:, None] ** 2) * sample.residue[None]
-    met = np.where(is_down | p.held[:, None], 1.0, biased)
-    lengths[0] *= met
-    biased = np.exp(p.outage_sigma[:, None] ** 2) * sample.residue[None]
-    first = mean_outage * _factors(p.outage_sigma, sample, "outage")[0]
-    waits[0] = np.where(is_down, first * biased, 0.0)
+    bill = np.maximum(lengths, row(p.minimum_s))
+    if np.any(p.free_s > 0.0):
+        bill *= lengths >= row(p.free_s)
+    return bill
 
 
 def _progress(p: Journeys, usable: Singles, sample: Draws) -> tuple[Singles, Singles]:

@@ -1,0 +1,205 @@
+"""`recommend simulate`: one plan followed through thousands of histories."""
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recommender import units
+from recommender.cli import ask
+from recommender.cli.defaults import settings, under
+from recommender.cli.edge import INFEASIBLE
+from recommender.cli.flags import (
+    AnswerFlags,
+    JobFlags,
+    LimitFlags,
+    OfferFlags,
+    OutputFlags,
+    OwnFlags,
+    SearchFlags,
+    Word,
+)
+from recommender.cli.group import job_words, problems_of
+from recommender.cli.progress import progress
+from recommender.cli.reader import Reader
+from recommender.cli.screen import put, show
+from recommender.cli.show import Form, form_of, show_answer
+from recommender.report.asked import Asked
+
+if TYPE_CHECKING:
+    from recommender.simulate.order import Order
+    from recommender.simulation import Simulation
+
+MOST_RUNS = 10_000_000
+SEED = 7
+_COUNTED = re.compile(r"[0-9]+\s*[x×*]")  # how machines begin, and no job does
+
+
+def _flag(help: str, *names: str, metavar: str) -> Any:
+    return typer.Option(
+        *names, help=help, metavar=metavar, rich_help_panel="Simulation", show_default=False
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationFlags:
+    """What is simulated, how often, and on which capacity."""
+
+    plan: Annotated[Word, _flag("Number of the plan under the limits (1).", metavar="N")] = None
+    runs: Annotated[Word, _flag("Number of simulated runs (10000).", metavar="N")] = None
+    trace: Annotated[
+        Word, _flag("Recorded availability instead of the spot class.", metavar="FILE")
+    ] = None
+    run_law: Annotated[
+        Word,
+        _flag(
+            "Law of spot runs: weibull:0.6, lognormal:1.5, exponential, or a survival curve.",
+            metavar="LAW|FILE",
+        ),
+    ] = None
+    deflatable: Annotated[
+        Word,
+        _flag(
+            "What if spot machines shrank instead: pressure=10%,depth=50%,episode=30m,price=2.",
+            metavar="FACTS",
+        ),
+    ] = None
+    plot: Annotated[Word, _flag("Write the histograms as a picture.", metavar="FILE.svg")] = None
+
+
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[JOB] [MACHINES]",
+        help="A job, and machines such as 8x p4d.24xlarge spot; without, the best plan.",
+        autocompletion=job_words,
+        show_default=False,
+    ),
+]
+
+
+def simulate(
+    ctx: typer.Context,
+    limits: LimitFlags,
+    offers: OfferFlags,
+    own: OwnFlags,
+    job_flags: JobFlags,
+    simulation: SimulationFlags,
+    search: SearchFlags,
+    output: OutputFlags,
+    words: Words = None,
+) -> None:
+    """How one plan goes, over thousands of simulated runs: cost, time, states, limits.
+
+    The best plan under the limits, plan N of them (--plan), or machines that you name.
+
+    \b
+    recommend simulate resnet50-imagenet --deadline 24h
+    recommend simulate resnet50-imagenet 4x g6e.12xlarge spot --runs 100000
+    recommend simulate llama3-8b-lora --deadline 12h --trace zone.csv --plot runs.svg
+    """
+    read = Reader(problems_of(ctx))
+    kept = settings(read)
+    form = form_of(under(output, kept), AnswerFlags(), read)
+    job, named = _parted(words or [])
+    call = ask.Call(
+        words=tuple(job),
+        limits=under(limits, kept),
+        offers=under(offers, kept),
+        own=under(own, kept),
+        job=under(job_flags, kept),
+        search=under(search, kept),
+    )
+    order, options = _order(simulation, search, own, named, read)
+    ready = ask.read(replace(call, search=replace(call.search, seed=None)), form.top, read)
+    found = _simulated(ready, order, options, form)
+    if simulation.plot is not None:
+        _plot(found, Path(simulation.plot))
+    _show(found, ready.asked, form)
+
+
+def _parted(words: list[str]) -> tuple[list[str], str]:
+    """The job's words, and those of machines behind it."""
+    first = next((i for i, word in enumerate(words) if _COUNTED.match(word)), len(words))
+    if len(words) > 1 and first == len(words):
+        first = 1
+    return words[:first], " ".join(words[first:])
+
+
+def _order(
+    flags: SimulationFlags, search: SearchFlags, own: OwnFlags, named: str, read: Reader
+) -> tuple["Order", dict[str, Any]]:
+    from recommender.simulate import words
+    from recommender.simulate.order import Order
+    from recommender.simulate.source import WhatIf
+
+    runs = read.value(flags.runs, "--runs", units.parse_whole, 10_000)
+    if runs > MOST_RUNS:
+        read.problems.append(f"--runs {runs} is more than {MOST_RUNS:,}; write less")
+    if flags.plan is not None and named:
+        read.problems.append("--plan names a plan of the answer; leave it or the machines out")
+    if own.compare is not None:
+        read.problems.append("--compare has no place here; name the machines behind the job")
+    changes = [flags.trace, flags.run_law, flags.deflatable]
+    if sum(change is not None for change in changes) > 1:
+        read.problems.append("--trace, --run-law and --deflatable exclude each other; keep one")
+    what_if = WhatIf(
+        trace=None if flags.trace is None else Path(flags.trace),
+        law=read.value(flags.run_law, "--run-law", words.parse_law, None),
+        deflatable=read.value(flags.deflatable, "--deflatable", words.parse_deflatable, None),
+    )
+    machines = None
+    if named:
+        machines = read.value(named, "the machines", units.parse_comparison, None)
+    seed = read.value(search.seed, "--seed", units.parse_whole, SEED)
+    number = read.value(flags.plan, "--plan", units.parse_whole, 1)
+    return Order(runs, seed, what_if), {"number": number, "machines": machines}
+
+
+def _simulated(
+    ready: ask.Ready, order: "Order", options: dict[str, Any], form: Form
+) -> "Simulation":
+    """The simulation; where no plan keeps the limits, the answer says why."""
+    from recommender.rehearsal import rehearse
+
+    asked = ready.asked
+    with progress("simulated runs", order.runs) as tick:
+        found = rehearse(
+            asked.job,
+            asked.limits,
+            asked.choice,
+            catalog=ready.catalog,
+            progress=asked.progress,
+            order=order,
+            tick=tick,
+            top=ready.options["top"],
+            prove=bool(ready.options.get("prove")),
+            **options,
+        )
+    if found.simulation is None:
+        assert found.answer is not None
+        show_answer(found.answer, asked, form)
+        raise typer.Exit(INFEASIBLE)
+    return found.simulation
+
+
+def _plot(found: "Simulation", path: Path) -> None:
+    from recommender.report.simulationplot import svg
+
+    path.write_text(svg(found), encoding="utf-8", newline="\n")
+
+
+def _show(found: "Simulation", asked: Asked, form: Form) -> None:
+    from recommender.report import jsonview, simulationforms, simulationview
+
+    if form.kind == "table":
+        on = form.screen()
+        show(simulationview.render(found, asked, on.width, form.quiet), on)
+    elif form.kind == "json":
+        put(jsonview.dumps(simulationforms.document(found, asked)))
+    elif form.kind == "csv":
+        put(simulationforms.csv_text(found))
+    else:
+        put(simulationforms.markdown(found, asked, form.quiet))

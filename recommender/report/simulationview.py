@@ -1,0 +1,132 @@
+"""A simulation as people read it: figures, states, limits, the closed form, histograms."""
+
+from recommender.plan import Plan
+from recommender.report import bars, cells, text, titles
+from recommender.report.asked import Asked
+from recommender.report.lines import Column, Line, Row, grid, inset, labelled, paragraph
+from recommender.simulation import ClosedForm, Kept, Quantiles, Simulation
+
+_CARD = 60
+_UNITS = ((5400.0, 60.0, "min"), (360_000.0, 3600.0, "h"), (float("inf"), 86_400.0, "d"))
+
+
+def time_unit(seconds: float) -> tuple[float, str]:
+    """Seconds per unit and its name, for times of this size."""
+    return next((unit, name) for limit, unit, name in _UNITS if seconds < limit)
+
+
+def render(found: Simulation, asked: Asked, width: int, quiet: bool = False) -> list[Line]:
+    """The whole page; `quiet` leaves the figures only."""
+    lines = figures(found, width)
+    if quiet:
+        return lines
+    unit, name = time_unit(found.time.mean)
+    lines = [*_title(found, asked, width), Line(""), *lines, Line("")]
+    lines += [Line("Where the time goes", "strong"), *_states(found, width), Line("")]
+    for label, words in sentences(found):
+        lines += labelled(label, words, width, hang=13)
+    lines += [Line(""), Line("Cost in USD, share of the runs", "strong")]
+    lines += [*bars.histogram(found.cost_histogram, 1.0, width), Line("")]
+    lines += [Line(f"Time in {name}, share of the runs", "strong")]
+    lines += bars.histogram(found.time_histogram, unit, width)
+    notes = [line for note in found.notes for line in inset(f"{text.clean(note)}.", width)]
+    return lines + ([Line(""), *notes] if notes else [])
+
+
+def _title(found: Simulation, asked: Asked, width: int) -> list[Line]:
+    return [
+        *paragraph(titles.job_line(asked), width, "title"),
+        *paragraph(f"{plan_name(found)}: {plan_words(found.plan)}", width, "title"),
+        *paragraph(f"{found.runs:,} simulated runs, seed {found.seed}", width, "faint"),
+    ]
+
+
+def plan_name(found: Simulation) -> str:
+    """Which plan was simulated."""
+    return f"Plan {found.number}" if found.number else "Your machines"
+
+
+def plan_words(plan: Plan) -> str:
+    """The machines of a plan on one line."""
+    return ", ".join(cells.machines_lines(plan))
+
+
+def figures(found: Simulation, width: int) -> list[Line]:
+    """The table of means and quantiles."""
+    unit, name = time_unit(found.time.mean)
+    form = found.closed_form
+    rows = [
+        ("cost USD", found.cost, 1.0, text.usd(form.cost_usd)),
+        (f"time {name}", found.time, unit, text.three(form.time_s / unit)),
+        ("interruptions", found.interruptions, 1.0, ""),
+        ("lost work h", found.lost, 3600.0, ""),
+    ]
+    wide = width >= _CARD
+    titles_ = ["", "mean", "±", "5 %", "50 %", "95 %", "99 %", "first order"]
+    chosen = range(8) if wide else (0, 1, 3, 5)
+    table = [
+        Row(tuple((cell,) for i, cell in enumerate(_cells(*row)) if i in chosen)) for row in rows
+    ]
+    columns = [Column(t, right=bool(i), gap=2) for i, t in enumerate(titles_) if i in chosen]
+    return grid(columns, table, width, flexible=0)
+
+
+def _cells(name: str, q: Quantiles, unit: float, form: str) -> list[str]:
+    mean, *rest = (_figure(x / unit) for x in (q.mean, q.p05, q.p50, q.p95, q.p99))
+    return [name, mean, f"{q.error / unit:.2g}", *rest, form]
+
+
+def _figure(x: float) -> str:
+    """Three digits; nothing below a thousandth."""
+    return text.three(round(x, 3))
+
+
+def _states(found: Simulation, width: int) -> list[Line]:
+    return bars.bars([(s.name, s.share) for s in found.states if s.share > 0.0], width)
+
+
+def sentences(found: Simulation) -> list[tuple[str, str]]:
+    """What there is to say beside the figures, by label."""
+    return [
+        ("limits", _limits(found)),
+        *([("fallback", _fallback(found))] if found.plan.fallback else []),
+        ("first order", closed_words(found.closed_form)),
+        ("capacity", text.clean(found.capacity)),
+    ]
+
+
+def _limits(found: Simulation) -> str:
+    if not found.kept:
+        return "none given"
+    each = "; ".join(f"{limit_words(k)} {text.share(k.chance)}" for k in found.kept)
+    if len(found.kept) == 1:
+        return f"{each} (± {100 * found.chance_error:.1f} %)"
+    return f"{each}; all together {text.share(found.chance)} (± {100 * found.chance_error:.1f} %)"
+
+
+def limit_words(kept: Kept) -> str:
+    """A limit in words: "in 24 h"."""
+    if kept.limit == "deadline":
+        return f"in {text.duration(kept.value)}"
+    unit = "USD/h" if kept.limit == "hourly" else "USD"
+    return f"within {text.three(kept.value)} {unit}"
+
+
+def _fallback(found: Simulation) -> str:
+    said = f"rented in {text.percent(found.fallback_share)} of the runs"
+    form = found.closed_form
+    if form.fallback_from_s is None:
+        return f"{said}; first order: never"
+    when = text.duration(form.fallback_from_s)
+    share = text.percent(form.fallback_share)
+    return f"{said}; first order: in {share}, from {when} on"
+
+
+def closed_words(form: ClosedForm) -> str:
+    """The closed form in one sentence."""
+    said = f"{form.law}: {text.duration(form.time_s)} and {text.usd(form.cost_usd)} USD expected"
+    if form.time_p95_s is not None:
+        said += f", 95 % of runs within {text.duration(form.time_p95_s)}"
+    if form.chance is not None:
+        said += f", in time {text.share(form.chance)}"
+    return f"{said}; spot does {text.percent(form.drift)} of an hour's work in an hour"

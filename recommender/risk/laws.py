@@ -1,0 +1,118 @@
+"""Laws of run lengths behind one interface: Weibull, lognormal, exponential, survival curves.
+
+A law here is a *shape*: runs of mean one. Two functions of a uniform are all that the engine
+needs: the length of a run, and what is left of a run met at a random moment, whose density is
+S(x)/mean (the equilibrium law of renewal theory). Weibull shapes below one and lognormals die
+early: the hazard falls with age.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.risk.draws import normal
+
+Floats = NDArray[np.float64]
+
+_GRID = 4001  # points of the table of a law's residue
+_REACH = 20.0  # logits of the outermost points: one run in 5e8 lies beyond
+
+
+class RunLaw(Protocol):
+    """Run lengths of mean one, as functions of uniforms in (0, 1)."""
+
+    def lengths(self, uniform: Floats) -> Floats:
+        """Length of a run: the quantile function."""
+
+    def residues(self, uniform: Floats) -> Floats:
+        """What is left of a run met at a random moment."""
+
+
+class _Tabled:
+    """The residue of any law, tabulated from its quantiles."""
+
+    def lengths(self, uniform: Floats) -> Floats:
+        """Length of a run: the quantile function."""
+        raise NotImplementedError
+
+    def residues(self, uniform: Floats) -> Floats:
+        """What is left of a run met at a random moment: P(left ≤ x) = ∫₀ˣ S / ∫₀^∞ S."""
+        at, share = self._table
+        return np.asarray(np.interp(uniform, share, at))
+
+    @cached_property
+    def _table(self) -> tuple[Floats, Floats]:
+        level = 1.0 / (1.0 + np.exp(-np.linspace(-_REACH, _REACH, _GRID)))
+        at = np.concatenate([[0.0], self.lengths(level)])
+        survival = 1.0 - np.concatenate([[0.0], level])
+        area = 0.5 * (survival[1:] + survival[:-1]) * np.diff(at)
+        total = np.concatenate([[0.0], np.cumsum(area)])
+        return at, total / total[-1]
+
+
+@dataclass(frozen=True)
+class Weibull(_Tabled):
+    """S(x) = exp(-(x/s)^k); k = 1 is exponential, k < 1 dies early."""
+
+    shape: float
+
+    def lengths(self, uniform: Floats) -> Floats:
+        """Length of a run: the quantile function."""
+        scale = 1.0 / math.gamma(1.0 + 1.0 / self.shape)
+        return np.asarray(scale * (-np.log1p(-uniform)) ** (1.0 / self.shape))
+
+
+@dataclass(frozen=True)
+class Lognormal(_Tabled):
+    """ln X ~ N(-sigma²/2, sigma²), the law of the shipped spot classes."""
+
+    sigma: float
+
+    def lengths(self, uniform: Floats) -> Floats:
+        """Length of a run: the quantile function."""
+        return np.asarray(np.exp(self.sigma * normal(uniform) - 0.5 * self.sigma**2))
+
+
+@dataclass(frozen=True)
+class SurvivalCurve(_Tabled):
+    """A measured survival curve: linear between its points, an exponential tail behind them.
+
+    `age_s` rises from 0, `survival` falls from 1. The tail has the mean hazard of the second
+    half of the curve, since that of the first is infant mortality.
+    """
+
+    age_s: tuple[float, ...]
+    survival: tuple[float, ...]
+
+    def lengths(self, uniform: Floats) -> Floats:
+        """Length of a run, in means of the curve."""
+        return self._seconds(uniform) / self.mean_s
+
+    @cached_property
+    def mean_s(self) -> float:
+        """Mean length: the area below the curve and its tail."""
+        age, alive = np.array(self.age_s), np.array(self.survival)
+        area = float((0.5 * (alive[1:] + alive[:-1]) * np.diff(age)).sum())
+        return area + self.survival[-1] * self._tail_mean_s
+
+    @property
+    def _tail_mean_s(self) -> float:
+        """Mean of what follows the last point."""
+        if self.survival[-1] <= 0.0:
+            return 0.0
+        half = len(self.age_s) // 2
+        fallen = math.log(self.survival[half] / self.survival[-1])
+        passed = self.age_s[-1] - self.age_s[half]
+        return passed / fallen if fallen > 0.0 else self.age_s[-1] / self.survival[-1]
+
+    def _seconds(self, uniform: Floats) -> Floats:
+        level = 1.0 - uniform  # share still alive at the length sought
+        alive, age = np.array(self.survival[::-1]), np.array(self.age_s[::-1])
+        inside = np.interp(level, alive, age)
+        beyond = np.log(np.maximum(self.survival[-1], 1e-300) / np.maximum(level, 1e-300))
+        tail = self.age_s[-1] + self._tail_mean_s * np.maximum(beyond, 0.0)
+        return np.asarray(np.where(level < self.survival[-1], tail, inside))

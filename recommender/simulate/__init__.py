@@ -1,0 +1,1 @@
+"""Simulates one plan many times: quantiles, states, limits, and the closed form beside them."""

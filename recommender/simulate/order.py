@@ -1,0 +1,83 @@
+"""Simulates one plan: histories, figures, and the closed form beside them."""
+
+import math
+from dataclasses import dataclass, replace
+
+from recommender.limits import Limits
+from recommender.plan import Plan
+from recommender.risk.plans import Journeys
+from recommender.simulate.closed_form import closed_form
+from recommender.simulate.source import Source, WhatIf, source_of
+from recommender.simulate.summary import histogram, kept, quantiles, states
+from recommender.simulate.trial import Sample, Tick, simulate
+from recommender.simulation import ClosedForm, Simulation
+
+MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """How many histories of which seed, and what is changed about the plan."""
+
+    runs: int = 10_000
+    seed: int = 7
+    what_if: WhatIf = WhatIf()
+
+
+def simulation_of(
+    plan: Plan, number: int, journey: Journeys, limits: Limits, order: Order, tick: Tick | None
+) -> Simulation:
+    """Follow a plan through its histories and sum them up."""
+    source = source_of(journey, plan, order.what_if)
+    sample = simulate(
+        source.journey, limits.deadline_s, order.runs, order.seed, source.capacity, tick
+    )
+    sample = _begun(sample, source.start_s)
+    each, together = kept(sample, limits, plan.usd_per_hour)
+    chance = float(together.mean())
+    time = quantiles(sample.time_s)
+    return Simulation(
+        plan=plan,
+        number=number,
+        runs=order.runs,
+        seed=order.seed,
+        capacity=source.words,
+        cost=quantiles(sample.cost_usd, sample.expected_usd),
+        time=time,
+        interruptions=quantiles(sample.interruptions),
+        lost=quantiles(sample.lost_s),
+        states=states(sample),
+        kept=each,
+        chance=chance,
+        chance_error=math.sqrt(chance * (1.0 - chance) / order.runs),
+        fallback_share=float((sample.fallback_s > 0.0).mean()),
+        closed_form=_closed(source, limits.deadline_s, order.seed),
+        cost_histogram=histogram(sample.cost_usd),
+        time_histogram=histogram(sample.time_s, unit_s(time.mean)),
+        notes=source.notes,
+    )
+
+
+def unit_s(typical: float) -> float:
+    """Seconds of the unit that suits a time."""
+    if typical < 5400.0:
+        return MINUTE_S
+    return HOUR_S if typical < 360_000.0 else DAY_S
+
+
+def _begun(sample: Sample, start_s: float) -> Sample:
+    """The sample with a start before it."""
+    if not start_s:
+        return sample
+    return replace(sample, time_s=sample.time_s + start_s, starting_s=sample.starting_s + start_s)
+
+
+def _closed(source: Source, deadline_s: float | None, seed: int) -> ClosedForm:
+    due = None if deadline_s is None else deadline_s - source.start_s
+    found = closed_form(source.journey, due, source.law, seed)
+    p95 = found.time_p95_s
+    return replace(
+        found,
+        time_s=found.time_s + source.start_s,
+        time_p95_s=None if p95 is None else p95 + source.start_s,
+    )

@@ -1,0 +1,141 @@
+"""What a simulation may change about a plan: its law of runs, a recording, deflatable machines."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from recommender.errors import UsageError
+from recommender.plan import Plan
+from recommender.risk.capacity import LOGNORMAL, Capacity, Lawful
+from recommender.risk.laws import Lognormal, RunLaw, SurvivalCurve, Weibull
+from recommender.risk.plans import Journeys
+from recommender.simulate.deflation import Deflatable, deflated
+from recommender.simulate.replay import Replay, replay
+from recommender.simulate.tracefile import read_series
+from recommender.text import shown_path
+
+HOUR_S, DAY_S = 3600.0, 86_400.0
+_CURVE = 400  # points of a recording's survival curve
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """What the user wants changed; nothing by default."""
+
+    trace: Path | None = None
+    law: RunLaw | None = None
+    deflatable: Deflatable | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A plan's journey, and where its runs come from."""
+
+    journey: Journeys
+    capacity: Capacity
+    law: RunLaw  # shape of the runs, for the closed form
+    words: str
+    start_s: float = 0.0  # passes before the journey begins, paid in its fixed cost
+    notes: tuple[str, ...] = field(default=())
+
+
+def source_of(journey: Journeys, plan: Plan, wish: WhatIf) -> Source:
+    """The capacity that a plan is simulated on.
+
+    Raises `UsageError` for a recording or a law of spot where the plan rents no spot.
+    """
+    machines = sum(m.count for m in plan.machines if m.market == "spot")
+    if not machines and wish != WhatIf():
+        raise UsageError(
+            "--trace, --run-law and --deflatable change spot machines, and this plan rents none; "
+            "name spot machines or add --market spot"
+        )
+    if wish.trace is not None:
+        return _recorded(journey, wish.trace, machines)
+    if wish.deflatable is not None:
+        return _deflated(journey, plan, wish.deflatable, machines)
+    if wish.law is not None:
+        return _lawful(journey, wish.law)
+    law = Lognormal(float(journey.run_sigma[0]))
+    if plan.spot is None:
+        return Source(journey, LOGNORMAL, law, "on-demand machines; hardware faults only")
+    words = f"spot class {plan.spot.name} ({plan.spot.basis}, {plan.spot.as_of})"
+    return Source(journey, LOGNORMAL, law, words)
+
+
+def _lawful(journey: Journeys, law: RunLaw) -> Source:
+    if isinstance(law, SurvivalCurve):
+        words = f"the survival curve of your file, mean {law.mean_s / HOUR_S:.3g} h"
+        journey = replace(journey, run_mean_s=np.array([law.mean_s]))
+    elif isinstance(law, Weibull):
+        name = "exponential" if law.shape == 1.0 else f"Weibull runs of shape {law.shape:g}"
+        words = f"{name}, the class's mean"
+    else:
+        assert isinstance(law, Lognormal)
+        words = f"lognormal runs of sigma {law.sigma:g}, the class's mean"
+    return Source(journey, Lawful(law), law, words)
+
+
+def _recorded(journey: Journeys, path: Path, machines: int) -> Source:
+    recorded = replay(read_series(path), machines)
+    name, days = shown_path(path.name), sum(s.length_s for s in recorded.spells) / DAY_S
+    share = recorded.availability
+    if share <= 0.0:
+        raise UsageError(f"{name}: never has {machines} machines up; simulate a smaller plan")
+    words = (
+        f"recorded: {name}, {len(recorded.spells)} series, {days:.3g} days; "
+        f"{machines} machines up {100.0 * share:.3g} % of the time, "
+        f"{recorded.run_mean_s / HOUR_S:.3g} h at a stretch"
+    )
+    return Source(
+        _as_recorded(journey, recorded), recorded, _curve(recorded), words,
+        notes=("one zone at a time: a failover list is not replayed",),
+    )  # fmt: skip
+
+
+def _as_recorded(journey: Journeys, recorded: Replay) -> Journeys:
+    """The journey with the recording's means, for the closed form and the number of cycles."""
+    up = min(recorded.availability, 1.0 - 1e-9)
+    waits = np.concatenate(
+        [np.diff(np.stack([s.end_s[:-1], s.begin_s[1:]]), axis=0)[0] for s in recorded.spells]
+    )
+    varied = float(np.log1p((waits.std() / waits.mean()) ** 2)) if len(waits) else 0.0
+    return replace(
+        journey,
+        run_mean_s=np.array([recorded.run_mean_s]),
+        outage_sigma=np.array([np.sqrt(varied)]),
+        availability_logit=np.array([np.log(up / (1.0 - up))]),
+        zone_sd=np.zeros(1),
+        sites=np.ones(1),
+    )
+
+
+def _curve(recorded: Replay) -> SurvivalCurve:
+    """How long the recorded runs lasted, as a survival curve."""
+    runs = np.sort(np.concatenate([s.end_s - s.begin_s for s in recorded.spells]))
+    level = np.linspace(0.0, 1.0, _CURVE + 1)
+    ages = np.concatenate([[0.0], np.quantile(runs, level)])
+    alive = np.concatenate([[1.0], 1.0 - level])
+    kept = np.concatenate([[True], np.diff(ages) > 0.0])
+    return SurvivalCurve(tuple(ages[kept].tolist()), tuple(alive[kept].tolist()))
+
+
+def _deflated(journey: Journeys, plan: Plan, market: Deflatable, machines: int) -> Source:
+    co_pressure = plan.spot.co_interruption if plan.spot is not None else 0.0
+    words = (
+        f"deflatable machines: each under pressure {100.0 * market.pressure:.3g} % of the time, "
+        f"{100.0 * market.depth:.3g} % slower then, spells of {market.episode_s / 60.0:.3g} min"
+    )
+    return Source(
+        deflated(journey, market, machines, co_pressure),
+        LOGNORMAL,
+        Lognormal(1.0),
+        words,
+        start_s=float(journey.changeover_s[0]),
+        notes=(
+            "no cloud sells deflatable GPU machines: this is a what-if",
+            "interruptions are spells of pressure; waiting is time at the lower speed",
+            "no fallback: nothing is ever taken away",
+        ),
+    )

@@ -1,0 +1,146 @@
+"""`recommend simulate`, from words to pages."""
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recommender.cli import main, progress
+from recommender.cli.screen import put
+from tests.recommender.cli.conftest import Result
+
+Run = Callable[..., Result]
+JOB = "resnet50-imagenet"
+QUICK = ("--provider", "aws", "--gpu", "A10G", "--runs", "2048")
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """Run `recommend simulate` with the real planner, in an empty folder, on a fixed day."""
+    for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "RECOMMEND_OUTPUT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("RECOMMEND_NOW", "2026-11-20T12:00Z")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str) -> Result:
+        code = main(["simulate", *words])
+        return Result(code, *capsys.readouterr())
+
+    return call
+
+
+def test_the_best_plan_is_simulated(run: Run) -> None:
+    found = run(JOB, "--deadline", "48h", *QUICK)
+    assert (found.code, found.err) == (0, "")
+    assert "Plan 1:" in found.out
+    assert "2,048 simulated runs, seed 7" in found.out
+    for word in ("Where the time goes", "training", "in 48 h", "first order", "Cost in USD"):
+        assert word in found.out
+
+
+def test_the_same_seed_gives_the_same_bytes_and_the_seed_changes_the_runs_alone(run: Run) -> None:
+    words = (JOB, "--deadline", "48h", *QUICK, "-o", "json")
+    first, again, other = run(*words), run(*words), run(*words, "--seed", "8")
+    assert first.out == again.out
+    one, two = (json.loads(r.out)["simulation"] for r in (first, other))
+    assert one["plan"] == two["plan"]
+    assert one["cost"] != two["cost"]
+
+
+@pytest.mark.parametrize(
+    "words", [("4x g5.12xlarge spot us-east-1",), ("4x", "g5.12xlarge", "spot", "us-east-1")]
+)
+def test_machines_stand_behind_the_job(run: Run, words: tuple[str, ...]) -> None:
+    found = run(JOB, *words, "--runs", "512")
+    assert found.code == 0
+    assert "Your machines: 4× g5.12xlarge spot" in found.out
+
+
+@pytest.mark.parametrize("form", ["csv", "markdown", "json"])
+def test_other_forms(run: Run, form: str) -> None:
+    found = run(JOB, "4x g5.12xlarge spot us-east-1", "--runs", "512", "-o", form)
+    assert found.code == 0
+    assert {"csv": "figure,unit,mean", "markdown": "| cost USD |", "json": '"simulation"'}[
+        form
+    ] in found.out
+
+
+def test_a_picture_is_written(run: Run, tmp_path: Path) -> None:
+    found = run(JOB, "4x g5.12xlarge spot us-east-1", "--runs", "512", "--plot", "out.svg")
+    assert found.code == 0
+    text = (tmp_path / "out.svg").read_bytes()
+    assert text.startswith(b"<svg")
+    assert b"\r" not in text
+
+
+def test_a_recording_is_replayed(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "z.csv").write_text("trace_id,t_s,nodes\nz,0,4\nz,36000,0\nz,72000,-1\n")
+    found = run(JOB, "4x g5.12xlarge spot us-east-1", "--runs", "512", "--trace", "z.csv")
+    assert "recorded: z.csv" in found.out
+
+
+def test_a_survival_curve_is_read(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "c.csv").write_text("age_h,survival\n0,1\n1,0.6\n10,0.2\n")
+    found = run(JOB, "4x g5.12xlarge spot us-east-1", "--runs", "512", "--run-law", "c.csv")
+    assert "survival curve of your file, mean 6.04 h" in found.out
+
+
+def test_no_plan_means_exit_3_and_why(run: Run) -> None:
+    found = run(JOB, "--deadline", "1m", *QUICK)
+    assert found.code == 3
+    assert "no plan" in found.out.lower()
+    made = json.loads(run(JOB, "--deadline", "1m", *QUICK, "-o", "json").out)
+    assert (made["schema"], made["status"]) == ("recommend.plan/v1", "infeasible")
+
+
+WRONG = [
+    (("--plan", "2", "4x g5.12xlarge"), "--plan names a plan of the answer"),
+    (("--compare", "4x g5.12xlarge"), "--compare has no place here"),
+    (("--run-law", "weibull:0.6", "--deflatable", "pressure=1%,depth=5%"), "exclude each other"),
+    (("--run-law", "gamma:2"), "is no law of runs"),
+    (("--run-law", "weibull:90"), "is out of range"),
+    (("--deflatable", "pressure=10%"), "has no depth"),
+    (("--deflatable", "presure=10%,depth=5%"), "did you mean pressure?"),
+    (("--runs", "0"), "is zero"),
+    (("--runs", "90M"), "more than 10,000,000"),
+    (("8x", "nothing at all"), "names two regions"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), WRONG, ids=[said for _, said in WRONG])
+def test_what_is_wrong_is_said(run: Run, words: tuple[str, ...], said: str) -> None:
+    found = run(JOB, *words)
+    assert (found.code, found.out) == (2, "")
+    assert said in found.err
+
+
+def test_no_bar_without_a_terminal_or_for_few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    with progress.progress("runs", 10**6) as tick:
+        assert tick is None
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    with progress.progress("runs", 100) as tick:
+        assert tick is None
+
+
+def test_a_bar_moves_where_somebody_watches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    with progress.progress("runs", 10**6) as tick:
+        assert tick is not None
+        tick(10**5, 10**6)
+
+
+def test_verify_reaches_the_planner(planner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert main(["--deadline", "24h", JOB, "--verify", "-q"]) == 0
+    assert planner.calls[0]["verify"] is True
+
+
+def test_a_terminal_of_plain_characters_gets_plain_bars() -> None:
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="ascii")
+    put("██▌ 7 %\n█▎ 2 %\n", stream)
+    stream.flush()
+    assert raw.getvalue() == b"### 7 %\n# 2 %\n"

@@ -1,0 +1,152 @@
+"""A simulation in every form: table, JSON, CSV, Markdown, picture."""
+
+import csv
+import io
+import json
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+
+from recommender.jobfile import find_job
+from recommender.limits import Limits
+from recommender.plan import Check, Difference
+from recommender.report import bars, markdown, schemafile, simulationforms, simulationview, table
+from recommender.report.asked import Asked
+from recommender.report.checks import check_words
+from recommender.report.jsonview import document, dumps
+from recommender.report.lines import plain
+from recommender.report.simulationplot import svg
+from recommender.simulation import ClosedForm, Histogram, Kept, Quantiles, Simulation, State
+from tests.recommender.answers import ANSWER
+from tests.recommender.golden import check
+
+H = 3600.0
+ASKED = Asked(find_job("resnet50-imagenet"), Limits(deadline_s=24 * H, budget_usd=110.0))
+FOUND = Simulation(
+    plan=ANSWER.plans[0],
+    number=1,
+    runs=10_000,
+    seed=7,
+    capacity="spot class a100x8 (transferred, 2025-10-18)",
+    cost=Quantiles(61.2, 0.31, 38.0, 50.1, 59.9, 70.2, 92.0, 120.4),
+    time=Quantiles(9.1 * H, 0.05 * H, 5.2 * H, 7 * H, 8.8 * H, 10.4 * H, 15.3 * H, 20.2 * H),
+    interruptions=Quantiles(3.2, 0.02, 0, 1, 3, 5, 8, 11),
+    lost=Quantiles(0.4 * H, 9.0, 0, 0.1 * H, 0.3 * H, 0.5 * H, 1.3 * H, 2.1 * H),
+    states=(
+        State("waiting", 0.21),
+        State("starting", 0.02),
+        State("training", 0.68),
+        State("saving", 0.01),
+        State("restarting", 0.03),
+        State("lost work", 0.05),
+        State("fallback", 0.0),
+    ),
+    kept=(Kept("deadline", 24 * H, 0.985), Kept("budget", 110.0, 0.962)),
+    chance=0.957,
+    chance_error=0.002,
+    fallback_share=0.04,
+    closed_form=ClosedForm("safety net", 8.2 * H, None, 57.0, None, 0.62, 14 * H, 0.03),
+    cost_histogram=Histogram((20.0, 40.0, 60.0, 80.0, 100.0), (0.07, 0.44, 0.37, 0.12)),
+    time_histogram=Histogram((0.0, 5 * H, 10 * H, 15 * H), (0.04, 0.66, 0.3)),
+    notes=("one zone at a time",),
+)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 140])
+def test_the_page_is_kept_and_fits(width: int) -> None:
+    lines = simulationview.render(FOUND, ASKED, width)
+    check(f"simulation-{width}.txt", plain(lines))
+    assert [line.text for line in lines if len(line.text) > width and "  " not in line.text] == []
+
+
+def test_quiet_leaves_the_figures() -> None:
+    assert len(simulationview.render(FOUND, ASKED, 80, quiet=True)) == 7
+
+
+def test_markdown_is_kept() -> None:
+    check("simulation.md", simulationforms.markdown(FOUND, ASKED))
+
+
+def test_json_follows_its_schema() -> None:
+    made = json.loads(dumps(simulationforms.document(FOUND, ASKED)))
+    jsonschema.Draft202012Validator(json.loads(schemafile.schema_text())).validate(made)
+    assert made["schema"] == "recommend.simulation/v1"
+    assert made["simulation"]["cost"]["mean"] == 61.2
+    assert made["simulation"]["plan"]["launch"]
+
+
+def test_csv_has_a_row_per_figure_state_and_chance() -> None:
+    rows = list(csv.DictReader(io.StringIO(simulationforms.csv_text(FOUND))))
+    by_name = {row["figure"]: row for row in rows}
+    assert float(by_name["time"]["p95"]) == pytest.approx(15.3)
+    assert float(by_name["time"]["form"]) == pytest.approx(8.2)
+    assert float(by_name["state: waiting"]["mean"]) == 0.21
+    assert float(by_name["chance: in 24 h"]["mean"]) == 0.985
+    assert float(by_name["chance: all limits"]["mean"]) == 0.957
+
+
+def test_the_picture_is_well_formed_and_always_the_same() -> None:
+    text = svg(FOUND)
+    check("simulation.svg", text)
+    root = ElementTree.fromstring(text)
+    assert root.tag.endswith("svg")
+    drawn = [e for e in root if e.tag.endswith("rect")]
+    assert len(drawn) == 1 + 4 + 3  # the ground and one bar per bin
+    assert "cost, USD" in text
+    assert "time, h" in text
+
+
+def test_a_picture_takes_foreign_names_as_text() -> None:
+    (machines,) = FOUND.plan.machines[:1]
+    odd = replace(FOUND.plan, machines=(replace(machines, instance_type="<a href='x'>&"),))
+    ElementTree.fromstring(svg(replace(FOUND, plan=odd)))
+
+
+def test_bars_are_as_long_as_their_shares() -> None:
+    assert bars.bar(0.5, 0.5, 10) == "█" * 10
+    assert bars.bar(0.25, 0.5, 10) == "█" * 5
+    assert bars.bar(0.5 / 16, 0.5, 10) == "▋"
+    assert bars.bar(0.0, 0.5, 10) == ""
+
+
+VERIFIED = replace(
+    ANSWER,
+    checks=(
+        Check(
+            1,
+            20_480,
+            500_016,
+            (
+                Difference("cost_usd", 100.0, 103.0, 1.0),
+                Difference("time_s", 10 * H, 10.1 * H, 0.2 * H),
+                Difference("chance", 0.96, 0.955, 0.004),
+            ),
+        ),
+    ),
+)
+
+
+def test_a_check_tells_both_figures_their_difference_and_its_error() -> None:
+    assert check_words(VERIFIED.checks[0]) == (
+        "cost 100 USD printed, 103 USD simulated (+3.0 %, ± 1.0 %); "
+        "time 10 h printed, 10 h simulated (+1.0 %, ± 2.0 %); "
+        "chance 96.0 % printed, 95.5 % simulated (-0.5, ± 0.4)"
+    )
+    far = replace(VERIFIED.checks[0], differences=(Difference("cost_usd", 100.0, 104.0, 1.0),))
+    assert check_words(far).endswith("; cost: more than 3 sampling errors apart")
+
+
+def test_a_check_stands_below_the_answer_and_in_its_other_forms() -> None:
+    assert "Verified with 20,480 other runs each" in plain(table.render(VERIFIED, ASKED, 80))
+    assert "Verified with 20,480 other runs each" in markdown.render(VERIFIED, ASKED)
+    made = json.loads(dumps(document(VERIFIED, ASKED)))
+    jsonschema.Draft202012Validator(json.loads(schemafile.schema_text())).validate(made)
+    assert made["checks"][0]["differences"][0]["simulated"] == 103
+    assert "checks" not in document(ANSWER, ASKED)
+
+
+def test_nothing_is_said_of_limits_that_were_not_given() -> None:
+    words = dict(simulationview.sentences(replace(FOUND, kept=())))
+    assert words["limits"] == "none given"

@@ -1,0 +1,84 @@
+"""Laws of runs behind one interface: means, residues, the engine, and the lognormal path."""
+
+import math
+
+import numpy as np
+import pytest
+
+from recommender.risk.capacity import Lawful
+from recommender.risk.draws import draws, run_uniforms, uniforms
+from recommender.risk.journey import follow
+from recommender.risk.laws import Lognormal, RunLaw, SurvivalCurve, Weibull
+from tests.recommender.risk.cases import SPOT, journeys
+
+U = (np.arange(200_000) + 0.5) / 200_000
+CURVE = SurvivalCurve((0.0, 3600.0, 7200.0, 36_000.0), (1.0, 0.5, 0.4, 0.0))
+LAWS: dict[str, RunLaw] = {
+    "exponential": Weibull(1.0),
+    "Weibull": Weibull(0.6),
+    "lognormal": Lognormal(1.2),
+    "curve": CURVE,
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_runs_of_every_law_have_mean_one(name: str) -> None:
+    assert LAWS[name].lengths(U).mean() == pytest.approx(1.0, rel=3e-3)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_what_is_left_of_a_run_met_at_random_has_the_mean_of_renewal_theory(name: str) -> None:
+    runs = LAWS[name].lengths(U)
+    expected = (runs**2).mean() / (2.0 * runs.mean())  # E[X²]/2E[X]
+    assert LAWS[name].residues(U).mean() == pytest.approx(expected, rel=0.01)
+
+
+def test_the_exponential_law_has_no_memory() -> None:
+    law = Weibull(1.0)
+    assert law.lengths(U[:-1]) == pytest.approx(-np.log1p(-U[:-1]))
+    assert law.residues(U[1000:-1000]) == pytest.approx(law.lengths(U[1000:-1000]), rel=2e-3)
+
+
+def test_weibull_runs_of_shape_below_one_die_early() -> None:
+    runs = Weibull(0.6).lengths(U)
+    scale = 1.0 / math.gamma(1.0 + 1.0 / 0.6)
+    alive = [float((runs > t).mean()) for t in (0.1, 0.2, 1.0, 1.1)]
+    assert alive == pytest.approx(
+        [math.exp(-((t / scale) ** 0.6)) for t in (0.1, 0.2, 1.0, 1.1)], abs=1e-4
+    )
+    assert 1 - alive[1] / alive[0] > 1 - alive[3] / alive[2]
+
+
+def test_a_survival_curve_is_met_at_its_points() -> None:
+    hours = CURVE.lengths(U) * CURVE.mean_s / 3600.0
+    assert CURVE.mean_s == pytest.approx(0.75 * 3600 + 0.45 * 3600 + 0.2 * 8 * 3600)
+    assert [(hours > t).mean() for t in (1.0, 2.0, 6.0)] == pytest.approx([0.5, 0.4, 0.2], abs=1e-3)
+
+
+def test_a_curve_that_ends_before_everybody_died_goes_on_with_its_later_hazard() -> None:
+    open_ended = SurvivalCurve(
+        (0.0, 10.0, 20.0, 30.0), (1.0, 0.5, 0.5 * math.exp(-1), 0.5 * math.exp(-2))
+    )
+    assert open_ended.mean_s == pytest.approx(
+        7.5 + 3.420 + 1.258 + 0.5 * math.exp(-2) * 10.0, abs=0.01
+    )
+    runs = open_ended.lengths(U) * open_ended.mean_s
+    assert (runs > 40.0).mean() == pytest.approx(0.5 * math.exp(-3), abs=1e-3)
+
+
+def test_the_lognormal_law_tells_the_engine_what_its_own_path_tells_it() -> None:
+    plan = journeys(SPOT)
+    own = follow(plan, None, 8192)
+    law = follow(plan, None, 8192, capacity=Lawful(Lognormal(SPOT["run_sigma"])))
+    for name in ("cost_usd", "interruptions", "running_s"):
+        ours, theirs = getattr(own, name), getattr(law, name)
+        error = np.sqrt((ours.var() + theirs.var()) / 8192)
+        assert abs(ours.mean() - theirs.mean()) < 3 * error, name
+
+
+def test_the_uniforms_of_the_runs_are_those_behind_their_normals() -> None:
+    sample = draws(64, 16, 3)
+    from recommender.risk.draws import normal
+
+    assert np.array_equal(normal(run_uniforms(sample)), sample.run)
+    assert np.array_equal(run_uniforms(sample)[:, :8].ravel(), uniforms(3, 1, 64 * 8))

@@ -1,0 +1,263 @@
+"""One plan, event by event, in simpy: a second model of docs/method.md that shares no code.
+
+Processes of one history: capacity that comes and goes, a trainer that it starts and interrupts,
+and a watch that rents the fallback when the slack is used up. Luck comes from `random`, so only
+the laws agree with the engine's, not the histories.
+"""
+
+import math
+from collections.abc import Generator
+from dataclasses import dataclass
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import simpy
+
+from recommender.risk.plans import Journeys
+
+Steps = Generator[simpy.Event, Any, None]
+SPELLS = 300  # runs among which a request meets one at random
+
+
+@dataclass
+class Told:
+    """What happened in one history."""
+
+    time_s: float = 0.0
+    cost_usd: float = 0.0
+    interruptions: float = 0.0
+    spot_s: float = 0.0  # paid
+    fallback_s: float = 0.0
+    waiting_s: float = 0.0
+
+
+def plan_of(journeys: Journeys, row: int = 0) -> SimpleNamespace:
+    """One row of the columns, as numbers."""
+    names = Journeys.__slots__
+    return SimpleNamespace(**{name: float(getattr(journeys, name)[row]) for name in names})
+
+
+def mean_one(luck: Random, sigma: float) -> float:
+    return math.exp(luck.gauss(-sigma * sigma / 2.0, sigma))
+
+
+def share(logit: float) -> float:
+    return 1.0 / (1.0 + math.exp(-logit))
+
+
+class History:
+    """One job on one plan, from the request for machines to the last step."""
+
+    def __init__(self, plan: SimpleNamespace, deadline_s: float | None, luck: Random) -> None:
+        self.plan, self.luck, self.deadline_s = plan, luck, deadline_s
+        self.env = simpy.Environment()
+        self.over = self.env.event()
+        self.news = self.env.event()  # progress goes another way: the watch looks again
+        self.told = Told()
+        self.work_s = plan.work_s * mean_one(luck, plan.speed_sigma)
+        self.begun_s = 0.0  # safe work when the present run became ready
+        self.tail_s = 0.0  # from the end of the first cluster to the last step
+        self.safe_s = 0.0  # work that no interruption can take
+        self.since_s = 0.0  # moment of `safe_s`
+        self.gains = 0.0  # safe work per second from then on
+        self.down_since = 0.0
+        self.up_since: float | None = None
+        self.ready_s: float | None = None
+        self.trainer: simpy.Process | None = None
+
+    def tell(self) -> Told:
+        """Run the history."""
+        late = self.luck.random() >= self.plan.at_once
+        self.env.process(self.capacity())
+        if self.plan.elastic_share > 0.0:
+            self.env.process(self.own_part())
+        if self.deadline_s is not None and self.plan.fallback_speed > 0.0:
+            self.env.process(self.watch())
+        self.env.run(until=self.over)
+        queue = self.plan.wait_s if late else 0.0
+        self.told.time_s = self.env.now + self.tail_s + queue
+        self.told.waiting_s += queue
+        self.told.cost_usd += self.bill()
+        return self.told
+
+    def bill(self) -> float:
+        """What has to be paid at the end, beside the fallback."""
+        p, told = self.plan, self.told
+        price = p.spot_usd_per_hour * mean_one(self.luck, p.spot_price_sigma)
+        hourly = price * told.spot_s + p.base_usd_per_hour * (self.env.now + self.tail_s)
+        return p.fixed_usd + p.usd_per_interruption * told.interruptions + hourly / 3600.0
+
+    # Capacity -----------------------------------------------------------------------------
+
+    def capacity(self) -> Steps:
+        """Outages and runs of the listed zones; a run starts the trainer, its end stops it."""
+        p, luck = self.plan, self.luck
+        up = share(p.availability_logit + luck.gauss(0.0, p.zone_sd))
+        nowhere = 1.0
+        for _ in range(int(p.sites) - 1):
+            other = share(p.availability_logit + luck.gauss(0.0, p.zone_sd))
+            nowhere *= 1.0 - other * (1.0 - p.correlation)
+        outage = p.run_mean_s * (1.0 - up) / up / p.sites
+        first = True
+        while True:
+            wait, run = 0.0, p.run_mean_s * mean_one(luck, p.run_sigma)
+            if first and luck.random() < (1.0 - up) * nowhere:
+                wait = self.left_of(outage, p.outage_sigma)
+            elif first and not p.held:
+                run = self.left_of(p.run_mean_s, p.run_sigma)
+            elif not first and luck.random() < nowhere:
+                wait = outage * mean_one(luck, p.outage_sigma)
+            first = False
+            yield self.env.timeout(wait)
+            self.told.waiting_s += wait
+            self.up_since = self.env.now
+            self.trainer = self.env.process(self.train())
+            yield self.env.timeout(run)
+            self.told.spot_s += 0.0 if run < p.free_s else max(run, p.minimum_s)
+            self.told.interruptions += 1.0
+            self.up_since, self.down_since = None, self.env.now
+            self.trainer.interrupt("taken")
+
+    def left_of(self, mean: float, sigma: float) -> float:
+        """What is left of the spell that a random moment falls into."""
+        spells = [mean * mean_one(self.luck, sigma) for _ in range(SPELLS)]
+        moment = self.luck.random() * sum(spells)
+        for spell in spells:
+            if moment < spell:
+                return spell - moment
+            moment -= spell
+        return spells[-1]
+
+    # Training -----------------------------------------------------------------------------
+
+    def train(self) -> Steps:
+        """One run: the changeover, then intervals of work, each with a save behind it."""
+        p = self.plan
+        ready = None
+        try:
+            if p.changeover_s:
+                yield self.env.timeout(p.changeover_s)
+            self.settle(0.0)
+            ready = self.ready_s = self.env.now
+            done_s = self.begun_s = self.safe_s
+            self.tell_watch()
+            while self.work_s - done_s > p.interval_s + 1e-3:
+                yield self.env.timeout(p.interval_s)
+                yield self.env.timeout(p.stall_s)
+                done_s += p.interval_s
+                self.safe_s, self.since_s = done_s, self.env.now
+            yield self.env.timeout(self.work_s - done_s)
+            self.finish()
+        except simpy.Interrupt as stopped:
+            if ready is None:
+                self.settle(p.elastic_share if self.away_pays() else 0.0)
+            else:
+                self.keep(ready, str(stopped.cause))
+            self.ready_s = None
+            self.tell_watch()
+
+    def keep(self, ready: float, cause: str) -> None:
+        """What an interrupted run leaves: whole intervals, or all where a last save was made."""
+        p = self.plan
+        pace = p.interval_s / (p.interval_s + p.stall_s)
+        if cause == "net" or self.luck.random() < p.notice_saves:
+            self.safe_s = self.begun_s + pace * (self.env.now - ready)
+        self.since_s = self.env.now
+        self.gains = p.elastic_share if self.away_pays() else 0.0
+
+    def away_pays(self) -> bool:
+        """Whether the on-demand part of an elastic cluster has started."""
+        return self.env.now >= self.plan.changeover_s
+
+    def own_part(self) -> Steps:
+        """The on-demand part of an elastic cluster trains whenever the spot part does not."""
+        yield self.env.timeout(self.plan.changeover_s)
+        while True:
+            if self.ready_s is None:
+                self.settle(self.plan.elastic_share)
+                left = (self.work_s - self.safe_s) / self.plan.elastic_share
+                self.tell_watch()
+                done = self.env.timeout(left)
+                yield done | self.news
+                if done.processed and self.ready_s is None:
+                    self.finish()
+                    return
+            else:
+                yield self.news
+
+    def settle(self, gains: float) -> None:
+        """Book what was gained since the last change, and go on at another rate."""
+        self.safe_s += self.gains * (self.env.now - self.since_s)
+        self.since_s, self.gains = self.env.now, gains
+
+    def finish(self) -> None:
+        """The last step is done: the cluster's last run is paid to here."""
+        if self.over.triggered:
+            return
+        if self.up_since is not None:
+            self.told.spot_s += max(self.env.now - self.up_since, self.plan.minimum_s)
+        else:
+            self.told.waiting_s += self.env.now - self.down_since
+        self.over.succeed()
+
+    # The safety net -------------------------------------------------------------------------
+
+    def tell_watch(self) -> None:
+        """Wake whoever waits for a change."""
+        old, self.news = self.news, self.env.event()
+        if not old.triggered:
+            old.succeed()
+
+    def watch(self) -> Steps:
+        """Rent the fallback as soon as the time left only just covers the work left."""
+        p = self.plan
+        cycle = p.interval_s + p.stall_s
+        while True:
+            rate = self.gains
+            if self.ready_s is not None:  # safe: all but the interval being trained
+                trained = self.env.now - self.ready_s
+                if trained >= cycle - 1e-6:
+                    rate = p.interval_s / cycle
+            slack = self.slack()
+            if slack <= 1e-6:
+                self.env.process(self.rescue())
+                return
+            ring = slack / (1.0 - rate / p.fallback_speed) if rate < p.fallback_speed else 1e12
+            turn = 1e12
+            if self.ready_s is not None and self.env.now - self.ready_s < cycle - 1e-6:
+                turn = self.ready_s + cycle - self.env.now
+            yield self.env.timeout(min(ring, turn)) | self.news
+
+    def slack(self) -> float:
+        """Seconds that may still pass without progress."""
+        p = self.plan
+        assert self.deadline_s is not None
+        safe = self.safe_s + self.gains * (self.env.now - self.since_s)
+        if self.ready_s is not None:
+            pace = p.interval_s / (p.interval_s + p.stall_s)
+            trained = max(self.env.now - self.ready_s - p.interval_s - p.stall_s, 0.0)
+            safe = self.begun_s + pace * trained
+        last = self.deadline_s - p.reserve_s - p.fallback_start_s
+        return last - self.env.now - (self.work_s - safe) / p.fallback_speed
+
+    def rescue(self) -> Steps:
+        """The fallback does the rest: its queue, its start, its training."""
+        p, told = self.plan, self.told
+        if self.ready_s is not None:
+            assert self.trainer is not None
+            self.trainer.interrupt("net")
+            yield self.env.timeout(0.0)
+        else:
+            self.settle(0.0)
+        if self.up_since is not None:
+            told.spot_s += max(self.env.now - self.up_since, p.minimum_s)
+        else:
+            told.waiting_s += self.env.now - self.down_since
+        left = max(self.work_s - self.safe_s, 0.0)
+        delay = p.fallback_wait_s if self.luck.random() >= p.fallback_at_once else 0.0
+        told.fallback_s = p.fallback_start_s + left / p.fallback_speed
+        told.waiting_s += delay
+        told.cost_usd += p.fallback_usd_per_hour * told.fallback_s / 3600.0
+        self.tail_s = delay + told.fallback_s
+        self.over.succeed()

@@ -1,0 +1,116 @@
+"""How far few histories are from many, over a grid of real plans. By hand:
+
+    python -m tests.recommender.simulate.histories
+
+Plans are the five shown for each question of a fixed grid. For each, mean and 95 % quantile of
+cost and time from 256 histories (what the search compares plans on) and 2,048 (what is printed)
+are set against 200,704 of another seed.
+"""
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+
+from catalogs.load import load_snapshot
+from recommender import Choice, Limits, Progress, find_job
+from recommender.answering import Answering
+from recommender.question import PRINTED, SEARCHED, question_of
+from recommender.risk.draws import SEED
+from recommender.risk.journey import follow
+from recommender.risk.plans import Journeys
+from recommender.simulate.trial import simulate
+from recommender.units import parse_instant
+
+MANY = 98 * 2048
+OTHER_SEED = 90_001
+NOW = "2026-11-21T12:00Z"
+H = 3600.0
+# Frozen before the first look at an error: short and long jobs, each under a deadline with
+# room (a fallback is part of the plan), under a budget and without a fallback.
+GRID = (
+    ("resnet50-imagenet", Limits(deadline_s=24 * H)),
+    ("resnet50-imagenet", Limits(budget_usd=60.0)),
+    ("bert-large-pretrain", Limits(deadline_s=24 * H)),
+    ("bert-large-pretrain", Limits(deadline_s=72 * H)),
+    ("llama3-8b-lora", Limits(deadline_s=12 * H)),
+    ("llama3-8b-sft", Limits(deadline_s=24 * H)),
+    ("llama3-8b-sft", Limits(budget_usd=500.0)),
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """Relative errors of one plan: few histories against many."""
+
+    plan: str
+    waits: bool  # without a fallback nothing bounds the time
+    errors: dict[str, float]  # "256 cost mean": 0.01
+
+
+def plans_of(name: str, limits: Limits) -> list[tuple[str, Journeys]]:
+    """The plans shown for one question, as the engine sees them."""
+    question = question_of(
+        find_job(name), limits, Choice(), load_snapshot(), Progress(), parse_instant(NOW), SEED
+    )
+    asked = Answering(question, 5, None, False, None)
+    shown = asked.plans()
+    presenter = asked.presenter
+    return [
+        (f"{name} plan {i}", presenter.journey(presenter.candidate_of(plan)))
+        for i, plan in enumerate(shown, 1)
+    ]
+
+
+def study() -> list[Row]:
+    """The errors of every plan of the grid."""
+    rows = []
+    for name, limits in GRID:
+        plans = plans_of(name, limits)
+        rows += [row_of(label, journey, limits.deadline_s) for label, journey in plans]
+    return rows
+
+
+def row_of(label: str, journey: Journeys, deadline_s: float | None) -> Row:
+    """One plan's errors."""
+    many = simulate(journey, deadline_s, MANY, OTHER_SEED)
+    true = figures(many.time_s, many.cost_usd, many.expected_usd)
+    errors = {}
+    for paths in (SEARCHED, PRINTED):
+        h = follow(journey, deadline_s, paths, SEED)
+        found = figures(h.time_s[0], h.cost_usd[0], h.expected_usd[0])
+        errors |= {f"{paths} {key}": found[key] / true[key] - 1.0 for key in true}
+    return Row(label, bool(journey.fallback_speed[0] <= 0.0), errors)
+
+
+def figures(time_s: np.ndarray, cost: np.ndarray, expected: np.ndarray) -> dict[str, float]:
+    """What is compared."""
+    return {
+        "cost mean": float(expected.mean()),
+        "cost p95": float(np.quantile(cost, 0.95)),
+        "time mean": float(time_s.mean()),
+        "time p95": float(np.quantile(time_s, 0.95)),
+    }
+
+
+def main() -> None:
+    """Print every plan's errors in per cent, end with JSON."""
+    rows = study()
+    keys = list(rows[0].errors)
+    for row in rows:
+        said = "  ".join(f"{100 * row.errors[key]:+6.1f}" for key in keys)
+        print(f"{row.plan:32} {'waits   ' if row.waits else 'fallback'} {said}")
+    kinds = (("waits", True), ("fallback", False))
+    worst = {
+        f"{key}, {kind}": round(worst_of(rows, key, w), 4) for key in keys for kind, w in kinds
+    }
+    print(json.dumps({"plans": len(rows), "worst": worst}))
+
+
+def worst_of(rows: list[Row], key: str, waits: bool) -> float:
+    """Largest error of a figure among the plans of one kind."""
+    return max(abs(row.errors[key]) for row in rows if row.waits == waits)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""The vectorised engine against a model that goes event by event, over a grid of plans."""
+
+from dataclasses import fields
+from random import Random
+
+import numpy as np
+import pytest
+
+from recommender.risk.journey import follow
+from tests.recommender.risk.cases import RESCUE, SPOT, journeys
+from tests.recommender.simulate.events import History, Told, plan_of
+
+HISTORIES = 1_500
+ENGINE = 40_960
+MOST_ERRORS = 4.0  # standard errors; 66 comparisons, one in 16,000 each by chance
+H = 3600.0
+
+# Runs and outages without the tail that would need a million histories for a mean.
+MILD = SPOT | {"run_mean_s": 3 * H, "run_sigma": 1.2, "outage_sigma": 1.0, "zone_sd": 0.6}
+BILLS = {"minimum_s": 900.0, "free_s": 3600.0, "spot_price_sigma": 0.2, "speed_sigma": 0.15}
+GRID: dict[str, tuple[dict[str, float], float | None]] = {
+    "spot, waits": (MILD, None),
+    "held machines, notice covers a save": (MILD | {"held": 1.0, "notice_saves": 0.9}, None),
+    "billing minimum and free first hour": (MILD | BILLS, None),
+    "three zones, an anchor, paid moves": (
+        MILD
+        | {"sites": 3.0, "correlation": 0.3, "base_usd_per_hour": 4.0}
+        | {"usd_per_interruption": 0.5, "fixed_usd": 3.0},
+        None,
+    ),
+    "long saves": (MILD | {"stall_s": 300.0, "interval_s": 2000.0}, None),
+    "elastic beside on-demand machines": (
+        MILD | {"elastic_share": 0.4, "base_usd_per_hour": 12.0},
+        None,
+    ),
+    "on-demand with faults and a queue": (
+        {"run_mean_s": 60 * H, "held": 1.0, "at_once": 0.7, "wait_s": H, "base_usd_per_hour": 30.0}
+        | {"spot_usd_per_hour": 0.0},
+        None,
+    ),
+    "fallback, tight deadline": (MILD | RESCUE, 13 * H),
+    "fallback, loose deadline": (MILD | RESCUE | BILLS, 24 * H),
+    "fallback no faster, two zones": (
+        MILD | RESCUE | {"fallback_speed": 1.0, "sites": 2.0, "correlation": 0.2},
+        20 * H,
+    ),
+    "elastic with a fallback": (
+        MILD | RESCUE | {"elastic_share": 0.3, "base_usd_per_hour": 9.0},
+        15 * H,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GRID)
+def test_engine_and_events_agree_within_their_sampling_error(name: str) -> None:
+    given, deadline_s = GRID[name]
+    plans = journeys(given)
+    luck = Random(f"events: {name}")
+    told = [History(plan_of(plans), deadline_s, luck).tell() for _ in range(HISTORIES)]
+    found = follow(plans, deadline_s, ENGINE, seed=11)
+    for each in fields(Told):
+        theirs = np.array([getattr(one, each.name) for one in told])
+        ours = getattr(found, each.name)[0]
+        error = np.sqrt(theirs.var() / HISTORIES + ours.var() / ENGINE)
+        gap = abs(theirs.mean() - ours.mean())
+        assert gap <= MOST_ERRORS * error + 1e-6 * abs(ours.mean()), each.name
+
+
+def test_a_lucky_job_on_steady_machines_takes_what_arithmetic_says() -> None:
+    told = History(plan_of(journeys({})), None, Random(1)).tell()
+    # 36,000 s in 36 intervals of 1,000 s, a save of 20 s behind each but the last, 300 s start.
+    assert told.time_s == pytest.approx(300 + 36_000 + 35 * 20)
+    assert told.interruptions == 0

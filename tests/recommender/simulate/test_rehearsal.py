@@ -1,0 +1,122 @@
+"""From a question to a simulated plan, on the shipped snapshot."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from catalogs.load import load_snapshot
+from recommender import Choice, Limits, find_job, recommend
+from recommender.errors import UsageError
+from recommender.rehearsal import Rehearsal, rehearse
+from recommender.risk.laws import Weibull
+from recommender.simulate.deflation import Deflatable
+from recommender.simulate.order import Order
+from recommender.simulate.source import WhatIf
+from recommender.simulation import Simulation
+from recommender.units import parse_comparison
+
+H = 3600.0
+JOB = find_job("resnet50-imagenet")
+LIMITS = Limits(deadline_s=24 * H)
+CATALOG = load_snapshot()
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+CHOICE = Choice(providers=("aws",))
+
+
+NOTHING = WhatIf()
+
+
+def rehearsed(what_if: WhatIf = NOTHING, **options: object) -> Simulation:
+    given = {"order": Order(2048, 7, what_if), "catalog": CATALOG, "now": NOW, **options}
+    found = rehearse(JOB, given.pop("limits", LIMITS), CHOICE, **given)  # type: ignore[arg-type]
+    assert found.simulation is not None
+    return found.simulation
+
+
+def test_the_printed_runs_are_simulated_to_the_printed_figures() -> None:
+    printed = recommend(JOB, LIMITS, CHOICE, catalog=CATALOG, now=NOW).plans[0].estimate
+    found = rehearsed()
+    assert found.cost.mean == pytest.approx(printed.cost.mean)
+    assert found.time.p95 == pytest.approx(printed.time.p95)
+    assert found.interruptions.mean == pytest.approx(printed.interruptions)
+    assert found.chance == pytest.approx(printed.chance)
+
+
+def test_plan_n_is_the_one_recommend_shows() -> None:
+    shown = recommend(JOB, LIMITS, CHOICE, catalog=CATALOG, now=NOW).plans
+    found = rehearsed(number=2)
+    assert (found.number, found.plan.machines) == (2, shown[1].machines)
+    with pytest.raises(UsageError, match="--plan 900: there are"):
+        rehearsed(number=900)
+
+
+def test_machines_can_be_named() -> None:
+    found = rehearsed(machines=parse_comparison("2x g5.12xlarge on-demand us-east-1"))
+    (machines,) = found.plan.machines
+    assert (machines.count, machines.instance_type, machines.market) == (
+        2,
+        "g5.12xlarge",
+        "on_demand",
+    )
+    assert found.number == 0
+    assert found.plan.fallback is None
+    with pytest.raises(UsageError, match="the machines to simulate: no spot offer"):
+        rehearsed(machines=parse_comparison("2x nothing spot"))
+
+
+def test_where_no_plan_keeps_the_limits_the_answer_says_why() -> None:
+    found = rehearse(JOB, Limits(deadline_s=60.0), CHOICE, catalog=CATALOG, now=NOW)
+    assert found.simulation is None
+    assert found.answer is not None
+    assert found.answer.status == "infeasible"
+    assert isinstance(found, Rehearsal)
+
+
+SPOT = parse_comparison("4x g5.12xlarge spot us-east-1")
+
+
+def test_a_recording_takes_the_place_of_the_spot_class(tmp_path: Path) -> None:
+    path = tmp_path / "zone.csv"
+    path.write_text("trace_id,t_s,nodes\nz,0,4\nz,36000,0\nz,72000,-1\n")
+    found = rehearsed(WhatIf(trace=path), machines=SPOT)
+    assert "zone.csv, 1 series" in found.capacity
+    assert "4 machines up 50 % of the time, 10 h at a stretch" in found.capacity
+    path.write_text("trace_id,t_s,nodes\nz,0,3\nz,72000,-1\n")
+    with pytest.raises(UsageError, match="never has 4 machines up"):
+        rehearsed(WhatIf(trace=path), machines=SPOT)
+
+
+def test_a_recording_of_machines_that_never_go_costs_no_interruption(tmp_path: Path) -> None:
+    path = tmp_path / "zone.csv"
+    path.write_text("trace_id,t_s,nodes\nz,0,4\nz,72000,-1\n")
+    found = rehearsed(WhatIf(trace=path), machines=SPOT)
+    assert found.interruptions.mean == 0.0
+    assert {s.name for s in found.states if s.share > 0} <= {"starting", "training", "saving"}
+    assert found.closed_form.time_s == pytest.approx(found.time.mean, rel=0.01)
+
+
+def test_runs_of_another_law_and_deflatable_machines_are_what_ifs_of_spot() -> None:
+    weibull = rehearsed(WhatIf(law=Weibull(0.6)), machines=SPOT)
+    assert "Weibull runs of shape 0.6" in weibull.capacity
+    shrunk = rehearsed(WhatIf(deflatable=Deflatable(0.1, 0.5, 1800.0)), machines=SPOT)
+    assert any("what-if" in note for note in shrunk.notes)
+    assert shrunk.time.mean < rehearsed(machines=SPOT).time.mean
+    assert shrunk.closed_form.time_s == pytest.approx(shrunk.time.mean, rel=0.03)
+    on_demand = parse_comparison("4x g5.12xlarge on-demand us-east-1")
+    with pytest.raises(UsageError, match="this plan rents none"):
+        rehearsed(WhatIf(law=Weibull(0.6)), machines=on_demand)
+
+
+def test_verify_sets_other_histories_beside_the_printed_figures() -> None:
+    plain = recommend(JOB, LIMITS, CHOICE, catalog=CATALOG, now=NOW)
+    verified = recommend(JOB, LIMITS, CHOICE, catalog=CATALOG, now=NOW, verify=True)
+    assert plain.checks == ()
+    assert verified.plans == plain.plans
+    assert [check.rank for check in verified.checks] == [*range(1, len(plain.plans) + 1)]
+    for check, plan in zip(verified.checks, verified.plans, strict=True):
+        cost, time, chance = check.differences
+        assert (cost.printed, time.printed) == (plan.estimate.cost.mean, plan.estimate.time.mean)
+        assert check.seed != verified.seed
+        assert abs(cost.simulated - cost.printed) <= 4 * cost.error + 1e-9
+        assert abs(chance.simulated - chance.printed) <= 4 * chance.error + 1e-9
