@@ -12,7 +12,7 @@ end adds ln f(z) - ln σ - y, one that was cut off adds ln S(z):
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,10 +40,12 @@ class Spells:
     def __len__(self) -> int:
         return len(self.hours)
 
-    def __add__(self, other: "Spells") -> "Spells":
-        return Spells(
-            np.concatenate([self.hours, other.hours]), np.concatenate([self.over, other.over])
-        )
+
+def pooled(parts: Sequence[Spells]) -> Spells:
+    """The spells of several series together."""
+    return Spells(
+        np.concatenate([part.hours for part in parts]), np.concatenate([p.over for p in parts])
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,113 @@
+"""Machines lost together, and prices: what a series tells beside runs and outages."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from recommender.traces.facts import Groups, Prices, Value
+from recommender.traces.spells import blocks_of, by_block, edges_of
+from recommender.traces.sums import Market, limits_of, ratio
+from recommender.traces.trace import HOUR, TAKEN, Floats, Ints, Trace
+
+TOGETHER_S = 60.0  # named machines taken within so many seconds of each other went together
+_DAY_H = 24.0
+
+Statistic = Callable[[Floats], float]
+Limited = Callable[[Statistic, Floats], Value]
+
+
+def losses(trace: Trace) -> tuple[Floats, Ints]:
+    """Moments at which machines were taken, and how many; both shape (moments,).
+
+    Of a series of counts every fall is a loss; named machines tell losses from returns.
+    """
+    if not len(trace.events):
+        falls = -np.diff(trace.machines)
+        return trace.t_s[1:][falls > 0], falls[falls > 0]
+    taken = trace.events.t_s[trace.events.change == TAKEN]
+    if not len(taken):
+        return taken, np.empty(0, dtype=np.int64)
+    first = np.ones(len(taken), dtype=np.bool_)
+    first[1:] = np.diff(taken) > max(TOGETHER_S, trace.step_s)
+    return taken[first], np.diff(np.append(np.flatnonzero(first), len(taken)))
+
+
+def groups_of(market: Market) -> Groups | None:
+    """Co-interruption of single machines; None for series of one machine or without a loss."""
+    if max(trace.capacity for trace in market.traces) < 2:
+        return None
+    figures = [_loss_cells(trace) for trace in market.traces]
+    sums = market.days(figures)
+    lost, moments, together, hours = sums.sum(axis=0).tolist()
+    if not lost:
+        return None
+    return Groups(
+        lost=int(lost),
+        moments=int(moments),
+        mean_group=market.limited(lambda s: ratio(s[[0, 1]]), sums),
+        share_in_groups=market.limited(lambda s: ratio(s[[2, 0]]), sums),
+        per_machine_hour=market.limited(lambda s: ratio(s[[0, 3]]), sums),
+    )
+
+
+def _loss_cells(trace: Trace) -> Floats:
+    """By hour: machines lost, moments, machines lost with another, machine-hours; (cells, 4)."""
+    edges = edges_of(trace)
+    at, many = losses(trace)
+    counts = [
+        np.histogram(at, edges, weights=each)[0]
+        for each in (many, np.ones(len(many)), np.where(many > 1, many, 0))
+    ]
+    return np.stack([*counts, np.diff(integral(trace, edges)) / HOUR], axis=1).astype(np.float64)
+
+
+def integral(trace: Trace, at: Floats) -> Floats:
+    """Machine-seconds up from 0 to some times; any shape."""
+    ends = np.append(trace.t_s, trace.end_s)
+    total = np.concatenate([[0.0], np.cumsum(np.diff(ends) * trace.machines)])
+    return np.asarray(np.interp(at, ends, total), dtype=np.float64)
+
+
+def prices_of(trace: Trace, drawn: Floats | None) -> Prices | None:
+    """Price facts of one series; `drawn` says how often each day is drawn (None: no limits)."""
+    if not len(trace.usd_per_hour):
+        return None
+    usd, at = trace.usd_per_hour, np.append(trace.price_t_s, trace.end_s)
+    edges = edges_of(trace)
+    edges = edges[edges >= at[0]]
+    if len(edges) < 2:
+        edges = np.array([at[0], max(trace.end_s, at[0] + 1.0)])
+    paid = np.concatenate([[0.0], np.cumsum(np.diff(at) * usd)])
+    changed = np.histogram(trace.price_t_s[1:], edges)[0]
+    cells = np.stack([np.diff(np.interp(edges, at, paid)), np.diff(edges), changed], axis=1)
+    sums = by_block(cells, blocks_of(edges))
+
+    def limited(statistic: Statistic, figures: Floats) -> Value:
+        value = statistic(figures.sum(axis=0))
+        if drawn is None or drawn.shape[1] != len(figures):
+            return Value(value)
+        return limits_of(value, np.array([statistic(row) for row in drawn @ figures]))
+
+    return Prices(
+        mean_usd=limited(lambda s: ratio(s[[0, 1]]), sums),
+        least_usd=float(usd.min()),
+        most_usd=float(usd.max()),
+        changes_per_day=limited(lambda s: ratio(s[[2, 1]]) * _DAY_H * HOUR, sums),
+        moves_1d=_moves(trace, edges, 1, limited),
+        moves_7d=_moves(trace, edges, 7, limited),
+    )
+
+
+def _moves(trace: Trace, edges: Floats, days: int, limited: Limited) -> Value | None:
+    """Root mean square of ln(price some days later / price), looked at every hour."""
+    lag = days * _DAY_H * HOUR
+    times = edges[:-1]
+    usable = times + lag <= trace.end_s
+    if usable.sum() < _DAY_H:
+        return None
+    begin = np.searchsorted(trace.price_t_s, times, side="right") - 1
+    later = np.searchsorted(trace.price_t_s, times + lag, side="right") - 1
+    move = np.log(trace.usd_per_hour[later] / trace.usd_per_hour[begin])
+    cells = np.stack([np.where(usable, move**2, 0.0), usable], axis=1)
+    sums = by_block(cells, blocks_of(edges))
+    return limited(lambda s: float(np.sqrt(ratio(s))), sums)
