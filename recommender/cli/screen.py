@@ -12,7 +12,10 @@ from recommender.report.lines import Line, plain
 _NARROWEST = 40
 _PIPE_WIDTH = 80  # without a terminal, unless COLUMNS says otherwise
 _STYLES = {"": "", "title": "bold", "strong": "bold", "faint": "dim", "warning": "yellow"}
-_SIMPLER = str.maketrans({"×": "x", "─": "-", "·": "-", "≥": ">=", "±": "+-", "…": "..."})
+_SIMPLER = str.maketrans(
+    {"×": "x", "─": "-", "·": "-", "≥": ">=", "±": "+-", "…": "..."}
+    | dict(zip("▁▂▃▄▅▆▇█", "_.:-=+*#", strict=True))
+)
 
 
 class ReaderGone(Exception):

@@ -18,10 +18,10 @@ _DIGITS = 6
 def document(answer: Answer, asked: Asked) -> dict[str, Any]:
     """The whole answer: seconds, USD, dates, six significant digits, nothing relative to now."""
     inputs = {
-        "job": _plain(asked.job),
-        "limits": _plain(asked.limits),
-        "choice": _plain(asked.choice),
-        "progress": _plain(asked.progress),
+        "job": plain(asked.job),
+        "limits": plain(asked.limits),
+        "choice": plain(asked.choice),
+        "progress": plain(asked.progress),
     }
     return {
         "schema": PLAN_SCHEMA,
@@ -30,12 +30,12 @@ def document(answer: Answer, asked: Asked) -> dict[str, Any]:
         "provenance": {
             "tool": f"recommend {__version__}",
             "catalog": asked.catalog,
-            "prices": _plain(answer.prices),
+            "prices": plain(answer.prices),
             "seed": answer.seed,
         },
-        "inputs": {**_plain(answer.inputs), **inputs},
-        "proof": _plain(answer.proof),
-        "floor": {"usd": _plain(answer.floor_usd), "s": _plain(answer.floor_s)},
+        "inputs": {**plain(answer.inputs), **inputs},
+        "proof": plain(answer.proof),
+        "floor": {"usd": plain(answer.floor_usd), "s": plain(answer.floor_s)},
         "plans": [{"rank": i, **_plan(plan)} for i, plan in enumerate(answer.plans, 1)],
         "trivial": [_plan(plan) for plan in answer.trivial],
         "compared": _plan(answer.compared),
@@ -64,7 +64,7 @@ def dumps(made: Any) -> str:
 
 
 def _plan(plan: Any) -> Any:
-    return None if plan is None else {**_plain(plan), "launch": launch_line(plan)}
+    return None if plan is None else {**plain(plan), "launch": launch_line(plan)}
 
 
 def _steps(steps: Any) -> list[Any]:
@@ -83,16 +83,16 @@ def _infeasible(answer: Answer) -> Any:
     }
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Dataclasses as objects, tuples as lists, floats rounded; unknown is null, never NaN."""
     if is_dataclass(value):
-        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, float):
         return _rounded(value)
     if isinstance(value, dict):
-        return {str(key): _plain(each) for key, each in value.items()}
+        return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
+        return [plain(each) for each in value]
     if value is None or isinstance(value, (bool, int, str)):
         return value
     return _rounded(float(value)) if hasattr(value, "__float__") else str(value)

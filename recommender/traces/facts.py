@@ -46,6 +46,7 @@ class Groups:
     mean_group: Value
     share_in_groups: Value  # of lost machines that went with another
     per_machine_hour: Value  # machines taken per machine-hour up
+    co_interruption: Value | None  # of named machines
 
 
 @dataclass(frozen=True, slots=True)

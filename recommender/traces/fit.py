@@ -14,7 +14,7 @@ from recommender.traces.spells import blocks_of, cut, edges_of, lives, weights
 from recommender.traces.sums import LEAST_BLOCKS, Market, market_of, ratio
 from recommender.traces.trace import Floats, Place, Trace
 
-PARTS = 40  # of a series' line
+PARTS = 32  # of a series' line
 
 
 def fit(traces: Sequence[Trace]) -> Fit:
@@ -41,6 +41,13 @@ def fit(traces: Sequence[Trace]) -> Fit:
         hours=_hours(market),
         law=law,
         no_law=why,
+    )
+
+
+def watch(traces: Sequence[Trace]) -> Fit:
+    """What was watched, without any law: series of all kinds may stand together."""
+    return Fit(
+        tuple(map(_watched, traces)), (), (), None, None, None, (), None, "only watched, not fitted"
     )
 
 

@@ -9,7 +9,7 @@ from recommender.traces.spells import blocks_of, by_block, edges_of
 from recommender.traces.sums import Market, limits_of, ratio
 from recommender.traces.trace import HOUR, TAKEN, Floats, Ints, Trace
 
-TOGETHER_S = 60.0  # named machines taken within so many seconds of each other went together
+TOGETHER_S = 60.0  # named machines taken less than this apart went together
 _DAY_H = 24.0
 
 Statistic = Callable[[Floats], float]
@@ -28,7 +28,7 @@ def losses(trace: Trace) -> tuple[Floats, Ints]:
     if not len(taken):
         return taken, np.empty(0, dtype=np.int64)
     first = np.ones(len(taken), dtype=np.bool_)
-    first[1:] = np.diff(taken) > max(TOGETHER_S, trace.step_s)
+    first[1:] = np.diff(taken) >= max(TOGETHER_S, trace.step_s)
     return taken[first], np.diff(np.append(np.flatnonzero(first), len(taken)))
 
 
@@ -38,27 +38,41 @@ def groups_of(market: Market) -> Groups | None:
         return None
     figures = [_loss_cells(trace) for trace in market.traces]
     sums = market.days(figures)
-    lost, moments, together, hours = sums.sum(axis=0).tolist()
+    lost, moments = sums[:, :2].sum(axis=0).tolist()
     if not lost:
         return None
+    named = all(len(trace.events) for trace in market.traces)
     return Groups(
         lost=int(lost),
         moments=int(moments),
         mean_group=market.limited(lambda s: ratio(s[[0, 1]]), sums),
         share_in_groups=market.limited(lambda s: ratio(s[[2, 0]]), sums),
         per_machine_hour=market.limited(lambda s: ratio(s[[0, 3]]), sums),
+        co_interruption=market.limited(_together, sums) if named else None,
     )
 
 
+def _together(sums: Floats) -> float:
+    """ρ of named machines: n machines of hazard λ are lost in groups of m = n·λ/Λ(n).
+
+    Λ(n) = λ·(1 + (n - 1)(1 - ρ)), so ρ = 1 - (n/m - 1)/(n - 1); n is the mean number up when
+    some are lost.
+    """
+    group, up = ratio(sums[[0, 1]]), ratio(sums[[4, 1]])
+    return 1.0 - (up / group - 1.0) / (up - 1.0) if up > 1.0 else float("nan")
+
+
 def _loss_cells(trace: Trace) -> Floats:
-    """By hour: machines lost, moments, machines lost with another, machine-hours; (cells, 4)."""
+    """By hour, (cells, 5): machines lost, moments, lost with another, machine-hours, up then."""
     edges = edges_of(trace)
     at, many = losses(trace)
-    counts = [
+    before = trace.machines_at(at - 1e-3) if len(at) else many
+    lost, moments, together, up = (
         np.histogram(at, edges, weights=each)[0]
-        for each in (many, np.ones(len(many)), np.where(many > 1, many, 0))
-    ]
-    return np.stack([*counts, np.diff(integral(trace, edges)) / HOUR], axis=1).astype(np.float64)
+        for each in (many, np.ones(len(many)), np.where(many > 1, many, 0), before)
+    )
+    hours = np.diff(integral(trace, edges)) / HOUR
+    return np.stack([lost, moments, together, hours, up], axis=1).astype(np.float64)
 
 
 def integral(trace: Trace, at: Floats) -> Floats:

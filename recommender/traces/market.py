@@ -12,7 +12,7 @@ from recommender.traces.level import (
     resampled_sigmas,
     residual_sigma,
 )
-from recommender.traces.spells import cut, states
+from recommender.traces.spells import DAY_H, FEW_DAYS, cut, states
 from recommender.traces.sums import LEAST_BLOCKS, Market, co_interruption, limits_of, ratio, slope
 from recommender.traces.trace import HOUR, Floats, Trace
 
@@ -85,7 +85,7 @@ def _level_sd(
     market: Market, up: Floats, hours: Floats, run_h: float, run: Value, outage: Value
 ) -> Value | None:
     """sd of the logit of a day's level; None where too few days were watched."""
-    if len(up) < LEAST_BLOCKS:
+    if any(trace.end_s < FEW_DAYS * DAY_H * HOUR for trace in market.traces):
         return None
     share = up / hours
     table = day_sds(float(up.sum() / hours.sum()), run_h, run.value, outage.value)

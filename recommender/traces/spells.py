@@ -9,7 +9,8 @@ from recommender.risk.draws import uniforms
 from recommender.traces.laws import Spells
 from recommender.traces.trace import ADDED, HOUR, TAKEN, Floats, Ints, Trace
 
-DAY_CELLS = 24  # hours of a block that is resampled whole
+DAY_H, SHORT_H = 24.0, 4.0  # hours that are drawn whole; the second where few days were watched
+FEW_DAYS = 3
 REPLICATES = 400
 SEED = 7
 
@@ -34,7 +35,7 @@ class Cells:
     up_h: Floats  # (cells, sizes)
     ends: Floats  # (cells, sizes) runs that ended
     clock: Ints  # (cells,) hour of the day, UTC; -1 if not known
-    block: Ints  # (cells,) number of the day, from 0
+    block: Ints  # (cells,) number of the day or part of a day, from 0
 
 
 def sizes_of(capacity: int) -> tuple[int, ...]:
@@ -125,13 +126,16 @@ def cells(trace: Trace, sizes: tuple[int, ...]) -> Cells:
 
 
 def blocks_of(edges: Floats) -> Ints:
-    """Number of the day of each cell; a last day shorter than half a day joins the one before."""
-    block = np.floor(edges[:-1] / (DAY_CELLS * HOUR)).astype(np.int64)
+    """Number of the block of each cell: days, or parts of days where fewer than three were seen.
+
+    A last block shorter than half a block joins the one before.
+    """
+    size = HOUR * (DAY_H if edges[-1] - edges[0] >= FEW_DAYS * DAY_H * HOUR else SHORT_H)
+    block = np.floor((edges[:-1] - edges[0]) / size).astype(np.int64)
     last = int(block[-1])
-    begun = last * DAY_CELLS * HOUR
-    if last > 0 and float(edges[-1]) - begun < 0.5 * DAY_CELLS * HOUR:
-        block = np.minimum(block, last - 1)
-    return block
+    if last > 0 and float(edges[-1] - edges[0]) - last * size < 0.5 * size:
+        block = np.minimum(block, np.int64(last - 1))
+    return np.asarray(block, dtype=np.int64)
 
 
 def by_block(values: Floats, block: Ints) -> Floats:

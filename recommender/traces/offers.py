@@ -1,0 +1,103 @@
+"""The offers a law is kept for: PROVIDER:PLACE:MACHINE, checked against the catalog."""
+
+import re
+from collections.abc import Sequence
+from datetime import date
+
+from catalogs.catalog import Catalog
+from recommender.errors import UsageError
+from recommender.limits import OfferLaw
+from recommender.text import shown, unknown
+from recommender.traces.facts import Fit
+from recommender.units import PROVIDERS
+
+ANYWHERE = "*"
+_INSTEAD = "write PROVIDER:PLACE:MACHINE such as gcp:us-central1-a:a3-highgpu-8g or aws:*:H100:8"
+_AWS_ZONE_NAME = re.compile(r"[a-z]{2}(?:-[a-z]+)+-\d[a-z]")
+_MOST, _LEAST = 0.9999, 1e-4  # a share seen as 1 or 0 in a trace is neither for ever
+
+
+def parse_offer(text: str, name: str) -> tuple[str, str, str]:
+    """Read `gcp:us-central1:a3-highgpu-8g`: provider, zone or region or `*`, type or GPU."""
+    parts = text.strip().split(":", 2)
+    if len(parts) < 3 or not all(part.strip() for part in parts):
+        raise UsageError(f"{name} {shown(text)} is not an offer; {_INSTEAD}")
+    provider, place, machine = (part.strip() for part in parts)
+    if provider not in PROVIDERS:
+        raise UsageError(f"{name}: {unknown('provider', provider, PROVIDERS)}")
+    return provider, place, machine
+
+
+def check_offer(offer: tuple[str, str, str], catalog: Catalog, name: str) -> None:
+    """Refuse an offer that no spot row of the catalog falls under."""
+    provider, place, machine = offer
+    o = catalog.offers
+    rows = [r for r in range(len(o)) if o.provider[r] == provider and o.market[r] == "spot"]
+    places = {o.zone[r] for r in rows} | {o.region[r] for r in rows}
+    if place != ANYWHERE and place not in places - {""}:
+        raise UsageError(f"{name}: {_unknown_place(provider, place, places - {''})}")
+    types = {o.instance_type[r] for r in rows}
+    of_machine = {t for t in types if machine.lower() in words_of(catalog, provider, t)}
+    if not of_machine:
+        known = sorted(types | {catalog.instance_types[provider, t].gpu for t in types})
+        listing = f"see recommend catalog show --provider {provider} --market spot"
+        raise UsageError(f"{name}: {unknown('machine', machine, known, listing)}")
+    here = [r for r in rows if place in (ANYWHERE, o.zone[r], o.region[r])]
+    if not any(o.instance_type[r] in of_machine for r in here):
+        raise UsageError(
+            f"{name}: no spot offer of {shown(machine)} in {shown(place)} of {provider}; "
+            f"write {provider}:*:{shown(machine)} to use the law everywhere"
+        )
+
+
+def words_of(catalog: Catalog, provider: str, instance_type: str) -> tuple[str, str, str]:
+    """What an instance type is called in an offer, in lower case."""
+    t = catalog.instance_types[provider, instance_type]
+    return instance_type.lower(), t.gpu.lower(), f"{t.gpu}:{t.gpus}".lower()
+
+
+def _unknown_place(provider: str, place: str, known: set[str]) -> str:
+    if provider == "aws" and _AWS_ZONE_NAME.fullmatch(place):
+        return (
+            f"'{shown(place)}' is another zone in every account; write its id, such as use1-az1 "
+            "(aws ec2 describe-availability-zones), or the region"
+        )
+    region = place[:-2] if place[-2:-1] == "-" else ""
+    if region in known:
+        return f"the catalog has no prices of zone '{shown(place)}'; write the region {region}"
+    return unknown("zone or region", place, sorted(known), "see recommend catalog show")
+
+
+def laws_for(
+    offers: Sequence[tuple[str, str, str]], found: Fit, today: date
+) -> tuple[OfferLaw, ...]:
+    """The law of a fit, to be kept for some offers; raises `UsageError` where there is none."""
+    law = found.law
+    if law is None:
+        raise UsageError(f"--store: the trace gives no law: {found.no_law}")
+    watched = [series for series in found.series if series.availability is not None]
+    days = sorted(day[:10] for s in watched for day in (s.begin, s.end) if day)
+    names = ", ".join(series.name for series in watched)
+    return tuple(
+        OfferLaw(
+            provider=provider,
+            place=place,
+            machine=machine,
+            run_mean_s=law.run_mean_s.value,
+            run_sigma=law.run_sigma.value,
+            outage_sigma=law.outage_sigma.value,
+            availability=min(max(law.availability.value, _LEAST), _MOST),
+            zone_sd=None if law.zone_sd is None else law.zone_sd.value,
+            availability_slope=(
+                None if law.availability_slope is None else law.availability_slope.value
+            ),
+            co_interruption=None if law.co_interruption is None else law.co_interruption.value,
+            held=law.held,
+            trace=names if len(names) <= 60 else f"{len(watched)} series",
+            seen=f"{days[0]} to {days[-1]}" if days else "",
+            hours=sum(series.hours for series in watched),
+            interruptions=sum(series.interruptions for series in watched),
+            fitted=today.isoformat(),
+        )
+        for provider, place, machine in offers
+    )
