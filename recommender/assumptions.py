@@ -1,7 +1,6 @@
 """What an answer takes for granted, as sentences."""
 
-from recommender.market.ownlaws import OWN
-from recommender.plan import Plan
+from recommender.plan import OWN_TRACE, Plan
 from recommender.question import Question
 
 
@@ -26,9 +25,9 @@ def of(question: Question, plans: tuple[Plan, ...]) -> tuple[str, ...]:
 
 
 def _spot(name: str, basis: str, as_of: str) -> str:
-    if basis.startswith(OWN):
-        part = basis.removeprefix(OWN)
-        return f"spot law: {OWN} {name}, fitted {as_of}{part}"
+    if basis.startswith(OWN_TRACE):
+        part = basis.removeprefix(OWN_TRACE)
+        return f"spot law: {OWN_TRACE} of {name}, fitted {as_of}{part}"
     how = {
         "measured": "as measured until",
         "transferred": "carried over from other GPUs, traces until",

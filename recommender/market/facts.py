@@ -10,7 +10,8 @@ from catalogs.catalog import Catalog
 from catalogs.schema import BillingRule, InstanceType, SpotClass
 from recommender.job import Job
 from recommender.limits import Choice
-from recommender.market.ownlaws import OWN, law_of_row, of_list, variants
+from recommender.market.ownlaws import law_of_row, of_list, variants
+from recommender.plan import OWN_TRACE
 
 BOOT_DISK_GIB = 100.0  # a container image and its scratch space
 HOURS_PER_MONTH = 730.0
@@ -145,7 +146,7 @@ class Facts:
     def availability_logit(self, law: SpotClass, interruption_range: int | None) -> float:
         """Level of one machine's availability, shifted a little by the provider's ranking."""
         level = math.log(law.availability / (1.0 - law.availability))
-        if interruption_range is None or law.basis.startswith(OWN):
+        if interruption_range is None or law.basis.startswith(OWN_TRACE):
             return level
         return level + RANGE_SHIFT * law.zone_sd * (1.0 - interruption_range / 2.0)
 

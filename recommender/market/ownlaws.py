@@ -7,8 +7,7 @@ from dataclasses import replace
 from catalogs.catalog import Catalog
 from catalogs.schema import InstanceType, SpotClass
 from recommender.limits import OfferLaw
-
-OWN = "your trace"  # begins the basis of a law that is not the class's
+from recommender.plan import OWN_TRACE
 
 
 def own_law(laws: Sequence[OfferLaw], t: InstanceType, region: str, zone: str) -> OfferLaw | None:
@@ -30,7 +29,7 @@ def in_place_of(base: SpotClass, law: OfferLaw) -> SpotClass:
         for name in ("zone_sd", "availability_slope", "co_interruption")
         if (value := getattr(law, name)) is not None
     }
-    seen = f" of {law.seen}" if law.seen else ""
+    seen = f", {law.seen}" if law.seen else ""
     return replace(
         base,
         spot_class=f"{law.trace}{seen}",
@@ -39,7 +38,7 @@ def in_place_of(base: SpotClass, law: OfferLaw) -> SpotClass:
         outage_sigma=law.outage_sigma,
         availability=law.availability,
         held=law.held,
-        basis=OWN,
+        basis=OWN_TRACE,
         as_of=law.fitted,
         **told,
     )
@@ -52,8 +51,8 @@ def of_list(laws: Sequence[SpotClass]) -> SpotClass:
     """
     if all(law == laws[0] for law in laws):
         return laws[0]
-    first = next(law for law in laws if law.basis == OWN)  # the class is one, so some are own
-    own = sum(law.basis == OWN for law in laws)
+    first = next(law for law in laws if law.basis == OWN_TRACE)  # the class is one, so some are own
+    own = sum(law.basis == OWN_TRACE for law in laws)
     some = "" if own == len(laws) else f", {own} of {len(laws)} zones"
     logit = sum(math.log(law.availability / (1.0 - law.availability)) for law in laws) / len(laws)
     run = math.exp(sum(math.log(law.run_mean_s) for law in laws) / len(laws))
@@ -62,7 +61,7 @@ def of_list(laws: Sequence[SpotClass]) -> SpotClass:
         spot_class=first.spot_class,
         run_mean_s=run,
         availability=1.0 / (1.0 + math.exp(-logit)),
-        basis=f"{OWN}{some}",
+        basis=f"{OWN_TRACE}{some}",
         as_of=first.as_of,
     )
 

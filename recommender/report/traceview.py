@@ -34,7 +34,7 @@ def series_page(found: Fit) -> Page:
         Column("USD/h", gap=2),
     )
     return Page(
-        title=text.plural(len(found.series), "series").replace("seriess", "series"),
+        title=f"{len(found.series)} series",
         columns=columns,
         rows=tuple(_series_row(series) for series in found.series),
         flexible=0,

@@ -81,6 +81,8 @@ class Watched:
     region: str
     zone: str
     machine: str  # instance type, or "8x V100"; "" if not known
+    gpu: str
+    gpus: int  # of one machine; 0 = not known
     kind: str
     begin: str  # ISO 8601, "" if not known
     end: str

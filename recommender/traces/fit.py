@@ -107,7 +107,7 @@ def _zones(market: Market) -> ZoneSpread | None:
 
     found = shares(np.ones(len(up)))
     drawn = np.array([shares(row).std(ddof=1) for row in market.drawn])
-    sd, enough = float(found.std(ddof=1)), len(up) >= LEAST_BLOCKS * len(parts)
+    sd, enough = float(found.std(ddof=1)), min(p.stop - p.start for p in parts) >= LEAST_BLOCKS
     low, high = np.quantile(drawn, (0.025, 0.975)).tolist()
     names = [trace.name for trace in market.traces]
     return ZoneSpread(
@@ -150,6 +150,8 @@ def _watched(trace: Trace) -> Watched:
         region=p.region,
         zone=p.zone,
         machine=machine_of(p),
+        gpu=p.gpu,
+        gpus=p.gpus,
         kind=trace.kind,
         begin=begin,
         end=end.replace("+00:00", "Z"),

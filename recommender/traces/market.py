@@ -12,7 +12,7 @@ from recommender.traces.level import (
     resampled_sigmas,
     residual_sigma,
 )
-from recommender.traces.spells import DAY_H, FEW_DAYS, cut, states
+from recommender.traces.spells import BLOCK_H, FEW_BLOCKS, cut, states
 from recommender.traces.sums import LEAST_BLOCKS, Market, co_interruption, limits_of, ratio, slope
 from recommender.traces.trace import HOUR, Floats, Trace
 
@@ -84,8 +84,8 @@ def _sigma(lengths: Floats, mean: float, stream: int) -> Value:
 def _level_sd(
     market: Market, up: Floats, hours: Floats, run_h: float, run: Value, outage: Value
 ) -> Value | None:
-    """sd of the logit of a day's level; None where too few days were watched."""
-    if any(trace.end_s < FEW_DAYS * DAY_H * HOUR for trace in market.traces):
+    """sd of the logit of a day's level; None where less than six days were watched."""
+    if any(trace.end_s < FEW_BLOCKS * BLOCK_H * HOUR for trace in market.traces):
         return None
     share = up / hours
     table = day_sds(float(up.sum() / hours.sum()), run_h, run.value, outage.value)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import date
 
 from catalogs.catalog import Catalog
+from catalogs.schema import InstanceType
 from recommender.errors import UsageError
 from recommender.limits import OfferLaw
 from recommender.text import shown, unknown
@@ -28,8 +29,8 @@ def parse_offer(text: str, name: str) -> tuple[str, str, str]:
     return provider, place, machine
 
 
-def check_offer(offer: tuple[str, str, str], catalog: Catalog, name: str) -> None:
-    """Refuse an offer that no spot row of the catalog falls under."""
+def check_offer(offer: tuple[str, str, str], found: Fit, catalog: Catalog, name: str) -> None:
+    """Refuse an offer that no spot row of the catalog falls under, or of other machines."""
     provider, place, machine = offer
     o = catalog.offers
     rows = [r for r in range(len(o)) if o.provider[r] == provider and o.market[r] == "spot"]
@@ -42,12 +43,36 @@ def check_offer(offer: tuple[str, str, str], catalog: Catalog, name: str) -> Non
         known = sorted(types | {catalog.instance_types[provider, t].gpu for t in types})
         listing = f"see recommend catalog show --provider {provider} --market spot"
         raise UsageError(f"{name}: {unknown('machine', machine, known, listing)}")
-    here = [r for r in rows if place in (ANYWHERE, o.zone[r], o.region[r])]
-    if not any(o.instance_type[r] in of_machine for r in here):
+    here = {o.instance_type[r] for r in rows if place in (ANYWHERE, o.zone[r], o.region[r])}
+    if not of_machine & here:
         raise UsageError(
             f"{name}: no spot offer of {shown(machine)} in {shown(place)} of {provider}; "
             f"write {provider}:*:{shown(machine)} to use the law everywhere"
         )
+    _refuse_others(machine, [catalog.instance_types[provider, t] for t in of_machine], found, name)
+
+
+def _refuse_others(machine: str, types: Sequence[InstanceType], found: Fit, name: str) -> None:
+    """Refuse machines unlike those that were watched: larger ones are taken far more often."""
+    counts = sorted({t.gpus for t in types})
+    if len(counts) > 1:
+        said = ", ".join(map(str, counts))
+        raise UsageError(
+            f"{name}: {shown(machine)} stands for machines of {said} GPUs; name one: "
+            f"{shown(machine)}:{counts[0]}"
+        )
+    seen = {(s.gpu.lower(), s.gpus) for s in found.series if s.gpu and s.gpus}
+    wrong = [f"{gpus}x {gpu.upper()}" for gpu, gpus in sorted(seen) if not _alike(gpu, gpus, types)]
+    if wrong:
+        raise UsageError(
+            f"{name}: {shown(machine)} has {counts[0]}x {types[0].gpu}, the trace watched "
+            f"{', '.join(wrong)}; larger machines are taken several times as often"
+        )
+
+
+def _alike(gpu: str, gpus: int, types: Sequence[InstanceType]) -> bool:
+    """Traces write V100 where the catalog tells V100-32GB apart."""
+    return any(t.gpus == gpus and t.gpu.lower().startswith(gpu.partition("-")[0]) for t in types)
 
 
 def words_of(catalog: Catalog, provider: str, instance_type: str) -> tuple[str, str, str]:

@@ -9,8 +9,8 @@ from recommender.risk.draws import uniforms
 from recommender.traces.laws import Spells
 from recommender.traces.trace import ADDED, HOUR, TAKEN, Floats, Ints, Trace
 
-DAY_H, SHORT_H = 24.0, 4.0  # hours that are drawn whole; the second where few days were watched
-FEW_DAYS = 3
+BLOCK_H = 24.0  # hours that are drawn whole
+FEW_BLOCKS = 6  # into which less than six days are cut
 REPLICATES = 400
 SEED = 7
 
@@ -35,7 +35,7 @@ class Cells:
     up_h: Floats  # (cells, sizes)
     ends: Floats  # (cells, sizes) runs that ended
     clock: Ints  # (cells,) hour of the day, UTC; -1 if not known
-    block: Ints  # (cells,) number of the day or part of a day, from 0
+    block: Ints  # (cells,) number of the day, or of a shorter block, from 0
 
 
 def sizes_of(capacity: int) -> tuple[int, ...]:
@@ -126,16 +126,17 @@ def cells(trace: Trace, sizes: tuple[int, ...]) -> Cells:
 
 
 def blocks_of(edges: Floats) -> Ints:
-    """Number of the block of each cell: days, or parts of days where fewer than three were seen.
+    """Number of the block of each cell: days, or sixths of what was watched if that is shorter.
 
     A last block shorter than half a block joins the one before.
     """
-    size = HOUR * (DAY_H if edges[-1] - edges[0] >= FEW_DAYS * DAY_H * HOUR else SHORT_H)
-    block = np.floor((edges[:-1] - edges[0]) / size).astype(np.int64)
+    watched = float(edges[-1] - edges[0])
+    size = min(BLOCK_H * HOUR, watched / FEW_BLOCKS)
+    block = np.floor((edges[:-1] - edges[0]) / size + 1e-9).astype(np.int64)
     last = int(block[-1])
-    if last > 0 and float(edges[-1] - edges[0]) - last * size < 0.5 * size:
+    if last > 0 and watched - last * size < 0.5 * size:
         block = np.minimum(block, np.int64(last - 1))
-    return np.asarray(block, dtype=np.int64)
+    return np.unique(block, return_inverse=True)[1].astype(np.int64)
 
 
 def by_block(values: Floats, block: Ints) -> Floats:

@@ -11,7 +11,7 @@ from recommender.traces.facts import Value
 from recommender.traces.spells import Cells, by_block, cells, sizes_of, weights
 from recommender.traces.trace import Floats, Trace
 
-LEAST_BLOCKS = 3  # days without which there are no limits
+LEAST_BLOCKS = 5  # without which there are no limits
 _RHOS = np.arange(0.0, 1.0001, 0.005)
 
 

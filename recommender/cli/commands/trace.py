@@ -1,6 +1,7 @@
 """`recommend trace`: recorded spot markets, the laws behind them, and laws kept for offers."""
 
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -70,7 +71,7 @@ def fit_trace(
     """Hazards, outages, gangs, zones, hours and prices of a trace, with confidence limits.
 
     With --store the planner follows the fitted law for an offer instead of the law of its GPU's
-    class: PLACE is a zone, a region or *, MACHINE an instance type or a GPU (H100, H100:8).
+    class: PLACE is a zone, a region or *, MACHINE an instance type or a GPU such as H100:8.
 
     \b
     recommend trace fit zone-a.csv zone-b.csv
@@ -116,10 +117,9 @@ def _kept(offers: list[tuple[str, str, str]], found: "Fit", catalog: str | None)
     from recommender.traces.offers import check_offer, laws_for
     from recommender.traces.store import keep
 
-    loaded = load_catalog(catalog)
-    read = Reader()
+    loaded, read = load_catalog(catalog), Reader()
     for offer in offers:
-        read.attempt(lambda offer=offer: check_offer(offer, loaded, "--store"), None)  # type: ignore[misc]
+        read.attempt(partial(check_offer, offer, found, loaded, "--store"), None)
     read.stop()
     laws = laws_for(offers, found, now().date())
     keep(laws)
