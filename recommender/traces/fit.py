@@ -30,7 +30,7 @@ def fit(traces: Sequence[Trace]) -> Fit:
     if market is None:
         return Fit(watched, (), (), None, None, None, (), None, "only prices were watched")
     law, why = law_of(market)
-    sizes = tuple(_size(market, column) for column in range(len(market.sizes)))
+    sizes = tuple(fit_size(market, column) for column in range(len(market.sizes)))
     return Fit(
         series=watched,
         laws=_laws(known),
@@ -81,7 +81,7 @@ def _laws(traces: Sequence[Trace]) -> tuple[LawFit, ...]:
     return found + fit_laws("lives", pooled([lives(trace) for trace in traces]))
 
 
-def _size(market: Market, column: int) -> GangSize:
+def fit_size(market: Market, column: int) -> GangSize:
     """A gang of one size: share of time up and mean run, over all series."""
     up = market.days([c.up_h[:, column] for c in market.cells])
     ends = market.days([c.ends[:, column] for c in market.cells])
@@ -141,7 +141,7 @@ def _watched(trace: Trace) -> Watched:
     shares: tuple[float, ...] = ()
     if len(trace.t_s):
         market = market_of([trace])
-        size = _size(market, 0)
+        size = fit_size(market, 0)
         available, stopped = size.availability, size.interruptions
         shares = _shares(trace)
     return Watched(

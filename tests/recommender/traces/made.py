@@ -1,5 +1,6 @@
 """Traces made for the tests: by hand, and drawn from a law that is then to be found again."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -49,3 +50,10 @@ def drawn(
         rng.lognormal(np.log(mean) - 0.5 * sigma**2, sigma, count) for mean, sigma in (run, outage)
     ]
     return alternating(*made, name=name)
+
+
+def first(days: float, whole: Trace) -> Trace:
+    """The beginning of a trace."""
+    end_s = days * 24 * HOUR
+    kept = whole.t_s < end_s
+    return replace(whole, end_s=end_s, t_s=whole.t_s[kept], machines=whole.machines[kept])

@@ -1,0 +1,146 @@
+"""Against the statistics of published traces, which others computed with other code."""
+
+import csv
+import functools
+import gzip
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from recommender.traces.fit import fit
+from recommender.traces.laws import fit_laws
+from recommender.traces.spells import cut
+from recommender.traces.trace import ADDED, TAKEN, Trace, counted, named_events
+
+pytestmark = pytest.mark.reference
+# Where the published lognormal is not the most likely one: its AIC is worse than ours.
+WORSE = {"cbl-preem-4n-08-03-2023-us-west-2c-v100x1", "bamboo-p3"}
+
+
+@functools.cache
+def folder() -> Path:
+    path = os.environ.get("RECOMMEND_REFERENCE_DATA", "")
+    if not path:
+        pytest.skip("RECOMMEND_REFERENCE_DATA is not set")
+    return Path(path) / "spot"
+
+
+@functools.cache
+def statistics() -> dict[str, Mapping[str, str]]:
+    with open(folder() / "traces.csv", newline="") as file:
+        return {row["trace_id"]: row for row in csv.DictReader(file)}
+
+
+@functools.cache
+def changes() -> dict[str, list[tuple[float, int]]]:
+    found: dict[str, list[tuple[float, int]]] = {}
+    with gzip.open(folder() / "availability.csv.gz", "rt", newline="") as file:
+        for row in csv.DictReader(file):
+            found.setdefault(row["trace_id"], []).append((float(row["t_s"]), int(row["nodes"])))
+    return found
+
+
+def series(name: str) -> Trace:
+    seen, row = changes()[name], statistics()[name]
+    return Trace(
+        name=name,
+        end_s=seen[-1][0],
+        t_s=np.array([t for t, n in seen if n >= 0]),
+        machines=np.array([n for _, n in seen if n >= 0]),
+        capacity=int(row["capacity"]),
+        step_s=float(row["gap_s"]),
+        kind="hold" if row["kind"] == "hold" else "probe",
+    )
+
+
+def campaign(name: str) -> list[Trace]:
+    return [series(key) for key, row in statistics().items() if row["campaign"] == name]
+
+
+def test_every_published_fit_is_reproduced() -> None:
+    checked = 0
+    for name, row in statistics().items():
+        if not row["weibull_k"]:
+            continue
+        made = series(name)
+        laws = {law.family: law for law in fit_laws("runs", cut(made, made.capacity).runs)}
+        assert laws["exponential"].mean_h.value == pytest.approx(float(row["exp_mean_h"]), abs=1e-3)
+        assert laws["weibull"].shape.value == pytest.approx(float(row["weibull_k"]), abs=1e-3)
+        advantage = laws["exponential"].aic - min(law.aic for law in laws.values())
+        if name in WORSE:
+            assert advantage > float(row["daic_exp_minus_best"])
+        else:
+            sigma = laws["lognormal"].shape.value
+            assert sigma == pytest.approx(float(row["lognorm_sigma"]), abs=1e-3)
+            assert advantage == pytest.approx(float(row["daic_exp_minus_best"]), abs=1e-2)
+        checked += 1
+    assert checked >= 30
+
+
+def test_shares_of_time_are_reproduced() -> None:
+    for name, row in statistics().items():
+        found = fit([series(name)])
+        full = found.sizes[-1]
+        assert full.availability.value == pytest.approx(float(row["full_fraction"]), abs=2e-4)
+        assert full.interruptions == int(row["preemptions"])
+
+
+@pytest.mark.parametrize(
+    ("name", "share", "group", "per_hour"),
+    [("bamboo-p3", 0.77, 2.1, 0.61), ("bamboo-g4dn", 0.58, 1.54, 0.55)],
+)
+def test_losses_of_bamboo(name: str, share: float, group: float, per_hour: float) -> None:
+    """Share of losses in groups, mean group, removals per node-hour (Bamboo, NSDI'23 traces)."""
+    rows = []
+    with gzip.open(folder() / "node_events.csv.gz", "rt", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["trace_id"] == name:
+                change = ADDED if row["event"] == "add" else TAKEN
+                rows.append((float(row["t_s"]), change, row["node"]))
+    events = named_events(rows)
+    t_s, machines = counted(events)
+    end_s = changes()[name][-1][0]
+    most = int(machines.max())
+    made = Trace(name, end_s, capacity=most, t_s=t_s, machines=machines, events=events)
+    groups = fit([made]).groups
+    assert groups is not None
+    assert groups.share_in_groups.value == pytest.approx(share, abs=0.01)
+    assert groups.mean_group.value == pytest.approx(group, abs=0.05)
+    assert groups.per_machine_hour.value == pytest.approx(per_hour, abs=0.01)
+
+
+def test_the_law_of_h100_is_that_of_the_shipped_class() -> None:
+    """Same traces as the class (docs/risk-facts.md), other code: run 3.80 h, ρ 0.90, ..."""
+    law = fit(campaign("skynomad-gcp-2025-10")).law
+    assert law is not None
+    assert law.run_mean_s.value == pytest.approx(3.80 * 3600, rel=0.01)
+    assert law.co_interruption is not None
+    assert law.co_interruption.value == pytest.approx(0.90, abs=0.01)
+    for value, shipped in (
+        (law.run_sigma, 2.06),
+        (law.outage_sigma, 1.30),
+        (law.availability, 0.926),
+        (law.zone_sd, 2.6),
+        (law.availability_slope, 0.53),
+    ):
+        assert value is not None
+        assert value.low is not None
+        assert value.high is not None
+        assert value.low <= shipped <= value.high
+
+
+def test_hours_of_the_day_of_v100() -> None:
+    """Published over nine zones: 0.76 at 06 h, 0.53 at 18 h by the trace's own clock."""
+    from datetime import UTC, datetime
+
+    zones = campaign("cbl-aws-02-15-2023")
+    start = datetime.fromisoformat(statistics()[zones[0].name]["start_utc"]).replace(tzinfo=UTC)
+    from dataclasses import replace
+
+    hours = [v.value for v in fit([replace(zone, start=start) for zone in zones]).hours]
+    assert 3 <= int(np.argmax(hours)) <= 8
+    assert 13 <= int(np.argmin(hours)) <= 19
+    assert max(hours) - min(hours) > 0.15
