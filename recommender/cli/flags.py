@@ -244,7 +244,7 @@ class TraceFlags:
         _flag(
             "Trace",
             "Format of the files where it cannot be recognised.",
-            metavar="recommend|spot-traces|preempted|aws-prices|bamboo|gcp-operations",
+            metavar="recommend|spot-traces|preempted|skynomad-probes|aws-prices|bamboo|gcp-operations",
         ),
     ] = None
     series: Annotated[

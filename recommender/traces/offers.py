@@ -1,5 +1,6 @@
 """The offers a law is kept for: PROVIDER:PLACE:MACHINE, checked against the catalog."""
 
+import math
 import re
 from collections.abc import Sequence
 from datetime import date
@@ -9,7 +10,9 @@ from catalogs.schema import InstanceType
 from recommender.errors import UsageError
 from recommender.limits import OfferLaw
 from recommender.text import shown, unknown
-from recommender.traces.facts import Fit
+from recommender.traces.facts import Fit, MarketLaw
+from recommender.traces.laws import Z95
+from recommender.traces.level import logit
 from recommender.units import PROVIDERS
 
 ANYWHERE = "*"
@@ -112,7 +115,7 @@ def laws_for(
             run_sigma=law.run_sigma.value,
             outage_sigma=law.outage_sigma.value,
             availability=min(max(law.availability.value, _LEAST), _MOST),
-            zone_sd=None if law.zone_sd is None else law.zone_sd.value,
+            zone_sd=_level_sd(law),
             availability_slope=(
                 None if law.availability_slope is None else law.availability_slope.value
             ),
@@ -126,3 +129,12 @@ def laws_for(
         )
         for provider, place, machine in offers
     )
+
+
+def _level_sd(law: MarketLaw) -> float | None:
+    """What a coming day's level may differ by: as days did, and as the level is not known."""
+    if law.zone_sd is None:
+        return None
+    low, high = law.availability.low, law.availability.high
+    unsure = 0.0 if low is None or high is None else (logit(high) - logit(low)) / (2.0 * Z95)
+    return math.hypot(law.zone_sd.value, unsure)

@@ -4,6 +4,7 @@
                      (skypilot-org/spot-traces, "Can't Be Late", NSDI'24)
     preempted        the same shape, but 1 = PREEMPTED and 0 = up: converted SkyNomad files (with
                      prices), skypilot-spot-strategy, Frontier-CS
+    skynomad-probes  a JSON list of probe rounds, each with the machines got in every zone
     aws-prices       describe-spot-price-history as JSON, as CSV with its names, or as text
     bamboo           milliseconds,add|remove,node without a header (uclasystem/bamboo, NSDI'23)
     gcp-operations   gcloud compute operations list --format=json
@@ -19,11 +20,13 @@ from recommender.errors import UsageError
 from recommender.text import shown, unknown
 from recommender.traces.aws import AWS_TEXT, aws_prices, plain
 from recommender.traces.nodes import bamboo, gcp_operations
+from recommender.traces.probes import skynomad_probes
 from recommender.traces.series import is_number, kind_of, preempted, spot_traces, tree_of
 
 FORMATS = {
     "spot-traces": spot_traces,
     "preempted": preempted,
+    "skynomad-probes": skynomad_probes,
     "aws-prices": aws_prices,
     "bamboo": bamboo,
     "gcp-operations": gcp_operations,
@@ -51,6 +54,8 @@ def _recognised_json(tree: Any, path: Path) -> str:
         return "aws-prices"
     if isinstance(tree, list) and any(isinstance(t, dict) and "operationType" in t for t in tree):
         return "gcp-operations"
+    if isinstance(tree, list) and any(isinstance(t, dict) and "zone_results" in t for t in tree):
+        return "skynomad-probes"
     if isinstance(tree, list) and any(isinstance(t, dict) and "SpotPrice" in t for t in tree):
         return "aws-prices"
     if not (isinstance(tree, dict) and isinstance(tree.get("data"), list)):

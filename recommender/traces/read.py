@@ -18,7 +18,8 @@ def read_trace(path: Path | str, series: str = "", form: str = "") -> Trace:
     """Read the one series of a file, or the one that `series` names.
 
     `form` names the format where it cannot be recognised (`recommend`, `spot-traces`,
-    `preempted`, `aws-prices`, `bamboo`, `gcp-operations`). Raises `UsageError`.
+    `preempted`, `skynomad-probes`, `aws-prices`, `bamboo`, `gcp-operations`). Raises
+    `UsageError`.
     """
     path = Path(path)
     traces = read_traces(path, form)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from recommender.risk.draws import normal, uniforms
 from recommender.traces.own import write
 from tests.recommender import golden
 from tests.recommender.cli.conftest import Planner, Run
@@ -19,11 +20,11 @@ OFFER = "gcp:us-central1:a3-highgpu-8g"
 
 @pytest.fixture
 def zones(tmp_path: Path) -> Path:
-    """Two zones of four machines, forty days each, with prices of one of them unknown."""
-    rng = np.random.default_rng(1)
+    """Two zones of four machines, each watched for some weeks."""
+    lengths = [np.exp(0.7 * normal(uniforms(1, stream, 120))) for stream in range(4)]
     made = [
-        alternating(rng.lognormal(1.0, 0.8, 120), rng.lognormal(0.3, 0.6, 120), 4, name)
-        for name in ("us-central1-a", "us-central1-b")
+        alternating(2.7 * lengths[0], 1.3 * lengths[1], 4, "us-central1-a"),
+        alternating(2.7 * lengths[2], 1.3 * lengths[3], 4, "us-central1-b"),
     ]
     (tmp_path / "zones.csv").write_text(write(made))
     return tmp_path / "zones.csv"

@@ -4,12 +4,15 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from catalogs.catalog import Catalog
 from catalogs.schema import SpotClass
-from recommender.limits import Choice, OfferLaw
+from recommender.limits import Choice, Limits, OfferLaw
+from recommender.market.facts import Facts
 from recommender.market.ownlaws import in_place_of, of_list, own_law, variants
+from recommender.market.sites import Pool, SiteBuilder
 from recommender.plan import Answer, Plan
 from tests.catalogs.small import machine
 from tests.recommender import planning
@@ -136,6 +139,26 @@ def test_a_plan_follows_the_law_of_its_zone_and_says_so(catalog: Catalog) -> Non
 def test_a_law_of_a_region_nobody_plans_in_changes_nothing(catalog: Catalog) -> None:
     elsewhere = replace(law("mars-1", "T4"), availability=0.5)
     assert asked(catalog, elsewhere).plans == asked(catalog).plans
+
+
+def test_a_list_is_charged_by_the_zone_that_is_up(catalog: Catalog) -> None:
+    """Two zones: the second is paid while the first, known to be there a third, is away."""
+    home = replace(law("us-east-1-a", "T4:1"), availability=1 / 3)
+    o = catalog.offers
+    rows = [
+        r
+        for r in range(len(o))
+        if (o.instance_type[r], o.market[r], o.region[r]) == ("g4dn.xlarge", "spot", "us-east-1")
+    ]
+    facts = Facts(catalog, Choice(spot_laws=(home,)), planning.job(), planning.NOW)
+    t = catalog.instance_types["aws", "g4dn.xlarge"]
+    builder = SiteBuilder(facts, Limits(), {("aws", "g4dn.xlarge"): 0}, np.ones((1, 1)))
+    second = facts.spot_class(t).availability
+    weights = (1 / 3, 2 / 3 * second)
+    price = sum(w * facts.planning_price(r) for w, r in zip(weights, rows, strict=True))
+    expected = price / sum(weights) + facts.running_fees("aws", "spot")
+    assert builder.machine_usd(Pool(tuple(rows), True, 0, t)) == pytest.approx(expected)
+    assert facts.spot_class(t, rows).basis == "your trace, 1 of 2 zones"
 
 
 @pytest.mark.parametrize("deadline_h", [None, 30.0])

@@ -134,6 +134,28 @@ def test_counts_are_no_preemptions(tmp_path: Path) -> None:
         read_trace(file(tmp_path, "x.json", content), form="preempted")
 
 
+def test_probe_rounds_hold_machines_got_by_zone(tmp_path: Path) -> None:
+    rounds = [
+        {
+            "interval_sec": 600,
+            "scheduled_at": f"2025-10-03T17:{minute}:00.002281-07:00",
+            "zone_results": {
+                zone: {"instances_created": got, "instances_requested": 16}
+                for zone, got in (("us-east4-a", created), ("us-west1-b", 3))
+            },
+        }
+        for minute, created in ((30, 0), (10, 16), (20, 16))
+    ]
+    east, west = read_traces(file(tmp_path, "rounds.json", rounds))
+    assert (east.t_s.tolist(), east.machines.tolist()) == ([0.0, 1200.0], [16, 0])
+    assert (east.end_s, east.step_s, east.capacity, east.kind) == (1800.0, 600.0, 16, "probe")
+    assert east.place == Place("gcp", "us-east4", "us-east4-a")
+    assert west.machines.tolist() == [3]
+    del rounds[0]["zone_results"]
+    with pytest.raises(UsageError, match="round 1: zone_results is not a table of zones"):
+        read_traces(file(tmp_path, "wrong.json", rounds))
+
+
 CSV = "AvailabilityZone,InstanceType,ProductDescription,SpotPrice,Timestamp\n"
 AWS_FORMS = {
     "x.json": json.dumps(AWS),

@@ -1,6 +1,7 @@
 """Laws kept for offers: written in one step, checked when read, replaced, forgotten."""
 
 import json
+import math
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -106,6 +107,10 @@ def test_a_fit_becomes_a_law_and_says_where_from() -> None:
     assert law.run_mean_s == found.law.run_mean_s.value
     assert (law.trace, law.fitted, law.interruptions) == ("zone-a", "2026-05-01", 199)
     assert law.seen.startswith("2026-03-01 to 2026-0")
+    level = found.law.availability
+    odds = [share / (1 - share) for share in (level.low, level.high)]
+    unsure = math.log(odds[1] / odds[0]) / (2 * 1.959964)
+    assert law.zone_sd == pytest.approx(math.hypot(found.law.zone_sd.value, unsure), rel=1e-4)
     nothing = fit([drawn(3, (3.0, 1.2), (1.0, 1.0), 2)])
     with pytest.raises(UsageError, match="gives no law: 1 interruption seen; a law needs 5"):
         laws_for([("gcp", "us-central1", "x")], nothing, date(2026, 5, 1))
