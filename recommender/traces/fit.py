@@ -6,12 +6,12 @@ from datetime import timedelta
 import numpy as np
 
 from recommender.errors import UsageError
-from recommender.traces.facts import Fit, GangSize, LawFit, Prices, Value, Watched, ZoneSpread
+from recommender.traces.facts import Fit, GangSize, LawFit, Value, Watched, ZoneSpread
 from recommender.traces.groups import groups_of, integral, prices_of
 from recommender.traces.laws import fit_laws, pooled
 from recommender.traces.market import gang_co_interruption, law_of
-from recommender.traces.spells import blocks_of, cut, edges_of, lives, weights
-from recommender.traces.sums import LEAST_BLOCKS, Market, market_of, ratio
+from recommender.traces.spells import cut, lives
+from recommender.traces.sums import LEAST_BLOCKS, Market, limits_of, market_of, ratio
 from recommender.traces.trace import Floats, Place, Trace
 
 PARTS = 32  # of a series' line
@@ -105,15 +105,14 @@ def _zones(market: Market) -> ZoneSpread | None:
     def shares(weight: Floats) -> Floats:
         return np.array([(weight[p] * up[p]).sum() / (weight[p] * hours[p]).sum() for p in parts])
 
-    found = shares(np.ones(len(up)))
+    found, days = shares(np.ones(len(up))), min(part.stop - part.start for part in parts)
     drawn = np.array([shares(row).std(ddof=1) for row in market.drawn])
-    sd, enough = float(found.std(ddof=1)), min(p.stop - p.start for p in parts) >= LEAST_BLOCKS
-    low, high = np.quantile(drawn, (0.025, 0.975)).tolist()
+    sd = float(found.std(ddof=1))
     names = [trace.name for trace in market.traces]
     return ZoneSpread(
         lowest=names[int(found.argmin())],
         highest=names[int(found.argmax())],
-        sd=Value(sd, min(low, sd), max(high, sd)) if enough else Value(sd),
+        sd=limits_of(sd, drawn, days) if days >= LEAST_BLOCKS else Value(sd),
         low=float(found.min()),
         high=float(found.max()),
     )
@@ -161,17 +160,9 @@ def _watched(trace: Trace) -> Watched:
         availability=available,
         interruptions=stopped,
         shares=shares,
-        prices=_prices(trace),
+        prices=prices_of(trace),
         price_line=_price_line(trace),
     )
-
-
-def _prices(trace: Trace) -> Prices | None:
-    if not len(trace.price_t_s):
-        return None
-    edges = edges_of(trace)
-    days = int(blocks_of(edges[edges >= trace.price_t_s[0]]).max(initial=0)) + 1
-    return prices_of(trace, weights([days]) if days >= LEAST_BLOCKS else None)
 
 
 def _shares(trace: Trace) -> tuple[float, ...]:

@@ -1,19 +1,14 @@
 """Machines lost together, and prices: what a series tells beside runs and outages."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from recommender.traces.facts import Groups, Prices, Value
-from recommender.traces.spells import blocks_of, by_block, edges_of
-from recommender.traces.sums import Market, limits_of, ratio
+from recommender.traces.spells import blocks_of, by_block, edges_of, weights
+from recommender.traces.sums import Market, limited, ratio
 from recommender.traces.trace import HOUR, TAKEN, Floats, Ints, Trace
 
 TOGETHER_S = 60.0  # named machines taken less than this apart went together
 _DAY_H = 24.0
-
-Statistic = Callable[[Floats], float]
-Limited = Callable[[Statistic, Floats], Value]
 
 
 def losses(trace: Trace) -> tuple[Floats, Ints]:
@@ -45,21 +40,22 @@ def groups_of(market: Market) -> Groups | None:
     return Groups(
         lost=int(lost),
         moments=int(moments),
-        mean_group=market.limited(lambda s: ratio(s[[0, 1]]), sums),
-        share_in_groups=market.limited(lambda s: ratio(s[[2, 0]]), sums),
-        per_machine_hour=market.limited(lambda s: ratio(s[[0, 3]]), sums),
+        mean_group=market.limited(lambda s: ratio(s[:, [0, 1]]), sums),
+        share_in_groups=market.limited(lambda s: ratio(s[:, [2, 0]]), sums),
+        per_machine_hour=market.limited(lambda s: ratio(s[:, [0, 3]]), sums),
         co_interruption=market.limited(_together, sums) if named else None,
     )
 
 
-def _together(sums: Floats) -> float:
+def _together(sums: Floats) -> Floats:
     """ρ of named machines: n machines of hazard λ are lost in groups of m = n·λ/Λ(n).
 
     Λ(n) = λ·(1 + (n - 1)(1 - ρ)), so ρ = 1 - (n/m - 1)/(n - 1); n is the mean number up when
     some are lost.
     """
-    group, up = ratio(sums[[0, 1]]), ratio(sums[[4, 1]])
-    return 1.0 - (up / group - 1.0) / (up - 1.0) if up > 1.0 else float("nan")
+    group, up = ratio(sums[:, [0, 1]]), ratio(sums[:, [4, 1]])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(up > 1.0, 1.0 - (up / group - 1.0) / (up - 1.0), np.nan)
 
 
 def _loss_cells(trace: Trace) -> Floats:
@@ -82,8 +78,8 @@ def integral(trace: Trace, at: Floats) -> Floats:
     return np.asarray(np.interp(at, ends, total), dtype=np.float64)
 
 
-def prices_of(trace: Trace, drawn: Floats | None) -> Prices | None:
-    """Price facts of one series; `drawn` says how often each day is drawn (None: no limits)."""
+def prices_of(trace: Trace) -> Prices | None:
+    """Price facts of one series; None where no price is known."""
     if not len(trace.usd_per_hour):
         return None
     usd, at = trace.usd_per_hour, np.append(trace.price_t_s, trace.end_s)
@@ -94,25 +90,19 @@ def prices_of(trace: Trace, drawn: Floats | None) -> Prices | None:
     paid = np.concatenate([[0.0], np.cumsum(np.diff(at) * usd)])
     changed = np.histogram(trace.price_t_s[1:], edges)[0]
     cells = np.stack([np.diff(np.interp(edges, at, paid)), np.diff(edges), changed], axis=1)
-    sums = by_block(cells, blocks_of(edges))
-
-    def limited(statistic: Statistic, figures: Floats) -> Value:
-        value = statistic(figures.sum(axis=0))
-        if drawn is None or drawn.shape[1] != len(figures):
-            return Value(value)
-        return limits_of(value, np.array([statistic(row) for row in drawn @ figures]))
-
+    block = blocks_of(edges)
+    sums, drawn = by_block(cells, block), weights([int(block.max()) + 1])
     return Prices(
-        mean_usd=limited(lambda s: ratio(s[[0, 1]]), sums),
+        mean_usd=limited(lambda s: ratio(s[:, [0, 1]]), sums, drawn),
         least_usd=float(usd.min()),
         most_usd=float(usd.max()),
-        changes_per_day=limited(lambda s: ratio(s[[2, 1]]) * _DAY_H * HOUR, sums),
-        moves_1d=_moves(trace, edges, 1, limited),
-        moves_7d=_moves(trace, edges, 7, limited),
+        changes_per_day=limited(lambda s: ratio(s[:, [2, 1]]) * _DAY_H * HOUR, sums, drawn),
+        moves_1d=_moves(trace, edges, 1, drawn),
+        moves_7d=_moves(trace, edges, 7, drawn),
     )
 
 
-def _moves(trace: Trace, edges: Floats, days: int, limited: Limited) -> Value | None:
+def _moves(trace: Trace, edges: Floats, days: int, drawn: Floats) -> Value | None:
     """Root mean square of ln(price some days later / price), looked at every hour."""
     lag = days * _DAY_H * HOUR
     times = edges[:-1]
@@ -124,4 +114,4 @@ def _moves(trace: Trace, edges: Floats, days: int, limited: Limited) -> Value | 
     move = np.log(trace.usd_per_hour[later] / trace.usd_per_hour[begin])
     cells = np.stack([np.where(usable, move**2, 0.0), usable], axis=1)
     sums = by_block(cells, blocks_of(edges))
-    return limited(lambda s: float(np.sqrt(ratio(s))), sums)
+    return limited(lambda s: np.sqrt(ratio(s)), sums, drawn)

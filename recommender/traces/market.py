@@ -78,7 +78,7 @@ def _outages(traces: tuple[Trace, ...]) -> Floats:
 
 def _sigma(lengths: Floats, mean: float, stream: int) -> Value:
     drawn = resampled_sigmas(lengths, mean, _SIGMA_REPLICATES, stream)
-    return limits_of(residual_sigma(lengths, mean), drawn)
+    return limits_of(residual_sigma(lengths, mean), drawn, len(lengths))
 
 
 def _level_sd(
@@ -93,7 +93,7 @@ def _level_sd(
     weight = market.drawn / market.drawn.sum(axis=1, keepdims=True)
     mean = weight @ share
     sds = np.sqrt(np.maximum(weight @ share**2 - mean**2, 0.0))
-    return limits_of(value, np.array([level_sd_of(float(sd), table) for sd in sds]))
+    return limits_of(value, np.array([level_sd_of(float(sd), table) for sd in sds]), len(up))
 
 
 def _locations(means: Floats, level_sd: float) -> Floats:
@@ -110,7 +110,7 @@ def _typical(market: Market, up: Floats, hours: Floats, level_sd: float) -> Valu
     if len(up) < LEAST_BLOCKS:
         return Value(value)
     drawn = (market.drawn @ up) / (market.drawn @ hours)
-    return limits_of(value, logistic(_locations(drawn, level_sd)))
+    return limits_of(value, logistic(_locations(drawn, level_sd)), len(up))
 
 
 def _slope(market: Market, up: Floats, hours: Floats, level_sd: float) -> Value | None:
@@ -122,7 +122,7 @@ def _slope(market: Market, up: Floats, hours: Floats, level_sd: float) -> Value 
         return Value(value)
     shares = (market.drawn @ up) / (market.drawn @ hours)[:, None]
     places = _locations(shares, level_sd)
-    return limits_of(value, np.array([slope(row, market.sizes) for row in places]))
+    return limits_of(value, np.array([slope(row, market.sizes) for row in places]), len(up))
 
 
 def gang_co_interruption(market: Market) -> Value | None:
@@ -133,9 +133,10 @@ def gang_co_interruption(market: Market) -> Value | None:
     ends = market.days([c.ends for c in market.cells])
     count = len(market.sizes)
 
-    def rho(sums: Floats) -> float:
+    def rho(sums: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
-            return co_interruption(sums[:count] / sums[count:], market.sizes)
+            means = sums[:, :count] / sums[:, count:]
+        return np.array([co_interruption(row, market.sizes) for row in means])
 
     found = market.limited(rho, np.concatenate([up, ends], axis=1))
     return found if np.isfinite(found.value) else None

@@ -11,7 +11,7 @@ from recommender.traces.trace import ADDED, HOUR, TAKEN, Floats, Ints, Trace
 
 BLOCK_H = 24.0  # hours that are drawn whole
 FEW_BLOCKS = 6  # into which less than six days are cut
-REPLICATES = 400
+REPLICATES = 1000
 SEED = 7
 
 
