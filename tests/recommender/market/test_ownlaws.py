@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from catalogs.catalog import Catalog
-from catalogs.schema import SpotClass
 from recommender.limits import Choice, Limits, OfferLaw
 from recommender.market.facts import Facts
 from recommender.market.ownlaws import in_place_of, of_list, own_law, variants
@@ -19,11 +18,9 @@ from tests.recommender import planning
 from tests.recommender.traces.test_store import LAW
 
 T4 = machine(provider="aws", instance_type="g4dn.xlarge", gpu="T4", gpus=1)
-CLASS = SpotClass(
+CLASS = replace(
+    planning.snapshot().spot_classes[0],
     spot_class="small",
-    gpus=("T4",),
-    gpus_per_machine_min=1,
-    gpus_per_machine_max=1,
     run_mean_s=12_000.0,
     run_sigma=1.9,
     outage_sigma=1.4,
@@ -34,9 +31,6 @@ CLASS = SpotClass(
     correlation_region=0.37,
     held=False,
     basis="measured",
-    kind="measured",
-    source=1,
-    as_of="2025-01-01",
 )
 
 
