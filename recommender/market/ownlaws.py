@@ -23,10 +23,14 @@ def own_law(laws: Sequence[OfferLaw], t: InstanceType, region: str, zone: str) -
 
 
 def in_place_of(base: SpotClass, law: OfferLaw) -> SpotClass:
-    """A class with what a trace told put in its place."""
+    """A class with what a trace told put in its place.
+
+    The spread of levels stays at least the class's: from one half of a trace to the other the
+    level of a zone moves as far as zones differ (docs/traces.md), which no half can tell.
+    """
     told = {
         name: value
-        for name in ("zone_sd", "availability_slope", "co_interruption")
+        for name in ("availability_slope", "co_interruption")
         if (value := getattr(law, name)) is not None
     }
     seen = f", {law.seen}" if law.seen else ""
@@ -37,6 +41,7 @@ def in_place_of(base: SpotClass, law: OfferLaw) -> SpotClass:
         run_sigma=law.run_sigma,
         outage_sigma=law.outage_sigma,
         availability=law.availability,
+        zone_sd=max(base.zone_sd, law.zone_sd or 0.0),
         held=law.held,
         basis=OWN_TRACE,
         as_of=law.fitted,

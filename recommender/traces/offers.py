@@ -115,7 +115,7 @@ def laws_for(
             run_sigma=law.run_sigma.value,
             outage_sigma=law.outage_sigma.value,
             availability=min(max(law.availability.value, _LEAST), _MOST),
-            zone_sd=_level_sd(law),
+            zone_sd=level_sd(law),
             availability_slope=(
                 None if law.availability_slope is None else law.availability_slope.value
             ),
@@ -131,7 +131,7 @@ def laws_for(
     )
 
 
-def _level_sd(law: MarketLaw) -> float | None:
+def level_sd(law: MarketLaw) -> float | None:
     """What a coming day's level may differ by: as days did, and as the level is not known."""
     if law.zone_sd is None:
         return None

@@ -70,6 +70,12 @@ def test_what_a_trace_cannot_tell_stays_as_it_was() -> None:
     assert own.correlation_region == 0.37
 
 
+def test_the_spread_of_levels_is_never_below_the_class_s() -> None:
+    narrow, wide = (replace(law("*", "T4"), zone_sd=sd) for sd in (0.3, 2.2))
+    assert in_place_of(CLASS, narrow).zone_sd == 1.4
+    assert in_place_of(CLASS, wide).zone_sd == 2.2
+
+
 def test_a_list_of_zones_meets_in_the_middle() -> None:
     own = in_place_of(CLASS, law("us-east-1", "T4", 3000.0))
     assert of_list([CLASS, CLASS]) is CLASS

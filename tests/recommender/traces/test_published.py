@@ -5,14 +5,21 @@ import functools
 import gzip
 import os
 from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from recommender.traces.fit import fit
+from catalogs.load import load_snapshot
+from recommender.traces.fit import fit, fit_size
 from recommender.traces.laws import fit_laws
+from recommender.traces.level import logit
+from recommender.traces.market import law_of
+from recommender.traces.offers import level_sd
 from recommender.traces.spells import cut
+from recommender.traces.sums import market_of
 from recommender.traces.trace import ADDED, TAKEN, Trace, counted, named_events
 
 pytestmark = pytest.mark.reference
@@ -134,13 +141,50 @@ def test_the_law_of_h100_is_that_of_the_shipped_class() -> None:
 
 def test_hours_of_the_day_of_v100() -> None:
     """Published over nine zones: 0.76 at 06 h, 0.53 at 18 h by the trace's own clock."""
-    from datetime import UTC, datetime
-
     zones = campaign("cbl-aws-02-15-2023")
     start = datetime.fromisoformat(statistics()[zones[0].name]["start_utc"]).replace(tzinfo=UTC)
-    from dataclasses import replace
-
     hours = [v.value for v in fit([replace(zone, start=start) for zone in zones]).hours]
     assert 3 <= int(np.argmax(hours)) <= 8
     assert 13 <= int(np.argmin(hours)) <= 19
     assert max(hours) - min(hours) > 0.15
+
+
+def half(whole: Trace, second: bool) -> Trace:
+    """One half of a series as a series of its own."""
+    middle = 0.5 * whole.end_s
+    kept = (whole.t_s > middle) == second
+    t_s, machines = whole.t_s[kept], whole.machines[kept]
+    if second:
+        begin = whole.machines_at(np.array([middle]))
+        t_s, machines = np.append(0.0, t_s - middle), np.append(begin, machines)
+    return replace(whole, end_s=middle, t_s=t_s, machines=machines)
+
+
+def moves(name: str) -> list[tuple[float, float]]:
+    """By zone: how far the level moved between halves (logits), and its spread by the first."""
+    found = []
+    for zone in campaign(name):
+        law, _ = law_of(market_of([half(zone, second=False)]))
+        if law is None:
+            continue  # fewer than five interruptions: no law would be kept
+        then = fit_size(market_of([half(zone, second=True)]), 0).availability.value
+        spread = level_sd(law)
+        assert spread is not None
+        found.append((logit(then) - logit(law.availability.value), spread))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "gpu_class", "zones"),
+    [("skynomad-gcp-2025-10", "h100", 7), ("cbl-aws-02-15-2023", "v100", 6)],
+)
+def test_levels_move_between_halves_as_zones_differ(name: str, gpu_class: str, zones: int) -> None:
+    """Why a kept law has at least its class's spread: with its own it would be far too sure."""
+    (kept,) = (c for c in load_snapshot().spot_classes if c.spot_class == gpu_class)
+    found = np.array(moves(name))
+    assert len(found) == zones
+    by_class = float(np.sqrt((found[:, 0] ** 2).mean())) / kept.zone_sd
+    by_itself = float(np.sqrt(((found[:, 0] / found[:, 1]) ** 2).mean()))
+    print(f"{name}: moves {by_class:.2f} spreads of the class, {by_itself:.2f} of its own")
+    assert 0.6 < by_class < 1.4
+    assert by_itself > by_class
