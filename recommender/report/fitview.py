@@ -11,6 +11,7 @@ from recommender.traces.facts import Fit, GangSize, Groups, LawFit, MarketLaw, V
 
 FIT_SCHEMA = "recommend.trace-fit/v1"
 COLUMNS = ("part", "of", "figure", "value", "low", "high", "unit")
+_FEW_WEEKS_H = 3 * 7 * 24.0  # below it a law predicted worse than its class (docs/traces.md)
 _MOST_PRICES = 6  # series whose prices are printed
 _Row = tuple[str, str, str, str]  # figure, value, limits, note
 _Cells = tuple[str, str, str, Value, str]  # part, of, figure, value, unit
@@ -26,6 +27,10 @@ def fit_page(found: Fit, stored: Sequence[str]) -> Page:
     )
     below = [f"no law for the planner: {found.no_law}"] if found.no_law else []
     below += [f"kept for {text.clean(offer)}; recommend uses it from now on" for offer in stored]
+    longest = max(series.hours for series in found.series)
+    if stored and longest < _FEW_WEEKS_H:
+        seen = text.duration(longest * 3600.0)
+        below.append(f"warning: watched for {seen} only; levels move from week to week")
     return Page(
         title=_title(found),
         columns=columns,

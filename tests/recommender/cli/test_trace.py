@@ -79,6 +79,13 @@ def test_a_law_is_kept_used_listed_and_forgotten(run: Run, zones: Path, planner:
     assert run("trace", "list").out.startswith("No spot law of your own is kept.\n")
 
 
+def test_a_law_of_few_days_is_kept_with_a_warning(run: Run, tmp_path: Path) -> None:
+    short = alternating(np.full(30, 2.0), np.full(30, 1.0), 1, "us-central1-a")
+    (tmp_path / "short.csv").write_text(write([short]))
+    out = run("trace", "fit", "short.csv", "--store", OFFER).out
+    assert "warning: watched for 90 h only; levels move from week to week" in out
+
+
 def test_one_series_can_be_chosen(run: Run, zones: Path) -> None:
     made = json.loads(run("trace", "fit", "zones.csv", "--series", "*-b", "--json").out)
     assert [s["name"] for s in made["series"]] == ["us-central1-b"]

@@ -3,9 +3,10 @@
 import csv
 import functools
 import gzip
+import math
 import os
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -160,17 +161,36 @@ def half(whole: Trace, second: bool) -> Trace:
     return replace(whole, end_s=middle, t_s=t_s, machines=machines)
 
 
-def moves(name: str) -> list[tuple[float, float]]:
-    """By zone: how far the level moved between halves (logits), and its spread by the first."""
+@dataclass(frozen=True)
+class Judged:
+    """A zone's law of its first half against its second half."""
+
+    moved: float  # logits of the share up
+    spread: float  # that the first half alone would promise
+    level: float  # logit of the second half
+    run_ratio: float  # ln of mean run, first half to second
+    run_h: float  # mean run of the second half
+
+
+def judged(name: str) -> list[Judged]:
+    """Every zone that had five interruptions in its first half: else no law would be kept."""
     found = []
     for zone in campaign(name):
         law, _ = law_of(market_of([half(zone, second=False)]))
-        if law is None:
-            continue  # fewer than five interruptions: no law would be kept
-        then = fit_size(market_of([half(zone, second=True)]), 0).availability.value
-        spread = level_sd(law)
+        then = fit_size(market_of([half(zone, second=True)]), 0)
+        if law is None or then.run_mean_h is None:
+            continue
+        spread, level = level_sd(law), logit(then.availability.value)
         assert spread is not None
-        found.append((logit(then) - logit(law.availability.value), spread))
+        found.append(
+            Judged(
+                moved=level - logit(law.availability.value),
+                spread=spread,
+                level=level,
+                run_ratio=math.log(law.run_mean_s.value / 3600 / then.run_mean_h.value),
+                run_h=then.run_mean_h.value,
+            )
+        )
     return found
 
 
@@ -181,10 +201,15 @@ def moves(name: str) -> list[tuple[float, float]]:
 def test_levels_move_between_halves_as_zones_differ(name: str, gpu_class: str, zones: int) -> None:
     """Why a kept law has at least its class's spread: with its own it would be far too sure."""
     (kept,) = (c for c in load_snapshot().spot_classes if c.spot_class == gpu_class)
-    found = np.array(moves(name))
+    found = judged(name)
     assert len(found) == zones
-    by_class = float(np.sqrt((found[:, 0] ** 2).mean())) / kept.zone_sd
-    by_itself = float(np.sqrt(((found[:, 0] / found[:, 1]) ** 2).mean()))
+    by_class = math.sqrt(np.mean([z.moved**2 for z in found])) / kept.zone_sd
+    by_itself = math.sqrt(np.mean([(z.moved / z.spread) ** 2 for z in found]))
     print(f"{name}: moves {by_class:.2f} spreads of the class, {by_itself:.2f} of its own")
+    level = [abs(z.level - logit(kept.availability)) for z in found]
+    run = [abs(math.log(kept.run_mean_s / 3600 / z.run_h)) for z in found]
+    own = [abs(z.moved) for z in found], [abs(z.run_ratio) for z in found]
+    print(f"  logits missed: own {np.mean(own[0]):.2f}, class {np.mean(level):.2f}")
+    print(f"  ln of mean run missed: own {np.mean(own[1]):.2f}, class {np.mean(run):.2f}")
     assert 0.6 < by_class < 1.4
     assert by_itself > by_class
