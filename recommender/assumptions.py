@@ -1,7 +1,7 @@
 """What an answer takes for granted, as sentences."""
 
 from recommender.performance.machines import precision_on
-from recommender.plan import Plan
+from recommender.plan import OWN_TRACE, Plan
 from recommender.question import Question
 
 
@@ -47,6 +47,9 @@ def _is_guessed(question: Question, name: str) -> bool:
 
 
 def _spot(name: str, basis: str, as_of: str) -> str:
+    if basis.startswith(OWN_TRACE):
+        part = basis.removeprefix(OWN_TRACE)
+        return f"spot law: {OWN_TRACE} of {name}, fitted {as_of}{part}"
     how = {
         "measured": "as measured until",
         "transferred": "carried over from other GPUs, traces until",

@@ -34,8 +34,19 @@ def read_csv(
     path: Path, required: Iterable[str], optional: Iterable[str], synonyms: Mapping[str, str]
 ) -> list[Row]:
     """Read a CSV file whose header names known columns; every problem is reported at once."""
-    name = shown(path.name)
-    lines = csv.reader(io.StringIO(read_text(path, MOST_BYTES), newline=""), strict=True)
+    return parse_csv(read_text(path, MOST_BYTES), shown(path.name), required, optional, synonyms)
+
+
+def parse_csv(
+    text: str,
+    name: str,
+    required: Iterable[str],
+    optional: Iterable[str],
+    synonyms: Mapping[str, str],
+    most_rows: int = MOST_ROWS,
+) -> list[Row]:
+    """Read CSV text whose header names known columns; `name` stands before each problem."""
+    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows: list[Row] = []
     try:
         header = _header(next(lines, []), name, tuple(required), tuple(optional), synonyms)
@@ -43,8 +54,8 @@ def read_csv(
             place = f"{name}, line {lines.line_num}"
             if any(cell.strip() for cell in cells):
                 rows.append(_row(cells, header, place))
-            if len(rows) > MOST_ROWS:
-                raise UsageError(f"{name}: more than {MOST_ROWS} rows; is it the right file?")
+            if len(rows) > most_rows:
+                raise UsageError(f"{name}: more than {most_rows} rows; is it the right file?")
     except csv.Error as error:
         raise UsageError(f"{name}, line {lines.line_num}: not CSV ({shown(error)})") from None
     refuse_all(problem for row in rows for problem in _problems(row))

@@ -60,6 +60,36 @@ class QuotaLimit:
 
 
 @dataclass(frozen=True, slots=True)
+class OfferLaw:
+    """A spot law that the user fitted to a trace of an offer and keeps for it.
+
+    What the trace could not tell (None) stays as the class of the GPU has it.
+    """
+
+    provider: str
+    place: str  # a zone, a region, or "*"
+    machine: str  # an instance type, a GPU, or "GPU:count"
+    run_mean_s: float  # of one machine
+    run_sigma: float  # of ln(run)
+    outage_sigma: float
+    availability: float  # of one machine on a typical day
+    zone_sd: float | None  # sd of the logit of that level
+    availability_slope: float | None  # logits lost per doubling of the gang
+    co_interruption: float | None
+    held: bool
+    trace: str  # what it was fitted on
+    seen: str  # "2023-02-15 to 2023-04-02"; "" if not known
+    hours: float  # watched, all series together
+    interruptions: int
+    fitted: str  # date
+
+    @property
+    def offer(self) -> str:
+        """The offer as it is typed: gcp:us-central1-a:H100."""
+        return f"{self.provider}:{self.place}:{self.machine}"
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """Which offers may be used and how; the defaults are those of a newcomer."""
 
@@ -83,6 +113,7 @@ class Choice:
     quotas_known: bool = False
     on_demand_obtainable: float | None = None  # --assume-on-demand
     trust_notice: bool = True
+    spot_laws: tuple[OfferLaw, ...] = ()  # of the user's own traces
 
 
 @dataclass(frozen=True, slots=True)

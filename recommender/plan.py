@@ -6,6 +6,8 @@ Everything here is plain data, in seconds, bytes, USD; views format it.
 from dataclasses import dataclass, field
 from typing import Literal
 
+OWN_TRACE = "your trace"  # begins the basis of a spot law of the user's own
+
 
 @dataclass(frozen=True, slots=True)
 class Machines:
@@ -141,13 +143,13 @@ class Need:
 class SpotFacts:
     """What a plan's spot machines are believed to do, for its explanation."""
 
-    name: str  # of the spot class: "h100"
+    name: str  # of the spot class: "h100"; of an own trace
     run_mean_s: float  # of one machine
     gang_run_mean_s: float  # of the whole cluster
     outage_mean_s: float
     availability: float  # share of the time the whole cluster's capacity is there
     co_interruption: float
-    basis: str  # "measured", "transferred", "--mtbf"
+    basis: str  # "measured", "transferred", "--mtbf", "your trace" (and of how many zones)
     as_of: str
 
 

@@ -229,7 +229,8 @@ class Presenter:
         self, space: Space, site: Site, one: Plans, pools: list[Pool]
     ) -> SpotFacts | None:
         spot = next((pool for pool in pools if pool.spot), None)
-        law = None if spot is None else self.question.facts.spot_class(spot.type)
+        facts = self.question.facts
+        law = None if spot is None else facts.spot_class(spot.type, spot.rows)
         if spot is None or law is None:
             return None
         gang = gang_of(space, site.entries, one.counts)

@@ -138,15 +138,17 @@ class Question:
 
     def _least_shares(self) -> Floats:
         """Least share of spot time that is charged, by instance type."""
-        laws = [self.facts.spot_class(t) for t in self.types]
-        rules = [self.facts.billing(t.provider, "spot") for t in self.types]
+        return np.array([self._least_share(t) for t in self.types])
+
+    def _least_share(self, t: InstanceType) -> float:
+        """Of all laws that a machine may follow: the shortest run with every shape."""
+        laws, rule = self.facts.spot_classes(t), self.facts.billing(t.provider, "spot")
         most = self.limits.max_machines
-        run = [
-            1e9 if c is None else c.run_mean_s / (1 + most * (1 - c.co_interruption)) for c in laws
-        ]
-        sigma = [1.0 if c is None else c.run_sigma for c in laws]
-        free = [0.0 if r is None else r.free_if_interrupted_within_s for r in rules]
-        return paid_share(np.array(run), np.array(sigma), np.array(free))
+        runs = [c.run_mean_s / (1 + most * (1 - c.co_interruption)) for c in laws]
+        sigma = np.array([c.run_sigma for c in laws] or [1.0])
+        free = 0.0 if rule is None else rule.free_if_interrupted_within_s
+        run = np.full(len(sigma), min(runs, default=1e9))
+        return float(paid_share(run, sigma, np.full(len(sigma), free)).min())
 
 
 def question_of(

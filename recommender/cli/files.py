@@ -11,6 +11,7 @@ from recommender.errors import CatalogError
 from recommender.limits import Choice, QuotaLimit
 from recommender.report import text
 from recommender.report.age import age_days
+from recommender.traces.store import stored
 
 if TYPE_CHECKING:
     from catalogs.catalog import Catalog
@@ -47,14 +48,15 @@ def refuse_old(catalog: "Catalog", max_age_s: float | None, providers: tuple[str
 def with_files(
     catalog: "Catalog", choice: Choice, quota: str | None, offers: str | None, read: Reader
 ) -> tuple["Catalog", Choice]:
-    """The catalog with own machines, and the choice with all quotas."""
+    """The catalog with own machines, and the choice with all quotas and the laws of own traces."""
     quotas: tuple[QuotaLimit, ...] = ()
     if quota is not None:
         quotas = read.attempt(lambda: _quotas(quota, catalog), ())
     if offers is not None:
         catalog, own = read.attempt(lambda: _own(offers, catalog), (catalog, ()))
         quotas += own
-    return catalog, replace(choice, quotas=quotas, quotas_known=quota is not None)
+    laws = read.attempt(stored, ())
+    return catalog, replace(choice, quotas=quotas, quotas_known=quota is not None, spot_laws=laws)
 
 
 def _quotas(word: str, catalog: "Catalog") -> tuple[QuotaLimit, ...]:

@@ -228,6 +228,34 @@ class PageFlags:
 
 
 @dataclass(frozen=True, slots=True)
+class SheetFlags:
+    """How a list is written that is a table of figures as well."""
+
+    output: Annotated[
+        Word, _out("Form of the list.", "-o", "--output", metavar="table|json|csv")
+    ] = None
+    json: Annotated[bool, _out("Same as --output json.", "--json")] = False
+    color: Annotated[Word, _out("Colour on the terminal.", metavar="auto|always|never")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFlags:
+    """How trace files are read, and which of their series."""
+
+    format: Annotated[
+        Word,
+        _flag(
+            "Trace",
+            "Format of the files where it cannot be recognised.",
+            metavar="recommend|spot-traces|preempted|skynomad-probes|aws-prices|bamboo|gcp-operations",
+        ),
+    ] = None
+    series: Annotated[
+        Words, _flag("Trace", "Only this series; * matches; repeatable.", metavar="NAME")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerFlags:
     """How much of an answer is shown."""
 

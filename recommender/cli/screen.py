@@ -13,8 +13,9 @@ _NARROWEST = 40
 _PIPE_WIDTH = 80  # without a terminal, unless COLUMNS says otherwise
 _STYLES = {"": "", "title": "bold", "strong": "bold", "faint": "dim", "warning": "yellow"}
 _BLOCKS = {**dict.fromkeys("█▉▊▋▌", "#"), **dict.fromkeys("▍▎▏", "")}
+_LEVELS = dict(zip("▁▂▃▄▅▆▇", "_.:-=+*", strict=True))
 _SIMPLER = str.maketrans(
-    {**_BLOCKS, "×": "x", "─": "-", "·": "-", "≥": ">=", "±": "+-", "…": "..."}
+    {**_BLOCKS, **_LEVELS, "×": "x", "─": "-", "·": "-", "≥": ">=", "±": "+-", "…": "..."}
 )
 
 

@@ -1,7 +1,7 @@
 """Facts of the catalog that belong to an offer: its spot law, price drift, start-up, fees."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
@@ -10,6 +10,8 @@ from catalogs.catalog import Catalog
 from catalogs.schema import BillingRule, InstanceType, SpotClass
 from recommender.job import Job
 from recommender.limits import Choice
+from recommender.market.ownlaws import law_of_row, of_list, variants
+from recommender.plan import OWN_TRACE
 
 BOOT_DISK_GIB = 100.0  # a container image and its scratch space
 HOURS_PER_MONTH = 730.0
@@ -27,9 +29,31 @@ class Facts:
     job: Job
     now: datetime
 
-    def spot_class(self, t: InstanceType) -> SpotClass | None:
-        """The law of a machine's spot capacity."""
-        return self._classes.get((t.gpu, t.gpus))
+    def spot_class(self, t: InstanceType, rows: Sequence[int] = ()) -> SpotClass | None:
+        """The law of a machine's spot capacity, in the zones of a failover list.
+
+        The law of its class, unless the user keeps a law of an own trace for one of the zones.
+        """
+        base = self._classes.get((t.gpu, t.gpus))
+        if not self.choice.spot_laws or base is None or not rows:
+            return base
+        return of_list([self.row_law(base, t, row) for row in rows])
+
+    def row_law(self, base: SpotClass, t: InstanceType, row: int) -> SpotClass:
+        """The law of one offer: of its class, or of the user's own trace."""
+        laws = self.choice.spot_laws
+        if laws and row not in self._row_laws:
+            self._row_laws[row] = law_of_row(base, laws, self.catalog, t, row)
+        return self._row_laws.get(row, base)
+
+    @cached_property
+    def _row_laws(self) -> dict[int, SpotClass]:
+        return {}
+
+    def spot_classes(self, t: InstanceType) -> tuple[SpotClass, ...]:
+        """Every law that a machine of this type may follow in some zone."""
+        base = self._classes.get((t.gpu, t.gpus))
+        return () if base is None else variants(base, self.choice.spot_laws, t)
 
     @cached_property
     def _classes(self) -> dict[tuple[str, int], SpotClass]:
@@ -122,7 +146,7 @@ class Facts:
     def availability_logit(self, law: SpotClass, interruption_range: int | None) -> float:
         """Level of one machine's availability, shifted a little by the provider's ranking."""
         level = math.log(law.availability / (1.0 - law.availability))
-        if interruption_range is None:
+        if interruption_range is None or law.basis.startswith(OWN_TRACE):
             return level
         return level + RANGE_SHIFT * law.zone_sd * (1.0 - interruption_range / 2.0)
 

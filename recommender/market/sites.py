@@ -145,8 +145,11 @@ class SiteBuilder:
         o, fees = self.facts.catalog.offers, self.facts.running_fees
         market = "spot" if pool.spot else "on_demand"
         law = self.facts.spot_class(pool.type)
-        up = law.availability if law is not None else 1.0
-        weights = [up * (1.0 - up) ** place for place in range(len(pool.rows))]
+        weights, down = [], 1.0
+        for row in pool.rows:
+            up = 1.0 if law is None else self.facts.row_law(law, pool.type, row).availability
+            weights.append(up * down)
+            down *= 1.0 - up
         price = sum(w * self._price(r) for w, r in zip(weights, pool.rows, strict=True))
         return price / sum(weights) + fees(o.provider[pool.rows[0]], market)
 
@@ -187,7 +190,7 @@ class SiteBuilder:
         facts, first = self.facts, pool.rows[0]
         o = facts.catalog.offers
         provider, market = o.provider[first], "spot" if pool.spot else "on_demand"
-        law, rule = facts.spot_class(pool.type), facts.billing(provider, market)
+        law, rule = facts.spot_class(pool.type, pool.rows), facts.billing(provider, market)
         share, wait = (1.0, 0.0) if pool.spot else facts.on_demand_wait(pool.type)
         spread = facts.price_sigma(provider, market, o.as_of[first], o.uncertainty[first])
         head = (

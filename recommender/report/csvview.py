@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from collections.abc import Iterable, Sequence
 
 from recommender.plan import Answer
 from recommender.report.flatview import COLUMNS, rows
@@ -13,10 +14,15 @@ _NUMBER = re.compile(r"-?[0-9.]+(?:e[+-]?[0-9]+)?")
 
 def render(answer: Answer) -> str:
     """One header line and one line per plan, ended by CRLF."""
+    return table(COLUMNS, rows(answer))
+
+
+def table(header: Sequence[str], body: Iterable[Sequence[str]]) -> str:
+    """A header and rows as CSV."""
     made = io.StringIO(newline="")
     writer = csv.writer(made, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
-    writer.writerows([safe(cell) for cell in row] for row in rows(answer))
+    writer.writerow(header)
+    writer.writerows([safe(cell) for cell in row] for row in body)
     return made.getvalue()
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from recommender.errors import UsageError
-from recommender.plan import Answer, Plan, SpotFacts, StepSplit
+from recommender.plan import OWN_TRACE, Answer, Plan, SpotFacts, StepSplit
 from recommender.report import cells, text, titles
 from recommender.report.advice import plan_lines
 from recommender.report.asked import Asked
@@ -48,7 +48,9 @@ def _sections(plan: Plan, asked: Asked) -> list[tuple[str, Sequence[_Term]]]:
         ("How sure", _certainty(plan)),
     ]
     if plan.spot is not None:
-        sections.append((f"Spot capacity of class {text.clean(plan.spot.name)}", _spot(plan.spot)))
+        of = "as in your trace of" if plan.spot.basis.startswith(OWN_TRACE) else "of class"
+        name = text.clean(plan.spot.name)
+        sections.append((f"Spot capacity {of} {name}", _spot(plan.spot)))
     return sections
 
 

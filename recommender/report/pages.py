@@ -26,7 +26,7 @@ def render(page: Page, width: int) -> list[Line]:
     lines = [*paragraph(page.title, width, "title"), Line("")] if page.title else []
     if width < _NARROW:
         lines += [line for row in page.rows for line in _stacked(page.columns, row, width)]
-    else:
+    elif page.rows:
         rows = [Row(tuple(tuple(cell.split("\n")) for cell in row)) for row in page.rows]
         lines += grid(page.columns, rows, width, page.flexible)
     return lines + [line for words in page.below for line in inset(words, width)]

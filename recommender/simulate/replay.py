@@ -12,12 +12,21 @@ from numpy.typing import NDArray
 
 from recommender.risk.draws import Draws
 from recommender.risk.plans import Journeys
-from recommender.simulate.tracefile import Series
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
 FOREVER_S = 1e9  # stands for a run or a wait without end
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One recorded series: `nodes[i]` machines are up from `t_s[i]` to the next, or to `end_s`."""
+
+    trace_id: str
+    t_s: tuple[float, ...]
+    nodes: tuple[int, ...]
+    end_s: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from recommender.risk.capacity import LOGNORMAL, Capacity, Lawful
 from recommender.risk.laws import Lognormal, RunLaw, SurvivalCurve, Weibull
 from recommender.risk.plans import Journeys
 from recommender.simulate.deflation import Deflatable, deflated
-from recommender.simulate.replay import Replay, replay
-from recommender.simulate.tracefile import read_series
+from recommender.simulate.replay import Replay, Series, replay
 from recommender.text import shown_path
+from recommender.traces.read import read_traces
 
 HOUR_S, DAY_S = 3600.0, 86_400.0
 _CURVE = 400  # points of a recording's survival curve
@@ -77,8 +77,20 @@ def _lawful(journey: Journeys, law: RunLaw) -> Source:
     return Source(journey, Lawful(law), law, words)
 
 
+def _series(path: Path) -> tuple[Series, ...]:
+    """The series of a file that say how many machines were up; raises `UsageError`."""
+    found = tuple(
+        Series(each.name, tuple(each.t_s.tolist()), tuple(each.machines.tolist()), each.end_s)
+        for each in read_traces(path)
+        if len(each.t_s)
+    )
+    if not found:
+        raise UsageError(f"{shown_path(path)}: no series of machines that were up")
+    return found
+
+
 def _recorded(journey: Journeys, path: Path, machines: int) -> Source:
-    recorded = replay(read_series(path), machines)
+    recorded = replay(_series(path), machines)
     name, days = shown_path(path.name), sum(s.length_s for s in recorded.spells) / DAY_S
     share = recorded.availability
     if share <= 0.0:

@@ -103,7 +103,7 @@ def test_accuracy_tells_error_split_target_and_source(run: Run) -> None:
 
 def test_accuracy_skips_what_needs_large_tables(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RECOMMEND_REFERENCE_DATA", raising=False)
-    found = json.loads(run("accuracy", "-o", "json").out)
+    found = json.loads(run("accuracy", "cmdare-step", "training-one", "-o", "json").out)
     assert found["reference"] is None
     assert all(study["score"] is None or study["score"]["points"] for study in found["studies"])
 

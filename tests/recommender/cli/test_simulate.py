@@ -78,7 +78,7 @@ def test_a_picture_is_written(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_recording_is_replayed(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "z.csv").write_text("trace_id,t_s,nodes\nz,0,4\nz,36000,0\nz,72000,-1\n")
+    (tmp_path / "z.csv").write_text("t_s,event,value\n0,machines,4\n36000,machines,0\n72000,end,\n")
     found = run(JOB, "4x g5.12xlarge spot us-east-1", "--runs", "512", "--trace", "z.csv")
     assert "recorded: z.csv" in found.out
 

@@ -73,23 +73,24 @@ def test_where_no_plan_keeps_the_limits_the_answer_says_why() -> None:
     assert isinstance(found, Rehearsal)
 
 
+RECORDED = "t_s,event,value\n0,machines,4\n36000,machines,0\n72000,end,\n"
 SPOT = parse_comparison("4x g5.12xlarge spot us-east-1")
 
 
 def test_a_recording_takes_the_place_of_the_spot_class(tmp_path: Path) -> None:
     path = tmp_path / "zone.csv"
-    path.write_text("trace_id,t_s,nodes\nz,0,4\nz,36000,0\nz,72000,-1\n")
+    path.write_text(RECORDED)
     found = rehearsed(WhatIf(trace=path), machines=SPOT)
     assert "zone.csv, 1 series" in found.capacity
     assert "4 machines up 50 % of the time, 10 h at a stretch" in found.capacity
-    path.write_text("trace_id,t_s,nodes\nz,0,3\nz,72000,-1\n")
+    path.write_text("t_s,event,value\n0,machines,3\n72000,end,\n")
     with pytest.raises(UsageError, match="never has 4 machines up"):
         rehearsed(WhatIf(trace=path), machines=SPOT)
 
 
 def test_a_recording_of_machines_that_never_go_costs_no_interruption(tmp_path: Path) -> None:
     path = tmp_path / "zone.csv"
-    path.write_text("trace_id,t_s,nodes\nz,0,4\nz,72000,-1\n")
+    path.write_text("t_s,event,value\n0,machines,4\n72000,end,\n")
     found = rehearsed(WhatIf(trace=path), machines=SPOT)
     assert found.interruptions.mean == 0.0
     assert {s.name for s in found.states if s.share > 0} <= {"starting", "training", "saving"}

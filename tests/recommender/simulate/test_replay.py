@@ -1,15 +1,11 @@
 """Recorded availability: what a gang meets of a step function of machines."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from recommender.errors import UsageError
 from recommender.risk.draws import draws
 from recommender.risk.journey import follow
-from recommender.simulate.replay import FOREVER_S, replay
-from recommender.simulate.tracefile import Series, read_series
+from recommender.simulate.replay import FOREVER_S, Series, replay
 from tests.recommender.risk.cases import journeys
 
 # Up 0-100 (two machines), one 100-200, none 200-500, two 500-1000.
@@ -77,38 +73,3 @@ def test_a_replayed_job_ends_when_the_recording_lets_it() -> None:
         left >= 350.0, 350.0, np.where(begin < 500.0, 850.0 - begin, 1850.0 - begin)
     )
     assert found.time_s[0] == pytest.approx(expected, abs=0.1)
-
-
-def write(folder: Path, text: str) -> Path:
-    path = folder / "trace.csv"
-    path.write_text(text)
-    return path
-
-
-def test_series_are_read_from_change_points(tmp_path: Path) -> None:
-    rows = "trace_id,t_s,nodes\na,0,2\na,100,1\na,200,0\na,500,2\na,1000,-1\n"
-    assert read_series(write(tmp_path, rows)) == (STEPS,)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("time,up\n", "first line is not trace_id,t_s,nodes"),
-        ("trace_id,t_s,nodes\n", "no series"),
-        ("trace_id,t_s,nodes\na,0,1\n", "ends with one row of nodes -1"),
-        ("trace_id,t_s,nodes\na,0,-1\na,5,-1\n", "ends with one row of nodes -1"),
-        ("trace_id,t_s,nodes\na,5,1\na,5,-1\n", "must rise"),
-        ("trace_id,t_s,nodes\na,nan,1\na,5,-1\n", "line 2"),
-        ("trace_id,t_s,nodes\na,0,many\na,5,-1\n", "line 2"),
-    ],
-)
-def test_what_is_no_recording_is_refused_with_its_place(
-    tmp_path: Path, text: str, said: str
-) -> None:
-    with pytest.raises(UsageError, match=said):
-        read_series(write(tmp_path, text))
-
-
-def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be read"):
-        read_series(tmp_path / "none.csv")

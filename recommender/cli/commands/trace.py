@@ -1,0 +1,201 @@
+"""`recommend trace`: recorded spot markets, the laws behind them, and laws kept for offers."""
+
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recommender.cli.flags import PageFlags, SheetFlags, TraceFlags, Word, Words
+from recommender.cli.flat import flat
+from recommender.cli.group import Careful, Helpful
+from recommender.cli.pager import put_json, show_page
+from recommender.cli.reader import Reader
+from recommender.cli.screen import put
+from recommender.errors import UsageError
+from recommender.text import shown, unknown
+
+if TYPE_CHECKING:
+    from recommender.traces.facts import Fit
+    from recommender.traces.trace import Trace
+
+group = typer.Typer(
+    name="trace",
+    cls=Helpful,
+    rich_markup_mode=None,
+    help="Recorded spot markets: what they tell, and laws kept for offers.",
+)
+_FILES = Annotated[
+    list[str], typer.Argument(help="Trace files, gzipped or not.", metavar="FILE...")
+]
+_FORMS = ("table", "json", "csv")
+
+
+def _offers(incomplete: str) -> list[str]:
+    from recommender.traces.store import stored
+
+    return [law.offer for law in stored() if law.offer.startswith(incomplete)]
+
+
+def _read(files: list[str], flags: TraceFlags) -> "tuple[Trace, ...]":
+    """The series of some files that were asked for."""
+    from recommender.traces.public import named_format
+    from recommender.traces.read import read_all
+
+    form = named_format(flags.format) if flags.format else ""
+    traces = read_all([Path(name) for name in files], form)
+    wanted = flags.series or ["*"]
+    names = [trace.name for trace in traces]
+    missing = [w for w in wanted if not any(fnmatchcase(name, w) for name in names)]
+    if missing:
+        raise UsageError(*(f"--series: {unknown('series', word, names)}" for word in missing))
+    return tuple(t for t in traces if any(fnmatchcase(t.name, word) for word in wanted))
+
+
+def fit_trace(
+    files: _FILES,
+    trace: TraceFlags,
+    flags: SheetFlags,
+    store: Annotated[
+        Words,
+        typer.Option(
+            help="Keep the law for this offer, PROVIDER:PLACE:MACHINE; repeatable.",
+            metavar="OFFER",
+        ),
+    ] = None,
+    catalog: Annotated[
+        Word, typer.Option(help="Catalog folder that --store is checked against.", metavar="PATH")
+    ] = None,
+) -> None:
+    """Hazards, outages, gangs, zones, hours and prices of a trace, with confidence limits.
+
+    With --store the planner follows the fitted law for an offer instead of the law of its GPU's
+    class: PLACE is a zone, a region or *, MACHINE an instance type or a GPU such as H100:8.
+
+    \b
+    recommend trace fit zone-a.csv zone-b.csv
+    recommend trace fit mine.csv --store gcp:us-central1:a3-highgpu-8g
+    """
+    from recommender.report import fitview
+    from recommender.traces.fit import fit
+
+    form = _form(flags)
+    offers = _parsed(store or [])
+    found = fit(_read(files, trace))
+    kept = _kept(offers, found, catalog) if offers else []
+    if form == "json":
+        put_json(fitview.fit_page(found, kept).facts)
+    elif form == "csv":
+        put(fitview.fit_csv(found))
+    else:
+        show_page(fitview.fit_page(found, kept), PageFlags(color=flags.color))
+
+
+def _form(flags: SheetFlags) -> str:
+    read = Reader()
+    form: str = read.choice(flags.output, "--output", _FORMS, "table")
+    if flags.json and flags.output is not None and form != "json":
+        read.problems.append(f"--json contradicts --output {form}; keep one")
+    read.stop()
+    return "json" if flags.json else form
+
+
+def _parsed(words: list[str]) -> list[tuple[str, str, str]]:
+    from recommender.traces.offers import parse_offer
+
+    read = Reader()
+    found = read.values(words, "--store", parse_offer)
+    read.stop()
+    return list(found)
+
+
+def _kept(offers: list[tuple[str, str, str]], found: "Fit", catalog: str | None) -> list[str]:
+    """Keep the law of a fit; the offers it is kept for."""
+    from recommender.cli.files import load_catalog
+    from recommender.clock import now
+    from recommender.traces.offers import check_offer, laws_for
+    from recommender.traces.store import keep
+
+    loaded, read = load_catalog(catalog), Reader()
+    for offer in offers:
+        read.attempt(partial(check_offer, offer, found, loaded, "--store"), None)
+    read.stop()
+    laws = laws_for(offers, found, now().date())
+    keep(laws)
+    return [law.offer for law in laws]
+
+
+def show(files: _FILES, trace: TraceFlags, flags: PageFlags) -> None:
+    """What trace files hold: places, times, share of time up, and a line over time.
+
+    \b
+    recommend trace show us-east-1a_v100_1.json --format spot-traces
+    """
+    from recommender.report.traceview import series_page
+    from recommender.traces.fit import watch
+
+    show_page(series_page(watch(_read(files, trace))), flags)
+
+
+def convert(
+    files: _FILES,
+    trace: TraceFlags,
+    out: Annotated[
+        Word, typer.Option("-o", "--out", help="File to write; .gz packs it.", metavar="OUT")
+    ] = None,
+) -> None:
+    """Write trace files in the tool's own format, on standard output or into a file.
+
+    \b
+    recommend trace convert us-*_v100_1.json --format spot-traces -o zones.csv.gz
+    """
+    from recommender.traces.own import write
+    from recommender.traces.write import write_file
+
+    traces = _read(files, trace)
+    if out is None:
+        put(write(traces))
+        return
+    write_file(traces, Path(out))
+    put(f"{len(traces)} series in {shown(out)}\n")
+
+
+def list_laws(flags: PageFlags) -> None:
+    """The spot laws that are kept for offers.
+
+    \b
+    recommend trace list
+    """
+    from recommender.report.traceview import laws_page
+    from recommender.traces.store import store_path, stored
+
+    show_page(laws_page(stored(), str(store_path())), flags)
+
+
+def forget(
+    offers: Annotated[
+        list[str],
+        typer.Argument(
+            help="Offers as listed by recommend trace list.",
+            metavar="OFFER...",
+            autocompletion=_offers,
+        ),
+    ],
+) -> None:
+    """Remove the spot laws kept for some offers.
+
+    \b
+    recommend trace forget gcp:us-central1:a3-highgpu-8g
+    """
+    from recommender.traces import store
+
+    store.forget(offers)
+    put("".join(f"forgot {offer}\n" for offer in offers))
+
+
+group.command("fit", cls=Careful)(flat(fit_trace))
+group.command("show", cls=Careful)(flat(show))
+group.command("convert", cls=Careful)(flat(convert))
+group.command("list", cls=Careful)(flat(list_laws))
+group.command("forget", cls=Careful)(forget)

@@ -1,0 +1,1 @@
+"""Recorded spot markets: one format, readers of public ones, fits, and laws kept for offers."""

@@ -1,0 +1,128 @@
+"""What a fit of traces found, as plain numbers with their confidence limits (95 %)."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A number and its 95 % confidence limits; limits are None where there is too little."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LawFit:
+    """One family of laws fitted to runs, outages or machine lives by maximum likelihood."""
+
+    what: str  # "runs", "outages", "lives"
+    family: str  # "lognormal", "weibull", "exponential"
+    mean_h: Value
+    median_h: Value
+    shape: Value  # sd of ln X; Weibull's k; 1
+    aic: float
+    best: bool  # least AIC of its kind
+    seen: int  # spells seen from beginning to end
+    unfinished: int  # spells that were not over when watching ended
+
+
+@dataclass(frozen=True, slots=True)
+class GangSize:
+    """How a gang of so many machines fares: all of them up, or not."""
+
+    machines: int
+    availability: Value
+    run_mean_h: Value | None  # hours up per interruption; None if never interrupted
+    interruptions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """How machines are lost together."""
+
+    lost: int  # machines taken
+    moments: int  # at which at least one was
+    mean_group: Value
+    share_in_groups: Value  # of lost machines that went with another
+    per_machine_hour: Value  # machines taken per machine-hour up
+    co_interruption: Value | None  # of named machines
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneSpread:
+    """How far the availability of one machine differs between series."""
+
+    lowest: str
+    highest: str
+    sd: Value
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Prices of one series, weighted by the time they held."""
+
+    mean_usd: Value
+    least_usd: float
+    most_usd: float
+    changes_per_day: Value
+    moves_1d: Value | None  # root mean square of ln(price a day later / price)
+    moves_7d: Value | None
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """One series: what was watched, how long, and how it went."""
+
+    name: str
+    provider: str
+    region: str
+    zone: str
+    machine: str  # instance type, or "8x V100"; "" if not known
+    gpu: str
+    gpus: int  # of one machine; 0 = not known
+    kind: str
+    begin: str  # ISO 8601, "" if not known
+    end: str
+    hours: float
+    step_s: float
+    capacity: int  # 0: only prices
+    availability: Value | None  # of one machine
+    interruptions: int
+    shares: tuple[float, ...]  # machines up, as a share of the capacity, in equal parts of time
+    prices: Prices | None
+    price_line: tuple[float, ...]  # price between its least (0) and most (1), in equal parts
+
+
+@dataclass(frozen=True, slots=True)
+class MarketLaw:
+    """The law the planner follows: runs and outages lognormal, levels of zones logit-normal.
+
+    What a trace cannot tell (None) stays as the class of the GPU has it.
+    """
+
+    run_mean_s: Value
+    run_sigma: Value
+    outage_sigma: Value
+    availability: Value  # of a typical (median) zone or day
+    zone_sd: Value | None  # sd of the logit of that level
+    availability_slope: Value | None  # logits lost per doubling of the gang
+    co_interruption: Value | None
+    held: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Everything that some series tell about a spot market."""
+
+    series: tuple[Watched, ...]
+    laws: tuple[LawFit, ...]
+    sizes: tuple[GangSize, ...]
+    co_interruption: Value | None
+    groups: Groups | None
+    zones: ZoneSpread | None
+    hours: tuple[Value, ...]  # availability by hour of the day, UTC; empty if not known
+    law: MarketLaw | None
+    no_law: str  # why there is no law; "" if there is one

@@ -1,0 +1,180 @@
+"""Fits everything a trace tells: hazards, gangs, losses in groups, zones, hours, prices, a law."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import numpy as np
+
+from recommender.errors import UsageError
+from recommender.traces.facts import Fit, GangSize, LawFit, Value, Watched, ZoneSpread
+from recommender.traces.groups import groups_of, integral, prices_of
+from recommender.traces.laws import fit_laws, pooled
+from recommender.traces.market import gang_co_interruption, law_of
+from recommender.traces.spells import cut, lives
+from recommender.traces.sums import LEAST_BLOCKS, Market, limits_of, market_of, ratio
+from recommender.traces.trace import Floats, Place, Trace
+
+PARTS = 32  # of a series' line
+
+
+def fit(traces: Sequence[Trace]) -> Fit:
+    """Estimate the law of a spot market from series of the same machines.
+
+    Raises `UsageError` for series that do not belong together: several kinds of machines,
+    or probed ones (could be had) with held ones (lived).
+    """
+    known = [trace for trace in traces if len(trace.t_s)]
+    refuse_mixture(known)
+    market = market_of(known) if known else None
+    watched = tuple(_watched(trace) for trace in traces)
+    if market is None:
+        return Fit(watched, (), (), None, None, None, (), None, "only prices were watched")
+    law, why = law_of(market)
+    sizes = tuple(fit_size(market, column) for column in range(len(market.sizes)))
+    return Fit(
+        series=watched,
+        laws=_laws(known),
+        sizes=sizes,
+        co_interruption=gang_co_interruption(market),
+        groups=groups_of(market),
+        zones=_zones(market),
+        hours=_hours(market),
+        law=law,
+        no_law=why,
+    )
+
+
+def watch(traces: Sequence[Trace]) -> Fit:
+    """What was watched, without any law: series of all kinds may stand together."""
+    return Fit(
+        tuple(map(_watched, traces)), (), (), None, None, None, (), None, "only watched, not fitted"
+    )
+
+
+def refuse_mixture(traces: Sequence[Trace]) -> None:
+    """Refuse to pool what is not alike."""
+    machines = {machine_of(trace.place) for trace in traces} - {""}
+    kinds = {trace.kind for trace in traces} - {""}
+    problems = []
+    if len(machines) > 1:
+        listed = ", ".join(sorted(machines)[:6])
+        problems.append(f"the series watch different machines ({listed}); choose with --series")
+    if len(kinds) > 1:
+        said = "some series were probed and some held, which are different laws"
+        problems.append(f"{said}; choose with --series")
+    if problems:
+        raise UsageError(*problems)
+
+
+def machine_of(place: Place) -> str:
+    """What was watched, in a word: its instance type, else its GPUs."""
+    if place.instance_type or not place.gpu:
+        return place.instance_type
+    return f"{place.gpus}x {place.gpu}" if place.gpus else place.gpu
+
+
+def _laws(traces: Sequence[Trace]) -> tuple[LawFit, ...]:
+    """Laws of runs and outages of one machine, and of the lives of named machines."""
+    cuts = [cut(trace, 1) for trace in traces]
+    found = fit_laws("runs", pooled([c.runs for c in cuts]))
+    found += fit_laws("outages", pooled([c.outages for c in cuts]))
+    return found + fit_laws("lives", pooled([lives(trace) for trace in traces]))
+
+
+def fit_size(market: Market, column: int) -> GangSize:
+    """A gang of one size: share of time up and mean run, over all series."""
+    up = market.days([c.up_h[:, column] for c in market.cells])
+    ends = market.days([c.ends[:, column] for c in market.cells])
+    hours = market.days([c.hours for c in market.cells])
+    stopped = int(ends.sum())
+    run = market.limited(ratio, np.stack([up, ends], axis=1)) if stopped else None
+    available = market.limited(ratio, np.stack([up, hours], axis=1))
+    return GangSize(market.sizes[column], available, run, stopped)
+
+
+def _zones(market: Market) -> ZoneSpread | None:
+    """How availabilities of one machine differ between series that were watched."""
+    if len(market.traces) < 2:
+        return None
+    parts, begin = [], 0
+    for c in market.cells:
+        parts.append(slice(begin, begin := begin + int(c.block.max()) + 1))
+    up = market.days([c.up_h[:, 0] for c in market.cells])
+    hours = market.days([c.hours for c in market.cells])
+
+    def shares(weight: Floats) -> Floats:
+        return np.array([(weight[p] * up[p]).sum() / (weight[p] * hours[p]).sum() for p in parts])
+
+    found, days = shares(np.ones(len(up))), min(part.stop - part.start for part in parts)
+    drawn = np.array([shares(row).std(ddof=1) for row in market.drawn])
+    sd = float(found.std(ddof=1))
+    names = [trace.name for trace in market.traces]
+    return ZoneSpread(
+        lowest=names[int(found.argmin())],
+        highest=names[int(found.argmax())],
+        sd=limits_of(sd, drawn, days) if days >= LEAST_BLOCKS else Value(sd),
+        low=float(found.min()),
+        high=float(found.max()),
+    )
+
+
+def _hours(market: Market) -> tuple[Value, ...]:
+    """Availability of one machine by hour of the day; only series whose start is known."""
+    if any(int(c.clock.min()) < 0 for c in market.cells):
+        return ()
+    by_hour = np.eye(24)
+    up = market.days([c.up_h[:, :1] * by_hour[c.clock] for c in market.cells])
+    hours = market.days([c.hours[:, None] * by_hour[c.clock] for c in market.cells])
+    if (hours.sum(axis=0) <= 0).any():
+        return ()
+    return tuple(
+        market.limited(ratio, np.stack([up[:, hour], hours[:, hour]], axis=1)) for hour in range(24)
+    )
+
+
+def _watched(trace: Trace) -> Watched:
+    p = trace.place
+    begin = trace.start.isoformat().replace("+00:00", "Z") if trace.start else ""
+    end = (trace.start + timedelta(seconds=trace.end_s)).isoformat() if trace.start else ""
+    available, stopped = None, 0
+    shares: tuple[float, ...] = ()
+    if len(trace.t_s):
+        market = market_of([trace])
+        size = fit_size(market, 0)
+        available, stopped = size.availability, size.interruptions
+        shares = _shares(trace)
+    return Watched(
+        name=trace.name,
+        provider=p.provider,
+        region=p.region,
+        zone=p.zone,
+        machine=machine_of(p),
+        gpu=p.gpu,
+        gpus=p.gpus,
+        kind=trace.kind,
+        begin=begin,
+        end=end.replace("+00:00", "Z"),
+        hours=trace.end_s / 3600.0,
+        step_s=trace.step_s,
+        capacity=trace.capacity if len(trace.t_s) else 0,
+        availability=available,
+        interruptions=stopped,
+        shares=shares,
+        prices=prices_of(trace),
+        price_line=_price_line(trace),
+    )
+
+
+def _shares(trace: Trace) -> tuple[float, ...]:
+    edges = np.linspace(0.0, trace.end_s, PARTS + 1)
+    mean = np.diff(integral(trace, edges)) / np.diff(edges)
+    return tuple((mean / max(trace.capacity, 1)).tolist())
+
+
+def _price_line(trace: Trace) -> tuple[float, ...]:
+    usd = trace.usd_per_hour
+    if not len(usd) or usd.min() == usd.max():
+        return ()
+    middle = np.linspace(0.0, trace.end_s, PARTS + 1)[:-1] + 0.5 * trace.end_s / PARTS
+    rows = np.maximum(np.searchsorted(trace.price_t_s, middle, side="right") - 1, 0)
+    return tuple(((usd[rows] - usd.min()) / (usd.max() - usd.min())).tolist())

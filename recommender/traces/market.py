@@ -1,0 +1,142 @@
+"""The law the planner follows, from the series of one market (docs/risk-facts.md says how)."""
+
+import numpy as np
+
+from recommender.traces.facts import MarketLaw, Value
+from recommender.traces.level import (
+    day_sds,
+    level_sd_of,
+    location_of_mean,
+    logistic,
+    quantiles,
+    resampled_sigmas,
+    residual_sigma,
+)
+from recommender.traces.spells import BLOCK_H, FEW_BLOCKS, cut, states
+from recommender.traces.sums import LEAST_BLOCKS, Market, co_interruption, limits_of, ratio, slope
+from recommender.traces.trace import HOUR, Floats, Trace
+
+LEAST_INTERRUPTIONS = 5
+LEAST_OUTAGES = 5
+_SIGMA_REPLICATES = 200
+_LOCATIONS = np.linspace(-15.0, 15.0, 601)
+
+
+def law_of(market: Market) -> tuple[MarketLaw | None, str]:
+    """The law, or why there is too little for one."""
+    up = market.days([c.up_h for c in market.cells])
+    ends = market.days([c.ends for c in market.cells])
+    stopped = int(ends[:, 0].sum())
+    if stopped < LEAST_INTERRUPTIONS:
+        seen = f"{stopped} interruption{'' if stopped == 1 else 's'} seen"
+        return None, f"{seen}; a law needs {LEAST_INTERRUPTIONS}"
+    outages = _outages(market.traces)
+    if len(outages) < LEAST_OUTAGES:
+        return None, f"{len(outages)} whole outages seen; a law needs {LEAST_OUTAGES}"
+    run_h = market.limited(ratio, np.stack([up[:, 0], ends[:, 0]], axis=1))
+    runs = np.concatenate([_seen_runs(trace) for trace in market.traces])
+    run_sigma = _sigma(runs, run_h.value, 7500)
+    outage_sigma = _sigma(outages, float(outages.mean()), 7501)
+    hours = market.days([c.hours for c in market.cells])
+    level_sd = _level_sd(market, up[:, 0], hours, run_h.value, run_sigma, outage_sigma)
+    spread = 0.0 if level_sd is None else level_sd.value
+    return MarketLaw(
+        run_mean_s=_scaled(run_h, HOUR),
+        run_sigma=run_sigma,
+        outage_sigma=outage_sigma,
+        availability=_typical(market, up[:, 0], hours, spread),
+        zone_sd=level_sd,
+        availability_slope=_slope(market, up, hours, spread),
+        co_interruption=gang_co_interruption(market),
+        held=any(trace.kind == "hold" for trace in market.traces),
+    ), ""
+
+
+def _scaled(value: Value, factor: float) -> Value:
+    low = None if value.low is None else value.low * factor
+    high = None if value.high is None else value.high * factor
+    return Value(value.value * factor, low, high)
+
+
+def _seen_runs(trace: Trace) -> Floats:
+    """Every run of one machine as long as it was seen, in hours."""
+    edges, up = states(trace, 1)
+    found: Floats = np.diff(edges)[up] / HOUR
+    return found
+
+
+def _outages(traces: tuple[Trace, ...]) -> Floats:
+    """Whole outages, those of each series scaled to one mean: levels are fitted apart."""
+    found = []
+    for trace in traces:
+        outages = cut(trace, 1).outages
+        whole = outages.hours[outages.over]
+        if len(whole) >= LEAST_OUTAGES:
+            found.append(whole / whole.mean())
+    return np.concatenate(found) if found else np.empty(0)
+
+
+def _sigma(lengths: Floats, mean: float, stream: int) -> Value:
+    drawn = resampled_sigmas(lengths, mean, _SIGMA_REPLICATES, stream)
+    return limits_of(residual_sigma(lengths, mean), drawn, len(lengths))
+
+
+def _level_sd(
+    market: Market, up: Floats, hours: Floats, run_h: float, run: Value, outage: Value
+) -> Value | None:
+    """sd of the logit of a day's level; None where less than six days were watched."""
+    if any(trace.end_s < FEW_BLOCKS * BLOCK_H * HOUR for trace in market.traces):
+        return None
+    share = up / hours
+    table = day_sds(float(up.sum() / hours.sum()), run_h, run.value, outage.value)
+    value = level_sd_of(float(share.std()), table)
+    weight = market.drawn / market.drawn.sum(axis=1, keepdims=True)
+    mean = weight @ share
+    sds = np.sqrt(np.maximum(weight @ share**2 - mean**2, 0.0))
+    return limits_of(value, np.array([level_sd_of(float(sd), table) for sd in sds]), len(up))
+
+
+def _locations(means: Floats, level_sd: float) -> Floats:
+    """`location_of_mean` of many means, from a table; any shape."""
+    table = logistic(_LOCATIONS[:, None] + level_sd * quantiles(200)).mean(axis=1)
+    found: Floats = np.interp(means, table, _LOCATIONS)
+    return found
+
+
+def _typical(market: Market, up: Floats, hours: Floats, level_sd: float) -> Value:
+    """Availability of the typical (median) level, of which the mean is what was seen."""
+    mean = float(up.sum() / hours.sum())
+    value = float(logistic(np.array(location_of_mean(mean, level_sd))))
+    if len(up) < LEAST_BLOCKS:
+        return Value(value)
+    drawn = (market.drawn @ up) / (market.drawn @ hours)
+    return limits_of(value, logistic(_locations(drawn, level_sd)), len(up))
+
+
+def _slope(market: Market, up: Floats, hours: Floats, level_sd: float) -> Value | None:
+    """Logits of level lost per doubling of the gang; None for series of one machine."""
+    if len(market.sizes) < 2:
+        return None
+    value = slope(_locations(up.sum(axis=0) / hours.sum(), level_sd), market.sizes)
+    if len(up) < LEAST_BLOCKS:
+        return Value(value)
+    shares = (market.drawn @ up) / (market.drawn @ hours)[:, None]
+    places = _locations(shares, level_sd)
+    return limits_of(value, np.array([slope(row, market.sizes) for row in places]), len(up))
+
+
+def gang_co_interruption(market: Market) -> Value | None:
+    """Co-interruption of a gang's machines; None for series of one machine."""
+    if len(market.sizes) < 2:
+        return None
+    up = market.days([c.up_h for c in market.cells])
+    ends = market.days([c.ends for c in market.cells])
+    count = len(market.sizes)
+
+    def rho(sums: Floats) -> Floats:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            means = sums[:, :count] / sums[:, count:]
+        return np.array([co_interruption(row, market.sizes) for row in means])
+
+    found = market.limited(rho, np.concatenate([up, ends], axis=1))
+    return found if np.isfinite(found.value) else None

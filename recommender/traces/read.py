@@ -1,0 +1,89 @@
+"""Reads traces from files: the format is recognised, gzip is unpacked, every mistake is named."""
+
+import gzip
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from recommender.errors import UsageError
+from recommender.text import shown, shown_path, unknown
+from recommender.traces import own, public
+from recommender.traces.trace import Trace
+
+MOST_BYTES = 256 * 2**20  # unpacked
+_GZIP = b"\x1f\x8b"
+
+
+def read_trace(path: Path | str, series: str = "", form: str = "") -> Trace:
+    """Read the one series of a file, or the one that `series` names.
+
+    `form` names the format where it cannot be recognised (`recommend`, `spot-traces`,
+    `preempted`, `skynomad-probes`, `aws-prices`, `bamboo`, `gcp-operations`). Raises
+    `UsageError`.
+    """
+    path = Path(path)
+    traces = read_traces(path, form)
+    names = [trace.name for trace in traces]
+    if series:
+        found = [trace for trace in traces if trace.name == series]
+        if not found:
+            raise UsageError(f"{shown(path.name)}: {unknown('series', series, names)}")
+        return found[0]
+    if len(traces) > 1:
+        listed = ", ".join(map(shown, names[:8])) + (", …" if len(names) > 8 else "")
+        raise UsageError(f"{shown(path.name)}: holds {len(names)} series ({listed}); name one")
+    return traces[0]
+
+
+def read_traces(path: Path | str, form: str = "") -> tuple[Trace, ...]:
+    """Read every series of a file; see `read_trace`."""
+    path = Path(path)
+    text = text_of(path)
+    if not form:
+        form = "recommend" if _is_own(text) else public.recognised(text, path)
+    if form == "recommend":
+        return own.parse(text, shown(path.name))
+    return public.FORMATS[public.named_format(form)](text, path)
+
+
+def read_all(paths: Sequence[Path], form: str = "") -> tuple[Trace, ...]:
+    """Read the series of several files; two of the same name are told apart by their files."""
+    traces: list[Trace] = []
+    problems: list[str] = []
+    for path in paths:
+        try:
+            traces += read_traces(path, form)
+        except UsageError as error:
+            problems += error.problems
+    names = [trace.name for trace in traces]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    problems += [f"series '{shown(name)}' stands twice; give each its own name" for name in twice]
+    if problems:
+        raise UsageError(*problems)
+    return tuple(traces)
+
+
+def text_of(path: Path) -> str:
+    """The text of a file, unpacked if it is gzip; refuses what is too large or no text."""
+    try:
+        if not path.is_file():
+            raise UsageError(f"{shown_path(path)}: no such file")
+        with path.open("rb") as file:
+            packed = file.read(2) == _GZIP
+        with gzip.open(path) if packed else path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise UsageError(f"{shown_path(path)}: cannot be read ({shown(error)})") from None
+    if len(data) > MOST_BYTES:
+        limit = f"larger than {MOST_BYTES // 2**20} MiB"
+        raise UsageError(f"{shown_path(path)}: {limit}; is it the right file?")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError(f"{shown_path(path)}: not UTF-8 text; save it as UTF-8") from None
+
+
+def _is_own(text: str) -> bool:
+    head = text.lstrip("\r\n").partition("\n")[0].lower()
+    columns = {cell.strip().replace(" ", "_") for cell in head.split(",")}
+    return set(own.REQUIRED) <= columns
