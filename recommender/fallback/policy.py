@@ -94,7 +94,8 @@ class _Watch:
         usd[SPOT] = np.where(self._spot_safe(state, left), usd[SPOT], np.inf)
         usd[ON_DEMAND] = np.minimum(usd[ON_DEMAND], float(NEVER))
         # Ties go to spot, then to waiting.
-        return np.array([SPOT, NONE, ON_DEMAND])[usd[[SPOT, NONE, ON_DEMAND]].argmin(axis=0)]
+        order = np.array([SPOT, NONE, ON_DEMAND])
+        return np.asarray(order[usd[order].argmin(axis=0)])
 
     def _see(self, available: Bools) -> Floats:
         here = np.where(self.law.up[None] == available[:, None], self.belief, 0.0)

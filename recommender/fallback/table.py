@@ -37,7 +37,7 @@ class Table:
     @property
     def ticks(self) -> int:
         """Ticks from the start to the hard deadline."""
-        return self.usd.shape[0] - 1
+        return len(self.usd) - 1
 
     def at(self, left: int, mode: np.int8, belief: Floats, slack_s: Floats) -> Floats:
         """Expected cost to go per window, linear in the slack; NEVER where it is below zero.

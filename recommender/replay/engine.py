@@ -65,7 +65,7 @@ def replay(
     padded = np.concatenate([available, np.zeros(longest + len(available), dtype=np.bool_)])
     for tick in range(ticks):
         beyond = starts + tick >= len(available)
-        run.stopped |= (beyond & (run.mode != ON_DEMAND))
+        run.stopped |= beyond & (run.mode != ON_DEMAND)
         if bool(run.stopped.all()):
             break
         run.step(decide, tick, padded[starts + tick])
@@ -81,7 +81,7 @@ def windows(ticks: int, tick_s: float, task: Task, every_s: float) -> Ints:
 def _check(available: Bools, tick_s: float, starts: Ints) -> None:
     if tick_s <= 0.0:
         raise UsageError(f"tick of {tick_s} s: must be above 0")
-    if len(starts) and not (0 <= int(starts.min()) and int(starts.max()) < len(available)):
+    if len(starts) and (int(starts.min()) < 0 or int(starts.max()) >= len(available)):
         raise UsageError(f"start ticks must lie in 0 to {len(available) - 1}, the series")
 
 

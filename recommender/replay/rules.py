@@ -8,7 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recommender.replay.state import NONE, ON_DEMAND, SPOT, Decide, Floats, Modes, Prices, State, Task
+from recommender.replay.state import (
+    NONE,
+    ON_DEMAND,
+    SPOT,
+    Decide,
+    Floats,
+    Modes,
+    Prices,
+    State,
+    Task,
+)
 
 
 @dataclass(frozen=True, slots=True)
