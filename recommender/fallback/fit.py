@@ -21,12 +21,17 @@ SHRINKAGE_H = 2.0  # hours of watching a bucket that the class counts for
 QUALITIES = 3  # groups of zones by availability
 OWN_SHARE = 0.5  # of the time that a zone is like its past
 DWELL_H = 120.0  # mean time between changes of quality
+_MOST_SHARE = 0.95  # of ticks in a bucket that end in an exit
 _SMOOTH_EXITS, _SMOOTH_H = 0.5, 2.0  # of a class: no bucket is without an exit
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What was seen of one zone: exits from, and hours in, each side and age bucket."""
+    """What was seen of one zone: exits from, and hours in, each side and age bucket.
+
+    Hours are such that exits / hours is the continuous rate which ends that share of ticks,
+    -ln(1 - exits / ticks) per tick: with ticks as long as runs the plain ratio is too low.
+    """
 
     exits: Floats  # (2, buckets)
     hours: Floats  # (2, buckets)
@@ -49,7 +54,9 @@ def counts(series: Bools, tick_s: float, edges_h: tuple[float, ...] = EDGES_H) -
     size = 2 * (len(edges_h) + 1)
     exits = np.bincount(cell[series[1:] != series[:-1]], minlength=size)
     ticks = np.bincount(cell, minlength=size)
-    hours = ticks.astype(np.float64) * (tick_s / 3600.0)
+    share = np.minimum(exits / np.maximum(ticks, 1), _MOST_SHARE)
+    per_tick = np.where(share > 0.0, share / -np.log1p(-np.maximum(share, 1e-12)), 1.0)
+    hours = ticks * per_tick * (tick_s / 3600.0)
     return Counts(exits.astype(np.float64).reshape(2, -1), hours.reshape(2, -1))
 
 

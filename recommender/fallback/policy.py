@@ -133,14 +133,15 @@ def price_of_lateness(law: Availability, task: Task, prices: Prices, allowed: fl
     without following the policy forward.
     """
     tick_s = task.deadline_s / _COARSE_TICKS
-    law_c, grace = chain(law, tick_s), int(GRACE * _COARSE_TICKS)
+    coarse, grace = chain(law, tick_s), int(GRACE * _COARSE_TICKS)
 
     def expected(late_usd: float) -> float:
-        table = policy_table(law_c, task, prices, tick_s, late_usd, grace)
-        return _at_start(table, law_c, task)
+        table = policy_table(coarse, task, prices, tick_s, late_usd, grace)
+        return expected_usd(table, coarse, task)
 
-    low, high = 0.0, 2.0 * prices.on_demand * task.work_s / 3600.0
-    step = 0.01 * high
+    # Being late spares at most the on-demand hours that fit before the hard deadline.
+    low, high = 0.0, prices.on_demand * GRACE * task.deadline_s / 3600.0
+    step = 0.02 * high
     for _ in range(_SEARCHES):
         middle = 0.5 * (low + high)
         slope = (expected(middle + step) - expected(middle)) / step
@@ -148,8 +149,8 @@ def price_of_lateness(law: Availability, task: Task, prices: Prices, allowed: fl
     return high
 
 
-def _at_start(table: Table, law: Chain, task: Task) -> float:
-    """Least expected cost when a job starts at a random moment."""
+def expected_usd(table: Table, law: Chain, task: Task) -> float:
+    """Least expected cost of a job that starts at a random moment, seeing whether spot is there."""
     total = 0.0
     spare = np.array([table.ticks * table.tick_s - task.work_s])
     for side in (False, True):

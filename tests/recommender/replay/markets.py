@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recommender.fallback.availability import Availability, chain
+from recommender.fallback.availability import Availability
 from recommender.replay.state import Bools, Prices, Task
 
 GOLDEN = Path(__file__).with_name("golden.csv")
@@ -71,12 +71,16 @@ def nodes_up(trace_id: str) -> tuple[np.ndarray, float]:
 
 
 def simulated(law: Availability, tick_s: float, ticks: int, seed: int) -> Bools:
-    """A series drawn from an availability model."""
-    process, rng = chain(law, tick_s), np.random.default_rng(seed)
-    steps = process.step.cumsum(axis=1)
-    state = int(np.searchsorted(process.usual.cumsum(), rng.random()))
-    up = np.empty(ticks, dtype=np.bool_)
-    for tick, luck in enumerate(rng.random(ticks)):
-        up[tick] = process.up[state]
-        state = min(int(np.searchsorted(steps[state], luck)), len(steps) - 1)
-    return up
+    """A series whose runs and outages end with the hazard of their true age (one regime)."""
+    rng = np.random.default_rng(seed)
+    leave = -np.expm1(-law.exits_per_hour[0] * tick_s / 3600.0)
+    ages_h = np.arange(1, ticks + BURN_IN + 1) * tick_s / 3600.0
+    bucket = np.searchsorted(np.asarray(law.edges_h), ages_h)
+    up, side, age = np.empty(ticks + BURN_IN, dtype=np.bool_), 0, 0
+    for tick, luck in enumerate(rng.random(ticks + BURN_IN)):
+        up[tick] = side
+        side, age = (1 - side, 0) if luck < leave[side, bucket[age]] else (side, age + 1)
+    return up[BURN_IN:]
+
+
+BURN_IN = 2_000  # ticks until the start is forgotten
