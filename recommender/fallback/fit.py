@@ -56,7 +56,7 @@ def counts(series: Bools, tick_s: float, edges_h: tuple[float, ...] = EDGES_H) -
     ticks = np.bincount(cell, minlength=size)
     share = np.minimum(exits / np.maximum(ticks, 1), _MOST_SHARE)
     per_tick = np.where(share > 0.0, share / -np.log1p(-np.maximum(share, 1e-12)), 1.0)
-    hours = ticks * per_tick * (tick_s / 3600.0)
+    hours: Floats = np.asarray(ticks * per_tick * (tick_s / 3600.0), dtype=np.float64)
     return Counts(exits.astype(np.float64).reshape(2, -1), hours.reshape(2, -1))
 
 
