@@ -1,0 +1,207 @@
+"""Back-tests: policies × traces × job settings on recorded markets, against two yardsticks.
+
+Every row is made by one pure function of plain data (`judge`), so that callers may spread rows
+over processes or machines. The yardsticks of a trace and setting are the greedy rule and the
+optimum with the trace known; gap closed = (greedy - policy) / (greedy - optimum), by sums.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from recommender.errors import UsageError
+from recommender.fallback.fit import ZoneClass, of_zone, zone_class
+from recommender.fallback.policy import SemiMarkov
+from recommender.replay.engine import Ints, replay, windows
+from recommender.replay.optimum import optimum
+from recommender.replay.rules import Greedy, SpotOnly
+from recommender.replay.state import Bools, Floats, Policy, Prices, Task
+
+EVERY_S = 4 * 3600.0  # between start moments
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One zone's recorded availability: what a policy may learn from, and what it is judged on."""
+
+    name: str
+    tick_s: float
+    past: Bools  # (ticks,) before the judged part; may be empty for rules that learn nothing
+    judged: Bools  # (ticks,)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The yardsticks of one trace and setting; USD per window."""
+
+    starts: Ints
+    greedy_usd: Floats
+    optimum_usd: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table: a policy on all windows of one trace and setting.
+
+    A run that does not end within the series is late, at what it cost until then.
+    """
+
+    policy: str
+    trace: str
+    task: Task
+    windows: int
+    mean_usd: float
+    p50_usd: float
+    p90_usd: float
+    late_share: float
+    greedy_usd: float  # mean
+    optimum_usd: float  # mean
+
+    @property
+    def gap_closed(self) -> float | None:
+        """Share of the way from greedy to the optimum; None where greedy is optimal."""
+        return closed(self.greedy_usd, self.mean_usd, self.optimum_usd)
+
+
+class Contender(Protocol):
+    """What enters a back-test."""
+
+    @property
+    def name(self) -> str:
+        """Name in the table."""
+
+    def enter(self, trace: Trace, prices: Prices) -> tuple[Policy, Prices]:
+        """The policy for a trace, and what its machines cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule that learns nothing from the past."""
+
+    policy: Policy
+
+    @property
+    def name(self) -> str:
+        """The rule's own name."""
+        return self.policy.name
+
+    def enter(self, trace: Trace, prices: Prices) -> tuple[Policy, Prices]:
+        """The rule at the market's prices."""
+        return self.policy, prices
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """The cost-optimal policy, fitted to the trace's past; without one, to its class."""
+
+    kind: ZoneClass | None = None  # zones like it; None: only the trace's own past
+    confidence: float = 1.0
+    name: str = "cost-optimal"
+
+    def enter(self, trace: Trace, prices: Prices) -> tuple[Policy, Prices]:
+        """Fit to the past only: the judged part is not looked at."""
+        if len(trace.past) > 1:
+            kind = self.kind or zone_class([trace.past], trace.tick_s)
+            law = of_zone(trace.past, trace.tick_s, kind)
+        elif self.kind is not None:
+            law = self.kind.qualities
+        else:
+            raise UsageError(f"trace {trace.name} has no past and no class to stand for it")
+        return SemiMarkov(law, self.confidence, self.name), prices
+
+
+@dataclass(frozen=True, slots=True)
+class SingleAnchor:
+    """DeepVM's Single Anchor: n - 1 spot machines and one on-demand machine that is always kept.
+
+    As a policy (Kim et al., CCGrid 2024; their code names no rule for lost spot): wait until
+    spot is back; the anchor with the checkpoint is paid all the time. `prices` are those of the
+    whole cluster of `machines`; availability must be that of n - 1 machines.
+    """
+
+    machines: int
+    name: str = "DeepVM single anchor"
+
+    def enter(self, trace: Trace, prices: Prices) -> tuple[Policy, Prices]:
+        """Spot or wait, with the anchor on the bill."""
+        anchor = prices.on_demand / self.machines
+        spot = prices.spot * (self.machines - 1) / self.machines + anchor
+        return SpotOnly(self.name), Prices(spot, prices.on_demand, prices.idle + anchor)
+
+
+@dataclass(frozen=True, slots=True)
+class Tiering:
+    """DeepVM's Tiering: all machines spot, checkpoints on on-demand CPU machines always kept."""
+
+    receivers_usd_per_hour: float
+    name: str = "DeepVM tiering"
+
+    def enter(self, trace: Trace, prices: Prices) -> tuple[Policy, Prices]:
+        """Spot or wait, with the receivers on the bill."""
+        more = self.receivers_usd_per_hour
+        return SpotOnly(self.name), Prices(prices.spot + more, prices.on_demand, prices.idle + more)
+
+
+def bounds(trace: Trace, task: Task, prices: Prices, every_s: float = EVERY_S) -> Bounds:
+    """Greedy and optimum of every window whose deadline lies inside the judged part."""
+    starts = windows(len(trace.judged), trace.tick_s, task, every_s)
+    if len(starts) == 0:
+        raise UsageError(
+            f"trace {trace.name}: the judged part is {len(trace.judged) * trace.tick_s / 3600:.0f} "
+            f"h long, shorter than the deadline of {task.deadline_s / 3600:.0f} h"
+        )
+    greedy = replay(Greedy(), trace.judged, trace.tick_s, starts, task, prices).cost_usd
+    best = optimum(trace.judged, trace.tick_s, starts, task, prices)
+    return Bounds(starts, greedy, best)
+
+
+def judge(contender: Contender, trace: Trace, task: Task, prices: Prices, within: Bounds) -> Row:
+    """Replay one contender on one trace and setting."""
+    policy, paid = contender.enter(trace, prices)
+    result = replay(policy, trace.judged, trace.tick_s, within.starts, task, paid)
+    return Row(
+        policy=contender.name,
+        trace=trace.name,
+        task=task,
+        windows=len(within.starts),
+        mean_usd=float(result.cost_usd.mean()),
+        p50_usd=float(np.quantile(result.cost_usd, 0.5)),
+        p90_usd=float(np.quantile(result.cost_usd, 0.9)),
+        late_share=float(result.late(task.deadline_s).mean()),
+        greedy_usd=float(within.greedy_usd.mean()),
+        optimum_usd=float(within.optimum_usd.mean()),
+    )
+
+
+def backtest(
+    contenders: Sequence[Contender],
+    traces: Iterable[Trace],
+    tasks: Sequence[Task],
+    prices: Prices,
+    every_s: float = EVERY_S,
+) -> tuple[Row, ...]:
+    """The whole table, one after the other; traces shorter than a deadline are left out of it."""
+    rows = []
+    for trace in traces:
+        for task in tasks:
+            if len(windows(len(trace.judged), trace.tick_s, task, every_s)) == 0:
+                continue
+            within = bounds(trace, task, prices, every_s)
+            rows += [judge(each, trace, task, prices, within) for each in contenders]
+    return tuple(rows)
+
+
+def closed(greedy_usd: float, policy_usd: float, optimum_usd: float) -> float | None:
+    """Share of the greedy-to-optimum gap that a policy closes; None where there is no gap."""
+    gap = greedy_usd - optimum_usd
+    return (greedy_usd - policy_usd) / gap if gap > 1e-9 else None
+
+
+def closed_by_sums(rows: Iterable[Row]) -> float | None:
+    """The same over many rows of one policy, every window counting alike."""
+    sums = np.zeros(3)
+    for row in rows:
+        sums += row.windows * np.array([row.greedy_usd, row.mean_usd, row.optimum_usd])
+    return closed(*(float(value) for value in sums))

@@ -1,0 +1,1 @@
+"""The cost-optimal fallback policy of a semi-Markov availability model."""

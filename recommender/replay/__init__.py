@@ -1,0 +1,1 @@
+"""Exact replay of fallback policies on recorded availability, tick by tick."""

@@ -1,0 +1,81 @@
+"""What a fallback policy sees at a tick and what it may answer.
+
+A tick t covers [t·tick, (t + 1)·tick). All windows (start moments) of one series are decided
+together: every array below has shape (windows,). Times are seconds, prices USD per hour.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.errors import UsageError
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Modes = NDArray[np.int8]
+
+NONE, SPOT, ON_DEMAND = np.int8(0), np.int8(1), np.int8(2)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Work that must be done by a deadline; every start of a machine costs a changeover first."""
+
+    work_s: float
+    deadline_s: float
+    changeover_s: float
+
+    def __post_init__(self) -> None:
+        if not (self.work_s > 0.0 and self.deadline_s > 0.0 and self.changeover_s >= 0.0):
+            raise UsageError(f"{self}: work and deadline must be above 0, the changeover not below")
+
+    @property
+    def slack_s(self) -> float:
+        """Time to spare at the start when the work begins at once; negative: cannot be in time."""
+        return self.deadline_s - self.work_s - self.changeover_s
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """USD per hour while on spot, on-demand and while waiting (0 unless something stays rented)."""
+
+    spot: float
+    on_demand: float
+    idle: float = 0.0
+
+    @property
+    def by_mode(self) -> Floats:
+        """Prices in the order of the modes none, spot, on-demand."""
+        return np.array([self.idle, self.spot, self.on_demand])
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What is known at the start of a tick, after an interruption took effect."""
+
+    now_s: float  # since the start of the window
+    mode: Modes
+    done_s: Floats  # work done
+    start_up_s: Floats  # of the running machine, still to pay
+    available: Bools  # can spot be had in this tick?
+
+
+Decide = Callable[[State], Modes]
+
+
+class Policy(Protocol):
+    """A fallback rule: which of none, spot and on-demand to use in the coming tick.
+
+    `begin` is called once per replay; what a policy remembers of the past lives in the function
+    it returns, which sees every tick in order. Spot may only be named where it is available.
+    """
+
+    @property
+    def name(self) -> str:
+        """Short name for tables."""
+
+    def begin(self, task: Task, prices: Prices, tick_s: float, windows: int) -> Decide:
+        """The decisions of one replay."""
