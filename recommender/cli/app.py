@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from recommender.cli.commands import about, accuracy, calibrate, catalog, config, jobs, trace
+from recommender.cli.commands.backtest import backtest
 from recommender.cli.commands.simulate import simulate
 from recommender.cli.flat import flat
 from recommender.cli.group import Careful, DefaultToPlan, PlanCommand
@@ -54,6 +55,7 @@ app.command(cls=PlanCommand)(flat(plan))
 app.command(cls=PlanCommand)(flat(simulate))
 for _group in (jobs.group, catalog.group, trace.group, config.group):
     app.add_typer(_group)
+app.command(cls=Careful)(flat(backtest))
 app.command(cls=Careful)(flat(calibrate.calibrate))
 app.command(cls=Careful)(flat(accuracy.accuracy))
 app.command(cls=Careful)(flat(catalog.sources))

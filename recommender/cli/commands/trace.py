@@ -38,7 +38,7 @@ def _offers(incomplete: str) -> list[str]:
     return [law.offer for law in stored() if law.offer.startswith(incomplete)]
 
 
-def _read(files: list[str], flags: TraceFlags) -> "tuple[Trace, ...]":
+def chosen_series(files: list[str], flags: TraceFlags) -> "tuple[Trace, ...]":
     """The series of some files that were asked for."""
     from recommender.traces.public import named_format
     from recommender.traces.read import read_all
@@ -82,7 +82,7 @@ def fit_trace(
 
     form = _form(flags)
     offers = _parsed(store or [])
-    found = fit(_read(files, trace))
+    found = fit(chosen_series(files, trace))
     kept = _kept(offers, found, catalog) if offers else []
     if form == "json":
         put_json(fitview.fit_page(found, kept).facts)
@@ -135,7 +135,7 @@ def show(files: _FILES, trace: TraceFlags, flags: PageFlags) -> None:
     from recommender.report.traceview import series_page
     from recommender.traces.fit import watch
 
-    show_page(series_page(watch(_read(files, trace))), flags)
+    show_page(series_page(watch(chosen_series(files, trace))), flags)
 
 
 def convert(
@@ -153,7 +153,7 @@ def convert(
     from recommender.traces.own import write
     from recommender.traces.write import write_file
 
-    traces = _read(files, trace)
+    traces = chosen_series(files, trace)
     if out is None:
         put(write(traces))
         return

@@ -1,0 +1,59 @@
+"""`recommend backtest` from the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.recommender.cli.conftest import Run
+
+JOB = ("--job", "2h/4h/10m", "--every", "1h")
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> str:
+    """Two days, six hours up and two hours away."""
+    path = tmp_path / "zone-a.csv"
+    rows = [f"{8 * 3600 * i},machines,2\n{(8 * i + 6) * 3600},machines,0\n" for i in range(6)]
+    path.write_text("t_s,event,value\n" + "".join(rows) + "172800,end,\n", encoding="utf-8")
+    return str(path)
+
+
+def test_policies_stand_beside_each_other(run: Run, trace: str) -> None:
+    found = run("backtest", trace, *JOB)
+    assert (found.code, found.err) == (0, "")
+    for name in ("on-demand", "spot-only", "greedy", "uniform progress", "cost-optimal"):
+        assert name in found.out
+    assert "Judged on the last 50 % of each trace" in found.out
+
+
+def test_on_demand_costs_its_price_times_the_work_and_the_changeover(run: Run, trace: str) -> None:
+    words = ("--policy", "on-demand", "--on-demand-usd", "3", "-o", "json")
+    row = json.loads(run("backtest", trace, *JOB, *words).out)["rows"][0]
+    assert row["mean_usd"] == pytest.approx(3 * (2 + 1 / 6))
+    assert row["late_share"] == 0
+
+
+def test_csv_has_a_row_for_each_trace_when_asked(run: Run, trace: str) -> None:
+    words = ("--policy", "greedy", "--by-trace", "-o", "csv")
+    lines = run("backtest", trace, *JOB, *words).out.splitlines()
+    assert lines[0].startswith("setting,policy,trace,windows,mean_usd")
+    assert [line.split(",")[2] for line in lines[1:]] == ["", "zone-a"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--job", "2h"), "write work/deadline/changeover"),
+        (("--job", "40h/50h/6m"), "no trace is as long as a deadline"),
+        (("--policy", "best"), "--policy"),
+        (("--machines", "3", "--job", "2h/90h/1m"), "no trace is as long"),
+    ],
+)
+def test_what_cannot_be_judged_is_refused(
+    run: Run, trace: str, words: tuple[str, ...], said: str
+) -> None:
+    found = run("backtest", trace, *words)
+    assert found.code == 2
+    assert said in found.err
+    assert found.out == ""
