@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from catalogs.schema import Achieved, Gpu, InstanceType
 from recommender.bucket import object_store_rate
 from recommender.job import Job, Precision
-from recommender.performance.calibration import with_calibration
 from recommender.performance.fleet import MachineColumns
 from recommender.performance.priors import Prior, load_gpu_factors, prior_of
 from recommender.performance.readings import with_readings
@@ -62,7 +61,11 @@ def machine_columns(
         reasons=reasons,
     )
     scores, gpu_of = _column(speeds[t.gpu][1] for t in types), tuple(t.gpu for t in types)
-    return with_readings(job, with_calibration(job, columns, gpu_of), gpu_of, scores)
+    if job.calibration is not None:
+        from recommender.performance.calibration import with_calibration  # most jobs have none
+
+        columns = with_calibration(job, columns, gpu_of)
+    return with_readings(job, columns, gpu_of, scores)
 
 
 def precision_on(wanted: Precision, gpu: Gpu) -> str:

@@ -4,14 +4,16 @@ Arrays have shape (cycles, plans, paths), as in `runs.py`.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recommender.risk.draws import SITES, Draws, by_cycle, factors, run_uniforms
-from recommender.risk.laws import RunLaw
 from recommender.risk.plans import Journeys
+
+if TYPE_CHECKING:
+    from recommender.risk.laws import RunLaw
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -43,7 +45,7 @@ class Lognormal:
 class Lawful:
     """Runs of another law than the lognormal; zones and outages stay the plans' own."""
 
-    law: RunLaw
+    law: "RunLaw"
 
     def runs(self, p: Journeys, sample: Draws) -> tuple[Singles, Singles]:
         """Lengths of the runs and the wait before each, seconds."""
