@@ -1,9 +1,14 @@
 """The data behind the reliability plot."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from recommender.accuracy.reliability import (
+    Reliability,
+    brier,
+    jobs_table,
     lifetime_reliability,
     product_limit,
     spot_reliability,
@@ -39,3 +44,17 @@ def test_points_are_chances():
         assert curve.predicted.shape == curve.measured.shape
         assert ((curve.predicted >= 0) & (curve.predicted <= 1)).all()
         assert ((curve.measured >= 0) & (curve.measured <= 1)).all()
+
+
+def test_a_brier_score_by_hand():
+    """Told 0.8 and 0.2, happened 0.5 and 0: (0.09 + 0.25 + 0.04 + 0)/2, base rate 0.25."""
+    found = brier(Reliability("two", np.array([0.8, 0.2]), np.array([0.5, 0.0])))
+    assert found.score == pytest.approx(0.19)
+    assert found.unreliable == pytest.approx(0.065)
+    assert found.of_base_rate == pytest.approx(0.25 * 0.75)
+
+
+@pytest.mark.reference
+def test_the_table_of_the_page_is_what_the_forecasts_give():
+    page = Path(__file__).parents[3] / "docs" / "risk.md"
+    assert jobs_table(reference()) in page.read_text(encoding="utf-8")
