@@ -1,6 +1,7 @@
 """`recommend backtest`: fallback policies on recorded markets, against the best possible."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -25,12 +26,10 @@ POLICIES = ("on-demand", "spot-only", "greedy", "uniform-progress", "cost-optima
 SPOT_USD, ON_DEMAND_USD = 0.9731, 3.06
 
 
-def backtest(
-    files: Annotated[
-        list[str], typer.Argument(help="Trace files, gzipped or not.", metavar="FILE...")
-    ],
-    trace: TraceFlags,
-    flags: SheetFlags,
+@dataclass(frozen=True, slots=True)
+class TrialFlags:
+    """What is replayed, at which prices."""
+
     job: Annotated[
         Words,
         typer.Option(
@@ -38,40 +37,56 @@ def backtest(
             help="Work/deadline/changeover of a run (48h/52h/6m and three more); repeatable.",
             metavar="W/D/C",
         ),
-    ] = None,
+    ] = None
     policy: Annotated[
         Words, typer.Option(help="Only this policy; repeatable.", metavar="|".join(POLICIES))
-    ] = None,
+    ] = None
     confidence: Annotated[
         Word, typer.Option(help="Chance of cost-optimal to be in time (100%).", metavar="SHARE")
-    ] = None,
+    ] = None
     machines: Annotated[
         Word, typer.Option(help="Machines that must be up together (1).", metavar="N")
-    ] = None,
+    ] = None
     spot_usd: Annotated[
         Word, typer.Option(help=f"Spot price per hour ({SPOT_USD}).", metavar="USD")
-    ] = None,
+    ] = None
     on_demand_usd: Annotated[
         Word, typer.Option(help=f"On-demand price per hour ({ON_DEMAND_USD}).", metavar="USD")
-    ] = None,
+    ] = None
     past: Annotated[
         Word, typer.Option(help="First share of each trace, to learn from (50%).", metavar="SHARE")
-    ] = None,
+    ] = None
     every: Annotated[
         Word, typer.Option(help="Time between two starts of a run (4h).", metavar="TIME")
-    ] = None,
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerFlags:
+    """Where the work is done."""
+
+    engine: Annotated[
+        Word, typer.Option(help="Where the work is done (serial).", metavar="serial|loky|dask")
+    ] = None
+    jobs: Annotated[
+        Word, typer.Option(help="Processes of loky or Dask (one per core).", metavar="N")
+    ] = None
+    dask_address: Annotated[
+        Word, typer.Option(help="A Dask cluster that runs already.", metavar="ADDRESS")
+    ] = None
+
+
+def backtest(
+    files: Annotated[
+        list[str], typer.Argument(help="Trace files, gzipped or not.", metavar="FILE...")
+    ],
+    trace: TraceFlags,
+    trial: TrialFlags,
+    worker: WorkerFlags,
+    flags: SheetFlags,
     by_trace: Annotated[
         bool, typer.Option("--by-trace", help="A row for each trace as well.")
     ] = False,
-    engine: Annotated[
-        Word, typer.Option(help="Where the work is done (serial).", metavar="serial|loky|dask")
-    ] = None,
-    jobs: Annotated[
-        Word, typer.Option(help="Processes of loky or Dask (one per core).", metavar="N")
-    ] = None,
-    dask_address: Annotated[
-        Word, typer.Option(help="A Dask cluster that runs already.", metavar="ADDRESS")
-    ] = None,
 ) -> None:
     """Fallback policies replayed on recorded markets: cost, delay, and how near to the best.
 
@@ -80,40 +95,58 @@ def backtest(
     \b
     recommend backtest us-west-2a.json us-west-2b.json --job 24h/36h/6m
     """
-    from recommender.backtesting import ENGINES, Workers, pieces, run
-    from recommender.replay.state import Prices
+    from recommender.backtesting import run
     from recommender.report import backtestview
 
     read = Reader()
-    tasks = read.values(job or SETTINGS, "--job", _task)
-    usd = read.value(spot_usd, "--spot-usd", units.parse_money, SPOT_USD)
-    full = read.value(on_demand_usd, "--on-demand-usd", units.parse_money, ON_DEMAND_USD)
-    share = read.value(past, "--past", units.parse_share, 0.5)
-    every_s = read.value(every, "--every", units.parse_duration, 4 * 3600.0)
-    sure = read.value(confidence, "--confidence", units.parse_share, 1.0)
-    count = read.value(machines, "--machines", units.parse_whole, 1)
-    where = Workers(
-        engine="dask" if dask_address else read.choice(engine, "--engine", ENGINES, "serial"),
-        jobs=read.value(jobs, "--jobs", units.parse_whole, -1),
-        address=dask_address or "",
-    )
-    wanted = [read.choice(word, "--policy", POLICIES, "") for word in policy or POLICIES]
+    past = read.value(trial.past, "--past", units.parse_share, 0.5)
+    where = _workers(worker, read)
     form = read.choice(flags.output, "--output", ("table", "json", "csv"), "table")
-    read.stop()
-    traces = _traces(files, trace, count, share)
-    work = pieces(_contenders(wanted, traces, sure), traces, tasks, Prices(usd, full), every_s)
+    work = _work(files, trace, trial, past, read)
     with progress("back-test", len(work), least=8) as tick:
         rows = run(work, where, tick)
     found = _standings(rows, by_trace)
-    split = f"Judged on the last {100 * (1 - share):.0f} % of each trace."
+    split = f"Judged on the last {100 * (1 - past):.0f} % of each trace."
+    page = backtestview.page(found, len({piece.trace.name for piece in work}), split)
     if flags.json or form == "json":
-        put_json(backtestview.page(found, len(traces), split).facts)
+        put_json(page.facts)
     elif form == "csv":
         from recommender.report import csvview
 
         put(csvview.table(backtestview.COLUMNS, backtestview.cells(found)))
     else:
-        show_page(backtestview.page(found, len(traces), split), PageFlags(color=flags.color))
+        show_page(page, PageFlags(color=flags.color))
+
+
+def _workers(flags: WorkerFlags, read: Reader) -> "Workers":
+    from recommender.backtesting import ENGINES, Workers
+
+    return Workers(
+        engine="dask"
+        if flags.dask_address
+        else read.choice(flags.engine, "--engine", ENGINES, "serial"),
+        jobs=read.value(flags.jobs, "--jobs", units.parse_whole, -1),
+        address=flags.dask_address or "",
+    )
+
+
+def _work(
+    files: Sequence[str], trace: TraceFlags, trial: TrialFlags, past: float, read: Reader
+) -> "tuple[Piece, ...]":
+    """Every trace under every job setting; all mistakes of the flags are raised together."""
+    from recommender.backtesting import pieces
+    from recommender.replay.state import Prices
+
+    tasks = read.values(trial.job or SETTINGS, "--job", _task)
+    spot = read.value(trial.spot_usd, "--spot-usd", units.parse_money, SPOT_USD)
+    full = read.value(trial.on_demand_usd, "--on-demand-usd", units.parse_money, ON_DEMAND_USD)
+    every_s = read.value(trial.every, "--every", units.parse_duration, 4 * 3600.0)
+    sure = read.value(trial.confidence, "--confidence", units.parse_share, 1.0)
+    count = read.value(trial.machines, "--machines", units.parse_whole, 1)
+    wanted = [read.choice(word, "--policy", POLICIES, "") for word in trial.policy or POLICIES]
+    read.stop()
+    traces = _traces(files, trace, count, past)
+    return pieces(_contenders(wanted, traces, sure), traces, tasks, Prices(spot, full), every_s)
 
 
 def _task(word: str, name: str) -> "Task":
