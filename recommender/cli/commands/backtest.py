@@ -17,6 +17,7 @@ from recommender.text import shown
 
 if TYPE_CHECKING:
     from recommender.backtest import Contender, Row, Trace
+    from recommender.backtesting import Piece, Workers
     from recommender.replay.state import Task
     from recommender.report.backtestview import Standing
 
