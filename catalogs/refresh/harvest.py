@@ -119,8 +119,8 @@ class Harvest:
     """What a provider handed over.
 
     `offers` name their `source` by a number of `sources` in this harvest (from 1 on); the
-    store renumbers them. `as_of` of a price in force now is `Wanted.today`, even where the
-    provider last changed it weeks ago. Offers carry `kind` ("quote"; "composed" for a sum of
+    store renumbers them, and knows a source again by its words: they hold no date. `as_of` of
+    a price in force now is `Wanted.today`, even where it last changed weeks ago. Offers carry `kind` ("quote"; "composed" for a sum of
     parts), `uncertainty` 0, `obtainable` and, on AWS spot, the `interruption_range`.
     """
 
