@@ -50,6 +50,7 @@ class Fetched:
     region: str  # "" for all regions that have no row of their own
     fetched_at: str  # ISO 8601 UTC, to the second
     reason: str  # why they are older than the version; "" for those of the version
+    by_refresh: bool  # else they are of the shipped snapshot or imported
 
 
 @dataclass(frozen=True, slots=True)

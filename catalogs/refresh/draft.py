@@ -53,7 +53,9 @@ def start(base: Catalog, last: Catalog, fetched: Sequence[Fetched]) -> Draft:
 def shipped(catalog: Catalog) -> tuple[Fetched, ...]:
     """The ages of a catalog that no refresh has made: of its newest prices."""
     return tuple(
-        Fetched(d.provider, d.market, "", f"{d.newest}T00:00:00Z", "from the shipped snapshot")
+        Fetched(
+            d.provider, d.market, "", f"{d.newest}T00:00:00Z", "from the shipped snapshot", False
+        )
         for d in catalog.price_dates()
     )
 
@@ -157,19 +159,19 @@ def _fetched(draft: Draft, harvest: Harvest) -> list[Fetched]:
         if whole:
             found += [replace(f, reason=f.reason or whole) for f in older]
             continue
-        found.append(Fetched(name, market, "", now, ""))
+        found.append(Fetched(name, market, "", now, "", True))
         found += _left(draft, harvest, market, older)
     return found
 
 
 def _left(draft: Draft, harvest: Harvest, market: str, older: Sequence[Fetched]) -> list[Fetched]:
     """The regions of a market that failed, each with its own age."""
-    dates = {f.region: f.fetched_at for f in older}
+    dates = {f.region: f for f in older}
     regions = {o.region for o in draft.offers.get(harvest.provider, ()) if o.market == market}
     return [
-        Fetched(harvest.provider, market, region, dates.get(region, dates.get("", "")), why)
+        replace(dates.get(region) or dates[""], region=region, reason=why)
         for region in sorted(regions)
-        if (why := covers(harvest.failed, region, market))
+        if (why := covers(harvest.failed, region, market)) and (region in dates or "" in dates)
     ]
 
 

@@ -41,7 +41,7 @@ class Before:
 
     def comparable(self, market: str) -> bool:
         """Whether the rows of a market were read by a refresh, so that counts compare."""
-        return any(f.market == market and f.reason == "" for f in self.fetched)
+        return any(f.market == market and f.by_refresh for f in self.fetched)
 
 
 def with_lost_regions(harvest: Harvest, sifted: Sifted, before: Before) -> Harvest:
