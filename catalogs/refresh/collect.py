@@ -36,7 +36,7 @@ class Collected:
 def collect(
     makers: Mapping[str, Maker],
     wanted: Mapping[str, Wanted],
-    deadlines: Deadlines = Deadlines(),  # noqa: B008 (frozen)
+    deadlines: Deadlines = Deadlines(),
     clock: Callable[[], float] = time.monotonic,
 ) -> dict[str, Collected]:
     """Ask every provider in a thread of its own and wait until they answer or time is over.

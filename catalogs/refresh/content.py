@@ -72,15 +72,17 @@ def _copied(path: Path, sha256: str) -> bytes:
 def _rows(base: Catalog, draft: Draft) -> dict[str, Sequence[Row]]:
     """All rows with a date, for the manifest's list of ages."""
     offers = [offer for rows in draft.offers.values() for offer in rows]
-    facts = (
-        base.quotas, base.spot_classes, base.price_drift, base.start_up, base.obtainability,
-        base.fees, base.billing, base.egress,
-    )  # fmt: skip
-    named: dict[str, Sequence[Row]] = {f"facts{i}": rows for i, rows in enumerate(facts)}
     return {
         "offers": offers,
         "instance_types": [*base.instance_types.values(), *draft.types],
         "gpus": list(base.gpus.values()),
         "achieved": list(base.achieved.values()),
-        **named,
+        "quotas": base.quotas,
+        "spot_classes": base.spot_classes,
+        "price_drift": base.price_drift,
+        "start_up": base.start_up,
+        "obtainability": base.obtainability,
+        "fees": base.fees,
+        "billing": base.billing,
+        "egress": base.egress,
     }

@@ -84,6 +84,8 @@ def _refresh(order: Order) -> RefreshReport:
     last = found.catalog if found.name else base
     fetched = order.store.fetched(found.name) if found.name else ()
     draft = start(base, last, fetched)
+    for name in draft.offers.keys() - order.makers.keys():
+        draft = kept(draft, name, "not asked")
     notes = [*found.skipped, *_clock_notes(started, draft)]
     collected = collect(order.makers, _wanted(order, base, draft, started), order.deadlines)
     canaries = _canaries(order)
@@ -92,7 +94,8 @@ def _refresh(order: Order) -> RefreshReport:
         draft, report = _take(name, collected[name], draft, base, order, started, canaries)
         reports.append(report)
         order.say(f"{name}: {report.result}" + (f", {report.reasons[0]}" if report.reasons else ""))
-    version, problems = "", []
+    version = ""
+    problems: list[str] = []
     if any(report.result != "kept" for report in reports) and not order.dry_run:
         made = RefreshReport(
             started, _now(order, started), False, found.name, "", (), tuple(notes), tuple(reports)
