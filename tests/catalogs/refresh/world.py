@@ -115,9 +115,7 @@ def make_world(folder: Path) -> World:
     catalog = load_snapshot()
     names = {(provider, name) for provider in TYPES for name in TYPES[provider]}
     offers = [
-        o
-        for o in catalog.offers
-        if (o.provider, o.instance_type) in names and o.kind != "derived"
+        o for o in catalog.offers if (o.provider, o.instance_type) in names and o.kind != "derived"
     ]
     offers = [replace(offer, as_of=min(offer.as_of, "2026-08-21")) for offer in offers]
     rows: Mapping[str, list[Any]] = {
