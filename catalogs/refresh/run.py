@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from catalogs import history
 from catalogs.catalog import Catalog
 from catalogs.durable import Step, no_step, replace
 from catalogs.errors import CatalogError, StoreError
@@ -101,6 +102,7 @@ def _refresh(order: Order) -> RefreshReport:
             started, _now(order, started), False, found.name, "", (), tuple(notes), tuple(reports)
         )
         version, problems = _publish(order, base, draft, made)
+        notes += _keep_history(order) if version else []
     return RefreshReport(
         started=started,
         finished=_now(order, started),
@@ -222,6 +224,18 @@ def _publish(
         return publish(order.store, content, report.finished, order.at), []
     except CatalogError as error:  # full disk, or a version that cannot be read back
         return "", [str(error)]
+
+
+def _keep_history(order: Order) -> list[str]:
+    """Append to the history; what fails here fails after publishing, and is made up for later."""
+    if not history.can_keep():
+        return [history.MISSING]
+    try:
+        order.at("history")
+        history.keep(order.store)
+    except StoreError as error:
+        return [f"the history was not written: {error}"]
+    return []
 
 
 def _note_attempt(store: Store, report: RefreshReport) -> None:

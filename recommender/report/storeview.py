@@ -73,15 +73,22 @@ def _lines(store: Held) -> list[str]:
 
 
 def _ages(fetched: "Sequence[Fetched]") -> list[str]:
-    """The hours since each market was fetched, and why some were not fetched again."""
-    lines = []
-    for f in fetched[:_SHOWN]:
-        hours, ahead = age_hours(f.fetched_at)
+    """Hours since the newest fetch, and what is older or was not fetched again, and why."""
+    ages = [(f, *age_hours(f.fetched_at)) for f in fetched]
+    if not ages:
+        return []
+    lines = [f"fetched {_ago(min(hours for _, hours, _ in ages))}"]
+    if any(ahead for _, _, ahead in ages):
+        lines.append("some offers were fetched in the future by this clock: their age counts as 0")
+    late = [(f, h) for f, h, _ in ages if f.reason or h > _OLD_H.get(f.market, 24.0)]
+    for f, hours in late[:_SHOWN]:
         where = f"{text.provider(f.provider)} {text.market(f.market)}"
         where += f" {text.clean(f.region)}" if f.region else ""
-        old = hours > _OLD_H.get(f.market, 24.0)
-        said = f"{where} fetched {text.duration(hours * 3600)} ago"
-        said += ", in the future by this clock" if ahead else ""
-        said += f" (old: {text.clean(f.reason) or 'no refresh since'})" if old or f.reason else ""
-        lines.append(said)
+        lines.append(f"{where} {_ago(hours)}: {text.clean(f.reason) or 'no refresh since'}")
+    if len(late) > _SHOWN:
+        lines.append(f"and {len(late) - _SHOWN} more: -o json")
     return lines
+
+
+def _ago(hours: float) -> str:
+    return "just now" if hours < 1 / 60 else f"{text.duration(hours * 3600)} ago"
