@@ -246,7 +246,7 @@ def _listed(
 ) -> list[Offer]:
     """On-demand prices near those of other regions, and near the last ones."""
     last = _last_listed(sieve.known)
-    typical = {**_medians(offers), **_medians(last.values())}
+    typical = _medians(offers) | ({} if sieve.known.accept else _medians(last.values()))
     low, high = BOUNDS[sieve.known.provider].region_spread
     kept, changed = [], 0
     for offer in offers:
