@@ -72,10 +72,12 @@ def publication_problems(catalog: Catalog) -> list[str]:
 
 def on_demand_prices(catalog: Catalog) -> Prices:
     """Collect the on-demand price of each machine in each region."""
+    o = catalog.offers
+    rows = zip(o.provider, o.instance_type, o.region, o.market, o.usd_per_hour, strict=True)
     return {
-        (offer.provider, offer.instance_type, offer.region): offer.usd_per_hour
-        for offer in catalog.offers
-        if offer.market == "on_demand"
+        (provider, name, region): usd
+        for provider, name, region, market, usd in rows
+        if market == "on_demand"
     }
 
 
@@ -83,14 +85,17 @@ def missing_offers(catalog: Catalog, providers: Iterable[str] = BOUNDS) -> Itera
     """Find providers with too few regions, a missing GPU or a missing market."""
     for provider in providers:
         bounds = BOUNDS[provider]
-        offers = [o for o in catalog.offers if o.provider == provider and catalog.type_of(o).gpu]
-        regions = {offer.region for offer in offers}
+        gpus = {name: t.gpu for (p, name), t in catalog.instance_types.items() if p == provider}
+        o = catalog.offers
+        rows = zip(o.provider, o.instance_type, o.region, o.market, strict=True)
+        found = {row[1:] for row in rows if row[0] == provider and gpus[row[1]]}
+        regions = {region for _, region, _ in found}
         if len(regions) < bounds.regions:
             yield f"{provider}: {len(regions)} regions; at least {bounds.regions} are expected"
-        missing = bounds.gpus - {catalog.type_of(offer).gpu for offer in offers}
+        missing = bounds.gpus - {gpus[name] for name, _, _ in found}
         if missing:
             yield f"{provider}: no offer with {', '.join(sorted(missing))}"
-        for market in {"on_demand", "spot"} - {offer.market for offer in offers}:
+        for market in sorted({"on_demand", "spot"} - {market for _, _, market in found}):
             yield f"{provider}: no {market} offer"
 
 

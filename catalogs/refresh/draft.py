@@ -7,6 +7,7 @@ from statistics import median
 from typing import Any
 
 from catalogs.catalog import Catalog, Offers
+from catalogs.publication import on_demand_prices
 from catalogs.refresh.harvest import Failed, Harvest
 from catalogs.refresh.sift import NO_BARGAIN, Sifted, key_of, place_of
 from catalogs.schema import InstanceType, Offer, Source
@@ -112,10 +113,10 @@ def catalog_of(base: Catalog, draft: Draft) -> Catalog:
 def usd_per_gpu(catalog: Catalog) -> dict[str, float]:
     """The typical on-demand price of each GPU, over all providers and regions."""
     prices: dict[str, list[float]] = {}
-    for offer in catalog.offers:
-        machine = catalog.type_of(offer)
-        if offer.market == "on_demand" and machine.gpu:
-            prices.setdefault(machine.gpu, []).append(offer.usd_per_hour / machine.gpus)
+    for (provider, name, _), usd in on_demand_prices(catalog).items():
+        machine = catalog.instance_types[provider, name]
+        if machine.gpu:
+            prices.setdefault(machine.gpu, []).append(usd / machine.gpus)
     return {gpu: median(found) for gpu, found in prices.items()}
 
 

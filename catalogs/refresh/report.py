@@ -1,16 +1,17 @@
 """What a refresh did, as data: per provider, what was published, kept, refused and why."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal
 
 from catalogs.refresh.harvest import Counters, Failed, Quarantined, UnknownType
-from catalogs.refresh.redact import redacted
+from catalogs.refresh.redact import hider
 
 SCHEMA = "recommend.catalog-refresh/v1"
 
+Hide = Callable[[str], str]
 Result = Literal["published", "partial", "kept"]  # of one provider
 Outcome = Literal["published", "partial", "nothing"]  # of the refresh
 
@@ -63,6 +64,7 @@ class RefreshReport:
 
 def facts(report: RefreshReport) -> dict[str, Any]:
     """The report as JSON holds it, without any secret."""
+    hide = hider()
     return {
         "schema": SCHEMA,
         "outcome": report.outcome,
@@ -71,24 +73,24 @@ def facts(report: RefreshReport) -> dict[str, Any]:
         "finished": _moment(report.finished),
         "before": report.before or None,
         "version": report.version or None,
-        "problems": _clean(report.problems),
-        "notes": _clean(report.notes),
-        "providers": [_provider(each) for each in report.providers],
+        "problems": _clean(report.problems, hide),
+        "notes": _clean(report.notes, hide),
+        "providers": [_provider(each, hide) for each in report.providers],
     }
 
 
-def _provider(report: ProviderReport) -> dict[str, Any]:
-    found = asdict(report)
-    return {**_clean(found), "ignored": report.ignored or {}, "rules": report.rules}
+def _provider(report: ProviderReport, hide: Hide) -> dict[str, Any]:
+    found = _clean(asdict(report), hide)
+    return {**found, "ignored": report.ignored or {}, "rules": report.rules}
 
 
-def _clean(value: Any) -> Any:
+def _clean(value: Any, hide: Hide) -> Any:
     if isinstance(value, str):
-        return redacted(value)
+        return hide(value)
     if isinstance(value, dict):
-        return {key: _clean(each) for key, each in value.items()}
+        return {key: _clean(each, hide) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_clean(each) for each in value]
+        return [_clean(each, hide) for each in value]
     return value
 
 

@@ -77,9 +77,12 @@ class Harasser:
         step = self.random.choice([None] * 5 + [self.random.choice(STEPS)])
         if self.random.random() < 0.05:
             self.faults += 1
-            with writing(world.store), pytest.raises(StoreError, match="another refresh"):
-                with writing(world.store, wait_s=0):
-                    raise AssertionError("two writers at once")
+            with (
+                writing(world.store),
+                pytest.raises(StoreError, match="another refresh"),
+                writing(world.store, wait_s=0),
+            ):
+                raise AssertionError("two writers at once")
         if step is None:
             report = refresh(world.order())
             assert not report.problems
@@ -158,5 +161,11 @@ def test_each_fault_is_refused_or_quarantined_by_name(tmp_path: Path, fault: str
         world.lies[name] = LIES[fault](Random(fault))
     report = refresh(world.order())
     for each in report.providers:
-        named = [*each.quarantined, *each.failed, *each.alerts, *each.reasons, *(each.ignored or {})]
+        named = [
+            *each.quarantined,
+            *each.failed,
+            *each.alerts,
+            *each.reasons,
+            *(each.ignored or {}),
+        ]
         assert named, f"{each.provider} took {fault} for good"
