@@ -6,7 +6,7 @@ were measured: `catalogs.publication` and docs/refresh.md.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from math import isfinite
@@ -27,12 +27,12 @@ _AT_FLOOR = 0.0005
 SPOT_JUMP = MappingProxyType({"aws": 3.0, "gcp": 1.35, "azure": 1.35})  # alert, publish flagged
 _COMPARABLE_DAYS = 400  # an on-demand price older than this is no measure of today's
 _COMPARABLE_SPOT_DAYS = 31
-# No local zones, no wavelength zones, no multi-regions.
+# No local zones, no wavelength zones, no edge zones, no multi-regions; no government regions of Azure.
 _REGION = MappingProxyType(
     {
-        "aws": re.compile(r"[a-z]{2}(-[a-z]+)+-\d"),
+        "aws": re.compile(r"[a-z]{2}(?!-iso)(-[a-z]+)+-\d"),
         "gcp": re.compile(r"[a-z]+-[a-z]+\d+"),
-        "azure": re.compile(r"[a-z]+\d*"),
+        "azure": re.compile(r"(?!usgov|usdod)(?=.{6})[a-z]*(east|west|north|south|central)[a-z]*\d?"),
     }
 )
 _AWS_ZONE = re.compile(r"[a-z]+\d-az\d+")
@@ -193,6 +193,8 @@ def _region(offer: Offer, _h: object, _m: object, known: Known) -> str:
 def _zone(offer: Offer, _h: object, _m: object, known: Known) -> str:
     if not offer.zone:
         return ""
+    if known.provider == "aws" and offer.market == "on_demand":
+        return "on-demand prices of AWS hold for a region"
     if known.provider == "aws":
         return "" if _AWS_ZONE.fullmatch(offer.zone) else f"{offer.zone!r} is no zone id"
     inside = known.provider == "gcp" and offer.zone.startswith(f"{offer.region}-")
@@ -249,7 +251,7 @@ def _listed(
     typical = _medians(offers) | ({} if sieve.known.accept else _medians(last.values()))
     low, high = BOUNDS[sieve.known.provider].region_spread
     kept, changed = [], 0
-    for offer in offers:
+    for offer in _agreeing(offers, sieve):
         before = last.get(place_of(offer))
         change = offer.usd_per_hour / before.usd_per_hour - 1 if before else 0.0
         spread = offer.usd_per_hour / typical[offer.instance_type]
@@ -265,6 +267,20 @@ def _listed(
     if changed:
         sieve.alerts.append(f"{changed} on-demand prices changed by more than {ALERT_CHANGE:.0%}")
     return kept
+
+
+def _agreeing(offers: Iterable[Offer], sieve: _Sieve) -> Iterator[Offer]:
+    """On-demand prices do not differ between zones; where they do, something else is among them."""
+    places: dict[Place, list[Offer]] = defaultdict(list)
+    for offer in offers:
+        places[place_of(offer)].append(offer)
+    for found in places.values():
+        prices = [offer.usd_per_hour for offer in found]
+        if max(prices) <= min(prices) * (1 + 1e-6):
+            yield from found
+            continue
+        for offer in found:
+            sieve.hold(offer, "zones_differ", "on-demand prices of one region differ")
 
 
 def _last_listed(known: Known) -> dict[Place, Offer]:

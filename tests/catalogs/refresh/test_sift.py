@@ -76,8 +76,7 @@ def test_an_honest_harvest_passes_whole() -> None:
         ({"instance_type": "p9.48xlarge"}, "unknown_type", "no such instance type"),
         ({"region": "us-west-2-lax-1"}, "region", "no region of aws"),
         ({"region": ""}, "region", "no region of aws"),
-        ({"zone": "us-east-1a"}, "zone", "no zone id"),
-        ({"zone": "use1-atl2-az1"}, "zone", "no zone id"),
+        ({"zone": "use1-az1"}, "zone", "hold for a region"),
         ({"as_of": "2026-11-22"}, "date", "dated '2026-11-22'"),
         ({"kind": "guess"}, "words", "no such word"),
         ({"source": 2}, "words", "source 2 is not listed"),
@@ -93,6 +92,11 @@ def test_a_row_that_cannot_be_right_is_quarantined(
     assert words in found.quarantined[0].reason
 
 
+@pytest.mark.parametrize("zone", ["us-east-1a", "use1-atl2-az1", "usw2-wl1-las-wlz1"])
+def test_a_spot_price_of_no_zone_id_is_quarantined(zone: str) -> None:
+    assert rules(sifted(today(SPOT, zone=zone))) == ["zone"]
+
+
 def test_a_capacity_block_at_zero_beside_the_price_leaves_the_price() -> None:
     found = sifted(today(P5), today(P5, usd_per_hour=0.0))
     assert [o.usd_per_hour for o in found.offers] == [P5.usd_per_hour]
@@ -103,6 +107,31 @@ def test_two_prices_for_one_key_drop_both() -> None:
     found = sifted(today(P5), today(P5, usd_per_hour=56.0))
     assert found.offers == ()
     assert rules(found) == ["duplicate", "duplicate"]
+
+
+def test_a_spot_sku_flagged_on_demand_is_seen_by_its_zone() -> None:
+    found = sifted(today(P5), today(P5, zone="use1-az1", usd_per_hour=45.0))
+    assert [o.zone for o in found.offers] == [""]
+    assert rules(found) == ["zone"]
+
+
+def test_on_demand_prices_that_differ_between_zones_are_held_back() -> None:
+    harvest = Harvest(
+        provider="gcp",
+        started=NOW,
+        finished=NOW,
+        markets=frozenset({"on_demand"}),
+        offers=tuple(
+            Offer("gcp", "g2-standard-4", "us-central1", f"us-central1-{zone}", "on_demand", usd,
+                  "open", "composed", "", 0.0, None, 1, "2026-11-21")
+            for zone, usd in (("a", 0.706832), ("b", 0.6))
+        ),
+        sources=(Source(1, "price list", "facts", "row", "read nightly"),),
+    )  # fmt: skip
+    types = {t.instance_type: t for t in CATALOG.instance_types.values() if t.provider == "gcp"}
+    found = sift(harvest, Known("gcp", types, CATALOG.gpus, (), {}, date(2026, 11, 21)))
+    assert rules(found) == ["zones_differ", "zones_differ"]
+    assert {zone for _, _, zone, _ in found.held} == {"us-central1-a", "us-central1-b"}
 
 
 def test_the_same_price_twice_is_one_offer() -> None:
