@@ -18,12 +18,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from catalogs.catalog import Catalog
+from catalogs import MANIFEST
 from catalogs.errors import CatalogError, StoreError
-from catalogs.load import load, load_snapshot
-from catalogs.writer import MANIFEST
+
+if TYPE_CHECKING:
+    from catalogs.catalog import Catalog
 
 CURRENT = "CURRENT"
 VERSIONS = "versions"
@@ -135,7 +136,7 @@ class Store:
 class Found:
     """The catalog that holds, where it is from, and what had to be passed over."""
 
-    catalog: Catalog
+    catalog: "Catalog"
     name: str  # of the version; "" for the shipped snapshot
     skipped: tuple[str, ...] = ()
 
@@ -160,6 +161,8 @@ def fetched_of(manifest: Mapping[str, Any]) -> tuple[Fetched, ...]:
 
 def newest_good(store: Store) -> Found:
     """Load the version that holds; where it is damaged the one before, then the snapshot."""
+    from catalogs.load import load, load_snapshot  # the name alone of a version needs no table
+
     skipped: list[str] = []
     try:
         for _ in range(_READS):

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from catalogs import MANIFEST as MANIFEST
 from catalogs.schema import Offer
 from catalogs.tables import SCHEMA_VERSION, TABLES, Row, Table, cell
-
-MANIFEST = "manifest.json"
 
 
 def text_of(table: Table, rows: Iterable[Row]) -> str:

@@ -3,8 +3,9 @@
 import logging
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
+from threading import Thread
 
 from catalogs.errors import ProviderError
 from catalogs.refresh.harvest import Harvest, Wanted
@@ -47,13 +48,13 @@ def collect(
         logging.getLogger(name).setLevel(logging.WARNING)  # below, they log requests with keys
     began = clock()
     limit = min(deadlines.provider_s, deadlines.total_s)
-    pool = ThreadPoolExecutor(max_workers=max(len(makers), 1), thread_name_prefix="refresh")
-    futures = {
-        name: pool.submit(_ask, maker, _within(wanted[name], began + limit, deadlines.call_s))
-        for name, maker in makers.items()
-    }
+    answers = {name: _Answer() for name in makers}
+    for name, maker in makers.items():
+        within = _within(wanted[name], began + limit, deadlines.call_s)
+        # A daemon: a client that hangs for ever does not keep the program from ending.
+        Thread(target=_ask, args=(maker, within, answers[name]), daemon=True).start()
+    futures = {name: answer.future for name, answer in answers.items()}
     wait(futures.values(), timeout=limit + _GRACE_S)
-    pool.shutdown(wait=False, cancel_futures=True)
     return {name: _collected(name, future, clock() - began) for name, future in futures.items()}
 
 
@@ -61,10 +62,26 @@ def _within(wanted: Wanted, stop_at: float, call_s: float) -> Wanted:
     return replace(wanted, stop_at=stop_at, call_timeout_s=call_s)
 
 
-def _ask(maker: Maker, wanted: Wanted) -> tuple[Harvest, float]:
+class _Answer:
+    """Takes what a thread hands over, or what it failed with."""
+
+    def __init__(self) -> None:
+        self.future: Future[tuple[Harvest, float]] = Future()
+
+    def __enter__(self) -> "Future[tuple[Harvest, float]]":
+        return self.future
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
+        if error is not None:
+            self.future.set_exception(error)
+        return True  # the error travels in the answer, and not to standard error
+
+
+def _ask(maker: Maker, wanted: Wanted, answer: _Answer) -> None:
     began = time.monotonic()
-    harvest = maker().harvest(wanted)
-    return harvest, time.monotonic() - began
+    with answer as future:
+        harvest = maker().harvest(wanted)
+        future.set_result((harvest, time.monotonic() - began))
 
 
 def _collected(name: str, future: "Future[tuple[Harvest, float]]", seconds: float) -> Collected:

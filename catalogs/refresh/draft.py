@@ -131,7 +131,8 @@ def covers(failed: Iterable[Failed], region: str, market: str) -> str:
 def _stays(offer: Offer, harvest: Harvest, sifted: Sifted) -> bool:
     unread = offer.market not in harvest.markets
     failed = bool(covers(harvest.failed, offer.region, offer.market))
-    return unread or failed or key_of(offer) in sifted.held
+    held = offer.market == "on_demand" and place_of(offer) in sifted.held
+    return unread or failed or held
 
 
 def _below_listed(older: Sequence[Offer], fresh: Sequence[Offer]) -> list[Offer]:

@@ -121,9 +121,11 @@ class Harvest:
     `offers` name their `source` by a number of `sources` in this harvest (from 1 on); the
     store renumbers them, and knows a source again by its words: they hold no date. `as_of` of
     a price in force now is `Wanted.today`, even where it last changed weeks ago. Offers carry
-    `kind` ("quote"; "composed" for a sum of parts), `uncertainty` 0, `flag` "", `obtainable`
-    (usually that of the type's `status`) and, on AWS spot, the `interruption_range`. Spot
-    prices at the floor are flagged, and those that are no bargain left out, when the harvest
+    a zone where the provider prices zones (AWS spot: the zone's id, not the account's name of
+    it; GCP: every zone that has the machine) and "" where the price holds for the region (AWS
+    on-demand, Azure); `kind` ("quote"; "composed" for a sum of parts), `uncertainty` 0,
+    `flag` "", `obtainable` (usually that of the type's `status`) and, on AWS spot, the
+    `interruption_range`. Spot prices at the floor are flagged, and those that are no bargain left out, when the harvest
     is sifted: hand over what was read.
     """
 

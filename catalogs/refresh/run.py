@@ -3,13 +3,13 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from catalogs import history
+from catalogs import durable, history
 from catalogs.catalog import Catalog
-from catalogs.durable import Step, no_step, replace
+from catalogs.durable import Step, no_step
 from catalogs.errors import CatalogError, StoreError
 from catalogs.load import SNAPSHOT, load
 from catalogs.publication import BOUNDS, CANARIES, Canary, read_canaries
@@ -72,9 +72,7 @@ def refresh(order: Order) -> RefreshReport:
     """
     with writing(order.store):
         report = _refresh(order)
-        if not order.dry_run:
-            _note_attempt(order.store, report)
-    return report
+        return report if order.dry_run else _noted(order.store, report)
 
 
 def _refresh(order: Order) -> RefreshReport:
@@ -238,12 +236,12 @@ def _keep_history(order: Order) -> list[str]:
     return []
 
 
-def _note_attempt(store: Store, report: RefreshReport) -> None:
-    """Keep what this refresh did, for `catalog status`."""
+def _noted(store: Store, report: RefreshReport) -> RefreshReport:
+    """Keep what this refresh did, for `catalog status`; a full disk costs only the note."""
     text = json.dumps(facts(report), indent=1) + "\n"
     try:
-        replace(store.root / LAST_ATTEMPT, text.encode())
+        durable.replace(store.root / LAST_ATTEMPT, text.encode())
     except OSError as error:
-        raise StoreError(
-            f"{store.root / LAST_ATTEMPT}: cannot be written: {error.strerror}"
-        ) from error
+        note = f"{LAST_ATTEMPT} was not written: {error.strerror}"
+        return replace(report, notes=(*report.notes, note))
+    return report

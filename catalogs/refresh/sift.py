@@ -27,12 +27,14 @@ _AT_FLOOR = 0.0005
 SPOT_JUMP = MappingProxyType({"aws": 3.0, "gcp": 1.35, "azure": 1.35})  # alert, publish flagged
 _COMPARABLE_DAYS = 400  # an on-demand price older than this is no measure of today's
 _COMPARABLE_SPOT_DAYS = 31
-# No local zones, no wavelength zones, no edge zones, no multi-regions; no government regions of Azure.
+# No local, wavelength or edge zones, no multi-regions, no government regions of Azure.
 _REGION = MappingProxyType(
     {
         "aws": re.compile(r"[a-z]{2}(?!-iso)(-[a-z]+)+-\d"),
         "gcp": re.compile(r"[a-z]+-[a-z]+\d+"),
-        "azure": re.compile(r"(?!usgov|usdod)(?=.{6})[a-z]*(east|west|north|south|central)[a-z]*\d?"),
+        "azure": re.compile(
+            r"(?!usgov|usdod)(?=.{6})[a-z]*(east|west|north|south|central)[a-z]*\d?"
+        ),
     }
 )
 _AWS_ZONE = re.compile(r"[a-z]+\d-az\d+")
@@ -60,7 +62,7 @@ class Sifted:
 
     offers: tuple[Offer, ...]
     types: tuple[InstanceType, ...]  # new ones that are used
-    held: frozenset[Key]  # the last good price stays, with its age
+    held: frozenset[Place]  # the last good on-demand price stays, with its age
     quarantined: tuple[Quarantined, ...]
     alerts: tuple[str, ...]
     ignored: Mapping[str, int]  # rows known not to be meant, by rule
@@ -74,7 +76,7 @@ class _Sieve:
     def __init__(self, known: Known) -> None:
         self.known = known
         self.out: list[Quarantined] = []
-        self.held: set[Key] = set()
+        self.held: set[Place] = set()
         self.alerts: list[str] = []
         self.ignored: Counter[str] = Counter()
 
@@ -85,7 +87,7 @@ class _Sieve:
     def hold(self, offer: Offer, rule: str, reason: str) -> None:
         """Quarantine an offer and keep the last good one in its place."""
         self.refuse(offer, rule, reason)
-        self.held.add(key_of(offer))
+        self.held.add(place_of(offer))
 
 
 def key_of(offer: Offer) -> Key:

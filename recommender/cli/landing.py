@@ -81,8 +81,8 @@ def catalog_dates() -> Mapping[str, str]:
 
 def held_manifest() -> Path | None:
     """The manifest of the version that holds in this user's store; none without one."""
+    from catalogs import MANIFEST
     from catalogs.versions import Store, default_root
-    from catalogs.writer import MANIFEST
 
     try:
         store = Store(default_root())
