@@ -125,8 +125,8 @@ class Harvest:
     it; GCP: every zone that has the machine) and "" where the price holds for the region (AWS
     on-demand, Azure); `kind` ("quote"; "composed" for a sum of parts), `uncertainty` 0,
     `flag` "", `obtainable` (usually that of the type's `status`) and, on AWS spot, the
-    `interruption_range`. Spot prices at the floor are flagged, and those that are no bargain left out, when the harvest
-    is sifted: hand over what was read.
+    `interruption_range`. Spot prices at the floor are flagged, and those that are no bargain
+    left out, when the harvest is sifted: hand over what was read.
     """
 
     provider: str

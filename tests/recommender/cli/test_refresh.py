@@ -202,6 +202,53 @@ def test_history_draws_a_line(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert run("catalog", "history", "nothing", "--region", "here").code == 4
 
 
+@pytest.mark.parametrize("columns", ["40", "80", "140"])
+def test_every_page_fits_the_terminal(
+    run: Run, monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    two_nights(run, monkeypatch)
+    monkeypatch.setenv("COLUMNS", columns)
+    for words in (
+        ["refresh", "--dry-run"],
+        ["status"],
+        ["diff"],
+        ["diff", "shipped"],
+        ["history", "p5.48xlarge", "--region", "us-east-1"],
+    ):
+        result = run("catalog", *words)
+        assert result.code == 0
+        long = [line for line in result.out.splitlines() if len(line) > int(columns)]
+        assert not [line for line in long if " " in line.strip().replace(" · ", "")]
+
+
+def test_a_catalog_is_read_from_an_address(
+    run: Run, clouds: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    run("catalog", "refresh")
+    run("catalog", "export", "served")
+    bucket = "https://bucket.example.org/served"
+
+    def get(address: str, most: int) -> bytes:
+        return (tmp_path / address.replace(bucket, "served").partition("?")[0]).read_bytes()
+
+    monkeypatch.setattr("catalogs.remote.fetch", get)
+    address = f"{bucket}/manifest.json"
+    result = run("catalog", "status", "--catalog", f"{address}?sig=canary")
+    assert (result.code, result.err) == (0, "")
+    assert address in result.out.replace("\n ", "")
+    assert "canary" not in result.out
+    assert run(*JOB, "--catalog", address).code == 0
+
+    def down(address: str, most: int) -> bytes:
+        raise TimeoutError("timed out")
+
+    monkeypatch.setattr("catalogs.remote.fetch", down)
+    result = run(*JOB, "--catalog", address)
+    assert result.code == 0
+    assert "its last copy is used" in result.err
+    assert run(*JOB, "--catalog", "https://else.example.org/manifest.json").code == 4
+
+
 def test_a_rollback_brings_the_older_prices_back(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     two_nights(run, monkeypatch)
     assert run("catalog", "rollback").out.startswith("version 000001-")
