@@ -92,10 +92,15 @@ def catalog_problems(
 
     What the last good catalog shows as well is not this harvest's fault.
     """
-    known = set(_catalog_problems(last, on_demand_prices(last), provider, ()))
+    known = {_kind(each) for each in _catalog_problems(last, on_demand_prices(last), provider, ())}
     prices = on_demand_prices(candidate)
     found = _catalog_problems(candidate, prices, provider, canaries)
-    return [problem for problem in found if problem not in known]
+    return [problem for problem in found if _kind(problem) not in known]
+
+
+def _kind(problem: str) -> str:
+    """A problem without its figures, which move from night to night."""
+    return problem.partition("{")[0]
 
 
 def _catalog_problems(

@@ -155,8 +155,8 @@ def without(harvest: Harvest, region: str) -> Harvest:
 
 TestStore = StoreMachine.TestCase
 TestStore.settings = settings(
-    max_examples=6,
-    stateful_step_count=8,
+    max_examples=12,
+    stateful_step_count=10,
     deadline=None,
     derandomize=True,
     suppress_health_check=list(HealthCheck),
