@@ -21,11 +21,21 @@ def write_new(path: Path, content: bytes) -> None:
 
 def replace(path: Path, content: bytes) -> None:
     """Replace a file in one step: a reader sees the old content or the new."""
-    aside = path.with_name(f".{path.name}.new")
-    aside.unlink(missing_ok=True)
-    write_new(aside, content)
+    aside = prepare(path, content)
     os.replace(aside, path)
     sync_folder(path.parent)
+
+
+def prepare(path: Path, content: bytes) -> Path:
+    """Write what shall replace a file beside it; taking its place then needs no room."""
+    aside = path.with_name(f".{path.name}.new")
+    aside.unlink(missing_ok=True)
+    try:
+        write_new(aside, content)
+    except OSError:
+        aside.unlink(missing_ok=True)
+        raise
+    return aside
 
 
 def sync_folder(folder: Path) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from catalogs.durable import Step, no_step, replace, sync_folder, write_new
+from catalogs.durable import Step, no_step, prepare, replace, sync_folder, write_new
 from catalogs.errors import StoreError
 from catalogs.load import load
 from catalogs.versions import CURRENT, GENERATIONS, Store, name_of, sequence
@@ -72,7 +72,6 @@ def publish(store: Store, content: Content, now: datetime, at: Step = no_step) -
     try:
         _remove_left_overs(store, at)
         _write(store, name, content, at)
-        point_to(store, name, at)
         at("prune")
         prune(store)
     except OSError as error:
@@ -82,11 +81,9 @@ def publish(store: Store, content: Content, now: datetime, at: Step = no_step) -
     return name
 
 
-def point_to(store: Store, name: str, at: Step = no_step) -> None:
+def point_to(store: Store, name: str) -> None:
     """Let a version hold."""
-    at("pointer")
     replace(store.root / CURRENT, f"{name}\n".encode())
-    at("published")
 
 
 def prune(store: Store) -> None:
@@ -98,7 +95,7 @@ def prune(store: Store) -> None:
             _remove(store.path(name))
 
 
-def roll_back(store: Store, to: str | None = None, at: Step = no_step) -> str:
+def roll_back(store: Store, to: str | None = None) -> str:
     """Let an earlier version hold again, by default the last good one before; give its name.
 
     Raises:
@@ -116,7 +113,7 @@ def roll_back(store: Store, to: str | None = None, at: Step = no_step) -> str:
             raise StoreError(f"{store.root}: no version {to!r}; recommend catalog status lists all")
         load(store.path(to))
         try:
-            point_to(store, to, at)
+            point_to(store, to)
         except OSError as error:
             raise StoreError(f"{store.root}: not rolled back: {error.strerror}") from error
     return to
@@ -139,9 +136,16 @@ def _write(store: Store, name: str, content: Content, at: Step) -> None:
         sync_folder(aside)
         at("read back")
         load(aside)
+        # Everything that needs room on the disk comes before the version is seen.
+        at("pointer")
+        pointer = prepare(store.root / CURRENT, f"{name}\n".encode())
         at("rename")
         os.rename(aside, store.path(name))
         sync_folder(store.folder)
+        at("swap")
+        os.replace(pointer, store.root / CURRENT)
+        sync_folder(store.root)
+        at("published")
     finally:
         shutil.rmtree(aside, ignore_errors=True)  # nothing, unless a step failed
 

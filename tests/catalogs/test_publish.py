@@ -1,6 +1,7 @@
 """Publishing leaves the old version or the new one, whatever stops it."""
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -16,7 +17,7 @@ from tests.catalogs.versions_data import MORNING, content, published
 ROOT = Path(__file__).parents[2]
 BEFORE_POINTER = (
     "clean", "folder", "file achieved.csv.gz", "file offers.csv.gz", "file manifest.json",
-    "synced", "read back", "rename", "pointer",
+    "synced", "read back", "pointer", "rename", "swap",
 )  # fmt: skip
 AFTER_POINTER = ("published", "prune")
 
@@ -77,18 +78,48 @@ def test_a_full_disk_leaves_the_old_version_and_says_so(tmp_path: Path, limit: i
     assert not list(store.folder.glob(".new-*"))
 
 
+def test_on_a_small_disk_every_publish_leaves_the_old_version_until_there_is_room(
+    tmp_path: Path,
+) -> None:
+    """A disk of 160 KiB in memory, filled but for 0, 1, 2, … pages."""
+    for name, usd in (("old", 0.5), ("new", 0.7)):
+        (tmp_path / name).mkdir()
+        for file, data in content(tmp_path, usd).files.items():
+            (tmp_path / name / file).write_bytes(data)
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = f"mount -t tmpfs -o size=160k tmpfs {disk}"
+    trial = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
+    if shutil.which("unshare") is None or subprocess.run([*trial, mount]).returncode:
+        pytest.skip("this machine lets nobody mount a disk of their own")
+    program = f"{sys.executable} -m tests.catalogs.versions_data fill {tmp_path} {disk}"
+    done = subprocess.run(
+        [*trial, f"{mount} && {program}"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    lines = [line.split(" ", 1)[1] for line in done.stdout.splitlines()]
+    assert lines[-1] == "published 0.7 0"
+    assert len(lines) > 3
+    assert set(lines[:-1]) == {"No space left on device 0.5 0"}
+
+
 def test_a_disk_that_fills_at_the_pointer_leaves_the_old_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = published(tmp_path, 0.5)
 
-    def full(path: Path, content: bytes) -> None:
+    def full(path: Path, content: bytes) -> Path:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("catalogs.publish.replace", full)
+    monkeypatch.setattr("catalogs.publish.prepare", full)
     with writing(store), pytest.raises(StoreError, match="No space left on device"):
         publish(store, content(tmp_path, 0.6), MORNING)
     assert price(store) == 0.5
+    assert len(store.names()) == 1
 
 
 def test_two_writers_do_not_meet(tmp_path: Path) -> None:

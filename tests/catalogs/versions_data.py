@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from catalogs.errors import StoreError
 from catalogs.publish import Content, publish, writing
-from catalogs.versions import Store
+from catalogs.versions import Store, newest_good
 from tests.catalogs import small
 
 MORNING = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
@@ -30,6 +31,30 @@ def published(folder: Path, *prices: float) -> Store:
         with writing(store):
             publish(store, content(folder, usd), MORNING + timedelta(days=day))
     return store
+
+
+def fill() -> None:
+    """Publish on a small disk with less and less room; print what readers get each time."""
+    folder, disk = Path(sys.argv[2]), Path(sys.argv[3])
+    first, second = content_from(folder / "old"), content_from(folder / "new")
+    store = Store(disk / "store")
+    with writing(store):
+        publish(store, first, MORNING)
+    free = os.statvfs(disk)
+    for pages in range(25):
+        ballast = disk / "ballast"
+        ballast.write_bytes(b"0" * max(0, (free.f_bavail - pages) * free.f_bsize))
+        try:
+            with writing(store):
+                publish(store, second, MORNING)
+            said = "published"
+        except StoreError as error:
+            said = str(error).rpartition(": ")[2]
+        found = newest_good(store)
+        print(pages, said, found.catalog.offers.usd_per_hour[0], len(found.skipped))
+        ballast.unlink()
+        if said == "published":
+            return
 
 
 def main() -> None:
@@ -55,4 +80,4 @@ def content_from(folder: Path) -> Content:
 
 
 if __name__ == "__main__":
-    main()
+    fill() if sys.argv[1] == "fill" else main()

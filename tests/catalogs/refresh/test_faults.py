@@ -15,8 +15,8 @@ from catalogs.versions import GENERATIONS, newest_good
 from tests.catalogs.refresh.lies import LIES
 from tests.catalogs.refresh.world import NAMES, World, make_world
 
-STEPS = ("clean", "folder", "file manifest.json", "synced", "read back", "rename", "pointer",
-         "published", "prune")  # fmt: skip
+STEPS = ("clean", "folder", "file manifest.json", "synced", "read back", "pointer", "rename",
+         "swap", "published", "prune")  # fmt: skip
 Key = tuple[str, str, str, str, str]
 
 
