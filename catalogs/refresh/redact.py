@@ -17,7 +17,7 @@ _PATTERNS = (
     re.compile(r"(?i)((?:authorization|x-goog-api-key|x-amz-security-token)\W{1,4})[^\s,;]+.*"),
     re.compile(r"()\b(?:AKIA|ASIA)[A-Z0-9]{12,}"),
     re.compile(r"()\bAIza[\w-]{20,}"),
-    re.compile(r"(//)[^/@\s]+@"),
+    re.compile(r"(//)[^/@\s]+(?=@)"),
 )
 _GONE = "[hidden]"
 
