@@ -10,7 +10,7 @@ import io
 import shutil
 import tarfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -141,30 +141,27 @@ def read_files(source: Path) -> dict[str, bytes]:
 
 def _plain_files(folder: Path) -> list[Path]:
     paths = [path for path in folder.iterdir() if path.is_file()]
-    for path in paths:
-        _check_name(folder, path.name, path.stat().st_size)
+    _check_names(folder, [(path.name, path.stat().st_size) for path in paths])
     return paths
 
 
 def _from_zip(source: Path) -> dict[str, bytes]:
     with zipfile.ZipFile(source) as archive:
         entries = [entry for entry in archive.infolist() if not entry.is_dir()]
-        for entry in entries:
-            _check_name(source, _base_name(source, entry.filename), entry.file_size)
+        _check_names(source, [(_base_name(source, e.filename), e.file_size) for e in entries])
         return {_base_name(source, e.filename): _limited(archive.open(e)) for e in entries}
 
 
 def _from_tar(source: Path) -> dict[str, bytes]:
-    found = {}
     with tarfile.open(source) as archive:
-        for entry in archive:
-            if entry.isdir():
-                continue
+        entries = [entry for entry in archive if not entry.isdir()]
+        _check_names(source, [(_base_name(source, e.name), e.size) for e in entries])
+        found = {}
+        for entry in entries:
             name = _base_name(source, entry.name)
             content = archive.extractfile(entry) if entry.isfile() else None
             if content is None:
                 raise CatalogError(f"{source}: {name} is no plain file")
-            _check_name(source, name, entry.size)
             found[name] = _limited(content)
     return found
 
@@ -177,11 +174,15 @@ def _base_name(source: Path, name: str) -> str:
     return parts[-1]
 
 
-def _check_name(source: Path, name: str, size: int) -> None:
-    if name not in FILES:
-        raise CatalogError(f"{source}: holds {name!r}, which no catalog has")
-    if size > MOST_BYTES:
-        raise CatalogError(f"{source}: {name} has more than {MOST_BYTES:,} bytes")
+def _check_names(source: Path, files: Sequence[tuple[str, int]]) -> None:
+    """Only files that a version has, each once, and together not too large."""
+    for name, _ in files:
+        if name not in FILES:
+            raise CatalogError(f"{source}: holds {name!r}, which no catalog has")
+    if len({name for name, _ in files}) < len(files):
+        raise CatalogError(f"{source}: holds a file twice")
+    if sum(size for _, size in files) > MOST_BYTES:
+        raise CatalogError(f"{source}: unpacks to more than {MOST_BYTES:,} bytes")
 
 
 def _limited(file: Any) -> bytes:

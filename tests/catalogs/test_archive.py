@@ -97,6 +97,12 @@ def test_an_archive_that_holds_anything_else_is_refused(
         read_files(tarred(tmp_path / "bad.tar", (entry, b"")))
 
 
+def test_a_file_that_comes_twice_is_refused(tmp_path: Path) -> None:
+    twice = [(tarfile.TarInfo(f"{folder}/manifest.json"), b"{}") for folder in ("a", "b")]
+    with pytest.raises(CatalogError, match="holds a file twice"):
+        read_files(tarred(tmp_path / "bad.tar", *twice))
+
+
 def test_text_is_no_archive(tmp_path: Path) -> None:
     (tmp_path / "bad").write_text("no archive")
     with pytest.raises(CatalogError, match="not a catalog archive"):
