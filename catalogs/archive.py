@@ -7,6 +7,7 @@ who can change both.
 
 import hashlib
 import io
+import json
 import shutil
 import tarfile
 import zipfile
@@ -45,6 +46,7 @@ def export(store: Store, name: str, out: Path) -> Path:
         CatalogError: the version is damaged, or OUT exists already.
     """
     folder = store.path(name)
+    store.manifest(name)
     load(folder)
     files = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
     files[SUMS] = "".join(
@@ -91,7 +93,7 @@ def import_into(store: Store, source: Path, base: Path, now: datetime) -> tuple[
         try:
             _unpack(files, aside)
             catalog = load(aside)
-            fetched = fetched_of(store.manifest(aside.name))
+            fetched = fetched_of(json.loads(files[MANIFEST]))
         except OSError as error:
             raise StoreError(f"{store.root}: cannot be written: {error.strerror}") from error
         finally:

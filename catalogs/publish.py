@@ -111,6 +111,7 @@ def roll_back(store: Store, to: str | None = None) -> str:
             to = earlier[-1]
         elif to not in store.names():
             raise StoreError(f"{store.root}: no version {to!r}; recommend catalog status lists all")
+        store.manifest(to)
         load(store.path(to))
         try:
             point_to(store, to)

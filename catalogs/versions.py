@@ -12,6 +12,7 @@ A name begins with a sequence number, so that order never depends on a clock. Re
 lock: a version is complete before `CURRENT` names it, and is kept for 13 more versions.
 """
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -105,18 +106,21 @@ class Store:
         return held or max(self.names(), key=sequence, default=None)
 
     def manifest(self, name: str) -> dict[str, Any]:
-        """What the manifest of a version says, unchecked against its files.
+        """What the manifest of a version says; the version's name holds its checksum.
 
         Raises:
             StoreError: there is none, or it is damaged.
         """
         path = self.path(name) / MANIFEST
         try:
-            manifest = json.loads(path.read_text(encoding="utf-8"))
+            content = path.read_bytes()
+            manifest = json.loads(content)
         except (OSError, ValueError) as error:
             raise StoreError(f"{path}: not a manifest: {error}") from error
         if not isinstance(manifest, dict):
             raise StoreError(f"{path}: not a manifest")
+        if hashlib.sha256(content).hexdigest()[:8] != name[-8:]:
+            raise StoreError(f"{path}: its checksum is not the one that the version is named by")
         return manifest
 
     def fetched(self, name: str) -> tuple[Fetched, ...]:
@@ -169,6 +173,7 @@ def newest_good(store: Store) -> Found:
             skipped, held = [], store.held()
             for name in _candidates(store, skipped):
                 try:
+                    store.manifest(name)
                     return Found(load(store.path(name)), name, tuple(skipped))
                 except CatalogError as error:
                     skipped.append(f"version {name} passed over: {error}")

@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from catalogs.errors import StoreError
 from catalogs.load import SNAPSHOT, load_snapshot
@@ -74,6 +76,31 @@ def test_a_store_that_cannot_be_listed_costs_a_warning(tmp_path: Path) -> None:
     found = newest_good(Store(tmp_path))
     assert found.name == ""
     assert len(found.skipped) == 1
+
+
+@pytest.fixture(scope="module")
+def worn(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """A store of two versions, for a disk that wears out."""
+    return published(tmp_path_factory.mktemp("worn"), 0.5, 0.6)
+
+
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_one_wrong_byte_anywhere_never_changes_what_readers_believe(
+    worn: Store, data: st.DataObject
+) -> None:
+    folder = worn.path(worn.names()[-1])
+    path = data.draw(st.sampled_from(sorted(folder.iterdir())))
+    good = path.read_bytes()
+    at = data.draw(st.integers(0, len(good) - 1))
+    other = data.draw(st.integers(0, 255).filter(lambda byte: byte != good[at]))
+    try:
+        path.write_bytes(good[:at] + bytes([other]) + good[at + 1 :])
+        found = newest_good(worn)
+    finally:
+        path.write_bytes(good)
+    assert found.name == worn.names()[0]
+    assert found.catalog.offers.usd_per_hour[0] == 0.5
 
 
 def test_a_damaged_list_of_ages_is_refused() -> None:
