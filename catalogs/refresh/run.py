@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from catalogs import durable, history
 from catalogs.catalog import Catalog
@@ -88,9 +89,11 @@ def _refresh(order: Order) -> RefreshReport:
     notes = [*found.skipped, *_clock_notes(started, draft)]
     collected = collect(order.makers, _wanted(order, base, draft, started), order.deadlines)
     canaries = _canaries(order)
+    seen = _seen(order.store.report(found.name)) if found.name else frozenset()
     reports = []
     for name in order.makers:
         draft, report = _take(name, collected[name], draft, base, order, started, canaries)
+        report = replace(report, alerts=(*report.alerts, *_unseen(report, seen)))
         reports.append(report)
         order.say(f"{name}: {report.result}" + (f", {report.reasons[0]}" if report.reasons else ""))
     version = ""
@@ -205,6 +208,23 @@ def _take(
         quarantined=(*harvest.quarantined, *sifted.quarantined),
     )
     return (kept(draft, name, f"refused: {problems[0]}") if problems else new), report
+
+
+def _seen(report: Mapping[str, Any]) -> frozenset[str]:
+    """What the refresh that made the version that holds had quarantined."""
+    try:
+        rows = [row for each in report.get("providers", ()) for row in each["quarantined"]]
+        return frozenset(str(row["what"]) for row in rows)
+    except (LookupError, TypeError, AttributeError):
+        return frozenset()
+
+
+def _unseen(report: ProviderReport, seen: frozenset[str]) -> list[str]:
+    """Say how much of what was quarantined is new: a new machine, or a name that has changed."""
+    new = [row for row in report.quarantined if row.what not in seen]
+    if not new:
+        return []
+    return [f"{len(new)} of {len(report.quarantined)} quarantined rows are new"]
 
 
 def _partial_reasons(failed: Sequence[object], held: int) -> list[str]:

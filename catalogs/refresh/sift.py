@@ -82,7 +82,8 @@ class _Sieve:
 
     def refuse(self, offer: Offer, rule: str, reason: str) -> None:
         """Quarantine an offer."""
-        self.out.append(Quarantined(self.known.provider, named(offer), reason, rule))
+        said = f"{offer.usd_per_hour!r} USD/h: {reason}"
+        self.out.append(Quarantined(self.known.provider, named(offer), said, rule))
 
     def hold(self, offer: Offer, rule: str, reason: str) -> None:
         """Quarantine an offer and keep the last good one in its place."""
@@ -101,9 +102,8 @@ def place_of(offer: Offer) -> Place:
 
 
 def named(offer: Offer) -> str:
-    """An offer in words."""
-    place = offer.zone or offer.region
-    return f"{offer.instance_type} {place} {offer.market} {offer.usd_per_hour!r} USD/h"
+    """An offer in words, the same every night."""
+    return f"{offer.instance_type} {offer.zone or offer.region} {offer.market}"
 
 
 def sift(harvest: Harvest, known: Known) -> Sifted:
@@ -167,6 +167,15 @@ def _stands_alone(
     return True
 
 
+def _typed(offer: Offer, *_: object) -> str:
+    texts = (
+        offer.provider, offer.instance_type, offer.region, offer.zone, offer.market,
+        offer.obtainable, offer.kind, offer.flag, offer.as_of,
+    )  # fmt: skip
+    good = all(isinstance(text, str) for text in texts) and isinstance(offer.uncertainty, float)
+    return "" if good else "a field is of the wrong type"
+
+
 def _price(offer: Offer, *_: object) -> str:
     usd = offer.usd_per_hour
     good = isinstance(usd, float) and isfinite(usd) and usd > 0
@@ -219,6 +228,7 @@ def _words(offer: Offer, harvest: Harvest, *_: object) -> str:
 
 _Check = Callable[[Offer, Harvest, Mapping[str, InstanceType], Known], str]
 _ALONE: tuple[tuple[str, _Check], ...] = (
+    ("words", _typed),
     ("price", _price),
     ("provider", _wrong_provider),
     ("market", _market),
@@ -296,7 +306,10 @@ def _last_listed(known: Known) -> dict[Place, Offer]:
 
 
 def _days(offer: Offer, known: Known) -> int:
-    return (known.today - date.fromisoformat(offer.as_of)).days
+    try:
+        return (known.today - date.fromisoformat(offer.as_of[:10])).days
+    except ValueError:  # of an imported catalog
+        return _COMPARABLE_DAYS + 1
 
 
 def _medians(offers: Iterable[Offer]) -> dict[str, float]:

@@ -309,6 +309,21 @@ def test_the_report_is_kept_with_the_version_and_lists_the_quarantine(world: Wor
     assert json.loads(json.dumps(facts(report)))["outcome"] == "published"
 
 
+def test_what_was_quarantined_before_is_not_new(world: World) -> None:
+    def strange(*names: str) -> None:
+        rows = tuple(Quarantined("gcp", name, "no such text", "unknown") for name in names)
+        world.lies["gcp"] = lambda h: replace(h, quarantined=rows)
+
+    def alerts(report: RefreshReport) -> tuple[str, ...]:
+        return next(each.alerts for each in report.providers if each.provider == "gcp")
+
+    strange("SKU 1", "SKU 2")
+    assert alerts(refresh(world.order())) == ("2 of 2 quarantined rows are new",)
+    assert alerts(refresh(world.order())) == ()
+    strange("SKU 1", "SKU 3")
+    assert alerts(refresh(world.order())) == ("1 of 2 quarantined rows are new",)
+
+
 def test_sources_keep_their_numbers_from_night_to_night(world: World) -> None:
     def numbers() -> dict[str, int]:
         sources = newest_good(world.store).catalog.sources
