@@ -4,7 +4,7 @@ These guards hold for every catalog, somebody's own included, and are checked at
 What a published catalog of the public clouds must satisfy besides is in `publication`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from math import isfinite
 from typing import TYPE_CHECKING
 
@@ -27,16 +27,21 @@ def hard_problems(catalog: "Catalog") -> list[str]:
 
 def _bad_types(catalog: "Catalog") -> Iterator[str]:
     for machine in catalog.instance_types.values():
-        name = f"{machine.provider} {machine.instance_type}"
-        facts = (bool(machine.gpu), machine.gpus > 0, machine.gpu_memory_mib > 0)
-        if any(facts) and not all(facts):
-            yield f"{name}: GPU name, count and memory must be all set or all unset"
-        if machine.vcpus <= 0 or not _positive(machine.memory_gib):
-            yield f"{name}: needs vCPUs and memory"
-        if machine.gpu and machine.gpu not in catalog.gpus:
-            yield f"{name}: no facts about its GPU {machine.gpu!r}"
-        if not all(_positive(rate) for rate in _rates(machine)):
-            yield f"{name}: rates must be positive and finite, or empty if unknown"
+        for problem in type_problems(machine, catalog.gpus):
+            yield f"{machine.provider} {machine.instance_type}: {problem}"
+
+
+def type_problems(machine: InstanceType, gpus: Container[str]) -> Iterator[str]:
+    """List what is wrong with the description of a machine."""
+    facts = (bool(machine.gpu), machine.gpus > 0, machine.gpu_memory_mib > 0)
+    if any(facts) and not all(facts):
+        yield "GPU name, count and memory must be all set or all unset"
+    if machine.vcpus <= 0 or not _positive(machine.memory_gib):
+        yield "needs vCPUs and memory"
+    if machine.gpu and machine.gpu not in gpus:
+        yield f"no facts about its GPU {machine.gpu!r}"
+    if not all(_positive(rate) for rate in _rates(machine)):
+        yield "rates must be positive and finite, or empty if unknown"
 
 
 def _rates(machine: InstanceType) -> Iterator[float]:

@@ -7,18 +7,20 @@ import io
 import json
 import zlib
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from catalogs.catalog import Catalog, Offers
 from catalogs.errors import CatalogError
 from catalogs.guards import hard_problems
+from catalogs.schema import Provider
 from catalogs.tables import REQUIRED, SCHEMA_VERSION, TABLES, Table, columns_of
 from catalogs.writer import MANIFEST
 
 SNAPSHOT = Path(__file__).parent / "snapshot"
+MOST_BYTES = 200_000_000  # of one table; the largest real one has 1 MB (2026-11)
 _SHOWN = 5  # problems named in one message
 
 Columns = dict[str, Sequence[Any]]
@@ -81,11 +83,31 @@ def _read_folder(folder: Path) -> Raw:
     for name, entry in sorted(manifest["tables"].items()):
         if name not in TABLES:
             raise CatalogError(f"{folder / MANIFEST}: unknown table {name!r}")
-        table = TABLES[name]
-        content = _content(folder, table, entry)
-        digest.update(f"{name} {entry['sha256']}\n".encode())
-        tables[name] = _columns(folder / table.file, table, content, entry.get("rows"))
+        parts = []
+        for file, part in _parts(folder, TABLES[name], entry):
+            content = _content(folder / file, part)
+            digest.update(f"{name} {part['sha256']}\n".encode())
+            parts.append(_columns(folder / file, TABLES[name], content, part.get("rows")))
+        tables[name] = parts[0] if len(parts) == 1 else _joined(TABLES[name], parts)
     return Raw(folder, tables, digest.hexdigest())
+
+
+def _parts(
+    folder: Path, table: Table, entry: Mapping[str, Any]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The files of a table: one, or one for each provider."""
+    parts = entry.get("parts")
+    if parts is None:
+        yield table.file, entry
+        return
+    if not isinstance(parts, dict) or not parts.keys() <= set(get_args(Provider)):
+        raise CatalogError(f"{folder / MANIFEST}: table {table.name} has parts of no provider")
+    for provider, part in sorted(parts.items()):
+        yield table.part(provider), part
+
+
+def _joined(table: Table, parts: Sequence[Columns]) -> Columns:
+    return {name: [v for part in parts for v in part[name]] for name in table.columns}
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
@@ -108,8 +130,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
     return manifest
 
 
-def _content(folder: Path, table: Table, entry: Mapping[str, Any]) -> str:
-    path = folder / table.file
+def _content(path: Path, entry: Mapping[str, Any]) -> str:
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -120,7 +141,13 @@ def _content(folder: Path, table: Table, entry: Mapping[str, Any]) -> str:
             "Install or fetch the catalog again."
         )
     try:
-        return (gzip.decompress(data) if table.file.endswith(".gz") else data).decode()
+        if path.suffix != ".gz":
+            return data.decode()
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            text = file.read(MOST_BYTES + 1)
+        if len(text) > MOST_BYTES:
+            raise CatalogError(f"{path}: unpacks to more than {MOST_BYTES:,} bytes")
+        return text.decode()
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise CatalogError(f"{path}: not a table: {error}") from error
 

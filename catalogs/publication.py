@@ -6,12 +6,13 @@ catalog that somebody published wrong (docs/catalog.md).
 
 import csv
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
 from catalogs.catalog import Catalog
+from catalogs.errors import CatalogError
 from catalogs.guards import hard_problems
 
 CANARIES = Path(__file__).parent / "canaries.csv"
@@ -71,24 +72,30 @@ def publication_problems(catalog: Catalog) -> list[str]:
 
 def on_demand_prices(catalog: Catalog) -> Prices:
     """Collect the on-demand price of each machine in each region."""
+    o = catalog.offers
+    rows = zip(o.provider, o.instance_type, o.region, o.market, o.usd_per_hour, strict=True)
     return {
-        (offer.provider, offer.instance_type, offer.region): offer.usd_per_hour
-        for offer in catalog.offers
-        if offer.market == "on_demand"
+        (provider, name, region): usd
+        for provider, name, region, market, usd in rows
+        if market == "on_demand"
     }
 
 
-def missing_offers(catalog: Catalog) -> Iterator[str]:
+def missing_offers(catalog: Catalog, providers: Iterable[str] = BOUNDS) -> Iterator[str]:
     """Find providers with too few regions, a missing GPU or a missing market."""
-    for provider, bounds in BOUNDS.items():
-        offers = [o for o in catalog.offers if o.provider == provider and catalog.type_of(o).gpu]
-        regions = {offer.region for offer in offers}
+    for provider in providers:
+        bounds = BOUNDS[provider]
+        gpus = {name: t.gpu for (p, name), t in catalog.instance_types.items() if p == provider}
+        o = catalog.offers
+        rows = zip(o.provider, o.instance_type, o.region, o.market, strict=True)
+        found = {row[1:] for row in rows if row[0] == provider and gpus[row[1]]}
+        regions = {region for _, region, _ in found}
         if len(regions) < bounds.regions:
             yield f"{provider}: {len(regions)} regions; at least {bounds.regions} are expected"
-        missing = bounds.gpus - {catalog.type_of(offer).gpu for offer in offers}
+        missing = bounds.gpus - {gpus[name] for name, _, _ in found}
         if missing:
             yield f"{provider}: no offer with {', '.join(sorted(missing))}"
-        for market in {"on_demand", "spot"} - {offer.market for offer in offers}:
+        for market in sorted({"on_demand", "spot"} - {market for _, _, market in found}):
             yield f"{provider}: no {market} offer"
 
 
@@ -155,14 +162,48 @@ def falling_prices(catalog: Catalog, prices: Prices) -> Iterator[str]:
             yield f"{provider} {gpu} {region}: more GPUs do not cost more: {counts}"
 
 
-def dead_canaries(prices: Prices) -> Iterator[str]:
+def dead_canaries(prices: Prices, canaries: Iterable["Canary"] | None = None) -> Iterator[str]:
     """Find well-known prices that are missing or off by more than a tenth."""
-    with CANARIES.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            expected = float(row["usd_per_hour"])
-            found = prices.get((row["provider"], row["instance_type"], row["region"]))
-            if found is None or abs(found / expected - 1) > _CANARY:
-                yield (
-                    f"{row['provider']} {row['instance_type']} {row['region']}: {found}; "
-                    f"{row['source']} says {expected} ({row['as_of']})"
-                )
+    for canary in read_canaries(CANARIES) if canaries is None else canaries:
+        found = prices.get((canary.provider, canary.instance_type, canary.region))
+        if found is None or abs(found / canary.usd_per_hour - 1) > _CANARY:
+            yield (
+                f"{canary.provider} {canary.instance_type} {canary.region}: {found}; "
+                f"{canary.source} says {canary.usd_per_hour} ({canary.as_of})"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Canary:
+    """An on-demand price that somebody else has read, with its date and source."""
+
+    provider: str
+    instance_type: str
+    region: str
+    usd_per_hour: float
+    as_of: str
+    source: str
+
+
+def read_canaries(path: Path) -> tuple[Canary, ...]:
+    """Read well-known prices from a CSV file.
+
+    Raises:
+        CatalogError: the file is not such a table.
+    """
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        return tuple(
+            Canary(
+                provider=row["provider"],
+                instance_type=row["instance_type"],
+                region=row["region"],
+                usd_per_hour=float(row["usd_per_hour"]),
+                as_of=row["as_of"],
+                source=row["source"],
+            )
+            for row in rows
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CatalogError(f"{path}: not a table of well-known prices: {error}") from error

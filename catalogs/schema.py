@@ -95,7 +95,7 @@ class Offer:
     usd_per_hour: float
     obtainable: Obtainable
     kind: Kind
-    flag: str  # "", "floor", "zone_median", "sibling", "advisor", "imported"
+    flag: str  # "", "floor", "zone_median", "sibling", "advisor", "imported", "jump"
     uncertainty: float  # relative error of a derived price, 0 for a quote
     interruption_range: int | None  # AWS advisor index 0 (<5 %) to 4 (>20 % a month)
     source: int

@@ -55,6 +55,10 @@ class Table:
         """The name of its file; the sources stay readable without a tool."""
         return "sources.csv" if self.name == "sources" else f"{self.name}.csv.gz"
 
+    def part(self, provider: str) -> str:
+        """The name of the file of one provider's rows."""
+        return f"{self.name}-{provider}.csv.gz"
+
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of its columns, in order."""

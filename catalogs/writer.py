@@ -6,14 +6,12 @@ import hashlib
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from catalogs import MANIFEST as MANIFEST
 from catalogs.schema import Offer
 from catalogs.tables import SCHEMA_VERSION, TABLES, Row, Table, cell
-
-MANIFEST = "manifest.json"
 
 
 def text_of(table: Table, rows: Iterable[Row]) -> str:
@@ -37,21 +35,41 @@ def write_catalog(folder: Path, tables: Mapping[str, Sequence[Row]]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     entries = {}
     for name in sorted(tables):
-        table = TABLES[name]
-        _refuse_twins(table, tables[name])
-        content = bytes_of(table, tables[name])
-        (folder / table.file).write_bytes(content)
-        digest = hashlib.sha256(content).hexdigest()
-        entries[name] = {"file": table.file, "rows": len(tables[name]), "sha256": digest}
+        content = table_bytes(TABLES[name], tables[name])
+        (folder / TABLES[name].file).write_bytes(content)
+        entries[name] = {"file": TABLES[name].file, **entry_of(content, len(tables[name]))}
+    path = folder / MANIFEST
+    path.write_text(manifest_text(entries, tables), encoding="utf-8")
+    return path
+
+
+def table_bytes(table: Table, rows: Sequence[Row]) -> bytes:
+    """Give the content of a table's file; refuse two rows of one identity.
+
+    Raises:
+        ValueError: two rows have the same identity.
+    """
+    _refuse_twins(table, rows)
+    return bytes_of(table, rows)
+
+
+def entry_of(content: bytes, rows: int) -> dict[str, str | int]:
+    """What a manifest says of a file."""
+    return {"rows": rows, "sha256": hashlib.sha256(content).hexdigest()}
+
+
+def manifest_text(
+    entries: Mapping[str, object], tables: Mapping[str, Sequence[Row]], **more: object
+) -> str:
+    """Write the manifest: the files, how old the prices are, the dates of the sources."""
     manifest = {
         "schema_version": SCHEMA_VERSION,
         "tables": entries,
         "prices": _price_entries(tables.get("offers", ())),
         "sources": _source_entries(tables),
+        **more,
     }
-    path = folder / MANIFEST
-    path.write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    return path
+    return json.dumps(manifest, indent=1, sort_keys=True) + "\n"
 
 
 def _zipped(table: Table) -> bool:
@@ -92,8 +110,7 @@ def _source_entries(tables: Mapping[str, Sequence[Row]]) -> list[dict[str, str |
     for name, rows in tables.items():
         if name != "sources":
             for row in rows:
-                known = asdict(row)
-                dates.setdefault(known["source"], set()).add(known["as_of"])
+                dates.setdefault(row.source, set()).add(row.as_of)  # type: ignore[union-attr]
     return [
         {"source": source, "oldest": min(held), "newest": max(held)}
         for source, held in sorted(dates.items())

@@ -13,7 +13,8 @@ from recommender.cli.plan import plan
 
 _EPILOG = (
     "Exit codes: 0 an answer, 1 an internal error, 2 the call is wrong, 3 no plan keeps the "
-    "limits, 4 the catalog cannot be used, 130 interrupted."
+    "limits, 4 the catalog cannot be used, 130 interrupted; catalog refresh: 5 a part renewed, "
+    "6 nothing published."
 )
 
 app = typer.Typer(

@@ -49,6 +49,7 @@ def all_checks() -> list[Check]:
             "GCP", _GCP, Path("~/.config/gcloud/application_default_credentials.json")
         ),
         lambda: Check("Azure", True, "prices are public, no account needed", needed=False),
+        _store,
         _catalog,
     )
     return [look() for look in looks]
@@ -115,6 +116,21 @@ def _credentials(name: str, variables: tuple[str, ...], *files: Path) -> Check:
     found += [str(path) for path in files if path.expanduser().is_file()]
     said = f"credentials in {found[0]}" if found else "no credentials (needed for no answer)"
     return Check(name, bool(found), said, needed=False)
+
+
+def _store() -> Check:
+    """Whether refreshed prices are there; without any the shipped ones are used."""
+    from catalogs.versions import Store, default_root
+
+    store = Store(default_root())
+    try:
+        held = store.current()
+    except RecommendError as error:
+        return Check("store", False, str(error), needed=False)
+    said = (
+        f"version {held} of {len(store.names())}" if held else "empty (recommend catalog refresh)"
+    )
+    return Check("store", held is not None, said, needed=False)
 
 
 def _catalog() -> Check:

@@ -1,6 +1,7 @@
 """The edge of the program: exceptions become messages and exit codes, here and only here.
 
 0 answer   1 internal error   2 usage   3 no plan keeps the limits   4 catalog
+5 a refresh renewed only a part   6 a refresh published nothing
 130 interrupted   141 the reader of standard output went away
 """
 
@@ -13,6 +14,7 @@ from recommender.errors import CatalogError, RecommendError, SolverError, UsageE
 from recommender.text import shown
 
 OK, INTERNAL, USAGE, INFEASIBLE, CATALOG, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 4, 130, 141
+PARTIAL, NOTHING = 5, 6  # of `recommend catalog refresh`
 
 
 def guarded(run: Callable[[Sequence[str]], int], words: Sequence[str]) -> int:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recommender import units
+from recommender.cli.opening import open_catalog, warn
 from recommender.cli.reader import Reader
 from recommender.clock import now
 from recommender.errors import CatalogError
@@ -20,10 +21,10 @@ NEWCOMER = "default-new"
 
 
 def load_catalog(path: str | None) -> "Catalog":
-    """The catalog of a folder, or the shipped one."""
-    from catalogs.load import load, load_snapshot
-
-    return load(Path(path)) if path else load_snapshot()
+    """The catalog of a path, or the newest good one; warns of what was passed over."""
+    opened = open_catalog(path)
+    warn(opened.notes)
+    return opened.catalog
 
 
 def refuse_old(catalog: "Catalog", max_age_s: float | None, providers: tuple[str, ...]) -> None:

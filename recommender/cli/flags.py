@@ -187,7 +187,8 @@ class SearchFlags:
     """Which catalog is searched and how hard."""
 
     catalog: Annotated[
-        Word, _flag("Search", "Catalog folder instead of the shipped one.", metavar="PATH")
+        Word,
+        _flag("Search", "Catalog folder, store or https://…/manifest.json.", metavar="PATH"),
     ] = None
     max_age: Annotated[Word, _flag("Search", "Refuse prices older than: 30d.", metavar="TIME")] = (
         None

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from recommender.cli.screen import screen, show
+from recommender.errors import CatalogError
 from recommender.report import text
 from recommender.report.lines import Line, wrapped
 from recommender.report.schemaname import PLAN_SCHEMA
@@ -29,7 +30,7 @@ def landing(width: int) -> list[Line]:
     below = [
         ("Jobs", f"{jobs}  … ({len(presets())})"),
         ("Your own", "recommend jobs new --like llama3-8b-sft > recommend.yaml"),
-        ("Prices", f"shipped snapshot: {dates_line()}"),
+        ("Prices", f"{_whence()}: {dates_line()}"),
         ("More", "recommend --help · recommend doctor"),
     ]
     if Path(FILE).is_file():
@@ -39,6 +40,10 @@ def landing(width: int) -> list[Line]:
     for label, words in below:
         lines += [Line(each) for each in wrapped(words, width, label.ljust(10))]
     return lines
+
+
+def _whence() -> str:
+    return "refreshed" if held_manifest() else "shipped snapshot"
 
 
 def _examples(width: int) -> list[Line]:
@@ -64,16 +69,37 @@ def version_lines() -> list[Line]:
 
 
 def dates_line() -> str:
-    """The newest price of each provider in the shipped snapshot."""
-    dates = snapshot_dates()
+    """The newest price of each provider in the catalog that holds."""
+    dates = catalog_dates()
     return " · ".join(f"{text.provider(p)} {day}" for p, day in dates.items()) or "missing"
 
 
-def snapshot_dates() -> Mapping[str, str]:
+def catalog_dates() -> Mapping[str, str]:
     """Newest price per provider, from the manifest alone: no table is read."""
+    return _dates(held_manifest() or _shipped())
+
+
+def held_manifest() -> Path | None:
+    """The manifest of the version that holds in this user's store; none without one."""
+    from catalogs import MANIFEST
+    from catalogs.versions import Store, default_root
+
+    try:
+        store = Store(default_root())
+        held = store.held()
+    except (OSError, CatalogError):
+        return None
+    path = store.path(held) / MANIFEST if held else None
+    return path if path and path.is_file() else None
+
+
+def _shipped() -> Path:
     import catalogs
 
-    path = Path(catalogs.__file__).parent / "snapshot" / "manifest.json"
+    return Path(catalogs.__file__).parent / "snapshot" / "manifest.json"
+
+
+def _dates(path: Path) -> Mapping[str, str]:
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))["prices"]
         newest: dict[str, str] = {}

@@ -187,13 +187,17 @@ class Facts:
         wanted = {o.instance_type[r] for r in spot if o.flag[r] == "floor"}
         quotes: dict[str, list[float]] = {}
         for r in spot:
-            if o.instance_type[r] in wanted and o.flag[r] == "":
+            if o.instance_type[r] in wanted and o.flag[r] in _MARKET_FLAGS:
                 quotes.setdefault(o.instance_type[r], []).append(o.usd_per_hour[r])
         return {name: _median(values) * self.discount("aws") for name, values in quotes.items()}
 
     def discount(self, provider: str) -> float:
         """Share of the list price that the user pays."""
         return 1.0 - sum(share for name, share in self.choice.discounts if name == provider)
+
+
+# A price that the market has made: as quoted, as somebody else's version quoted it, after a jump.
+_MARKET_FLAGS = ("", "imported", "jump")
 
 
 def _median(values: list[float]) -> float:

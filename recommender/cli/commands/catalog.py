@@ -5,10 +5,12 @@ from typing import Annotated
 import typer
 
 from recommender import units
+from recommender.cli.commands import refresh, versions
 from recommender.cli.files import load_catalog
 from recommender.cli.flags import PageFlags, Word
 from recommender.cli.flat import flat
 from recommender.cli.group import Careful, Helpful
+from recommender.cli.opening import open_catalog, open_store, store_at, warn
 from recommender.cli.pager import show_page
 from recommender.cli.reader import Reader, one_of
 
@@ -16,25 +18,30 @@ group = typer.Typer(
     name="catalog",
     cls=Helpful,
     rich_markup_mode=None,
-    help="Which offers are known and how old their prices are.",
+    help="Which offers are known, how old their prices are, and how to renew them.",
 )
 _FOLDER = Annotated[
     Word,
-    typer.Option("--catalog", help="Catalog folder instead of the shipped one.", metavar="PATH"),
+    typer.Option(
+        "--catalog", help="Catalog folder, store or https://…/manifest.json.", metavar="PATH"
+    ),
 ]
 
 
-def status(flags: PageFlags, catalog: _FOLDER = None) -> None:
+def status(flags: PageFlags, catalog: _FOLDER = None, store: refresh.STORE = None) -> None:
     """How many offers of each provider are known and how old they are.
 
     \b
     recommend catalog status
     """
-    from recommender.report import catalogview
+    from recommender.report import catalogview, storeview
 
-    loaded = load_catalog(catalog)
-    name = f"{catalog} ({loaded.version})" if catalog else f"shipped snapshot {loaded.version}"
-    show_page(catalogview.status(loaded, name), flags)
+    opened = open_store(store_at(store)) if store and not catalog else open_catalog(catalog)
+    warn(opened.notes)
+    page = catalogview.status(opened.catalog, opened.name)
+    if opened.store is not None:
+        page = storeview.with_store(page, storeview.held(opened.store))
+    show_page(page, flags)
 
 
 def show(
@@ -85,3 +92,10 @@ def sources(flags: PageFlags, catalog: _FOLDER = None) -> None:
 
 group.command("status", cls=Careful)(flat(status))
 group.command("show", cls=Careful)(flat(show))
+group.command("refresh", cls=Careful)(flat(refresh.refresh))
+group.command("quotas", cls=Careful)(refresh.quotas)
+group.command("diff", cls=Careful)(flat(versions.diff))
+group.command("history", cls=Careful)(flat(versions.history))
+group.command("rollback", cls=Careful)(versions.rollback)
+group.command("export", cls=Careful)(versions.export)
+group.command("import", cls=Careful)(versions.import_)

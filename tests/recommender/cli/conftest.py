@@ -60,6 +60,7 @@ def run(
     monkeypatch.setenv("RECOMMEND_NOW", "2026-11-20T12:00Z")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
 
     def call(*words: str) -> Result:

@@ -1,0 +1,210 @@
+"""Hands a version to others and takes theirs: a folder, a tar or a zip file, with checksums.
+
+The manifest holds the checksum of every file; `SHA256SUMS` holds that of the manifest, in the
+form of `sha256sum -c`. Checksums beside the files protect from truncation, not from somebody
+who can change both.
+"""
+
+import hashlib
+import io
+import json
+import shutil
+import tarfile
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, get_args
+
+from catalogs.catalog import Catalog
+from catalogs.errors import CatalogError, StoreError
+from catalogs.load import load
+from catalogs.publication import publication_problems
+from catalogs.publish import Content, publish, writing
+from catalogs.refresh.content import content_of
+from catalogs.refresh.draft import Draft, start
+from catalogs.schema import Provider
+from catalogs.tables import TABLES
+from catalogs.versions import REPORT, Fetched, Store, fetched_of
+from catalogs.writer import MANIFEST
+
+SUMS = "SHA256SUMS"
+MOST_BYTES = 200_000_000
+_MOST_ROWS = 1_000_000
+FILES = frozenset(
+    {MANIFEST, REPORT, SUMS}
+    | {table.file for table in TABLES.values()}
+    | {TABLES["offers"].part(name) for name in get_args(Provider)}
+)
+
+
+def export(store: Store, name: str, out: Path) -> Path:
+    """Write a version as OUT.tar.gz, OUT.zip, or into an empty folder.
+
+    Raises:
+        CatalogError: the version is damaged, or OUT exists already.
+    """
+    folder = store.path(name)
+    store.manifest(name)
+    load(folder)
+    files = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    files[SUMS] = "".join(
+        f"{hashlib.sha256(files[each]).hexdigest()}  {each}\n" for each in sorted(files)
+    ).encode()
+    if out.exists():
+        raise StoreError(f"{out}: exists already; name another file or remove it")
+    try:
+        _write(files, name, out)
+    except OSError as error:
+        raise StoreError(f"{out}: cannot be written: {error.strerror}") from error
+    return out
+
+
+def _write(files: Mapping[str, bytes], name: str, out: Path) -> None:
+    if out.suffix == ".zip":
+        with zipfile.ZipFile(out, "x", zipfile.ZIP_DEFLATED) as archive:
+            for each in sorted(files):
+                archive.writestr(zipfile.ZipInfo(f"{name}/{each}"), files[each])
+    elif out.name.endswith((".tar", ".tar.gz", ".tgz")):
+        with tarfile.open(out, "x:" if out.suffix == ".tar" else "x:gz") as archive:
+            for each in sorted(files):
+                entry = tarfile.TarInfo(f"{name}/{each}")
+                entry.size = len(files[each])
+                archive.addfile(entry, io.BytesIO(files[each]))
+    else:
+        out.mkdir(parents=True)
+        for each in sorted(files, key=lambda file: (file == MANIFEST, file)):
+            (out / each).write_bytes(files[each])
+
+
+def import_into(store: Store, source: Path, base: Path, now: datetime) -> tuple[str, list[str]]:
+    """Publish somebody else's version here; give its name and what the guards say of it.
+
+    Schema, checksums and hard guards refuse; the statistical guards only warn. Its offers are
+    flagged "imported", so that every plan that uses them says so.
+
+    Raises:
+        CatalogError: the file is no such version, or the store cannot be written.
+    """
+    with writing(store):
+        aside = store.folder / ".new-import"
+        files = read_files(source)
+        try:
+            _unpack(files, aside)
+            catalog = load(aside)
+            fetched = fetched_of(json.loads(files[MANIFEST]))
+        except OSError as error:
+            raise StoreError(f"{store.root}: cannot be written: {error.strerror}") from error
+        finally:
+            _discard(aside)
+        if len(catalog.offers) > _MOST_ROWS:
+            raise CatalogError(f"{source}: more than {_MOST_ROWS:,} offers")
+        return publish(store, _content(catalog, fetched, base, now), now), (
+            publication_problems(catalog)
+        )
+
+
+def _content(
+    catalog: Catalog, fetched: tuple[Fetched, ...], base_folder: Path, now: datetime
+) -> Content:
+    base = load(base_folder)
+    draft = start(base, catalog, fetched)
+    offers = {
+        name: tuple(replace(o, flag=o.flag or "imported") for o in rows)
+        for name, rows in draft.offers.items()
+    }
+    ages = tuple(replace(f, reason="imported", by_refresh=False) for f in draft.fetched)
+    report = {"schema": "recommend.catalog-import/v1", "version": catalog.version}
+    made = Draft(offers, draft.types, draft.sources, ages)
+    return content_of(base_folder, base, made, report, now)
+
+
+def read_files(source: Path) -> dict[str, bytes]:
+    """Read the files of a folder or an archive; only those that a version may hold.
+
+    Raises:
+        CatalogError: it cannot be read, is too large, or holds anything else.
+    """
+    try:
+        if source.is_dir():
+            found = {path.name: path.read_bytes() for path in _plain_files(source)}
+        elif zipfile.is_zipfile(source):
+            found = _from_zip(source)
+        else:
+            found = _from_tar(source)
+    except (OSError, tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
+        raise CatalogError(f"{source}: not a catalog archive: {error}") from error
+    if MANIFEST not in found:
+        raise CatalogError(f"{source}: holds no {MANIFEST}")
+    _check_sums(source, found)
+    return found
+
+
+def _plain_files(folder: Path) -> list[Path]:
+    paths = [path for path in folder.iterdir() if path.is_file()]
+    _check_names(folder, [(path.name, path.stat().st_size) for path in paths])
+    return paths
+
+
+def _from_zip(source: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(source) as archive:
+        entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+        _check_names(source, [(_base_name(source, e.filename), e.file_size) for e in entries])
+        return {_base_name(source, e.filename): _limited(archive.open(e)) for e in entries}
+
+
+def _from_tar(source: Path) -> dict[str, bytes]:
+    with tarfile.open(source) as archive:
+        entries = [entry for entry in archive if not entry.isdir()]
+        _check_names(source, [(_base_name(source, e.name), e.size) for e in entries])
+        found = {}
+        for entry in entries:
+            name = _base_name(source, entry.name)
+            content = archive.extractfile(entry) if entry.isfile() else None
+            if content is None:
+                raise CatalogError(f"{source}: {name} is no plain file")
+            found[name] = _limited(content)
+    return found
+
+
+def _base_name(source: Path, name: str) -> str:
+    """The name of a file at the top or in one folder; nothing that leads elsewhere."""
+    parts = name.split("/")
+    if len(parts) > 2 or parts[0] in ("", ".."):
+        raise CatalogError(f"{source}: holds {name!r}, which no catalog has")
+    return parts[-1]
+
+
+def _check_names(source: Path, files: Sequence[tuple[str, int]]) -> None:
+    """Only files that a version has, each once, and together not too large."""
+    for name, _ in files:
+        if name not in FILES:
+            raise CatalogError(f"{source}: holds {name!r}, which no catalog has")
+    if len({name for name, _ in files}) < len(files):
+        raise CatalogError(f"{source}: holds a file twice")
+    if sum(size for _, size in files) > MOST_BYTES:
+        raise CatalogError(f"{source}: unpacks to more than {MOST_BYTES:,} bytes")
+
+
+def _limited(file: Any) -> bytes:
+    content: bytes = file.read(MOST_BYTES)
+    return content
+
+
+def _check_sums(source: Path, files: Mapping[str, bytes]) -> None:
+    for line in files.get(SUMS, b"").decode("utf-8", "replace").splitlines():
+        digest, _, name = line.partition("  ")
+        if name not in files or hashlib.sha256(files[name]).hexdigest() != digest:
+            raise CatalogError(f"{source}: {name!r} is missing or differs from {SUMS}")
+
+
+def _unpack(files: Mapping[str, bytes], folder: Path) -> None:
+    _discard(folder)
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+
+
+def _discard(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,142 @@
+"""Prices of every version as Parquet files, one folder a day; needs the extra `history`.
+
+    history/date=2026-11-21/000042-20261121T020304Z-1f0c2a9b.parquet
+
+Only offers read on that day are in it, so that every row is a price that somebody asked for on
+its date. pandas, DuckDB and Dask read the folder as one table with a column `date`.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from catalogs.durable import replace
+from catalogs.errors import CatalogError, StoreError
+from catalogs.load import load
+from catalogs.versions import Store
+
+if TYPE_CHECKING:
+    from catalogs.catalog import Catalog
+
+HISTORY = "history"
+MISSING = "no history is kept: pip install 'recommend-gpus[history]' adds it (pyarrow)"
+_COLUMNS = (
+    "provider", "instance_type", "region", "zone", "market", "usd_per_hour", "obtainable", "kind",
+    "flag",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PricePoint:
+    """The price of an offer on a day."""
+
+    date: str
+    provider: str
+    region: str
+    zone: str
+    market: str
+    usd_per_hour: float
+
+
+def can_keep() -> bool:
+    """Whether the library that writes and reads Parquet is installed."""
+    return find_spec("pyarrow") is not None
+
+
+def keep(store: Store) -> tuple[str, ...]:
+    """Write the history of every kept version that has none yet; give the versions' names.
+
+    To be called inside `writing`. A version whose writer was stopped between publishing and
+    this gets its history at the next call.
+
+    Raises:
+        StoreError: the disk is full or fails.
+    """
+    written = []
+    have = {path.stem for path in (store.root / HISTORY).glob("date=*/*.parquet")}
+    for name in store.names():
+        if name not in have:
+            try:
+                _write(store, name)
+            except OSError as error:
+                raise StoreError(f"{store.root / HISTORY}: {error.strerror or error}") from error
+            except CatalogError:
+                continue  # damaged: readers pass it over as well
+            written.append(name)
+    return tuple(written)
+
+
+def points(store: Store, instance_type: str, region: str) -> list[PricePoint]:
+    """All known prices of a machine in a region, oldest first.
+
+    From the Parquet files where they can be read, and from the versions that are kept.
+    """
+    found = {
+        (p.date, p.provider, p.zone, p.market): p
+        for source in (_from_versions, _from_files)
+        for p in source(store, instance_type, region)
+    }
+    return [found[key] for key in sorted(found)]
+
+
+def _write(store: Store, name: str) -> None:
+    pa, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+    catalog = load(store.path(name))
+    day = str(store.manifest(name).get("published", ""))[:10]
+    rows = _read_on(catalog, day)
+    columns = catalog.offers
+    table: dict[str, Any] = {c: [getattr(columns, c)[i] for i in rows] for c in _COLUMNS}
+    out = pa.BufferOutputStream()
+    parquet.write_table(pa.table({**table, "version": [name] * len(rows)}), out, compression="zstd")
+    path = store.root / HISTORY / f"date={day}" / f"{name}.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace(path, out.getvalue().to_pybytes())
+
+
+def _read_on(catalog: "Catalog", day: str) -> list[int]:
+    return [i for i, as_of in enumerate(catalog.offers.as_of) if as_of[:10] == day]
+
+
+def _from_versions(store: Store, instance_type: str, region: str) -> Iterator[PricePoint]:
+    for name in store.names():
+        try:
+            catalog = load(store.path(name))
+        except CatalogError:
+            continue
+        yield from _of(catalog, instance_type, region)
+
+
+def _of(catalog: "Catalog", instance_type: str, region: str) -> Iterator[PricePoint]:
+    columns = catalog.offers
+    for i, (name, place) in enumerate(zip(columns.instance_type, columns.region, strict=True)):
+        if name == instance_type and place == region:
+            o = columns[i]
+            yield PricePoint(o.as_of[:10], o.provider, place, o.zone, o.market, o.usd_per_hour)
+
+
+def _from_files(store: Store, instance_type: str, region: str) -> Iterator[PricePoint]:
+    files = sorted((store.root / HISTORY).glob("date=*/*.parquet"))
+    if not files or not can_keep():
+        return
+    parquet = import_module("pyarrow.parquet")
+    columns = ["provider", "region", "zone", "market", "usd_per_hour"]
+    wanted = [("instance_type", "=", instance_type), ("region", "=", region)]
+    for file in files:
+        table = parquet.read_table(file, columns=columns, filters=wanted, partitioning=None)
+        yield from _points(file, table.to_pylist())
+
+
+def _points(file: Path, rows: Iterable[dict[str, Any]]) -> Iterator[PricePoint]:
+    day = file.parent.name.removeprefix("date=")
+    for row in rows:
+        yield PricePoint(
+            date=day,
+            provider=row["provider"],
+            region=row["region"],
+            zone=row["zone"],
+            market=row["market"],
+            usd_per_hour=row["usd_per_hour"],
+        )

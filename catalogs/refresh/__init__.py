@@ -1,0 +1,1 @@
+"""Asks the providers for today's offers, checks them and publishes a new catalog version."""

@@ -1,0 +1,99 @@
+"""Asks several providers at once; what one of them does wrong never touches another."""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, replace
+from threading import Thread
+
+from catalogs.errors import ProviderError
+from catalogs.refresh.harvest import Harvest, Wanted
+from catalogs.refresh.providers import Maker
+from catalogs.refresh.redact import redacted
+
+_GRACE_S = 5.0  # a client may hand over what it has when its time is over
+_PROVIDER_S, _TOTAL_S = 600.0, 1200.0
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    """How long a call, a provider and all of them together may take."""
+
+    call_s: float = 30.0
+    provider_s: float = _PROVIDER_S
+    total_s: float = _TOTAL_S
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """A harvest, or why there is none."""
+
+    harvest: Harvest | None
+    problem: str
+    seconds: float
+
+
+def collect(
+    makers: Mapping[str, Maker],
+    wanted: Mapping[str, Wanted],
+    deadlines: Deadlines = Deadlines(),
+    clock: Callable[[], float] = time.monotonic,
+) -> dict[str, Collected]:
+    """Ask every provider in a thread of its own and wait until they answer or time is over.
+
+    A client that ignores its deadline is left behind: its answer is not used.
+    """
+    for name in ("boto3", "botocore", "urllib3", "google", "httpx", "httpcore"):
+        logging.getLogger(name).setLevel(logging.WARNING)  # below, they log requests with keys
+    began = clock()
+    limit = min(deadlines.provider_s, deadlines.total_s)
+    answers = {name: _Answer() for name in makers}
+    for name, maker in makers.items():
+        within = _within(wanted[name], began + limit, deadlines.call_s)
+        # A daemon: a client that hangs for ever does not keep the program from ending.
+        Thread(target=_ask, args=(maker, within, answers[name]), daemon=True).start()
+    futures = {name: answer.future for name, answer in answers.items()}
+    wait(futures.values(), timeout=limit + _GRACE_S)
+    return {name: _collected(name, future, clock() - began) for name, future in futures.items()}
+
+
+def _within(wanted: Wanted, stop_at: float, call_s: float) -> Wanted:
+    return replace(wanted, stop_at=stop_at, call_timeout_s=call_s)
+
+
+class _Answer:
+    """Takes what a thread hands over, or what it failed with."""
+
+    def __init__(self) -> None:
+        self.future: Future[tuple[Harvest, float]] = Future()
+
+    def __enter__(self) -> "Future[tuple[Harvest, float]]":
+        return self.future
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
+        if error is not None:
+            self.future.set_exception(error)
+        return True  # the error travels in the answer, and not to standard error
+
+
+def _ask(maker: Maker, wanted: Wanted, answer: _Answer) -> None:
+    began = time.monotonic()
+    with answer as future:
+        harvest = maker().harvest(wanted)
+        future.set_result((harvest, time.monotonic() - began))
+
+
+def _collected(name: str, future: "Future[tuple[Harvest, float]]", seconds: float) -> Collected:
+    if not future.done():
+        return Collected(None, "no answer before the deadline", seconds)
+    error = future.exception()
+    if isinstance(error, ProviderError):
+        return Collected(None, redacted(f"{error.fault}: {error.reason}"), seconds)
+    if error is not None:
+        said = f"the client failed ({type(error).__name__}: {error}); please report it"
+        return Collected(None, redacted(said), seconds)
+    harvest, took = future.result()
+    if harvest.provider != name:
+        return Collected(None, f"the client answered for {harvest.provider!r}", took)
+    return Collected(harvest, "", took)

@@ -1,0 +1,222 @@
+"""A catalog version before it is published: the last good one with some providers renewed."""
+
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from statistics import median
+from typing import Any
+
+from catalogs.catalog import Catalog, Offers
+from catalogs.publication import on_demand_prices
+from catalogs.refresh.harvest import Failed, Harvest
+from catalogs.refresh.sift import NO_BARGAIN, Sifted, key_of, place_of
+from catalogs.schema import InstanceType, Offer, Source
+from catalogs.versions import Fetched
+
+OWN_SOURCES = 1000  # sources of a refresh are numbered above; those of the snapshot below
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What differs from the shipped tables: offers, machines, sources and when they were read."""
+
+    offers: Mapping[str, tuple[Offer, ...]]  # by provider
+    types: tuple[InstanceType, ...]  # machines that the shipped table does not hold
+    sources: tuple[Source, ...]
+    fetched: tuple[Fetched, ...]
+
+
+def start(base: Catalog, last: Catalog, fetched: Sequence[Fetched]) -> Draft:
+    """The last good version on the tables that this program ships."""
+    numbers = _Numbers(base.sources, last.sources)
+    by_key = last.source_by_key
+    grouped: dict[str, list[Offer]] = {}
+    for offer in last.offers:
+        number = numbers.of(by_key[offer.source])
+        same = offer if number == offer.source else replace(offer, source=number)
+        grouped.setdefault(offer.provider, []).append(same)
+    types = [
+        replace(machine, source=numbers.of(by_key[machine.source]))
+        for key, machine in last.instance_types.items()
+        if key not in base.instance_types
+    ]
+    return _pruned(
+        Draft(
+            {name: tuple(rows) for name, rows in sorted(grouped.items())},
+            tuple(types),
+            numbers.all(),
+            tuple(fetched) or shipped(last),
+        ),
+        base,
+    )
+
+
+def shipped(catalog: Catalog) -> tuple[Fetched, ...]:
+    """The ages of a catalog that no refresh has made: of its newest prices."""
+    return tuple(
+        Fetched(
+            d.provider, d.market, "", f"{d.newest}T00:00:00Z", "from the shipped snapshot", False
+        )
+        for d in catalog.price_dates()
+    )
+
+
+def renewed(draft: Draft, base: Catalog, harvest: Harvest, sifted: Sifted) -> Draft:
+    """The draft with the offers of one provider renewed where they were read."""
+    numbers = _Numbers(base.sources, draft.sources)
+    own = {source.source: numbers.of(source) for source in harvest.sources}
+    described = min(own.values(), default=0)
+    fresh = [replace(offer, source=own[offer.source]) for offer in sifted.offers]
+    before = draft.offers.get(harvest.provider, ())
+    stays = [offer for offer in before if _stays(offer, harvest, sifted)]
+    older = _below_listed(stays, fresh)
+    return _pruned(
+        Draft(
+            {**draft.offers, harvest.provider: tuple(_ordered([*fresh, *older]))},
+            (*draft.types, *(replace(machine, source=described) for machine in sifted.types)),
+            numbers.all(),
+            (
+                *(f for f in draft.fetched if f.provider != harvest.provider),
+                *_fetched(draft, harvest),
+            ),
+        ),
+        base,
+    )
+
+
+def kept(draft: Draft, provider: str, reason: str) -> Draft:
+    """The draft as it was, saying why a provider's offers are not of this refresh."""
+    fetched = tuple(
+        replace(f, reason=reason) if f.provider == provider else f for f in draft.fetched
+    )
+    return replace(draft, fetched=fetched)
+
+
+def catalog_of(base: Catalog, draft: Draft) -> Catalog:
+    """The draft as a catalog."""
+    rows = [offer for name in sorted(draft.offers) for offer in draft.offers[name]]
+    columns: dict[str, Any] = {
+        each.name: [getattr(row, each.name) for row in rows] for each in fields(Offers)
+    }
+    for name in ("usd_per_hour", "uncertainty"):
+        columns[name] = array("d", columns[name])
+    types: dict[tuple[str, str], InstanceType] = dict(base.instance_types)
+    types |= {(machine.provider, machine.instance_type): machine for machine in draft.types}
+    return replace(
+        base,
+        offers=Offers(**columns),
+        instance_types=types,
+        sources=draft.sources,
+    )
+
+
+def usd_per_gpu(catalog: Catalog) -> dict[str, float]:
+    """The typical on-demand price of each GPU, over all providers and regions."""
+    prices: dict[str, list[float]] = {}
+    for (provider, name, _), usd in on_demand_prices(catalog).items():
+        machine = catalog.instance_types[provider, name]
+        if machine.gpu:
+            prices.setdefault(machine.gpu, []).append(usd / machine.gpus)
+    return {gpu: median(found) for gpu, found in prices.items()}
+
+
+def covers(failed: Iterable[Failed], region: str, market: str) -> str:
+    """Why a region could not be read in a market; empty where it was."""
+    for place in failed:
+        if place.region in ("", region) and place.market in ("", market):
+            return place.reason or "could not be read"
+    return ""
+
+
+def _stays(offer: Offer, harvest: Harvest, sifted: Sifted) -> bool:
+    unread = offer.market not in harvest.markets
+    failed = bool(covers(harvest.failed, offer.region, offer.market))
+    held = offer.market == "on_demand" and place_of(offer) in sifted.held
+    return unread or failed or held
+
+
+def _below_listed(older: Sequence[Offer], fresh: Sequence[Offer]) -> list[Offer]:
+    """Without older spot prices that today's on-demand prices have overtaken."""
+    keys = {key_of(offer) for offer in fresh}
+    listed = {place_of(o): o.usd_per_hour for o in [*older, *fresh] if o.market == "on_demand"}
+    return [
+        offer
+        for offer in older
+        if key_of(offer) not in keys
+        and (
+            offer.market != "spot"
+            or offer.usd_per_hour < NO_BARGAIN * listed.get(place_of(offer), float("inf"))
+        )
+    ]
+
+
+def _fetched(draft: Draft, harvest: Harvest) -> list[Fetched]:
+    """When each market of a provider was read: now, or before where that failed."""
+    name, now = harvest.provider, f"{harvest.finished:%Y-%m-%dT%H:%M:%SZ}"
+    before = [f for f in draft.fetched if f.provider == name]
+    found: list[Fetched] = []
+    for market in sorted({*harvest.markets, *(f.market for f in before)}):
+        older = [f for f in before if f.market == market]
+        whole = covers(harvest.failed, "", market) if market in harvest.markets else "not asked"
+        if whole:
+            found += [replace(f, reason=f.reason or whole) for f in older]
+            continue
+        found.append(Fetched(name, market, "", now, "", True))
+        found += _left(draft, harvest, market, older)
+    return found
+
+
+def _left(draft: Draft, harvest: Harvest, market: str, older: Sequence[Fetched]) -> list[Fetched]:
+    """The regions of a market that failed, each with its own age."""
+    dates = {f.region: f for f in older}
+    regions = {o.region for o in draft.offers.get(harvest.provider, ()) if o.market == market}
+    return [
+        replace(dates.get(region) or dates[""], region=region, reason=why)
+        for region in sorted(regions)
+        if (why := covers(harvest.failed, region, market)) and (region in dates or "" in dates)
+    ]
+
+
+def _ordered(offers: Iterable[Offer]) -> list[Offer]:
+    return sorted(offers, key=key_of)
+
+
+def _pruned(draft: Draft, base: Catalog) -> Draft:
+    """Without machines and sources that nothing names any more."""
+    named = {(o.provider, o.instance_type) for rows in draft.offers.values() for o in rows}
+    types = tuple(t for t in draft.types if (t.provider, t.instance_type) in named)
+    used = {o.source for rows in draft.offers.values() for o in rows} | {t.source for t in types}
+    own = {source.source for source in base.sources}
+    kept = tuple(s for s in draft.sources if s.source in own or s.source in used)
+    return replace(draft, types=types, sources=kept)
+
+
+class _Numbers:
+    """Gives each source the number it has had, or the next one."""
+
+    def __init__(self, base: Iterable[Source], last: Iterable[Source]) -> None:
+        self._sources = {source.source: source for source in base}
+        self._known = {_words(source): source.source for source in self._sources.values()}
+        for source in last:
+            if source.source > OWN_SOURCES and _words(source) not in self._known:
+                self._add(source, source.source)
+
+    def of(self, source: Source) -> int:
+        """The number of a source."""
+        known = self._known.get(_words(source))
+        if known is None:
+            known = max([OWN_SOURCES, *self._sources]) + 1
+            self._add(source, known)
+        return known
+
+    def all(self) -> tuple[Source, ...]:
+        """All sources, by number."""
+        return tuple(self._sources[number] for number in sorted(self._sources))
+
+    def _add(self, source: Source, number: int) -> None:
+        self._sources[number] = replace(source, source=number)
+        self._known[_words(source)] = number
+
+
+def _words(source: Source) -> tuple[str, ...]:
+    return source.name, source.licence, source.taken, source.attribution

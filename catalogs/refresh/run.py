@@ -1,0 +1,267 @@
+"""The refresh from end to end: ask, sift, vet, draft, publish, report."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from catalogs import durable, history
+from catalogs.catalog import Catalog
+from catalogs.durable import Step, no_step
+from catalogs.errors import CatalogError, StoreError
+from catalogs.load import SNAPSHOT, load
+from catalogs.publication import BOUNDS, CANARIES, Canary, read_canaries
+from catalogs.publish import publish, writing
+from catalogs.refresh.collect import Collected, Deadlines, collect
+from catalogs.refresh.content import content_of
+from catalogs.refresh.draft import Draft, catalog_of, kept, renewed, start, usd_per_gpu
+from catalogs.refresh.harvest import Part, Wanted
+from catalogs.refresh.providers import Maker
+from catalogs.refresh.report import ProviderReport, RefreshReport, facts
+from catalogs.refresh.sift import Known, sift
+from catalogs.refresh.vet import (
+    Before,
+    catalog_problems,
+    overlaid,
+    row_problems,
+    with_lost_regions,
+)
+from catalogs.versions import LAST_ATTEMPT, Store, newest_good
+
+_BEHIND = timedelta(minutes=5)
+
+Clock = Callable[[], datetime]
+Say = Callable[[str], None]
+
+
+def utc_now() -> datetime:
+    """The present moment."""
+    return datetime.now(UTC)
+
+
+def silent(message: str) -> None:
+    """Progress that nobody reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a refresh is to do."""
+
+    store: Store
+    makers: Mapping[str, Maker]  # by provider
+    parts: frozenset[Part] = frozenset({"on_demand", "spot", "reserved_block"})
+    regions: tuple[str, ...] = ()
+    dry_run: bool = False
+    accept: bool = False  # a person has looked at what changed
+    base: Path = SNAPSHOT  # the tables that this program ships
+    canaries: Path = CANARIES
+    deadlines: Deadlines = field(default_factory=Deadlines)
+    clock: Clock = utc_now
+    say: Say = silent
+    at: Step = no_step
+
+
+def refresh(order: Order) -> RefreshReport:
+    """Ask the providers and publish a new version of what is believed.
+
+    Raises:
+        StoreError: another refresh is running, or the store cannot be written at all.
+        CatalogError: the clock is wrong, or the shipped tables are damaged.
+    """
+    with writing(order.store):
+        report = _refresh(order)
+        return report if order.dry_run else _noted(order.store, report)
+
+
+def _refresh(order: Order) -> RefreshReport:
+    started = order.clock().astimezone(UTC)
+    base = load(order.base)
+    _check_clock(started, base)
+    found = newest_good(order.store)
+    last = found.catalog if found.name else base
+    fetched = order.store.fetched(found.name) if found.name else ()
+    draft = start(base, last, fetched)
+    for name in draft.offers.keys() - order.makers.keys():
+        draft = kept(draft, name, "not asked")
+    notes = [*found.skipped, *_clock_notes(started, draft)]
+    collected = collect(order.makers, _wanted(order, base, draft, started), order.deadlines)
+    canaries = _canaries(order)
+    seen = _seen(order.store.report(found.name)) if found.name else frozenset()
+    reports = []
+    for name in order.makers:
+        draft, report = _take(name, collected[name], draft, base, order, started, canaries)
+        report = replace(report, alerts=(*report.alerts, *_unseen(report, seen)))
+        reports.append(report)
+        order.say(f"{name}: {report.result}" + (f", {report.reasons[0]}" if report.reasons else ""))
+    version = ""
+    problems: list[str] = []
+    if any(report.result != "kept" for report in reports) and not order.dry_run:
+        made = RefreshReport(
+            started, _now(order, started), False, found.name, "", (), tuple(notes), tuple(reports)
+        )
+        version, problems = _publish(order, base, draft, made)
+        notes += _keep_history(order) if version else []
+    return RefreshReport(
+        started=started,
+        finished=_now(order, started),
+        dry_run=order.dry_run,
+        before=found.name,
+        version=version,
+        problems=tuple(problems),
+        notes=tuple(notes),
+        providers=tuple(reports),
+    )
+
+
+def _now(order: Order, started: datetime) -> datetime:
+    return max(order.clock().astimezone(UTC), started)
+
+
+def _check_clock(now: datetime, base: Catalog) -> None:
+    """A moment before the shipped prices were read cannot be the present."""
+    newest = max(base.offers.as_of, default="")
+    if now.date().isoformat() < newest:
+        raise CatalogError(
+            f"the clock says {now:%Y-%m-%d}, but the shipped prices are of {newest}; "
+            "set the clock and refresh again"
+        )
+
+
+def _clock_notes(now: datetime, draft: Draft) -> list[str]:
+    ahead = f"{now + _BEHIND:%Y-%m-%dT%H:%M:%SZ}"
+    newest = max((f.fetched_at for f in draft.fetched), default="")
+    if newest <= ahead:
+        return []
+    return [f"the clock went back: the last refresh was at {newest}; ages count from then as 0"]
+
+
+def _wanted(order: Order, base: Catalog, draft: Draft, now: datetime) -> dict[str, Wanted]:
+    machines = catalog_of(base, draft).instance_types
+    return {
+        name: Wanted(
+            types={t.instance_type: t for t in machines.values() if t.provider == name},
+            gpus=base.gpus,
+            now=now,
+            parts=order.parts,
+            regions=order.regions,
+            progress=_labelled(name, order.say),
+        )
+        for name in order.makers
+    }
+
+
+def _labelled(name: str, say: Say) -> Say:
+    return lambda message: say(f"{name}: {message}")
+
+
+def _canaries(order: Order) -> tuple[Canary, ...]:
+    own = order.store.root / "canaries.csv"
+    return overlaid(read_canaries(order.canaries), read_canaries(own) if own.exists() else ())
+
+
+def _take(
+    name: str,
+    collected: Collected,
+    draft: Draft,
+    base: Catalog,
+    order: Order,
+    now: datetime,
+    canaries: Sequence[Canary],
+) -> tuple[Draft, ProviderReport]:
+    """Renew one provider's offers in the draft, or say why its last good ones stay."""
+    harvest = collected.harvest
+    before_rows = draft.offers.get(name, ())
+    if harvest is None or name not in BOUNDS:
+        reason = collected.problem or "no guard knows this provider"
+        empty = ProviderReport(name, "kept", (reason,), collected.seconds, {}, len(before_rows))
+        return kept(draft, name, reason), empty
+    last = catalog_of(base, draft)
+    before = Before(before_rows, [f for f in draft.fetched if f.provider == name])
+    types = {t.instance_type: t for t in last.instance_types.values() if t.provider == name}
+    known = Known(name, types, base.gpus, before_rows, usd_per_gpu(last), now.date(), order.accept)
+    sifted = sift(harvest, known)
+    if not order.accept:
+        harvest = with_lost_regions(harvest, sifted, before)
+    problems = list(row_problems(harvest, sifted, before, order.accept))
+    new = renewed(draft, base, harvest, sifted)
+    if not problems:
+        problems = catalog_problems(catalog_of(base, new), last, name, canaries)
+    fresh = Counter(offer.market for offer in sifted.offers)
+    rows = new.offers.get(name, ())
+    partial = bool(harvest.failed or sifted.held)
+    report = ProviderReport(
+        provider=name,
+        result="kept" if problems else "partial" if partial else "published",
+        reasons=tuple(problems or _partial_reasons(harvest.failed, len(sifted.held))),
+        seconds=collected.seconds,
+        offers={} if problems else dict(sorted(fresh.items())),
+        kept=len(before_rows) if problems else len(rows) - len(sifted.offers),
+        counters=harvest.counters,
+        failed=harvest.failed,
+        alerts=sifted.alerts,
+        warnings=harvest.warnings,
+        ignored=sifted.ignored,
+        unknown_types=harvest.unknown_types,
+        quarantined=(*harvest.quarantined, *sifted.quarantined),
+    )
+    return (kept(draft, name, f"refused: {problems[0]}") if problems else new), report
+
+
+def _seen(report: Mapping[str, Any]) -> frozenset[str]:
+    """What the refresh that made the version that holds had quarantined."""
+    try:
+        rows = [row for each in report.get("providers", ()) for row in each["quarantined"]]
+        return frozenset(str(row["what"]) for row in rows)
+    except (LookupError, TypeError, AttributeError):
+        return frozenset()
+
+
+def _unseen(report: ProviderReport, seen: frozenset[str]) -> list[str]:
+    """Say how much of what was quarantined is new: a new machine, or a name that has changed."""
+    new = [row for row in report.quarantined if row.what not in seen]
+    if not new:
+        return []
+    return [f"{len(new)} of {len(report.quarantined)} quarantined rows are new"]
+
+
+def _partial_reasons(failed: Sequence[object], held: int) -> list[str]:
+    reasons = [f"{len(failed)} places could not be read"] if failed else []
+    return [*reasons, f"{held} changed prices are held back"] if held else reasons
+
+
+def _publish(
+    order: Order, base: Catalog, draft: Draft, report: RefreshReport
+) -> tuple[str, list[str]]:
+    """Publish the draft; give the version's name, or what kept it from being published."""
+    order.say("publishing")
+    content = content_of(order.base, base, draft, facts(report), report.finished)
+    try:
+        return publish(order.store, content, report.finished, order.at), []
+    except CatalogError as error:  # full disk, or a version that cannot be read back
+        return "", [str(error)]
+
+
+def _keep_history(order: Order) -> list[str]:
+    """Append to the history; what fails here fails after publishing, and is made up for later."""
+    if not history.can_keep():
+        return [history.MISSING]
+    try:
+        order.at("history")
+        history.keep(order.store)
+    except StoreError as error:
+        return [f"the history was not written: {error}"]
+    return []
+
+
+def _noted(store: Store, report: RefreshReport) -> RefreshReport:
+    """Keep what this refresh did, for `catalog status`; a full disk costs only the note."""
+    text = json.dumps(facts(report), indent=1) + "\n"
+    try:
+        durable.replace(store.root / LAST_ATTEMPT, text.encode())
+    except OSError as error:
+        note = f"{LAST_ATTEMPT} was not written: {error.strerror}"
+        return replace(report, notes=(*report.notes, note))
+    return report

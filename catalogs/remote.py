@@ -1,0 +1,177 @@
+"""Reads a catalog that somebody serves over HTTPS: manifest first, every file by its checksum.
+
+A copy is kept in the user's cache folder under the checksum of the manifest. Where the server
+does not answer the last copy is used, and said so. Checksums protect from truncation and from
+half-written uploads, not from whoever can change the manifest: serve it from a place that only
+the right people write to.
+"""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import urljoin, urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from catalogs.archive import FILES, MOST_BYTES
+from catalogs.catalog import Catalog
+from catalogs.durable import replace
+from catalogs.errors import CatalogError
+from catalogs.load import load
+from catalogs.tables import TABLES
+from catalogs.writer import MANIFEST
+
+_TIMEOUT_S = 30.0
+_MOST_MANIFEST = 1_000_000
+_LAST = "LAST"
+
+Get = Callable[[str, int], bytes]  # from an address, at most so many bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A catalog read from an address, and what was wrong on the way."""
+
+    catalog: Catalog
+    folder: Path
+    notes: tuple[str, ...]
+
+
+def is_address(path: str) -> bool:
+    """Whether a catalog is named by an address rather than by a path."""
+    return "://" in path
+
+
+def default_cache() -> Path:
+    """Where copies lie."""
+    from platformdirs import user_cache_path
+
+    return user_cache_path("recommend") / "catalogs"
+
+
+def load_remote(address: str, cache: Path, get: "Get | None" = None) -> Remote:
+    """Load the catalog of https://…/manifest.json.
+
+    Raises:
+        CatalogError: the address is not allowed, what it serves is no catalog, or the server
+            does not answer and no copy is kept.
+    """
+    _check_address(address)
+    if not urlsplit(address).path.endswith(f"/{MANIFEST}"):
+        raise CatalogError(f"{_shown(address)}: name the manifest: https://…/{MANIFEST}")
+    get = get or fetch
+    kept = cache / hashlib.sha256(address.encode()).hexdigest()[:16]
+    try:
+        manifest = get(address, _MOST_MANIFEST)
+        folder = kept / hashlib.sha256(manifest).hexdigest()
+        if not (folder / MANIFEST).is_file():
+            _fill(address, manifest, folder, get)
+        catalog = load(folder)
+    except (OSError, CatalogError) as error:  # no answer, or a half-written upload
+        return _last_copy(address, kept, error)
+    _remember(kept, folder)
+    return Remote(catalog, folder, ())
+
+
+def fetch(address: str, most: int) -> bytes:
+    """Get what an address serves, within limits of time and size."""
+    request = Request(address, headers={"User-Agent": "recommend", "Accept-Encoding": "identity"})
+    with build_opener(_SameScheme()).open(request, timeout=_TIMEOUT_S) as answer:
+        content: bytes = answer.read(most + 1)
+    if len(content) > most:
+        raise CatalogError(f"{_shown(address)}: more than {most:,} bytes")
+    return content
+
+
+class _SameScheme(HTTPRedirectHandler):
+    """Follows a redirect to another https address only."""
+
+    def redirect_request(
+        self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> Any:
+        """Refuse to leave https."""
+        _check_address(newurl)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _check_address(address: str) -> None:
+    parts = urlsplit(address)
+    local = parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1")
+    if parts.scheme != "https" and not local:
+        raise CatalogError(f"{_shown(address)}: a catalog is read over https:// only")
+    if parts.username or parts.password:
+        raise CatalogError(f"{_shown(address)}: the address holds a password; remove it")
+
+
+def _shown(address: str) -> str:
+    """The address without user, password and query, which may be secret."""
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
+
+
+def _fill(address: str, manifest: bytes, folder: Path, get: Get) -> None:
+    """Get every file that the manifest names; the manifest is written last."""
+    files = {name: get(_beside(address, name), MOST_BYTES) for name in _files(address, manifest)}
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        for name, content in files.items():
+            replace(folder / name, content)
+        replace(folder / MANIFEST, manifest)
+        load(folder)
+    except OSError as error:
+        raise CatalogError(f"{folder}: cannot be written: {error.strerror}") from error
+    except CatalogError:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _beside(address: str, name: str) -> str:
+    """The address of a file in the manifest's folder, with the same query (signed addresses)."""
+    query = urlsplit(address).query
+    return urljoin(address, name) + (f"?{query}" if query else "")
+
+
+def _files(address: str, manifest: bytes) -> list[str]:
+    try:
+        tables = json.loads(manifest)["tables"]
+        names = []
+        for name, entry in sorted(tables.items()):
+            parts = entry.get("parts")
+            table = TABLES[name]
+            names += [table.file] if parts is None else [table.part(each) for each in parts]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CatalogError(f"{_shown(address)}: not a manifest: {error}") from error
+    if not FILES.issuperset(names):
+        raise CatalogError(f"{_shown(address)}: the manifest names files that no catalog has")
+    return names
+
+
+def _remember(kept: Path, folder: Path) -> None:
+    """Keep this copy for days without a connection, and no other."""
+    try:
+        replace(kept / _LAST, folder.name.encode())
+        for path in kept.iterdir():
+            if path.is_dir() and path != folder:
+                shutil.rmtree(path, ignore_errors=True)
+    except OSError:
+        return  # a full disk costs the copy, not the answer
+
+
+def _last_copy(address: str, kept: Path, error: OSError | CatalogError) -> Remote:
+    reason = error.reason if isinstance(error, URLError) else error
+    if isinstance(error, HTTPError):
+        reason = f"HTTP {error.code}"
+    try:
+        folder = kept / (kept / _LAST).read_text(encoding="utf-8").strip()
+        catalog = load(folder)
+    except (OSError, CatalogError):
+        raise CatalogError(f"{_shown(address)}: cannot be read ({reason}), no copy is kept") from (
+            error
+        )
+    note = f"{_shown(address)} cannot be read ({reason}); its last copy is used"
+    return Remote(catalog, folder, (note,))

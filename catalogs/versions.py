@@ -1,0 +1,205 @@
+"""The store of catalog versions on this machine: which there are and which one holds.
+
+A store is a folder:
+
+    CURRENT                         one line, the name of the version that holds
+    versions/000042-20261121T020304Z-1f0c2a9b/   a catalog folder that never changes
+    history/date=2026-11-21/…       prices of every version, as Parquet
+    last_attempt.json               the report of the last refresh, good or not
+    canaries.csv                    well-known prices that a person has updated (optional)
+
+A name begins with a sequence number, so that order never depends on a clock. Readers take no
+lock: a version is complete before `CURRENT` names it, and is kept for 13 more versions.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from catalogs import MANIFEST
+from catalogs.errors import CatalogError, StoreError
+
+if TYPE_CHECKING:
+    from catalogs.catalog import Catalog
+
+CURRENT = "CURRENT"
+VERSIONS = "versions"
+REPORT = "report.json"
+LAST_ATTEMPT = "last_attempt.json"
+GENERATIONS = 14
+_NAME = re.compile(r"\d{6,}-\d{8}T\d{6}Z-[0-9a-f]{8}")
+_READS = 3  # a reader that loses its version to the pruning looks again
+
+
+def default_root() -> Path:
+    """The store of this user."""
+    from platformdirs import user_data_path
+
+    return user_data_path("recommend") / "catalog"
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """When a provider's offers of a market (in a region) were fetched, by its own clock."""
+
+    provider: str
+    market: str
+    region: str  # "" for all regions that have no row of their own
+    fetched_at: str  # ISO 8601 UTC, to the second
+    reason: str  # why they are older than the version; "" for those of the version
+    by_refresh: bool  # else they are of the shipped snapshot or imported
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A folder of catalog versions."""
+
+    root: Path
+
+    @property
+    def folder(self) -> Path:
+        """Where the versions lie."""
+        return self.root / VERSIONS
+
+    def path(self, name: str) -> Path:
+        """The folder of a version."""
+        return self.folder / name
+
+    def names(self) -> tuple[str, ...]:
+        """All versions, oldest first."""
+        try:
+            found = [each.name for each in self.folder.iterdir() if _NAME.fullmatch(each.name)]
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise StoreError(f"{self.folder}: cannot be read: {error.strerror}") from error
+        return tuple(sorted(found, key=sequence))
+
+    def current(self) -> str | None:
+        """The name of the version that holds; none in a store without any.
+
+        Raises:
+            StoreError: the pointer is damaged.
+        """
+        pointer = self.root / CURRENT
+        try:
+            name = pointer.read_text(encoding="utf-8").strip()
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise StoreError(f"{pointer}: cannot be read: {error}") from error
+        if not _NAME.fullmatch(name):
+            raise StoreError(f"{pointer}: names no version")
+        return name
+
+    def held(self) -> str | None:
+        """The version that holds, or the newest where the pointer is damaged or gone."""
+        try:
+            held = self.current()
+        except StoreError:
+            held = None
+        return held or max(self.names(), key=sequence, default=None)
+
+    def manifest(self, name: str) -> dict[str, Any]:
+        """What the manifest of a version says; the version's name holds its checksum.
+
+        Raises:
+            StoreError: there is none, or it is damaged.
+        """
+        path = self.path(name) / MANIFEST
+        try:
+            content = path.read_bytes()
+            manifest = json.loads(content)
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{path}: not a manifest: {error}") from error
+        if not isinstance(manifest, dict):
+            raise StoreError(f"{path}: not a manifest")
+        if hashlib.sha256(content).hexdigest()[:8] != name[-8:]:
+            raise StoreError(f"{path}: its checksum is not the one that the version is named by")
+        return manifest
+
+    def fetched(self, name: str) -> tuple[Fetched, ...]:
+        """When the offers of a version were fetched."""
+        return fetched_of(self.manifest(name))
+
+    def report(self, name: str) -> dict[str, Any]:
+        """The report of the refresh that made a version; empty where there is none."""
+        return _json(self.path(name) / REPORT)
+
+    def last_attempt(self) -> dict[str, Any]:
+        """The report of the last refresh, whether it published or not; empty without one."""
+        return _json(self.root / LAST_ATTEMPT)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The catalog that holds, where it is from, and what had to be passed over."""
+
+    catalog: "Catalog"
+    name: str  # of the version; "" for the shipped snapshot
+    skipped: tuple[str, ...] = ()
+
+
+def sequence(name: str) -> int:
+    """The number that a version's name begins with."""
+    return int(name.partition("-")[0])
+
+
+def name_of(number: int, published: datetime, sha256: str) -> str:
+    """Name a version by its place in the order, its time and its content."""
+    return f"{number:06}-{published.astimezone(UTC):%Y%m%dT%H%M%SZ}-{sha256[:8]}"
+
+
+def fetched_of(manifest: Mapping[str, Any]) -> tuple[Fetched, ...]:
+    """Read from a manifest when offers were fetched."""
+    try:
+        return tuple(Fetched(**row) for row in manifest.get("fetched", ()))
+    except TypeError as error:
+        raise StoreError(f"the manifest's list 'fetched' is damaged: {error}") from error
+
+
+def newest_good(store: Store) -> Found:
+    """Load the version that holds; where it is damaged the one before, then the snapshot."""
+    from catalogs.load import load, load_snapshot  # the name alone of a version needs no table
+
+    skipped: list[str] = []
+    try:
+        for _ in range(_READS):
+            skipped, held = [], store.held()
+            for name in _candidates(store, skipped):
+                try:
+                    store.manifest(name)
+                    return Found(load(store.path(name)), name, tuple(skipped))
+                except CatalogError as error:
+                    skipped.append(f"version {name} passed over: {error}")
+            if store.held() == held:  # else a writer has replaced what was to be read
+                break
+    except StoreError as error:
+        skipped.append(str(error))
+    return Found(load_snapshot(), "", tuple(skipped))
+
+
+def _candidates(store: Store, skipped: list[str]) -> Iterator[str]:
+    """The version that holds, then those before it; after a rollback no later one."""
+    try:
+        store.current()
+    except StoreError as error:
+        skipped.append(f"{error}; the newest version is used")
+    held = store.held()
+    if held is not None:
+        yield held
+        earlier = [name for name in store.names() if sequence(name) < sequence(held)]
+        yield from reversed(earlier)
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,154 @@
+"""`recommend catalog refresh` and `quotas`: the commands that ask the providers."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recommender.cli.edge import NOTHING, PARTIAL, refuse
+from recommender.cli.flags import PageFlags, Word, Words
+from recommender.cli.opening import store_at
+from recommender.cli.pager import as_json, show_page
+from recommender.cli.reader import Reader, name_of, one_of
+from recommender.cli.screen import put
+from recommender.clock import now
+from recommender.errors import CatalogError
+from recommender.report import text
+
+if TYPE_CHECKING:
+    from catalogs.refresh.harvest import QuotaValue
+    from catalogs.refresh.providers import Maker
+
+STORE = Annotated[
+    Word,
+    typer.Option("--store", help="Folder of versions instead of your own.", metavar="PATH"),
+]
+_PROVIDERS = Annotated[
+    Words,
+    typer.Option(
+        "--provider",
+        help="Only this provider; repeat for more.",
+        metavar="aws|gcp|azure",
+        show_default=False,
+    ),
+]
+_REGIONS = Annotated[
+    Words,
+    typer.Option(
+        "--region", help="Only this region; repeatable.", metavar="NAME", show_default=False
+    ),
+]
+
+
+def refresh(
+    flags: PageFlags,
+    provider: _PROVIDERS = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Ask and check, but publish nothing.")
+    ] = False,
+    accept: Annotated[
+        bool,
+        typer.Option(
+            "--accept", help="Take changes that a guard holds back, after you looked at them."
+        ),
+    ] = False,
+    store: STORE = None,
+) -> None:
+    """Ask the providers for today's offers, check them and publish a new version.
+
+    Exit codes: 0 all providers renewed, 5 some of them, 6 nothing published.
+
+    \b
+    recommend catalog refresh
+    recommend catalog refresh --provider aws --dry-run
+    """
+    from catalogs.refresh.redact import redacted
+    from catalogs.refresh.report import facts
+    from catalogs.refresh.run import Order
+    from catalogs.refresh.run import refresh as run
+    from recommender.report.refreshview import refresh_page
+
+    form = as_json(flags)
+    order = Order(
+        store=store_at(store),
+        makers=_makers(provider),
+        dry_run=dry_run,
+        accept=accept,
+        clock=now,
+        say=_say,
+    )
+    try:
+        report = run(order)
+    except CatalogError as error:
+        code = refuse(["--json"] if form else [], "CATALOG", NOTHING, [redacted(str(error))])
+        raise typer.Exit(code) from None
+    show_page(refresh_page(facts(report)), flags)
+    raise typer.Exit({"published": 0, "partial": PARTIAL, "nothing": NOTHING}[report.outcome])
+
+
+def quotas(provider: _PROVIDERS = None, region: _REGIONS = None) -> None:
+    """The quotas of your account, as the file that --quota reads, on standard output.
+
+    \b
+    recommend catalog quotas --provider aws > quotas.csv
+    """
+    from catalogs.refresh.quotas import quota_text
+
+    put(quota_text(_quotas(provider, _regions(region))))
+
+
+def _quotas(provider: list[str] | None, regions: tuple[str, ...]) -> "list[QuotaValue]":
+    from catalogs.load import load_snapshot
+    from catalogs.refresh.collect import collect
+    from catalogs.refresh.harvest import Wanted
+
+    makers, catalog = _makers(provider), load_snapshot()
+    wanted = {
+        name: Wanted(
+            types={
+                t.instance_type: t for t in catalog.instance_types.values() if t.provider == name
+            },
+            gpus=catalog.gpus,
+            now=now(),
+            parts=frozenset({"quotas"}),
+            regions=regions,
+            progress=_say,
+        )
+        for name in makers
+    }
+    found: list[QuotaValue] = []
+    problems = []
+    for name, each in collect(makers, wanted).items():
+        if each.harvest is None:
+            problems.append(f"{name}: {each.problem}")
+        else:
+            found += each.harvest.quotas
+            problems += [f"{name} {place.region}: {place.reason}" for place in each.harvest.failed]
+    for problem in problems:
+        _say(problem)
+    if not found:
+        raise CatalogError("no quota could be read: " + "; ".join(problems or ["none is set"]))
+    return found
+
+
+def _makers(names: list[str] | None) -> "dict[str, Maker]":
+    from catalogs.refresh.providers import NAMES, makers
+
+    read = Reader()
+    wanted = read.values(names, "--provider", one_of(NAMES))
+    read.stop()
+    return dict(makers(wanted or NAMES))
+
+
+def _regions(names: list[str] | None) -> tuple[str, ...]:
+    read = Reader()
+    regions = read.values(names, "--region", name_of)
+    read.stop()
+    return regions
+
+
+def _say(message: str) -> None:
+    """Progress goes to standard error, without secrets and on one line."""
+    from catalogs.refresh.redact import redacted
+
+    put(f"{text.clean(redacted(message))}\n", sys.stderr)

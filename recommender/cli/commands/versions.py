@@ -1,0 +1,176 @@
+"""`recommend catalog diff`, `history`, `rollback`, `export`, `import`: the kept versions."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recommender.cli.commands.refresh import STORE
+from recommender.cli.flags import PageFlags, Word
+from recommender.cli.opening import store_at, warn
+from recommender.cli.pager import show_page
+from recommender.cli.screen import put
+from recommender.clock import now
+from recommender.errors import CatalogError
+from recommender.text import shown
+
+if TYPE_CHECKING:
+    from catalogs.catalog import Catalog
+    from catalogs.versions import Store
+
+SHIPPED = "shipped"
+
+
+def _version(help: str, metavar: str) -> typer.models.ArgumentInfo:
+    info: typer.models.ArgumentInfo = typer.Argument(metavar=metavar, help=help, show_default=False)
+    return info
+
+
+def diff(
+    flags: PageFlags,
+    before: Annotated[
+        str | None, _version("Version to compare with; by default the one before.", "[A]")
+    ] = None,
+    after: Annotated[
+        str | None, _version("Version that is compared; by default the one that holds.", "[B]")
+    ] = None,
+    store: STORE = None,
+) -> None:
+    """What changed between two versions; `shipped` names the snapshot.
+
+    \b
+    recommend catalog diff
+    recommend catalog diff shipped
+    """
+    from catalogs.diff import difference
+    from recommender.report.versionview import difference_page
+
+    kept = store_at(store)
+    new = _named(kept, after) if after else _held(kept)
+    old = _named(kept, before) if before else _before(kept, new)
+    found = difference(_load(kept, old), _load(kept, new))
+    show_page(difference_page(found, old, new), flags)
+
+
+def history(
+    flags: PageFlags,
+    instance: Annotated[str, typer.Argument(metavar="INSTANCE", help="The instance type.")],
+    region: Annotated[str, typer.Option(help="The region.", metavar="NAME")],
+    plot: Annotated[
+        Word, typer.Option(help="Draw the prices into FILE (SVG).", metavar="FILE")
+    ] = None,
+    store: STORE = None,
+) -> None:
+    """How the prices of a machine in a region have moved.
+
+    \b
+    recommend catalog history p5.48xlarge --region us-east-1
+    """
+    from catalogs.history import MISSING, can_keep, points
+    from recommender.report import versionview
+
+    kept = store_at(store)
+    found = points(kept, instance, region)
+    if not found:
+        raise CatalogError(
+            f"{kept.root}: no price of {shown(instance)} in {shown(region)} is kept; "
+            "names are those of recommend catalog show"
+        )
+    notes = [] if can_keep() else [f"{len(kept.names())} versions; {MISSING}"]
+    if plot:
+        drawn = versionview.plot(versionview.series(found), f"{instance} in {region}")
+        Path(plot).write_text(drawn, encoding="utf-8")
+    show_page(versionview.history_page(found, instance, region, notes), flags)
+
+
+def rollback(
+    version: Annotated[
+        str | None, _version("Version that shall hold; by default the one before.", "[VERSION]")
+    ] = None,
+    store: STORE = None,
+) -> None:
+    """Let an earlier version hold again; the next refresh starts from it.
+
+    \b
+    recommend catalog rollback
+    """
+    from catalogs.publish import roll_back
+
+    kept = store_at(store)
+    name = roll_back(kept, _named(kept, version) if version else None)
+    put(f"version {name} holds\n")
+
+
+def export(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="A .tar.gz, .tar or .zip file, or a new folder.")
+    ],
+    version: Annotated[
+        str | None, _version("Version to export; by default the one that holds.", "[VERSION]")
+    ] = None,
+    store: STORE = None,
+) -> None:
+    """Write a version with its checksums, to hand it on or to serve it.
+
+    \b
+    recommend catalog export catalog.tar.gz
+    """
+    from catalogs.archive import export as write
+
+    kept = store_at(store)
+    name = _named(kept, version) if version else _held(kept)
+    if name == SHIPPED:
+        raise CatalogError(f"{kept.root}: no version yet; recommend catalog refresh makes one")
+    put(f"{write(kept, name, Path(file))}\n")
+
+
+def import_(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="What `export` wrote: a file or a folder.")
+    ],
+    store: STORE = None,
+) -> None:
+    """Publish an exported version here; its prices are marked as imported.
+
+    \b
+    recommend catalog import catalog.tar.gz
+    """
+    from catalogs.archive import import_into
+    from catalogs.load import SNAPSHOT
+
+    name, problems = import_into(store_at(store), Path(file), SNAPSHOT, now())
+    warn(tuple(problems))
+    put(f"version {name} holds\n")
+
+
+def _held(store: "Store") -> str:
+    return store.held() or SHIPPED
+
+
+def _before(store: "Store", name: str) -> str:
+    names = store.names()
+    earlier = names[: names.index(name)] if name in names else ()
+    return earlier[-1] if earlier else SHIPPED
+
+
+def _named(store: "Store", word: str) -> str:
+    """The version that a word means: its name, or the number that it begins with."""
+    if word == SHIPPED:
+        return SHIPPED
+    from catalogs.versions import sequence
+
+    found = [
+        name
+        for name in store.names()
+        if name == word or (word.isdecimal() and sequence(name) == int(word))
+    ]
+    if not found:
+        known = ", ".join(name.partition("-")[0] for name in store.names()) or "none"
+        raise CatalogError(f"{store.root}: no version {shown(word)}; kept: {known}")
+    return found[0]
+
+
+def _load(store: "Store", name: str) -> "Catalog":
+    from catalogs.load import load, load_snapshot
+
+    return load_snapshot() if name == SHIPPED else load(store.path(name))

@@ -1,0 +1,193 @@
+"""Wrong answers that clients have given, each as a change of an honest harvest."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from random import Random
+
+from catalogs.load import load_snapshot
+from catalogs.refresh.harvest import Failed, Harvest
+from catalogs.schema import Offer
+from tests.catalogs.refresh.world import Lie
+
+Made = Callable[[Random], Lie]
+Pick = Callable[[Offer], bool]
+
+
+def on_demand(offer: Offer) -> bool:
+    """An on-demand offer."""
+    return offer.market == "on_demand"
+
+
+def is_spot(offer: Offer) -> bool:
+    """A spot offer."""
+    return offer.market == "spot"
+
+
+def some(random: Random, harvest: Harvest, pick: Pick, share: float = 0.02) -> set[int]:
+    """A few offers of a kind, by index."""
+    rows = [i for i, offer in enumerate(harvest.offers) if pick(offer)]
+    return set(random.sample(rows, max(1, round(share * len(rows)))))
+
+
+def priced(factor: float, pick: Pick, share: float = 0.02) -> Made:
+    """Some prices are multiplied."""
+
+    def made(random: Random) -> Lie:
+        def lie(harvest: Harvest) -> Harvest:
+            rows = some(random, harvest, pick, share)
+            offers = tuple(
+                replace(o, usd_per_hour=o.usd_per_hour * factor) if i in rows else o
+                for i, o in enumerate(harvest.offers)
+            )
+            return replace(harvest, offers=offers)
+
+        return lie
+
+    return made
+
+
+def changed(pick: Pick = lambda offer: True, **fields: object) -> Made:
+    """Some offers say something else."""
+
+    def made(random: Random) -> Lie:
+        def lie(harvest: Harvest) -> Harvest:
+            rows = some(random, harvest, pick)
+            offers = tuple(
+                replace(o, **fields) if i in rows else o  # type: ignore[arg-type]
+                for i, o in enumerate(harvest.offers)
+            )
+            return replace(harvest, offers=offers)
+
+        return lie
+
+    return made
+
+
+def twins(random: Random) -> Lie:
+    """Some offers come twice, at different prices."""
+
+    def lie(harvest: Harvest) -> Harvest:
+        rows = some(random, harvest, lambda offer: True)
+        more = [
+            replace(o, usd_per_hour=o.usd_per_hour * 1.1)
+            for i, o in enumerate(harvest.offers)
+            if i in rows
+        ]
+        return replace(harvest, offers=(*harvest.offers, *more))
+
+    return lie
+
+
+def without_region(random: Random) -> Lie:
+    """Some regions are missing in silence."""
+
+    def lie(harvest: Harvest) -> Harvest:
+        regions = sorted({offer.region for offer in harvest.offers})
+        gone = set(random.sample(regions, max(1, len(regions) // 5)))
+        kept = tuple(offer for offer in harvest.offers if offer.region not in gone)
+        return replace(harvest, offers=kept)
+
+    return lie
+
+
+def region_down(random: Random) -> Lie:
+    """One region cannot be read, and the client says so."""
+
+    def lie(harvest: Harvest) -> Harvest:
+        region = random.choice(sorted({offer.region for offer in harvest.offers}))
+        kept = tuple(offer for offer in harvest.offers if offer.region != region)
+        failed = (*harvest.failed, Failed(region, "", "HTTP 503"))
+        return replace(harvest, offers=kept, failed=failed)
+
+    return lie
+
+
+def without_type(random: Random) -> Lie:
+    """A machine is renamed, so that nobody knows it."""
+
+    def lie(harvest: Harvest) -> Harvest:
+        name = random.choice(sorted({offer.instance_type for offer in harvest.offers}))
+        offers = tuple(
+            replace(o, instance_type=f"{name}-plus") if o.instance_type == name else o
+            for o in harvest.offers
+        )
+        return replace(harvest, offers=offers)
+
+    return lie
+
+
+def halved_type(random: Random) -> Lie:
+    """A discount SKU is taken for a machine's on-demand price, in all regions."""
+
+    def lie(harvest: Harvest) -> Harvest:
+        name = random.choice(sorted({offer.instance_type for offer in harvest.offers}))
+        offers = tuple(
+            replace(o, usd_per_hour=0.47 * o.usd_per_hour)
+            if o.instance_type == name and on_demand(o)
+            else o
+            for o in harvest.offers
+        )
+        return replace(harvest, offers=offers)
+
+    return lie
+
+
+def cut_short(random: Random) -> Lie:
+    """The listing ends after a few pages."""
+
+    def lie(harvest: Harvest) -> Harvest:
+        rows = random.randrange(len(harvest.offers) // 2)
+        return replace(harvest, offers=harvest.offers[:rows])
+
+    return lie
+
+
+def nothing(random: Random) -> Lie:
+    """An empty answer, well-formed."""
+    return lambda harvest: replace(harvest, offers=())
+
+
+def part_of_a_gpu(random: Random) -> Lie:
+    """A machine with an eighth of a GPU is described as one with none."""
+
+    def lie(harvest: Harvest) -> Harvest:
+        known = load_snapshot().instance_types[harvest.provider, harvest.offers[0].instance_type]
+        machine = replace(known, instance_type="g6f.large", gpus=0)
+        offer = replace(harvest.offers[0], instance_type="g6f.large", usd_per_hour=0.2)
+        return replace(harvest, types=(machine,), offers=(*harvest.offers, offer))
+
+    return lie
+
+
+LIES: Mapping[str, Made] = {
+    "capacity block at 0.00": priced(0.0, on_demand),
+    "spot at zero": priced(0.0, is_spot),
+    "negative price": priced(-1.0, on_demand),
+    "not a number": priced(float("nan"), on_demand),
+    "infinite": priced(float("inf"), is_spot),
+    "monthly price as hourly": priced(730.0, on_demand),
+    "cents as dollars": priced(100.0, is_spot),
+    "dollars as cents": priced(0.01, is_spot),
+    "price of one GPU of eight": priced(0.125, on_demand),
+    "reserved for three years as on-demand": priced(0.4, on_demand),
+    "Windows or SQL as Linux": priced(3.5, on_demand),
+    "cores and memory only, the GPU left out": priced(0.3, on_demand, share=1.0),
+    "part of a GPU": part_of_a_gpu,
+    "DWS twin": halved_type,
+    "spot taken for on-demand": changed(is_spot, market="on_demand"),
+    "on-demand taken for spot": changed(on_demand, market="spot"),
+    "another provider's row": changed(provider="own"),
+    "wavelength zone as region": changed(region="us-west-2-lax-1"),
+    "multi-region": changed(region="us"),
+    "unknown machine": changed(instance_type="g9.huge"),
+    "unlisted source": changed(source=9),
+    "date of tomorrow": changed(as_of="2999-01-01"),
+    "date of last year": changed(as_of="2025-01-01"),
+    "word of no schema": changed(obtainable="perhaps"),
+    "two prices for one key": twins,
+    "regions missing in silence": without_region,
+    "region down": region_down,
+    "type renamed": without_type,
+    "listing cut short": cut_short,
+    "empty answer": nothing,
+}

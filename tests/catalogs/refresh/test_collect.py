@@ -1,0 +1,81 @@
+"""Providers are asked at once; what one of them does wrong stays with it."""
+
+import logging
+import threading
+import time
+from datetime import UTC, datetime
+
+import pytest
+
+from catalogs.errors import ProviderError
+from catalogs.refresh.collect import Deadlines, collect
+from catalogs.refresh.harvest import Harvest, Wanted
+from catalogs.refresh.providers import makers
+from tests.catalogs.refresh.world import Client
+
+WANTED = Wanted(types={}, gpus={}, now=datetime(2026, 11, 21, 3, 0, tzinfo=UTC))
+
+
+def test_all_are_asked_at_the_same_time() -> None:
+    together = threading.Barrier(3)
+
+    class Meeting(Client):
+        def harvest(self, wanted: Wanted) -> Harvest:
+            together.wait(10)  # breaks unless all three are here
+            return super().harvest(wanted)
+
+    names = ("aws", "gcp", "azure")
+    asked = {name: (lambda name=name: Meeting(name, ())) for name in names}
+    found = collect(asked, dict.fromkeys(names, WANTED))
+    assert [found[name].problem for name in names] == ["", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ProviderError("aws", "throttled", "429"), "throttled: 429"),
+        (KeyError("skus"), "the client failed (KeyError: 'skus'); please report it"),
+        (MemoryError(), "the client failed (MemoryError: ); please report it"),
+        (SystemExit(3), "the client failed (SystemExit: 3); please report it"),
+    ],
+)
+def test_a_failure_is_a_reason_and_no_traceback(
+    error: BaseException, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = collect({"aws": lambda: Client("aws", (), error=error)}, {"aws": WANTED})
+    assert (found["aws"].harvest, found["aws"].problem) == (None, words)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_client_that_answers_for_another_is_refused() -> None:
+    found = collect({"aws": lambda: Client("gcp", ())}, {"aws": WANTED})
+    assert found["aws"].problem == "the client answered for 'gcp'"
+
+
+def test_a_client_is_told_when_its_time_is_over() -> None:
+    told: list[Wanted] = []
+
+    class Asked(Client):
+        def harvest(self, wanted: Wanted) -> Harvest:
+            told.append(wanted)
+            return super().harvest(wanted)
+
+    began = time.monotonic()
+    collect({"aws": lambda: Asked("aws", ())}, {"aws": WANTED}, Deadlines(7.0, 60.0, 50.0))
+    assert told[0].call_timeout_s == 7.0
+    assert began + 50 <= told[0].stop_at <= time.monotonic() + 50
+    told[0].check_time("aws")
+    with pytest.raises(ProviderError, match="the time for this provider is over"):
+        Wanted({}, {}, WANTED.now, stop_at=began).check_time("aws")
+
+
+def test_libraries_do_not_log_their_requests() -> None:
+    logging.getLogger("botocore").setLevel(logging.DEBUG)
+    collect({}, {})
+    assert logging.getLogger("botocore").level == logging.WARNING
+
+
+def test_a_provider_without_client_says_so() -> None:
+    with pytest.raises(ProviderError, match="its client cannot be loaded") as refused:
+        makers(("ibm",))["ibm"]()
+    assert refused.value.fault == "library"

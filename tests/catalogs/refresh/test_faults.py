@@ -1,0 +1,168 @@
+"""Hundreds of injected faults: no wrong price is published, no good version lost, ages true."""
+
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from catalogs.errors import ProviderError, StoreError
+from catalogs.load import load
+from catalogs.publish import writing
+from catalogs.refresh.run import refresh
+from catalogs.schema import Offer
+from catalogs.versions import GENERATIONS, newest_good
+from tests.catalogs.refresh.lies import LIES
+from tests.catalogs.refresh.world import NAMES, World, make_world
+
+STEPS = ("clean", "folder", "file manifest.json", "synced", "read back", "pointer", "rename",
+         "swap", "published", "prune")  # fmt: skip
+Key = tuple[str, str, str, str, str]
+
+
+class Stopped(BaseException):
+    """The program ends here."""
+
+
+def key(offer: Offer) -> Key:
+    return offer.provider, offer.instance_type, offer.region, offer.zone, offer.market
+
+
+class Harasser:
+    """A world that changes every day, clients that fail, and what was ever true."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.world = make_world(folder)
+        self.random = Random(seed)
+        self.true: dict[tuple[Key, str], float] = {
+            (key(o), o.as_of): o.usd_per_hour for o in load(self.world.base).offers
+        }
+        self.faults = 0
+        self.published: list[str] = []
+
+    def new_day(self) -> None:
+        """Prices drift; a tenth of the on-demand prices never moves more than 4 %."""
+        world, random = self.world, self.random
+        world.next_day()
+        for name in NAMES:
+            world.truth[name] = [self._drifted(offer) for offer in world.truth[name]]
+            for offer in world.truth[name]:
+                self.true[key(offer), world.now.date().isoformat()] = offer.usd_per_hour
+        world.honest_again()
+        random.shuffle(world.truth["aws"])
+
+    def _drifted(self, offer: Offer) -> Offer:
+        if offer.market == "spot" and offer.provider != "azure":
+            factor = self.random.uniform(0.99, 1.01)
+            return replace(offer, usd_per_hour=offer.usd_per_hour * factor)
+        return offer
+
+    def inject(self, name: str) -> None:
+        """Put a fault into a client."""
+        self.faults += 1
+        fault = self.random.choice([*LIES, "expired token", "crash of the client"])
+        if fault == "expired token":
+            self.world.errors[name] = ProviderError(name, "credentials", "the token has expired")
+        elif fault == "crash of the client":
+            self.world.errors[name] = KeyError("pricingInfo")
+        else:
+            self.world.lies[name] = LIES[fault](self.random)
+
+    def run(self) -> None:
+        """One refresh; one in six is stopped, or finds the store in use."""
+        world = self.world
+        held = world.store.current()
+        step = self.random.choice([None] * 5 + [self.random.choice(STEPS)])
+        if self.random.random() < 0.05:
+            self.faults += 1
+            with (
+                writing(world.store),
+                pytest.raises(StoreError, match="another refresh"),
+                writing(world.store, wait_s=0),
+            ):
+                raise AssertionError("two writers at once")
+        if step is None:
+            report = refresh(world.order())
+            assert not report.problems
+            assert len(world.store.names()) <= GENERATIONS or not report.version
+            assert (report.version == "") == (report.outcome == "nothing")
+            return
+        self.faults += 1
+
+        def stop(at: str) -> None:
+            if at == step:
+                raise Stopped
+
+        try:
+            refresh(world.order(at=stop))
+        except Stopped:
+            after = world.store.current()
+            assert (after != held) == (step in ("published", "prune"))
+
+    def check(self) -> None:
+        """What readers now get is true, and no version that could be read is damaged."""
+        store = self.world.store
+        found = newest_good(store)
+        assert found.skipped == ()
+        if not found.name:
+            return
+        if not self.published or found.name != self.published[-1]:
+            self.published.append(found.name)
+        assert self.published[-1] in store.names()
+        for offer in found.catalog.offers:
+            truth = self.true.get((key(offer), offer.as_of))
+            assert truth == offer.usd_per_hour, f"{offer}: true was {truth}"
+        today = self.world.now.date().isoformat()
+        for f in store.fetched(found.name):
+            assert f.fetched_at[:10] <= today
+            newest = max(
+                (o.as_of for o in found.catalog.offers
+                 if (o.provider, o.market) == (f.provider, f.market)
+                 and f.region in ("", o.region)),
+                default="",
+            )  # fmt: skip
+            assert newest <= today
+
+
+def survive(folder: Path, faults: int, seed: int) -> Harasser:
+    tester = Harasser(folder, seed)
+    while tester.faults < faults:
+        tester.new_day()
+        for name in tester.random.sample(NAMES, tester.random.choice((1, 2, 3, 3))):
+            tester.inject(name)
+        tester.run()
+        tester.check()
+    tester.new_day()
+    assert refresh(tester.world.order()).outcome == "published"
+    tester.check()
+    return tester
+
+
+def test_a_hundred_faults_do_no_harm(tmp_path: Path) -> None:
+    assert survive(tmp_path, 100, seed=1).faults >= 100
+
+
+@pytest.mark.slow
+def test_a_thousand_faults_do_no_harm(tmp_path: Path) -> None:
+    tester = survive(tmp_path, 1000, seed=2)
+    assert tester.faults >= 1000
+    assert len(tester.published) > 100
+
+
+@pytest.mark.parametrize("fault", LIES)
+def test_each_fault_is_refused_or_quarantined_by_name(tmp_path: Path, fault: str) -> None:
+    world: World = make_world(tmp_path)
+    assert refresh(world.order()).outcome == "published"
+    world.next_day()
+    for name in NAMES:
+        world.lies[name] = LIES[fault](Random(fault))
+    report = refresh(world.order())
+    for each in report.providers:
+        named = [
+            *each.quarantined,
+            *each.failed,
+            *each.alerts,
+            *each.reasons,
+            *(each.ignored or {}),
+        ]
+        assert named, f"{each.provider} took {fault} for good"

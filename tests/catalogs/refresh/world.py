@@ -1,0 +1,142 @@
+"""A small world of three clouds: what they really charge today, and clients that may lie."""
+
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from catalogs.load import load_snapshot
+from catalogs.publication import CANARIES
+from catalogs.refresh.harvest import Harvest, Wanted
+from catalogs.refresh.run import Order
+from catalogs.schema import Offer, Source
+from catalogs.tables import TABLES
+from catalogs.versions import Store
+from catalogs.writer import write_catalog
+
+NAMES = ("aws", "gcp", "azure")
+TYPES = {
+    "aws": (
+        "g4dn.xlarge", "g4dn.12xlarge", "g5.xlarge", "g6.xlarge", "g6e.48xlarge",
+        "p4d.24xlarge", "p5.48xlarge", "p5en.48xlarge",
+    ),
+    "gcp": ("g2-standard-4", "a2-highgpu-1g", "a2-highgpu-2g", "a2-ultragpu-1g", "a3-highgpu-8g",
+            "a3-highgpu-1g", "n1-standard-8+1xT4"),
+    "azure": (
+        "Standard_NC4as_T4_v3", "Standard_NV36ads_A10_v5", "Standard_ND96asr_v4",
+        "Standard_NC24ads_A100_v4", "Standard_ND96isr_H100_v5",
+    ),
+}  # fmt: skip
+MORNING = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
+
+Lie = Callable[[Harvest], Harvest]
+
+
+def honest(harvest: Harvest) -> Harvest:
+    """A client that tells what it was told."""
+    return harvest
+
+
+@dataclass
+class Client:
+    """Stands for a provider's client: tells the truth, changed by a lie, or raises."""
+
+    name: str
+    truth: Sequence[Offer]
+    lie: Lie = honest
+    error: BaseException | None = None
+
+    def harvest(self, wanted: Wanted) -> Harvest:
+        """Hand over today's offers."""
+        if self.error is not None:
+            raise self.error
+        offers = tuple(replace(o, source=1, as_of=wanted.today, kind="quote") for o in self.truth)
+        return self.lie(
+            Harvest(
+                provider=self.name,
+                started=wanted.now,
+                finished=wanted.now,
+                markets=frozenset({"on_demand", "spot"}),
+                offers=offers,
+                sources=(Source(1, f"{self.name} price list", "facts", "row", "read nightly"),),
+            )
+        )
+
+
+@dataclass
+class World:
+    """The shipped tables, the true prices, a store and a clock."""
+
+    folder: Path
+    truth: dict[str, list[Offer]]
+    now: datetime = MORNING
+    lies: dict[str, Lie] = field(default_factory=dict)
+    errors: dict[str, BaseException] = field(default_factory=dict)
+
+    @property
+    def store(self) -> Store:
+        """Where versions are published."""
+        return Store(self.folder / "store")
+
+    @property
+    def base(self) -> Path:
+        """The shipped tables of this world."""
+        return self.folder / "base"
+
+    def order(self, *names: str, **more: Any) -> Order:
+        """A refresh of some providers, by default of all."""
+        return Order(
+            store=self.store,
+            makers={name: self._maker(name) for name in names or NAMES},
+            base=self.base,
+            canaries=self.folder / "canaries.csv",
+            clock=lambda: self.now,
+            **more,
+        )
+
+    def _maker(self, name: str) -> Callable[[], Client]:
+        lie, error = self.lies.get(name, honest), self.errors.get(name)
+        return lambda: Client(name, self.truth[name], lie, error)
+
+    def next_day(self) -> None:
+        """A day passes."""
+        self.now += timedelta(days=1)
+
+    def honest_again(self) -> None:
+        """All clients work again."""
+        self.lies.clear()
+        self.errors.clear()
+
+
+def make_world(folder: Path) -> World:
+    """Make a world of a few hundred offers from the shipped snapshot."""
+    catalog = load_snapshot()
+    names = {(provider, name) for provider in TYPES for name in TYPES[provider]}
+    offers = [
+        o for o in catalog.offers if (o.provider, o.instance_type) in names and o.kind != "derived"
+    ]
+    offers = [replace(offer, as_of=min(offer.as_of, "2026-08-21")) for offer in offers]
+    rows: Mapping[str, list[Any]] = {
+        "offers": offers,
+        "instance_types": [t for key, t in catalog.instance_types.items() if key in names],
+        "gpus": list(catalog.gpus.values()),
+        "achieved": list(catalog.achieved.values()),
+    }
+    small = {name: list(getattr(catalog, name)) for name in TABLES if name not in rows}
+    small["egress"] = small["egress"][:1]
+    write_catalog(folder / "base", {**rows, **small})
+    _write_canaries(folder / "canaries.csv")
+    truth: dict[str, list[Offer]] = {name: [] for name in NAMES}
+    for offer in offers:
+        truth[offer.provider].append(replace(offer, kind="quote", flag="", uncertainty=0.0))
+    return World(folder, truth)
+
+
+def _write_canaries(path: Path) -> None:
+    with CANARIES.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file))
+    kept = [row for row in rows[1:] if row[1] in TYPES[row[0]]]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([rows[0], *kept])

@@ -1,0 +1,162 @@
+"""A version goes from one store to another, or to a server, with its checksums."""
+
+import gzip
+import hashlib
+import io
+import tarfile
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from catalogs.archive import export, import_into, read_files
+from catalogs.errors import CatalogError, StoreError
+from catalogs.refresh.run import refresh
+from catalogs.versions import Store, newest_good
+from tests.catalogs.refresh.world import World, make_world
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """A store with one version."""
+    made = make_world(tmp_path_factory.mktemp("world"))
+    refresh(made.order())
+    return made
+
+
+def exported(world: World, out: Path) -> Path:
+    return export(world.store, world.store.names()[0], out)
+
+
+@pytest.mark.parametrize("name", ["c.tar.gz", "c.tar", "c.tgz", "c.zip", "folder"])
+def test_what_is_exported_can_be_imported_and_says_so(
+    world: World, tmp_path: Path, name: str
+) -> None:
+    other = Store(tmp_path / "other")
+    made, _ = import_into(other, exported(world, tmp_path / name), world.base, world.now)
+    found = newest_good(other)
+    assert found.name == made
+    mine = newest_good(world.store).catalog
+    assert [o.usd_per_hour for o in found.catalog.offers] == [o.usd_per_hour for o in mine.offers]
+    assert set(found.catalog.offers.as_of) == set(mine.offers.as_of)
+    assert set(found.catalog.offers.flag) <= {"imported", "floor"}
+    assert {f.reason for f in other.fetched(made)} == {"imported"}
+
+
+def test_the_checksums_are_those_of_sha256sum(world: World, tmp_path: Path) -> None:
+    folder = exported(world, tmp_path / "folder")
+    lines = (folder / "SHA256SUMS").read_text().splitlines()
+    assert len(lines) == len(list(folder.iterdir())) - 1
+    for line in lines:
+        digest, name = line.split("  ")
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
+
+
+def test_nothing_is_overwritten(world: World, tmp_path: Path) -> None:
+    (tmp_path / "c.zip").write_text("mine")
+    with pytest.raises(StoreError, match="exists already"):
+        exported(world, tmp_path / "c.zip")
+
+
+def test_the_statistical_guards_warn_of_what_is_imported(world: World, tmp_path: Path) -> None:
+    _, problems = import_into(
+        Store(tmp_path / "other"), exported(world, tmp_path / "c.zip"), world.base, world.now
+    )
+    assert any("gcp" in problem for problem in problems)  # canaries this small world lacks
+
+
+def tarred(path: Path, *entries: tuple[tarfile.TarInfo, bytes]) -> Path:
+    with tarfile.open(path, "x") as archive:
+        for entry, content in entries:
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return path
+
+
+def link(name: str, target: str) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name)
+    entry.type, entry.linkname = tarfile.SYMTYPE, target
+    return entry
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        (tarfile.TarInfo("../manifest.json"), "which no catalog has"),
+        (tarfile.TarInfo("/manifest.json"), "which no catalog has"),
+        (tarfile.TarInfo("a/b/manifest.json"), "which no catalog has"),
+        (tarfile.TarInfo("setup.py"), "which no catalog has"),
+        (link("manifest.json", "/etc/passwd"), "no plain file"),
+    ],
+)
+def test_an_archive_that_holds_anything_else_is_refused(
+    tmp_path: Path, entry: tarfile.TarInfo, words: str
+) -> None:
+    with pytest.raises(CatalogError, match=words):
+        read_files(tarred(tmp_path / "bad.tar", (entry, b"")))
+
+
+def test_a_file_that_comes_twice_is_refused(tmp_path: Path) -> None:
+    twice = [(tarfile.TarInfo(f"{folder}/manifest.json"), b"{}") for folder in ("a", "b")]
+    with pytest.raises(CatalogError, match="holds a file twice"):
+        read_files(tarred(tmp_path / "bad.tar", *twice))
+
+
+def test_text_is_no_archive(tmp_path: Path) -> None:
+    (tmp_path / "bad").write_text("no archive")
+    with pytest.raises(CatalogError, match="not a catalog archive"):
+        read_files(tmp_path / "bad")
+    with pytest.raises(CatalogError, match="not a catalog archive"):
+        read_files(tmp_path / "gone")
+
+
+def test_a_changed_file_is_refused(world: World, tmp_path: Path) -> None:
+    folder = exported(world, tmp_path / "folder")
+    (folder / "fees.csv.gz").write_bytes(b"")
+    with pytest.raises(CatalogError, match=r"'fees.csv.gz' is missing or differs"):
+        read_files(folder)
+
+
+def test_a_poisoned_price_is_refused_even_with_right_checksums(
+    world: World, tmp_path: Path
+) -> None:
+    folder = exported(world, tmp_path / "folder")
+    (folder / "SHA256SUMS").unlink()
+    path = folder / "offers-aws.csv.gz"
+    text = gzip.decompress(path.read_bytes()).decode()
+    bad = gzip.compress(text.replace(",55.04,", ",-1,").encode())
+    path.write_bytes(bad)
+    manifest = folder / "manifest.json"
+    old = hashlib.sha256((world.store.path(world.store.names()[0]) / path.name).read_bytes())
+    manifest.write_text(
+        manifest.read_text().replace(old.hexdigest(), hashlib.sha256(bad).hexdigest())
+    )
+    with pytest.raises(CatalogError, match="not a positive number"):
+        import_into(Store(tmp_path / "other"), folder, world.base, world.now)
+    assert Store(tmp_path / "other").names() == ()
+
+
+def test_a_zip_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("catalogs.archive.MOST_BYTES", 100)
+    with zipfile.ZipFile(tmp_path / "bomb.zip", "x") as archive:
+        archive.writestr("manifest.json", b"0" * 101)
+    with pytest.raises(CatalogError, match="more than 100 bytes"):
+        read_files(tmp_path / "bomb.zip")
+
+
+def test_a_damaged_version_is_not_exported(tmp_path: Path) -> None:
+    world = make_world(tmp_path)
+    refresh(world.order())
+    name = world.store.names()[0]
+    (world.store.path(name) / "offers-gcp.csv.gz").write_bytes(b"")
+    with pytest.raises(CatalogError, match="sha256 differs"):
+        export(world.store, name, tmp_path / "c.zip")
+
+
+def test_an_imported_version_is_renewed_by_the_next_refresh(world: World, tmp_path: Path) -> None:
+    other = Store(tmp_path / "other")
+    import_into(other, exported(world, tmp_path / "c.zip"), world.base, world.now)
+    report = refresh(replace(world.order(), store=other))
+    assert report.outcome == "published"
+    assert "imported" not in newest_good(other).catalog.offers.flag

@@ -1,0 +1,114 @@
+"""Prices of every night, as Parquet that other tools read."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from catalogs import history
+from catalogs.errors import ProviderError
+from catalogs.publish import writing
+from catalogs.refresh.run import refresh
+from catalogs.versions import GENERATIONS
+from tests.catalogs.refresh.world import World, make_world
+
+PLACE = ("a2-highgpu-1g", "us-central1")
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return make_world(tmp_path)
+
+
+def nights(world: World, count: int) -> None:
+    """Refresh for some days; spot prices rise by a hundredth a day."""
+    for _ in range(count):
+        refresh(world.order("gcp"))
+        world.next_day()
+        world.truth["gcp"] = [
+            replace(o, usd_per_hour=o.usd_per_hour * 1.01) if o.market == "spot" else o
+            for o in world.truth["gcp"]
+        ]
+
+
+def test_without_the_library_the_kept_versions_are_the_history(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "can_keep", lambda: False)
+    nights(world, 3)
+    assert not (world.store.root / "history").exists()
+    found = history.points(world.store, *PLACE)
+    assert {p.date for p in found} >= {"2026-11-21", "2026-11-22", "2026-11-23"}
+
+
+def test_the_report_says_how_to_get_the_history(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "can_keep", lambda: False)
+    assert "recommend-gpus[history]" in refresh(world.order()).notes[0]
+
+
+def test_every_night_is_a_partition_that_outlives_its_version(world: World) -> None:
+    pytest.importorskip("pyarrow")
+    nights(world, GENERATIONS + 3)
+    days = sorted(path.name for path in (world.store.root / "history").iterdir())
+    assert len(days) == GENERATIONS + 3
+    assert days[0] == "date=2026-11-21"
+    assert len(world.store.names()) == GENERATIONS
+    spot = [p for p in history.points(world.store, *PLACE) if p.market == "spot"]
+    one = [p.usd_per_hour for p in spot if p.zone == spot[0].zone and p.date >= "2026-11-21"]
+    assert len(one) == GENERATIONS + 3
+    assert one == pytest.approx([one[0] * 1.01**i for i in range(len(one))])
+
+
+def test_only_what_was_read_that_day_is_in_it(world: World) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    refresh(world.order())
+    world.next_day()
+    world.errors["aws"] = ProviderError("aws", "server", "HTTP 500")
+    report = refresh(world.order())
+    file = world.store.root / "history" / "date=2026-11-22" / f"{report.version}.parquet"
+    rows = parquet.read_table(file, partitioning=None).to_pylist()
+    assert {row["provider"] for row in rows} == {"gcp", "azure"}
+    assert {row["version"] for row in rows} == {report.version}
+
+
+def test_pandas_reads_the_folder_as_one_table(world: World) -> None:
+    pytest.importorskip("pyarrow")
+    pandas = pytest.importorskip("pandas")
+    nights(world, 2)
+    table = pandas.read_parquet(world.store.root / "history")
+    assert sorted(set(table["date"].astype(str))) == ["2026-11-21", "2026-11-22"]
+    assert len(table) == 2 * len(world.truth["gcp"])
+
+
+def test_a_night_stopped_before_its_history_is_made_up_for(world: World) -> None:
+    pytest.importorskip("pyarrow")
+
+    class Stopped(BaseException):
+        pass
+
+    def stop(step: str) -> None:
+        if step == "history":
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        refresh(world.order(at=stop))
+    assert not (world.store.root / "history").exists()
+    with writing(world.store):
+        assert history.keep(world.store) == world.store.names()
+        assert history.keep(world.store) == ()
+
+
+def test_a_full_disk_costs_the_history_not_the_version(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyarrow")
+
+    def full(path: Path, content: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(history, "replace", full)
+    report = refresh(world.order())
+    assert report.outcome == "published"
+    assert "the history was not written" in report.notes[0]

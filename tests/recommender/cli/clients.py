@@ -1,0 +1,49 @@
+"""Clients of the three providers that hand over the shipped prices as today's."""
+
+from collections.abc import Sequence
+from types import ModuleType
+
+import pytest
+
+from catalogs.load import load_snapshot
+from catalogs.refresh.harvest import Harvest, QuotaValue, Wanted
+from catalogs.schema import Offer
+from tests.catalogs.refresh.world import Client, Lie, honest
+
+SECRET = "canary+Secret/0123456789abcdefABCDEF0123"
+
+
+class Cloud(Client):
+    """A client that knows quotas as well."""
+
+    def harvest(self, wanted: Wanted) -> Harvest:
+        """Hand over offers, or quotas where only these are wanted."""
+        wanted.progress("page 1 of 1")
+        found = super().harvest(wanted)
+        if wanted.parts != {"quotas"}:
+            return found
+        quota = QuotaValue(self.name, "Running On-Demand P instances", "on_demand",
+                           "us-east-1", "vcpu", 192.0)  # fmt: skip
+        return Harvest(
+            provider=self.name, started=wanted.now, finished=wanted.now, markets=frozenset(),
+            offers=(), sources=(), quotas=(quota,),
+        )  # fmt: skip
+
+
+def truth(name: str) -> Sequence[Offer]:
+    """The shipped offers of a provider that somebody has quoted."""
+    offers = load_snapshot().offers
+    return [o for o in offers if o.provider == name and o.kind != "derived"]
+
+
+def install(
+    monkeypatch: pytest.MonkeyPatch,
+    lies: dict[str, Lie] | None = None,
+    errors: dict[str, BaseException] | None = None,
+) -> None:
+    """Put the clients where the tool looks for them."""
+    for name in ("aws", "gcp", "azure"):
+        client = Cloud(name, truth(name), (lies or {}).get(name, honest), (errors or {}).get(name))
+        module = ModuleType(f"catalogs.refresh.{name}")
+        module.provider = lambda client=client: client  # type: ignore[attr-defined]
+        monkeypatch.setitem(__import__("sys").modules, f"catalogs.refresh.{name}", module)

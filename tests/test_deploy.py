@@ -1,0 +1,153 @@
+"""The files in deploy/ are well-formed, hold no secret, and call commands that exist."""
+
+import configparser
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.main import get_command
+
+from recommender.cli.app import app
+from recommender.cli.group import flags_of
+from recommender.cli.scan import scan
+
+DEPLOY = Path(__file__).parents[1] / "deploy"
+FILES = sorted(path for path in DEPLOY.rglob("*") if path.is_file())
+CRON = re.compile(r"(\S+ \S+ \S+ \S+ \S+) (\w+) (.*)")
+DAILY = "17 2 * * *"
+
+
+def unit(name: str) -> configparser.ConfigParser:
+    """A systemd unit; its keys keep their case."""
+    parser = configparser.ConfigParser(strict=True, interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read_string((DEPLOY / "systemd" / name).read_text("utf-8"))
+    return parser
+
+
+def cronjob() -> Any:
+    return yaml.safe_load((DEPLOY / "kubernetes" / "cronjob.yaml").read_text("utf-8"))
+
+
+def workflow() -> Any:
+    # YAML 1.1 reads the key `on` as a truth value.
+    return yaml.safe_load((DEPLOY / "github" / "refresh-catalog.yml").read_text("utf-8"))
+
+
+def cron_line() -> re.Match[str]:
+    lines = (DEPLOY / "cron" / "recommend-refresh").read_text("utf-8").splitlines()
+    (line,) = [line for line in lines if line and not line.startswith("#") and "=" not in
+               line.partition(" ")[0]]  # fmt: skip
+    found = CRON.fullmatch(line)
+    assert found
+    return found
+
+
+def pod() -> Any:
+    return cronjob()["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+
+
+def steps() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = workflow()["jobs"]["refresh"]["steps"]
+    return found
+
+
+def calls() -> Iterator[tuple[str, list[str]]]:
+    """Every call of the tool, with the file it stands in."""
+    command = cron_line()[3].partition(" 2>&1")[0]
+    assert command.startswith("timeout 25m recommend ")
+    yield "cron", shlex.split(command)[2:]
+    yield "systemd", shlex.split(unit("recommend-refresh.service")["Service"]["ExecStart"])
+    yield "kubernetes", pod()["containers"][0]["command"]
+    for step in steps():
+        for line in step.get("run", "").splitlines():
+            words = shlex.split(line.partition(" > ")[0])
+            if words[:1] == ["recommend"]:
+                yield "github", words
+
+
+def problems_of(words: Sequence[str]) -> list[str]:
+    """What the command line says of a call, without running it."""
+    command: Any = get_command(app)
+    rest = list(words)
+    while getattr(command, "commands", None):
+        assert rest[0] in command.commands, f"no command {rest[0]}"
+        command = command.commands[rest.pop(0)]
+    kept, problems = scan(rest, flags_of(command.params))
+    if not problems:
+        command.make_context("recommend", list(rest))
+    return problems
+
+
+@pytest.mark.parametrize(("where", "words"), list(calls()))
+def test_a_call_is_one_that_the_command_line_takes(where: str, words: list[str]) -> None:
+    assert words[0].rpartition("/")[2] == "recommend"
+    assert problems_of(words[1:]) == []
+
+
+def test_every_way_refreshes() -> None:
+    refreshing = {where for where, words in calls() if words[1:3] == ["catalog", "refresh"]}
+    assert refreshing == {"cron", "systemd", "kubernetes", "github"}
+
+
+def test_a_misspelt_flag_would_be_found() -> None:
+    assert problems_of(["catalog", "refresh", "--stroe", "x"])
+
+
+def test_cron_runs_daily_as_its_own_user() -> None:
+    assert cron_line()[1] == DAILY
+    assert cron_line()[2] == "recommend"
+
+
+def test_systemd_waits_for_missed_nights_and_spreads_the_load() -> None:
+    timer = unit("recommend-refresh.timer")
+    assert timer["Timer"]["OnCalendar"] == "*-*-* 02:17:00 UTC"
+    assert timer["Timer"]["Persistent"] == "true"
+    assert timer["Timer"]["RandomizedDelaySec"] == "30min"
+    assert timer["Install"]["WantedBy"] == "timers.target"
+    service = unit("recommend-refresh.service")["Service"]
+    assert service["Type"] == "oneshot"
+    assert service["SuccessExitStatus"] == "5"
+    assert service["StateDirectory"] == "recommend"
+    assert "/var/lib/recommend/" in service["ExecStart"]
+
+
+def test_kubernetes_never_overlaps_and_runs_without_rights() -> None:
+    job = cronjob()
+    assert (job["apiVersion"], job["kind"]) == ("batch/v1", "CronJob")
+    assert job["spec"]["schedule"] == DAILY
+    assert job["spec"]["concurrencyPolicy"] == "Forbid"
+    assert job["spec"]["jobTemplate"]["spec"]["activeDeadlineSeconds"] <= 1800
+    (container,) = pod()["containers"]
+    assert pod()["securityContext"]["runAsNonRoot"] is True
+    assert pod()["restartPolicy"] == "Never"  # what a failure policy requires
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    assert container["securityContext"]["allowPrivilegeEscalation"] is False
+    mounted = {mount["name"] for mount in container["volumeMounts"]}
+    assert mounted == {volume["name"] for volume in pod()["volumes"]}
+    assert "/catalog" in {mount["mountPath"] for mount in container["volumeMounts"]}
+
+
+def test_github_pins_its_actions_and_asks_for_no_more_than_it_needs() -> None:
+    found = workflow()
+    assert found[True]["schedule"] == [{"cron": DAILY}]
+    assert found["permissions"] == {}
+    assert found["jobs"]["refresh"]["permissions"] == {"contents": "read", "id-token": "write"}
+    used = [step["uses"] for step in steps() if "uses" in step]
+    assert len(used) == 5
+    assert all(re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", each) for each in used)
+    runs = "".join(step.get("run", "") for step in steps())
+    assert "${{" not in runs  # nothing is pasted into a shell
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_no_file_holds_a_secret(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert not re.search(r"AKIA|AIza|BEGIN [A-Z ]*KEY|(?i:secret_access_key|api_key)\s*[:=]", text)
+    assert "secrets." not in text
+    assert text.endswith("\n")
+    assert "\t" not in text
