@@ -33,6 +33,7 @@ GRACE = 0.1  # how much later than the deadline a run that is allowed to be late
 # Share of the allowance that the model may plan to use: the rest is for the model's own error.
 # Chosen on first halves.
 _PLANNED_SHARE = 0.6
+_GOLDEN = 0.6180339887498949  # multiples of it fill the unit interval evenly
 _COARSE_TICKS = 120  # of the tables that look for the price of being late
 _SEARCHES = 7
 
@@ -41,8 +42,11 @@ _SEARCHES = 7
 class SemiMarkov:
     """Least expected cost by dynamic programme; `confidence` 1.0 never misses the deadline.
 
-    Below 1.0 at most that share of runs (by the model, with a margin) ends later, by at most a
-    tenth of the deadline.
+    Below 1.0 at most the rest of the runs (by the model, with a margin) end later, by at most a
+    tenth of the deadline. The chance to be late jumps with the price put on it, so a share of
+    the runs follows a lenient table and the others a strict one: the optimum of a problem with
+    a constraint on a probability is such a mixture of two policies (Altman, "Constrained Markov
+    Decision Processes", 1999, ch. 3). Which run is which depends on its number only.
     """
 
     law: Availability
@@ -54,18 +58,29 @@ class SemiMarkov:
             raise UsageError(f"confidence {self.confidence}: must be above 0 and at most 1")
 
     def table(self, task: Task, prices: Prices, tick_s: float) -> Table:
-        """The policy as a table of costs to go."""
-        if self.confidence == 1.0:
-            return policy_table(chain(self.law, tick_s), task, prices, tick_s)
-        late_usd = price_of_lateness(self.law, task, prices, 1.0 - self.confidence)
+        """The policy that is never late, as a table of costs to go."""
+        return policy_table(chain(self.law, tick_s), task, prices, tick_s)
+
+    def lenient(self, task: Task, prices: Prices, tick_s: float) -> tuple[Table, float]:
+        """The table of the runs that may be late, and how many of them there are (a share)."""
+        price = price_of_lateness(self.law, task, prices, 1.0 - self.confidence)
         grace = int(GRACE * task.deadline_s / tick_s)
-        return policy_table(chain(self.law, tick_s), task, prices, tick_s, late_usd, grace)
+        law = chain(self.law, tick_s)
+        return policy_table(law, task, prices, tick_s, price.late_usd, grace), price.share
 
     def begin(self, task: Task, prices: Prices, tick_s: float, windows: int) -> Decide:
         """Belief and table of one replay."""
         law = chain(self.law, tick_s)
-        table = self.table(task, prices, tick_s)
-        return _Watch(law, table, task, np.tile(law.usual, (windows, 1))).decide
+
+        def watch(table: Table) -> Decide:
+            return _Watch(law, table, task, np.tile(law.usual, (windows, 1))).decide
+
+        strict = watch(self.table(task, prices, tick_s))
+        if self.confidence == 1.0:
+            return strict
+        table, share = self.lenient(task, prices, tick_s)
+        lenient, chosen = watch(table), np.arange(windows) * _GOLDEN % 1.0 < share
+        return lambda state: np.where(chosen, lenient(state), strict(state))
 
 
 @dataclass
@@ -125,8 +140,16 @@ class _Watch:
         return state.available & (self._safe(spare) | (work <= DONE_S))
 
 
-def price_of_lateness(law: Availability, task: Task, prices: Prices, allowed: float) -> float:
-    """The USD charged for being late at which the optimal policy is late as often as allowed.
+@dataclass(frozen=True, slots=True)
+class Lateness:
+    """What being late costs in the lenient table, and the share of runs that follow it."""
+
+    late_usd: float
+    share: float
+
+
+def price_of_lateness(law: Availability, task: Task, prices: Prices, allowed: float) -> Lateness:
+    """The mixture of a lenient and a strict table that is late as often as planned.
 
     The least expected cost V(p) is concave in the price p of being late and its slope is the
     chance to be late (envelope theorem), so a bisection on a coarse grid finds the price
@@ -141,12 +164,15 @@ def price_of_lateness(law: Availability, task: Task, prices: Prices, allowed: fl
 
     # Being late spares at most the on-demand hours that fit before the hard deadline.
     low, high = 0.0, prices.on_demand * GRACE * task.deadline_s / 3600.0
-    step = 0.02 * high
+    step, planned, chance = 0.02 * high, _PLANNED_SHARE * allowed, 1.0
     for _ in range(_SEARCHES):
         middle = 0.5 * (low + high)
         slope = (expected(middle + step) - expected(middle)) / step
-        low, high = (middle, high) if slope > _PLANNED_SHARE * allowed else (low, middle)
-    return high
+        if slope > planned:
+            low, chance = middle, slope
+        else:
+            high = middle
+    return Lateness(low, min(1.0, planned / chance))
 
 
 def expected_usd(table: Table, law: Chain, task: Task) -> float:
