@@ -6,8 +6,7 @@ shares, so it needs no record of the hours before the job. Each tick it takes th
 cost to go among the choices after which on-demand can still keep the deadline.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,24 +28,19 @@ from recommender.replay.state import (
     Task,
 )
 
-GRACE = 0.1  # how much later than the deadline a run that is allowed to be late may end
-# Share of the allowance that the model may plan to use: the rest is for the model's own error.
-# Chosen on first halves.
-_PLANNED_SHARE = 0.6
+GRACE = 0.25  # how much later than the deadline a run that may be late must end, as a share
 _GOLDEN = 0.6180339887498949  # multiples of it fill the unit interval evenly
-_COARSE_TICKS = 120  # of the tables that look for the price of being late
-_SEARCHES = 7
 
 
 @dataclass(frozen=True)
 class SemiMarkov:
     """Least expected cost by dynamic programme; `confidence` 1.0 never misses the deadline.
 
-    Below 1.0 at most the rest of the runs (by the model, with a margin) end later, by at most a
-    tenth of the deadline. The chance to be late jumps with the price put on it, so a share of
-    the runs follows a lenient table and the others a strict one: the optimum of a problem with
-    a constraint on a probability is such a mixture of two policies (Altman, "Constrained Markov
-    Decision Processes", 1999, ch. 3). Which run is which depends on its number only.
+    Below 1.0 the rest of the runs, drawn before they start by their number only, work towards a
+    deadline that is a quarter later. The optimum under a limit on a probability is such a
+    mixture of two policies (Altman, "Constrained Markov Decision Processes", 1999, ch. 3).
+    Drawing by what the model expects saves no more on recorded markets, and there the chance
+    is then as wrong as the model; drawn beforehand it is kept in any market.
     """
 
     law: Availability
@@ -58,28 +52,22 @@ class SemiMarkov:
             raise UsageError(f"confidence {self.confidence}: must be above 0 and at most 1")
 
     def table(self, task: Task, prices: Prices, tick_s: float) -> Table:
-        """The policy that is never late, as a table of costs to go."""
+        """The policy as a table of costs to go."""
         return policy_table(chain(self.law, tick_s), task, prices, tick_s)
-
-    def lenient(self, task: Task, prices: Prices, tick_s: float) -> tuple[Table, float]:
-        """The table of the runs that may be late, and how many of them there are (a share)."""
-        price = price_of_lateness(self.law, task, prices, 1.0 - self.confidence)
-        grace = int(GRACE * task.deadline_s / tick_s)
-        law = chain(self.law, tick_s)
-        return policy_table(law, task, prices, tick_s, price.late_usd, grace), price.share
 
     def begin(self, task: Task, prices: Prices, tick_s: float, windows: int) -> Decide:
         """Belief and table of one replay."""
         law = chain(self.law, tick_s)
 
-        def watch(table: Table) -> Decide:
+        def watch(task: Task) -> Decide:
+            table = self.table(task, prices, tick_s)
             return _Watch(law, table, task, np.tile(law.usual, (windows, 1))).decide
 
-        strict = watch(self.table(task, prices, tick_s))
+        strict = watch(task)
         if self.confidence == 1.0:
             return strict
-        table, share = self.lenient(task, prices, tick_s)
-        lenient, chosen = watch(table), np.arange(windows) * _GOLDEN % 1.0 < share
+        lenient = watch(replace(task, deadline_s=(1.0 + GRACE) * task.deadline_s))
+        chosen = (np.arange(windows) * _GOLDEN + 0.5) % 1.0 < 1.0 - self.confidence
         return lambda state: np.where(chosen, lenient(state), strict(state))
 
 
@@ -91,11 +79,6 @@ class _Watch:
     table: Table
     task: Task
     belief: Floats  # (windows, states) before the coming tick is seen
-
-    @cached_property
-    def hard_s(self) -> float:
-        """The deadline that is always kept."""
-        return self.table.ticks * self.table.tick_s
 
     def decide(self, state: State) -> Modes:
         """The least expected cost among what is safe; on-demand where nothing is."""
@@ -138,41 +121,6 @@ class _Watch:
         work = self.task.work_s - state.done_s - np.maximum(tick_s - pay, 0.0)
         spare = (left - 1) * tick_s - work
         return state.available & (self._safe(spare) | (work <= DONE_S))
-
-
-@dataclass(frozen=True, slots=True)
-class Lateness:
-    """What being late costs in the lenient table, and the share of runs that follow it."""
-
-    late_usd: float
-    share: float
-
-
-def price_of_lateness(law: Availability, task: Task, prices: Prices, allowed: float) -> Lateness:
-    """The mixture of a lenient and a strict table that is late as often as planned.
-
-    The least expected cost V(p) is concave in the price p of being late and its slope is the
-    chance to be late (envelope theorem), so a bisection on a coarse grid finds the price
-    without following the policy forward.
-    """
-    tick_s = task.deadline_s / _COARSE_TICKS
-    coarse, grace = chain(law, tick_s), int(GRACE * _COARSE_TICKS)
-
-    def expected(late_usd: float) -> float:
-        table = policy_table(coarse, task, prices, tick_s, late_usd, grace)
-        return expected_usd(table, coarse, task)
-
-    # Being late spares at most the on-demand hours that fit before the hard deadline.
-    low, high = 0.0, prices.on_demand * GRACE * task.deadline_s / 3600.0
-    step, planned, chance = 0.02 * high, _PLANNED_SHARE * allowed, 1.0
-    for _ in range(_SEARCHES):
-        middle = 0.5 * (low + high)
-        slope = (expected(middle + step) - expected(middle)) / step
-        if slope > planned:
-            low, chance = middle, slope
-        else:
-            high = middle
-    return Lateness(low, min(1.0, planned / chance))
 
 
 def expected_usd(table: Table, law: Chain, task: Task) -> float:
