@@ -88,7 +88,7 @@ class Failover:
         def decide(state: ZoneState) -> Ints:
             left = task.work_s - state.done_s
             hours = np.maximum(left, zones.tick_s)[:, None] / 3600.0
-            move = _moves(zones, state.place)
+            move = move_costs(zones, state.place)
             spot = zones.spot_usd_per_hour[None] + move / hours
             best = np.where(state.available, spot, np.inf).argmin(axis=1)
             rent = zones.on_demand_usd_per_hour[None] + move / hours
@@ -123,7 +123,7 @@ def replay_zones(policy: ZonePolicy, zones: Zones, starts: Ints, task: Task) -> 
         want = decide(ZoneState(tick * zones.tick_s, mode, place, done, start_up, here))
         to = np.where(want > count, want - 1 - count, want - 1)
         begun = live & (want > 0) & (want != mode)
-        charge = np.where(begun, _moves(zones, place)[np.arange(size), to], 0.0)
+        charge = np.where(begun, move_costs(zones, place)[np.arange(size), to], 0.0)
         moves += begun & (place != NOWHERE) & (to != place)
         moved_usd += charge
         start_up = np.where(begun, task.changeover_s, start_up)
@@ -142,6 +142,6 @@ def replay_zones(policy: ZonePolicy, zones: Zones, starts: Ints, task: Task) -> 
     return ZoneReplays(cost, finish, moves, moved_usd)
 
 
-def _moves(zones: Zones, place: Ints) -> Floats:
+def move_costs(zones: Zones, place: Ints) -> Floats:
     """Price of starting in each zone from where the checkpoint is; (windows, zones)."""
     return np.where((place == NOWHERE)[:, None], 0.0, zones.move_usd[np.maximum(place, 0)])

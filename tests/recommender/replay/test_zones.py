@@ -12,7 +12,8 @@ from recommender.replay.optimum_zones import optimum_zones
 from recommender.replay.rules import Greedy
 from recommender.replay.state import Prices, Task
 from recommender.replay.zones import Failover, Zones, replay_zones
-from tests.recommender.replay.markets import PRICES, golden
+from tests.recommender.replay import study_zones
+from tests.recommender.replay.markets import PRICES, golden, reference
 
 HOUR = 3600.0
 FIRST = np.array([0])
@@ -111,3 +112,12 @@ def test_zones_need_prices_and_on_demand_somewhere():
         zones(["11"], spot=(1.0, 2.0), on_demand=(3.0,))
     with pytest.raises(UsageError, match="on-demand"):
         zones(["11"], spot=(1.0,), on_demand=(np.inf,))
+
+
+@reference
+@pytest.mark.reference
+@pytest.mark.parametrize("nodes", [8, 16])
+def test_on_the_h100_zones_failover_is_near_the_multi_region_optimum(nodes):
+    _, more, late = study_zones.dearer(study_zones.market(nodes))
+    assert 0.0 <= more <= 0.06  # SkyNomad: 6.2 %
+    assert late == 0.0
