@@ -34,7 +34,7 @@ def rows() -> Iterator[tuple[str | float, ...]]:
     """One row per class and grid point; classes with the same law share the work."""
     for c in load_snapshot().spot_classes:
         law = (c.run_mean_s, c.run_sigma, c.outage_sigma, c.availability, c.zone_sd)
-        source = f"own: policy table of spot class {c.spot_class} of the snapshot ({c.basis})"
+        source = "own (policy table)"
         for point in product(WORK_H, DEADLINE_RATIO, CHANGEOVER_H, PRICE_RATIO):
             wait, back = _rule(law, *point)
             yield (c.spot_class, *point, round(wait, 4), round(back, 4), source, c.as_of)
