@@ -10,9 +10,7 @@ too high). With x the state of the availability chain and j ticks left:
     on-demand  c2 + E V(on-demand; j - 1, slack, x')
     V(mode) = min(idle, spot, on-demand), the last two at slack - changeover where mode differs
 
-V = 0 once the work is done (slack >= j), infinite for slack < 0. A chance below one allows to
-be late: the induction then runs to a later, hard deadline and crossing the promised one with
-work left costs `late_usd`.
+V = 0 once the work is done (slack >= j), infinite for slack < 0: the deadline is always kept.
 """
 
 from dataclasses import dataclass
@@ -36,7 +34,7 @@ class Table:
 
     @property
     def ticks(self) -> int:
-        """Ticks from the start to the hard deadline."""
+        """Ticks from the start to the deadline."""
         return len(self.usd) - 1
 
     def at(self, left: int, mode: np.int8, belief: Floats, slack_s: Floats) -> Floats:
@@ -55,15 +53,13 @@ class Table:
         return np.where(place < -1e-6, float(NEVER), value)
 
 
-def policy_table(
-    law: Chain, task: Task, prices: Prices, tick_s: float, late_usd: float = 0.0, grace: int = 0
-) -> Table:
-    """Backward induction on the grid of one tick; `grace` ticks may follow the deadline.
+def policy_table(law: Chain, task: Task, prices: Prices, tick_s: float) -> Table:
+    """Backward induction on the grid of one tick.
 
-    Seconds of one core: about ticks × states × slack × 4e-8.
+    Seconds of one core: about ticks × states × slack × 2e-8; 12 bytes of memory per cell.
     """
-    ticks = int(task.deadline_s / tick_s + 1e-9) + grace
-    spare = int(np.ceil((ticks * tick_s - task.work_s) / tick_s)) + 1
+    ticks = int(task.deadline_s / tick_s + 1e-9)
+    spare = max(1, int(np.ceil((ticks * tick_s - task.work_s) / tick_s)) + 1)
     usd = (prices.by_mode * tick_s / 3600.0).astype(np.float32)
     step, up = law.step.astype(np.float32), law.up[:, None]
     slack = np.arange(spare + 1)
@@ -77,8 +73,6 @@ def policy_table(
         run[ON_DEMAND] = usd[ON_DEMAND] + step @ value[ON_DEMAND]
         run[:, :, slack >= left] = 0.0
         value = _best(run, task.changeover_s / tick_s)
-        if left == grace:
-            value[:, :, slack < left] += np.float32(late_usd)
     return Table(table, tick_s)
 
 

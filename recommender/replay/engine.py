@@ -31,6 +31,7 @@ from recommender.replay.state import (
 
 Ints = NDArray[np.int64]
 DONE_S = 1e-3  # work left that counts as none
+_PATIENCE = 1.5  # deadlines after which a run that waits past the end of the series is given up
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +55,18 @@ def replay(
     """Costs and ends of a policy from each start tick of one availability series.
 
     `available` (ticks,) says in which ticks spot can be had; past its end it cannot. A window
-    that neither ended nor is on on-demand at that point counts as not finished. Errors:
+    that still waits there after one and a half deadlines counts as not finished. Errors:
     UsageError for start ticks outside the series.
     """
     _check(available, tick_s, starts)
     run = _Run(len(starts), task, prices, tick_s)
     decide = policy.begin(task, prices, tick_s, len(starts))
-    longest = int(np.ceil((task.work_s + task.changeover_s) / tick_s)) + 1
-    ticks = len(available) - int(starts.min()) + longest if len(starts) else 0
-    padded = np.concatenate([available, np.zeros(longest + len(available), dtype=np.bool_)])
+    longest = task.work_s + task.changeover_s + _PATIENCE * task.deadline_s
+    after = int(np.ceil(longest / tick_s)) + 1
+    ticks = len(available) - int(starts.min()) + after if len(starts) else 0
+    padded = np.concatenate([available, np.zeros(len(available) + after, dtype=np.bool_)])
     for tick in range(ticks):
-        beyond = starts + tick >= len(available)
+        beyond = (starts + tick >= len(available)) & (tick * tick_s >= _PATIENCE * task.deadline_s)
         run.stopped |= beyond & (run.mode != ON_DEMAND)
         if bool(run.stopped.all()):
             break

@@ -111,3 +111,10 @@ def test_no_time_to_spare_means_on_demand_at_once():
 def test_a_confidence_is_a_chance():
     with pytest.raises(UsageError, match="confidence"):
         SemiMarkov(HEAVY, confidence=1.5)
+
+
+def test_a_deadline_that_cannot_be_kept_means_on_demand_to_the_end():
+    for deadline in (10.0, 23.0, 24.0):
+        found = costs(SemiMarkov(HEAVY), np.ones(300, dtype=bool), task=hours(24, deadline, 0.2))
+        assert found.late(deadline * 3600.0).all()
+        assert np.isfinite(found.finish_s).all()
