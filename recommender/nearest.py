@@ -98,6 +98,8 @@ def infeasible(question: Question, search: Search) -> Infeasible:
     sentences = [_binding(step, limits) for step in steps if step.plan is not None]
     if question.choice.quotas:
         sentences += _quotas(question)
+    if not question.rows:
+        sentences.append(_nothing(question))
     if not sentences:
         sentences.append("no single limit can be relaxed to make the job possible")
     return Infeasible(
@@ -106,6 +108,16 @@ def infeasible(question: Question, search: Search) -> Infeasible:
         fastest=None if fastest is None else presenter.plan(fastest),
         cheapest=None if cheapest is None else presenter.plan(cheapest),
     )
+
+
+def _nothing(question: Question) -> str:
+    """Why no offer is left to plan with: first what the user did not ask for."""
+    counts = sorted(
+        question.allowed.left_out,
+        key=lambda reason: (reason[0].startswith(("not ", "no ")), -reason[1], reason[0]),
+    )
+    said = ", ".join(f"{count:,} {reason}" for reason, count in counts[:3])
+    return f"no offer is left that can train this job ({said} left out)"
 
 
 def _quotas(question: Question) -> list[str]:

@@ -1,6 +1,7 @@
 """From a candidate of the search to a plan that can be printed: followed again, and itemised."""
 
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,6 +27,12 @@ from recommender.plan import (
 from recommender.plan import Site as Place
 from recommender.question import PRINTED, Question
 from recommender.risk.journey import Histories, Journeys, follow
+
+if TYPE_CHECKING:
+    from recommender.fallback.thresholds import TwoThresholds
+
+
+EVEN_SPEED = 0.95  # of the spot cluster, from which on a fallback counts as fast as it
 
 
 @dataclass(frozen=True)
@@ -74,7 +81,7 @@ class Presenter:
             machines=machines,
             sites=self._places(pools),
             checkpointing=checkpointing,
-            fallback=self._fallback(site, candidate, journeys, h),
+            fallback=self._fallback(site, candidate, journeys, h, pools),
             estimate=estimate,
             usd_per_hour=usd_per_hour + sum(m.count * m.usd_per_hour for m in tier),
             gpus=sum(m.count * m.gpus for m in machines),
@@ -139,19 +146,39 @@ class Presenter:
         ), tier
 
     def _fallback(
-        self, site: Site, candidate: Candidate, j: Journeys, h: Histories
+        self, site: Site, candidate: Candidate, j: Journeys, h: Histories, pools: list[Pool]
     ) -> Fallback | None:
         if candidate.fallback < 0:
             return None
         row = candidate.fallback
         machines = self._machine(int(site.fallbacks.offer[row]), int(site.fallbacks.count[row]))
+        rule = self._rule(site, row, j, pools)
         return Fallback(
             machines=(machines,),
             usd_per_hour=float(site.fallbacks.usd_per_hour[row]),
             speed=float(j.fallback_speed[0]),
             reserve_s=float(j.reserve_s[0] + j.fallback_start_s[0]),
             probability=float((h.fallback_s > 0).mean()),
+            wait_above=None if rule is None else rule.wait,
+            back_above=None if rule is None else rule.back,
         )
+
+    def _rule(self, site: Site, row: int, j: Journeys, pools: list[Pool]) -> "TwoThresholds | None":
+        """When to wait for spot and when to go back, from the tables of its class.
+
+        They hold for all-spot clusters and on-demand ones at least as fast.
+        """
+        speed, deadline_s = float(j.fallback_speed[0]), self.question.limits.deadline_s
+        law = self.question.facts.spot_class(pools[0].type, pools[0].rows)
+        mixed = not site.entries.spot.all()
+        if deadline_s is None or law is None or mixed or speed < EVEN_SPEED:
+            return None
+        from recommender.fallback.shipped import shipped_rule
+        from recommender.replay.state import Prices, Task
+
+        task = Task(float(j.work_s[0]), deadline_s, float(j.changeover_s[0]))
+        usd = float(site.fallbacks.usd_per_hour[row]) / speed
+        return shipped_rule(law.spot_class, task, Prices(float(j.spot_usd_per_hour[0]), usd))
 
     def _estimate(
         self,

@@ -130,9 +130,10 @@ class Question:
     def _row_floors(self) -> Floats:
         """Least goal of each allowed offer at perfect scaling, shape (rows,)."""
         o, kinds = self.catalog.offers, self.builder.kinds
-        kind = np.array([kinds[o.provider[r], o.instance_type[r]] for r in self.rows])
-        spot = np.array([o.market[r] == "spot" for r in self.rows])
-        price = np.array([self.facts.planning_price(r) for r in self.rows])
+        names = [(o.provider[r], o.instance_type[r]) for r in self.rows]
+        kind = np.array([kinds[name] for name in names], dtype=np.int64)
+        spot = np.array([o.market[r] == "spot" for r in self.rows], dtype=np.bool_)
+        price = np.array([self.facts.planning_price(r) for r in self.rows], dtype=np.float64)
         share = np.where(spot, self._least_shares()[kind], 1.0)
         return offer_floor(self.space(self.lists), kind, price * share)
 

@@ -70,6 +70,7 @@ def sentences(plan: Plan, asked: Asked) -> list[tuple[str, str]]:
         ("spot", spot_sentence(plan)),
         ("save", save_sentence(plan)),
         ("if late", late_sentence(plan)),
+        ("rule", rule_sentence(plan)),
         ("needs", needs_sentence(plan, asked)),
         ("layout", layout_sentence(plan.estimate.step)),
         *(("note", text.clean(note)) for note in plan.notes),
@@ -157,6 +158,20 @@ def late_sentence(plan: Plan) -> str:
         f"once the time left is the work left{reserve}: {machines} "
         f"({text.three(late.usd_per_hour)} USD/h), to the end; "
         f"needed in {text.percent(late.probability)} of runs"
+    )
+
+
+def rule_sentence(plan: Plan) -> str:
+    """A cheaper rule than the one behind the figures: when to wait, and when to go back."""
+    late = plan.fallback
+    if late is None or late.wait_above is None or late.back_above is None:
+        return ""
+    work_s = plan.estimate.split.work_s
+    wait, back = (text.duration(share * work_s) for share in (late.wait_above, late.back_above))
+    return (
+        f"on recorded markets cheaper, and not in the figures: wait for spot while more than {wait} of slack are "
+        f"left ({text.percent(late.wait_above)} of the work left), else on-demand; go back to "
+        f"spot above {back} ({text.percent(late.back_above)})"
     )
 
 

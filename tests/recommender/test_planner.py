@@ -358,3 +358,12 @@ def test_what_wider_quotas_are_worth_is_said_where_there_are_quotas(catalog: Cat
     assert "sooner" in last(8.0).effect
     assert last(10_000.0).effect == "the same plan"
     assert "quota" not in ask(catalog, budget_usd=500.0).steps[-1].change
+
+
+def test_where_nothing_is_offered_the_answer_says_so(catalog: Catalog) -> None:
+    answer = ask(catalog, choice=Choice(gpus=(GpuWish("H100"),)), **DAY)
+    assert answer.status == "infeasible"
+    assert answer.infeasible is not None
+    assert answer.infeasible.fastest is None
+    assert "no offer is left" in answer.infeasible.binding[0]
+    assert "not among --gpu" in answer.infeasible.binding[0]
