@@ -5,7 +5,7 @@ import pytest
 from catalogs.catalog import Catalog
 from recommender.answering import Answering
 from recommender.jobfile import find_job, presets
-from recommender.limits import Choice, Limits, Progress
+from recommender.limits import Choice, GpuWish, Limits, Progress
 from recommender.optimize.search import Candidate
 from recommender.plan import Machines
 from recommender.planner import recommend
@@ -123,3 +123,13 @@ def test_a_whole_answer_of_the_snapshot_adds_up(name: str) -> None:
         parts = sum(getattr(e.split, part) for part in e.split.__slots__)
         assert parts == pytest.approx(e.time.mean, rel=0.01)
         assert e.cost.mean >= answer.floor_usd * 0.99
+
+
+def test_a_fallback_comes_with_its_two_thresholds() -> None:
+    """Slack is worth more before on-demand has begun than after: back above wait."""
+    limits, choice = Limits(deadline_s=16 * HOUR), Choice(gpus=(GpuWish("V100"),))
+    answer = recommend(find_job("resnet50-imagenet"), limits, choice, catalog=snapshot(), now=NOW)
+    late = [plan.fallback for plan in answer.plans if plan.fallback is not None]
+    ruled = [each for each in late if each.wait_above is not None and each.back_above is not None]
+    assert ruled
+    assert all(0 < each.wait_above < each.back_above < 2 for each in ruled)  # type: ignore[operator]
