@@ -170,8 +170,8 @@ def rule_sentence(plan: Plan) -> str:
     wait, back = (text.duration(share * work_s) for share in (late.wait_above, late.back_above))
     return (
         f"on recorded markets cheaper, and not in the figures: wait for spot while more than "
-        f"{wait} of slack are left ({text.percent(late.wait_above)} of the work left), else on-demand; go back to "
-        f"spot above {back} ({text.percent(late.back_above)})"
+        f"{wait} of slack are left ({text.percent(late.wait_above)} of the work left), else "
+        f"on-demand; go back to spot above {back} ({text.percent(late.back_above)})"
     )
 
 
