@@ -63,10 +63,9 @@ class Gcp:
         if not markets:
             said = ("only on-demand and spot prices are read from Google Cloud",)
             return Harvest("gcp", wanted.now, wanted.now, markets, (), (), warnings=said)
-        listed = PriceList(
-            guarded(lambda: self.client(self.settings), self.settings), self.settings, wanted
-        )
-        prices = read_parts(listed.skus())
+        with guarded(lambda: self.client(self.settings), self.settings) as client:
+            listed = PriceList(client, self.settings, wanted)
+            prices = read_parts(listed.skus())
         made = _Making(wanted, prices, markets)
         token = self._token(made)
         with Web("gcp", wanted, {"Authorization": f"Bearer {token}"}, self.patience) as web:

@@ -185,6 +185,8 @@ def _part(sku: Sku, component: Component, name: str, spot: bool) -> Part:
     """
     if not spot and sku.usage != "OnDemand":
         raise _Unpriced("market", f"usage type {sku.usage!r}, but the description says on-demand")
+    if not sku.rates:
+        raise _Unpriced("no_price", "has no price")
     factor = _UNITS[component].get(sku.unit)
     if factor is None:
         expected = " or ".join(_UNITS[component])
@@ -193,8 +195,6 @@ def _part(sku: Sku, component: Component, name: str, spot: bool) -> Part:
         raise _Unpriced("region", "names no region")
     if sku.currency != "USD":
         raise _Unpriced("currency", f"priced in {sku.currency!r}, not in USD")
-    if not sku.rates:
-        raise _Unpriced("no_price", "has no price")
     if len(sku.rates) != 1 or sku.rates[0][0] != 0:
         raise _Unpriced("tiers", "the price depends on the amount used")
     usd = sku.rates[0][1]

@@ -47,19 +47,17 @@ class Web:
         headers: Mapping[str, str] | None = None,
         patience: Patience = Patience(),
     ) -> None:
-        import httpx
-
         self._provider, self._wanted, self._patience = provider, wanted, patience
-        self._client = httpx.Client(
-            headers=dict(headers or {}), timeout=wanted.call_timeout_s, follow_redirects=False
-        )
+        self._headers = dict(headers or {})
+        self._client: httpx.Client | None = None  # made for the first call
         self.calls = self.retries = self.bytes = 0
 
     def __enter__(self) -> "Web":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._client.close()
+        if self._client is not None:
+            self._client.close()
 
     def json(self, address: str, body: object = None) -> Any:
         """Get an address, or post a body to it, and read the JSON that it answers.
@@ -88,6 +86,9 @@ class Web:
     def _once(self, address: str, body: object) -> Any:
         import httpx
 
+        if self._client is None:
+            timeout = self._wanted.call_timeout_s
+            self._client = httpx.Client(headers=self._headers, timeout=timeout)
         self.calls += 1
         method = "GET" if body is None else "POST"
         where = urlsplit(address).netloc
