@@ -159,8 +159,10 @@ class _Making:
         said = self.facts.shapes.get(name)
         if said is None:
             return listed
-        if said.gpus != machine.gpus:
+        differs = name in self.facts.torn
+        if differs or said.gpus != machine.gpus:
             reason = f"Google says {said.gpus} GPUs, the catalog {machine.gpus}"
+            reason = "Google describes it differently from zone to zone" if differs else reason
             self.quarantined.append(Quarantined("gcp", name, reason, "shape"))
             return None
         if said != listed:

@@ -34,6 +34,7 @@ class Facts:
 
     places: Places
     shapes: Mapping[str, Shape]
+    torn: frozenset[str] = frozenset()  # machines of several shapes
     unknown: tuple[UnknownType, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -89,9 +90,14 @@ def _facts(
         name: _with_unreached(_zones(machine, rows, limits), shipped.get(name, {}), down)
         for name, machine in types.items()
     }
-    by_name = {name: row for found in rows.values() for name, row in found.items()}
-    shapes = {name: _shape(by_name[name]) for name in types if name in by_name}
-    return Facts(places, shapes, _unknown(rows, types), tuple(_said(down)))
+    shapes: dict[str, Shape] = {}
+    torn: set[str] = set()
+    for found in rows.values():
+        for name in found.keys() & types.keys():
+            shape = _shape(found[name])
+            if shapes.setdefault(name, shape) != shape:
+                torn.add(name)
+    return Facts(places, shapes, frozenset(torn), _unknown(rows, types), tuple(_said(down)))
 
 
 def _listed(web: Web, settings: Settings, what: str) -> tuple[dict[str, list[Any]], set[str]]:

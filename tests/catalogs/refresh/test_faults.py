@@ -158,11 +158,5 @@ def test_each_fault_is_refused_or_quarantined_by_name(tmp_path: Path, fault: str
         world.lies[name] = LIES[fault](Random(fault))
     report = refresh(world.order())
     for each in report.providers:
-        named = [
-            *each.quarantined,
-            *each.failed,
-            *each.alerts,
-            *each.reasons,
-            *(each.ignored or {}),
-        ]
+        named = [*each.quarantined, *each.failed, *each.alerts, *each.reasons, *(each.ignored or {})]
         assert named, f"{each.provider} took {fault} for good"

@@ -193,9 +193,8 @@ def test_a_server_that_is_not_there_is_told():
 
 
 def test_nothing_is_asked_after_the_deadline():
-    with price_list(americas()) as server:
-        with pytest.raises(ProviderError) as caught:
-            client(server).harvest(wanted("a2-highgpu-1g", stop_at=0.0))
+    with price_list(americas()) as server, pytest.raises(ProviderError) as caught:
+        client(server).harvest(wanted("a2-highgpu-1g", stop_at=0.0))
     assert caught.value.fault == "timeout"
     assert server.asked == []
 

@@ -109,7 +109,8 @@ def test_machines_that_the_catalog_does_not_describe_are_reported():
 
 def test_the_shape_that_google_states_is_what_is_priced():
     cloud = Cloud()
-    cloud.zones["us-central1-a"][0]["guestCpus"] = 16
+    for zone in ("us-central1-a", "us-east1-b"):
+        cloud.zones[zone][0]["guestCpus"] = 16
     made = cloud.harvest()
     # 16 x 0.031611 + 85 x 0.004237 + 2.933908, by hand
     assert prices(made.offers, "a2-highgpu-1g", "on_demand", CENTRAL) == {3.799829}
@@ -120,6 +121,14 @@ def test_a_machine_with_another_number_of_gpus_is_not_offered():
     cloud = Cloud()
     for zone in ("us-central1-a", "us-east1-b"):
         cloud.zones[zone][0]["accelerators"][0]["guestAcceleratorCount"] = 2
+    made = cloud.harvest()
+    assert rules(made)["shape"] == ["a2-highgpu-1g"]
+    assert zones(made, "a2-highgpu-1g") == set()
+
+
+def test_a_machine_that_differs_from_zone_to_zone_is_not_offered():
+    cloud = Cloud()
+    cloud.zones["us-central1-a"][0]["guestCpus"] = 16
     made = cloud.harvest()
     assert rules(made)["shape"] == ["a2-highgpu-1g"]
     assert zones(made, "a2-highgpu-1g") == set()

@@ -38,7 +38,9 @@ def reasons(report: RefreshReport, name: str) -> str:
 def dates(world: World, provider: str, market: str = "") -> Counter[str]:
     """How many offers of a provider were read on each day."""
     offers = newest_good(world.store).catalog.offers
-    return Counter(o.as_of for o in offers if o.provider == provider and market in ("", o.market))
+    return Counter(
+        o.as_of for o in offers if o.provider == provider and market in ("", o.market)
+    )
 
 
 def files(world: World) -> dict[str, bytes]:
@@ -92,7 +94,9 @@ def test_a_region_that_is_down_keeps_its_offers_with_their_age(world: World) -> 
     report = refresh(world.order())
     assert (report.outcome, result(report, "aws")) == ("partial", "partial")
     found = newest_good(world.store)
-    ages = {(o.region == "us-east-1", o.as_of) for o in found.catalog.offers if o.provider == "aws"}
+    ages = {
+        (o.region == "us-east-1", o.as_of) for o in found.catalog.offers if o.provider == "aws"
+    }
     assert ages == {(True, "2026-11-21"), (False, "2026-11-22")}
     late = [f for f in world.store.fetched(found.name) if f.region == "us-east-1"]
     assert {(f.fetched_at[:10], f.reason) for f in late} == {("2026-11-21", "HTTP 503")}
@@ -228,10 +232,7 @@ def test_a_price_held_back_keeps_the_last_one_until_it_is_accepted(world: World)
     world.next_day()
     report = refresh(world.order(accept=True))
     assert (result(report, "aws"), reasons(report, "aws")) == ("published", "")
-    assert _price(world, "p4d.24xlarge", "eu-west-1") == (
-        pytest.approx(0.7 * held[0]),
-        "2026-11-23",
-    )
+    assert _price(world, "p4d.24xlarge", "eu-west-1") == (pytest.approx(0.7 * held[0]), "2026-11-23")
 
 
 def _price(world: World, name: str, region: str) -> tuple[float, str]:

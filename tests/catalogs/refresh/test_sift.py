@@ -23,7 +23,9 @@ LAST = [
 
 def last(name: str, region: str, market: str) -> Offer:
     """A price of the last good version."""
-    return next(o for o in LAST if (o.instance_type, o.region, o.market) == (name, region, market))
+    return next(
+        o for o in LAST if (o.instance_type, o.region, o.market) == (name, region, market)
+    )
 
 
 P5 = last("p5.48xlarge", "us-east-1", "on_demand")

@@ -95,7 +95,9 @@ class StoreMachine(RuleBasedStateMachine):
     def prices_move(self, cents: int) -> None:
         """Spot prices of GCP move by a few percent."""
         self.world.truth["gcp"] = [
-            replace(o, usd_per_hour=o.usd_per_hour * (1 + cents / 100)) if o.market == "spot" else o
+            replace(o, usd_per_hour=o.usd_per_hour * (1 + cents / 100))
+            if o.market == "spot"
+            else o
             for o in self.world.truth["gcp"]
         ]
 

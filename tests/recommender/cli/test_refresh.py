@@ -202,7 +202,9 @@ def test_history_draws_a_line(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert run("catalog", "history", "nothing", "--region", "here").code == 4
 
 
-def test_a_rollback_brings_the_older_prices_back(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rollback_brings_the_older_prices_back(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     two_nights(run, monkeypatch)
     assert run("catalog", "rollback").out.startswith("version 000001-")
     assert "version 000001-" in run("catalog", "status").out
@@ -224,7 +226,9 @@ def test_an_export_is_imported_elsewhere(run: Run, clouds: None, tmp_path: Path)
     assert run(*JOB, "--catalog", "folder/manifest.json").code == 0
 
 
-def test_quotas_are_the_file_that_the_planner_reads(run: Run, clouds: None, tmp_path: Path) -> None:
+def test_quotas_are_the_file_that_the_planner_reads(
+    run: Run, clouds: None, tmp_path: Path
+) -> None:
     result = run("catalog", "quotas", "--provider", "aws", "--region", "us-east-1")
     (tmp_path / "quotas.csv").write_text(result.out)
     assert read_quotas(tmp_path / "quotas.csv") == (
@@ -239,7 +243,9 @@ def test_quotas_are_the_file_that_the_planner_reads(run: Run, clouds: None, tmp_
     )
 
 
-def test_quotas_that_cannot_be_read_are_refused(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quotas_that_cannot_be_read_are_refused(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clients.install(monkeypatch, errors={"aws": ProviderError("aws", "credentials", "none")})
     result = run("catalog", "quotas", "--provider", "aws")
     assert (result.code, result.out) == (4, "")
