@@ -4,7 +4,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,7 +28,7 @@ Read = TypeVar("Read")
 class Settings:
     """How Google Cloud is reached."""
 
-    api_key: str = ""  # empty: application default credentials
+    api_key: str = field(default="", repr=False)  # empty: application default credentials
     project: str = ""  # empty: machine types as shipped, no Compute Engine call
     capacity_history: bool = False  # check spot prices with the beta advice of Compute Engine
     endpoint: str = ""  # of the price list; "http…" is called by REST, empty: Google's by gRPC

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
+from urllib.parse import quote
 
 from catalogs.errors import ProviderError
 from catalogs.refresh.gcp_client import Settings, guarded
@@ -107,7 +108,7 @@ def _listed(web: Web, settings: Settings, what: str) -> tuple[dict[str, list[Any
     down: set[str] = set()
     token = ""
     for _ in range(_MOST_PAGES):
-        more = f"&pageToken={token}" if token else ""
+        more = f"&pageToken={quote(token, safe='')}" if token else ""
         page = web.json(f"{address}?maxResults=500&returnPartialSuccess=true{more}")
         try:
             for scope, part in page.get("items", {}).items():

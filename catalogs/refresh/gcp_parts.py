@@ -30,7 +30,8 @@ _UNITS: Mapping[Component, Mapping[str, float]] = MappingProxyType(
         "ssd": {"GiBy.mo": 1.0 / HOURS_PER_MONTH},
     }
 )
-_PLACE = r"[A-Z]\S*(?: [A-Z]\S*)*"  # every word has a capital: no "in Calendar Mode" behind it
+# Every word of a place has a capital: no "in Calendar Mode" may follow it.
+_PLACE = r"(?:[A-Z]\S*(?: [A-Z]\S*){0,2}|[a-z]+-[a-z]+\d+)"
 _SPOT = r"(?P<spot>(?:Spot )?Preemptible )?"
 _SPOT_VMS = r"(?P<spot> attached to (?:Spot )?Preemptible VMs)?"
 _FAMILIES = "A2|A3|A3Plus|A3Ultra|G2|G4|E2|N1 Predefined|N2|C3|T2D AMD"

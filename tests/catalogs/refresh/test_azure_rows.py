@@ -3,8 +3,12 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.catalogs.refresh.azure_items import harvest, item, price, world
+from catalogs.refresh.azure_rows import Reader
+from tests.catalogs.refresh.azure_items import SIZES, harvest, item, price, world
+from tests.catalogs.refresh.gcp_skus import NOW
 
 T4 = "Standard_NC4as_T4_v3"
 MARKETS = ("on_demand", "spot")
@@ -22,7 +26,8 @@ def changed(**fields: Any) -> list[dict[str, Any]]:
 MUTATIONS: dict[str, tuple[dict[str, Any], str]] = {
     "for nothing": ({"retailPrice": 0.0, "unitPrice": 0.0}, "zero_price"),
     "negative": ({"retailPrice": -1.0, "unitPrice": -1.0}, "zero_price"),
-    "infinite": ({"retailPrice": float("inf"), "unitPrice": float("inf")}, "zero_price"),
+    "infinite": ({"retailPrice": float("inf"), "unitPrice": float("inf")}, "price_range"),
+    "too large": ({"retailPrice": 10**400, "unitPrice": 10**400}, "price_range"),
     "no number": ({"retailPrice": float("nan"), "unitPrice": float("nan")}, "zero_price"),
     "price as text": ({"retailPrice": "0.526"}, "no_price"),
     "price true": ({"retailPrice": True, "unitPrice": True}, "no_price"),
@@ -143,3 +148,30 @@ def test_names_that_azure_has_used_are_known(product: str, meter: str, market: s
     names = {"meterName": f"{meter}{spot}", "skuName": f"{meter}{spot}"}
     rows = [item(T4, "eastus", 0.2, productName=product, **names)]
     assert price(harvest(rows).offers, T4, "eastus", market) == 0.2
+
+
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(), inner, max_size=2),
+    max_leaves=4,
+)
+NAMES = sorted(set(item(T4, "eastus", 1.0)) - {"retailPrice", "unitPrice"})
+
+
+@given(st.integers(0, len(world()) - 1), st.sampled_from(NAMES), ANY_JSON)
+def test_whatever_a_field_holds_no_price_is_invented(number: int, name: str, value: Any):
+    reader, rows = Reader(SIZES, NOW), world()
+    rows[number][name] = value
+    for row in rows:
+        reader.take(row)
+    left = {place: usd for place, usd in reader.prices().usd.items() if place in TRUE}
+    assert left.items() <= TRUE.items()
+
+
+@given(ANY_JSON)
+def test_whatever_a_row_is_the_others_are_read(row: Any):
+    reader = Reader(SIZES, NOW)
+    for each in (row, *world()):
+        reader.take(each)
+    usd = reader.prices().usd
+    assert {place: usd[place] for place in TRUE} == TRUE

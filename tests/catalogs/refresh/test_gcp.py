@@ -277,6 +277,10 @@ def test_a_key_comes_from_the_environment_or_from_a_file(tmp_path: Any):
         settings_from({"RECOMMEND_GCP_API_KEY_FILE": str(tmp_path / "none")})
 
 
+def test_settings_that_are_printed_do_not_show_the_key():
+    assert CANARY not in f"{Settings(api_key=CANARY)} {Gcp(Settings(api_key=CANARY))!r}"
+
+
 def test_the_history_is_asked_for_only_where_it_is_switched_on():
     assert not settings_from({"GOOGLE_CLOUD_PROJECT": "p"}).capacity_history
     assert settings_from({"RECOMMEND_GCP_CAPACITY_HISTORY": "1"}).capacity_history

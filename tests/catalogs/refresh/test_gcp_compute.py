@@ -65,11 +65,13 @@ class Cloud:
         what = asked.path.rpartition("/")[2]
         rows = self.zones if what == "machineTypes" else CARDS
         names = sorted(rows)
-        first = not asked.query.get("pageToken")
+        token = asked.query.get("pageToken", "")
+        assert token in ("", "tw=o/+&x")
+        first = not token
         shown = names[:1] if first else names[1:]
         items = {f"zones/{zone}": {what: rows[zone]} for zone in shown}
         nothing = {"warning": {"code": "NO_RESULTS_ON_PAGE"}}
-        more = {"nextPageToken": "two"} if first and len(names) > 1 else {}
+        more = {"nextPageToken": "tw=o/+&x"} if first and len(names) > 1 else {}
         lost = [f"projects/lab-1/zones/{zone}" for zone in self.unreachable]
         return Reply({"items": {**items, "zones/x": nothing}, "unreachables": lost, **more})
 

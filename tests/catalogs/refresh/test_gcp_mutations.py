@@ -5,9 +5,13 @@ Every list is served by a local server and read by the real client.
 
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from catalogs.refresh.gcp_parts import Sku, read_parts
 from tests.catalogs.refresh.gcp_skus import (
     Raw,
     americas,
@@ -261,3 +265,37 @@ def test_a_disk_of_the_family_wins_over_the_disk_of_all():
     (dearer,) = prices(made.offers, "a2-ultragpu-1g", "on_demand", CENTRAL)
     (plain,) = prices(usual.offers, "a2-ultragpu-1g", "on_demand", CENTRAL)
     assert dearer - plain == pytest.approx(375 * 0.08 / 730, abs=2e-6)
+
+
+WORDS = ("Reserved", "Calendar", "DWS", "Spot", "Preemptible", "80GB", "Custom", "vGPU", "for", "2")
+
+
+def read_back(row: Raw) -> Sku:
+    """A row as the client reads it."""
+    price = row["pricingInfo"][0]["pricingExpression"]
+    rate = price["tieredRates"][0]["unitPrice"]
+    return Sku(
+        description=row["description"],
+        group=row["category"]["resourceGroup"],
+        usage=row["category"]["usageType"],
+        regions=tuple(row["serviceRegions"]),
+        unit=price["usageUnit"],
+        currency="USD",
+        rates=((0.0, int(rate["units"]) + rate["nanos"] / 1e9),),
+    )
+
+
+SKUS = [read_back(row) for row in americas()]
+PARTS = read_parts(SKUS).usd
+
+
+@given(st.integers(0, len(SKUS) - 1), st.integers(0, 12), st.sampled_from(WORDS), st.booleans())
+def test_a_word_more_or_another_word_never_makes_another_price(
+    number: int, place: int, word: str, instead: bool
+):
+    words = SKUS[number].description.split()
+    words[place : place + instead] = [word]
+    rows = [*SKUS]
+    rows[number] = replace(rows[number], description=" ".join(words))
+    for key, by_region in read_parts(rows).usd.items():
+        assert by_region.items() <= PARTS[key].items()
