@@ -103,7 +103,7 @@ class Reader:
         )
         if _OTHER_PRODUCTS.search(product) or _OTHER_METERS.search(f"{meter} {sku}"):
             return None
-        region = re.sub(r"\s", "", _text(item, "armRegionName")).casefold()
+        region = _text(item, "armRegionName").strip().casefold()
         if _OTHER_REGIONS.fullmatch(region):
             return None
         name = self._name(_text(item, "armSkuName"), region)

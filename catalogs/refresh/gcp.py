@@ -34,6 +34,8 @@ _SOURCE = Source(
     attribution="SKUs of Compute Engine (cloudbilling.googleapis.com), added up to machines",
 )
 
+_NOT_ON_DEMAND = ("spot_only", "reservation_only")
+
 
 def provider() -> "Gcp":
     """The client of Google Cloud, with what the environment says."""
@@ -176,6 +178,8 @@ class _Making:
             if market == "spot" and not machine.gpu:
                 continue  # machines that checkpoints go to are rented on demand
             total = composed(machine, shape, self.prices, market, region)
+            if total.missing and market == "on_demand" and machine.status in _NOT_ON_DEMAND:
+                continue  # it is not for sale that way, so no part of its price is missed
             if total.missing:
                 what = f"{machine.instance_type} {region} {market}"
                 reason = f"no price of: {', '.join(total.missing)}"

@@ -176,9 +176,12 @@ def guarded(read: Callable[[], Read], settings: Settings) -> Read:
 
 
 def _sign_in(error: Exception, settings: Settings) -> str:
+    from google.auth.exceptions import DefaultCredentialsError
+
+    said = "none found" if isinstance(error, DefaultCredentialsError) else _said(error, settings)
     what = "the API key was refused" if settings.api_key else "no usable credentials"
     return (
-        f"{what} ({_said(error, settings)}); set {API_KEY} to a key for the Cloud Billing API, "
+        f"{what} ({said}); set {API_KEY} to a key for the Cloud Billing API, "
         f"or sign in with application default credentials"
     )
 

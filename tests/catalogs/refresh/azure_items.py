@@ -5,12 +5,11 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlencode
 
-from catalogs.load import load_snapshot
 from catalogs.refresh.azure import Azure
 from catalogs.refresh.harvest import Harvest, Wanted
 from catalogs.refresh.web import Patience
 from catalogs.schema import Offer
-from tests.catalogs.refresh.gcp_skus import NOW
+from tests.catalogs.refresh.gcp_skus import NOW, shipped
 from tests.catalogs.refresh.servers import Asked, Reply, Server, http_server
 
 Raw = dict[str, Any]
@@ -105,7 +104,7 @@ def server_of(rows: Sequence[Raw], per_page: int = 1000) -> Any:
 
 def wanted(*names: str, **more: Any) -> Wanted:
     """Machines of Azure that a refresh asks for; those of this world without a name."""
-    catalog = load_snapshot()
+    catalog = shipped()
     types = {
         machine.instance_type: machine
         for machine in catalog.instance_types.values()

@@ -10,10 +10,9 @@ from types import MappingProxyType
 from typing import Any
 
 from catalogs.catalog import Catalog
-from catalogs.load import load_snapshot
 from catalogs.schema import InstanceType
 from tests.catalogs.refresh import azure_items
-from tests.catalogs.refresh.gcp_skus import Raw, sku
+from tests.catalogs.refresh.gcp_skus import Raw, shipped, sku
 
 # Core and GiB of RAM in us-central1, USD per hour; A3, A3Ultra and G4 are about right.
 HOSTS = MappingProxyType(
@@ -74,7 +73,7 @@ def shipped_prices(catalog: Catalog, provider: str) -> dict[tuple[str, str, str]
 
 def gcp_list(padding: int = 0) -> list[Raw]:
     """Google's price list, with so many rows for other things."""
-    catalog = load_snapshot()
+    catalog = shipped()
     types = {t.instance_type: t for t in catalog.instance_types.values() if t.provider == "gcp"}
     prices = shipped_prices(catalog, "gcp")
     regions = sorted({region for _, region, _ in prices})
@@ -179,7 +178,7 @@ def other_skus(count: int, regions: list[str]) -> Iterator[Raw]:
 
 def azure_list(padding: int = 0) -> list[Raw]:
     """Azure's price list, with Windows beside Linux and so many rows for other sizes."""
-    catalog = load_snapshot()
+    catalog = shipped()
     rows: list[Any] = []
     for (name, region, market), usd in shipped_prices(catalog, "azure").items():
         spot = market == "spot"

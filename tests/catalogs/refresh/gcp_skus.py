@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
+from catalogs.catalog import Catalog
 from catalogs.load import load_snapshot
 from catalogs.refresh.gcp import Gcp
 from catalogs.refresh.gcp_client import Settings
@@ -146,9 +148,15 @@ def pages_of(rows: Sequence[Raw], per_page: int = 5000) -> Callable[[Asked], Rep
     return answer
 
 
+@cache
+def shipped() -> Catalog:
+    """The shipped snapshot, loaded once for all tests."""
+    return load_snapshot()
+
+
 def wanted(*names: str, **more: Any) -> Wanted:
     """Machines of Google Cloud that a refresh asks for; all without a name."""
-    catalog = load_snapshot()
+    catalog = shipped()
     types = {
         machine.instance_type: machine
         for machine in catalog.instance_types.values()

@@ -93,7 +93,11 @@ def http_server(answer: Answer) -> Iterator[Server]:
         def log_message(self, *_: object) -> None:
             """Say nothing."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
+    class Listening(ThreadingHTTPServer):
+        def handle_error(self, *_: object) -> None:
+            """A client that hangs up is no news here."""
+
+    with Listening(("127.0.0.1", 0), Handler) as listening:
         listening.daemon_threads = True
         listening.block_on_close = False
         server.address = f"http://127.0.0.1:{listening.server_port}"

@@ -42,7 +42,8 @@ MUTATIONS: dict[str, tuple[dict[str, Any], str]] = {
     "unknown product": ({"productName": "Confidential Container Groups"}, "unknown_product"),
     "unknown meter": ({"meterName": "NC4as T4 v3 (vCPU)"}, "unknown_meter"),
     "no region": ({"armRegionName": ""}, "region"),
-    "a place, no region": ({"armRegionName": "US-East (1)"}, "region"),
+    "a place, no region": ({"armRegionName": "US East"}, "region"),
+    "a place of words": ({"armRegionName": "US-East (1)"}, "region"),
     "no date": ({"effectiveStartDate": "soon"}, "date"),
     "no time zone": ({"effectiveStartDate": "2025-04-01T00:00:00"}, "date"),
     "malformed": ({"productName": {"en": "x"}}, "malformed"),
@@ -121,7 +122,7 @@ def test_names_count_in_any_case_and_with_or_without_prefix():
         rows = [*changed(armSkuName=f"Standard_N/{size}")]
         rows[0]["armSkuName"] = size if "Standard_N" in size else f"Standard_N{size[10:]}"
         assert price(harvest(rows).offers, T4, "eastus", "on_demand") == 0.526
-    for region in ("EastUS", "East US", "eastus "):
+    for region in ("EastUS", "EASTUS", "eastus "):
         made = harvest(changed(armRegionName=region))
         assert price(made.offers, T4, "eastus", "on_demand") == 0.526
 
