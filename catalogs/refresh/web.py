@@ -1,0 +1,143 @@
+"""Reads JSON over HTTPS with a deadline, a limit on its size, and a few more tries."""
+
+import json
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import urlsplit
+
+from catalogs.errors import ProviderError
+from catalogs.refresh.harvest import Wanted
+
+if TYPE_CHECKING:
+    import httpx
+
+_MOST_BYTES = 64_000_000  # of one answer; the largest real one, all machine types, has 10 MB
+_AGAIN = frozenset({429, 500, 502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often a call is tried, and how long one waits in between."""
+
+    tries: int = 6
+    first_wait_s: float = 1.0
+    longest_wait_s: float = 60.0
+    sleep: Callable[[float], None] = time.sleep
+
+
+class _Passing(Exception):
+    """A failure that may pass: throttled, a server's fault, a broken connection."""
+
+    def __init__(self, error: ProviderError, wait_s: float = 0.0) -> None:
+        self.error = error
+        self.wait_s = wait_s
+        super().__init__(str(error))
+
+
+class Web:
+    """Calls one provider's addresses and counts what that took."""
+
+    def __init__(
+        self,
+        provider: str,
+        wanted: Wanted,
+        headers: Mapping[str, str] | None = None,
+        patience: Patience = Patience(),
+    ) -> None:
+        self._provider, self._wanted, self._patience = provider, wanted, patience
+        self._headers = dict(headers or {})
+        self._client: httpx.Client | None = None  # made for the first call
+        self.calls = self.retries = self.bytes = 0
+
+    def __enter__(self) -> "Web":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._client is not None:
+            self._client.close()
+
+    def json(self, address: str, body: object = None) -> Any:
+        """Get an address, or post a body to it, and read the JSON that it answers.
+
+        Raises:
+            ProviderError: after all tries, or at once where trying again cannot help.
+        """
+        for tried in range(self._patience.tries):
+            self._wanted.check_time(self._provider)
+            try:
+                return self._once(address, body)
+            except _Passing as failed:
+                if tried + 1 == self._patience.tries:
+                    raise failed.error from None
+                self.retries += 1
+                self._wait(tried, failed.wait_s)
+        raise AssertionError("a call is tried at least once")
+
+    def _wait(self, tried: int, asked_s: float) -> None:
+        wait_s = self._patience.first_wait_s * 2**tried * random.uniform(0.5, 1.0)
+        wait_s = min(max(wait_s, asked_s), self._patience.longest_wait_s)
+        if time.monotonic() + wait_s >= self._wanted.stop_at:
+            self._refuse("timeout", "no time is left for another try")
+        self._patience.sleep(wait_s)
+
+    def _once(self, address: str, body: object) -> Any:
+        import httpx
+
+        if self._client is None:
+            timeout = self._wanted.call_timeout_s
+            self._client = httpx.Client(headers=self._headers, timeout=timeout)
+        self.calls += 1
+        method = "GET" if body is None else "POST"
+        where = urlsplit(address).netloc
+        try:
+            with self._client.stream(method, address, json=body) as response:
+                self._check(response, where)
+                content = self._content(response, where)
+        except httpx.TimeoutException:
+            raise _Passing(self._error("timeout", f"{where} did not answer in time")) from None
+        except httpx.TransportError as error:
+            reason = f"{where} cannot be reached ({type(error).__name__})"
+            raise _Passing(self._error("network", reason)) from None
+        except httpx.DecodingError:
+            self._refuse("format", f"{where} sent an answer that cannot be unpacked")
+        try:
+            return json.loads(content)
+        except (ValueError, RecursionError):
+            self._refuse("format", f"{where} sent an answer that is no JSON")
+
+    def _check(self, response: "httpx.Response", where: str) -> None:
+        status = response.status_code
+        if status == 200:
+            return
+        if status in _AGAIN:
+            fault = "throttled" if status == 429 else "server"
+            error = ProviderError(self._provider, fault, f"{where} answered {status}")  # type: ignore[arg-type]
+            raise _Passing(error, _seconds(response.headers.get("retry-after", "")))
+        if status in (401, 403):
+            self._refuse("credentials", f"{where} answered {status}: not allowed; sign in again")
+        self._refuse("server", f"{where} answered {status}")
+
+    def _content(self, response: "httpx.Response", where: str) -> bytes:
+        ends = time.monotonic() + self._wanted.call_timeout_s
+        content = bytearray()
+        for chunk in response.iter_bytes():
+            content += chunk
+            if len(content) > _MOST_BYTES:
+                self._refuse("format", f"{where} sent more than {_MOST_BYTES} bytes")
+            if time.monotonic() > ends:
+                raise _Passing(self._error("timeout", f"{where} is too slow"))
+        self.bytes += len(content)
+        return bytes(content)
+
+    def _error(self, fault: Any, reason: str) -> ProviderError:
+        return ProviderError(self._provider, fault, reason)
+
+    def _refuse(self, fault: Any, reason: str) -> NoReturn:
+        raise self._error(fault, reason) from None
+
+
+def _seconds(text: str) -> float:
+    return float(text) if text.isdecimal() and len(text) < 6 else 0.0
