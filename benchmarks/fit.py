@@ -1,0 +1,37 @@
+"""Fits the seconds of a message to a latency and a bandwidth: t = a + bytes / B."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What was fitted, and how well."""
+
+    latency_s: float
+    bytes_per_s: float
+    r2: float  # share of the variance of the seconds that the line explains
+    residuals: tuple[float, ...]  # measured over fitted, minus one
+
+
+def fit_line(sizes: Sequence[float], seconds: Sequence[float]) -> Line:
+    """Fit by least squares of relative errors, so that small messages count as much as large.
+
+    Neither part can be negative: a negative latency is set to zero and the other fitted alone.
+    Raises ValueError for fewer than three sizes, or seconds that do not grow with the size.
+    """
+    x, t = np.asarray(sizes, float), np.asarray(seconds, float)
+    if len(x) < 3 or len(x) != len(t) or not (t > 0).all() or len(np.unique(x)) < 3:
+        raise ValueError("a line needs three message sizes with positive seconds")
+    columns = np.column_stack([1 / t, x / t])
+    (latency, slope), *_ = np.linalg.lstsq(columns, np.ones_like(t), rcond=None)
+    if latency < 0:
+        latency, slope = 0.0, float((x / t).sum() / ((x / t) ** 2).sum())
+    if slope <= 0:
+        raise ValueError("seconds do not grow with the size of the message")
+    fitted = latency + slope * x
+    unexplained, all_of_it = ((t - fitted) ** 2).sum(), ((t - t.mean()) ** 2).sum()
+    r2 = 1 - unexplained / all_of_it if all_of_it > 0 else 0.0
+    return Line(float(latency), float(1 / slope), float(r2), tuple((t / fitted - 1).tolist()))
