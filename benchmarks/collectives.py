@@ -6,7 +6,7 @@ link, as nccl-tests counts them: bytes · 2(n-1)/n for an all-reduce, bytes · (
 they can be compared with the link and do not depend on n.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from functools import partial
 from statistics import median
@@ -94,11 +94,12 @@ def _trial(bench: Bench, name: str, size: int) -> Trial:
     n, group = bench.world, torch.distributed
     whole = torch.ones(max(size // 4 // n, 1) * n, device=bench.device)
     part = torch.ones(len(whole) // n, device=bench.device)
-    run = {
+    runs: dict[str, Callable[[], object]] = {
         "all_reduce": lambda: group.all_reduce(whole),
         "all_gather": lambda: group.all_gather_into_tensor(whole, part),
         "reduce_scatter": lambda: group.reduce_scatter_tensor(part, whole),
-    }[name]
+    }
+    run = runs[name]
     try:
         run()
     except (RuntimeError, NotImplementedError, ValueError) as error:

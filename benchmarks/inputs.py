@@ -85,8 +85,7 @@ def augment(pixels: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.f
     top, left = rng.integers(0, HEIGHT - CROP + 1), rng.integers(0, WIDTH - CROP + 1)
     cut = pixels[top : top + CROP, left : left + CROP]
     cut = cut[:, ::-1] if rng.random() < 0.5 else cut
-    scaled: NDArray[np.float32] = (cut.astype(np.float32) / 255 - _MEAN) / _SD
-    return scaled
+    return np.asarray((cut.astype(np.float32) / 255 - _MEAN) / _SD, np.float32)
 
 
 def _prepare_trial(encoded: bytes, decode: Decoder, threads: int) -> Trial:

@@ -191,4 +191,4 @@ def _right(peer: Peer, name: str) -> bool:
 
 
 def _bytes(values: NDArray[np.float32]) -> memoryview:
-    return memoryview(values.view(np.uint8))
+    return values.data.cast("B")

@@ -101,7 +101,7 @@ def find_place(wishes: Wishes) -> Place:
         told = metadata.find_place(metadata.provider_of())
     given = {
         name: value
-        for name in ("provider", "instance_type", "region", "zone", "market")
+        for name in ("provider", "instance_type", "region", "zone", "market", "machine")
         if (value := getattr(wishes.place, name))
     }
     return replace(told, **given)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from recommender.cli.commands import about, accuracy, calibrate, catalog, config, jobs
+from recommender.cli.commands import about, accuracy, bench, calibrate, catalog, config, jobs
 from recommender.cli.flat import flat
 from recommender.cli.group import Careful, DefaultToPlan, PlanCommand
 from recommender.cli.plan import plan
@@ -50,7 +50,7 @@ def recommend(
 
 
 app.command(cls=PlanCommand)(flat(plan))
-for _group in (jobs.group, catalog.group, config.group):
+for _group in (jobs.group, catalog.group, bench.group, config.group):
     app.add_typer(_group)
 app.command(cls=Careful)(flat(calibrate.calibrate))
 app.command(cls=Careful)(flat(accuracy.accuracy))

@@ -19,10 +19,11 @@ NEWCOMER = "default-new"
 
 
 def load_catalog(path: str | None) -> "Catalog":
-    """The catalog of a folder, or the shipped one."""
+    """The catalog of a folder, or the shipped one, with the speeds that the user measured."""
     from catalogs.load import load, load_snapshot
+    from recommender.bench.store import with_own_speeds
 
-    return load(Path(path)) if path else load_snapshot()
+    return with_own_speeds(load(Path(path)) if path else load_snapshot())
 
 
 def refuse_old(catalog: "Catalog", max_age_s: float | None, providers: tuple[str, ...]) -> None:
