@@ -30,6 +30,7 @@ def printed(words: str) -> str:
             "RECOMMEND_NOW": NOW,
             "COLUMNS": "80",
             "XDG_CONFIG_HOME": empty,
+            "XDG_DATA_HOME": empty,
             "PYTHONPATH": str(ROOT),
         }
         kept = {k: v for k, v in os.environ.items() if not k.startswith("RECOMMEND_")}

@@ -7,6 +7,7 @@ from catalogs.extend import OWN_BENCH_SOURCE
 from recommender.bench.figures import OfferFlopp
 
 _SOLD = ("open", "spot_only")
+_VENDOR = "nvidia"
 _NO_PRICE = ("floor",)  # an empty auction: nobody can rent at that price
 
 
@@ -23,12 +24,17 @@ class Wanted:
 def flopp_of_offers(catalog: Catalog, wanted: Wanted) -> list[OfferFlopp]:
     """Rank offers by FLOP per dollar: GPUs · achieved FLOP/s · 3600 s/h / (USD/h).
 
-    Of a type in a region and market only its cheapest zone is listed.
+    Of a type in a region and market only its cheapest zone is listed; of accelerators by other
+    vendors than NVIDIA, as in default answers, only the one that is named.
     """
     best: dict[tuple[str, str, str, str], OfferFlopp] = {}
     for offer in catalog.offers:
         machine = catalog.type_of(offer)
+        if machine.gpu not in catalog.gpus:
+            continue
         speed = catalog.achieved.get((machine.gpu, wanted.precision))
+        if not wanted.gpu and catalog.gpus[machine.gpu].vendor != _VENDOR:
+            continue
         if speed is None or not _fits(wanted, machine.gpu, offer.market, offer.region):
             continue
         if offer.obtainable not in _SOLD or offer.flag in _NO_PRICE:
@@ -47,8 +53,7 @@ def flopp_of_offers(catalog: Catalog, wanted: Wanted) -> list[OfferFlopp]:
 
 def _fits(wanted: Wanted, gpu: str, market: str, region: str) -> bool:
     return (
-        gpu != ""
-        and (not wanted.gpu or gpu.lower() == wanted.gpu.lower())
+        (not wanted.gpu or gpu.lower() == wanted.gpu.lower())
         and (not wanted.market or market == wanted.market)
         and (not wanted.region or region == wanted.region)
     )

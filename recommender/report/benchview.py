@@ -115,7 +115,11 @@ def import_page(
     kept = tuple(f"read {text.clean(line)}" for line in added)
     doubts = tuple(f"warning: {text.clean(line)}" for line in warnings)
     use = "recommend plans with these speeds from now on" if speeds else "no speed of a GPU in it"
-    page = speeds_page(speeds, "Your own speeds", (*kept, *doubts, f"{use}; kept in {folder}"))
+    below = (*doubts, f"{use}; kept in {text.clean(folder)}")
+    page = speeds_page(speeds, "Your own speeds", (*kept, *below))
+    if not speeds:
+        records = tuple((text.clean(line),) for line in added)
+        page = Page("", (Column("record", right=False),), records, 0, below)
     facts = {
         "added": list(added),
         "measured": [asdict(each) for each in speeds],

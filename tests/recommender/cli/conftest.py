@@ -59,6 +59,7 @@ def run(
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("RECOMMEND_NOW", "2026-11-20T12:00Z")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("RECOMMEND_BENCH", str(tmp_path / "bench"))
     monkeypatch.chdir(tmp_path)
 
     def call(*words: str) -> Result:
