@@ -15,7 +15,7 @@ from benchmarks.machine import Machine, look, software
 from benchmarks.matmul import matmul
 from benchmarks.memory import memory
 from benchmarks.metadata import Place
-from benchmarks.method import FULL, QUICK, Result, Rule, measure
+from benchmarks.method import FULL, QUICK, Result, Rule, fixed, measure
 from benchmarks.record import Record
 from benchmarks.stalls import KINDS, Kind, Profile, profile, time_runs
 from benchmarks.subject import Bench, Case, Subject, Suite
@@ -128,7 +128,8 @@ def run(ready: Ready, say: Say) -> Record | None:
         for subject in SUBJECTS:
             if bench.rank and subject is not collectives.collectives:
                 continue
-            for found in _measured(subject(bench), bench, rule):
+            own = fixed(rule) if subject is collectives.collectives else rule
+            for found in _measured(subject(bench), bench, own):
                 _keep(found, results, skipped, say)
             states += [nvidia.state()] if bench.gpu else []
         if _has_ring(bench):

@@ -14,6 +14,7 @@ from benchmarks.method import (
     Rule,
     cpu_times,
     enough,
+    fixed,
     interference,
     measure,
     median_interval,
@@ -145,6 +146,12 @@ def test_counters_of_the_kernel_are_read_where_there_are_any(tmp_path):
     assert cpu_times(tmp_path / "none") is None
     stat.write_text("cpu 1 2\n")
     assert cpu_times(stat) is None
+
+
+def test_processes_that_wait_for_each_other_repeat_equally_often():
+    rule = fixed(Rule(1, 5, 100, 10.0, 0.02))
+    assert not enough([1.0] * 9, rule, 1e9)
+    assert enough([1.0, 9.0] * 5, rule, 0.0)
 
 
 def test_the_median_needs_no_assumption():

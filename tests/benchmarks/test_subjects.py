@@ -139,7 +139,7 @@ def test_a_sample_survives_its_coding_and_comes_out_normalised():
 class _Store(BaseHTTPRequestHandler):
     """An object store of one process: put, get, delete."""
 
-    objects: dict[str, bytes] = {}  # noqa: RUF012
+    objects: dict[str, bytes] = {}
     protocol_version = "HTTP/1.1"
 
     def do_PUT(self) -> None:
@@ -184,7 +184,7 @@ def test_an_object_store_is_measured_and_left_clean(
     monkeypatch.setenv("AWS_REQUEST_CHECKSUM_CALCULATION", "when_required")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with ThreadingHTTPServer(("127.0.0.1", 0), _Store) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         at = f"http://127.0.0.1:{server.server_address[1]}"
         own = Bench("quick", "cpu", None, tmp_path, "s3://bucket/runs", at)
         found = {n: c for n, c in cases(checkpoint.checkpoint(own)).items() if " s3 " in n}
