@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Iterator
 from functools import partial
 from importlib import import_module
+from time import perf_counter
 from typing import Any
 
 from benchmarks.errors import BenchError, Skipped, WrongResult
@@ -43,16 +44,16 @@ def _case(what: str, where: str, mib: int, setup: "partial[Trial]") -> Case:
 def _write(bench: Bench, mib: int) -> Trial:
     path, data = bench.folder / f"recommend-{uuid.uuid4().hex}.bench", os.urandom(mib * MIB)
 
-    def run() -> None:
-        path.unlink(missing_ok=True)  # a new checkpoint is a new file
+    def timed() -> float:
+        path.unlink(missing_ok=True)  # a new checkpoint is a new file; removing one is not timed
+        start = perf_counter()
         write_safely(path, data)
+        return perf_counter() - start
 
-    return Trial(run, lambda: _same(path.read_bytes() == data), lambda: path.unlink(True))
+    return Trial(timed, lambda: _same(path.read_bytes() == data), lambda: path.unlink(True), timed)
 
 
 def _read(bench: Bench, mib: int) -> Trial:
-    from time import perf_counter
-
     path, data = bench.folder / f"recommend-{uuid.uuid4().hex}.bench", os.urandom(mib * MIB)
     write_safely(path, data)
     target = bytearray(mib * MIB)

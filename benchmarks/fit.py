@@ -17,7 +17,11 @@ class Line:
 
 
 def fit_line(sizes: Sequence[float], seconds: Sequence[float]) -> Line:
-    """Fit by least squares of relative errors, so that small messages count as much as large.
+    """Fit by least squares, each error weighed by one over its seconds.
+
+    A message is many blocks, each with a noise of its own: the variance of their sum grows like
+    the seconds. Plain squares would leave the latency to the noise of the largest message,
+    relative ones would let messages that fit into a cache decide the bandwidth.
 
     Neither part can be negative: a negative latency is set to zero and the other fitted alone.
     Raises ValueError for fewer than three sizes, or seconds that do not grow with the size.
@@ -25,10 +29,11 @@ def fit_line(sizes: Sequence[float], seconds: Sequence[float]) -> Line:
     x, t = np.asarray(sizes, float), np.asarray(seconds, float)
     if len(x) < 3 or len(x) != len(t) or not (t > 0).all() or len(np.unique(x)) < 3:
         raise ValueError("a line needs three message sizes with positive seconds")
-    columns = np.column_stack([1 / t, x / t])
-    (latency, slope), *_ = np.linalg.lstsq(columns, np.ones_like(t), rcond=None)
+    weight = 1 / np.sqrt(t)
+    columns = np.column_stack([weight, x * weight])
+    (latency, slope), *_ = np.linalg.lstsq(columns, t * weight, rcond=None)
     if latency < 0:
-        latency, slope = 0.0, float((x / t).sum() / ((x / t) ** 2).sum())
+        latency, slope = 0.0, float(x.sum() / (x**2 / t).sum())
     if slope <= 0:
         raise ValueError("seconds do not grow with the size of the message")
     fitted = latency + slope * x

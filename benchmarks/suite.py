@@ -17,7 +17,7 @@ from benchmarks.memory import memory
 from benchmarks.metadata import Place
 from benchmarks.method import FULL, QUICK, Result, Rule, fixed, measure
 from benchmarks.record import Record
-from benchmarks.stalls import KINDS, Kind, Profile, profile, time_runs
+from benchmarks.stalls import KINDS, Kind, Profile, profile, time_runs, what_ifs
 from benchmarks.subject import Bench, Case, Subject, Suite
 from benchmarks.training import BuiltIn, find_training
 from benchmarks.transfer import transfer
@@ -218,4 +218,6 @@ def _stalls(ready: Ready, skipped: list[str], say: Say) -> Profile | None:
             f"{'stall':12}{each.name:36}{each.seconds * 1e3:11.4g} ms/step   "
             f"{each.share:4.0%} of the step, {each.low * 1e3:.3g} to {each.high * 1e3:.3g} ms"
         )
+    for change in what_ifs(found):
+        say(f"{'what if':12}{change.change:36}{change.step_s * 1e3:11.4g} ms/step   predicted")
     return found
