@@ -94,10 +94,13 @@ def _trial(bench: Bench, name: str, size: int) -> Trial:
     n, group = bench.world, torch.distributed
     whole = torch.ones(max(size // 4 // n, 1) * n, device=bench.device)
     part = torch.ones(len(whole) // n, device=bench.device)
+    # Renamed in torch 2.13 (2026); the old names are there still and warn.
+    gather = getattr(group, "all_gather_single", None) or group.all_gather_into_tensor
+    scatter = getattr(group, "reduce_scatter_single", None) or group.reduce_scatter_tensor
     runs: dict[str, Callable[[], object]] = {
         "all_reduce": lambda: group.all_reduce(whole),
-        "all_gather": lambda: group.all_gather_into_tensor(whole, part),
-        "reduce_scatter": lambda: group.reduce_scatter_tensor(part, whole),
+        "all_gather": lambda: gather(whole, part),
+        "reduce_scatter": lambda: scatter(part, whole),
     }
     run = runs[name]
     try:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import ceilings, checkpoint, inputs, matmul, memory, nvidia, transfer
+from benchmarks import blocks, ceilings, checkpoint, inputs, matmul, memory, nvidia, transfer
 from benchmarks.errors import BenchError, Skipped, WrongResult
 from benchmarks.method import Rule, measure
 from benchmarks.subject import Bench, Case, GpuFacts
@@ -77,6 +77,27 @@ def test_ceilings_are_the_vendors_peaks(gpu: GpuFacts, precision: str, peak: flo
 @pytest.mark.parametrize(("gpu", "peak"), [(A100, 1555), (H100, 3352), (T4, 320), (V100, 898)])
 def test_memory_ceilings_are_the_vendors(gpu: GpuFacts, peak: float):
     assert ceilings.gpu_memory(gpu) == pytest.approx(peak, rel=0.01)
+
+
+def test_a_gpus_cases_carry_their_ceilings(tmp_path: Path):
+    """Listed without a GPU; measured where one is."""
+    own = Bench("quick", "cuda", object(), tmp_path, gpu=H100)
+    products = cases(matmul.matmul(own))
+    assert products["bf16 8192x8192x8192"].ceiling == pytest.approx(989, rel=0.01)
+    assert products["fp8 4096x4096x16384"].facts["kind"] == "typical"
+    assert cases(memory.memory(own))["device copy 1024 MiB"].ceiling == pytest.approx(
+        3352, rel=0.01
+    )
+    assert len(cases(transfer.transfer(own))) == 4
+    assert set(cases(blocks.blocks(own))) == {"convolution bf16", "attention bf16"}
+
+
+def test_what_a_gpu_lacks_is_skipped_with_a_reason(tmp_path: Path):
+    own = Bench("quick", "cuda", object(), tmp_path, gpu=V100)
+    said = [str(each) for each in matmul.matmul(own) if isinstance(each, Skipped)]
+    assert said == [
+        f"matmul {p}: V100 has no units for it" for p in ("tf32", "bf16", "fp8", "int8")
+    ]
 
 
 def test_a_processor_cannot_exceed_its_vector_units():
