@@ -6,6 +6,7 @@ link, as nccl-tests counts them: bytes · 2(n-1)/n for an all-reduce, bytes · (
 they can be compared with the link and do not depend on n.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from functools import partial
@@ -24,6 +25,7 @@ LOCAL_PROCESSES = 4
 _SIZES = {"quick": (4, 64, 1024, 8192), "full": (4, 16, 64, 256, 1024, 4096, 16384, 65536)}
 _GPU_SIZES = {"quick": (4, 256, 16384, 262144), "full": (4, 64, 1024, 16384, 262144, 1048576)}
 _REPEATS = {"quick": 7, "full": 15}
+SUSTAINED_S = 10.0  # of one repetition; credits of small machines last 5 to 60 minutes (AWS)
 _WAIT = timedelta(hours=1)  # other ranks wait while the first one measures its machine
 
 
@@ -37,6 +39,9 @@ def collectives(bench: Bench) -> Iterator[Case | Skipped]:
     for name in COLLECTIVES:
         for kib in sizes[bench.suite]:
             yield _case(name, how, bench.world, kib * KIB, partial(_trial, bench, name, kib * KIB))
+    if not bench.quick:
+        size = sizes[bench.suite][-1] * KIB
+        yield _case("sustained", how, bench.world, size, partial(_sustained, bench, size))
 
 
 def ring(bench: Bench) -> Iterator[Result]:
@@ -81,7 +86,7 @@ def stop(bench: Bench) -> None:
 
 
 def _case(name: str, how: str, world: int, size: int, setup: Any) -> Case:
-    busy = (2 if name == "all_reduce" else 1) * (world - 1) / world
+    busy = (2 if name in ("all_reduce", "sustained") else 1) * (world - 1) / world
     facts: dict[str, object] = {
         "collective": name, "how": how, "processes": world, "bytes": size,
     }  # fmt: skip
@@ -122,6 +127,20 @@ def _trial(bench: Bench, name: str, size: int) -> Trial:
         return float(slowest)
 
     return Trial(timed, lambda: _right(group, name, whole, part, n, run), timed=timed)
+
+
+def _sustained(bench: Bench, size: int) -> Trial:
+    """All-reduces for minutes: where burst credits run out, the later repetitions are slower.
+
+    A repetition lasts SUSTAINED_S and gives the mean of its all-reduces; the record's drift tells
+    the second half from the first. Their number follows from the slowest process's time of one,
+    which is the same everywhere, so that all processes do as many.
+    """
+    one = _trial(bench, "all_reduce", size)
+    assert one.timed is not None
+    timed = one.timed
+    count = max(math.ceil(SUSTAINED_S / max(timed(), timed(), 1e-6)), 1)
+    return Trial(one.run, one.check, timed=lambda: sum(timed() for _ in range(count)) / count)
 
 
 def _right(group: Any, name: str, whole: Any, part: Any, n: int, run: Any) -> float:
