@@ -80,7 +80,8 @@ def _attention(bench: Bench, precision: str) -> Trial:
 
 
 def _error(torch: Any, found: Any, exact: Any) -> float:
-    error = float((found.detach().double() - exact).abs().max() / exact.abs().max())
+    found, exact = found.detach(), exact.detach()
+    error = float((found.double() - exact).abs().max() / exact.abs().max())
     allowed = 8.0 * float(torch.finfo(found.dtype).eps) * (64 if found.dtype.itemsize == 4 else 1)
     if not error <= allowed:
         raise WrongResult(f"a block is off by {error:.1e}; {allowed:.1e} is allowed")
