@@ -1,59 +1,112 @@
-"""`recommend-bench`: measures the machine it runs on. Processors only, for now."""
+"""`recommend-bench`: measures the machine it runs on, with torch or with numpy alone."""
 
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from benchmarks.matmul import matmul
-from benchmarks.memory import memory
-from benchmarks.record import Result, document, dumps, hardware_line
-
-ALL: tuple[Callable[[bool], Iterator[Result]], ...] = (matmul, memory)
+from benchmarks.errors import BenchError, WrongResult
+from benchmarks.metadata import Place
+from benchmarks.record import dumps
+from benchmarks.suite import Wishes, prepare, run
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print a table, and end with the record as one line of JSON or in a file."""
     given = _parser().parse_args(argv)
     try:
-        _measure(given.quick, given.output)
+        measure(_wishes(given), given.output)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader went away: keep Python from complaining at its end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
-    except ArithmeticError as error:
+    except WrongResult as error:
         print(f"error: this machine computes wrongly: {error}", file=sys.stderr)
         return 1
+    except BenchError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
     except OSError as error:
         print(f"error: {error.filename}: {error.strerror}", file=sys.stderr)
         return 1
     return 0
 
 
-def _measure(quick: bool, output: str | None) -> None:
-    print(hardware_line())
-    results = []
-    for benchmark in ALL:
-        for result in benchmark(quick):
-            results.append(result)
-            what = f"{result.benchmark:8}{result.case:14}"
-            rate = f"{result.median:10.1f} {result.unit:8}"
-            print(f"{what}{rate} spread {result.spread:4.0%}", flush=True)
-    line = dumps(document(results, quick)) + "\n"
+def measure(wishes: Wishes, output: str | None) -> None:
+    """Say what will be done and what it costs, do it, write the record.
+
+    Raises BenchError before anything is measured where the wish cannot be met, and OSError
+    where the file cannot be written.
+    """
+    if output is not None:
+        Path(output).touch()  # a file that cannot be written is noticed before the minutes pass
+    ready = prepare(wishes)
+    first = ready.bench.rank == 0
+
+    def say(line: str) -> None:
+        if first:
+            print(line, flush=True)
+
+    say(ready.machine.line)
+    where = ready.place
+    if where.provider or where.instance_type:
+        words = (where.provider, where.instance_type, where.zone or where.region, where.market)
+        say(" ".join(word for word in words if word))
+    say(ready.announcement)
+    if ":" in wishes.profile:
+        say(f"runs your own code: {wishes.profile}")
+    record = run(ready, say)
+    if record is None:
+        return
+    line = dumps(record) + "\n"
     if output is None:
         sys.stdout.write(line)
     else:
         Path(output).write_text(line, encoding="utf-8")
-        print(f"written to {output}")
+        say(f"written to {output}")
+
+
+def _wishes(given: Any) -> Wishes:
+    place = Place(
+        given.provider, given.instance, given.region, given.zone,
+        given.market.replace("-", "_"),
+    )  # fmt: skip
+    return Wishes(
+        given.suite, given.device, given.folder, given.s3, given.s3_endpoint, given.profile,
+        not given.no_metadata, place, given.usd_per_hour,
+    )  # fmt: skip
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="recommend-bench",
-        description="Measure this machine's processor: matrix multiplication and memory.",
-        epilog="GPUs are not measured yet; nothing here uses the network.",
+        description="Measure this machine: matrix multiplication, memory, links, disk, input.",
+        epilog="Under torchrun also the exchange between GPUs and machines. The network is used "
+        "for nothing but that, --s3, and the provider's own metadata service.",
     )
-    parser.add_argument("--quick", action="store_true", help="small sizes only, in seconds")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write the JSON record to FILE")
+    add = parser.add_argument
+    add("--suite", choices=("quick", "full"), default="quick", help="quick: about two minutes")
+    add("--device", choices=("cuda", "cpu"), help="a GPU where there is one")
+    add("-o", "--output", metavar="FILE", help="write the JSON record to FILE")
+    add("--folder", default=".", metavar="DIR", help="on the disk that is measured (here)")
+    add("--s3", default="", metavar="s3://BUCKET/PREFIX", help="measure this object store")
+    add("--s3-endpoint", default="", metavar="URL", help="of an S3-compatible store")
+    add("--profile", default="", metavar="NAME", help="stalls of cnn, transformer, mlp, or of "
+        "your own module:function, which is run")  # fmt: skip
+    add("--no-metadata", action="store_true", help="do not ask the provider what this machine is")
+    add("--provider", default="", choices=("aws", "gcp", "azure", "own"), help="whose machine")
+    add("--instance", default="", metavar="NAME", help="its instance type")
+    add("--region", default="", metavar="NAME", help="its region")
+    add("--zone", default="", metavar="NAME", help="its zone")
+    add("--market", default="", choices=("spot", "on-demand"), help="how it is rented")
+    add("--usd-per-hour", type=_price, metavar="USD", help="its price: says what the run costs")
     return parser
+
+
+def _price(word: str) -> float:
+    value = float(word)
+    if not 0 < value < 1e6:
+        raise argparse.ArgumentTypeError(f"{word} is no price per hour")
+    return value

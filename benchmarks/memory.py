@@ -1,7 +1,7 @@
-"""How many bytes a second a machine moves through memory.
+"""How many bytes a second a device moves through its memory.
 
 A copy reads and writes each byte once, and both count. Arrays that fit into a cache would measure
-the cache: the size here is several times the largest one of today's server processors.
+the cache: the sizes here are several times the largest one of today's processors and GPUs.
 """
 
 from collections.abc import Iterator
@@ -9,20 +9,55 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.record import Result, timed
+from benchmarks import ceilings
+from benchmarks.errors import Skipped, WrongResult
+from benchmarks.subject import Bench, Case, Trial
 
 MIB = 2**20
-SIZES_MIB = (256, 1024)
-QUICK_SIZES_MIB = (64,)
-WARM_UP, REPEATS = 2, 10
+_GIGA = 1e-9
+_SIZES_MIB = {"quick": (512,), "full": (512, 2048)}
+_GPU_SIZES_MIB = {"quick": (1024,), "full": (1024, 4096)}
 
 
-def memory(quick: bool = False) -> Iterator[Result]:
-    """Measure a copy of each size, in one thread."""
-    for mib in QUICK_SIZES_MIB if quick else SIZES_MIB:
-        source = np.arange(mib * MIB // 8, dtype=np.int64)
-        target = np.zeros_like(source)  # written once, so that its pages exist
-        seconds = timed(partial(np.copyto, target, source), WARM_UP, REPEATS)
-        if not np.array_equal(source, target):
-            raise ArithmeticError(f"a copy of {mib} MiB differs from its source")
-        yield Result("memory", f"copy {mib} MiB", "GB/s", 2e-9 * source.nbytes, seconds, 0.0)
+def memory(bench: Bench) -> Iterator[Case | Skipped]:
+    """A copy in one thread, and where torch is there with all of them or on the GPU."""
+    for mib in _SIZES_MIB[bench.suite]:
+        yield _case(f"host copy {mib} MiB, 1 thread", mib, partial(_numpy_trial, mib), None)
+    if bench.torch is None:
+        yield Skipped("memory, all threads: torch is not installed")
+        return
+    sizes = _GPU_SIZES_MIB if bench.device == "cuda" else _SIZES_MIB
+    where = "device" if bench.device == "cuda" else "host"
+    for mib in sizes[bench.suite]:
+        trial = partial(_torch_trial, bench, mib)
+        ceiling = ceilings.gpu_memory(bench.gpu)
+        yield _case(f"{where} copy {mib} MiB", mib, trial, ceiling)
+
+
+def _case(name: str, mib: int, setup: "partial[Trial]", ceiling: float | None) -> Case:
+    facts: dict[str, object] = {"bytes": mib * MIB, "where": name.partition(" ")[0]}
+    return Case("memory", name, "GB/s", 2 * _GIGA * mib * MIB, setup, ceiling, facts)
+
+
+def _numpy_trial(mib: int) -> Trial:
+    source = np.random.default_rng(mib).integers(0, 2**62, mib * MIB // 8)
+    target = np.zeros_like(source)  # written once, so that its pages exist
+    return Trial(
+        partial(np.copyto, target, source),
+        lambda: _same(bool(np.array_equal(source, target)), mib),
+    )
+
+
+def _torch_trial(bench: Bench, mib: int) -> Trial:
+    torch = bench.torch
+    source = torch.randint(0, 2**62, (mib * MIB // 8,), device=bench.device)
+    target = torch.zeros_like(source)
+    return Trial(
+        lambda: target.copy_(source), lambda: _same(bool(torch.equal(source, target)), mib)
+    )
+
+
+def _same(equal: bool, mib: int) -> float:
+    if not equal:
+        raise WrongResult(f"a copy of {mib} MiB differs from its source")
+    return 0.0

@@ -6,9 +6,12 @@ from dataclasses import fields, replace
 from typing import Any
 
 from catalogs.catalog import Catalog, Offers
-from catalogs.schema import InstanceType, Offer, Source
+from catalogs.schema import Achieved, InstanceType, Offer, Source
 
 OWN_SOURCE = Source(0, "your own file", "yours", "row", "given with --offers")
+OWN_BENCH_SOURCE = Source(
+    -1, "your own benchmarks", "yours", "row", "given with recommend bench import"
+)
 
 
 def extended(catalog: Catalog, machines: Sequence[tuple[InstanceType, Offer]]) -> Catalog:
@@ -24,6 +27,15 @@ def extended(catalog: Catalog, machines: Sequence[tuple[InstanceType, Offer]]) -
         instance_types={**catalog.instance_types, **types},
         sources=(OWN_SOURCE, *catalog.sources),
     )
+
+
+def with_speeds(catalog: Catalog, speeds: Sequence[Achieved]) -> Catalog:
+    """The catalog with the user's matrix speeds in place of its own; their source is number -1."""
+    if not speeds:
+        return catalog
+    own = {(speed.gpu, speed.precision): speed for speed in speeds}
+    sources = (OWN_BENCH_SOURCE, *catalog.sources)
+    return replace(catalog, achieved={**catalog.achieved, **own}, sources=sources)
 
 
 def _appended(columns: Offers, offers: Sequence[Offer]) -> Offers:

@@ -1,5 +1,7 @@
 """What an answer takes for granted, as sentences."""
 
+from catalogs.extend import OWN_BENCH_SOURCE
+from catalogs.schema import Achieved
 from recommender.performance.machines import precision_on
 from recommender.plan import OWN_TRACE, Plan
 from recommender.question import Question
@@ -17,6 +19,7 @@ def of(question: Question, plans: tuple[Plan, ...]) -> tuple[str, ...]:
     if spot:
         said.append(_spot(spot[0].name, spot[0].basis, spot[0].as_of))
     said += _unmeasured(question, plans)
+    said += _own(question, plans)
     if choice.on_demand_obtainable is None:
         said.append("on-demand capacity at once: 99 % small GPUs, 90 % A100, 70 % H100 and newer")
     if not choice.quotas_known:
@@ -38,12 +41,25 @@ def _unmeasured(question: Question, plans: tuple[Plan, ...]) -> list[str]:
     return [said] if guessed else []
 
 
+def _own(question: Question, plans: tuple[Plan, ...]) -> list[str]:
+    """The GPUs of the plans whose matrix speed the user measured."""
+    names = dict.fromkeys(machine.gpu for plan in plans for machine in plan.machines)
+    rows = {name: _speed(question, name) for name in names}
+    own = [n for n, row in rows.items() if row and row.source == OWN_BENCH_SOURCE.source]
+    return [f"speed of {', '.join(own)} as your own benchmarks have it"] if own else []
+
+
 def _is_guessed(question: Question, name: str) -> bool:
+    row = _speed(question, name)
+    return row is not None and row.kind == "fallback"
+
+
+def _speed(question: Question, name: str) -> Achieved | None:
+    """The matrix speed that the plan of a GPU rests on."""
     gpu = question.catalog.gpus.get(name)
     if gpu is None:
-        return False
-    row = question.catalog.achieved.get((name, precision_on(question.job.precision, gpu)))
-    return row is not None and row.kind == "fallback"
+        return None
+    return question.catalog.achieved.get((name, precision_on(question.job.precision, gpu)))
 
 
 def _spot(name: str, basis: str, as_of: str) -> str:

@@ -4,7 +4,16 @@ from typing import Annotated
 
 import typer
 
-from recommender.cli.commands import about, accuracy, calibrate, catalog, config, jobs, trace
+from recommender.cli.commands import (
+    about,
+    accuracy,
+    bench,
+    calibrate,
+    catalog,
+    config,
+    jobs,
+    trace,
+)
 from recommender.cli.commands.backtest import backtest
 from recommender.cli.commands.simulate import simulate
 from recommender.cli.flat import flat
@@ -54,7 +63,7 @@ def recommend(
 
 app.command(cls=PlanCommand)(flat(plan))
 app.command(cls=PlanCommand)(flat(simulate))
-for _group in (jobs.group, catalog.group, trace.group, config.group):
+for _group in (jobs.group, catalog.group, trace.group, bench.group, config.group):
     app.add_typer(_group)
 app.command(cls=Careful)(flat(backtest))
 app.command(cls=Careful)(flat(calibrate.calibrate))

@@ -21,10 +21,15 @@ NEWCOMER = "default-new"
 
 
 def load_catalog(path: str | None) -> "Catalog":
-    """The catalog of a path, or the newest good one; warns of what was passed over."""
+    """The catalog of a path, or the newest good one, with the speeds that the user measured.
+
+    Warns of what was passed over.
+    """
+    from recommender.bench.store import with_own_speeds
+
     opened = open_catalog(path)
     warn(opened.notes)
-    return opened.catalog
+    return with_own_speeds(opened.catalog)
 
 
 def refuse_old(catalog: "Catalog", max_age_s: float | None, providers: tuple[str, ...]) -> None:

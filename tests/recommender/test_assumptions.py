@@ -18,7 +18,7 @@ def told(folder, *words: str) -> str:
         cwd=folder,
         timeout=120,
         check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "RECOMMEND_BENCH": str(folder / "bench")},
     )
     return " ".join(done.stdout.split())
 
@@ -43,3 +43,18 @@ def test_the_kind_and_spread_of_a_speed_are_in_the_json(tmp_path):
     assert speeds["bf16"]["kind"] == "measured"
     assert speeds["bf16"]["low"] < speeds["bf16"]["tflops"] < speeds["bf16"]["high"]
     assert speeds["fp32"]["kind"] == "fallback"
+
+
+def test_a_plan_on_own_speeds_says_so_and_takes_as_long_as_they_say(tmp_path):
+    words = ("llama3-8b-sft", "--gpu", "H100", "--no-spot", "--max-machines", "1")
+    before = told(tmp_path, *words, "-o", "json")
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench" / "speeds.csv").write_text(
+        "gpu,precision,tflops,low_tflops,high_tflops,machines,as_of\n"
+        "H100,bf16,381.1,370,400,2,2026-11-20\n"  # half of the shipped 762.2
+    )
+    after = told(tmp_path, *words, "-o", "json")
+    assert "speed of H100 as your own benchmarks have it" in after
+    assert "own benchmarks" not in before
+    slower = [json.loads(each)["floor"]["s"] for each in (after, before)]
+    assert 1.4 < slower[0] / slower[1] < 2.0

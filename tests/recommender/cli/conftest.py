@@ -61,6 +61,7 @@ def run(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("RECOMMEND_BENCH", str(tmp_path / "bench"))
     monkeypatch.chdir(tmp_path)
 
     def call(*words: str) -> Result:

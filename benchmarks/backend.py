@@ -1,0 +1,58 @@
+"""PyTorch where it is installed. It is never needed: without it numpy measures the processor."""
+
+import os
+from importlib import import_module
+from typing import Any, Literal
+
+from benchmarks import nvidia
+from benchmarks.errors import BenchError
+from benchmarks.subject import GpuFacts
+
+
+def find_torch() -> Any:
+    """Import torch, or give None; its types are not known here."""
+    try:
+        return import_module("torch")
+    except ImportError:
+        return None
+
+
+def choose_device(torch: Any, wish: str | None) -> Literal["cpu", "cuda"]:
+    """The device that was asked for, else a GPU where torch sees one."""
+    there = torch is not None and bool(torch.cuda.is_available())
+    if wish == "cuda" and not there:
+        why = "torch is not installed" if torch is None else "torch sees no GPU"
+        raise BenchError(f"--device cuda: {why}; install a CUDA build of torch, or --device cpu")
+    return "cuda" if there and wish != "cpu" else "cpu"
+
+
+def place() -> tuple[int, int, int]:
+    """Rank, number of processes and rank on this machine, as torchrun tells them."""
+    try:
+        return tuple(  # type: ignore[return-value]
+            int(os.environ.get(name, default))
+            for name, default in (("RANK", "0"), ("WORLD_SIZE", "1"), ("LOCAL_RANK", "0"))
+        )
+    except ValueError:
+        raise BenchError("RANK, WORLD_SIZE and LOCAL_RANK must be numbers; use torchrun") from None
+
+
+def gpu_facts(torch: Any, index: int) -> GpuFacts:
+    """What torch and the driver tell of a GPU; clocks are None where the driver is silent."""
+    own = torch.cuda.get_device_properties(index)
+    state = nvidia.state(index)
+    bits = getattr(own, "memory_bus_width", None)
+    return GpuFacts(
+        name=str(own.name),
+        memory_gib=round(own.total_memory / 2**30, 1),
+        capability=(int(own.major), int(own.minor)),
+        processors=int(own.multi_processor_count),
+        max_mhz=state.max_mhz if state else None,
+        max_memory_mhz=state.max_memory_mhz if state else None,
+        bus_bits=int(bits) if bits else None,
+    )
+
+
+def synchroniser(torch: Any, device: str) -> Any:
+    """What waits for the device: kernels run on after the call that starts them returns."""
+    return torch.cuda.synchronize if device == "cuda" else None

@@ -1,0 +1,158 @@
+"""How fast processes or GPUs exchange gradients, fitted to a latency and a bandwidth.
+
+Under torchrun: torch.distributed, NCCL between GPUs and Gloo between processors. Started alone
+on a processor: a ring of four local processes over plain sockets. Rates are those of the busiest
+link, as nccl-tests counts them: bytes · 2(n-1)/n for an all-reduce, bytes · (n-1)/n else, so that
+they can be compared with the link and do not depend on n.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from functools import partial
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+from benchmarks.errors import Skipped, WrongResult
+from benchmarks.fit import Line, fit_line
+from benchmarks.method import Result
+from benchmarks.ring import COLLECTIVES, measure_ring
+from benchmarks.subject import Bench, Case, Trial
+
+KIB = 2**10
+LOCAL_PROCESSES = 4
+_SIZES = {"quick": (4, 64, 1024, 8192), "full": (4, 16, 64, 256, 1024, 4096, 16384, 65536)}
+_GPU_SIZES = {"quick": (4, 256, 16384, 262144), "full": (4, 64, 1024, 16384, 262144, 1048576)}
+_REPEATS = {"quick": 7, "full": 15}
+SUSTAINED_S = 10.0  # of one repetition; credits of small machines last 5 to 60 minutes (AWS)
+_WAIT = timedelta(hours=1)  # other ranks wait while the first one measures its machine
+
+
+def collectives(bench: Bench) -> Iterator[Case | Skipped]:
+    """Every collective at every size among the processes that torchrun started."""
+    if bench.world == 1:
+        yield Skipped("collectives between GPUs and machines: start it under torchrun")
+        return
+    how = f"{bench.world} {'nccl' if bench.device == 'cuda' else 'gloo'}"
+    sizes = _GPU_SIZES if bench.device == "cuda" else _SIZES
+    for name in COLLECTIVES:
+        for kib in sizes[bench.suite]:
+            yield _case(name, how, bench.world, kib * KIB, partial(_trial, bench, name, kib * KIB))
+    if not bench.quick:
+        size = sizes[bench.suite][-1] * KIB
+        yield _case("sustained", how, bench.world, size, partial(_sustained, bench, size))
+
+
+def ring(bench: Bench) -> Iterator[Result]:
+    """The same among local processes without torch; each process times itself."""
+    sizes = tuple(kib * KIB for kib in _SIZES[bench.suite])
+    for name in COLLECTIVES:
+        found = measure_ring(LOCAL_PROCESSES, name, sizes, _REPEATS[bench.suite])
+        for size, seconds in found.items():
+            case = _case(name, f"{LOCAL_PROCESSES} sockets", LOCAL_PROCESSES, size, None)
+            facts = tuple(case.facts.items())
+            yield Result(case.subject, case.name, case.unit, case.work, seconds, 0.0, facts=facts)
+
+
+def links(results: list[Result]) -> dict[str, Line]:
+    """A line for every collective that was measured at three sizes and more."""
+    groups: dict[str, list[Result]] = {}
+    for each in results:
+        if each.benchmark == "collectives":
+            facts = dict(each.facts)
+            groups.setdefault(f"{facts['collective']} {facts['how']}", []).append(each)
+    found = {}
+    for name, own in groups.items():
+        busy = [each.work * 1e9 for each in own]
+        try:
+            found[name] = fit_line(busy, [median(each.seconds) for each in own])
+        except ValueError:  # too few sizes, or noise larger than the trend: no line, no claim
+            continue
+    return found
+
+
+def start(bench: Bench) -> None:
+    """Meet the other processes that torchrun started."""
+    if bench.world > 1:
+        backend = "nccl" if bench.device == "cuda" else "gloo"
+        bench.torch.distributed.init_process_group(backend, timeout=_WAIT)
+
+
+def stop(bench: Bench) -> None:
+    """Leave the other processes."""
+    if bench.world > 1:
+        bench.torch.distributed.destroy_process_group()
+
+
+def _case(name: str, how: str, world: int, size: int, setup: Any) -> Case:
+    busy = (2 if name in ("all_reduce", "sustained") else 1) * (world - 1) / world
+    facts: dict[str, object] = {
+        "collective": name, "how": how, "processes": world, "bytes": size,
+    }  # fmt: skip
+    label = f"{name} {how} {size // KIB} KiB"
+    return Case("collectives", label, "GB/s", busy * size * 1e-9, setup, None, facts)
+
+
+def _trial(bench: Bench, name: str, size: int) -> Trial:
+    torch: Any = bench.torch
+    n, group = bench.world, torch.distributed
+    whole = torch.ones(max(size // 4 // n, 1) * n, device=bench.device)
+    part = torch.ones(len(whole) // n, device=bench.device)
+    # Renamed in torch 2.13 (2026); the old names are there still and warn.
+    gather = getattr(group, "all_gather_single", None) or group.all_gather_into_tensor
+    scatter = getattr(group, "reduce_scatter_single", None) or group.reduce_scatter_tensor
+    runs: dict[str, Callable[[], object]] = {
+        "all_reduce": lambda: group.all_reduce(whole),
+        "all_gather": lambda: gather(whole, part),
+        "reduce_scatter": lambda: scatter(part, whole),
+    }
+    run = runs[name]
+    try:
+        run()
+    except (RuntimeError, NotImplementedError, ValueError) as error:
+        raise Skipped(f"{name}: this backend has none ({str(error)[:60]})") from None
+
+    def timed() -> float:
+        whole.fill_(1.0)
+        group.barrier()
+        if bench.device == "cuda":
+            torch.cuda.synchronize()
+        begin = perf_counter()
+        run()
+        if bench.device == "cuda":
+            torch.cuda.synchronize()
+        slowest = torch.tensor([perf_counter() - begin], device=bench.device)
+        group.all_reduce(slowest, group.ReduceOp.MAX)  # it ends when the last one has it
+        return float(slowest)
+
+    return Trial(timed, lambda: _right(group, name, whole, part, n, run), timed=timed)
+
+
+def _sustained(bench: Bench, size: int) -> Trial:
+    """All-reduces for minutes: where burst credits run out, the later repetitions are slower.
+
+    A repetition lasts SUSTAINED_S and gives the mean of its all-reduces; the record's drift tells
+    the second half from the first. Their number follows from the slowest process's time of one,
+    which is the same everywhere, so that all processes do as many.
+    """
+    one = _trial(bench, "all_reduce", size)
+    assert one.timed is not None
+    timed = one.timed
+    count = max(math.ceil(SUSTAINED_S / max(timed(), timed(), 1e-6)), 1)
+    return Trial(one.run, one.check, timed=lambda: sum(timed() for _ in range(count)) / count)
+
+
+def _right(group: Any, name: str, whole: Any, part: Any, n: int, run: Any) -> float:
+    rank = group.get_rank()
+    whole.fill_(rank + 1.0)
+    part.fill_(rank + 1.0)
+    run()
+    total = n * (n + 1) / 2
+    if name == "all_gather":
+        right = all(float(whole[i * len(part)]) == i + 1 for i in range(n))
+    else:
+        right = float((part if name == "reduce_scatter" else whole)[0]) == total
+    if not right:
+        raise WrongResult(f"{name} among {n} processes gives a wrong sum")
+    return 0.0

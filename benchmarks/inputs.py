@@ -1,0 +1,127 @@
+"""How many samples a second a machine prepares for training, per core, and reads, cached or cold.
+
+A sample is a picture of the size of ImageNet's (500 x 375, 110 kB), random but smooth. With
+Pillow it is a JPEG; without it, deflated pixels: the record says which, they are not comparable.
+Then a random crop of 224 x 224, a flip, and normalisation to float32.
+"""
+
+import io
+import os
+import uuid
+import zlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from importlib import import_module
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.errors import Skipped, WrongResult
+from benchmarks.files import CAN_FORGET, forget, read_into
+from benchmarks.matmul import cpus
+from benchmarks.subject import Bench, Case, Trial
+
+MIB = 2**20
+HEIGHT, WIDTH, CROP = 375, 500, 224  # mean size of ImageNet's pictures, usual crop
+BATCH = 16
+_FILE_MIB = {"quick": 64, "full": 512}
+# Means and standard deviations of ImageNet's three colours.
+_MEAN = np.array([0.485, 0.456, 0.406], np.float32)
+_SD = np.array([0.229, 0.224, 0.225], np.float32)
+_NOISE = 6  # grey levels: makes a JPEG of about 100 kB
+
+Decoder = Callable[[bytes], NDArray[np.uint8]]
+
+
+def inputs(bench: Bench) -> Iterator[Case | Skipped]:
+    """Decode and augment on one core and on all, then reads of a file of samples."""
+    name, encoded, decode = coder(picture(1))
+    for threads in dict.fromkeys((1, cpus())):
+        facts: dict[str, object] = {"decoder": name, "threads": threads, "bytes": len(encoded)}
+        setup = partial(_prepare_trial, encoded, decode, threads)
+        on = "core" if threads == 1 else "cores"
+        label = f"decode {name} and augment, {threads} {on}"
+        yield Case("inputs", label, "samples/s", float(BATCH * threads), setup, None, facts)
+    mib = _FILE_MIB[bench.suite]
+    for cold in (False, True):
+        if cold and not CAN_FORGET:
+            yield Skipped("cold reads: this system cannot drop its page cache")
+            continue
+        label = f"read {'cold' if cold else 'cached'} {mib} MiB"
+        setup = partial(_read_trial, bench, mib, cold)
+        facts = {"cold": cold, "bytes": mib * MIB}
+        yield Case("inputs", label, "GB/s", mib * MIB * 1e-9, setup, None, facts)
+
+
+def picture(seed: int) -> NDArray[np.uint8]:
+    """A smooth random picture with a little noise, which compresses like a photograph."""
+    rng = np.random.default_rng(seed)
+    coarse = rng.integers(0, 256, (HEIGHT // 25, WIDTH // 25, 3)).repeat(25, 0).repeat(25, 1)
+    noise = rng.integers(-_NOISE, _NOISE + 1, (HEIGHT, WIDTH, 3))
+    made: NDArray[np.uint8] = np.clip(coarse + noise, 0, 255).astype(np.uint8)
+    return made
+
+
+def coder(sample: NDArray[np.uint8]) -> tuple[str, bytes, Decoder]:
+    """The name of the decoder that is there, the sample encoded, and how to decode it."""
+    try:
+        pillow: Any = import_module("PIL.Image")
+    except ImportError:
+        return "deflate", zlib.compress(sample.tobytes(), 6), _inflate
+    buffer = io.BytesIO()
+    pillow.fromarray(sample).save(buffer, "JPEG", quality=90)
+    return "jpeg", buffer.getvalue(), lambda data: np.asarray(pillow.open(io.BytesIO(data)))
+
+
+def _inflate(data: bytes) -> NDArray[np.uint8]:
+    return np.frombuffer(zlib.decompress(data), np.uint8).reshape(HEIGHT, WIDTH, 3)
+
+
+def augment(pixels: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.float32]:
+    """Crop at random, flip half of the time, normalise."""
+    top, left = rng.integers(0, HEIGHT - CROP + 1), rng.integers(0, WIDTH - CROP + 1)
+    cut = pixels[top : top + CROP, left : left + CROP]
+    cut = cut[:, ::-1] if rng.random() < 0.5 else cut
+    return np.asarray((cut.astype(np.float32) / 255 - _MEAN) / _SD, np.float32)
+
+
+def _prepare_trial(encoded: bytes, decode: Decoder, threads: int) -> Trial:
+    pool = ThreadPoolExecutor(threads)
+
+    def batch(seed: int) -> NDArray[np.float32]:
+        rng = np.random.default_rng(seed)
+        return np.stack([augment(decode(encoded), rng) for _ in range(BATCH)])
+
+    def run() -> list[NDArray[np.float32]]:
+        return list(pool.map(batch, range(threads)))
+
+    def check() -> float:
+        if run()[0].shape != (BATCH, CROP, CROP, 3):
+            raise WrongResult("a prepared batch has the wrong shape")
+        return 0.0
+
+    return Trial(run, check, pool.shutdown)
+
+
+def _read_trial(bench: Bench, mib: int, cold: bool) -> Trial:
+    path = bench.folder / f"recommend-{uuid.uuid4().hex}.bench"
+    data = os.urandom(mib * MIB)
+    path.write_bytes(data)
+    target = bytearray(len(data))
+
+    def timed() -> float:
+        if cold:
+            forget(path)
+        start = perf_counter()
+        read_into(path, memoryview(target))
+        return perf_counter() - start
+
+    def check() -> float:
+        if target != data:
+            raise WrongResult("a file read back differs from what was written")
+        return 0.0
+
+    return Trial(timed, check, lambda: path.unlink(missing_ok=True), timed)

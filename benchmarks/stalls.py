@@ -1,0 +1,211 @@
+"""What a training step waits for, from four runs that differ by one thing each (Stash, 2023).
+
+    synthetic data, one GPU        T0    arithmetic alone
+    synthetic data, all GPUs       T1    and exchange of gradients
+    real data, cached              T3    and preparation
+    real data, cold                T2    and fetching
+
+    interconnect = T1 - T0    preparation = T3 - T1    fetch = T2 - T3
+    network      = T1 of several machines - T1 of one
+
+Every T is seconds per step at the same batch per GPU, the mean over all steps: a loader with w
+workers delivers in bursts of w, and a median would miss the wait between them. All shares are of
+the same step, that on cold data, so that T0 and the stalls add up to it. A stall below zero is
+noise and is shown as it is: clipped, the mean of many would be too high.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, variance
+from time import perf_counter
+from typing import Literal, Protocol
+
+from benchmarks.errors import BenchError
+
+Kind = Literal["synthetic_one", "synthetic_all", "cached", "cold"]
+KINDS: tuple[Kind, ...] = ("synthetic_one", "synthetic_all", "cached", "cold")
+STALLS = ("interconnect", "network", "preparation", "fetch")
+_BATCHES = 10  # of consecutive steps: their means are nearly independent, single steps are not
+_T = 2.262  # Student, 9 degrees of freedom, 95 % two-sided
+_LEAST_STEPS = 2 * _BATCHES
+
+
+class Training(Protocol):
+    """A training that can be started on each kind of data."""
+
+    def begin(self, kind: Kind) -> Callable[[], object]:
+        """Prepare a run and give what does one step of it, the device synchronised."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run: the seconds of each step, warm-up left out."""
+
+    kind: Kind
+    gpus: int
+    batch_per_gpu: int
+    seconds: tuple[float, ...]
+    machines: int = 1
+
+    @property
+    def step_s(self) -> float:
+        """Mean seconds per step: what an epoch takes, over its number of steps."""
+        return fmean(self.seconds)
+
+    @property
+    def error_s(self) -> float:
+        """Half the 95 % interval of the mean, by batch means."""
+        size = len(self.seconds) // _BATCHES
+        means = [fmean(self.seconds[i * size : (i + 1) * size]) for i in range(_BATCHES)]
+        return _T * math.sqrt(variance(means) / _BATCHES)
+
+    @property
+    def samples_per_s(self) -> float:
+        """Samples of all GPUs per second, on the same time base for every kind."""
+        return self.gpus * self.batch_per_gpu / self.step_s
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """Seconds of each step that one cause takes, with its 95 % limits."""
+
+    name: str
+    seconds: float
+    low: float
+    high: float
+    share: float  # of the step on cold data
+
+    @property
+    def seen(self) -> bool:
+        """Tell whether it is more than noise."""
+        return self.low > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The stalls of a training on a machine, and the runs that they come from."""
+
+    runs: tuple[Run, ...]
+    compute_s: float
+    step_s: float  # on cold data, all GPUs
+    stalls: tuple[Stall, ...]
+
+    def stall(self, name: str) -> Stall | None:
+        """One of them, or None where its runs are missing."""
+        return next((each for each in self.stalls if each.name == name), None)
+
+
+def time_runs(
+    training: Training,
+    kinds: Sequence[Kind],
+    steps: int,
+    warm_up: int,
+    gpus: int,
+    batch_per_gpu: int,
+    clock: Callable[[], float] = perf_counter,
+    machines: int = 1,
+) -> tuple[Run, ...]:
+    """Run each kind; the warm-up must drain what the loader had prepared in advance."""
+    runs = []
+    for kind in kinds:
+        step = training.begin(kind)
+        for _ in range(warm_up):
+            step()
+        marks = [clock()]
+        for _ in range(steps):
+            step()
+            marks.append(clock())
+        seconds = tuple(b - a for a, b in zip(marks, marks[1:], strict=False))
+        one = kind == "synthetic_one"
+        runs.append(Run(kind, 1 if one else gpus, batch_per_gpu, seconds, 1 if one else machines))
+    return tuple(runs)
+
+
+def profile(runs: Sequence[Run]) -> Profile:
+    """The stalls that these runs show.
+
+    Raises BenchError for runs that cannot be compared: other batches per GPU (a fixed global
+    batch is another experiment), too few steps, or neither cached nor synthetic runs.
+    """
+    _refuse(runs)
+    most = max(run.machines for run in runs)
+    by_kind = {run.kind: run for run in runs if run.machines == most or run.kind == KINDS[0]}
+    one, every = by_kind.get("synthetic_one"), by_kind.get("synthetic_all")
+    alone = next((r for r in runs if r.kind == "synthetic_all" and r.machines == 1), None)
+    cached, cold = by_kind.get("cached"), by_kind.get("cold")
+    whole = cold or cached or every
+    if whole is None:
+        raise BenchError("a stall profile needs a run on all GPUs; run synthetic_all")
+    inside, apart = (alone, every) if most > 1 else (every, None)
+    pairs = (
+        ("interconnect", one, inside),
+        ("network", inside, apart),
+        ("preparation", every, cached),
+        ("fetch", cached, cold),
+    )
+    found = tuple(_stall(name, a, b, whole) for name, a, b in pairs if a and b)
+    return Profile(tuple(runs), (one or every or whole).step_s, whole.step_s, found)
+
+
+def _stall(name: str, without: Run, with_it: Run, whole: Run) -> Stall:
+    seconds = with_it.step_s - without.step_s
+    error = math.hypot(without.error_s, with_it.error_s)
+    return Stall(name, seconds, seconds - error, seconds + error, seconds / whole.step_s)
+
+
+def _refuse(runs: Sequence[Run]) -> None:
+    for run in runs:
+        if len(run.seconds) < _LEAST_STEPS:
+            raise BenchError(
+                f"{run.kind} has {len(run.seconds)} steps; {_LEAST_STEPS} are the least that "
+                "tell how sure a mean is"
+            )
+        if run.batch_per_gpu != runs[0].batch_per_gpu:
+            raise BenchError(
+                f"{run.kind} has {run.batch_per_gpu} samples per GPU and {runs[0].kind} "
+                f"{runs[0].batch_per_gpu}: stalls compare runs at the same batch per GPU"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """What a change would do to the step on cold data."""
+
+    change: str
+    step_s: float
+
+
+def predicted(found: Profile, vcpus: float = 1.0, cached: float = 0.0, disk: float = 1.0) -> float:
+    """Seconds per step with so many times the vCPUs and disk speed, a share of the data cached.
+
+    Loading overlaps with training: step = max(T1, preparation / vcpus, fetch·(1 - cached) / disk)
+    (DS-Analyzer, VLDB 2021). A loader that was never waited for is bounded by the step it kept up
+    with, so a prediction never rests on a wait that was not seen.
+    """
+    by_kind = {run.kind: run.step_s for run in found.runs}
+    base = by_kind.get("synthetic_all", found.compute_s)
+    prepare, fetch = found.stall("preparation"), found.stall("fetch")
+    parts = [base]
+    if prepare and prepare.seen:
+        parts.append(by_kind["cached"] / vcpus)
+    if fetch and fetch.seen:
+        parts.append(by_kind["cold"] * (1 - cached) / disk)
+    return max(parts)
+
+
+def what_ifs(found: Profile) -> tuple[WhatIf, ...]:
+    """The changes worth trying: just enough of each to hide its stall, and all together."""
+    by_kind = {run.kind: run.step_s for run in found.runs}
+    base = by_kind.get("synthetic_all", found.compute_s)
+    said = []
+    prepare, fetch = found.stall("preparation"), found.stall("fetch")
+    if prepare and prepare.seen:
+        times = by_kind["cached"] / base
+        said.append(WhatIf(f"{times:.2f} x the vCPUs", predicted(found, vcpus=times)))
+    if fetch and fetch.seen:
+        floor = max(base, by_kind["cached"] if prepare and prepare.seen else base)
+        times, share = by_kind["cold"] / floor, 1 - floor / by_kind["cold"]
+        said.append(WhatIf(f"{times:.2f} x the disk's speed", predicted(found, disk=times)))
+        said.append(WhatIf(f"{share:.0%} of the data cached", predicted(found, cached=share)))
+    return tuple(said)

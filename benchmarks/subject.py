@@ -1,0 +1,87 @@
+"""The interface of all subjects: a subject lists its cases, a case makes a trial.
+
+for case in subject(bench):           # what is measured, in which unit, up to what ceiling
+    trial = case.setup()              # memory is taken, data are drawn, nothing is timed
+    trial.run()                       # one repetition; timed by `method.measure`
+    trial.check()                     # its result against a reference
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from benchmarks.errors import Skipped
+
+Suite = Literal["quick", "full"]
+
+
+def _nothing() -> None:
+    return None
+
+
+def _exact() -> float:
+    return 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One case, ready to be timed."""
+
+    run: Callable[[], object]
+    check: Callable[[], float] = _exact  # largest relative error; raises WrongResult
+    close: Callable[[], object] = _nothing
+    timed: Callable[[], float] | None = None  # runs and gives its own seconds, in place of `run`
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is measured: `work` is done in each repetition, in `unit` times seconds."""
+
+    subject: str
+    name: str
+    unit: str
+    work: float
+    setup: Callable[[], Trial]
+    ceiling: float | None = None  # in the same unit; None where physics gives no known bound
+    facts: dict[str, object] = field(default_factory=dict)  # precision, sizes, bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Where and how a suite runs."""
+
+    suite: Suite
+    device: Literal["cpu", "cuda"]
+    torch: Any  # the module, or None: numpy alone
+    folder: Path  # where files are written
+    s3: str = ""  # "s3://bucket/prefix"; empty: not measured
+    s3_endpoint: str = ""
+    rank: int = 0
+    world: int = 1
+    gpu: "GpuFacts | None" = None
+
+    @property
+    def quick(self) -> bool:
+        """Tell whether small sizes suffice."""
+        return self.suite == "quick"
+
+
+@dataclass(frozen=True, slots=True)
+class GpuFacts:
+    """What bounds a GPU's speed."""
+
+    name: str
+    memory_gib: float
+    capability: tuple[int, int]
+    processors: int  # streaming multiprocessors
+    max_mhz: float | None
+    max_memory_mhz: float | None
+    bus_bits: int | None
+
+
+class Subject(Protocol):
+    """A subject is a function from where it runs to its cases, or why there is none."""
+
+    def __call__(self, bench: Bench) -> Iterator[Case | Skipped]:
+        """List the cases that this machine can measure."""

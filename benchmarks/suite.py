@@ -1,0 +1,229 @@
+"""Runs a suite: where it runs, how long it takes and what that costs, every case, the record."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmarks import backend, collectives, metadata, nvidia
+from benchmarks.blocks import blocks
+from benchmarks.checkpoint import checkpoint
+from benchmarks.errors import BenchError, Skipped
+from benchmarks.inputs import BATCH, inputs
+from benchmarks.machine import Machine, look, software
+from benchmarks.matmul import matmul
+from benchmarks.memory import memory
+from benchmarks.metadata import Place
+from benchmarks.method import FULL, QUICK, Result, Rule, fixed, measure
+from benchmarks.record import Record
+from benchmarks.stalls import KINDS, Kind, Profile, profile, time_runs, what_ifs
+from benchmarks.subject import Bench, Case, Subject, Suite
+from benchmarks.training import BuiltIn, find_training
+from benchmarks.transfer import transfer
+
+SUBJECTS: tuple[Subject, ...] = (
+    matmul, memory, transfer, blocks, checkpoint, inputs, collectives.collectives,
+)  # fmt: skip
+# Seconds per case beside the repetitions: drawing data, warm-up, the check in float64
+# (measured 2026-11 on two cores).
+_BESIDE_S = {"quick": 0.2, "full": 2.0}
+_GPU_BESIDE_S = 1.5  # the reference of a product of 8192 x 8192 on one core, copies to it
+_USED = 0.3  # most cases are known well enough before their time is up
+_RING_S = {"quick": 5.0, "full": 40.0}
+_STEPS, _WARM_UP = 60, 12
+_PROFILE_S = 60.0
+
+Say = Callable[[str], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the command line asked for."""
+
+    suite: Suite = "quick"
+    device: str | None = None  # "cpu", "cuda"; None: a GPU where there is one
+    folder: str = "."
+    s3: str = ""
+    s3_endpoint: str = ""
+    profile: str = ""  # a built-in network or module:function; empty: none
+    ask_metadata: bool = True
+    place: Place = Place()  # flags win over what the machine tells
+    usd_per_hour: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A suite that may start."""
+
+    wishes: Wishes
+    bench: Bench
+    place: Place
+    machine: Machine
+    seconds: float  # it will take about
+
+    @property
+    def announcement(self) -> str:
+        """How long it takes and what that costs, said before the first repetition."""
+        minutes = f"{self.seconds / 60:.0f} min" if self.seconds >= 90 else f"{self.seconds:.0f} s"
+        said = f"suite {self.bench.suite}: about {minutes}"
+        rate = self.wishes.usd_per_hour
+        if rate is None:
+            return f"{said}; no price is known for this machine"
+        cost = rate * self.seconds / 3600
+        return f"{said}, about {cost:.2g} USD at {rate:g} USD/h"
+
+
+def prepare(wishes: Wishes) -> Ready:
+    """Find the device, the place and the cases. Raises BenchError where the wish cannot be met."""
+    torch = backend.find_torch()
+    device = backend.choose_device(torch, wishes.device)
+    rank, world, local = backend.place()
+    if world > 1 and torch is None:
+        raise BenchError("started by torchrun, but torch is not installed here")
+    gpu = None
+    if device == "cuda":
+        torch.cuda.set_device(local)
+        gpu = backend.gpu_facts(torch, local)
+    folder = Path(wishes.folder)
+    if not folder.is_dir():
+        raise BenchError(f"--folder {wishes.folder}: is no folder; name one on the disk to measure")
+    bench = Bench(
+        wishes.suite, device, torch, folder, wishes.s3, wishes.s3_endpoint, rank, world, gpu
+    )
+    where = find_place(wishes)
+    return Ready(wishes, bench, where, look(bench, where.machine), seconds_of(bench, wishes))
+
+
+def find_place(wishes: Wishes) -> Place:
+    """What the metadata service tells, flags over it."""
+    told = Place()
+    if wishes.ask_metadata:
+        told = metadata.find_place(metadata.provider_of())
+    given = {
+        name: value
+        for name in ("provider", "instance_type", "region", "zone", "market", "machine")
+        if (value := getattr(wishes.place, name))
+    }
+    return replace(told, **given)
+
+
+def seconds_of(bench: Bench, wishes: Wishes) -> float:
+    """About how long the suite takes: each case until its time is up."""
+    rule = QUICK if bench.quick else FULL
+    cases = sum(isinstance(each, Case) for subject in SUBJECTS for each in subject(bench))
+    ring = _RING_S[bench.suite] if _has_ring(bench) else 0.0
+    stalls = _PROFILE_S if wishes.profile else 0.0
+    beside = _BESIDE_S[bench.suite] + (_GPU_BESIDE_S if bench.gpu else 0.0)
+    return cases * (_USED * rule.most_s + beside) + ring + stalls
+
+
+def run(ready: Ready, say: Say) -> Record | None:
+    """Measure everything; give the record, or None on all processes but the first."""
+    bench = ready.bench
+    rule = QUICK if bench.quick else FULL
+    results: list[Result] = []
+    skipped: list[str] = []
+    states = [nvidia.state()] if bench.gpu else []
+    collectives.start(bench)
+    try:
+        for subject in SUBJECTS:
+            if bench.rank and subject is not collectives.collectives:
+                continue
+            own = fixed(rule) if subject is collectives.collectives else rule
+            for found in _measured(subject(bench), bench, own):
+                _keep(found, results, skipped, say)
+            states += [nvidia.state()] if bench.gpu else []
+        if _has_ring(bench):
+            for each in collectives.ring(bench):
+                _keep(each, results, skipped, say)
+        stalls = _stalls(ready, skipped, say)
+    finally:
+        collectives.stop(bench)
+    if bench.rank:
+        return None
+    if any(state and state.slowed for state in states):
+        say("power or heat held the GPU's clock down during the run")
+    return Record(
+        datetime.now(UTC).isoformat(timespec="seconds"),
+        bench.suite,
+        bench.device,
+        ready.machine,
+        ready.place,
+        software(bench),
+        tuple(results),
+        tuple(skipped),
+        tuple(collectives.links(results).items()),
+        tuple(state for state in states if state),
+        stalls,
+    )
+
+
+def _has_ring(bench: Bench) -> bool:
+    return bench.world == 1 and bench.device == "cpu"
+
+
+def _measured(
+    cases: Iterator[Case | Skipped], bench: Bench, rule: Rule
+) -> Iterator[Result | Skipped]:
+    """Measure case after case; what fails for want of memory, disk or a kernel is left out."""
+    wait = backend.synchroniser(bench.torch, bench.device)
+    for case in cases:
+        if isinstance(case, Skipped):
+            yield case
+            continue
+        try:
+            yield measure(case, rule, wait)
+        except Skipped as reason:
+            yield reason
+        except (OSError, RuntimeError, MemoryError, TypeError, AttributeError) as error:
+            # The last two: torch's 8-bit products change names and arguments between versions,
+            # and a rented GPU must not lose its other figures for that.
+            said = " ".join(str(error).split())[:120] or type(error).__name__
+            yield Skipped(f"{case.subject} {case.name}: {said}")
+
+
+def _keep(found: Result | Skipped, results: list[Result], skipped: list[str], say: Say) -> None:
+    if isinstance(found, Skipped):
+        skipped.append(str(found))
+        say(f"skipped: {found}")
+        return
+    results.append(found)
+    low, high = found.interval
+    share = f" {found.share:4.0%} of ceiling" if found.share is not None else ""
+    doubt = " (disturbed)" if found.interference and found.interference.seen else ""
+    width = (high - low) / 2 / found.median
+    say(
+        f"{found.benchmark:12}{found.case:36}{found.median:11.4g} {found.unit:10}"
+        f"± {width:4.0%}{share}{doubt}"
+    )
+
+
+def _stalls(ready: Ready, skipped: list[str], say: Say) -> Profile | None:
+    """Time a training on four kinds of data, if one was named."""
+    bench, name = ready.bench, ready.wishes.profile
+    if not name:
+        skipped.append("stall profile: no training named; --profile")
+        return None
+    say(f"stall profile of {name}: runs on {', '.join(KINDS)}")
+    training = find_training(bench, name)
+    kinds: tuple[Kind, ...] = KINDS
+    if bench.world == 1:
+        skipped.append("interconnect stall: one process; start it under torchrun")
+    try:
+        runs = time_runs(training, kinds, _STEPS, _WARM_UP, bench.world, BATCH)
+    finally:
+        if isinstance(training, BuiltIn):
+            with suppress(OSError):
+                training.close()
+    if bench.world == 1:
+        runs = tuple(run for run in runs if run.kind != "synthetic_one")
+    found = profile(runs)
+    for each in found.stalls:
+        say(
+            f"{'stall':12}{each.name:36}{each.seconds * 1e3:11.4g} ms/step   "
+            f"{each.share:4.0%} of the step, {each.low * 1e3:.3g} to {each.high * 1e3:.3g} ms"
+        )
+    for change in what_ifs(found):
+        say(f"{'what if':12}{change.change:36}{change.step_s * 1e3:11.4g} ms/step   predicted")
+    return found

@@ -1,0 +1,202 @@
+"""Trainings whose stalls are measured: a small CNN, a small transformer, or the user's own.
+
+Without torch a two-layer perceptron in numpy stands in; the record says which. Data are pictures
+as `inputs` makes them, in files of one batch each. A user's own is a function that is given the
+kind of run and returns what does one step:
+
+    def steps(kind: str):            # synthetic_one, synthetic_all, cached, cold
+        ...
+        return step                  # step() trains on one batch and waits for the device
+"""
+
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.errors import BenchError
+from benchmarks.files import forget
+from benchmarks.inputs import BATCH, CROP, augment, coder, picture
+from benchmarks.loader import Loader
+from benchmarks.matmul import cpus
+from benchmarks.stalls import Kind
+from benchmarks.subject import Bench
+
+NAMES = ("cnn", "transformer", "mlp")
+FILES = 32  # of one batch each, read in turn
+_HIDDEN = 256
+_POOL = 16  # pixels per side that the perceptron sees
+
+Batch = NDArray[np.float32]
+Step = Callable[[Any], object]
+
+
+@dataclass(slots=True)
+class OwnTraining:
+    """A function of the user, named on the command line and nowhere else."""
+
+    make: Callable[[str], Callable[[], object]]
+
+    def begin(self, kind: Kind) -> Callable[[], object]:
+        """Ask the user's function for a step."""
+        return self.make(kind)
+
+
+class BuiltIn:
+    """A network that is trained on random pictures."""
+
+    def __init__(self, bench: Bench, name: str, workers: int) -> None:
+        self._bench, self._name, self._workers = bench, name, workers
+        self._folder = TemporaryDirectory(prefix="recommend-", dir=bench.folder)
+        self._loader: Loader[list[bytes], Batch] | None = None
+        self.decoder, encoded, self._decode = coder(picture(2))
+        for path in self._paths():
+            path.write_bytes(len(encoded).to_bytes(4, "big") + encoded * BATCH)
+
+    def begin(self, kind: Kind) -> Callable[[], object]:
+        """Start the loader of this kind of data, or hold one batch ready."""
+        self._end()
+        step = _network(self._bench, self._name, parallel=kind != "synthetic_one")
+        if kind.startswith("synthetic"):
+            fixed = np.random.default_rng(1).standard_normal((BATCH, CROP, CROP, 3), np.float32)
+            held = _on_device(self._bench, fixed)
+            return lambda: step(held)
+        cold, paths = kind == "cold", self._paths()
+        loader = Loader(lambda i: _fetch(paths[i % FILES], cold), self._prepare, self._workers)
+        self._loader = loader
+        return lambda: step(_on_device(self._bench, loader.next()))
+
+    def close(self) -> None:
+        """End the loader and remove the files."""
+        self._end()
+        self._folder.cleanup()
+
+    def _paths(self) -> list[Path]:
+        return [Path(self._folder.name) / f"{i}.batch" for i in range(FILES)]
+
+    def _prepare(self, encoded: list[bytes]) -> Batch:
+        rng = np.random.default_rng()
+        return np.stack([augment(self._decode(each), rng) for each in encoded])
+
+    def _end(self) -> None:
+        if self._loader is not None:
+            self._loader.close()
+            self._loader = None
+
+
+def find_training(bench: Bench, name: str) -> "OwnTraining | BuiltIn":
+    """A built-in network by its name, or `module:function` of the working directory.
+
+    Raises BenchError for a name that is neither.
+    """
+    if name in NAMES:
+        if name != "mlp" and bench.torch is None:
+            raise BenchError(f"--profile {name} needs torch, which is not installed; use mlp")
+        return BuiltIn(bench, name, cpus())
+    module, colon, function = name.partition(":")
+    if not colon or not module or not function:
+        raise BenchError(f"--profile {name}: write {', '.join(NAMES)} or module:function")
+    sys.path.append(str(Path.cwd()))  # after our own modules, which it cannot hide then
+    try:
+        made = getattr(import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise BenchError(f"--profile {name}: {error}") from None
+    if not callable(made):
+        raise BenchError(f"--profile {name}: {function} is not a function")
+    return OwnTraining(made)
+
+
+def _fetch(path: Path, cold: bool) -> list[bytes]:
+    if cold:
+        with suppress(OSError):
+            forget(path)
+    data = path.read_bytes()
+    size = int.from_bytes(data[:4], "big")
+    return [data[4 + i * size : 4 + (i + 1) * size] for i in range(BATCH)]
+
+
+def _on_device(bench: Bench, batch: Batch) -> Any:
+    if bench.torch is None:
+        return batch
+    return bench.torch.from_numpy(batch).to(bench.device)
+
+
+def _network(bench: Bench, name: str, parallel: bool) -> Step:
+    if name == "mlp":
+        return _perceptron()
+    torch = bench.torch
+    torch.manual_seed(1)
+    model = (_cnn(torch) if name == "cnn" else _transformer(torch)).to(bench.device)
+    if parallel and bench.world > 1:
+        model = torch.nn.parallel.DistributedDataParallel(model)
+    optimiser = torch.optim.SGD(model.parameters(), 1e-4, momentum=0.9)
+
+    def step(batch: Any) -> None:
+        optimiser.zero_grad(set_to_none=True)
+        model(batch.permute(0, 3, 1, 2)).square().mean().backward()
+        optimiser.step()
+        if bench.device == "cuda":
+            torch.cuda.synchronize()
+
+    return step
+
+
+def _cnn(torch: Any) -> Any:
+    nn = torch.nn
+    layers: list[Any] = []
+    before = 3
+    for channels in (32, 64, 128, 256):
+        layers += [nn.Conv2d(before, channels, 3, 2, 1, bias=False), nn.BatchNorm2d(channels)]
+        layers.append(nn.ReLU())
+        before = channels
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(before, 1000))
+
+
+def _transformer(torch: Any) -> Any:
+    nn = torch.nn
+    width = 192  # patches of 16 x 16, three layers: the smallest vision transformer's sizes
+    layer = nn.TransformerEncoderLayer(width, 3, 4 * width, dropout=0.0, batch_first=True)
+    return nn.Sequential(
+        nn.Conv2d(3, width, 16, 16),
+        nn.Flatten(2),
+        nn.Unflatten(1, (1, width)),
+        nn.Flatten(0, 1),
+        _swapped(torch),
+        nn.TransformerEncoder(layer, 3, enable_nested_tensor=False),
+        nn.Linear(width, 1000),
+    )
+
+
+def _swapped(torch: Any) -> Any:
+    """A layer that swaps channels and patches, as the encoder wants them."""
+
+    class Transpose(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            return x.transpose(1, 2)
+
+    return Transpose()
+
+
+def _perceptron() -> Step:
+    rng = np.random.default_rng(1)
+    side = CROP // _POOL
+    first = rng.standard_normal((side * side * 3, _HIDDEN), np.float32) * np.float32(0.03)
+    second = rng.standard_normal((_HIDDEN, 10), np.float32) * np.float32(0.05)
+
+    def step(batch: Batch) -> None:
+        pooled = batch.reshape(len(batch), side, _POOL, side, _POOL, 3).mean((2, 4))
+        x = pooled.reshape(len(batch), -1)
+        hidden = np.maximum(x @ first, 0)
+        out = hidden @ second
+        back = (out @ second.T) * (hidden > 0)
+        second[:] -= 1e-4 * (hidden.T @ out)
+        first[:] -= 1e-4 * (x.T @ back)
+
+    return step

@@ -1,0 +1,63 @@
+"""Plain data of the user's measurements, as tables show them."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """Matrix-multiplication speed of a GPU at a precision, over the user's machines."""
+
+    gpu: str  # the catalog's name
+    precision: str
+    tflops: float  # typical shapes, median over machines
+    low: float  # slowest typical shape of any machine
+    high: float  # best shape of any machine
+    share: float | None  # of the vendor's dense peak, the typical shapes
+    machines: int
+    outliers: int  # machines more than a tenth off the median
+    as_of: str  # date of the newest record
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Another figure of one record: memory, links, disk, input."""
+
+    machine: str  # instance type, GPU or processor
+    name: str
+    value: float
+    unit: str
+    doubtful: bool
+    as_of: str
+
+
+@dataclass(frozen=True, slots=True)
+class OfferFlopp:
+    """What a dollar buys on an offer: achieved operations at a precision."""
+
+    provider: str
+    instance_type: str
+    region: str
+    zone: str
+    market: str
+    gpu: str
+    gpus: int
+    usd_per_hour: float
+    tflops: float  # of one GPU
+    flop_per_usd: float
+    kind: str  # where the speed comes from: "yours", "measured", "derived", "fallback"
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One figure in two records."""
+
+    name: str
+    unit: str
+    first: float
+    second: float
+    beyond_noise: bool
+
+    @property
+    def ratio(self) -> float:
+        """Second over first."""
+        return self.second / self.first

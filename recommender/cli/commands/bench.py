@@ -1,0 +1,247 @@
+"""`recommend bench`: measures machines, and keeps what was measured."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recommender import units
+from recommender.cli.files import load_catalog
+from recommender.cli.flags import PageFlags, Word
+from recommender.cli.flat import flat
+from recommender.cli.group import Careful, Helpful
+from recommender.cli.pager import as_json, put_json, show_page
+from recommender.cli.reader import Reader, one_of
+from recommender.errors import UsageError
+
+if TYPE_CHECKING:
+    from benchmarks.suite import Wishes
+
+group = typer.Typer(
+    name="bench",
+    cls=Helpful,
+    rich_markup_mode=None,
+    help="Measure machines, and plan with what was measured.",
+)
+_MARKET = ("spot", "on-demand")
+_CATALOG = Annotated[
+    Word,
+    typer.Option("--catalog", help="Catalog folder instead of the shipped one.", metavar="PATH"),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class RunFlags:
+    """What is measured, where, and on whose machine."""
+
+    suite: Annotated[
+        Word, typer.Option(help="quick: about a minute; full: long.", metavar="quick|full")
+    ] = None
+    device: Annotated[Word, typer.Option(help="A GPU where there is one.", metavar="cuda|cpu")] = (
+        None
+    )
+    output: Annotated[
+        Word,
+        typer.Option("-o", "--output", help="Write the JSON record to FILE.", metavar="FILE"),
+    ] = None
+    folder: Annotated[
+        Word, typer.Option(help="Folder on the disk that is measured (here).", metavar="DIR")
+    ] = None
+    s3: Annotated[
+        Word, typer.Option(help="Object store that is measured.", metavar="s3://BUCKET/PREFIX")
+    ] = None
+    s3_endpoint: Annotated[
+        Word, typer.Option(help="Address of an S3-compatible store.", metavar="URL")
+    ] = None
+    profile: Annotated[
+        Word,
+        typer.Option(
+            help="Stalls of a training: cnn, transformer, mlp, or your own module:function, "
+            "which is run.",
+            metavar="NAME",
+        ),
+    ] = None
+    no_metadata: Annotated[
+        bool,
+        typer.Option("--no-metadata", help="Do not ask the provider what this machine is."),
+    ] = False
+    provider: Annotated[
+        Word, typer.Option(help="Whose machine this is.", metavar="aws|gcp|azure|own")
+    ] = None
+    instance: Annotated[Word, typer.Option(help="Its instance type.", metavar="NAME")] = None
+    region: Annotated[Word, typer.Option(help="Its region.", metavar="NAME")] = None
+    zone: Annotated[Word, typer.Option(help="Its zone.", metavar="NAME")] = None
+    market: Annotated[Word, typer.Option(help="How it is rented.", metavar="spot|on-demand")] = None
+    usd_per_hour: Annotated[
+        Word, typer.Option(help="Its price; else the catalog's.", metavar="USD")
+    ] = None
+
+
+def run(flags: RunFlags) -> None:
+    """Measure this machine: matrix products, memory, links, disk, input. Costs its rent.
+
+    \b
+    recommend bench run --suite quick -o result.json
+    """
+    from benchmarks.command import measure
+    from recommender.bench.importing import usable
+
+    wishes = _wishes(flags)
+    usable(lambda: measure(_priced(wishes), flags.output))
+
+
+def pack(
+    output: Annotated[
+        str, typer.Option("-o", "--output", help="File to write.", metavar="FILE")
+    ] = "bench.pyz",
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+) -> None:
+    """Write the benchmarks as one file for a bare machine: python bench.pyz.
+
+    \b
+    recommend bench pack -o bench.pyz
+    """
+    from benchmarks.pack import pack as write
+    from recommender.bench.importing import usable
+
+    usable(lambda: write(Path(output), force))
+    typer.echo(f"written to {output}; copy it to the machine and run python3 {Path(output).name}")
+
+
+def import_(
+    flags: PageFlags,
+    files: Annotated[list[str], typer.Argument(help="Records to merge.", metavar="FILE...")],
+    gpu: Annotated[
+        Word, typer.Option(help="The catalog's name of their GPU.", metavar="NAME")
+    ] = None,
+) -> None:
+    """Keep records of machines; recommend plans with their speeds from then on.
+
+    \b
+    recommend bench import result.json
+    """
+    from catalogs.load import load_snapshot
+    from recommender.bench.importing import import_files
+    from recommender.report.benchview import import_page
+
+    as_json(flags)
+    done = import_files([Path(name) for name in files], load_snapshot(), gpu)
+    show_page(import_page(done.added, done.pooled, done.warnings, str(done.folder)), flags)
+
+
+def show(
+    flags: PageFlags,
+    gpu: Annotated[
+        str | None, typer.Argument(metavar="[GPU]", help="One GPU.", show_default=False)
+    ] = None,
+    market: Annotated[
+        Word, typer.Option(help="Only this market.", metavar="spot|on-demand")
+    ] = None,
+    region: Annotated[Word, typer.Option(help="Only this region.", metavar="NAME")] = None,
+    precision: Annotated[
+        Word, typer.Option(help="Precision of the ranking (bf16).", metavar="NAME")
+    ] = None,
+    top: Annotated[Word, typer.Option(help="Number of offers shown (20).", metavar="N")] = None,
+    catalog: _CATALOG = None,
+) -> None:
+    """What was measured, and what matrix multiplication a dollar buys on each offer.
+
+    \b
+    recommend bench show H100 --market spot
+    """
+    from recommender.bench import store
+    from recommender.bench.importing import records
+    from recommender.bench.offers import Wanted, flopp_of_offers
+    from recommender.bench.pool import pooled, rates
+    from recommender.report import benchview
+
+    json, read = as_json(flags), Reader()
+    most = read.value(top, "--top", units.parse_whole, 20)
+    kind = read.choice(market, "--market", _MARKET, "").replace("-", "_")
+    at = read.value(precision, "--precision", one_of(("fp32", "tf32", "fp16", "bf16", "fp8")), "")
+    read.stop()
+    loaded = load_catalog(catalog)
+    if gpu is not None:
+        _refuse_unknown(gpu, tuple(loaded.gpus))
+    own = [k for k in records(store.folder()) if gpu is None or k.gpu.lower() == gpu.lower()]
+    at = at or "bf16"
+    found = flopp_of_offers(loaded, Wanted(gpu or "", kind, region or "", at))
+    speeds, other = pooled(own, dict(loaded.gpus)), rates(own)
+    if json:
+        put_json(benchview.show_facts(speeds, other, found, most))
+        return
+    if speeds:
+        show_page(benchview.speeds_page(speeds, "Your own speeds"), flags)
+    if other:
+        show_page(benchview.rates_page(other), flags)
+    show_page(benchview.offers_page(found, most, at), flags)
+
+
+def compare(
+    flags: PageFlags,
+    first: Annotated[str, typer.Argument(help="A record.", metavar="A")],
+    second: Annotated[str, typer.Argument(help="Another one.", metavar="B")],
+) -> None:
+    """Two records side by side; what is only noise is said.
+
+    \b
+    recommend bench compare before.json after.json
+    """
+    from benchmarks.reading import read_record
+    from recommender.bench.importing import usable
+    from recommender.bench.pool import compared
+    from recommender.report.benchview import compare_page
+
+    a, b = (usable(partial(read_record, Path(name))) for name in (first, second))
+    found = compared(a, b)
+    if not found:
+        raise UsageError(f"{first} and {second} hold no case in common; run the same suite")
+    names = [f"{name}, {r.machine.line}, {r.taken_at}" for name, r in ((first, a), (second, b))]
+    show_page(compare_page(found, *names), flags)
+
+
+def _wishes(flags: RunFlags) -> "Wishes":
+    from benchmarks.metadata import Place
+    from benchmarks.suite import Wishes
+
+    read = Reader()
+    suite = read.choice(flags.suite, "--suite", ("quick", "full"), "quick")
+    device = read.choice(flags.device, "--device", ("cuda", "cpu"), "") or None
+    provider = read.choice(flags.provider, "--provider", ("aws", "gcp", "azure", "own"), "")
+    market = read.choice(flags.market, "--market", _MARKET, "").replace("-", "_")
+    price = read.value(flags.usd_per_hour, "--usd-per-hour", units.parse_money, None)
+    read.stop()
+    place = Place(provider, flags.instance or "", flags.region or "", flags.zone or "", market)
+    return Wishes(
+        suite, device, flags.folder or ".", flags.s3 or "", flags.s3_endpoint or "",
+        flags.profile or "", not flags.no_metadata, place, price,
+    )  # fmt: skip
+
+
+def _priced(wishes: "Wishes") -> "Wishes":
+    """The wishes with the place found and the catalog's price of it."""
+    from benchmarks.suite import find_place
+    from recommender.bench.offers import price_of
+
+    place = find_place(wishes)
+    price = wishes.usd_per_hour
+    if price is None and place.instance_type:
+        where = (place.provider, place.instance_type, place.region, place.market)
+        price = price_of(load_catalog(None), *where)
+    return replace(wishes, place=place, ask_metadata=False, usd_per_hour=price)
+
+
+def _refuse_unknown(gpu: str, known: tuple[str, ...]) -> None:
+    from recommender.text import unknown
+
+    if gpu.lower() not in {name.lower() for name in known}:
+        raise UsageError(unknown("GPU", gpu, known))
+
+
+group.command("run", cls=Careful)(flat(run))
+group.command("pack", cls=Careful)(flat(pack))
+group.command("import", cls=Careful)(flat(import_))
+group.command("show", cls=Careful)(flat(show))
+group.command("compare", cls=Careful)(flat(compare))

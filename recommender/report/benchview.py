@@ -1,0 +1,162 @@
+"""Benchmarks as people look at them: own speeds, what a dollar buys, two records side by side."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from recommender.bench.figures import Compared, OfferFlopp, Pooled, Rate
+from recommender.report import text
+from recommender.report.lines import Column
+from recommender.report.pages import Page
+
+_SOURCES = {
+    "yours": "yours",
+    "measured": "published",
+    "derived": "like GPUs",
+    "fallback": "vendor's peak *",
+}
+
+
+def speeds_page(speeds: Sequence[Pooled], title: str, below: tuple[str, ...] = ()) -> Page:
+    """Own matrix speeds, one row per GPU and precision."""
+    columns = (
+        Column("GPU", right=False),
+        Column("precision", right=False),
+        Column("TFLOP/s"),
+        Column("range"),
+        Column("of peak"),
+        Column("machines"),
+        Column("as of"),
+    )
+    rows = tuple(
+        (
+            text.clean(s.gpu),
+            s.precision,
+            text.three(s.tflops),
+            f"{text.three(s.low)}-{text.three(s.high)}",
+            text.percent(s.share) if s.share is not None else "unknown",
+            f"{s.machines}{f', {s.outliers} off' if s.outliers else ''}",
+            s.as_of,
+        )
+        for s in speeds
+    )
+    return Page(title, columns, rows, 0, below)
+
+
+def rates_page(rates: Sequence[Rate]) -> Page:
+    """Everything else that was measured."""
+    columns = (
+        Column("machine", right=False),
+        Column("what", right=False),
+        Column("rate"),
+        Column("as of"),
+    )
+    rows = tuple(
+        (
+            text.clean(r.machine),
+            f"{text.clean(r.name)}{' (disturbed)' if r.doubtful else ''}",
+            f"{text.three(r.value)} {r.unit}",
+            r.as_of,
+        )
+        for r in rates
+    )
+    return Page("Memory, links, disk and input", columns, rows, 1)
+
+
+def offers_page(found: Sequence[OfferFlopp], most: int, precision: str) -> Page:
+    """Offers by FLOP per dollar, the best first."""
+    columns = (
+        Column("#"),
+        Column("offer", right=False, gap=2),
+        Column("market", right=False, gap=2),
+        Column("USD/h", gap=2),
+        Column("TFLOP/s", gap=2),
+        Column("FLOP/USD", gap=2),
+        Column("speed", right=False, gap=2),
+    )
+    rows = tuple(_offer(rank, each) for rank, each in enumerate(found[:most], 1))
+    below = [f"{len(found) - most:,} more: --top {len(found)}"] if len(found) > most else []
+    if any(each.kind == "fallback" for each in found[:most]):
+        below.append("* nobody measured it: the vendor's peak, times what like GPUs reach")
+    title = f"Matrix multiplication in {precision} per dollar"
+    return Page(title, columns, rows, 1, tuple(below))
+
+
+def _offer(rank: int, each: OfferFlopp) -> tuple[str, ...]:
+    where = text.clean(each.zone or each.region)
+    return (
+        str(rank),
+        f"{text.clean(each.instance_type)}\n{each.gpus} {text.clean(each.gpu)} · "
+        f"{each.provider} {where}",
+        text.market(each.market),
+        f"{each.usd_per_hour:,.4g}",
+        text.three(each.gpus * each.tflops),
+        text.scientific(each.flop_per_usd),
+        _SOURCES[each.kind],
+    )
+
+
+def show_facts(
+    speeds: Sequence[Pooled], rates: Sequence[Rate], found: Sequence[OfferFlopp], most: int
+) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "measured": [asdict(each) for each in speeds],
+        "rates": [asdict(each) for each in rates],
+        "offers": [asdict(each) for each in found[:most]],
+        "more": max(len(found) - most, 0),
+    }
+
+
+def import_page(
+    added: Sequence[str], speeds: Sequence[Pooled], warnings: Sequence[str], folder: str
+) -> Page:
+    """What an import did, and the speeds that plans use from now on."""
+    kept = tuple(f"read {text.clean(line)}" for line in added)
+    doubts = tuple(f"warning: {text.clean(line)}" for line in warnings)
+    use = "recommend plans with these speeds from now on" if speeds else "no speed of a GPU in it"
+    below = (*doubts, f"{use}; kept in {text.clean(folder)}")
+    page = speeds_page(speeds, "Your own speeds", (*kept, *below))
+    if not speeds:
+        records = tuple((text.clean(line),) for line in added)
+        page = Page("", (Column("record", right=False),), records, 0, below)
+    facts = {
+        "added": list(added),
+        "measured": [asdict(each) for each in speeds],
+        "warnings": list(warnings),
+        "folder": folder,
+    }
+    return Page(page.title, page.columns, page.rows, page.flexible, page.below, facts)
+
+
+def compare_page(found: Sequence[Compared], first: str, second: str) -> Page:
+    """Two records case by case; differences that noise explains are marked as such."""
+    columns = (
+        Column("case", right=False),
+        Column("unit", right=False),
+        Column("A"),
+        Column("B"),
+        Column("B/A"),
+        Column("", right=False),
+    )
+    rows = tuple(
+        (
+            text.clean(c.name),
+            c.unit,
+            text.three(c.first),
+            text.three(c.second),
+            f"{c.ratio:.2f}",
+            "" if c.beyond_noise else "noise",
+        )
+        for c in found
+    )
+    below = (f"A: {text.clean(first)}", f"B: {text.clean(second)}",
+             "noise: the 95 % intervals of the two medians overlap")  # fmt: skip
+    return Page(
+        "Two records, the cases that both hold",
+        columns,
+        rows,
+        0,
+        below,
+        [{**asdict(c), "ratio": c.ratio} for c in found],
+    )

@@ -1,0 +1,222 @@
+"""`recommend-bench` says what it will cost, measures, and leaves a whole record; also packed."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import backend, checkpoint, collectives, command, inputs, matmul, memory, suite
+from benchmarks.errors import BenchError
+from benchmarks.loader import Loader
+from benchmarks.pack import pack
+from benchmarks.reading import parse_record, read_record
+from benchmarks.suite import Wishes, prepare
+from benchmarks.training import find_training
+from tests.benchmarks.machines import bench
+
+ROOT = Path(__file__).parents[2]
+SMALL = ["--no-metadata"]
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Tiny sizes, no torch, no processes beside this one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(backend, "find_torch", lambda: None)
+    monkeypatch.setattr(matmul, "_SQUARES", {("cpu", "quick"): (32, 64)})
+    monkeypatch.setattr(matmul, "_WIDTH", {"cpu": (32, 32)})
+    monkeypatch.setattr(memory, "_SIZES_MIB", {"quick": (1,)})
+    monkeypatch.setattr(checkpoint, "_SIZES_MIB", {"quick": (1,)})
+    monkeypatch.setattr(inputs, "_FILE_MIB", {"quick": 1})
+    monkeypatch.setattr(inputs, "BATCH", 1)
+    monkeypatch.setattr(
+        collectives, "measure_ring", lambda n, name, sizes, _: {s: (s / 1e9,) * 3 for s in sizes}
+    )
+
+
+@pytest.mark.usefixtures("small")
+def test_the_last_line_is_the_whole_record(capsys: pytest.CaptureFixture[str]):
+    assert command.main(SMALL) == 0
+    lines = capsys.readouterr().out.splitlines()
+    found = parse_record(lines[-1], "stdout")
+    assert lines[0].startswith("CPU: ")
+    assert lines[1].startswith("suite quick: about ")
+    assert found.device == "cpu"
+    subjects = {each.benchmark for each in found.results}
+    assert subjects == {"matmul", "memory", "checkpoint", "inputs", "collectives"}
+    assert any("torch is not installed" in reason for reason in found.skipped)
+    assert {"python", "numpy", "kernel"} <= set(found.software)
+
+
+@pytest.mark.usefixtures("small")
+def test_the_record_goes_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    words = ["-o", "r.json", "--provider", "aws", "--instance", "p5.48xlarge", "--market", "spot"]
+    assert command.main([*SMALL, *words]) == 0
+    place = read_record(tmp_path / "r.json").place
+    assert (place.provider, place.instance_type, place.market) == ("aws", "p5.48xlarge", "spot")
+    out = capsys.readouterr().out
+    assert "aws p5.48xlarge spot" in out
+    assert "{" not in out
+
+
+@pytest.mark.usefixtures("small")
+def test_time_and_cost_are_said_before_anything_is_measured(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(suite, "measure", stop)
+    with pytest.raises(KeyboardInterrupt):
+        command.main([*SMALL, "--usd-per-hour", "36"])
+    out = capsys.readouterr().out
+    seconds = prepare(Wishes(ask_metadata=False)).seconds
+    assert f"about {36 * seconds / 3600:.2g} USD at 36 USD/h" in out
+
+
+@pytest.mark.usefixtures("small")
+def test_a_file_that_cannot_be_written_is_said_at_once(capsys: pytest.CaptureFixture[str]):
+    assert command.main([*SMALL, "-o", "no/where.json"]) == 1
+    said = capsys.readouterr()
+    assert "No such file" in said.err
+    assert said.out == ""
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--device", "cuda"], "torch is not installed"),
+        (["--folder", "nowhere"], "is no folder"),
+        (["--s3", "bucket"], "s3://bucket/prefix"),
+        (["--profile", "cnn"], "needs torch"),
+        (["--profile", "resnet"], "module:function"),
+        (["--profile", "no_such_module:f"], "No module named"),
+        (["--profile", "json:no_such"], "no_such"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_with_the_way_out(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+):
+    assert command.main([*SMALL, *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("small")
+def test_a_machine_that_computes_wrongly_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(matmul, "SLACK", 0.0)
+    assert command.main(SMALL) == 1
+    assert "computes wrongly: matmul of fp32" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("small")
+def test_a_full_disk_loses_its_own_cases_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(checkpoint, "write_safely", full)
+    assert command.main(SMALL) == 0
+    found = parse_record(capsys.readouterr().out.splitlines()[-1], "stdout")
+    assert any("No space left" in reason for reason in found.skipped)
+    assert {"matmul", "inputs"} <= {each.benchmark for each in found.results}
+
+
+def test_ranks_come_from_torchrun(monkeypatch: pytest.MonkeyPatch):
+    for name, value in (("RANK", "3"), ("WORLD_SIZE", "8"), ("LOCAL_RANK", "1")):
+        monkeypatch.setenv(name, value)
+    assert backend.place() == (3, 8, 1)
+    monkeypatch.setenv("RANK", "x")
+    with pytest.raises(BenchError, match="torchrun"):
+        backend.place()
+
+
+def test_a_function_of_ones_own_is_profiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "my_training_steps.py").write_text("def steps(kind):\n    return lambda: kind\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    training = find_training(bench(tmp_path), "my_training_steps:steps")
+    assert training.begin("cold")() == "cold"
+
+
+def test_the_perceptron_trains_on_every_kind_of_data(tmp_path: Path):
+    training = find_training(bench(tmp_path), "mlp")
+    for kind in ("synthetic_one", "cached", "cold"):
+        training.begin(kind)()
+    training.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_loader_gives_every_batch_and_hands_on_errors():
+    loader = Loader(lambda i: i, lambda i: 2 * i, workers=2)
+    given = [loader.next() for _ in range(12)]
+    assert len(set(given)) == 12  # none twice
+    assert all(batch % 2 == 0 for batch in given)
+    loader.close()
+
+    def broken(number: int) -> int:
+        raise OSError("gone")
+
+    loader = Loader(broken, abs, workers=1)
+    with pytest.raises(OSError, match="gone"):
+        loader.next()
+    loader.close()
+
+
+def test_the_packed_file_runs_beside_a_folder_of_the_same_name(tmp_path: Path):
+    """Training repositories have such folders; ours must win inside the archive (and not on)."""
+    target = tmp_path / "bench.pyz"
+    pack(target)
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "__init__.py").write_text("raise SystemExit('not ours')\n")
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    script = (
+        f"import sys; sys.path.insert(0, {str(target)!r})\n"
+        "from benchmarks.ring import measure_ring\n"
+        "print(len(measure_ring(2, 'all_reduce', (64,), 3)[64]))"
+    )
+    for call, said in (([str(target), "--help"], "recommend-bench"), (["-c", script], "3")):
+        done = subprocess.run(
+            [sys.executable, *call], cwd=tmp_path, env=env, capture_output=True, text=True,
+            timeout=60,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert said in done.stdout
+
+
+def test_a_file_is_not_overwritten_unasked(tmp_path: Path):
+    target = tmp_path / "bench.pyz"
+    target.write_text("mine")
+    with pytest.raises(BenchError, match="--force"):
+        pack(target)
+    assert target.read_text() == "mine"
+    pack(target, force=True)
+    assert target.stat().st_size < 200_000
+
+
+def test_the_benchmarks_need_nothing_of_the_rest():
+    script = (
+        "import sys, json, benchmarks.command\n"
+        "print(json.dumps(sorted({m.partition('.')[0] for m in sys.modules})))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    loaded = set(json.loads(done.stdout))
+    assert not loaded & {"recommender", "catalogs", "pandas", "boto3", "torch", "typer"}
+
+
+@pytest.mark.usefixtures("small")
+def test_a_reader_may_leave(monkeypatch: pytest.MonkeyPatch):
+    def gone(*_: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(command, "measure", gone)
+    monkeypatch.setattr(command.os, "dup2", lambda *_: None)
+    assert command.main(SMALL) == 141

@@ -1,0 +1,159 @@
+"""Timing: warm-up is not counted, medians come with an interval, disturbances are seen."""
+
+import math
+import random
+from collections.abc import Callable, Iterator
+from statistics import median
+
+import pytest
+
+from benchmarks.method import (
+    CpuTimes,
+    Interference,
+    Result,
+    Rule,
+    cpu_times,
+    enough,
+    fixed,
+    interference,
+    measure,
+    median_interval,
+)
+from benchmarks.subject import Case, Trial
+
+RULE = Rule(warm_up=2, least=3, most=5, most_s=100.0, half_width=0.0)
+
+
+class Clock:
+    """Time that passes only where somebody lets it."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def case(clock: Clock, steps: Iterator[float], log: list[str] | None = None) -> Case:
+    said = log if log is not None else []
+
+    def run() -> None:
+        said.append("run")
+        clock.now += next(steps)
+
+    trial = Trial(run, lambda: said.append("check") or 0.5, lambda: said.append("close"))
+    return Case("matmul", "fp32 8", "GFLOP/s", 6.0, lambda: trial)
+
+
+def test_warm_up_is_run_and_not_counted():
+    clock, log = Clock(), []
+    result = measure(case(clock, iter((9.0, 9.0, 1.0, 2.0, 3.0, 4.0, 5.0)), log), RULE, None, clock)
+    assert result.seconds == (1.0, 2.0, 3.0, 4.0, 5.0)
+    assert log == ["run"] * 7 + ["check", "close"]
+    assert result.error == 0.5
+
+
+def test_the_device_is_waited_for_before_and_after_each_repetition():
+    clock = Clock()
+
+    def wait() -> None:
+        clock.now += 10.0  # work that was queued
+
+    result = measure(case(clock, iter([1.0] * 9)), RULE, wait, clock)
+    assert set(result.seconds) == {11.0}
+
+
+def test_a_trial_is_closed_even_if_it_fails():
+    closed: list[int] = []
+
+    def fails() -> None:
+        raise ArithmeticError
+
+    trial = Trial(fails, close=lambda: closed.append(1))
+    with pytest.raises(ArithmeticError):
+        measure(Case("a", "b", "GB/s", 1.0, lambda: trial), RULE, None)
+    assert closed == [1]
+
+
+def test_repetitions_stop_when_the_median_is_known_or_time_is_up():
+    rule = Rule(1, 5, 100, 10.0, 0.02)
+    assert not enough([1.0] * 4, rule, 99.0)
+    assert enough([1.0] * 5, rule, 0.0)
+    noisy = [1.0, 1.5] * 10
+    assert not enough(noisy, rule, 9.9)
+    assert enough(noisy, rule, 10.0)
+    assert enough(noisy * 5, rule, 0.0)
+
+
+@pytest.mark.parametrize("draw", [random.Random.expovariate, random.Random.gauss])
+def test_the_interval_holds_the_median_as_often_as_stated(
+    draw: Callable[[random.Random, float], float],
+):
+    """Coverage over 2,000 samples from laws whose median is known; skewed ones too."""
+    rng = random.Random(1)
+    if draw is random.Random.gauss:
+        true, sample = 0.0, lambda: rng.gauss(0.0, 1.0)
+    else:
+        true, sample = math.log(2), lambda: rng.expovariate(1.0)
+    for n in (11, 25, 60):
+        inside = 0
+        for _ in range(2000):
+            low, high = median_interval([sample() for _ in range(n)])
+            inside += low <= true <= high
+        assert inside / 2000 >= 0.94
+
+
+def test_a_rate_is_the_work_over_the_median_second():
+    result = Result("matmul", "fp32 8", "GFLOP/s", 6.0, (1.0, 4.0, 2.0), 0.0, ceiling=4.0)
+    assert result.median == 3.0
+    assert result.share == 0.75
+    assert result.spread == pytest.approx((6.0 - 1.5) / 3.0)
+    low, high = result.interval
+    assert low <= result.median <= high
+
+
+def test_other_programs_and_the_hypervisor_are_seen():
+    before = CpuTimes(own=10.0, busy=100.0, steal=1.0, total=400.0)
+    after = CpuTimes(own=11.0, busy=104.0, steal=2.0, total=410.0)
+    found = interference([1.0] * 6, before, after)
+    assert found.others == pytest.approx(0.3)  # 4 s busy, 1 s of them ours, of 10
+    assert found.steal == pytest.approx(0.1)
+    assert found.seen
+
+
+def test_a_moment_too_short_for_the_kernels_counters_tells_nothing():
+    before = CpuTimes(0.0, 0.0, 0.0, 0.0)
+    found = interference([1.0] * 6, before, CpuTimes(0.0, 0.1, 0.0, 0.1))
+    assert found == Interference(None, None, 0, 0.0)
+    assert not found.seen
+
+
+def test_slow_repetitions_and_drift_are_seen():
+    assert interference([1.0, 1.0, 3.0, 1.0, 1.0, 1.0], None, None).slow == 1
+    slower = interference([1.0] * 5 + [1.2] * 5, None, None)
+    assert slower.drift == pytest.approx(0.2)
+    assert slower.seen
+    assert not interference([1.0, 1.01] * 5, None, None).seen
+
+
+def test_counters_of_the_kernel_are_read_where_there_are_any(tmp_path):
+    stat = tmp_path / "stat"
+    stat.write_text("cpu  100 0 50 800 50 0 0 20 0 0\ncpu0 1 2\n")
+    found = cpu_times(stat)
+    assert found is not None
+    assert found.busy / found.total == pytest.approx(150 / 1020)
+    assert found.steal / found.total == pytest.approx(20 / 1020)
+    assert cpu_times(tmp_path / "none") is None
+    stat.write_text("cpu 1 2\n")
+    assert cpu_times(stat) is None
+
+
+def test_processes_that_wait_for_each_other_repeat_equally_often():
+    rule = fixed(Rule(1, 5, 100, 10.0, 0.02))
+    assert not enough([1.0] * 9, rule, 1e9)
+    assert enough([1.0, 9.0] * 5, rule, 0.0)
+
+
+def test_the_median_needs_no_assumption():
+    assert median_interval([3.0, 1.0, 2.0]) == (1.0, 3.0)
+    assert median(range(9)) == 4
