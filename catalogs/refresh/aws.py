@@ -133,10 +133,7 @@ def _regions(caller: Caller, known: bool, notes: _Notes) -> dict[str, RegionRead
     notes.failed += [Failed(name, "", "not enabled in this account") for name in shut]
     if regions.disabled and not wanted.regions:
         names = ", ".join(regions.disabled)
-        notes.warnings.append(
-            f"no spot prices of {len(regions.disabled)} regions that this account has not "
-            f"enabled: {names}"
-        )
+        notes.warnings.append(f"not enabled in this account, so without spot prices: {names}")
     clients = {name: caller.ec2(name) for name in asked}
     tasks = {name: partial(read_region, caller, client, name) for name, client in clients.items()}
     found, failed = Tasks(tasks, _REGIONS_AT_ONCE).results(wanted)

@@ -30,6 +30,7 @@ _COLUMNS = (
     ("licence", "License Model"),
     ("capacity_status", "CapacityStatus"),
     ("market_option", "MarketOption"),
+    ("term", "TermType"),  # reserved terms are of the same product, so of the same MarketOption
     ("usage_type", "usageType"),
     ("operation", "operation"),
     ("vcpus", "vCPU"),

@@ -107,6 +107,7 @@ def read_item(text: str, out: Listing) -> PriceRow | None:
             licence=get("licenseModel", ""),
             capacity_status=get("capacitystatus", ""),
             market_option=get("marketoption", ""),
+            term="OnDemand",
             usage_type=get("usagetype", ""),
             operation=get("operation", ""),
             vcpus=get("vcpu", ""),

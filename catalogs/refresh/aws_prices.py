@@ -42,6 +42,7 @@ class PriceRow:
     licence: str
     capacity_status: str
     market_option: str
+    term: str
     usage_type: str
     operation: str
     vcpus: str
@@ -93,6 +94,7 @@ _MEANT: tuple[tuple[str, str, _Words], ...] = (
     ("capacity_status", "Used", bool),
     ("market_option", "OnDemand", _OTHER_MARKET.__contains__),
     ("location_type", "AWS Region", bool),
+    ("term", "OnDemand", {"Reserved"}.__contains__),
     ("operation", "RunInstances", lambda word: bool(_OTHER_OPERATION.fullmatch(word))),
 )
 
