@@ -159,10 +159,11 @@ class Caller:
 
 def _errors() -> tuple[type[Exception], ...]:
     from botocore.exceptions import BotoCoreError, ClientError
+    from botocore.parsers import ResponseParserError
 
     # ValueError and the rest: numbers and dates in an answer that are none.
     kinds = (ValueError, KeyError, TypeError, AttributeError, OSError, OverflowError)
-    return (BotoCoreError, ClientError, ProviderError, *kinds)
+    return (BotoCoreError, ClientError, ResponseParserError, ProviderError, *kinds)
 
 
 def told(action: str, error: Exception) -> ProviderError:

@@ -182,9 +182,12 @@ def _made(
         return "GPU not known" if not gpus else "several GPUs of this name and memory are known"
     (gpu,) = gpus
     alike = [t for t in wanted.types.values() if t.gpu == gpu]
-    nearest = min(alike, key=lambda t: (abs(t.gpus - device.gpus), t.instance_type))
-    family = each.instance_type.partition(".")[0]
     several = device.gpus > 1
+    nearest = min(
+        alike,
+        key=lambda t: ((t.gpus > 1) != several, abs(t.gpus - device.gpus), t.instance_type),
+    )
+    family = each.instance_type.partition(".")[0]
     slow = _HDD_MB_PER_S_PER_GIB if each.slow_disk else _SSD_MB_PER_S_PER_GIB
     return InstanceType(
         provider="aws",

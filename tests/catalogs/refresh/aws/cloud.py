@@ -179,7 +179,10 @@ class Cloud:
         root = "/offers/v1.0/aws/AmazonEC2"
         if path == f"{root}/current/region_index.json":
             regions = {
-                name: {"regionCode": name, "currentVersionUrl": f"{root}/20261120/{name}/index.json"}
+                name: {
+                    "regionCode": name,
+                    "currentVersionUrl": f"{root}/20261120/{name}/index.json",
+                }
                 for name in (*REGIONS, "us-west-2-lax-1")
             }
             return json.dumps({"formatVersion": "v1.0", "regions": regions}).encode()
@@ -237,6 +240,9 @@ def info_of(machine: InstanceType) -> Item:
         }
         total = machine.gpus * machine.gpu_memory_mib
         info["GpuInfo"] = {"Gpus": [gpu], "TotalGpuMemoryInMiB": total}
+    if machine.local_disk_gib:
+        size = round(machine.local_disk_gib * 2**30 / 1e9)
+        info["InstanceStorageInfo"] = {"TotalSizeInGB": size, "Disks": [{"Type": "ssd"}]}
     if machine.instance_type.startswith(("p4", "p5")):
         info["SupportedUsageClasses"].append("capacity-block")
     return info

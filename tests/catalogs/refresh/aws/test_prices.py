@@ -153,7 +153,9 @@ def test_two_prices_of_one_machine_are_both_refused_skypilot_1367(cloud: Cloud, 
 @WAYS
 def test_the_same_price_twice_is_one_price(cloud: Cloud, way: Way) -> None:
     cloud.items.append(item_of(cloud.types["p4d.24xlarge"], REGION, 21.95764))
-    found = [p for p in way(cloud).prices if (p.instance_type, p.region) == ("p4d.24xlarge", REGION)]
+    found = [
+        p for p in way(cloud).prices if (p.instance_type, p.region) == ("p4d.24xlarge", REGION)
+    ]
     assert found == [Listed("p4d.24xlarge", REGION, 21.957642)]
 
 
