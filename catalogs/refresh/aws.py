@@ -16,13 +16,14 @@ from catalogs.load import load_snapshot
 from catalogs.refresh import aws_offers
 from catalogs.refresh.aws_advisor import Ranges, read_advisor
 from catalogs.refresh.aws_bulk import bulk_files, bulk_prices
-from catalogs.refresh.aws_calls import Caller
+from catalogs.refresh.aws_calls import HOME, Caller
 from catalogs.refresh.aws_files import Places
 from catalogs.refresh.aws_listing import list_prices
 from catalogs.refresh.aws_machines import Machines, machines_of
 from catalogs.refresh.aws_prices import Listing, merged
 from catalogs.refresh.aws_quotas import quota_names, read_quotas
 from catalogs.refresh.aws_regions import RegionRead, account_regions, read_region
+from catalogs.refresh.aws_scores import score_notes, scores_wanted
 from catalogs.refresh.aws_tasks import Tasks
 from catalogs.refresh.harvest import Failed, Harvest, QuotaValue, Wanted
 from catalogs.schema import InstanceType, Market
@@ -82,6 +83,8 @@ class Aws:
         advice = Tasks({"": partial(read_advisor, caller, self._places.advisor)}, 1)
         reads = _regions(caller, known, notes)
         machines = machines_of({name: read.machines for name, read in reads.items()}, wanted)
+        if reads and scores_wanted():
+            notes.warnings += score_notes(caller, caller.ec2(HOME))
         prices = _done(pricing, wanted, notes)
         if prices and prices.source == aws_offers.API and machines.new:
             prices = _with_new(caller, prices, machines, notes)

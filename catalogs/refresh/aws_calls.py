@@ -36,8 +36,9 @@ class Refused(ProviderError):
     """AWS answered with an error; `code` is its name."""
 
     def __init__(self, action: str, code: str) -> None:
-        self.code = code
-        super().__init__("aws", _fault_of(code), f"{action} was refused: {code}{_advice(code)}")
+        self.code = re.sub(r"[^\w.:-]", "", code)[:60] or "without a code"
+        reason = f"{action} was refused: {self.code}{_advice(self.code)}"
+        super().__init__("aws", _fault_of(self.code), reason)
 
 
 class Caller:

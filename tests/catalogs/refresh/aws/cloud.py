@@ -8,7 +8,7 @@ import re
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -46,6 +46,7 @@ class Cloud:
     blocks: dict[str, list[Item]]
     quotas: dict[str, list[Item]]
     advisor: Any
+    regions: tuple[str, ...]
     page: int = 7
     url: str = ""
     gone: set[tuple[str, str]] = field(default_factory=set)  # (type, region) not offered
@@ -122,7 +123,7 @@ class Cloud:
         return json.dumps(page).encode()
 
     def _DescribeRegions(self, region: str, query: Item) -> bytes:
-        rows = [{"RegionName": name, "OptInStatus": "opt-in-not-required"} for name in REGIONS]
+        rows = [{"RegionName": name, "OptInStatus": "opt-in-not-required"} for name in self.regions]
         rows.append({"RegionName": SHUT, "OptInStatus": "not-opted-in"})
         return wire.ec2_answer("DescribeRegions", {"Regions": rows})
 
@@ -163,6 +164,16 @@ class Cloud:
         action = "DescribeCapacityBlockOfferings"
         return wire.ec2_answer(action, {"CapacityBlockOfferings": rows})
 
+    def _GetSpotPlacementScores(self, region: str, query: Item) -> bytes:
+        asked = [v[0] for k, v in query.items() if k.startswith("InstanceType.")]
+        assert len(asked) >= 3
+        rows = [
+            {"Region": name, "AvailabilityZoneId": zone, "Score": score}
+            for name in self.regions[:2]
+            for score, zone in zip((3, 9), zones(name).values(), strict=True)
+        ]
+        return self._paged("GetSpotPlacementScores", "SpotPlacementScores", rows, query)
+
     def _paged(self, action: str, name: str, rows: list[Item], query: Item) -> bytes:
         start = int(query.get("NextToken", ["0"])[0])
         fields: Item = {name: rows[start : start + self.page]}
@@ -183,7 +194,7 @@ class Cloud:
                     "regionCode": name,
                     "currentVersionUrl": f"{root}/20261120/{name}/index.json",
                 }
-                for name in (*REGIONS, "us-west-2-lax-1")
+                for name in (*self.regions, "us-west-2-lax-1")
             }
             return json.dumps({"formatVersion": "v1.0", "regions": regions}).encode()
         found = re.fullmatch(rf"{root}/20261120/([\w-]+)/index\.csv", path)
@@ -192,7 +203,7 @@ class Cloud:
 
 def zones(region: str) -> dict[str, str]:
     """Zone ids by name: "us-east-1a" is use1-az2 for this account."""
-    head = _IDS.get(region, region.replace("-", ""))
+    head = _IDS.get(region) or "".join(part[:2] for part in region.split("-"))
     return {f"{region}{letter}": f"{head}-az{n}" for letter, n in (("a", 2), ("b", 1))}
 
 
@@ -250,7 +261,7 @@ def info_of(machine: InstanceType) -> Item:
 
 def item_of(machine: InstanceType, region: str, usd: float) -> Item:
     """An item of the price list as `get_products` gives it."""
-    prefix = {"us-east-1": "", "eu-west-1": "EU-", "us-west-2": "USW2-"}[region]
+    prefix = {"us-east-1": "", "eu-west-1": "EU-", "us-west-2": "USW2-"}.get(region, "APS1-")
     attributes = {
         "instanceType": machine.instance_type, "regionCode": region, "operatingSystem": "Linux",
         "tenancy": "Shared", "preInstalledSw": "NA", "licenseModel": "No License required",
@@ -317,17 +328,17 @@ def bulk_file(items: list[Item], region: str) -> bytes:
     return out.getvalue().encode()
 
 
-def make_cloud(names: tuple[str, ...] = TYPES) -> Cloud:
-    """An AWS of three regions with the prices of the shipped snapshot."""
+def make_cloud(names: tuple[str, ...] = TYPES, regions: tuple[str, ...] = REGIONS) -> Cloud:
+    """An AWS of a few regions with the prices of the shipped snapshot."""
     catalog = load_snapshot()
     types = {name: catalog.instance_types["aws", name] for name in names}
     listed = {
         (o.instance_type, o.region): o.usd_per_hour
         for o in catalog.offers
-        if o.provider == "aws" and o.market == "on_demand" and o.region in REGIONS
+        if o.provider == "aws" and o.market == "on_demand" and o.region in regions
     }
     found = {key: usd for key, usd in sorted(listed.items()) if key[0] in types}
-    spot: dict[str, list[Item]] = {region: [] for region in REGIONS}
+    spot: dict[str, list[Item]] = {region: [] for region in regions}
     for (name, region), usd in found.items():
         if types[name].gpu:
             spot[region] += quotes_of(name, region, usd)
@@ -343,7 +354,7 @@ def make_cloud(names: tuple[str, ...] = TYPES) -> Cloud:
             for i, label in enumerate(("<5%", "5-10%", "10-15%", "15-20%", ">20%"))
         ],
         "spot_advisor": {
-            region: {"Linux": {name: {"s": 60, "r": 3} for name in types}} for region in REGIONS
+            region: {"Linux": {name: {"s": 60, "r": 3} for name in types}} for region in regions
         },
     }
     return Cloud(
@@ -352,8 +363,9 @@ def make_cloud(names: tuple[str, ...] = TYPES) -> Cloud:
         items=[item_of(types[name], region, usd) for (name, region), usd in found.items()],
         spot=spot,
         blocks={"us-east-1": [block_of("p5.48xlarge", "us-east-1a", "900.48")]},
-        quotas={region: rows for region in REGIONS},
+        quotas={region: rows for region in regions},
         advisor=advisor,
+        regions=regions,
     )
 
 
@@ -361,11 +373,11 @@ def quotes_of(name: str, region: str, usd: float) -> list[Item]:
     """Spot prices of a machine: 0.3 of the list price in one zone, 0.45 in the other."""
     return [
         {
-            "InstanceType": name, "AvailabilityZone": zone, "AvailabilityZoneId": zones(region)[zone],
+            "InstanceType": name, "AvailabilityZone": zone, "AvailabilityZoneId": zone_id,
             "ProductDescription": "Linux/UNIX", "SpotPrice": f"{usd * share:.6f}",
             "Timestamp": NOW - timedelta(days=20),
         }
-        for zone, share in zip(zones(region), (0.3, 0.45), strict=True)
+        for (zone, zone_id), share in zip(zones(region).items(), (0.3, 0.45), strict=True)
     ]  # fmt: skip
 
 
@@ -426,10 +438,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def handle(self) -> None:
-        try:
+        with suppress(ConnectionError):
             super().handle()
-        except ConnectionError:
-            pass
 
     def log_message(self, format: str, *args: Any) -> None:
         """Keep quiet."""

@@ -9,6 +9,7 @@ import pytest
 from catalogs.errors import ProviderError
 from catalogs.load import load_snapshot
 from catalogs.refresh.aws import provider
+from catalogs.refresh.aws_scores import SETTING
 from catalogs.refresh.harvest import Harvest, QuotaValue
 from catalogs.refresh.providers import makers
 from catalogs.refresh.sift import Known, Sifted, sift
@@ -16,7 +17,7 @@ from tests.catalogs.refresh.aws.cloud import NOW, REGIONS, Cloud, block_of, dime
 from tests.catalogs.refresh.aws.conftest import Read
 
 POLICY = Path(__file__).parents[4] / "deploy" / "aws-iam-policy.json"
-QUOTAS = frozenset({"quotas"})
+QUOTAS, SPOT = frozenset({"quotas"}), frozenset({"spot"})
 ALL = frozenset({"on_demand", "spot", "reserved_block"})
 
 
@@ -26,13 +27,22 @@ def service(action: str) -> str:
     return f"{names.get(action, 'ec2')}:{action}"
 
 
+def held(found: Sifted) -> set[tuple[str, str]]:
+    """Machines and regions whose last good price stays."""
+    return {(key[0], key[1]) for key in found.held}
+
+
 def sifted(harvest: Harvest, cloud: Cloud) -> Sifted:
     catalog = load_snapshot()
     last = [o for o in catalog.offers if o.provider == "aws" and o.instance_type in cloud.types]
     return sift(harvest, Known("aws", cloud.types, catalog.gpus, last, {}, NOW.date()))
 
 
-def test_the_operations_called_are_those_of_the_policy(cloud: Cloud, read: Read) -> None:
+def test_the_operations_called_are_those_of_the_policy(
+    cloud: Cloud, read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SETTING, "1")
+    with_three_of(cloud, "T4")
     read(parts=ALL)
     read(parts=QUOTAS)
     called = {service(action) for action in cloud.seen if action != "GET"}
@@ -41,6 +51,33 @@ def test_the_operations_called_are_those_of_the_policy(cloud: Cloud, read: Read)
     assert called == set(allowed)
     assert len(allowed) == len(set(allowed))
     assert all(s["Effect"] == "Allow" and s["Resource"] == "*" for s in policy["Statement"])
+
+
+def with_three_of(cloud: Cloud, gpu: str) -> None:
+    """The catalog knows three machines with a GPU."""
+    types = load_snapshot().instance_types.values()
+    cloud.types |= {t.instance_type: t for t in types if t.provider == "aws" and t.gpu == gpu}
+
+
+def test_scores_are_reported_where_they_are_asked_for(
+    cloud: Cloud, read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SETTING, "1")
+    with_three_of(cloud, "T4")
+    said = "spot placement now, one machine with T4, of 10: euw1-az1 9, use1-az1 9, euw1-az2 3"
+    assert any(note.startswith(said) for note in read(parts=SPOT).warnings)
+    assert cloud.seen["GetSpotPlacementScores"] == 1
+
+
+def test_too_many_questions_about_scores_are_a_warning(
+    cloud: Cloud, read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SETTING, "1")
+    with_three_of(cloud, "T4")
+    cloud.trouble["GetSpotPlacementScores", ""] = ["MaxConfigLimitExceeded"]
+    harvest = read(parts=SPOT)
+    assert any("MaxConfigLimitExceeded" in note for note in harvest.warnings)
+    assert harvest.failed == ()
 
 
 def test_only_the_second_statement_is_optional(cloud: Cloud, read: Read) -> None:
@@ -119,14 +156,14 @@ def test_a_spot_price_in_a_perfect_on_demand_row_is_held_skypilot_8125(
     """Nothing in the row tells: only its price beside the last one and the other regions'."""
     dimension_of(cloud.item("p5.48xlarge", "us-east-1"))["pricePerUnit"] = {"USD": "16.512"}
     found = sifted(read(), cloud)
-    assert ("p5.48xlarge", "us-east-1", "", "on_demand") in found.held
+    assert ("p5.48xlarge", "us-east-1") in held(found)
     assert "price_change" in {row.rule for row in found.quarantined}
 
 
 def test_a_price_in_cents_is_held(cloud: Cloud, read: Read) -> None:
     dimension_of(cloud.item("g5.xlarge", "us-west-2"))["pricePerUnit"] = {"USD": "100.6"}
     found = sifted(read(), cloud)
-    assert ("g5.xlarge", "us-west-2", "", "on_demand") in found.held
+    assert ("g5.xlarge", "us-west-2") in held(found)
 
 
 def test_spot_dearer_than_on_demand_is_refused(cloud: Cloud, read: Read) -> None:
