@@ -91,7 +91,8 @@ def read_region(caller: Caller, client: "EC2Client", region: str) -> RegionRead:
     if "reserved_block" in wanted.parts:
         sold = [n for n in _with(machines, "capacity-block", offered) if n in wanted.types]
         blocks = read_blocks(caller, client, sold, zones)
-    wanted.progress(f"{region}: {len(spot.quotes)} spot prices")
+    if "spot" in wanted.parts:
+        wanted.progress(f"{region}: {len(spot.quotes) if error is None else 'no'} spot prices")
     return RegionRead(machines, offered, spot, error, blocks, refused)
 
 

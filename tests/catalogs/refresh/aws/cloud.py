@@ -271,7 +271,7 @@ def item_of(machine: InstanceType, region: str, usd: float) -> Item:
     }  # fmt: skip
     if machine.gpu:
         attributes["gpu"] = str(machine.gpus)
-    sku = f"SKU{abs(hash((machine.instance_type, region))) % 10**8}"
+    sku = f"SKU-{machine.instance_type}-{region}"
     dimension = {
         "unit": "Hrs", "beginRange": "0", "endRange": "Inf", "appliesTo": [],
         "rateCode": f"{sku}.JRTCKXETXF.6YS6EN2CT7", "pricePerUnit": {"USD": f"{usd:.10f}"},
