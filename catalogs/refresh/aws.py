@@ -219,6 +219,7 @@ def _harvest(
     markets: dict[str, Market] = {"on_demand": "on_demand", "spot": "spot"}
     asked = {market for part, market in markets.items() if part in wanted.parts}
     rows, ignored = aws_offers.counts(listing, reads)
+    ignored += listed.unsold + made.unknown_quotes(reads)
     return Harvest(
         provider="aws",
         started=wanted.now,
@@ -231,7 +232,7 @@ def _harvest(
         quarantined=aws_offers.quarantined(listing, reads),
         failed=tuple(notes.failed),
         warnings=(*notes.warnings, *machines.warnings),
-        counters=caller.counters(rows, ignored + listed.unsold),
+        counters=caller.counters(rows, ignored),
     )
 
 

@@ -57,6 +57,11 @@ class Maker:
                     usd = quote.usd_per_hour
                     yield self._offer(machine, region, quote.zone, "spot", usd, _SPOT)
 
+    def unknown_quotes(self, reads: Mapping[str, RegionRead]) -> int:
+        """How many spot prices are of machines that cannot be described; they are named."""
+        quotes = (quote for read in reads.values() for quote in read.spot.quotes)
+        return sum(quote.instance_type not in self._machines for quote in quotes)
+
     def blocks(self, reads: Mapping[str, RegionRead]) -> Iterator[Offer]:
         """Capacity Blocks by zone."""
         for region, read in sorted(reads.items()):

@@ -124,6 +124,28 @@ def test_a_listed_price_where_the_machine_is_not_sold_is_no_offer(cloud: Cloud, 
     assert any("list prices of machines not sold" in said for said in harvest.warnings)
 
 
+def test_every_row_is_an_offer_ignored_or_refused(cloud: Cloud, read: Read) -> None:
+    offered(cloud, "p7.48xlarge", Name="R100")
+    cloud.gone.add(("p5.48xlarge", "us-west-2"))
+    cloud.quote("g5.xlarge", "us-east-1a")["SpotPrice"] = "0"
+    harvest = read(parts=frozenset({"on_demand", "spot", "reserved_block"}))
+    took = len(harvest.offers) + len(harvest.quarantined) + harvest.counters.ignored
+    assert harvest.counters.raw_rows == took
+
+
+def test_govcloud_is_listed_but_not_open_to_everybody(cloud: Cloud, read: Read) -> None:
+    cloud.items.append(item_of(cloud.types["g4dn.xlarge"], "us-gov-west-1", 0.663))
+    (offer,) = [o for o in read().offers if o.region == "us-gov-west-1"]
+    assert offer.obtainable == "unknown"
+
+
+def test_machines_of_the_price_list_alone_are_named(cloud: Cloud, read: Read, nobody: None) -> None:
+    machine = replace(cloud.types["p5.48xlarge"], instance_type="p9.large")
+    cloud.items.append(item_of(machine, "us-east-1", 9.0))
+    harvest = read(parts=frozenset({"on_demand"}))
+    assert harvest.unknown_types == (UnknownType("p9.large", "", 8.0, 0, "in the price list only"),)
+
+
 def test_a_block_costs_its_fee_over_its_hours_in_a_market_of_its_own(
     cloud: Cloud, read: Read
 ) -> None:
