@@ -13,7 +13,8 @@ from catalogs.refresh import aws_files
 from catalogs.refresh.aws import Aws
 from catalogs.refresh.aws_files import Places
 from catalogs.refresh.harvest import Harvest
-from tests.catalogs.refresh.aws.cloud import CANARY, Cloud, make_cloud, serving
+from tests.catalogs.refresh.aws.cloud import CANARY, Cloud, make_cloud
+from tests.catalogs.refresh.aws.server import serving
 
 Read = Callable[..., Harvest]
 

@@ -16,7 +16,8 @@ from catalogs.refresh.aws_files import Places
 from catalogs.refresh.report import RefreshReport, facts
 from catalogs.refresh.run import Order, refresh
 from catalogs.versions import Store, newest_good
-from tests.catalogs.refresh.aws.cloud import CANARY, NOW, Cloud, dimension_of, make_cloud, serving
+from tests.catalogs.refresh.aws.cloud import CANARY, NOW, Cloud, dimension_of, make_cloud
+from tests.catalogs.refresh.aws.server import serving
 
 NAME, REGION = "p5.48xlarge", "us-east-1"
 
