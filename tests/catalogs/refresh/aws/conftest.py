@@ -1,0 +1,58 @@
+"""A local AWS with credentials of nobody; retries wait for nothing."""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import botocore.loaders
+import pytest
+
+from catalogs.refresh import aws_files
+from catalogs.refresh.aws import Aws
+from catalogs.refresh.aws_files import Places
+from catalogs.refresh.harvest import Harvest
+from tests.catalogs.refresh.aws.cloud import CANARY, Cloud, make_cloud
+from tests.catalogs.refresh.aws.server import serving
+
+Read = Callable[..., Harvest]
+
+_loader = cache(botocore.loaders.create_loader)  # service models are read once for all tests
+
+
+@pytest.fixture
+def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Cloud]:
+    """An AWS of three regions, at its best."""
+    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_DEFAULT_REGION", "AWS_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7EXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", CANARY)
+    monkeypatch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=lambda seconds: None))
+    monkeypatch.setattr("botocore.session.create_loader", _loader)
+    monkeypatch.setattr(aws_files, "_WAITS_S", (0.0, 0.0))
+    with serving(make_cloud()) as served:
+        for service in ("EC2", "PRICING", "SERVICE_QUOTAS"):
+            monkeypatch.setenv(f"AWS_ENDPOINT_URL_{service}", served.url)
+        yield served
+
+
+@pytest.fixture
+def read(cloud: Cloud) -> Read:
+    """Reads the local AWS with the real clients."""
+
+    def harvest(**more: Any) -> Harvest:
+        places = Places(prices=cloud.url, advisor=f"{cloud.url}/spot-advisor-data.json")
+        return Aws(places).harvest(cloud.wanted(**more))
+
+    return harvest
+
+
+@pytest.fixture
+def nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment without credentials."""
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
