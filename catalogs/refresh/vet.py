@@ -44,6 +44,10 @@ class Before:
         return any(f.market == market and f.by_refresh for f in self.fetched)
 
 
+# Blocks of capacity are bookings: all of them may be taken, which is no fault of the reading.
+SELLS_OUT = frozenset({"reserved_block"})
+
+
 def with_lost_regions(harvest: Harvest, sifted: Sifted, before: Before) -> Harvest:
     """Take a region that lost a fifth of its rows in silence as one that failed."""
     lost = list(_lost_regions(harvest, sifted, before))
@@ -54,7 +58,7 @@ def _lost_regions(harvest: Harvest, sifted: Sifted, before: Before) -> Iterator[
     now = Counter((o.market, o.region) for o in sifted.offers)
     then = Counter((o.market, o.region) for o in before.offers)
     for (market, region), count in sorted(then.items()):
-        read = market in harvest.markets and before.comparable(market)
+        read = market in harvest.markets - SELLS_OUT and before.comparable(market)
         if read and count >= _SMALL_REGION and not covers(harvest.failed, region, market):
             rows = now[market, region]
             if rows < (1 - _LOST_IN_REGION) * count:
@@ -63,7 +67,7 @@ def _lost_regions(harvest: Harvest, sifted: Sifted, before: Before) -> Iterator[
 
 def row_problems(harvest: Harvest, sifted: Sifted, before: Before, accept: bool) -> Iterator[str]:
     """Find too many rows lost, refused or moved."""
-    for market in sorted(harvest.markets):
+    for market in sorted(harvest.markets - SELLS_OUT):
         if not accept and before.comparable(market):
             yield from _lost_rows(market, harvest, sifted, before)
     handed, refused = len(harvest.offers), len(sifted.quarantined)

@@ -123,6 +123,8 @@ def _quotas(provider: list[str] | None, regions: tuple[str, ...]) -> "list[Quota
             problems.append(f"{name}: {each.problem}")
         else:
             found += each.harvest.quotas
+            for warning in each.harvest.warnings:
+                _say(f"{name}: {warning}")
             problems += [f"{name} {place.region}: {place.reason}" for place in each.harvest.failed]
     for problem in problems:
         _say(problem)
