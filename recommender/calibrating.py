@@ -90,15 +90,17 @@ def _text(word: str, own: Calibration) -> str:
     """The job file with its calibration; what else it says stays as it is."""
     section = calibration_text(own)
     if word in presets():
-        return f"schema: recommend.job/v1\nlike: {word}\n{section}"
+        made = f"schema: recommend.job/v1\nlike: {word}\n{section}"
+        job_from_text(made, word)  # what is written must be readable
+        return made
     text = read_text(Path(word)).rstrip("\n") + "\n"
     made = _SECTION.sub("", text).rstrip("\n") + "\n" + section
     try:
         job_from_text(made, shown_path(word))
-    except UsageError:
+    except UsageError as error:
         raise UsageError(
-            f"{shown_path(word)}: a calibration cannot be added to it; write the job as plain "
-            "YAML, one key a line"
+            f"{shown_path(word)}: a calibration cannot be added to it ({error}); write the job as "
+            "plain YAML, one key a line"
         ) from None
     return made
 

@@ -58,7 +58,7 @@ def calibration_text(own: Calibration) -> str:
         f"  rows: {own.rows}",
         f"  constants: {own.constants}",
         *(f"  {name}: {_fitted(getattr(own, name))}" for name in FACTORS),
-        f"  overlap: {{share: {own.overlap:.4g}, sd: {own.overlap_sd:.4g}}}",
+        f"  overlap: {{share: {_share(own.overlap):.4g}, sd: {own.overlap_sd:.4g}}}",
         *(f"  {name}: {getattr(own, name):.4g}" for name in _SIGMAS),
     ]
     if own.gpus:
@@ -101,6 +101,11 @@ def read_calibration(value: Any, name: str) -> Calibration:
         ),
         feeds=_each(value, "feeds", name, _read_feed),
     )
+
+
+def _share(overlap: float) -> float:
+    """The overlap as it is written: next to nothing is nothing."""
+    return overlap if overlap > 1e-6 else 0.0
 
 
 def _fitted(value: Fitted) -> str:

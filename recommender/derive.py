@@ -85,7 +85,7 @@ def job_of(file: "JobFile", fallback_name: str) -> Job:
     """Turn a checked job file into a job; every problem found is reported at once."""
     gone = [key for key in _NEEDED if getattr(file, key) is None]
     problems = [f"{key}: is missing; say {_NEEDED[key]}" for key in gone]
-    problems += _amount_problems(file) + _method_problems(file)
+    problems += _amount_problems(file) + _method_problems(file) + _sync_problems(file)
     if problems:
         raise UsageError(*problems)
     derived = _Derived(list(file.assumed))
@@ -111,6 +111,16 @@ def _amount_problems(file: "JobFile") -> list[str]:
     if in_tokens and file.family is not None and not is_sequence(file):
         return [f"tokens: a {file.sample_unit or file.family} job counts samples; write samples"]
     return []
+
+
+def _sync_problems(file: "JobFile") -> list[str]:
+    """Fields that only one way of exchanging gradients knows."""
+    if file.sync == "parameter_server":
+        if file.sharding in ("fsdp", "hsdp", "tensor", "pipeline"):
+            return [f"sharding: {file.sharding} needs all-reduce; remove it or sync"]
+        return []
+    gone = file.parameter_servers is not None
+    return ["parameter_servers: needs sync: parameter_server"] if gone else []
 
 
 def _method_problems(file: "JobFile") -> list[str]:

@@ -205,13 +205,17 @@ def solve(model: Model, runs: tuple[Run, ...]) -> lsq.Fit:
     """
     target = np.log(np.array([run.step_s for run in runs]))
     belief = model.belief()
-    first = lsq.solve(model, target, NOISE, belief, belief.mean)
+    # A run that stands alone has none beside it to say that it was disturbed.
+    huber = lsq.HUBER if len(runs) > 1 else np.inf
+    first = lsq.solve(model, target, NOISE, belief, belief.mean, huber)
     if np.abs(first.residual).max() < NOISE:
         return first
     slow = belief.mean.copy()
     slow[NETWORK] = slow[LINKS] = -SLOW
     slow[LATENCY] = SLOW
-    return min(first, lsq.solve(model, target, NOISE, belief, slow), key=lambda f: f.objective)
+    return min(
+        first, lsq.solve(model, target, NOISE, belief, slow, huber), key=lambda f: f.objective
+    )
 
 
 def residual_sd(fit: lsq.Fit) -> float:

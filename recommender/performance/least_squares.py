@@ -51,25 +51,26 @@ def solve(
     noise: float,
     prior: Belief,
     start: Floats | None = None,
+    huber: float = HUBER,
 ) -> Fit:
     """Maximum a posteriori of theta under target = model(theta) + noise.
 
     Minimises sum huber((model - target) / noise) + sum ((theta - mean) / sd)^2 / 2 inside the
     bounds, from the prior's mean or `start`; W are Huber's weights (Robust Statistics, 1981).
-    `model` maps (parameters,) to (points,).
+    `model` maps (parameters,) to (points,). Residuals beyond `huber` sd count linearly.
     """
     theta = np.clip(prior.mean if start is None else start, prior.least, prior.most)
     missed = model(theta) - target
-    value, damping = _objective(theta, missed, noise, prior), 1e-6
+    value, damping = _objective(theta, missed, noise, prior, huber), 1e-6
     for _ in range(ROUNDS):
         slope = _jacobian(model, theta, missed + target, prior)
-        pull, curve = _normal(theta, missed, slope, noise, prior)
+        pull, curve = _normal(theta, missed, slope, noise, prior, huber)
         moved = False
         while not moved and damping < MOST_DAMPING:
             step = np.linalg.solve(curve + damping * np.diag(np.diag(curve)), -pull)
             tried = np.clip(theta + step, prior.least, prior.most)
             then = model(tried) - target
-            worth = _objective(tried, then, noise, prior)
+            worth = _objective(tried, then, noise, prior, huber)
             moved = worth < value
             damping = max(damping / 5, 1e-9) if moved else damping * 4
         if not moved:
@@ -78,7 +79,7 @@ def solve(
         if fell < SETTLED:
             break
     slope = _jacobian(model, theta, missed + target, prior)
-    weight = _weights(missed, noise)
+    weight = _weights(missed, noise, huber)
     return Fit(theta, (slope.T * weight) @ slope, missed, value, prior)
 
 
@@ -89,21 +90,22 @@ def spread(model: Callable[[Floats], Floats], fit: Fit, noise: float) -> Floats:
     return np.asarray(np.sqrt(np.maximum(variance, 0.0)), dtype=np.float64)
 
 
-def _weights(missed: Floats, noise: float) -> Floats:
-    return 1.0 / np.maximum(np.abs(missed) / (HUBER * noise), 1.0)
+def _weights(missed: Floats, noise: float, huber: float) -> Floats:
+    return np.asarray(1.0 / np.maximum(np.abs(missed) / (huber * noise), 1.0))
 
 
-def _objective(theta: Floats, missed: Floats, noise: float, prior: Belief) -> float:
+def _objective(theta: Floats, missed: Floats, noise: float, prior: Belief, huber: float) -> float:
     far = np.abs(missed) / noise
-    lost = np.where(far <= HUBER, 0.5 * far**2, HUBER * (far - 0.5 * HUBER))
+    near = np.minimum(far, huber)
+    lost = near * (far - 0.5 * near)
     return float(lost.sum() + 0.5 * (((theta - prior.mean) / prior.sd) ** 2).sum())
 
 
 def _normal(
-    theta: Floats, missed: Floats, slope: Floats, noise: float, prior: Belief
+    theta: Floats, missed: Floats, slope: Floats, noise: float, prior: Belief, huber: float
 ) -> tuple[Floats, Floats]:
     """Gradient and Gauss-Newton curvature of the objective."""
-    weight = _weights(missed, noise) / noise**2
+    weight = _weights(missed, noise, huber) / noise**2
     pull = slope.T @ (weight * missed) + (theta - prior.mean) / prior.sd**2
     curve = (slope.T * weight) @ slope + np.diag(1.0 / prior.sd**2)
     return pull, curve

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from recommender.accuracy.scores import Finding, Score
 from recommender.report.lines import Line, inset, paragraph, rule, wrapped
 
-_TITLE = "Errors on published measurements that the models did not see"
+_TITLE = "Errors on published measurements, by what the models had seen of them"
 _HEADS = ("points", "mean", "median", "p90", "bias", "in span")
 _WIDTHS = (7, 8, 8, 8, 8, 8)
 _NARROW = 76  # columns below which figures stand under what they belong to

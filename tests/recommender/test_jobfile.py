@@ -41,7 +41,7 @@ def test_what_is_stated_is_not_assumed() -> None:
 def test_every_field_can_be_stated() -> None:
     job = job_from_text(
         HEAD + "name: mine\ntitle: My job\nlike: llama3-8b-sft\nprecision: bf16\noptimizer: lamb\n"
-        "sharding: fsdp\nsync: parameter_server\nstack: tuned\nelastic: yes\nwriter: chief\n"
+        "sharding: ddp\nsync: parameter_server\nstack: tuned\nelastic: yes\nwriter: chief\n"
         "parameter_servers: 2\nasynchronous_save: no\nimage: prebuilt\nsetup: 5m\nreshard: no\n"
         "fault_rate_per_hour: 1e-3\nmemory_gib_at_batch: {8: 21.3, 4: 15}\n"
         'measured: ["8xH100: 3.2 s/step", "4x p4d.24xlarge: 412 samples/s"]\n'
@@ -49,7 +49,7 @@ def test_every_field_can_be_stated() -> None:
         " cpu_s_per_sample: 0.5}\n"
     )
     assert (job.name, job.title, job.precision, job.optimizer) == ("mine", "My job", "bf16", "lamb")
-    assert (job.sharding, job.sync, job.stack) == ("fsdp", "parameter_server", "tuned")
+    assert (job.sharding, job.sync, job.stack) == ("ddp", "parameter_server", "tuned")
     assert job.parameter_servers == 2
     assert (job.elastic, job.asynchronous_save, job.reshard) == (True, False, False)
     assert (job.writer, job.image, job.setup_s) == ("chief", "prebuilt", 300)
@@ -260,3 +260,15 @@ def _refused(text: str, reason: str) -> None:
     with pytest.raises(UsageError) as error:
         job_from_text(text)
     assert reason in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("parameter_servers: 2\n", "parameter_servers: needs sync"),
+        ("sync: parameter_server\nsharding: fsdp\n", "sharding: fsdp needs all-reduce"),
+    ],
+)
+def test_fields_of_another_way_to_exchange_gradients_are_refused(lines: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        job_from_text(OWN + lines)

@@ -109,3 +109,21 @@ def test_it_repeats_byte_for_byte(run: Run) -> None:
     first, text = run(*WORDS).out, Path("recommend.yaml").read_text("utf-8")
     assert run(*WORDS, "--force").out == first
     assert Path("recommend.yaml").read_text("utf-8") == text
+
+
+def test_one_run_is_believed(run: Run, tmp_path: Path) -> None:
+    """Three times slower than the shipped speed says: nothing else says that it was disturbed."""
+    (tmp_path / "slow.csv").write_text("instance,machines,batch,step_s\np4d.24xlarge,1,2048,0.9\n")
+    found = json.loads(run("calibrate", "resnet50-imagenet", "slow.csv", "-o", "json").out)
+    assert found["runs"][0]["predicted_s"] == pytest.approx(0.9, rel=0.02)
+
+
+def test_what_is_written_can_be_read_again(run: Run, tmp_path: Path) -> None:
+    """Under parameter servers the overlap that is fitted is next to nothing."""
+    job = "schema: recommend.job/v1\nlike: resnet50-imagenet\nsync: parameter_server\n"
+    (tmp_path / "ps.yaml").write_text(job + "parameter_servers: 2\n")
+    rows = "1,g4dn.xlarge,12\n4,g4dn.xlarge,3.5\n8,g4dn.xlarge,2.9\n"
+    (tmp_path / "ps.csv").write_text("machines,instance,step_s\n" + rows)
+    made = run("calibrate", "ps.yaml", "ps.csv", "--to", "made.yaml")
+    assert (made.code, made.err) == (0, "")
+    assert run("--deadline", "90h", "--provider", "aws", "made.yaml").code in (0, 3)
