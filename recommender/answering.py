@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender import assumptions
+from recommender.errors import UsageError
 from recommender.limits import Limits
 from recommender.market.sites import Built
 from recommender.nearest import infeasible, neighbours, wider_quotas
@@ -28,6 +29,7 @@ from recommender.plan import Answer, Infeasible, Plan, PriceDate, Proof, Step
 from recommender.present import Presenter
 from recommender.question import Question
 from recommender.ranking import KNEE, Table
+from recommender.text import shown_path
 from recommender.today import compared
 from recommender.units import Comparison
 
@@ -85,7 +87,13 @@ class Answering:
         counts[used] = best.counts
         rows = np.flatnonzero(site.entries.region == site.entries.region[used[0]])
         region = self.question.catalog.offers.region[int(site.entries.offer[used[0]])]
-        write_lp(space, replace(site.only(rows), region=region), path, best.goal, counts[rows])
+        local = replace(site.only(rows), region=region)
+        try:
+            write_lp(space, local, path, best.goal, counts[rows])
+        except OSError as error:
+            raise UsageError(
+                f"--save-lp {shown_path(path)}: cannot be written ({error.strerror}); name another"
+            ) from None
 
     @cached_property
     def singles(self) -> Found:

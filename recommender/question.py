@@ -8,6 +8,7 @@ import numpy as np
 
 from catalogs.catalog import Catalog
 from catalogs.schema import InstanceType
+from recommender.errors import UsageError
 from recommender.job import Job
 from recommender.limits import Choice, Limits, Progress
 from recommender.market.allowed import Allowed, allowed_offers
@@ -21,6 +22,7 @@ from recommender.performance.fleet import Floats, MachineColumns
 from recommender.performance.machines import machine_columns
 from recommender.risk.outcomes import Memory
 from recommender.timings import on_catalog
+from recommender.units import format_duration
 
 SEARCHED = 256  # histories that plans are compared on
 PRINTED = 2048  # histories behind every printed figure
@@ -163,9 +165,11 @@ def question_of(
 ) -> Question:
     """What is left of a job and of its limits, ready to be planned.
 
-    Raises `UsageError` for quotas that no machine of the catalog falls under.
+    Raises `UsageError` for quotas that no machine of the catalog falls under, and for limits
+    that are used up.
     """
     refuse_unknown(choice.quotas, catalog)
+    _refuse_used_up(limits, progress)
     left = replace(
         limits,
         deadline_s=None if limits.deadline_s is None else limits.deadline_s - progress.elapsed_s,
@@ -174,3 +178,15 @@ def question_of(
     job = on_catalog(job, catalog.gpus, catalog.instance_types.values())
     steps = job.steps * (1.0 - progress.done_share)
     return Question(job, left, choice, catalog, now, steps, seed)
+
+
+def _refuse_used_up(limits: Limits, progress: Progress) -> None:
+    problems = []
+    if limits.deadline_s is not None and progress.elapsed_s >= limits.deadline_s:
+        past, due = format_duration(progress.elapsed_s), format_duration(limits.deadline_s)
+        problems.append(f"--elapsed {past} leaves nothing of --deadline {due}; allow more")
+    if limits.budget_usd is not None and progress.spent_usd >= limits.budget_usd:
+        spent, all_usd = progress.spent_usd, limits.budget_usd
+        problems.append(f"--spent {spent:g} leaves nothing of --budget {all_usd:g}; allow more")
+    if problems:
+        raise UsageError(*problems)

@@ -12,6 +12,7 @@ from recommender.plan import Plan
 from recommender.present import Presenter
 from recommender.question import Question
 
+FOLLOWED = 12  # candidates that are followed again, however few are shown: the same plan wins
 TIE = 0.005  # goals closer than this are a tie: fewer machines win
 SLACK = 0.004  # a plan whose chance, on more histories, falls this far below is left out
 KNEE = 0.10  # the knee is the cheapest plan at most this much slower than the fastest
@@ -80,7 +81,7 @@ class Table:
         for candidate in candidates:
             looks.setdefault(self._looks(candidate), []).append(candidate)
         chosen = [_simplest(alike) for alike in looks.values()]
-        return chosen[: most or max(self.top, 5) + 2]
+        return chosen[: most or max(self.top, FOLLOWED)]
 
     def _looks(self, candidate: Candidate) -> tuple[object, ...]:
         pools = [self.built.pools[candidate.site][e] for e in candidate.entries]

@@ -6,7 +6,9 @@ from recommender import units
 from recommender.cli.flags import JobFlags, LimitFlags, OfferFlags, OwnFlags
 from recommender.cli.reader import Reader, name_of, one_of
 from recommender.clock import now
+from recommender.errors import UsageError
 from recommender.limits import Choice, Limits, Progress
+from recommender.text import shown
 
 _MARKETS = {"any": "any", "spot": "spot", "on-demand": "on_demand", "on_demand": "on_demand"}
 _PATHS = ("auto", "object_store", "anchor", "memory_tier", "none")
@@ -20,7 +22,7 @@ def limits_of(flags: LimitFlags, read: Reader) -> Limits:
         hourly_usd=read.value(flags.hourly, "--hourly", units.parse_hourly, None),
         confidence=read.value(flags.confidence, "--confidence", units.parse_share, 0.95),
         max_overhead=read.value(flags.max_overhead, "--max-overhead", units.parse_share, None),
-        max_machines=read.value(flags.max_machines, "--max-machines", units.parse_whole, 16),
+        max_machines=read.value(flags.max_machines, "--max-machines", _machines, 16),
         objective=read.choice(flags.objective, "--objective", ("auto", "cost", "time"), "auto"),
     )
 
@@ -48,7 +50,7 @@ def choice_of(flags: OfferFlags, own: OwnFlags, read: Reader) -> Choice:
         arch=read.choice(flags.arch, "--arch", ("x86_64", "arm64", "any"), "x86_64"),
         quoted_only=flags.quoted_only,
         prices_as_quoted=own.prices_as_quoted,
-        mtbf_h=read.value(own.mtbf, "--mtbf", _hours, None),
+        mtbf_h=read.value(own.mtbf, "--mtbf", _mtbf, None),
         discounts=read.values(own.discount, "--discount", units.parse_discount),
         on_demand_obtainable=read.value(own.assume_on_demand, "--assume-on-demand", _chance, None),
     )
@@ -97,3 +99,21 @@ def check_job_flags(flags: JobFlags, own: OwnFlags, read: Reader) -> None:
 def _amount(word: str, name: str) -> float:
     units_of = {"--tokens": ("token", "tokens"), "--params": ("params", "parameters")}
     return units.parse_count(word, name, units_of.get(name, ()))
+
+
+MOST_MACHINES = 1024  # a bigger cluster is no spot gang, and the search has no bound for it
+LEAST_MTBF_H = 1 / 60
+
+
+def _machines(word: str, name: str) -> int:
+    count = units.parse_whole(word, name)
+    if count > MOST_MACHINES:
+        raise UsageError(f"{name} {shown(word)} is more than {MOST_MACHINES}; write less")
+    return count
+
+
+def _mtbf(word: str, name: str) -> float:
+    hours = _hours(word, name)
+    if hours < LEAST_MTBF_H:
+        raise UsageError(f"{name} {shown(word)} is less than a minute; write hours, such as 3.5")
+    return hours

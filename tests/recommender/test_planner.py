@@ -367,3 +367,24 @@ def test_where_nothing_is_offered_the_answer_says_so(catalog: Catalog) -> None:
     assert answer.infeasible.fastest is None
     assert "no offer is left" in answer.infeasible.binding[0]
     assert "not among --gpu" in answer.infeasible.binding[0]
+
+
+@pytest.mark.parametrize(
+    ("limits", "progress", "said"),
+    [
+        ({"deadline_s": 24 * HOUR}, Progress(elapsed_s=30 * HOUR), "leaves nothing of --deadline"),
+        ({"budget_usd": 24.0}, Progress(spent_usd=24.0), "leaves nothing of --budget"),
+    ],
+)
+def test_a_limit_that_is_used_up_is_a_mistake(
+    catalog: Catalog, limits: dict[str, float], progress: Progress, said: str
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        recommend(job(), Limits(**limits), catalog=catalog, progress=progress, now=NOW)  # type: ignore[arg-type]
+
+
+def test_a_program_that_cannot_be_written_is_a_mistake(catalog: Catalog, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--save-lp .* cannot be written"):
+        recommend(
+            job(), Limits(**DAY), catalog=catalog, save_lp=tmp_path / "none" / "x.lp", now=NOW
+        )

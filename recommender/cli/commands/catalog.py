@@ -13,6 +13,7 @@ from recommender.cli.group import Careful, Helpful
 from recommender.cli.opening import open_catalog, open_store, store_at, warn
 from recommender.cli.pager import show_page
 from recommender.cli.reader import Reader, one_of
+from recommender.errors import UsageError
 
 group = typer.Typer(
     name="catalog",
@@ -76,6 +77,8 @@ def show(
     read.stop()
     loaded = load_catalog(catalog)
     found = catalogview.matching(loaded, word or "", wanted, region or "", kind)
+    if not found:
+        raise UsageError("no offer is so; recommend catalog status tells what there is")
     show_page(catalogview.offers(loaded, found, most), flags)
 
 

@@ -26,7 +26,9 @@ from recommender.cli.progress import progress
 from recommender.cli.reader import Reader
 from recommender.cli.screen import put, show
 from recommender.cli.show import Form, form_of, show_answer
+from recommender.errors import UsageError
 from recommender.report.asked import Asked
+from recommender.text import shown_path
 
 if TYPE_CHECKING:
     from recommender.simulate.order import Order
@@ -188,7 +190,12 @@ def _simulated(
 def _plot(found: "Simulation", path: Path) -> None:
     from recommender.report.simulationplot import svg
 
-    path.write_text(svg(found), encoding="utf-8", newline="\n")
+    try:
+        path.write_text(svg(found), encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise UsageError(
+            f"--plot {shown_path(path)}: cannot be written ({error.strerror}); name another"
+        ) from None
 
 
 def _show(found: "Simulation", asked: Asked, form: Form) -> None:

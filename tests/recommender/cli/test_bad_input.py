@@ -146,3 +146,18 @@ def test_hostile_words_are_shown_harmless(run: Run) -> None:
     assert "\x1b" not in result.err
     assert "\x07" not in result.err
     assert result.code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--deadline", "24h", "--mtbf", "0.0001", JOB), "--mtbf 0.0001 is less than a minute"),
+        (("--deadline", "24h", "--max-machines", "1000000", JOB), "is more than 1024"),
+        (("catalog", "show", "nosuch"), "no offer is so"),
+        (("simulate", JOB, "--runs", "64", "--plot", "none/x.svg"), "--plot none/x.svg: cannot be"),
+    ],
+)
+def test_what_cannot_be_done_is_a_usage_error(run: Run, words: tuple[str, ...], said: str) -> None:
+    found = run(*words)
+    assert found.code == 2
+    assert said in found.err
