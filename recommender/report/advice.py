@@ -73,6 +73,7 @@ def sentences(plan: Plan, asked: Asked) -> list[tuple[str, str]]:
         ("rule", rule_sentence(plan)),
         ("needs", needs_sentence(plan, asked)),
         ("layout", layout_sentence(plan.estimate.step)),
+        ("note", tail_sentence(plan)),
         *(("note", text.clean(note)) for note in plan.notes),
     ]
 
@@ -158,6 +159,17 @@ def late_sentence(plan: Plan) -> str:
         f"once the time left is the work left{reserve}: {machines} "
         f"({text.three(late.usd_per_hour)} USD/h), to the end; "
         f"needed in {text.percent(late.probability)} of runs"
+    )
+
+
+def tail_sentence(plan: Plan) -> str:
+    """Why the expected time may lie above its span."""
+    time = plan.estimate.time
+    if time.mean <= time.p95:
+        return ""
+    return (
+        f"a few runs wait very long for spot: they raise the expected time above its span; half "
+        f"of all runs take {text.duration(time.p50)} or less"
     )
 
 
