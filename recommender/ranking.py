@@ -51,7 +51,7 @@ class Table:
         first = [kept[0], *(plan for plan in wanted if plan is not kept[0])][: self.top]
         rest = [plan for plan in kept if plan not in first]
         shown = [*first, *rest[: self.top - len(first)]]
-        return self._labelled([plan for plan in kept if plan in shown])
+        return self._labelled([plan for plan in kept if plan in shown], made.values())
 
     def frontier(self, candidates: Iterable[Candidate]) -> tuple[Plan, ...]:
         """Plans that no other beats in both cost and time, cheapest first."""
@@ -63,7 +63,7 @@ class Table:
         for plan in plans:
             if not kept or plan.estimate.time.mean < kept[-1].estimate.time.mean * (1 - TIE):
                 kept.append(plan)
-        return self._labelled(kept)
+        return self._labelled(kept, plans)
 
     def _goal(self, plan: Plan) -> float:
         spread = plan.estimate.time if self._by_time else plan.estimate.cost
@@ -89,9 +89,9 @@ class Table:
         gpus = sum(n * p.type.gpus for n, p in zip(candidate.counts, pools, strict=True))
         return (kinds, round(float(np.log(gpus) / np.log(1.5))))
 
-    def _labelled(self, plans: list[Plan]) -> tuple[Plan, ...]:
-        """Savings against the best on-demand plan, best of each provider, and the knee."""
-        steady = [p for p in plans if all(m.market == "on_demand" for m in p.machines)]
+    def _labelled(self, plans: list[Plan], followed: Iterable[Plan]) -> tuple[Plan, ...]:
+        """Savings against the best on-demand plan followed, best of each provider, the knee."""
+        steady = [p for p in followed if all(m.market == "on_demand" for m in p.machines)]
         best = min(steady, key=lambda p: p.estimate.cost.mean, default=None)
         seen: set[str] = set()
         result = []
