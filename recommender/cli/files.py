@@ -12,7 +12,6 @@ from recommender.errors import CatalogError
 from recommender.limits import Choice, QuotaLimit
 from recommender.report import text
 from recommender.report.age import age_days
-from recommender.traces.store import stored
 
 if TYPE_CHECKING:
     from catalogs.catalog import Catalog
@@ -61,6 +60,8 @@ def with_files(
     if offers is not None:
         catalog, own = read.attempt(lambda: _own(offers, catalog), (catalog, ()))
         quotas += own
+    from recommender.traces.store import stored  # reads YAML; help needs none
+
     laws = read.attempt(stored, ())
     return catalog, replace(choice, quotas=quotas, quotas_known=quota is not None, spot_laws=laws)
 
