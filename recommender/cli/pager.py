@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from recommender.cli.flags import PageFlags
+from recommender.cli.flags import PageFlags, SheetFlags
 from recommender.cli.reader import Reader
 from recommender.cli.screen import put, screen, show
 from recommender.cli.show import COLOURS
@@ -25,6 +25,16 @@ def as_json(flags: PageFlags) -> bool:
     read.choice(flags.color, "--color", COLOURS, "auto")
     read.stop()
     return flags.json or form == "json"
+
+
+def sheet_form(flags: SheetFlags) -> str:
+    """The form of a list that is a table of figures as well: table, json or csv."""
+    read = Reader()
+    form: str = read.choice(flags.output, "--output", ("table", "json", "csv"), "table")
+    if flags.json and flags.output is not None and form != "json":
+        read.problems.append(f"--json contradicts --output {form}; keep one")
+    read.stop()
+    return "json" if flags.json else form
 
 
 def put_json(facts: Any) -> None:

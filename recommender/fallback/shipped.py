@@ -25,7 +25,7 @@ def shipped_rule(spot_class: str, task: Task, prices: Prices) -> TwoThresholds |
     Jobs outside the grid get the rule at its edge. None for a class that is not shipped, and
     where there is nothing to wait for: spot no cheaper than on-demand, or no slack.
     """
-    grid = _grids().get(spot_class)
+    grid = _grid(spot_class)
     if grid is None or prices.spot >= prices.on_demand or task.slack_s <= 0.0:
         return None
     axes, values = grid
@@ -58,18 +58,17 @@ def _interpolate(
 
 
 @cache
-def _grids() -> dict[str, tuple[tuple[Floats, ...], Floats]]:
-    """By class: the axes, and wait and back at every point of their grid."""
+def _grid(spot_class: str) -> tuple[tuple[Floats, ...], Floats] | None:
+    """A class's axes, and wait and back at every point of their grid."""
     path = files("recommender.fallback").joinpath("thresholds.csv")
-    rows = list(csv.DictReader(io.StringIO(path.read_text("utf-8"))))
-    axes = tuple(np.array(sorted({float(row[name]) for row in rows})) for name in AXES)
-    shape = tuple(len(axis) for axis in axes)
-    grids: dict[str, Floats] = {}
+    table = csv.DictReader(io.StringIO(path.read_text("utf-8")))
+    rows = [row for row in table if row["spot_class"] == spot_class]
+    if not rows:
+        return None
+    axes = [sorted({float(row[name]) for row in rows}) for name in AXES]
+    places = [{value: place for place, value in enumerate(axis)} for axis in axes]
+    grid = np.full((*map(len, axes), 2), np.nan)
     for row in rows:
-        grid = grids.setdefault(row["spot_class"], np.full((*shape, 2), np.nan))
-        place = tuple(
-            int(np.searchsorted(axis, float(row[name])))
-            for axis, name in zip(axes, AXES, strict=True)
-        )
+        place = tuple(at[float(row[name])] for at, name in zip(places, AXES, strict=True))
         grid[place] = float(row["wait"]), float(row["back"])
-    return {name: (axes, grid) for name, grid in grids.items()}
+    return tuple(np.array(axis) for axis in axes), grid

@@ -36,6 +36,8 @@ def most_by_quota(facts: Facts, pool: "Pool") -> float:
 
 def refuse_unknown(limits: Sequence[QuotaLimit], catalog: Catalog) -> None:
     """Raise `UsageError` for quotas of families that no machine has: they would limit nothing."""
+    if not limits:
+        return
     known: dict[str, set[str]] = {}
     for t in catalog.instance_types.values():
         known.setdefault(t.provider, set()).update((t.quota_family, t.family))

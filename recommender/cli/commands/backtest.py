@@ -8,7 +8,7 @@ import typer
 
 from recommender import units
 from recommender.cli.flags import PageFlags, SheetFlags, TraceFlags, Word, Words
-from recommender.cli.pager import put_json, show_page
+from recommender.cli.pager import put_json, sheet_form, show_page
 from recommender.cli.progress import progress
 from recommender.cli.reader import Reader
 from recommender.cli.screen import put
@@ -102,14 +102,14 @@ def backtest(
     read = Reader()
     past = read.value(trial.past, "--past", units.parse_share, 0.5)
     where = _workers(worker, read)
-    form = read.choice(flags.output, "--output", ("table", "json", "csv"), "table")
+    form = sheet_form(flags)
     work = _work(files, trace, trial, past, read)
     with progress("back-test", len(work), least=8) as tick:
         rows = run(work, where, tick)
     found = _standings(rows, by_trace)
     split = f"Judged on the last {100 * (1 - past):.0f} % of each trace."
     page = backtestview.page(found, len({piece.trace.name for piece in work}), split)
-    if flags.json or form == "json":
+    if form == "json":
         put_json(page.facts)
     elif form == "csv":
         from recommender.report import csvview

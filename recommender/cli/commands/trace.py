@@ -10,7 +10,7 @@ import typer
 from recommender.cli.flags import PageFlags, SheetFlags, TraceFlags, Word, Words
 from recommender.cli.flat import flat
 from recommender.cli.group import Careful, Helpful
-from recommender.cli.pager import put_json, show_page
+from recommender.cli.pager import put_json, sheet_form, show_page
 from recommender.cli.reader import Reader
 from recommender.cli.screen import put
 from recommender.errors import UsageError
@@ -29,7 +29,6 @@ group = typer.Typer(
 _FILES = Annotated[
     list[str], typer.Argument(help="Trace files, gzipped or not.", metavar="FILE...")
 ]
-_FORMS = ("table", "json", "csv")
 
 
 def _offers(incomplete: str) -> list[str]:
@@ -80,7 +79,7 @@ def fit_trace(
     from recommender.report import fitview
     from recommender.traces.fit import fit
 
-    form = _form(flags)
+    form = sheet_form(flags)
     offers = _parsed(store or [])
     found = fit(chosen_series(files, trace))
     kept = _kept(offers, found, catalog) if offers else []
@@ -90,15 +89,6 @@ def fit_trace(
         put(fitview.fit_csv(found))
     else:
         show_page(fitview.fit_page(found, kept), PageFlags(color=flags.color))
-
-
-def _form(flags: SheetFlags) -> str:
-    read = Reader()
-    form: str = read.choice(flags.output, "--output", _FORMS, "table")
-    if flags.json and flags.output is not None and form != "json":
-        read.problems.append(f"--json contradicts --output {form}; keep one")
-    read.stop()
-    return "json" if flags.json else form
 
 
 def _parsed(words: list[str]) -> list[tuple[str, str, str]]:
