@@ -25,7 +25,6 @@ from benchmarks.errors import BenchError
 
 Kind = Literal["synthetic_one", "synthetic_all", "cached", "cold"]
 KINDS: tuple[Kind, ...] = ("synthetic_one", "synthetic_all", "cached", "cold")
-STALLS = ("interconnect", "network", "preparation", "fetch")
 _BATCHES = 10  # of consecutive steps: their means are nearly independent, single steps are not
 _T = 2.262  # Student, 9 degrees of freedom, 95 % two-sided
 _LEAST_STEPS = 2 * _BATCHES

@@ -41,11 +41,6 @@ class Remote:
     notes: tuple[str, ...]
 
 
-def is_address(path: str) -> bool:
-    """Whether a catalog is named by an address rather than by a path."""
-    return "://" in path
-
-
 def default_cache() -> Path:
     """Where copies lie."""
     from platformdirs import user_cache_path

@@ -1,6 +1,5 @@
 """From a job and a file of timed runs to a calibrated job file."""
 
-import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from recommender.performance.priors import load_priors
 from recommender.performance.step import why_infeasible
 from recommender.runs import read_runs
 from recommender.text import shown_path
+from recommender.wholefile import write_whole
 from recommender.yamltext import read_text
 
 _SECTION = re.compile(r"^calibration:.*\n(?:(?:[ \t].*)?\n)*", re.MULTILINE)
@@ -106,11 +106,8 @@ def _text(word: str, own: Calibration) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file as a whole or not at all."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        beside.write_text(text, encoding="utf-8")
-        os.replace(beside, path)
+        write_whole(path, text.encode("utf-8"))
     except OSError as error:
         raise UsageError(
             f"{shown_path(path)}: cannot be written ({error.strerror}); name another with --to"

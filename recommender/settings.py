@@ -16,6 +16,7 @@ from typing import Any
 from recommender import units
 from recommender.errors import UsageError
 from recommender.text import has_control, shown, shown_path, unknown
+from recommender.wholefile import write_whole
 from recommender.yamltext import read_text
 
 PROJECT_FILE = "recommend.toml"
@@ -122,9 +123,8 @@ def save(key: str, words: tuple[str, ...], path: Path | None = None) -> Path:
     text = json.dumps(value, ensure_ascii=False)
     kept = [line for line in lines if not re.match(rf"\s*{key}\s*=", line)]
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text("\n".join([f"{key} = {text}", *kept]) + "\n", encoding="utf-8")
-    os.replace(beside, path)
+    whole = "\n".join([f"{key} = {text}", *kept]) + "\n"
+    write_whole(path, whole.encode("utf-8"))
     return path
 
 

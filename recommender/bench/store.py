@@ -14,6 +14,7 @@ from recommender.bench.figures import Pooled
 from recommender.csvtext import Row, read_csv
 from recommender.errors import UsageError
 from recommender.units import parse_count
+from recommender.wholefile import write_whole
 
 SPEEDS = "speeds.csv"
 _COLUMNS = ("gpu", "precision", "tflops", "low_tflops", "high_tflops", "machines", "as_of")
@@ -47,7 +48,7 @@ def keep(place: Path, name: str, text: str) -> bool:
     place.mkdir(parents=True, exist_ok=True)
     if (place / name).exists():
         return False
-    _write(place / name, text)
+    write_whole(place / name, text.encode("utf-8"))
     return True
 
 
@@ -63,7 +64,7 @@ def write_speeds(place: Path, speeds: Sequence[Pooled]) -> None:
     for s in rows:
         numbers = [f"{x:.6g}" for x in (s.tflops, s.low, s.high)]
         out.writerow([s.gpu, s.precision, *numbers, s.machines, s.as_of])
-    _write(place / SPEEDS, text.getvalue())
+    write_whole(place / SPEEDS, text.getvalue().encode("utf-8"))
 
 
 def with_own_speeds(catalog: Catalog, place: Path | None = None) -> Catalog:
@@ -92,10 +93,3 @@ def _speed(row: Row) -> Achieved:
     gpu, precision = row.cells.get("gpu", ""), row.cells["precision"]
     as_of = row.cells.get("as_of", "")
     return Achieved(gpu, precision, middle, low, high, "measured", OWN_BENCH_SOURCE.source, as_of)
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file as a whole or not at all."""
-    made = path.with_suffix(f".{os.getpid()}.part")
-    made.write_text(text, "utf-8")
-    made.replace(path)

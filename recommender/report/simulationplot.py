@@ -97,10 +97,6 @@ def _panel(panel: _Panel) -> list[str]:
     return [*bars, axis, name, share, base, *_ticks(panel), *_marks(panel)]
 
 
-def _label(x: float, y: float, words: str) -> str:
-    return _text(x, y, words, anchor="end", colour=_FAINT, size=11)
-
-
 def _bar(panel: _Panel, low: float, high: float, share: float) -> str:
     x, width, height = panel.x(low), panel.x(high) - panel.x(low), _PANEL_H * share
     return (

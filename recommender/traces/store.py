@@ -11,6 +11,7 @@ from typing import Any
 from recommender.errors import UsageError
 from recommender.limits import OfferLaw
 from recommender.text import shown, shown_path
+from recommender.wholefile import write_whole
 from recommender.yamltext import read_text
 
 SCHEMA = "recommend.spot-laws/v1"
@@ -122,7 +123,5 @@ def _changed(change: Callable[[tuple[OfferLaw, ...]], Iterable[OfferLaw]], path:
     with FileLock(f"{path}.lock"):
         laws = sorted(change(stored(path)), key=lambda law: law.offer)
         text = json.dumps({"schema": SCHEMA, "laws": [asdict(law) for law in laws]}, indent=2)
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
-        beside.write_text(text + "\n", encoding="utf-8")
-        os.replace(beside, path)
+        write_whole(path, f"{text}\n".encode())
     return path

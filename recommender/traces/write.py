@@ -1,7 +1,6 @@
 """Writes traces into a file of the project's own format, packed where its name ends in .gz."""
 
 import gzip
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from recommender.errors import UsageError
 from recommender.text import shown, shown_path
 from recommender.traces.own import write
 from recommender.traces.trace import Trace
+from recommender.wholefile import write_whole
 
 
 def write_file(traces: Sequence[Trace], path: Path) -> None:
@@ -16,9 +16,7 @@ def write_file(traces: Sequence[Trace], path: Path) -> None:
     data = write(traces).encode()
     if path.suffix == ".gz":
         data = gzip.compress(data, mtime=0)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        beside.write_bytes(data)
-        os.replace(beside, path)
+        write_whole(path, data)
     except OSError as error:
         raise UsageError(f"{shown_path(path)}: cannot be written ({shown(error)})") from None
