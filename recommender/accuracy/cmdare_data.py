@@ -5,11 +5,10 @@ ICDCS 2020, arXiv 2004.03072; data in github.com/cake-lab/CM-DARE. Speeds are st
 TensorFlow 1.10 with asynchronous parameter servers, 128 images per update and worker.
 """
 
-import csv
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
+from recommender.accuracy.tables import table
 from recommender.performance.fit_parameter_server import Network, Speed
 
 
@@ -34,7 +33,7 @@ def networks() -> dict[str, Network]:
             float(row["parameters"]),
             int(row["tensors"]),
         )
-        for row in _rows("cmdare_networks.csv")
+        for row in table("cmdare_networks")
     }
 
 
@@ -50,7 +49,7 @@ def speeds() -> tuple[Speed, ...]:
             int(row["servers"]),
             float(row["updates_per_s"]),
         )
-        for row in _rows("cmdare_speeds.csv")
+        for row in table("cmdare_speeds")
     )
 
 
@@ -64,10 +63,5 @@ def checkpoints() -> tuple[Written, ...]:
             float(row["variable_bytes"]),
             float(row["write_s"]),
         )
-        for row in _rows("cmdare_checkpoints.csv")
+        for row in table("cmdare_checkpoints")
     )
-
-
-def _rows(name: str) -> list[dict[str, str]]:
-    text = files("recommender.accuracy").joinpath("data", name).read_text(encoding="utf-8")
-    return list(csv.DictReader(text.splitlines()))

@@ -3,7 +3,7 @@
 Which runs count was fixed before any error was looked at. All weights of a dense decoder are
 trained; t or p above one and both stated, t within a machine; no context or expert parallelism,
 no sharded weights (ZeRO 2 or 3). In 16 bits: the tables of four papers, carried in
-`parallel_runs.csv`. In FP8, which the recommender does not plan with: the H100 tables of the
+`data/parallel_runs.csv`. In FP8, which the recommender does not plan with: the H100 tables of the
 reference folder, with the catalog's FP8 matrix rate in place of the 16-bit one.
 
 Nothing measured: the constants are those of tuned decoders (`priors.csv`), in whose fit no run
@@ -16,13 +16,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 
 from catalogs.load import load_snapshot
 from recommender.accuracy.study import Held, Score, Study, Target, score
+from recommender.accuracy.tables import table
 from recommender.job import Job
 from recommender.performance.fleet import fleet_of
 from recommender.performance.machines import machine_columns
@@ -160,14 +160,14 @@ def networks() -> Mapping[str, Network]:
             vocabulary=int(row["vocabulary"]),
             lookup=float(row["lookup_parameters"]),
         )
-        for row in _table("parallel_networks")
+        for row in table("parallel_networks")
     }
 
 
 @cache
 def published_runs() -> tuple[Run, ...]:
     """The runs of the papers, in 16 bits."""
-    return tuple(_published(row) for row in _table("parallel_runs"))
+    return tuple(_published(row) for row in table("parallel_runs"))
 
 
 def _published(row: Mapping[str, str]) -> Run:
@@ -265,11 +265,6 @@ def scaled(runs: Iterable[Run]) -> Held:
         start += [first.samples_per_s / predicted(first)] * len(more)
     found = held(later)
     return replace(found, predicted=found.predicted * np.array(start), sigma=None)
-
-
-def _table(name: str) -> list[dict[str, str]]:
-    text = files("recommender.accuracy").joinpath(f"{name}.csv").read_text(encoding="utf-8")
-    return list(csv.DictReader(text.splitlines()))
 
 
 def _reference_score(folder: Path | None) -> Score:
