@@ -4,21 +4,7 @@ from typing import Annotated
 
 import typer
 
-from recommender.cli.commands import (
-    about,
-    accuracy,
-    bench,
-    calibrate,
-    catalog,
-    config,
-    jobs,
-    trace,
-)
-from recommender.cli.commands.backtest import backtest
-from recommender.cli.commands.simulate import simulate
-from recommender.cli.flat import flat
-from recommender.cli.group import Careful, DefaultToPlan, PlanCommand
-from recommender.cli.plan import plan
+from recommender.cli.group import DefaultToPlan
 
 _EPILOG = (
     "Exit codes: 0 an answer, 1 an internal error, 2 the call is wrong, 3 no plan keeps the "
@@ -59,15 +45,3 @@ def recommend(
 
     page(version)
     raise typer.Exit()
-
-
-app.command(cls=PlanCommand)(flat(plan))
-app.command(cls=PlanCommand)(flat(simulate))
-for _group in (jobs.group, catalog.group, trace.group, bench.group, config.group):
-    app.add_typer(_group)
-app.command(cls=Careful)(flat(backtest))
-app.command(cls=Careful)(flat(calibrate.calibrate))
-app.command(cls=Careful)(flat(accuracy.accuracy))
-app.command(cls=Careful)(flat(catalog.sources))
-app.command(cls=Careful)(flat(about.doctor))
-app.command(cls=Careful)(about.schema)

@@ -7,6 +7,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from recommender.cli.commands import COMMANDS
+from recommender.cli.later import Commands
 from recommender.cli.scan import Flag, scan
 from recommender.errors import UsageError
 from recommender.text import nearest, shown
@@ -49,6 +51,10 @@ class PlanCommand(Careful):
 class DefaultToPlan(TyperGroup):
     """A group that reads `recommend --deadline 24h JOB` as `recommend plan …`."""
 
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.commands: Any = Commands(COMMANDS)
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put `plan` in front unless a command or a flag of the group comes first."""
         first = args[0] if args else ""
@@ -73,7 +79,8 @@ class DefaultToPlan(TyperGroup):
         """The flags of the default command, then the commands."""
         write_options(self.commands[DEFAULT].params, ctx, formatter)
         write_options([p for p in self.params if p.opts[0] in TOP_LEVEL], ctx, formatter)
-        self.format_commands(ctx, formatter)
+        with formatter.section("Commands"):
+            formatter.write_dl(self.commands.lines())
 
 
 class Helpful(TyperGroup):

@@ -16,7 +16,8 @@ from recommender.cli.flags import (
     OwnFlags,
     SearchFlags,
 )
-from recommender.cli.group import job_words, problems_of
+from recommender.cli.group import PlanCommand, job_words, problems_of
+from recommender.cli.later import alone
 from recommender.cli.reader import Reader
 from recommender.cli.show import form_of, show_answer
 
@@ -67,3 +68,6 @@ def plan(
     show_answer(answer, ready.asked, form)
     if answer.status == "infeasible":
         raise typer.Exit(INFEASIBLE)
+
+
+command = alone("plan", plan, PlanCommand)

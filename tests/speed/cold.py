@@ -11,11 +11,12 @@ import subprocess
 import sys
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from time import perf_counter
 
 ROOT = Path(__file__).parents[2]
 REPEATS = 7
-WARM_UP = 1  # bytecode is compiled and files are in the page cache
+WARM_UP = 1  # bytecode is compiled, as pip does on installing, and files are in the page cache
 CALLS = {
     "python": ["-c", "pass"],
     "imports": ["-c", "import numpy, pulp, typer, rich"],
@@ -33,15 +34,23 @@ print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 """
 
 
-def once(words: list[str]) -> tuple[float, float]:
+def once(words: list[str], environment: dict[str, str]) -> tuple[float, float]:
     """Seconds and peak megabytes of one process."""
     start = perf_counter()
-    child = subprocess.Popen([sys.executable, *words], cwd=ROOT, stdout=subprocess.DEVNULL)
+    child = subprocess.Popen(
+        [sys.executable, *words], cwd=ROOT, stdout=subprocess.DEVNULL, env=environment
+    )
     _, status, used = os.wait4(child.pid, 0)
     seconds = perf_counter() - start
     child.returncode = os.waitstatus_to_exitcode(status)
     assert child.returncode == 0, words
     return seconds, used.ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
+
+
+def installed(folder: str) -> dict[str, str]:
+    """The environment of a call whose modules are compiled, whatever this shell forbids."""
+    kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPYCACHEPREFIX": folder}
 
 
 def unwanted(*words: str) -> list[str]:
@@ -59,11 +68,13 @@ def unwanted(*words: str) -> list[str]:
 def main() -> None:
     """Measure, print a table, end with JSON."""
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in CALLS}
-    for repeat in range(WARM_UP + REPEATS):
-        for name, words in CALLS.items():
-            found = once(words)
-            if repeat >= WARM_UP:
-                taken[name].append(found)
+    with TemporaryDirectory() as folder:
+        environment = installed(folder)
+        for repeat in range(WARM_UP + REPEATS):
+            for name, words in CALLS.items():
+                found = once(words, environment)
+                if repeat >= WARM_UP:
+                    taken[name].append(found)
     seconds = {name: median(s for s, _ in rows) for name, rows in taken.items()}
     ratio = {name: round(s / seconds["imports"], 2) for name, s in seconds.items()}
     peak = {name: round(max(mb for _, mb in rows), 1) for name, rows in taken.items()}

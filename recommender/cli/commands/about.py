@@ -4,6 +4,8 @@ import typer
 
 from recommender.cli.edge import CATALOG
 from recommender.cli.flags import PageFlags
+from recommender.cli.group import Careful
+from recommender.cli.later import alone
 from recommender.cli.pager import show_page
 from recommender.cli.screen import put
 
@@ -31,3 +33,7 @@ def schema() -> None:
     from recommender.report.schemafile import schema_text
 
     put(schema_text())
+
+
+doctor_command = alone("doctor", doctor, Careful)
+schema_command = alone("schema", schema, Careful)

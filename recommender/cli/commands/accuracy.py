@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from recommender.cli.flags import PageFlags, Word, Words
+from recommender.cli.group import Careful
+from recommender.cli.later import alone
 from recommender.cli.pager import as_json, put_json
 from recommender.cli.screen import screen, show
 from recommender.errors import UsageError
@@ -58,3 +60,6 @@ def _folder(word: str | None) -> Path | None:
         where = "--reference" if word is not None else REFERENCE
         raise UsageError(f"{where} {shown_path(folder)}: no folder 'measured' with tables in it")
     return folder
+
+
+command = alone("accuracy", accuracy, Careful)

@@ -8,6 +8,8 @@ import typer
 
 from recommender import units
 from recommender.cli.flags import PageFlags, SheetFlags, TraceFlags, Word, Words
+from recommender.cli.group import Careful
+from recommender.cli.later import alone
 from recommender.cli.pager import put_json, sheet_form, show_page
 from recommender.cli.progress import progress
 from recommender.cli.reader import Reader
@@ -246,3 +248,6 @@ def _all(setting: str, policy: str, rows: "Sequence[Row]") -> "Standing":
 def _setting(task: "Task") -> str:
     parts = (task.work_s, task.deadline_s, task.changeover_s)
     return "/".join(units.brief_duration(part) for part in parts)
+
+
+command = alone("backtest", backtest, Careful)

@@ -12,6 +12,7 @@ from recommender.cli.files import load_catalog
 from recommender.cli.flags import PageFlags, Word
 from recommender.cli.flat import flat
 from recommender.cli.group import Careful, Helpful
+from recommender.cli.later import together
 from recommender.cli.pager import as_json, put_json, show_page
 from recommender.cli.reader import Reader, one_of
 from recommender.errors import UsageError
@@ -19,12 +20,7 @@ from recommender.errors import UsageError
 if TYPE_CHECKING:
     from benchmarks.suite import Wishes
 
-group = typer.Typer(
-    name="bench",
-    cls=Helpful,
-    rich_markup_mode=None,
-    help="Measure machines, and plan with what was measured.",
-)
+group = together("bench", "Measure machines, and plan with what was measured.", Helpful)
 _MARKET = ("spot", "on-demand")
 _CATALOG = Annotated[
     Word,

@@ -7,6 +7,8 @@ import typer
 
 from recommender.cli.files import load_catalog
 from recommender.cli.flags import PageFlags, Word
+from recommender.cli.group import Careful
+from recommender.cli.later import alone
 from recommender.cli.pager import as_json, put_json, show_page
 
 
@@ -62,3 +64,6 @@ def calibrate(
         return
     show_page(calibrationview.runs_page(found.runs, found.predicted_s), flags)
     show_page(calibrationview.constants_page(own, found.efficiency, found.tensor_s, written), flags)
+
+
+command = alone("calibrate", calibrate, Careful)

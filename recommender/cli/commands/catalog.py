@@ -10,16 +10,14 @@ from recommender.cli.files import load_catalog
 from recommender.cli.flags import PageFlags, Word
 from recommender.cli.flat import flat
 from recommender.cli.group import Careful, Helpful
+from recommender.cli.later import alone, together
 from recommender.cli.opening import open_catalog, open_store, store_at, warn
 from recommender.cli.pager import show_page
 from recommender.cli.reader import Reader, one_of
 from recommender.errors import UsageError
 
-group = typer.Typer(
-    name="catalog",
-    cls=Helpful,
-    rich_markup_mode=None,
-    help="Which offers are known, how old their prices are, and how to renew them.",
+group = together(
+    "catalog", "Which offers are known, how old their prices are, and how to renew them.", Helpful
 )
 _FOLDER = Annotated[
     Word,
@@ -102,3 +100,4 @@ group.command("history", cls=Careful)(flat(versions.history))
 group.command("rollback", cls=Careful)(versions.rollback)
 group.command("export", cls=Careful)(versions.export)
 group.command("import", cls=Careful)(versions.import_)
+sources_command = alone("sources", sources, Careful)

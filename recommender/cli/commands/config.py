@@ -8,15 +8,11 @@ import typer
 from recommender.cli.flags import PageFlags
 from recommender.cli.flat import flat
 from recommender.cli.group import Careful, Helpful
+from recommender.cli.later import together
 from recommender.cli.pager import show_page
 from recommender.cli.screen import put
 
-group = typer.Typer(
-    name="config",
-    cls=Helpful,
-    rich_markup_mode=None,
-    help="Defaults that are kept, and where each comes from.",
-)
+group = together("config", "Defaults that are kept, and where each comes from.", Helpful)
 
 
 def show(flags: PageFlags) -> None:

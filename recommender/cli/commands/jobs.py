@@ -7,15 +7,11 @@ import typer
 from recommender.cli.flags import PageFlags
 from recommender.cli.flat import flat
 from recommender.cli.group import Careful, Helpful
+from recommender.cli.later import together
 from recommender.cli.pager import put_json, show_page
 from recommender.cli.screen import put
 
-group = typer.Typer(
-    name="jobs",
-    cls=Helpful,
-    rich_markup_mode=None,
-    help="The jobs that come with the tool, and how to write your own.",
-)
+group = together("jobs", "The jobs that come with the tool, and how to write your own.", Helpful)
 
 
 def _job_names(incomplete: str) -> list[str]:

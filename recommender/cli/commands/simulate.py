@@ -21,7 +21,8 @@ from recommender.cli.flags import (
     SearchFlags,
     Word,
 )
-from recommender.cli.group import job_words, problems_of
+from recommender.cli.group import PlanCommand, job_words, problems_of
+from recommender.cli.later import alone
 from recommender.cli.progress import progress
 from recommender.cli.reader import Reader
 from recommender.cli.screen import put, show
@@ -210,3 +211,6 @@ def _show(found: "Simulation", asked: Asked, form: Form) -> None:
         put(simulationforms.csv_text(found))
     else:
         put(simulationforms.markdown(found, asked, form.quiet))
+
+
+command = alone("simulate", simulate, PlanCommand)

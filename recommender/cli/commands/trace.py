@@ -10,6 +10,7 @@ import typer
 from recommender.cli.flags import PageFlags, SheetFlags, TraceFlags, Word, Words
 from recommender.cli.flat import flat
 from recommender.cli.group import Careful, Helpful
+from recommender.cli.later import together
 from recommender.cli.pager import put_json, sheet_form, show_page
 from recommender.cli.reader import Reader
 from recommender.cli.screen import put
@@ -20,11 +21,8 @@ if TYPE_CHECKING:
     from recommender.traces.facts import Fit
     from recommender.traces.trace import Trace
 
-group = typer.Typer(
-    name="trace",
-    cls=Helpful,
-    rich_markup_mode=None,
-    help="Recorded spot markets: what they tell, and laws kept for offers.",
+group = together(
+    "trace", "Recorded spot markets: what they tell, and laws kept for offers.", Helpful
 )
 _FILES = Annotated[
     list[str], typer.Argument(help="Trace files, gzipped or not.", metavar="FILE...")
