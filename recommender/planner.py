@@ -12,7 +12,6 @@ from recommender.limits import Choice, Limits, Progress
 from recommender.plan import Answer
 from recommender.question import question_of
 from recommender.risk.draws import SEED
-from recommender.simulate.verify import checks
 from recommender.units import Comparison
 
 
@@ -44,4 +43,8 @@ def recommend(
     question = question_of(job, limits, choice, catalog, progress, moment, seed)
     asked = Answering(question, top, compare, prove, save_lp)
     answer = asked.answer()
-    return replace(answer, checks=checks(asked.presenter, answer.plans)) if verify else answer
+    if not verify:
+        return answer
+    from recommender.simulate.verify import checks
+
+    return replace(answer, checks=checks(asked.presenter, answer.plans))

@@ -1,6 +1,5 @@
 """Checks names against the catalog: an unknown one is a mistake, not an empty answer."""
 
-from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -16,26 +15,30 @@ _FEW = 12  # names that fit into one message
 
 def check_names(choice: Choice, catalog: "Catalog", data_at: str, read: Reader) -> None:
     """Report every region, zone, GPU and instance type that no offer has."""
-    offers = catalog.offers
-    regions = set(offers.region) | {each.to_region for each in catalog.egress}
-    types = {name for _, name in catalog.instance_types}
+    offers, place = catalog.offers, data_at.partition(",")[0].partition(":")[2].strip()
     wished = [wish.name for wish in choice.gpus if wish.name]
-    place = data_at.partition(",")[0].partition(":")[2].strip()
-    anything = [*types, *catalog.gpus, *regions, *set(offers.provider)]
-    found = (
-        _problems("--region", "region", choice.regions, regions),
-        _problems("--zone", "zone", choice.zones, set(offers.zone) - {""}),
-        _problems("--instance", "instance type", choice.instances, types),
-        _problems("--gpu", "GPU", wished, catalog.gpus),
-        _problems("--data-at", "region", [place] if place else [], regions),
-        _problems("--deny", "name", choice.deny, anything),
-    )
-    read.problems.extend(problem for problems in found for problem in problems)
 
+    def regions() -> set[str]:
+        return set(offers.region) | {each.to_region for each in catalog.egress}
 
-def _problems(flag: str, what: str, words: Iterable[str], known: Iterable[str]) -> list[str]:
-    names = sorted(known)
-    return [f"{flag}: {_unknown(what, w, names)}" for w in words if not _found(w, names)]
+    def types() -> set[str]:
+        return {name for _, name in catalog.instance_types}
+
+    def anything() -> set[str]:
+        return types() | set(catalog.gpus) | regions() | set(offers.provider)
+
+    for flag, what, words, known in (
+        ("--region", "region", choice.regions, regions),
+        ("--zone", "zone", choice.zones, lambda: set(offers.zone) - {""}),
+        ("--instance", "instance type", choice.instances, types),
+        ("--gpu", "GPU", wished, lambda: set(catalog.gpus)),
+        ("--data-at", "region", [place] if place else [], regions),
+        ("--deny", "name", choice.deny, anything),
+    ):
+        names = sorted(known()) if words else []
+        read.problems += [
+            f"{flag}: {_unknown(what, w, names)}" for w in words if not _found(w, names)
+        ]
 
 
 def _found(word: str, names: list[str]) -> bool:

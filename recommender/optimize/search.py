@@ -131,7 +131,7 @@ def single_queue(space: Space, step_s: Floats) -> Queue:
 
 def _single_batch(space: Space, queue: Queue, at: int, stop: int, found: Found) -> None:
     """Evaluate the next clusters, site by site."""
-    for index in np.unique(queue.site[at:stop]):
+    for index in sorted(set(queue.site[at:stop].tolist())):
         mine = at + np.flatnonzero(queue.site[at:stop] == index)
         if found.plans >= TIGHTEN:
             where = (queue.entry[mine], queue.machines[mine])
@@ -142,7 +142,7 @@ def _single_batch(space: Space, queue: Queue, at: int, stop: int, found: Found) 
         rows, column = np.unique(queue.entry[mine], return_inverse=True)
         counts = np.zeros((len(mine), len(rows)), dtype=np.int64)
         counts[np.arange(len(mine)), column] = queue.machines[mine]
-        consider(space, int(index), rows, counts, found)
+        consider(space, index, rows, counts, found)
 
 
 def single_floors(space: Space, site: Site, step_s: Floats) -> Floats:

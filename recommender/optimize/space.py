@@ -142,7 +142,7 @@ class Space:
 
     def fleet(self, site: Site, counts: Ints) -> Fleet:
         """Clusters of a site as columns; `counts` has shape (plans, entries)."""
-        kinds = np.unique(site.entries.kind)
+        kinds = np.flatnonzero(np.bincount(site.entries.kind))  # np.unique imports numpy.ma
         by_kind = (site.entries.kind[:, None] == kinds[None]).astype(np.int64)
         fleet = fleet_of(_take(self.columns, kinds), counts @ by_kind)
         kind = np.where(fleet.kind >= 0, kinds[np.maximum(fleet.kind, 0)], -1)

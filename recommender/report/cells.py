@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from statistics import median
+
+import numpy as np
 
 from recommender.plan import Checkpointing, Machines, Plan, Spread
 from recommender.report import text
@@ -85,7 +86,7 @@ def _extra(plan: Plan) -> tuple[Machines, ...]:
 def decimals(values: Iterable[float], digits: int = 2) -> int:
     """Decimals of a column: `digits` digits of its middle figure, one of its smallest."""
     sizes = [abs(v) for v in values if v and math.isfinite(v)] or [1.0]
-    middle = digits - 1 - math.floor(math.log10(median(sizes)))
+    middle = digits - 1 - math.floor(math.log10(np.median(sizes)))
     return max(0, middle, -math.floor(math.log10(min(sizes))))
 
 
@@ -105,7 +106,7 @@ def span(spread: Spread, unit: float, places: int) -> str:
 
 def time_unit(plans: Sequence[Plan]) -> tuple[float, str]:
     """Seconds per unit and its name, one for a whole column."""
-    typical = median(p.estimate.time.mean for p in plans) if plans else 3600.0
+    typical = np.median([p.estimate.time.mean for p in plans]) if plans else 3600.0
     return next((unit, name) for limit, unit, name in _TIMES if typical < limit)
 
 

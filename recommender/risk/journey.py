@@ -40,10 +40,10 @@ def follow(
     """Follow every plan through every history."""
     cycles = cycles_needed(plans, deadline_s)
     result = Histories(*(np.empty((len(plans), paths)) for _ in Histories.__slots__))
-    for count in np.unique(cycles):
+    for count in sorted(set(cycles.tolist())):
         rows = np.flatnonzero(cycles == count)
-        sample = draws(paths, int(count), seed)
-        size = max(1, _CELLS // (paths * int(count)))
+        sample = draws(paths, count, seed)
+        size = max(1, _CELLS // (paths * count))
         for begin in range(0, len(rows), size):
             batch = rows[begin : begin + size]
             found = _follow_batch(plans.take(batch), deadline_s, sample, capacity)
