@@ -18,8 +18,8 @@ Floats = NDArray[np.float64]
 PATHS: tuple[str, ...] = ("object_store", "anchor", "memory_tier", "none")
 
 STORE_LATENCY_S = 0.2  # of a write in many parallel parts
-NOTICE_SHARE = 0.6  # of the notice that a save may take and still be trusted; review A16
-NOTICE_CHANCE = 0.95  # that such a save is complete; review A16 (2026-11)
+NOTICE_SHARE = 0.6  # of the notice that a save may take and still be trusted; assumed
+NOTICE_CHANCE = 0.95  # that such a save is complete; assumed (2026-11)
 TIER_BUFFERS = 2.0  # checkpoints held in memory at once; DeepVM's ancestor code (2024)
 EXACT = 5  # intervals of a run summed one by one
 # Trainers that one receiver takes before incast, by min(NIC) in Gbit/s: DeepVM
@@ -146,7 +146,8 @@ def best_interval(
 
     All (clusters,), seconds; runs X are lognormal with mean `run_mean_s`. Maximises
     a(τ) = p·E[(X-d)+]·τ/(τ+C) + (1-p)·τ·Σ_{j≥1} P(X > d + j(τ+C)), p the chance that the
-    notice saves the work, over τ ≥ transfer; Daly's optimum for exponential X (review A8).
+    notice saves the work, over τ ≥ transfer; Daly's optimum for exponential X
+    (J. T. Daly, Future Generation Computer Systems 22, 2006).
     """
     mean, sigma, away, stall, least, saves = np.broadcast_arrays(
         run_mean_s, run_sigma, changeover_s, stall_s, np.maximum(transfer_s, 1.0), notice_saves

@@ -15,13 +15,15 @@ from recommender.performance.readings import with_readings
 Floats = NDArray[np.float64]
 
 MIB = 2.0**20
-USABLE = 0.92  # of device memory; review A4 (2026-11)
+USABLE = 0.92  # of device memory; assumed: the rest is lost to fragmentation (2026-11)
 GBIT = 1e9 / 8
-TCP_SHARE = 0.85  # of the baseline rate, NCCL over several streams; gpu-performance, networks
-TCP_LATENCY_S = 5e-4  # per doubling of machines; gpu-performance 4 (alpha)
-RDMA_LATENCY_S = 1e-4  # 70 us (p5) to 160 us (p4de); gpu-performance, networks
+TCP_SHARE = 0.85  # of the baseline rate, NCCL: allreduce.md, BinhangYuan/tc_cluster_setting (2022)
+TCP_LATENCY_S = 5e-4  # per doubling of machines; fitted on the same
+RDMA_LATENCY_S = 1e-4  # 70 us (p5) to 160 us (p4de), nccl-tests as below
 # Half-performance message by listed rate of the machine, from all-reduce at 16 MiB and at large
-# messages on p4de (400 Gb/s), p5 (3,200) and p6-b200 (3,200, twice per GPU); review A17 (2026-11)
+# messages on p4de (400 Gb/s) and p5 (3,200): micro-benchmarks/nccl-tests, awslabs/
+# awsome-distributed-training (2026-05), and p6-b200 (3,200, twice per GPU): network/README.md,
+# stas00/ml-engineering (2026-08).
 RDMA_HALF_GBIT = (100.0, 400.0, 3200.0, 6400.0)
 RDMA_HALF_MIB = (20.0, 32.0, 58.0, 79.0)
 
@@ -156,7 +158,7 @@ def _intra(machine: InstanceType) -> float:
     """Bytes/s of the links between a machine's GPUs, per GPU; inf for one GPU."""
     if machine.gpus <= 1:
         return float("inf")
-    # 10 GB/s: L4 and other PCIe GPUs without peer access; gpu-performance, GPU-to-GPU
+    # 10 GB/s: L4 and other PCIe GPUs without peer access copy through the host (L4: 10)
     return (machine.intra_gb_per_s or 10.0) * 1e9
 
 

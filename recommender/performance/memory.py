@@ -11,7 +11,7 @@ from recommender.performance.priors import Prior
 Floats = NDArray[np.float64]
 
 GIB = 2.0**30
-CONTEXT_BYTES = 1.5e9  # CUDA context, NCCL buffers, fragmentation; review A4 (2026-11)
+CONTEXT_BYTES = 1.5e9  # CUDA context, NCCL buffers, fragmentation; assumed (2026-11)
 LOGIT_BYTES = 10.0  # per token and vocabulary entry: 16-bit logits, fp32 softmax and gradient
 MOMENT_BYTES = {"adamw": 8.0, "lamb": 8.0, "sgd": 4.0, "adafactor": 0.0}  # fp32, per parameter
 FROZEN_BYTES = {"lora": 2.0, "qlora": 0.55}  # per frozen weight; 4 bits plus scales for qlora

@@ -20,7 +20,7 @@ Readings = dict[int, float]  # machines -> samples/s
 REACHABLE = 0.99  # of the rate at infinite compute or network: the last per cent costs all
 ROUNDS = 6  # of raising for the reading that is missed by most
 POINTS = 129  # scales tried at once; four rounds narrow 1e±6 to 1e-9
-SIGMA_CURVE = 0.05  # timed at several sizes: between repeated runs; review A5 (2026-11)
+SIGMA_CURVE = 0.05  # timed at several sizes: between repeated runs; assumed (2026-11)
 SIGMA_MEASURED = 0.10  # timed once: scaling it to other sizes; docs/models.md (2026-11)
 SIGMA_RELATED = 0.21  # another GPU: docs/models.md, "Throughput" (2026-11)
 

@@ -1,7 +1,7 @@
 """No bound is above what it bounds: a pruned plan really is worse.
 
 Every bound of the search is compared with the full model of every plan it stands for, on
-random small plan spaces (optimizer.md, section 3: end-to-end tests alone let wrong bounds pass).
+random small plan spaces (end-to-end tests alone let wrong bounds pass).
 """
 
 import itertools

@@ -185,7 +185,7 @@ def test_more_work_never_takes_less_time(q: Space, more: float) -> None:
 @given(questions, st.floats(1.2, 3.0))
 @few
 def test_more_work_never_costs_less(q: Space, more: float) -> None:
-    q = changed(q, free_s=np.zeros(len(q.sites[0].entries)))  # review A3: else it may
+    q = changed(q, free_s=np.zeros(len(q.sites[0].entries)))  # else more hours may be free
     q = under(q, objective="cost", confidence=0.0)
     assert goal(replace(q, steps_left=q.steps_left * more)) >= goal(q) * (1 - SAME)
 

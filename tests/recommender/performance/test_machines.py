@@ -77,7 +77,7 @@ def test_networks_reach_the_listed_rate_over_rdma_and_less_over_tcp():
 
 
 def test_half_performance_sizes_give_the_16_mib_rates_back():
-    """busbw at 16 MiB: 26 of 78 GB/s on p4de, 105 of 487 on p5 (review A17)."""
+    """busbw at 16 MiB: 26 of 78 GB/s on p4de, 105 of 487 on p5 (AWS's nccl-tests)."""
     found = columns(resnet(), (P4DE, P5)).network_half_bytes / 2**20
     assert 78 * 16 / (16 + found[0]) == pytest.approx(26, rel=0.01)
     assert 487 * 16 / (16 + found[1]) == pytest.approx(105, rel=0.01)
