@@ -2,7 +2,7 @@
 
 import sys
 
-from recommender.cli import main
+from recommender.cli import run
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())

@@ -17,6 +17,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     return guarded(_run, list(sys.argv[1:] if argv is None else argv))
 
 
+def run() -> int:
+    """Run `recommend` as a program of its own, which ends with the call."""
+    code = main()
+    gc.freeze()  # the interpreter would look for garbage once more as it ends: 12 % (2026-11)
+    return code
+
+
 def _run(words: Sequence[str]) -> int:
     if list(words) in ([], ["--version"]) and "_RECOMMEND_COMPLETE" not in os.environ:
         from recommender.cli.landing import page  # needs no Typer, so answers at once
