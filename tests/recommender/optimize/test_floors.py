@@ -48,18 +48,23 @@ def question(seed: int, histories: int = HISTORIES) -> Space:
 
 @cache
 def looked_at(seed: int, histories: int = HISTORIES) -> tuple[Space, Plans, Values, np.ndarray]:
-    """A question, every plan, what it is worth, and that with its goal's measure."""
+    """A question, every plan, what it is worth, and that with its goal's measure.
+
+    A plan without a fallback that misses the deadline is worth nothing: with one it may cost more.
+    """
     q = question(seed, histories)
     plans, values = oracle(q)
     worth = values.time_s if q.limits.goal == "time" else values.cost_usd
+    if q.limits.deadline_s is not None and q.limits.goal != "time":
+        worth = np.where((plans.fallback >= 0) | np.isfinite(values.goal), worth, np.inf)
     return q, plans, values, worth
 
 
 def excess(bound: np.ndarray, worth: np.ndarray, goal: np.ndarray) -> float:
     """How far a bound lies above what it bounds, as a share; at most 0 if it is one.
 
-    A finite bound holds for every plan, whether it keeps the limits or not; an infinite one
-    says that no plan keeps them.
+    A finite bound holds for every plan that is worth something, whether it keeps the limits or
+    not; an infinite one says that no plan keeps them.
     """
     assert not np.isnan(bound).any()
     worth = np.where(np.isfinite(bound), worth, goal)
