@@ -144,7 +144,7 @@ def _too_dear(space: Space, c: Sums, budget_usd: float) -> NDArray[np.bool_]:
     key = (space.histories, space.seed, space.limits.confidence)
     pairs = np.stack([c.speed_sigma, c.spot_price_sigma], axis=1)
     values, where = np.unique(pairs, axis=0, return_inverse=True)
-    joint = np.array([_joint_quantile(*key, *map(float, pair)) for pair in values])
+    joint = np.array([joint_quantile(*key, *map(float, pair)) for pair in values])
     factor = joint[where.ravel()]
     netted = np.isfinite(c.best_net_usd) & (c.spot_usd_per_hour > 0)
     quick = np.where(netted, np.maximum(c.best_net_speed, 1.0), 1.0)
@@ -164,7 +164,7 @@ def _slowest(space: Space, c: Sums) -> Floats:
 
 
 @lru_cache(maxsize=4096)
-def _joint_quantile(
+def joint_quantile(
     histories: int, seed: int, confidence: float, speed_sigma: float, price_sigma: float
 ) -> float:
     """Least, over which histories must keep a limit, of the largest speed × price among them.
