@@ -20,6 +20,7 @@ from recommender.risk.journey import Journeys
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 ROUNDING = 1e-6  # histories are followed in single precision
 # Where interrupted first hours are free, at most a quarter of the histories pay for less than
@@ -101,12 +102,21 @@ def cluster_floor(space: Space, c: Sums, tight: bool) -> Floats:
 
     (An imagined cluster of a bound stands for faster ones as well, so only `floor` holds for it.)
     """
-    lost = np.zeros(len(c.work_s), dtype=bool)
+    late = np.zeros(len(c.work_s), dtype=bool)
+    lost = late
     if space.limits.deadline_s is not None:
-        lost |= _too_late(space, c, space.limits.deadline_s)
+        late = _slow(space, c, space.limits.deadline_s)
+        lost = _too_late(space, c, space.limits.deadline_s)
     if space.limits.budget_usd is not None:
-        lost |= _too_dear(space, c, space.limits.budget_usd)
-    return np.where(lost, np.inf, floor(space, c, tight))
+        lost = lost | _too_dear(space, c, space.limits.budget_usd)
+    return np.where(lost, np.inf, floor(space, c, tight, late))
+
+
+def _slow(space: Space, c: Sums, deadline_s: float) -> NDArray[np.bool_]:
+    """Whether the slowest history that must meet the deadline cannot without a fallback."""
+    least = c.work_s * _slowest(space, c) + c.changeover_s
+    slow: NDArray[np.bool_] = least * (1.0 - ROUNDING) > deadline_s
+    return slow
 
 
 def _too_late(space: Space, c: Sums, deadline_s: float) -> NDArray[np.bool_]:
@@ -134,7 +144,7 @@ def _too_dear(space: Space, c: Sums, budget_usd: float) -> NDArray[np.bool_]:
     key = (space.histories, space.seed, space.limits.confidence)
     pairs = np.stack([c.speed_sigma, c.spot_price_sigma], axis=1)
     values, where = np.unique(pairs, axis=0, return_inverse=True)
-    joint = np.array([_joint_quantile(*key, *map(float, pair)) for pair in values])
+    joint = np.array([joint_quantile(*key, *map(float, pair)) for pair in values])
     factor = joint[where.ravel()]
     netted = np.isfinite(c.best_net_usd) & (c.spot_usd_per_hour > 0)
     quick = np.where(netted, np.maximum(c.best_net_speed, 1.0), 1.0)
@@ -154,7 +164,7 @@ def _slowest(space: Space, c: Sums) -> Floats:
 
 
 @lru_cache(maxsize=4096)
-def _joint_quantile(
+def joint_quantile(
     histories: int, seed: int, confidence: float, speed_sigma: float, price_sigma: float
 ) -> float:
     """Least, over which histories must keep a limit, of the largest speed × price among them.
@@ -171,11 +181,12 @@ def _joint_quantile(
     return float(both[must - 1])
 
 
-def floor(space: Space, c: Sums, tight: bool) -> Floats:
+def floor(space: Space, c: Sums, tight: bool, late: Bools | None = None) -> Floats:
     """Least goal of every plan of a cluster; (clusters,).
 
-    cost >= fixed + base·T + min(spot·S(W)/W, best fallback per work)·W,   time >= T
-    T = d + W, or W over the best fallback's speed where one may take over
+    Without a fallback (impossible where `late`), d the changeover and W the work:
+
+        cost >= fixed + base·(d + W) + spot·S(W),     time >= d + W
 
     S is the least spot time charged (`stretch.py`); without `tight` only the paid share bounds it.
     An elastic cluster may do part of W, or all of it, with its on-demand machines alone.
@@ -184,20 +195,53 @@ def floor(space: Space, c: Sums, tight: bool) -> Floats:
     has_spot = c.spot_usd_per_hour > 0
     netted = np.isfinite(c.best_net_usd) & has_spot
     quick = np.where(netted, np.maximum(c.best_net_speed, 1.0), 1.0)
-    time = work / quick + np.where(netted, 0.0, c.changeover_s)
     if space.limits.goal == "time":
-        return time
-    spot = c.spot_usd_per_hour * paid_share(c.run_mean_s, c.run_sigma, c.free_s)
+        return work / quick + np.where(netted, 0.0, c.changeover_s)
+    paid = paid_share(c.run_mean_s, c.run_sigma, c.free_s)
+    ratio = np.where(has_spot, paid, 1.0)
     if tight and has_spot.any():
         law = (c.run_mean_s, c.run_sigma, c.free_s, c.changeover_s)
-        ratio = least_ratio(space.histories, space.seed, *law, work)
-        dear = c.best_net_usd >= DEARER * c.spot_usd_per_hour
-        spot = np.where(dear, np.maximum(spot, c.spot_usd_per_hour * ratio), spot)
-    cheapest = np.where(netted, np.minimum(spot, c.best_net_usd), np.where(has_spot, spot, 0.0))
-    usd = c.base_usd_per_hour * time + cheapest * work
-    alone = c.base_usd_per_hour * work / np.maximum(c.elastic_share, 1e-9)
-    usd = np.where(c.elastic_share > 0.0, np.minimum(usd, alone), usd)
+        ratio = np.maximum(ratio, least_ratio(space.histories, space.seed, *law, work))
+    alone = c.base_usd_per_hour * (work + c.changeover_s) + c.spot_usd_per_hour * ratio * work
+    steady = c.base_usd_per_hour * work / np.maximum(c.elastic_share, 1e-9)
+    alone = np.where(c.elastic_share > 0.0, np.minimum(alone, steady), alone)
+    usd = alone if late is None else np.where(late, np.inf, alone)
+    if netted.any():
+        usd = np.where(netted, np.minimum(usd, _netted(space, c, work, paid, ratio)), usd)
     return c.fixed_usd + usd / 3600.0
+
+
+def _netted(space: Space, c: Sums, work: Floats, paid: Floats, ratio: Floats) -> Floats:
+    """Least cost with a fallback, times 3,600 s.
+
+    The fallback does at least the share ρ of the work that its cluster has no time for:
+    ρ·W >= W - (D - d), so with F the bill of the whole work on the cheapest fallback
+
+        cost >= base·W·(1 - ρ + ρ/speed) + spot·paid·W·(1 - ρ) + ρ·F
+        cost >= base·W·(1 - ρ + ρ/speed) + spot·(S(W) - DEARER·ρ·W) + ρ·F     where F is dear
+
+    as S counts DEARER for every second handed over. Both are linear in ρ. They hold for each
+    history, and what they say of W is convex, so they hold for its mean.
+    """
+    deadline = np.inf if space.limits.deadline_s is None else space.limits.deadline_s
+    spare = max(deadline, 0.0) * (1.0 + ROUNDING) - c.changeover_s
+    least = np.clip(1.0 - np.maximum(spare, 0.0) / np.maximum(work, 1e-9), 0.0, 1.0)
+    base, spot = c.base_usd_per_hour, c.spot_usd_per_hour
+    faster = 1.0 / np.maximum(c.best_net_speed, 1.0)
+    net = np.where(np.isfinite(c.best_net_usd), c.best_net_usd, 0.0)
+    dear = net >= DEARER * spot
+
+    def usd(spot_usd: Floats, saved: Floats) -> Floats:
+        ends = [
+            base * (1.0 - rest + rest * faster) + spot_usd - saved * rest + net * rest
+            for rest in (least, np.ones(len(work)))
+        ]
+        return np.minimum(*ends)
+
+    plain = usd(spot * paid, spot * paid)
+    both = np.where(dear, np.maximum(plain, usd(spot * ratio, spot * DEARER)), plain)
+    alone = base / np.maximum(c.elastic_share, 1e-9) * (1.0 - least) + net * least
+    return work * np.where(c.elastic_share > 0.0, np.minimum(both, alone), both)
 
 
 def sums_of(

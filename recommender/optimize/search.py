@@ -44,8 +44,9 @@ def search_mixes(space: Space, found: Found, first: int = 0) -> None:
     Sets of entries of all sites stand in one queue, best bound first; a site with too many
     clusters to list is searched by boxes of counts.
     """
+    from recommender.optimize.bounded import Bounded, bounded
     from recommender.optimize.boxes import search_boxes, suits  # most answers need no mixes
-    from recommender.optimize.supports import Bounded, bounded, grown, leaves
+    from recommender.optimize.supports import grown, leaves
 
     ready: dict[int, Bounded] = {}
     queue: list[tuple[float, int, tuple[int, ...]]] = []

@@ -1,183 +1,127 @@
 """Sets of entries used together: their bound, how they grow, and the clusters they allow.
 
-For a support U (each entry used at least once) everything a plan costs is at least what the
-best entry of the site would cost at perfect scaling, plus what U itself forces:
+A cluster of a support U has one machine of each of its entries at least, and k others. With
+R_U, P_U the speed and price of the first, price(R) the least price of others (`curves.py`) and
+step >= t + a/R (`performance/shortest.py`, by the number of machines and the slowest in U),
 
-    per hour   >= own + best·(R - R_U)        own, R_U: price and speed of one machine of each
-    per work   >= that / R, monotone in R, so its least value is at an end of the range of R
+    cost >= fixed + steps·min over R of (P_U + price(R - R_U))·(t + a/R)     R >= R0
+    time >= d + steps·(t + a/R1)
+
+R0 is what the deadline needs, and R1 what limits of price, machines and quotas allow. A fallback
+of bill F may do what a cluster is too slow for: it does a share of at least 1 - D/W, so that
+W > D/(1 - bar/F) costs more than the bar. On every piece of a curve the price is a line p + b·R,
+and (p + b·R)·(t + a/R) is least at R = √(p·a/(b·t)) or an end. Spot prices count by the least
+share charged of any law that a cluster of the site can have (`stretch.py`); where a fallback
+costs less than DEARER times as much, that share of F/DEARER is left.
 
 The bound never falls when U grows, so only surviving sets are grown.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.optimize.evaluate import RENDEZVOUS_S, elastic_share, gang_of
-from recommender.optimize.floors import (
-    cluster_floor,
-    floor,
-    least_speed_factor,
-    paid_share,
-    sums_of,
-)
+from recommender.optimize.bounded import Bounded
+from recommender.optimize.curves import Lines, Others, least_product, reach, within
+from recommender.optimize.evaluate import elastic_share, gang_of
+from recommender.optimize.floors import cluster_floor, sums_of
 from recommender.optimize.space import Site, Space, within_quota
-from recommender.optimize.stretch import DEARER, RUN_GRID, least_ratio
 from recommender.performance.step import steps
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+FASTEST = 1 << 30  # place of a network faster than all
 LEAF_ROWS = 20_000  # clusters of one support looked at in one block
-WORK_POINTS = 4  # works at which the least charged share of an entry is sought
-
-
-@dataclass(frozen=True, slots=True)
-class Bounded:
-    """A site made ready for bounds; fields have shape (entries,)."""
-
-    space: Space
-    site: Site
-    usd_per_hour: Floats  # least that an hour of work costs, per machine
-    speed: Floats  # samples/s per machine
-
-
-def bounded(space: Space, site: Site) -> Bounded:
-    """Least price of each entry: spot prices times the least share that is charged."""
-    e = site.entries
-    # A step is never shorter than batch / compute; what small batches and networks add to it
-    # in a mix is not bounded by what they add to its types alone.
-    speed = np.maximum(space.columns.compute_per_s[e.kind], 1e-30)
-    flop = space.job.global_batch * space.steps_left
-    slow, fast = flop / speed.min(), flop / (speed.max() * space.limits.max_machines)
-    share, tight = _least_shares(space, site, np.geomspace(fast, max(slow, 2 * fast), WORK_POINTS))
-    dear = _dear_net(space, site, e.usd_per_hour, speed)
-    share = np.where(dear, np.maximum(share, tight), share)
-    return Bounded(space, site, np.where(e.spot, e.usd_per_hour * share, e.usd_per_hour), speed)
-
-
-def _least_shares(space: Space, site: Site, works: Floats) -> tuple[Floats, Floats]:
-    """Least share of each entry's spot time that is charged: by its law, and from tables.
-
-    A cluster's runs are shorter than those of its machines and have the shape of any of them.
-    Where early interruptions are free, shorter runs lose more but less of them is charged.
-    """
-    e = site.entries
-    share, tight = np.ones(len(e)), np.full(len(e), np.inf)
-    if space.limits.goal == "time" or not e.spot.any():
-        return share, np.zeros(len(e))
-    shortest = np.minimum(_shortest_run(space, site), e.run_mean_s)
-    spans = np.log(e.run_mean_s / shortest)[e.spot & (e.free_s > 60.0)]
-    points = int(np.ceil(spans.max(initial=0.0) / (2.0 * np.log(RUN_GRID)))) + 1
-    rows = np.flatnonzero(e.spot)
-    for sigma in np.unique(e.run_sigma[e.spot]):
-        shape = np.full(len(e), sigma)
-        share = np.minimum(share, paid_share(shortest, shape, e.free_s))
-        for down in np.linspace(0.0, 1.0, points):
-            between = e.run_mean_s ** (1.0 - down) * shortest**down
-            run = np.where(e.free_s > 60.0, between, e.run_mean_s)
-            for work in works:
-                law = (run, shape, e.free_s, e.boot_s + RENDEZVOUS_S, np.full(len(e), work))
-                ratio = least_ratio(space.histories, space.seed, *(column[rows] for column in law))
-                tight[rows] = np.minimum(tight[rows], ratio)
-    return share, np.where(e.spot, tight, 0.0)
-
-
-def _shortest_run(space: Space, site: Site) -> float:
-    """Mean run of the cluster of the site that is interrupted most often, or less."""
-    e, most = site.entries, space.limits.max_machines
-    hazard = 1.0 / e.run_mean_s[e.spot]
-    first = np.sort(hazard)[::-1][:most].sum()
-    more = most * float((hazard * (1.0 - e.co_interruption[e.spot])).max())
-    return float(1.0 / (first + more + most * space.job.fault_rate_per_hour / 3600.0))
-
-
-def _dear_net(space: Space, site: Site, price: Floats, speed: Floats) -> NDArray[np.bool_]:
-    """Whether every fallback costs at least `DEARER` times as much per work as an entry."""
-    fall = site.fallbacks
-    if not len(fall) or space.limits.deadline_s is None:
-        return np.ones(len(price), dtype=bool)
-    per_work = float((fall.usd_per_hour * fall.step_s).min()) / space.job.global_batch
-    dear: NDArray[np.bool_] = per_work >= DEARER * price / speed
-    return dear
 
 
 def grown(b: Bounded, support: tuple[int, ...], bar: float) -> list[tuple[float, tuple[int, ...]]]:
     """The support with one more entry each, where the bound is below the bar."""
     first = support[-1] + 1 if support else 0
-    more = np.arange(first, len(b.speed))
+    more = first + np.flatnonzero(b.fits[first:])
     if len(support) >= b.space.limits.max_machines or not len(more):
         return []
-    bounds = _support_bounds(b, support, more)
+    bounds = _support_bounds(b, support, more, bar)
     good = np.flatnonzero(bounds < bar)
     return [(float(bounds[i]), (*support, int(more[i]))) for i in good]
 
 
-def support_bound(b: Bounded, support: tuple[int, ...]) -> float:
-    """Least goal of every cluster that uses at least these entries."""
-    return float(_support_bounds(b, support[:-1], np.array(support[-1:]))[0])
+def support_bound(b: Bounded, support: tuple[int, ...], bar: float = np.inf) -> float:
+    """Least goal of every cluster of several entries that uses at least these.
+
+    Above the bar it says only that none of them is below it.
+    """
+    return float(_support_bounds(b, support[:-1], np.array(support[-1:]), bar)[0])
 
 
-def _support_bounds(b: Bounded, support: tuple[int, ...], more: Ints) -> Floats:
+def _support_bounds(b: Bounded, support: tuple[int, ...], more: Ints, bar: float) -> Floats:
     """Bounds of the support with each further entry; (more,)."""
-    space, e, chosen = b.space, b.site.entries, list(support)
-    price, speed = b.usd_per_hour, b.speed
-    low = speed[chosen].sum() + speed[more]
-    own = price[chosen].sum() + price[more]
-    best = float((price / speed).min())
-    top = low + (space.limits.max_machines - len(support) - 1) * float(speed.max())
-    fits = (e.cap[more] >= 1) & bool((e.cap[chosen] >= 1).all())
-    if space.limits.hourly_usd is not None:
-        listed = e.usd_per_hour[chosen].sum() + e.usd_per_hour[more]
-        left = space.limits.hourly_usd + 1e-9 - listed
-        cheapest = max(float((e.usd_per_hour / speed).min()), 1e-30)
-        fits &= left >= 0.0
-        top = np.minimum(top, low + np.maximum(left, 0.0) / cheapest)
+    e, chosen, limits = b.site.entries, list(support), b.space.limits
+    ranges = np.array([pair for pair in b.ranges if pair[1] > len(chosen)]).reshape(-1, 2)
+    fits = (b.fits[more] >= 1) & bool((b.fits[chosen] >= 1).all())
+    for use, quota in zip(b.site.quota_use, b.site.quota, strict=True):
+        fits &= use[chosen].sum() + use[more] <= quota + 1e-9
+    if not len(ranges) or not fits.any():
+        return np.full(len(more), np.inf)
+
+    def others(price: Floats) -> Others:
+        """One machine of each entry, and those beside them."""
+        own, speed = (values[chosen].sum() + values[more] for values in (price, b.speed))
+        least = np.maximum(ranges[:, 0] - len(chosen) - 1, 0)
+        return Others(own, speed, least, ranges[:, 1] - len(chosen) - 1)
+
+    many = others(np.ones(len(b.speed)))
+    lines = _lines(b, chosen, more, many)
+    most = reach(b.machines, many, ranges[:, 1].astype(np.float64))
+    if b.hourly is not None and limits.hourly_usd is not None:
+        hourly = np.full(len(ranges), limits.hourly_usd + 1e-9)
+        most = np.minimum(most, reach(b.hourly, others(e.usd_per_hour), hourly))
+    if limits.goal == "time":
+        if b.budget is not None:
+            most = np.minimum(most, within(b.budget, others(b.counted), lines, b.spent))
+        return np.where(fits, _least_time(b, lines, most).min(axis=1), np.inf)
+    least = _least_compute(lines, b.longest_s(bar))
+    usd = least_product(b.price, others(b.bill), lines, least, most).min(axis=1)
     fixed = np.maximum(e.fixed_usd[chosen].max(initial=0.0), e.fixed_usd[more])
-    at_low = _bound(b, own, low, fixed)
-    at_top = _bound(b, own + best * (top - low), top, fixed)
-    bounds = np.minimum(at_low, at_top)
-    if space.job.elastic and e.spot.any() and not e.spot.all():
-        with_spot = e.spot[more] | e.spot[chosen].any()
-        lone = int(np.where(e.spot, np.inf, price / speed).argmin())
-        alone = _alone(b, price[[lone]], speed[[lone]], fixed)
-        bounds = np.where(with_spot, np.minimum(bounds, alone), bounds)
-    return np.where(fits, bounds, np.inf)
+    usd = np.minimum(fixed + usd * b.seconds / 3600.0, min(b.rest_usd, b.alone_usd))
+    return np.where(fits, usd, np.inf)
 
 
-def _alone(b: Bounded, usd: Floats, speed: Floats, fixed: Floats) -> Floats:
-    """Least goal if the on-demand machines of an elastic cluster do all the work alone."""
-    work = b.space.job.global_batch * b.space.steps_left / speed * _speed_factor(b)[1]
-    return np.asarray(work if b.space.limits.goal == "time" else fixed + usd * work / 3600.0)
+def _lines(b: Bounded, chosen: list[int], more: Ints, o: Others) -> Lines:
+    """The lines of each support and range; (supports, ranges)."""
+    lines, shape = b.lines, (len(more), len(o.least))
 
+    def spread(found: NDArray[Any]) -> NDArray[Any]:
+        return np.broadcast_to(found[:, None], shape)
 
-def _speed_factor(b: Bounded) -> tuple[float, float]:
-    """The spread whose mean factor over the common histories is least, and that factor."""
-    sigmas = np.unique(b.space.columns.speed_sigma[b.site.entries.kind])
-    factors = least_speed_factor(b.space, sigmas)
-    return float(sigmas[factors.argmin()]), float(factors.min())
-
-
-def _bound(b: Bounded, usd: Floats, speed: Floats, fixed: Floats) -> Floats:
-    """Floors of imagined clusters; their prices already hold the least share charged."""
-    e, one = b.site.entries, np.ones(len(usd))
-    spot = bool(e.spot.any())
-    sums = sums_of(
-        b.space,
-        b.site,
-        b.space.job.global_batch / speed,
-        usd * (not spot),
-        usd * spot,
-        one * _speed_factor(b)[0],
-        one * float(e.boot_s.min()),
-        fixed,
-        (one * 1e12, one, 0.0 * one),
-        0.0 * one,
+    gpus = (lines.gpus[chosen].sum() + lines.gpus[more])[:, None]
+    some = lines.gpus[b.fits > 0]
+    return lines.of(
+        spread(np.minimum(lines.network[more], lines.network[chosen].min(initial=FASTEST))),
+        spread(np.maximum(lines.start[more], lines.start[chosen].max(initial=0))),
+        spread(np.maximum(lines.inside_s[more], lines.inside_s[chosen].max(initial=0.0))),
+        np.broadcast_to(o.least + len(chosen) + 1, shape),
+        gpus + o.least * int(some.min()),
+        gpus + o.most * int(some.max()),
     )
-    return floor(b.space, sums, tight=False)
+
+
+def _least_time(b: Bounded, lines: Lines, most: Floats) -> Floats:
+    """Least time with as much compute as the limits allow; (supports, ranges)."""
+    compute = np.maximum(most, 1e-30)
+    step = np.max([seconds + samples / compute for seconds, samples in lines], axis=0)
+    return np.minimum(np.where(most > 0.0, b.away_s + b.seconds * step, np.inf), b.net_s)
+
+
+def _least_compute(lines: Lines, longest_s: float) -> Floats:
+    """Least compute with which a step is no longer than this; inf where it always is."""
+    if np.isinf(longest_s):
+        return np.zeros(lines[0][0].shape)
+    need = [np.where(longest_s > t, a / np.maximum(longest_s - t, 1e-30), np.inf) for t, a in lines]
+    return np.asarray(np.max(need, axis=0))
 
 
 def leaves(b: Bounded, support: tuple[int, ...], bar: float) -> list[Ints]:
@@ -186,15 +130,8 @@ def leaves(b: Bounded, support: tuple[int, ...], bar: float) -> list[Ints]:
     sub = b.site.only(rows)
     blocks = []
     for counts in _compositions(b.space.limits.max_machines, len(support)):
-        speed = counts @ b.speed[rows]
-        fixed = np.full(len(counts), sub.entries.fixed_usd.max())
-        own = _bound(b, counts @ b.usd_per_hour[rows], speed, fixed)
-        steady = rows[~sub.entries.spot]
-        if b.space.job.elastic and 0 < len(steady) < len(rows):
-            lone = counts[:, ~sub.entries.spot]
-            part = _alone(b, lone @ b.usd_per_hour[steady], lone @ b.speed[steady], fixed)
-            own = np.minimum(own, part)
-        counts = counts[(own < bar) & within_quota(sub, counts)]
+        counts = counts[within_quota(sub, counts)]
+        counts = counts[_quick(b, rows, counts, bar) < bar]
         if not len(counts):
             continue
         counts = counts[counts_floor(b.space, sub, counts) < bar]
@@ -204,6 +141,25 @@ def leaves(b: Bounded, support: tuple[int, ...], bar: float) -> list[Ints]:
         order = np.argsort(floors, kind="stable")
         blocks.append(counts[order[floors[order] < bar]])
     return [block for block in blocks if len(block)]
+
+
+def _quick(b: Bounded, rows: Ints, counts: Ints, bar: float) -> Floats:
+    """Least goal of clusters of these entries, by the lines of their step; (clusters,)."""
+    many, lines = counts.sum(axis=1), b.lines
+    gpus, speed = counts @ lines.gpus[rows], counts @ b.speed[rows]
+    both = lines.of(
+        np.full(len(counts), lines.network[rows].min()),
+        np.full(len(counts), lines.start[rows].max()),
+        np.full(len(counts), lines.inside_s[rows].max()),
+        *(many, gpus, gpus),
+    )
+    step = np.max([seconds + samples / speed for seconds, samples in both], axis=0)
+    if b.space.limits.goal == "time":
+        return np.asarray(np.minimum(b.away_s + b.seconds * step, b.net_s))
+    fixed = float(b.site.entries.fixed_usd[rows].max())
+    usd = fixed + counts @ b.bill[rows] * step * b.seconds / 3600.0
+    usd = np.where(step <= b.longest_s(bar), usd, np.inf)
+    return np.asarray(np.minimum(usd, min(b.rest_usd, b.alone_usd)))
 
 
 def counts_floor(space: Space, site: Site, counts: Ints, tight: bool = False) -> Floats:

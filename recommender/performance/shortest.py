@@ -56,15 +56,27 @@ class Shortest:
 
         `least` is a number of machines that no cluster of interest in the box has fewer of.
         """
-        first, last = (np.clip(x @ self.gpus, 1, self.most_gpus) for x in (low, high))
-        work = self._arithmetic(first, last)
-        size = np.clip(np.maximum(low.sum(axis=1), least), 1, self.most)
         sure = low > 0
-        place = (self.fastest(low, high), np.where(sure, self.start, 0).max(axis=1))
-        traffic = self.traffic_s[*place, size]
+        start = np.where(sure, self.start, 0).max(axis=1)
+        inside = np.where(sure, self.inside_s, 0.0).max(axis=1)
+        size = np.maximum(low.sum(axis=1), least)
+        return self.of(
+            self.fastest(low, high), start, inside, size, low @ self.gpus, high @ self.gpus
+        )
+
+    def of(
+        self, network: Ints, start: Ints, inside_s: Floats, size: Ints, first: Ints, last: Ints
+    ) -> tuple[tuple[Floats, Floats], ...]:
+        """(seconds, samples) of both lines for clusters of first ... last GPUs.
+
+        At best `network` is the slowest of their machines, `start` and `inside_s` are the worst
+        that they surely have, and `size` the fewest machines; all of one shape.
+        """
+        work = self._arithmetic(*(np.clip(gpus, 1, self.most_gpus) for gpus in (first, last)))
+        traffic = self.traffic_s[network, start, np.clip(size, 1, self.most)]
         if not self.served:
-            traffic = traffic + np.where(sure, self.inside_s, 0.0).max(axis=1)
-        tau = np.full(len(low), self.tau_s)
+            traffic = traffic + inside_s
+        tau = np.full(work.shape, self.tau_s)
         return (tau, work), (traffic + self.shown * tau, self.shown * work)
 
     @property

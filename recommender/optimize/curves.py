@@ -1,0 +1,187 @@
+"""The least price at which machines of a site compute so much, as lines.
+
+Machines that compute R together, at most n of them, within quotas of which those of group g
+have room for R_g, cost at least
+
+    price(R) >= min Σ (bill_e + μ)·x_e - μ·n     for every μ >= 0 (for μ < 0 with n at least)
+             >= Σ_g β_g·R_g - μ·n,   β_g = min over the group of (bill_e + μ)/speed_e
+
+filled with the groups in the order of β until they compute R (the dual of a linear program
+whose rows are the machines and the quotas). Each μ gives a convex curve of straight pieces.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.optimize.space import Site
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Lines = tuple[tuple[Floats, Floats], ...]  # (seconds, samples): step >= seconds + samples/compute
+
+WEIGHTS = 5  # of the edges of the lower hull of (speed, bill)
+STEEP = 1e30  # USD per sample/s: of compute that nobody sells
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """Lower bounds of the price of compute; arrays have shape (weights, pieces)."""
+
+    weight: Floats  # (weights,): USD per hour put on each machine
+    start: Floats  # compute where each piece begins
+    end: Floats
+    price: Floats  # at its start
+    slope: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Entries that share a quota; entries in none share a group without a limit."""
+
+    of: Ints  # (entries,)
+    room: Floats  # (groups,): most compute
+
+
+def usable(site: Site, most: int) -> Ints:
+    """Most machines of each entry that its cap and every quota allow on their own."""
+    fits = np.minimum(site.entries.cap, most)
+    for use, quota in zip(site.quota_use, site.quota, strict=True):
+        with np.errstate(divide="ignore", over="ignore"):
+            each = np.where(use > 0, np.floor((quota + 1e-9) / np.maximum(use, 1e-30)), most)
+        fits = np.minimum(fits, each.astype(np.int64))
+    return np.asarray(np.maximum(fits, 0), dtype=np.int64)
+
+
+def groups_of(site: Site, speed: Floats, fits: Ints) -> Groups:
+    """The first quota of each entry, and what can be computed within it."""
+    rows = len(site.quota)
+    member = np.full(len(speed), rows)
+    room = np.full(rows + 1, np.inf)
+    for row in range(rows - 1, -1, -1):
+        member = np.where(site.quota_use[row] > 0, row, member)
+    for row in range(rows):
+        mine = (member == row) & (fits > 0)
+        per_unit = speed[mine] / site.quota_use[row][mine]
+        room[row] = float(site.quota[row] * per_unit.max(initial=0.0))
+    return Groups(member, room)
+
+
+def curves(bill: Floats, speed: Floats, groups: Groups, weights: Floats) -> Curves:
+    """One curve for each weight."""
+    count = len(groups.room)
+    slope = np.full((len(weights), count), np.inf)
+    for group in range(count):
+        mine = groups.of == group
+        if mine.any():
+            slope[:, group] = ((bill[mine] + weights[:, None]) / speed[mine]).min(axis=1)
+    order = np.argsort(slope, axis=1, kind="stable")
+    slope = np.take_along_axis(slope, order, axis=1)
+    room = np.where(np.isfinite(slope), groups.room[order], np.inf)
+    slope = np.minimum(slope, STEEP)
+    end = np.cumsum(room, axis=1)
+    start = np.concatenate([np.zeros((len(weights), 1)), end[:, :-1]], axis=1)
+    spent = np.where(np.isfinite(room), room, 0.0) * slope
+    price = np.cumsum(spent, axis=1) - spent
+    used = np.isfinite(start).any(axis=0)
+    return Curves(weights, start[:, used], end[:, used], price[:, used], slope[:, used])
+
+
+def weights_of(bill: Floats, speed: Floats) -> Floats:
+    """Weights at which curves touch: none, minus the cheapest machine, edges of the lower hull."""
+    order = np.lexsort((bill, speed))
+    hull: list[tuple[float, float]] = []
+    for x, y in zip(speed[order].tolist(), bill[order].tolist(), strict=True):
+        while hull and hull[-1][1] >= y:  # no dearer and faster
+            hull.pop()
+        while len(hull) > 1 and _above(hull[-2], hull[-1], (x, y)):
+            hull.pop()
+        hull.append((x, y))
+    edges = [
+        (y1 - y0) / (x1 - x0) * x0 - y0
+        for (x0, y0), (x1, y1) in zip(hull, hull[1:], strict=False)
+        if x1 > x0
+    ]
+    found = np.unique([w for w in edges if w > 0.0])
+    if len(found) > WEIGHTS:
+        found = found[np.linspace(0, len(found) - 1, WEIGHTS).round().astype(int)]
+    return np.concatenate([[-float(bill.min()), 0.0], found])
+
+
+def _above(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:
+    """Whether the middle point lies on or above the line of its neighbours."""
+    return (b[1] - a[1]) * (c[0] - a[0]) >= (c[1] - a[1]) * (b[0] - a[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """Machines beside those of supports, by range of their number; (supports,) or (ranges,)."""
+
+    own: Floats  # price of one machine of each entry of the support
+    speed: Floats  # compute of the same
+    least: Ints  # others
+    most: Ints
+
+    def at(self, c: Curves) -> tuple[Floats, Floats]:
+        """Price at no compute, and slope, of every piece; (supports, ranges, weights, pieces)."""
+        machines = np.where(c.weight < 0.0, self.least[:, None], self.most[:, None])
+        weighed = (c.weight * machines)[None, :, :, None]
+        begin = self.speed[:, None, None, None] + c.start
+        price = self.own[:, None, None, None] - weighed + c.price
+        return price - c.slope * begin, c.slope
+
+
+def reach(c: Curves, o: Others, money: Floats) -> Floats:
+    """Most compute for a sum in each range, 0 where the support itself is dearer.
+
+    Shape (supports, ranges).
+    """
+    intercept, slope = o.at(c)
+    begin, end = (o.speed[:, None, None, None] + part for part in (c.start, c.end))
+    bought = np.minimum((money[:, None, None] - intercept) / np.maximum(slope, 1e-200), end)
+    bought = np.where(bought >= begin * (1.0 - 1e-12), bought, 0.0)
+    return np.asarray(bought.max(axis=3).min(axis=2))
+
+
+def least_product(c: Curves, o: Others, lines: Lines, low: Floats, high: Floats) -> Floats:
+    """Least price times step with a compute between two; (supports, ranges).
+
+    On a piece (p + b·R)·(t + a/R) is least at R = √(p·a/(b·t)), or at an end.
+    """
+    intercept, slope = o.at(c)
+    begin, end = (o.speed[:, None, None, None] + part for part in (c.start, c.end))
+    begin = np.maximum(begin, low[:, :, None, None])
+    end = np.minimum(end, high[:, :, None, None])
+    most = np.zeros(begin.shape)
+    for seconds, samples in lines:
+        t, a = seconds[:, :, None, None], samples[:, :, None, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            at = np.sqrt(np.maximum(intercept, 0.0) * a / (slope * t))
+        at = np.clip(np.nan_to_num(at, nan=0.0, posinf=np.inf), begin, np.maximum(end, begin))
+        at = np.where(np.isfinite(at), at, 1e30)
+        most = np.maximum(most, (intercept + slope * at) * (t + a / at))
+    most = np.where(begin <= end * (1.0 + 1e-12), most, np.inf)
+    return np.asarray(most.min(axis=3).max(axis=2))
+
+
+def within(c: Curves, o: Others, lines: Lines, most: float) -> Floats:
+    """Most compute at which price times step is no more than this; 0 where it never is.
+
+    (p + b·R)·(t + a/R) <= most is a quadratic in R on every piece. Shape (supports, ranges).
+    """
+    intercept, slope = o.at(c)
+    begin, end = (o.speed[:, None, None, None] + part for part in (c.start, c.end))
+    found = np.full(begin.shape[:1] + (len(o.least),), np.inf)
+    for seconds, samples in lines:
+        t, a = seconds[:, :, None, None], samples[:, :, None, None]
+        square = np.maximum(slope * t, 1e-200)
+        linear = intercept * t + slope * a - most
+        inside = linear**2 - 4.0 * square * intercept * a
+        root = np.sqrt(np.maximum(inside, 0.0))
+        upper = np.minimum((root - linear) / (2.0 * square), end) * (1.0 + 1e-9)
+        lower = np.where(intercept > 0.0, (-linear - root) / (2.0 * square), 0.0) * (1.0 - 1e-9)
+        good = (inside >= 0.0) & (upper >= begin) & (upper >= lower) & (upper > 0.0)
+        piece = np.where(good, upper, 0.0)
+        found = np.minimum(found, piece.max(axis=3).min(axis=2))
+    return found
