@@ -28,7 +28,7 @@ from recommender.optimize.space import Entries, Space
 from recommender.plan import Answer, Infeasible, Plan, PriceDate, Proof, Step
 from recommender.present import Presenter
 from recommender.question import Question
-from recommender.ranking import KNEE, Table
+from recommender.ranking import KNEE, Shown, Table
 from recommender.text import shown_path
 from recommender.today import compared
 from recommender.units import Comparison
@@ -71,11 +71,11 @@ class Answering:
     def answer(self) -> Answer:
         """Search, then gather what a reader wants beside the best plan."""
         if not self.best.kept:
-            return self._answer((), infeasible(self.question, self.aside))
-        plans = self.plans()
+            return self._answer(Shown((), 0), infeasible(self.question, self.aside))
+        shown = self.shown()
         if self.save_lp is not None:
             self._save(self.save_lp)
-        return self._answer(plans, None)
+        return self._answer(shown, None)
 
     def _save(self, path: Path) -> None:
         """The program of the best plan's region, as a file for any solver."""
@@ -98,7 +98,7 @@ class Answering:
     @cached_property
     def singles(self) -> Found:
         """The search over clusters of one type."""
-        return self.alone(self.question.limits)
+        return self.alone(self.question.limits, slack=KNEE)
 
     @property
     def whole(self) -> bool:
@@ -162,12 +162,26 @@ class Answering:
                 return replace(self.singles, kept=kept)
         return self.alone(limits, only, MOST_ASIDE)
 
-    def alone(self, limits: Limits, only: str = "any", most: int = MOST_PLANS) -> Found:
-        """Plans of one entry, under other limits or with some entries only (`ONLY`)."""
+    def near(self, limits: Limits, only: str) -> Found:
+        """The same; where no plan keeps the limits, the fastest or cheapest without them."""
+        found = self.aside(limits, only)
+        if found.kept:
+            return found
+        aim: Literal["time", "cost"] = "time" if limits.deadline_s is not None else "cost"
+        free = Limits(objective=aim, max_machines=limits.max_machines, confidence=0.0)
+        return self.aside(free, only)
+
+    def alone(
+        self, limits: Limits, only: str = "any", most: int = MOST_PLANS, slack: float = 0.0
+    ) -> Found:
+        """Plans of one entry, under other limits or with some entries only (`ONLY`).
+
+        Plans slower than the fastest by up to `slack` are kept, for its knee.
+        """
         key = (limits, only)
         if key not in self.searched:
             lists, masks = self.question.lists, self._masks(only)
-            self.searched[key] = self._alone(limits, lists, masks, most)
+            self.searched[key] = self._alone(limits, lists, masks, most, slack)
         return self.searched[key]
 
     def _masks(self, only: str) -> Masks:
@@ -176,12 +190,15 @@ class Answering:
         return tuple(ONLY[only](site.entries, gpus[site.entries.kind]) for site in sites)
 
     def _alone(
-        self, limits: Limits, lists: Built, masks: Masks | None, most: int = MOST_PLANS
+        self,
+        limits: Limits,
+        lists: Built,
+        masks: Masks | None,
+        most: int = MOST_PLANS,
+        slack: float = 0.0,
     ) -> Found:
         space = replace(self.question.space(lists), limits=limits)
-        # Near-ties of the fastest plan are kept, for its knee; beside the answer one plan will do.
-        slack = KNEE if limits.goal == "time" and most == MOST_PLANS else 0.0
-        found = Found(slack=slack, most=most)
+        found = Found(slack=slack if limits.goal == "time" else 0.0, most=most)
         search_singles(
             space, found, masks, self._queue(space) if lists is self.question.lists else None
         )
@@ -201,9 +218,20 @@ class Answering:
 
     def plans(self) -> tuple[Plan, ...]:
         """The plans of the table; none where no plan keeps the limits."""
+        return self.shown().plans
+
+    def shown(self) -> Shown:
+        """The same, and how many more there are."""
         if not self.best.kept:
-            return ()
-        table = Table(self.question, self.built, self.presenter, self.top)
+            return Shown((), 0)
+        steady = self.near(self.question.limits, "on_demand")
+        table = Table(
+            self.question,
+            self.built,
+            self.presenter,
+            self.top,
+            steady.first() if steady.kept else None,
+        )
         if self.question.limits.goal == "frontier":
             return table.frontier(self._ladder())
         return table.ranked(self.best, self._others())
@@ -240,7 +268,8 @@ class Answering:
             ends += [between_them.first()] if between_them.kept else []
         return ends
 
-    def _answer(self, plans: tuple[Plan, ...], failed: Infeasible | None) -> Answer:
+    def _answer(self, shown: Shown, failed: Infeasible | None) -> Answer:
+        plans = shown.plans
         question, limits = self.question, self.question.limits
         found = self.best
         floor = self._floors()
@@ -252,14 +281,14 @@ class Answering:
             compared=compared(question, self.compare),
             floor_usd=floor[0],
             floor_s=floor[1],
-            steps=() if failed else self._neighbours(),
+            steps=() if failed else self._neighbours(plans[0]),
             proof=self._proof(found),
             infeasible=failed,
             prices=_price_dates(question),
             assumptions=assumptions.of(question, plans),
             warnings=assumptions.warnings(question, plans),
-            more_plans=max(len(found.kept) - len(plans), 0),
-            more_regions=len({question.catalog.offers.region[r] for r in question.rows}),
+            more_plans=shown.more,
+            more_regions=_more_regions(plans),
             seed=question.seed,
         )
 
@@ -279,8 +308,7 @@ class Answering:
             mixes=self._mixes_said(gap),
         )
 
-    def _neighbours(self) -> tuple[Step, ...]:
-        first = self.best.first()
+    def _neighbours(self, first: Plan) -> tuple[Step, ...]:
         steps = neighbours(self.question, self.aside, self.presenter, first)
         return steps + wider_quotas(self.question, first)
 
@@ -314,11 +342,7 @@ class Answering:
             asked.append(("the cheapest", replace(limits, objective="cost"), "any"))
         plans = []
         for label, under, which in asked:
-            found = self.aside(under, which)
-            if not found.kept:
-                most = under.max_machines
-                free = Limits(objective="time", max_machines=most, confidence=0.0)
-                found = self.aside(free, which)
+            found = self.near(under, which)
             if found.kept:
                 plans.append(self.presenter.plan(found.first(), (label,)))
         return tuple(plans)
@@ -327,6 +351,12 @@ class Answering:
 def _least(space: Space, question: Question) -> float:
     floors = [single_floors(space, s, question.step_s).min(initial=np.inf) for s in space.sites]
     return float(min(floors, default=np.inf))
+
+
+def _more_regions(plans: tuple[Plan, ...]) -> int:
+    """Regions that stand in the failover lists of plans and not in the table."""
+    named = {plan.sites[0].region for plan in plans if plan.sites}
+    return len({site.region for plan in plans for site in plan.sites} - named)
 
 
 def _price_dates(question: Question) -> tuple[PriceDate, ...]:

@@ -1,29 +1,40 @@
 """What lies around an answer: what each limit is worth, and the nearest plans if none keeps it."""
 
-from collections.abc import Callable
 from dataclasses import replace
+from itertools import islice
 from math import ceil, floor, log10
+from typing import Protocol
 
 from recommender.limits import Limits
-from recommender.optimize.search import Candidate, Found, search_singles
+from recommender.optimize.found import Candidate, Found, order
+from recommender.optimize.search import search_singles
 from recommender.plan import Infeasible, Plan, Step
-from recommender.present import Presenter
+from recommender.present import Presenter, is_derived, keeps, saving
 from recommender.question import Question
+from recommender.text import duration, usd
 from recommender.units import brief_duration
 
-Search = Callable[[Limits], Found]
+
+class Search(Protocol):
+    """Finds plans under other limits, with some entries only: "any", "on_demand"."""
+
+    def __call__(self, limits: Limits, only: str = "any") -> Found:
+        """What was found."""
+
 
 TIGHTER, LOOSER = 0.6, 1.5
 MOST_WIDER = 1000  # plans followed to see what wider quotas are worth
 WORTH = 0.01  # a change of the answer below this share is not worth a line
+SAME = "the same plan"
+TRIES = 4  # plans followed again until one keeps a neighbouring limit
 
 
 def neighbours(
-    question: Question, search: Search, presenter: Presenter, first: Candidate
+    question: Question, search: Search, presenter: Presenter, first: Plan
 ) -> tuple[Step, ...]:
     """What each limit is worth, found by planning again under neighbouring limits.
 
-    The plans are compared on the histories of the search, which are the same for all of them.
+    Both plans are compared by their printed figures, from the same histories.
     """
     limits = question.limits
     others: list[tuple[str, Limits, bool]] = []
@@ -43,11 +54,23 @@ def neighbours(
     return tuple(
         step
         for words, other, looser in others
-        for step in _step(words, search(other), presenter, first, looser)
+        for step in (
+            [Step(words, SAME, None)]
+            if not looser and _still(presenter, other, first)
+            else _step(words, search(other), presenter.under(other), first, looser)
+        )
     )
 
 
-def wider_quotas(question: Question, first: Candidate) -> tuple[Step, ...]:
+def _still(presenter: Presenter, tighter: Limits, first: Plan) -> bool:
+    """Whether the plan at hand keeps a tighter limit as well: it is then the best there too."""
+    hourly = tighter.hourly_usd
+    if hourly is not None and _dearest(first) > hourly:
+        return False
+    return keeps(presenter.under(tighter).plan(presenter.candidate_of(first)), tighter)
+
+
+def wider_quotas(question: Question, first: Plan) -> tuple[Step, ...]:
     """What half as much again of every quota is worth; nothing without quotas."""
     quotas = tuple(replace(q, amount=q.amount * LOOSER) for q in question.choice.quotas)
     if not quotas:
@@ -59,32 +82,54 @@ def wider_quotas(question: Question, first: Candidate) -> tuple[Step, ...]:
     return tuple(_step(change, found, Presenter(wider, wider.lists), first, looser=True))
 
 
-def _step(
-    change: str, found: Found, presenter: Presenter, first: Candidate, looser: bool
-) -> list[Step]:
-    best = _best(found)
+def _step(change: str, found: Found, presenter: Presenter, first: Plan, looser: bool) -> list[Step]:
+    best = _lead(found, presenter, first)
     if best is None and not looser:
         return [] if found.full else [Step(change, "no plan keeps it", None)]
     # Under a looser limit the plan at hand remains; it may mix types, which this search does not.
-    if best is None or (looser and best.goal > first.goal) or _alike(best.goal, first.goal):
-        return [Step(change, "the same plan", None)]
-    return [Step(change, _effect(best, first), presenter.plan(best))]
+    by_time = presenter.limits.goal == "time"
+    if best is None or _alike(best, first) or (looser and not _better(best, first, by_time)):
+        return [Step(change, SAME, None)]
+    return [Step(change, _effect(best, first), best)]
 
 
-def _alike(goal: float, other: float) -> bool:
-    return abs(goal / other - 1.0) < WORTH
+def _lead(found: Found, presenter: Presenter, first: Plan) -> Plan | None:
+    """The best plan that keeps the limits; at quoted prices, where the plan at hand has them."""
+    ordered = islice(sorted(found.kept.values(), key=order), TRIES)
+    kept = presenter.keeping(ordered)
+    return next((p for p in kept if is_derived(first) or not is_derived(p)), None)
 
 
-def _effect(best: Candidate, first: Candidate) -> str:
-    money = best.cost_usd - first.cost_usd
-    hours = (best.time_s - first.time_s) / 3600.0
-    dollars = f"{'saves' if money < 0 else 'costs'} {abs(money):.3g} USD"
-    clock = f"{abs(hours):.2g} h {'sooner' if hours < 0 else 'later'}"
+def _alike(plan: Plan, first: Plan) -> bool:
+    """Whether nobody would tell two plans apart: the same machines, or the same cost and time."""
+    same = (plan.machines, plan.sites, plan.checkpointing.path) == (
+        first.machines,
+        first.sites,
+        first.checkpointing.path,
+    )
+    money = plan.estimate.cost.mean / first.estimate.cost.mean - 1.0
+    time = plan.estimate.time.typical / first.estimate.time.typical - 1.0
+    return same or (abs(money) < WORTH and abs(time) < WORTH)
+
+
+def _better(plan: Plan, first: Plan, by_time: bool) -> bool:
+    """Whether the goal gains enough to be worth a line."""
+    ours, theirs = plan.estimate, first.estimate
+    if by_time:
+        return ours.time.typical < theirs.time.typical * (1.0 - WORTH)
+    return ours.cost.mean < theirs.cost.mean * (1.0 - WORTH)
+
+
+def _effect(plan: Plan, first: Plan) -> str:
+    money = plan.estimate.cost.mean - first.estimate.cost.mean
+    seconds = plan.estimate.time.typical - first.estimate.time.typical
+    dollars = f"{'saves' if money < 0 else 'costs'} {usd(abs(money))} USD"
+    clock = f"{duration(abs(seconds))} {'sooner' if seconds < 0 else 'later'}"
     return f"{dollars}{' more' if money >= 0 else ''}, {clock}"
 
 
 def _best(found: Found) -> Candidate | None:
-    return min(found.kept.values(), key=lambda c: c.goal, default=None)
+    return min(found.kept.values(), key=order, default=None)
 
 
 def infeasible(question: Question, search: Search) -> Infeasible:
@@ -94,7 +139,10 @@ def infeasible(question: Question, search: Search) -> Infeasible:
     free = Limits(max_machines=limits.max_machines, confidence=0.0)
     fastest = _best(search(replace(free, objective="time")))
     cheapest = _best(search(replace(free, objective="cost")))
+    without = _best(search(replace(free, objective="cost"), "on_demand"))
+    steady = None if without is None else presenter.plan(without)
     steps = [step for name in LIMITS for step in _relaxed(name, limits, search, presenter)]
+    steps = [replace(step, plan=_against(step.plan, steady)) for step in steps]
     sentences = [_binding(step, limits) for step in steps if step.plan is not None]
     if question.choice.quotas:
         sentences += _quotas(question)
@@ -105,9 +153,14 @@ def infeasible(question: Question, search: Search) -> Infeasible:
     return Infeasible(
         binding=tuple(sentences),
         nearest=tuple(steps),
-        fastest=None if fastest is None else presenter.plan(fastest),
-        cheapest=None if cheapest is None else presenter.plan(cheapest),
+        fastest=None if fastest is None else _against(presenter.plan(fastest), steady),
+        cheapest=None if cheapest is None else _against(presenter.plan(cheapest), steady),
     )
+
+
+def _against(plan: Plan | None, steady: Plan | None) -> Plan | None:
+    """A plan with what it saves against the cheapest one without spot, limits or not."""
+    return None if plan is None else replace(plan, saving=saving(plan, steady))
 
 
 def _nothing(question: Question) -> str:
@@ -138,7 +191,7 @@ def _quotas(question: Question) -> list[str]:
 LIMITS = ("--deadline", "--budget", "--hourly", "--max-overhead", "--confidence")
 MARGIN = 1.03  # a suggested limit is this much wider than what its plan needs on the day
 WIDER = 1.15  # and is widened by this factor while no plan keeps it
-TRIES = 6
+WIDENED = 6  # times at most
 
 
 def _relaxed(name: str, limits: Limits, search: Search, presenter: Presenter) -> list[Step]:
@@ -146,11 +199,11 @@ def _relaxed(name: str, limits: Limits, search: Search, presenter: Presenter) ->
     value = _needed(name, limits, search, presenter)
     if value is None:
         return []
-    for _ in range(1 if name == "--confidence" else TRIES):
+    for _ in range(1 if name == "--confidence" else WIDENED):
         wider = _with(name, limits, value)
-        best = _best(search(wider))
-        if best is not None:
-            plan = presenter.plan(best)
+        ordered = islice(sorted(search(wider).kept.values(), key=order), TRIES)
+        plan = next(presenter.under(wider).keeping(ordered), None)
+        if plan is not None:
             return [Step(_words(name, value), _effect_alone(plan), plan)]
         value *= WIDER
     return []
@@ -164,11 +217,11 @@ def _needed(name: str, limits: Limits, search: Search, presenter: Presenter) -> 
         return _least_hourly(limits, search, presenter)
     if (name, None) in ((n, getattr(limits, FIELD[n])) for n in FIELD):
         return None
-    found = search(replace(limits, **{FIELD[name]: None}, objective=AIM[name]))  # type: ignore[arg-type]
-    best = _best(found)
+    free = replace(limits, **{FIELD[name]: None}, objective=AIM[name])  # type: ignore[arg-type]
+    best = _best(search(free))
     if best is None:
         return None
-    estimate = presenter.plan(best).estimate
+    estimate = presenter.under(free).plan(best).estimate
     if name == "--max-overhead":
         return estimate.overhead * MARGIN
     return (estimate.time.p95 if name == "--deadline" else estimate.cost.p95) * MARGIN
@@ -186,7 +239,7 @@ def _least_hourly(limits: Limits, search: Search, presenter: Presenter) -> float
     if best is None:
         return None
     low, high = limits.hourly_usd, _dearest(presenter.plan(best))
-    for _ in range(TRIES):
+    for _ in range(WIDENED):
         middle = (low * high) ** 0.5
         if _best(search(replace(limits, hourly_usd=middle, objective="cost"))) is None:
             low = middle
@@ -232,13 +285,12 @@ def _binding(step: Step, limits: Limits) -> str:
     plan = step.plan
     if plan is not None and step.change.startswith("--deadline") and limits.deadline_s:
         time = plan.estimate.time
-        over = (time.p95 - limits.deadline_s) / 3600.0
         return (
-            f"it takes {time.mean / 3600:.2g} h expected, {time.p95 / 3600:.2g} h with 95 % "
-            f"chance: {over:.2g} h over the deadline"
+            f"it takes {duration(time.typical)} as a rule, {duration(time.p95)} with 95 % "
+            f"chance: {duration(time.p95 - limits.deadline_s)} over the deadline"
         )
     return f"{step.change} is the least that leaves a plan, the other limits kept"
 
 
 def _effect_alone(plan: Plan) -> str:
-    return f"{plan.estimate.cost.mean:.3g} USD, {plan.estimate.time.mean / 3600:.2g} h"
+    return f"{usd(plan.estimate.cost.mean)} USD, {duration(plan.estimate.time.typical)}"

@@ -68,17 +68,18 @@ class Fallback:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A distribution by its mean and three quantiles."""
+    """A distribution by its means and three quantiles."""
 
     mean: float
     p05: float
     p50: float
     p95: float
+    typical: float  # mean of the nine runs of ten from p05 to p95: times are shown by it
 
 
 @dataclass(frozen=True, slots=True)
 class TimeSplit:
-    """Where the expected time goes; the parts sum to the expected makespan."""
+    """Where the time goes; the parts sum to the typical time."""
 
     start_up_s: float
     work_s: float
@@ -150,11 +151,16 @@ class SpotFacts:
     name: str  # of the spot class: "h100"; of an own trace
     run_mean_s: float  # of one machine
     gang_run_mean_s: float  # of the whole cluster
-    outage_mean_s: float
-    availability: float  # share of the time the whole cluster's capacity is there
+    outage_mean_s: float  # of a middling zone of the class
+    availability: float  # of that zone: share of the time the whole cluster's capacity is there
     co_interruption: float
     basis: str  # "measured", "transferred", "--mtbf", "your trace" (and of how many zones)
     as_of: str
+    # What the plan's own histories met, in good zones and bad, from one place to the next:
+    waiting_share: float  # of the typical time
+    waiting_p50_s: float  # of a whole run
+    waiting_p95_s: float
+    never_waits: float  # share of the runs
 
 
 @dataclass(frozen=True, slots=True)

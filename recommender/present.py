@@ -1,10 +1,14 @@
 """From a candidate of the search to a plan that can be printed: followed again, and itemised."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from recommender.limits import Limits
 from recommender.market.quotas import quota_of, used_by, yours
 from recommender.market.sites import Built, Pool
 from recommender.optimize.evaluate import Plans, gang_of, journeys_of, kept
@@ -27,10 +31,13 @@ from recommender.plan import (
 from recommender.plan import Site as Place
 from recommender.question import PRINTED, Question
 from recommender.risk.journey import Histories, Journeys, follow
+from recommender.risk.typical import middle, typical
 
 if TYPE_CHECKING:
     from recommender.fallback.thresholds import TwoThresholds
 
+
+Floats = NDArray[np.float64]
 
 EVEN_SPEED = 0.95  # of the spot cluster, from which on a fallback counts as fast as it
 
@@ -41,7 +48,25 @@ class Presenter:
 
     question: Question
     built: Built
+    other: Limits | None = None  # than the question's limits
     made: dict[Candidate, Plan] = field(default_factory=dict)
+
+    def under(self, limits: Limits) -> "Presenter":
+        """The same under other limits: their deadline decides when a fallback starts."""
+        return Presenter(self.question, self.built, limits)
+
+    def keeping(self, candidates: Iterable[Candidate]) -> Iterator[Plan]:
+        """The plans of those candidates that keep the limits in the printed figures as well."""
+        return (plan for plan in map(self.plan, candidates) if keeps(plan, self.limits))
+
+    @property
+    def limits(self) -> Limits:
+        """The limits that its plans are followed under."""
+        return self.other or self.question.limits
+
+    @cached_property
+    def _space(self) -> Space:
+        return replace(self.question.space(self.built), limits=self.limits)
 
     def plan(self, candidate: Candidate, labels: tuple[str, ...] = ()) -> Plan:
         """The whole plan, its figures from the histories behind everything printed."""
@@ -62,11 +87,11 @@ class Presenter:
         one = Plans(
             np.array([candidate.counts]), np.array([candidate.path]), np.array([candidate.fallback])
         )
-        journeys, _ = journeys_of(self.question.space(self.built), site, one)
+        journeys, _ = journeys_of(self._space, site, one)
         return site, one, journeys
 
     def _plan(self, candidate: Candidate) -> Plan:
-        space = self.question.space(self.built)
+        space = self._space
         site, one, journeys = self._journey(candidate)
         h = follow(journeys, space.limits.deadline_s, PRINTED, space.seed)
         pools = [self.built.pools[candidate.site][e] for e in candidate.entries]
@@ -87,7 +112,7 @@ class Presenter:
             gpus=sum(m.count * m.gpus for m in machines),
             flopp=flop / max(usd_per_hour * hours, 1e-12),
             needs=self._needs(pools, candidate.counts),
-            spot=self._spot_facts(space, site, one, pools),
+            spot=self._spot_facts(space, site, one, pools, h),
         )
 
     def _machines(self, pools: list[Pool], counts: tuple[int, ...]) -> tuple[Machines, ...]:
@@ -168,7 +193,7 @@ class Presenter:
 
         They hold for all-spot clusters and on-demand ones at least as fast.
         """
-        speed, deadline_s = float(j.fallback_speed[0]), self.question.limits.deadline_s
+        speed, deadline_s = float(j.fallback_speed[0]), self.limits.deadline_s
         law = self.question.facts.spot_class(pools[0].type, pools[0].rows)
         mixed = not site.entries.spot.all()
         if deadline_s is None or law is None or mixed or speed < EVEN_SPEED:
@@ -253,8 +278,9 @@ class Presenter:
         return tuple(needs)
 
     def _spot_facts(
-        self, space: Space, site: Site, one: Plans, pools: list[Pool]
+        self, space: Space, site: Site, one: Plans, pools: list[Pool], h: Histories
     ) -> SpotFacts | None:
+        """The law of a pool, and what the plan's histories met of it."""
         spot = next((pool for pool in pools if pool.spot), None)
         facts = self.question.facts
         law = None if spot is None else facts.spot_class(spot.type, spot.rows)
@@ -263,6 +289,8 @@ class Presenter:
         gang = gang_of(space, site.entries, one.counts)
         up = float(1.0 / (1.0 + np.exp(-gang.availability_logit[0])))
         user = self.question.choice.mtbf_h is not None
+        waits, shown = h.waiting_s[0], middle(h.time_s[0])
+        median, longest = np.quantile(waits, (0.5, 0.95))
         return SpotFacts(
             name=law.spot_class,
             run_mean_s=float(site.entries.run_mean_s[site.entries.spot][0]),
@@ -272,21 +300,55 @@ class Presenter:
             co_interruption=law.co_interruption,
             basis="--mtbf" if user else law.basis,
             as_of=law.as_of,
+            waiting_share=float(waits[shown].sum() / h.time_s[0, shown].sum()),
+            waiting_p50_s=float(median),
+            waiting_p95_s=float(longest),
+            never_waits=float((waits <= 0.0).mean()),
         )
 
 
-def _spread(values: "np.ndarray[tuple[int], np.dtype[np.float64]]", mean: float) -> Spread:
-    low, middle, high = np.quantile(values, (0.05, 0.5, 0.95))
-    return Spread(mean, float(low), float(middle), float(high))
+def keeps(plan: Plan, limits: Limits) -> bool:
+    """Whether a plan keeps its limits in enough of the histories behind its printed figures."""
+    estimate = plan.estimate
+    most = np.inf if limits.max_overhead is None else limits.max_overhead
+    return estimate.chance >= limits.confidence and estimate.overhead <= most
+
+
+def is_derived(plan: Plan) -> bool:
+    """Whether nobody quoted the price of some of its machines."""
+    return any(m.price_kind == "derived" for m in plan.machines)
+
+
+def is_steady(plan: Plan) -> bool:
+    """Whether all its machines are on-demand ones."""
+    return all(m.market == "on_demand" for m in plan.machines)
+
+
+def saving(plan: Plan, steady: Plan | None) -> float | None:
+    """Share of the cost that a plan saves against one without spot."""
+    if steady is None:
+        return None
+    return 1.0 - plan.estimate.cost.mean / steady.estimate.cost.mean
+
+
+def _spread(values: Floats, mean: float) -> Spread:
+    low, half, high = np.quantile(values, (0.05, 0.5, 0.95))
+    return Spread(mean, float(low), float(half), float(high), float(typical(values)))
 
 
 def _time_split(j: Journeys, h: Histories) -> TimeSplit:
-    """Where the expected makespan goes; lost work is what the other parts leave."""
-    total, work = float(h.time_s.mean()), float(h.trained_s.mean())
-    waiting = float(h.waiting_s.mean())
+    """Where the typical time goes; lost work is what the other parts leave."""
+    rows = middle(h.time_s[0])
+
+    def mean(values: Floats) -> float:
+        return float(values[0, rows].mean())
+
+    total, work, waiting = mean(h.time_s), mean(h.trained_s), mean(h.waiting_s)
     # Runs shorter than a changeover do not take all of it, and a fallback may start at once.
     start = min(float(j.changeover_s[0]), max(total - work - waiting, 0.0))
-    restart = float(h.restarts_s.mean()) + float((h.fallback_s > 0).mean() * j.fallback_start_s[0])
+    restart = mean(h.restarts_s) + float((h.fallback_s[0, rows] > 0).mean()) * float(
+        j.fallback_start_s[0]
+    )
     restart = min(restart, max(total - work - waiting - start, 0.0))
     saving = work * float(j.stall_s[0] / max(j.interval_s[0], 1.0))
     saving = min(saving, max(total - start - work - restart - waiting, 0.0))

@@ -9,15 +9,17 @@ from recommender.market.sites import Built
 from recommender.optimize.found import Candidate, Found, order
 from recommender.optimize.space import MEMORY_TIER
 from recommender.plan import Plan
-from recommender.present import Presenter
+from recommender.present import Presenter, is_derived, is_steady, keeps, saving
 from recommender.question import Question
 
-FOLLOWED = 12  # candidates that are followed again, however few are shown: the same plan wins
+FOLLOWED = 12  # kinds of plans that are followed again, however few are shown: the same plan wins
+MOST_FOLLOWED = 36  # the same while none of them keeps the limits
+TRIES = 4  # plans of one kind that are followed again until one keeps the limits
 TIE = 0.005  # goals closer than this are a tie: fewer machines win
-SLACK = 0.004  # a plan whose chance, on more histories, falls this far below is left out
 KNEE = 0.10  # the knee is the cheapest plan at most this much slower than the fastest
 
 Goal = Callable[[Plan], float]
+Look = tuple[object, ...]
 
 
 def _simplest(alike: list[Candidate]) -> Candidate:
@@ -25,6 +27,14 @@ def _simplest(alike: list[Candidate]) -> Candidate:
     best = min(candidate.goal for candidate in alike)
     ties = [c for c in alike if c.goal <= best * (1.0 + TIE)]
     return min(ties, key=lambda c: (c.path == MEMORY_TIER, sum(c.counts), order(c)))
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The plans of a table, and how many more kinds of plans a longer one could hold at most."""
+
+    plans: tuple[Plan, ...]
+    more: int
 
 
 @dataclass(frozen=True)
@@ -35,55 +45,70 @@ class Table:
     built: Built
     presenter: Presenter
     top: int
+    steady: Candidate | None  # the best plan without spot: what the others save against
 
-    def ranked(self, found: Found, others: list[Candidate]) -> tuple[Plan, ...]:
-        """The best plan, others that differ from it, and the best of each provider."""
+    def ranked(self, found: Found, others: list[Candidate]) -> Shown:
+        """The best plan, others that differ from it, and the best of each provider.
+
+        All keep the limits by their printed figures, but where no plan followed does.
+        """
         ordered = sorted(found.kept.values(), key=order)
-        chosen = self._distinct([ordered[0], *others, *ordered])
-        made = {candidate: self.presenter.plan(candidate) for candidate in chosen}
-        least = self.question.limits.confidence - SLACK
-        kept = [plan for plan in made.values() if plan.estimate.chance >= least]
-        kept = sorted(kept or made.values(), key=self._goal)
+        looks = self._by_look([ordered[0], *others, *ordered])
+        made = self._followed(looks)
+        good = {look: plan for look, plan in made.items() if keeps(plan, self.presenter.limits)}
+        kept = sorted((good or made).values(), key=self._goal)
         kept = _quoted_first(_fewer_machines(kept, self._goal), self._goal)
-        looks = {self._looks(c): plan for c, plan in made.items()}
-        wanted = [looks[self._looks(c)] for c in others if self._looks(c) in looks]
+        wanted = [made[look] for look in map(self._looks, others) if look in made]
         wanted = [plan for plan in wanted if plan in kept]
         first = [kept[0], *(plan for plan in wanted if plan is not kept[0])][: self.top]
         rest = [plan for plan in kept if plan not in first]
         shown = [*first, *rest[: self.top - len(first)]]
-        return self._labelled([plan for plan in kept if plan in shown], made.values())
+        plans = self._labelled([plan for plan in kept if plan in shown], made.values())
+        return Shown(plans, len(kept) - len(plans) + len(looks) - len(made))
 
-    def frontier(self, candidates: Iterable[Candidate]) -> tuple[Plan, ...]:
+    def _followed(self, looks: dict[Look, list[Candidate]]) -> dict[Look, Plan]:
+        """A plan of each of the first looks: the simplest that keeps the limits, if any does."""
+        made: dict[Look, Plan] = {}
+        good = 0
+        for look, alike in looks.items():
+            if len(made) >= max(self.top, FOLLOWED if good else MOST_FOLLOWED):
+                break
+            first = _simplest(alike)
+            tried = [first, *(c for c in sorted(alike, key=order) if c is not first)][:TRIES]
+            plan = next(self.presenter.keeping(tried), None)
+            good += plan is not None
+            made[look] = plan or self.presenter.plan(first)
+        return made
+
+    def frontier(self, candidates: Iterable[Candidate]) -> Shown:
         """Plans that no other beats in both cost and time, cheapest first."""
         plans = sorted(
-            (self.presenter.plan(c) for c in self._distinct(candidates, most=99)),
-            key=lambda p: (p.estimate.cost.mean, p.estimate.time.mean),
+            (self.presenter.plan(_simplest(c)) for c in self._by_look(candidates).values()),
+            key=lambda p: (p.estimate.cost.mean, p.estimate.time.typical),
         )
         kept: list[Plan] = []
         for plan in plans:
-            if not kept or plan.estimate.time.mean < kept[-1].estimate.time.mean * (1 - TIE):
+            last = kept[-1].estimate.time.typical if kept else np.inf
+            if plan.estimate.time.typical < last * (1 - TIE):
                 kept.append(plan)
-        return self._labelled(kept, plans)
+        return Shown(self._labelled(kept, plans), 0)
 
     def _goal(self, plan: Plan) -> float:
-        spread = plan.estimate.time if self._by_time else plan.estimate.cost
-        return spread.mean
+        estimate = plan.estimate
+        return estimate.time.typical if self._by_time else estimate.cost.mean
 
     @property
     def _by_time(self) -> bool:
         return self.question.limits.goal == "time"
 
-    def _distinct(
-        self, candidates: Iterable[Candidate], most: int | None = None
-    ) -> list[Candidate]:
-        """The simplest of the best of each look: same GPUs, markets and size are one look."""
-        looks: dict[tuple[object, ...], list[Candidate]] = {}
+    def _by_look(self, candidates: Iterable[Candidate]) -> dict[Look, list[Candidate]]:
+        """Candidates of the same GPUs, markets and size, in the order of their first."""
+        looks: dict[Look, list[Candidate]] = {}
         for candidate in candidates:
             looks.setdefault(self._looks(candidate), []).append(candidate)
-        chosen = [_simplest(alike) for alike in looks.values()]
-        return chosen[: most or max(self.top, FOLLOWED)]
+        return looks
 
-    def _looks(self, candidate: Candidate) -> tuple[object, ...]:
+    def _looks(self, candidate: Candidate) -> Look:
         pools = [self.built.pools[candidate.site][e] for e in candidate.entries]
         kinds = tuple(sorted({(p.type.provider, p.type.gpu, p.spot) for p in pools}))
         gpus = sum(n * p.type.gpus for n, p in zip(candidate.counts, pools, strict=True))
@@ -91,18 +116,21 @@ class Table:
 
     def _labelled(self, plans: list[Plan], followed: Iterable[Plan]) -> tuple[Plan, ...]:
         """Savings against the best on-demand plan followed, best of each provider, the knee."""
-        steady = [p for p in followed if all(m.market == "on_demand" for m in p.machines)]
-        best = min(steady, key=lambda p: p.estimate.cost.mean, default=None)
+        limits = self.presenter.limits
+        steady = [p for p in followed if is_steady(p) and keeps(p, limits)]
+        if not steady and self.steady is not None:
+            steady = [self.presenter.plan(self.steady)]
+        best = min(steady, key=self._goal, default=None)
         seen: set[str] = set()
         result = []
         for plan in plans:
             provider = plan.machines[0].provider
             labels = () if provider in seen else (f"best of {provider}",)
             seen.add(provider)
-            result.append(replace(plan, saving=_saving(plan, best), labels=plan.labels + labels))
+            result.append(replace(plan, saving=saving(plan, best), labels=plan.labels + labels))
         if self._by_time and result:
-            limit = result[0].estimate.time.mean * (1.0 + KNEE)
-            near = [p for p in result if p.estimate.time.mean <= limit]
+            limit = result[0].estimate.time.typical * (1.0 + KNEE)
+            near = [p for p in result if p.estimate.time.typical <= limit]
             knee = min(near, key=lambda p: p.estimate.cost.mean)
             if knee is not result[0]:
                 place = result.index(knee)
@@ -122,20 +150,10 @@ def _fewer_machines(plans: list[Plan], goal: Goal) -> list[Plan]:
 
 def _quoted_first(plans: list[Plan], goal: Goal) -> list[Plan]:
     """A plan at derived prices does not lead a quoted one that is within the derived error."""
-    lead = next((p for p in plans if not _derived(p)), None)
-    if not plans or lead is None or not _derived(plans[0]):
+    lead = next((p for p in plans if not is_derived(p)), None)
+    if not plans or lead is None or not is_derived(plans[0]):
         return plans
     error = max(plans[0].estimate.price_sigma, 0.11)  # zone medians err 11 % (snapshot rules, 2026)
     if goal(lead) > goal(plans[0]) * (1.0 + error):
         return plans
     return [lead, *(p for p in plans if p is not lead)]
-
-
-def _derived(plan: Plan) -> bool:
-    return any(m.price_kind == "derived" for m in plan.machines)
-
-
-def _saving(plan: Plan, steady: Plan | None) -> float | None:
-    if steady is None:
-        return None
-    return 1.0 - plan.estimate.cost.mean / steady.estimate.cost.mean

@@ -1,5 +1,6 @@
-"""Words for people: how foreign text is shown, and which word was probably meant."""
+"""Words for people: how numbers and foreign text are shown, and which word was meant."""
 
+import math
 import unicodedata
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -37,3 +38,37 @@ def unknown(what: str, word: str, choices: Iterable[str], listing: str = "") -> 
     meant = nearest(word, choices)
     hint = f"did you mean {meant}?" if meant else listing or f"known: {', '.join(choices)}"
     return f"unknown {what} '{shown(word)}'; {hint}"
+
+
+def three(x: float) -> str:
+    """Three significant digits: 0.0475, 4.87, 97, 1,230."""
+    if not math.isfinite(x):
+        return "unknown"
+    if x == 0:
+        return "0"
+    decimals = 2 - math.floor(math.log10(abs(x)))
+    rounded = round(x, decimals)
+    plain = f"{rounded:,.{max(0, decimals)}f}"
+    return plain.rstrip("0").rstrip(".") if "." in plain else plain
+
+
+def usd(x: float) -> str:
+    """Money for a whole job: whole dollars from 10 on, three digits below."""
+    return three(float(round(x))) if math.isfinite(x) and abs(x) >= 10 else three(x)
+
+
+def duration(seconds: float) -> str:
+    """A time with the unit that fits: 38 s, 24 min, 4.5 h, 5.2 d."""
+    if not math.isfinite(seconds):
+        return "unknown"
+    if 0 < seconds < 1:
+        return f"{three(seconds * 1e3)} ms"
+    for limit, unit, name in ((90, 1, "s"), (5400, 60, "min"), (360_000, 3600, "h")):
+        if seconds < limit:
+            return f"{_short(seconds / unit)} {name}"
+    return f"{_short(seconds / 86_400)} d"
+
+
+def _short(x: float) -> str:
+    """One decimal below 10, none from 10 on."""
+    return f"{x:,.0f}" if x >= 9.95 else three(round(x, 1))

@@ -15,6 +15,7 @@ from recommender.optimize.saving import Saves, saves_of
 from recommender.optimize.space import NONE, OBJECT_STORE, Entries, Site, Space
 from recommender.performance.step import steps
 from recommender.risk.plans import Journeys
+from recommender.risk.typical import typical
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -53,7 +54,7 @@ class Values:
 
     goal: Floats
     cost_usd: Floats  # expected
-    time_s: Floats  # expected
+    time_s: Floats  # typical (`risk/typical.py`)
     net_usd: Floats  # least expected cost with any fallback of the site
     chance: Floats  # all limits kept
     overhead: Floats
@@ -79,7 +80,7 @@ class Gang:
 
 
 def evaluate(space: Space, site: Site, plans: Plans) -> Values:
-    """Expected cost and time of plans and the chance that they keep every limit."""
+    """Expected cost and typical time of plans and the chance that they keep every limit."""
     journeys, allowed = journeys_of(space, site, plans)
     return values_of(space, journeys, allowed)
 
@@ -92,7 +93,7 @@ def values_of(space: Space, journeys: Journeys, allowed: Bools) -> Values:
     if len(rows):
         limits = space.limits
         found = space.memory.outcomes(journeys.take(rows), limits.deadline_s)
-        time = found.time_s.mean(axis=1)
+        time = typical(found.time_s)
         chance[rows] = kept(space, found.time_s, found.cost_usd).mean(axis=1)
         overhead[rows] = found.overhead
         good = chance[rows] >= limits.confidence - 1e-12

@@ -17,6 +17,7 @@ from recommender.optimize.space import Site, Space
 from recommender.optimize.stretch import DEARER, least_ratio
 from recommender.risk.draws import draws
 from recommender.risk.journey import Journeys
+from recommender.risk.typical import typical
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -32,16 +33,21 @@ SAMPLING = 0.85
 
 
 def least_speed_factor(space: Space, sigma: Floats) -> Floats:
-    """Mean over the common histories of true time / predicted time."""
+    """Mean over the common histories of true time / predicted time; its typical value where
+    time is the goal.
+
+    A typical value grows with every history, so T >= a·W·factor + d in each of them bounds it.
+    """
     values, where = np.unique(sigma, return_inverse=True)
-    means = [_mean_speed_factor(space.histories, space.seed, float(value)) for value in values]
-    return np.array(means)[where]
+    key = (space.histories, space.seed, space.limits.goal == "time")
+    return np.array([_speed_factor(*key, float(value)) for value in values])[where]
 
 
 @lru_cache(maxsize=256)
-def _mean_speed_factor(histories: int, seed: int, sigma: float) -> float:
+def _speed_factor(histories: int, seed: int, by_time: bool, sigma: float) -> float:
     sample = draws(histories, 8, seed).speed
-    return float(np.exp(sigma * sample - 0.5 * sigma**2).mean())
+    factor = np.exp(sigma * sample - 0.5 * sigma**2)
+    return float(typical(factor) if by_time else factor.mean())
 
 
 @lru_cache(maxsize=256)
@@ -134,7 +140,7 @@ def _too_late(space: Space, c: Sums, deadline_s: float) -> NDArray[np.bool_]:
 def _too_dear(space: Space, c: Sums, budget_usd: float) -> NDArray[np.bool_]:
     """Whether the slowest history that must keep the budget cannot.
 
-    Without free first hours it pays base + spot·(price then / price now) for W·factor at
+    It pays base for the changeover, and base + spot·(price then / price now) for W·factor at
     least; the joint quantile of speed and price is sought over the common histories. Where
     first hours may be free, only `MOSTLY_PAID` of the spot time counts.
     """
@@ -151,7 +157,8 @@ def _too_dear(space: Space, c: Sums, budget_usd: float) -> NDArray[np.bool_]:
     rate = c.base_usd_per_hour / quick + spot
     alone = c.base_usd_per_hour / np.maximum(c.elastic_share, 1e-9)
     rate = np.where(c.elastic_share > 0.0, np.minimum(rate, alone), rate)
-    usd = rate * c.work_s * factor / 3600.0 + c.fixed_usd
+    away = np.where(netted | (c.elastic_share > 0.0), 0.0, c.changeover_s)
+    usd = (rate * c.work_s * factor + c.base_usd_per_hour * away) / 3600.0 + c.fixed_usd
     dear: NDArray[np.bool_] = usd * (1.0 - ROUNDING) > budget_usd
     return dear
 

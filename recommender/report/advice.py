@@ -1,6 +1,6 @@
 """The paragraph under the table: how plan 1 goes, what it needs, what would change it."""
 
-from recommender.plan import Answer, Checkpointing, Need, Plan, Step, StepSplit, TimeSplit
+from recommender.plan import Answer, Checkpointing, Need, Plan, Step, StepSplit
 from recommender.report import cells, text
 from recommender.report.asked import Asked
 from recommender.report.launch import folded, launch_words
@@ -9,6 +9,8 @@ from recommender.report.lines import Line, labelled, paragraph, wrapped
 _WHERE = {"object_store": "the bucket", "anchor": "the anchor", "memory_tier": "the memory tier"}
 _OWNER = {"aws": "the", "gcp": "Google's", "azure": "Azure's"}
 _NARROW = 60
+_HEAVY = 1.15  # from here on the longest runs raise the mean time over what is shown
+_SAME = 1e-9
 _SMALL = 0.005  # parts of the time below this share are left out
 
 
@@ -32,11 +34,8 @@ def headline(answer: Answer) -> str:
     first, said = answer.plans[0], []
     if all(m.market != "spot" for m in first.machines):
         said.append("rents on-demand machines only")
-    elif first.saving is not None and first.saving > 0:
-        number = _on_demand(answer)
-        which = f" ({number})" if number else ""
-        saved = text.percent(first.saving)
-        said.append(f"saves {saved} against the best on-demand plan{which}")
+    elif first.saving is not None:
+        said.append(_against_on_demand(answer, first, first.saving))
     if answer.compared is not None:
         said.append(_against_today(first, answer.compared))
     return f"Plan 1 {'; it '.join(said)}." if said else "Plan 1:"
@@ -44,16 +43,21 @@ def headline(answer: Answer) -> str:
 
 def _against_today(first: Plan, today: Plan) -> str:
     saved = 1 - first.estimate.cost.mean / today.estimate.cost.mean
-    times = [text.duration(plan.estimate.time.mean) for plan in (first, today)]
+    times = [text.duration(plan.estimate.time.typical) for plan in (first, today)]
     verb, more = ("saves", "") if saved >= 0 else ("costs", " more")
     share = text.percent(abs(saved))
     return f"{verb} {share}{more} against yours and takes {times[0]} instead of {times[1]}"
 
 
-def _on_demand(answer: Answer) -> int:
-    """Number of the first plan without spot, 0 where none is shown."""
+def _against_on_demand(answer: Answer, first: Plan, saving: float) -> str:
+    """What is saved against the best plan without spot: its number, or what it costs."""
     numbered = enumerate(answer.plans, 1)
-    return next((i for i, p in numbered if all(m.market != "spot" for m in p.machines)), 0)
+    shown = (i for i, p in numbered if p.saving is not None and abs(p.saving) < _SAME)
+    cost = text.usd(first.estimate.cost.mean / max(1.0 - saving, _SAME))
+    best = f"the best on-demand plan ({next(shown, f'{cost} USD')})"
+    if saving < 0.0:
+        return f"costs {text.percent(-saving)} more than {best}"
+    return f"saves {text.percent(saving)} against {best}"
 
 
 def plan_lines(plan: Plan, asked: Asked, width: int) -> list[Line]:
@@ -66,7 +70,7 @@ def plan_lines(plan: Plan, asked: Asked, width: int) -> list[Line]:
 def sentences(plan: Plan, asked: Asked) -> list[tuple[str, str]]:
     """What there is to say of a plan, by label; empty where there is nothing."""
     return [
-        ("time", time_sentence(plan.estimate.split)),
+        ("time", time_sentence(plan)),
         ("spot", spot_sentence(plan)),
         ("save", save_sentence(plan)),
         ("if late", late_sentence(plan)),
@@ -78,11 +82,13 @@ def sentences(plan: Plan, asked: Asked) -> list[tuple[str, str]]:
     ]
 
 
-def time_sentence(split: TimeSplit) -> str:
-    """Where the expected time goes, in the order a person would tell it."""
+def time_sentence(plan: Plan) -> str:
+    """Where the time goes, in the order a person would tell it."""
+    split = plan.estimate.split
+    spot = any(m.market == "spot" for m in plan.machines)
     parts = [
         (split.work_s, "work"),
-        (split.waiting_s, "waiting for spot"),
+        (split.waiting_s, "waiting for spot" if spot else "waiting for capacity"),
         (split.restart_s + split.lost_s, "restarts and lost work"),
         (split.checkpoint_s, "checkpoints"),
         (split.start_up_s, "start-up"),
@@ -163,13 +169,14 @@ def late_sentence(plan: Plan) -> str:
 
 
 def tail_sentence(plan: Plan) -> str:
-    """Why the expected time may lie above its span."""
+    """That some runs take far longer than the time shown, which is that of nine in ten."""
     time = plan.estimate.time
-    if time.mean <= time.p95:
+    if time.mean <= _HEAVY * time.typical:
         return ""
     return (
-        f"a few runs wait very long for spot: they raise the expected time above its span; half "
-        f"of all runs take {text.duration(time.p50)} or less"
+        f"half of all runs take {text.duration(time.p50)} or less; 1 of 20 takes longer than "
+        f"{text.duration(time.p95)}, some of these far longer: the time shown is the mean of "
+        f"the 9 of 10 runs in its span"
     )
 
 

@@ -63,7 +63,7 @@ def knee(plan: Plan, first: Plan) -> tuple[str, ...]:
     if "knee" not in plan.labels or plan is first:
         return ()
     cheaper = 1 - plan.estimate.cost.mean / first.estimate.cost.mean
-    slower = plan.estimate.time.mean / first.estimate.time.mean - 1
+    slower = plan.estimate.time.typical / first.estimate.time.typical - 1
     return (f"knee: {text.percent(cheaper)} cheaper, {text.percent(slower)} slower",)
 
 
@@ -106,7 +106,7 @@ def span(spread: Spread, unit: float, places: int) -> str:
 
 def time_unit(plans: Sequence[Plan]) -> tuple[float, str]:
     """Seconds per unit and its name, one for a whole column."""
-    typical = np.median([p.estimate.time.mean for p in plans]) if plans else 3600.0
+    typical = np.median([p.estimate.time.typical for p in plans]) if plans else 3600.0
     return next((unit, name) for limit, unit, name in _TIMES if typical < limit)
 
 
@@ -118,10 +118,10 @@ def cost_cells(plans: Sequence[Plan]) -> list[tuple[str, ...]]:
 
 
 def time_cells(plans: Sequence[Plan], unit: float) -> list[tuple[str, ...]]:
-    """Expected time and its span, one cell per plan."""
-    places = decimals(p.estimate.time.mean / unit for p in plans)
+    """Typical time and its span, one cell per plan."""
+    places = decimals(p.estimate.time.typical / unit for p in plans)
     spreads = [p.estimate.time for p in plans]
-    return [(figure(s.mean / unit, places), span(s, unit, places)) for s in spreads]
+    return [(figure(s.typical / unit, places), span(s, unit, places)) for s in spreads]
 
 
 def price_cells(plans: Sequence[Plan]) -> list[tuple[str, ...]]:

@@ -11,6 +11,7 @@ from recommender.report.asked import Asked
 from recommender.report.lines import Line, labelled, paragraph
 
 _MACHINES = re.compile(r"^\d+x \S+ (spot|on-demand)$")
+_NONE = 1e-6  # parts of the time below this share are what rounding leaves
 _Term = tuple[str, str, str]  # what, how much, remark
 
 
@@ -36,7 +37,7 @@ def _sections(plan: Plan, asked: Asked) -> list[tuple[str, Sequence[_Term]]]:
         (f"One step: {text.duration(step.step_s)}, {text.large(rate)} {unit}/s", _step(step)),
         (f"Memory of one GPU: {text.three(step.memory_gib)} GiB", _memory(step)),
         (
-            f"Time: {text.duration(time.mean)} expected, 9 of 10 runs take "
+            f"Time: {text.duration(time.typical)}, the mean of the 9 of 10 runs that take "
             f"{text.duration(time.p05)} to {text.duration(time.p95)}",
             _time(plan),
         ),
@@ -50,7 +51,7 @@ def _sections(plan: Plan, asked: Asked) -> list[tuple[str, Sequence[_Term]]]:
     if plan.spot is not None:
         of = "as in your trace of" if plan.spot.basis.startswith(OWN_TRACE) else "of class"
         name = text.clean(plan.spot.name)
-        sections.append((f"Spot capacity {of} {name}", _spot(plan.spot)))
+        sections.append((f"Spot capacity {of} {name}", _spot(plan.spot, estimate.interruptions)))
     return sections
 
 
@@ -85,7 +86,7 @@ def _time(plan: Plan) -> list[_Term]:
         ("waiting for capacity", split.waiting_s),
     ]
     total = sum(seconds for _, seconds in parts)
-    return [(name, text.duration(s), _of(s, total)) for name, s in parts if s]
+    return [(name, text.duration(s), _of(s, total)) for name, s in parts if s > _NONE * total]
 
 
 def _bill(plan: Plan) -> list[_Term]:
@@ -107,16 +108,25 @@ def _certainty(plan: Plan) -> list[_Term]:
     ]
 
 
-def _spot(facts: SpotFacts) -> list[_Term]:
+def _spot(facts: SpotFacts, interruptions: float) -> list[_Term]:
+    """The law of the machines, and what the plan's own runs meet of it."""
     basis = f"{text.clean(facts.basis)}, {text.clean(facts.as_of)}"
+    half = ("half of the runs wait", text.duration(facts.waiting_p50_s), "or less, all in all")
     return [
         ("one machine runs", text.duration(facts.run_mean_s), "on average, until it is taken"),
         ("this cluster runs", text.duration(facts.gang_run_mean_s), "until one of it is taken"),
-        ("capacity is gone for", text.duration(facts.outage_mean_s), "on average"),
-        ("capacity is there", text.percent(facts.availability), "of the time"),
         ("machines go together", text.percent(facts.co_interruption), "of interruptions"),
+        ("a run loses them", _times(interruptions), "on average"),
+        ("runs that never wait", text.percent(facts.never_waits), "of all runs"),
+        *([half] if facts.waiting_p50_s > 0.0 else []),
+        ("1 run of 20 waits", text.duration(facts.waiting_p95_s), "or more, all in all"),
+        ("waiting takes", text.percent(facts.waiting_share), "of the time above"),
         ("known from", basis, ""),
     ]
+
+
+def _times(count: float) -> str:
+    return text.plural(round(count, 1), "time")
 
 
 def _of(part: float, whole: float) -> str:

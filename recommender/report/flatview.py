@@ -56,7 +56,7 @@ def _row(rank: str, status: str, plan: Plan) -> tuple[str, ...]:
         text.clean(plan.sites[0].region if plan.sites else first.region),
         cells.gpus(plan.machines),
         *(_number(x) for x in (cost.mean, cost.p05, cost.p95)),
-        *(_number(x / 3600) for x in (time.mean, time.p05, time.p95)),
+        *(_number(x / 3600) for x in (time.typical, time.p05, time.p95)),
         _number(estimate.chance),
         _number(plan.usd_per_hour),
         _number(estimate.interruptions),

@@ -64,9 +64,18 @@ def _changes(steps: list[Step], width: int) -> list[Line]:
         Column("then", right=False),
         Column("cost USD"),
         Column(f"time {name}"),
+        Column("saving"),
     ]
     rows = [
-        Row(((text.clean(step.change),), (cells.short_machines(plan),), cost[:1], time[:1]))
+        Row(
+            (
+                (text.clean(step.change),),
+                (cells.short_machines(plan),),
+                cost[:1],
+                time[:1],
+                cells.saving_cell(plan),
+            )
+        )
         for step, plan, cost, time in zip(steps, plans, costs, times, strict=True)
     ]
     return grid(columns, rows, width, flexible=1)
@@ -83,8 +92,11 @@ def _listed(steps: list[Step], width: int) -> list[Line]:
 
 
 def _brief(plan: Plan) -> str:
-    time, cost = plan.estimate.time.mean, plan.estimate.cost.mean
-    return f"{cells.short_machines(plan)}, {text.duration(time)}, {text.usd(cost)} USD"
+    time, cost = plan.estimate.time.typical, plan.estimate.cost.mean
+    said = f"{cells.short_machines(plan)}, {text.duration(time)}, {text.usd(cost)} USD"
+    if not plan.saving or plan.saving < 0:
+        return said
+    return f"{said}, {text.percent(plan.saving)} below the cheapest on-demand plan"
 
 
 def _extremes(why: Infeasible, width: int) -> list[Line]:

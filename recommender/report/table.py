@@ -12,6 +12,7 @@ from recommender.report.lines import Cell, Column, Line, Row, grid, inset, parag
 
 _NARROW = 80  # below, chance and price move under the machines
 _CARD = 56  # below, everything moves there
+_MOST_TOP = 1000  # plans that may be asked for
 _WIDE = 120  # from here on, the columns of the second half fit
 
 
@@ -136,7 +137,13 @@ def _second_half(plans: Sequence[Plan]) -> Figures:
 
 
 def _closing(answer: Answer, asked: Asked, width: int) -> list[Line]:
-    facts = [_floor(answer), *_trivial(answer, asked), *_more(answer), _proof(answer)]
+    facts = [
+        _floor(answer),
+        *_trivial(answer, asked),
+        *_more(answer),
+        *_regions(answer),
+        _proof(answer),
+    ]
     return inset(" · ".join(facts), width)
 
 
@@ -161,10 +168,14 @@ def _floor(answer: Answer) -> str:
 def _more(answer: Answer) -> list[str]:
     if not answer.more_plans:
         return []
-    plans = f"{text.plural(answer.more_plans, 'more plan')}"
+    top = min(len(answer.plans) + answer.more_plans, _MOST_TOP)
+    return [f"up to {text.plural(answer.more_plans, 'more plan')}: --top {top}"]
+
+
+def _regions(answer: Answer) -> list[str]:
     if not answer.more_regions:
-        return [f"{plans}: --top 20"]
-    return [f"{plans}, {text.plural(answer.more_regions, 'region')}: --top 20, --all-regions"]
+        return []
+    return [f"{text.plural(answer.more_regions, 'more region')} tried: --all-regions"]
 
 
 def _trivial(answer: Answer, asked: Asked) -> list[str]:
@@ -188,7 +199,7 @@ def _against(plan: Plan, answer: Answer, asked: Asked) -> str:
         return f"{name} {_why_not(plan, asked)}"
     best = answer.plans[0].estimate
     if answer.goal == "time":
-        factor, what = plan.estimate.time.mean / best.time.mean, "time"
+        factor, what = plan.estimate.time.typical / best.time.typical, "time"
     else:
         factor, what = plan.estimate.cost.mean / best.cost.mean, "cost"
     return f"{name}: {text.three(round(factor, 1))}× the {what} of plan 1"
@@ -197,9 +208,9 @@ def _against(plan: Plan, answer: Answer, asked: Asked) -> str:
 def _why_not(plan: Plan, asked: Asked) -> str:
     limits, estimate = asked.limits, plan.estimate
     if limits.deadline_s is not None and estimate.time.p95 > limits.deadline_s:
-        return f"needs {text.duration(estimate.time.mean)}: too slow"
+        return f"takes up to {text.duration(estimate.time.p95)}: too slow"
     if limits.budget_usd is not None and estimate.cost.p95 > limits.budget_usd:
-        return f"costs {text.usd(estimate.cost.mean)} USD: too dear"
+        return f"costs up to {text.usd(estimate.cost.p95)} USD: too dear"
     if limits.hourly_usd is not None and plan.usd_per_hour > limits.hourly_usd:
         return f"costs {text.three(plan.usd_per_hour)} USD/h: too dear"
     return f"keeps the limits in {text.share(estimate.chance)} only"

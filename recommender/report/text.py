@@ -4,6 +4,10 @@ import math
 import re
 from collections.abc import Sequence
 
+from recommender.text import duration as duration
+from recommender.text import three as three
+from recommender.text import usd as usd
+
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])")
 _SPACES = re.compile(r"\s+")
 _LARGE = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
@@ -25,43 +29,9 @@ def glued(sentence: str) -> str:
     return _GLUE.sub("\N{NO-BREAK SPACE}", sentence)
 
 
-def three(x: float) -> str:
-    """Three significant digits: 0.0475, 4.87, 97, 1,230."""
-    if not math.isfinite(x):
-        return "unknown"
-    if x == 0:
-        return "0"
-    decimals = 2 - math.floor(math.log10(abs(x)))
-    rounded = round(x, decimals)
-    plain = f"{rounded:,.{max(0, decimals)}f}"
-    return plain.rstrip("0").rstrip(".") if "." in plain else plain
-
-
-def usd(x: float) -> str:
-    """Money for a whole job: whole dollars from 10 on, three digits below."""
-    return three(float(round(x))) if math.isfinite(x) and abs(x) >= 10 else three(x)
-
-
 def usd_span(low: float, high: float) -> str:
     """A span of money: "38-108"."""
     return f"{usd(low)}-{usd(high)}"
-
-
-def duration(seconds: float) -> str:
-    """A time with the unit that fits: 38 s, 24 min, 4.5 h, 5.2 d."""
-    if not math.isfinite(seconds):
-        return "unknown"
-    if 0 < seconds < 1:
-        return f"{three(seconds * 1e3)} ms"
-    for limit, unit, name in ((90, 1, "s"), (5400, 60, "min"), (360_000, 3600, "h")):
-        if seconds < limit:
-            return f"{_short(seconds / unit)} {name}"
-    return f"{_short(seconds / 86_400)} d"
-
-
-def _short(x: float) -> str:
-    """One decimal below 10, none from 10 on."""
-    return f"{x:,.0f}" if x >= 9.95 else three(round(x, 1))
 
 
 def share(x: float) -> str:

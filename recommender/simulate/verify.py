@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from recommender.plan import Check, Difference, Plan
 from recommender.present import Presenter
 from recommender.question import PRINTED
+from recommender.risk.typical import typical, typical_error
 from recommender.simulate.summary import kept
 from recommender.simulate.trial import simulate
 
@@ -34,14 +35,22 @@ def _check(presenter: Presenter, plan: Plan, rank: int) -> Check:
         RUNS,
         seed,
         (
-            _difference("cost_usd", estimate.cost.mean, sample.expected_usd),
-            _difference("time_s", estimate.time.mean, sample.time_s),
-            _difference("chance", estimate.chance, together),
+            _of_mean("cost_usd", estimate.cost.mean, sample.expected_usd),
+            _of_typical("time_s", estimate.time.typical, sample.time_s),
+            _of_mean("chance", estimate.chance, together),
         ),
     )
 
 
-def _difference(figure: str, printed: float, values: Floats) -> Difference:
+def _of_mean(figure: str, printed: float, values: Floats) -> Difference:
+    error = float(values.std()) / math.sqrt(len(values))
+    return _difference(figure, printed, float(values.mean()), error)
+
+
+def _of_typical(figure: str, printed: float, values: Floats) -> Difference:
+    return _difference(figure, printed, float(typical(values)), typical_error(values))
+
+
+def _difference(figure: str, printed: float, found: float, error: float) -> Difference:
     """The error counts both samples; strata make the printed one a little smaller than that."""
-    error = float(values.std()) * math.sqrt(1.0 / len(values) + 1.0 / PRINTED)
-    return Difference(figure, printed, float(values.mean()), error)
+    return Difference(figure, printed, found, error * math.sqrt(1.0 + RUNS / PRINTED))

@@ -64,7 +64,7 @@ def machines(name: str, gpu: str, place: str, market: str = "spot", **changes: o
 
 def spread(mean: float, low: float, high: float, unit: float = 1.0) -> Spread:
     """A distribution by mean and span."""
-    return Spread(mean * unit, low * unit, mean * unit, high * unit)
+    return Spread(mean * unit, low * unit, mean * unit, high * unit, mean * unit)
 
 
 def estimate(cost: Spread, time: Spread, chance: float, split: TimeSplit) -> Estimate:
@@ -117,7 +117,10 @@ GCP = plan(
     needs=(Need("Preemptible NVIDIA H100 GPUs", 8, "gpu", "europe-north1", 0),),
     saving=0.74,
     labels=("best of gcp",),
-    spot=SpotFacts("h100", 3240, 3240, 1800, 0.63, 0.95, "measured", "2025-10-31"),
+    spot=SpotFacts(
+        "h100", 3240, 3240, 1800, 0.63, 0.95, "measured", "2025-10-31",
+        waiting_share=0.24, waiting_p50_s=4200, waiting_p95_s=22_000, never_waits=0.2,
+    ),
 )  # fmt: skip
 AWS_A100 = plan(
     machines("p4d.24xlarge", "A100", "aws:eu-north-1", usd_per_hour=4.9),
