@@ -126,7 +126,8 @@ def single_queue(space: Space, step_s: Floats) -> Queue:
         none = np.zeros(0, dtype=np.int64)
         return Queue(np.zeros(0), none, none, none, step_s)
     floors, usd, sites, entries, machines = (np.concatenate(c) for c in zip(*parts, strict=True))
-    order = np.lexsort((machines, entries, sites, usd, floors))  # of equal floors the cheaper
+    # Of equal floors the cheaper; the sort is stable, so then by site, entry and machines.
+    order = np.lexsort((usd, floors))
     return Queue(floors[order], sites[order], entries[order], machines[order], step_s)
 
 
@@ -167,20 +168,21 @@ def _single_floor(
     space: Space, site: Site, step_s: Floats, entry: Ints, machines: Ints, tight: bool
 ) -> Floats:
     """Floor of clusters of one entry; `entry` and `machines` have shape (clusters,)."""
-    e = site.entries.take(entry)
-    price = e.usd_per_hour * machines
-    gang = 1.0 + (machines - 1.0) * (1.0 - e.co_interruption)
+    e = site.entries
+    kind, spot = e.kind[entry], e.spot[entry]
+    price = e.usd_per_hour[entry] * machines
+    gang = 1.0 + (machines - 1.0) * (1.0 - e.co_interruption[entry])
     sums = sums_of(
         space,
         site,
-        step_s[e.kind, machines - 1],
-        np.where(e.spot, 0.0, price),
-        np.where(e.spot, price, 0.0),
-        space.columns.speed_sigma[e.kind],
-        e.boot_s,
-        e.fixed_usd,
-        (e.run_mean_s / gang, e.run_sigma, e.free_s),
-        np.where(e.spot, e.price_sigma, 0.0),
+        step_s[kind, machines - 1],
+        np.where(spot, 0.0, price),
+        np.where(spot, price, 0.0),
+        space.columns.speed_sigma[kind],
+        e.boot_s[entry],
+        e.fixed_usd[entry],
+        (e.run_mean_s[entry] / gang, e.run_sigma[entry], e.free_s[entry]),
+        np.where(spot, e.price_sigma[entry], 0.0),
     )
     return cluster_floor(space, sums, tight)
 
