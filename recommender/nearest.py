@@ -51,15 +51,14 @@ def neighbours(
             value = limits.hourly_usd * share
             others.append((f"--hourly {value:.3g}", replace(limits, hourly_usd=value), looser))
     others.sort(key=lambda other: LIMITS.index(other[0].split()[0]))
-    return tuple(
-        step
-        for words, other, looser in others
-        for step in (
-            [Step(words, SAME, None)]
-            if not looser and _still(presenter, other, first)
-            else _step(words, search(other), presenter.under(other), first, looser)
-        )
-    )
+    steps: list[Step] = []
+    for words, other, looser in others:
+        if not looser and _still(presenter, other, first):
+            steps.append(Step(words, SAME, None))
+            continue
+        bar = presenter.candidate_of(first).goal if looser else float("inf")
+        steps += _step(words, search(other), presenter.under(other), first, looser, bar)
+    return tuple(steps)
 
 
 def _still(presenter: Presenter, tighter: Limits, first: Plan) -> bool:
@@ -82,8 +81,15 @@ def wider_quotas(question: Question, first: Plan) -> tuple[Step, ...]:
     return tuple(_step(change, found, Presenter(wider, wider.lists), first, looser=True))
 
 
-def _step(change: str, found: Found, presenter: Presenter, first: Plan, looser: bool) -> list[Step]:
-    best = _lead(found, presenter, first)
+def _step(
+    change: str,
+    found: Found,
+    presenter: Presenter,
+    first: Plan,
+    looser: bool,
+    bar: float = float("inf"),
+) -> list[Step]:
+    best = _lead(found, presenter, first, bar)
     if best is None and not looser:
         return [] if found.full else [Step(change, "no plan keeps it", None)]
     # Under a looser limit the plan at hand remains; it may mix types, which this search does not.
@@ -93,10 +99,13 @@ def _step(change: str, found: Found, presenter: Presenter, first: Plan, looser: 
     return [Step(change, _effect(best, first), best)]
 
 
-def _lead(found: Found, presenter: Presenter, first: Plan) -> Plan | None:
-    """The best plan that keeps the limits; at quoted prices, where the plan at hand has them."""
-    ordered = islice(sorted(found.kept.values(), key=order), TRIES)
-    kept = presenter.keeping(ordered)
+def _lead(found: Found, presenter: Presenter, first: Plan, bar: float) -> Plan | None:
+    """The best plan that keeps the limits; at quoted prices, where the plan at hand has them.
+
+    Only plans whose goal lies below `bar` are followed again.
+    """
+    ordered = (c for c in sorted(found.kept.values(), key=order) if c.goal < bar)
+    kept = presenter.keeping(islice(ordered, TRIES))
     return next((p for p in kept if is_derived(first) or not is_derived(p)), None)
 
 

@@ -3,7 +3,9 @@
 All plans are judged on one set of sampled histories, so two plans differ by what they are and
 not by their luck, and a longer deadline can never look riskier. Uniforms come from the raw
 output of PCG64DXSM, whose stream numpy guarantees; every law is an own inverse function of
-them, since numpy does not promise the streams of its distributions across versions.
+them, since numpy does not promise the streams of its distributions across versions. What
+decides a history most (zones, the start, the first runs and outages) is spread evenly over all
+histories by Sobol' points instead: half the error at the same work.
 """
 
 from dataclasses import dataclass
@@ -12,12 +14,28 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.risk import sobol
+
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
 PATHS = 1024
 SEED = 7
 SITES = 4  # longest failover list that is followed
+_RUN, _OUTAGE, _MOVED, _NOTICE = 1, 2, 3, 4  # streams: one variate per cycle
+_START, _RESIDUE, _SPEED, _PRICE, _ON_DEMAND, _ZONE = 5, 6, 7, 8, 9, 20  # one per history
+# What is spread evenly, stream and cycle, in the order of its weight: early Sobol' dimensions
+# fill their planes best.
+_EVEN = {
+    place: dimension
+    for dimension, place in enumerate(
+        (
+            (_ZONE, 0), (_START, 0), (_SPEED, 0), (_RESIDUE, 0), (_PRICE, 0), (_OUTAGE, 0),
+            (_RUN, 0), (_MOVED, 1), (_OUTAGE, 1), (_ZONE + 1, 0), (_RUN, 1), (_ON_DEMAND, 0),
+            (_MOVED, 2), (_OUTAGE, 2), (_ZONE + 2, 0), (_RUN, 2), (_ZONE + 3, 0), (_MOVED, 3),
+        )
+    )
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -29,22 +47,22 @@ class Draws:
     @cached_property
     def run(self) -> Floats:
         """(paths, cycles) normal: length of each run."""
-        return normal(self.matrix(1))
+        return normal(self.matrix(_RUN))
 
     @cached_property
     def outage(self) -> Floats:
         """(paths, cycles) normal: length of the outage before it."""
-        return normal(self.matrix(2))
+        return normal(self.matrix(_OUTAGE))
 
     @cached_property
     def moved(self) -> Singles:
         """(paths, cycles) uniform: is another listed zone up?"""
-        return self.matrix(3).astype(np.float32)
+        return self.matrix(_MOVED).astype(np.float32)
 
     @cached_property
     def notice(self) -> Singles:
         """(paths, cycles) uniform: did the save beat the notice?"""
-        return self.matrix(4).astype(np.float32)
+        return self.matrix(_NOTICE).astype(np.float32)
 
     @cached_property
     def zone(self) -> Floats:
@@ -53,32 +71,32 @@ class Draws:
 
     def zone_at(self, site: int) -> Floats:
         """(paths,) normal: how good one zone is."""
-        return normal(self._once(20 + site))
+        return normal(self._once(_ZONE + site))
 
     @cached_property
     def start(self) -> Floats:
         """(paths,) uniform: is capacity there at the request?"""
-        return self._once(5)
+        return self._once(_START)
 
     @cached_property
     def residue(self) -> Floats:
         """(paths,) uniform: how much of the current run or outage is left."""
-        return self._once(6)
+        return self._once(_RESIDUE)
 
     @cached_property
     def speed(self) -> Floats:
         """(paths,) normal: true speed against predicted."""
-        return normal(self._once(7))
+        return normal(self._once(_SPEED))
 
     @cached_property
     def price(self) -> Floats:
         """(paths,) normal: spot price then against now."""
-        return normal(self._once(8))
+        return normal(self._once(_PRICE))
 
     @cached_property
     def on_demand(self) -> Floats:
         """(paths,) uniform: is on-demand capacity there at once?"""
-        return self._once(9)
+        return self._once(_ON_DEMAND)
 
     def matrix(self, stream: int) -> Floats:
         """(paths, cycles) uniforms of a stream, drawn eight cycles at a time."""
@@ -87,11 +105,15 @@ class Draws:
             uniforms(seed, stream + 100 * block, paths * 8).reshape(paths, 8)
             for block in range(-(-cycles // 8))
         ]
-        return np.concatenate(blocks, axis=1)[:, :cycles]
+        found = np.concatenate(blocks, axis=1)[:, :cycles]
+        for (of, cycle), dimension in _EVEN.items():
+            if of == stream and cycle < cycles:
+                found[:, cycle] = stratified(seed, 1000 * stream + cycle, paths, dimension)
+        return found
 
     def _once(self, stream: int) -> Floats:
         paths, _, seed = self.key
-        return stratified(seed, stream, paths)
+        return stratified(seed, stream, paths, _EVEN[stream, 0])
 
 
 def uniforms(seed: int, stream: int, count: int) -> Floats:
@@ -105,14 +127,21 @@ def uniforms(seed: int, stream: int, count: int) -> Floats:
     return found
 
 
-def stratified(seed: int, stream: int, count: int) -> Floats:
-    """One uniform per stratum in shuffled order: the sample's quantiles are nearly exact."""
-    base = uniforms(seed, stream, 2 * count)
-    order = np.argsort(base[:count])  # four times as fast as a stable sort
-    ranked = base[order]
-    if (ranked[1:] == ranked[:-1]).any():  # only then does the order depend on the machine
-        order = np.argsort(base[:count], kind="stable")
-    return (order + base[count:]) / count
+@lru_cache(maxsize=64)
+def stratified(seed: int, stream: int, count: int, dimension: int) -> Floats:
+    """One uniform per stratum, in the order of Sobol' points: together they fill the cube.
+
+    Scrambled by the seed, the points stay spread; their ranks make the strata exact for counts
+    that are no power of two as well.
+    """
+    base = uniforms(seed, stream, count + sobol.BITS + 1)
+    shift, *rows = (base[count:] * 2.0**sobol.BITS).astype(np.uint32).tolist()
+    spread = sobol.points(dimension, count, tuple(rows)) ^ np.uint32(shift)
+    rank = np.empty(count, dtype=np.int64)
+    rank[np.argsort(spread)] = np.arange(count)
+    found: Floats = (rank + base[:count]) / count
+    found.flags.writeable = False  # kept between histories of other lengths
+    return found
 
 
 @lru_cache(maxsize=32)
@@ -123,12 +152,12 @@ def draws(paths: int = PATHS, cycles: int = 32, seed: int = SEED) -> Draws:
 
 def run_uniforms(sample: Draws) -> Floats:
     """The uniforms behind `run`, for laws other than the lognormal; (paths, cycles)."""
-    return sample.matrix(1)
+    return sample.matrix(_RUN)
 
 
 def forget() -> None:
     """Give the memory of past histories back: a long simulation meets each only once."""
-    for kept in (draws, _factors, _by_cycle):
+    for kept in (draws, stratified, _factors, _by_cycle):
         kept.cache_clear()
 
 

@@ -28,7 +28,7 @@ from recommender.simulation import ClosedForm
 
 Floats = NDArray[np.float64]
 
-SAMPLE = 512  # zones and speeds that the law is averaged over
+SAMPLE = 1024  # zones and speeds that the law is averaged over
 _LOGITS = np.linspace(-20.0, 20.0, 2001)
 
 

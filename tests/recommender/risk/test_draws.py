@@ -16,6 +16,7 @@ from recommender.risk.draws import (
     stratified,
     uniforms,
 )
+from recommender.risk.sobol import DIMENSIONS
 
 
 def digest(values: np.ndarray) -> str:
@@ -32,7 +33,7 @@ def test_uniforms_are_the_same_bytes_on_every_machine() -> None:
 
 
 def test_stratified_uniforms_are_the_same_bytes_on_every_machine() -> None:
-    assert digest(stratified(7, 5, 1000)) == "9eacc9db38e17284"
+    assert digest(stratified(7, 5, 1000, 1)) == "c788d04e3d2a6616"
 
 
 def test_uniforms_lie_strictly_inside_the_unit_interval() -> None:
@@ -57,14 +58,21 @@ def test_more_uniforms_begin_with_the_same() -> None:
     assert np.array_equal(uniforms(7, 1, 10), uniforms(7, 1, 1000)[:10])
 
 
-@pytest.mark.parametrize("count", [64, 256, 1024])
-def test_every_stratum_holds_one_point(count: int) -> None:
-    places = np.sort((stratified(7, 6, count) * count).astype(int))
+@pytest.mark.parametrize("count", [64, 256, 1000, 1024])
+@pytest.mark.parametrize("dimension", [0, 5, DIMENSIONS - 1])
+def test_every_stratum_holds_one_point(count: int, dimension: int) -> None:
+    places = np.sort((stratified(7, 6, count, dimension) * count).astype(int))
     assert np.array_equal(places, np.arange(count))
 
 
+def test_each_point_of_the_strata_is_uniform_over_the_seeds() -> None:
+    first = np.array([stratified(seed, 6, 64, 3)[:4] for seed in range(2000)])
+    counts = np.stack([np.histogram(c, bins=8, range=(0, 1))[0] for c in first.T])
+    assert (((counts - 250.0) ** 2 / 250.0).sum(axis=1) < 24.3).all()  # 0.999 quantile, 7 degrees
+
+
 def test_strata_of_different_streams_are_shuffled_independently() -> None:
-    columns = np.stack([stratified(7, stream, 1024) for stream in (5, 6, 7, 8, 9, 20, 21)])
+    columns = np.stack([stratified(7, 5 + d, 1024, d) for d in range(DIMENSIONS)])
     off_diagonal = np.corrcoef(columns) - np.eye(len(columns))
     assert np.abs(off_diagonal).max() < 0.12
 

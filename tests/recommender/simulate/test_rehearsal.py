@@ -117,7 +117,9 @@ def test_verify_sets_other_histories_beside_the_printed_figures() -> None:
     assert [check.rank for check in verified.checks] == [*range(1, len(plain.plans) + 1)]
     for check, plan in zip(verified.checks, verified.plans, strict=True):
         cost, time, chance = check.differences
-        assert (cost.printed, time.printed) == (plan.estimate.cost.mean, plan.estimate.time.mean)
+        estimate = plan.estimate
+        assert (cost.printed, time.printed) == (estimate.cost.mean, estimate.time.typical)
         assert check.seed != verified.seed
         assert abs(cost.simulated - cost.printed) <= 4 * cost.error + 1e-9
+        assert abs(time.simulated - time.printed) <= 4 * time.error + 1e-9
         assert abs(chance.simulated - chance.printed) <= 4 * chance.error + 1e-9
