@@ -15,16 +15,32 @@ from recommender.optimize.floors import (
     paid_share,
     speed_quantile,
 )
-from recommender.optimize.space import Site, Space
+from recommender.optimize.space import Entries, Site, Space
 from recommender.optimize.stretch import DEARER, RUN_GRID, least_ratio
 from recommender.performance.shortest import Shortest, shortest
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
-WORK_POINTS = 4  # works at which the least charged share of an entry is sought
 STEPWISE = 4  # up to this many machines every number is bounded by itself
 WIDER = 1.35  # then ranges of them get wider by this factor
+TYPES = (2, 3, 5, 8)  # most spot types of a case, where that decides how much of spot is charged
+
+
+@dataclass(frozen=True, slots=True)
+class Cases:
+    """Clusters bounded together: so many machines, of so many spot types; (cases,)."""
+
+    least: Ints  # machines
+    most: Ints
+    fewest: Ints  # spot types
+    types: Ints  # and at most
+    share: Floats  # of spot time that is charged, at least
+
+    def take(self, rows: Bools) -> "Cases":
+        """Some of the cases."""
+        return Cases(*(getattr(self, name)[rows] for name in self.__slots__))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,24 +49,32 @@ class Bounded:
 
     space: Space
     site: Site
+    cases: Cases
     fits: Ints  # most machines that quotas allow
     speed: Floats  # samples/s per machine
-    bill: Floats  # least USD per hour of work
     counted: Floats  # least USD per hour that a budget counts
-    price: Curves  # of the bill
+    price: Curves  # of what an hour of work costs at least
     hourly: Curves | None  # of listed prices, under an hourly limit
     budget: Curves | None  # of what a budget counts, where only that can keep it
     machines: Curves  # fewest machines
     lines: Shortest
-    ranges: tuple[tuple[int, int], ...]  # numbers of machines bounded together
     seconds: float  # true over predicted seconds of a step, at least, times the steps
     late_s: float  # longest step without a fallback
     spent: float  # most USD per hour times seconds of a step, by the budget
     away_s: float  # least changeover
     net_usd: float  # least bill of the whole work on a fallback; inf: none
     net_s: float  # least time of that
-    rest_usd: float  # no spot cluster whose fallback is not dear costs less
     alone_usd: float  # least cost of on-demand machines of an elastic cluster alone; inf: none
+
+    @property
+    def rest_usd(self) -> Floats:
+        """No spot cluster whose fallback is not dear costs less; (cases,)."""
+        return np.minimum(self.net_usd * self.cases.share / DEARER, self.alone_usd)
+
+    def bill(self, entries: Ints | int) -> Floats:
+        """Least USD per hour of work of some entries; (cases, entries)."""
+        e = self.site.entries
+        return _bills(self.cases, e.usd_per_hour[entries], e.spot[entries])
 
     def longest_s(self, bar: float) -> float:
         """The longest step of a cluster that may be below the bar.
@@ -68,48 +92,82 @@ class Bounded:
 
 def bounded(space: Space, site: Site) -> Bounded:
     """A site's prices and speeds, and what limits ask of its clusters of several entries."""
+    fits = usable(site, space.limits.max_machines)
+    linked = space.columns.network_bytes_per_s[site.entries.kind] > 0
+    return _bounded(space, site, np.where(linked, fits, 0), None)
+
+
+def narrowed(b: Bounded, alive: Bools, cases: Bools) -> Bounded:
+    """The same for clusters of some entries and cases only."""
+    return _bounded(b.space, b.site, np.where(alive, b.fits, 0), b.cases.take(cases))
+
+
+def _bounded(space: Space, site: Site, fits: Ints, cases: Cases | None) -> Bounded:
     e, c, limits = site.entries, space.columns, space.limits
     speed = np.maximum(c.compute_per_s[e.kind], 1e-30)
-    linked = c.network_bytes_per_s[e.kind] > 0
-    fits = np.where(linked, usable(site, limits.max_machines), 0)
     rows = np.flatnonzero(fits)
-    share = np.ones(len(e))
-    factor, late, away, net_usd, net_s = 1.0, np.inf, 0.0, np.inf, np.inf
-    if len(rows):
-        sub = site.only(rows)
-        share[rows] = _least_shares(space, sub, speed[rows])
-        sigmas = np.unique(c.speed_sigma[e.kind[rows]])
-        factor = float(least_speed_factor(space, sigmas).min())
-        away = float(e.boot_s[rows].min()) + RENDEZVOUS_S
-        late = _longest(space, sigmas, away)
-    bill = np.where(e.spot, e.usd_per_hour * share, e.usd_per_hour)
+    some, sigmas = site.only(rows), np.unique(c.speed_sigma[e.kind[rows]])
+    if cases is None:
+        cases = cases_of(space, some, speed[rows])
+    factor = float(least_speed_factor(space, sigmas).min(initial=1.0))
+    away = float(e.boot_s[rows].min(initial=np.inf)) + RENDEZVOUS_S
+    seconds, net = factor * space.steps_left, site.fallbacks
+    netted = len(net) > 0 and limits.deadline_s is not None and bool(e.spot[rows].any())
+    net_usd = float((net.usd_per_hour * net.step_s).min(initial=np.inf)) * seconds / 3600.0
+    net_s = float(net.step_s.min(initial=np.inf)) * seconds
     counted = _counted(space, site)
-    seconds, fall = factor * space.steps_left, site.fallbacks
-    if len(fall) and limits.deadline_s is not None and e.spot[rows].any():
-        net_usd = float((fall.usd_per_hour * fall.step_s).min()) * seconds / 3600.0
-        net_s = float(fall.step_s.min()) * seconds
+    groups = groups_of(some, speed[rows])
+
+    def curve(price: Floats, weights: Floats | None = None) -> Curves:
+        mine = np.atleast_2d(price)
+        if weights is None:
+            weights = weights_of(mine.min(axis=0), speed[rows])  # no slope is negative
+        return curves(mine, speed[rows], groups, weights, some.entries.spot)
+
+    kept = limits.budget_usd is not None and not netted and not _mixed(space, some)
     return Bounded(
         space=space,
         site=site,
+        cases=cases,
         fits=fits,
         speed=speed,
-        bill=bill,
         counted=counted,
-        price=_curves(site, fits, speed, bill),
-        hourly=None if limits.hourly_usd is None else _curves(site, fits, speed, e.usd_per_hour),
-        budget=_budget(space, site, fits, speed, counted) if np.isinf(net_usd) else None,
-        machines=_curves(site, fits, speed, np.ones(len(e)), np.zeros(1)),
+        price=curve(_bills(cases, some.entries.usd_per_hour, some.entries.spot)),
+        hourly=None if limits.hourly_usd is None else curve(some.entries.usd_per_hour),
+        budget=curve(counted[rows]) if kept else None,
+        machines=curve(np.ones(len(rows)), np.zeros(1)),
         lines=shortest(space.job, c, e.kind, limits.max_machines),
-        ranges=machine_ranges(limits.max_machines),
         seconds=seconds,
-        late_s=late,
+        late_s=_longest(space, sigmas, away),
         spent=_most_spent(space, e.price_sigma[rows], c.speed_sigma[e.kind[rows]]),
         away_s=away,
-        net_usd=net_usd,
-        net_s=net_s,
-        rest_usd=net_usd * float(share[rows].min(initial=1.0)) / DEARER,
-        alone_usd=_alone_usd(space, site, rows, speed, seconds),
+        net_usd=net_usd if netted else np.inf,
+        net_s=net_s if netted else np.inf,
+        alone_usd=_alone_usd(space, some, speed[rows], seconds),
     )
+
+
+def _bills(cases: Cases, usd_per_hour: Floats, spot: Bools) -> Floats:
+    """Prices, those of spot times the least share that is charged; (cases, entries)."""
+    return np.where(spot, usd_per_hour * cases.share[:, None], usd_per_hour)
+
+
+def cases_of(space: Space, site: Site, speed: Floats) -> Cases:
+    """Every case of a site, finer where there are few machines."""
+    e, most = site.entries, space.limits.max_machines
+    free = space.limits.goal != "time" and bool((e.free_s[e.spot] > 60.0).any())
+    tops = [top for top in TYPES if top < most] if free else []
+    bands = list(zip([0, *(top + 1 for top in tops)], [*tops, most], strict=True))
+    rows = [
+        (*machines, fewest, min(types, machines[1]))
+        for machines in machine_ranges(most)
+        for fewest, types in bands
+        if fewest <= machines[1]
+    ]
+    table = np.array(rows, dtype=np.int64).reshape(-1, 4)
+    share = np.array([_least_share(space, site, speed, row[1], row[3]) for row in rows])
+    least, top, fewest, types = table.T
+    return Cases(least, top, fewest, types, share)
 
 
 def machine_ranges(most: int) -> tuple[tuple[int, int], ...]:
@@ -122,21 +180,47 @@ def machine_ranges(most: int) -> tuple[tuple[int, int], ...]:
     return tuple(ranges)
 
 
-def _curves(
-    site: Site, fits: Ints, speed: Floats, price: Floats, weights: Floats | None = None
-) -> Curves:
-    """The curves of a price, over the entries that quotas leave any machine of."""
-    rows = np.flatnonzero(fits)
-    some = site.only(rows)
-    if weights is None:
-        weights = weights_of(price[rows], speed[rows]) if len(rows) else np.zeros(1)
-    groups = groups_of(some, speed[rows], fits[rows])
-    return curves(price[rows], speed[rows], groups, weights)
+def _least_share(space: Space, site: Site, speed: Floats, machines: int, types: int) -> float:
+    """Least share of spot time that is charged in clusters of so many machines and spot types.
+
+    A cluster's runs are shorter than those of its machines and have the shape of any of them.
+    Where early interruptions are free, shorter runs lose more but less of them is charged.
+    """
+    e = site.entries.take(site.entries.spot)
+    if space.limits.goal == "time" or not len(e):
+        return 1.0
+    free, away = float(e.free_s.max()), float(e.boot_s.min()) + RENDEZVOUS_S
+    longest = float(e.run_mean_s.max())
+    shortest_s = longest if free <= 60.0 else _shortest_run(space, e, machines, types)
+    flop = space.job.global_batch * space.steps_left
+    fast, slow = flop / (float(speed.max()) * machines), flop / float(speed.min())
+    powers = np.arange(
+        np.log(shortest_s) / np.log(RUN_GRID), np.log(longest) / np.log(RUN_GRID) + 1
+    )
+    works = np.geomspace(fast, max(slow, 2 * fast), int(np.log2(max(slow / fast, 2.0))) + 2)
+    least = np.inf
+    for sigma in (e.run_sigma.min(), e.run_sigma.max()):
+        run, work = (axis.ravel() for axis in np.meshgrid(RUN_GRID**powers, works))
+        one = np.ones(len(run))
+        law = (run, one * sigma, one * free, one * away)
+        paid = paid_share(*law[:3])
+        # On-demand machines of an elastic cluster take work over at their own price, not DEARER.
+        ratio = 0.0 if _mixed(space, site) else least_ratio(space.histories, space.seed, *law, work)
+        least = min(least, float(np.maximum(paid, ratio).min()))
+    return least
+
+
+def _shortest_run(space: Space, spot: Entries, machines: int, types: int) -> float:
+    """Mean run of the cluster of so many machines and types that is interrupted most often."""
+    hazard = 1.0 / spot.run_mean_s
+    first = np.sort(hazard)[::-1][:types].sum()
+    more = (machines - 1) * float((hazard * (1.0 - spot.co_interruption)).max())
+    return float(1.0 / (first + more + machines * space.job.fault_rate_per_hour / 3600.0))
 
 
 def _longest(space: Space, sigmas: Floats, away_s: float) -> float:
     """The longest step of a cluster that meets the deadline without a fallback."""
-    if space.limits.deadline_s is None:
+    if space.limits.deadline_s is None or not len(sigmas):
         return np.inf
     key = (space.histories, space.seed, space.limits.confidence)
     factor = min(speed_quantile(*key, float(value)) for value in sigmas)
@@ -150,13 +234,10 @@ def _counted(space: Space, site: Site) -> Floats:
     return np.where(e.spot & (e.free_s > 60.0), unpaid, 1.0) * e.usd_per_hour
 
 
-def _budget(space: Space, site: Site, fits: Ints, speed: Floats, counted: Floats) -> Curves | None:
-    """What a budget counts; None where on-demand machines alone may keep it."""
-    steady = ~site.entries.spot[fits > 0]
-    mixed = space.job.elastic and steady.any() and not steady.all()
-    if space.limits.budget_usd is None or mixed:
-        return None
-    return _curves(site, fits, speed, counted)
+def _mixed(space: Space, site: Site) -> bool:
+    """Whether on-demand machines may work alone while others are away."""
+    spot = site.entries.spot
+    return space.job.elastic and bool(spot.any()) and not bool(spot.all())
 
 
 def _most_spent(space: Space, price_sigma: Floats, speed_sigma: Floats) -> float:
@@ -175,50 +256,10 @@ def _ends(values: Floats) -> tuple[float, float]:
     return float(values.min()), float(values.max())
 
 
-def _alone_usd(space: Space, site: Site, rows: Ints, speed: Floats, seconds: float) -> float:
+def _alone_usd(space: Space, site: Site, speed: Floats, seconds: float) -> float:
     """Least cost if the on-demand machines of an elastic cluster do all the work alone."""
-    e = site.entries
-    steady = rows[~e.spot[rows]]
-    if not space.job.elastic or not 0 < len(steady) < len(rows):
+    if not _mixed(space, site):
         return np.inf
-    least = float((e.usd_per_hour / speed)[steady].min()) * space.job.global_batch * seconds
-    return float(e.fixed_usd.min()) + least / 3600.0
-
-
-def _least_shares(space: Space, site: Site, speed: Floats) -> Floats:
-    """Least share of each entry's spot time that is charged, in any cluster of the site.
-
-    A cluster's runs are shorter than those of its machines and have the shape of any of them.
-    Where early interruptions are free, shorter runs lose more but less of them is charged.
-    """
     e = site.entries
-    if space.limits.goal == "time" or not e.spot.any():
-        return np.ones(len(e))
-    flop = space.job.global_batch * space.steps_left
-    slow, fast = flop / speed.min(), flop / (speed.max() * space.limits.max_machines)
-    works = np.geomspace(fast, max(slow, 2 * fast), WORK_POINTS)
-    share, tight = np.ones(len(e)), np.full(len(e), np.inf)
-    shortest = np.minimum(_shortest_run(space, site), e.run_mean_s)
-    spans = np.log(e.run_mean_s / shortest)[e.spot & (e.free_s > 60.0)]
-    points = int(np.ceil(spans.max(initial=0.0) / (2.0 * np.log(RUN_GRID)))) + 1
-    rows = np.flatnonzero(e.spot)
-    for sigma in np.unique(e.run_sigma[e.spot]):
-        shape = np.full(len(e), sigma)
-        share = np.minimum(share, paid_share(shortest, shape, e.free_s))
-        for down in np.linspace(0.0, 1.0, points):
-            between = e.run_mean_s ** (1.0 - down) * shortest**down
-            run = np.where(e.free_s > 60.0, between, e.run_mean_s)
-            for work in works:
-                law = (run, shape, e.free_s, e.boot_s + RENDEZVOUS_S, np.full(len(e), work))
-                ratio = least_ratio(space.histories, space.seed, *(column[rows] for column in law))
-                tight[rows] = np.minimum(tight[rows], ratio)
-    return np.where(e.spot, np.maximum(share, tight), 1.0)
-
-
-def _shortest_run(space: Space, site: Site) -> float:
-    """Mean run of the cluster of the site that is interrupted most often, or less."""
-    e, most = site.entries, space.limits.max_machines
-    hazard = 1.0 / e.run_mean_s[e.spot]
-    first = np.sort(hazard)[::-1][:most].sum()
-    more = most * float((hazard * (1.0 - e.co_interruption[e.spot])).max())
-    return float(1.0 / (first + more + most * space.job.fault_rate_per_hour / 3600.0))
+    least = float((e.usd_per_hour / speed)[~e.spot].min()) * space.job.global_batch * seconds
+    return float(e.fixed_usd.min()) + least / 3600.0

@@ -19,21 +19,22 @@ from recommender.optimize.space import Site
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 Lines = tuple[tuple[Floats, Floats], ...]  # (seconds, samples): step >= seconds + samples/compute
 
 WEIGHTS = 5  # of the edges of the lower hull of (speed, bill)
-STEEP = 1e30  # USD per sample/s: of compute that nobody sells
 
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """Lower bounds of the price of compute; arrays have shape (weights, pieces)."""
+    """Lower bounds of the price of compute; arrays have shape (cases or 1, weights, pieces)."""
 
     weight: Floats  # (weights,): USD per hour put on each machine
     start: Floats  # compute where each piece begins
     end: Floats
     price: Floats  # at its start
     slope: Floats
+    types: Floats  # (cases, weights, types): what spot types add beside that, at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,38 +55,41 @@ def usable(site: Site, most: int) -> Ints:
     return np.asarray(np.maximum(fits, 0), dtype=np.int64)
 
 
-def groups_of(site: Site, speed: Floats, fits: Ints) -> Groups:
+def groups_of(site: Site, speed: Floats) -> Groups:
     """The first quota of each entry, and what can be computed within it."""
-    rows = len(site.quota)
-    member = np.full(len(speed), rows)
-    room = np.full(rows + 1, np.inf)
-    for row in range(rows - 1, -1, -1):
+    member = np.full(len(speed), len(site.quota))
+    for row in range(len(site.quota) - 1, -1, -1):
         member = np.where(site.quota_use[row] > 0, row, member)
-    for row in range(rows):
-        mine = (member == row) & (fits > 0)
-        per_unit = speed[mine] / site.quota_use[row][mine]
-        room[row] = float(site.quota[row] * per_unit.max(initial=0.0))
-    return Groups(member, room)
+    used, of = np.unique(member, return_inverse=True)
+    room = np.full(len(used), np.inf)
+    for group, row in enumerate(used[used < len(site.quota)]):
+        mine = member == row
+        room[group] = site.quota[row] * float((speed[mine] / site.quota_use[row][mine]).max())
+    return Groups(of.ravel(), room)
 
 
-def curves(bill: Floats, speed: Floats, groups: Groups, weights: Floats) -> Curves:
-    """One curve for each weight."""
-    count = len(groups.room)
-    slope = np.full((len(weights), count), np.inf)
-    for group in range(count):
-        mine = groups.of == group
-        if mine.any():
-            slope[:, group] = ((bill[mine] + weights[:, None]) / speed[mine]).min(axis=1)
-    order = np.argsort(slope, axis=1, kind="stable")
-    slope = np.take_along_axis(slope, order, axis=1)
-    room = np.where(np.isfinite(slope), groups.room[order], np.inf)
-    slope = np.minimum(slope, STEEP)
-    end = np.cumsum(room, axis=1)
-    start = np.concatenate([np.zeros((len(weights), 1)), end[:, :-1]], axis=1)
+def curves(bill: Floats, speed: Floats, groups: Groups, weights: Floats, spot: Bools) -> Curves:
+    """One curve for each case and weight; `bill` has shape (cases, entries).
+
+    Every type in use costs its bill beyond what its compute costs on the curve.
+    """
+    weighed = bill[:, None, :] + weights[None, :, None]
+    each = weighed / speed
+    # Rounding must not turn the least slope negative.
+    each = np.maximum(each, 0.0)
+    slope = np.stack([each[..., groups.of == g].min(axis=2) for g in range(len(groups.room))], 2)
+    beyond = np.sort((weighed - slope[..., groups.of] * speed)[..., spot], axis=2)
+    types = np.concatenate([np.zeros((*slope.shape[:2], 1)), np.cumsum(beyond, axis=2)], axis=2)
+    order = np.argsort(slope, axis=2, kind="stable")
+    slope, room = np.take_along_axis(slope, order, axis=2), groups.room[order]
+    end = np.cumsum(room, axis=2)
+    start = np.concatenate([np.zeros((*slope.shape[:2], 1)), end[..., :-1]], axis=2)
     spent = np.where(np.isfinite(room), room, 0.0) * slope
-    price = np.cumsum(spent, axis=1) - spent
-    used = np.isfinite(start).any(axis=0)
-    return Curves(weights, start[:, used], end[:, used], price[:, used], slope[:, used])
+    price = np.where(np.isfinite(start), np.cumsum(spent, axis=2) - spent, np.inf)
+    last = int(np.isfinite(start).any(axis=(0, 1)).sum())
+    start = np.where(np.isfinite(start), start, 0.0)
+    start, end, price, slope = (c[..., :last] for c in (start, end, price, slope))
+    return Curves(weights, start, end, price, slope, types)
 
 
 def weights_of(bill: Floats, speed: Floats) -> Floats:
@@ -116,26 +120,29 @@ def _above(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """Machines beside those of supports, by range of their number; (supports,) or (ranges,)."""
+    """Machines beside those of supports, by case of their number; (supports, cases) or (cases,)."""
 
     own: Floats  # price of one machine of each entry of the support
-    speed: Floats  # compute of the same
+    speed: Floats  # (supports,): compute of the same
     least: Ints  # others
     most: Ints
+    types: Ints  # spot types that they add at least; (supports, cases)
 
     def at(self, c: Curves) -> tuple[Floats, Floats]:
-        """Price at no compute, and slope, of every piece; (supports, ranges, weights, pieces)."""
+        """Price at no compute, and slope, of every piece; (supports, cases, weights, pieces)."""
         machines = np.where(c.weight < 0.0, self.least[:, None], self.most[:, None])
-        weighed = (c.weight * machines)[None, :, :, None]
         begin = self.speed[:, None, None, None] + c.start
-        price = self.own[:, None, None, None] - weighed + c.price
-        return price - c.slope * begin, c.slope
+        more = c.types[
+            np.arange(len(c.types))[None, :], :, np.minimum(self.types, c.types.shape[2] - 1)
+        ]
+        own = self.own[:, :, None] - (c.weight * machines)[None] + more
+        return own[..., None] + c.price - c.slope * begin, c.slope
 
 
 def reach(c: Curves, o: Others, money: Floats) -> Floats:
-    """Most compute for a sum in each range, 0 where the support itself is dearer.
+    """Most compute for a sum in each case, 0 where the support itself is dearer.
 
-    Shape (supports, ranges).
+    Shape (supports, cases).
     """
     intercept, slope = o.at(c)
     begin, end = (o.speed[:, None, None, None] + part for part in (c.start, c.end))
@@ -145,7 +152,7 @@ def reach(c: Curves, o: Others, money: Floats) -> Floats:
 
 
 def least_product(c: Curves, o: Others, lines: Lines, low: Floats, high: Floats) -> Floats:
-    """Least price times step with a compute between two; (supports, ranges).
+    """Least price times step with a compute between two; (supports, cases).
 
     On a piece (p + b·R)·(t + a/R) is least at R = √(p·a/(b·t)), or at an end.
     """
@@ -168,11 +175,11 @@ def least_product(c: Curves, o: Others, lines: Lines, low: Floats, high: Floats)
 def within(c: Curves, o: Others, lines: Lines, most: float) -> Floats:
     """Most compute at which price times step is no more than this; 0 where it never is.
 
-    (p + b·R)·(t + a/R) <= most is a quadratic in R on every piece. Shape (supports, ranges).
+    (p + b·R)·(t + a/R) <= most is a quadratic in R on every piece. Shape (supports, cases).
     """
     intercept, slope = o.at(c)
     begin, end = (o.speed[:, None, None, None] + part for part in (c.start, c.end))
-    found = np.full(begin.shape[:1] + (len(o.least),), np.inf)
+    found = np.full((len(o.speed), len(o.least)), np.inf)
     for seconds, samples in lines:
         t, a = seconds[:, :, None, None], samples[:, :, None, None]
         square = np.maximum(slope * t, 1e-200)

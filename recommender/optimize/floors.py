@@ -208,7 +208,9 @@ def floor(space: Space, c: Sums, tight: bool, late: Bools | None = None) -> Floa
     ratio = np.where(has_spot, paid, 1.0)
     if tight and has_spot.any():
         law = (c.run_mean_s, c.run_sigma, c.free_s, c.changeover_s)
-        ratio = np.maximum(ratio, least_ratio(space.histories, space.seed, *law, work))
+        tighter = least_ratio(space.histories, space.seed, *law, work)
+        # On-demand machines of an elastic cluster take work over at their own price, not DEARER.
+        ratio = np.where(c.elastic_share > 0.0, ratio, np.maximum(ratio, tighter))
     alone = c.base_usd_per_hour * (work + c.changeover_s) + c.spot_usd_per_hour * ratio * work
     steady = c.base_usd_per_hour * work / np.maximum(c.elastic_share, 1e-9)
     alone = np.where(c.elastic_share > 0.0, np.minimum(alone, steady), alone)

@@ -46,6 +46,7 @@ def search_mixes(space: Space, found: Found, first: int = 0) -> None:
     """
     from recommender.optimize.bounded import Bounded, bounded
     from recommender.optimize.boxes import search_boxes, suits  # most answers need no mixes
+    from recommender.optimize.supports import first as entries_of
     from recommender.optimize.supports import grown, leaves
 
     ready: dict[int, Bounded] = {}
@@ -54,8 +55,8 @@ def search_mixes(space: Space, found: Found, first: int = 0) -> None:
         if site.region and suits(space, site):
             search_boxes(space, index, found)
         elif site.region:
-            ready[index] = bounded(space, site)
-            queue += [(bound, index, one) for bound, one in grown(ready[index], (), found.bar)]
+            ready[index], alone = entries_of(bounded(space, site), found.bar)
+            queue += [(bound, index, one) for bound, one in alone]
     heapq.heapify(queue)
     while queue and queue[0][0] < found.bar:
         if found.full:

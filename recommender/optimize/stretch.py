@@ -20,8 +20,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 DEARER = 1.5
-FIRST_S, RATIO = 900.0, 2.0  # the grid of W: 15 min, 30 min, 1 h, ...
-POINTS = 8  # ... up to 32 h
+FIRST_S, RATIO = 56.25, 2.0  # the grid of W: 1 min, ... 15 min, 30 min, 1 h, ...
+POINTS = 12  # ... up to 32 h
 MARGIN = 0.98  # S/W bends between grid points, and its sampling error is not quite monotone
 BEYOND = 0.97  # the same for longer work, where S/W is flat
 CHANGEOVER_GRID_S = 120.0

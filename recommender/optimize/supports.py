@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.optimize.bounded import Bounded
+from recommender.optimize.bounded import Bounded, narrowed
 from recommender.optimize.curves import Lines, Others, least_product, reach, within
 from recommender.optimize.evaluate import elastic_share, gang_of
 from recommender.optimize.floors import cluster_floor, sums_of
@@ -38,13 +38,28 @@ FASTEST = 1 << 30  # place of a network faster than all
 LEAF_ROWS = 20_000  # clusters of one support looked at in one block
 
 
+def first(b: Bounded, bar: float) -> tuple[Bounded, list[tuple[float, tuple[int, ...]]]]:
+    """Every entry alone, and the site without what no mix below the bar can have."""
+    more = np.flatnonzero(b.fits)
+    if len(more) < 2:
+        return b, []
+    bounds = _support_bounds(b, (), more, bar)
+    good = bounds < bar
+    alive = np.zeros(len(b.fits), dtype=bool)
+    alive[more[good.any(axis=1)]] = True
+    if alive.sum() < 2:
+        return b, []
+    b = narrowed(b, alive, np.asarray(good.any(axis=0)))
+    return b, grown(b, (), bar)
+
+
 def grown(b: Bounded, support: tuple[int, ...], bar: float) -> list[tuple[float, tuple[int, ...]]]:
     """The support with one more entry each, where the bound is below the bar."""
-    first = support[-1] + 1 if support else 0
-    more = first + np.flatnonzero(b.fits[first:])
+    begin = support[-1] + 1 if support else 0
+    more = begin + np.flatnonzero(b.fits[begin:])
     if len(support) >= b.space.limits.max_machines or not len(more):
         return []
-    bounds = _support_bounds(b, support, more, bar)
+    bounds = _support_bounds(b, support, more, bar).min(axis=1)
     good = np.flatnonzero(bounds < bar)
     return [(float(bounds[i]), (*support, int(more[i]))) for i in good]
 
@@ -54,44 +69,48 @@ def support_bound(b: Bounded, support: tuple[int, ...], bar: float = np.inf) -> 
 
     Above the bar it says only that none of them is below it.
     """
-    return float(_support_bounds(b, support[:-1], np.array(support[-1:]), bar)[0])
+    return float(_support_bounds(b, support[:-1], np.array(support[-1:]), bar).min())
 
 
 def _support_bounds(b: Bounded, support: tuple[int, ...], more: Ints, bar: float) -> Floats:
-    """Bounds of the support with each further entry; (more,)."""
-    e, chosen, limits = b.site.entries, list(support), b.space.limits
-    ranges = np.array([pair for pair in b.ranges if pair[1] > len(chosen)]).reshape(-1, 2)
+    """Bounds of the support with each further entry, case by case; (more, cases)."""
+    e, chosen, limits, size = b.site.entries, list(support), b.space.limits, len(support) + 1
     fits = (b.fits[more] >= 1) & bool((b.fits[chosen] >= 1).all())
     for use, quota in zip(b.site.quota_use, b.site.quota, strict=True):
         fits &= use[chosen].sum() + use[more] <= quota + 1e-9
-    if not len(ranges) or not fits.any():
-        return np.full(len(more), np.inf)
+    spot = e.spot[chosen].sum() + e.spot[more]
+    possible = fits[:, None] & (b.cases.most >= size) & (spot[:, None] <= b.cases.types)
+    if not possible.any():
+        return np.full(possible.shape, np.inf)
+    least, top = np.maximum(b.cases.least - size, 0), np.maximum(b.cases.most - size, 0)
+    speed = b.speed[chosen].sum() + b.speed[more]
+    none = np.zeros(possible.shape, dtype=np.int64)
 
-    def others(price: Floats) -> Others:
-        """One machine of each entry, and those beside them."""
-        own, speed = (values[chosen].sum() + values[more] for values in (price, b.speed))
-        least = np.maximum(ranges[:, 0] - len(chosen) - 1, 0)
-        return Others(own, speed, least, ranges[:, 1] - len(chosen) - 1)
+    def others(price: Floats, types: Ints = none) -> Others:
+        """One machine of each entry, and those beside them; `price` has shape (any, entries)."""
+        own = price[:, chosen].sum(axis=1)[None] + price[:, more].T
+        return Others(np.broadcast_to(own, possible.shape), speed, least, top, types)
 
-    many = others(np.ones(len(b.speed)))
+    many = others(np.ones((1, len(b.speed))))
     lines = _lines(b, chosen, more, many)
-    most = reach(b.machines, many, ranges[:, 1].astype(np.float64))
+    most = reach(b.machines, many, b.cases.most.astype(np.float64))
     if b.hourly is not None and limits.hourly_usd is not None:
-        hourly = np.full(len(ranges), limits.hourly_usd + 1e-9)
-        most = np.minimum(most, reach(b.hourly, others(e.usd_per_hour), hourly))
+        hourly = np.full(len(top), limits.hourly_usd + 1e-9)
+        most = np.minimum(most, reach(b.hourly, others(e.usd_per_hour[None]), hourly))
     if limits.goal == "time":
         if b.budget is not None:
-            most = np.minimum(most, within(b.budget, others(b.counted), lines, b.spent))
-        return np.where(fits, _least_time(b, lines, most).min(axis=1), np.inf)
-    least = _least_compute(lines, b.longest_s(bar))
-    usd = least_product(b.price, others(b.bill), lines, least, most).min(axis=1)
+            most = np.minimum(most, within(b.budget, others(b.counted[None]), lines, b.spent))
+        return np.where(possible, _least_time(b, lines, most), np.inf)
+    low = _least_compute(lines, b.longest_s(bar))
+    bills = others(b.bill(np.arange(len(b.speed))), np.maximum(b.cases.fewest - spot[:, None], 0))
+    usd = least_product(b.price, bills, lines, low, most)
     fixed = np.maximum(e.fixed_usd[chosen].max(initial=0.0), e.fixed_usd[more])
-    usd = np.minimum(fixed + usd * b.seconds / 3600.0, min(b.rest_usd, b.alone_usd))
-    return np.where(fits, usd, np.inf)
+    usd = np.minimum(fixed[:, None] + usd * b.seconds / 3600.0, b.rest_usd)
+    return np.where(possible, usd, np.inf)
 
 
 def _lines(b: Bounded, chosen: list[int], more: Ints, o: Others) -> Lines:
-    """The lines of each support and range; (supports, ranges)."""
+    """The lines of each support and case; (supports, cases)."""
     lines, shape = b.lines, (len(more), len(o.least))
 
     def spread(found: NDArray[Any]) -> NDArray[Any]:
@@ -110,7 +129,7 @@ def _lines(b: Bounded, chosen: list[int], more: Ints, o: Others) -> Lines:
 
 
 def _least_time(b: Bounded, lines: Lines, most: Floats) -> Floats:
-    """Least time with as much compute as the limits allow; (supports, ranges)."""
+    """Least time with as much compute as the limits allow; (supports, cases)."""
     compute = np.maximum(most, 1e-30)
     step = np.max([seconds + samples / compute for seconds, samples in lines], axis=0)
     return np.minimum(np.where(most > 0.0, b.away_s + b.seconds * step, np.inf), b.net_s)
@@ -144,8 +163,11 @@ def leaves(b: Bounded, support: tuple[int, ...], bar: float) -> list[Ints]:
 
 
 def _quick(b: Bounded, rows: Ints, counts: Ints, bar: float) -> Floats:
-    """Least goal of clusters of these entries, by the lines of their step; (clusters,)."""
-    many, lines = counts.sum(axis=1), b.lines
+    """Least goal of clusters of these entries, by the lines of their step; (clusters,).
+
+    Cases that were ruled out rule out their clusters.
+    """
+    many, lines, spot = counts.sum(axis=1), b.lines, b.site.entries.spot[rows].sum()
     gpus, speed = counts @ lines.gpus[rows], counts @ b.speed[rows]
     both = lines.of(
         np.full(len(counts), lines.network[rows].min()),
@@ -154,12 +176,16 @@ def _quick(b: Bounded, rows: Ints, counts: Ints, bar: float) -> Floats:
         *(many, gpus, gpus),
     )
     step = np.max([seconds + samples / speed for seconds, samples in both], axis=0)
+    mine = (b.cases.least[:, None] <= many) & (many <= b.cases.most[:, None])
+    mine &= ((b.cases.fewest <= spot) & (spot <= b.cases.types))[:, None]
+    case = mine.argmax(axis=0)
     if b.space.limits.goal == "time":
-        return np.asarray(np.minimum(b.away_s + b.seconds * step, b.net_s))
-    fixed = float(b.site.entries.fixed_usd[rows].max())
-    usd = fixed + counts @ b.bill[rows] * step * b.seconds / 3600.0
-    usd = np.where(step <= b.longest_s(bar), usd, np.inf)
-    return np.asarray(np.minimum(usd, min(b.rest_usd, b.alone_usd)))
+        least = np.minimum(b.away_s + b.seconds * step, b.net_s)
+    else:
+        fixed = float(b.site.entries.fixed_usd[rows].max())
+        usd = fixed + (counts * b.bill(rows)[case]).sum(axis=1) * step * b.seconds / 3600.0
+        least = np.minimum(np.where(step <= b.longest_s(bar), usd, np.inf), b.rest_usd[case])
+    return np.where(mine.any(axis=0), least, np.inf)
 
 
 def counts_floor(space: Space, site: Site, counts: Ints, tight: bool = False) -> Floats:
