@@ -63,9 +63,13 @@ def neighbours(
 
 def _still(presenter: Presenter, tighter: Limits, first: Plan) -> bool:
     """Whether the plan at hand keeps a tighter limit as well: it is then the best there too."""
-    hourly = tighter.hourly_usd
+    hourly, estimate = tighter.hourly_usd, first.estimate
     if hourly is not None and _dearest(first) > hourly:
         return False
+    if first.fallback is None and tighter.confidence >= 0.95:  # seen without following it again
+        late = tighter.deadline_s is not None and estimate.time.p95 > tighter.deadline_s
+        if late or (tighter.budget_usd is not None and estimate.cost.p95 > tighter.budget_usd):
+            return False
     return keeps(presenter.under(tighter).plan(presenter.candidate_of(first)), tighter)
 
 
