@@ -205,7 +205,14 @@ class Answering:
         return found
 
     def _queue(self, space: Space) -> Queue:
-        """All clusters of one entry, made once for searches under the same limits."""
+        """All clusters of one entry, made once for searches under the same limits.
+
+        A floor does not depend on how much a limit allows, so the question's own queue does
+        for a tighter limit as well: clusters that cannot keep it are met, and dropped.
+        """
+        own = self.question.limits
+        if own in self.queues and _is_tighter(space.limits, own):
+            return self.queues[own]
         if space.limits not in self.queues:
             step_s = self.question.step_s[:, : space.limits.max_machines]
             self.queues[space.limits] = single_queue(space, step_s)
@@ -351,6 +358,22 @@ class Answering:
 def _least(space: Space, question: Question) -> float:
     floors = [single_floors(space, s, question.step_s).min(initial=np.inf) for s in space.sites]
     return float(min(floors, default=np.inf))
+
+
+def _is_tighter(limits: Limits, than: Limits) -> bool:
+    """Whether limits differ from others by allowing less time or money only."""
+    values = [
+        (getattr(limits, name), getattr(than, name))
+        for name in ("deadline_s", "budget_usd", "hourly_usd")
+    ]
+    less = all(a == b or (a is not None and b is not None and a < b) for a, b in values)
+    same = replace(
+        limits,
+        deadline_s=than.deadline_s,
+        budget_usd=than.budget_usd,
+        hourly_usd=than.hourly_usd,
+    )
+    return less and same == than
 
 
 def _more_regions(plans: tuple[Plan, ...]) -> int:

@@ -79,6 +79,12 @@ def warnings(question: Question, plans: tuple[Plan, ...]) -> tuple[str, ...]:
         return ()
     flags = {m.price_flag for m in plans[0].machines} | {s.price_flag for s in plans[0].sites}
     said = []
+    chance, asked = plans[0].estimate.chance, question.limits.confidence
+    if chance < asked:
+        said.append(
+            f"plan 1 keeps the limits in {100 * chance:.1f} % of its histories only: no plan "
+            f"was found that keeps them in {100 * asked:g} %"
+        )
     if any(m.price_kind == "derived" for m in plans[0].machines):
         said.append("plan 1 rests on a derived price; --quoted-only leaves such prices out")
     if "floor" in flags and plans[0].machines[0].provider == "aws":

@@ -25,8 +25,8 @@ class Search(Protocol):
 TIGHTER, LOOSER = 0.6, 1.5
 MOST_WIDER = 1000  # plans followed to see what wider quotas are worth
 WORTH = 0.01  # a change of the answer below this share is not worth a line
-SAME = "the same plan"
-TRIES = 4  # plans followed again until one keeps a neighbouring limit
+SAME, NONE_KEEPS = "the same plan", "no plan keeps it"
+TRIES = 12  # plans followed again until one keeps a neighbouring limit
 
 
 def neighbours(
@@ -63,9 +63,13 @@ def neighbours(
 
 def _still(presenter: Presenter, tighter: Limits, first: Plan) -> bool:
     """Whether the plan at hand keeps a tighter limit as well: it is then the best there too."""
-    hourly = tighter.hourly_usd
+    hourly, estimate = tighter.hourly_usd, first.estimate
     if hourly is not None and _dearest(first) > hourly:
         return False
+    if first.fallback is None and tighter.confidence >= 0.95:  # seen without following it again
+        late = tighter.deadline_s is not None and estimate.time.p95 > tighter.deadline_s
+        if late or (tighter.budget_usd is not None and estimate.cost.p95 > tighter.budget_usd):
+            return False
     return keeps(presenter.under(tighter).plan(presenter.candidate_of(first)), tighter)
 
 
@@ -91,7 +95,7 @@ def _step(
 ) -> list[Step]:
     best = _lead(found, presenter, first, bar)
     if best is None and not looser:
-        return [] if found.full else [Step(change, "no plan keeps it", None)]
+        return [] if found.full and not found.kept else [Step(change, NONE_KEEPS, None)]
     # Under a looser limit the plan at hand remains; it may mix types, which this search does not.
     by_time = presenter.limits.goal == "time"
     if best is None or _alike(best, first) or (looser and not _better(best, first, by_time)):
@@ -110,15 +114,10 @@ def _lead(found: Found, presenter: Presenter, first: Plan, bar: float) -> Plan |
 
 
 def _alike(plan: Plan, first: Plan) -> bool:
-    """Whether nobody would tell two plans apart: the same machines, or the same cost and time."""
-    same = (plan.machines, plan.sites, plan.checkpointing.path) == (
-        first.machines,
-        first.sites,
-        first.checkpointing.path,
-    )
+    """Whether nobody would tell two plans apart by their cost and time."""
     money = plan.estimate.cost.mean / first.estimate.cost.mean - 1.0
     time = plan.estimate.time.typical / first.estimate.time.typical - 1.0
-    return same or (abs(money) < WORTH and abs(time) < WORTH)
+    return abs(money) < WORTH and abs(time) < WORTH
 
 
 def _better(plan: Plan, first: Plan, by_time: bool) -> bool:

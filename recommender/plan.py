@@ -157,7 +157,6 @@ class SpotFacts:
     basis: str  # "measured", "transferred", "--mtbf", "your trace" (and of how many zones)
     as_of: str
     # What the plan's own histories met, in good zones and bad, from one place to the next:
-    waiting_share: float  # of the typical time
     waiting_p50_s: float  # of a whole run
     waiting_p95_s: float
     never_waits: float  # share of the runs

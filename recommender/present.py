@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 EVEN_SPEED = 0.95  # of the spot cluster, from which on a fallback counts as fast as it
 
@@ -93,16 +94,14 @@ class Presenter:
     def _plan(self, candidate: Candidate) -> Plan:
         space = self._space
         site, one, journeys = self._journey(candidate)
-        # The plan, and the same were its speed known: together, since that is quicker.
-        twice = journeys.take(np.array([0, 0]))
-        twice = replace(twice, speed_sigma=np.array([1.0, 0.0]) * twice.speed_sigma)
-        both = follow(twice, space.limits.deadline_s, PRINTED, space.seed)
-        h, known = both.take(np.array([0])), both.take(np.array([1]))
+        # What another fallback could save is asked by the search alone.
+        one_plan = replace(journeys, best_net_usd=np.full(1, np.inf))
+        h = follow(one_plan, space.limits.deadline_s, PRINTED, space.seed)
         pools = [self.built.pools[candidate.site][e] for e in candidate.entries]
         machines = self._machines(pools, candidate.counts)
         usd_per_hour = sum(m.count * m.usd_per_hour for m in machines)
         checkpointing, tier = self._checkpointing(space, site, one, journeys)
-        estimate = self._estimate(space, site, one, journeys, h, known, machines, tier)
+        estimate = self._estimate(space, site, one, one_plan, h, machines, tier)
         hours = float(journeys.work_s[0]) / 3600.0
         flop = self.question.steps_left * self.question.job.global_batch
         flop *= self.question.job.flop_per_sample
@@ -216,19 +215,20 @@ class Presenter:
         one: Plans,
         j: Journeys,
         h: Histories,
-        known: Histories,
         machines: tuple[Machines, ...],
         tier: tuple[Machines, ...],
     ) -> Estimate:
-        running = float(h.running_s.mean())
+        known = replace(j, speed_sigma=np.zeros(1))
+        sure = follow(known, space.limits.deadline_s, PRINTED, space.seed)
+        running, rows = float(h.running_s.mean()), middle(h.time_s[0])
         return Estimate(
             cost=_spread(h.cost_usd[0], float(h.expected_usd.mean())),
             time=_spread(h.time_s[0], float(h.time_s.mean())),
             chance=float(kept(space, h.time_s, h.cost_usd).mean()),
-            chance_if_speed_known=float(kept(space, known.time_s, known.cost_usd).mean()),
+            chance_if_speed_known=float(kept(space, sure.time_s, sure.cost_usd).mean()),
             interruptions=float(h.interruptions.mean()),
             overhead=max(0.0, 1.0 - float(h.trained_s.mean()) / max(running, 1.0)),
-            split=_time_split(j, h),
+            split=_time_split(j, h, rows),
             step=explain(space.job, space.columns, space.fleet(site, one.counts), 0),
             bill=self._bill(site, one, j, h, machines, tier),
             speed_sigma=float(j.speed_sigma[0]),
@@ -292,7 +292,7 @@ class Presenter:
         gang = gang_of(space, site.entries, one.counts)
         up = float(1.0 / (1.0 + np.exp(-gang.availability_logit[0])))
         user = self.question.choice.mtbf_h is not None
-        waits, shown = h.waiting_s[0], middle(h.time_s[0])
+        waits = h.waiting_s[0]
         median, longest = np.quantile(waits, (0.5, 0.95))
         return SpotFacts(
             name=law.spot_class,
@@ -303,7 +303,6 @@ class Presenter:
             co_interruption=law.co_interruption,
             basis="--mtbf" if user else law.basis,
             as_of=law.as_of,
-            waiting_share=float(waits[shown].sum() / h.time_s[0, shown].sum()),
             waiting_p50_s=float(median),
             waiting_p95_s=float(longest),
             never_waits=float((waits <= 0.0).mean()),
@@ -339,9 +338,8 @@ def _spread(values: Floats, mean: float) -> Spread:
     return Spread(mean, float(low), float(half), float(high), float(typical(values)))
 
 
-def _time_split(j: Journeys, h: Histories) -> TimeSplit:
-    """Where the typical time goes; lost work is what the other parts leave."""
-    rows = middle(h.time_s[0])
+def _time_split(j: Journeys, h: Histories, rows: Ints) -> TimeSplit:
+    """Where the time of these histories goes; lost work is what the other parts leave."""
 
     def mean(values: Floats) -> float:
         return float(values[0, rows].mean())

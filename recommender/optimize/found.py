@@ -20,6 +20,9 @@ from recommender.optimize.space import Site, Space
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+# A site, entries of it, how many machines, the checkpoint path, and whether there is a fallback.
+Shape = tuple[int, tuple[int, ...], int, int, bool]
+
 EPSILON = 1e-4  # a plan must be better by this share to matter
 BATCH = 16  # plans followed between two looks at the bar
 
@@ -60,7 +63,7 @@ class Found:
     plans: int = 0
     supports: int = 0
     left: float = np.inf  # least floor that was not looked at
-    kept: dict[tuple[int, tuple[int, ...], int, int], Candidate] = field(default_factory=dict)
+    kept: dict[Shape, Candidate] = field(default_factory=dict)
 
     @property
     def bar(self) -> float:
@@ -119,7 +122,7 @@ def _follow(space: Space, index: int, site: Site, rows: Ints, plans: Plans, foun
 
 
 def _keep(index: int, rows: Ints, plans: Plans, values: Values, found: Found) -> None:
-    """Remember the best plan of each cluster shape and path that keeps the limits."""
+    """Remember the best plan of each shape that keeps the limits."""
     for i in np.flatnonzero(np.isfinite(values.goal)):
         used = np.flatnonzero(plans.counts[i])
         candidate = Candidate(
@@ -134,7 +137,13 @@ def _keep(index: int, rows: Ints, plans: Plans, values: Values, found: Found) ->
             chance=float(values.chance[i]),
             overhead=float(values.overhead[i]),
         )
-        key = (index, candidate.entries, sum(candidate.counts), candidate.path)
+        key = (
+            index,
+            candidate.entries,
+            sum(candidate.counts),
+            candidate.path,
+            candidate.fallback >= 0,
+        )
         if key not in found.kept or candidate.goal < found.kept[key].goal:
             found.kept[key] = candidate
         found.best = min(found.best, candidate.goal)

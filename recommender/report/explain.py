@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from recommender.errors import UsageError
-from recommender.plan import OWN_TRACE, Answer, Plan, SpotFacts, StepSplit
+from recommender.plan import OWN_TRACE, Answer, Estimate, Plan, SpotFacts, StepSplit
 from recommender.report import cells, text, titles
 from recommender.report.advice import plan_lines
 from recommender.report.asked import Asked
@@ -51,7 +51,7 @@ def _sections(plan: Plan, asked: Asked) -> list[tuple[str, Sequence[_Term]]]:
     if plan.spot is not None:
         of = "as in your trace of" if plan.spot.basis.startswith(OWN_TRACE) else "of class"
         name = text.clean(plan.spot.name)
-        sections.append((f"Spot capacity {of} {name}", _spot(plan.spot, estimate.interruptions)))
+        sections.append((f"Spot capacity {of} {name}", _spot(plan.spot, estimate)))
     return sections
 
 
@@ -108,19 +108,20 @@ def _certainty(plan: Plan) -> list[_Term]:
     ]
 
 
-def _spot(facts: SpotFacts, interruptions: float) -> list[_Term]:
+def _spot(facts: SpotFacts, estimate: Estimate) -> list[_Term]:
     """The law of the machines, and what the plan's own runs meet of it."""
     basis = f"{text.clean(facts.basis)}, {text.clean(facts.as_of)}"
+    waiting = estimate.split.waiting_s
     half = ("half of the runs wait", text.duration(facts.waiting_p50_s), "or less, all in all")
     return [
         ("one machine runs", text.duration(facts.run_mean_s), "on average, until it is taken"),
         ("this cluster runs", text.duration(facts.gang_run_mean_s), "until one of it is taken"),
         ("machines go together", text.percent(facts.co_interruption), "of interruptions"),
-        ("a run loses them", _times(interruptions), "on average"),
+        ("a run loses them", _times(estimate.interruptions), "on average"),
         ("runs that never wait", text.percent(facts.never_waits), "of all runs"),
         *([half] if facts.waiting_p50_s > 0.0 else []),
         ("1 run of 20 waits", text.duration(facts.waiting_p95_s), "or more, all in all"),
-        ("waiting takes", text.percent(facts.waiting_share), "of the time above"),
+        ("waiting takes", _of(waiting, estimate.time.typical), "of the time above"),
         ("known from", basis, ""),
     ]
 

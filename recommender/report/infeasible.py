@@ -59,12 +59,13 @@ def _changes(steps: list[Step], width: int) -> list[Line]:
     plans = [step.plan for step in steps if step.plan is not None]
     unit, name = cells.time_unit(plans)
     costs, times = cells.cost_cells(plans), cells.time_cells(plans, unit)
+    saves = any(plan.saving for plan in plans)
     columns = [
         Column("change one thing", right=False),
         Column("then", right=False),
         Column("cost USD"),
         Column(f"time {name}"),
-        Column("saving"),
+        *([Column("saving")] if saves else []),
     ]
     rows = [
         Row(
@@ -73,7 +74,7 @@ def _changes(steps: list[Step], width: int) -> list[Line]:
                 (cells.short_machines(plan),),
                 cost[:1],
                 time[:1],
-                cells.saving_cell(plan),
+                *([cells.saving_cell(plan)] if saves else []),
             )
         )
         for step, plan, cost, time in zip(steps, plans, costs, times, strict=True)

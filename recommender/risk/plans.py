@@ -69,7 +69,3 @@ class Histories:
     interruptions: Floats
     restarts_s: Floats  # changeovers after the first
     trained_s: Floats  # useful training on either cluster
-
-    def take(self, rows: Ints) -> "Histories":
-        """The histories of some plans."""
-        return Histories(*(getattr(self, name)[rows] for name in self.__slots__))

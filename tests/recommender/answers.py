@@ -119,7 +119,7 @@ GCP = plan(
     labels=("best of gcp",),
     spot=SpotFacts(
         "h100", 3240, 3240, 1800, 0.63, 0.95, "measured", "2025-10-31",
-        waiting_share=0.24, waiting_p50_s=4200, waiting_p95_s=22_000, never_waits=0.2,
+        waiting_p50_s=4200, waiting_p95_s=22_000, never_waits=0.2,
     ),
 )  # fmt: skip
 AWS_A100 = plan(
