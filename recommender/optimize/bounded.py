@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.optimize.charged import Charged, charged, mixed
 from recommender.optimize.curves import Curves, curves, groups_of, usable, weights_of
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.floors import (
@@ -12,11 +13,9 @@ from recommender.optimize.floors import (
     ROUNDING,
     joint_quantile,
     least_speed_factor,
-    paid_share,
     speed_quantile,
 )
-from recommender.optimize.space import Entries, Site, Space
-from recommender.optimize.stretch import DEARER, RUN_GRID, least_ratio
+from recommender.optimize.space import Site, Space
 from recommender.performance.shortest import Shortest, shortest
 
 Floats = NDArray[np.float64]
@@ -26,6 +25,7 @@ Bools = NDArray[np.bool_]
 STEPWISE = 4  # up to this many machines every number is bounded by itself
 WIDER = 1.35  # then ranges of them get wider by this factor
 TYPES = (2, 3, 5, 8)  # most spot types of a case, where that decides how much of spot is charged
+CLASSES = 5  # of networks told apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,6 @@ class Cases:
     most: Ints
     fewest: Ints  # spot types
     types: Ints  # and at most
-    share: Floats  # of spot time that is charged, at least
 
     def take(self, rows: Bools) -> "Cases":
         """Some of the cases."""
@@ -45,19 +44,24 @@ class Cases:
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """A site made ready for bounds; arrays have shape (entries,)."""
+    """Some entries of a site made ready for bounds, in the order of their networks; (entries,).
+
+    Of these clusters the slowest machine is one of the first `slowest` that fit.
+    """
 
     space: Space
     site: Site
+    order: Ints  # place of each entry in the site that was asked about
+    slowest: int
     cases: Cases
     fits: Ints  # most machines that quotas allow
     speed: Floats  # samples/s per machine
     counted: Floats  # least USD per hour that a budget counts
-    price: Curves  # of what an hour of work costs at least
-    hourly: Curves | None  # of listed prices, under an hourly limit
+    price: Curves  # of listed prices
     budget: Curves | None  # of what a budget counts, where only that can keep it
     machines: Curves  # fewest machines
     lines: Shortest
+    charged: Charged
     seconds: float  # true over predicted seconds of a step, at least, times the steps
     late_s: float  # longest step without a fallback
     spent: float  # most USD per hour times seconds of a step, by the budget
@@ -65,16 +69,6 @@ class Bounded:
     net_usd: float  # least bill of the whole work on a fallback; inf: none
     net_s: float  # least time of that
     alone_usd: float  # least cost of on-demand machines of an elastic cluster alone; inf: none
-
-    @property
-    def rest_usd(self) -> Floats:
-        """No spot cluster whose fallback is not dear costs less; (cases,)."""
-        return np.minimum(self.net_usd * self.cases.share / DEARER, self.alone_usd)
-
-    def bill(self, entries: Ints | int) -> Floats:
-        """Least USD per hour of work of some entries; (cases, entries)."""
-        e = self.site.entries
-        return _bills(self.cases, e.usd_per_hour[entries], e.spot[entries])
 
     def longest_s(self, bar: float) -> float:
         """The longest step of a cluster that may be below the bar.
@@ -90,84 +84,116 @@ class Bounded:
         return max(self.late_s, most / self.seconds * (1.0 + ROUNDING))
 
 
-def bounded(space: Space, site: Site) -> Bounded:
-    """A site's prices and speeds, and what limits ask of its clusters of several entries."""
-    fits = usable(site, space.limits.max_machines)
-    linked = space.columns.network_bytes_per_s[site.entries.kind] > 0
-    return _bounded(space, site, np.where(linked, fits, 0), None)
+def bounded(space: Space, site: Site) -> list[Bounded]:
+    """A site's prices and speeds, and what limits ask of its clusters of several entries.
+
+    One for each class of networks that the slowest machine of a cluster may have.
+    """
+    network = space.columns.network_bytes_per_s[site.entries.kind]
+    fits = np.where(network > 0, usable(site, space.limits.max_machines), 0)
+    order = np.argsort(network, kind="stable")
+    order = order[fits[order] > 0]
+    if len(order) < 2:
+        return []
+    values = np.unique(network[order])
+    starts = [float(part[0]) for part in np.array_split(values, min(CLASSES, len(values)))]
+    ends = [*starts[1:], np.inf]
+    found = []
+    for start, end in zip(starts, ends, strict=True):
+        mine = order[network[order] >= start]
+        slowest = int((network[mine] < end).sum())
+        if len(mine) > 1:
+            found.append(_bounded(space, site, mine, slowest, fits, None))
+    return found
 
 
 def narrowed(b: Bounded, alive: Bools, cases: Bools) -> Bounded:
     """The same for clusters of some entries and cases only."""
-    return _bounded(b.space, b.site, np.where(alive, b.fits, 0), b.cases.take(cases))
+    slowest = int(alive[: b.slowest].sum())
+    rows = np.flatnonzero(alive)
+    return _bounded(b.space, b.site, rows, slowest, b.fits, b.cases.take(cases), b.order)
 
 
-def _bounded(space: Space, site: Site, fits: Ints, cases: Cases | None) -> Bounded:
+def _bounded(
+    space: Space,
+    whole: Site,
+    rows: Ints,
+    slowest: int,
+    fits: Ints,
+    cases: Cases | None,
+    order: Ints | None = None,
+) -> Bounded:
+    """Bounds of clusters of some rows of a site, whose places are `order` if not the rows."""
+    site, fits = whole.only(rows), fits[rows]
     e, c, limits = site.entries, space.columns, space.limits
     speed = np.maximum(c.compute_per_s[e.kind], 1e-30)
-    rows = np.flatnonzero(fits)
-    some, sigmas = site.only(rows), np.unique(c.speed_sigma[e.kind[rows]])
-    if cases is None:
-        cases = cases_of(space, some, speed[rows])
-    factor = float(least_speed_factor(space, sigmas).min(initial=1.0))
-    away = float(e.boot_s[rows].min(initial=np.inf)) + RENDEZVOUS_S
-    seconds, net = factor * space.steps_left, site.fallbacks
-    netted = len(net) > 0 and limits.deadline_s is not None and bool(e.spot[rows].any())
+    sigmas = np.unique(c.speed_sigma[e.kind])
+    away = float(e.boot_s.min()) + RENDEZVOUS_S
+    seconds = float(least_speed_factor(space, sigmas).min()) * space.steps_left
+    net = site.fallbacks
+    netted = len(net) > 0 and limits.deadline_s is not None and bool(e.spot.any())
     net_usd = float((net.usd_per_hour * net.step_s).min(initial=np.inf)) * seconds / 3600.0
-    net_s = float(net.step_s.min(initial=np.inf)) * seconds
-    counted = _counted(space, site)
-    groups = groups_of(some, speed[rows])
+    counted, groups = _counted(space, site), groups_of(site, speed)
 
     def curve(price: Floats, weights: Floats | None = None) -> Curves:
-        mine = np.atleast_2d(price)
         if weights is None:
-            weights = weights_of(mine.min(axis=0), speed[rows])  # no slope is negative
-        return curves(mine, speed[rows], groups, weights, some.entries.spot)
+            weights = weights_of(price, speed)
+        return curves(price[None], speed, groups, weights, e.spot)
 
-    kept = limits.budget_usd is not None and not netted and not _mixed(space, some)
+    kept = limits.budget_usd is not None and not netted and not mixed(space, site)
     return Bounded(
         space=space,
         site=site,
-        cases=cases,
+        order=rows if order is None else order[rows],
+        slowest=slowest,
+        cases=cases_of(space, site) if cases is None else cases,
         fits=fits,
         speed=speed,
         counted=counted,
-        price=curve(_bills(cases, some.entries.usd_per_hour, some.entries.spot)),
-        hourly=None if limits.hourly_usd is None else curve(some.entries.usd_per_hour),
-        budget=curve(counted[rows]) if kept else None,
-        machines=curve(np.ones(len(rows)), np.zeros(1)),
+        price=curve(e.usd_per_hour),
+        budget=curve(counted) if kept else None,
+        machines=curve(np.ones(len(e)), np.zeros(1)),
         lines=shortest(space.job, c, e.kind, limits.max_machines),
+        charged=charged(space, site, speed),
         seconds=seconds,
         late_s=_longest(space, sigmas, away),
-        spent=_most_spent(space, e.price_sigma[rows], c.speed_sigma[e.kind[rows]]),
+        spent=_most_spent(space, e.price_sigma, c.speed_sigma[e.kind]),
         away_s=away,
         net_usd=net_usd if netted else np.inf,
-        net_s=net_s if netted else np.inf,
-        alone_usd=_alone_usd(space, some, speed[rows], seconds),
+        net_s=float(net.step_s.min()) * seconds if netted else np.inf,
+        alone_usd=_alone_usd(space, site, speed, seconds),
     )
 
 
-def _bills(cases: Cases, usd_per_hour: Floats, spot: Bools) -> Floats:
-    """Prices, those of spot times the least share that is charged; (cases, entries)."""
-    return np.where(spot, usd_per_hour * cases.share[:, None], usd_per_hour)
-
-
-def cases_of(space: Space, site: Site, speed: Floats) -> Cases:
-    """Every case of a site, finer where there are few machines."""
+def cases_of(space: Space, site: Site) -> Cases:
+    """Every case of a site within its quotas, finer where there are few machines."""
     e, most = site.entries, space.limits.max_machines
+    types = most_types(site)
     free = space.limits.goal != "time" and bool((e.free_s[e.spot] > 60.0).any())
-    tops = [top for top in TYPES if top < most] if free else []
-    bands = list(zip([0, *(top + 1 for top in tops)], [*tops, most], strict=True))
+    tops = [top for top in TYPES if top < min(most, types)] if free else []
+    bands = list(zip([0, *(top + 1 for top in tops)], [*tops, min(most, types)], strict=True))
     rows = [
-        (*machines, fewest, min(types, machines[1]))
+        (*machines, fewest, min(top, machines[1]))
         for machines in machine_ranges(most)
-        for fewest, types in bands
+        for fewest, top in bands
         if fewest <= machines[1]
     ]
-    table = np.array(rows, dtype=np.int64).reshape(-1, 4)
-    share = np.array([_least_share(space, site, speed, row[1], row[3]) for row in rows])
-    least, top, fewest, types = table.T
-    return Cases(least, top, fewest, types, share)
+    return Cases(*np.array(rows, dtype=np.int64).reshape(-1, 4).T)
+
+
+def most_types(site: Site) -> int:
+    """Most spot types with a machine each that the quotas allow."""
+    spot, groups = site.entries.spot, groups_of(site, np.ones(len(site.entries)))
+    found = 0
+    for group in range(len(groups.room)):
+        mine = spot & (groups.of == group)
+        rows = [row for row in range(len(site.quota)) if (site.quota_use[row][mine] > 0).all()]
+        if not mine.any() or not rows or not np.isfinite(groups.room[group]):
+            found += int(mine.sum())
+            continue
+        use = np.cumsum(np.sort(site.quota_use[rows[0]][mine]))
+        found += int((use <= site.quota[rows[0]] + 1e-9).sum())
+    return found
 
 
 def machine_ranges(most: int) -> tuple[tuple[int, int], ...]:
@@ -178,44 +204,6 @@ def machine_ranges(most: int) -> tuple[tuple[int, int], ...]:
         ranges.append((least, top))
         least = top + 1
     return tuple(ranges)
-
-
-def _least_share(space: Space, site: Site, speed: Floats, machines: int, types: int) -> float:
-    """Least share of spot time that is charged in clusters of so many machines and spot types.
-
-    A cluster's runs are shorter than those of its machines and have the shape of any of them.
-    Where early interruptions are free, shorter runs lose more but less of them is charged.
-    """
-    e = site.entries.take(site.entries.spot)
-    if space.limits.goal == "time" or not len(e):
-        return 1.0
-    free, away = float(e.free_s.max()), float(e.boot_s.min()) + RENDEZVOUS_S
-    longest = float(e.run_mean_s.max())
-    shortest_s = longest if free <= 60.0 else _shortest_run(space, e, machines, types)
-    flop = space.job.global_batch * space.steps_left
-    fast, slow = flop / (float(speed.max()) * machines), flop / float(speed.min())
-    powers = np.arange(
-        np.log(shortest_s) / np.log(RUN_GRID), np.log(longest) / np.log(RUN_GRID) + 1
-    )
-    works = np.geomspace(fast, max(slow, 2 * fast), int(np.log2(max(slow / fast, 2.0))) + 2)
-    least = np.inf
-    for sigma in (e.run_sigma.min(), e.run_sigma.max()):
-        run, work = (axis.ravel() for axis in np.meshgrid(RUN_GRID**powers, works))
-        one = np.ones(len(run))
-        law = (run, one * sigma, one * free, one * away)
-        paid = paid_share(*law[:3])
-        # On-demand machines of an elastic cluster take work over at their own price, not DEARER.
-        ratio = 0.0 if _mixed(space, site) else least_ratio(space.histories, space.seed, *law, work)
-        least = min(least, float(np.maximum(paid, ratio).min()))
-    return least
-
-
-def _shortest_run(space: Space, spot: Entries, machines: int, types: int) -> float:
-    """Mean run of the cluster of so many machines and types that is interrupted most often."""
-    hazard = 1.0 / spot.run_mean_s
-    first = np.sort(hazard)[::-1][:types].sum()
-    more = (machines - 1) * float((hazard * (1.0 - spot.co_interruption)).max())
-    return float(1.0 / (first + more + machines * space.job.fault_rate_per_hour / 3600.0))
 
 
 def _longest(space: Space, sigmas: Floats, away_s: float) -> float:
@@ -232,12 +220,6 @@ def _counted(space: Space, site: Site) -> Floats:
     """What a budget counts of each entry at least, in USD per hour."""
     e, unpaid = site.entries, MOSTLY_PAID if space.limits.confidence >= 0.8 else 0.0
     return np.where(e.spot & (e.free_s > 60.0), unpaid, 1.0) * e.usd_per_hour
-
-
-def _mixed(space: Space, site: Site) -> bool:
-    """Whether on-demand machines may work alone while others are away."""
-    spot = site.entries.spot
-    return space.job.elastic and bool(spot.any()) and not bool(spot.all())
 
 
 def _most_spent(space: Space, price_sigma: Floats, speed_sigma: Floats) -> float:
@@ -258,7 +240,7 @@ def _ends(values: Floats) -> tuple[float, float]:
 
 def _alone_usd(space: Space, site: Site, speed: Floats, seconds: float) -> float:
     """Least cost if the on-demand machines of an elastic cluster do all the work alone."""
-    if not _mixed(space, site):
+    if not mixed(space, site):
         return np.inf
     e = site.entries
     least = float((e.usd_per_hour / speed)[~e.spot].min()) * space.job.global_batch * seconds

@@ -123,6 +123,7 @@ class Others:
     """Machines beside those of supports, by case of their number; (supports, cases) or (cases,)."""
 
     own: Floats  # price of one machine of each entry of the support
+    share: Floats  # of the prices of others that counts
     speed: Floats  # (supports,): compute of the same
     least: Ints  # others
     most: Ints
@@ -135,8 +136,10 @@ class Others:
         more = c.types[
             np.arange(len(c.types))[None, :], :, np.minimum(self.types, c.types.shape[2] - 1)
         ]
-        own = self.own[:, :, None] - (c.weight * machines)[None] + more
-        return own[..., None] + c.price - c.slope * begin, c.slope
+        share = self.share[:, :, None]
+        own = self.own[:, :, None] + share * (more - (c.weight * machines)[None])
+        slope = share[..., None] * c.slope
+        return own[..., None] + share[..., None] * c.price - slope * begin, slope
 
 
 def reach(c: Curves, o: Others, money: Floats) -> Floats:

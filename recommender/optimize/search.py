@@ -49,26 +49,29 @@ def search_mixes(space: Space, found: Found, first: int = 0) -> None:
     from recommender.optimize.supports import first as entries_of
     from recommender.optimize.supports import grown, leaves
 
-    ready: dict[int, Bounded] = {}
+    ready: list[tuple[int, Bounded]] = []
     queue: list[tuple[float, int, tuple[int, ...]]] = []
     for index, site in enumerate(space.sites[first:], start=first):
         if site.region and suits(space, site):
             search_boxes(space, index, found)
         elif site.region:
-            ready[index], alone = entries_of(bounded(space, site), found.bar)
-            queue += [(bound, index, one) for bound, one in alone]
+            for part in bounded(space, site):
+                narrow, alone = entries_of(part, found.bar)
+                queue += [(bound, len(ready), one) for bound, one in alone]
+                ready.append((index, narrow))
     heapq.heapify(queue)
     while queue and queue[0][0] < found.bar:
         if found.full:
             found.left = min(found.left, queue[0][0])
             break
-        _, index, support = heapq.heappop(queue)
+        _, place, support = heapq.heappop(queue)
+        index, part = ready[place]
         found.supports += 1
         if len(support) > 1:
-            for counts in leaves(ready[index], support, found.bar):
-                consider(space, index, np.array(support), counts, found)
-        for bound, larger in grown(ready[index], support, found.bar):
-            heapq.heappush(queue, (bound, index, larger))
+            for counts in leaves(part, support, found.bar):
+                consider(space, index, part.order[list(support)], counts, found)
+        for bound, larger in grown(part, support, found.bar):
+            heapq.heappush(queue, (bound, place, larger))
 
 
 def search_singles(

@@ -29,6 +29,7 @@ from recommender.optimize.curves import Lines, Others, least_product, reach, wit
 from recommender.optimize.evaluate import elastic_share, gang_of
 from recommender.optimize.floors import cluster_floor, sums_of
 from recommender.optimize.space import Site, Space, within_quota
+from recommender.optimize.stretch import DEARER
 from recommender.performance.step import steps
 
 Floats = NDArray[np.float64]
@@ -39,24 +40,19 @@ LEAF_ROWS = 20_000  # clusters of one support looked at in one block
 
 
 def first(b: Bounded, bar: float) -> tuple[Bounded, list[tuple[float, tuple[int, ...]]]]:
-    """Every entry alone, and the site without what no mix below the bar can have."""
-    more = np.flatnonzero(b.fits)
-    if len(more) < 2:
+    """Every slowest entry alone, and the site without what no mix below the bar can have."""
+    good = _support_bounds(b, (), np.arange(len(b.fits)), bar) < bar
+    alive, cases = np.asarray(good.any(axis=1)), np.asarray(good[: b.slowest].any(axis=0))
+    if alive.sum() < 2 or not cases.any():
         return b, []
-    bounds = _support_bounds(b, (), more, bar)
-    good = bounds < bar
-    alive = np.zeros(len(b.fits), dtype=bool)
-    alive[more[good.any(axis=1)]] = True
-    if alive.sum() < 2:
-        return b, []
-    b = narrowed(b, alive, np.asarray(good.any(axis=0)))
-    return b, grown(b, (), bar)
+    b = narrowed(b, alive, cases)
+    bounds = _support_bounds(b, (), np.arange(b.slowest), bar).min(axis=1)
+    return b, [(float(bounds[i]), (int(i),)) for i in np.flatnonzero(bounds < bar)]
 
 
 def grown(b: Bounded, support: tuple[int, ...], bar: float) -> list[tuple[float, tuple[int, ...]]]:
     """The support with one more entry each, where the bound is below the bar."""
-    begin = support[-1] + 1 if support else 0
-    more = begin + np.flatnonzero(b.fits[begin:])
+    more = np.arange(support[-1] + 1, len(b.fits))
     if len(support) >= b.space.limits.max_machines or not len(more):
         return []
     bounds = _support_bounds(b, support, more, bar).min(axis=1)
@@ -75,56 +71,66 @@ def support_bound(b: Bounded, support: tuple[int, ...], bar: float = np.inf) -> 
 def _support_bounds(b: Bounded, support: tuple[int, ...], more: Ints, bar: float) -> Floats:
     """Bounds of the support with each further entry, case by case; (more, cases)."""
     e, chosen, limits, size = b.site.entries, list(support), b.space.limits, len(support) + 1
-    fits = (b.fits[more] >= 1) & bool((b.fits[chosen] >= 1).all())
+    fits = np.ones(len(more), dtype=bool)
     for use, quota in zip(b.site.quota_use, b.site.quota, strict=True):
         fits &= use[chosen].sum() + use[more] <= quota + 1e-9
-    spot = e.spot[chosen].sum() + e.spot[more]
-    possible = fits[:, None] & (b.cases.most >= size) & (spot[:, None] <= b.cases.types)
+    types = (e.spot[chosen].sum() + e.spot[more])[:, None]
+    possible = fits[:, None] & (b.cases.most >= size) & (types <= b.cases.types)
     if not possible.any():
         return np.full(possible.shape, np.inf)
     least, top = np.maximum(b.cases.least - size, 0), np.maximum(b.cases.most - size, 0)
-    speed = b.speed[chosen].sum() + b.speed[more]
-    none = np.zeros(possible.shape, dtype=np.int64)
 
-    def others(price: Floats, types: Ints = none) -> Others:
-        """One machine of each entry, and those beside them; `price` has shape (any, entries)."""
-        own = price[:, chosen].sum(axis=1)[None] + price[:, more].T
-        return Others(np.broadcast_to(own, possible.shape), speed, least, top, types)
+    def own(values: Floats) -> Floats:
+        return np.asarray(values[chosen].sum() + values[more])
 
-    many = others(np.ones((1, len(b.speed))))
-    lines = _lines(b, chosen, more, many)
-    most = reach(b.machines, many, b.cases.most.astype(np.float64))
-    if b.hourly is not None and limits.hourly_usd is not None:
+    whole = np.ones(possible.shape)
+
+    def others(price: Floats, share: Floats = whole, less: int = 0) -> Others:
+        """One machine of each entry, and those beside them, spot at a share of its price."""
+        steady, spot = (own(np.where(e.spot == s, price, 0.0))[:, None] for s in (False, True))
+        missing = np.maximum(b.cases.fewest - types, 0) * less
+        return Others(steady + share * spot, share, own(b.speed), least, top, missing)
+
+    lines = _lines(b, chosen, more, least, top)
+    most = reach(b.machines, others(np.ones(len(e))), b.cases.most.astype(np.float64))
+    if limits.hourly_usd is not None:
         hourly = np.full(len(top), limits.hourly_usd + 1e-9)
-        most = np.minimum(most, reach(b.hourly, others(e.usd_per_hour[None]), hourly))
+        most = np.minimum(most, reach(b.price, others(e.usd_per_hour, less=1), hourly))
     if limits.goal == "time":
         if b.budget is not None:
-            most = np.minimum(most, within(b.budget, others(b.counted[None]), lines, b.spent))
+            most = np.minimum(most, within(b.budget, others(b.counted), lines, b.spent))
         return np.where(possible, _least_time(b, lines, most), np.inf)
+    further = np.maximum(b.cases.types - types, 0)
+    beside = b.cases.most - np.maximum(np.maximum(b.cases.fewest, types), 1)
+    hazard = b.charged.most(own(b.charged.first)[:, None], further, beside)
+    share = b.charged.at(hazard + b.cases.most * b.charged.fault)
     low = _least_compute(lines, b.longest_s(bar))
-    bills = others(b.bill(np.arange(len(b.speed))), np.maximum(b.cases.fewest - spot[:, None], 0))
-    usd = least_product(b.price, bills, lines, low, most)
+    usd = least_product(b.price, others(e.usd_per_hour, share, less=1), lines, low, most)
     fixed = np.maximum(e.fixed_usd[chosen].max(initial=0.0), e.fixed_usd[more])
-    usd = np.minimum(fixed[:, None] + usd * b.seconds / 3600.0, b.rest_usd)
+    usd = np.minimum(fixed[:, None] + usd * b.seconds / 3600.0, _rest_usd(b, share))
     return np.where(possible, usd, np.inf)
 
 
-def _lines(b: Bounded, chosen: list[int], more: Ints, o: Others) -> Lines:
+def _rest_usd(b: Bounded, share: Floats) -> Floats:
+    """No spot cluster whose fallback is not dear costs less, nor on-demand machines alone."""
+    return np.asarray(np.minimum(b.net_usd * share / DEARER, b.alone_usd))
+
+
+def _lines(b: Bounded, chosen: list[int], more: Ints, least: Ints, top: Ints) -> Lines:
     """The lines of each support and case; (supports, cases)."""
-    lines, shape = b.lines, (len(more), len(o.least))
+    lines, shape = b.lines, (len(more), len(least))
 
     def spread(found: NDArray[Any]) -> NDArray[Any]:
         return np.broadcast_to(found[:, None], shape)
 
     gpus = (lines.gpus[chosen].sum() + lines.gpus[more])[:, None]
-    some = lines.gpus[b.fits > 0]
     return lines.of(
         spread(np.minimum(lines.network[more], lines.network[chosen].min(initial=FASTEST))),
         spread(np.maximum(lines.start[more], lines.start[chosen].max(initial=0))),
         spread(np.maximum(lines.inside_s[more], lines.inside_s[chosen].max(initial=0.0))),
-        np.broadcast_to(o.least + len(chosen) + 1, shape),
-        gpus + o.least * int(some.min()),
-        gpus + o.most * int(some.max()),
+        np.broadcast_to(least + len(chosen) + 1, shape),
+        gpus + least * int(lines.gpus.min()),
+        gpus + top * int(lines.gpus.max()),
     )
 
 
@@ -163,11 +169,8 @@ def leaves(b: Bounded, support: tuple[int, ...], bar: float) -> list[Ints]:
 
 
 def _quick(b: Bounded, rows: Ints, counts: Ints, bar: float) -> Floats:
-    """Least goal of clusters of these entries, by the lines of their step; (clusters,).
-
-    Cases that were ruled out rule out their clusters.
-    """
-    many, lines, spot = counts.sum(axis=1), b.lines, b.site.entries.spot[rows].sum()
+    """Least goal of clusters of these entries, by the lines of their step; (clusters,)."""
+    many, lines = counts.sum(axis=1), b.lines
     gpus, speed = counts @ lines.gpus[rows], counts @ b.speed[rows]
     both = lines.of(
         np.full(len(counts), lines.network[rows].min()),
@@ -176,16 +179,15 @@ def _quick(b: Bounded, rows: Ints, counts: Ints, bar: float) -> Floats:
         *(many, gpus, gpus),
     )
     step = np.max([seconds + samples / speed for seconds, samples in both], axis=0)
-    mine = (b.cases.least[:, None] <= many) & (many <= b.cases.most[:, None])
-    mine &= ((b.cases.fewest <= spot) & (spot <= b.cases.types))[:, None]
-    case = mine.argmax(axis=0)
     if b.space.limits.goal == "time":
-        least = np.minimum(b.away_s + b.seconds * step, b.net_s)
-    else:
-        fixed = float(b.site.entries.fixed_usd[rows].max())
-        usd = fixed + (counts * b.bill(rows)[case]).sum(axis=1) * step * b.seconds / 3600.0
-        least = np.minimum(np.where(step <= b.longest_s(bar), usd, np.inf), b.rest_usd[case])
-    return np.where(mine.any(axis=0), least, np.inf)
+        return np.asarray(np.minimum(b.away_s + b.seconds * step, b.net_s))
+    e, c = b.site.entries, b.charged
+    hazard = c.first[rows].sum() + (counts - 1) @ c.more[rows] + many * c.fault
+    share = c.at(hazard)
+    price = np.where(e.spot[rows], share[:, None], 1.0) * e.usd_per_hour[rows]
+    usd = (counts * price).sum(axis=1) * step * b.seconds / 3600.0 + e.fixed_usd[rows].max()
+    usd = np.where(step <= b.longest_s(bar), usd, np.inf)
+    return np.asarray(np.minimum(usd, _rest_usd(b, share)))
 
 
 def counts_floor(space: Space, site: Site, counts: Ints, tight: bool = False) -> Floats:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from recommender.limits import Limits
-from recommender.optimize.bounded import bounded
+from recommender.optimize.bounded import Bounded, bounded
 from recommender.optimize.evaluate import Plans, Values, journeys_of
 from recommender.optimize.floors import (
     Sums,
@@ -103,24 +103,43 @@ def test_no_floor_of_a_cluster_is_above_any_of_its_plans(chunk: int) -> None:
     assert not {key: share for key, share in over.items() if share > ROUNDING}
 
 
-def least_goals(plans: Plans, goals: np.ndarray) -> dict[tuple[int, ...], float]:
-    """Least goal of the mixes that use each set of entries."""
-    least: dict[tuple[int, ...], float] = defaultdict(lambda: np.inf)
+Part = tuple[int, ...]  # places of entries in one class of networks
+
+
+def part_of(parts: list[Bounded], used: Part) -> tuple[int, Part]:
+    """Whose clusters have exactly these entries, and their places there in order."""
+    for number, part in enumerate(parts):
+        places = {int(entry): place for place, entry in enumerate(part.order)}
+        if set(used) <= set(places):
+            support = tuple(sorted(places[i] for i in used))
+            if support[0] < part.slowest:
+                return number, support
+    raise AssertionError(used)
+
+
+def least_goals(
+    parts: list[Bounded], plans: Plans, goals: np.ndarray
+) -> dict[tuple[int, Part], float]:
+    """Least goal of the mixes of each class that use each set of entries."""
+    least: dict[tuple[int, Part], float] = defaultdict(lambda: np.inf)
     for counts, goal in zip(plans.counts, goals, strict=True):
         used = tuple(int(i) for i in np.flatnonzero(counts))
-        for size in range(1, len(used) + 1 if len(used) > 1 else 0):
-            for part in itertools.combinations(used, size):
-                least[part] = min(least[part], float(goal))
+        if len(used) < 2 or not np.isfinite(goal):
+            continue
+        number, support = part_of(parts, used)
+        for size in range(1, len(used) + 1):
+            for some in itertools.combinations(support, size):
+                least[number, some] = min(least[number, some], float(goal))
     return least
 
 
-def support_excess(q: Space, least: dict[tuple[int, ...], float], bars: float) -> dict:
+def support_excess(q: Space, plans: Plans, goals: np.ndarray, bars: float) -> dict:
     """How far bounds lie above the best mix of their entries, under a bar that it is below."""
-    ready, over = bounded(q, q.sites[0]), {}
-    for part, goal in least.items():
-        if np.isfinite(goal):
-            over[part] = support_bound(ready, part, bars * goal) / goal - 1.0
-    return over
+    parts = bounded(q, q.sites[0])
+    return {
+        key: support_bound(parts[key[0]], key[1], bars * goal) / goal - 1.0
+        for key, goal in least_goals(parts, plans, goals).items()
+    }
 
 
 @pytest.mark.parametrize("bars", [1.0 + 1e-9, 1.5, np.inf])
@@ -129,8 +148,8 @@ def test_no_bound_of_a_support_is_above_any_plan_that_uses_it(chunk: int, bars: 
     over = {}
     for seed in seeds_of(chunk):
         q, plans, values, _ = looked_at(seed)
-        found = support_excess(q, least_goals(plans, values.goal), bars)
-        over |= {(seed, *part): share for part, share in found.items()}
+        found = support_excess(q, plans, values.goal, bars)
+        over |= {(seed, *key): share for key, share in found.items()}
     assert not {key: share for key, share in over.items() if share > SUPPORT_EXCESS}
 
 
@@ -138,15 +157,16 @@ def test_no_bound_of_a_support_is_above_any_plan_that_uses_it(chunk: int, bars: 
 def test_the_leaves_of_a_support_hold_every_cluster_that_is_good_enough(chunk: int) -> None:
     for seed in range(chunk * 20, (chunk + 1) * 20):
         q, plans, values, _ = looked_at(seed)
-        ready = bounded(q, q.sites[0])
+        parts = bounded(q, q.sites[0])
         best: dict[tuple[int, ...], float] = defaultdict(lambda: np.inf)
         for counts, goal in zip(plans.counts, values.goal, strict=True):
             best[tuple(counts.tolist())] = min(best[tuple(counts.tolist())], float(goal))
         for counts, goal in best.items():
             used = tuple(i for i, n in enumerate(counts) if n)
             if len(used) > 1 and np.isfinite(goal):
-                mine = [counts[i] for i in used]
-                blocks = leaves(ready, used, goal * (1 + ROUNDING))
+                number, support = part_of(parts, used)
+                mine = [counts[parts[number].order[i]] for i in support]
+                blocks = leaves(parts[number], support, goal * (1 + ROUNDING))
                 assert any((block == mine).all(axis=1).any() for block in blocks), (seed, counts)
 
 
@@ -215,7 +235,7 @@ def test_floors_and_supports_hold_on_the_histories_that_searches_use(chunk: int)
         clusters, row = np.unique(plans.counts, axis=0, return_inverse=True)
         tight = counts_floor(q, q.sites[0], clusters, tight=True)[row.ravel()]
         assert excess(tight, worth, values.goal) <= ROUNDING, seed
-        over = support_excess(q, least_goals(plans, values.goal), 1.0 + 1e-9)
+        over = support_excess(q, plans, values.goal, 1.0 + 1e-9)
         assert max(over.values(), default=0.0) <= SUPPORT_EXCESS, seed
 
 
