@@ -21,6 +21,8 @@ SHRINKAGE_H = 2.0  # hours of watching a bucket that the class counts for
 QUALITIES = 3  # groups of zones by availability
 OWN_SHARE = 0.5  # of the time that a zone is like its past
 DWELL_H = 120.0  # mean time between changes of quality
+# The first two where several zones compete for one job, and the best looks better than it is.
+ZONES_SHRINKAGE_H, ZONES_OWN_SHARE = 60.0, 0.8
 _MOST_SHARE = 0.95  # of ticks in a bucket that end in an exit
 _SMOOTH_EXITS, _SMOOTH_H = 0.5, 2.0  # of a class: no bucket is without an exit
 
@@ -80,19 +82,32 @@ def zone_class(
     return ZoneClass(_pooled(zones, tick_s, edges_h), mixture(laws, weights))
 
 
-def of_zone(past: Bools, tick_s: float, kind: ZoneClass) -> Availability:
+def of_zone(
+    past: Bools,
+    tick_s: float,
+    kind: ZoneClass,
+    shrinkage_h: float = SHRINKAGE_H,
+    own_share: float = OWN_SHARE,
+) -> Availability:
     """A zone's own law beside the qualities of its class.
 
     Own rate = (exits + rate of the class · h) / (hours + h) in each bucket: the gamma-Poisson
-    posterior mean with h = SHRINKAGE_H pseudo-hours at the class's rate.
+    posterior mean with h = `shrinkage_h` pseudo-hours at the class's rate.
     """
     edges_h = kind.pooled.edges_h
     seen = counts(past, tick_s, edges_h)
-    prior = kind.pooled.exits_per_hour[0] * SHRINKAGE_H
-    own = _single(edges_h, (seen.exits + prior) / (seen.hours + SHRINKAGE_H))
+    prior = kind.pooled.exits_per_hour[0] * shrinkage_h
+    own = _single(edges_h, (seen.exits + prior) / (seen.hours + shrinkage_h))
     others = [_single(edges_h, rates) for rates in kind.qualities.exits_per_hour]
-    share = (1.0 - OWN_SHARE) / len(others)
-    return mixture([own, *others], np.array([OWN_SHARE, *[share] * len(others)]))
+    share = (1.0 - own_share) / len(others)
+    return mixture([own, *others], np.array([own_share, *[share] * len(others)]))
+
+
+def of_zones(pasts: Sequence[Bools], tick_s: float) -> tuple[Availability, ...]:
+    """Laws of zones that compete for one job, from the pasts of all of them."""
+    kind = zone_class(pasts, tick_s)
+    more = (kind, ZONES_SHRINKAGE_H, ZONES_OWN_SHARE)
+    return tuple(of_zone(past, tick_s, *more) for past in pasts)
 
 
 def mixture(laws: Sequence[Availability], weights: Floats) -> Availability:

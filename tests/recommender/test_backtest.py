@@ -86,7 +86,9 @@ def test_deepvms_receivers_are_paid_all_the_time():
 
 
 def test_a_trace_shorter_than_the_deadline_is_left_out_of_the_table_and_refused_alone():
-    short = replace(TRACE, judged=TRACE.judged[:50])
-    assert backtest([Rule(Greedy())], [short], [TASK], PRICES) == ()
+    short = replace(TRACE, name="short", judged=TRACE.judged[:50])
+    assert backtest([Rule(Greedy())], [short, TRACE], [TASK], PRICES)[0].trace == TRACE.name
+    with pytest.raises(UsageError, match="no trace is as long as a deadline"):
+        backtest([Rule(Greedy())], [short], [TASK], PRICES)
     with pytest.raises(UsageError, match="shorter than the deadline"):
         bounds(short, TASK, PRICES)
