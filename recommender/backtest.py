@@ -107,7 +107,7 @@ class Fitted:
             kind = self.kind or zone_class([trace.past], trace.tick_s)
             law = of_zone(trace.past, trace.tick_s, kind)
         elif self.kind is not None:
-            law = self.kind.qualities
+            law = self.kind.unwatched
         else:
             raise UsageError(f"trace {trace.name} has no past and no class to stand for it")
         return SemiMarkov(law, self.confidence, self.name), prices

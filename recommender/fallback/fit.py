@@ -23,6 +23,10 @@ OWN_SHARE = 0.5  # of the time that a zone is like its past
 DWELL_H = 120.0  # mean time between changes of quality
 # The first two where several zones compete for one job, and the best looks better than it is.
 ZONES_SHRINKAGE_H, ZONES_OWN_SHARE = 60.0, 0.8
+ZONE_SD = 1.5  # of ln(outage rate) between zones of a class
+# Three-point Gauss-Hermite rule: zones of a class in place of their normal law.
+POINTS = np.sqrt(3.0) * np.array([-1.0, 0.0, 1.0])
+WEIGHTS = np.array([1.0, 4.0, 1.0]) / 6.0
 _MOST_SHARE = 0.95  # of ticks in a bucket that end in an exit
 _SMOOTH_EXITS, _SMOOTH_H = 0.5, 2.0  # of a class: no bucket is without an exit
 
@@ -44,7 +48,8 @@ class ZoneClass:
     """What is known of zones of a kind."""
 
     pooled: Availability  # one regime: every hour watched counts alike
-    qualities: Availability  # one regime per group: the law of a zone nobody has watched
+    qualities: Availability  # one regime per group
+    unwatched: Availability  # the law of a zone nobody has watched
 
 
 def counts(series: Bools, tick_s: float, edges_h: tuple[float, ...] = EDGES_H) -> Counts:
@@ -78,8 +83,11 @@ def zone_class(
     order = np.argsort([float(series.mean()) for series in zones], kind="stable")
     groups = [group for group in np.array_split(order, min(QUALITIES, len(zones))) if len(group)]
     laws = [_pooled([zones[i] for i in group], tick_s, edges_h) for group in groups]
-    weights = np.full(len(laws), 1.0 / len(laws))
-    return ZoneClass(_pooled(zones, tick_s, edges_h), mixture(laws, weights))
+    qualities = mixture(laws, np.full(len(laws), 1.0 / len(laws)))
+    pooled = _pooled(zones, tick_s, edges_h)
+    # Fewer zones than qualities do not show how much zones differ: that is then taken as usual.
+    unwatched = qualities if len(laws) == QUALITIES else _spread(pooled, ZONE_SD)
+    return ZoneClass(pooled, qualities, unwatched)
 
 
 def of_zone(
@@ -116,6 +124,14 @@ def mixture(laws: Sequence[Availability], weights: Floats) -> Availability:
     switches = np.tile(weights / DWELL_H, (len(laws), 1))
     np.fill_diagonal(switches, 0.0)
     return Availability(laws[0].edges_h, rates, switches)
+
+
+def _spread(law: Availability, zone_sd: float) -> Availability:
+    """Poor, usual and good zones around a law of one regime: outages longer and shorter."""
+    outages = law.exits_per_hour[0, 0] * np.exp(zone_sd * POINTS)[:, None]
+    runs = law.exits_per_hour[0, 1]
+    laws = [_single(law.edges_h, np.stack([down, runs])) for down in outages]
+    return mixture(laws, WEIGHTS)
 
 
 def _pooled(zones: Sequence[Bools], tick_s: float, edges_h: tuple[float, ...]) -> Availability:

@@ -54,7 +54,7 @@ def test_a_zone_without_a_past_needs_a_class():
         Fitted().enter(blind, PRICES)
     kind = zone_class([TRACE.past], TICK)
     policy, _ = Fitted(kind).enter(blind, PRICES)
-    assert policy.law is kind.qualities
+    assert policy.law is kind.unwatched
 
 
 def test_a_row_can_be_made_in_another_process():
