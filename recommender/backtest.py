@@ -30,6 +30,7 @@ class Trace:
     tick_s: float
     past: Bools  # (ticks,) before the judged part; may be empty for rules that learn nothing
     judged: Bools  # (ticks,)
+    prices: Prices | None = None  # of this zone; None: those of the back-test
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ class Fitted:
             kind = self.kind or zone_class([trace.past], trace.tick_s)
             law = of_zone(trace.past, trace.tick_s, kind)
         elif self.kind is not None:
-            law = self.kind.qualities
+            law = self.kind.unwatched
         else:
             raise UsageError(f"trace {trace.name} has no past and no class to stand for it")
         return SemiMarkov(law, self.confidence, self.name), prices
@@ -175,22 +176,60 @@ def judge(contender: Contender, trace: Trace, task: Task, prices: Prices, within
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One trace under one setting, with everything that is judged on it."""
+
+    contenders: tuple[Contender, ...]
+    trace: Trace
+    task: Task
+    prices: Prices
+    every_s: float = EVERY_S
+
+    def rows(self) -> tuple[Row, ...]:
+        """The rows of this piece of work: a pure function of plain data."""
+        within = bounds(self.trace, self.task, self.prices, self.every_s)
+        one = (self.trace, self.task, self.prices, within)
+        return tuple(judge(each, *one) for each in self.contenders)
+
+
+def pieces(
+    contenders: Sequence[Contender],
+    traces: Sequence[Trace],
+    tasks: Sequence[Task],
+    prices: Prices,
+    every_s: float = EVERY_S,
+) -> tuple[Piece, ...]:
+    """The work of a back-test; raises `UsageError` where no trace is as long as a deadline."""
+    found = tuple(
+        Piece(tuple(contenders), trace, task, trace.prices or prices, every_s)
+        for trace in traces
+        for task in tasks
+        if len(windows(len(trace.judged), trace.tick_s, task, every_s))
+    )
+    if not found:
+        raise too_short(max((len(t.judged) * t.tick_s for t in traces), default=0.0))
+    return found
+
+
+def too_short(longest_s: float) -> UsageError:
+    """The refusal of traces none of which is as long as a deadline."""
+    return UsageError(
+        f"no trace is as long as a deadline: the longest judged part has {longest_s / 3600.0:.3g} "
+        "h; give longer traces, a shorter --job, or a smaller --past"
+    )
+
+
 def backtest(
     contenders: Sequence[Contender],
-    traces: Iterable[Trace],
+    traces: Sequence[Trace],
     tasks: Sequence[Task],
     prices: Prices,
     every_s: float = EVERY_S,
 ) -> tuple[Row, ...]:
     """The whole table, one after the other; traces shorter than a deadline are left out of it."""
-    rows = []
-    for trace in traces:
-        for task in tasks:
-            if len(windows(len(trace.judged), trace.tick_s, task, every_s)) == 0:
-                continue
-            within = bounds(trace, task, prices, every_s)
-            rows += [judge(each, trace, task, prices, within) for each in contenders]
-    return tuple(rows)
+    work = pieces(contenders, traces, tasks, prices, every_s)
+    return tuple(row for piece in work for row in piece.rows())
 
 
 def closed(greedy_usd: float, policy_usd: float, optimum_usd: float) -> float | None:

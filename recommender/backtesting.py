@@ -1,33 +1,27 @@
 """Many back-tests at once: over the cores of this machine, or over a Dask cluster.
 
-One piece of work is a trace under one job setting; it is judged by a pure function of plain
-data, so the rows do not depend on where or in which order they are made.
+A piece of work holds plain data and judges itself by nothing else, so the rows do not depend on
+where or in which order they are made.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
-from recommender.backtest import EVERY_S, Contender, Row, Trace, bounds, judge
+from recommender.backtest import Row
 from recommender.errors import UsageError
-from recommender.replay.engine import windows
-from recommender.replay.state import Prices, Task
 
 Engine = Literal["serial", "loky", "dask"]
 ENGINES: tuple[Engine, ...] = ("serial", "loky", "dask")
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """One trace under one setting, with everything that is judged on it."""
+class Work(Protocol):
+    """A piece of work."""
 
-    contenders: tuple[Contender, ...]
-    trace: Trace
-    task: Task
-    prices: Prices
-    every_s: float = EVERY_S
+    def rows(self) -> tuple[Row, ...]:
+        """Its rows, by nothing but its own data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,38 +33,13 @@ class Workers:
     address: str = ""  # of an existing Dask cluster
 
 
-def pieces(
-    contenders: Sequence[Contender],
-    traces: Sequence[Trace],
-    tasks: Sequence[Task],
-    prices: Prices,
-    every_s: float = EVERY_S,
-) -> tuple[Piece, ...]:
-    """The work of a back-test; raises `UsageError` where no trace is as long as a deadline."""
-    found = tuple(
-        Piece(tuple(contenders), trace, task, prices, every_s)
-        for trace in traces
-        for task in tasks
-        if len(windows(len(trace.judged), trace.tick_s, task, every_s))
-    )
-    if not found:
-        longest = max((len(t.judged) * t.tick_s for t in traces), default=0.0) / 3600.0
-        raise UsageError(
-            f"no trace is as long as a deadline: the longest judged part has {longest:.3g} h; "
-            "give longer traces, a shorter --job, or a smaller --past"
-        )
-    return found
-
-
-def judged(piece: Piece) -> tuple[Row, ...]:
+def judged(piece: Work) -> tuple[Row, ...]:
     """The rows of one piece of work."""
-    within = bounds(piece.trace, piece.task, piece.prices, piece.every_s)
-    one = (piece.trace, piece.task, piece.prices, within)
-    return tuple(judge(each, *one) for each in piece.contenders)
+    return piece.rows()
 
 
 def run(
-    work: Sequence[Piece], workers: Workers, tick: Callable[[int, int], None] | None = None
+    work: Sequence[Work], workers: Workers, tick: Callable[[int, int], None] | None = None
 ) -> tuple[Row, ...]:
     """All rows, in the order of the work; `tick` hears how many pieces are done."""
     rows: list[Row] = []
@@ -81,7 +50,7 @@ def run(
     return tuple(rows)
 
 
-def _each(work: Sequence[Piece], workers: Workers) -> Iterator[tuple[Row, ...]]:
+def _each(work: Sequence[Work], workers: Workers) -> Iterator[tuple[Row, ...]]:
     if workers.engine == "serial":
         yield from map(judged, work)
     elif workers.engine == "loky":

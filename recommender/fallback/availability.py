@@ -76,6 +76,15 @@ def chain(law: Availability, tick_s: float) -> Chain:
     return Chain(step, up, _usual(step))
 
 
+def seen(law: Chain, belief: Floats, available: Bools) -> Floats:
+    """The belief (windows, states) after a look at whether spot is there (windows,)."""
+    sides = law.up[None] == available[:, None]
+    here = np.where(sides, belief, 0.0)
+    # What was thought impossible happens: begin again from the long-run shares.
+    here = np.where(here.sum(axis=1, keepdims=True) > 0.0, here, sides * law.usual + 1e-300)
+    return np.asarray(here / here.sum(axis=1, keepdims=True))
+
+
 def _usual(step: Floats) -> Floats:
     power = step
     for _ in range(_SQUARINGS):

@@ -3,13 +3,9 @@
 import numpy as np
 
 from recommender.fallback.availability import EDGES_H, Availability
-from recommender.fallback.fit import mixture
+from recommender.fallback.fit import POINTS, WEIGHTS, mixture
 from recommender.lognormal import lognormal_excess, lognormal_survival
 from recommender.replay.state import Floats
-
-# Three-point Gauss-Hermite rule: zones of a class in place of their normal law.
-_POINTS = np.sqrt(3.0) * np.array([-1.0, 0.0, 1.0])
-_WEIGHTS = np.array([1.0, 4.0, 1.0]) / 6.0
 
 
 def of_class(
@@ -23,7 +19,7 @@ def of_class(
 
     Runs have the class's mean everywhere; outages are as long as a zone's availability asks.
     """
-    level = np.log(availability / (1.0 - availability)) + zone_sd * _POINTS
+    level = np.log(availability / (1.0 - availability)) + zone_sd * POINTS
     outage_mean_s = run_mean_s * np.exp(-level)
     up = lognormal_rates(run_mean_s / 3600.0, run_sigma)
     laws = [
@@ -34,7 +30,7 @@ def of_class(
         )
         for mean_s in outage_mean_s
     ]
-    return mixture(laws, _WEIGHTS)
+    return mixture(laws, WEIGHTS)
 
 
 def lognormal_rates(mean_h: float, sigma: float) -> Floats:

@@ -21,6 +21,12 @@ SHRINKAGE_H = 2.0  # hours of watching a bucket that the class counts for
 QUALITIES = 3  # groups of zones by availability
 OWN_SHARE = 0.5  # of the time that a zone is like its past
 DWELL_H = 120.0  # mean time between changes of quality
+# The first two where several zones compete for one job, and the best looks better than it is.
+ZONES_SHRINKAGE_H, ZONES_OWN_SHARE = 60.0, 0.8
+ZONE_SD = 1.5  # of ln(outage rate) between zones of a class
+# Three-point Gauss-Hermite rule: zones of a class in place of their normal law.
+POINTS = np.sqrt(3.0) * np.array([-1.0, 0.0, 1.0])
+WEIGHTS = np.array([1.0, 4.0, 1.0]) / 6.0
 _MOST_SHARE = 0.95  # of ticks in a bucket that end in an exit
 _SMOOTH_EXITS, _SMOOTH_H = 0.5, 2.0  # of a class: no bucket is without an exit
 
@@ -42,7 +48,8 @@ class ZoneClass:
     """What is known of zones of a kind."""
 
     pooled: Availability  # one regime: every hour watched counts alike
-    qualities: Availability  # one regime per group: the law of a zone nobody has watched
+    qualities: Availability  # one regime per group
+    unwatched: Availability  # the law of a zone nobody has watched
 
 
 def counts(series: Bools, tick_s: float, edges_h: tuple[float, ...] = EDGES_H) -> Counts:
@@ -76,23 +83,39 @@ def zone_class(
     order = np.argsort([float(series.mean()) for series in zones], kind="stable")
     groups = [group for group in np.array_split(order, min(QUALITIES, len(zones))) if len(group)]
     laws = [_pooled([zones[i] for i in group], tick_s, edges_h) for group in groups]
-    weights = np.full(len(laws), 1.0 / len(laws))
-    return ZoneClass(_pooled(zones, tick_s, edges_h), mixture(laws, weights))
+    qualities = mixture(laws, np.full(len(laws), 1.0 / len(laws)))
+    pooled = _pooled(zones, tick_s, edges_h)
+    # Fewer zones than qualities do not show how much zones differ: that is then taken as usual.
+    unwatched = qualities if len(laws) == QUALITIES else _spread(pooled, ZONE_SD)
+    return ZoneClass(pooled, qualities, unwatched)
 
 
-def of_zone(past: Bools, tick_s: float, kind: ZoneClass) -> Availability:
+def of_zone(
+    past: Bools,
+    tick_s: float,
+    kind: ZoneClass,
+    shrinkage_h: float = SHRINKAGE_H,
+    own_share: float = OWN_SHARE,
+) -> Availability:
     """A zone's own law beside the qualities of its class.
 
     Own rate = (exits + rate of the class · h) / (hours + h) in each bucket: the gamma-Poisson
-    posterior mean with h = SHRINKAGE_H pseudo-hours at the class's rate.
+    posterior mean with h = `shrinkage_h` pseudo-hours at the class's rate.
     """
     edges_h = kind.pooled.edges_h
     seen = counts(past, tick_s, edges_h)
-    prior = kind.pooled.exits_per_hour[0] * SHRINKAGE_H
-    own = _single(edges_h, (seen.exits + prior) / (seen.hours + SHRINKAGE_H))
+    prior = kind.pooled.exits_per_hour[0] * shrinkage_h
+    own = _single(edges_h, (seen.exits + prior) / (seen.hours + shrinkage_h))
     others = [_single(edges_h, rates) for rates in kind.qualities.exits_per_hour]
-    share = (1.0 - OWN_SHARE) / len(others)
-    return mixture([own, *others], np.array([OWN_SHARE, *[share] * len(others)]))
+    share = (1.0 - own_share) / len(others)
+    return mixture([own, *others], np.array([own_share, *[share] * len(others)]))
+
+
+def of_zones(pasts: Sequence[Bools], tick_s: float) -> tuple[Availability, ...]:
+    """Laws of zones that compete for one job, from the pasts of all of them."""
+    kind = zone_class(pasts, tick_s)
+    more = (kind, ZONES_SHRINKAGE_H, ZONES_OWN_SHARE)
+    return tuple(of_zone(past, tick_s, *more) for past in pasts)
 
 
 def mixture(laws: Sequence[Availability], weights: Floats) -> Availability:
@@ -101,6 +124,14 @@ def mixture(laws: Sequence[Availability], weights: Floats) -> Availability:
     switches = np.tile(weights / DWELL_H, (len(laws), 1))
     np.fill_diagonal(switches, 0.0)
     return Availability(laws[0].edges_h, rates, switches)
+
+
+def _spread(law: Availability, zone_sd: float) -> Availability:
+    """Poor, usual and good zones around a law of one regime: outages longer and shorter."""
+    outages = law.exits_per_hour[0, 0] * np.exp(zone_sd * POINTS)[:, None]
+    runs = law.exits_per_hour[0, 1]
+    laws = [_single(law.edges_h, np.stack([down, runs])) for down in outages]
+    return mixture(laws, WEIGHTS)
 
 
 def _pooled(zones: Sequence[Bools], tick_s: float, edges_h: tuple[float, ...]) -> Availability:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from recommender.errors import UsageError
-from recommender.fallback.availability import Availability, Chain, chain
+from recommender.fallback.availability import Availability, Chain, chain, seen
 from recommender.fallback.table import NEVER, Table, policy_table
 from recommender.replay.engine import DONE_S
 from recommender.replay.rules import whole_ticks
@@ -96,11 +96,7 @@ class _Watch:
         return np.asarray(order[usd[order].argmin(axis=0)])
 
     def _see(self, available: Bools) -> Floats:
-        here = np.where(self.law.up[None] == available[:, None], self.belief, 0.0)
-        total = here.sum(axis=1, keepdims=True)
-        sides = (self.law.up[None] == available[:, None]) * self.law.usual
-        here = np.where(total > 0.0, here, sides + 1e-300)
-        here /= here.sum(axis=1, keepdims=True)
+        here = seen(self.law, self.belief, available)
         self.belief = here @ self.law.step
         return here
 

@@ -79,7 +79,7 @@ def policy_table(law: Chain, task: Task, prices: Prices, tick_s: float) -> Table
 def _best(run: Singles, changeover: float) -> Singles:
     """Least cost to go by the mode before the choice."""
     idle, spot, on_demand = run
-    fresh = _started(run[1:], changeover)
+    fresh = started(run[1:], changeover)
     other = np.minimum(idle, fresh[1])
     spot_or_idle = np.minimum(idle, fresh[0])
     return np.stack(
@@ -87,7 +87,7 @@ def _best(run: Singles, changeover: float) -> Singles:
     )
 
 
-def _started(run: Singles, changeover: float) -> Singles:
+def started(run: Singles, changeover: float) -> Singles:
     """The same costs by the slack before a changeover is taken from it."""
     whole = int(np.floor(changeover + 1e-9))
     part = np.float32(changeover - whole)

@@ -60,14 +60,6 @@ class TwoThresholds:
 
         return decide
 
-    def sentence(self, task: Task) -> str:
-        """The rule for a job at its start, as a person would say it."""
-        hours = [share * task.work_s / 3600.0 for share in (self.wait, self.back)]
-        return (
-            f"wait for spot while more than {hours[0]:.1f} h of slack are left ({self.wait:.0%} of "
-            f"the work left), then on-demand; back to spot above {hours[1]:.1f} h ({self.back:.0%})"
-        )
-
 
 def _safe(want: Modes, state: State, task: Task, tick_s: float, left: float) -> Bools:
     """Can on-demand still keep the deadline if it starts only in the next tick?"""

@@ -79,7 +79,7 @@ class ZoneReplays:
 class Failover:
     """Greedy over a list: the cheapest zone that is up, else wait; on-demand when time is short."""
 
-    name: str = "greedy with failover"
+    name: str = "failover"
 
     def begin(self, task: Task, zones: Zones, windows: int) -> ZoneDecide:
         """Running spot is kept; the price of a move counts as spread over the work left."""

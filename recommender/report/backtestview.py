@@ -12,6 +12,11 @@ COLUMNS = (
     "setting", "policy", "trace", "windows", "mean_usd", "p50_usd", "p90_usd", "late_share",
     "gap_closed", "greedy_usd", "optimum_usd",
 )  # fmt: skip
+ZONE_POLICIES = ("failover", "multi-region")  # of one job over the zones of all traces
+_TOGETHER = (
+    "failover and multi-region: one job that may move between the zones of all traces; closed is "
+    "from failover to the cheapest run over all of them."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,7 @@ def page(found: Sequence[Standing], traces: int, split: str) -> Page:
             f"{split} Job: work, deadline and changeover of a run. Closed: share of the way from "
             "the greedy rule to the cheapest run with the trace known beforehand, by sums over "
             "all windows. Late: share of the runs that end after the deadline.",
+            *((_TOGETHER,) if any(each.policy in ZONE_POLICIES for each in found) else ()),
         ),
         facts={"schema": SCHEMA, "rows": [asdict(each) for each in found]},
     )

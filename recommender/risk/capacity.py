@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.risk.draws import SITES, Draws, by_cycle, factors, run_uniforms
+from recommender.risk.draws import SITES, Draws, run_uniforms
 from recommender.risk.plans import Journeys
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Zones:
 
 def zones_of(p: Journeys, sample: Draws) -> Zones:
     """The zones' levels: runs are alike everywhere, bad zones have longer outages."""
-    up = logistic(p.availability_logit[:, None] + p.zone_sd[:, None] * sample.zone[:, 0])
+    up = logistic(p.availability_logit[:, None] + p.zone_sd[:, None] * sample.zone_at(0))
     nowhere = _others_down(p, sample)
     run_s = p.run_mean_s[:, None] * np.ones_like(up)
     outage_s = run_s * (1.0 - up) / up / p.sites[:, None]
@@ -88,7 +88,7 @@ def _waits(p: Journeys, sample: Draws, zones: Zones) -> Singles:
     """An outage where no other listed zone is up; the first is what is left of one."""
     outages = _factors(p.outage_sigma, sample, "outage")
     waits = zones.outage_s.astype(np.float32)[None] * outages
-    waits *= by_cycle(sample, "moved")[:, None] < zones.nowhere.astype(np.float32)[None]
+    waits *= sample.by_cycle("moved")[:, None] < zones.nowhere.astype(np.float32)[None]
     biased = np.exp(p.outage_sigma[:, None] ** 2) * sample.residue[None]
     waits[0] = np.where(zones.is_down, zones.outage_s * outages[0] * biased, 0.0)
     return waits
@@ -97,8 +97,8 @@ def _waits(p: Journeys, sample: Draws, zones: Zones) -> Singles:
 def _factors(sigma: Floats, sample: Draws, which: str) -> Singles:
     """Lognormal factors of mean one for each plan's sigma; plans of a batch often share it."""
     if np.all(sigma == sigma[0]):
-        return factors(sample, which, float(sigma[0]))[:, None]
-    return np.stack([factors(sample, which, float(value)) for value in sigma], axis=1)
+        return sample.factors(which, float(sigma[0]))[:, None]
+    return np.stack([sample.factors(which, float(value)) for value in sigma], axis=1)
 
 
 def _others_down(p: Journeys, sample: Draws) -> Floats:
@@ -108,7 +108,7 @@ def _others_down(p: Journeys, sample: Draws) -> Floats:
     """
     share = np.ones((len(p), sample.key[0]))
     for site in range(1, min(SITES, int(p.sites.max()))):
-        level = p.availability_logit[:, None] + p.zone_sd[:, None] * sample.zone[:, site]
+        level = p.availability_logit[:, None] + p.zone_sd[:, None] * sample.zone_at(site)
         down = 1.0 - logistic(level) * (1.0 - p.correlation[:, None])
         share = np.where(p.sites[:, None] > site, share * down, share)
     return share

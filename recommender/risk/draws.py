@@ -8,6 +8,7 @@ decides a history most (zones, the start, the first runs and outages) is spread 
 histories by Sobol' points instead: half the error at the same work.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -18,6 +19,7 @@ from recommender.risk import sobol
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
+Ints = NDArray[np.int64]
 
 PATHS = 1024
 SEED = 7
@@ -64,14 +66,10 @@ class Draws:
         """(paths, cycles) uniform: did the save beat the notice?"""
         return self.matrix(_NOTICE).astype(np.float32)
 
-    @cached_property
-    def zone(self) -> Floats:
-        """(paths, SITES) normal: how good each zone is."""
-        return np.stack([self.zone_at(site) for site in range(SITES)], axis=1)
-
     def zone_at(self, site: int) -> Floats:
-        """(paths,) normal: how good one zone is."""
-        return normal(self._once(_ZONE + site))
+        """(paths,) normal: how good one zone of the list is, kept between plans."""
+        paths, _, seed = self.key
+        return _zone_at(paths, seed, site)
 
     @cached_property
     def start(self) -> Floats:
@@ -101,27 +99,128 @@ class Draws:
     def matrix(self, stream: int) -> Floats:
         """(paths, cycles) uniforms of a stream, drawn eight cycles at a time."""
         paths, cycles, seed = self.key
-        blocks = [
-            uniforms(seed, stream + 100 * block, paths * 8).reshape(paths, 8)
-            for block in range(-(-cycles // 8))
-        ]
-        found = np.concatenate(blocks, axis=1)[:, :cycles]
-        for (of, cycle), dimension in _EVEN.items():
-            if of == stream and cycle < cycles:
-                found[:, cycle] = stratified(seed, 1000 * stream + cycle, paths, dimension)
-        return found
+        values = np.empty((paths, cycles))
+        for block, begin in enumerate(range(0, cycles, 8)):
+            drawn = uniforms(seed, stream + 100 * block, paths * 8).reshape(paths, 8)
+            values[:, begin : begin + 8] = drawn[:, : cycles - begin]
+        for cycle in _even_cycles(stream, cycles):
+            values[:, cycle] = self.even(stream, cycle)
+        return values
+
+    def even(self, stream: int, cycle: int) -> Floats:
+        """(paths,) uniforms of one cycle that is spread evenly."""
+        paths, _, seed = self.key
+        return stratified(seed, 1000 * stream + cycle, paths, _EVEN[stream, cycle])
+
+    def factors(self, which: str, sigma: float) -> Singles:
+        """Lognormal factors of mean one, shape (cycles, paths), kept between plans."""
+        return _factors(*self.key, which, sigma)
+
+    def by_cycle(self, which: str) -> Singles:
+        """Uniforms with the cycles first, shape (cycles, paths), kept between plans."""
+        return _by_cycle(*self.key, which)
 
     def _once(self, stream: int) -> Floats:
         paths, _, seed = self.key
         return stratified(seed, stream, paths, _EVEN[stream, 0])
 
 
+@dataclass(frozen=True, eq=False)
+class Longer(Draws):
+    """Some histories of other samples, with more runs each: those that outlast the others.
+
+    A history's first runs do not depend on how many are drawn, so it goes on as it began.
+    """
+
+    parts: tuple[tuple[Draws, Ints], ...]  # samples and the rows taken of each, in order
+
+    def zone_at(self, site: int) -> Floats:
+        """(paths,) normal: how good one zone of the list is."""
+        return np.concatenate([sample.zone_at(site)[rows] for sample, rows in self.parts])
+
+    def factors(self, which: str, sigma: float) -> Singles:
+        """Lognormal factors of mean one, shape (cycles, paths)."""
+        return _scaled(getattr(self, which), sigma)
+
+    def by_cycle(self, which: str) -> Singles:
+        """Uniforms with the cycles first, shape (cycles, paths)."""
+        return _turned(getattr(self, which))
+
+    def matrix(self, stream: int) -> Floats:
+        """(paths, cycles) uniforms of a stream."""
+        blocks = range(-(-self.key[1] // 8))
+        drawn = [
+            [_picked(sample.key[2], stream + 100 * block, rows) for block in blocks]
+            for sample, rows in self.parts
+        ]
+        values = np.block(drawn)[:, : self.key[1]]
+        for cycle in _even_cycles(stream, self.key[1]):
+            values[:, cycle] = self.even(stream, cycle)
+        return values
+
+    def even(self, stream: int, cycle: int) -> Floats:
+        """(paths,) uniforms of one cycle that is spread evenly."""
+        return np.concatenate([sample.even(stream, cycle)[rows] for sample, rows in self.parts])
+
+    @cached_property
+    def start(self) -> Floats:
+        """(paths,) uniform: is capacity there at the request?"""
+        return self._taken("start")
+
+    @cached_property
+    def residue(self) -> Floats:
+        """(paths,) uniform: how much of the current run or outage is left."""
+        return self._taken("residue")
+
+    @cached_property
+    def speed(self) -> Floats:
+        """(paths,) normal: true speed against predicted."""
+        return self._taken("speed")
+
+    @cached_property
+    def price(self) -> Floats:
+        """(paths,) normal: spot price then against now."""
+        return self._taken("price")
+
+    @cached_property
+    def on_demand(self) -> Floats:
+        """(paths,) uniform: is on-demand capacity there at once?"""
+        return self._taken("on_demand")
+
+    def _taken(self, which: str) -> Floats:
+        return np.concatenate([getattr(sample, which)[rows] for sample, rows in self.parts])
+
+
+def _even_cycles(stream: int, cycles: int) -> list[int]:
+    return [cycle for of, cycle in _EVEN if of == stream and cycle < cycles]
+
+
+def longer(parts: Sequence[tuple[Draws, Ints]], cycles: int) -> Longer:
+    """Rows of some samples as one sample with more cycles."""
+    return Longer((sum(len(rows) for _, rows in parts), cycles, -1), tuple(parts))
+
+
+def _picked(seed: int, stream: int, rows: Ints) -> Floats:
+    """Eight uniforms of each row of a stream, the same as in a whole matrix; (rows, 8)."""
+    source = np.random.PCG64DXSM(np.random.SeedSequence([seed, stream]))
+    raw, passed = np.empty((len(rows), 8), dtype=np.uint64), 0
+    for place, row in enumerate(rows.tolist()):
+        source.advance(8 * row - passed)
+        raw[place] = source.random_raw(8)
+        passed = 8 * row + 8
+    return _unit(raw)
+
+
 def uniforms(seed: int, stream: int, count: int) -> Floats:
     """Uniforms in (0, 1), bit-stable across numpy versions and machines."""
     raw = np.random.PCG64DXSM(np.random.SeedSequence([seed, stream])).random_raw(count)
-    bits = np.asarray(raw, dtype=np.uint64)
+    return _unit(np.asarray(raw, dtype=np.uint64))
+
+
+def _unit(bits: NDArray[np.uint64]) -> Floats:
+    """Uniforms in (0, 1) from raw bits, which are overwritten."""
     bits >>= np.uint64(11)
-    found = bits.astype(np.float64)
+    found = bits.view(np.int64).astype(np.float64)  # 53 bits: signed is the same, and faster
     found += 0.5
     found *= 2.0**-53
     return found
@@ -150,6 +249,11 @@ def draws(paths: int = PATHS, cycles: int = 32, seed: int = SEED) -> Draws:
     return Draws((paths, cycles, seed))
 
 
+@lru_cache(maxsize=256)
+def _zone_at(paths: int, seed: int, site: int) -> Floats:
+    return normal(stratified(seed, _ZONE + site, paths, _EVEN[_ZONE + site, 0]))
+
+
 def run_uniforms(sample: Draws) -> Floats:
     """The uniforms behind `run`, for laws other than the lognormal; (paths, cycles)."""
     return sample.matrix(_RUN)
@@ -157,31 +261,27 @@ def run_uniforms(sample: Draws) -> Floats:
 
 def forget() -> None:
     """Give the memory of past histories back: a long simulation meets each only once."""
-    for kept in (draws, stratified, _factors, _by_cycle):
+    for kept in (draws, stratified, _factors, _by_cycle, _zone_at):
         kept.cache_clear()
-
-
-def factors(sample: Draws, which: str, sigma: float) -> Singles:
-    """Lognormal factors of mean one, shape (cycles, paths), kept between plans."""
-    return _factors(*sample.key, which, sigma)
 
 
 @lru_cache(maxsize=64)
 def _factors(paths: int, cycles: int, seed: int, which: str, sigma: float) -> Singles:
-    base: Floats = getattr(draws(paths, cycles, seed), which).T
-    power = np.multiply(base, sigma, order="C")
+    return _scaled(getattr(draws(paths, cycles, seed), which), sigma)
+
+
+def _scaled(values: Floats, sigma: float) -> Singles:
+    power = np.multiply(values.T, sigma, order="C")
     power -= 0.5 * sigma**2
     return np.exp(power, out=power).astype(np.float32)
 
 
-def by_cycle(sample: Draws, which: str) -> Singles:
-    """Uniforms with the cycles first, shape (cycles, paths), kept between plans."""
-    return _by_cycle(*sample.key, which)
-
-
 @lru_cache(maxsize=64)
 def _by_cycle(paths: int, cycles: int, seed: int, which: str) -> Singles:
-    values: Singles = getattr(draws(paths, cycles, seed), which)
+    return _turned(getattr(draws(paths, cycles, seed), which))
+
+
+def _turned(values: Singles) -> Singles:
     return np.ascontiguousarray(values.T)
 
 
@@ -223,8 +323,9 @@ def _normal(uniform: Floats) -> Floats:
 
 
 def _polynomial(coefficients: tuple[float, ...], at: Floats) -> Floats:
-    value = np.full_like(at, coefficients[0])
-    for coefficient in coefficients[1:]:
+    value = at * coefficients[0]
+    value += coefficients[1]
+    for coefficient in coefficients[2:]:
         value *= at
         value += coefficient
     return value

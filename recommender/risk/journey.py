@@ -25,6 +25,7 @@ from recommender.risk.runs import Runs, at, draw_runs, first, until
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 _CELLS = 1 << 17  # paths × cycles × plans per batch: stays in the second-level cache
 _MOST_CYCLES = 512
@@ -46,7 +47,7 @@ def follow(
         size = max(1, _CELLS // (paths * count))
         for begin in range(0, len(rows), size):
             batch = rows[begin : begin + size]
-            found = _follow_batch(plans.take(batch), deadline_s, sample, capacity)
+            found, _ = follow_sample(plans.take(batch), deadline_s, sample, capacity)
             for name in Histories.__slots__:
                 getattr(result, name)[batch] = getattr(found, name)
     return result
@@ -64,9 +65,13 @@ def cycles_needed(plans: Journeys, deadline_s: float | None) -> Ints:
     return (np.ceil(wanted / step) * step).astype(np.int64)
 
 
-def _follow_batch(
+def follow_sample(
     p: Journeys, deadline_s: float | None, sample: Draws, capacity: Capacity
-) -> Histories:
+) -> tuple[Histories, Bools]:
+    """Follow plans through one sample; and which histories its cycles were enough for.
+
+    Those would come out the same with more cycles. Arrays of shape (plans, paths).
+    """
     speed = np.exp(p.speed_sigma[:, None] * sample.speed - 0.5 * p.speed_sigma[:, None] ** 2)
     work = p.work_s[:, None] * speed
     runs = draw_runs(p, sample, capacity)
@@ -82,7 +87,7 @@ def _follow_batch(
     time = at(runs.starts, last) + use
     net = safety_net(p, deadline_s, work, runs, last, time, use, sample)
     least = least_with_net(p, work, runs, last)
-    return _account(p, runs, net, again, least, sample)
+    return _account(p, runs, net, again, least, sample), finished
 
 
 def _extrapolate(
@@ -145,4 +150,4 @@ def _price_factor(p: Journeys, sample: Draws) -> Floats:
     return np.exp(sigma * sample.price - 0.5 * sigma**2)
 
 
-__all__ = ["Histories", "Journeys", "cycles_needed", "follow"]
+__all__ = ["Histories", "Journeys", "cycles_needed", "follow", "follow_sample"]

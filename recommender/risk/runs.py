@@ -5,12 +5,13 @@ planes, ten times as fast as along the last axis. Single precision halves the me
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recommender.risk.capacity import LOGNORMAL, Capacity
-from recommender.risk.draws import Draws, by_cycle
+from recommender.risk.draws import Draws
 from recommender.risk.plans import Journeys
 
 Floats = NDArray[np.float64]
@@ -39,14 +40,21 @@ def row(column: Floats) -> Singles:
 
 def at(values: Singles, index: Ints) -> Floats:
     """The value of each history at its own cycle; (plans, paths)."""
-    found: Floats = np.take_along_axis(values, index[None], axis=0)[0].astype(np.float64)
-    return found
+    return np.asarray(_picked(values, index), dtype=np.float64)
+
+
+def _picked(values: NDArray[Any], index: Ints) -> NDArray[Any]:
+    """np.take_along_axis over the cycles, three times as fast."""
+    size = index.size
+    place = index.ravel() * size
+    place += np.arange(size)
+    return values.ravel().take(place).reshape(index.shape)
 
 
 def first(hit: NDArray[np.bool_]) -> tuple[Ints, NDArray[np.bool_]]:
     """Index of the first hit along the cycles (the last cycle if none), and whether any."""
     index = hit.argmax(axis=0)
-    found = np.take_along_axis(hit, index[None], axis=0)[0]
+    found = _picked(hit, index)
     return np.where(found, index, hit.shape[0] - 1), found
 
 
@@ -85,7 +93,7 @@ def _bill(p: Journeys, lengths: Singles) -> Singles:
     """Spot seconds charged for each run that is interrupted."""
     bill = np.maximum(lengths, row(p.minimum_s))
     if np.any(p.free_s > 0.0):
-        bill *= lengths >= row(p.free_s)
+        np.copyto(bill, np.float32(0.0), where=lengths < row(p.free_s))
     return bill
 
 
@@ -94,11 +102,12 @@ def _progress(p: Journeys, usable: Singles, sample: Draws) -> tuple[Singles, Sin
     cycle = row(p.interval_s + p.stall_s)
     interval = row(p.interval_s)
     whole = np.floor(usable / cycle)
-    live = usable - whole * cycle
+    live = whole * cycle
+    np.subtract(usable, live, out=live)
     whole *= interval
     np.minimum(live, interval, out=live)
     live += whole
     if np.any(p.notice_saves > 0.0):
-        saves = by_cycle(sample, "notice")[:, None] < row(p.notice_saves)
+        saves = sample.by_cycle("notice")[:, None] < row(p.notice_saves)
         whole = np.where(saves, usable * (interval / cycle), whole)
     return whole, live

@@ -1,14 +1,14 @@
 """Many histories of one plan, by the engine that the search uses (`recommender/risk`)."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recommender.risk.capacity import LOGNORMAL, Capacity
-from recommender.risk.draws import forget
-from recommender.risk.journey import Histories, follow
+from recommender.risk.draws import draws, forget, longer
+from recommender.risk.journey import Histories, cycles_needed, follow_sample
 from recommender.risk.plans import Journeys
 
 Floats = NDArray[np.float64]
@@ -16,6 +16,7 @@ Tick = Callable[[int, int], None]  # runs done, runs in all
 
 BLOCK = 2048  # histories at a time: those behind the printed figures are the first block
 _SEEDS = 1_000_003  # between the seeds of two blocks
+_TOGETHER = 16  # blocks at a time: 20 MB of draws
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +44,54 @@ def simulate(
     capacity: Capacity = LOGNORMAL,
     tick: Tick | None = None,
 ) -> Sample:
-    """Follow one plan through `runs` histories; the same seed gives the same histories."""
-    parts = []
-    for number, begin in enumerate(range(0, runs, BLOCK)):
-        paths = min(BLOCK, runs - begin)
-        h = follow(journey, deadline_s, paths, seed + _SEEDS * number, capacity)
-        parts.append(_sample(journey, h))
-        if number:
-            forget()
-        if tick is not None:
-            tick(begin + paths, runs)
+    """Follow one plan through `runs` histories; the same seed gives the same histories.
+
+    They are those of `follow`, block by block. Few histories need all the runs that are drawn
+    for them: all are first followed through two thirds, and the rest of some blocks together.
+    """
+    journey = replace(journey, best_net_usd=np.full(1, np.inf))  # a bound that nobody reads here
+    blocks = [
+        (min(BLOCK, runs - begin), seed + _SEEDS * number)
+        for number, begin in enumerate(range(0, runs, BLOCK))
+    ]
+    parts, done = [], 0
+    for begin in range(0, len(blocks), _TOGETHER):
+        parts.append(_blocks(journey, deadline_s, blocks[begin : begin + _TOGETHER], capacity))
+        for paths, _ in blocks[begin : begin + _TOGETHER]:
+            done += paths
+            if tick is not None:
+                tick(done, runs)
+        forget()
+    return _joined(parts)
+
+
+def _blocks(
+    journey: Journeys,
+    deadline_s: float | None,
+    blocks: Sequence[tuple[int, int]],
+    capacity: Capacity,
+) -> Sample:
+    """Some blocks (histories, seed): most of each in few cycles, the rest in all of them."""
+    cycles = int(cycles_needed(journey, deadline_s)[0])
+    few = min(cycles, -(-cycles // 12) * 8)
+    parts, rest = [], []
+    for paths, seed in blocks:
+        sample = draws(paths, few, seed)
+        histories, settled = follow_sample(journey, deadline_s, sample, capacity)
+        parts.append(_sample(journey, histories))
+        rest.append((sample, np.flatnonzero(~settled[0])))
+    found = _joined(parts)
+    begins = np.cumsum([0, *(paths for paths, _ in blocks)])
+    rows = np.concatenate([begin + late for begin, (_, late) in zip(begins, rest, strict=False)])
+    if few < cycles and len(rows):
+        histories, _ = follow_sample(journey, deadline_s, longer(rest, cycles), capacity)
+        again = _sample(journey, histories)
+        for field in fields(Sample):
+            getattr(found, field.name)[rows] = getattr(again, field.name)
+    return found
+
+
+def _joined(parts: Sequence[Sample]) -> Sample:
     return Sample(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Sample)))
 
 

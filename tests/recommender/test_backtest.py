@@ -54,7 +54,7 @@ def test_a_zone_without_a_past_needs_a_class():
         Fitted().enter(blind, PRICES)
     kind = zone_class([TRACE.past], TICK)
     policy, _ = Fitted(kind).enter(blind, PRICES)
-    assert policy.law is kind.qualities
+    assert policy.law is kind.unwatched
 
 
 def test_a_row_can_be_made_in_another_process():
@@ -86,7 +86,9 @@ def test_deepvms_receivers_are_paid_all_the_time():
 
 
 def test_a_trace_shorter_than_the_deadline_is_left_out_of_the_table_and_refused_alone():
-    short = replace(TRACE, judged=TRACE.judged[:50])
-    assert backtest([Rule(Greedy())], [short], [TASK], PRICES) == ()
+    short = replace(TRACE, name="short", judged=TRACE.judged[:50])
+    assert backtest([Rule(Greedy())], [short, TRACE], [TASK], PRICES)[0].trace == TRACE.name
+    with pytest.raises(UsageError, match="no trace is as long as a deadline"):
+        backtest([Rule(Greedy())], [short], [TASK], PRICES)
     with pytest.raises(UsageError, match="shorter than the deadline"):
         bounds(short, TASK, PRICES)

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recommender.backtest import Rule, Trace, backtest
-from recommender.backtesting import ENGINES, Piece, Workers, pieces, run
+from recommender.backtest import Piece, Rule, Trace, backtest, pieces
+from recommender.backtesting import ENGINES, Workers, run
 from recommender.errors import UsageError
 from recommender.replay.rules import Greedy, OnDemand, UniformProgress
 from recommender.replay.state import Policy, Prices, Task

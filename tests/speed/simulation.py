@@ -99,12 +99,12 @@ def main() -> None:
     found["recommend simulate"] = rate_of_simulate()
     for name, (wall, core) in found.items():
         print(f"{name:28}{wall:12,.0f} runs/s   {core:12,.0f} per second of processor time")
-    first = found["many plans, same histories"]
+    ours = found["recommend simulate"]
     said = {
         "job": job,
         "runs_per_s": {name: round(wall) for name, (wall, _) in found.items()},
         "runs_per_core_s": {name: round(core) for name, (_, core) in found.items()},
-        "met": first[1] >= LEAST,
+        "met": ours[1] >= LEAST,
     }
     print(json.dumps(said))
 

@@ -19,12 +19,15 @@ from recommender.text import shown
 
 if TYPE_CHECKING:
     from recommender.backtest import Contender, Row, Trace
-    from recommender.backtesting import Piece, Workers
-    from recommender.replay.state import Task
+    from recommender.backtest_zones import ZoneContender
+    from recommender.backtesting import Work, Workers
+    from recommender.replay.state import Floats, Prices, Task
     from recommender.report.backtestview import Standing
+    from recommender.traces.trace import Trace as Series
 
 SETTINGS = ("48h/52h/6m", "48h/60h/6m", "24h/36h/12m", "24h/48h/6m")
 POLICIES = ("on-demand", "spot-only", "greedy", "uniform-progress", "cost-optimal")
+TOGETHER = ("failover", "multi-region")  # of one job that may move between the traces' zones
 # p3.2xlarge in us-west-2, the market of the published comparison (Wu et al., NSDI 2024).
 SPOT_USD, ON_DEMAND_USD = 0.9731, 3.06
 
@@ -42,7 +45,12 @@ class TrialFlags:
         ),
     ] = None
     policy: Annotated[
-        Words, typer.Option(help="Only this policy; repeatable.", metavar="|".join(POLICIES))
+        Words,
+        typer.Option(
+            help="Only this policy; repeatable. failover and multi-region take all traces as "
+            "zones between which one job may move.",
+            metavar="|".join((*POLICIES, *TOGETHER)),
+        ),
     ] = None
     confidence: Annotated[
         Word, typer.Option(help="Chance of cost-optimal to be in time (100%).", metavar="SHARE")
@@ -51,10 +59,17 @@ class TrialFlags:
         Word, typer.Option(help="Machines that must be up together (1).", metavar="N")
     ] = None
     spot_usd: Annotated[
-        Word, typer.Option(help=f"Spot price per hour ({SPOT_USD}).", metavar="USD")
+        Word,
+        typer.Option(
+            help=f"Spot price per hour, or one per trace: 3.9,4.5 ({SPOT_USD}).", metavar="USD"
+        ),
     ] = None
     on_demand_usd: Annotated[
-        Word, typer.Option(help=f"On-demand price per hour ({ON_DEMAND_USD}).", metavar="USD")
+        Word,
+        typer.Option(help=f"On-demand price per hour, likewise ({ON_DEMAND_USD}).", metavar="USD"),
+    ] = None
+    move_usd: Annotated[
+        Word, typer.Option(help="Price of a move to another region (0).", metavar="USD")
     ] = None
     past: Annotated[
         Word, typer.Option(help="First share of each trace, to learn from (50%).", metavar="SHARE")
@@ -105,12 +120,12 @@ def backtest(
     past = read.value(trial.past, "--past", units.parse_share, 0.5)
     where = _workers(worker, read)
     form = sheet_form(flags)
-    work = _work(files, trace, trial, past, read)
+    work, traces = _work(files, trace, trial, past, read)
     with progress("back-test", len(work), least=8) as tick:
         rows = run(work, where, tick)
     found = _standings(rows, by_trace)
     split = f"Judged on the last {100 * (1 - past):.0f} % of each trace."
-    page = backtestview.page(found, len({piece.trace.name for piece in work}), split)
+    page = backtestview.page(found, traces, split)
     if form == "json":
         put_json(page.facts)
     elif form == "csv":
@@ -135,21 +150,54 @@ def _workers(flags: WorkerFlags, read: Reader) -> "Workers":
 
 def _work(
     files: Sequence[str], trace: TraceFlags, trial: TrialFlags, past: float, read: Reader
-) -> "tuple[Piece, ...]":
-    """Every trace under every job setting; all mistakes of the flags are raised together."""
-    from recommender.backtesting import pieces
+) -> "tuple[tuple[Work, ...], int]":
+    """Every trace under every job setting, and how many traces; mistakes are raised together."""
+    from recommender.backtest import pieces
+    from recommender.backtest_zones import market_of, zones_pieces
     from recommender.replay.state import Prices
 
     tasks = read.values(trial.job or SETTINGS, "--job", _task)
-    spot = read.value(trial.spot_usd, "--spot-usd", units.parse_money, SPOT_USD)
-    full = read.value(trial.on_demand_usd, "--on-demand-usd", units.parse_money, ON_DEMAND_USD)
+    spot = read.value(trial.spot_usd, "--spot-usd", _prices, (SPOT_USD,))
+    full = read.value(trial.on_demand_usd, "--on-demand-usd", _prices, (ON_DEMAND_USD,))
+    move = read.value(trial.move_usd, "--move-usd", units.parse_money, 0.0)
     every_s = read.value(trial.every, "--every", units.parse_duration, 4 * 3600.0)
     sure = read.value(trial.confidence, "--confidence", units.parse_share, 1.0)
     count = read.value(trial.machines, "--machines", units.parse_whole, 1)
-    wanted = [read.choice(word, "--policy", POLICIES, "") for word in trial.policy or POLICIES]
+    every = (*POLICIES, *TOGETHER)
+    wanted = [read.choice(word, "--policy", every, "") for word in trial.policy or POLICIES]
     read.stop()
-    traces = _traces(files, trace, count, past)
-    return pieces(_contenders(wanted, traces, sure), traces, tasks, Prices(spot, full), every_s)
+    alone = [name for name in wanted if name in POLICIES]
+    together = [name for name in wanted if name in TOGETHER]
+    series = _series(files, trace, len(alone) < len(wanted))
+    spots, fulls = _each(spot, series, "--spot-usd"), _each(full, series, "--on-demand-usd")
+    prices = [Prices(*pair) for pair in zip(spots, fulls, strict=True)]
+    traces = _traces(series, count, past, prices, bool(together))
+    work: list[Work] = []
+    if alone:
+        work += pieces(_contenders(alone, traces, sure), traces, tasks, prices[0], every_s)
+    if together:
+        market = market_of(traces, prices[0], _moves(series, move))
+        work += zones_pieces(_movers(together), market, tasks, every_s)
+    return tuple(work), len(traces)
+
+
+def _prices(words: str, name: str) -> tuple[float, ...]:
+    return tuple(units.parse_money(word, name) for word in words.split(","))
+
+
+def _each(prices: Sequence[float], series: "Sequence[Series]", name: str) -> Sequence[float]:
+    """One price per series."""
+    if len(prices) not in (1, len(series)):
+        raise UsageError(f"{name}: {len(prices)} prices for {len(series)} traces; give one or all")
+    return prices if len(prices) == len(series) else list(prices) * len(series)
+
+
+def _moves(series: "Sequence[Series]", usd: float) -> "Floats":
+    """The price of a move between any two zones; none inside a region that is known."""
+    import numpy as np
+
+    regions = [each.place.region or f"trace {i}" for i, each in enumerate(series)]
+    return np.array([[usd * (a != b) for b in regions] for a in regions])
 
 
 def _task(word: str, name: str) -> "Task":
@@ -161,21 +209,43 @@ def _task(word: str, name: str) -> "Task":
     return Task(*(units.parse_duration(part, name) for part in parts))
 
 
-def _traces(
-    files: Sequence[str], flags: TraceFlags, machines: int, past: float
-) -> "tuple[Trace, ...]":
-    """Each series cut into what may be learnt from and what is judged."""
-    from recommender.backtest import Trace
+def _series(files: Sequence[str], flags: TraceFlags, together: bool) -> "tuple[Series, ...]":
+    """The series of the files; those of one market must have begun at one moment."""
     from recommender.cli.commands.trace import chosen_series
 
-    made = []
-    for each in chosen_series(list(files), flags):
+    found = chosen_series(list(files), flags)
+    for each in found:
         if not len(each.t_s):
             raise UsageError(f"{shown(each.name)}: only prices; a back-test needs machines up")
-        tick_s = each.step_s or TICK_S
-        up = each.up(machines, tick_s)
-        cut = int(len(up) * past)
-        made.append(Trace(each.name, tick_s, up[:cut], up[cut:]))
+    starts = {each.start for each in found if each.start is not None}
+    if together and len(starts) > 1:
+        raise UsageError(
+            "failover and multi-region need traces that begin at one moment; these begin at "
+            + ", ".join(start.isoformat() for start in sorted(starts))
+        )
+    return found
+
+
+def _traces(
+    series: "Sequence[Series]",
+    machines: int,
+    past: float,
+    prices: "Sequence[Prices]",
+    together: bool,
+) -> "tuple[Trace, ...]":
+    """Each series cut into what may be learnt from and what is judged.
+
+    Those of one market are first cut to the shortest.
+    """
+    from recommender.backtest import Trace
+
+    ticks = [each.step_s or TICK_S for each in series]
+    ups = [each.up(machines, tick_s) for each, tick_s in zip(series, ticks, strict=True)]
+    most = min(map(len, ups)) if together and len(set(ticks)) == 1 else None
+    made = []
+    for each, up, tick_s, usd in zip(series, ups, ticks, prices, strict=True):
+        cut = int(len(up[:most]) * past)
+        made.append(Trace(each.name, tick_s, up[:cut], up[cut:most], usd))
     return tuple(made)
 
 
@@ -199,6 +269,16 @@ def _contenders(
         kind = zone_class(alike, traces[0].tick_s) if alike else None
         found.append(Fitted(kind, confidence))
     return found
+
+
+def _movers(wanted: Sequence[str]) -> "list[ZoneContender]":
+    from recommender.backtest_zones import FittedZones, ZoneRule
+    from recommender.replay.zones import Failover
+
+    made: dict[str, ZoneContender] = {
+        "failover": ZoneRule(Failover()), "multi-region": FittedZones(),
+    }  # fmt: skip
+    return [made[name] for name in wanted]
 
 
 def _standings(rows: "Sequence[Row]", by_trace: bool) -> "list[Standing]":

@@ -57,3 +57,45 @@ def test_what_cannot_be_judged_is_refused(
     assert found.code == 2
     assert said in found.err
     assert found.out == ""
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> str:
+    """Two days, up when the first zone is away."""
+    path = tmp_path / "zone-b.csv"
+    rows = [
+        f"{8 * 3600 * i},machines,0\n{(8 * i + 5) * 3600},machines,2\n"
+        f"{(8 * i + 7.5) * 3600:.0f},machines,0\n"
+        for i in range(6)
+    ]
+    path.write_text("t_s,event,value\n" + "".join(rows) + "172800,end,\n", encoding="utf-8")
+    return str(path)
+
+
+def test_one_job_over_all_traces_stands_beside_single_zones(
+    run: Run, trace: str, other: str
+) -> None:
+    words = ("--policy", "greedy", "--policy", "failover", "--policy", "multi-region")
+    found = run("backtest", trace, other, *JOB, *words, "--spot-usd", "1,1.2", "--move-usd", "0.1")
+    assert (found.code, found.err) == (0, "")
+    assert "on 2 traces" in found.out
+    assert "one job that may move between the zones of all traces" in " ".join(found.out.split())
+    rows = json.loads(run("backtest", trace, other, *JOB, *words, "--json").out)["rows"]
+    greedy, failover, ours = (row["mean_usd"] for row in rows)
+    assert ours <= failover <= greedy
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--spot-usd", "1,2,3"), "3 prices for 2 traces"),
+        (("--spot-usd", "1,much"), "--spot-usd"),
+        (("--move-usd", "far"), "--move-usd"),
+    ],
+)
+def test_prices_per_trace_that_do_not_fit_are_refused(
+    run: Run, trace: str, other: str, words: tuple[str, ...], said: str
+) -> None:
+    found = run("backtest", trace, other, *JOB, *words)
+    assert found.code == 2
+    assert said in found.err

@@ -69,6 +69,19 @@ def test_a_zone_watched_for_long_has_its_own_law_and_one_watched_briefly_that_of
     np.testing.assert_allclose(brief[:, 2:], kind.pooled.exits_per_hour[0][:, 2:], rtol=0.2)
 
 
+def test_of_a_class_of_few_zones_others_are_taken_to_differ_as_zones_do():
+    few, many = (
+        zone_class([simulated(HEAVY, TICK, 20_000, seed) for seed in range(count)], TICK)
+        for count in (2, 3)
+    )
+    assert many.unwatched is many.qualities
+    poor, usual, good = few.unwatched.exits_per_hour
+    np.testing.assert_allclose(usual, few.pooled.exits_per_hour[0])
+    np.testing.assert_allclose(good[0] / usual[0], usual[0] / poor[0])
+    assert (good[0] > poor[0]).all()
+    assert (good[1] == poor[1]).all()  # outages differ, runs do not
+
+
 def test_a_zone_that_never_changed_can_be_fitted():
     kind = zone_class([np.ones(500, dtype=bool), simulated(HEAVY, TICK, 5_000, 1)], TICK)
     law = of_zone(np.ones(500, dtype=bool), TICK, kind)

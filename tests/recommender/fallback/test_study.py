@@ -7,7 +7,7 @@ from tests.recommender.fallback.study import SETS, TASKS, dearer, late_share, le
 from tests.recommender.replay.markets import reference
 
 pytestmark = [reference, pytest.mark.reference]
-OURS, LIKELY = "cost-optimal", "cost-optimal, 95 %"
+OURS, LIKELY, UNWATCHED = "cost-optimal", "cost-optimal, 95 %", "cost-optimal, zone left out"
 
 
 def test_a_zone_left_out_is_fitted_on_the_others_only():
@@ -18,7 +18,10 @@ def test_a_zone_left_out_is_fitted_on_the_others_only():
     law, _ = contender.enter(blind, None)
     again, _ = left_out([of_set[0], other], 0)[0].enter(blind, None)
     assert (law.law.exits_per_hour == again.law.exits_per_hour).all()
-    assert len(law.law.exits_per_hour) == 1  # one other zone, one quality
+    poor, usual, good = law.law.exits_per_hour  # one other zone, no worse and no better one seen
+    assert (poor[0] < usual[0]).all()
+    assert (usual[0] < good[0]).all()
+    assert (poor[1] == good[1]).all()
 
 
 @pytest.mark.slow
@@ -28,6 +31,7 @@ def test_ours_is_safe_and_cheap_in_every_setting(name):
     for task in TASKS:
         some = [row for row in rows if row.task == task]
         assert dearer(some, OURS) <= 0.005
+        assert dearer(some, UNWATCHED) <= 0.005
         assert late_share([row for row in some if row.policy == OURS]) == 0.0
         assert late_share([row for row in some if row.policy == LIKELY]) <= 0.05
     ours, likely, uniform = (

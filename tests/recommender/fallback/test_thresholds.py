@@ -47,17 +47,10 @@ def state(mode, done_h, now_h, available):
         (SPOT, 4.0, 15.5, True, SPOT),
     ],
 )
-def test_the_rule_does_what_its_sentence_says(mode, done_h, now_h, available, want):
+def test_the_rule_does_what_its_figures_say(mode, done_h, now_h, available, want):
     rule = TwoThresholds(wait=0.2167, back=0.1)
     decide = rule.begin(TASK, PRICES, TICK, 1)
     assert decide(state(mode, done_h, now_h, available))[0] == want
-
-
-def test_the_sentence_names_hours_and_shares():
-    assert TwoThresholds(0.2, 0.1).sentence(TASK) == (
-        "wait for spot while more than 4.8 h of slack are left (20% of the work left), then "
-        "on-demand; back to spot above 2.4 h (10%)"
-    )
 
 
 def test_two_figures_keep_most_of_what_the_whole_table_saves():

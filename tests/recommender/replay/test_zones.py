@@ -116,8 +116,20 @@ def test_zones_need_prices_and_on_demand_somewhere():
 
 @reference
 @pytest.mark.reference
+@pytest.mark.parametrize(("nodes", "most"), [(8, 0.001), (16, 0.01)])
+def test_on_the_h100_zones_ours_is_near_the_multi_region_optimum(nodes, most):
+    failover, ours = study_zones.rows(study_zones.market(nodes))
+    assert 0.0 <= study_zones.dearer(ours) <= most  # SkyNomad: 6.2 %
+    assert ours.mean_usd <= failover.mean_usd
+    assert ours.late_share == failover.late_share == 0.0
+
+
+@reference
+@pytest.mark.reference
 @pytest.mark.parametrize("nodes", [8, 16])
-def test_on_the_h100_zones_failover_is_near_the_multi_region_optimum(nodes):
-    _, more, late = study_zones.dearer(study_zones.market(nodes))
-    assert 0.0 <= more <= 0.06  # SkyNomad: 6.2 %
-    assert late == 0.0
+def test_without_the_best_zone_ours_is_nearer_than_failover(nodes):
+    # Missed: 6 % of the optimum (docs/policies.md).
+    failover, ours = study_zones.rows(study_zones.market(nodes, ("asia-south2-b",)))
+    assert study_zones.dearer(ours) <= 0.12
+    assert ours.mean_usd < failover.mean_usd
+    assert ours.late_share == 0.0

@@ -50,10 +50,10 @@ def mean_one(sigma: float, z: float) -> float:
 
 def capacity(p: Plan, luck: Draws, path: int) -> Iterator[tuple[float, float]]:
     """The wait before each run, and the run's length."""
-    up = up_share(p.availability_logit + p.zone_sd * luck.zone[path, 0])
+    up = up_share(p.availability_logit + p.zone_sd * luck.zone_at(0)[path])
     nowhere = 1.0
     for place in range(1, int(p.sites)):
-        other = up_share(p.availability_logit + p.zone_sd * luck.zone[path, place])
+        other = up_share(p.availability_logit + p.zone_sd * luck.zone_at(place)[path])
         nowhere *= 1.0 - other * (1.0 - p.correlation)
     outage = p.run_mean_s * (1.0 - up) / up / p.sites
     for k in range(luck.run.shape[1]):

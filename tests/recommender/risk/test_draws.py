@@ -1,6 +1,7 @@
 """Common random numbers: the same bytes everywhere, the right laws, one luck for all plans."""
 
 import hashlib
+from collections.abc import Callable
 from statistics import NormalDist
 
 import numpy as np
@@ -10,8 +11,9 @@ from recommender.risk.draws import (
     PATHS,
     SEED,
     SITES,
+    Draws,
     draws,
-    factors,
+    longer,
     normal,
     stratified,
     uniforms,
@@ -112,7 +114,7 @@ def test_more_cycles_extend_a_history_and_keep_its_start(field: str) -> None:
         assert np.array_equal(getattr(draws(64, cycles, 7), field), longest[:, :cycles])
 
 
-@pytest.mark.parametrize("field", ["zone", "start", "residue", "speed", "price", "on_demand"])
+@pytest.mark.parametrize("field", ["start", "residue", "speed", "price", "on_demand"])
 def test_what_holds_for_a_whole_history_does_not_depend_on_its_length(field: str) -> None:
     assert np.array_equal(getattr(draws(64, 8, 7), field), getattr(draws(64, 256, 7), field))
 
@@ -120,14 +122,33 @@ def test_what_holds_for_a_whole_history_does_not_depend_on_its_length(field: str
 def test_shapes_are_those_of_paths_cycles_and_sites() -> None:
     sample = draws(PATHS, 16)
     assert sample.run.shape == sample.moved.shape == (PATHS, 16)
-    assert sample.zone.shape == (PATHS, SITES)
+    assert sample.zone_at(SITES - 1).shape == (PATHS,)
     assert sample.start.shape == (PATHS,)
 
 
 @pytest.mark.parametrize("sigma", [0.0, 0.5, 1.48])
 def test_lognormal_factors_have_mean_one(sigma: float) -> None:
     sample = draws(4096, 64, 7)
-    values = factors(sample, "run", sigma)
+    values = sample.factors("run", sigma)
     error = np.sqrt((np.exp(sigma**2) - 1.0) / values.size)
     assert float(values.mean(dtype=float)) == pytest.approx(1.0, abs=5 * error + 1e-6)
     assert (values > 0).all()
+
+
+def test_a_longer_sample_goes_on_as_the_histories_began() -> None:
+    rows = [np.array([3, 0, 40]), np.array([63])]
+    parts = [(draws(64, 8, seed), some) for seed, some in zip((7, 9), rows, strict=True)]
+    found, whole = longer(parts, 20), [draws(64, 20, seed) for seed in (7, 9)]
+    assert found.key[:2] == (4, 20)
+
+    def same(of: Callable[[Draws], np.ndarray], axis: int = 0) -> None:
+        taken = [of(one).take(some, axis) for one, some in zip(whole, rows, strict=True)]
+        assert np.array_equal(of(found), np.concatenate(taken, axis))
+
+    for name in ("run", "outage", "moved", "notice"):
+        same(lambda sample, name=name: getattr(sample, name))
+    for name in ("start", "residue", "speed", "price", "on_demand"):
+        same(lambda sample, name=name: getattr(sample, name))
+    same(lambda sample: sample.zone_at(2))
+    same(lambda sample: sample.factors("run", 1.3), axis=1)
+    same(lambda sample: sample.by_cycle("moved"), axis=1)

@@ -20,6 +20,19 @@ def test_the_first_block_is_what_recommend_prints() -> None:
     assert not np.array_equal(sample.time_s[:BLOCK], sample.time_s[BLOCK : 2 * BLOCK])
 
 
+def test_histories_that_outlast_the_others_are_followed_as_if_alone() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(30):
+        plan, deadline = random_plan(rng)
+        plans = journeys(plan)
+        sample = simulate(plans, deadline, BLOCK + 500, 11)
+        for begin, seed, paths in ((0, 11, BLOCK), (BLOCK, 11 + 1_000_003, 500)):
+            alone = follow(plans, deadline, paths, seed)
+            for name in ("time_s", "cost_usd", "expected_usd", "interruptions", "fallback_s"):
+                found = getattr(sample, name)[begin : begin + paths]
+                assert np.array_equal(found, getattr(alone, name)[0])
+
+
 def test_the_same_seed_gives_the_same_histories_and_another_does_not() -> None:
     one, same, other = (simulate(journeys(SPOT), None, 3000, seed) for seed in (5, 5, 6))
     assert np.array_equal(one.cost_usd, same.cost_usd)
