@@ -21,7 +21,8 @@ from catalogs.refresh.draft import Draft, catalog_of, kept, renewed, start, usd_
 from catalogs.refresh.harvest import Part, Wanted
 from catalogs.refresh.providers import Maker
 from catalogs.refresh.report import ProviderReport, RefreshReport, facts
-from catalogs.refresh.sift import Known, sift
+from catalogs.refresh.sieve import Known
+from catalogs.refresh.sift import sift
 from catalogs.refresh.vet import (
     Before,
     catalog_problems,

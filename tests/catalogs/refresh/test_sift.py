@@ -9,7 +9,8 @@ import pytest
 from catalogs.load import load_snapshot
 from catalogs.refresh.draft import usd_per_gpu
 from catalogs.refresh.harvest import Harvest
-from catalogs.refresh.sift import Known, Sifted, sift
+from catalogs.refresh.sieve import Known
+from catalogs.refresh.sift import Sifted, sift
 from catalogs.schema import Offer, Source
 
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
