@@ -132,10 +132,13 @@ def _usual_share(offer: Offer, listed: float | None, machine: InstanceType, siev
         sieve.refuse(offer, "no_on_demand", "spot without an on-demand price to measure it by")
         return False
     share = offer.usd_per_hour / listed
+    usual = f"{share:.3f} of on-demand; usual is {low} to {high}"
     if share > 1 + 1e-9:
         sieve.refuse(offer, "spot_dearer", f"dearer than on-demand ({listed:.6g})")
-    elif share < low or high < share < NO_BARGAIN:
-        sieve.refuse(offer, "spot_share", f"{share:.3f} of on-demand; usual is {low} to {high}")
+    elif share < low:
+        sieve.hold(offer, "spot_share", usual)
+    elif high < share < NO_BARGAIN:
+        sieve.refuse(offer, "spot_share", usual)
     elif share >= NO_BARGAIN:
         sieve.ignored["spot at the on-demand price"] += 1
     else:
