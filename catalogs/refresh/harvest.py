@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Literal, Protocol
 
 from catalogs.errors import ProviderError
@@ -43,6 +44,7 @@ class Wanted:
     regions: tuple[str, ...] = ()
     stop_at: float = float("inf")  # on time.monotonic(): after it no new call is made
     call_timeout_s: float = 30.0  # of one call
+    copies: Path | None = None  # a folder for copies of public files, to ask for changes only
     progress: Callable[[str], None] = field(default=lambda message: None)  # one short line
 
     @property

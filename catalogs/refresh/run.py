@@ -33,6 +33,7 @@ from catalogs.refresh.vet import (
 from catalogs.versions import LAST_ATTEMPT, Store, newest_good
 
 _BEHIND = timedelta(minutes=5)
+COPIES = "copies"  # of public files, in the store's folder
 
 Clock = Callable[[], datetime]
 Say = Callable[[str], None]
@@ -148,6 +149,7 @@ def _wanted(order: Order, base: Catalog, draft: Draft, now: datetime) -> dict[st
             now=now,
             parts=order.parts,
             regions=order.regions,
+            copies=None if order.dry_run else order.store.root / COPIES,
             progress=_labelled(name, order.say),
         )
         for name in order.makers

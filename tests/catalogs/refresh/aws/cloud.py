@@ -46,6 +46,7 @@ class Cloud:
     regions: tuple[str, ...]
     page: int = 7
     url: str = ""
+    tagged: bool = True  # files carry an ETag
     gone: set[tuple[str, str]] = field(default_factory=set)  # (type, region) not offered
     trouble: dict[tuple[str, str], list[Any]] = field(default_factory=lambda: defaultdict(list))
     seen: Counter[str] = field(default_factory=Counter)
