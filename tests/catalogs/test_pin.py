@@ -24,11 +24,8 @@ class Bucket:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.down = False
 
     def __call__(self, address: str, most: int) -> bytes:
-        if self.down:
-            raise TimeoutError("timed out")
         assert "#" not in address
         return (self.folder / address.rpartition("/")[2]).read_bytes()
 
