@@ -88,6 +88,7 @@ class Gcp:
             offers=tuple(made.offers),
             sources=(_SOURCE,),
             unknown_types=made.facts.unknown,
+            doubted=made.doubted,
             quarantined=(*prices.quarantined, *made.quarantined),
             failed=tuple(made.failed),
             warnings=tuple(made.warnings),
@@ -142,6 +143,7 @@ class _Making:
     quarantined: list[Quarantined] = field(default_factory=list)
     failed: list[Failed] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    doubted: tuple[str, ...] = ()
 
     def compose(self, facts: Facts) -> None:
         """Compose every machine everywhere it stands."""
@@ -224,5 +226,6 @@ class _Making:
             for offer in self.offers
             if offer.market != "spot" or (offer.instance_type, offer.region) not in history.places
         ]
+        self.doubted = history.machines
         self.quarantined += history.doubted
         self.warnings += history.warnings

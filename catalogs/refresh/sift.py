@@ -53,7 +53,8 @@ def sift(harvest: Harvest, known: Known) -> Sifted:
     machines = {**known.types, **new}
     alone = [o for o in harvest.offers if _stands_alone(o, harvest, machines, sieve)]
     single = [_with_status(o, machines) for o in _without_twins(alone, sieve)]
-    listed = believed_listed([o for o in single if o.market == "on_demand"], machines, sieve)
+    priced = [o for o in single if o.market == "on_demand" and not _doubted(o, harvest, sieve)]
+    listed = believed_listed(priced, machines, sieve)
     quoted = [o for o in single if o.market == "spot"]
     spot = believed_spot(quoted, listed, machines, sieve)
     kept = [*listed, *spot.offers, *(o for o in single if o.market == "reserved_block")]
@@ -68,6 +69,14 @@ def sift(harvest: Harvest, known: Known) -> Sifted:
         jumped=spot.jumped,
         compared=spot.compared,
     )
+
+
+def _doubted(offer: Offer, harvest: Harvest, sieve: Sieve) -> bool:
+    """A sum of parts that the provider's own price of the whole machine contradicts."""
+    if offer.instance_type not in harvest.doubted:
+        return False
+    sieve.hold(offer, "composition", "the provider's own spot prices of it are not this sum's")
+    return True
 
 
 def _with_status(offer: Offer, machines: Mapping[str, InstanceType]) -> Offer:

@@ -149,6 +149,12 @@ def test_a_halved_price_is_held_back_and_the_last_one_stays() -> None:
     assert found.held == {("p5.48xlarge", "us-east-1", "", "on_demand")}
 
 
+def test_a_sum_that_the_provider_contradicts_keeps_the_last_price() -> None:
+    found = sifted(today(P5), doubted=("p5.48xlarge",))
+    assert rules(found) == ["composition"]
+    assert found.held == {("p5.48xlarge", "us-east-1", "", "on_demand")}
+
+
 def test_a_person_can_accept_a_price_cut() -> None:
     found = sifted(today(P5, usd_per_hour=P5.usd_per_hour * 0.56), accept=True)
     assert len(found.offers) == 1
