@@ -3,7 +3,7 @@
 A copy is kept in the user's cache folder under the checksum of the manifest. Where the server
 does not answer the last copy is used, and said so. Checksums protect from truncation and from
 half-written uploads, not from whoever can change the manifest: serve it from a place that only
-the right people write to.
+the right people write to, or demand a checksum or a signature in the address (`catalogs.pin`).
 """
 
 import hashlib
@@ -22,12 +22,15 @@ from catalogs.catalog import Catalog
 from catalogs.durable import replace
 from catalogs.errors import CatalogError
 from catalogs.load import load
+from catalogs.pin import pinned
 from catalogs.tables import TABLES
 from catalogs.writer import MANIFEST
 
 _TIMEOUT_S = 30.0
 _MOST_MANIFEST = 1_000_000
 _LAST = "LAST"
+SIGNATURE = f"{MANIFEST}.sig"
+_MOST_SIGNATURE = 1000
 
 Get = Callable[[str, int], bytes]  # from an address, at most so many bytes
 
@@ -52,16 +55,19 @@ def load_remote(address: str, cache: Path, get: "Get | None" = None) -> Remote:
     """Load the catalog of https://…/manifest.json.
 
     Raises:
-        CatalogError: the address is not allowed, what it serves is no catalog, or the server
-            does not answer and no copy is kept.
+        CatalogError: the address is not allowed, what it serves is no catalog or not the one
+            demanded, or the server does not answer and no copy is kept.
     """
+    demanded = address  # a copy that was read without a checksum or key is none for one with it
+    address, pin = pinned(address)
     _check_address(address)
     if not urlsplit(address).path.endswith(f"/{MANIFEST}"):
         raise CatalogError(f"{_shown(address)}: name the manifest: https://…/{MANIFEST}")
     get = get or fetch
-    kept = cache / hashlib.sha256(address.encode()).hexdigest()[:16]
+    kept = cache / hashlib.sha256(demanded.encode()).hexdigest()[:16]
     try:
         manifest = get(address, _MOST_MANIFEST)
+        pin.check(manifest, lambda: get(_beside(address, SIGNATURE), _MOST_SIGNATURE))
         folder = kept / hashlib.sha256(manifest).hexdigest()
         if not (folder / MANIFEST).is_file():
             _fill(address, manifest, folder, get)

@@ -5,6 +5,7 @@ from datetime import datetime
 from pathlib import Path
 
 from catalogs.catalog import Catalog
+from catalogs.versions import Store, default_root, newest_good
 from recommender.answering import Answering
 from recommender.clock import now as clock_now
 from recommender.job import Job
@@ -32,17 +33,21 @@ def recommend(
 ) -> Answer:
     """Rank the plans that keep the limits; an infeasible request is an answer as well.
 
-    `catalog` defaults to the shipped snapshot, `now` (for the age of prices) to the clock.
+    `catalog` defaults to the newest good version that `recommend catalog refresh` has published
+    for this user, else to the shipped snapshot, as on the command line; a version that had to be
+    passed over is told in `Answer.warnings`, the ages of prices in `Answer.prices`. `now` (for
+    these ages) defaults to the clock. `load_catalog(folder)` loads another catalog.
     `verify` follows the plans through histories of another seed as well (`Answer.checks`).
     """
+    passed_over: tuple[str, ...] = ()
     if catalog is None:
-        from catalogs.load import load_snapshot
-
-        catalog = load_snapshot()
+        found = newest_good(Store(default_root()))
+        catalog, passed_over = found.catalog, found.skipped
     moment = clock_now() if now is None else now
     question = question_of(job, limits, choice, catalog, progress, moment, seed)
     asked = Answering(question, top, compare, prove, save_lp)
     answer = asked.answer()
+    answer = replace(answer, warnings=(*passed_over, *answer.warnings))
     if not verify:
         return answer
     from recommender.simulate.verify import checks

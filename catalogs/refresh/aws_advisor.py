@@ -22,7 +22,7 @@ def read_advisor(caller: Caller, url: str) -> Ranges:
     Raises:
         ProviderError: the file cannot be read, or does not look as it always has.
     """
-    content = read_whole(caller, url, _MOST_BYTES)
+    content = read_whole(caller, url, "aws-spot-advisor", _MOST_BYTES)
     try:
         return ranges_of(json.loads(content))
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -11,14 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from catalogs.errors import ProviderError
 from catalogs.refresh.aws_calls import Caller
-from catalogs.refresh.aws_files import read_lines, read_whole
+from catalogs.refresh.aws_files import FIRST_LINES, read_lines, read_whole
 from catalogs.refresh.aws_prices import REGION, Listing, PriceRow, judge
 from catalogs.schema import InstanceType
 
 _INDEX = "/offers/v1.0/aws/AmazonEC2/current/region_index.json"
 _VERSION = re.compile(r"/offers/v1\.0/aws/AmazonEC2/[\w.-]+/[a-z0-9-]+/index\.json")
 _MOST_INDEX = 4 << 20
-_FIRST_LINES = 20  # the header follows five lines about the file
 # The columns that are read, by the field that each fills.
 _COLUMNS = (
     ("instance_type", "Instance Type"),
@@ -52,7 +51,9 @@ def bulk_files(caller: Caller, base: str) -> dict[str, str]:
     """
     url = base + _INDEX
     try:
-        listed = json.loads(read_whole(caller, url, _MOST_INDEX))["regions"].values()
+        listed = json.loads(read_whole(caller, url, "aws-price-lists", _MOST_INDEX))[
+            "regions"
+        ].values()
         files = {str(each["regionCode"]): str(each["currentVersionUrl"]) for each in listed}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         reason = f"the index of price lists is of no known form ({type(error).__name__})"
@@ -79,7 +80,7 @@ def bulk_prices(
         ProviderError: the file cannot be read to its end, or lacks a column.
     """
     out = Listing()
-    lines = read_lines(caller, url)
+    lines = read_lines(caller, url, f"aws-prices-{region}", _is_likely)
     columns = _header(lines, region)
     for cells in csv.reader(_likely(lines)):
         if len(cells) <= max(columns.values()):
@@ -104,7 +105,7 @@ def _header(lines: Iterable[bytes], region: str) -> dict[str, int]:
                 return {field: cells.index(name) for field, name in _COLUMNS}
             reason = f"the price list of {region} has no column {', '.join(missing)}"
             raise ProviderError("aws", "format", reason)
-        if number >= _FIRST_LINES:
+        if number >= FIRST_LINES:
             break
     raise ProviderError("aws", "format", f"the price list of {region} has no header")
 
@@ -112,5 +113,9 @@ def _header(lines: Iterable[bytes], region: str) -> dict[str, int]:
 def _likely(lines: Iterable[bytes]) -> Iterator[str]:
     """Only the lines of machines on demand: one in some fifty."""
     for line in lines:
-        if b'"OnDemand"' in line and b'"Linux"' in line and b'"Shared"' in line:
+        if _is_likely(line):
             yield line.decode("utf-8", "replace")
+
+
+def _is_likely(line: bytes) -> bool:
+    return b'"OnDemand"' in line and b'"Linux"' in line and b'"Shared"' in line

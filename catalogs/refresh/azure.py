@@ -13,6 +13,8 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from catalogs.errors import ProviderError
+from catalogs.load import load_snapshot
+from catalogs.refresh.azure_quotas import Account, account_from, read_quotas
 from catalogs.refresh.azure_rows import Prices, Reader
 from catalogs.refresh.harvest import Counters, Failed, Harvest, Wanted
 from catalogs.refresh.places import shipped_places
@@ -34,7 +36,7 @@ _SOURCE = Source(
 
 def provider() -> "Azure":
     """The client of Azure."""
-    return Azure()
+    return Azure(account=account_from())
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ class Azure:
 
     address: str = ADDRESS
     patience: Patience = Patience()
+    account: Account = Account()  # for quotas; prices need none
     name: str = "azure"
 
     def harvest(self, wanted: Wanted) -> Harvest:
@@ -55,6 +58,8 @@ class Azure:
         """
         began = time.monotonic()
         markets: frozenset[Market] = wanted.parts & {"on_demand", "spot"}  # type: ignore[assignment]
+        if wanted.parts == {"quotas"}:
+            return self._quotas(wanted)
         if not markets:
             said = ("only on-demand and spot prices are read from Azure",)
             return Harvest("azure", wanted.now, wanted.now, markets, (), (), warnings=said)
@@ -90,6 +95,14 @@ class Azure:
                 bytes=web.bytes,
             ),
         )
+
+    def _quotas(self, wanted: Wanted) -> Harvest:
+        """Read what the subscription may run where the catalog has machines."""
+        places = shipped_places("azure").values()
+        regions = wanted.regions or tuple(sorted({name for each in places for name in each}))
+        quotas = load_snapshot().quotas
+        found = read_quotas(self.account, wanted, self.patience, quotas, regions)
+        return found.harvest("azure", wanted, Counters(calls=len(regions)))
 
     def _starts(self, wanted: Wanted) -> Iterator[str]:
         """The first pages: of all sizes with GPUs, then of each machine without."""

@@ -9,7 +9,9 @@ from typing import Any
 from catalogs.catalog import Catalog, Offers
 from catalogs.publication import on_demand_prices
 from catalogs.refresh.harvest import Failed, Harvest
-from catalogs.refresh.sift import NO_BARGAIN, Sifted, key_of, place_of
+from catalogs.refresh.sieve import held_as, key_of, place_of
+from catalogs.refresh.sift import Sifted
+from catalogs.refresh.sift_spot import NO_BARGAIN
 from catalogs.schema import InstanceType, Offer, Source
 from catalogs.versions import Fetched
 
@@ -131,7 +133,7 @@ def covers(failed: Iterable[Failed], region: str, market: str) -> str:
 def _stays(offer: Offer, harvest: Harvest, sifted: Sifted) -> bool:
     unread = offer.market not in harvest.markets
     failed = bool(covers(harvest.failed, offer.region, offer.market))
-    held = offer.market == "on_demand" and place_of(offer) in sifted.held
+    held = held_as(offer) in sifted.held
     return unread or failed or held
 
 

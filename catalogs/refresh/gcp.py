@@ -14,10 +14,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from catalogs.errors import ProviderError
+from catalogs.load import load_snapshot
 from catalogs.refresh.gcp_client import PriceList, Settings, guarded, make_client, settings_from
 from catalogs.refresh.gcp_compute import Facts, check_history, machine_facts, token_of
 from catalogs.refresh.gcp_machines import Shape, can_compose, composed, shape_of
 from catalogs.refresh.gcp_parts import PartPrices, read_parts
+from catalogs.refresh.gcp_quotas import read_quotas
 from catalogs.refresh.harvest import Counters, Failed, Harvest, Quarantined, Wanted
 from catalogs.refresh.places import shipped_places
 from catalogs.refresh.web import Patience, Web
@@ -62,6 +64,8 @@ class Gcp:
         """
         began = time.monotonic()
         markets: frozenset[Market] = wanted.parts & {"on_demand", "spot"}  # type: ignore[assignment]
+        if wanted.parts == {"quotas"}:
+            return self._quotas(wanted)
         if not markets:
             said = ("only on-demand and spot prices are read from Google Cloud",)
             return Harvest("gcp", wanted.now, wanted.now, markets, (), (), warnings=said)
@@ -84,6 +88,7 @@ class Gcp:
             offers=tuple(made.offers),
             sources=(_SOURCE,),
             unknown_types=made.facts.unknown,
+            doubted=made.doubted,
             quarantined=(*prices.quarantined, *made.quarantined),
             failed=tuple(made.failed),
             warnings=tuple(made.warnings),
@@ -96,6 +101,14 @@ class Gcp:
                 bytes=listed.bytes + web.bytes,
             ),
         )
+
+    def _quotas(self, wanted: Wanted) -> Harvest:
+        """Read what the project may run."""
+        token = self.token(self.settings) if self.settings.project else ""
+        with Web("gcp", wanted, {"Authorization": f"Bearer {token}"}, self.patience) as web:
+            found = read_quotas(web, self.settings, wanted, load_snapshot().quotas)
+        counters = Counters(calls=web.calls, retries=web.retries, bytes=web.bytes)
+        return found.harvest("gcp", wanted, counters)
 
     def _token(self, made: "_Making") -> str:
         """A token for Compute Engine; none without a project or without credentials."""
@@ -130,6 +143,7 @@ class _Making:
     quarantined: list[Quarantined] = field(default_factory=list)
     failed: list[Failed] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    doubted: tuple[str, ...] = ()
 
     def compose(self, facts: Facts) -> None:
         """Compose every machine everywhere it stands."""
@@ -212,5 +226,6 @@ class _Making:
             for offer in self.offers
             if offer.market != "spot" or (offer.instance_type, offer.region) not in history.places
         ]
+        self.doubted = history.machines
         self.quarantined += history.doubted
         self.warnings += history.warnings

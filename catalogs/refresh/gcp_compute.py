@@ -1,7 +1,7 @@
 """What Compute Engine says of machines: their shape, their zones, and what spot cost lately."""
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -26,6 +26,7 @@ _CARDS = MappingProxyType(
     }
 )
 _MOST_PAGES = 1000
+_REGIONS = 2  # whose spot prices must be known to judge a machine's composition
 _PRICE_TOLERANCE = 0.02  # between Google's own price of a spot machine and the sum of its parts
 
 
@@ -203,6 +204,7 @@ class History:
 
     doubted: tuple[Quarantined, ...]
     places: frozenset[tuple[str, str]]  # machine and region, of the doubted offers
+    machines: tuple[str, ...]  # doubted in most regions: their parts are not what they are
     warnings: tuple[str, ...]
 
 
@@ -222,24 +224,36 @@ def check_history(web: Web, settings: Settings, offers: Sequence[Offer]) -> Hist
     places: set[tuple[str, str]] = set()
     silent = 0
     rates: dict[str, list[float]] = defaultdict(list)
+    compared: Counter[str] = Counter()
     for (name, region), usd in sorted(spot.items()):
         try:
             answer = _asked(web, settings, name, region)
             said, preempted = _last_price(answer), _mean_rate(answer)
         except ProviderError as error:
             if error.fault in ("credentials", "timeout"):
-                return History(tuple(doubted), frozenset(places), (f"history: {error.reason}",))
+                said_so = (f"history: {error.reason}",)
+                return History(tuple(doubted), frozenset(places), (), said_so)
             silent += 1
             continue
         if preempted is not None:
             rates[name].append(preempted)
+        compared[name] += said is not None
         if said is not None and abs(usd / said - 1) > _PRICE_TOLERANCE:
             what = f"{name} {region} spot {usd!r} USD/h"
             reason = f"Google's own history says {said:.6g} USD/h"
             doubted.append(Quarantined("gcp", what, reason, "capacity_history"))
             places.add((name, region))
         silent += said is None
-    return History(tuple(doubted), frozenset(places), tuple(_told(rates, silent)))
+    machines = tuple(_miscomposed(places, compared))
+    return History(tuple(doubted), frozenset(places), machines, tuple(_told(rates, silent)))
+
+
+def _miscomposed(places: Iterable[tuple[str, str]], compared: Mapping[str, int]) -> Iterator[str]:
+    """Machines contradicted in most of several regions: not one price is wrong but the sum."""
+    doubted = Counter(name for name, _ in places)
+    for name, count in sorted(doubted.items()):
+        if compared[name] >= _REGIONS and 2 * count > compared[name]:
+            yield name
 
 
 def _told(rates: Mapping[str, list[float]], silent: int) -> Iterator[str]:

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Literal, Protocol
 
 from catalogs.errors import ProviderError
@@ -43,6 +44,7 @@ class Wanted:
     regions: tuple[str, ...] = ()
     stop_at: float = float("inf")  # on time.monotonic(): after it no new call is made
     call_timeout_s: float = 30.0  # of one call
+    copies: Path | None = None  # a folder for copies of public files, to ask for changes only
     progress: Callable[[str], None] = field(default=lambda message: None)  # one short line
 
     @property
@@ -138,6 +140,7 @@ class Harvest:
     types: tuple[InstanceType, ...] = ()  # described by the provider, not in Wanted.types
     unknown_types: tuple[UnknownType, ...] = ()
     quarantined: tuple[Quarantined, ...] = ()
+    doubted: tuple[str, ...] = ()  # types whose on-demand prices contradict the provider's own
     failed: tuple[Failed, ...] = ()
     quotas: tuple[QuotaValue, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -1,10 +1,12 @@
-"""Writes the quotas of an account as the file that `--quota` reads."""
+"""Quotas of an account: as read of a provider, and as the file that `--quota` reads."""
 
 import csv
 import io
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from catalogs.refresh.harvest import QuotaValue
+from catalogs.refresh.harvest import Counters, Failed, Harvest, QuotaValue, Wanted
+from catalogs.schema import Quota
 
 _COLUMNS = ("provider", "family", "market", "region", "unit", "amount")
 
@@ -17,3 +19,39 @@ def quota_text(quotas: Sequence[QuotaValue]) -> str:
     for q in sorted(quotas, key=lambda q: (q.provider, q.family, q.market, q.region)):
         writer.writerow([q.provider, q.family, q.market, q.region, q.unit, f"{q.amount:.15g}"])
     return out.getvalue()
+
+
+@dataclass(frozen=True, slots=True)
+class QuotasRead:
+    """What an account may run, and what could not be read of it."""
+
+    values: tuple[QuotaValue, ...]
+    failed: tuple[Failed, ...]
+    warnings: tuple[str, ...]
+
+    def harvest(self, provider: str, wanted: Wanted, counters: Counters) -> Harvest:
+        """The quotas as what a provider hands over."""
+        return Harvest(
+            provider=provider,
+            started=wanted.now,
+            finished=wanted.now,
+            markets=frozenset(),
+            offers=(),
+            sources=(),
+            failed=self.failed,
+            quotas=self.values,
+            warnings=self.warnings,
+            counters=counters,
+        )
+
+
+def value_of(quota: Quota, region: str, amount: float) -> QuotaValue:
+    """How much of a quota an account has in a region."""
+    return QuotaValue(
+        provider=quota.provider,
+        family=quota.name,
+        market="spot" if quota.market == "spot" else "on_demand",
+        region=region,
+        unit="gpu" if quota.unit == "gpu" else "vcpu",
+        amount=amount,
+    )

@@ -21,7 +21,8 @@ from catalogs.refresh.draft import Draft, catalog_of, kept, renewed, start, usd_
 from catalogs.refresh.harvest import Part, Wanted
 from catalogs.refresh.providers import Maker
 from catalogs.refresh.report import ProviderReport, RefreshReport, facts
-from catalogs.refresh.sift import Known, sift
+from catalogs.refresh.sieve import Known
+from catalogs.refresh.sift import sift
 from catalogs.refresh.vet import (
     Before,
     catalog_problems,
@@ -32,6 +33,7 @@ from catalogs.refresh.vet import (
 from catalogs.versions import LAST_ATTEMPT, Store, newest_good
 
 _BEHIND = timedelta(minutes=5)
+COPIES = "copies"  # of public files, in the store's folder
 
 Clock = Callable[[], datetime]
 Say = Callable[[str], None]
@@ -147,6 +149,7 @@ def _wanted(order: Order, base: Catalog, draft: Draft, now: datetime) -> dict[st
             now=now,
             parts=order.parts,
             regions=order.regions,
+            copies=None if order.dry_run else order.store.root / COPIES,
             progress=_labelled(name, order.say),
         )
         for name in order.makers

@@ -59,8 +59,8 @@ class Web:
         if self._client is not None:
             self._client.close()
 
-    def json(self, address: str, body: object = None) -> Any:
-        """Get an address, or post a body to it, and read the JSON that it answers.
+    def json(self, address: str, body: object = None, form: Mapping[str, str] | None = None) -> Any:
+        """Get an address, or post a body or a form to it, and read the JSON that it answers.
 
         Raises:
             ProviderError: after all tries, or at once where trying again cannot help.
@@ -68,7 +68,7 @@ class Web:
         for tried in range(self._patience.tries):
             self._wanted.check_time(self._provider)
             try:
-                return self._once(address, body)
+                return self._once(address, body, form)
             except _Passing as failed:
                 if tried + 1 == self._patience.tries:
                     raise failed.error from None
@@ -83,17 +83,17 @@ class Web:
             self._refuse("timeout", "no time is left for another try")
         self._patience.sleep(wait_s)
 
-    def _once(self, address: str, body: object) -> Any:
+    def _once(self, address: str, body: object, form: Mapping[str, str] | None) -> Any:
         import httpx
 
         if self._client is None:
             timeout = self._wanted.call_timeout_s
             self._client = httpx.Client(headers=self._headers, timeout=timeout)
         self.calls += 1
-        method = "GET" if body is None else "POST"
+        method = "GET" if body is None and form is None else "POST"
         where = urlsplit(address).netloc
         try:
-            with self._client.stream(method, address, json=body) as response:
+            with self._client.stream(method, address, json=body, data=form) as response:
                 self._check(response, where)
                 content = self._content(response, where)
         except httpx.TimeoutException:

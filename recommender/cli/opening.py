@@ -33,7 +33,8 @@ def open_catalog(path: str | None) -> Opened:
         from catalogs.remote import default_cache, load_remote
 
         remote = load_remote(path, default_cache())
-        name = f"{path.partition('?')[0]} ({remote.catalog.version})"
+        address = path.partition("#")[0].partition("?")[0]
+        name = f"{address} ({remote.catalog.version})"
         return Opened(remote.catalog, name, remote.notes)
     folder = Path(path)
     if (folder / CURRENT).is_file() or (folder / VERSIONS).is_dir():

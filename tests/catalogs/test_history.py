@@ -1,7 +1,9 @@
 """Prices of every night, as Parquet that other tools read."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,13 +75,54 @@ def test_only_what_was_read_that_day_is_in_it(world: World) -> None:
     assert {row["version"] for row in rows} == {report.version}
 
 
-def test_pandas_reads_the_folder_as_one_table(world: World) -> None:
-    pytest.importorskip("pyarrow")
+Rows = list[tuple[str, str, str, float]]  # date, zone or region, market, USD per hour
+
+
+def by_pandas(folder: Path) -> Rows:
     pandas = pytest.importorskip("pandas")
-    nights(world, 2)
-    table = pandas.read_parquet(world.store.root / "history")
-    assert sorted(set(table["date"].astype(str))) == ["2026-11-21", "2026-11-22"]
-    assert len(table) == 2 * len(world.truth["gcp"])
+    table = pandas.read_parquet(folder, filters=[("instance_type", "==", PLACE[0])])
+    return rows_of(table)
+
+
+def by_dask(folder: Path) -> Rows:
+    frame = pytest.importorskip("dask.dataframe")
+    table = frame.read_parquet(str(folder), filters=[("instance_type", "==", PLACE[0])])
+    return rows_of(table.compute(scheduler="synchronous"))
+
+
+def by_duckdb(folder: Path) -> Rows:
+    duckdb = pytest.importorskip("duckdb")
+    found = duckdb.connect().execute(
+        "select date::varchar, zone, market, usd_per_hour from read_parquet(?, "
+        "hive_partitioning=true) where instance_type = ?",
+        [f"{folder}/*/*.parquet", PLACE[0]],
+    )
+    return sorted(found.fetchall())
+
+
+def rows_of(table: Any) -> Rows:
+    columns = ("date", "zone", "market", "usd_per_hour")
+    return sorted(
+        (str(date)[:10], str(zone), str(market), float(usd))
+        for date, zone, market, usd in zip(*(table[name] for name in columns), strict=True)
+    )
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of pandas, for Dask
+@pytest.mark.parametrize("read", [by_pandas, by_dask, by_duckdb])
+def test_other_tools_read_the_folder_as_one_table(
+    world: World, read: Callable[[Path], Rows]
+) -> None:
+    pytest.importorskip("pyarrow")
+    nights(world, 3)
+    found = read(world.store.root / "history")
+    assert found == sorted(
+        (point.date, point.zone, point.market, point.usd_per_hour)
+        for name in {o.region for o in world.truth["gcp"]}
+        for point in history.points(world.store, PLACE[0], name)
+        if point.date >= "2026-11-21"
+    )
+    assert len({date for date, *_ in found}) == 3
 
 
 def test_a_night_stopped_before_its_history_is_made_up_for(world: World) -> None:

@@ -66,8 +66,11 @@ def http_server(answer: Answer) -> Iterator[Server]:
             self._reply(None)
 
         def do_POST(self) -> None:
-            length = int(self.headers.get("Content-Length", 0))
-            self._reply(json.loads(self.rfile.read(length) or b"null"))
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            if "form" in self.headers.get("Content-Type", ""):
+                self._reply({name: each[0] for name, each in parse_qs(body.decode()).items()})
+            else:
+                self._reply(json.loads(body or b"null"))
 
         def _reply(self, body: Any) -> None:
             parts = urlsplit(self.path)

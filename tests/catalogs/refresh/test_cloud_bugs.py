@@ -113,7 +113,8 @@ def test_gpuhunt_183_a_preview_for_nothing_is_no_price(tmp_path: Path):
 def test_skypilot_9156_a_b200_for_a_cent_is_no_price(tmp_path: Path):
     after, broken = published(changed("Spot Preemptible A4", 0.01), tmp_path)
     assert "spot_share" in broken
-    assert not any(name == "a4-highgpu-8g" for name, *_ in after)
+    found = {key: usd for key, usd in after.items() if key[0] == "a4-highgpu-8g"}
+    assert found == {key: usd for key, usd in SHIPPED.items() if key[0] == "a4-highgpu-8g"}
 
 
 def test_skypilot_9156_a_cent_for_an_on_demand_gpu_keeps_the_last_price(tmp_path: Path):

@@ -38,12 +38,14 @@ class Harasser:
             (key(o), o.as_of): o.usd_per_hour for o in load(self.world.base).offers
         }
         self.faults = 0
+        self.drift: dict[str, float] = {}  # of a day, by region
         self.published: list[str] = []
 
     def new_day(self) -> None:
-        """Prices drift; a tenth of the on-demand prices never moves more than 4 %."""
+        """Spot prices drift: those of AWS each by itself, those of GCP by region."""
         world, random = self.world, self.random
         world.next_day()
+        self.drift = {o.region: random.uniform(0.99, 1.01) for o in world.truth["gcp"]}
         for name in NAMES:
             world.truth[name] = [self._drifted(offer) for offer in world.truth[name]]
             for offer in world.truth[name]:
@@ -52,10 +54,12 @@ class Harasser:
         random.shuffle(world.truth["aws"])
 
     def _drifted(self, offer: Offer) -> Offer:
-        if offer.market == "spot" and offer.provider != "azure":
-            factor = self.random.uniform(0.99, 1.01)
-            return replace(offer, usd_per_hour=offer.usd_per_hour * factor)
-        return offer
+        if offer.market != "spot" or offer.provider == "azure":
+            return offer
+        factor = self.random.uniform(0.99, 1.01)
+        if offer.provider == "gcp":
+            factor = self.drift[offer.region]
+        return replace(offer, usd_per_hour=offer.usd_per_hour * factor)
 
     def inject(self, name: str) -> None:
         """Put a fault into a client."""

@@ -236,7 +236,7 @@ def test_all_ram_in_decimal_gigabytes_is_converted():
         ("Nvidia H100 80GB GPU running in Americas", "H100 80GB GPU running in Americas"),
     ],
 )
-def test_names_of_before_and_after_a_renaming_are_known(old: str, new: str):
+def test_cloud_pricing_api_230_names_of_before_and_after_a_renaming_are_known(old: str, new: str):
     rows = americas()
     renamed(old, new)(rows)
     left = harvest(rows, *MACHINES).offers

@@ -65,6 +65,16 @@ def test_old_prices_are_refused_whatever_the_store_holds(
     assert "older than --max-age" in result.err
 
 
+def test_shipped_prices_that_rot_say_so_autoscaler_6536(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at(monkeypatch, "2028-01-01")
+    status = run("catalog", "status")
+    assert "shipped snapshot" in status.out
+    assert "498 d" in status.out  # since 2026-08-21
+    assert run(*JOB, "--max-age", "30d").code == 4
+
+
 def test_a_damaged_version_costs_a_warning_not_the_answer(
     run: Run, clouds: None, planner  # type: ignore[no-untyped-def]
 ) -> None:  # fmt: skip

@@ -46,6 +46,7 @@ class Cloud:
     regions: tuple[str, ...]
     page: int = 7
     url: str = ""
+    tagged: bool = True  # files carry an ETag
     gone: set[tuple[str, str]] = field(default_factory=set)  # (type, region) not offered
     trouble: dict[tuple[str, str], list[Any]] = field(default_factory=lambda: defaultdict(list))
     seen: Counter[str] = field(default_factory=Counter)
@@ -105,11 +106,11 @@ class Cloud:
 
     def _GetProducts(self, region: str, query: Item) -> bytes:
         found = [item for item in self.items if _passes(item, query["Filters"])]
-        start = int(query.get("NextToken", 0))
+        start, size = int(query.get("NextToken", 0)), min(self.page, query["MaxResults"])
         page: Item = {"FormatVersion": "aws_v1"}
-        page["PriceList"] = [json.dumps(item) for item in found[start : start + self.page]]
-        if start + self.page < len(found):
-            page["NextToken"] = str(start + self.page)
+        page["PriceList"] = [json.dumps(item) for item in found[start : start + size]]
+        if start + size < len(found):
+            page["NextToken"] = str(start + size)
         return json.dumps(page).encode()
 
     def _ListServiceQuotas(self, region: str, query: Item) -> bytes:
@@ -174,11 +175,12 @@ class Cloud:
 
     def _paged(self, action: str, name: str, rows: list[Item], query: Item) -> bytes:
         start = int(query.get("NextToken", ["0"])[0])
-        fields: Item = {name: rows[start : start + self.page]}
+        size = min(self.page, int(query.get("MaxResults", ["1000"])[0]))
+        fields: Item = {name: rows[start : start + size]}
         # EC2's spot price history ends with an empty token, others with none.
-        more = start + self.page < len(rows)
+        more = start + size < len(rows)
         if more or action == "DescribeSpotPriceHistory":
-            fields["NextToken"] = str(start + self.page) if more else ""
+            fields["NextToken"] = str(start + size) if more else ""
         return wire.ec2_answer(action, fields)
 
     def file(self, path: str) -> bytes | None:

@@ -12,7 +12,8 @@ from catalogs.refresh.aws import provider
 from catalogs.refresh.aws_scores import SETTING
 from catalogs.refresh.harvest import Harvest, QuotaValue
 from catalogs.refresh.providers import makers
-from catalogs.refresh.sift import Known, Sifted, sift
+from catalogs.refresh.sieve import Known
+from catalogs.refresh.sift import Sifted, sift
 from tests.catalogs.refresh.aws.cloud import NOW, REGIONS, Cloud, block_of, dimension_of
 from tests.catalogs.refresh.aws.conftest import Read
 

@@ -142,6 +142,16 @@ def test_a_capacity_block_at_0_00_is_no_price_gpuhunt_36(cloud: Cloud, way: Way)
 
 
 @WAYS
+def test_an_h200_for_nothing_is_refused_skypilot_4657(cloud: Cloud, way: Way) -> None:
+    dimension_of(cloud.item("p5en.48xlarge", "us-east-1"))["pricePerUnit"] = {"USD": "0.0"}
+    listing = way(cloud)
+    assert ("p5en.48xlarge", "us-east-1") not in {
+        (price.instance_type, price.region) for price in listing.prices
+    }
+    assert [row.what for row in listing.quarantined if "p5en.48xlarge us-east-1" in row.what]
+
+
+@WAYS
 def test_two_prices_of_one_machine_are_both_refused_skypilot_1367(cloud: Cloud, way: Way) -> None:
     cloud.items.append(item_of(cloud.types[NAME], REGION, 98.32))
     listing = way(cloud)

@@ -1,0 +1,55 @@
+"""AWS as large as it is: every machine and region of the shipped catalog, quick to answer."""
+
+import json
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from catalogs.load import load_snapshot
+from tests.catalogs.refresh.aws.cloud import Answer, Cloud, Item, make_cloud
+
+
+@dataclass
+class FullCloud(Cloud):
+    """Makes each answer once, so that a refresh does not wait for the making of XML."""
+
+    made: dict[str, Answer | str] = field(default_factory=dict)
+    files: dict[str, bytes | None] = field(default_factory=dict)
+    padding: int = 0  # bytes of other products in each price list file
+
+    def answer(self, action: str, region: str, query: Item) -> Answer | str:
+        """Answer a call as before."""
+        key = json.dumps([action, region, query], sort_keys=True)
+        if key not in self.made:
+            self.made[key] = super().answer(action, region, query)
+        return self.made[key]
+
+    def file(self, path: str) -> bytes | None:
+        """A public file as before."""
+        if path not in self.files:
+            self.files[path] = super().file(path)
+            if path.endswith(".csv") and (content := self.files[path]):
+                self.files[path] = content + _others(content, self.padding)
+        return self.files[path]
+
+
+def full_cloud(padding: int = 0) -> FullCloud:
+    """All machines of AWS in the catalog, each spot price for both Linux products."""
+    catalog = load_snapshot()
+    names = tuple(name for provider, name in catalog.instance_types if provider == "aws")
+    regions = sorted({o.region for o in catalog.offers if o.provider == "aws"})
+    small = make_cloud(names, tuple(regions))
+    held: dict[str, Any] = {each.name: getattr(small, each.name) for each in fields(small)}
+    whole = FullCloud(**held, padding=padding)
+    whole.page = 1000
+    for quotes in whole.spot.values():
+        quotes += [{**q, "ProductDescription": "Linux/UNIX (Amazon VPC)"} for q in quotes]
+    sold = {(i["product"]["attributes"]["instanceType"], i["product"]["attributes"]["regionCode"])
+            for i in whole.items}  # fmt: skip
+    whole.gone = {(n, r) for n in names for r in regions if (n, r) not in sold}
+    return whole
+
+
+def _others(content: bytes, size: int) -> bytes:
+    """Lines of other systems, as most lines of a price list file are."""
+    line = content.splitlines()[-1].replace(b'"Linux"', b'"Windows"') + b"\n"
+    return line * (size // len(line))
