@@ -37,6 +37,15 @@ def place() -> tuple[int, int, int]:
         raise BenchError("RANK, WORLD_SIZE and LOCAL_RANK must be numbers; use torchrun") from None
 
 
+def machines(world: int) -> int:
+    """Machines that take part: torchrun starts LOCAL_WORLD_SIZE of all processes on this one."""
+    try:
+        here = int(os.environ.get("LOCAL_WORLD_SIZE", world))
+    except ValueError:
+        raise BenchError("LOCAL_WORLD_SIZE must be a number; use torchrun") from None
+    return max(-(-world // here), 1) if here > 0 else 1
+
+
 def gpu_facts(torch: Any, index: int) -> GpuFacts:
     """What torch and the driver tell of a GPU; clocks are None where the driver is silent."""
     own = torch.cuda.get_device_properties(index)

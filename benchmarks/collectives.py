@@ -35,13 +35,17 @@ def collectives(bench: Bench) -> Iterator[Case | Skipped]:
         yield Skipped("collectives between GPUs and machines: start it under torchrun")
         return
     how = f"{bench.world} {'nccl' if bench.device == 'cuda' else 'gloo'}"
+    if bench.machines > 1:
+        how += f" on {bench.machines} machines"
     sizes = _GPU_SIZES if bench.device == "cuda" else _SIZES
     for name in COLLECTIVES:
         for kib in sizes[bench.suite]:
-            yield _case(name, how, bench.world, kib * KIB, partial(_trial, bench, name, kib * KIB))
+            trial = partial(_trial, bench, name, kib * KIB)
+            yield _case(name, how, (bench.world, bench.machines), kib * KIB, trial)
     if not bench.quick:
         size = sizes[bench.suite][-1] * KIB
-        yield _case("sustained", how, bench.world, size, partial(_sustained, bench, size))
+        shape = bench.world, bench.machines
+        yield _case("sustained", how, shape, size, partial(_sustained, bench, size))
 
 
 def ring(bench: Bench) -> Iterator[Result]:
@@ -50,7 +54,7 @@ def ring(bench: Bench) -> Iterator[Result]:
     for name in COLLECTIVES:
         found = measure_ring(LOCAL_PROCESSES, name, sizes, _REPEATS[bench.suite])
         for size, seconds in found.items():
-            case = _case(name, f"{LOCAL_PROCESSES} sockets", LOCAL_PROCESSES, size, None)
+            case = _case(name, f"{LOCAL_PROCESSES} sockets", (LOCAL_PROCESSES, 1), size, None)
             facts = tuple(case.facts.items())
             yield Result(case.subject, case.name, case.unit, case.work, seconds, 0.0, facts=facts)
 
@@ -85,10 +89,12 @@ def stop(bench: Bench) -> None:
         bench.torch.distributed.destroy_process_group()
 
 
-def _case(name: str, how: str, world: int, size: int, setup: Any) -> Case:
+def _case(name: str, how: str, shape: tuple[int, int], size: int, setup: Any) -> Case:
+    world, machines = shape
     busy = (2 if name in ("all_reduce", "sustained") else 1) * (world - 1) / world
     facts: dict[str, object] = {
-        "collective": name, "how": how, "processes": world, "bytes": size,
+        "collective": name, "how": how, "processes": world, "machines": machines,
+        "bytes": size,
     }  # fmt: skip
     label = f"{name} {how} {size // KIB} KiB"
     return Case("collectives", label, "GB/s", busy * size * 1e-9, setup, None, facts)

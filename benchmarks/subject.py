@@ -59,6 +59,7 @@ class Bench:
     s3_endpoint: str = ""
     rank: int = 0
     world: int = 1
+    machines: int = 1
     gpu: "GpuFacts | None" = None
 
     @property

@@ -89,8 +89,9 @@ def prepare(wishes: Wishes) -> Ready:
     if not folder.is_dir():
         raise BenchError(f"--folder {wishes.folder}: is no folder; name one on the disk to measure")
     bench = Bench(
-        wishes.suite, device, torch, folder, wishes.s3, wishes.s3_endpoint, rank, world, gpu
-    )
+        wishes.suite, device, torch, folder, wishes.s3, wishes.s3_endpoint, rank, world,
+        backend.machines(world), gpu,
+    )  # fmt: skip
     where = find_place(wishes)
     return Ready(wishes, bench, where, look(bench, where.machine), seconds_of(bench, wishes))
 
@@ -211,7 +212,9 @@ def _stalls(ready: Ready, skipped: list[str], say: Say) -> Profile | None:
     if bench.world == 1:
         skipped.append("interconnect stall: one process; start it under torchrun")
     try:
-        runs = time_runs(training, kinds, _STEPS, _WARM_UP, bench.world, BATCH)
+        runs = time_runs(
+            training, kinds, _STEPS, _WARM_UP, bench.world, BATCH, machines=bench.machines
+        )
     finally:
         if isinstance(training, BuiltIn):
             with suppress(OSError):

@@ -16,6 +16,19 @@ class Pooled:
     machines: int
     outliers: int  # machines more than a tenth off the median
     as_of: str  # date of the newest record
+    memory_gb_per_s: float | None = None  # of the GPU, as vendors count it; None: not measured
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """What goes in and out of the GPUs of an instance type, GB/s; None: not measured."""
+
+    provider: str
+    instance_type: str
+    intra_gb_per_s: float | None  # all-reduce inside the machine, per GPU and direction
+    network_gb_per_s: float | None  # all-reduce between machines, of a whole machine
+    host_gb_per_s: float | None  # from a GPU to pinned memory
+    as_of: str  # date of the newest record
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from benchmarks.reading import parse_record, read_record
 from benchmarks.record import Record
 from catalogs.catalog import Catalog
 from recommender.bench import store
-from recommender.bench.figures import Pooled
+from recommender.bench.figures import Links, Pooled
+from recommender.bench.links import links_of
 from recommender.bench.names import catalog_gpu
 from recommender.bench.pool import Kept, impossible, pooled
 from recommender.errors import RecommendError, RecordError, UsageError
@@ -30,6 +31,7 @@ class Imported:
 
     added: tuple[str, ...]  # one line per file
     pooled: tuple[Pooled, ...]
+    links: tuple[Links, ...]
     warnings: tuple[str, ...]
     folder: Path
 
@@ -53,15 +55,17 @@ def import_files(paths: Sequence[Path], catalog: Catalog, gpu: str | None) -> Im
         new = store.keep(place, store.file_name(each.gpu, text), text)
         added.append(f"{shown(path.name)}: {_what(each)}{'' if new else ', known already'}")
         warnings += _doubts(path, each, catalog)
-    found = pooled(records(place), dict(catalog.gpus))
+    every = records(place)
+    found, links = pooled(every, dict(catalog.gpus)), links_of(every, catalog)
     store.write_speeds(place, found)
+    store.write_links(place, links)
     warnings += [
         f"{s.gpu} {s.precision}: {s.outliers} of {s.machines} machines are more than 10 % off "
         "the median; look at them with recommend bench compare"
         for s in found
         if s.outliers
     ]
-    return Imported(tuple(added), found, tuple(warnings), place)
+    return Imported(tuple(added), found, links, tuple(warnings), place)
 
 
 def records(place: Path) -> list[Kept]:

@@ -128,7 +128,8 @@ def import_(
 
     as_json(flags)
     done = import_files([Path(name) for name in files], load_snapshot(), gpu)
-    show_page(import_page(done.added, done.pooled, done.warnings, str(done.folder)), flags)
+    page = import_page(done.added, done.pooled, done.links, done.warnings, str(done.folder))
+    show_page(page, flags)
 
 
 def show(

@@ -10,6 +10,7 @@ from benchmarks import suite
 from benchmarks.metadata import Place
 from benchmarks.record import dumps
 from tests.benchmarks.machines import record
+from tests.recommender.bench.test_links import bare, exchange
 from tests.recommender.cli.conftest import Planner, Run
 
 
@@ -46,6 +47,16 @@ def test_importing_twice_changes_nothing(run: Run) -> None:
     again = run("bench", "import", "result.json")
     assert "known already" in again.out
     assert run("bench", "show", "H100").out == first
+
+
+def test_links_of_an_instance_type_reach_plans(run: Run, planner: Planner) -> None:
+    own = bare("p5.48xlarge")
+    Path("links.json").write_text(dumps(exchange(own, 8, 1, 300.0)), "utf-8")
+    out = run("bench", "import", "links.json").out
+    assert "links of aws/p5.48xlarge: 300 GB/s between its GPUs" in " ".join(out.split())
+    run("--deadline", "24h", "resnet50-imagenet")
+    asked = planner.calls[-1]["catalog"]
+    assert asked.instance_types["aws", "p5.48xlarge"].intra_gb_per_s == 300.0
 
 
 def test_several_machines_are_pooled_and_outliers_are_said(run: Run) -> None:
