@@ -49,7 +49,9 @@ def machines(world: int) -> int:
 def gpu_facts(torch: Any, index: int) -> GpuFacts:
     """What torch and the driver tell of a GPU; clocks are None where the driver is silent."""
     own = torch.cuda.get_device_properties(index)
-    state = nvidia.state(index)
+    # torch counts the visible GPUs, nvidia-smi all of them: the number alone may be another GPU.
+    uuid = f"GPU-{own.uuid}" if getattr(own, "uuid", None) else str(index)
+    state = nvidia.state(uuid)
     bits = getattr(own, "memory_bus_width", None)
     return GpuFacts(
         name=str(own.name),
@@ -59,6 +61,7 @@ def gpu_facts(torch: Any, index: int) -> GpuFacts:
         max_mhz=state.max_mhz if state else None,
         max_memory_mhz=state.max_memory_mhz if state else None,
         bus_bits=int(bits) if bits else None,
+        uuid=uuid,
     )
 
 

@@ -105,15 +105,11 @@ def _trial(bench: Bench, name: str, size: int) -> Trial:
     n, group = bench.world, torch.distributed
     whole = torch.ones(max(size // 4 // n, 1) * n, device=bench.device)
     part = torch.ones(len(whole) // n, device=bench.device)
-    # Renamed in torch 2.13 (2026); the old names are there still and warn.
-    gather = getattr(group, "all_gather_single", None) or group.all_gather_into_tensor
-    scatter = getattr(group, "reduce_scatter_single", None) or group.reduce_scatter_tensor
-    runs: dict[str, Callable[[], object]] = {
-        "all_reduce": lambda: group.all_reduce(whole),
-        "all_gather": lambda: gather(whole, part),
-        "reduce_scatter": lambda: scatter(part, whole),
-    }
-    run = runs[name]
+    operation = _operation(group, name)
+
+    def run() -> None:
+        operation(whole, part)
+
     try:
         run()
     except (RuntimeError, NotImplementedError, ValueError) as error:
@@ -132,7 +128,20 @@ def _trial(bench: Bench, name: str, size: int) -> Trial:
         group.all_reduce(slowest, group.ReduceOp.MAX)  # it ends when the last one has it
         return float(slowest)
 
-    return Trial(timed, lambda: _right(group, name, whole, part, n, run), timed=timed)
+    return Trial(timed, lambda: _right(bench, name, operation), timed=timed)
+
+
+def _operation(group: Any, name: str) -> Callable[[Any, Any], object]:
+    """The collective on the whole message and the part of one process."""
+    # Renamed in torch 2.13 (2026); the old names are there still and warn.
+    gather = getattr(group, "all_gather_single", None) or group.all_gather_into_tensor
+    scatter = getattr(group, "reduce_scatter_single", None) or group.reduce_scatter_tensor
+    operations: dict[str, Callable[[Any, Any], object]] = {
+        "all_reduce": lambda whole, part: group.all_reduce(whole),
+        "all_gather": lambda whole, part: gather(whole, part),
+        "reduce_scatter": lambda whole, part: scatter(part, whole),
+    }
+    return operations[name]
 
 
 def _sustained(bench: Bench, size: int) -> Trial:
@@ -149,16 +158,20 @@ def _sustained(bench: Bench, size: int) -> Trial:
     return Trial(one.run, one.check, timed=lambda: sum(timed() for _ in range(count)) / count)
 
 
-def _right(group: Any, name: str, whole: Any, part: Any, n: int, run: Any) -> float:
-    rank = group.get_rank()
-    whole.fill_(rank + 1.0)
-    part.fill_(rank + 1.0)
-    run()
-    total = n * (n + 1) / 2
-    if name == "all_gather":
-        right = all(float(whole[i * len(part)]) == i + 1 for i in range(n))
-    else:
-        right = float((part if name == "reduce_scatter" else whole)[0]) == total
-    if not right:
+def _right(bench: Bench, name: str, operation: Callable[[Any, Any], object]) -> float:
+    """Check random whole numbers, whose sums are exact, against a sum in float64."""
+    torch, n, rank = bench.torch, bench.world, bench.rank
+    same = torch.Generator().manual_seed(1)  # every process knows what all of them send
+    sent = torch.randint(-99, 100, (n, 3 * n), generator=same).double()
+    total = sent.sum(0)
+    whole = sent[rank].float().to(bench.device)
+    part = whole[:3].clone()
+    operation(whole, part)
+    found, wanted = {
+        "all_reduce": (whole, total),
+        "reduce_scatter": (part, total[3 * rank : 3 * rank + 3]),
+        "all_gather": (whole, sent[:, :3].reshape(-1)),
+    }[name]
+    if not torch.equal(found.cpu().double(), wanted):
         raise WrongResult(f"{name} among {n} processes gives a wrong sum")
     return 0.0

@@ -213,7 +213,9 @@ def _state(node: _Node) -> GpuState:
     mhz, most, memory = map(node.maybe, ("mhz", "max_mhz", "max_memory_mhz"))
     celsius, watts, most_watts = map(node.maybe, ("celsius", "watts", "most_watts"))
     slowed = bool(node.raw("slowed"))
-    return GpuState(node.word("driver"), mhz, most, memory, celsius, watts, most_watts, slowed)
+    busy = node.maybe("busy", 0.0) if "busy" in node.value else None  # since 21 November 2026
+    driver = node.word("driver")
+    return GpuState(driver, mhz, most, memory, celsius, watts, most_watts, slowed, busy)
 
 
 def _profile(node: _Node) -> Profile:

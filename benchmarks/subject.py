@@ -79,6 +79,7 @@ class GpuFacts:
     max_mhz: float | None
     max_memory_mhz: float | None
     bus_bits: int | None
+    uuid: str = ""  # as the driver's tool names it, whatever CUDA_VISIBLE_DEVICES says
 
 
 class Subject(Protocol):

@@ -1,6 +1,6 @@
 """Runs a suite: where it runs, how long it takes and what that costs, every case, the record."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -33,6 +33,7 @@ _USED = 0.3  # most cases are known well enough before their time is up
 _RING_S = {"quick": 5.0, "full": 40.0}
 _STEPS, _WARM_UP = 60, 12
 _PROFILE_S = 60.0
+_BUSY = 0.05  # of a GPU's time: more was another program
 
 Say = Callable[[str], object]
 
@@ -125,7 +126,7 @@ def run(ready: Ready, say: Say) -> Record | None:
     rule = QUICK if bench.quick else FULL
     results: list[Result] = []
     skipped: list[str] = []
-    states = [nvidia.state()] if bench.gpu else []
+    watch = nvidia.Watch(bench.gpu.uuid) if bench.gpu and not bench.rank else None
     collectives.start(bench)
     try:
         for subject in SUBJECTS:
@@ -134,17 +135,16 @@ def run(ready: Ready, say: Say) -> Record | None:
             own = fixed(rule) if subject is collectives.collectives else rule
             for found in _measured(subject(bench), bench, own):
                 _keep(found, results, skipped, say)
-            states += [nvidia.state()] if bench.gpu else []
         if _has_ring(bench):
             for each in collectives.ring(bench):
                 _keep(each, results, skipped, say)
         stalls = _stalls(ready, skipped, say)
     finally:
         collectives.stop(bench)
+        states = watch.stop() if watch else ()
     if bench.rank:
         return None
-    if any(state and state.slowed for state in states):
-        say("power or heat held the GPU's clock down during the run")
+    _doubts(states, say)
     return Record(
         datetime.now(UTC).isoformat(timespec="seconds"),
         bench.suite,
@@ -155,9 +155,17 @@ def run(ready: Ready, say: Say) -> Record | None:
         tuple(results),
         tuple(skipped),
         tuple(collectives.links(results).items()),
-        tuple(state for state in states if state),
+        states,
         stalls,
     )
+
+
+def _doubts(states: Sequence[nvidia.GpuState], say: Say) -> None:
+    if states and (states[0].busy or 0.0) > _BUSY:
+        say(f"another program used {states[0].busy:.0%} of the GPU's time when the run began")
+    slowed = sum(state.slowed for state in states)
+    if slowed:
+        say(f"power or heat held the GPU's clock down in {slowed} of {len(states)} readings")
 
 
 def _has_ring(bench: Bench) -> bool:

@@ -18,6 +18,7 @@ from benchmarks.method import (
     interference,
     measure,
     median_interval,
+    together_of,
 )
 from benchmarks.subject import Case, Trial
 
@@ -51,6 +52,15 @@ def test_warm_up_is_run_and_not_counted():
     assert result.seconds == (1.0, 2.0, 3.0, 4.0, 5.0)
     assert log == ["run"] * 7 + ["check", "close"]
     assert result.error == 0.5
+
+
+def test_a_gpu_gets_as_many_short_kernels_at_once_as_fill_a_hundredth_of_a_second():
+    clock, log = Clock(), []
+    result = measure(case(clock, iter([0.002] * 99), log), RULE, lambda: None, clock)
+    assert result.seconds == pytest.approx((0.002,) * 5)
+    assert dict(result.facts)["runs_per_repetition"] == 5
+    assert log.count("run") == 2 + 5 * 5
+    assert [together_of(s) for s in (1e-7, 0.004, 0.01, 1.0)] == [1000, 3, 1, 1]
 
 
 def test_the_device_is_waited_for_before_and_after_each_repetition():
