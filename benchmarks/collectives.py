@@ -15,14 +15,16 @@ from time import perf_counter
 from typing import Any
 
 from benchmarks.errors import Skipped, WrongResult
-from benchmarks.fit import Line, fit_line
+from benchmarks.fit import Line, fit_lines
 from benchmarks.method import Result
 from benchmarks.ring import COLLECTIVES, measure_ring
 from benchmarks.subject import Bench, Case, Trial
 
 KIB = 2**10
 LOCAL_PROCESSES = 4
-_SIZES = {"quick": (4, 64, 1024, 8192), "full": (4, 16, 64, 256, 1024, 4096, 16384, 65536)}
+# Gloo's times break at 32 MiB (`fit.py`): three sizes and more on either side.
+_LARGE = (16384, 24576, 32768, 49152, 65536)
+_SIZES = {"quick": (4, 64, 512, 2048, 8192), "full": (4, 16, 64, 256, 1024, 4096, *_LARGE)}
 _GPU_SIZES = {"quick": (4, 256, 16384, 262144), "full": (4, 64, 1024, 16384, 262144, 1048576)}
 _REPEATS = {"quick": 7, "full": 15}
 SUSTAINED_S = 10.0  # of one repetition; credits of small machines last 5 to 60 minutes (AWS)
@@ -59,21 +61,22 @@ def ring(bench: Bench) -> Iterator[Result]:
             yield Result(case.subject, case.name, case.unit, case.work, seconds, 0.0, facts=facts)
 
 
-def links(results: list[Result]) -> dict[str, Line]:
-    """A line for every collective that was measured at three sizes and more."""
+def links(results: list[Result]) -> tuple[tuple[str, Line], ...]:
+    """The line or lines of every collective that was measured at three sizes and more."""
     groups: dict[str, list[Result]] = {}
     for each in results:
         if each.benchmark == "collectives":
             facts = dict(each.facts)
             groups.setdefault(f"{facts['collective']} {facts['how']}", []).append(each)
-    found = {}
+    found: list[tuple[str, Line]] = []
     for name, own in groups.items():
         busy = [each.work * 1e9 for each in own]
         try:
-            found[name] = fit_line(busy, [median(each.seconds) for each in own])
+            lines = fit_lines(busy, [median(each.seconds) for each in own])
         except ValueError:  # too few sizes, or noise larger than the trend: no line, no claim
             continue
-    return found
+        found += [(name, line) for line in lines]
+    return tuple(found)
 
 
 def start(bench: Bench) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from benchmarks.subject import Case
+from benchmarks.subject import Case, Trial
 
 Clock = Callable[[], float]
 CONFIDENCE_Z = 1.96  # standard normal: 95 % two-sided
@@ -122,12 +122,39 @@ def measure(
         error = trial.check()
     finally:
         trial.close()
-    facts = tuple(case.facts.items())
-    if together > 1:
-        facts = (*facts, ("runs_per_repetition", together))
+    more = (("runs_per_repetition", together),) if together > 1 else ()
+    return _result(case, seconds, error, disturbed, more)
+
+
+def measure_in_turns(cases: Sequence[tuple[Case, Trial]], rule: Rule) -> list[Result]:
+    """Time cases that are compared with each other, one repetition of each in turn.
+
+    What disturbs the machine for a while then disturbs all alike, not the one that was measured
+    just then. Every trial times itself; the number of repetitions is the rule's least.
+    """
+    timed = [trial.timed for _, trial in cases if trial.timed]
+    for _ in range(rule.warm_up):
+        for each in timed:
+            each()
+    before = cpu_times()
+    rounds = [[each() for each in timed] for _ in range(rule.least)]
+    after = cpu_times()
+    return [
+        _result(case, seconds, trial.check(), interference(seconds, before, after))
+        for (case, trial), seconds in zip(cases, zip(*rounds, strict=True), strict=True)
+    ]
+
+
+def _result(
+    case: Case,
+    seconds: Sequence[float],
+    error: float,
+    disturbed: Interference,
+    more: tuple[tuple[str, object], ...] = (),
+) -> Result:
     return Result(
         case.subject, case.name, case.unit, case.work, tuple(seconds), error, case.ceiling,
-        disturbed, facts,
+        disturbed, (*case.facts.items(), *more),
     )  # fmt: skip
 
 

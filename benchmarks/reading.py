@@ -205,6 +205,8 @@ def _link(node: _Node) -> tuple[str, Line]:
         _positive(node, "bytes_per_s"),
         node.number("r2"),
         node.numbers("residuals", -1.0),
+        # Since 21 November 2026; before, one line was all.
+        node.number("least_bytes", 0.0) if "least_bytes" in node.value else 0.0,
     )
     return node.word("name"), line
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 
 from benchmarks import backend, collectives, metadata, nvidia
@@ -15,10 +16,10 @@ from benchmarks.machine import Machine, look, software
 from benchmarks.matmul import matmul
 from benchmarks.memory import memory
 from benchmarks.metadata import Place
-from benchmarks.method import FULL, QUICK, Result, Rule, fixed, measure
+from benchmarks.method import FULL, QUICK, Result, Rule, fixed, measure, measure_in_turns
 from benchmarks.record import Record
 from benchmarks.stalls import KINDS, Kind, Profile, profile, time_runs, what_ifs
-from benchmarks.subject import Bench, Case, Subject, Suite
+from benchmarks.subject import Bench, Case, Subject, Suite, Trial
 from benchmarks.training import BuiltIn, find_training
 from benchmarks.transfer import transfer
 
@@ -34,6 +35,10 @@ _RING_S = {"quick": 5.0, "full": 40.0}
 _STEPS, _WARM_UP = 60, 12
 _PROFILE_S = 60.0
 _BUSY = 0.05  # of a GPU's time: more was another program
+
+# The last two: torch's 8-bit products change names and arguments between versions, and a rented
+# GPU must not lose its other figures for that.
+_FAILURES = (Skipped, OSError, RuntimeError, MemoryError, TypeError, AttributeError)
 
 Say = Callable[[str], object]
 
@@ -132,8 +137,10 @@ def run(ready: Ready, say: Say) -> Record | None:
         for subject in SUBJECTS:
             if bench.rank and subject is not collectives.collectives:
                 continue
-            own = fixed(rule) if subject is collectives.collectives else rule
-            for found in _measured(subject(bench), bench, own):
+            measured = _measured(subject(bench), bench, rule)
+            if subject is collectives.collectives:
+                measured = _in_turns(subject(bench), fixed(rule))
+            for found in measured:
                 _keep(found, results, skipped, say)
         if _has_ring(bench):
             for each in collectives.ring(bench):
@@ -154,7 +161,7 @@ def run(ready: Ready, say: Say) -> Record | None:
         software(bench),
         tuple(results),
         tuple(skipped),
-        tuple(collectives.links(results).items()),
+        collectives.links(results),
         states,
         stalls,
     )
@@ -183,13 +190,30 @@ def _measured(
             continue
         try:
             yield measure(case, rule, wait)
-        except Skipped as reason:
-            yield reason
-        except (OSError, RuntimeError, MemoryError, TypeError, AttributeError) as error:
-            # The last two: torch's 8-bit products change names and arguments between versions,
-            # and a rented GPU must not lose its other figures for that.
-            said = " ".join(str(error).split())[:120] or type(error).__name__
-            yield Skipped(f"{case.subject} {case.name}: {said}")
+        except _FAILURES as error:
+            yield _left_out(case, error)
+
+
+def _in_turns(cases: Iterator[Case | Skipped], rule: Rule) -> Iterator[Result | Skipped]:
+    """Measure all sizes of a collective in turns; its line is fitted through them."""
+    for _, own in groupby(cases, lambda c: c.facts["collective"] if isinstance(c, Case) else ""):
+        ready: list[tuple[Case, Trial]] = []
+        for case in own:
+            if isinstance(case, Skipped):
+                yield case
+                continue
+            try:
+                ready.append((case, case.setup()))
+            except _FAILURES as error:
+                yield _left_out(case, error)
+        yield from measure_in_turns(ready, rule)
+
+
+def _left_out(case: Case, error: Exception) -> Skipped:
+    if isinstance(error, Skipped):
+        return error
+    said = " ".join(str(error).split())[:120] or type(error).__name__
+    return Skipped(f"{case.subject} {case.name}: {said}")
 
 
 def _keep(found: Result | Skipped, results: list[Result], skipped: list[str], say: Say) -> None:
