@@ -232,7 +232,8 @@ def _profile(node: _Node) -> Profile:
         )
         for node_ in node.nodes("runs")
     ]
-    return _said(lambda: profile(runs), node.where)
+    training = node.word("training") if "training" in node.value else ""
+    return _said(lambda: profile(runs, training), node.where)
 
 
 def _said(make: Callable[[], Profile], where: str) -> Profile:

@@ -253,7 +253,7 @@ def _stalls(ready: Ready, skipped: list[str], say: Say) -> Profile | None:
                 training.close()
     if bench.world == 1:
         runs = tuple(run for run in runs if run.kind != "synthetic_one")
-    found = profile(runs)
+    found = profile(runs, name)
     for each in found.stalls:
         say(
             f"{'stall':12}{each.name:36}{each.seconds * 1e3:11.4g} ms/step   "

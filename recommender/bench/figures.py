@@ -32,6 +32,45 @@ class Links:
 
 
 @dataclass(frozen=True, slots=True)
+class StallVector:
+    """The stalls of a training over several records, and the runs that they come from."""
+
+    training: str
+    device: str  # GPU, or the processor
+    machines: int
+    gpus: int  # of all machines
+    step_s: float  # the longest: on cold data, all GPUs
+    stalls: tuple["Stall", ...]
+    runs: tuple["TimedRun", ...]
+    what_ifs: tuple[tuple[str, float], ...]  # change, seconds per step then
+    missing: tuple[str, ...]  # stalls that no run tells, and which run would
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """Seconds of each step that one cause takes, with their 95 % limits."""
+
+    name: str
+    seconds: float
+    low: float
+    high: float
+    share: float  # of step_s
+
+
+@dataclass(frozen=True, slots=True)
+class TimedRun:
+    """One timed run, as a row of the table that `recommend calibrate` reads."""
+
+    instance: str  # "" where the record does not tell: then the GPU stands for it
+    gpu: str
+    machines: int
+    gpus: int
+    batch: int  # of all GPUs
+    step_s: float
+    data: str  # "synthetic", "cached", "cold"
+
+
+@dataclass(frozen=True, slots=True)
 class Rate:
     """Another figure of one record: memory, links, disk, input."""
 

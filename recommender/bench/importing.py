@@ -41,17 +41,17 @@ def import_files(paths: Sequence[Path], catalog: Catalog, gpu: str | None) -> Im
 
     Raises UsageError with everything that is wrong with any of them.
     """
-    checked: list[tuple[Path, str, Kept]] = []
+    read: list[tuple[Path, str, Kept]] = []
     problems: list[str] = []
     for path in paths:
         try:
-            checked.append((path, *_checked(path, catalog, gpu)))
+            read.append((path, *checked(path, catalog, gpu)))
         except RecommendError as error:
             problems += str(error).splitlines()
     if problems:
         raise UsageError(*problems)
     place, added, warnings = store.folder(), [], []
-    for path, text, each in checked:
+    for path, text, each in read:
         new = store.keep(place, store.file_name(each.gpu, text), text)
         added.append(f"{shown(path.name)}: {_what(each)}{'' if new else ', known already'}")
         warnings += _doubts(path, each, catalog)
@@ -84,7 +84,11 @@ def usable(read: Callable[[], T]) -> T:
         raise UsageError(str(error)) from None
 
 
-def _checked(path: Path, catalog: Catalog, gpu: str | None) -> tuple[str, Kept]:
+def checked(path: Path, catalog: Catalog, gpu: str | None) -> tuple[str, Kept]:
+    """A file's text, and its record with the catalog's name of its GPU.
+
+    Raises RecordError with everything that is wrong with it.
+    """
     text = read_text(path, _MOST_BYTES)
     record = usable(lambda: parse_record(text, shown(path.name)))
     if not record.machine.gpu or record.device == "cpu":

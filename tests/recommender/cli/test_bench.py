@@ -11,6 +11,7 @@ from benchmarks.metadata import Place
 from benchmarks.record import dumps
 from tests.benchmarks.machines import record
 from tests.recommender.bench.test_links import bare, exchange
+from tests.recommender.bench.test_stallvector import ALL, CACHED, COLD, ONE, made, wide
 from tests.recommender.cli.conftest import Planner, Run
 
 
@@ -154,6 +155,22 @@ def test_two_records_are_compared(run: Run, result: Path) -> None:
     assert "no case in common" in refused.err
 
 
+def test_stalls_of_two_records_calibrate_a_job(run: Run) -> None:
+    one, two = (made(*own) for own in ((ONE, ALL, CACHED, COLD), (wide(ALL, 0.05),)))
+    Path("one.json").write_text(dumps(one), "utf-8")
+    Path("two.json").write_text(dumps(two), "utf-8")
+    done = run("bench", "stalls", "one.json", "two.json", "--timings", "t.csv")
+    assert (done.code, done.err) == (0, "")
+    said = " ".join(done.out.split())
+    assert "Stalls of cnn, 16 H100 on 2 machines: 170 ms a step" in said
+    assert "not known, fetch: needs" in said
+    facts = json.loads(run("bench", "stalls", "one.json", "--json").out)
+    assert [each["name"] for each in facts["stalls"]] == ["interconnect", "preparation", "fetch"]
+    fitted = run("calibrate", "resnet50-imagenet", "t.csv")
+    assert (fitted.code, fitted.err) == (0, "")
+    assert run("bench", "stalls", "one.json", "--timings", "t.csv").code == 2
+
+
 def test_a_run_says_its_price_before_it_starts(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     made = record(place=Place("aws", "p5.48xlarge", "us-east-1", "", "on_demand"))
     monkeypatch.setattr("benchmarks.backend.find_torch", lambda: None)
@@ -179,6 +196,7 @@ def test_a_run_says_its_price_before_it_starts(run: Run, monkeypatch: pytest.Mon
         (("show", "--market", "block"), "--market"),
         (("show", "--precision", "fp3"), "--precision"),
         (("compare", "a", "b"), "a: No such file"),
+        (("stalls", "none.json"), "no such file"),
         (("import", "none.json"), "no such file"),
         (("impart", "x"), "did you mean import"),
     ],
