@@ -22,6 +22,8 @@ _SLOW_SDS = 5.0  # a repetition so far above the median was disturbed
 _DRIFT = 0.05  # first half against second: clocks fell or credits ran out
 _OTHERS = 0.05  # share of the processors that others used
 _STAT = Path("/proc/stat")
+_LEAST_REPEATS = 3  # tell a median and whether something disturbed it
+_PATIENCE = 2.0  # times the rule's seconds, for its least repetitions
 _TOGETHER_S = 0.01  # a repetition on a GPU
 _MOST_TOGETHER = 1000  # kernels that the driver queues without waiting
 _LEAST_S = 0.2  # the kernel counts in hundredths of a second: a shorter time tells nothing
@@ -109,7 +111,9 @@ def measure(
     trial = case.setup()
     try:
         timed = trial.timed or _stopwatch(trial.run, synchronise, clock)
-        warm = [timed() for _ in range(rule.warm_up)]
+        warm: list[float] = []
+        while len(warm) < rule.warm_up and sum(warm) <= rule.most_s:
+            warm.append(timed())
         together = 1
         if warm and trial.timed is None and synchronise is not None:
             together = together_of(min(warm))
@@ -189,9 +193,12 @@ def _stopwatch(
 
 
 def enough(seconds: Sequence[float], rule: Rule, elapsed_s: float) -> bool:
-    """Tell whether the median is known as well as the rule wants, or time is up."""
+    """Tell whether the median is known as well as the rule wants, or time is up.
+
+    A run of seconds is repeated three times, not the rule's least: that would take minutes.
+    """
     if len(seconds) < rule.least:
-        return False
+        return len(seconds) >= _LEAST_REPEATS and elapsed_s >= _PATIENCE * rule.most_s
     if len(seconds) >= rule.most or elapsed_s >= rule.most_s:
         return True
     low, high = median_interval(seconds)
