@@ -8,7 +8,7 @@ programs and the hypervisor took meanwhile is noted beside the figure.
 import math
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -42,14 +42,6 @@ class Rule:
 
 QUICK = Rule(warm_up=2, least=7, most=50, most_s=1.5, half_width=0.02)
 FULL = Rule(warm_up=3, least=11, most=200, most_s=6.0, half_width=0.01)
-
-
-def fixed(rule: Rule) -> Rule:
-    """The same number of repetitions in every process: one that stopped early would be waited for.
-
-    Clocks of processes differ, so neither time nor the interval may end a collective.
-    """
-    return replace(rule, least=2 * rule.least, most=2 * rule.least)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,14 +126,15 @@ def measure_in_turns(cases: Sequence[tuple[Case, Trial]], rule: Rule) -> list[Re
     """Time cases that are compared with each other, one repetition of each in turn.
 
     What disturbs the machine for a while then disturbs all alike, not the one that was measured
-    just then. Every trial times itself; the number of repetitions is the rule's least.
+    just then. Every trial times itself. The number of repetitions is twice the rule's least in
+    every process: clocks differ, and a process that stopped early would be waited for.
     """
     timed = [trial.timed for _, trial in cases if trial.timed]
     for _ in range(rule.warm_up):
         for each in timed:
             each()
     before = cpu_times()
-    rounds = [[each() for each in timed] for _ in range(rule.least)]
+    rounds = [[each() for each in timed] for _ in range(2 * rule.least)]
     after = cpu_times()
     return [
         _result(case, seconds, trial.check(), interference(seconds, before, after))

@@ -16,7 +16,7 @@ from benchmarks.machine import Machine, look, software
 from benchmarks.matmul import matmul
 from benchmarks.memory import memory
 from benchmarks.metadata import Place
-from benchmarks.method import FULL, QUICK, Result, Rule, fixed, measure, measure_in_turns
+from benchmarks.method import FULL, QUICK, Result, Rule, measure, measure_in_turns
 from benchmarks.record import Record
 from benchmarks.stalls import KINDS, Kind, Profile, profile, time_runs, what_ifs
 from benchmarks.subject import Bench, Case, Subject, Suite, Trial
@@ -139,7 +139,7 @@ def run(ready: Ready, say: Say) -> Record | None:
                 continue
             measured = _measured(subject(bench), bench, rule)
             if subject is collectives.collectives:
-                measured = _in_turns(subject(bench), fixed(rule))
+                measured = _in_turns(subject(bench), rule)
             for found in measured:
                 _keep(found, results, skipped, say)
         if _has_ring(bench):

@@ -14,9 +14,9 @@ from benchmarks.method import (
     Rule,
     cpu_times,
     enough,
-    fixed,
     interference,
     measure,
+    measure_in_turns,
     median_interval,
     together_of,
 )
@@ -87,7 +87,7 @@ def test_a_trial_is_closed_even_if_it_fails():
 
 def test_repetitions_stop_when_the_median_is_known_or_time_is_up():
     rule = Rule(1, 5, 100, 10.0, 0.02)
-    assert not enough([1.0] * 4, rule, 99.0)
+    assert not enough([1.0] * 4, rule, 19.0)
     assert enough([1.0] * 5, rule, 0.0)
     noisy = [1.0, 1.5] * 10
     assert not enough(noisy, rule, 9.9)
@@ -158,10 +158,28 @@ def test_counters_of_the_kernel_are_read_where_there_are_any(tmp_path):
     assert cpu_times(stat) is None
 
 
-def test_processes_that_wait_for_each_other_repeat_equally_often():
-    rule = fixed(Rule(1, 5, 100, 10.0, 0.02))
-    assert not enough([1.0] * 9, rule, 1e9)
-    assert enough([1.0, 9.0] * 5, rule, 0.0)
+def test_what_is_compared_is_measured_in_turns_and_equally_often():
+    log: list[str] = []
+
+    def one(name: str, seconds: float) -> tuple[Case, Trial]:
+        def timed() -> float:
+            log.append(name)
+            return seconds
+
+        trial = Trial(lambda: None, lambda: 0.0, timed=timed)
+        return Case("collectives", name, "GB/s", 1.0, lambda: trial), trial
+
+    rule = Rule(1, 5, 100, 10.0, 0.02)
+    found = measure_in_turns([one("a", 1.0), one("b", 2.0)], rule)
+    assert "".join(log) == "ab" * 11
+    assert [each.seconds for each in found] == [(1.0,) * 10, (2.0,) * 10]
+
+
+def test_a_run_of_minutes_is_repeated_three_times_only():
+    rule = Rule(1, 9, 100, 10.0, 0.02)
+    assert not enough([60.0] * 2, rule, 120.0)
+    assert enough([60.0] * 3, rule, 180.0)
+    assert not enough([6.0] * 3, rule, 18.0)
 
 
 def test_the_median_needs_no_assumption():
