@@ -8,6 +8,7 @@ they can be compared with the link and do not depend on n.
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from statistics import median
@@ -15,6 +16,7 @@ from time import perf_counter
 from typing import Any
 
 from benchmarks.errors import Skipped, WrongResult
+from benchmarks.estimate import message_seconds
 from benchmarks.fit import Line, fit_lines
 from benchmarks.method import Result
 from benchmarks.ring import COLLECTIVES, measure_ring
@@ -26,6 +28,7 @@ LOCAL_PROCESSES = 4
 _LARGE = (16384, 24576, 32768, 49152, 65536)
 _SIZES = {"quick": (4, 64, 512, 2048, 8192), "full": (4, 16, 64, 256, 1024, 4096, *_LARGE)}
 _GPU_SIZES = {"quick": (4, 256, 16384, 262144), "full": (4, 64, 1024, 16384, 262144, 1048576)}
+_START_S = 0.7  # four processes that import numpy
 _REPEATS = {"quick": 7, "full": 15}
 SUSTAINED_S = 10.0  # of one repetition; credits of small machines last 5 to 60 minutes (AWS)
 _WAIT = timedelta(hours=1)  # other ranks wait while the first one measures its machine
@@ -47,7 +50,15 @@ def collectives(bench: Bench) -> Iterator[Case | Skipped]:
     if not bench.quick:
         size = sizes[bench.suite][-1] * KIB
         shape = bench.world, bench.machines
-        yield _case("sustained", how, shape, size, partial(_sustained, bench, size))
+        case = _case("sustained", how, shape, size, partial(_sustained, bench, size))
+        yield replace(case, facts={**case.facts, "seconds": SUSTAINED_S})
+
+
+def ring_seconds(bench: Bench) -> float:
+    """About how long `ring` takes."""
+    sizes, repeats = _SIZES[bench.suite], _REPEATS[bench.suite]
+    messages = sum(message_seconds(kib * KIB, gpu=False) for kib in sizes)
+    return len(COLLECTIVES) * (_START_S + (repeats + 1) * messages)
 
 
 def ring(bench: Bench) -> Iterator[Result]:

@@ -11,6 +11,7 @@ from benchmarks import backend, collectives, metadata, nvidia
 from benchmarks.blocks import blocks
 from benchmarks.checkpoint import checkpoint
 from benchmarks.errors import BenchError, Skipped
+from benchmarks.estimate import probe, suite_seconds
 from benchmarks.inputs import BATCH, inputs
 from benchmarks.machine import Machine, look, software
 from benchmarks.matmul import matmul
@@ -26,12 +27,6 @@ from benchmarks.transfer import transfer
 SUBJECTS: tuple[Subject, ...] = (
     matmul, memory, transfer, blocks, checkpoint, inputs, collectives.collectives,
 )  # fmt: skip
-# Seconds per case beside the repetitions: drawing data, warm-up, the check in float64
-# (measured 2026-11 on two cores).
-_BESIDE_S = {"quick": 0.2, "full": 2.0}
-_GPU_BESIDE_S = 1.5  # the reference of a product of 8192 x 8192 on one core, copies to it
-_USED = 0.3  # most cases are known well enough before their time is up
-_RING_S = {"quick": 5.0, "full": 40.0}
 _STEPS, _WARM_UP = 60, 12
 _PROFILE_S = 60.0
 _BUSY = 0.05  # of a GPU's time: more was another program
@@ -116,13 +111,13 @@ def find_place(wishes: Wishes) -> Place:
 
 
 def seconds_of(bench: Bench, wishes: Wishes) -> float:
-    """About how long the suite takes: each case until its time is up."""
+    """About how long the suite takes on this machine."""
+    every = (each for subject in SUBJECTS for each in subject(bench))
+    cases = [each for each in every if isinstance(each, Case)]
     rule = QUICK if bench.quick else FULL
-    cases = sum(isinstance(each, Case) for subject in SUBJECTS for each in subject(bench))
-    ring = _RING_S[bench.suite] if _has_ring(bench) else 0.0
-    stalls = _PROFILE_S if wishes.profile else 0.0
-    beside = _BESIDE_S[bench.suite] + (_GPU_BESIDE_S if bench.gpu else 0.0)
-    return cases * (_USED * rule.most_s + beside) + ring + stalls
+    found = suite_seconds(cases, rule, bench.gpu is not None, probe())
+    ring = collectives.ring_seconds(bench) if _has_ring(bench) else 0.0
+    return found + ring + (_PROFILE_S if wishes.profile else 0.0)
 
 
 def run(ready: Ready, say: Say) -> Record | None:
