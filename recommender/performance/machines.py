@@ -61,6 +61,7 @@ def machine_columns(
         disk_bytes_per_s=_column(t.local_disk_mb_per_s * 1e6 for t in types),
         speed_sigma=np.full(len(types), prior.spread(job)),
         reasons=reasons,
+        own_speeds=tuple((name, speed.own) for name, speed in speeds.items() if speed.own),
     )
     gpu_of = tuple(t.gpu for t in types)
     if job.calibration is not None:
@@ -95,6 +96,7 @@ class GpuSpeed:
     rate: float
     score: float  # the rate times what other networks showed the formula to miss on this GPU
     doubt: float = 0.0  # sd of ln score, from a speed of the user's beside the shipped one
+    own: str = ""  # the user's figures in it
 
 
 def gpu_speed(
@@ -123,11 +125,12 @@ def gpu_speed(
         return GpuSpeed(rate, rate * factor)
     memory = row.memory_gb_per_s * 1e9 if row.memory_gb_per_s else shipped
     rate = sample_rate(job, prior, precision, row.tflops * 1e12, memory)
+    named = f"{row.tflops:.4g} TFLOP/s {memory / 1e9:.4g} GB/s"
     if row.shipped is None or key not in gpus_with_runs():
-        return GpuSpeed(rate, rate * factor)
+        return GpuSpeed(rate, rate * factor, own=named)
     fitted = sample_rate(job, prior, precision, row.shipped.tflops * 1e12, shipped)
     own, doubt = adapted(factor, rate / fitted, row.shipped)
-    return GpuSpeed(rate, rate * own, doubt)
+    return GpuSpeed(rate, rate * own, doubt, named)
 
 
 def sample_rate(job: Job, prior: Prior, precision: str, matmul: float, memory: float) -> float:

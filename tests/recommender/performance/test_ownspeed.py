@@ -6,7 +6,9 @@ from dataclasses import replace
 import pytest
 
 from catalogs.schema import Achieved, OwnSpeed
-from recommender.job import Timing
+from recommender.errors import UsageError
+from recommender.job import Run, Timing
+from recommender.performance.calibration import calibrate
 from recommender.performance.machines import gpu_speed, machine_columns, sample_rate
 from recommender.performance.ownspeed import BETWEEN_MACHINES, adapted
 from recommender.performance.priors import gpus_with_runs, load_gpu_factors, prior_of
@@ -86,6 +88,27 @@ def test_a_timing_carried_to_a_gpu_with_an_own_speed_is_less_sure_and_counts_it_
     assert moved == pytest.approx((rates[1] / rates[0]) ** (1 - 0.2094), rel=1e-3)
     assert after.speed_sigma[1] > before.speed_sigma[1]
     assert after.speed_sigma[0] == before.speed_sigma[0]
+
+
+def test_a_calibration_holds_for_the_speeds_it_was_fitted_on():
+    """Its factor multiplies the matrix speed: another one under it would count twice."""
+    job = resnet()
+    runs = (Run("line 2", "aws/p5.48xlarge", "H100", 8, 1, 512, 0.1),)
+    mine = {("H100", "bf16"): own(600.0, RANGED)}
+    before = machine_columns(job, (P5,), GPUS, {("H100", "bf16"): RANGED})
+    plain = calibrate(job, runs, before, ("H100",), "2026-11-21").calibration
+    with pytest.raises(
+        UsageError, match="own H100 600 TFLOP/s 3350 GB/s'; run recommend calibrate"
+    ):
+        machine_columns(replace(job, calibration=plain), (P5,), GPUS, mine)
+    after = machine_columns(job, (P5,), GPUS, mine)
+    again = calibrate(job, runs, after, ("H100",), "2026-11-21")
+    assert again.predicted_s[0] == pytest.approx(0.1, rel=0.03)
+    known = {("H100", "bf16"): RANGED}
+    with pytest.raises(UsageError, match="run recommend calibrate"):
+        machine_columns(replace(job, calibration=again.calibration), (P5,), GPUS, known)
+    free = machine_columns(replace(job, calibration=plain), (P3,), GPUS, ACHIEVED)
+    assert free.compute_per_s[0] > 0  # other GPUs' speeds do not matter
 
 
 def test_the_stated_spread_between_machines_is_small():
