@@ -61,6 +61,7 @@ class Bench:
     world: int = 1
     machines: int = 1
     gpu: "GpuFacts | None" = None
+    mount: Path | None = None  # a mounted path, beside the disk of `folder`
 
     @property
     def quick(self) -> bool:

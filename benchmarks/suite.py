@@ -45,6 +45,7 @@ class Wishes:
     suite: Suite = "quick"
     device: str | None = None  # "cpu", "cuda"; None: a GPU where there is one
     folder: str = "."
+    mount: str = ""
     s3: str = ""
     s3_endpoint: str = ""
     profile: str = ""  # a built-in network or module:function; empty: none
@@ -86,12 +87,13 @@ def prepare(wishes: Wishes) -> Ready:
     if device == "cuda":
         torch.cuda.set_device(local)
         gpu = backend.gpu_facts(torch, local)
-    folder = Path(wishes.folder)
-    if not folder.is_dir():
-        raise BenchError(f"--folder {wishes.folder}: is no folder; name one on the disk to measure")
+    for flag, named in (("--folder", wishes.folder), ("--mount", wishes.mount)):
+        if named and not Path(named).is_dir():
+            raise BenchError(f"{flag} {named}: is no folder; name one on the disk to measure")
+    folder, mount = Path(wishes.folder), Path(wishes.mount) if wishes.mount else None
     bench = Bench(
         wishes.suite, device, torch, folder, wishes.s3, wishes.s3_endpoint, rank, world,
-        backend.machines(world), gpu,
+        backend.machines(world), gpu, mount,
     )  # fmt: skip
     where = find_place(wishes)
     return Ready(wishes, bench, where, look(bench, where.machine), seconds_of(bench, wishes))

@@ -1,6 +1,7 @@
 """Each subject counts its work rightly, checks its result, and names its ceiling."""
 
 import threading
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -135,6 +136,20 @@ def test_a_checkpoint_is_written_read_back_and_removed(tmp_path: Path):
 
 
 @pytest.mark.usefixtures("small")
+def test_a_mounted_path_is_measured_beside_the_disk(tmp_path: Path):
+    (tmp_path / "mounted").mkdir()
+    own = replace(bench(tmp_path), mount=tmp_path / "mounted")
+    found = cases(checkpoint.checkpoint(own))
+    assert {"write disk 1 MiB", "write mount 1 MiB"} <= set(found)
+    trial = found["write mount 1 MiB"].setup()
+    assert trial.timed is not None
+    assert trial.timed() > 0
+    assert len(list((tmp_path / "mounted").iterdir())) == 1
+    assert trial.check() == 0.0
+    trial.close()
+    assert list((tmp_path / "mounted").iterdir()) == []
+
+
 def test_input_is_prepared_and_read(tmp_path: Path):
     found = cases(inputs.inputs(bench(tmp_path)))
     assert any("1 core" in name for name in found)

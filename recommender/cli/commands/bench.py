@@ -49,6 +49,9 @@ class RunFlags:
     folder: Annotated[
         Word, typer.Option(help="Folder on the disk that is measured (here).", metavar="DIR")
     ] = None
+    mount: Annotated[
+        Word, typer.Option(help="Mounted path that is measured beside it.", metavar="DIR")
+    ] = None
     s3: Annotated[
         Word, typer.Option(help="Object store that is measured.", metavar="s3://BUCKET/PREFIX")
     ] = None
@@ -250,8 +253,8 @@ def _wishes(flags: RunFlags) -> "Wishes":
     read.stop()
     place = Place(provider, flags.instance or "", flags.region or "", flags.zone or "", market)
     return Wishes(
-        suite, device, flags.folder or ".", flags.s3 or "", flags.s3_endpoint or "",
-        flags.profile or "", not flags.no_metadata, place, price,
+        suite, device, flags.folder or ".", flags.mount or "", flags.s3 or "",
+        flags.s3_endpoint or "", flags.profile or "", not flags.no_metadata, place, price,
     )  # fmt: skip
 
 
