@@ -37,10 +37,21 @@ def place() -> tuple[int, int, int]:
         raise BenchError("RANK, WORLD_SIZE and LOCAL_RANK must be numbers; use torchrun") from None
 
 
+def machines(world: int) -> int:
+    """Machines that take part: torchrun starts LOCAL_WORLD_SIZE of all processes on this one."""
+    try:
+        here = int(os.environ.get("LOCAL_WORLD_SIZE", world))
+    except ValueError:
+        raise BenchError("LOCAL_WORLD_SIZE must be a number; use torchrun") from None
+    return max(-(-world // here), 1) if here > 0 else 1
+
+
 def gpu_facts(torch: Any, index: int) -> GpuFacts:
     """What torch and the driver tell of a GPU; clocks are None where the driver is silent."""
     own = torch.cuda.get_device_properties(index)
-    state = nvidia.state(index)
+    # torch counts the visible GPUs, nvidia-smi all of them: the number alone may be another GPU.
+    uuid = f"GPU-{own.uuid}" if getattr(own, "uuid", None) else str(index)
+    state = nvidia.state(uuid)
     bits = getattr(own, "memory_bus_width", None)
     return GpuFacts(
         name=str(own.name),
@@ -50,6 +61,7 @@ def gpu_facts(torch: Any, index: int) -> GpuFacts:
         max_mhz=state.max_mhz if state else None,
         max_memory_mhz=state.max_memory_mhz if state else None,
         bus_bits=int(bits) if bits else None,
+        uuid=uuid,
     )
 
 

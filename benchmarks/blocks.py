@@ -45,15 +45,22 @@ def _kind(torch: Any, precision: str) -> Any:
     return {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[precision]
 
 
-def _convolution(bench: Bench, precision: str, shape: tuple[int, int, int]) -> Trial:
-    torch, (images, channels, side) = bench.torch, shape
+def _convolution(bench: Bench, precision: str, sizes: tuple[int, int, int]) -> Trial:
+    torch, (images, channels, side) = bench.torch, sizes
     layer = torch.nn.Conv2d(channels, channels, _KERNEL, padding=1, bias=False)
-    layer = layer.to(bench.device, _kind(torch, precision))
-    picture = torch.randn(images, channels, side, side, device=bench.device)
-    picture = picture.to(_kind(torch, precision)).requires_grad_()
+    # Channels last, as trainings on tensor cores store pictures.
+    layer = layer.to(bench.device, _kind(torch, precision), memory_format=torch.channels_last)
+    shape = images, channels, side, side
+    picture, back = (torch.randn(*shape, device=bench.device) for _ in range(2))
+    picture, back = (
+        each.to(_kind(torch, precision), memory_format=torch.channels_last)
+        for each in (picture, back)
+    )
+    picture.requires_grad_()
 
     def run() -> None:
-        layer(picture).sum().backward()
+        layer.weight.grad = picture.grad = None
+        layer(picture).backward(back)
 
     def check() -> float:
         exact = layer.double()(picture[:1].detach().double())
@@ -66,11 +73,14 @@ def _convolution(bench: Bench, precision: str, shape: tuple[int, int, int]) -> T
 def _attention(bench: Bench, precision: str) -> Trial:
     torch, shape = bench.torch, _ATTENTION[bench.device]
     kind = _kind(torch, precision)
-    q, k, v = (torch.randn(*shape, device=bench.device).to(kind).requires_grad_() for _ in range(3))
+    q, k, v, back = (torch.randn(*shape, device=bench.device).to(kind) for _ in range(4))
     attend = torch.nn.functional.scaled_dot_product_attention
+    for each in (q, k, v):
+        each.requires_grad_()
 
     def run() -> None:
-        attend(q, k, v).sum().backward()
+        q.grad = k.grad = v.grad = None
+        attend(q, k, v).backward(back)
 
     def check() -> float:
         one = [each[:1, :1].detach() for each in (q, k, v)]

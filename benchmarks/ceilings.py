@@ -22,7 +22,7 @@ _TENSOR = {
     (9, 0): {"tf32": 2048, "fp16": 4096, "bf16": 4096, "fp8": 8192, "int8": 8192},
     (10, 0): {"tf32": 4096, "fp16": 8192, "bf16": 8192, "fp8": 16384, "int8": 16384},
 }
-_CUDA_CORES = {(6, 0): 64, (7, 0): 64, (7, 5): 64, (8, 0): 64}
+_CUDA_CORES = {(3, 7): 192, (6, 0): 64, (7, 0): 64, (7, 5): 64, (8, 0): 64}
 _CORES_SINCE_GA102 = 128
 
 # Floats of 32 bits in one vector register, and multiply-add units per core: two on every server

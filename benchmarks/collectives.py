@@ -8,6 +8,7 @@ they can be compared with the link and do not depend on n.
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from statistics import median
@@ -15,15 +16,19 @@ from time import perf_counter
 from typing import Any
 
 from benchmarks.errors import Skipped, WrongResult
-from benchmarks.fit import Line, fit_line
+from benchmarks.estimate import message_seconds
+from benchmarks.fit import Line, fit_lines
 from benchmarks.method import Result
 from benchmarks.ring import COLLECTIVES, measure_ring
 from benchmarks.subject import Bench, Case, Trial
 
 KIB = 2**10
 LOCAL_PROCESSES = 4
-_SIZES = {"quick": (4, 64, 1024, 8192), "full": (4, 16, 64, 256, 1024, 4096, 16384, 65536)}
+# Gloo's times break at 32 MiB (`fit.py`): three sizes and more on either side.
+_LARGE = (16384, 24576, 32768, 49152, 65536)
+_SIZES = {"quick": (4, 64, 512, 2048, 8192), "full": (4, 16, 64, 256, 1024, 4096, *_LARGE)}
 _GPU_SIZES = {"quick": (4, 256, 16384, 262144), "full": (4, 64, 1024, 16384, 262144, 1048576)}
+_START_S = 0.7  # four processes that import numpy
 _REPEATS = {"quick": 7, "full": 15}
 SUSTAINED_S = 10.0  # of one repetition; credits of small machines last 5 to 60 minutes (AWS)
 _WAIT = timedelta(hours=1)  # other ranks wait while the first one measures its machine
@@ -35,13 +40,25 @@ def collectives(bench: Bench) -> Iterator[Case | Skipped]:
         yield Skipped("collectives between GPUs and machines: start it under torchrun")
         return
     how = f"{bench.world} {'nccl' if bench.device == 'cuda' else 'gloo'}"
+    if bench.machines > 1:
+        how += f" on {bench.machines} machines"
     sizes = _GPU_SIZES if bench.device == "cuda" else _SIZES
     for name in COLLECTIVES:
         for kib in sizes[bench.suite]:
-            yield _case(name, how, bench.world, kib * KIB, partial(_trial, bench, name, kib * KIB))
+            trial = partial(_trial, bench, name, kib * KIB)
+            yield _case(name, how, (bench.world, bench.machines), kib * KIB, trial)
     if not bench.quick:
         size = sizes[bench.suite][-1] * KIB
-        yield _case("sustained", how, bench.world, size, partial(_sustained, bench, size))
+        shape = bench.world, bench.machines
+        case = _case("sustained", how, shape, size, partial(_sustained, bench, size))
+        yield replace(case, facts={**case.facts, "seconds": SUSTAINED_S})
+
+
+def ring_seconds(bench: Bench) -> float:
+    """About how long `ring` takes."""
+    sizes, repeats = _SIZES[bench.suite], _REPEATS[bench.suite]
+    messages = sum(message_seconds(kib * KIB, gpu=False) for kib in sizes)
+    return len(COLLECTIVES) * (_START_S + (repeats + 1) * messages)
 
 
 def ring(bench: Bench) -> Iterator[Result]:
@@ -50,26 +67,27 @@ def ring(bench: Bench) -> Iterator[Result]:
     for name in COLLECTIVES:
         found = measure_ring(LOCAL_PROCESSES, name, sizes, _REPEATS[bench.suite])
         for size, seconds in found.items():
-            case = _case(name, f"{LOCAL_PROCESSES} sockets", LOCAL_PROCESSES, size, None)
+            case = _case(name, f"{LOCAL_PROCESSES} sockets", (LOCAL_PROCESSES, 1), size, None)
             facts = tuple(case.facts.items())
             yield Result(case.subject, case.name, case.unit, case.work, seconds, 0.0, facts=facts)
 
 
-def links(results: list[Result]) -> dict[str, Line]:
-    """A line for every collective that was measured at three sizes and more."""
+def links(results: list[Result]) -> tuple[tuple[str, Line], ...]:
+    """The line or lines of every collective that was measured at three sizes and more."""
     groups: dict[str, list[Result]] = {}
     for each in results:
         if each.benchmark == "collectives":
             facts = dict(each.facts)
             groups.setdefault(f"{facts['collective']} {facts['how']}", []).append(each)
-    found = {}
+    found: list[tuple[str, Line]] = []
     for name, own in groups.items():
         busy = [each.work * 1e9 for each in own]
         try:
-            found[name] = fit_line(busy, [median(each.seconds) for each in own])
+            lines = fit_lines(busy, [median(each.seconds) for each in own])
         except ValueError:  # too few sizes, or noise larger than the trend: no line, no claim
             continue
-    return found
+        found += [(name, line) for line in lines]
+    return tuple(found)
 
 
 def start(bench: Bench) -> None:
@@ -85,10 +103,12 @@ def stop(bench: Bench) -> None:
         bench.torch.distributed.destroy_process_group()
 
 
-def _case(name: str, how: str, world: int, size: int, setup: Any) -> Case:
+def _case(name: str, how: str, shape: tuple[int, int], size: int, setup: Any) -> Case:
+    world, machines = shape
     busy = (2 if name in ("all_reduce", "sustained") else 1) * (world - 1) / world
     facts: dict[str, object] = {
-        "collective": name, "how": how, "processes": world, "bytes": size,
+        "collective": name, "how": how, "processes": world, "machines": machines,
+        "bytes": size,
     }  # fmt: skip
     label = f"{name} {how} {size // KIB} KiB"
     return Case("collectives", label, "GB/s", busy * size * 1e-9, setup, None, facts)
@@ -99,15 +119,11 @@ def _trial(bench: Bench, name: str, size: int) -> Trial:
     n, group = bench.world, torch.distributed
     whole = torch.ones(max(size // 4 // n, 1) * n, device=bench.device)
     part = torch.ones(len(whole) // n, device=bench.device)
-    # Renamed in torch 2.13 (2026); the old names are there still and warn.
-    gather = getattr(group, "all_gather_single", None) or group.all_gather_into_tensor
-    scatter = getattr(group, "reduce_scatter_single", None) or group.reduce_scatter_tensor
-    runs: dict[str, Callable[[], object]] = {
-        "all_reduce": lambda: group.all_reduce(whole),
-        "all_gather": lambda: gather(whole, part),
-        "reduce_scatter": lambda: scatter(part, whole),
-    }
-    run = runs[name]
+    operation = _operation(group, name)
+
+    def run() -> None:
+        operation(whole, part)
+
     try:
         run()
     except (RuntimeError, NotImplementedError, ValueError) as error:
@@ -126,7 +142,20 @@ def _trial(bench: Bench, name: str, size: int) -> Trial:
         group.all_reduce(slowest, group.ReduceOp.MAX)  # it ends when the last one has it
         return float(slowest)
 
-    return Trial(timed, lambda: _right(group, name, whole, part, n, run), timed=timed)
+    return Trial(timed, lambda: _right(bench, name, operation), timed=timed)
+
+
+def _operation(group: Any, name: str) -> Callable[[Any, Any], object]:
+    """The collective on the whole message and the part of one process."""
+    # Renamed in torch 2.13 (2026); the old names are there still and warn.
+    gather = getattr(group, "all_gather_single", None) or group.all_gather_into_tensor
+    scatter = getattr(group, "reduce_scatter_single", None) or group.reduce_scatter_tensor
+    operations: dict[str, Callable[[Any, Any], object]] = {
+        "all_reduce": lambda whole, part: group.all_reduce(whole),
+        "all_gather": lambda whole, part: gather(whole, part),
+        "reduce_scatter": lambda whole, part: scatter(part, whole),
+    }
+    return operations[name]
 
 
 def _sustained(bench: Bench, size: int) -> Trial:
@@ -143,16 +172,20 @@ def _sustained(bench: Bench, size: int) -> Trial:
     return Trial(one.run, one.check, timed=lambda: sum(timed() for _ in range(count)) / count)
 
 
-def _right(group: Any, name: str, whole: Any, part: Any, n: int, run: Any) -> float:
-    rank = group.get_rank()
-    whole.fill_(rank + 1.0)
-    part.fill_(rank + 1.0)
-    run()
-    total = n * (n + 1) / 2
-    if name == "all_gather":
-        right = all(float(whole[i * len(part)]) == i + 1 for i in range(n))
-    else:
-        right = float((part if name == "reduce_scatter" else whole)[0]) == total
-    if not right:
+def _right(bench: Bench, name: str, operation: Callable[[Any, Any], object]) -> float:
+    """Check random whole numbers, whose sums are exact, against a sum in float64."""
+    torch, n, rank = bench.torch, bench.world, bench.rank
+    same = torch.Generator().manual_seed(1)  # every process knows what all of them send
+    sent = torch.randint(-99, 100, (n, 3 * n), generator=same).double()
+    total = sent.sum(0)
+    whole = sent[rank].float().to(bench.device)
+    part = whole[:3].clone()
+    operation(whole, part)
+    found, wanted = {
+        "all_reduce": (whole, total),
+        "reduce_scatter": (part, total[3 * rank : 3 * rank + 3]),
+        "all_gather": (whole, sent[:, :3].reshape(-1)),
+    }[name]
+    if not torch.equal(found.cpu().double(), wanted):
         raise WrongResult(f"{name} among {n} processes gives a wrong sum")
     return 0.0

@@ -74,8 +74,8 @@ def _wishes(given: Any) -> Wishes:
         given.market.replace("-", "_"),
     )  # fmt: skip
     return Wishes(
-        given.suite, given.device, given.folder, given.s3, given.s3_endpoint, given.profile,
-        not given.no_metadata, place, given.usd_per_hour,
+        given.suite, given.device, given.folder, given.mount, given.s3, given.s3_endpoint,
+        given.profile, not given.no_metadata, place, given.usd_per_hour,
     )  # fmt: skip
 
 
@@ -91,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--device", choices=("cuda", "cpu"), help="a GPU where there is one")
     add("-o", "--output", metavar="FILE", help="write the JSON record to FILE")
     add("--folder", default=".", metavar="DIR", help="on the disk that is measured (here)")
+    add("--mount", default="", metavar="DIR", help="measure this mounted path beside the disk")
     add("--s3", default="", metavar="s3://BUCKET/PREFIX", help="measure this object store")
     add("--s3-endpoint", default="", metavar="URL", help="of an S3-compatible store")
     add("--profile", default="", metavar="NAME", help="stalls of cnn, transformer, mlp, or of "

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 
+from benchmarks.fit import GOOD, Line
 from benchmarks.method import Result
 from benchmarks.record import Record
 
@@ -58,15 +59,49 @@ def others(record: Record) -> tuple[Figure, ...]:
         for name, each in last.items()
     ]
     lines = [
-        Figure(f"link {name}", line.bytes_per_s / 1e9, "GB/s", None, line.r2 < 0.95)
+        Figure(f"link {name}{_from(line)}", line.bytes_per_s / 1e9, "GB/s", None, line.r2 < GOOD)
         for name, line in record.links
     ]
     return (*found, *lines)
 
 
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """The line through the all-reduces of so many processes, fitted well enough to be used."""
+
+    processes: int
+    machines: int
+    bytes_per_s: float  # of the busiest link, as nccl-tests count: bytes · 2(n-1)/n per second
+
+
+def exchanges(record: Record) -> tuple[Exchange, ...]:
+    """The all-reduces between GPUs; lines that fit worse than R² 0.95 tell no bandwidth."""
+    fitted = dict(record.links)  # of two lines, that of large messages
+    found: dict[str, Exchange] = {}
+    for each in record.results:
+        facts = dict(each.facts)
+        line = fitted.get(f"{facts.get('collective')} {facts.get('how')}")
+        if facts.get("collective") != "all_reduce" or line is None or line.r2 < GOOD:
+            continue
+        processes, machines = (facts.get(name, 1) for name in ("processes", "machines"))
+        if isinstance(processes, int) and isinstance(machines, int) and "nccl" in str(facts["how"]):
+            found[str(facts["how"])] = Exchange(processes, machines, line.bytes_per_s)
+    return tuple(found.values())
+
+
+def rate_of(record: Record, benchmark: str, start: str) -> float | None:
+    """The median rate of the largest case whose name starts so; None where there is none."""
+    own = [r for r in record.results if r.benchmark == benchmark and r.case.startswith(start)]
+    return max(own, key=lambda r: r.work).median if own else None
+
+
 def disturbed(results: Iterable[Result]) -> int:
     """How many cases something disturbed."""
     return sum(_disturbed(each) for each in results)
+
+
+def _from(line: Line) -> str:
+    return f" from {line.least_bytes / 2**20:.0f} MiB" if line.least_bytes else ""
 
 
 def _disturbed(each: Result) -> bool:

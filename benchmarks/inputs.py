@@ -6,7 +6,6 @@ Then a random crop of 224 x 224, a flip, and normalisation to float32.
 """
 
 import io
-import os
 import uuid
 import zlib
 from collections.abc import Callable, Iterator
@@ -108,7 +107,7 @@ def _prepare_trial(encoded: bytes, decode: Decoder, threads: int) -> Trial:
 
 def _read_trial(bench: Bench, mib: int, cold: bool) -> Trial:
     path = bench.folder / f"recommend-{uuid.uuid4().hex}.bench"
-    data = os.urandom(mib * MIB)
+    data = np.random.default_rng().bytes(mib * MIB)
     path.write_bytes(data)
     target = bytearray(len(data))
 

@@ -57,12 +57,15 @@ def software(bench: Bench) -> dict[str, str]:
     """Versions of everything that a figure may depend on, and thread settings."""
     found = {"python": platform.python_version(), "numpy": np.__version__}
     found |= {"kernel": platform.release(), "recommend": tool_version()}
-    state = nvidia.state() if bench.gpu else None
+    state = nvidia.state(bench.gpu.uuid) if bench.gpu else None
     if state:
         found["driver"] = state.driver
     if bench.torch is not None:
         found["torch"] = str(bench.torch.__version__)
         found["cuda"] = str(bench.torch.version.cuda or "")
+    if bench.gpu:
+        found["nccl"] = ".".join(map(str, bench.torch.cuda.nccl.version()))
+        found["cudnn"] = str(bench.torch.backends.cudnn.version() or "")
     return found | {name: os.environ[name] for name in THREADS if name in os.environ}
 
 

@@ -98,7 +98,7 @@ def _numpy_trial(precision: str, shape: Shape) -> Trial:
 def _torch_trial(bench: Bench, precision: str, shape: Shape) -> Trial:
     torch, (m, k, n) = bench.torch, shape
     if precision in ("fp8", "int8"):
-        return _narrow_trial(torch, precision, shape)
+        return _narrow_trial(bench, precision, shape)
     torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
     kinds = {"fp32": "float32", "tf32": "float32", "fp64": "float64", "fp16": "float16"}
     kind = getattr(torch, kinds.get(precision, "bfloat16"))
@@ -110,19 +110,20 @@ def _torch_trial(bench: Bench, precision: str, shape: Shape) -> Trial:
     return Trial(lambda: torch.mm(a, b, out=out), check)
 
 
-def _narrow_trial(torch: Any, precision: str, shape: Shape) -> Trial:
+def _narrow_trial(bench: Bench, precision: str, shape: Shape) -> Trial:
     """8-bit products, which torch offers under names of their own; sums are wider."""
-    m, k, n = shape
+    torch, (m, k, n), device = bench.torch, shape, bench.device
     torch.manual_seed(SEED)
     if precision == "int8":
-        a = torch.randint(-128, 128, (m, k), device="cuda", dtype=torch.int8)
-        b = torch.randint(-128, 128, (n, k), device="cuda", dtype=torch.int8).t()
+        a = torch.randint(-128, 128, (m, k), device=device, dtype=torch.int8)
+        b = torch.randint(-128, 128, (n, k), device=device, dtype=torch.int8).t()
         out = torch._int_mm(a, b)
         return Trial(lambda: torch._int_mm(a, b), partial(_torch_error, precision, a, b, out))
-    a = torch.randn(m, k, device="cuda").to(torch.float8_e4m3fn)
-    b = torch.randn(n, k, device="cuda").to(torch.float8_e4m3fn).t()
-    one = torch.ones((), device="cuda")
-    run = partial(torch._scaled_mm, a, b, one, one, out_dtype=torch.bfloat16)
+    a = torch.randn(m, k, device=device).to(torch.float8_e4m3fn)
+    b = torch.randn(n, k, device=device).to(torch.float8_e4m3fn).t()
+    one = torch.ones((), device=device)
+    # Fast accumulation, as forward passes in fp8 use it (NVIDIA Transformer Engine's recipes).
+    run = partial(torch._scaled_mm, a, b, one, one, out_dtype=torch.bfloat16, use_fast_accum=True)
     # The factors are exact in 8 bits; what is rounded is the sum, to bf16.
     return Trial(run, lambda: _torch_error("bf16", a, b, run()))
 

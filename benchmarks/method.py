@@ -8,12 +8,12 @@ programs and the hypervisor took meanwhile is noted beside the figure.
 import math
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from benchmarks.subject import Case
+from benchmarks.subject import Case, Trial
 
 Clock = Callable[[], float]
 CONFIDENCE_Z = 1.96  # standard normal: 95 % two-sided
@@ -22,6 +22,10 @@ _SLOW_SDS = 5.0  # a repetition so far above the median was disturbed
 _DRIFT = 0.05  # first half against second: clocks fell or credits ran out
 _OTHERS = 0.05  # share of the processors that others used
 _STAT = Path("/proc/stat")
+LEAST_REPEATS = 3  # tell a median and whether something disturbed it
+PATIENCE = 2.0  # times the rule's seconds, for its least repetitions
+TOGETHER_S = 0.01  # a repetition on a GPU
+_MOST_TOGETHER = 1000  # kernels that the driver queues without waiting
 _LEAST_S = 0.2  # the kernel counts in hundredths of a second: a shorter time tells nothing
 
 
@@ -38,14 +42,6 @@ class Rule:
 
 QUICK = Rule(warm_up=2, least=7, most=50, most_s=1.5, half_width=0.02)
 FULL = Rule(warm_up=3, least=11, most=200, most_s=6.0, half_width=0.01)
-
-
-def fixed(rule: Rule) -> Rule:
-    """The same number of repetitions in every process: one that stopped early would be waited for.
-
-    Clocks of processes differ, so neither time nor the interval may end a collective.
-    """
-    return replace(rule, least=2 * rule.least, most=2 * rule.least)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +103,13 @@ def measure(
     trial = case.setup()
     try:
         timed = trial.timed or _stopwatch(trial.run, synchronise, clock)
-        for _ in range(rule.warm_up):
-            timed()
+        warm: list[float] = []
+        while len(warm) < rule.warm_up and sum(warm) <= rule.most_s:
+            warm.append(timed())
+        together = 1
+        if warm and trial.timed is None and synchronise is not None:
+            together = together_of(min(warm))
+            timed = _stopwatch(trial.run, synchronise, clock, together)
         before, start = cpu_times(), clock()
         seconds: list[float] = []
         while not enough(seconds, rule, clock() - start):
@@ -117,32 +118,80 @@ def measure(
         error = trial.check()
     finally:
         trial.close()
-    facts = tuple(case.facts.items())
+    more = (("runs_per_repetition", together),) if together > 1 else ()
+    return _result(case, seconds, error, disturbed, more)
+
+
+def measure_in_turns(cases: Sequence[tuple[Case, Trial]], rule: Rule) -> list[Result]:
+    """Time cases that are compared with each other, one repetition of each in turn.
+
+    What disturbs the machine for a while then disturbs all alike, not the one that was measured
+    just then. Every trial times itself. The number of repetitions is twice the rule's least in
+    every process: clocks differ, and a process that stopped early would be waited for.
+    """
+    timed = [trial.timed for _, trial in cases if trial.timed]
+    for _ in range(rule.warm_up):
+        for each in timed:
+            each()
+    before = cpu_times()
+    rounds = [[each() for each in timed] for _ in range(2 * rule.least)]
+    after = cpu_times()
+    return [
+        _result(case, seconds, trial.check(), interference(seconds, before, after))
+        for (case, trial), seconds in zip(cases, zip(*rounds, strict=True), strict=True)
+    ]
+
+
+def _result(
+    case: Case,
+    seconds: Sequence[float],
+    error: float,
+    disturbed: Interference,
+    more: tuple[tuple[str, object], ...] = (),
+) -> Result:
     return Result(
         case.subject, case.name, case.unit, case.work, tuple(seconds), error, case.ceiling,
-        disturbed, facts,
+        disturbed, (*case.facts.items(), *more),
     )  # fmt: skip
 
 
+def together_of(seconds: float) -> int:
+    """How many runs of so many seconds a GPU is given at once.
+
+    Starting a kernel and waiting for it takes some 10 us, a twentieth of a product of 4096 x 4096
+    on an H100. A training starts the next one while the last still runs, and so does a repetition.
+    """
+    return min(max(math.ceil(TOGETHER_S / max(seconds, 1e-9)), 1), _MOST_TOGETHER)
+
+
 def _stopwatch(
-    run: Callable[[], object], synchronise: Callable[[], object] | None, clock: Clock
+    run: Callable[[], object],
+    synchronise: Callable[[], object] | None,
+    clock: Clock,
+    together: int = 1,
 ) -> Callable[[], float]:
+    """What gives the seconds of one run, the mean of several started at once."""
+
     def timed() -> float:
         if synchronise is not None:
             synchronise()  # what was queued before must not count
         start = clock()
-        run()
+        for _ in range(together):
+            run()
         if synchronise is not None:
             synchronise()
-        return clock() - start
+        return (clock() - start) / together
 
     return timed
 
 
 def enough(seconds: Sequence[float], rule: Rule, elapsed_s: float) -> bool:
-    """Tell whether the median is known as well as the rule wants, or time is up."""
+    """Tell whether the median is known as well as the rule wants, or time is up.
+
+    A run of seconds is repeated three times, not the rule's least: that would take minutes.
+    """
     if len(seconds) < rule.least:
-        return False
+        return len(seconds) >= LEAST_REPEATS and elapsed_s >= PATIENCE * rule.most_s
     if len(seconds) >= rule.most or elapsed_s >= rule.most_s:
         return True
     low, high = median_interval(seconds)

@@ -3,11 +3,15 @@
 import math
 import subprocess
 from dataclasses import dataclass
+from threading import Event, Thread
 
 _FIELDS = (
     "driver_version", "clocks.sm", "clocks.max.sm", "clocks.max.mem", "temperature.gpu",
-    "power.draw", "power.limit", "clocks_event_reasons.active",
+    "power.draw", "power.limit", "utilization.gpu",
 )  # fmt: skip
+# Renamed in driver 535 (2023); an unknown field makes the whole query fail.
+_REASONS = ("clocks_event_reasons.active", "clocks_throttle_reasons.active")
+_EVERY_S = 2.0
 _TIMEOUT_S = 5.0
 # NVML's bits for a clock held down by power or heat, not by idleness (nvml.h, 2024):
 # 0x4 power cap, 0x8 hardware slowdown, 0x20 and 0x40 software and hardware heat, 0x80 power brake.
@@ -26,32 +30,61 @@ class GpuState:
     watts: float | None
     most_watts: float | None
     slowed: bool  # the clock is held down by power or heat
+    busy: float | None = None  # share of the last second in which a kernel ran
 
 
-def state(index: int = 0) -> GpuState | None:
-    """Ask nvidia-smi, which asks NVML; None without a driver."""
-    call = ["nvidia-smi", "-i", str(index), "--format=csv,noheader,nounits"]
-    try:
-        done = subprocess.run(
-            [*call, f"--query-gpu={','.join(_FIELDS)}"],
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT_S,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return parse(done.stdout)
+def state(gpu: str) -> GpuState | None:
+    """Ask nvidia-smi, which asks NVML, for a GPU by number or UUID; None without a driver."""
+    for reasons in _REASONS:
+        fields = ",".join((*_FIELDS, reasons))
+        call = ["nvidia-smi", "-i", gpu, "--format=csv,noheader,nounits", f"--query-gpu={fields}"]
+        try:
+            done = subprocess.run(
+                call, capture_output=True, text=True, timeout=_TIMEOUT_S, check=True
+            )
+        except subprocess.CalledProcessError:
+            continue
+        except (OSError, subprocess.SubprocessError):
+            return None
+        return parse(done.stdout)
+    return None
+
+
+class Watch:
+    """Reads the state of a GPU every two seconds while it works: between cases it idles."""
+
+    def __init__(self, gpu: str, every_s: float = _EVERY_S) -> None:
+        self._gpu, self._every_s = gpu, every_s
+        self._stop = Event()
+        self._states: list[GpuState] = []
+        self._thread = Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> tuple[GpuState, ...]:
+        """End the readings and give them."""
+        self._stop.set()
+        self._thread.join()
+        return tuple(self._states)
+
+    def _read(self) -> None:
+        while True:
+            found = state(self._gpu)
+            if found is None:
+                return  # no driver's tool: it will not come
+            self._states.append(found)
+            if self._stop.wait(self._every_s):
+                return
 
 
 def parse(line: str) -> GpuState | None:
     """Read one line of nvidia-smi; "[N/A]" becomes None."""
     cells = [cell.strip() for cell in line.strip().split(",")]
-    if len(cells) != len(_FIELDS):
+    if len(cells) != len(_FIELDS) + 1:
         return None
-    mhz, most, memory, celsius, watts, most_watts = map(_number, cells[1:7])
-    slowed = _slowed(cells[7])
-    return GpuState(cells[0], mhz, most, memory, celsius, watts, most_watts, slowed)
+    mhz, most, memory, celsius, watts, most_watts, busy = map(_number, cells[1:8])
+    share = busy / 100 if busy is not None else None
+    slowed = _slowed(cells[8])
+    return GpuState(cells[0], mhz, most, memory, celsius, watts, most_watts, slowed, share)
 
 
 def _number(cell: str) -> float | None:

@@ -12,7 +12,14 @@ from tempfile import TemporaryDirectory
 import benchmarks
 from benchmarks.errors import BenchError
 
-_MAIN = "import sys\nfrom benchmarks.command import main\nsys.exit(main())\n"
+_MAIN = """import sys
+try:
+    import numpy
+except ImportError:
+    sys.exit("error: numpy is not installed here, with or without torch: pip install numpy")
+from benchmarks.command import main
+sys.exit(main())
+"""
 
 
 def pack(target: Path, force: bool = False) -> None:

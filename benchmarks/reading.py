@@ -205,6 +205,8 @@ def _link(node: _Node) -> tuple[str, Line]:
         _positive(node, "bytes_per_s"),
         node.number("r2"),
         node.numbers("residuals", -1.0),
+        # Since 21 November 2026; before, one line was all.
+        node.number("least_bytes", 0.0) if "least_bytes" in node.value else 0.0,
     )
     return node.word("name"), line
 
@@ -213,7 +215,9 @@ def _state(node: _Node) -> GpuState:
     mhz, most, memory = map(node.maybe, ("mhz", "max_mhz", "max_memory_mhz"))
     celsius, watts, most_watts = map(node.maybe, ("celsius", "watts", "most_watts"))
     slowed = bool(node.raw("slowed"))
-    return GpuState(node.word("driver"), mhz, most, memory, celsius, watts, most_watts, slowed)
+    busy = node.maybe("busy", 0.0) if "busy" in node.value else None  # since 21 November 2026
+    driver = node.word("driver")
+    return GpuState(driver, mhz, most, memory, celsius, watts, most_watts, slowed, busy)
 
 
 def _profile(node: _Node) -> Profile:
@@ -228,7 +232,8 @@ def _profile(node: _Node) -> Profile:
         )
         for node_ in node.nodes("runs")
     ]
-    return _said(lambda: profile(runs), node.where)
+    training = node.word("training") if "training" in node.value else ""
+    return _said(lambda: profile(runs, training), node.where)
 
 
 def _said(make: Callable[[], Profile], where: str) -> Profile:

@@ -79,6 +79,7 @@ def _result(each: Result) -> dict[str, Any]:
 
 def _profile(found: Profile) -> dict[str, Any]:
     return {
+        "training": found.training,
         "runs": [{**asdict(run), "step_s": run.step_s} for run in found.runs],
         "compute_s": found.compute_s,
         "step_s": found.step_s,

@@ -156,12 +156,14 @@ def worker() -> None:
 
 def _measured(peer: Peer, plan: dict[str, Any]) -> dict[str, Any]:
     run = COLLECTIVES[plan["name"]]
-    seconds, right = [], _right(peer, plan["name"])
-    for size in plan["sizes"]:
-        data = np.ones(max(size // 4 // peer.size, 1) * peer.size, np.float32)
+    right = _right(peer, plan["name"])
+    counts = [max(size // 4 // peer.size, 1) * peer.size for size in plan["sizes"]]
+    messages = [np.ones(count, np.float32) for count in counts]
+    for data in messages:
         run(peer, data)
-        seconds.append([_once(run, peer, data) for _ in range(plan["repeats"])])
-    return {"seconds": seconds, "right": right}
+    # In turns: what disturbs the machine for a while disturbs all sizes alike.
+    rounds = [[_once(run, peer, data) for data in messages] for _ in range(plan["repeats"])]
+    return {"seconds": list(zip(*rounds, strict=True)), "right": right}
 
 
 def _once(

@@ -89,6 +89,7 @@ class Profile:
     compute_s: float
     step_s: float  # on cold data, all GPUs
     stalls: tuple[Stall, ...]
+    training: str = ""  # as --profile named it; "" in records until November 2026
 
     def stall(self, name: str) -> Stall | None:
         """One of them, or None where its runs are missing."""
@@ -121,7 +122,7 @@ def time_runs(
     return tuple(runs)
 
 
-def profile(runs: Sequence[Run]) -> Profile:
+def profile(runs: Sequence[Run], training: str = "") -> Profile:
     """The stalls that these runs show.
 
     Raises BenchError for runs that cannot be compared: other batches per GPU (a fixed global
@@ -144,7 +145,7 @@ def profile(runs: Sequence[Run]) -> Profile:
         ("fetch", cached, cold),
     )
     found = tuple(_stall(name, a, b, whole) for name, a, b in pairs if a and b)
-    return Profile(tuple(runs), (one or every or whole).step_s, whole.step_s, found)
+    return Profile(tuple(runs), (one or every or whole).step_s, whole.step_s, found, training)
 
 
 def _stall(name: str, without: Run, with_it: Run, whole: Run) -> Stall:

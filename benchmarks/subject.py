@@ -59,7 +59,9 @@ class Bench:
     s3_endpoint: str = ""
     rank: int = 0
     world: int = 1
+    machines: int = 1
     gpu: "GpuFacts | None" = None
+    mount: Path | None = None  # a mounted path, beside the disk of `folder`
 
     @property
     def quick(self) -> bool:
@@ -78,6 +80,7 @@ class GpuFacts:
     max_mhz: float | None
     max_memory_mhz: float | None
     bus_bits: int | None
+    uuid: str = ""  # as the driver's tool names it, whatever CUDA_VISIBLE_DEVICES says
 
 
 class Subject(Protocol):

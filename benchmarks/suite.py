@@ -1,38 +1,39 @@
 """Runs a suite: where it runs, how long it takes and what that costs, every case, the record."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 
 from benchmarks import backend, collectives, metadata, nvidia
 from benchmarks.blocks import blocks
 from benchmarks.checkpoint import checkpoint
 from benchmarks.errors import BenchError, Skipped
+from benchmarks.estimate import probe, suite_seconds
 from benchmarks.inputs import BATCH, inputs
 from benchmarks.machine import Machine, look, software
 from benchmarks.matmul import matmul
 from benchmarks.memory import memory
 from benchmarks.metadata import Place
-from benchmarks.method import FULL, QUICK, Result, Rule, fixed, measure
+from benchmarks.method import FULL, QUICK, Result, Rule, measure, measure_in_turns
 from benchmarks.record import Record
 from benchmarks.stalls import KINDS, Kind, Profile, profile, time_runs, what_ifs
-from benchmarks.subject import Bench, Case, Subject, Suite
+from benchmarks.subject import Bench, Case, Subject, Suite, Trial
 from benchmarks.training import BuiltIn, find_training
 from benchmarks.transfer import transfer
 
 SUBJECTS: tuple[Subject, ...] = (
     matmul, memory, transfer, blocks, checkpoint, inputs, collectives.collectives,
 )  # fmt: skip
-# Seconds per case beside the repetitions: drawing data, warm-up, the check in float64
-# (measured 2026-11 on two cores).
-_BESIDE_S = {"quick": 0.2, "full": 2.0}
-_GPU_BESIDE_S = 1.5  # the reference of a product of 8192 x 8192 on one core, copies to it
-_USED = 0.3  # most cases are known well enough before their time is up
-_RING_S = {"quick": 5.0, "full": 40.0}
 _STEPS, _WARM_UP = 60, 12
 _PROFILE_S = 60.0
+_BUSY = 0.05  # of a GPU's time: more was another program
+
+# The last two: torch's 8-bit products change names and arguments between versions, and a rented
+# GPU must not lose its other figures for that.
+_FAILURES = (Skipped, OSError, RuntimeError, MemoryError, TypeError, AttributeError)
 
 Say = Callable[[str], object]
 
@@ -44,6 +45,7 @@ class Wishes:
     suite: Suite = "quick"
     device: str | None = None  # "cpu", "cuda"; None: a GPU where there is one
     folder: str = "."
+    mount: str = ""
     s3: str = ""
     s3_endpoint: str = ""
     profile: str = ""  # a built-in network or module:function; empty: none
@@ -85,12 +87,14 @@ def prepare(wishes: Wishes) -> Ready:
     if device == "cuda":
         torch.cuda.set_device(local)
         gpu = backend.gpu_facts(torch, local)
-    folder = Path(wishes.folder)
-    if not folder.is_dir():
-        raise BenchError(f"--folder {wishes.folder}: is no folder; name one on the disk to measure")
+    for flag, named in (("--folder", wishes.folder), ("--mount", wishes.mount)):
+        if named and not Path(named).is_dir():
+            raise BenchError(f"{flag} {named}: is no folder; name one on the disk to measure")
+    folder, mount = Path(wishes.folder), Path(wishes.mount) if wishes.mount else None
     bench = Bench(
-        wishes.suite, device, torch, folder, wishes.s3, wishes.s3_endpoint, rank, world, gpu
-    )
+        wishes.suite, device, torch, folder, wishes.s3, wishes.s3_endpoint, rank, world,
+        backend.machines(world), gpu, mount,
+    )  # fmt: skip
     where = find_place(wishes)
     return Ready(wishes, bench, where, look(bench, where.machine), seconds_of(bench, wishes))
 
@@ -109,13 +113,13 @@ def find_place(wishes: Wishes) -> Place:
 
 
 def seconds_of(bench: Bench, wishes: Wishes) -> float:
-    """About how long the suite takes: each case until its time is up."""
+    """About how long the suite takes on this machine."""
+    every = (each for subject in SUBJECTS for each in subject(bench))
+    cases = [each for each in every if isinstance(each, Case)]
     rule = QUICK if bench.quick else FULL
-    cases = sum(isinstance(each, Case) for subject in SUBJECTS for each in subject(bench))
-    ring = _RING_S[bench.suite] if _has_ring(bench) else 0.0
-    stalls = _PROFILE_S if wishes.profile else 0.0
-    beside = _BESIDE_S[bench.suite] + (_GPU_BESIDE_S if bench.gpu else 0.0)
-    return cases * (_USED * rule.most_s + beside) + ring + stalls
+    found = suite_seconds(cases, rule, bench.gpu is not None, probe())
+    ring = collectives.ring_seconds(bench) if _has_ring(bench) else 0.0
+    return found + ring + (_PROFILE_S if wishes.profile else 0.0)
 
 
 def run(ready: Ready, say: Say) -> Record | None:
@@ -124,26 +128,27 @@ def run(ready: Ready, say: Say) -> Record | None:
     rule = QUICK if bench.quick else FULL
     results: list[Result] = []
     skipped: list[str] = []
-    states = [nvidia.state()] if bench.gpu else []
+    watch = nvidia.Watch(bench.gpu.uuid) if bench.gpu and not bench.rank else None
     collectives.start(bench)
     try:
         for subject in SUBJECTS:
             if bench.rank and subject is not collectives.collectives:
                 continue
-            own = fixed(rule) if subject is collectives.collectives else rule
-            for found in _measured(subject(bench), bench, own):
+            measured = _measured(subject(bench), bench, rule)
+            if subject is collectives.collectives:
+                measured = _in_turns(subject(bench), rule)
+            for found in measured:
                 _keep(found, results, skipped, say)
-            states += [nvidia.state()] if bench.gpu else []
         if _has_ring(bench):
             for each in collectives.ring(bench):
                 _keep(each, results, skipped, say)
         stalls = _stalls(ready, skipped, say)
     finally:
         collectives.stop(bench)
+        states = watch.stop() if watch else ()
     if bench.rank:
         return None
-    if any(state and state.slowed for state in states):
-        say("power or heat held the GPU's clock down during the run")
+    _doubts(states, say)
     return Record(
         datetime.now(UTC).isoformat(timespec="seconds"),
         bench.suite,
@@ -153,10 +158,18 @@ def run(ready: Ready, say: Say) -> Record | None:
         software(bench),
         tuple(results),
         tuple(skipped),
-        tuple(collectives.links(results).items()),
-        tuple(state for state in states if state),
+        collectives.links(results),
+        states,
         stalls,
     )
+
+
+def _doubts(states: Sequence[nvidia.GpuState], say: Say) -> None:
+    if states and (states[0].busy or 0.0) > _BUSY:
+        say(f"another program used {states[0].busy:.0%} of the GPU's time when the run began")
+    slowed = sum(state.slowed for state in states)
+    if slowed:
+        say(f"power or heat held the GPU's clock down in {slowed} of {len(states)} readings")
 
 
 def _has_ring(bench: Bench) -> bool:
@@ -174,13 +187,30 @@ def _measured(
             continue
         try:
             yield measure(case, rule, wait)
-        except Skipped as reason:
-            yield reason
-        except (OSError, RuntimeError, MemoryError, TypeError, AttributeError) as error:
-            # The last two: torch's 8-bit products change names and arguments between versions,
-            # and a rented GPU must not lose its other figures for that.
-            said = " ".join(str(error).split())[:120] or type(error).__name__
-            yield Skipped(f"{case.subject} {case.name}: {said}")
+        except _FAILURES as error:
+            yield _left_out(case, error)
+
+
+def _in_turns(cases: Iterator[Case | Skipped], rule: Rule) -> Iterator[Result | Skipped]:
+    """Measure all sizes of a collective in turns; its line is fitted through them."""
+    for _, own in groupby(cases, lambda c: c.facts["collective"] if isinstance(c, Case) else ""):
+        ready: list[tuple[Case, Trial]] = []
+        for case in own:
+            if isinstance(case, Skipped):
+                yield case
+                continue
+            try:
+                ready.append((case, case.setup()))
+            except _FAILURES as error:
+                yield _left_out(case, error)
+        yield from measure_in_turns(ready, rule)
+
+
+def _left_out(case: Case, error: Exception) -> Skipped:
+    if isinstance(error, Skipped):
+        return error
+    said = " ".join(str(error).split())[:120] or type(error).__name__
+    return Skipped(f"{case.subject} {case.name}: {said}")
 
 
 def _keep(found: Result | Skipped, results: list[Result], skipped: list[str], say: Say) -> None:
@@ -211,14 +241,16 @@ def _stalls(ready: Ready, skipped: list[str], say: Say) -> Profile | None:
     if bench.world == 1:
         skipped.append("interconnect stall: one process; start it under torchrun")
     try:
-        runs = time_runs(training, kinds, _STEPS, _WARM_UP, bench.world, BATCH)
+        runs = time_runs(
+            training, kinds, _STEPS, _WARM_UP, bench.world, BATCH, machines=bench.machines
+        )
     finally:
         if isinstance(training, BuiltIn):
             with suppress(OSError):
                 training.close()
     if bench.world == 1:
         runs = tuple(run for run in runs if run.kind != "synthetic_one")
-    found = profile(runs)
+    found = profile(runs, name)
     for each in found.stalls:
         say(
             f"{'stall':12}{each.name:36}{each.seconds * 1e3:11.4g} ms/step   "

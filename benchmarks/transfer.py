@@ -32,11 +32,16 @@ def _trial(bench: Bench, mib: int, up: bool, pinned: bool) -> Trial:
     torch = bench.torch
     host = torch.randint(0, 2**62, (mib * MIB // 8,))
     host = host.pin_memory() if pinned else host
-    device = torch.zeros_like(host, device="cuda")
+    random = host.clone()
+    device = torch.zeros_like(host, device=bench.device)
+    if not up:
+        device.copy_(host)
     source, target = (host, device) if up else (device, host)
+    if not up:
+        host.zero_()
 
     def check() -> float:
-        if not torch.equal(host, device.cpu()):
+        if not torch.equal(random, target.cpu()):
             raise WrongResult(f"a transfer of {mib} MiB differs from its source")
         return 0.0
 

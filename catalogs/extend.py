@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from catalogs.catalog import Catalog, Offers
-from catalogs.schema import Achieved, InstanceType, Offer, Source
+from catalogs.schema import InstanceType, Offer, OwnSpeed, Source
 
 OWN_SOURCE = Source(0, "your own file", "yours", "row", "given with --offers")
 OWN_BENCH_SOURCE = Source(
@@ -29,13 +29,25 @@ def extended(catalog: Catalog, machines: Sequence[tuple[InstanceType, Offer]]) -
     )
 
 
-def with_speeds(catalog: Catalog, speeds: Sequence[Achieved]) -> Catalog:
+def with_speeds(catalog: Catalog, speeds: Sequence[OwnSpeed]) -> Catalog:
     """The catalog with the user's matrix speeds in place of its own; their source is number -1."""
     if not speeds:
         return catalog
     own = {(speed.gpu, speed.precision): speed for speed in speeds}
     sources = (OWN_BENCH_SOURCE, *catalog.sources)
     return replace(catalog, achieved={**catalog.achieved, **own}, sources=sources)
+
+
+def with_machines(catalog: Catalog, machines: Sequence[InstanceType]) -> Catalog:
+    """The catalog with the user's figures of instance types; their source is number -1."""
+    if not machines:
+        return catalog
+    own: dict[tuple[str, str], InstanceType] = {
+        (machine.provider, machine.instance_type): machine for machine in machines
+    }
+    known = OWN_BENCH_SOURCE in catalog.sources
+    sources = catalog.sources if known else (OWN_BENCH_SOURCE, *catalog.sources)
+    return replace(catalog, instance_types={**catalog.instance_types, **own}, sources=sources)
 
 
 def _appended(columns: Offers, offers: Sequence[Offer]) -> Offers:

@@ -55,6 +55,14 @@ class Achieved:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnSpeed(Achieved):
+    """A speed that the user measured, with what it replaces."""
+
+    shipped: Achieved | None  # None: the catalog has none
+    memory_gb_per_s: float | None  # of the GPU, as the vendor counts; None: not measured
+
+
+@dataclass(frozen=True, slots=True)
 class InstanceType:
     """Hardware that can be rented, as the provider describes it."""
 

@@ -42,11 +42,18 @@ def _unmeasured(question: Question, plans: tuple[Plan, ...]) -> list[str]:
 
 
 def _own(question: Question, plans: tuple[Plan, ...]) -> list[str]:
-    """The GPUs of the plans whose matrix speed the user measured."""
+    """The GPUs of the plans whose matrix speed the user measured, and the machines' links."""
+    own_source = OWN_BENCH_SOURCE.source
     names = dict.fromkeys(machine.gpu for plan in plans for machine in plan.machines)
     rows = {name: _speed(question, name) for name in names}
-    own = [n for n, row in rows.items() if row and row.source == OWN_BENCH_SOURCE.source]
-    return [f"speed of {', '.join(own)} as your own benchmarks have it"] if own else []
+    own = [n for n, row in rows.items() if row and row.source == own_source]
+    said = [f"speed of {', '.join(own)} as your own benchmarks have it"] if own else []
+    used = {(m.provider, m.instance_type) for plan in plans for m in plan.machines}
+    types = question.catalog.instance_types
+    mine = [key[1] for key in sorted(used) if key in types and types[key].source == own_source]
+    if mine:
+        said.append(f"links of {', '.join(mine)} as your own benchmarks have them")
+    return said
 
 
 def _is_guessed(question: Question, name: str) -> bool:

@@ -63,7 +63,7 @@ class Calibration:
 
     as_of: str
     rows: int  # runs behind it
-    constants: str  # "cnn typical 2026-11-21": the shipped constants that the factors multiply
+    constants: str  # "cnn typical 2026-11-21": the constants that the factors multiply
     compute: Fitted  # ε and I together: samples/s of GPUs that were not timed
     tensor: Fitted  # β, seconds per gradient tensor
     latency: Fitted  # α of the all-reduce between machines

@@ -16,6 +16,58 @@ class Pooled:
     machines: int
     outliers: int  # machines more than a tenth off the median
     as_of: str  # date of the newest record
+    memory_gb_per_s: float | None = None  # of the GPU, as vendors count it; None: not measured
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """What goes in and out of the GPUs of an instance type, GB/s; None: not measured."""
+
+    provider: str
+    instance_type: str
+    intra_gb_per_s: float | None  # all-reduce inside the machine, per GPU and direction
+    network_gb_per_s: float | None  # all-reduce between machines, of a whole machine
+    host_gb_per_s: float | None  # from a GPU to pinned memory
+    as_of: str  # date of the newest record
+
+
+@dataclass(frozen=True, slots=True)
+class StallVector:
+    """The stalls of a training over several records, and the runs that they come from."""
+
+    training: str
+    device: str  # GPU, or the processor
+    machines: int
+    gpus: int  # of all machines
+    step_s: float  # the longest: on cold data, all GPUs
+    stalls: tuple["Stall", ...]
+    runs: tuple["TimedRun", ...]
+    what_ifs: tuple[tuple[str, float], ...]  # change, seconds per step then
+    missing: tuple[str, ...]  # stalls that no run tells, and which run would
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """Seconds of each step that one cause takes, with their 95 % limits."""
+
+    name: str
+    seconds: float
+    low: float
+    high: float
+    share: float  # of step_s
+
+
+@dataclass(frozen=True, slots=True)
+class TimedRun:
+    """One timed run, as a row of the table that `recommend calibrate` reads."""
+
+    instance: str  # "" where the record does not tell: then the GPU stands for it
+    gpu: str
+    machines: int
+    gpus: int
+    batch: int  # of all GPUs
+    step_s: float
+    data: str  # "synthetic", "cached", "cold"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from benchmarks.reading import parse_record, read_record
 from benchmarks.record import Record
 from catalogs.catalog import Catalog
 from recommender.bench import store
-from recommender.bench.figures import Pooled
+from recommender.bench.figures import Links, Pooled
+from recommender.bench.links import links_of
 from recommender.bench.names import catalog_gpu
 from recommender.bench.pool import Kept, impossible, pooled
 from recommender.errors import RecommendError, RecordError, UsageError
@@ -30,6 +31,7 @@ class Imported:
 
     added: tuple[str, ...]  # one line per file
     pooled: tuple[Pooled, ...]
+    links: tuple[Links, ...]
     warnings: tuple[str, ...]
     folder: Path
 
@@ -39,29 +41,31 @@ def import_files(paths: Sequence[Path], catalog: Catalog, gpu: str | None) -> Im
 
     Raises UsageError with everything that is wrong with any of them.
     """
-    checked: list[tuple[Path, str, Kept]] = []
+    read: list[tuple[Path, str, Kept]] = []
     problems: list[str] = []
     for path in paths:
         try:
-            checked.append((path, *_checked(path, catalog, gpu)))
+            read.append((path, *checked(path, catalog, gpu)))
         except RecommendError as error:
             problems += str(error).splitlines()
     if problems:
         raise UsageError(*problems)
     place, added, warnings = store.folder(), [], []
-    for path, text, each in checked:
+    for path, text, each in read:
         new = store.keep(place, store.file_name(each.gpu, text), text)
         added.append(f"{shown(path.name)}: {_what(each)}{'' if new else ', known already'}")
         warnings += _doubts(path, each, catalog)
-    found = pooled(records(place), dict(catalog.gpus))
+    every = records(place)
+    found, links = pooled(every, dict(catalog.gpus)), links_of(every, catalog)
     store.write_speeds(place, found)
+    store.write_links(place, links)
     warnings += [
         f"{s.gpu} {s.precision}: {s.outliers} of {s.machines} machines are more than 10 % off "
         "the median; look at them with recommend bench compare"
         for s in found
         if s.outliers
     ]
-    return Imported(tuple(added), found, tuple(warnings), place)
+    return Imported(tuple(added), found, links, tuple(warnings), place)
 
 
 def records(place: Path) -> list[Kept]:
@@ -80,7 +84,11 @@ def usable(read: Callable[[], T]) -> T:
         raise UsageError(str(error)) from None
 
 
-def _checked(path: Path, catalog: Catalog, gpu: str | None) -> tuple[str, Kept]:
+def checked(path: Path, catalog: Catalog, gpu: str | None) -> tuple[str, Kept]:
+    """A file's text, and its record with the catalog's name of its GPU.
+
+    Raises RecordError with everything that is wrong with it.
+    """
     text = read_text(path, _MOST_BYTES)
     record = usable(lambda: parse_record(text, shown(path.name)))
     if not record.machine.gpu or record.device == "cpu":

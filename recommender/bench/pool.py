@@ -1,7 +1,7 @@
 """Pools records: the newest of each machine, the median over machines, outliers flagged."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from benchmarks import figures
@@ -11,6 +11,10 @@ from recommender.bench.figures import Compared, Pooled, Rate
 
 FAR = 0.1  # two machines of one type differ by less (H100 fleets: 3 % at 95 %, 2025)
 _OVER_PEAK = 1.05  # boards of one name differ in their boost clock
+# Of the vendor's bandwidth, by which plans reckon, what a copy reaches: median of published
+# STREAM-like figures on V100, A100 (40 and 80 GB), H100 PCIe, H200 and L40: 0.74 to 0.98.
+COPY_SHARE = 0.95
+DEVICE_COPY = "device copy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +37,20 @@ def newest(kept: Iterable[Kept]) -> list[Kept]:
 def pooled(kept: Iterable[Kept], gpus: dict[str, Gpu]) -> tuple[Pooled, ...]:
     """Matrix speed by GPU and precision over all machines."""
     groups: dict[tuple[str, str], list[tuple[figures.Speed, str]]] = {}
+    copies: dict[str, list[float]] = {}
     for each in newest(kept):
         if each.gpu:
             for speed in figures.speeds(each.record):
                 key = (each.gpu, speed.precision)
                 groups.setdefault(key, []).append((speed, each.record.taken_at))
-    return tuple(_pooled(*key, own, gpus.get(key[0])) for key, own in sorted(groups.items()))
+            copy = figures.rate_of(each.record, "memory", DEVICE_COPY)
+            copies.setdefault(each.gpu, []).extend([copy] if copy else [])
+    found = []
+    for key, own in sorted(groups.items()):
+        copied = copies[key[0]]
+        memory = median(copied) / COPY_SHARE if copied else None
+        found.append(replace(_pooled(*key, own, gpus.get(key[0])), memory_gb_per_s=memory))
+    return tuple(found)
 
 
 def _pooled(
@@ -65,7 +77,7 @@ def peak_of(gpu: Gpu | None, precision: str) -> float | None:
 
 
 def impossible(record: Record, gpu: Gpu | None) -> list[str]:
-    """Rates above the vendor's peak: a record of another GPU, or a wrong one."""
+    """Rates above the vendor's: a record of another GPU, or a wrong one."""
     said = []
     for speed in figures.speeds(record):
         peak = peak_of(gpu, speed.precision)
@@ -74,6 +86,12 @@ def impossible(record: Record, gpu: Gpu | None) -> list[str]:
                 f"{speed.precision} reaches {speed.best:.4g} TFLOP/s, the peak of {gpu.gpu} is "
                 f"{peak:g}; name the right GPU with --gpu"
             )
+    copy = figures.rate_of(record, "memory", DEVICE_COPY)
+    if gpu is not None and copy and copy > _OVER_PEAK * gpu.memory_gb_per_s:
+        said.append(
+            f"a copy moves {copy:.4g} GB/s, the memory of {gpu.gpu} {gpu.memory_gb_per_s:g}; "
+            "name the right GPU with --gpu"
+        )
     return said
 
 

@@ -6,6 +6,7 @@ constants behind every term (`recommend calibrate`), so that runs on one and two
 something of thirty-two; the formulas are those of `terms.py`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -77,7 +78,8 @@ def calibrate(
     model = Model(job, free, columns)
     fit = solve(model, free)
     sigma = _sigma(fit, job, larger(free, columns, job.global_batch), columns, model.gpus)
-    found = _calibration(model, fit, sigma, as_of, len(runs))
+    name = name_of(model.prior, columns, model.gpus)
+    found = _calibration(model, fit, sigma, as_of, len(runs), name)
     unfed = tuple(replace(run, data="synthetic") for run in runs)
     free_s = _predicted(replace(job, calibration=found), unfed, columns, gpu_of)
     done = replace(found, feeds=feeds_of(runs, free_s, columns))
@@ -92,7 +94,8 @@ def with_calibration(job: Job, columns: MachineColumns, gpu_of: tuple[str, ...])
     own = job.calibration
     if own is None:
         return columns
-    shipped = name_of(load_priors()[job.family, job.stack])
+    timed_gpus = [gpu for gpu, _ in own.gpus]
+    shipped = name_of(load_priors()[job.family, job.stack], columns, timed_gpus)
     if own.constants != shipped:
         raise UsageError(
             f"calibration: was fitted on the constants '{own.constants}', the job's are "
@@ -233,7 +236,9 @@ def spans(model: Model, fit: lsq.Fit) -> Floats:
     return np.hypot(noise, lsq.spread(model, fit, noise))
 
 
-def _calibration(model: Model, fit: lsq.Fit, sigma: float, as_of: str, rows: int) -> Calibration:
+def _calibration(
+    model: Model, fit: lsq.Fit, sigma: float, as_of: str, rows: int, constants: str
+) -> Calibration:
     prior, noise = model.prior, residual_sd(fit)
     spread = fit.covariance(noise)
     sd = np.sqrt(np.diag(spread))
@@ -242,7 +247,7 @@ def _calibration(model: Model, fit: lsq.Fit, sigma: float, as_of: str, rows: int
     return Calibration(
         as_of=as_of,
         rows=rows,
-        constants=name_of(prior),
+        constants=constants,
         compute=each[COMPUTE],
         tensor=each[TENSOR],
         latency=each[LATENCY],
@@ -265,9 +270,15 @@ def _sum_of(value: Floats, spread: Floats, one: int, two: int) -> Fitted:
     return Fitted(float(np.exp(value[one] + value[two])), float(np.sqrt(variance)))
 
 
-def name_of(prior: Prior) -> str:
-    """Name the shipped constants that a calibration multiplies."""
-    return f"{prior.family} {prior.stack} {prior.as_of}"
+def name_of(prior: Prior, columns: MachineColumns, gpus: Sequence[str]) -> str:
+    """Name the constants that a calibration multiplies.
+
+    The shipped ones, and the speeds of its GPUs that the user measured: with other ones the
+    factors fitted to timings would be applied to what they were not fitted on.
+    """
+    own = dict(columns.own_speeds)
+    mine = "".join(f", own {gpu} {own[gpu]}" for gpu in gpus if gpu in own)
+    return f"{prior.family} {prior.stack} {prior.as_of}{mine}"
 
 
 def larger(runs: tuple[Run, ...], columns: MachineColumns, batch: int) -> tuple[Run, ...]:

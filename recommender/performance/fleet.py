@@ -33,6 +33,7 @@ class MachineColumns:
     reasons: tuple[str, ...]  # why a type cannot run the job, "" where it can
     # Types timed by the user, by name: (machines, measured step / modelled step >= 1) by size.
     measured: tuple[tuple[str, tuple[tuple[int, float], ...]], ...] = ()
+    own_speeds: tuple[tuple[str, str], ...] = ()  # GPUs that the user measured, with the figures
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,17 @@
 """What each machine brings to a job: speed, memory, network, input, disks, and how sure."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from catalogs.schema import Achieved, Gpu, InstanceType
+from catalogs.schema import Achieved, Gpu, InstanceType, OwnSpeed
 from recommender.bucket import object_store_rate
 from recommender.job import Job, Precision
 from recommender.performance.fleet import MachineColumns
-from recommender.performance.priors import Prior, load_gpu_factors, prior_of
+from recommender.performance.ownspeed import adapted
+from recommender.performance.priors import Prior, gpus_with_runs, load_gpu_factors, prior_of
 from recommender.performance.readings import with_readings
 
 Floats = NDArray[np.float64]
@@ -42,14 +44,14 @@ def machine_columns(
     prior, factors = prior_of(job), load_gpu_factors()
     names = {t.gpu for t in types}
     speeds = {name: gpu_speed(job, prior, name, gpus, achieved, factors) for name in names}
-    reasons = tuple(_reason(job, t, gpus, achieved, speeds[t.gpu][0]) for t in types)
+    reasons = tuple(_reason(job, t, gpus, achieved, speeds[t.gpu].rate) for t in types)
     able = np.array([not reason for reason in reasons])
     count = _column(t.gpus for t in types)
     network = np.array([_network(t) for t in types]).reshape(-1, 3)
     columns = MachineColumns(
         names=tuple(f"{t.provider}/{t.instance_type}" for t in types),
         gpus=count,
-        compute_per_s=np.where(able, count * _column(speeds[t.gpu][0] for t in types), 0.0),
+        compute_per_s=np.where(able, count * _column(speeds[t.gpu].rate for t in types), 0.0),
         memory_bytes=np.where(able, _column(t.gpu_memory_mib * MIB * USABLE for t in types), 0.0),
         network_bytes_per_s=network[:, 0],
         network_half_bytes=network[:, 1],
@@ -61,13 +63,16 @@ def machine_columns(
         disk_bytes_per_s=_column(t.local_disk_mb_per_s * 1e6 for t in types),
         speed_sigma=np.full(len(types), prior.spread(job)),
         reasons=reasons,
+        own_speeds=tuple((name, speed.own) for name, speed in speeds.items() if speed.own),
     )
-    scores, gpu_of = _column(speeds[t.gpu][1] for t in types), tuple(t.gpu for t in types)
+    gpu_of = tuple(t.gpu for t in types)
     if job.calibration is not None:
         from recommender.performance.calibration import with_calibration  # most jobs have none
 
         columns = with_calibration(job, columns, gpu_of)
-    return with_readings(job, columns, gpu_of, scores)
+    scores = _column(speeds[gpu].score for gpu in gpu_of)
+    doubts = _column(speeds[gpu].doubt for gpu in gpu_of)
+    return with_readings(job, columns, gpu_of, scores, doubts)
 
 
 def precision_on(wanted: Precision, gpu: Gpu) -> str:
@@ -86,6 +91,16 @@ def precision_on(wanted: Precision, gpu: Gpu) -> str:
     return next((name for name in choices if peaks[name]), "")
 
 
+@dataclass(frozen=True, slots=True)
+class GpuSpeed:
+    """Samples/s of one GPU at large batches, and how it compares with other GPUs."""
+
+    rate: float
+    score: float  # the rate times what other networks showed the formula to miss on this GPU
+    doubt: float = 0.0  # sd of ln score, from a speed of the user's beside the shipped one
+    own: str = ""  # the user's figures in it
+
+
 def gpu_speed(
     job: Job,
     prior: Prior,
@@ -93,21 +108,31 @@ def gpu_speed(
     gpus: Mapping[str, Gpu],
     achieved: Mapping[tuple[str, str], Achieved],
     factors: Mapping[tuple[str, str], float],
-) -> tuple[float, float]:
-    """Samples/s of one GPU at large batches, and its score; (0, 0) where it cannot run.
+) -> GpuSpeed:
+    """The speed of a GPU by the formulas; zero where it cannot run.
 
     1/rate = F·(1/(ε·A) + s/(I·BW)): A achieved FLOP/s, BW memory bytes/s, s = 2 in 32 bit.
-    The score compares GPUs: the rate times what other networks showed the formula to miss on
-    this GPU, 1 where nothing is known (docs/models.md, "Throughput").
+    The factor of the score is 1 where nothing is known (docs/models.md, "Throughput"); beside a
+    speed of the user's it is adapted (`ownspeed.py`).
     """
     gpu = gpus.get(name)
     precision = precision_on(job.precision, gpu) if gpu else ""
     row = achieved.get((name, precision))
     if gpu is None or row is None or row.tflops <= 0:
-        return 0.0, 0.0
-    matmul, memory = row.tflops * 1e12, gpu.memory_gb_per_s * 1e9
-    rate = sample_rate(job, prior, precision, matmul, memory)
-    return rate, rate * factors.get((name, "bf16" if precision == "fp16" else precision), 1.0)
+        return GpuSpeed(0.0, 0.0)
+    key = name, "bf16" if precision == "fp16" else precision
+    shipped, factor = gpu.memory_gb_per_s * 1e9, factors.get(key, 1.0)
+    if not isinstance(row, OwnSpeed):
+        rate = sample_rate(job, prior, precision, row.tflops * 1e12, shipped)
+        return GpuSpeed(rate, rate * factor)
+    memory = row.memory_gb_per_s * 1e9 if row.memory_gb_per_s else shipped
+    rate = sample_rate(job, prior, precision, row.tflops * 1e12, memory)
+    named = f"{row.tflops:.4g} TFLOP/s {memory / 1e9:.4g} GB/s"
+    if row.shipped is None or key not in gpus_with_runs():
+        return GpuSpeed(rate, rate * factor, own=named)
+    fitted = sample_rate(job, prior, precision, row.shipped.tflops * 1e12, shipped)
+    own, doubt = adapted(factor, rate / fitted, row.shipped)
+    return GpuSpeed(rate, rate * own, doubt, named)
 
 
 def sample_rate(job: Job, prior: Prior, precision: str, matmul: float, memory: float) -> float:
@@ -152,6 +177,12 @@ def _network(machine: InstanceType) -> tuple[float, float, float]:
         half = float(np.interp(gbit, RDMA_HALF_GBIT, RDMA_HALF_MIB)) * MIB
         return gbit * GBIT, half, RDMA_LATENCY_S
     return TCP_SHARE * gbit * GBIT, 0.0, TCP_LATENCY_S
+
+
+def listed_gbit(machine: InstanceType, bytes_per_s: float) -> float:
+    """The catalog's sustained Gbit/s of a machine that exchanged so many bytes/s."""
+    share = 1.0 if machine.network_kind == "rdma" else TCP_SHARE
+    return bytes_per_s / (share * GBIT)
 
 
 def _intra(machine: InstanceType) -> float:

@@ -61,9 +61,18 @@ def load_gpu_factors() -> dict[tuple[str, str], float]:
 
     `gpu_factors.csv`, written by `fit_priors.py`; "bf16" stands for both 16-bit formats.
     """
+    return {(row["gpu"], row["precision"]): float(row["factor"]) for row in _factor_rows()}
+
+
+@cache
+def gpus_with_runs() -> frozenset[tuple[str, str]]:
+    """GPU and precision of the factors that rest on trainings there, not on the trend."""
+    return frozenset((row["gpu"], row["precision"]) for row in _factor_rows() if int(row["runs"]))
+
+
+def _factor_rows() -> list[dict[str, str]]:
     text = files("recommender.performance").joinpath("gpu_factors.csv").read_text(encoding="utf-8")
-    rows = csv.DictReader(text.splitlines())
-    return {(row["gpu"], row["precision"]): float(row["factor"]) for row in rows}
+    return list(csv.DictReader(text.splitlines()))
 
 
 def prior_of(job: Job) -> Prior:

@@ -26,20 +26,20 @@ SIGMA_RELATED = 0.21  # another GPU: docs/models.md, "Throughput" (2026-11)
 
 
 def with_readings(
-    job: Job, columns: MachineColumns, gpu_of: tuple[str, ...], scores: Floats
+    job: Job, columns: MachineColumns, gpu_of: tuple[str, ...], scores: Floats, doubts: Floats
 ) -> MachineColumns:
     """Columns that reproduce the job's timings; the same columns where there are none.
 
-    `gpu_of` and `scores` (types,): a type's GPU and its speed beside other GPUs
-    (`machines.gpu_speed`). A GPU that was timed gets the compute rate at which the model
-    gives the measured rate; the others follow by score. A type timed at several sizes keeps
-    every reading: its network is raised until no reading is faster than the model, and
-    `measured` says how much slower each one is.
+    `gpu_of`, `scores` and `doubts` (types,): a type's GPU, its speed beside other GPUs and the
+    sd of its ln that the timed spread does not hold (`machines.gpu_speed`). A GPU that was timed
+    gets the compute rate at which the model gives the measured rate; the others follow by score.
+    A type timed at several sizes keeps every reading: its network is raised until no reading is
+    faster than the model, and `measured` says how much slower each one is.
     """
     timed = [t for t in job.timings if t.gpu in gpu_of]
     if not timed:
         return columns
-    columns = _by_gpu(job, columns, gpu_of, scores, timed)
+    columns = _by_gpu(job, columns, gpu_of, scores, doubts, timed)
     for kind, gpu in enumerate(gpu_of):
         readings = _readings(columns, kind, gpu, timed)
         if readings and columns.compute_per_s[kind] > 0:
@@ -63,6 +63,7 @@ def _by_gpu(
     columns: MachineColumns,
     gpu_of: tuple[str, ...],
     scores: Floats,
+    doubts: Floats,
     timed: list[Timing],
 ) -> MachineColumns:
     """Rescale compute: timed GPUs to their timings, the others by score."""
@@ -92,11 +93,10 @@ def _by_gpu(
     others = np.where(usable, level * scores * columns.gpus, 0.0)
     own = columns.compute_per_s * np.array([scale.get(gpu, 1.0) for gpu in gpu_of])
     compute = np.where(known, own, others if levels else columns.compute_per_s)
-    sigma = np.where(
-        known,
-        np.minimum(columns.speed_sigma, SIGMA_MEASURED),
-        np.minimum(columns.speed_sigma, np.hypot(SIGMA_MEASURED, SIGMA_RELATED)),
-    )
+    base = [float(doubts[names == gpu][0]) for gpu in scale]
+    doubt = np.hypot(doubts, np.linalg.norm(base) / len(base))
+    related = np.hypot(np.hypot(SIGMA_MEASURED, SIGMA_RELATED), doubt)
+    sigma = np.minimum(columns.speed_sigma, np.where(known, SIGMA_MEASURED, related))
     return replace(columns, compute_per_s=compute, speed_sigma=sigma)
 
 

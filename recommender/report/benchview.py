@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from recommender.bench.figures import Compared, OfferFlopp, Pooled, Rate
+from recommender.bench.figures import Compared, Links, OfferFlopp, Pooled, Rate, StallVector
 from recommender.report import text
 from recommender.report.lines import Column
 from recommender.report.pages import Page
@@ -109,13 +109,17 @@ def show_facts(
 
 
 def import_page(
-    added: Sequence[str], speeds: Sequence[Pooled], warnings: Sequence[str], folder: str
+    added: Sequence[str],
+    speeds: Sequence[Pooled],
+    links: Sequence[Links],
+    warnings: Sequence[str],
+    folder: str,
 ) -> Page:
     """What an import did, and the speeds that plans use from now on."""
     kept = tuple(f"read {text.clean(line)}" for line in added)
     doubts = tuple(f"warning: {text.clean(line)}" for line in warnings)
     use = "recommend plans with these speeds from now on" if speeds else "no speed of a GPU in it"
-    below = (*doubts, f"{use}; kept in {text.clean(folder)}")
+    below = (*map(_link_line, links), *doubts, f"{use}; kept in {text.clean(folder)}")
     page = speeds_page(speeds, "Your own speeds", (*kept, *below))
     if not speeds:
         records = tuple((text.clean(line),) for line in added)
@@ -123,10 +127,49 @@ def import_page(
     facts = {
         "added": list(added),
         "measured": [asdict(each) for each in speeds],
+        "links": [asdict(each) for each in links],
         "warnings": list(warnings),
         "folder": folder,
     }
     return Page(page.title, page.columns, page.rows, page.flexible, page.below, facts)
+
+
+def _link_line(each: Links) -> str:
+    rates = {
+        "between its GPUs": each.intra_gb_per_s,
+        "between machines": each.network_gb_per_s,
+        "to the host": each.host_gb_per_s,
+    }
+    told = ", ".join(f"{text.three(x)} GB/s {where}" for where, x in rates.items() if x)
+    return f"links of {text.clean(each.provider)}/{text.clean(each.instance_type)}: {told}"
+
+
+def stalls_page(found: StallVector, written: str) -> Page:
+    """A stall vector: what each step waits for, what would help, and what is not known."""
+    columns = (
+        Column("stall", right=False),
+        Column("ms/step"),
+        Column("95 % limits"),
+        Column("of the step"),
+    )
+    rows = tuple(
+        (
+            each.name,
+            text.three(1e3 * each.seconds),
+            f"{text.three(1e3 * each.low)} to {text.three(1e3 * each.high)}",
+            text.percent(each.share),
+        )
+        for each in found.stalls
+    )
+    then = (f"with {change}: {text.three(1e3 * s)} ms a step" for change, s in found.what_ifs)
+    unknown = (f"not known, {line}" for line in found.missing)
+    kept = (f"written to {text.clean(written)}; recommend calibrate JOB reads it",)
+    gpus = f"{found.gpus} {text.clean(found.device)}"
+    where = gpus if found.machines == 1 else f"{gpus} on {found.machines} machines"
+    name = text.clean(found.training) or "a training"
+    title = f"Stalls of {name}, {where}: {text.three(1e3 * found.step_s)} ms a step"
+    below = (*then, *unknown, *(kept if written else ()))
+    return Page(title, columns, rows, 0, below, asdict(found))
 
 
 def compare_page(found: Sequence[Compared], first: str, second: str) -> Page:

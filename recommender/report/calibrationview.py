@@ -112,9 +112,10 @@ def calibration_facts(
 
 
 def _title(own: Calibration) -> str:
+    family = own.constants.partition(",")[0].rpartition(" ")[0]
     return (
         f"Calibration on {text.plural(own.rows, 'run')}, {own.as_of}: constants of "
-        f"{own.constants.rpartition(' ')[0]}, residuals ± {text.percent(own.noise)}"
+        f"{family}, residuals ± {text.percent(own.noise)}"
     )
 
 

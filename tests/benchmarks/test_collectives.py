@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks import collectives
 from benchmarks.errors import BenchError, Skipped
-from benchmarks.fit import fit_line
+from benchmarks.fit import fit_line, fit_lines
 from benchmarks.ring import COLLECTIVES, measure_ring
 from tests.benchmarks.machines import bench
 
@@ -29,6 +29,27 @@ def test_noise_moves_the_line_by_about_as_much():
     assert found.latency_s == pytest.approx(30e-6, rel=0.15)
     assert found.bytes_per_s == pytest.approx(10e9, rel=0.15)
     assert found.r2 > 0.95
+
+
+def test_times_that_break_are_two_lines_and_the_break_is_found():
+    """Above 24 MB a byte costs three times as much, as in Gloo's all-gather."""
+    sizes = np.array([4e3, 64e3, 1e6, 4e6, 16e6, 24e6, 32e6, 48e6, 64e6])
+    seconds = np.where(sizes < 30e6, 1e-3 + sizes / 1e9, 0.05 + 3 * sizes / 1e9)
+    assert fit_line(sizes, seconds).r2 < 0.95
+    small, large = fit_lines(sizes, seconds)
+    assert (small.bytes_per_s, large.bytes_per_s) == pytest.approx((1e9, 1e9 / 3))
+    assert (small.latency_s, large.latency_s) == pytest.approx((1e-3, 0.05))
+    assert (small.least_bytes, large.least_bytes) == (0.0, 32e6)
+    assert (small.r2, large.r2) == pytest.approx((1.0, 1.0))
+
+
+def test_times_that_lie_on_one_line_are_not_broken():
+    rng = np.random.default_rng(3)
+    sizes = np.array([4e3, 16e3, 64e3, 256e3, 1e6, 4e6, 16e6, 64e6])
+    for _ in range(50):
+        noisy = (1e-3 + sizes / 1e9) * (1 + 0.05 * rng.standard_normal(len(sizes)))
+        (line,) = fit_lines(sizes, noisy)
+        assert line.least_bytes == 0.0
 
 
 def test_a_latency_is_never_negative():
@@ -69,7 +90,7 @@ def test_rates_are_those_of_the_busiest_link(tmp_path: Path, monkeypatch: pytest
     assert {(n, round(r, 9)) for n, r in rates} == {
         ("all_reduce", 1.5), ("all_gather", 0.75), ("reduce_scatter", 0.75),
     }  # fmt: skip
-    lines = collectives.links(found)
+    lines = dict(collectives.links(found))
     assert set(lines) == {f"{name} 4 sockets" for name in COLLECTIVES}
     assert lines["all_reduce 4 sockets"].bytes_per_s == pytest.approx(1.5e9)
 

@@ -14,10 +14,11 @@ from benchmarks.method import (
     Rule,
     cpu_times,
     enough,
-    fixed,
     interference,
     measure,
+    measure_in_turns,
     median_interval,
+    together_of,
 )
 from benchmarks.subject import Case, Trial
 
@@ -53,6 +54,15 @@ def test_warm_up_is_run_and_not_counted():
     assert result.error == 0.5
 
 
+def test_a_gpu_gets_as_many_short_kernels_at_once_as_fill_a_hundredth_of_a_second():
+    clock, log = Clock(), []
+    result = measure(case(clock, iter([0.002] * 99), log), RULE, lambda: None, clock)
+    assert result.seconds == pytest.approx((0.002,) * 5)
+    assert dict(result.facts)["runs_per_repetition"] == 5
+    assert log.count("run") == 2 + 5 * 5
+    assert [together_of(s) for s in (1e-7, 0.004, 0.01, 1.0)] == [1000, 3, 1, 1]
+
+
 def test_the_device_is_waited_for_before_and_after_each_repetition():
     clock = Clock()
 
@@ -77,7 +87,7 @@ def test_a_trial_is_closed_even_if_it_fails():
 
 def test_repetitions_stop_when_the_median_is_known_or_time_is_up():
     rule = Rule(1, 5, 100, 10.0, 0.02)
-    assert not enough([1.0] * 4, rule, 99.0)
+    assert not enough([1.0] * 4, rule, 19.0)
     assert enough([1.0] * 5, rule, 0.0)
     noisy = [1.0, 1.5] * 10
     assert not enough(noisy, rule, 9.9)
@@ -148,10 +158,28 @@ def test_counters_of_the_kernel_are_read_where_there_are_any(tmp_path):
     assert cpu_times(stat) is None
 
 
-def test_processes_that_wait_for_each_other_repeat_equally_often():
-    rule = fixed(Rule(1, 5, 100, 10.0, 0.02))
-    assert not enough([1.0] * 9, rule, 1e9)
-    assert enough([1.0, 9.0] * 5, rule, 0.0)
+def test_what_is_compared_is_measured_in_turns_and_equally_often():
+    log: list[str] = []
+
+    def one(name: str, seconds: float) -> tuple[Case, Trial]:
+        def timed() -> float:
+            log.append(name)
+            return seconds
+
+        trial = Trial(lambda: None, lambda: 0.0, timed=timed)
+        return Case("collectives", name, "GB/s", 1.0, lambda: trial), trial
+
+    rule = Rule(1, 5, 100, 10.0, 0.02)
+    found = measure_in_turns([one("a", 1.0), one("b", 2.0)], rule)
+    assert "".join(log) == "ab" * 11
+    assert [each.seconds for each in found] == [(1.0,) * 10, (2.0,) * 10]
+
+
+def test_a_run_of_minutes_is_repeated_three_times_only():
+    rule = Rule(1, 9, 100, 10.0, 0.02)
+    assert not enough([60.0] * 2, rule, 120.0)
+    assert enough([60.0] * 3, rule, 180.0)
+    assert not enough([6.0] * 3, rule, 18.0)
 
 
 def test_the_median_needs_no_assumption():

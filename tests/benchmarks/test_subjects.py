@@ -1,6 +1,7 @@
 """Each subject counts its work rightly, checks its result, and names its ceiling."""
 
 import threading
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -135,6 +136,20 @@ def test_a_checkpoint_is_written_read_back_and_removed(tmp_path: Path):
 
 
 @pytest.mark.usefixtures("small")
+def test_a_mounted_path_is_measured_beside_the_disk(tmp_path: Path):
+    (tmp_path / "mounted").mkdir()
+    own = replace(bench(tmp_path), mount=tmp_path / "mounted")
+    found = cases(checkpoint.checkpoint(own))
+    assert {"write disk 1 MiB", "write mount 1 MiB"} <= set(found)
+    trial = found["write mount 1 MiB"].setup()
+    assert trial.timed is not None
+    assert trial.timed() > 0
+    assert len(list((tmp_path / "mounted").iterdir())) == 1
+    assert trial.check() == 0.0
+    trial.close()
+    assert list((tmp_path / "mounted").iterdir()) == []
+
+
 def test_input_is_prepared_and_read(tmp_path: Path):
     found = cases(inputs.inputs(bench(tmp_path)))
     assert any("1 core" in name for name in found)
@@ -223,13 +238,39 @@ def test_a_wrong_name_of_a_store_is_said(tmp_path: Path):
 
 
 def test_the_driver_is_read():
-    line = "580.95.05, 1755, 1980, 2619, 54, 689.31, 700.00, 0x0000000000000004\n"
+    line = "580.95.05, 1755, 1980, 2619, 54, 689.31, 700.00, 98, 0x0000000000000004\n"
     found = nvidia.parse(line)
     assert found is not None
     assert (found.driver, found.mhz, found.max_mhz) == ("580.95.05", 1755.0, 1980.0)
     assert found.slowed
-    idle = nvidia.parse("470.1, 300, 1590, 5001, [N/A], 9.1, 70, 0x0000000000000001")
+    assert found.busy == pytest.approx(0.98)
+    idle = nvidia.parse("470.1, 300, 1590, 5001, [N/A], 9.1, 70, 0, 0x0000000000000001")
     assert idle is not None
     assert idle.celsius is None
     assert not idle.slowed
     assert nvidia.parse("No devices were found") is None
+
+
+@pytest.mark.parametrize(
+    "reasons", ["clocks_event_reasons.active", "clocks_throttle_reasons.active"]
+)
+def test_drivers_old_and_new_are_asked_in_their_own_words_while_the_gpu_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reasons: str
+):
+    """A driver that does not know a field answers nothing at all."""
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text(
+        f'#!/bin/sh\ncase "$*" in *{reasons}*) ;; *) exit 2 ;; esac\n'
+        "case \"$*\" in *'-i GPU-7 '*) ;; *) exit 3 ;; esac\n"
+        "echo '535.1, 1755, 1980, 2619, 54, 689.31, 700.00, 40, 0x0000000000000004'\n"
+    )
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    watch = nvidia.Watch("GPU-7", every_s=60.0)
+    states = watch.stop()
+    assert [(each.mhz, each.slowed, each.busy) for each in states] == [(1755.0, True, 0.4)]
+
+
+def test_without_a_driver_nothing_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert nvidia.Watch("0").stop() == ()

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import blocks, collectives, matmul, memory
+from benchmarks import blocks, collectives, matmul, memory, transfer
+from benchmarks.errors import WrongResult
 from benchmarks.method import Rule, measure
 from benchmarks.reading import read_record
 from benchmarks.subject import Case
@@ -35,6 +36,23 @@ def test_every_case_is_measured_and_right(subject: object, tmp_path: Path):
     for each in found:
         assert isinstance(each, Case)
         assert measure(each, ONCE, None).median > 0
+
+
+@pytest.mark.parametrize("precision", ["fp8", "int8"])
+def test_products_in_8_bits_are_right(precision: str, tmp_path: Path):
+    """The same calls as on a GPU; torch has them for processors too."""
+    trial = matmul._torch_trial(bench(tmp_path, torch), precision, (32, 64, 48))
+    trial.run()
+    assert trial.check() <= 2**-6
+
+
+@pytest.mark.parametrize("up", [True, False])
+def test_a_transfer_moves_what_was_drawn(up: bool, tmp_path: Path):
+    trial = transfer._trial(bench(tmp_path, torch), 1, up, False)
+    with pytest.raises(WrongResult):
+        trial.check()
+    trial.run()
+    assert trial.check() == 0.0
 
 
 @pytest.mark.parametrize("name", ["cnn", "transformer"])
@@ -67,4 +85,4 @@ def test_processes_under_torchrun_measure_their_collectives(tmp_path: Path):
     names = {dict(each.facts)["collective"] for each in found.results}
     assert {"all_reduce", "sustained"} <= names
     assert len(found.results) + 3 * sum("this backend" in s for s in found.skipped) >= 9
-    assert found.links or collectives.links(list(found.results)) == {}
+    assert found.links == collectives.links(list(found.results))

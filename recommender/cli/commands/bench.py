@@ -45,6 +45,9 @@ class RunFlags:
     folder: Annotated[
         Word, typer.Option(help="Folder on the disk that is measured (here).", metavar="DIR")
     ] = None
+    mount: Annotated[
+        Word, typer.Option(help="Mounted path that is measured beside it.", metavar="DIR")
+    ] = None
     s3: Annotated[
         Word, typer.Option(help="Object store that is measured.", metavar="s3://BUCKET/PREFIX")
     ] = None
@@ -124,7 +127,8 @@ def import_(
 
     as_json(flags)
     done = import_files([Path(name) for name in files], load_snapshot(), gpu)
-    show_page(import_page(done.added, done.pooled, done.warnings, str(done.folder)), flags)
+    page = import_page(done.added, done.pooled, done.links, done.warnings, str(done.folder))
+    show_page(page, flags)
 
 
 def show(
@@ -198,6 +202,40 @@ def compare(
     show_page(compare_page(found, *names), flags)
 
 
+def stalls(
+    flags: PageFlags,
+    files: Annotated[list[str], typer.Argument(help="Records with a profile.", metavar="FILE...")],
+    gpu: Annotated[
+        Word, typer.Option(help="The catalog's name of their GPU.", metavar="NAME")
+    ] = None,
+    timings: Annotated[
+        Word,
+        typer.Option(help="Write the runs to FILE, for recommend calibrate.", metavar="FILE"),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+) -> None:
+    """What a training waits for, from records on one GPU, one machine and several.
+
+    \b
+    recommend bench stalls one.json two-machines.json --timings timings.csv
+    recommend calibrate my.yaml timings.csv
+    """
+    from catalogs.load import load_snapshot
+    from recommender.bench.importing import checked
+    from recommender.bench.stallvector import vector_of, write_timings
+    from recommender.report.benchview import stalls_page
+
+    as_json(flags)
+    catalog = load_snapshot()
+    kept = [checked(Path(name), catalog, gpu)[1] for name in files]
+    named = [(Path(name).name, each.record) for name, each in zip(files, kept, strict=True)]
+    found = vector_of(named, [each.gpu for each in kept])
+    if timings is not None:
+        types = [name for _, name in catalog.instance_types]
+        write_timings(found, Path(timings), types, force)
+    show_page(stalls_page(found, timings or ""), flags)
+
+
 def _wishes(flags: RunFlags) -> "Wishes":
     from benchmarks.metadata import Place
     from benchmarks.suite import Wishes
@@ -211,8 +249,8 @@ def _wishes(flags: RunFlags) -> "Wishes":
     read.stop()
     place = Place(provider, flags.instance or "", flags.region or "", flags.zone or "", market)
     return Wishes(
-        suite, device, flags.folder or ".", flags.s3 or "", flags.s3_endpoint or "",
-        flags.profile or "", not flags.no_metadata, place, price,
+        suite, device, flags.folder or ".", flags.mount or "", flags.s3 or "",
+        flags.s3_endpoint or "", flags.profile or "", not flags.no_metadata, place, price,
     )  # fmt: skip
 
 
@@ -241,3 +279,4 @@ group.command("pack", cls=Careful)(flat(pack))
 group.command("import", cls=Careful)(flat(import_))
 group.command("show", cls=Careful)(flat(show))
 group.command("compare", cls=Careful)(flat(compare))
+group.command("stalls", cls=Careful)(flat(stalls))

@@ -96,10 +96,10 @@ def predicted(
         network: Any = networks.loc[str(row.model)]
         job = _job(network.family, int(network.hidden), WANTED.get(str(row.setting), "tf32"))
         prior, gpu = models[str(row.model)], str(row.gpu)
-        rate, score = gpu_speed(job, prior, gpu, found.gpus, found.achieved, factors)
+        speed = gpu_speed(job, prior, gpu, found.gpus, found.achieved, factors)
         precision = _precision(found, row)
         tflops = found.achieved[gpu, precision].tflops
-        values.append((rate, score, precision, tflops, found.gpus[gpu].memory_gb_per_s))
+        values.append((speed.rate, speed.score, precision, tflops, found.gpus[gpu].memory_gb_per_s))
     names = ["formula", "score", "precision", "tflops", "gb_per_s"]
     return found.rows.assign(**dict(zip(names, zip(*values, strict=True), strict=True)))
 

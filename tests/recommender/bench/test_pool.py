@@ -95,6 +95,19 @@ def test_more_than_the_vendors_peak_is_impossible():
     assert impossible(record(760.0), None) == []
 
 
+def test_a_copy_faster_than_the_memory_is_impossible():
+    own = record(760.0)
+    fast = replace(own.results[-1], seconds=(0.005, 0.005, 0.005))
+    (said,) = impossible(replace(own, results=(*own.results[:-1], fast)), GPUS["H100"])
+    assert "3350" in said
+
+
+def test_a_copy_tells_the_memory_as_vendors_count_it():
+    """30 GB in 0.0105 s are 2857 GB/s, of which a copy reaches 0.95."""
+    (found,) = pooled([kept(700, "a")], GPUS)
+    assert found.memory_gb_per_s == pytest.approx(30.0 / 0.0105 / 0.95)
+
+
 def test_differences_beyond_noise_are_told_from_noise():
     first, second = record(760.0), record(700.0)
     found = {c.name: c for c in compared(first, second)}

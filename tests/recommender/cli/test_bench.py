@@ -10,6 +10,8 @@ from benchmarks import suite
 from benchmarks.metadata import Place
 from benchmarks.record import dumps
 from tests.benchmarks.machines import record
+from tests.recommender.bench.test_links import bare, exchange
+from tests.recommender.bench.test_stallvector import ALL, CACHED, COLD, ONE, made, wide
 from tests.recommender.cli.conftest import Planner, Run
 
 
@@ -46,6 +48,16 @@ def test_importing_twice_changes_nothing(run: Run) -> None:
     again = run("bench", "import", "result.json")
     assert "known already" in again.out
     assert run("bench", "show", "H100").out == first
+
+
+def test_links_of_an_instance_type_reach_plans(run: Run, planner: Planner) -> None:
+    own = bare("p5.48xlarge")
+    Path("links.json").write_text(dumps(exchange(own, 8, 1, 300.0)), "utf-8")
+    out = run("bench", "import", "links.json").out
+    assert "links of aws/p5.48xlarge: 300 GB/s between its GPUs" in " ".join(out.split())
+    run("--deadline", "24h", "resnet50-imagenet")
+    asked = planner.calls[-1]["catalog"]
+    assert asked.instance_types["aws", "p5.48xlarge"].intra_gb_per_s == 300.0
 
 
 def test_several_machines_are_pooled_and_outliers_are_said(run: Run) -> None:
@@ -143,6 +155,22 @@ def test_two_records_are_compared(run: Run, result: Path) -> None:
     assert "no case in common" in refused.err
 
 
+def test_stalls_of_two_records_calibrate_a_job(run: Run) -> None:
+    one, two = (made(*own) for own in ((ONE, ALL, CACHED, COLD), (wide(ALL, 0.05),)))
+    Path("one.json").write_text(dumps(one), "utf-8")
+    Path("two.json").write_text(dumps(two), "utf-8")
+    done = run("bench", "stalls", "one.json", "two.json", "--timings", "t.csv")
+    assert (done.code, done.err) == (0, "")
+    said = " ".join(done.out.split())
+    assert "Stalls of cnn, 16 H100 on 2 machines: 170 ms a step" in said
+    assert "not known, fetch: needs" in said
+    facts = json.loads(run("bench", "stalls", "one.json", "--json").out)
+    assert [each["name"] for each in facts["stalls"]] == ["interconnect", "preparation", "fetch"]
+    fitted = run("calibrate", "resnet50-imagenet", "t.csv")
+    assert (fitted.code, fitted.err) == (0, "")
+    assert run("bench", "stalls", "one.json", "--timings", "t.csv").code == 2
+
+
 def test_a_run_says_its_price_before_it_starts(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     made = record(place=Place("aws", "p5.48xlarge", "us-east-1", "", "on_demand"))
     monkeypatch.setattr("benchmarks.backend.find_torch", lambda: None)
@@ -168,6 +196,7 @@ def test_a_run_says_its_price_before_it_starts(run: Run, monkeypatch: pytest.Mon
         (("show", "--market", "block"), "--market"),
         (("show", "--precision", "fp3"), "--precision"),
         (("compare", "a", "b"), "a: No such file"),
+        (("stalls", "none.json"), "no such file"),
         (("import", "none.json"), "no such file"),
         (("impart", "x"), "did you mean import"),
     ],

@@ -1,0 +1,122 @@
+"""How long a suite will take on this machine, said before it starts.
+
+Two probes of some milliseconds tell how fast the processor computes and copies at the moment,
+whoever else uses it. Each case then takes its warm-up, its repetitions by the rule, and what is
+drawn and checked beside them. Disks, pictures and links are taken to be usual ones.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+
+from benchmarks.method import LEAST_REPEATS, PATIENCE, TOGETHER_S, Rule
+from benchmarks.subject import Case
+
+_SIDE, _COPIED = 512, 32 * 2**20  # of the probes: a product of some ms, more than most caches
+_PROBES = 15
+_USED = 0.3  # of a case's time, where nothing disturbs: medians are known before it is up
+_UNSTEADY = 1.1  # the slowest probe over the middle one: somebody else works here
+_FIXED_S = 0.02
+_NUMBER_S = 15e-9  # to draw a random number, or to check one of a product in float64
+_DISK, _CACHED = 0.8, 4.0  # GB/s, of a cloud disk and of the page cache
+_DRAWN = 0.6  # GB/s of random bytes, and of comparing them
+_SAMPLES = 150.0  # a second and core, decoded and augmented
+_GPU_FLOPS, _GPU_GB = 100.0, 20.0  # TFLOP/s and GB/s (PCIe) of any GPU of a cloud: short anyway
+_MESSAGE_S, _MESSAGE_GB = 1e-3, 0.4  # of collectives on processors
+_GPU_MESSAGE_S, _GPU_MESSAGE_GB = 5e-5, 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What the processor does at the moment."""
+
+    tflops: float  # fp32
+    gb_per_s: float  # of a copy, read and written
+    fresh_gb_per_s: float  # of memory that the system gives page by page
+    busy: bool  # the probes differ: repetitions will
+
+
+def probe() -> Probe:
+    """Time a product and a copy."""
+    a = np.ones((_SIDE, _SIDE), np.float32)
+    out = np.empty_like(a)
+    start = perf_counter()
+    source = np.ones(_COPIED // 8)
+    target = np.zeros_like(source)
+    target[:] = 1.0
+    fresh = perf_counter() - start
+    products = _seconds(lambda: np.matmul(a, a, out))
+    copies = _seconds(lambda: np.copyto(target, source))
+    return Probe(
+        tflops=2e-12 * _SIDE**3 / median(products),
+        gb_per_s=2e-9 * _COPIED / median(copies),
+        fresh_gb_per_s=2e-9 * _COPIED / fresh,
+        busy=any(max(times) > _UNSTEADY * median(times) for times in (products, copies)),
+    )
+
+
+def _seconds(run: Callable[[], object]) -> list[float]:
+    times = []
+    for _ in range(_PROBES + 1):
+        start = perf_counter()
+        run()
+        times.append(perf_counter() - start)
+    return times[1:]
+
+
+def suite_seconds(cases: Iterable[Case], rule: Rule, gpu: bool, found: Probe) -> float:
+    """The seconds of all cases."""
+    return sum(_case(case, rule, gpu, found) for case in cases)
+
+
+def message_seconds(size: int, gpu: bool) -> float:
+    """The seconds of one collective of so many bytes."""
+    if gpu:
+        return _GPU_MESSAGE_S + size * 1e-9 / _GPU_MESSAGE_GB
+    return _MESSAGE_S + size * 1e-9 / _MESSAGE_GB
+
+
+def _case(case: Case, rule: Rule, gpu: bool, found: Probe) -> float:
+    size = case.facts.get("bytes", 0)
+    size = size if isinstance(size, int) else 0
+    if case.subject == "collectives":
+        rounds = rule.warm_up + 2 * rule.least
+        long = case.facts.get("seconds")  # of one repetition of the sustained one
+        return rounds * (float(str(long)) if long else message_seconds(size, gpu))
+    run = case.work / _rate(case, gpu, found)
+    own = gpu and case.subject in ("matmul", "memory", "blocks", "transfer")
+    steady = case.subject in ("matmul", "memory", "blocks", "transfer") and (own or not found.busy)
+    used = _USED if steady else 1.0
+    most = rule.most * (max(run, TOGETHER_S) if own else run)
+    wanted = max(rule.least * run, min(used * rule.most_s, most))
+    measured = min(wanted, max(PATIENCE * rule.most_s, LEAST_REPEATS * run))
+    warm = min(rule.warm_up * run, rule.most_s + run)
+    return _FIXED_S + warm + measured + _beside(case, size, gpu, found)
+
+
+def _rate(case: Case, gpu: bool, found: Probe) -> float:
+    """In the case's unit per second."""
+    if case.subject in ("matmul", "blocks"):
+        times = {"fp64": 0.5, "bf16": 2.0}.get(str(case.facts.get("precision")), 1.0)
+        return _GPU_FLOPS if gpu else times * found.tflops
+    if case.subject == "memory":
+        return found.gb_per_s
+    if case.subject == "transfer":
+        return _GPU_GB
+    if case.unit == "samples/s":
+        return _SAMPLES * float(str(case.facts["threads"]))
+    return _CACHED if case.facts.get("cold") is False else _DISK
+
+
+def _beside(case: Case, size: int, gpu: bool, found: Probe) -> float:
+    """What is drawn before and checked after."""
+    if case.subject == "matmul":
+        m, k, n = (float(str(case.facts[name])) for name in "mkn")
+        drawn = 0.0 if gpu else m * k + k * n
+        return _NUMBER_S * (drawn + k * n)
+    if case.subject in ("memory", "transfer"):
+        return 2e-9 * size / found.fresh_gb_per_s + 4e-9 * size / found.gb_per_s
+    return 2e-9 * size / _DRAWN

@@ -1,0 +1,49 @@
+"""What a suite will take is reckoned from its cases and from how fast this machine is now."""
+
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.estimate import Probe, probe, suite_seconds
+from benchmarks.method import Rule
+from benchmarks.subject import Case, Trial
+
+RULE = Rule(warm_up=2, least=7, most=50, most_s=1.5, half_width=0.02)
+QUIET = Probe(tflops=0.1, gb_per_s=10.0, fresh_gb_per_s=1.0, busy=False)
+
+
+def product(work: float) -> Case:
+    facts: dict[str, object] = {"precision": "fp32", "m": 100, "k": 100, "n": 100}
+    return Case("matmul", "fp32", "TFLOP/s", work, lambda: Trial(lambda: None), None, facts)
+
+
+def test_by_hand():
+    """A product of 0.05 s: 2 to warm up, 7 of them (less than 0.3 · 1.5 s would be 9)."""
+    found = suite_seconds([product(0.005)], RULE, gpu=False, found=QUIET)
+    assert found == pytest.approx(0.02 + 2 * 0.05 + 9 * 0.05 + 3e4 * 15e-9)
+
+
+def test_a_busy_machine_takes_each_case_to_its_end_but_no_further():
+    busy = replace(QUIET, busy=True)
+    found = suite_seconds([product(0.005)], RULE, gpu=False, found=busy)
+    assert found == pytest.approx(0.02 + 2 * 0.05 + 1.5, rel=0.01)
+    short = suite_seconds([product(1e-5)], RULE, gpu=False, found=busy)
+    assert short == pytest.approx(0.02 + 52 * 1e-4, rel=0.03)
+
+
+def test_a_product_of_ten_seconds_is_taken_three_times_and_warmed_up_once():
+    found = suite_seconds([product(1.0)], RULE, gpu=False, found=QUIET)
+    assert found == pytest.approx(0.02 + 11.5 + 30.0, rel=0.01)
+
+
+def test_a_slower_machine_takes_longer_and_cases_add_up():
+    one = suite_seconds([product(0.05)], RULE, gpu=False, found=QUIET)
+    slow = suite_seconds([product(0.05)], RULE, gpu=False, found=replace(QUIET, tflops=0.05))
+    assert slow > one
+    two = suite_seconds([product(0.05)] * 2, RULE, gpu=False, found=QUIET)
+    assert two == pytest.approx(2 * one)
+
+
+def test_the_probe_tells_positive_rates():
+    found = probe()
+    assert min(found.tflops, found.gb_per_s, found.fresh_gb_per_s) > 0
