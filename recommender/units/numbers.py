@@ -56,6 +56,8 @@ def parse_count(text: str, name: str = "value", units: tuple[str, ...] = ()) -> 
     if not found:
         raise refusal(name, text, "is not a number", instead)
     digits, suffix, unit = found.groups()
+    if unit and f"{suffix}{unit.strip()}".lower() in units:  # 256 tokens are no 256 T
+        suffix = unit = ""
     if unit and unit.strip().lower() not in units:
         raise refusal(name, text, f"has the unit '{shown(unit.strip())}'", instead)
     return refuse_size(name, text, scaled(digits, suffix), instead)
