@@ -117,15 +117,42 @@ def project_path(folder: Path) -> Path | None:
 
 def save(key: str, words: tuple[str, ...], path: Path | None = None) -> Path:
     """Write one setting into the user's file, keeping the rest of it as it is."""
-    value = _checked(key, words if isinstance(_key(key).default, tuple) else " ".join(words))
+    spec = _key(key)
+    if not "".join(words).strip():
+        raise UsageError(f"{key}: is empty; recommend config unset {key} takes it back")
+    value = _checked(key, words if isinstance(spec.default, tuple) else " ".join(words))
     path = path or user_path()
-    lines = read_text(path).splitlines() if path.is_file() else []
-    text = json.dumps(value, ensure_ascii=False)
-    kept = [line for line in lines if not re.match(rf"\s*{key}\s*=", line)]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    whole = "\n".join([f"{key} = {text}", *kept]) + "\n"
-    write_whole(path, whole.encode("utf-8"))
+    _rewrite(path, key, [f"{key} = {json.dumps(value, ensure_ascii=False)}"])
     return path
+
+
+def unset(key: str, path: Path | None = None) -> tuple[Path, bool]:
+    """Take one setting out of the user's file; give the file, and whether it was in there."""
+    _key(key)
+    path = path or user_path()
+    kept = path.is_file() and key in (_table(path) or {})
+    if kept:
+        _rewrite(path, key, [])
+    return path, kept
+
+
+def _rewrite(path: Path, key: str, first: list[str]) -> None:
+    """Write a settings file anew with other lines for one key, all others as they are."""
+    old = read_text(path) if path.is_file() else ""
+    kept = [line for line in old.splitlines() if not re.match(rf"\s*{key}\s*=", line)]
+    whole = "".join(f"{line}\n" for line in [*first, *kept])
+    if not _same_but(key, old, whole):  # a value over several lines, say
+        raise UsageError(f"{shown_path(path)}: {key} cannot be changed from here; edit the file")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, whole.encode("utf-8"))
+
+
+def _same_but(key: str, old: str, new: str) -> bool:
+    try:
+        before, after = tomllib.loads(old), tomllib.loads(new)
+    except tomllib.TOMLDecodeError:
+        return False
+    return {**before, key: None} == {**after, key: None}
 
 
 def _key(key: str, name: str = "setting") -> _Key:

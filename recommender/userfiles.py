@@ -136,6 +136,7 @@ def _quota(row: Row) -> QuotaLimit:
         unit=_chosen(row, "unit", _UNITS, _USUAL_UNIT[provider]),
         # A quota of zero is the usual state of a new account, and no mistake.
         amount=0.0 if amount in ("0", "0.0") else parse_count(amount, row.where("amount")),
+        place=row.place,
     )
 
 

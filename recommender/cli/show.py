@@ -5,6 +5,7 @@ from typing import Literal
 
 from recommender import units
 from recommender.cli.flags import AnswerFlags, OutputFlags
+from recommender.cli.opening import warn
 from recommender.cli.reader import Reader
 from recommender.cli.screen import Screen, put, screen, show
 from recommender.plan import Answer
@@ -57,6 +58,8 @@ def show_answer(answer: Answer, asked: Asked, form: Form) -> None:
         _table(answer, asked, form)
     else:
         put(text_of(answer, asked, form))
+        if form.kind == "csv":  # which has no place for them
+            warn(answer.warnings)
 
 
 def text_of(answer: Answer, asked: Asked, form: Form) -> str:

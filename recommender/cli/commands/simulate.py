@@ -22,6 +22,7 @@ from recommender.cli.flags import (
     Word,
 )
 from recommender.cli.group import job_words, problems_of
+from recommender.cli.opening import warn
 from recommender.cli.progress import progress
 from recommender.cli.reader import Reader
 from recommender.cli.screen import put, show
@@ -120,6 +121,7 @@ def simulate(
     if simulation.plot is not None:
         _plot(found, Path(simulation.plot))
     _show(found, ready.asked, form)
+    warn(ready.asked.job.unused)
 
 
 def _parted(words: list[str]) -> tuple[list[str], str]:
