@@ -127,7 +127,7 @@ def read_files(source: Path) -> dict[str, bytes]:
     Raises:
         CatalogError: it cannot be read, is too large, or holds anything else.
     """
-    if not source.exists():
+    if not source.exists():  # else tarfile would say so in the words of the system
         raise CatalogError(f"{source}: no such file or folder")
     try:
         if source.is_dir():

@@ -4,11 +4,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import ceil, floor, log10
 
-from recommender.limits import Limits
+from recommender.limits import Limits, Progress
 from recommender.optimize.search import Candidate, Found, search_singles
 from recommender.plan import Infeasible, Plan, Step
 from recommender.present import Presenter
 from recommender.question import Question
+from recommender.unfit import fits, in_the_way
 from recommender.units import brief_duration
 
 Search = Callable[[Limits], Found]
@@ -31,14 +32,15 @@ def neighbours(
         looser = share > 1.0
         if limits.deadline_s is not None:
             value = limits.deadline_s * share
-            words = f"--deadline {brief_duration(value)}"
+            words = f"--deadline {brief_duration(value + question.progress.elapsed_s)}"
             others.append((words, replace(limits, deadline_s=value), looser))
         if limits.budget_usd is not None:
             value = limits.budget_usd * share
-            others.append((f"--budget {value:.3g}", replace(limits, budget_usd=value), looser))
+            words = f"--budget {_three(value + question.progress.spent_usd)}"
+            others.append((words, replace(limits, budget_usd=value), looser))
         if limits.hourly_usd is not None:
             value = limits.hourly_usd * share
-            others.append((f"--hourly {value:.3g}", replace(limits, hourly_usd=value), looser))
+            others.append((f"--hourly {_three(value)}", replace(limits, hourly_usd=value), looser))
     others.sort(key=lambda other: LIMITS.index(other[0].split()[0]))
     return tuple(
         step
@@ -71,6 +73,11 @@ def _step(
     return [Step(change, _effect(best, first), presenter.plan(best))]
 
 
+def _three(value: float) -> str:
+    """Three significant digits without a power of ten: 1300."""
+    return f"{float(f'{value:.3g}'):g}"
+
+
 def _alike(goal: float, other: float) -> bool:
     return abs(goal / other - 1.0) < WORTH
 
@@ -89,19 +96,22 @@ def _best(found: Found) -> Candidate | None:
 
 def infeasible(question: Question, search: Search) -> Infeasible:
     """Which limits bind, by how much, and the nearest plans when one of them is relaxed."""
-    limits = question.limits
+    if question.allowed.rows and not fits(question):
+        return Infeasible(binding=in_the_way(question), nearest=())
+    limits, gone = question.limits, question.progress
     presenter = Presenter(question, question.lists)
     free = Limits(max_machines=limits.max_machines, confidence=0.0)
     fastest = _best(search(replace(free, objective="time")))
     cheapest = _best(search(replace(free, objective="cost")))
-    steps = [step for name in LIMITS for step in _relaxed(name, limits, search, presenter)]
-    sentences = [_binding(step, limits) for step in steps if step.plan is not None]
+    steps = [step for name in LIMITS for step in _relaxed(name, question, search, presenter)]
+    sentences = _left(limits, gone)
+    sentences += [_binding(step, limits) for step in steps if step.plan is not None]
     if question.choice.quotas:
         sentences += _quotas(question)
     if not question.rows:
         sentences.append(_nothing(question))
-    if not sentences:
-        sentences.append("no single limit can be relaxed to make the job possible")
+    if question.rows and not any(step.plan for step in steps):
+        sentences.append("no single limit is to blame: more than one has to be relaxed")
     return Infeasible(
         binding=tuple(sentences),
         nearest=tuple(steps),
@@ -141,19 +151,38 @@ WIDER = 1.15  # and is widened by this factor while no plan keeps it
 TRIES = 6
 
 
-def _relaxed(name: str, limits: Limits, search: Search, presenter: Presenter) -> list[Step]:
+def _left(limits: Limits, gone: Progress) -> list[str]:
+    """What is left of the limits of a job that has begun."""
+    said = []
+    if limits.deadline_s is not None and gone.elapsed_s:
+        left, past = brief_duration(limits.deadline_s), brief_duration(gone.elapsed_s)
+        said.append(f"{left} are left of the deadline after --elapsed {past}")
+    if limits.budget_usd is not None and gone.spent_usd:
+        left = f"{limits.budget_usd:.3g} USD are left of the budget"
+        said.append(f"{left} after --spent {gone.spent_usd:g}")
+    return said
+
+
+def _relaxed(name: str, question: Question, search: Search, presenter: Presenter) -> list[Step]:
     """The least value of one limit that leaves a plan, checked by planning again."""
+    limits, gone = question.limits, question.progress
     value = _needed(name, limits, search, presenter)
     if value is None:
         return []
     for _ in range(1 if name == "--confidence" else TRIES):
         wider = _with(name, limits, value)
-        best = _best(search(wider))
+        best = _some(search, wider)
         if best is not None:
             plan = presenter.plan(best)
-            return [Step(_words(name, value), _effect_alone(plan), plan)]
+            return [Step(_words(name, value, gone), _effect_alone(plan), plan)]
         value *= WIDER
     return []
+
+
+def _some(search: Search, limits: Limits) -> Candidate | None:
+    """A plan that keeps the limits; the fastest first may all be too dear to be looked through."""
+    cheapest = replace(limits, objective="cost") if limits.budget_usd is not None else limits
+    return _best(search(cheapest)) or _best(search(limits))
 
 
 def _needed(name: str, limits: Limits, search: Search, presenter: Presenter) -> float | None:
@@ -210,15 +239,15 @@ def _with(name: str, limits: Limits, value: float) -> Limits:
     return replace(limits, **{FIELD[name]: value})  # type: ignore[arg-type]
 
 
-def _words(name: str, value: float) -> str:
-    """A flag with its value, as one would type it."""
+def _words(name: str, value: float, gone: Progress) -> str:
+    """A flag with its value, as one would type it: for the whole job, not for what is left."""
     if name == "--deadline":
-        return f"--deadline {brief_duration(60.0 * ceil(value / 60.0))}"
+        return f"--deadline {brief_duration(60.0 * ceil((value + gone.elapsed_s) / 60.0))}"
     if name == "--max-overhead":
         return f"--max-overhead {ceil(100 * value)}%"
     if name == "--confidence":
         return f"--confidence {value:g}"
-    return f"{name} {_rounded_up(value):g}"
+    return f"{name} {_rounded_up(value + (gone.spent_usd if name == '--budget' else 0.0)):g}"
 
 
 def _rounded_up(value: float) -> float:
