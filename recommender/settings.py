@@ -63,7 +63,7 @@ KEYS: Mapping[str, _Key] = {
     "deny": _Key((), _word),
     "gpu": _Key((), units.parse_gpu),
     "confidence": _Key("0.95", units.parse_share),
-    "max_machines": _Key("16", units.parse_whole),
+    "max_machines": _Key("16", units.whole_of("16", most=1024)),
     "max_overhead": _Key("", units.parse_share),
     "market": _Key("any", _one_of("any", "spot", "on-demand")),
     "failover": _Key("region", _one_of("none", "zone", "region")),
@@ -73,7 +73,7 @@ KEYS: Mapping[str, _Key] = {
     "offers": _Key("", _word),
     "stack": _Key("typical", _one_of("tuned", "typical")),
     "image": _Key("cold", _one_of("cold", "prebuilt")),
-    "max_age": _Key("", units.parse_duration),
+    "max_age": _Key("", units.duration_of("30d")),
     "output": _Key("table", _one_of("table", "json", "csv", "yaml", "markdown")),
     "color": _Key("auto", _one_of("auto", "always", "never")),
 }
