@@ -69,9 +69,8 @@ def _chosen(table: list[list[str]], chosen: tuple[int, ...], width: int) -> list
     """Some columns of the figures."""
     titles_ = ["", "mean", "±", "5 %", "50 %", "95 %", "99 %", "first order"]
     columns = [Column(titles_[i], right=bool(i), gap=2) for i in chosen]
-    return grid(
-        columns, [Row(tuple((row[i],) for i in chosen)) for row in table], width, flexible=0
-    )
+    rows = [Row(tuple((row[i],) for i in chosen)) for row in table]
+    return grid(columns, rows, width, flexible=0)
 
 
 def _cells(name: str, q: Quantiles, unit: float, form: str) -> list[str]:
