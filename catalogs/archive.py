@@ -32,8 +32,9 @@ from catalogs.writer import MANIFEST
 SUMS = "SHA256SUMS"
 MOST_BYTES = 200_000_000
 _MOST_ROWS = 1_000_000
+_NAME = "name a file or folder that recommend catalog export wrote"
 FILES = frozenset(
-    {MANIFEST, REPORT, SUMS}
+    {MANIFEST, REPORT, SUMS, "NOTICE"}
     | {table.file for table in TABLES.values()}
     | {TABLES["offers"].part(name) for name in get_args(Provider)}
 )
@@ -126,6 +127,8 @@ def read_files(source: Path) -> dict[str, bytes]:
     Raises:
         CatalogError: it cannot be read, is too large, or holds anything else.
     """
+    if not source.exists():  # else tarfile would say so in the words of the system
+        raise CatalogError(f"{source}: no such file or folder")
     try:
         if source.is_dir():
             found = {path.name: path.read_bytes() for path in _plain_files(source)}
@@ -134,9 +137,11 @@ def read_files(source: Path) -> dict[str, bytes]:
         else:
             found = _from_tar(source)
     except (OSError, tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
-        raise CatalogError(f"{source}: not a catalog archive: {error}") from error
+        # tarfile tells of every compression that it tried, one line each
+        reason = "" if "\n" in str(error) else f" ({error})"
+        raise CatalogError(f"{source}: not a catalog archive{reason}; {_NAME}") from error
     if MANIFEST not in found:
-        raise CatalogError(f"{source}: holds no {MANIFEST}")
+        raise CatalogError(f"{source}: holds no {MANIFEST}; {_NAME}")
     _check_sums(source, found)
     return found
 
@@ -180,7 +185,7 @@ def _check_names(source: Path, files: Sequence[tuple[str, int]]) -> None:
     """Only files that a version has, each once, and together not too large."""
     for name, _ in files:
         if name not in FILES:
-            raise CatalogError(f"{source}: holds {name!r}, which no catalog has")
+            raise CatalogError(f"{source}: holds {name!r}, which no catalog has; {_NAME}")
     if len({name for name, _ in files}) < len(files):
         raise CatalogError(f"{source}: holds a file twice")
     if sum(size for _, size in files) > MOST_BYTES:

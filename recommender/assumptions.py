@@ -20,6 +20,7 @@ def of(question: Question, plans: tuple[Plan, ...]) -> tuple[str, ...]:
         said.append(_spot(spot[0].name, spot[0].basis, spot[0].as_of))
     said += _unmeasured(question, plans)
     said += _own(question, plans)
+    said += _calibrated(question, plans)
     if choice.on_demand_obtainable is None:
         said.append("on-demand capacity at once: 99 % small GPUs, 90 % A100, 70 % H100 and newer")
     if not choice.quotas_known:
@@ -56,6 +57,18 @@ def _own(question: Question, plans: tuple[Plan, ...]) -> list[str]:
     return said
 
 
+def _calibrated(question: Question, plans: tuple[Plan, ...]) -> list[str]:
+    """That the user's own runs speak in the figures, and for which GPUs of the plans none does."""
+    own = question.job.calibration
+    if own is None:
+        return []
+    timed = {name for name, _ in own.gpus}
+    names = dict.fromkeys(machine.gpu for plan in plans for machine in plan.machines)
+    others = [name for name in names if name not in timed]
+    said = f"speed as {own.rows} of your own runs taught it on {own.as_of} (calibration)"
+    return [f"{said}, none of them on {', '.join(others)}" if others else said]
+
+
 def _is_guessed(question: Question, name: str) -> bool:
     row = _speed(question, name)
     return row is not None and row.kind == "fallback"
@@ -81,11 +94,12 @@ def _spot(name: str, basis: str, as_of: str) -> str:
 
 
 def warnings(question: Question, plans: tuple[Plan, ...]) -> tuple[str, ...]:
-    """What a reader should know before trusting the first plan."""
+    """What was stated and is not used, and what to know before trusting the first plan."""
+    unused = question.job.unused
     if not plans:
-        return ()
+        return unused
     flags = {m.price_flag for m in plans[0].machines} | {s.price_flag for s in plans[0].sites}
-    said = []
+    said = list(unused)
     chance, asked = plans[0].estimate.chance, question.limits.confidence
     if chance < asked:
         said.append(

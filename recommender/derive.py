@@ -85,7 +85,7 @@ def job_of(file: "JobFile", fallback_name: str) -> Job:
     """Turn a checked job file into a job; every problem found is reported at once."""
     gone = [key for key in _NEEDED if getattr(file, key) is None]
     problems = [f"{key}: is missing; say {_NEEDED[key]}" for key in gone]
-    problems += _amount_problems(file) + _method_problems(file) + _sync_problems(file)
+    problems += _amount_problems(file) + _kind_problems(file) + _sync_problems(file)
     if problems:
         raise UsageError(*problems)
     derived = _Derived(list(file.assumed))
@@ -106,11 +106,18 @@ def _amount_problems(file: "JobFile") -> list[str]:
     if len(given) > 1:
         return [f"{', '.join(given)}: say only one of them"]
     if file.epochs is not None and file.data.samples is None:
-        return ["epochs: needs data: {samples: …}, the size of one epoch"]
-    in_tokens = file.tokens is not None or (file.batch is not None and file.batch.in_tokens)
-    if in_tokens and file.family is not None and not is_sequence(file):
-        return [f"tokens: a {file.sample_unit or file.family} job counts samples; write samples"]
+        said = "needs the size of one epoch, data: {samples: …} in a job file; or say steps"
+        return [f"epochs: {said}"]
+    in_tokens = file.batch is not None and file.batch.in_tokens
+    for key, counted in (("tokens", file.tokens is not None), ("batch", in_tokens)):
+        if counted and file.family is not None and not is_sequence(file):
+            return [f"{key}: {_counted(file)} counts samples, not tokens; say how many samples"]
     return []
+
+
+def _counted(file: "JobFile") -> str:
+    unit = file.sample_unit or _UNITS.get(str(file.family), "sample")
+    return f"{'an' if unit[:1] in 'aeiou' else 'a'} {unit} job"
 
 
 def _sync_problems(file: "JobFile") -> list[str]:
@@ -123,13 +130,22 @@ def _sync_problems(file: "JobFile") -> list[str]:
     return ["parameter_servers: needs sync: parameter_server"] if gone else []
 
 
-def _method_problems(file: "JobFile") -> list[str]:
-    if file.family not in (None, *TRANSFORMERS) and file.flop_per_sample is None:
-        return ["flop_per_sample: is missing; say the FLOP to train on one sample, such as 24.5G"]
-    if file.family == "vit" and file.flop_per_sample is None:
-        return ["flop_per_sample: is missing; say the FLOP to train on one image, such as 105G"]
-    if file.method in ("lora", "qlora") and file.family not in (None, *TRANSFORMERS):
+def _kind_problems(file: "JobFile") -> list[str]:
+    """Fields that are missing for the kind of network, and those that it does not know."""
+    if file.family is None:
+        return []
+    if not is_sequence(file) and (file.seq_len or file.max_seq_len):
+        key = "seq_len" if file.seq_len else "max_seq_len"
+        return [f"{key}: {_counted(file)} has no sequences of tokens; leave it out"]
+    if file.method in ("lora", "qlora") and file.family not in TRANSFORMERS:
         return [f"method: {file.method} needs a transformer, not the family {file.family}"]
+    if file.lora_rank is not None and file.method not in ("lora", "qlora"):
+        fits = file.family in TRANSFORMERS
+        instead = "choose the method lora or qlora, or leave it out" if fits else "leave it out"
+        return [f"lora_rank: has no effect where all weights are trained; {instead}"]
+    if file.family not in TOKEN_FAMILIES and file.flop_per_sample is None:
+        unit, flop = ("image", "105G") if file.family == "vit" else ("sample", "24.5G")
+        return [f"flop_per_sample: is missing; say the FLOP to train on one {unit}, such as {flop}"]
     return []
 
 

@@ -130,6 +130,7 @@ class Job:
     calibration: Calibration | None = None
     memory_gib_at_batch: tuple[tuple[int, float], ...] = ()
     assumed: tuple[str, ...] = ()  # names of the fields that were derived, for the answer
+    unused: tuple[str, ...] = ()  # sentences on what was stated and has no effect
 
     @property
     def steps(self) -> float:

@@ -5,14 +5,14 @@ A job is three layers of plain text, merged before anything is read: the preset 
 stated about the old one, and `derive` computes it anew.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recommender.errors import UsageError
 from recommender.job import Job
-from recommender.joblayers import AMOUNTS, SYNONYMS, Raw, merged
+from recommender.joblayers import AMOUNTS, SYNONYMS, Raw, merged, set_aside
 from recommender.text import nearest, shown, unknown
 from recommender.yamltext import load_yaml, read_text
 
@@ -160,13 +160,51 @@ def _inherit(raw: Raw, seen: tuple[str, ...] = ()) -> Raw:
 def _job(raw: Raw, where: str, name: str, flags: Raw) -> Job:
     from recommender.derive import job_of
 
+    names = frozenset("data.at" if key == "data" else key for key in flags)
     try:
-        names = frozenset("data.at" if key == "data" else key for key in flags)
-        file = _read(merged(_inherit(raw), flags), names)
-        return job_of(file, name)
+        lower = _inherit(raw)
+        file = _read(merged(lower, flags), names)
+        job = job_of(file, name)
     except UsageError as error:
-        prefixed = (p if p.startswith("--") else f"{where}: {p}" for p in error.problems)
-        raise UsageError(*prefixed) from None
+        raise UsageError(*(_placed(p, where, names) for p in error.problems)) from None
+    unused = [*_set_aside(lower, flags, where), *_replaced(file, names)]
+    return replace(job, unused=tuple(unused)) if unused else job
+
+
+def _placed(problem: str, where: str, flags: frozenset[str]) -> str:
+    """A problem under the flags that it is about, else behind the name of the file."""
+    if problem.startswith("--"):
+        return problem
+    keys, _, said = problem.partition(": ")
+    if keys == "flop_per_sample" and "params" in flags:
+        keys, said = "params", "another size needs another flop_per_sample; say both in a job file"
+    if flags.issuperset(keys.split(", ")):
+        return f"{', '.join(_label(key, flags) for key in keys.split(', '))}: {said}"
+    return f"{where}: {problem}"
+
+
+def _label(key: str, flags: frozenset[str]) -> str:
+    from recommender.jobschema import label
+
+    return label(key, flags)
+
+
+def _set_aside(lower: Raw, flags: Raw, where: str) -> list[str]:
+    """Own figures that a flag makes untrue, in words."""
+    names = frozenset(flags)
+    fitted = {"calibration": "run recommend calibrate again", "measured": "give --measured as well"}
+    return [
+        f"{where}: {name} is not used: {_label(key, names)} {shown(flags[key])} is not what "
+        f"it was taken with; {fitted[name]}"
+        for name, key in set_aside(lower, flags).items()
+    ]
+
+
+def _replaced(file: "JobFile", flags: frozenset[str]) -> list[str]:
+    if file.setup is None or file.image is None:
+        return []
+    image, setup = _label("image", flags), _label("setup", flags)
+    return [f"{image} {file.image} has no effect: {setup.rstrip(':')} says how long a start takes"]
 
 
 def _read(raw: Raw, flags: frozenset[str]) -> "JobFile":

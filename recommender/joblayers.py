@@ -5,6 +5,7 @@ that `derive` computes it anew: `--params 13B` over a preset of 8 B also replace
 FLOP, activations and checkpoint.
 """
 
+import re
 from typing import Any
 
 Raw = dict[str, Any]  # the text of a job file, checked later by its schema
@@ -22,10 +23,11 @@ _STALE: dict[str, tuple[str, ...]] = {
     **{key: (*AMOUNTS, "title") for key in AMOUNTS},
     "family": (*_NETWORK, "params", "vocab", "seq_len", "max_seq_len", "sample_unit"),
     "params": _NETWORK,
+    "lora_rank": ("trainable_params", "checkpoint_bytes", "title"),
     "active_params": _FLOP,
     "hidden": (*_FLOP, *_ACTIVATIONS),
     "layers": (*_FLOP, *_ACTIVATIONS, "gradient_tensors"),
-    "seq_len": ("max_seq_len", *_FLOP, *_ACTIVATIONS),
+    "seq_len": ("max_seq_len", "measured", *_FLOP, *_ACTIVATIONS),
     "max_seq_len": _ACTIVATIONS,
     "method": (
         "checkpoint_bytes",
@@ -38,7 +40,12 @@ _STALE: dict[str, tuple[str, ...]] = {
     "optimizer": ("checkpoint_bytes",),
     "precision": ("measured", "calibration"),
     "stack": ("calibration",),
+    "setup": ("image",),
 }
+# What a field is where nothing is said: to say so is no change. As `Job` has them.
+_DEFAULTS = {"stack": "typical", "precision": "mixed", "method": "full"}
+_PER_STEP = re.compile(r"/\s*(step|it\b|iteration)|\b(steps?|it|iterations?)\s*/")
+OWN_FIGURES = ("measured", "calibration")  # of the user's; they do not go without a word
 SYNONYMS = {
     "parameters": "params",
     "active_parameters": "active_params",
@@ -52,8 +59,7 @@ SYNONYMS = {
 
 def merged(lower: Raw, upper: Raw) -> Raw:
     """Lay one layer over another; what the upper one makes untrue is dropped."""
-    changed = [key for key, value in upper.items() if value != lower.get(key)]
-    stale = {name for key in changed for name in _STALE.get(key, ())}
+    stale = {name for names in _stale(lower, upper).values() for name in names}
     kept = {key: value for key, value in lower.items() if key not in stale}
     both = {**kept, **upper}
     if isinstance(kept.get("data"), dict) and isinstance(upper.get("data"), dict):
@@ -61,6 +67,27 @@ def merged(lower: Raw, upper: Raw) -> Raw:
     if isinstance(kept.get("assumed"), list):
         both["assumed"] = [name for name in kept["assumed"] if not _restated(name, upper)]
     return both
+
+
+def set_aside(lower: Raw, upper: Raw) -> dict[str, str]:
+    """Own figures of the lower layer that the upper one makes untrue: each, and because of what."""
+    return {
+        name: key
+        for key, names in _stale(lower, upper).items()
+        for name in names
+        if name in OWN_FIGURES and name in lower and name not in upper
+    }
+
+
+def _stale(lower: Raw, upper: Raw) -> dict[str, tuple[str, ...]]:
+    """The fields that each changed one makes untrue in the layers below."""
+    changed = [key for key, value in upper.items() if value != lower.get(key, _DEFAULTS.get(key))]
+    stale = {key: _STALE.get(key, ()) for key in changed}
+    if "method" in stale and upper["method"] == "full":
+        stale["method"] += ("lora_rank",)
+    if "batch" in stale and _PER_STEP.search(str(lower.get("measured", ""))):
+        stale["batch"] = ("measured",)  # of other steps
+    return stale
 
 
 def _restated(assumed: str, upper: Raw) -> bool:

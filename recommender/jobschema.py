@@ -38,12 +38,11 @@ def label(field: str, flags: Flags = ()) -> str:
     return f"--{field.replace('_', '-').replace('.', '-')}" if field in flags else f"{field}:"
 
 
-def _count(text: str, name: str) -> float:
-    return units.parse_count(text, name, ("params", "parameters", "flop", "samples", "images"))
-
-
-def _tokens(text: str, name: str) -> float:
-    return units.parse_count(text, name, ("token", "tokens"))
+# More is a slip: the largest runs of 2026 have about 1e13 parameters and tokens, 1e5 GPUs.
+_MOST_PARAMS, _MOST_SAMPLES, _MOST_BATCH, _MOST_WIDTH = 1e15, 1e16, 1e12, 1e8
+_MOST_SETUP_S = 86400.0
+_MOST_GIB = 1e9  # an exbibyte
+_NUMBERS = ("params", "parameters", "flop", "samples", "images")
 
 
 def _bytes(text: str, name: str) -> float:
@@ -51,20 +50,16 @@ def _bytes(text: str, name: str) -> float:
 
 
 def _gib(text: str, name: str) -> float:
-    try:
-        return units.parse_count(text, name)
-    except UsageError:
+    if text.strip()[-1:].isalpha():
         return units.parse_bytes(text, name) / 2**30
+    return units.parse_count(text, name, most=_MOST_GIB, instead="write 137 (GiB) or 150GB")
 
 
 def _batch(text: str, name: str) -> Batch:
     words = ("tokens", "token", "samples", "images", "clips", "sequences")
     in_tokens = "token" in text.lower()
-    return Batch(units.parse_whole(text, name, words), in_tokens)
-
-
-def _seconds(text: str, name: str) -> float:
-    return units.parse_count(text, name, ("s",))
+    instead = "write samples such as 256, or 4M tokens"
+    return Batch(units.parse_whole(text, name, words, most=_MOST_BATCH, instead=instead), in_tokens)
 
 
 def _measured(value: Any, name: str) -> tuple[units.Measured, ...]:
@@ -78,7 +73,8 @@ def _memory(value: Any, name: str) -> dict[int, float]:
     if not isinstance(value, dict):
         raise UsageError(f"{name} must be like {{8: 21.3}} (samples per GPU: GiB)")
     pairs = ((str(batch), str(gib)) for batch, gib in value.items())
-    return {units.parse_whole(b, name): units.parse_count(gib, name) for b, gib in pairs}
+    read = units.count_of("it like {8: 21.3}", most=1e6)
+    return {int(read(batch, name)): read(gib, name) for batch, gib in pairs}
 
 
 def _one(value: Any, name: str) -> str:
@@ -119,6 +115,16 @@ def _typed(parser: Callable[[str, str], Any], *examples: str, said: str = "") ->
     return _field(lambda value, name: parser(_one(value, name), name), schema, said)
 
 
+def _counted(
+    *examples: str, most: float, units_of: tuple[str, ...] = _NUMBERS, said: str = ""
+) -> Any:
+    return _typed(units.count_of(*examples, most=most, units=units_of), *examples, said=said)
+
+
+def _whole(*examples: str, most: float, said: str = "") -> Any:
+    return _typed(units.whole_of(*examples, most=most), *examples, said=said)
+
+
 def _text(said: str = "", most: int = 300) -> Any:
     schema = {"type": ["string", "null"], "maxLength": most}
     return _field(lambda value, name: _short(value, name, most), schema, said)
@@ -143,11 +149,11 @@ class DataFile:
 
     at: units.DataAt | None = _typed(units.parse_data_at, "aws:us-east-1,150GB")
     gib: float | None = _typed(_gib, "137", "150GB")
-    samples: float | None = _typed(_count, "1.28M")
+    samples: float | None = _counted("1.28M", most=_MOST_SAMPLES)
     read: Literal["stream", "stage"] | None = _choice("stream", "stage")
     bytes_per_sample: float | None = _typed(_bytes, "115kB")
     bytes_per_token: float | None = _typed(_bytes, "2")
-    cpu_s_per_sample: float | None = _typed(_seconds, "0.008")
+    cpu_s_per_sample: float | None = _counted("0.008", most=1e6, units_of=("s",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,40 +173,44 @@ class JobFile:
         (),
     )
     family: Family | None = _choice(*get_args(Family))
-    params: float | None = _typed(_count, "8B", "1.3e9")
-    active_params: float | None = _typed(_count, "13B", said="that a token passes (experts)")
-    lookup_params: float | None = _typed(
-        _count, "525M", said="embedding rows, read but not multiplied"
+    params: float | None = _counted("8B", "1.3e9", most=_MOST_PARAMS)
+    active_params: float | None = _counted(
+        "13B", most=_MOST_PARAMS, said="that a token passes (experts)"
     )
-    trainable_params: float | None = _typed(_count, "42M")
-    hidden: int | None = _typed(units.parse_whole, "4096")
-    layers: int | None = _typed(units.parse_whole, "32")
-    vocab: int | None = _typed(units.parse_whole, "128256")
-    seq_len: int | None = _typed(units.parse_whole, "2048", said="mean tokens in a sequence")
-    max_seq_len: int | None = _typed(
-        units.parse_whole, "8192", said="of the longest; it decides the memory"
+    lookup_params: float | None = _counted(
+        "525M", most=_MOST_PARAMS, said="embedding rows, read but not multiplied"
+    )
+    trainable_params: float | None = _counted("42M", most=_MOST_PARAMS)
+    hidden: int | None = _whole("4096", most=_MOST_WIDTH)
+    layers: int | None = _whole("32", most=1e5)
+    vocab: int | None = _whole("128256", most=_MOST_WIDTH)
+    seq_len: int | None = _whole("2048", most=_MOST_WIDTH, said="mean tokens in a sequence")
+    max_seq_len: int | None = _whole(
+        "8192", most=_MOST_WIDTH, said="of the longest; it decides the memory"
     )
     sample_unit: str | None = _text()
-    tokens: float | None = _typed(_tokens, "15T", "1e9")
-    samples: float | None = _typed(_count, "1.28M")
-    epochs: float | None = _typed(_count, "90", said="passes over data.samples")
-    steps: float | None = _typed(_count, "100k")
+    tokens: float | None = _counted("15T", "1e9", most=_MOST_SAMPLES, units_of=("token", "tokens"))
+    samples: float | None = _counted("1.28M", most=_MOST_SAMPLES)
+    epochs: float | None = _counted("90", most=1e6, said="passes over data.samples")
+    steps: float | None = _counted("100k", most=1e10)
     batch: Batch | None = _typed(
         _batch, "256", "4M tokens", said="samples (or tokens) per optimiser step"
     )
-    flop_per_sample: float | None = _typed(_count, "24.5G", said="of full training; lora pays 2/3")
-    gradient_tensors: int | None = _typed(units.parse_whole, "161")
+    flop_per_sample: float | None = _counted(
+        "24.5G", most=1e24, said="of full training; lora pays 2/3"
+    )
+    gradient_tensors: int | None = _whole("161", most=1e7)
     activation_bytes_per_sample: float | None = _typed(_bytes, "45MB", said="in 16-bit precision")
     recomputed_activation_bytes_per_sample: float | None = _typed(_bytes, "16MB")
     checkpoint_bytes: float | None = _typed(_bytes, "112GB", "164MB")
     precision: Precision | None = _choice(*get_args(Precision))
     method: Method | None = _choice(*get_args(Method))
-    lora_rank: int | None = _typed(units.parse_whole, "16")
+    lora_rank: int | None = _whole("16", most=1e5)
     optimizer: str | None = _choice("adamw", "sgd", "lamb", "adafactor")
     sharding: str | None = _choice(*get_args(Sharding))
     sync: str | None = _choice("allreduce", "parameter_server")
-    parameter_servers: int | None = _typed(
-        units.parse_whole, "1", said="on the CPUs of the first machines; they cost nothing more"
+    parameter_servers: int | None = _whole(
+        "1", most=1e5, said="on the CPUs of the first machines; they cost nothing more"
     )
     stack: Stack | None = _choice(
         *get_args(Stack),
@@ -211,10 +221,12 @@ class JobFile:
     asynchronous_save: bool | None = _flag()
     image: str | None = _choice("cold", "prebuilt")
     setup: float | None = _typed(
-        units.parse_duration, "5m", "300s", said="from a machine's start to training"
+        units.duration_of("5m", "300s", most_s=_MOST_SETUP_S),
+        *("5m", "300s"),
+        said="from a machine's start to training",
     )
     reshard: bool | None = _flag()
-    fault_rate_per_hour: float | None = _typed(_count, "1.6e-4")
+    fault_rate_per_hour: float | None = _counted("1.6e-4", most=60.0)
     measured: tuple[units.Measured, ...] = _field(
         _measured, {"type": ["array", "string", "null"], "items": {"type": "string"}}, "", ()
     )
@@ -229,6 +241,22 @@ class JobFile:
         },
     )
     data: DataFile = field(default=DataFile(), metadata={"inside": DataFile})
+
+
+def check_flag(name: str, text: str) -> None:
+    """Refuse a flag's value that its field of the job would refuse."""
+    about = {each.name: each.metadata for each in fields(JobFile)}[name]
+    _field_value(about, text, label(name, (name,)))
+
+
+def _field_value(about: Any, raw: Any, said: str) -> Any:
+    """The value of one field; its name stands before each problem."""
+    try:
+        return about["read"](raw, said)
+    except UsageError as error:
+        start = said.removesuffix(":")
+        named = (p if p.startswith(start) else f"{said} {p}" for p in error.problems)
+        raise UsageError(*named) from None
 
 
 def field_names() -> tuple[str, ...]:
@@ -261,10 +289,9 @@ def _values(
             if "inside" in about:
                 values[name] = _inner(about["inside"], raw[name], flags, problems, name)
             else:
-                values[name] = about["read"](raw[name], said)
+                values[name] = _field_value(about, raw[name], said)
         except UsageError as error:
-            start = said.removesuffix(":")
-            problems += [p if p.startswith(start) else f"{said} {p}" for p in error.problems]
+            problems += error.problems
     problems += [
         unknown("key", str(key), known, "recommend jobs schema lists them")
         for key in raw

@@ -1,6 +1,6 @@
 """What the user asked for: limits to keep, and which offers may be used."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 MarketChoice = Literal["any", "spot", "on_demand"]
@@ -57,6 +57,7 @@ class QuotaLimit:
     region: str  # "" holds in every region
     unit: Literal["vcpu", "gpu", "machine"]
     amount: float
+    place: str = field(default="", compare=False)  # "quotas.csv, line 3": where its user wrote it
 
 
 @dataclass(frozen=True, slots=True)

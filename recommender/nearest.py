@@ -5,13 +5,14 @@ from itertools import islice
 from math import ceil, floor, log10
 from typing import Protocol
 
-from recommender.limits import Limits
+from recommender.limits import Limits, Progress
 from recommender.optimize.found import Candidate, Found, order
 from recommender.optimize.search import search_singles
 from recommender.plan import Infeasible, Plan, Step
 from recommender.present import Presenter, is_derived, keeps, saving
 from recommender.question import Question
 from recommender.text import duration, usd
+from recommender.unfit import fits, in_the_way
 from recommender.units import brief_duration
 
 
@@ -42,14 +43,15 @@ def neighbours(
         looser = share > 1.0
         if limits.deadline_s is not None:
             value = limits.deadline_s * share
-            words = f"--deadline {brief_duration(value)}"
+            words = f"--deadline {brief_duration(value + question.progress.elapsed_s)}"
             others.append((words, replace(limits, deadline_s=value), looser))
         if limits.budget_usd is not None:
             value = limits.budget_usd * share
-            others.append((f"--budget {value:.3g}", replace(limits, budget_usd=value), looser))
+            words = f"--budget {_three(value + question.progress.spent_usd)}"
+            others.append((words, replace(limits, budget_usd=value), looser))
         if limits.hourly_usd is not None:
             value = limits.hourly_usd * share
-            others.append((f"--hourly {value:.3g}", replace(limits, hourly_usd=value), looser))
+            others.append((f"--hourly {_three(value)}", replace(limits, hourly_usd=value), looser))
     others.sort(key=lambda other: LIMITS.index(other[0].split()[0]))
     steps: list[Step] = []
     for words, other, looser in others:
@@ -103,6 +105,11 @@ def _step(
     return [Step(change, _effect(best, first), best)]
 
 
+def _three(value: float) -> str:
+    """Three significant digits without a power of ten: 1300."""
+    return f"{float(f'{value:.3g}'):g}"
+
+
 def _lead(found: Found, presenter: Presenter, first: Plan, bar: float) -> Plan | None:
     """The best plan that keeps the limits; at quoted prices, where the plan at hand has them.
 
@@ -142,22 +149,25 @@ def _best(found: Found) -> Candidate | None:
 
 def infeasible(question: Question, search: Search) -> Infeasible:
     """Which limits bind, by how much, and the nearest plans when one of them is relaxed."""
-    limits = question.limits
+    if question.allowed.rows and not fits(question):
+        return Infeasible(binding=in_the_way(question), nearest=())
+    limits, gone = question.limits, question.progress
     presenter = Presenter(question, question.lists)
     free = Limits(max_machines=limits.max_machines, confidence=0.0)
     fastest = _best(search(replace(free, objective="time")))
     cheapest = _best(search(replace(free, objective="cost")))
     without = _best(search(replace(free, objective="cost"), "on_demand"))
     steady = None if without is None else presenter.plan(without)
-    steps = [step for name in LIMITS for step in _relaxed(name, limits, search, presenter)]
+    steps = [step for name in LIMITS for step in _relaxed(name, question, search, presenter)]
     steps = [replace(step, plan=_against(step.plan, steady)) for step in steps]
-    sentences = [_binding(step, limits) for step in steps if step.plan is not None]
+    sentences = _left(limits, gone)
+    sentences += [_binding(step, limits) for step in steps if step.plan is not None]
     if question.choice.quotas:
         sentences += _quotas(question)
     if not question.rows:
         sentences.append(_nothing(question))
-    if not sentences:
-        sentences.append("no single limit can be relaxed to make the job possible")
+    if question.rows and not any(step.plan for step in steps):
+        sentences.append("no single limit is to blame: more than one has to be relaxed")
     return Infeasible(
         binding=tuple(sentences),
         nearest=tuple(steps),
@@ -202,8 +212,21 @@ WIDER = 1.15  # and is widened by this factor while no plan keeps it
 WIDENED = 6  # times at most
 
 
-def _relaxed(name: str, limits: Limits, search: Search, presenter: Presenter) -> list[Step]:
+def _left(limits: Limits, gone: Progress) -> list[str]:
+    """What is left of the limits of a job that has begun."""
+    said = []
+    if limits.deadline_s is not None and gone.elapsed_s:
+        left, past = brief_duration(limits.deadline_s), brief_duration(gone.elapsed_s)
+        said.append(f"{left} are left of the deadline after --elapsed {past}")
+    if limits.budget_usd is not None and gone.spent_usd:
+        left = f"{limits.budget_usd:.3g} USD are left of the budget"
+        said.append(f"{left} after --spent {gone.spent_usd:g}")
+    return said
+
+
+def _relaxed(name: str, question: Question, search: Search, presenter: Presenter) -> list[Step]:
     """The least value of one limit that leaves a plan, checked by planning again."""
+    limits, gone = question.limits, question.progress
     value = _needed(name, limits, search, presenter)
     if value is None:
         return []
@@ -212,9 +235,15 @@ def _relaxed(name: str, limits: Limits, search: Search, presenter: Presenter) ->
         ordered = islice(sorted(search(wider).kept.values(), key=order), TRIES)
         plan = next(presenter.under(wider).keeping(ordered), None)
         if plan is not None:
-            return [Step(_words(name, value), _effect_alone(plan), plan)]
+            return [Step(_words(name, value, gone), _effect_alone(plan), plan)]
         value *= WIDER
     return []
+
+
+def _some(search: Search, limits: Limits) -> Candidate | None:
+    """A plan that keeps the limits; the fastest first may all be too dear to be looked through."""
+    cheapest = replace(limits, objective="cost") if limits.budget_usd is not None else limits
+    return _best(search(cheapest)) or _best(search(limits))
 
 
 def _needed(name: str, limits: Limits, search: Search, presenter: Presenter) -> float | None:
@@ -271,15 +300,15 @@ def _with(name: str, limits: Limits, value: float) -> Limits:
     return replace(limits, **{FIELD[name]: value})  # type: ignore[arg-type]
 
 
-def _words(name: str, value: float) -> str:
-    """A flag with its value, as one would type it."""
+def _words(name: str, value: float, gone: Progress) -> str:
+    """A flag with its value, as one would type it: for the whole job, not for what is left."""
     if name == "--deadline":
-        return f"--deadline {brief_duration(60.0 * ceil(value / 60.0))}"
+        return f"--deadline {brief_duration(60.0 * ceil((value + gone.elapsed_s) / 60.0))}"
     if name == "--max-overhead":
         return f"--max-overhead {ceil(100 * value)}%"
     if name == "--confidence":
         return f"--confidence {value:g}"
-    return f"{name} {_rounded_up(value):g}"
+    return f"{name} {_rounded_up(value + (gone.spent_usd if name == '--budget' else 0.0)):g}"
 
 
 def _rounded_up(value: float) -> float:

@@ -46,6 +46,7 @@ class Question:
     now: datetime
     steps_left: float
     seed: int
+    progress: Progress = Progress()  # what of the job and of its limits is gone
 
     @cached_property
     def facts(self) -> Facts:
@@ -177,7 +178,7 @@ def question_of(
     )
     job = on_catalog(job, catalog.gpus, catalog.instance_types.values())
     steps = job.steps * (1.0 - progress.done_share)
-    return Question(job, left, choice, catalog, now, steps, seed)
+    return Question(job, left, choice, catalog, now, steps, seed, progress)
 
 
 def _refuse_used_up(limits: Limits, progress: Progress) -> None:

@@ -63,7 +63,7 @@ KEYS: Mapping[str, _Key] = {
     "deny": _Key((), _word),
     "gpu": _Key((), units.parse_gpu),
     "confidence": _Key("0.95", units.parse_share),
-    "max_machines": _Key("16", units.parse_whole),
+    "max_machines": _Key("16", units.whole_of("16", most=1024)),
     "max_overhead": _Key("", units.parse_share),
     "market": _Key("any", _one_of("any", "spot", "on-demand")),
     "failover": _Key("region", _one_of("none", "zone", "region")),
@@ -73,7 +73,7 @@ KEYS: Mapping[str, _Key] = {
     "offers": _Key("", _word),
     "stack": _Key("typical", _one_of("tuned", "typical")),
     "image": _Key("cold", _one_of("cold", "prebuilt")),
-    "max_age": _Key("", units.parse_duration),
+    "max_age": _Key("", units.duration_of("30d")),
     "output": _Key("table", _one_of("table", "json", "csv", "yaml", "markdown")),
     "color": _Key("auto", _one_of("auto", "always", "never")),
 }
@@ -117,15 +117,42 @@ def project_path(folder: Path) -> Path | None:
 
 def save(key: str, words: tuple[str, ...], path: Path | None = None) -> Path:
     """Write one setting into the user's file, keeping the rest of it as it is."""
-    value = _checked(key, words if isinstance(_key(key).default, tuple) else " ".join(words))
+    spec = _key(key)
+    if not "".join(words).strip():
+        raise UsageError(f"{key}: is empty; recommend config unset {key} takes it back")
+    value = _checked(key, words if isinstance(spec.default, tuple) else " ".join(words))
     path = path or user_path()
-    lines = read_text(path).splitlines() if path.is_file() else []
-    text = json.dumps(value, ensure_ascii=False)
-    kept = [line for line in lines if not re.match(rf"\s*{key}\s*=", line)]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    whole = "\n".join([f"{key} = {text}", *kept]) + "\n"
-    write_whole(path, whole.encode("utf-8"))
+    _rewrite(path, key, [f"{key} = {json.dumps(value, ensure_ascii=False)}"])
     return path
+
+
+def unset(key: str, path: Path | None = None) -> tuple[Path, bool]:
+    """Take one setting out of the user's file; give the file, and whether it was in there."""
+    _key(key)
+    path = path or user_path()
+    kept = path.is_file() and key in (_table(path) or {})
+    if kept:
+        _rewrite(path, key, [])
+    return path, kept
+
+
+def _rewrite(path: Path, key: str, first: list[str]) -> None:
+    """Write a settings file anew with other lines for one key, all others as they are."""
+    old = read_text(path) if path.is_file() else ""
+    kept = [line for line in old.splitlines() if not re.match(rf"\s*{key}\s*=", line)]
+    whole = "".join(f"{line}\n" for line in [*first, *kept])
+    if not _same_but(key, old, whole):  # a value over several lines, say
+        raise UsageError(f"{shown_path(path)}: {key} cannot be changed from here; edit the file")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, whole.encode("utf-8"))
+
+
+def _same_but(key: str, old: str, new: str) -> bool:
+    try:
+        before, after = tomllib.loads(old), tomllib.loads(new)
+    except tomllib.TOMLDecodeError:
+        return False
+    return {**before, key: None} == {**after, key: None}
 
 
 def _key(key: str, name: str = "setting") -> _Key:

@@ -11,7 +11,7 @@ from recommender.csvtext import Row, read_csv, refuse_all
 from recommender.errors import UsageError
 from recommender.limits import QuotaLimit
 from recommender.text import shown, unknown
-from recommender.units import PROVIDERS, parse_count, parse_money, parse_whole
+from recommender.units import PROVIDERS, count_of, parse_money, whole_of
 from recommender.yamltext import load_yaml, read_text
 
 T = TypeVar("T")
@@ -44,6 +44,10 @@ _NETWORKS = {"tcp": "tcp", "ethernet": "tcp", "rdma": "rdma", "infiniband": "rdm
 _INTRA = {"pcie": "pcie", "nvlink": "nvlink", "nvswitch": "nvswitch"}
 # What the smallest cloud machines give each GPU (g5, a2, NC A100 v4: 8-24 vCPU, 32-220 GiB).
 _VCPUS_PER_GPU, _MEMORY_GIB_PER_GPU = 8, 64
+_AMOUNT = count_of("192", most=1e7)
+_GPUS = whole_of("8", most=1024)
+_COUNT = whole_of("4", most=100_000)
+_SIZE = count_of("64", most=1e6)  # vCPUs, GiB, Gbit/s
 _HOST_GB_PER_S = 12.0  # PCIe 3.0 x16 as measured; the slowest that is common
 
 
@@ -135,7 +139,8 @@ def _quota(row: Row) -> QuotaLimit:
         region="" if region.lower() in ("*", "any", "all") else region,
         unit=_chosen(row, "unit", _UNITS, _USUAL_UNIT[provider]),
         # A quota of zero is the usual state of a new account, and no mistake.
-        amount=0.0 if amount in ("0", "0.0") else parse_count(amount, row.where("amount")),
+        amount=0.0 if amount in ("0", "0.0") else _AMOUNT(amount, row.where("amount")),
+        place=row.place,
     )
 
 
@@ -155,7 +160,7 @@ def read_offers(path: Path, memory_mib: Mapping[str, int], today: date) -> OwnMa
 
 def _own_machine(row: Row, memory_mib: Mapping[str, int], today: str) -> tuple[InstanceType, Offer]:
     gpu = _gpu(row, memory_mib)
-    gpus = parse_whole(_needed(row, "gpus"), row.where("gpus"))
+    gpus = _GPUS(_needed(row, "gpus"), row.where("gpus"))
     as_of = _date(row, today)
     network = _optional(row, "network_gbit_per_s")
     machine = InstanceType(
@@ -206,7 +211,7 @@ def _own_offer(row: Row, machine: InstanceType) -> Offer:
 
 
 def _own_limit(row: Row) -> QuotaLimit:
-    count = parse_whole(row.cells["count"], row.where("count"))
+    count = _COUNT(row.cells["count"], row.where("count"))
     return QuotaLimit("own", _name(row), "any", row.cells.get("region", "own"), "machine", count)
 
 
@@ -225,7 +230,7 @@ def _gpu(row: Row, memory_mib: Mapping[str, int]) -> str:
 
 def _optional(row: Row, column: str) -> float | None:
     text = row.cells.get(column)
-    return None if text is None else parse_count(text, row.where(column))
+    return None if text is None else _SIZE(text, row.where(column))
 
 
 def _date(row: Row, today: str) -> str:

@@ -25,19 +25,27 @@ _NULLS = ("", "~", "null", "Null", "NULL")
 
 
 def read_text(path: Path, most: int = MOST_BYTES) -> str:
-    """Read a small text file, refusing what is not one."""
+    """Read a small text file (or pipe), refusing what is not one."""
     try:
-        if not path.is_file():
-            raise UsageError(f"{shown_path(path)}: no such file")
-        if path.stat().st_size > most:
+        refuse_no_file(path)
+        with path.open("rb") as file:
+            content = file.read(most + 1)
+        if len(content) > most:
             limit = f"larger than {most // 2**20} MiB"
             raise UsageError(f"{shown_path(path)}: {limit}; is it the right file?")
-        with path.open("rb") as file:
-            return file.read(most + 1).decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UsageError(f"{shown_path(path)}: not UTF-8 text; save it as UTF-8") from None
     except (OSError, ValueError) as error:
         raise UsageError(f"{shown_path(path)}: cannot be read ({shown(error)})") from None
+
+
+def refuse_no_file(path: Path) -> None:
+    """Refuse a path where there is nothing to read, and say what there is instead."""
+    if path.is_dir():
+        raise UsageError(f"{shown_path(path)}: is a folder; name a file in it")
+    if not path.exists():
+        raise UsageError(f"{shown_path(path)}: no such file")
 
 
 def load_yaml(text: str, name: str) -> Tree:

@@ -46,7 +46,7 @@ def read(call: Call, top: int, reader: Reader) -> Ready:
     limits = limits_of(call.limits, reader)
     choice = choice_of(call.offers, call.own, reader)
     progress = progress_of(call.own, reader)
-    max_age = reader.value(call.search.max_age, "--max-age", units.parse_duration, None)
+    max_age = reader.value(call.search.max_age, "--max-age", units.duration_of("30d"), None)
     options = _options(call, reader)
     check_job_flags(call.job, call.own, reader)
     job = reader.attempt(lambda: _job(call), None)
@@ -79,12 +79,17 @@ def _options(call: Call, reader: Reader) -> dict[str, Any]:
     search = call.search
     found: dict[str, Any] = {
         "compare": reader.value(call.own.compare, "--compare", units.parse_comparison, None),
-        "seed": reader.value(search.seed, "--seed", units.parse_whole, None),
+        "seed": reader.value(search.seed, "--seed", parse_seed, None),
         "save_lp": Path(search.save_lp) if search.save_lp else None,
         "prove": search.prove or None,
         "verify": search.verify or None,
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def parse_seed(word: str, name: str) -> int:
+    """The seed of simulated runs."""
+    return units.parse_whole(word, name, instead="write a whole number such as 1")
 
 
 def _job(call: Call) -> Job:

@@ -86,7 +86,12 @@ class OfferFlags:
         _offer("Where spot is asked for when it is gone (region).", metavar="none|zone|region"),
     ] = None
     mix: Annotated[
-        bool | None, _offer("Allow several instance types in one cluster.", "--mix/--no-mix")
+        bool | None,
+        _offer(
+            "Several instance types in one cluster (tried under quotas, if elastic, with --prove, "
+            "and where no single type will do).",
+            "--mix/--no-mix",
+        ),
     ] = None
     checkpoint_to: Annotated[
         Word,

@@ -19,7 +19,7 @@ _SHOWN = ("resnet50-imagenet", "bert-large-pretrain", "llama3-8b-lora")
 def page(version: bool) -> None:
     """Print the version, or the landing page."""
     on = screen()
-    show(version_lines() if version else landing(on.width), on)
+    show(version_lines(on.width) if version else landing(on.width), on)
 
 
 def landing(width: int) -> list[Line]:
@@ -56,16 +56,19 @@ def _examples(width: int) -> list[Line]:
     both = [f"  {call}    {words}" for call, words in said]
     if all(len(line) <= width for line in both):
         return [Line(line) for line in both]
-    return [Line(each) for call, words in said for each in (f"  {call}", f"    {words}")]
+    from recommender.report.launch import folded
+
+    lines = []
+    for call, words in said:
+        lines += [Line(f"  {each}") for each in folded(tuple(call.split()), width - 2, "  ")]
+        lines += [Line(each) for each in wrapped(words, width, "    ")]
+    return lines
 
 
-def version_lines() -> list[Line]:
+def version_lines(width: int) -> list[Line]:
     """Tool, dates of the shipped catalog, schema."""
-    return [
-        Line(f"recommend {__version__}"),
-        Line(f"catalog   {dates_line()}"),
-        Line(f"schema    {PLAN_SCHEMA}"),
-    ]
+    said = (("recommend", __version__), ("catalog", dates_line()), ("schema", PLAN_SCHEMA))
+    return [Line(line) for name, words in said for line in wrapped(words, width, name.ljust(10))]
 
 
 def dates_line() -> str:

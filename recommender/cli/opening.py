@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recommender.cli.screen import put
+from recommender.errors import CatalogError
 from recommender.report import text
+from recommender.text import shown_path
 
 if TYPE_CHECKING:
     from catalogs.catalog import Catalog
@@ -25,6 +27,7 @@ class Opened:
 
 def open_catalog(path: str | None) -> Opened:
     """The catalog of a path; without one the newest good version, else the shipped snapshot."""
+    from catalogs import MANIFEST
     from catalogs.versions import CURRENT, VERSIONS, Store, default_root
 
     if path is None:
@@ -39,6 +42,11 @@ def open_catalog(path: str | None) -> Opened:
     folder = Path(path)
     if (folder / CURRENT).is_file() or (folder / VERSIONS).is_dir():
         return open_store(Store(folder))
+    if folder.is_file() and folder.name != MANIFEST:
+        raise CatalogError(
+            f"{shown_path(path)}: is a file; name a catalog folder or a store "
+            "(recommend catalog import unpacks an archive)"
+        )
     from catalogs.load import load
 
     catalog = load(folder)

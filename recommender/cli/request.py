@@ -1,5 +1,6 @@
 """Turns flags into a question, and reports every mistake in them at once."""
 
+from dataclasses import fields
 from typing import Any
 
 from recommender import units
@@ -20,11 +21,15 @@ def limits_of(flags: LimitFlags, read: Reader) -> Limits:
         deadline_s=read.value(flags.deadline, "--deadline", _deadline, None),
         budget_usd=read.value(flags.budget, "--budget", units.parse_money, None),
         hourly_usd=read.value(flags.hourly, "--hourly", units.parse_hourly, None),
-        confidence=read.value(flags.confidence, "--confidence", units.parse_share, 0.95),
+        confidence=read.value(flags.confidence, "--confidence", _sure, 0.95),
         max_overhead=read.value(flags.max_overhead, "--max-overhead", units.parse_share, None),
         max_machines=read.value(flags.max_machines, "--max-machines", _machines, 16),
         objective=read.choice(flags.objective, "--objective", ("auto", "cost", "time"), "auto"),
     )
+
+
+def _sure(word: str, name: str) -> float:
+    return units.parse_share(word, name, instead="write a share such as 95% or 0.95")
 
 
 def _deadline(word: str, name: str) -> float:
@@ -65,13 +70,15 @@ def _market(flags: OfferFlags, read: Reader) -> Any:
 
 def _hours(word: str, name: str) -> float:
     """A number of hours, or a duration with its unit."""
-    if any(c.isalpha() for c in word.strip().lower().removeprefix("nan").removeprefix("inf")):
-        return units.parse_duration(word, name) / 3600
-    return units.parse_count(word, name)
+    instead = "write hours, such as 3.5, or 90m"
+    if word.strip()[-1:].lower() in ("d", "h", "m", "s", "w"):
+        return units.parse_duration(word, name, most_s=MOST_MTBF_H * 3600, instead=instead) / 3600
+    return units.parse_count(word, name, most=MOST_MTBF_H, instead=instead)
 
 
 def _chance(word: str, name: str) -> float:
-    return units.parse_share(word, name, zero=True, one=True)
+    instead = "write a share such as 80% or 0.8"
+    return units.parse_share(word, name, zero=True, one=True, instead=instead)
 
 
 def progress_of(own: OwnFlags, read: Reader) -> Progress:
@@ -84,29 +91,31 @@ def progress_of(own: OwnFlags, read: Reader) -> Progress:
 
 
 def _done(word: str, name: str) -> float:
-    return units.parse_share(word, name, zero=True)
+    return units.parse_share(word, name, zero=True, instead="write a share such as 40% or 0.4")
 
 
 def check_job_flags(flags: JobFlags, own: OwnFlags, read: Reader) -> None:
     """Report what is wrong with the job's flags even where the job itself cannot be found."""
     read.values(own.measured, "--measured", units.parse_measured)
     read.value(own.data_at, "--data-at", units.parse_data_at, None)
-    for name in ("tokens", "samples", "epochs", "steps", "params"):
-        read.value(getattr(flags, name), f"--{name}", _amount, None)
-    read.value(flags.setup, "--setup", units.parse_duration, None)
+    typed = {each.name: getattr(flags, each.name) for each in fields(flags)}
+    for name, word in typed.items():
+        if isinstance(word, str):
+            read.value(word, name, _field, None)
 
 
-def _amount(word: str, name: str) -> float:
-    units_of = {"--tokens": ("token", "tokens"), "--params": ("params", "parameters")}
-    return units.parse_count(word, name, units_of.get(name, ()))
+def _field(word: str, name: str) -> None:
+    from recommender.jobschema import check_flag
+
+    check_flag(name, word)
 
 
 MOST_MACHINES = 1024  # a bigger cluster is no spot gang, and the search has no bound for it
-LEAST_MTBF_H = 1 / 60
+LEAST_MTBF_H, MOST_MTBF_H = 1 / 60, 8760.0  # a minute, a year
 
 
 def _machines(word: str, name: str) -> int:
-    count = units.parse_whole(word, name)
+    count = units.parse_whole(word, name, instead="write a number of machines such as 16")
     if count > MOST_MACHINES:
         raise UsageError(f"{name} {shown(word)} is more than {MOST_MACHINES}; write less")
     return count

@@ -5,10 +5,13 @@ from typing import Literal
 
 from recommender import units
 from recommender.cli.flags import AnswerFlags, OutputFlags
+from recommender.cli.opening import warn
 from recommender.cli.reader import Reader
 from recommender.cli.screen import Screen, put, screen, show
+from recommender.errors import UsageError
 from recommender.plan import Answer
 from recommender.report.asked import Asked
+from recommender.text import shown
 
 Kind = Literal["table", "json", "csv", "markdown"]
 FORMS = ("table", "json", "csv", "markdown")
@@ -32,23 +35,34 @@ class Form:
         return screen(self.colour)
 
 
-def form_of(output: OutputFlags, shown: AnswerFlags, read: Reader) -> Form:
+def form_of(output: OutputFlags, answer: AnswerFlags, read: Reader) -> Form:
     """The form that the flags ask for."""
     kind = read.choice(output.output, "--output", FORMS, "table")
     if output.json and output.output is not None and kind != "json":
         read.problems.append(f"--json contradicts --output {kind}; keep one")
-    top = read.value(shown.top, "--top", units.parse_whole, 5)
-    explain = read.value(shown.explain, "--explain", units.parse_whole, 0)
-    if top > _MOST_PLANS:
-        read.problems.append(f"--top {top} is more than {_MOST_PLANS} plans; write less")
+    top = read.value(answer.top, "--top", _plans, 5)
+    explain = read.value(answer.explain, "--explain", plan_number, 0)
     return Form(
         kind="json" if output.json else kind,
         quiet=output.quiet,
         colour=read.choice(output.color, "--color", COLOURS, "auto"),
         top=max(top, explain),
         explain=explain,
-        all_regions=shown.all_regions,
+        all_regions=answer.all_regions,
     )
+
+
+def _plans(word: str, name: str) -> int:
+    count = units.parse_whole(word, name, instead="write a number of plans such as 5")
+    if count > _MOST_PLANS:
+        raise UsageError(f"{name} {shown(word)} is more than {_MOST_PLANS} plans; write less")
+    return count
+
+
+def plan_number(word: str, name: str) -> int:
+    """The number of a plan in the table."""
+    instead = "write the number of a plan, such as 1"
+    return units.parse_whole(word, name, most=_MOST_PLANS, instead=instead)
 
 
 def show_answer(answer: Answer, asked: Asked, form: Form) -> None:
@@ -57,6 +71,8 @@ def show_answer(answer: Answer, asked: Asked, form: Form) -> None:
         _table(answer, asked, form)
     else:
         put(text_of(answer, asked, form))
+        if form.kind == "csv":  # which has no place for them
+            warn(answer.warnings)
 
 
 def text_of(answer: Answer, asked: Asked, form: Form) -> str:

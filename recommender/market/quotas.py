@@ -44,13 +44,18 @@ def refuse_unknown(limits: Sequence[QuotaLimit], catalog: Catalog) -> None:
     for q in catalog.quotas:
         known.setdefault(q.provider, set()).add(q.name)
     wrong = [
-        unknown(f"{limit.provider} quota", limit.quota_family, sorted(known[limit.provider] - {""}))
+        _unknown(limit, known[limit.provider])
         for limit in limits
         if limit.provider in known
         and limit.quota_family.casefold() not in map(str.casefold, known[limit.provider])
     ]
     if wrong:
-        raise UsageError("\n".join(wrong))
+        raise UsageError(*wrong)
+
+
+def _unknown(limit: QuotaLimit, known: set[str]) -> str:
+    place = f"{limit.place}: " if limit.place else ""
+    return place + unknown(f"{limit.provider} quota", limit.quota_family, sorted(known - {""}))
 
 
 def yours(facts: Facts, pool: "Pool", unit: str) -> float | None:

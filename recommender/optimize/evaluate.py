@@ -252,7 +252,8 @@ def elastic_share(space: Space, site: Site, counts: Ints, step_s: Floats, gang: 
     if not space.job.elastic or not len(rows):
         return share
     alone = steps(space.job, space.columns, space.fleet(site, counts[rows])).step_s
-    share[rows] = np.where(np.isfinite(alone), step_s[rows] / alone, 0.0)
+    fits = np.isfinite(alone)  # else the on-demand part cannot hold the job
+    share[rows[fits]] = step_s[rows[fits]] / alone[fits]
     # Slow spot machines can hold a cluster back; then dropping them is another plan.
     return np.minimum(np.nan_to_num(share, nan=0.0, posinf=0.0), 1.0)
 

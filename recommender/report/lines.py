@@ -70,7 +70,15 @@ def inset(text: str, width: int) -> list[Line]:
 def labelled(label: str, text: str, width: int, indent: int = 2, hang: int = 9) -> list[Line]:
     """A paragraph behind its label, hanging: the form of the lines under a plan."""
     first = " " * indent + label.ljust(hang - 1) + " "
-    return [Line(each) for each in wrapped(text, width, first)]
+    if len(label) < hang or len(first) + len(text) <= width:
+        return [Line(each) for each in wrapped(text, width, first)]
+    above = wrapped(label, width, " " * indent)  # too long to stand before anything
+    return [Line(each) for each in [*above, *wrapped(text, width, " " * (indent + 2))]]
+
+
+def overflow(lines: Iterable[Line], width: int) -> int:
+    """How many lines are longer than the terminal."""
+    return sum(len(line.text) > width for line in lines)
 
 
 def rule(width: int) -> Line:

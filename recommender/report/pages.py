@@ -4,7 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from recommender.report.lines import Column, Line, Row, grid, inset, paragraph, wrapped
+from recommender.report.lines import (
+    Column,
+    Line,
+    Row,
+    grid,
+    inset,
+    overflow,
+    paragraph,
+    wrapped,
+)
 
 _NARROW = 60
 
@@ -24,12 +33,19 @@ class Page:
 def render(page: Page, width: int) -> list[Line]:
     """The page as lines; narrow terminals get one row below the other."""
     lines = [*paragraph(page.title, width, "title"), Line("")] if page.title else []
-    if width < _NARROW:
-        lines += [line for row in page.rows for line in _stacked(page.columns, row, width)]
-    elif page.rows:
-        rows = [Row(tuple(tuple(cell.split("\n")) for cell in row)) for row in page.rows]
-        lines += grid(page.columns, rows, width, page.flexible)
+    if page.rows:
+        lines += _table(page, width)
     return lines + [line for words in page.below for line in inset(words, width)]
+
+
+def _table(page: Page, width: int) -> list[Line]:
+    """The rows in columns where these fit, else one below the other."""
+    stacked = [line for row in page.rows for line in _stacked(page.columns, row, width)]
+    if width < _NARROW:
+        return stacked
+    rows = [Row(tuple(tuple(cell.split("\n")) for cell in row)) for row in page.rows]
+    table = grid(page.columns, rows, width, page.flexible)
+    return stacked if overflow(stacked, width) < overflow(table, width) else table
 
 
 def _stacked(columns: Sequence[Column], row: Sequence[str], width: int) -> list[Line]:

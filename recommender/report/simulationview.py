@@ -3,10 +3,9 @@
 from recommender.plan import Plan
 from recommender.report import bars, cells, text, titles
 from recommender.report.asked import Asked
-from recommender.report.lines import Column, Line, Row, grid, inset, labelled, paragraph
+from recommender.report.lines import Column, Line, Row, grid, inset, labelled, overflow, paragraph
 from recommender.simulation import ClosedForm, Kept, Quantiles, Simulation
 
-_CARD = 60
 _UNITS = ((5400.0, 60.0, "min"), (360_000.0, 3600.0, "h"), (float("inf"), 86_400.0, "d"))
 
 
@@ -61,14 +60,17 @@ def figures(found: Simulation, width: int) -> list[Line]:
         ("interruptions", found.interruptions, 1.0, ""),
         ("lost work h", found.lost, 3600.0, ""),
     ]
-    wide = width >= _CARD
+    table = [_cells(*row) for row in rows]
+    wide = _chosen(table, tuple(range(8)), width)
+    return _chosen(table, (0, 1, 3, 5), width) if overflow(wide, width) else wide
+
+
+def _chosen(table: list[list[str]], chosen: tuple[int, ...], width: int) -> list[Line]:
+    """Some columns of the figures."""
     titles_ = ["", "mean", "±", "5 %", "50 %", "95 %", "99 %", "first order"]
-    chosen = range(8) if wide else (0, 1, 3, 5)
-    table = [
-        Row(tuple((cell,) for i, cell in enumerate(_cells(*row)) if i in chosen)) for row in rows
-    ]
-    columns = [Column(t, right=bool(i), gap=2) for i, t in enumerate(titles_) if i in chosen]
-    return grid(columns, table, width, flexible=0)
+    columns = [Column(titles_[i], right=bool(i), gap=2) for i in chosen]
+    rows = [Row(tuple((row[i],) for i in chosen)) for row in table]
+    return grid(columns, rows, width, flexible=0)
 
 
 def _cells(name: str, q: Quantiles, unit: float, form: str) -> list[str]:

@@ -9,6 +9,7 @@ from recommender.errors import UsageError
 from recommender.text import shown, shown_path, unknown
 from recommender.traces import own, public
 from recommender.traces.trace import Trace
+from recommender.yamltext import refuse_no_file
 
 MOST_BYTES = 256 * 2**20  # unpacked
 _GZIP = b"\x1f\x8b"
@@ -66,8 +67,7 @@ def read_all(paths: Sequence[Path], form: str = "") -> tuple[Trace, ...]:
 def text_of(path: Path) -> str:
     """The text of a file, unpacked if it is gzip; refuses what is too large or no text."""
     try:
-        if not path.is_file():
-            raise UsageError(f"{shown_path(path)}: no such file")
+        refuse_no_file(path)
         with path.open("rb") as file:
             packed = file.read(2) == _GZIP
         with gzip.open(path) if packed else path.open("rb") as file:

@@ -14,6 +14,7 @@ from recommender.units.amounts import (
 )
 from recommender.units.durations import (
     brief_duration,
+    duration_of,
     format_duration,
     format_instant,
     parse_deadline,
@@ -21,11 +22,13 @@ from recommender.units.durations import (
     parse_instant,
 )
 from recommender.units.numbers import (
+    count_of,
     format_count,
     format_share,
     parse_count,
     parse_share,
     parse_whole,
+    whole_of,
 )
 from recommender.units.rates import Measured, format_measured, parse_measured, timing
 from recommender.units.specs import (
@@ -49,6 +52,8 @@ __all__ = [
     "DataAt",
     "Measured",
     "brief_duration",
+    "count_of",
+    "duration_of",
     "format_bytes",
     "format_comparison",
     "format_count",
@@ -76,4 +81,5 @@ __all__ = [
     "parse_share",
     "parse_whole",
     "timing",
+    "whole_of",
 ]

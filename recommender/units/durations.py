@@ -1,13 +1,14 @@
 """Durations (`24h`, `1d12h`, `PT36H`) and moments with their zone (`2026-12-01T08:00Z`)."""
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 
-from recommender.errors import UsageError
 from recommender.text import shown
 from recommender.units.numbers import NUMBER, refusal, refuse_sign, refuse_size
 
-INSTEAD = "write 24h, 90m, 1d12h or 2026-12-01T08:00Z"
+INSTEAD = "write 24h, 90m or 1d12h"
+_DEADLINE = "write 24h, 90m, 1d12h or 2026-12-01T08:00Z"
 MOST_S = 10 * 365 * 86400.0  # ten years
 SECONDS = {"w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1}
 
@@ -24,17 +25,32 @@ _ISO = re.compile(
 _MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}")
 
 
-def parse_duration(text: str, name: str = "duration") -> float:
+def parse_duration(
+    text: str, name: str = "duration", *, most_s: float = MOST_S, instead: str = INSTEAD
+) -> float:
     """Read a duration such as `24h`, `1d12h`, `90m`, `1.5h`, `2w`, `PT36H`; in seconds."""
-    refuse_sign(name, text, INSTEAD)
+    refuse_sign(name, text, instead)
     bare = text.strip()
     if re.fullmatch(NUMBER, bare):
-        raise UsageError(f"{name} {shown(bare)} has no unit; {INSTEAD}")
-    parts = _iso_parts(bare) if bare[:1] in ("P", "p") else _parts(bare, name)
+        raise refusal(name, bare, "has no unit", instead)
+    parts = _iso_parts(bare) if bare[:1] in ("P", "p") else _parts(bare, name, instead)
     if not parts:
-        raise refusal(name, text, "is not a duration", INSTEAD)
+        raise refusal(name, text, "is not a duration", instead)
     seconds = sum(number * SECONDS[unit] for number, unit in parts)
-    return refuse_size(name, text, seconds, INSTEAD, MOST_S)
+    return _sized(name, text, seconds, instead, most_s)
+
+
+def duration_of(*examples: str, most_s: float = MOST_S) -> Callable[[str, str], float]:
+    """A parser of one quantity's durations, which knows examples of it and its largest value."""
+    instead = f"write {' or '.join(examples)}"
+    return lambda text, name: parse_duration(text, name, most_s=most_s, instead=instead)
+
+
+def _sized(name: str, text: str, seconds: float, instead: str, most_s: float) -> float:
+    if seconds > most_s:
+        most = format_duration(most_s)
+        raise refusal(name, text, f"is absurdly long (above {most})", instead)
+    return refuse_size(name, text, seconds, instead)
 
 
 def _iso_parts(text: str) -> list[tuple[float, str]]:
@@ -44,25 +60,25 @@ def _iso_parts(text: str) -> list[tuple[float, str]]:
     return [(float(n), u) for n, u in zip(found.groups(), "wdhms", strict=True) if n]
 
 
-def _parts(text: str, name: str) -> list[tuple[float, str]]:
+def _parts(text: str, name: str, instead: str) -> list[tuple[float, str]]:
     parts, at = [], 0
     for found in _PART.finditer(text):
         if found.start() != at:
             return []
-        parts.append((float(found[1]), _unit(found[2], text, name)))
+        parts.append((float(found[1]), _unit(found[2], text, name, instead)))
         at = found.end()
     units = [unit for _, unit in parts]
     if len(set(units)) < len(units):
-        raise refusal(name, text, "names a unit twice", INSTEAD)
+        raise refusal(name, text, "names a unit twice", instead)
     return parts if at == len(text) else []
 
 
-def _unit(word: str, text: str, name: str) -> str:
+def _unit(word: str, text: str, name: str, instead: str) -> str:
     if word == "M":
-        raise refusal(name, text, "could mean minutes or months", INSTEAD)
+        raise refusal(name, text, "could mean minutes or months", instead)
     unit = _NAMES.get(word.lower(), word.lower())
     if unit not in SECONDS:
-        raise refusal(name, text, f"has the unknown unit '{shown(word)}'", INSTEAD)
+        raise refusal(name, text, f"has the unknown unit '{shown(word)}'", instead)
     return unit
 
 
@@ -110,8 +126,8 @@ def format_instant(moment: datetime) -> str:
 def parse_deadline(text: str, now: datetime, name: str = "--deadline") -> float:
     """Read a deadline, a duration or a moment after `now`, as seconds from now."""
     if not _MOMENT.match(text.strip()):
-        return parse_duration(text, name)
+        return parse_duration(text, name, instead=_DEADLINE)
     seconds = (parse_instant(text, name) - now).total_seconds()
     if seconds <= 0:
-        raise refusal(name, text, f"is past (now is {format_instant(now)})", INSTEAD)
-    return refuse_size(name, text, seconds, INSTEAD, MOST_S)
+        raise refusal(name, text, f"is past (now is {format_instant(now)})", _DEADLINE)
+    return _sized(name, text, seconds, _DEADLINE, MOST_S)

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Callable
 
 from recommender.errors import UsageError
 from recommender.text import shown
@@ -9,6 +10,8 @@ from recommender.text import shown
 NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 SUFFIXES = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9, "t": 10**12}
 MOST = 1e18  # more than this of anything is a slip
+_ANY = "write a number such as 256, 8e9, 1.3B or 15T"
+_SHARE_INSTEAD = "write a share such as 5% or 0.05"
 
 _COUNT = re.compile(rf"({NUMBER})\s*([kKmMbBgGtT]?)(?:\s*([A-Za-z][A-Za-z/ ]*))?")
 _SHARE = re.compile(rf"({NUMBER})\s*(%?)")
@@ -16,6 +19,8 @@ _SHARE = re.compile(rf"({NUMBER})\s*(%?)")
 
 def refusal(name: str, text: str, why: str, instead: str) -> UsageError:
     """Build the error of one value: what failed, the value, why, what to write."""
+    if not text.strip():
+        return UsageError(f"{name} is empty; {instead}")
     return UsageError(f"{name} {shown(text)} {why}; {instead}")
 
 
@@ -48,25 +53,56 @@ def refuse_size(name: str, text: str, value: float, instead: str, most: float = 
     return value
 
 
-def parse_count(text: str, name: str = "value", units: tuple[str, ...] = ()) -> float:
+def parse_count(
+    text: str,
+    name: str = "value",
+    units: tuple[str, ...] = (),
+    *,
+    most: float = MOST,
+    instead: str = _ANY,
+) -> float:
     """Read a count such as `15T tokens`, `1.3B`, `8e9`; `units` are the words allowed behind."""
-    instead = "write a number such as 256, 8e9, 1.3B or 15T"
     refuse_sign(name, text, instead)
     found = _COUNT.fullmatch(text.strip())
     if not found:
         raise refusal(name, text, "is not a number", instead)
     digits, suffix, unit = found.groups()
+    if unit and f"{suffix}{unit.strip()}".lower() in units:  # 256 tokens are no 256 T
+        suffix = unit = ""
     if unit and unit.strip().lower() not in units:
         raise refusal(name, text, f"has the unit '{shown(unit.strip())}'", instead)
-    return refuse_size(name, text, scaled(digits, suffix), instead)
+    return refuse_size(name, text, scaled(digits, suffix), instead, most)
 
 
-def parse_whole(text: str, name: str = "value", units: tuple[str, ...] = ()) -> int:
+def parse_whole(
+    text: str,
+    name: str = "value",
+    units: tuple[str, ...] = (),
+    *,
+    most: float = MOST,
+    instead: str = _ANY,
+) -> int:
     """Read a count that must be a whole number."""
-    value = parse_count(text, name, units)
+    value = parse_count(text, name, units, most=most, instead=instead)
     if value != int(value):
         raise refusal(name, text, "is not a whole number", f"write {max(1, round(value))}")
     return int(value)
+
+
+def count_of(
+    *examples: str, most: float = MOST, units: tuple[str, ...] = ()
+) -> Callable[[str, str], float]:
+    """A parser of one quantity's counts, which knows examples of it and its largest value."""
+    instead = f"write {' or '.join(examples)}"
+    return lambda text, name: parse_count(text, name, units, most=most, instead=instead)
+
+
+def whole_of(
+    *examples: str, most: float = MOST, units: tuple[str, ...] = ()
+) -> Callable[[str, str], int]:
+    """The same for whole numbers."""
+    instead = f"write {' or '.join(examples)}"
+    return lambda text, name: parse_whole(text, name, units, most=most, instead=instead)
 
 
 def format_count(value: float) -> str:
@@ -79,9 +115,15 @@ def format_count(value: float) -> str:
     return str(int(value)) if value == int(value) and value < 1e15 else repr(float(value))
 
 
-def parse_share(text: str, name: str = "value", *, zero: bool = False, one: bool = False) -> float:
+def parse_share(
+    text: str,
+    name: str = "value",
+    *,
+    zero: bool = False,
+    one: bool = False,
+    instead: str = _SHARE_INSTEAD,
+) -> float:
     """Read a share such as `5%` or `0.05`; `zero` and `one` say whether 0 and 100 % may be."""
-    instead = "write a share such as 5% or 0.05"
     refuse_sign(name, text, instead)
     found = _SHARE.fullmatch(text.strip())
     if not found:
@@ -89,7 +131,8 @@ def parse_share(text: str, name: str = "value", *, zero: bool = False, one: bool
     digits, percent = found.groups()
     value = float(digits) / 100 if percent else float(digits)
     if not percent and value >= 1:
-        instead = f"write {shown(digits)}% or {value / 100:g}"
+        if value < 100:
+            instead = f"write {shown(digits)}% or {value / 100:g}"
         raise refusal(name, text, "is not a share below 1", instead)
     if value > 1 or (value == 1 and not one):
         raise refusal(name, text, "is 100 % or more", instead)

@@ -65,7 +65,7 @@ def _cluster(cluster: str, text: str, name: str) -> tuple[int, int, str]:
 
 
 def _rate(rate: str, text: str, name: str) -> tuple[float, Unit, bool]:
-    refuse_sign(name, rate, _INSTEAD)
+    refuse_sign(name, rate.strip(), _INSTEAD)
     found = _RATE.fullmatch(rate.strip())
     if not found:
         raise refusal(name, text, "has no speed", _INSTEAD)

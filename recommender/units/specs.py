@@ -141,9 +141,10 @@ def format_data_at(data: DataAt) -> str:
 def parse_discount(text: str, name: str = "--discount") -> tuple[str, float]:
     """Read a discount on a provider's on-demand prices: `aws=0.2`, `gcp=15%`."""
     provider, sign, share = text.partition("=")
+    instead = "write it like aws=0.2 or aws=20%"
     if not sign:
-        raise refusal(name, text, "has no provider", "write it like aws=0.2 or aws=20%")
-    return parse_provider(provider, name), parse_share(share, name, zero=True)
+        raise refusal(name, text, "has no provider", instead)
+    return parse_provider(provider, name), parse_share(share, name, zero=True, instead=instead)
 
 
 def format_discount(discount: tuple[str, float]) -> str:

@@ -54,7 +54,7 @@ def test_files_that_are_no_text(tmp_path: Path) -> None:
         ("latin", "UTF-8"),
         ("large", "1 MiB"),
         ("none", "no such"),
-        ("", "no such"),
+        ("", "is a folder"),
     ]:
         with pytest.raises(UsageError, match=reason):
             read_text(tmp_path / name)

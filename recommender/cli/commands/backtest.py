@@ -143,7 +143,7 @@ def _workers(flags: WorkerFlags, read: Reader) -> "Workers":
         engine="dask"
         if flags.dask_address
         else read.choice(flags.engine, "--engine", ENGINES, "serial"),
-        jobs=read.value(flags.jobs, "--jobs", units.parse_whole, -1),
+        jobs=read.value(flags.jobs, "--jobs", units.whole_of("4", most=4096), -1),
         address=flags.dask_address or "",
     )
 
@@ -162,7 +162,7 @@ def _work(
     move = read.value(trial.move_usd, "--move-usd", units.parse_money, 0.0)
     every_s = read.value(trial.every, "--every", units.parse_duration, 4 * 3600.0)
     sure = read.value(trial.confidence, "--confidence", units.parse_share, 1.0)
-    count = read.value(trial.machines, "--machines", units.parse_whole, 1)
+    count = read.value(trial.machines, "--machines", units.whole_of("8", most=1024), 1)
     every = (*POLICIES, *TOGETHER)
     wanted = [read.choice(word, "--policy", every, "") for word in trial.policy or POLICIES]
     read.stop()

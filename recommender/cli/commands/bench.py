@@ -158,7 +158,7 @@ def show(
     from recommender.report import benchview
 
     json, read = as_json(flags), Reader()
-    most = read.value(top, "--top", units.parse_whole, 20)
+    most = read.value(top, "--top", units.whole_of("20"), 20)
     kind = read.choice(market, "--market", _MARKET, "").replace("-", "_")
     at = read.value(precision, "--precision", one_of(("fp32", "tf32", "fp16", "bf16", "fp8")), "")
     read.stop()

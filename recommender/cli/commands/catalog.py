@@ -69,7 +69,7 @@ def show(
     from recommender.report import catalogview
 
     read = Reader()
-    most = read.value(top, "--top", units.parse_whole, 20)
+    most = read.value(top, "--top", units.whole_of("20"), 20)
     wanted = read.value(provider, "--provider", one_of(units.PROVIDERS), "")
     kind = read.choice(market, "--market", ("spot", "on-demand"), "").replace("-", "_")
     read.stop()

@@ -43,5 +43,20 @@ def set_value(
     put(f"{key} = {' '.join(value)} in {path}\n")
 
 
+def unset(
+    key: Annotated[str, typer.Argument(help="Name of the setting.", metavar="KEY")],
+) -> None:
+    """Take a default out of your own settings file; what is built in holds again.
+
+    \b
+    recommend config unset max_age
+    """
+    from recommender import settings
+
+    path, kept = settings.unset(key.replace("-", "_"))
+    put(f"{key} {'removed from' if kept else 'is not kept in'} {path}\n")
+
+
 group.command("show", cls=Careful)(flat(show))
 group.command("set", cls=Careful)(set_value)
+group.command("unset", cls=Careful)(unset)

@@ -126,10 +126,14 @@ def _quotas(provider: list[str] | None, regions: tuple[str, ...]) -> "list[Quota
             for warning in each.harvest.warnings:
                 _say(f"{name}: {warning}")
             problems += [f"{name} {place.region}: {place.reason}" for place in each.harvest.failed]
+    if not found:
+        reasons = "; ".join(problems or ["none is set"])
+        raise CatalogError(
+            f"no quota could be read: {reasons}. Write the file by hand (columns provider, family, "
+            "amount), or plan with --quota default-new, those of a new account"
+        )
     for problem in problems:
         _say(problem)
-    if not found:
-        raise CatalogError("no quota could be read: " + "; ".join(problems or ["none is set"]))
     return found
 
 

@@ -23,10 +23,11 @@ from recommender.cli.flags import (
 )
 from recommender.cli.group import PlanCommand, job_words, problems_of
 from recommender.cli.later import alone
+from recommender.cli.opening import warn
 from recommender.cli.progress import progress
 from recommender.cli.reader import Reader
 from recommender.cli.screen import put, show
-from recommender.cli.show import Form, form_of, show_answer
+from recommender.cli.show import Form, form_of, plan_number, show_answer
 from recommender.errors import UsageError
 from recommender.report.asked import Asked
 from recommender.text import shown_path
@@ -121,6 +122,7 @@ def simulate(
     if simulation.plot is not None:
         _plot(found, Path(simulation.plot))
     _show(found, ready.asked, form)
+    warn(ready.asked.job.unused)
 
 
 def _parted(words: list[str]) -> tuple[list[str], str]:
@@ -138,7 +140,7 @@ def _order(
     from recommender.simulate.order import Order
     from recommender.simulate.source import WhatIf
 
-    runs = read.value(flags.runs, "--runs", units.parse_whole, 10_000)
+    runs = read.value(flags.runs, "--runs", units.whole_of("10000"), 10_000)
     if runs > MOST_RUNS:
         read.problems.append(f"--runs {runs} is more than {MOST_RUNS:,}; write less")
     if flags.plan is not None and named:
@@ -156,8 +158,8 @@ def _order(
     machines = None
     if named:
         machines = read.value(named, "the machines", units.parse_comparison, None)
-    seed = read.value(search.seed, "--seed", units.parse_whole, SEED)
-    number = read.value(flags.plan, "--plan", units.parse_whole, 1)
+    seed = read.value(search.seed, "--seed", ask.parse_seed, SEED)
+    number = read.value(flags.plan, "--plan", plan_number, 1)
     return Order(runs, seed, what_if), {"number": number, "machines": machines}
 
 

@@ -46,6 +46,7 @@ def diff(
     from recommender.report.versionview import difference_page
 
     kept = store_at(store)
+    _refuse_empty(kept)
     new = _named(kept, after) if after else _held(kept)
     old = _named(kept, before) if before else _before(kept, new)
     found = difference(_load(kept, old), _load(kept, new))
@@ -70,6 +71,7 @@ def history(
     from recommender.report import versionview
 
     kept = store_at(store)
+    _refuse_empty(kept)
     found = points(kept, instance, region)
     if not found:
         raise CatalogError(
@@ -97,6 +99,7 @@ def rollback(
     from catalogs.publish import roll_back
 
     kept = store_at(store)
+    _refuse_empty(kept)
     name = roll_back(kept, _named(kept, version) if version else None)
     put(f"version {name} holds\n")
 
@@ -120,7 +123,10 @@ def export(
     kept = store_at(store)
     name = _named(kept, version) if version else _held(kept)
     if name == SHIPPED:
-        raise CatalogError(f"{kept.root}: no version yet; recommend catalog refresh makes one")
+        _refuse_empty(kept)
+        raise CatalogError(
+            "the shipped snapshot comes with every installation; name a version to export"
+        )
     put(f"{write(kept, name, Path(file))}\n")
 
 
@@ -141,6 +147,14 @@ def import_(
     name, problems = import_into(store_at(store), Path(file), SNAPSHOT, now())
     warn(tuple(problems))
     put(f"version {name} holds\n")
+
+
+def _refuse_empty(store: "Store") -> None:
+    if not store.names():
+        raise CatalogError(
+            f"{store.root}: no version is kept yet; recommend catalog refresh fetches the first, "
+            "recommend catalog import FILE takes one over (plans use the shipped snapshot)"
+        )
 
 
 def _held(store: "Store") -> str:

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from recommender.jobfile import find_job
+from recommender.jobfile import JobFlags, find_job
+from recommender.limits import Choice, Limits
 from tests.recommender.cli.conftest import Run
+from tests.recommender.planning import recommend, snapshot
 
 RUNS = "instance,machines,batch,step_s\np3.2xlarge,1,64,0.35\np3.2xlarge,4,256,0.61\n"
 WORDS = ("calibrate", "resnet152-imagenet", "t.csv")
@@ -127,3 +129,32 @@ def test_what_is_written_can_be_read_again(run: Run, tmp_path: Path) -> None:
     made = run("calibrate", "ps.yaml", "ps.csv", "--to", "made.yaml")
     assert (made.code, made.err) == (0, "")
     assert run("--deadline", "90h", "--provider", "aws", "made.yaml").code in (0, 3)
+
+
+@pytest.mark.parametrize("flags", [{"stack": "tuned"}, {"precision": "fp32"}])
+def test_a_flag_that_sets_a_calibration_aside_says_so(run: Run, flags: dict[str, str]) -> None:
+    run(*WORDS)
+    job = find_job(flags=JobFlags(**flags))  # type: ignore[arg-type]
+    ((key, value),) = flags.items()
+    assert job.calibration is None
+    assert job.unused == (
+        f"recommend.yaml: calibration is not used: --{key} {value} is not what it was taken with; "
+        "run recommend calibrate again",
+    )
+
+
+def test_an_answer_names_the_runs_behind_it_and_the_calibration_it_does_not_use(run: Run) -> None:
+    run(*WORDS)
+    choice = Choice(instances=("p3.2xlarge", "p4d.24xlarge"), regions=("us-east-1",))
+    job, catalog = find_job(), snapshot()
+    answer = recommend(job, Limits(max_machines=2), choice, catalog=catalog)
+    said = next(each for each in answer.assumptions if "(calibration)" in each)
+    assert said == (
+        "speed as 2 of your own runs taught it on 2026-11-20 (calibration), none of them on A100"
+    )
+    assert answer.warnings == ()
+    tuned = find_job(flags=JobFlags(stack="tuned"))
+    answer = recommend(tuned, Limits(max_machines=2), choice, catalog=catalog)
+    assert "calibration is not used: --stack tuned" in answer.warnings[0]
+    nothing = recommend(tuned, Limits(budget_usd=0.01), choice, catalog=catalog)
+    assert "calibration is not used: --stack tuned" in nothing.warnings[0]

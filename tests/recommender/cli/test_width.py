@@ -1,0 +1,80 @@
+"""No view is wider than the terminal, whatever its width; only a word that cannot be cut is."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from recommender.limits import Choice, Limits
+from tests.recommender.cli.conftest import Planner, Run
+from tests.recommender.planning import recommend, snapshot
+
+JOB = "resnet50-imagenet"
+WIDTHS = ("40", "60", "80", "200")
+VIEWS: tuple[tuple[str, ...], ...] = (
+    (), ("--version",), (JOB, "--deadline", "24h"), (JOB,), (JOB, "--explain", "1"),
+    (JOB, "--explain", "2"), (JOB, "--hourly", "1"), (JOB, "--all-regions"),
+    ("jobs", "list"), ("jobs", "show", JOB), ("jobs", "show", "llama3-8b-lora"),
+    ("catalog", "status"), ("catalog", "show", "H100"), ("catalog", "show", "g6"), ("sources",),
+    ("config", "show"), ("doctor",), ("trace", "list"), ("bench", "show", "H100"),
+)  # fmt: skip
+
+
+def too_long(out: str, width: int) -> list[str]:
+    """Lines over the width that could have been broken between two words."""
+    lines = [line for line in out.splitlines() if len(line) > width]
+    return [line for line in lines if len(line.split()) > 1]
+
+
+@pytest.fixture(params=WIDTHS)
+def width(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """A width of the terminal."""
+    monkeypatch.setenv("COLUMNS", request.param)
+    return int(request.param)
+
+
+@pytest.mark.parametrize("words", VIEWS, ids=" ".join)
+def test_a_view_fits_the_terminal(run: Run, width: int, words: tuple[str, ...]) -> None:
+    result = run(*words)
+    assert result.code in (0, 3)
+    assert too_long(result.out, width) == []
+
+
+@pytest.mark.parametrize(
+    ("job", "limits", "choice"),
+    [
+        (JOB, Limits(deadline_s=86_400.0), Choice()),
+        (JOB, Limits(hourly_usd=30.0), Choice()),
+        (JOB, Limits(), Choice(market="on_demand")),
+        ("llama3-8b-sft", Limits(deadline_s=864_000.0), Choice(market="spot")),
+        ("llama3-70b-sft", Limits(max_machines=1), Choice(providers=("gcp",))),
+        (JOB, Limits(budget_usd=1.0), Choice()),
+    ],
+    ids=["deadline", "hourly", "frontier", "spot", "too big", "too dear"],
+)
+def test_real_answers_and_every_term_of_them_fit_the_terminal(
+    run: Run, planner: Planner, width: int, job: str, limits: Limits, choice: Choice
+) -> None:
+    from recommender.jobfile import find_job
+
+    here = Choice(regions=("us-east-1", "us-east4"), market=choice.market)
+    planner.answer = recommend(find_job(job), limits, here, catalog=snapshot(), top=2)
+    assert too_long(run(job).out, width) == []
+    if planner.answer.status == "ok":
+        assert too_long(run(job, "--explain", "1").out, width) == []
+
+
+def test_a_simulation_fits_the_terminal(run: Run, planner: Planner, width: int) -> None:
+    words = ("--deadline", "24h", "--region", "us-east-1", "--runs", "64", "--max-machines", "2")
+    result = run("simulate", JOB, *words)
+    assert result.code == 0
+    assert too_long(result.out, width) == []
+
+
+def test_a_trace_fits_the_terminal(run: Run, width: int) -> None:
+    up = {"metadata": {"gap_seconds": 600}, "data": [int(i % 7 > 1) for i in range(400)]}
+    Path("zone.json").write_text(json.dumps(up), "utf-8")
+    for command in ("show", "fit"):
+        result = run("trace", command, "zone.json", "--format", "spot-traces")
+        assert result.code == 0, result.err
+        assert too_long(result.out, width) == []

@@ -1,0 +1,152 @@
+"""No flag about the job is accepted and then ignored, whatever the job."""
+
+import json
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from recommender.errors import UsageError
+from recommender.job import Job
+from recommender.jobfile import JobFlags, find_job, job_from_text
+from recommender.limits import Choice, Limits
+from recommender.planner import recommend
+from recommender.report.asked import Asked
+from recommender.report.jsonview import document
+from tests.recommender.planning import NOW, snapshot
+
+# One job of each kind, and the values of each flag of which one must tell in its answer.
+KINDS = (
+    "resnet50-imagenet", "vit-l-imagenet", "bert-large-pretrain", "gpt2-xl", "llama3-8b-sft",
+    "llama3-8b-lora", "llama3-70b-qlora", "mixtral-8x7b-sft", "t5-3b", "whisper-large", "sd-xl",
+    "dlrm",
+)  # fmt: skip
+VALUES: dict[str, tuple[str | bool, ...]] = {
+    "tokens": ("1M",), "samples": ("12345",), "epochs": ("7",), "steps": ("77",),
+    "batch": ("8", "48"), "params": ("1.1B",), "seq_len": ("777",), "precision": ("fp32",),
+    "method": ("full", "lora"), "lora_rank": ("64",), "optimizer": ("sgd", "adafactor"),
+    "sharding": ("ddp", "hsdp", "fsdp"), "elastic": (True,), "stack": ("tuned",),
+    "image": ("prebuilt",), "setup": ("17m",),
+}  # fmt: skip
+TYPED = {"seq_len": "--seq-len", "lora_rank": "--lora-rank"}
+MINE = "schema: recommend.job/v1\nlike: resnet50-imagenet\n"
+
+
+def answered(job: Job) -> str:
+    """Everything a plan says of a job but the question itself."""
+    choice = Choice(instances=("p4d.24xlarge", "p5.48xlarge"), regions=("us-east-1",))
+    catalog = snapshot()
+    answer = recommend(job, Limits(max_machines=4), choice, catalog=catalog, now=NOW, top=3)
+    found = document(answer, Asked(job))
+    del found["inputs"]
+    return json.dumps(found)
+
+
+@cache
+def as_it_comes(kind: str) -> str:
+    """The answer for a job without any flag."""
+    return answered(find_job(kind))
+
+
+@pytest.mark.parametrize("flag", VALUES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_flag_of_the_job_changes_the_answer_or_is_refused_by_name(kind: str, flag: str) -> None:
+    told = [told_by(kind, flag, value) for value in VALUES[flag]]
+    assert TYPED.get(flag, f"--{flag}") in told or "another answer" in told
+
+
+def told_by(kind: str, flag: str, value: str | bool) -> str:
+    """What one flag does: another answer, the same, or the name under which it is refused."""
+    try:
+        job = find_job(kind, flags=JobFlags(**{flag: value}))  # type: ignore[arg-type]
+    except UsageError as error:
+        return ", ".join(problem.split(":")[0] for problem in error.problems)
+    return "another answer" if answered(job) != as_it_comes(kind) else "the same"
+
+
+def test_the_table_names_every_flag_of_the_job() -> None:
+    assert set(VALUES) | {"sync", "measured", "data_at"} == set(JobFlags.__dataclass_fields__)
+
+
+def test_another_rank_is_another_number_of_adapter_weights() -> None:
+    job = find_job("llama3-8b-lora", flags=JobFlags(lora_rank="64"))
+    assert job.trainable_parameters == pytest.approx(4 * 41.943e6, rel=0.001)
+    assert job.checkpoint_bytes == pytest.approx(12 * 4 * 41.943e6, rel=0.001)
+    assert "rank 16" not in job.title
+
+
+@pytest.mark.parametrize(
+    ("kind", "flags", "said"),
+    [
+        ("resnet50-imagenet", {"lora_rank": "8"}, "--lora-rank: has no effect where all weights"),
+        ("llama3-8b-sft", {"lora_rank": "8"}, "choose the method lora or qlora, or leave it out"),
+        ("whisper-large", {"seq_len": "8"}, "--seq-len: a clip job has no sequences of tokens"),
+        ("resnet50-imagenet", {"params": "9M"}, "--params: another size needs another flop_per"),
+        ("resnet50-imagenet", {"tokens": "9M"}, "--tokens: an image job counts samples, not"),
+        ("resnet50-imagenet", {"batch": "9 tokens"}, "--batch: an image job counts samples, not"),
+        ("gpt2-xl", {"epochs": "2"}, "--epochs: needs the size of one epoch"),
+        ("gpt2-xl", {"epochs": "2", "steps": "9"}, "--epochs, --steps: say only one"),
+    ],
+)
+def test_a_flag_that_the_job_cannot_use_is_refused_with_what_to_do(
+    kind: str, flags: dict[str, str], said: str
+) -> None:
+    with pytest.raises(UsageError) as error:
+        find_job(kind, flags=JobFlags(**flags))  # type: ignore[arg-type]
+    assert len(error.value.problems) == 1
+    assert said in error.value.problems[0]
+
+
+def test_an_image_beside_a_known_setup_is_named_as_without_effect() -> None:
+    both = JobFlags(setup="5m", image="prebuilt")
+    (said,) = find_job("resnet50-imagenet", flags=both).unused
+    assert said == "--image prebuilt has no effect: --setup says how long a start takes"
+    assert find_job("resnet50-imagenet", flags=JobFlags(setup="5m")).unused == ()
+
+
+def mine(folder: Path, lines: str) -> str:
+    """A job file with own figures."""
+    (folder / "mine.yaml").write_text(MINE + lines, "utf-8")
+    return "mine.yaml"
+
+
+@pytest.mark.parametrize(
+    ("flags", "because"),
+    [
+        ({"precision": "fp32"}, "--precision fp32"),
+        ({"batch": "4096"}, "--batch 4096"),
+    ],
+)
+def test_own_timings_that_a_flag_makes_untrue_are_named(
+    tmp_path: Path, flags: dict[str, str], because: str
+) -> None:
+    name = mine(tmp_path, 'measured: ["8xV100: 0.3 s/step"]\n')
+    job = find_job(name, tmp_path, JobFlags(**flags))  # type: ignore[arg-type]
+    assert job.timings == ()
+    (said,) = job.unused
+    assert said == (
+        f"mine.yaml: measured is not used: {because} is not what it was taken with; "
+        "give --measured as well"
+    )
+
+
+def test_timings_in_samples_hold_for_another_batch(tmp_path: Path) -> None:
+    name = mine(tmp_path, 'measured: ["8xV100: 5000 images/s"]\n')
+    job = find_job(name, tmp_path, JobFlags(batch="4096"))
+    assert (job.timings[0].samples_per_s, job.unused) == (5000.0, ())
+
+
+@pytest.mark.parametrize("flags", [{"precision": "mixed"}, {"stack": "typical"}])
+def test_a_flag_that_says_what_holds_anyway_sets_nothing_aside(
+    tmp_path: Path, flags: dict[str, str]
+) -> None:
+    name = mine(tmp_path, 'measured: ["8xV100: 0.3 s/step"]\n')
+    job = find_job(name, tmp_path, JobFlags(**flags))  # type: ignore[arg-type]
+    assert len(job.timings) == 1
+    assert job.unused == ()
+
+
+def test_a_rank_goes_with_the_adapters_of_the_preset() -> None:
+    assert job_from_text(
+        "schema: recommend.job/v1\nlike: llama3-8b-lora\nmethod: full\n"
+    ).trainable_parameters == pytest.approx(8.03e9, rel=0.01)
