@@ -7,8 +7,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from recommender.cli.commands import COMMANDS
-from recommender.cli.later import Commands
+from recommender.cli.later import Commands, Later
 from recommender.cli.scan import Flag, scan
 from recommender.errors import UsageError
 from recommender.text import nearest, shown
@@ -51,9 +50,11 @@ class PlanCommand(Careful):
 class DefaultToPlan(TyperGroup):
     """A group that reads `recommend --deadline 24h JOB` as `recommend plan …`."""
 
+    known: tuple[Later, ...] = ()
+
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
-        self.commands: Any = Commands(COMMANDS)
+        self.commands: Any = Commands(self.known)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put `plan` in front unless a command or a flag of the group comes first."""

@@ -3,8 +3,6 @@
 import math
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-
 from recommender.plan import Checkpointing, Machines, Plan, Spread
 from recommender.report import text
 
@@ -83,10 +81,16 @@ def _extra(plan: Plan) -> tuple[Machines, ...]:
     return plan.checkpointing.machines
 
 
+def _median(values: Sequence[float]) -> float:
+    """The middle value; `statistics` would import fractions and decimals at every start."""
+    ordered, half = sorted(values), len(values) // 2
+    return ordered[half] if len(values) % 2 else 0.5 * (ordered[half - 1] + ordered[half])
+
+
 def decimals(values: Iterable[float], digits: int = 2) -> int:
     """Decimals of a column: `digits` digits of its middle figure, one of its smallest."""
     sizes = [abs(v) for v in values if v and math.isfinite(v)] or [1.0]
-    middle = digits - 1 - math.floor(math.log10(np.median(sizes)))
+    middle = digits - 1 - math.floor(math.log10(_median(sizes)))
     return max(0, middle, -math.floor(math.log10(min(sizes))))
 
 
@@ -106,7 +110,7 @@ def span(spread: Spread, unit: float, places: int) -> str:
 
 def time_unit(plans: Sequence[Plan]) -> tuple[float, str]:
     """Seconds per unit and its name, one for a whole column."""
-    typical = np.median([p.estimate.time.typical for p in plans]) if plans else 3600.0
+    typical = _median([p.estimate.time.typical for p in plans]) if plans else 3600.0
     return next((unit, name) for limit, unit, name in _TIMES if typical < limit)
 
 

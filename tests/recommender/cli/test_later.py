@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from recommender.cli.commands import COMMANDS
+from recommender.cli.app import COMMANDS
 from recommender.cli.later import Commands, Later
 
 LOADED = """
