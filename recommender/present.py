@@ -245,7 +245,8 @@ class Presenter:
         tier: tuple[Machines, ...],
     ) -> tuple[BillItem, ...]:
         """The expected bill, line by line; the lines sum to the expected cost."""
-        spot_h, all_h = float(h.spot_s.mean()) / 3600.0, float(h.time_s.mean()) / 3600.0
+        spot_h = float(h.spot_s.mean()) / 3600.0
+        all_h = float((h.time_s - h.queued_s).mean()) / 3600.0  # on-demand is paid from its start
         items = []
         for m in machines:
             hours = spot_h if m.market == "spot" else all_h

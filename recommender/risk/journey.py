@@ -138,6 +138,7 @@ def _account(
         running_s=up + net.rest_s,
         fallback_s=net.rest_s,
         waiting_s=waiting + net.delay_s + queued,
+        queued_s=queued,
         interruptions=interruptions,
         restarts_s=np.minimum(interruptions * p.changeover_s[:, None], up),
         trained_s=net.trained_s,

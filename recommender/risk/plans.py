@@ -66,6 +66,7 @@ class Histories:
     running_s: Floats  # time with the cluster up, fallback included
     fallback_s: Floats
     waiting_s: Floats
+    queued_s: Floats  # of it, before the first on-demand machine was there: unpaid
     interruptions: Floats
     restarts_s: Floats  # changeovers after the first
     trained_s: Floats  # useful training on either cluster

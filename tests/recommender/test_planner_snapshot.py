@@ -125,6 +125,20 @@ def test_a_whole_answer_of_the_snapshot_adds_up(name: str) -> None:
         assert e.cost.mean >= answer.floor_usd * 0.99
 
 
+def test_the_wait_for_on_demand_machines_costs_nothing() -> None:
+    """Nearly half of all histories wait; machines are paid from their start, at list price."""
+    limits = Limits(budget_usd=300.0)
+    choice = Choice(market="on_demand", on_demand_obtainable=0.55)
+    answer = recommend(find_job("gpt2-124m"), limits, choice, catalog=snapshot(), now=NOW)
+    assert answer.plans
+    for plan in answer.plans:
+        machines, *fees = plan.estimate.bill
+        assert plan.estimate.split.waiting_s > 60.0
+        paid_s = machines.usd / plan.usd_per_hour * 3600.0
+        assert paid_s < plan.estimate.time.mean - plan.estimate.split.waiting_s * 0.8
+        assert all(0.0 < fee.usd < 0.05 * machines.usd for fee in fees)
+
+
 def test_a_fallback_comes_with_its_two_thresholds() -> None:
     """Slack is worth more before on-demand has begun than after: back above wait."""
     limits, choice = Limits(deadline_s=16 * HOUR), Choice(gpus=(GpuWish("V100"),))
