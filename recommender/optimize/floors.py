@@ -304,4 +304,5 @@ def offer_floor(space: Space, kind: Ints, usd_per_hour: Floats) -> Floats:
         for s in space.sites
         if len(s.fallbacks)
     ]
-    return np.minimum(cost, min(per_net, default=np.inf))
+    least = float(least_speed_factor(space, columns.speed_sigma).min())
+    return np.minimum(cost, min(per_net, default=np.inf) * least)
