@@ -10,7 +10,7 @@ params: 3B
 seq_len: 4096
 tokens: 2B
 batch: 512k tokens
-measured: ["8xA100: 1.9 s/step"]    # one timed step makes the spans narrower
+measured: ["8xA100: 9.2 s/step"]    # one timed step makes the spans narrower
 data: {at: aws:us-east-1, gib: 20}
 """
 

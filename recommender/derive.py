@@ -109,7 +109,9 @@ def _amount_problems(file: "JobFile") -> list[str]:
         said = "needs the size of one epoch, data: {samples: …} in a job file; or say steps"
         return [f"epochs: {said}"]
     in_tokens = file.batch is not None and file.batch.in_tokens
-    for key, counted in (("tokens", file.tokens is not None), ("batch", in_tokens)):
+    timed = any(each.unit == "tokens/s" for each in file.measured)
+    stated = {"tokens": file.tokens is not None, "batch": in_tokens, "measured": timed}
+    for key, counted in stated.items():
         if counted and file.family is not None and not is_sequence(file):
             return [f"{key}: {_counted(file)} counts samples, not tokens; say how many samples"]
     return []
@@ -188,6 +190,7 @@ def _assemble(file: "JobFile", shape: _Shape, derived: _Derived, fallback_name: 
     method = file.method or "full"
     batch = _batch(file, shape)
     samples = _samples(file, shape, batch)
+    _refuse_too_little(file, samples, batch)
     name = file.name or fallback_name
     trainable = _trainable(file, shape, derived)
     kept, recomputed = _activations(file, shape, derived)
@@ -234,6 +237,12 @@ def _assemble(file: "JobFile", shape: _Shape, derived: _Derived, fallback_name: 
     )
 
 
+def _refuse_too_little(file: "JobFile", samples: float, batch: int) -> None:
+    if samples < batch:
+        key = next(key for key in AMOUNTS if getattr(file, key) is not None)
+        raise UsageError(f"{key}: is less than one step of {batch:,} samples; write more")
+
+
 def _batch(file: "JobFile", shape: _Shape) -> int:
     if file.batch is None:
         raise UsageError("batch: is missing")
@@ -262,6 +271,8 @@ def _trainable(file: "JobFile", shape: _Shape, derived: _Derived) -> float:
     if file.trainable_params is not None or file.method in (None, "full"):
         return file.trainable_params or shape.params
     rank = derived.pick("lora_rank", file.lora_rank, _LORA_RANK)
+    if rank > shape.hidden:
+        raise UsageError(f"lora_rank: {rank} is more than the {shape.hidden} the network is wide")
     return min(_ADAPTED_PER_HIDDEN * rank * shape.hidden * shape.layers, shape.params)
 
 

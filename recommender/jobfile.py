@@ -95,9 +95,11 @@ def _find(word: str | None, folder: Path) -> tuple[Raw, str, str]:
     if word.endswith(SUFFIXES) or "/" in word:
         path = folder / word
         return _own(read_text(path), shown(word)), shown(word), _file_name(path)
+    if not word.strip():
+        raise UsageError("the name of the job is empty; recommend jobs list names them")
     if not nearest(word, presets()) and (folder / word).is_file():
         raise UsageError(f"unknown job '{shown(word)}'; to read that file, write ./{shown(word)}")
-    raise UsageError(unknown("job", word, presets()))
+    raise UsageError(unknown("job", word, presets(), "recommend jobs list names them"))
 
 
 def _default_file(folder: Path) -> Path:
@@ -109,8 +111,8 @@ def _default_file(folder: Path) -> Path:
             return other
         note = f" ({OTHER_FILE} is ignored: it has no line 'schema: recommend.job/v1')"
     raise UsageError(
-        f"no job given and no {FILE} here{note}; name one of {', '.join(presets())}, or write "
-        f"your own with: recommend jobs new --like llama3-8b-sft > {FILE}"
+        f"no job given and no {FILE} here{note}; recommend jobs list names those that come with "
+        f"the tool, recommend jobs new --like llama3-8b-sft > {FILE} writes your own"
     )
 
 

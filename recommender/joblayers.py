@@ -64,8 +64,9 @@ def merged(lower: Raw, upper: Raw) -> Raw:
     both = {**kept, **upper}
     if isinstance(kept.get("data"), dict) and isinstance(upper.get("data"), dict):
         both["data"] = {**kept["data"], **upper["data"]}
-    if isinstance(kept.get("assumed"), list):
-        both["assumed"] = [name for name in kept["assumed"] if not _restated(name, upper)]
+    if isinstance(kept.get("assumed"), list) and isinstance(upper.get("assumed", []), list):
+        still = [name for name in kept["assumed"] if not _restated(name, upper)]
+        both["assumed"] = [*still, *upper.get("assumed", [])]
     return both
 
 

@@ -42,6 +42,10 @@ def label(field: str, flags: Flags = ()) -> str:
 _MOST_PARAMS, _MOST_SAMPLES, _MOST_BATCH, _MOST_WIDTH = 1e15, 1e16, 1e12, 1e8
 _MOST_SETUP_S = 86400.0
 _MOST_GIB = 1e9  # an exbibyte
+_NOT_OF_THE_JOB = (
+    "deadline", "budget", "hourly", "confidence", "provider", "region", "zone", "gpu", "market",
+    "instance", "quota", "max_machines", "mix",
+)  # fmt: skip
 _NUMBERS = ("params", "parameters", "flop", "samples", "images")
 
 
@@ -116,9 +120,14 @@ def _typed(parser: Callable[[str, str], Any], *examples: str, said: str = "") ->
 
 
 def _counted(
-    *examples: str, most: float, units_of: tuple[str, ...] = _NUMBERS, said: str = ""
+    *examples: str,
+    most: float,
+    least: float = 0.0,
+    units_of: tuple[str, ...] = _NUMBERS,
+    said: str = "",
 ) -> Any:
-    return _typed(units.count_of(*examples, most=most, units=units_of), *examples, said=said)
+    parser = units.count_of(*examples, least=least, most=most, units=units_of)
+    return _typed(parser, *examples, said=said)
 
 
 def _whole(*examples: str, most: float, said: str = "") -> Any:
@@ -132,8 +141,8 @@ def _text(said: str = "", most: int = 300) -> Any:
 
 def _choice(*choices: str, said: str = "") -> Any:
     def read(value: Any, name: str) -> str:
-        if value in choices:
-            return str(value)
+        if str(value).strip().lower() in choices:
+            return str(value).strip().lower()
         raise UsageError(f"{name} {unknown('value', str(value), choices)}")
 
     return _field(read, {"enum": [*choices, None]}, said)
@@ -173,7 +182,7 @@ class JobFile:
         (),
     )
     family: Family | None = _choice(*get_args(Family))
-    params: float | None = _counted("8B", "1.3e9", most=_MOST_PARAMS)
+    params: float | None = _counted("8B", "1.3e9", least=1000.0, most=_MOST_PARAMS)
     active_params: float | None = _counted(
         "13B", most=_MOST_PARAMS, said="that a token passes (experts)"
     )
@@ -292,12 +301,14 @@ def _values(
                 values[name] = _field_value(about, raw[name], said)
         except UsageError as error:
             problems += error.problems
-    problems += [
-        unknown("key", str(key), known, "recommend jobs schema lists them")
-        for key in raw
-        if key not in known
-    ]
+    problems += [_unknown(str(key), known) for key in raw if key not in known]
     return values
+
+
+def _unknown(key: str, known: Collection[str]) -> str:
+    if key in _NOT_OF_THE_JOB:
+        return f"'{key}' is no part of a job; give it as --{key.replace('_', '-')}"
+    return unknown("key", key, known, "recommend jobs schema lists them")
 
 
 def _inner(kind: type[Any], raw: Any, flags: Flags, problems: list[str], name: str) -> Any:

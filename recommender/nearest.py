@@ -149,8 +149,9 @@ def _best(found: Found) -> Candidate | None:
 
 def infeasible(question: Question, search: Search) -> Infeasible:
     """Which limits bind, by how much, and the nearest plans when one of them is relaxed."""
-    if question.allowed.rows and not fits(question):
-        return Infeasible(binding=in_the_way(question), nearest=())
+    if not fits(question):
+        said = () if question.allowed.rows else (_nothing(question),)
+        return Infeasible(binding=said + in_the_way(question), nearest=())
     limits, gone = question.limits, question.progress
     presenter = Presenter(question, question.lists)
     free = Limits(max_machines=limits.max_machines, confidence=0.0)
@@ -164,9 +165,7 @@ def infeasible(question: Question, search: Search) -> Infeasible:
     sentences += [_binding(step, limits) for step in steps if step.plan is not None]
     if question.choice.quotas:
         sentences += _quotas(question)
-    if not question.rows:
-        sentences.append(_nothing(question))
-    if question.rows and not any(step.plan for step in steps):
+    if not any(step.plan for step in steps):
         sentences.append("no single limit is to blame: more than one has to be relaxed")
     return Infeasible(
         binding=tuple(sentences),

@@ -74,7 +74,7 @@ KEYS: Mapping[str, _Key] = {
     "stack": _Key("typical", _one_of("tuned", "typical")),
     "image": _Key("cold", _one_of("cold", "prebuilt")),
     "max_age": _Key("", units.duration_of("30d")),
-    "output": _Key("table", _one_of("table", "json", "csv", "yaml", "markdown")),
+    "output": _Key("table", _one_of("table", "json", "csv", "markdown")),
     "color": _Key("auto", _one_of("auto", "always", "never")),
 }
 
@@ -220,9 +220,20 @@ def _from_toml(key: str, value: object, path: str) -> Value:
     return _checked(key, words if many else words[0])
 
 
+def _misspelt(environment: Mapping[str, str]) -> list[str]:
+    """Variables that look like a setting in the singular or plural, and are none."""
+    found = []
+    for name in environment:
+        key = name.removeprefix(PREFIX).lower()
+        meant = next((k for k in (f"{key}s", key.removesuffix("s")) if k in KEYS), None)
+        if name.startswith(PREFIX) and key not in KEYS and meant:
+            found.append(f"unknown variable {name}; did you mean {PREFIX}{meant.upper()}?")
+    return found
+
+
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Setting]:
     found: dict[str, Setting] = {}
-    problems: list[str] = []
+    problems = _misspelt(environment)
     for key, spec in KEYS.items():
         name = PREFIX + key.upper()
         text = environment.get(name, "")

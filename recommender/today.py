@@ -13,6 +13,9 @@ from recommender.question import Question
 from recommender.text import nearest
 from recommender.units import Comparison
 
+# What the user knows better than the catalog holds for today's machines as well.
+_KNOWN_BETTER = ("prices_as_quoted", "mtbf_h", "discounts", "on_demand_obtainable", "spot_laws")
+
 
 def compared(question: Question, today: Comparison | None) -> Plan | None:
     """The plan that the user follows today, with its chance to keep the limits."""
@@ -33,7 +36,11 @@ def named(
     everything = replace(
         question,
         choice=Choice(
-            accelerator="any", arch="any", failover="none", instances=(today.instance_type,)
+            accelerator="any",
+            arch="any",
+            failover="none",
+            instances=(today.instance_type,),
+            **{name: getattr(question.choice, name) for name in _KNOWN_BETTER},
         ),
         limits=limits,
     )

@@ -30,8 +30,8 @@ def in_the_way(question: Question) -> tuple[str, ...]:
         found = tuple(each for each in (_machines(question), *_choices(question)) if each)
     most = question.limits.max_machines
     up_to = "no machine" if most == 1 else f"no cluster of up to {most} machines"
-    first = f"{up_to} among those allowed can train this job"
-    return (first, *(found or ("more than one flag is in the way: leave several out",)))
+    first = (f"{up_to} among those allowed can train this job",) if question.allowed.rows else ()
+    return (*first, *(found or ("more than one flag is in the way: leave several out",)))
 
 
 def _sharding(question: Question) -> str:

@@ -8,10 +8,12 @@ from recommender import units
 from recommender.cli.files import load_catalog, refuse_old, with_files
 from recommender.cli.flags import JobFlags, LimitFlags, OfferFlags, OwnFlags, SearchFlags
 from recommender.cli.names import check_names
+from recommender.cli.opening import warn
 from recommender.cli.reader import Reader
 from recommender.cli.request import check_job_flags, choice_of, limits_of, progress_of
 from recommender.errors import UsageError
 from recommender.job import Job
+from recommender.limits import Limits
 from recommender.plan import Answer
 from recommender.report.asked import Asked
 from recommender.text import shown
@@ -56,6 +58,7 @@ def read(call: Call, top: int, reader: Reader) -> Ready:
     reader.stop()
     assert job is not None  # else the reader has stopped
     refuse_old(catalog, max_age, choice.providers)
+    warn(_idle(call, limits))
     asked = Asked(job, limits, choice, progress, catalog.version)
     return Ready(asked, catalog, {"top": top, **options})
 
@@ -72,6 +75,19 @@ def answer(ready: Ready) -> Answer:
         catalog=ready.catalog,
         progress=asked.progress,
         **ready.options,
+    )
+
+
+def _idle(call: Call, limits: Limits) -> tuple[str, ...]:
+    """What was spent so far where there is no limit that it counts against."""
+    idle = (
+        ("--elapsed", call.own.elapsed, "--deadline", limits.deadline_s),
+        ("--spent", call.own.spent, "--budget", limits.budget_usd),
+    )
+    return tuple(
+        f"{flag} {shown(word)} has no effect without {limit}"
+        for flag, word, limit, value in idle
+        if word is not None and value is None
     )
 
 

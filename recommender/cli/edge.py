@@ -21,6 +21,8 @@ def guarded(run: Callable[[Sequence[str]], int], words: Sequence[str]) -> int:
     """Run the program; whatever happens, leave one clear message and an exit code."""
     if sys.stdout is None:  # closed by the caller: >&-
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stderr is None:  # 2>&-
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     try:
         code = run(words)
         sys.stdout.flush()

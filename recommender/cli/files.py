@@ -69,7 +69,7 @@ def with_files(
 def _quotas(word: str, catalog: "Catalog") -> tuple[QuotaLimit, ...]:
     from recommender.userfiles import read_quotas
 
-    return _newcomer(catalog) if word == NEWCOMER else read_quotas(Path(word))
+    return _newcomer(catalog) if word.lower() == NEWCOMER else read_quotas(Path(word))
 
 
 def _newcomer(catalog: "Catalog") -> tuple[QuotaLimit, ...]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from recommender.errors import UsageError
-from recommender.text import unknown
+from recommender.text import shown, unknown
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -25,7 +25,12 @@ class Reader:
         return self.attempt(lambda: parse(word, name), default)
 
     def values(self, words: Sequence[str] | None, name: str, parse: Parser[T]) -> tuple[T, ...]:
-        """The values of a repeatable flag."""
+        """The values of a repeatable flag, one at a time."""
+        several = [word for word in words or () if "," in word]
+        if several and name != "--measured":
+            each = " ".join(f"{name} {shown(w.strip())}" for w in several[0].split(",")[:3])
+            self.problems.append(f"{name} {shown(several[0])} names several; write {each}")
+            return ()
         found = (self.value(word, name, parse, None) for word in words or ())
         return tuple(each for each in found if each is not None)
 
@@ -51,9 +56,11 @@ def one_of(choices: Sequence[str]) -> Parser[str]:
     """A parser for one of a few words."""
 
     def parse(word: str, name: str) -> str:
-        if word.strip().lower() not in choices:
+        plain = word.strip().lower()
+        spelt = {choice.replace("_", "-"): choice for choice in choices}
+        if plain not in choices and plain.replace("_", "-") not in spelt:
             raise UsageError(f"{name}: {unknown('value', word.strip(), choices)}")
-        return word.strip().lower()
+        return plain if plain in choices else spelt[plain.replace("_", "-")]
 
     return parse
 

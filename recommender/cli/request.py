@@ -29,7 +29,11 @@ def limits_of(flags: LimitFlags, read: Reader) -> Limits:
 
 
 def _sure(word: str, name: str) -> float:
-    return units.parse_share(word, name, instead="write a share such as 95% or 0.95")
+    instead = "write a share such as 95% or 0.95"
+    share = units.parse_share(word, name, instead=instead)
+    if share < LEAST_CONFIDENCE:
+        raise UsageError(f"{name} {shown(word)} is hardly any chance; {instead}")
+    return share
 
 
 def _deadline(word: str, name: str) -> float:
@@ -56,9 +60,17 @@ def choice_of(flags: OfferFlags, own: OwnFlags, read: Reader) -> Choice:
         quoted_only=flags.quoted_only,
         prices_as_quoted=own.prices_as_quoted,
         mtbf_h=read.value(own.mtbf, "--mtbf", _mtbf, None),
-        discounts=read.values(own.discount, "--discount", units.parse_discount),
+        discounts=_discounts(own, read),
         on_demand_obtainable=read.value(own.assume_on_demand, "--assume-on-demand", _chance, None),
     )
+
+
+def _discounts(own: OwnFlags, read: Reader) -> tuple[tuple[str, float], ...]:
+    found = read.values(own.discount, "--discount", units.parse_discount)
+    names = [name for name, _ in found]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    read.problems.extend(f"--discount names {name} twice; keep one" for name in twice)
+    return found
 
 
 def _market(flags: OfferFlags, read: Reader) -> Any:
@@ -111,7 +123,8 @@ def _field(word: str, name: str) -> None:
 
 
 MOST_MACHINES = 1024  # a bigger cluster is no spot gang, and the search has no bound for it
-LEAST_MTBF_H, MOST_MTBF_H = 1 / 60, 8760.0  # a minute, a year
+LEAST_CONFIDENCE = 0.05  # below it somebody has written 0.95% for 95%
+LEAST_MTBF_H, MOST_MTBF_H = 0.1, 8760.0  # six minutes, a year
 
 
 def _machines(word: str, name: str) -> int:
@@ -124,5 +137,6 @@ def _machines(word: str, name: str) -> int:
 def _mtbf(word: str, name: str) -> float:
     hours = _hours(word, name)
     if hours < LEAST_MTBF_H:
-        raise UsageError(f"{name} {shown(word)} is less than a minute; write hours, such as 3.5")
+        instead = "write hours, such as 3.5, or 90m"
+        raise UsageError(f"{name} {shown(word)} is less than a machine takes to start; {instead}")
     return hours

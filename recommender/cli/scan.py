@@ -93,4 +93,6 @@ def _known(
 def _note_twice(flag: Flag, name: str, seen: dict[str, str], problems: list[str]) -> None:
     if flag.name in seen and flag.takes_value and not flag.repeatable:
         problems.append(f"{name} is given twice; keep one")
+    if not flag.takes_value and seen.get(flag.name, name) != name and name.startswith("--"):
+        problems.append(f"{name} contradicts {seen[flag.name]}; keep one")
     seen[flag.name] = name

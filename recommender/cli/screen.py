@@ -10,6 +10,7 @@ from typing import TextIO
 from recommender.report.lines import Line, plain
 
 _NARROWEST = 40
+_WIDEST = 1000
 _PIPE_WIDTH = 80  # without a terminal, unless COLUMNS says otherwise
 _STYLES = {"": "", "title": "bold", "strong": "bold", "faint": "dim", "warning": "yellow"}
 _BLOCKS = {**dict.fromkeys("█▉▊▋▌", "#"), **dict.fromkeys("▍▎▏", "")}
@@ -45,7 +46,7 @@ def _is_terminal(stream: TextIO) -> bool:
 def _width(terminal: bool, env: Mapping[str, str]) -> int:
     given = env.get("COLUMNS", "")
     if given.isdecimal() and int(given) > 0:
-        return max(int(given), _NARROWEST)
+        return min(max(int(given), _NARROWEST), _WIDEST)
     return max(shutil.get_terminal_size().columns if terminal else _PIPE_WIDTH, _NARROWEST)
 
 

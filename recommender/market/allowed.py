@@ -73,7 +73,7 @@ def _refused_offer(catalog: Catalog, row: int, choice: Choice) -> str:
     o = catalog.offers
     market, state = o.market[row], o.obtainable[row]
     if state != "open" and not (state == "spot_only" and market == "spot"):
-        return state
+        return "of unknown status" if state == "unknown" else state.replace("_", " ")
     if market not in ("spot", "on_demand") or choice.market not in ("any", market):
         return f"market {market}"
     if choice.providers and o.provider[row] not in choice.providers:

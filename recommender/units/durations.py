@@ -22,6 +22,7 @@ _PART = re.compile(rf"({NUMBER})\s*([A-Za-z]+)\s*")
 _ISO = re.compile(
     rf"P(?:({NUMBER})W)?(?:({NUMBER})D)?(?:T(?:({NUMBER})H)?(?:({NUMBER})M)?(?:({NUMBER})S)?)?"
 )
+_UTC = re.compile(r"\s*(UTC|GMT)$", re.IGNORECASE)
 _MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}")
 
 
@@ -107,7 +108,7 @@ def parse_instant(text: str, name: str = "time") -> datetime:
     """Read a moment such as `2026-12-01T08:00Z`; its zone must be said."""
     instead = "write it like 2026-12-01T08:00Z or 2026-12-01T08:00+01:00"
     try:
-        moment = datetime.fromisoformat(text.strip())
+        moment = datetime.fromisoformat(_UTC.sub("Z", text.strip()))
     except ValueError:
         raise refusal(name, text, "is not a date and time", instead) from None
     if moment.tzinfo is None:
@@ -129,5 +130,6 @@ def parse_deadline(text: str, now: datetime, name: str = "--deadline") -> float:
         return parse_duration(text, name, instead=_DEADLINE)
     seconds = (parse_instant(text, name) - now).total_seconds()
     if seconds <= 0:
-        raise refusal(name, text, f"is past (now is {format_instant(now)})", _DEADLINE)
+        today = format_instant(now.replace(microsecond=0))
+        raise refusal(name, text, f"is past (now is {today})", _DEADLINE)
     return _sized(name, text, seconds, _DEADLINE, MOST_S)

@@ -90,11 +90,18 @@ def parse_whole(
 
 
 def count_of(
-    *examples: str, most: float = MOST, units: tuple[str, ...] = ()
+    *examples: str, least: float = 0.0, most: float = MOST, units: tuple[str, ...] = ()
 ) -> Callable[[str, str], float]:
-    """A parser of one quantity's counts, which knows examples of it and its largest value."""
+    """A parser of one quantity's counts, which knows examples of it and its bounds."""
     instead = f"write {' or '.join(examples)}"
-    return lambda text, name: parse_count(text, name, units, most=most, instead=instead)
+
+    def parse(text: str, name: str) -> float:
+        value = parse_count(text, name, units, most=most, instead=instead)
+        if value < least:
+            raise refusal(name, text, f"is absurdly small (below {least:g})", instead)
+        return value
+
+    return parse
 
 
 def whole_of(

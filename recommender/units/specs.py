@@ -87,7 +87,10 @@ def format_gpu(wish: GpuWish) -> str:
 def parse_comparison(text: str, name: str = "--compare") -> Comparison:
     """Read today's set-up: `8x p4d.24xlarge on-demand us-east-1`; on-demand unless said."""
     instead = 'write it like "8x p4d.24xlarge on-demand us-east-1"'
-    words = re.sub(r"(?<![A-Za-z0-9.])([0-9]+)\s*[x×*]\s+", r"\1x", text.strip()).split()
+    if "+" in text or "," in text:
+        raise refusal(name, text, "names several kinds of machines; one can be compared", instead)
+    joined = re.sub(r"(?<![A-Za-z0-9.])([0-9]+)\s*[x×*]\s+", r"\1x", text.strip())
+    words = re.sub(r"^([0-9]+)\s+(?=[A-Za-z])", r"\1x", joined).split()
     if not words:
         raise refusal(name, text, "is empty", instead)
     count, instance_type = _counted(words[0], name, instead)

@@ -183,7 +183,7 @@ def test_flags_are_named_as_flags() -> None:
 
 
 def test_the_folder_s_own_job(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no job given and no recommend.yaml here; name one of"):
+    with pytest.raises(UsageError, match="no recommend.yaml here; recommend jobs list names"):
         find_job(None, tmp_path)
     (tmp_path / "job.yaml").write_text("apiVersion: batch/v1\nkind: Job\n")
     with pytest.raises(UsageError, match="job.yaml is ignored: it has no line 'schema:"):

@@ -12,14 +12,19 @@ from recommender.job import Job, Timing
 from recommender.jobfile import JobFlags, find_job
 from recommender.timings import on_catalog
 from recommender.userfiles import read_offers
+from tests.catalogs.small import gpu
 
-GPUS = {"H100": 81559, "A100-40GB": 40960}
+MEMORY = {"H100": 81559, "A100-40GB": 40960}
+GPUS = {
+    "H100": gpu(gpu="H100", peak_fp16_tflops=989.0),
+    "A100-40GB": gpu(gpu="A100-40GB", peak_fp16_tflops=312.0),
+}
 
 
 @pytest.fixture
 def types(tmp_path: Path) -> list[InstanceType]:
     (tmp_path / "o.csv").write_text("label,gpu,gpus,usd_per_hour\np4d.24xlarge,A100-40GB,8,22\n")
-    own = read_offers(tmp_path / "o.csv", GPUS, date(2026, 11, 20))
+    own = read_offers(tmp_path / "o.csv", MEMORY, date(2026, 11, 20))
     return [machine for machine, _ in own.rows]
 
 
@@ -45,3 +50,9 @@ def test_unknown_names_are_refused_together(types: list[InstanceType]) -> None:
         "measured: unknown GPU 'H1000'; did you mean H100?",
         "measured: unknown instance type 'p4d.24xlrge'; did you mean p4d.24xlarge?",
     )
+
+
+def test_a_speed_that_no_gpu_can_reach_is_a_slip(types: list[InstanceType]) -> None:
+    with pytest.raises(UsageError, match=r"8xH100: 1.28e\+06 samples/s is .* x the vendor's peak"):
+        on_catalog(_job("8xH100: 0.1 ms/step"), GPUS, types)
+    assert on_catalog(_job("8xH100: 1 s/step"), GPUS, types).timings
