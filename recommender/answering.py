@@ -123,7 +123,7 @@ class Answering:
         """Regions searched for mixes, and the bound of those that are not."""
         if not self.mixes:
             return Built((), ()), float("inf")
-        return self.question.regions_below(self.singles.bar, None if self.prove else MIX_REGIONS)
+        return self.question.regions_below(self.singles.bar, None if self.whole else MIX_REGIONS)
 
     @cached_property
     def built(self) -> Built:

@@ -138,7 +138,7 @@ def _bounded(
     def curve(price: Floats, weights: Floats | None = None) -> Curves:
         if weights is None:
             weights = weights_of(price, speed)
-        return curves(price[None], speed, groups, weights, e.spot)
+        return curves(price, speed, groups, weights, e.spot)
 
     kept = limits.budget_usd is not None and not netted and not mixed(space, site)
     return Bounded(

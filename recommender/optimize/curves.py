@@ -27,14 +27,14 @@ WEIGHTS = 5  # of the edges of the lower hull of (speed, bill)
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """Lower bounds of the price of compute; arrays have shape (cases or 1, weights, pieces)."""
+    """Lower bounds of the price of compute; arrays have shape (weights, pieces)."""
 
     weight: Floats  # (weights,): USD per hour put on each machine
     start: Floats  # compute where each piece begins
     end: Floats
     price: Floats  # at its start
     slope: Floats
-    types: Floats  # (cases, weights, types): what spot types add beside that, at least
+    types: Floats  # (types + 1, weights, pieces): what spot types add beside that, at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,27 +69,27 @@ def groups_of(site: Site, speed: Floats) -> Groups:
 
 
 def curves(bill: Floats, speed: Floats, groups: Groups, weights: Floats, spot: Bools) -> Curves:
-    """One curve for each case and weight; `bill` has shape (cases, entries).
+    """One curve for each weight; `bill`, `speed` and `spot` have shape (entries,).
 
-    Every type in use costs its bill beyond what its compute costs on the curve.
+    On a piece of slope λ every type in use costs at least bill + μ - min(λ, β_g)·speed beside the
+    line: its reduced cost, as groups cheaper than λ are full.
     """
-    weighed = bill[:, None, :] + weights[None, :, None]
-    each = weighed / speed
-    # Rounding must not turn the least slope negative.
-    each = np.maximum(each, 0.0)
-    slope = np.stack([each[..., groups.of == g].min(axis=2) for g in range(len(groups.room))], 2)
-    beyond = np.sort((weighed - slope[..., groups.of] * speed)[..., spot], axis=2)
-    types = np.concatenate([np.zeros((*slope.shape[:2], 1)), np.cumsum(beyond, axis=2)], axis=2)
-    order = np.argsort(slope, axis=2, kind="stable")
-    slope, room = np.take_along_axis(slope, order, axis=2), groups.room[order]
-    end = np.cumsum(room, axis=2)
-    start = np.concatenate([np.zeros((*slope.shape[:2], 1)), end[..., :-1]], axis=2)
+    weighed = bill + weights[:, None]
+    each = np.maximum(weighed / speed, 0.0)  # rounding must not turn the least slope negative
+    least = np.stack([each[:, groups.of == g].min(axis=1) for g in range(len(groups.room))], axis=1)
+    order = np.argsort(least, axis=1, kind="stable")
+    slope, room = np.take_along_axis(least, order, axis=1), groups.room[order]
+    end = np.cumsum(room, axis=1)
+    start = np.concatenate([np.zeros((len(weights), 1)), end[:, :-1]], axis=1)
     spent = np.where(np.isfinite(room), room, 0.0) * slope
-    price = np.where(np.isfinite(start), np.cumsum(spent, axis=2) - spent, np.inf)
-    last = int(np.isfinite(start).any(axis=(0, 1)).sum())
+    price = np.where(np.isfinite(start), np.cumsum(spent, axis=1) - spent, np.inf)
+    last = int(np.isfinite(start).any(axis=0).sum())
     start = np.where(np.isfinite(start), start, 0.0)
-    start, end, price, slope = (c[..., :last] for c in (start, end, price, slope))
-    return Curves(weights, start, end, price, slope, types)
+    start, end, price, slope = (c[:, :last] for c in (start, end, price, slope))
+    paid = np.minimum(slope[:, :, None], least[:, None, groups.of]) * speed
+    beyond = np.sort((weighed[:, None, :] - paid)[..., spot], axis=2)
+    types = np.concatenate([np.zeros((*slope.shape, 1)), np.cumsum(beyond, axis=2)], axis=2)
+    return Curves(weights, start, end, price, slope, np.moveaxis(types, 2, 0))
 
 
 def weights_of(bill: Floats, speed: Floats) -> Floats:
@@ -133,13 +133,11 @@ class Others:
         """Price at no compute, and slope, of every piece; (supports, cases, weights, pieces)."""
         machines = np.where(c.weight < 0.0, self.least[:, None], self.most[:, None])
         begin = self.speed[:, None, None, None] + c.start
-        more = c.types[
-            np.arange(len(c.types))[None, :], :, np.minimum(self.types, c.types.shape[2] - 1)
-        ]
-        share = self.share[:, :, None]
-        own = self.own[:, :, None] + share * (more - (c.weight * machines)[None])
-        slope = share[..., None] * c.slope
-        return own[..., None] + share[..., None] * c.price - slope * begin, slope
+        more = c.types[np.minimum(self.types, len(c.types) - 1)]
+        share = self.share[:, :, None, None]
+        own = self.own[:, :, None, None] + share * (more - (c.weight * machines)[None, ..., None])
+        slope = share * c.slope
+        return own + share * c.price - slope * begin, slope
 
 
 def reach(c: Curves, o: Others, money: Floats) -> Floats:
