@@ -84,11 +84,15 @@ class Bounded:
         return max(self.late_s, most / self.seconds * (1.0 + ROUNDING))
 
 
-def bounded(space: Space, site: Site) -> list[Bounded]:
+def bounded(space: Space, site: Site, every: Shortest | None = None) -> list[Bounded]:
     """A site's prices and speeds, and what limits ask of its clusters of several entries.
 
-    One for each class of networks that the slowest machine of a cluster may have.
+    One for each class of networks that the slowest machine of a cluster may have. `every` are
+    the lines of all machine columns, if they were made before.
     """
+    if every is None:
+        every = lines_of(space)
+    lines = every.take(site.entries.kind)
     network = space.columns.network_bytes_per_s[site.entries.kind]
     fits = np.where(network > 0, usable(site, space.limits.max_machines), 0)
     order = np.argsort(network, kind="stable")
@@ -103,24 +107,31 @@ def bounded(space: Space, site: Site) -> list[Bounded]:
         mine = order[network[order] >= start]
         slowest = int((network[mine] < end).sum())
         if len(mine) > 1:
-            found.append(_bounded(space, site, mine, slowest, fits, None))
+            found.append(_bounded(space, site, lines, mine, slowest, fits))
     return found
+
+
+def lines_of(space: Space) -> Shortest:
+    """The lines of every kind of machine."""
+    kinds = np.arange(len(space.columns.names))
+    return shortest(space.job, space.columns, kinds, space.limits.max_machines)
 
 
 def narrowed(b: Bounded, alive: Bools, cases: Bools) -> Bounded:
     """The same for clusters of some entries and cases only."""
     slowest = int(alive[: b.slowest].sum())
     rows = np.flatnonzero(alive)
-    return _bounded(b.space, b.site, rows, slowest, b.fits, b.cases.take(cases), b.order)
+    return _bounded(b.space, b.site, b.lines, rows, slowest, b.fits, b.cases.take(cases), b.order)
 
 
 def _bounded(
     space: Space,
     whole: Site,
+    lines: Shortest,
     rows: Ints,
     slowest: int,
     fits: Ints,
-    cases: Cases | None,
+    cases: Cases | None = None,
     order: Ints | None = None,
 ) -> Bounded:
     """Bounds of clusters of some rows of a site, whose places are `order` if not the rows."""
@@ -134,11 +145,12 @@ def _bounded(
     netted = len(net) > 0 and limits.deadline_s is not None and bool(e.spot.any())
     net_usd = float((net.usd_per_hour * net.step_s).min(initial=np.inf)) * seconds / 3600.0
     counted, groups = _counted(space, site), groups_of(site, speed)
+    cases = cases_of(space, site) if cases is None else cases
 
-    def curve(price: Floats, weights: Floats | None = None) -> Curves:
+    def curve(price: Floats, weights: Floats | None = None, types: int = 0) -> Curves:
         if weights is None:
             weights = weights_of(price, speed)
-        return curves(price, speed, groups, weights, e.spot)
+        return curves(price, speed, groups, weights, e.spot, types)
 
     kept = limits.budget_usd is not None and not netted and not mixed(space, site)
     return Bounded(
@@ -146,14 +158,14 @@ def _bounded(
         site=site,
         order=rows if order is None else order[rows],
         slowest=slowest,
-        cases=cases_of(space, site) if cases is None else cases,
+        cases=cases,
         fits=fits,
         speed=speed,
         counted=counted,
-        price=curve(e.usd_per_hour),
+        price=curve(e.usd_per_hour, types=int(cases.fewest.max(initial=0))),
         budget=curve(counted) if kept else None,
         machines=curve(np.ones(len(e)), np.zeros(1)),
-        lines=shortest(space.job, c, e.kind, limits.max_machines),
+        lines=lines.take(rows),
         charged=charged(space, site, speed),
         seconds=seconds,
         late_s=_longest(space, sigmas, away),

@@ -34,7 +34,8 @@ class Curves:
     end: Floats
     price: Floats  # at its start
     slope: Floats
-    types: Floats  # (types + 1, weights, pieces): what spot types add beside that, at least
+    types: Floats  # (entries + 1, types + 1, weights, pieces): what further spot types add, at
+    # least, if they are among the entries from a row on
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,9 @@ def groups_of(site: Site, speed: Floats) -> Groups:
     return Groups(of.ravel(), room)
 
 
-def curves(bill: Floats, speed: Floats, groups: Groups, weights: Floats, spot: Bools) -> Curves:
+def curves(
+    bill: Floats, speed: Floats, groups: Groups, weights: Floats, spot: Bools, most: int = 0
+) -> Curves:
     """One curve for each weight; `bill`, `speed` and `spot` have shape (entries,).
 
     On a piece of slope λ every type in use costs at least bill + μ - min(λ, β_g)·speed beside the
@@ -87,9 +90,22 @@ def curves(bill: Floats, speed: Floats, groups: Groups, weights: Floats, spot: B
     start = np.where(np.isfinite(start), start, 0.0)
     start, end, price, slope = (c[:, :last] for c in (start, end, price, slope))
     paid = np.minimum(slope[:, :, None], least[:, None, groups.of]) * speed
-    beyond = np.sort((weighed[:, None, :] - paid)[..., spot], axis=2)
-    types = np.concatenate([np.zeros((*slope.shape, 1)), np.cumsum(beyond, axis=2)], axis=2)
-    return Curves(weights, start, end, price, slope, np.moveaxis(types, 2, 0))
+    beyond = np.where(spot, weighed[:, None, :] - paid, np.inf)
+    return Curves(weights, start, end, price, slope, _sums_from(np.moveaxis(beyond, 2, 0), most))
+
+
+def _sums_from(values: Floats, most: int) -> Floats:
+    """Sums of the fewest smallest values among those from each row on; (rows + 1, most + 1, ...).
+
+    `values` has shape (rows, ...); only what is finite counts, and the rest adds nothing.
+    """
+    found = np.zeros((len(values) + 1, most + 1, *values.shape[1:]))
+    for row in range(len(values) if most else 0):
+        some = np.sort(values[row:], axis=0)[:most]
+        some = np.where(np.isfinite(some), some, 0.0)
+        found[row, 1 : len(some) + 1] = np.cumsum(some, axis=0)
+        found[row, len(some) + 1 :] = found[row, len(some)]
+    return found
 
 
 def weights_of(bill: Floats, speed: Floats) -> Floats:
@@ -128,12 +144,13 @@ class Others:
     least: Ints  # others
     most: Ints
     types: Ints  # spot types that they add at least; (supports, cases)
+    begin: Ints  # (supports,): of the entries from here on
 
     def at(self, c: Curves) -> tuple[Floats, Floats]:
         """Price at no compute, and slope, of every piece; (supports, cases, weights, pieces)."""
         machines = np.where(c.weight < 0.0, self.least[:, None], self.most[:, None])
         begin = self.speed[:, None, None, None] + c.start
-        more = c.types[np.minimum(self.types, len(c.types) - 1)]
+        more = c.types[self.begin[:, None], np.minimum(self.types, c.types.shape[1] - 1)]
         share = self.share[:, :, None, None]
         own = self.own[:, :, None, None] + share * (more - (c.weight * machines)[None, ..., None])
         slope = share * c.slope
