@@ -93,12 +93,14 @@ def bounded(space: Space, site: Site, every: Shortest | None = None) -> list[Bou
     if every is None:
         every = lines_of(space)
     lines = every.take(site.entries.kind)
+    speed = np.maximum(space.columns.compute_per_s[site.entries.kind], 1e-30)
     network = space.columns.network_bytes_per_s[site.entries.kind]
     fits = np.where(network > 0, usable(site, space.limits.max_machines), 0)
     order = np.argsort(network, kind="stable")
     order = order[fits[order] > 0]
     if len(order) < 2:
         return []
+    table = charged(space, site.only(order), speed[order])
     values = np.unique(network[order])
     starts = [float(part[0]) for part in np.array_split(values, min(CLASSES, len(values)))]
     ends = [*starts[1:], np.inf]
@@ -107,7 +109,7 @@ def bounded(space: Space, site: Site, every: Shortest | None = None) -> list[Bou
         mine = order[network[order] >= start]
         slowest = int((network[mine] < end).sum())
         if len(mine) > 1:
-            found.append(_bounded(space, site, lines, mine, slowest, fits))
+            found.append(_bounded(space, site, lines, table, mine, slowest, fits))
     return found
 
 
@@ -121,13 +123,15 @@ def narrowed(b: Bounded, alive: Bools, cases: Bools) -> Bounded:
     """The same for clusters of some entries and cases only."""
     slowest = int(alive[: b.slowest].sum())
     rows = np.flatnonzero(alive)
-    return _bounded(b.space, b.site, b.lines, rows, slowest, b.fits, b.cases.take(cases), b.order)
+    some = b.cases.take(cases)
+    return _bounded(b.space, b.site, b.lines, b.charged, rows, slowest, b.fits, some, b.order)
 
 
 def _bounded(
     space: Space,
     whole: Site,
     lines: Shortest,
+    table: Charged,
     rows: Ints,
     slowest: int,
     fits: Ints,
@@ -166,7 +170,7 @@ def _bounded(
         budget=curve(counted) if kept else None,
         machines=curve(np.ones(len(e)), np.zeros(1)),
         lines=lines.take(rows),
-        charged=charged(space, site, speed),
+        charged=table.of(space, site),
         seconds=seconds,
         late_s=_longest(space, sigmas, away),
         spent=_most_spent(space, e.price_sigma, c.speed_sigma[e.kind]),

@@ -28,7 +28,7 @@ class Charged:
     first: Floats  # (entries,): of the first machine; 0 on demand
     more: Floats  # of each further one
     further: Floats  # (entries + 1, types + 1): of so many types from an entry on, at most
-    fault: Floats  # of each machine
+    fault: float  # of each machine
     least_power: int
     share: Floats  # where the mean run is at most RUN_GRID ** (least_power + place)
 
@@ -45,6 +45,10 @@ class Charged:
         place = np.clip(power - self.least_power, 0, len(self.share) - 1)
         return np.asarray(self.share[place])
 
+    def of(self, space: Space, site: Site) -> "Charged":
+        """The same table for some entries of the site that it was made for."""
+        return Charged(*_hazards(space, site), self.least_power, self.share)
+
 
 def mixed(space: Space, site: Site) -> bool:
     """Whether on-demand machines may work alone while others are away."""
@@ -55,10 +59,7 @@ def mixed(space: Space, site: Site) -> bool:
 def charged(space: Space, site: Site, speed: Floats) -> Charged:
     """The table of a site; one place where nothing is free or the time is the goal."""
     e, most = site.entries, space.limits.max_machines
-    first = np.where(e.spot, 1.0 / e.run_mean_s, 0.0)
-    more = first * (1.0 - e.co_interruption)
-    further = _largest_from(first, most)
-    fault = space.job.fault_rate_per_hour / 3600.0
+    first, more, further, fault = _hazards(space, site)
     free = float(e.free_s[e.spot].max(initial=0.0))
     power, share = 0, np.ones(1)
     if space.limits.goal != "time" and e.spot.any():
@@ -68,7 +69,16 @@ def charged(space: Space, site: Site, speed: Floats) -> Charged:
         power = high if free <= 60.0 else low
         each = [_share(space, site, speed, float(p), free) for p in range(power, high + 1)]
         share = np.minimum.accumulate(np.array(each)[::-1])[::-1]
-    return Charged(first, more, further, np.asarray(fault), power, share)
+    return Charged(first, more, further, fault, power, share)
+
+
+def _hazards(space: Space, site: Site) -> tuple[Floats, Floats, Floats, float]:
+    """Interruptions per second: of first machines, further ones, further types, and faults."""
+    e = site.entries
+    first = np.where(e.spot, 1.0 / e.run_mean_s, 0.0)
+    further = _largest_from(first, space.limits.max_machines)
+    more = first * (1.0 - e.co_interruption)
+    return first, more, further, space.job.fault_rate_per_hour / 3600.0
 
 
 def _largest_from(values: Floats, most: int) -> Floats:
