@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 MOST_PLANS = 3000  # plans followed in one search before it stops with a gap
 MOST_ASIDE = 200  # the same for what only stands beside the answer
-MOST_MIXED = 1000  # and plans that mix types
+MOST_MIXED = 600  # and plans that mix types
 MIX_REGIONS = 4  # regions in which mixes are tried, unless a proof is asked for
 MIX_SUPPORTS = 200  # sets of entries tried for mixes
 QUOTA_SUPPORTS = 600  # the same under quotas; on 12 questions 1,500 found nothing better

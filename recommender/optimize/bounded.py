@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender.optimize.charged import Charged, charged, mixed
-from recommender.optimize.curves import Curves, curves, groups_of, usable, weights_of
+from recommender.optimize.curves import Curves, Groups, curves, groups_of, usable, weights_of
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.floors import (
     MOSTLY_PAID,
@@ -60,6 +60,7 @@ class Bounded:
     price: Curves  # of listed prices
     budget: Curves | None  # of what a budget counts, where only that can keep it
     machines: Curves  # fewest machines
+    groups: Groups
     lines: Shortest
     charged: Charged
     seconds: float  # true over predicted seconds of a step, at least, times the steps
@@ -169,6 +170,7 @@ def _bounded(
         price=curve(e.usd_per_hour, types=int(cases.fewest.max(initial=0))),
         budget=curve(counted) if kept else None,
         machines=curve(np.ones(len(e)), np.zeros(1)),
+        groups=groups,
         lines=lines.take(rows),
         charged=table.of(space, site),
         seconds=seconds,

@@ -44,6 +44,17 @@ class Groups:
 
     of: Ints  # (entries,)
     room: Floats  # (groups,): most compute
+    use: Floats  # (entries, groups): of the quota, by one machine
+    least: Floats  # (entries, groups): least use of the entries from a row on; inf without any
+    amount: Floats  # (groups,): the quota
+
+    def machines(self, chosen: list[int], more: Ints, begin: Ints, most: int) -> Ints:
+        """Most machines beside one of each chosen and one more, if from `begin` on; (more,)."""
+        left = self.amount - self.use[chosen].sum(axis=0) - self.use[more]
+        with np.errstate(invalid="ignore"):
+            each = np.floor((left + 1e-9) / self.least[begin])
+        each = np.where(np.isnan(each), most, np.clip(each, 0, most))
+        return np.asarray(each.sum(axis=1), dtype=np.int64)
 
 
 def usable(site: Site, most: int) -> Ints:
@@ -66,7 +77,11 @@ def groups_of(site: Site, speed: Floats) -> Groups:
     for group, row in enumerate(used[used < len(site.quota)]):
         mine = member == row
         room[group] = site.quota[row] * float((speed[mine] / site.quota_use[row][mine]).max())
-    return Groups(of.ravel(), room)
+    amount = np.append(site.quota, np.inf)[used]
+    mine = of.ravel()[:, None] == np.arange(len(used))
+    each = np.append(site.quota_use, np.ones((1, len(speed))), axis=0)[used].T
+    least = np.minimum.accumulate(np.where(mine, each, np.inf)[::-1], axis=0)[::-1]
+    return Groups(of.ravel(), room, np.where(mine, each, 0.0), least, amount)
 
 
 def curves(

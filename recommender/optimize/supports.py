@@ -82,7 +82,10 @@ def _support_bounds(
     begin = more + 1 if later else np.zeros(len(more), dtype=np.int64)
     left = np.append(np.cumsum(e.spot[::-1])[::-1], 0)[begin][:, None]
     possible = fits[:, None] & (b.cases.most >= size) & (types <= b.cases.types)
-    possible &= b.cases.fewest <= types + left
+    lowest = more if later and not chosen else np.full(len(more), chosen[0] if later else 0)
+    beside = b.groups.machines(chosen, more, lowest, limits.max_machines)[:, None]
+    possible &= b.cases.fewest <= types + np.minimum(left, beside)
+    possible &= b.cases.least <= size + beside
     if not possible.any():
         return np.full(possible.shape, np.inf)
     least, top = np.maximum(b.cases.least - size, 0), np.maximum(b.cases.most - size, 0)
@@ -108,8 +111,8 @@ def _support_bounds(
             most = np.minimum(most, within(b.budget, others(b.counted), lines, b.spent))
         return np.where(possible, _least_time(b, lines, most), np.inf)
     further = np.maximum(b.cases.types - types, 0)
-    beside = b.cases.most - np.maximum(np.maximum(b.cases.fewest, types), 1)
-    hazard = b.charged.most(own(b.charged.first)[:, None], begin[:, None], further, beside)
+    extra = b.cases.most - np.maximum(np.maximum(b.cases.fewest, types), 1)
+    hazard = b.charged.most(own(b.charged.first)[:, None], begin[:, None], further, extra)
     share = b.charged.at(hazard + b.cases.most * b.charged.fault)
     low = _least_compute(lines, b.longest_s(bar))
     usd = least_product(b.price, others(e.usd_per_hour, share, less=1), lines, low, most)
