@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 MOST_PLANS = 3000  # plans followed in one search before it stops with a gap
 MOST_ASIDE = 200  # the same for what only stands beside the answer
+MOST_MIXED = 600  # and plans that mix types
 MIX_REGIONS = 4  # regions in which mixes are tried, unless a proof is asked for
 MIX_SUPPORTS = 200  # sets of entries tried for mixes
 QUOTA_SUPPORTS = 600  # the same under quotas; on 12 questions 1,500 found nothing better
@@ -123,7 +124,7 @@ class Answering:
         """Regions searched for mixes, and the bound of those that are not."""
         if not self.mixes:
             return Built((), ()), float("inf")
-        return self.question.regions_below(self.singles.bar, None if self.prove else MIX_REGIONS)
+        return self.question.regions_below(self.singles.bar, None if self.whole else MIX_REGIONS)
 
     @cached_property
     def built(self) -> Built:
@@ -140,6 +141,7 @@ class Answering:
         """The same, and what programs prove of it; better plans they meet enter it."""
         found = replace(self.singles, kept=dict(self.singles.kept))
         if self.mixes:
+            found.most = found.plans + MOST_MIXED
             found.most_supports = self._most_supports
             found.left = min(found.left, self._regions[1])
             space = self.question.space(self.built)

@@ -1,6 +1,7 @@
 """Quotas of an account as rows of the plan space, and by the provider's own names."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
 def quota_rows(facts: Facts, pools: "Sequence[Pool]") -> tuple[Floats, Floats]:
     """What one machine of each pool uses of each quota, and the quotas; (rows, pools), (rows,)."""
     use, amounts = [], []
+    places = [_place(facts, pool) for pool in pools] if facts.choice.quotas else []
     for limit in facts.choice.quotas:
-        row = [_use(facts, limit, pool) for pool in pools]
+        row = [_use(limit, pool, at) for pool, at in zip(pools, places, strict=True)]
         if any(row):
             use.append(row)
             amounts.append(limit.amount)
@@ -30,7 +32,8 @@ def quota_rows(facts: Facts, pools: "Sequence[Pool]") -> tuple[Floats, Floats]:
 
 def most_by_quota(facts: Facts, pool: "Pool") -> float:
     """Most machines of a pool that the quotas allow on their own."""
-    uses = [(limit.amount, _use(facts, limit, pool)) for limit in facts.choice.quotas]
+    place = _place(facts, pool)
+    uses = [(limit.amount, _use(limit, pool, place)) for limit in facts.choice.quotas]
     return min((amount / use for amount, use in uses if use > 0), default=float("inf")) + 1e-9
 
 
@@ -60,28 +63,39 @@ def _unknown(limit: QuotaLimit, known: set[str]) -> str:
 
 def yours(facts: Facts, pool: "Pool", unit: str) -> float | None:
     """The least of the user's quotas that a pool falls under, in a unit; None without one."""
-    amounts = [q.amount for q in facts.choice.quotas if q.unit == unit and _use(facts, q, pool)]
+    place = _place(facts, pool)
+    amounts = [q.amount for q in facts.choice.quotas if q.unit == unit and _use(q, pool, place)]
     return min(amounts, default=None)
 
 
-def _use(facts: Facts, limit: QuotaLimit, pool: "Pool") -> float:
-    o = facts.catalog.offers
-    first = pool.rows[0]
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What decides which quotas a pool falls under."""
+
+    provider: str
+    market: str
+    region: str
+    names: tuple[str, ...]
+
+
+def _place(facts: Facts, pool: "Pool") -> _Place:
+    """A pool's quota is called by its family's code, the machines' family, or the full name."""
+    o, first = facts.catalog.offers, pool.rows[0]
     market = "spot" if pool.spot else "on_demand"
-    matches = (
-        limit.provider == o.provider[first]
-        and limit.market in ("any", market)
-        and limit.region in ("", o.region[first])
-        and limit.quota_family.casefold() in _names(facts, pool, market)
-    )
-    return used_by(pool.type, limit.unit) if matches else 0.0
-
-
-def _names(facts: Facts, pool: "Pool", market: str) -> tuple[str, ...]:
-    """What a pool's quota is called: its family's code, the machines' family, the full name."""
     quota = quota_of(facts, pool.type, market)
     names = (pool.type.quota_family, pool.type.family, "" if quota is None else quota.name)
-    return tuple(name.casefold() for name in names)
+    folded = tuple(name.casefold() for name in names)
+    return _Place(o.provider[first], market, o.region[first], folded)
+
+
+def _use(limit: QuotaLimit, pool: "Pool", at: _Place) -> float:
+    matches = (
+        limit.provider == at.provider
+        and limit.market in ("any", at.market)
+        and limit.region in ("", at.region)
+        and limit.quota_family.casefold() in at.names
+    )
+    return used_by(pool.type, limit.unit) if matches else 0.0
 
 
 def used_by(t: InstanceType, unit: str) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender.optimize.charged import Charged, charged, mixed
-from recommender.optimize.curves import Curves, curves, groups_of, usable, weights_of
+from recommender.optimize.curves import Curves, Groups, curves, groups_of, usable, weights_of
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.floors import (
     MOSTLY_PAID,
@@ -60,6 +60,7 @@ class Bounded:
     price: Curves  # of listed prices
     budget: Curves | None  # of what a budget counts, where only that can keep it
     machines: Curves  # fewest machines
+    groups: Groups
     lines: Shortest
     charged: Charged
     seconds: float  # true over predicted seconds of a step, at least, times the steps
@@ -84,17 +85,23 @@ class Bounded:
         return max(self.late_s, most / self.seconds * (1.0 + ROUNDING))
 
 
-def bounded(space: Space, site: Site) -> list[Bounded]:
+def bounded(space: Space, site: Site, every: Shortest | None = None) -> list[Bounded]:
     """A site's prices and speeds, and what limits ask of its clusters of several entries.
 
-    One for each class of networks that the slowest machine of a cluster may have.
+    One for each class of networks that the slowest machine of a cluster may have. `every` are
+    the lines of all machine columns, if they were made before.
     """
+    if every is None:
+        every = lines_of(space)
+    lines = every.take(site.entries.kind)
+    speed = np.maximum(space.columns.compute_per_s[site.entries.kind], 1e-30)
     network = space.columns.network_bytes_per_s[site.entries.kind]
     fits = np.where(network > 0, usable(site, space.limits.max_machines), 0)
     order = np.argsort(network, kind="stable")
     order = order[fits[order] > 0]
     if len(order) < 2:
         return []
+    table = charged(space, site.only(order), speed[order])
     values = np.unique(network[order])
     starts = [float(part[0]) for part in np.array_split(values, min(CLASSES, len(values)))]
     ends = [*starts[1:], np.inf]
@@ -103,24 +110,33 @@ def bounded(space: Space, site: Site) -> list[Bounded]:
         mine = order[network[order] >= start]
         slowest = int((network[mine] < end).sum())
         if len(mine) > 1:
-            found.append(_bounded(space, site, mine, slowest, fits, None))
+            found.append(_bounded(space, site, lines, table, mine, slowest, fits))
     return found
+
+
+def lines_of(space: Space) -> Shortest:
+    """The lines of every kind of machine."""
+    kinds = np.arange(len(space.columns.names))
+    return shortest(space.job, space.columns, kinds, space.limits.max_machines)
 
 
 def narrowed(b: Bounded, alive: Bools, cases: Bools) -> Bounded:
     """The same for clusters of some entries and cases only."""
     slowest = int(alive[: b.slowest].sum())
     rows = np.flatnonzero(alive)
-    return _bounded(b.space, b.site, rows, slowest, b.fits, b.cases.take(cases), b.order)
+    some = b.cases.take(cases)
+    return _bounded(b.space, b.site, b.lines, b.charged, rows, slowest, b.fits, some, b.order)
 
 
 def _bounded(
     space: Space,
     whole: Site,
+    lines: Shortest,
+    table: Charged,
     rows: Ints,
     slowest: int,
     fits: Ints,
-    cases: Cases | None,
+    cases: Cases | None = None,
     order: Ints | None = None,
 ) -> Bounded:
     """Bounds of clusters of some rows of a site, whose places are `order` if not the rows."""
@@ -134,11 +150,12 @@ def _bounded(
     netted = len(net) > 0 and limits.deadline_s is not None and bool(e.spot.any())
     net_usd = float((net.usd_per_hour * net.step_s).min(initial=np.inf)) * seconds / 3600.0
     counted, groups = _counted(space, site), groups_of(site, speed)
+    cases = cases_of(space, site) if cases is None else cases
 
-    def curve(price: Floats, weights: Floats | None = None) -> Curves:
+    def curve(price: Floats, weights: Floats | None = None, types: int = 0) -> Curves:
         if weights is None:
             weights = weights_of(price, speed)
-        return curves(price[None], speed, groups, weights, e.spot)
+        return curves(price, speed, groups, weights, e.spot, types)
 
     kept = limits.budget_usd is not None and not netted and not mixed(space, site)
     return Bounded(
@@ -146,15 +163,16 @@ def _bounded(
         site=site,
         order=rows if order is None else order[rows],
         slowest=slowest,
-        cases=cases_of(space, site) if cases is None else cases,
+        cases=cases,
         fits=fits,
         speed=speed,
         counted=counted,
-        price=curve(e.usd_per_hour),
+        price=curve(e.usd_per_hour, types=int(cases.fewest.max(initial=0))),
         budget=curve(counted) if kept else None,
         machines=curve(np.ones(len(e)), np.zeros(1)),
-        lines=shortest(space.job, c, e.kind, limits.max_machines),
-        charged=charged(space, site, speed),
+        groups=groups,
+        lines=lines.take(rows),
+        charged=table.of(space, site),
         seconds=seconds,
         late_s=_longest(space, sigmas, away),
         spent=_most_spent(space, e.price_sigma, c.speed_sigma[e.kind]),

@@ -27,14 +27,14 @@ class Charged:
 
     first: Floats  # (entries,): of the first machine; 0 on demand
     more: Floats  # of each further one
-    further: Floats  # (types + 1,): of so many types at most
-    fault: Floats  # of each machine
+    further: Floats  # (entries + 1, types + 1): of so many types from an entry on, at most
+    fault: float  # of each machine
     least_power: int
     share: Floats  # where the mean run is at most RUN_GRID ** (least_power + place)
 
-    def most(self, own: Floats, types: Ints, machines: Ints) -> Floats:
-        """Most interruptions with so many further spot types, and machines beside one of each."""
-        further = self.further[np.minimum(types, len(self.further) - 1)]
+    def most(self, own: Floats, begin: Ints, types: Ints, machines: Ints) -> Floats:
+        """Most interruptions with further spot types from an entry on, and machines beside them."""
+        further = self.further[begin, np.minimum(types, self.further.shape[1] - 1)]
         extra = np.maximum(machines, 0) * self.more.max(initial=0.0)
         return np.asarray(own + further + extra)
 
@@ -44,6 +44,10 @@ class Charged:
         power = np.ceil(np.log(run) / np.log(RUN_GRID) - 1e-9).astype(np.int64)
         place = np.clip(power - self.least_power, 0, len(self.share) - 1)
         return np.asarray(self.share[place])
+
+    def of(self, space: Space, site: Site) -> "Charged":
+        """The same table for some entries of the site that it was made for."""
+        return Charged(*_hazards(space, site), self.least_power, self.share)
 
 
 def mixed(space: Space, site: Site) -> bool:
@@ -55,20 +59,36 @@ def mixed(space: Space, site: Site) -> bool:
 def charged(space: Space, site: Site, speed: Floats) -> Charged:
     """The table of a site; one place where nothing is free or the time is the goal."""
     e, most = site.entries, space.limits.max_machines
-    first = np.where(e.spot, 1.0 / e.run_mean_s, 0.0)
-    more = first * (1.0 - e.co_interruption)
-    further = np.concatenate([[0.0], np.cumsum(np.sort(first)[::-1])])
-    fault = space.job.fault_rate_per_hour / 3600.0
+    first, more, further, fault = _hazards(space, site)
     free = float(e.free_s[e.spot].max(initial=0.0))
     power, share = 0, np.ones(1)
     if space.limits.goal != "time" and e.spot.any():
-        hazard = further[min(most, len(further) - 1)] + most * (more.max() + fault)
+        hazard = further[0, -1] + most * (more.max() + fault)
         runs = 1.0 / hazard, float(e.run_mean_s[e.spot].max())
         low, high = (int(np.ceil(np.log(run) / np.log(RUN_GRID) - 1e-9)) for run in runs)
         power = high if free <= 60.0 else low
         each = [_share(space, site, speed, float(p), free) for p in range(power, high + 1)]
         share = np.minimum.accumulate(np.array(each)[::-1])[::-1]
-    return Charged(first, more, further, np.asarray(fault), power, share)
+    return Charged(first, more, further, fault, power, share)
+
+
+def _hazards(space: Space, site: Site) -> tuple[Floats, Floats, Floats, float]:
+    """Interruptions per second: of first machines, further ones, further types, and faults."""
+    e = site.entries
+    first = np.where(e.spot, 1.0 / e.run_mean_s, 0.0)
+    further = _largest_from(first, space.limits.max_machines)
+    more = first * (1.0 - e.co_interruption)
+    return first, more, further, space.job.fault_rate_per_hour / 3600.0
+
+
+def _largest_from(values: Floats, most: int) -> Floats:
+    """Sums of the largest values among those from each place on; (places + 1, most + 1)."""
+    found = np.zeros((len(values) + 1, most + 1))
+    for place in range(len(values)):
+        some = np.cumsum(np.sort(values[place:])[::-1][:most])
+        found[place, 1 : len(some) + 1] = some
+        found[place, len(some) + 1 :] = some[-1]
+    return found
 
 
 def _share(space: Space, site: Site, speed: Floats, power: float, free: float) -> float:

@@ -27,14 +27,15 @@ WEIGHTS = 5  # of the edges of the lower hull of (speed, bill)
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """Lower bounds of the price of compute; arrays have shape (cases or 1, weights, pieces)."""
+    """Lower bounds of the price of compute; arrays have shape (weights, pieces)."""
 
     weight: Floats  # (weights,): USD per hour put on each machine
     start: Floats  # compute where each piece begins
     end: Floats
     price: Floats  # at its start
     slope: Floats
-    types: Floats  # (cases, weights, types): what spot types add beside that, at least
+    types: Floats  # (entries + 1, types + 1, weights, pieces): what further spot types add, at
+    # least, if they are among the entries from a row on
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,17 @@ class Groups:
 
     of: Ints  # (entries,)
     room: Floats  # (groups,): most compute
+    use: Floats  # (entries, groups): of the quota, by one machine
+    least: Floats  # (entries, groups): least use of the entries from a row on; inf without any
+    amount: Floats  # (groups,): the quota
+
+    def machines(self, chosen: list[int], more: Ints, begin: Ints, most: int) -> Ints:
+        """Most machines beside one of each chosen and one more, if from `begin` on; (more,)."""
+        left = self.amount - self.use[chosen].sum(axis=0) - self.use[more]
+        with np.errstate(invalid="ignore"):
+            each = np.floor((left + 1e-9) / self.least[begin])
+        each = np.where(np.isnan(each), most, np.clip(each, 0, most))
+        return np.asarray(each.sum(axis=1), dtype=np.int64)
 
 
 def usable(site: Site, most: int) -> Ints:
@@ -65,31 +77,50 @@ def groups_of(site: Site, speed: Floats) -> Groups:
     for group, row in enumerate(used[used < len(site.quota)]):
         mine = member == row
         room[group] = site.quota[row] * float((speed[mine] / site.quota_use[row][mine]).max())
-    return Groups(of.ravel(), room)
+    amount = np.append(site.quota, np.inf)[used]
+    mine = of.ravel()[:, None] == np.arange(len(used))
+    each = np.append(site.quota_use, np.ones((1, len(speed))), axis=0)[used].T
+    least = np.minimum.accumulate(np.where(mine, each, np.inf)[::-1], axis=0)[::-1]
+    return Groups(of.ravel(), room, np.where(mine, each, 0.0), least, amount)
 
 
-def curves(bill: Floats, speed: Floats, groups: Groups, weights: Floats, spot: Bools) -> Curves:
-    """One curve for each case and weight; `bill` has shape (cases, entries).
+def curves(
+    bill: Floats, speed: Floats, groups: Groups, weights: Floats, spot: Bools, most: int = 0
+) -> Curves:
+    """One curve for each weight; `bill`, `speed` and `spot` have shape (entries,).
 
-    Every type in use costs its bill beyond what its compute costs on the curve.
+    On a piece of slope λ every type in use costs at least bill + μ - min(λ, β_g)·speed beside the
+    line: its reduced cost, as groups cheaper than λ are full.
     """
-    weighed = bill[:, None, :] + weights[None, :, None]
-    each = weighed / speed
-    # Rounding must not turn the least slope negative.
-    each = np.maximum(each, 0.0)
-    slope = np.stack([each[..., groups.of == g].min(axis=2) for g in range(len(groups.room))], 2)
-    beyond = np.sort((weighed - slope[..., groups.of] * speed)[..., spot], axis=2)
-    types = np.concatenate([np.zeros((*slope.shape[:2], 1)), np.cumsum(beyond, axis=2)], axis=2)
-    order = np.argsort(slope, axis=2, kind="stable")
-    slope, room = np.take_along_axis(slope, order, axis=2), groups.room[order]
-    end = np.cumsum(room, axis=2)
-    start = np.concatenate([np.zeros((*slope.shape[:2], 1)), end[..., :-1]], axis=2)
+    weighed = bill + weights[:, None]
+    each = np.maximum(weighed / speed, 0.0)  # rounding must not turn the least slope negative
+    least = np.stack([each[:, groups.of == g].min(axis=1) for g in range(len(groups.room))], axis=1)
+    order = np.argsort(least, axis=1, kind="stable")
+    slope, room = np.take_along_axis(least, order, axis=1), groups.room[order]
+    end = np.cumsum(room, axis=1)
+    start = np.concatenate([np.zeros((len(weights), 1)), end[:, :-1]], axis=1)
     spent = np.where(np.isfinite(room), room, 0.0) * slope
-    price = np.where(np.isfinite(start), np.cumsum(spent, axis=2) - spent, np.inf)
-    last = int(np.isfinite(start).any(axis=(0, 1)).sum())
+    price = np.where(np.isfinite(start), np.cumsum(spent, axis=1) - spent, np.inf)
+    last = int(np.isfinite(start).any(axis=0).sum())
     start = np.where(np.isfinite(start), start, 0.0)
-    start, end, price, slope = (c[..., :last] for c in (start, end, price, slope))
-    return Curves(weights, start, end, price, slope, types)
+    start, end, price, slope = (c[:, :last] for c in (start, end, price, slope))
+    paid = np.minimum(slope[:, :, None], least[:, None, groups.of]) * speed
+    beyond = np.where(spot, weighed[:, None, :] - paid, np.inf)
+    return Curves(weights, start, end, price, slope, _sums_from(np.moveaxis(beyond, 2, 0), most))
+
+
+def _sums_from(values: Floats, most: int) -> Floats:
+    """Sums of the fewest smallest values among those from each row on; (rows + 1, most + 1, ...).
+
+    `values` has shape (rows, ...); only what is finite counts, and the rest adds nothing.
+    """
+    found = np.zeros((len(values) + 1, most + 1, *values.shape[1:]))
+    for row in range(len(values) if most else 0):
+        some = np.sort(values[row:], axis=0)[:most]
+        some = np.where(np.isfinite(some), some, 0.0)
+        found[row, 1 : len(some) + 1] = np.cumsum(some, axis=0)
+        found[row, len(some) + 1 :] = found[row, len(some)]
+    return found
 
 
 def weights_of(bill: Floats, speed: Floats) -> Floats:
@@ -128,18 +159,17 @@ class Others:
     least: Ints  # others
     most: Ints
     types: Ints  # spot types that they add at least; (supports, cases)
+    begin: Ints  # (supports,): of the entries from here on
 
     def at(self, c: Curves) -> tuple[Floats, Floats]:
         """Price at no compute, and slope, of every piece; (supports, cases, weights, pieces)."""
         machines = np.where(c.weight < 0.0, self.least[:, None], self.most[:, None])
         begin = self.speed[:, None, None, None] + c.start
-        more = c.types[
-            np.arange(len(c.types))[None, :], :, np.minimum(self.types, c.types.shape[2] - 1)
-        ]
-        share = self.share[:, :, None]
-        own = self.own[:, :, None] + share * (more - (c.weight * machines)[None])
-        slope = share[..., None] * c.slope
-        return own[..., None] + share[..., None] * c.price - slope * begin, slope
+        more = c.types[self.begin[:, None], np.minimum(self.types, c.types.shape[1] - 1)]
+        share = self.share[:, :, None, None]
+        own = self.own[:, :, None, None] + share * (more - (c.weight * machines)[None, ..., None])
+        slope = share * c.slope
+        return own + share * c.price - slope * begin, slope
 
 
 def reach(c: Curves, o: Others, money: Floats) -> Floats:

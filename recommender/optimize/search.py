@@ -44,18 +44,19 @@ def search_mixes(space: Space, found: Found, first: int = 0) -> None:
     Sets of entries of all sites stand in one queue, best bound first; a site with too many
     clusters to list is searched by boxes of counts.
     """
-    from recommender.optimize.bounded import Bounded, bounded
+    from recommender.optimize.bounded import Bounded, bounded, lines_of
     from recommender.optimize.boxes import search_boxes, suits  # most answers need no mixes
     from recommender.optimize.supports import first as entries_of
     from recommender.optimize.supports import grown, leaves
 
+    lines = lines_of(space)
     ready: list[tuple[int, Bounded]] = []
     queue: list[tuple[float, int, tuple[int, ...]]] = []
     for index, site in enumerate(space.sites[first:], start=first):
         if site.region and suits(space, site):
             search_boxes(space, index, found)
         elif site.region:
-            for part in bounded(space, site):
+            for part in bounded(space, site, lines):
                 narrow, alone = entries_of(part, found.bar)
                 queue += [(bound, len(ready), one) for bound, one in alone]
                 ready.append((index, narrow))

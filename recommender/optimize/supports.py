@@ -35,13 +35,13 @@ from recommender.performance.step import steps
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-FASTEST = 1 << 30  # place of a network faster than all
+FASTEST = 1 << 30  # place of a network faster than all, or a larger memory
 LEAF_ROWS = 20_000  # clusters of one support looked at in one block
 
 
 def first(b: Bounded, bar: float) -> tuple[Bounded, list[tuple[float, tuple[int, ...]]]]:
     """Every slowest entry alone, and the site without what no mix below the bar can have."""
-    good = _support_bounds(b, (), np.arange(len(b.fits)), bar) < bar
+    good = _support_bounds(b, (), np.arange(len(b.fits)), bar, later=False) < bar
     alive, cases = np.asarray(good.any(axis=1)), np.asarray(good[: b.slowest].any(axis=0))
     if alive.sum() < 2 or not cases.any():
         return b, []
@@ -60,22 +60,32 @@ def grown(b: Bounded, support: tuple[int, ...], bar: float) -> list[tuple[float,
     return [(float(bounds[i]), (*support, int(more[i]))) for i in good]
 
 
-def support_bound(b: Bounded, support: tuple[int, ...], bar: float = np.inf) -> float:
-    """Least goal of every cluster of several entries that uses at least these.
+def support_bound(
+    b: Bounded, support: tuple[int, ...], bar: float = np.inf, later: bool = True
+) -> float:
+    """Least goal of every cluster of several entries that uses these, and further ones.
 
-    Above the bar it says only that none of them is below it.
+    With `later` the further ones come after them. Above the bar it says only that none is below.
     """
-    return float(_support_bounds(b, support[:-1], np.array(support[-1:]), bar).min())
+    return float(_support_bounds(b, support[:-1], np.array(support[-1:]), bar, later).min())
 
 
-def _support_bounds(b: Bounded, support: tuple[int, ...], more: Ints, bar: float) -> Floats:
+def _support_bounds(
+    b: Bounded, support: tuple[int, ...], more: Ints, bar: float, later: bool = True
+) -> Floats:
     """Bounds of the support with each further entry, case by case; (more, cases)."""
     e, chosen, limits, size = b.site.entries, list(support), b.space.limits, len(support) + 1
     fits = np.ones(len(more), dtype=bool)
     for use, quota in zip(b.site.quota_use, b.site.quota, strict=True):
         fits &= use[chosen].sum() + use[more] <= quota + 1e-9
     types = (e.spot[chosen].sum() + e.spot[more])[:, None]
+    begin = more + 1 if later else np.zeros(len(more), dtype=np.int64)
+    left = np.append(np.cumsum(e.spot[::-1])[::-1], 0)[begin][:, None]
     possible = fits[:, None] & (b.cases.most >= size) & (types <= b.cases.types)
+    lowest = more if later and not chosen else np.full(len(more), chosen[0] if later else 0)
+    beside = b.groups.machines(chosen, more, lowest, limits.max_machines)[:, None]
+    possible &= b.cases.fewest <= types + np.minimum(left, beside)
+    possible &= b.cases.least <= size + beside
     if not possible.any():
         return np.full(possible.shape, np.inf)
     least, top = np.maximum(b.cases.least - size, 0), np.maximum(b.cases.most - size, 0)
@@ -89,7 +99,7 @@ def _support_bounds(b: Bounded, support: tuple[int, ...], more: Ints, bar: float
         """One machine of each entry, and those beside them, spot at a share of its price."""
         steady, spot = (own(np.where(e.spot == s, price, 0.0))[:, None] for s in (False, True))
         missing = np.maximum(b.cases.fewest - types, 0) * less
-        return Others(steady + share * spot, share, own(b.speed), least, top, missing)
+        return Others(steady + share * spot, share, own(b.speed), least, top, missing, begin)
 
     lines = _lines(b, chosen, more, least, top)
     most = reach(b.machines, others(np.ones(len(e))), b.cases.most.astype(np.float64))
@@ -101,8 +111,8 @@ def _support_bounds(b: Bounded, support: tuple[int, ...], more: Ints, bar: float
             most = np.minimum(most, within(b.budget, others(b.counted), lines, b.spent))
         return np.where(possible, _least_time(b, lines, most), np.inf)
     further = np.maximum(b.cases.types - types, 0)
-    beside = b.cases.most - np.maximum(np.maximum(b.cases.fewest, types), 1)
-    hazard = b.charged.most(own(b.charged.first)[:, None], further, beside)
+    extra = b.cases.most - np.maximum(np.maximum(b.cases.fewest, types), 1)
+    hazard = b.charged.most(own(b.charged.first)[:, None], begin[:, None], further, extra)
     share = b.charged.at(hazard + b.cases.most * b.charged.fault)
     low = _least_compute(lines, b.longest_s(bar))
     usd = least_product(b.price, others(e.usd_per_hour, share, less=1), lines, low, most)
@@ -128,6 +138,7 @@ def _lines(b: Bounded, chosen: list[int], more: Ints, least: Ints, top: Ints) ->
         spread(np.minimum(lines.network[more], lines.network[chosen].min(initial=FASTEST))),
         spread(np.maximum(lines.start[more], lines.start[chosen].max(initial=0))),
         spread(np.maximum(lines.inside_s[more], lines.inside_s[chosen].max(initial=0.0))),
+        spread(np.minimum(lines.memory[more], lines.memory[chosen].min(initial=FASTEST))),
         np.broadcast_to(least + len(chosen) + 1, shape),
         gpus + least * int(lines.gpus.min()),
         gpus + top * int(lines.gpus.max()),
@@ -176,6 +187,7 @@ def _quick(b: Bounded, rows: Ints, counts: Ints, bar: float) -> Floats:
         np.full(len(counts), lines.network[rows].min()),
         np.full(len(counts), lines.start[rows].max()),
         np.full(len(counts), lines.inside_s[rows].max()),
+        np.full(len(counts), lines.memory[rows].min()),
         *(many, gpus, gpus),
     )
     step = np.max([seconds + samples / speed for seconds, samples in both], axis=0)

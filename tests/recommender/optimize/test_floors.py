@@ -119,9 +119,9 @@ def part_of(parts: list[Bounded], used: Part) -> tuple[int, Part]:
 
 def least_goals(
     parts: list[Bounded], plans: Plans, goals: np.ndarray
-) -> dict[tuple[int, Part], float]:
-    """Least goal of the mixes of each class that use each set of entries."""
-    least: dict[tuple[int, Part], float] = defaultdict(lambda: np.inf)
+) -> dict[tuple[int, Part, bool], float]:
+    """Least goal of the mixes of each class that use a set of entries, and only later ones."""
+    least: dict[tuple[int, Part, bool], float] = defaultdict(lambda: np.inf)
     for counts, goal in zip(plans.counts, goals, strict=True):
         used = tuple(int(i) for i in np.flatnonzero(counts))
         if len(used) < 2 or not np.isfinite(goal):
@@ -129,7 +129,8 @@ def least_goals(
         number, support = part_of(parts, used)
         for size in range(1, len(used) + 1):
             for some in itertools.combinations(support, size):
-                least[number, some] = min(least[number, some], float(goal))
+                key = number, some, some == support[:size]
+                least[key] = min(least[key], float(goal))
     return least
 
 
@@ -137,7 +138,7 @@ def support_excess(q: Space, plans: Plans, goals: np.ndarray, bars: float) -> di
     """How far bounds lie above the best mix of their entries, under a bar that it is below."""
     parts = bounded(q, q.sites[0])
     return {
-        key: support_bound(parts[key[0]], key[1], bars * goal) / goal - 1.0
+        key: support_bound(parts[key[0]], key[1], bars * goal, key[2]) / goal - 1.0
         for key, goal in least_goals(parts, plans, goals).items()
     }
 
