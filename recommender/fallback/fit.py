@@ -19,7 +19,7 @@ from recommender.replay.state import Bools, Floats
 # Chosen on first halves of the traces only (fitted on one quarter, judged on another).
 SHRINKAGE_H = 2.0  # hours of watching a bucket that the class counts for
 QUALITIES = 3  # groups of zones by availability
-OWN_SHARE = 0.5  # of the time that a zone is like its past
+OWN_SHARE = 0.7  # of the time that a zone is like its past
 DWELL_H = 120.0  # mean time between changes of quality
 # The first two where several zones compete for one job, and the best looks better than it is.
 ZONES_SHRINKAGE_H, ZONES_OWN_SHARE = 60.0, 0.8
