@@ -22,7 +22,7 @@ from catalogs.refresh.harvest import Part, Wanted
 from catalogs.refresh.providers import Maker
 from catalogs.refresh.report import ProviderReport, RefreshReport, facts
 from catalogs.refresh.sieve import Known
-from catalogs.refresh.sift import sift
+from catalogs.refresh.sift import Sifted, sift
 from catalogs.refresh.vet import (
     Before,
     catalog_problems,
@@ -194,11 +194,12 @@ def _take(
         problems = catalog_problems(catalog_of(base, new), last, name, canaries)
     fresh = Counter(offer.market for offer in sifted.offers)
     rows = new.offers.get(name, ())
-    partial = bool(harvest.failed or sifted.held)
+    held = _waiting(name, sifted)
+    partial = bool(harvest.failed or held)
     report = ProviderReport(
         provider=name,
         result="kept" if problems else "partial" if partial else "published",
-        reasons=tuple(problems or _partial_reasons(harvest.failed, len(sifted.held))),
+        reasons=tuple(problems or _partial_reasons(harvest.failed, held)),
         seconds=collected.seconds,
         offers={} if problems else dict(sorted(fresh.items())),
         kept=len(before_rows) if problems else len(rows) - len(sifted.offers),
@@ -211,6 +212,11 @@ def _take(
         quarantined=(*harvest.quarantined, *sifted.quarantined),
     )
     return (kept(draft, name, f"refused: {problems[0]}") if problems else new), report
+
+
+def _waiting(provider: str, sifted: Sifted) -> int:
+    """How many held prices wait for a person; spot moves of AWS are believed once they last."""
+    return sum(provider != "aws" or market != "spot" for *_, market in sifted.held)
 
 
 def _seen(report: Mapping[str, Any]) -> frozenset[str]:

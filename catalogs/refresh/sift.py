@@ -14,7 +14,7 @@ from typing import get_args
 
 from catalogs.guards import type_problems
 from catalogs.refresh.harvest import Harvest, Quarantined
-from catalogs.refresh.sieve import Key, Known, Sieve, key_of
+from catalogs.refresh.sieve import Key, Known, Sieve, held_as, key_of, named
 from catalogs.refresh.sift_listed import believed_listed
 from catalogs.refresh.sift_spot import believed_spot
 from catalogs.schema import InstanceType, Kind, Obtainable, Offer
@@ -29,6 +29,8 @@ _REGION = MappingProxyType(
         ),
     }
 )
+# A row that is there, and is not what it was: no machine withdrawn, none sold at the list price.
+_DAMAGED = frozenset({"price", "duplicate", "zone", "date", "product"})
 _AWS_ZONE = re.compile(r"[a-z]+\d-az\d+")
 
 
@@ -57,6 +59,7 @@ def sift(harvest: Harvest, known: Known) -> Sifted:
     listed = believed_listed(priced, machines, sieve)
     quoted = [o for o in single if o.market == "spot"]
     spot = believed_spot(quoted, listed, machines, sieve)
+    _hold_damaged(harvest, sieve, {key_of(offer) for offer in spot.offers})
     kept = [*listed, *spot.offers, *(o for o in single if o.market == "reserved_block")]
     used = {offer.instance_type for offer in kept}
     return Sifted(
@@ -69,6 +72,18 @@ def sift(harvest: Harvest, known: Known) -> Sifted:
         jumped=spot.jumped,
         compared=spot.compared,
     )
+
+
+def _hold_damaged(harvest: Harvest, sieve: Sieve, read: set[Key]) -> None:
+    """Keep the last good spot price where today's row is there but damaged.
+
+    Else a zone would forget its price for a night, and a wrong one be measured by nothing.
+    """
+    rows = (*harvest.quarantined, *sieve.out)
+    names = {row.what.partition(" (")[0] for row in rows if row.rule in _DAMAGED}
+    for offer in sieve.known.last:
+        if offer.market == "spot" and named(offer) in names and key_of(offer) not in read:
+            sieve.held.add(held_as(offer))
 
 
 def _doubted(offer: Offer, harvest: Harvest, sieve: Sieve) -> bool:

@@ -9,6 +9,7 @@ from the first import to the published store. The clients are the real ones.
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -67,6 +68,23 @@ print(json.dumps({
     "calls": {p.provider: p.counters.calls for p in report.providers},
 }))
 """
+READ = """
+import json, sys, time
+from pathlib import Path
+from catalogs.load import load_snapshot
+from catalogs.versions import Store, newest_good
+def best(read):
+    times = []
+    for _ in range(12):
+        start = time.process_time()
+        read()
+        times.append(time.process_time() - start)
+    return round(1000 * min(times), 1)
+store = Store(Path(sys.argv[1]))
+assert newest_good(store).name
+newest, snapshot = best(lambda: newest_good(store)), best(load_snapshot)
+print(json.dumps({"newest_ms": newest, "snapshot_ms": snapshot}))
+"""
 # One after the other, as the servers make an answer when it is first asked for.
 RUNS = ("aws", "aws without an account", "gcp", "azure", "aws,gcp,azure")
 
@@ -86,16 +104,30 @@ def measured(addresses: list[str], run: str) -> dict[str, object]:
     for service in ("EC2", "PRICING", "SERVICE_QUOTAS"):
         env[f"AWS_ENDPOINT_URL_{service}"] = addresses[0]
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            [sys.executable, "-c", REFRESH, *addresses, folder, names],
-            cwd=ROOT,
-            env=env,
-            capture_output=True,
-            text=True,
-        )
+        found = _answer(["-c", REFRESH, *addresses, folder, names], env)
+        return {**found, **_answer(["-c", READ, folder], env), **_status(folder, env)}
+
+
+def _answer(words: list[str], env: dict[str, str]) -> dict[str, object]:
+    done = subprocess.run(
+        [sys.executable, *words], cwd=ROOT, env=env, capture_output=True, text=True
+    )
     if done.returncode:
         sys.exit(done.stderr)
     return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def _status(folder: str, env: dict[str, str]) -> dict[str, object]:
+    """Seconds of `recommend catalog status` on the clock and of the processor, least of five."""
+    words = [sys.executable, "-m", "recommender", "catalog", "status", "--store", folder]
+    clock, processor = [], []
+    for _ in range(5):
+        start, before = perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(words, cwd=ROOT, env=env, capture_output=True, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        clock.append(perf_counter() - start)
+        processor.append(sum(after[:2]) - sum(before[:2]))
+    return {"status_s": round(min(clock), 2), "status_processor_s": round(min(processor), 2)}
 
 
 def main() -> None:
@@ -124,6 +156,11 @@ def main() -> None:
         took, used = f"{each['seconds']} s", f"{each['processor_seconds']} s"
         rows = sum(dict(each["rows"]).values())  # type: ignore[call-overload]
         print(f"{run:24} {took:>7} {used:>9} {each['peak_mb']:>5} MB  {rows:,}")
+    last = found[RUNS[-1]]
+    print(
+        f"newest version read in {last['newest_ms']} ms, the snapshot in {last['snapshot_ms']} ms"
+    )
+    print(f"catalog status: {last['status_s']} s, processor {last['status_processor_s']} s")
     print(f"at most {MOST_SECONDS} s and {MOST_MB} MB for three providers with 40,000 rows")
     spent = round(perf_counter() - start, 1)
     print(json.dumps({"date": time.strftime("%Y-%m-%d"), "took": spent, "found": found}))

@@ -4,13 +4,14 @@ from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from catalogs.load import load_snapshot
 from catalogs.refresh.draft import usd_per_gpu
 from catalogs.refresh.families import Families
-from catalogs.refresh.harvest import Harvest
+from catalogs.refresh.harvest import Harvest, Quarantined
 from catalogs.refresh.run import refresh
 from catalogs.refresh.sieve import Known
 from catalogs.refresh.sift import Sifted, sift
@@ -34,12 +35,14 @@ def offers_of(provider: str, market: str, days: int = 1) -> list[Offer]:
     ]
 
 
-def night(provider: str, now: list[Offer], last: list[Offer], accept: bool = False) -> Sifted:
+def night(
+    provider: str, now: list[Offer], last: list[Offer], accept: bool = False, **more: Any
+) -> Sifted:
     """What is believed of offers read today."""
     read = tuple(replace(o, as_of=TODAY.isoformat(), source=1, flag="") for o in now)
     sources = (Source(1, "price list", "facts", "row", "read nightly"),)
     markets = frozenset(o.market for o in now)
-    harvest = Harvest(provider, NOW, NOW, markets, read, sources)
+    harvest = Harvest(provider, NOW, NOW, markets, read, sources, **more)
     types = {t.instance_type: t for t in CATALOG.instance_types.values() if t.provider == provider}
     listed = offers_of(provider, "on_demand")
     typical = usd_per_gpu(CATALOG)
@@ -155,6 +158,14 @@ def test_a_move_that_lasts_is_believed_and_flagged(days: int, factor: float, fla
     assert [o.flag for o in found.offers] == [flag]
 
 
+@pytest.mark.parametrize(("rule", "stays"), [("price", True), ("not_offered", False)])
+def test_a_damaged_quote_does_not_make_a_zone_forget_its_price(rule: str, stays: bool) -> None:
+    what = f"{QUOTE.instance_type} {QUOTE.zone} spot ({QUOTE.region})"
+    found = night("aws", [], [QUOTE], quarantined=(Quarantined("aws", what, "'n/a'", rule),))
+    key = (QUOTE.instance_type, QUOTE.region, QUOTE.zone, "spot")
+    assert (key in found.held) == stays
+
+
 def test_the_room_grows_with_age_and_holds_all_that_was_measured() -> None:
     farthest = {1: 1.216, 2: 1.351, 3: 1.534, 4: 1.705, 5: 1.894, 6: 2.105, 7: 2.339, 8: 2.557}
     assert all(room(days) > moved for days, moved in farthest.items())
@@ -211,7 +222,12 @@ def test_a_spot_price_held_back_stays_with_its_age(tmp_path: Path) -> None:
         for o in world.truth["aws"]
     ]
     report = refresh(world.order("aws"))
-    assert report.providers[0].reasons == ("1 changed prices are held back",)
+    assert report.outcome == "published"  # nobody has to look: a move that lasts is believed
+    assert (
+        report.providers[0]
+        .alerts[0]
+        .endswith("spot prices jumped: 1 held back, the others flagged")
+    )
     found = {
         (o.instance_type, o.zone): o
         for o in newest_good(world.store).catalog.offers

@@ -5,22 +5,21 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from catalogs.load import load_snapshot
-from tests.catalogs.refresh.aws.cloud import Answer, Cloud, Item, make_cloud
+from tests.catalogs.refresh.aws.cloud import Cloud, Item, make_cloud
 
 
 @dataclass
 class FullCloud(Cloud):
     """Makes each answer once, so that a refresh does not wait for the making of XML."""
 
-    made: dict[str, Answer | str] = field(default_factory=dict)
+    made: dict[str, bytes] = field(default_factory=dict)
     files: dict[str, bytes | None] = field(default_factory=dict)
     padding: int = 0  # bytes of other products in each price list file
 
-    def answer(self, action: str, region: str, query: Item) -> Answer | str:
-        """Answer a call as before."""
+    def _good(self, action: str, region: str, query: Item) -> bytes:
         key = json.dumps([action, region, query], sort_keys=True)
         if key not in self.made:
-            self.made[key] = super().answer(action, region, query)
+            self.made[key] = super()._good(action, region, query)
         return self.made[key]
 
     def file(self, path: str) -> bytes | None:
@@ -30,6 +29,12 @@ class FullCloud(Cloud):
             if path.endswith(".csv") and (content := self.files[path]):
                 self.files[path] = content + _others(content, self.padding)
         return self.files[path]
+
+    def prices_changed(self) -> None:
+        """Make the answers that hold prices anew."""
+        prices = ('["GetProducts"', '["DescribeSpotPriceHistory"')
+        self.made = {key: each for key, each in self.made.items() if not key.startswith(prices)}
+        self.files.clear()
 
 
 def full_cloud(padding: int = 0) -> FullCloud:
