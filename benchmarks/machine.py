@@ -2,6 +2,7 @@
 
 import os
 import platform
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -64,8 +65,9 @@ def software(bench: Bench) -> dict[str, str]:
         found["torch"] = str(bench.torch.__version__)
         found["cuda"] = str(bench.torch.version.cuda or "")
     if bench.gpu:
-        found["nccl"] = ".".join(map(str, bench.torch.cuda.nccl.version()))
         found["cudnn"] = str(bench.torch.backends.cudnn.version() or "")
+        with suppress(AttributeError, RuntimeError):  # builds without it
+            found["nccl"] = ".".join(map(str, bench.torch.cuda.nccl.version()))
     return found | {name: os.environ[name] for name in THREADS if name in os.environ}
 
 

@@ -30,7 +30,7 @@ class Record:
     results: tuple[Result, ...]
     skipped: tuple[str, ...] = ()
     links: tuple[tuple[str, Line], ...] = ()
-    gpu_states: tuple[GpuState, ...] = ()  # before and after
+    gpu_states: tuple[GpuState, ...] = ()  # every two seconds
     profile: Profile | None = None
 
 
