@@ -10,9 +10,9 @@ from recommender.text import shown, unknown
 from recommender.units import parse_count, parse_whole
 
 FACTORS = ("compute", "tensor", "latency", "network", "links")
-_SIGMAS = ("noise", "sigma", "sigma_other")
+_SIGMAS = ("noise", "sigma", "sigma_several", "sigma_other")
 _KEYS = ("as_of", "rows", "constants", *FACTORS, "overlap", *_SIGMAS, "gpus", "feeds")
-_OPTIONAL = ("gpus", "feeds")
+_OPTIONAL = ("sigma_several", "gpus", "feeds")  # the first is younger than the others
 
 _NUMBER = {"type": ["number", "string"]}
 _FITTED = {
@@ -81,7 +81,7 @@ def read_calibration(value: Any, name: str) -> Calibration:
     if overlap > 1:
         raise UsageError(f"{name} overlap: {overlap:g} is more than all; write a share below 1")
     fitted = {key: Fitted(*_pair(value[key], "factor", f"{name} {key}:")) for key in FACTORS}
-    sigmas = {key: _number(value[key], f"{name} {key}:") for key in _SIGMAS}
+    sigmas = {key: _number(value[key], f"{name} {key}:") for key in _SIGMAS if key in value}
     return Calibration(
         as_of=_word(value["as_of"], f"{name} as_of:"),
         rows=parse_whole(_word(value["rows"], f"{name} rows:"), f"{name} rows:"),
@@ -95,6 +95,7 @@ def read_calibration(value: Any, name: str) -> Calibration:
         overlap_sd=overlap_sd,
         noise=sigmas["noise"],
         sigma=sigmas["sigma"],
+        sigma_several=sigmas.get("sigma_several", sigmas["sigma"]),
         sigma_other=sigmas["sigma_other"],
         gpus=_each(
             value, "gpus", name, lambda gpu, raw, at: (gpu, Fitted(*_pair(raw, "factor", at)))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.space import Site, Space
 from recommender.optimize.stretch import DEARER, least_ratio
+from recommender.performance.fleet import spreads_of
 from recommender.risk.draws import draws
 from recommender.risk.journey import Journeys
 
@@ -34,7 +35,7 @@ def least_speed_factor(space: Space, sigma: Floats) -> Floats:
     """Mean over the common histories of true time / predicted time."""
     values, where = np.unique(sigma, return_inverse=True)
     means = [_mean_speed_factor(space.histories, space.seed, float(value)) for value in values]
-    return np.array(means)[where]
+    return np.array(means, dtype=np.float64)[where].reshape(sigma.shape)
 
 
 @lru_cache(maxsize=256)
@@ -244,7 +245,7 @@ def offer_floor(space: Space, kind: Ints, usd_per_hour: Floats) -> Floats:
         return np.zeros(len(kind))
     columns = space.columns
     step = space.job.global_batch / columns.compute_per_s[kind]
-    factor = least_speed_factor(space, columns.speed_sigma[kind])
+    factor: Floats = least_speed_factor(space, spreads_of(columns, kind)).min(axis=0)
     cost = usd_per_hour * step * factor * space.steps_left / 3600.0
     per_net = [
         float((s.fallbacks.usd_per_hour * s.fallbacks.step_s).min()) * space.steps_left / 3600.0

@@ -17,6 +17,7 @@ from recommender.optimize.floors import cluster_floor, sums_of
 from recommender.optimize.found import Candidate, Found, consider
 from recommender.optimize.space import Site, Space
 from recommender.optimize.tables import single_steps
+from recommender.performance.fleet import spreads_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -169,13 +170,14 @@ def _single_floor(
     e = site.entries.take(entry)
     price = e.usd_per_hour * machines
     gang = 1.0 + (machines - 1.0) * (1.0 - e.co_interruption)
+    alone, several = spreads_of(space.columns, e.kind)
     sums = sums_of(
         space,
         site,
         step_s[e.kind, machines - 1],
         np.where(e.spot, 0.0, price),
         np.where(e.spot, price, 0.0),
-        space.columns.speed_sigma[e.kind],
+        np.where(machines == 1, alone, several),
         e.boot_s,
         e.fixed_usd,
         (e.run_mean_s / gang, e.run_sigma, e.free_s),

@@ -26,6 +26,7 @@ from recommender.optimize.floors import (
 )
 from recommender.optimize.space import Site, Space, within_quota
 from recommender.optimize.stretch import DEARER, RUN_GRID, least_ratio
+from recommender.performance.fleet import spread_of, spreads_of
 from recommender.performance.step import steps
 
 Floats = NDArray[np.float64]
@@ -156,7 +157,7 @@ def _alone(b: Bounded, usd: Floats, speed: Floats, fixed: Floats) -> Floats:
 
 def _speed_factor(b: Bounded) -> tuple[float, float]:
     """The spread whose mean factor over the common histories is least, and that factor."""
-    sigmas = np.unique(b.space.columns.speed_sigma[b.site.entries.kind])
+    sigmas = np.unique(spreads_of(b.space.columns, b.site.entries.kind))
     factors = least_speed_factor(b.space, sigmas)
     return float(sigmas[factors.argmin()]), float(factors.min())
 
@@ -219,7 +220,7 @@ def counts_floor(space: Space, site: Site, counts: Ints, tight: bool = False) ->
         np.where(runs, step, 1.0),
         counts[:, ~e.spot] @ e.usd_per_hour[~e.spot],
         counts[:, e.spot] @ e.usd_per_hour[e.spot],
-        np.where(used, space.columns.speed_sigma[e.kind][None], 0.0).max(axis=1),
+        spread_of(space.columns, e.kind, counts),
         np.where(used, e.boot_s[None], 0.0).max(axis=1),
         np.where(used, e.fixed_usd[None], 0.0).max(axis=1),
         (gang.run_mean_s, gang.run_sigma, gang.free_s),

@@ -106,6 +106,7 @@ def fitted_row(groups: tuple[Group, ...], group: Group) -> dict[str, object]:
         "sigma_one": round(sigma(groups, group, several=False), 2),
         "sigma_several": round(sigma(groups, group, several=True), 2),
         "sigma_unstated": _unstated(groups, family),
+        "gpus": "|".join(sorted({str(card) for card in one.card if card})),
         "basis": "fitted",
         "rows": len(one),
         "source": " + ".join(sorted({str(name).split(" v")[0] for name in one.source})),
@@ -138,7 +139,8 @@ def gpu_factor_rows(found: Readings, priors: pd.DataFrame) -> pd.DataFrame:
 
 
 def _prior(row: Mapping[Hashable, Any]) -> Prior:
-    return Prior(**{name: row[name] for name in Prior.__slots__})
+    gpus = tuple(str(row["gpus"]).split("|"))
+    return Prior(**{name: row[name] for name in Prior.__slots__} | {"gpus": gpus})
 
 
 def transferred_rows(known_rows: pd.DataFrame) -> pd.DataFrame:
@@ -153,7 +155,8 @@ def transferred_rows(known_rows: pd.DataFrame) -> pd.DataFrame:
         least = max(float(row["sigma_one"]), TRANSFER_SIGMA)
         stated = pd.notna(item["sigma_one"])
         row["sigma_one"] = float(item["sigma_one"]) if stated else least
-        row["sigma_several"] = max(float(row["sigma_several"]), float(row["sigma_one"]))
+        several = max(float(row["sigma_several"]), float(row["sigma_one"]))
+        row["sigma_several"] = item["sigma_several"] if item["sigma_several"] > 0 else several
         row |= {
             "family": item["family"],
             "stack": item["stack"],

@@ -15,6 +15,10 @@ from recommender.performance.readings import with_readings
 Floats = NDArray[np.float64]
 
 MIB = 2.0**20
+WITHIN = 1.6449  # standard deviations on either side that hold 90 % of a normal law
+# What a GPU that no run of the family was on adds to the spread: with all its runs left out
+# beside the source, the rms of the 56 pairs of source and GPU rises from 0.257 to 0.271 (2026-11).
+SIGMA_NEW_GPU = 0.09
 USABLE = 0.92  # of device memory; review A4 (2026-11)
 GBIT = 1e9 / 8
 TCP_SHARE = 0.85  # of the baseline rate, NCCL over several streams; gpu-performance, networks
@@ -44,6 +48,7 @@ def machine_columns(
     able = np.array([not reason for reason in reasons])
     count = _column(t.gpus for t in types)
     network = np.array([_network(t) for t in types]).reshape(-1, 3)
+    of_gpu = _column(_gpu_sd(job, prior, t.gpu, gpus, achieved) for t in types)
     columns = MachineColumns(
         names=tuple(f"{t.provider}/{t.instance_type}" for t in types),
         gpus=count,
@@ -57,7 +62,8 @@ def machine_columns(
         fetch_per_s=_column(_fetch(job, t) for t in types),
         host_bytes_per_s=_column(t.host_gb_per_s * 1e9 * t.gpus for t in types),
         disk_bytes_per_s=_column(t.local_disk_mb_per_s * 1e6 for t in types),
-        speed_sigma=np.full(len(types), prior.spread(job)),
+        speed_sigma=np.hypot(prior.spread(job), of_gpu),
+        speed_sigma_several=np.hypot(prior.spread_several(job), of_gpu),
         reasons=reasons,
     )
     scores, gpu_of = _column(speeds[t.gpu][1] for t in types), tuple(t.gpu for t in types)
@@ -106,6 +112,26 @@ def gpu_speed(
     matmul, memory = row.tflops * 1e12, gpu.memory_gb_per_s * 1e9
     rate = sample_rate(job, prior, precision, matmul, memory)
     return rate, rate * factors.get((name, "bf16" if precision == "fp16" else precision), 1.0)
+
+
+def achieved_sd(row: Achieved) -> float:
+    """Sd of the ln of a matrix rate; its low and high end hold 90 %."""
+    return float(np.log(row.high_tflops / row.low_tflops)) / (2.0 * WITHIN)
+
+
+def _gpu_sd(
+    job: Job,
+    prior: Prior,
+    name: str,
+    gpus: Mapping[str, Gpu],
+    achieved: Mapping[tuple[str, str], Achieved],
+) -> float:
+    """What a GPU adds to the spread of its family: its matrix rate, and whether it was seen."""
+    gpu = gpus.get(name)
+    row = achieved.get((name, precision_on(job.precision, gpu))) if gpu else None
+    if row is None or row.low_tflops <= 0:
+        return 0.0
+    return float(np.hypot(achieved_sd(row), 0.0 if name in prior.gpus else SIGMA_NEW_GPU))
 
 
 def sample_rate(job: Job, prior: Prior, precision: str, matmul: float, memory: float) -> float:

@@ -8,6 +8,7 @@ import csv
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from recommender.job import Job
 
@@ -30,6 +31,7 @@ class Prior:
     sigma_one: float  # sd of ln(true/predicted speed), one machine, nothing measured
     sigma_several: float  # the same, several machines
     sigma_unstated: float  # one machine, and the job does not say which stack it uses
+    gpus: tuple[str, ...]  # that the runs behind it were on, by their names in the catalog
     basis: str  # "fitted" or "transferred"
     rows: int  # measurements behind it
     source: str
@@ -38,6 +40,14 @@ class Prior:
     def spread(self, job: Job) -> float:
         """Standard deviation of ln(true / predicted speed) of a job that measured nothing."""
         return self.sigma_unstated if "stack" in job.assumed else self.sigma_one
+
+    def spread_several(self, job: Job) -> float:
+        """The same of clusters of several machines.
+
+        The step between both stacks, where the job does not say its own, is that of one machine.
+        """
+        step = max(self.spread(job) ** 2 - self.sigma_one**2, 0.0)
+        return float((self.sigma_several**2 + step) ** 0.5)
 
     def intensity(self, hidden: int) -> float:
         """FLOP per byte of a transformer of this width; as it stands for other networks.
@@ -79,5 +89,7 @@ def prior_of(job: Job) -> Prior:
 
 def _read(row: dict[str, str]) -> Prior:
     words = ("family", "stack", "basis", "source", "as_of")
-    numbers = {k: float(v) for k, v in row.items() if k not in words and k != "rows"}
-    return Prior(**{k: row[k] for k in words}, rows=int(row["rows"]), **numbers)  # type: ignore[arg-type]
+    found: dict[str, Any] = {
+        k: v if k in words else float(v) for k, v in row.items() if k != "gpus"
+    }
+    return Prior(**found | {"gpus": tuple(row["gpus"].split("|")), "rows": int(row["rows"])})

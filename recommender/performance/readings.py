@@ -92,12 +92,13 @@ def _by_gpu(
     others = np.where(usable, level * scores * columns.gpus, 0.0)
     own = columns.compute_per_s * np.array([scale.get(gpu, 1.0) for gpu in gpu_of])
     compute = np.where(known, own, others if levels else columns.compute_per_s)
-    sigma = np.where(
-        known,
-        np.minimum(columns.speed_sigma, SIGMA_MEASURED),
-        np.minimum(columns.speed_sigma, np.hypot(SIGMA_MEASURED, SIGMA_RELATED)),
+    most = np.where(known, SIGMA_MEASURED, np.hypot(SIGMA_MEASURED, SIGMA_RELATED))
+    return replace(
+        columns,
+        compute_per_s=compute,
+        speed_sigma=np.minimum(columns.speed_sigma, most),
+        speed_sigma_several=np.minimum(columns.speed_sigma_several, most),
     )
-    return replace(columns, compute_per_s=compute, speed_sigma=sigma)
 
 
 def _scale_of(job: Job, columns: MachineColumns, gpu_of: tuple[str, ...], timing: Timing) -> float:
@@ -142,7 +143,7 @@ def _fit_type(job: Job, columns: MachineColumns, kind: int, readings: Readings) 
     ratios = [max(float(rate) / readings[n], 1.0) for n, rate in zip(sizes, model, strict=True)]
     points = tuple((n, x) for n, x, rate in zip(sizes, ratios, model, strict=True) if rate > 0)
     if len(points) > 1:
-        columns = _with(columns, kind, speed_sigma=SIGMA_CURVE)
+        columns = _with(columns, kind, speed_sigma=SIGMA_CURVE, speed_sigma_several=SIGMA_CURVE)
     return replace(columns, measured=(*columns.measured, (columns.names[kind], points)))
 
 

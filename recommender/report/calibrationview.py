@@ -33,8 +33,9 @@ def constants_page(own: Calibration, efficiency: float, tensor_s: float, written
           for feed in own.feeds),
     )  # fmt: skip
     below = (
-        f"Speed of the GPUs timed, here and on larger clusters: ± {text.percent(own.sigma)}; "
-        f"of other GPUs: ± {text.percent(own.sigma_other)}. One standard deviation.",
+        f"Speed of one machine whose GPU was timed: ± {text.percent(own.sigma)}; of several: "
+        f"± {text.percent(own.sigma_several)}; of other GPUs: ± {text.percent(own.sigma_other)}. "
+        "One standard deviation.",
         "×/÷ 2: known to within a factor of two. Where yours is as shipped, no run taught it.",
         f"Written to {text.clean(written)}; recommend plans with it from now on.",
     )

@@ -8,7 +8,7 @@ import pytest
 
 from recommender.accuracy import published_scaling
 from recommender.accuracy.published_runs import columns_of, job_of, runs_of
-from recommender.performance.calibration import OVERLAP, Model
+from recommender.performance.calibration_model import OVERLAP, Model
 from recommender.performance.fit.data import runs as published
 from recommender.performance.fit.model import Constants, errors
 from recommender.performance.priors import prior_of

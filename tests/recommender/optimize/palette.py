@@ -123,6 +123,7 @@ def _columns(rng: np.random.Generator, kinds: int) -> MachineColumns:
         host_bytes_per_s=gpus * 1.2e10,
         disk_bytes_per_s=np.full(kinds, 1e9),
         speed_sigma=rng.choice([0.1, 0.25], kinds),
+        speed_sigma_several=rng.choice([0.1, 0.18, 0.25], kinds),
         reasons=("",) * kinds,
     )
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as some
 
 from recommender.errors import UsageError
 from recommender.job import Run
-from recommender.performance.calibration import calibrate, clusters
+from recommender.performance.calibration import calibrate
+from recommender.performance.calibration_model import clusters
 from recommender.performance.priors import load_priors, prior_of
 from recommender.performance.step import steps
 from recommender.performance.terms import terms_of
