@@ -10,7 +10,7 @@ Floats = NDArray[np.float64]
 
 HUBER = 2.0  # residuals beyond so many sd count linearly: a run that was disturbed
 ROUNDS = 60  # of Levenberg-Marquardt from one start; a dozen are usual
-STEP = 1e-4  # of a finite difference, in prior sd
+STEP = 1e-6  # of a finite difference, in prior sd of at most 1
 SETTLED = 1e-5  # fall of the objective that ends the rounds
 MOST_DAMPING = 1e9
 
@@ -117,7 +117,7 @@ def _jacobian(
     """Forward differences, backward at an upper bound; (points, parameters)."""
     columns = []
     for k in range(len(theta)):
-        step = STEP * prior.sd[k]
+        step = STEP * min(prior.sd[k], 1.0)
         step = -step if theta[k] + step > prior.most[k] else step
         moved = theta.copy()
         moved[k] += step
