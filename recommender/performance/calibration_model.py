@@ -154,9 +154,7 @@ def clusters(runs: tuple[Run, ...], columns: MachineColumns) -> Fleet:
 def solve(model: Model) -> lsq.Fit:
     """Fit a model to what its runs took.
 
-    Residuals are relative, as errors are reported. The search starts from residuals of ln, which
-    pull as hard from below as from above, and from the better of two starts where the first
-    misses: where all communication is hidden its slopes are zero, so the second has a slow network.
+    Where all communication is hidden its slopes are zero: the second start has a slow network.
     """
     runs, noise, belief = model.runs, model.spread.noise, model.belief()
     took = np.array([run.step_s for run in runs])
@@ -164,20 +162,8 @@ def solve(model: Model) -> lsq.Fit:
     weight = np.where(np.array([run.machines for run in runs]) > 1, 1.0, noise / NOISE)
     # A run that stands alone has none beside it to say that it was disturbed.
     huber = lsq.HUBER if len(runs) > 1 else np.inf
-
-    def logs(theta: Floats) -> Floats:
-        return np.asarray((model(theta) - np.log(took)) * weight)
-
-    def shares(theta: Floats) -> Floats:
-        return np.asarray(np.expm1(model(theta) - np.log(took)) * weight)
-
-    zero = np.zeros(len(runs))
-    first = lsq.solve(logs, zero, noise, belief, belief.mean, huber)
-    if np.abs(first.residual).max() >= noise:
-        slow = belief.mean.copy()
-        slow[NETWORK] = slow[LINKS] = -SLOW
-        slow[LATENCY] = SLOW
-        other = lsq.solve(logs, zero, noise, belief, slow, huber)
-        first = min(first, other, key=lambda f: f.objective)
-    found = lsq.solve(shares, zero, noise, belief, first.value, huber)
-    return replace(found, residual=found.residual / weight)
+    slow = belief.mean.copy()
+    slow[NETWORK] = slow[LINKS] = -SLOW
+    slow[LATENCY] = SLOW
+    starts = belief.mean, slow
+    return lsq.solve_relative(model, took, noise, belief, *starts, huber=huber, weight=weight)

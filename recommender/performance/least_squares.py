@@ -1,7 +1,7 @@
 """Robust least squares with priors: a small Levenberg-Marquardt for a handful of parameters."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +81,41 @@ def solve(
     slope = _jacobian(model, theta, missed + target, prior)
     weight = _weights(missed, noise, huber)
     return Fit(theta, (slope.T * weight) @ slope, missed, value, prior)
+
+
+def solve_relative(
+    model: Callable[[Floats], Floats],
+    took: Floats,
+    noise: float,
+    prior: Belief,
+    *starts: Floats,
+    huber: float = HUBER,
+    weight: Floats | float = 1.0,
+) -> Fit:
+    """Fit ln times to times: residuals are relative, as errors are reported.
+
+    The search starts from residuals of ln, which pull as hard from below as from above, and goes on
+    from the best of the starts; a later one is only tried where those before miss by `noise`.
+    `weight` multiplies residuals; those returned are without it.
+    """
+    target = np.zeros(len(took))
+    best: Fit | None = None
+    for start in starts or (prior.mean,):
+        if best is None or np.abs(best.residual).max() >= noise:
+            logs = solve(
+                lambda at: (model(at) - np.log(took)) * weight, target, noise, prior, start, huber
+            )
+            best = logs if best is None else min(best, logs, key=lambda fit: fit.objective)
+    assert best is not None
+    found = solve(
+        lambda at: np.expm1(model(at) - np.log(took)) * weight,
+        target,
+        noise,
+        prior,
+        best.value,
+        huber,
+    )
+    return replace(found, residual=found.residual / weight)
 
 
 def spread(model: Callable[[Floats], Floats], fit: Fit, noise: float) -> Floats:

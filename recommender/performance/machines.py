@@ -9,7 +9,7 @@ from catalogs.schema import Achieved, Gpu, InstanceType
 from recommender.bucket import object_store_rate
 from recommender.job import Job, Precision
 from recommender.performance.fleet import MachineColumns
-from recommender.performance.priors import Prior, load_gpu_factors, prior_of
+from recommender.performance.priors import Prior, kind_of, load_gpu_factors, prior_of
 from recommender.performance.readings import with_readings
 
 Floats = NDArray[np.float64]
@@ -96,7 +96,7 @@ def gpu_speed(
     name: str,
     gpus: Mapping[str, Gpu],
     achieved: Mapping[tuple[str, str], Achieved],
-    factors: Mapping[tuple[str, str], float],
+    factors: Mapping[tuple[str, str, str], float],
 ) -> tuple[float, float]:
     """Samples/s of one GPU at large batches, and its score; (0, 0) where it cannot run.
 
@@ -111,7 +111,8 @@ def gpu_speed(
         return 0.0, 0.0
     matmul, memory = row.tflops * 1e12, gpu.memory_gb_per_s * 1e9
     rate = sample_rate(job, prior, precision, matmul, memory)
-    return rate, rate * factors.get((name, "bf16" if precision == "fp16" else precision), 1.0)
+    kind = "bf16" if precision == "fp16" else precision
+    return rate, rate * factors.get((name, kind, kind_of(prior.family)), 1.0)
 
 
 def achieved_sd(row: Achieved) -> float:

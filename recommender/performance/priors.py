@@ -15,6 +15,15 @@ from recommender.job import Job
 REFERENCE_WIDTH = 1024.0  # of the transformer whose FLOP per byte a prior states
 
 
+KINDS = ("cnn", "sequence", "recsys")  # of networks that a GPU may run better or worse
+_KIND = {"cnn": "cnn", "diffusion": "cnn", "recsys": "recsys"}
+
+
+def kind_of(family: str) -> str:
+    """The kind of a family: convolutions, layers over a sequence, or tables."""
+    return _KIND.get(family, "sequence")
+
+
 @dataclass(frozen=True, slots=True)
 class Prior:
     """The speed constants of one family of networks in one software stack."""
@@ -66,14 +75,14 @@ def load_priors() -> dict[tuple[str, str], Prior]:
 
 
 @cache
-def load_gpu_factors() -> dict[tuple[str, str], float]:
-    """True over predicted speed by GPU and precision, relative to other GPUs.
+def load_gpu_factors() -> dict[tuple[str, str, str], float]:
+    """True over predicted speed by GPU, precision and kind of network, relative to other GPUs.
 
     `gpu_factors.csv`, written by `fit_priors.py`; "bf16" stands for both 16-bit formats.
     """
     text = files("recommender.performance").joinpath("gpu_factors.csv").read_text(encoding="utf-8")
     rows = csv.DictReader(text.splitlines())
-    return {(row["gpu"], row["precision"]): float(row["factor"]) for row in rows}
+    return {(row["gpu"], row["precision"], row["kind"]): float(row["factor"]) for row in rows}
 
 
 def prior_of(job: Job) -> Prior:
