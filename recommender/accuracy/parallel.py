@@ -97,6 +97,7 @@ class Run:
         return f"{self.network}, TP {self.tensor} × PP {self.stages}, {self.gpus} {self.gpu}"
 
 
+@cache
 def predicted(run: Run) -> float:
     """Samples/s that the recommender's model gives a run."""
     network = networks()[run.network]

@@ -1,12 +1,14 @@
 """What machines bring to a job: precision, speed, memory, network, input."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from catalogs.load import load_snapshot
 from recommender.job import DataSet
+from recommender.performance.fleet import spread_of
 from recommender.performance.machines import SIGMA_NEW_GPU, achieved_sd, precision_on
 from recommender.performance.priors import load_priors, prior_of
 from tests.recommender.performance.parts import (
@@ -155,3 +157,13 @@ def test_tuned_stacks_are_not_slower():
             for stack in ("typical", "tuned")
         ]
         assert rates[0] <= rates[1]
+
+
+def test_the_spread_of_a_cluster_is_that_of_its_least_known_machine():
+    found = replace(
+        columns(resnet(), (P3, G4DN)),
+        speed_sigma=np.array([0.3, 0.2]),
+        speed_sigma_several=np.array([0.1, 0.15]),
+    )
+    kinds, counts = np.array([0, 1]), np.array([[1, 0], [0, 1], [2, 0], [1, 1]])
+    assert spread_of(found, kinds, counts).tolist() == [0.3, 0.2, 0.1, 0.15]
