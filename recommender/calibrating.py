@@ -12,7 +12,8 @@ from recommender.csvtext import refuse_all
 from recommender.errors import UsageError
 from recommender.job import Calibration, Job, Run
 from recommender.jobfile import FILE, find_job, job_from_text, presets
-from recommender.performance.calibration import calibrate, clusters
+from recommender.performance.calibration import calibrate
+from recommender.performance.calibration_model import clusters
 from recommender.performance.fleet import MachineColumns
 from recommender.performance.machines import machine_columns
 from recommender.performance.priors import load_priors

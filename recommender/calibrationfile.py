@@ -10,9 +10,9 @@ from recommender.text import shown, unknown
 from recommender.units import parse_count, parse_whole
 
 FACTORS = ("compute", "tensor", "latency", "network", "links")
-_SIGMAS = ("noise", "sigma", "sigma_other")
+_SIGMAS = ("noise", "sigma", "sigma_several", "sigma_other")
 _KEYS = ("as_of", "rows", "constants", *FACTORS, "overlap", *_SIGMAS, "gpus", "feeds")
-_OPTIONAL = ("gpus", "feeds")
+_OPTIONAL = ("sigma_several", "gpus", "feeds")  # the first is younger than the others
 
 _NUMBER = {"type": ["number", "string"]}
 _FITTED = {
@@ -50,21 +50,30 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def calibration_text(own: Calibration) -> str:
-    """Write a calibration as the section of a job file, to four digits."""
-    lines = [
-        "calibration:  # by recommend calibrate; docs/models.md says what each constant is",
-        f"  as_of: {own.as_of}",
-        f"  rows: {own.rows}",
-        f"  constants: {own.constants}",
-        *(f"  {name}: {_fitted(getattr(own, name))}" for name in FACTORS),
-        f"  overlap: {{share: {_share(own.overlap):.4g}, sd: {own.overlap_sd:.4g}}}",
-        *(f"  {name}: {getattr(own, name):.4g}" for name in _SIGMAS),
-    ]
+def section(own: Calibration) -> dict[str, Any]:
+    """A calibration as the section of a job file holds it, to four digits."""
+    found: dict[str, Any] = {"as_of": own.as_of, "rows": own.rows, "constants": own.constants}
+    found |= {name: _fitted(getattr(own, name)) for name in FACTORS}
+    found["overlap"] = {"share": _share(own.overlap), "sd": _four(own.overlap_sd)}
+    found |= {name: _four(getattr(own, name)) for name in _SIGMAS}
     if own.gpus:
-        lines += ["  gpus:", *(f"    {gpu}: {_fitted(value)}" for gpu, value in own.gpus)]
+        found["gpus"] = {gpu: _fitted(value) for gpu, value in own.gpus}
     if own.feeds:
-        lines += ["  feeds:", *(f"    {feed.machine}: {_feed(feed)}" for feed in own.feeds)]
+        found["feeds"] = {feed.machine: _feed(feed) for feed in own.feeds}
+    return found
+
+
+def calibration_text(own: Calibration) -> str:
+    """Write a calibration as the section of a job file."""
+    lines = ["calibration:  # by recommend calibrate; docs/models.md says what each constant is"]
+    for key, value in section(own).items():
+        if key in ("gpus", "feeds"):
+            lines += [
+                f"  {key}:",
+                *(f"    {name}: {_flow(inner)}" for name, inner in value.items()),
+            ]
+        else:
+            lines.append(f"  {key}: {_flow(value) if isinstance(value, dict) else value}")
     return "\n".join(lines) + "\n"
 
 
@@ -81,7 +90,7 @@ def read_calibration(value: Any, name: str) -> Calibration:
     if overlap > 1:
         raise UsageError(f"{name} overlap: {overlap:g} is more than all; write a share below 1")
     fitted = {key: Fitted(*_pair(value[key], "factor", f"{name} {key}:")) for key in FACTORS}
-    sigmas = {key: _number(value[key], f"{name} {key}:") for key in _SIGMAS}
+    sigmas = {key: _number(value[key], f"{name} {key}:") for key in _SIGMAS if key in value}
     return Calibration(
         as_of=_word(value["as_of"], f"{name} as_of:"),
         rows=parse_whole(_word(value["rows"], f"{name} rows:"), f"{name} rows:"),
@@ -95,6 +104,7 @@ def read_calibration(value: Any, name: str) -> Calibration:
         overlap_sd=overlap_sd,
         noise=sigmas["noise"],
         sigma=sigmas["sigma"],
+        sigma_several=sigmas.get("sigma_several", sigmas["sigma"]),
         sigma_other=sigmas["sigma_other"],
         gpus=_each(
             value, "gpus", name, lambda gpu, raw, at: (gpu, Fitted(*_pair(raw, "factor", at)))
@@ -103,19 +113,26 @@ def read_calibration(value: Any, name: str) -> Calibration:
     )
 
 
+def _four(value: float) -> float:
+    return float(f"{value:.4g}")
+
+
 def _share(overlap: float) -> float:
     """The overlap as it is written: next to nothing is nothing."""
-    return overlap if overlap > 1e-6 else 0.0
+    return _four(overlap) if overlap > 1e-6 else 0.0
 
 
-def _fitted(value: Fitted) -> str:
-    return f"{{factor: {value.factor:.4g}, sd: {value.sd:.4g}}}"
+def _fitted(value: Fitted) -> dict[str, float]:
+    return {"factor": _four(value.factor), "sd": _four(value.sd)}
 
 
-def _feed(feed: Feed) -> str:
+def _feed(feed: Feed) -> dict[str, float]:
     rates = {"prepare_per_s": feed.prepare_per_s, "fetch_per_s": feed.fetch_per_s}
-    known = (f"{key}: {rate:.4g}" for key, rate in rates.items() if math.isfinite(rate))
-    return f"{{{', '.join(known)}}}"
+    return {key: _four(rate) for key, rate in rates.items() if math.isfinite(rate)}
+
+
+def _flow(value: Mapping[str, float]) -> str:
+    return f"{{{', '.join(f'{key}: {number:g}' for key, number in value.items())}}}"
 
 
 def _read_feed(machine: str, raw: Any, at: str) -> Feed:

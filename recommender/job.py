@@ -72,8 +72,9 @@ class Calibration:
     overlap: float  # ω, as it is and no factor
     overlap_sd: float
     noise: float  # sd of ln(run / fit)
-    sigma: float  # sd of ln(true / predicted step) on the GPUs that were timed, here and larger
-    sigma_other: float  # the same on other GPUs
+    sigma: float  # sd of ln(true / predicted step) of one machine whose GPU was timed
+    sigma_several: float  # the same of several such machines
+    sigma_other: float  # the same of one machine with other GPUs
     gpus: tuple[tuple[str, Fitted], ...] = ()  # the same of each GPU that was timed
     feeds: tuple[Feed, ...] = ()
 

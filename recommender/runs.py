@@ -28,8 +28,10 @@ def read_runs(path: Path, types: Iterable[InstanceType], batch: int) -> tuple[Ru
 
     Columns: machines; instance or gpu; step_s (seconds) or samples_per_s; optional gpus (in all;
     of whole machines where an instance is named), batch (samples of one step, of all GPUs; else
-    `batch`, the job's) and data (synthetic, cached or cold). A GPU without an instance is taken
-    for the catalog's machine with the nearest number of them.
+    `batch`, the job's) and data (synthetic, cached or cold). A row with data on some GPUs of a
+    machine and no batch had the share of the job's batch that these GPUs have in a whole one:
+    stalls are differences at one batch per GPU. A GPU without an instance is taken for the
+    catalog's machine with the nearest number of them.
     """
     rows = read_csv(path, _REQUIRED, _OPTIONAL, _SYNONYMS)
     if len(rows) > MOST_RUNS:
@@ -63,7 +65,8 @@ def _run(row: Row, machines: tuple[InstanceType, ...], batch: int) -> Run:
     gpus = _whole(row, "gpus", 0)
     machine = _machine(row, machines, count, gpus)
     gpus = gpus or count * machine.gpus
-    size = _whole(row, "batch", batch)
+    share = gpus / (count * machine.gpus) if "data" in row.cells else 1.0
+    size = _whole(row, "batch", max(round(batch * share), gpus) if share < 1.0 else batch)
     _refuse_shape(row, machine, count, gpus, size)
     return Run(
         place=row.place,

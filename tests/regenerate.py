@@ -69,9 +69,10 @@ def _row(each: Finding) -> tuple[str, ...]:
     facts, s = each.target.words, each.score
     assert s is not None
     digits = 1 if s.unit == "%" else 3
-    figures = [f"{x:.{digits}f}" for x in (s.mean, s.median, s.p90)]
+    figures = ["" if x is None else f"{x:.{digits}f}" for x in (s.mean, s.median, s.p90)]
     bias = "" if s.bias is None else f"{s.bias:+.{digits}f}"
     span = "" if s.coverage is None else f"{100 * s.coverage:.0f} %"
+    span += " **out**" if s.spans_met is False else ""
     asked = f"{facts}: {'met' if each.target.met_by(s) else '**missed**'}" if facts else ""
     unit = "" if s.unit == "share" else f" ({s.unit})"
     name = f"`{each.key}` {each.subject}{unit}"

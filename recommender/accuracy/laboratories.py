@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from recommender.accuracy.study import Held, Score, Study, Target, score
-from recommender.accuracy.training import SOURCE, folder
+from recommender.accuracy.tables import RUNS, reference_folder
+from recommender.accuracy.training import SOURCE
 from recommender.performance.fit.data import VERSION, precision_of
 
 SAME_TASK = 10.0  # a larger factor means another task or unit under the same name
@@ -21,7 +22,7 @@ def between_laboratories(reference: Path | None) -> Held:
 
     The best rate of one is what is predicted for the best rate of the other, both ways round.
     """
-    path = folder(reference) / "measured" / "training.csv.gz"
+    path = reference_folder(reference, *RUNS) / "measured" / "training.csv.gz"
     runs = pd.read_csv(path, low_memory=False)
     runs = runs[runs.throughput.gt(0) & runs.gpu_canon.notna()]
     runs = runs.assign(

@@ -102,8 +102,8 @@ def fitted_score(gpu: str, reference: Path | None) -> Score:
     return Score(
         points=int(sum(c.ends.weight.sum() for c in cells() if c.gpu == gpu)),
         mean=largest,
-        median=float(np.median(shares.error)),
-        p90=float(np.quantile(shares.error, 0.9)),
+        median=None,
+        p90=None,
         bias=float(np.median(shares.predicted - shares.measured)),
         unit="share",
     )

@@ -8,7 +8,8 @@ import pandas as pd
 
 from recommender.accuracy.splits import check, splits_of
 from recommender.accuracy.study import Floats, Held, Score, Study, Target, score
-from recommender.accuracy.training import folder, groups_in
+from recommender.accuracy.tables import RUNS, reference_folder
+from recommender.accuracy.training import groups_in
 from recommender.performance.fit.held_out import WITHIN, Left
 from recommender.performance.fit.transfer import left_out_model, readings
 from recommender.performance.readings import SIGMA_MEASURED
@@ -44,7 +45,7 @@ def from_one_timing(reference: Path | None) -> Held:
 
     The spread of a network is that of all others, joined by what a timing itself is known to.
     """
-    tables = predictions(folder(reference))
+    tables = predictions(reference_folder(reference, *RUNS))
     found = [pairs(one) for one in tables]
     missed = [np.abs(said - true) for said, true in found]
     labels: list[str] = []
@@ -69,7 +70,7 @@ def _scored_rank(reference: Path | None) -> Score:
     wrong = 100.0 * float(
         (np.sign(np.log(held.predicted)) != np.sign(np.log(held.measured))).mean()
     )
-    return Score(len(held.labels) // 2, wrong, wrong, wrong, 0.0, "share")
+    return Score(len(held.labels) // 2, wrong, None, None, None, "share")
 
 
 STUDIES: tuple[Study, ...] = (

@@ -22,8 +22,9 @@ import numpy as np
 
 from catalogs.load import load_snapshot
 from recommender.accuracy.study import Held, Score, Study, Target, score
-from recommender.accuracy.tables import table
+from recommender.accuracy.tables import RUNS, reference_folder, table
 from recommender.job import Job
+from recommender.performance.fit.held_out import WITHIN, conformal
 from recommender.performance.fleet import fleet_of
 from recommender.performance.machines import machine_columns
 from recommender.performance.memory import bytes_of
@@ -96,6 +97,7 @@ class Run:
         return f"{self.network}, TP {self.tensor} × PP {self.stages}, {self.gpus} {self.gpu}"
 
 
+@cache
 def predicted(run: Run) -> float:
     """Samples/s that the recommender's model gives a run."""
     network = networks()[run.network]
@@ -236,16 +238,30 @@ def _reference(row: Mapping[str, str]) -> Run:
 
 
 def held(runs: Iterable[Run]) -> Held:
-    """Predictions with nothing measured, tokens/s."""
+    """Predictions with nothing measured, tokens/s; the spread is that of the other sources."""
     each = tuple(runs)
     tokens = np.array([run.tokens for run in each], dtype=np.float64)
-    sigma = np.array([prior_of(job_of(r, networks()[r.network])).sigma_several for r in each])
     return Held(
         labels=tuple(run.label for run in each),
         predicted=tokens * np.array([predicted(run) for run in each]),
         measured=tokens * np.array([run.samples_per_s for run in each]),
-        sigma=sigma,
+        sigma=np.array([spread_without(run.source) for run in each]),
     )
+
+
+@cache
+def spread_without(source: str = "") -> float:
+    """Sd of ln(true / predicted) of cut networks, from the papers' runs but for one source.
+
+    That of all is `sigma_several` of tuned decoders in `priors.csv`; a source weighs the square
+    root of its runs.
+    """
+    missed: dict[str, list[float]] = {}
+    for run in published_runs():
+        if run.source != source:
+            missed.setdefault(run.source, []).append(np.log(predicted(run) / run.samples_per_s))
+    parts = [np.abs(errors) / WITHIN for errors in missed.values()]
+    return conformal(parts, [np.full(len(part), len(part) ** -0.5) for part in parts])
 
 
 def scaled(runs: Iterable[Run]) -> Held:
@@ -268,9 +284,7 @@ def scaled(runs: Iterable[Run]) -> Held:
 
 
 def _reference_score(folder: Path | None) -> Score:
-    if folder is None:
-        raise ValueError("the FP8 tables are read from the reference folder: none was given")
-    return score(held(reference_runs(folder)))
+    return score(held(reference_runs(reference_folder(folder, *RUNS))))
 
 
 SEVERAL = Target(mean=18.0, median=14.0)

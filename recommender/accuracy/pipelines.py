@@ -55,7 +55,7 @@ def parcae(model: str) -> Held:
         return np.log(pipeline_step_s(speed, LAYERS[model], *at))
 
     belief = lsq.Belief(np.zeros(4), SPREAD, np.full(4, -7.0), np.full(4, 7.0))
-    fit = lsq.solve(lambda theta: steps(theta, seen), np.log(measured[seen]), NOISE, belief)
+    fit = lsq.solve_relative(lambda theta: steps(theta, seen), measured[seen], NOISE, belief)
     noise = max(float(np.sqrt(np.mean(fit.residual**2))), NOISE)
     sigma = np.hypot(noise, lsq.spread(lambda theta: steps(theta, ~seen), fit, noise))
     return Held(

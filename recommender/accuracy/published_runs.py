@@ -106,5 +106,6 @@ def columns_of(job: Job, rows: Sequence[Any]) -> MachineColumns:
         host_bytes_per_s=endless,
         disk_bytes_per_s=endless,
         speed_sigma=np.full(len(rows), prior.sigma_one),
+        speed_sigma_several=np.full(len(rows), prior.sigma_several),
         reasons=("",) * len(rows),
     )

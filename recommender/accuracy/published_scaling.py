@@ -3,22 +3,25 @@
 The split was fixed before any error was looked at. A series is a source, network, software,
 precision and GPU; its smallest clusters are known, and each larger cluster is predicted from the
 known run of the nearest micro-batch, by the fit behind `recommend calibrate`. Runs on several
-machines whose network is not stated are left out. Two numbers of that fit were set with
-these rows in view: an overlap of 0 to start from (the best whichever source is left out), and the
-usual error of 0.05, at which 90 % of the rows lie in their span.
+machines whose network is not stated are left out. One number of that fit was set with
+these rows in view: an overlap of 0 to start from (the best whichever source is left out).
 """
 
-from dataclasses import dataclass
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from recommender.accuracy.extrapolation import Extrapolated, extrapolated, joined
 from recommender.accuracy.published_runs import columns_of, job_of, micro_of, runs_of, series_of
-from recommender.accuracy.scaling import joined
-from recommender.accuracy.study import Held, Score, Study, Target, score
-from recommender.performance.calibration import Model, solve, spans
+from recommender.accuracy.study import Score, Study, Target, score
+from recommender.accuracy.tables import RUNS, reference_folder
+from recommender.performance.calibration_model import Model, solve
+from recommender.performance.fit.data import VERSION
 from recommender.performance.fit.data import runs as published
 
 
@@ -31,9 +34,9 @@ class Point:
 
 
 @cache
-def from_smaller(reference: Path) -> tuple[Held, tuple[Point, ...]]:
+def from_smaller(reference: Path) -> tuple[Extrapolated, tuple[Point, ...]]:
     """Throughput of every larger cluster from the smallest ones, and what kind each is."""
-    parts: list[Held] = []
+    parts: list[Extrapolated] = []
     about: list[Point] = []
     for series in _series(reference):
         micro = np.log([micro_of(row) for row in series])
@@ -50,7 +53,7 @@ def from_smaller(reference: Path) -> tuple[Held, tuple[Point, ...]]:
     return joined(parts), tuple(about)
 
 
-def one_per_gpu(reference: Path) -> Held:
+def one_per_gpu(reference: Path) -> Extrapolated:
     """One run of each series, the smallest with the largest batch, against all other GPU counts."""
     return joined(
         _held(series, 0, [i for i, row in enumerate(series) if _gpus(row) > _gpus(series[0])])
@@ -74,56 +77,38 @@ def _gpus(row: Any) -> float:
     return float(row.nodes * row.per_node)
 
 
-def _held(series: tuple[Any, ...], start: int, unseen: list[int]) -> Held:
+def _held(series: tuple[Any, ...], start: int, unseen: list[int]) -> Extrapolated:
     """Calibrate on one run of a series and predict the throughput of others."""
     rows = [series[start], *(series[i] for i in unseen)]
     job = job_of(rows[0])
     (seen, *other), columns = runs_of(rows), columns_of(job, rows)
     model = Model(job, (seen,), columns)
-    fit = solve(model, (seen,))
     larger = Model(job, tuple(other), columns, model.gpus)
+    laboratory = re.sub(VERSION, "", str(rows[0].source))
+    steps = extrapolated(model, solve(model), larger, tuple(other), laboratory)
     batch = np.array([run.batch for run in other])
-    return Held(
-        labels=tuple(run.place for run in other),
-        predicted=batch / np.exp(larger(fit.value)),
-        measured=batch / np.array([run.step_s for run in other]),
-        sigma=spans(larger, fit),
-    )
+    return replace(steps, predicted=batch / steps.predicted, measured=batch / steps.measured)
 
 
-def _some(held: Held, which: list[bool]) -> Held:
-    """The points of a comparison for which something holds."""
-    chosen = np.array(which)
-    return Held(
-        labels=tuple(label for label, keep in zip(held.labels, chosen, strict=True) if keep),
-        predicted=held.predicted[chosen],
-        measured=held.measured[chosen],
-        sigma=None if held.sigma is None else held.sigma[chosen],
-    )
-
-
-def _folder(reference: Path | None) -> Path:
-    if reference is None:
-        raise ValueError("this study reads the reference tables; name their folder")
-    return reference
+def _score(reference: Path | None, chosen: Callable[[Point], bool]) -> Score:
+    found, about = from_smaller(reference_folder(reference, *RUNS))
+    return score(found.take(i for i, point in enumerate(about) if chosen(point)).held())
 
 
 def _all(reference: Path | None) -> Score:
-    return score(from_smaller(_folder(reference))[0])
+    return _score(reference, lambda point: True)
 
 
 def _several(reference: Path | None) -> Score:
-    held, about = from_smaller(_folder(reference))
-    return score(_some(held, [point.several for point in about]))
+    return _score(reference, lambda point: point.several)
 
 
 def _sharded(reference: Path | None) -> Score:
-    held, about = from_smaller(_folder(reference))
-    return score(_some(held, [point.sharded for point in about]))
+    return _score(reference, lambda point: point.sharded)
 
 
 def _one_per_gpu(reference: Path | None) -> Score:
-    return score(one_per_gpu(_folder(reference)))
+    return score(one_per_gpu(reference_folder(reference, *RUNS)).held())
 
 
 _SPLIT = "the smallest cluster of each series is known, larger ones are predicted"

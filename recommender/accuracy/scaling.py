@@ -2,21 +2,20 @@
 
 The splits were fixed before any error was looked at: DeepVM n <= 8 against n > 8; Gavel one and
 two workers against four and eight; all-reduce at four machines, the fewest there are, against
-eight and sixteen. The fit is the one behind `recommend calibrate`, for DeepVM with latency and
-bandwidth free and nothing hidden: the two terms of the published comparison.
+eight and sixteen. The fit is the one behind `recommend calibrate`.
 """
 
-from collections.abc import Iterable
 from functools import partial
 from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 
-from recommender.accuracy.study import Held, Score, Study, Target, score
+from recommender.accuracy.extrapolation import Extrapolated, extrapolated, joined
+from recommender.accuracy.study import Score, Study, Target, score
 from recommender.accuracy.tables import table
 from recommender.job import Family, Job, Run
-from recommender.performance.calibration import TWO_TERMS, USERS, Model, Spread, solve, spans
+from recommender.performance.calibration_model import Model, solve, spread_for
 from recommender.performance.fleet import MachineColumns
 
 GBIT = 1e9 / 8
@@ -34,6 +33,7 @@ DEEPVM_GBIT = {"g3s.xlarge": 1.25, "g4dn.xlarge": 5.0, "g5.xlarge": 2.5}
 GAVEL_PARAMETERS = {"ResNet-18": 11.2e6, "ResNet-50": 25.6e6, "LM": 14.0e6, "Transformer": 54.0e6}
 GAVEL_FAMILY: dict[str, Family] = {"Transformer": "encoder", "LM": "encoder"}
 PCIE_BYTES_PER_S = 10e9
+GAVEL_GPUS = ("k80", "p100", "v100")
 
 
 def bare_job(family: Family, parameters: float, tensors: int = 0) -> Job:
@@ -82,42 +82,21 @@ def bare_machine(
         host_bytes_per_s=one,
         disk_bytes_per_s=one,
         speed_sigma=one,
+        speed_sigma_several=one,
         reasons=("",),
     )
 
 
 def held_out(
-    job: Job,
-    columns: MachineColumns,
-    seen: tuple[Run, ...],
-    unseen: tuple[Run, ...],
-    spread: Spread = USERS,
-) -> Held:
+    job: Job, columns: MachineColumns, seen: tuple[Run, ...], unseen: tuple[Run, ...], source: str
+) -> Extrapolated:
     """Calibrate on the runs seen and predict the others, seconds per step."""
-    model = Model(job, seen, columns, spread=spread)
-    fit = solve(model, seen)
-    other = Model(job, unseen, columns, model.gpus, spread)
-    return Held(
-        labels=tuple(run.place for run in unseen),
-        predicted=np.exp(other(fit.value)),
-        measured=np.array([run.step_s for run in unseen]),
-        sigma=spans(other, fit),
-    )
+    model = Model(job, seen, columns, spread=spread_for(seen))
+    to = Model(job, unseen, columns, model.gpus)
+    return extrapolated(model, solve(model), to, unseen, source)
 
 
-def joined(parts: Iterable[Held]) -> Held:
-    """Several comparisons as one."""
-    parts = tuple(parts)
-    sigma = [part.sigma for part in parts if part.sigma is not None]
-    return Held(
-        labels=tuple(label for part in parts for label in part.labels),
-        predicted=np.concatenate([part.predicted for part in parts]),
-        measured=np.concatenate([part.measured for part in parts]),
-        sigma=np.concatenate(sigma) if len(sigma) == len(parts) else None,
-    )
-
-
-def deepvm(instance: str, spread: Spread = TWO_TERMS) -> Held:
+def deepvm(instance: str) -> Extrapolated:
     """ResNet-18 on up to 8 machines of a type, predicted for 12 to 32.
 
     An epoch is ceil(ceil(50000/n)/128) steps of 128 images per GPU.
@@ -135,10 +114,10 @@ def deepvm(instance: str, spread: Spread = TWO_TERMS) -> Held:
     )
     seen = tuple(run for run in runs if run.machines <= DEEPVM_LARGEST_SEEN)
     unseen = tuple(run for run in runs if run.machines > DEEPVM_LARGEST_SEEN)
-    return held_out(bare_job("cnn", DEEPVM_PARAMETERS), columns, seen, unseen, spread)
+    return held_out(bare_job("cnn", DEEPVM_PARAMETERS), columns, seen, unseen, "DeepVM")
 
 
-def gavel(gpu: str) -> Held:
+def gavel(gpu: str) -> Extrapolated:
     """Every model and batch of a GPU on one and two workers, predicted for four and eight.
 
     Workers are taken for GPUs of one machine; `steps_per_s` adds up the workers' own steps.
@@ -157,11 +136,11 @@ def gavel(gpu: str) -> Held:
             continue
         job = bare_job(GAVEL_FAMILY.get(model, "cnn"), GAVEL_PARAMETERS[model])
         columns = bare_machine(8, 8 * batch / runs[0].step_s, 0.0, 0.0, PCIE_BYTES_PER_S)
-        parts.append(held_out(job, columns, seen, unseen))
+        parts.append(held_out(job, columns, seen, unseen, "Gavel"))
     return joined(parts)
 
 
-def collectives() -> Held:
+def collectives() -> Extrapolated:
     """All-reduce at four machines, predicted for eight and sixteen; each setting by itself.
 
     Default settings start from 10 Gbit/s and 0.5 ms, limited ones from their limits.
@@ -187,7 +166,8 @@ def collectives() -> Held:
         columns = bare_machine(1, ENDLESS, float(gbit or 10) * GBIT, latency_s, np.inf)
         seen = tuple(run for run in runs if run.machines == COLLECTIVE_SEEN)
         unseen = tuple(run for run in runs if run.machines > COLLECTIVE_SEEN)
-        parts.append(held_out(bare_job("cnn", message * 1e6 / 4), columns, seen, unseen))
+        job = bare_job("cnn", message * 1e6 / 4)
+        parts.append(held_out(job, columns, seen, unseen, "tc_cluster_setting"))
     return joined(parts)
 
 
@@ -202,15 +182,15 @@ def _run(place: str, machines: int, gpus: int, batch: int, step_s: float) -> Run
 
 
 def _deepvm_score(instance: str, reference: Path | None) -> Score:
-    return score(deepvm(instance))
+    return score(deepvm(instance).held())
 
 
 def _gavel_score(gpu: str, reference: Path | None) -> Score:
-    return score(gavel(gpu))
+    return score(gavel(gpu).held())
 
 
 def _collectives_score(reference: Path | None) -> Score:
-    return score(collectives())
+    return score(collectives().held())
 
 
 STUDIES: tuple[Study, ...] = (
@@ -240,7 +220,7 @@ STUDIES: tuple[Study, ...] = (
             source="Gavel (OSDI 2020)",
             run=partial(_gavel_score, gpu),
         )
-        for gpu in ("k80", "p100", "v100")
+        for gpu in GAVEL_GPUS
     ),
     Study(
         key="collectives-p3",

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catalogs.spot_fit import Trace
-from recommender.accuracy.spot_splits import SOURCE, LeftOut, left_out, reference_folder
+from recommender.accuracy.spot_splits import SOURCE, LeftOut, left_out
 from recommender.accuracy.spot_zones import journey, zone_law
 from recommender.accuracy.study import Held, Study, Target, share_score
+from recommender.accuracy.tables import SPOT, reference_folder
 from recommender.risk.journey import follow
 
 Floats = NDArray[np.float64]
@@ -67,7 +68,7 @@ def replayed(trace: Trace, job: Job) -> Floats:
 
 def job_forecasts(reference: Path | None) -> Held:
     """Share of jobs done in time, zones weighing the same; a point per job and limit."""
-    folder = reference_folder(reference)
+    folder = reference_folder(reference, *SPOT)
     groups: dict[tuple[str, int], list[LeftOut]] = {}
     for case in left_out(folder, "uptime"):
         groups.setdefault((case.split.campaign, case.split.machines), []).append(case)

@@ -13,7 +13,6 @@ from functools import lru_cache
 from pathlib import Path
 
 from catalogs.spot_fit import GANGS, Trace, read_traces
-from recommender.errors import UsageError
 
 SOURCE = "spot-traces (NSDI'24), SkyNomad (NSDI'27), training_on_a_dime (2020), Bamboo (NSDI'23)"
 SPLITS = Path(__file__).parent / "data" / "spot_splits.csv"
@@ -62,18 +61,6 @@ def splits(question: str) -> list[Split]:
         )
         for (campaign, gpu, gpus, machines), rows in found.items()
     ]
-
-
-def reference_folder(reference: Path | None) -> Path:
-    """The folder of reference tables; UsageError where there is none, or none in it."""
-    needed = ("spot/traces.csv", "spot/availability.csv.gz")
-    if reference is not None and all((reference / name).is_file() for name in needed):
-        return reference
-    where = "no folder of reference tables given" if reference is None else f"not in {reference}"
-    raise UsageError(
-        f"spot studies: {needed[0]} and {needed[1]}: {where}; these series are too large to "
-        "carry: name the folder that holds them"
-    )
 
 
 def left_out(reference: Path, question: str) -> list[LeftOut]:

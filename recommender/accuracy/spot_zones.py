@@ -26,11 +26,11 @@ from recommender.accuracy.spot_splits import (
     SOURCE,
     LeftOut,
     left_out,
-    reference_folder,
     series,
     sizes_of,
 )
 from recommender.accuracy.study import Held, Study, Target, score, share_score
+from recommender.accuracy.tables import SPOT, reference_folder
 from recommender.risk.draws import draws
 from recommender.risk.plans import Journeys
 from recommender.risk.runs import draw_runs
@@ -62,7 +62,7 @@ def uptime_forecasts(reference: Path | None) -> Held:
 
     One point per campaign and size of gang; a zone is forecast from the others.
     """
-    folder = reference_folder(reference)
+    folder = reference_folder(reference, *SPOT)
     groups: dict[tuple[str, int], list[LeftOut]] = {}
     for case in left_out(folder, "uptime"):
         groups.setdefault((case.split.campaign, case.split.machines), []).append(case)
@@ -110,7 +110,7 @@ def forecast_days(law: ZoneLaw, machines: int) -> Floats:
 
 def gang_forecasts(reference: Path | None) -> Held:
     """Availability of gangs in zones left out, from that of one machine there."""
-    folder = reference_folder(reference)
+    folder = reference_folder(reference, *SPOT)
     labels, predicted, measured = [], [], []
     for case in left_out(folder, "gangs"):
         machines, one = case.split.machines, float(case.trace.up(1).mean())

@@ -8,12 +8,13 @@ import pandas as pd
 
 from recommender.accuracy.splits import Split, check, splits_of
 from recommender.accuracy.study import Floats, Held, Score, Study, Target, score
-from recommender.errors import RecordError
+from recommender.accuracy.tables import RUNS, reference_folder
 from recommender.performance.fit.data import runs
 from recommender.performance.fit.held_out import (
     Group,
     Left,
     groups_of,
+    held_sd,
     one_machine,
     several_machines,
     sigma,
@@ -33,13 +34,6 @@ def groups_in(reference: Path) -> tuple[Group, ...]:
     return groups_of(runs(reference))
 
 
-def folder(reference: Path | None) -> Path:
-    """The reference folder, which these studies cannot do without."""
-    if reference is None:
-        raise RecordError("the published training runs need the reference tables")
-    return reference
-
-
 def held(parts: list[tuple[str, Floats, Floats]], spread: float | Floats) -> Held:
     """Predictions from (label, ln errors, measured rates)."""
     errors = np.concatenate([part[1] for part in parts])
@@ -50,18 +44,18 @@ def held(parts: list[tuple[str, Floats, Floats]], spread: float | Floats) -> Hel
 
 def known_stack(reference: Path | None) -> Held:
     """One machine, nothing measured, the stack known: samples/s of one GPU."""
-    groups = groups_in(folder(reference))
+    groups = groups_in(reference_folder(reference, *RUNS))
     parts, spreads = [], []
     for split in splits_of("one-known"):
         group, left = _group(groups, split.family, split.stack), _left(split)
         parts.append(_part(split, one_machine(groups, group, left), group.trials.rows))
-        spreads.append(np.full(split.rows, sigma(groups, group, False, left)))
+        spreads.append(held_sd(sigma(groups, group, False, left), group, False, left))
     return held(parts, np.concatenate(spreads))
 
 
 def unstated_stack(reference: Path | None) -> Held:
     """The same where the job does not say its stack: all runs predicted as typical ones."""
-    groups = groups_in(folder(reference))
+    groups = groups_in(reference_folder(reference, *RUNS))
     parts, spreads = [], []
     for split in splits_of("one-unknown"):
         left = _left(split)
@@ -73,22 +67,19 @@ def unstated_stack(reference: Path | None) -> Held:
 
 
 def several(reference: Path | None) -> Held:
-    """Several machines, nothing measured, the stack known; the spread is that of one machine.
-
-    The planner has one spread per type of machine, whatever their number.
-    """
-    groups = groups_in(folder(reference))
+    """Several machines, nothing measured, the stack known."""
+    groups = groups_in(reference_folder(reference, *RUNS))
     parts, spreads = [], []
     for split in splits_of("several-known"):
         group, left = _group(groups, split.family, split.stack), _left(split)
         parts.append(_part(split, several_machines(groups, group, left), group.many))
-        spreads.append(np.full(split.rows, sigma(groups, group, False, left)))
+        spreads.append(held_sd(sigma(groups, group, True, left), group, True, left))
     return held(parts, np.concatenate(spreads))
 
 
 def other_laboratory(reference: Path | None) -> Held:
     """One machine, the whole laboratory left out, where others have 20 runs of the family."""
-    groups = groups_in(folder(reference))
+    groups = groups_in(reference_folder(reference, *RUNS))
     parts, spreads = [], []
     for group in groups:
         rows = group.trials.rows
@@ -97,7 +88,7 @@ def other_laboratory(reference: Path | None) -> Held:
             if left.keeps(rows).sum() >= LEAST_RUNS:
                 errors = one_machine(groups, group, left)
                 parts.append((str(name), errors, _rates(rows, left)))
-                spreads.append(np.full(len(errors), sigma(groups, group, False, left)))
+                spreads.append(held_sd(sigma(groups, group, False, left), group, False, left))
     return held(parts, np.concatenate(spreads))
 
 

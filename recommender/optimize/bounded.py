@@ -143,7 +143,7 @@ def _bounded(
     site, fits = whole.only(rows), fits[rows]
     e, c, limits = site.entries, space.columns, space.limits
     speed = np.maximum(c.compute_per_s[e.kind], 1e-30)
-    sigmas = np.unique(c.speed_sigma[e.kind])
+    sigmas = np.unique(c.speed_sigma_several[e.kind])  # clusters of several types, so machines
     away = float(e.boot_s.min()) + RENDEZVOUS_S
     seconds = float(least_speed_factor(space, sigmas).min()) * space.steps_left
     net = site.fallbacks
@@ -175,7 +175,7 @@ def _bounded(
         charged=table.of(space, site),
         seconds=seconds,
         late_s=_longest(space, sigmas, away),
-        spent=_most_spent(space, e.price_sigma, c.speed_sigma[e.kind]),
+        spent=_most_spent(space, e.price_sigma, c.speed_sigma_several[e.kind]),
         away_s=away,
         net_usd=net_usd if netted else np.inf,
         net_s=float(net.step_s.min()) * seconds if netted else np.inf,

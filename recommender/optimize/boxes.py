@@ -24,6 +24,7 @@ from recommender.optimize.floors import ROUNDING, least_speed_factor, paid_share
 from recommender.optimize.found import EPSILON, Found, consider
 from recommender.optimize.space import Site, Space, within_quota
 from recommender.optimize.supports import counts_floor
+from recommender.performance.fleet import spreads_of
 from recommender.performance.shortest import Shortest, shortest
 
 Floats = NDArray[np.float64]
@@ -137,7 +138,7 @@ def _bar(found: Found) -> float:
 def _ready(space: Space, index: int) -> Ready:
     site, c, limits = space.sites[index], space.columns, space.limits
     e = site.entries
-    sigma = np.unique(c.speed_sigma[e.kind])
+    sigma = np.unique(spreads_of(c, e.kind))
     away, longest = float(e.boot_s.min()) + RENDEZVOUS_S, np.inf
     if limits.deadline_s is not None:
         key = (space.histories, space.seed, limits.confidence)

@@ -13,6 +13,7 @@ from catalogs.schema import GANG_KNEE
 from recommender.checkpoint import best_interval
 from recommender.optimize.saving import Saves, saves_of
 from recommender.optimize.space import NONE, OBJECT_STORE, Entries, Site, Space
+from recommender.performance.fleet import spread_of
 from recommender.performance.step import steps
 from recommender.risk.plans import Journeys
 from recommender.risk.typical import typical
@@ -151,7 +152,7 @@ def drafts_of(space: Space, site: Site, plans: Plans) -> tuple[Journeys, Bools]:
     net = _net_of(space, site, plans, step_s, saves)
     journeys = Journeys(
         work_s=work,
-        speed_sigma=worst(space.columns.speed_sigma[entries.kind], counts),
+        speed_sigma=spread_of(space.columns, entries.kind, counts),
         base_usd_per_hour=base,
         spot_usd_per_hour=spot,
         spot_price_sigma=gang.price_sigma,

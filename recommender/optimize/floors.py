@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.space import Site, Space
 from recommender.optimize.stretch import DEARER, least_ratio
+from recommender.performance.fleet import spreads_of
 from recommender.risk.draws import draws
 from recommender.risk.journey import Journeys
 from recommender.risk.typical import typical
@@ -40,7 +41,8 @@ def least_speed_factor(space: Space, sigma: Floats) -> Floats:
     """
     values, where = np.unique(sigma, return_inverse=True)
     key = (space.histories, space.seed, space.limits.goal == "time")
-    return np.array([_speed_factor(*key, float(value)) for value in values])[where]
+    factors = np.array([_speed_factor(*key, float(value)) for value in values], dtype=np.float64)
+    return factors[where].reshape(sigma.shape)
 
 
 @lru_cache(maxsize=256)
@@ -297,12 +299,13 @@ def offer_floor(space: Space, kind: Ints, usd_per_hour: Floats) -> Floats:
         return np.zeros(len(kind))
     columns = space.columns
     step = space.job.global_batch / columns.compute_per_s[kind]
-    factor = least_speed_factor(space, columns.speed_sigma[kind])
+    factor: Floats = least_speed_factor(space, spreads_of(columns, kind)).min(axis=0)
     cost = usd_per_hour * step * factor * space.steps_left / 3600.0
     per_net = [
         float((s.fallbacks.usd_per_hour * s.fallbacks.step_s).min()) * space.steps_left / 3600.0
         for s in space.sites
         if len(s.fallbacks)
     ]
-    least = float(least_speed_factor(space, columns.speed_sigma).min())
+    every = np.append(columns.speed_sigma, columns.speed_sigma_several)
+    least = float(least_speed_factor(space, every).min())
     return np.minimum(cost, min(per_net, default=np.inf) * least)

@@ -28,7 +28,7 @@ from recommender.optimize.stretch import (
     RATIO,
     ratio_at,
 )
-from recommender.performance.fleet import Fleet
+from recommender.performance.fleet import Fleet, spreads_of
 from recommender.performance.memory import bytes_of, largest_micro_batch
 from recommender.performance.priors import prior_of
 from recommender.performance.splits import least_bytes, least_penalty
@@ -83,7 +83,7 @@ def relaxed(space: Space, site: Site, with_levels: bool = True) -> Relaxed:
     unit = float(compute.max())
     batch = float(space.job.global_batch)
     penalty = least_penalty(space.job, prior_of(space.job))
-    factor = float(least_speed_factor(space, c.speed_sigma[e.kind]).min())
+    factor = float(least_speed_factor(space, spreads_of(c, e.kind)).min())
     hazard = np.where(e.spot, 3600.0 / np.maximum(e.run_mean_s, 1.0), 0.0)
     faults = space.job.fault_rate_per_hour
     fall = site.fallbacks

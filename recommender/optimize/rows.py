@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.linear import Model
 from recommender.optimize.relaxation import Relaxed, hazard_bands, least_bill
+from recommender.performance.fleet import spreads_of
 from recommender.risk.draws import draws
 
 Floats = NDArray[np.float64]
@@ -199,7 +200,7 @@ def _usd_per_hour(r: Relaxed, usd: float) -> float:
 def _quantile(r: Relaxed, money: bool) -> float:
     """What true time (or cost, no spot price rising) over predicted is at least, if kept."""
     e, space = r.site.entries, r.space
-    speeds = space.columns.speed_sigma[e.kind]
+    speeds = spreads_of(space.columns, e.kind)
     prices = e.price_sigma if money else np.zeros(1)
     ends = [(float(s), float(p)) for s in _ends(speeds) for p in _ends(prices)]
     rank = int(np.ceil(space.limits.confidence * space.histories - 1e-6))

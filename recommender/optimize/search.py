@@ -17,6 +17,7 @@ from recommender.optimize.floors import cluster_floor, sums_of
 from recommender.optimize.found import Candidate, Found, consider
 from recommender.optimize.space import Site, Space
 from recommender.optimize.tables import single_steps
+from recommender.performance.fleet import spreads_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -175,6 +176,7 @@ def _single_floor(
     """Floor of clusters of one entry; `entry` and `machines` have shape (clusters,)."""
     e = site.entries
     kind, spot = e.kind[entry], e.spot[entry]
+    alone, several = spreads_of(space.columns, kind)
     price = e.usd_per_hour[entry] * machines
     gang = 1.0 + (machines - 1.0) * (1.0 - e.co_interruption[entry])
     sums = sums_of(
@@ -183,7 +185,7 @@ def _single_floor(
         step_s[kind, machines - 1],
         np.where(spot, 0.0, price),
         np.where(spot, price, 0.0),
-        space.columns.speed_sigma[kind],
+        np.where(machines == 1, alone, several),
         e.boot_s[entry],
         e.fixed_usd[entry],
         (e.run_mean_s[entry] / gang, e.run_sigma[entry], e.free_s[entry]),

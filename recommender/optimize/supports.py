@@ -30,6 +30,7 @@ from recommender.optimize.evaluate import elastic_share, gang_of
 from recommender.optimize.floors import cluster_floor, sums_of
 from recommender.optimize.space import Site, Space, within_quota
 from recommender.optimize.stretch import DEARER
+from recommender.performance.fleet import spread_of
 from recommender.performance.step import steps
 
 Floats = NDArray[np.float64]
@@ -215,7 +216,7 @@ def counts_floor(space: Space, site: Site, counts: Ints, tight: bool = False) ->
         np.where(runs, step, 1.0),
         counts[:, ~e.spot] @ e.usd_per_hour[~e.spot],
         counts[:, e.spot] @ e.usd_per_hour[e.spot],
-        np.where(used, space.columns.speed_sigma[e.kind][None], 0.0).max(axis=1),
+        spread_of(space.columns, e.kind, counts),
         np.where(used, e.boot_s[None], 0.0).max(axis=1),
         np.where(used, e.fixed_usd[None], 0.0).max(axis=1),
         (gang.run_mean_s, gang.run_sigma, gang.free_s),

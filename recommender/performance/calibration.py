@@ -15,40 +15,29 @@ from numpy.typing import NDArray
 from recommender.errors import UsageError
 from recommender.job import Calibration, Fitted, Job, Run
 from recommender.performance import least_squares as lsq
+from recommender.performance.calibration_model import (
+    COMPUTE,
+    GPUS,
+    LATENCY,
+    LINKS,
+    NETWORK,
+    OVERLAP,
+    SIGMA_GPU,
+    TENSOR,
+    Model,
+    clusters,
+    solve,
+    spread_for,
+)
+from recommender.performance.calibration_spread import residual_sd, spans
 from recommender.performance.feeds import feeds_of, with_feeds
-from recommender.performance.fleet import Fleet, MachineColumns
+from recommender.performance.fleet import MachineColumns
 from recommender.performance.priors import Prior, load_priors, prior_of
 from recommender.performance.terms import terms_of
 
 Floats = NDArray[np.float64]
 
-COMPUTE, TENSOR, LATENCY, NETWORK, LINKS, OVERLAP, GPUS = range(7)  # of the parameters
-SIGMA_GPU = 0.18  # between GPUs, one of them timed: docs/models.md, "Throughput" (2026-11)
-NOISE = 0.02  # sd of ln step time between repeated runs: what a residual is weighed with
-USUAL = 0.05  # sd of the model from one size to another: 90 % of held-out runs in their span
-USUAL_ROWS = 4.0  # as many runs as the usual error counts
-FARTHEST = 7.0  # no constant moves by more than e^7
-SLOW = 2.0  # ln: a second start of the fit, with a network that hides behind nothing
 LARGER = 4  # spans hold up to so many times the most machines that were timed
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """How far constants differ between jobs, sd of their ln; of the overlap itself."""
-
-    tensor: float
-    latency: float
-    network: float
-    links: float
-    overlap: float
-
-
-# Latency: 0.1 ms over RDMA to 30-50 ms of loops over TCP (DeepVM, figure 5, 2024). Network:
-# a burst is up to ten times the baseline. Tensors, links: two launches or four; 0.5 to 1 of what
-# is listed. Overlap: nothing is hidden until runs show it. docs/accuracy.md, "Calibration".
-USERS = Spread(tensor=0.7, latency=2.0, network=1.0, links=0.7, overlap=0.1)
-# Non-negative least squares on latency and bandwidth: what published fits are compared with.
-TWO_TERMS = Spread(tensor=1e-3, latency=100.0, network=100.0, links=1e-3, overlap=1e-3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +64,11 @@ def calibrate(
     """
     job = replace(job, calibration=None, timings=())
     free = tuple(run for run in runs if run.data in ("", "synthetic")) or runs
-    model = Model(job, free, columns)
-    fit = solve(model, free)
-    sigma = _sigma(fit, job, larger(free, columns, job.global_batch), columns, model.gpus)
+    model = Model(job, free, columns, spread=spread_for(free))
+    fit = solve(model)
     name = name_of(model.prior, columns, model.gpus)
-    found = _calibration(model, fit, sigma, as_of, len(runs), name)
+    sigmas = _sigmas(model, fit, job, columns)
+    found = _calibration(model, fit, sigmas, as_of, len(runs), name)
     unfed = tuple(replace(run, data="synthetic") for run in runs)
     free_s = _predicted(replace(job, calibration=found), unfed, columns, gpu_of)
     done = replace(found, feeds=feeds_of(runs, free_s, columns))
@@ -111,135 +100,24 @@ def with_calibration(job: Job, columns: MachineColumns, gpu_of: tuple[str, ...])
         network_latency_s=columns.network_latency_s * own.latency.factor,
         intra_bytes_per_s=columns.intra_bytes_per_s * own.links.factor,
         speed_sigma=np.where(timed, own.sigma, own.sigma_other),
+        speed_sigma_several=np.where(
+            timed,
+            own.sigma_several,
+            np.sqrt(np.maximum(own.sigma_other**2 - own.sigma**2, 0.0) + own.sigma_several**2),
+        ),
     )
     return with_feeds(own.feeds, scaled)
 
 
-class Model:
-    """ln step time of some runs as a function of the ln constants."""
-
-    def __init__(
-        self,
-        job: Job,
-        runs: tuple[Run, ...],
-        columns: MachineColumns,
-        gpus: tuple[str, ...] = (),
-        spread: Spread = USERS,
-    ) -> None:
-        self.prior, self.spread = load_priors()[job.family, job.stack], spread
-        self.gpus = gpus or tuple(dict.fromkeys(run.gpu for run in runs))
-        self.of = np.array([self.gpus.index(run.gpu) for run in runs])
-        batches = np.array([run.batch for run in runs])
-        fleet = clusters(runs, columns)
-        self.groups = tuple(
-            (rows, replace(job, global_batch=int(batch)), fleet.take(rows))
-            for batch in np.unique(batches)
-            for rows in [np.flatnonzero(batches == batch)]
-        )
-
-    def belief(self) -> lsq.Belief:
-        """The prior of every parameter; a deviation of each timed GPU comes last."""
-        compute = np.sqrt(max(self.prior.sigma_one**2 - SIGMA_GPU**2, SIGMA_GPU**2))
-        s = self.spread
-        sd = np.array([compute, s.tensor, s.latency, s.network, s.links, s.overlap])
-        sd = np.concatenate([sd, np.full(len(self.gpus), SIGMA_GPU)])
-        least, most = np.full(len(sd), -FARTHEST), np.full(len(sd), FARTHEST)
-        least[OVERLAP], most[OVERLAP] = 0.0, 0.95
-        return lsq.Belief(np.zeros(len(sd)), sd, least, most)
-
-    def __call__(self, theta: Floats) -> Floats:
-        """ln of the step of every run; (runs,)."""
-        prior = replace(
-            self.prior,
-            tensor_s=self.prior.tensor_s * float(np.exp(theta[TENSOR])),
-            overlap=float(theta[OVERLAP]),
-        )
-        each = np.exp(theta[COMPUTE] + theta[GPUS:][self.of])
-        step = np.empty(len(self.of))
-        for rows, job, fleet in self.groups:
-            step[rows] = _scaled_step(job, prior, fleet, theta, each[rows])
-        return np.log(step)
-
-
-def _scaled_step(job: Job, prior: Prior, fleet: Fleet, theta: Floats, each: Floats) -> Floats:
-    scaled = replace(
-        fleet,
-        compute_per_s=fleet.compute_per_s * each,
-        network_bytes_per_s=fleet.network_bytes_per_s * np.exp(theta[NETWORK]),
-        network_latency_s=fleet.network_latency_s * np.exp(theta[LATENCY]),
-        intra_bytes_per_s=fleet.intra_bytes_per_s * np.exp(theta[LINKS]),
-    )
-    step: Floats = terms_of(job, prior, scaled).step_s.min(axis=0)
-    return step
-
-
-def clusters(runs: tuple[Run, ...], columns: MachineColumns) -> Fleet:
-    """The clusters of some runs, on the machines they name; (runs,).
-
-    Only `cached` runs wait for preparation, and only `cold` ones for fetching too.
-    """
-    kind = np.array([columns.names.index(run.machine) for run in runs])
-    gpus = np.array([float(run.gpus) for run in runs])
-    machines = np.array([float(run.machines) for run in runs])
-    prepared = np.array([run.data in ("cached", "cold") for run in runs])
-    fetched = np.array([run.data == "cold" for run in runs])
-    return Fleet(
-        kind=kind,
-        machines=machines,
-        gpus=gpus,
-        gpus_per_machine=np.ceil(gpus / machines),
-        compute_per_s=columns.compute_per_s[kind] / columns.gpus[kind] * gpus,
-        memory_bytes=columns.memory_bytes[kind],
-        network_bytes_per_s=columns.network_bytes_per_s[kind],
-        network_half_bytes=columns.network_half_bytes[kind],
-        network_latency_s=columns.network_latency_s[kind],
-        intra_bytes_per_s=columns.intra_bytes_per_s[kind],
-        prepare_per_s=np.where(prepared, columns.prepare_per_s[kind] * machines, np.inf),
-        fetch_per_s=np.where(fetched, columns.fetch_per_s[kind] * machines, np.inf),
-        host_bytes_per_s=columns.host_bytes_per_s[kind] * machines,
-        disk_bytes_per_s=columns.disk_bytes_per_s[kind],
-    )
-
-
-def solve(model: Model, runs: tuple[Run, ...]) -> lsq.Fit:
-    """Fit a model to what its runs took; the better of two starts where the first misses.
-
-    Where all communication is hidden its slopes are zero: the second start has a slow network.
-    """
-    target = np.log(np.array([run.step_s for run in runs]))
-    belief = model.belief()
-    # A run that stands alone has none beside it to say that it was disturbed.
-    huber = lsq.HUBER if len(runs) > 1 else np.inf
-    first = lsq.solve(model, target, NOISE, belief, belief.mean, huber)
-    if np.abs(first.residual).max() < NOISE:
-        return first
-    slow = belief.mean.copy()
-    slow[NETWORK] = slow[LINKS] = -SLOW
-    slow[LATENCY] = SLOW
-    return min(
-        first, lsq.solve(model, target, NOISE, belief, slow, huber), key=lambda f: f.objective
-    )
-
-
-def residual_sd(fit: lsq.Fit) -> float:
-    """Sd of ln(run / model) where the model is used: of the residuals and what is usual.
-
-    The runs' degrees of freedom are those that the priors, not the runs, determine of the fit.
-    """
-    free = USUAL_ROWS + max(len(fit.residual) - fit.taught(NOISE), 0.0)
-    return float(np.sqrt((np.sum(fit.residual**2) + USUAL_ROWS * USUAL**2) / free))
-
-
-def spans(model: Model, fit: lsq.Fit) -> Floats:
-    """Sd of ln(true / predicted step) of a model's runs after a fit to other ones; (runs,)."""
-    noise = residual_sd(fit)
-    return np.hypot(noise, lsq.spread(model, fit, noise))
-
-
 def _calibration(
-    model: Model, fit: lsq.Fit, sigma: float, as_of: str, rows: int, constants: str
+    model: Model,
+    fit: lsq.Fit,
+    sigmas: tuple[float, float],
+    as_of: str,
+    rows: int,
+    constants: str,
 ) -> Calibration:
-    prior, noise = model.prior, residual_sd(fit)
+    (sigma, several), prior, noise = sigmas, model.prior, residual_sd(model, fit)
     spread = fit.covariance(noise)
     sd = np.sqrt(np.diag(spread))
     each = [Fitted(float(np.exp(a)), float(b)) for a, b in zip(fit.value, sd, strict=True)]
@@ -257,6 +135,7 @@ def _calibration(
         overlap_sd=float(sd[OVERLAP]),
         noise=noise,
         sigma=min(sigma, prior.sigma_one),
+        sigma_several=min(several, max(prior.sigma_several, prior.sigma_one)),
         sigma_other=min(other, prior.sigma_one),
         gpus=tuple(
             (gpu, _sum_of(fit.value, spread, COMPUTE, GPUS + i)) for i, gpu in enumerate(model.gpus)
@@ -293,17 +172,24 @@ def larger(runs: tuple[Run, ...], columns: MachineColumns, batch: int) -> tuple[
     return tuple(found)
 
 
-def _sigma(
-    fit: lsq.Fit, job: Job, runs: tuple[Run, ...], columns: MachineColumns, gpus: tuple[str, ...]
-) -> float:
-    """Root mean square of the spans of some clusters."""
+def _sigmas(model: Model, fit: lsq.Fit, job: Job, columns: MachineColumns) -> tuple[float, float]:
+    """Root mean square of the spans of some clusters: of one machine, and of several."""
+    runs = larger(model.runs, columns, job.global_batch)
     with np.errstate(divide="ignore"):
-        steps = [Model(job, (run,), columns, gpus)(fit.value)[0] for run in runs]
+        steps = [Model(job, (run,), columns, model.gpus)(fit.value)[0] for run in runs]
     fine = tuple(run for run, step in zip(runs, steps, strict=True) if np.isfinite(step))
     if not fine:
-        sd = np.sqrt(fit.covariance(residual_sd(fit))[COMPUTE, COMPUTE])
-        return float(np.hypot(residual_sd(fit), sd))
-    return float(np.sqrt(np.mean(spans(Model(job, fine, columns, gpus), fit) ** 2)))
+        noise = residual_sd(model, fit)
+        known = float(np.hypot(noise, np.sqrt(fit.covariance(noise)[COMPUTE, COMPUTE])))
+        return known, known
+    each = spans(model, fit, Model(job, fine, columns, model.gpus))
+    alone = np.array([run.machines == 1 for run in fine])
+    one, several = (_rms(some) if some.size else _rms(each) for some in (each[alone], each[~alone]))
+    return one, several
+
+
+def _rms(values: Floats) -> float:
+    return float(np.sqrt(np.mean(values**2)))
 
 
 def _predicted(

@@ -40,7 +40,7 @@ from recommender.performance.fit.transfer import (
     predicted,
     readings,
 )
-from recommender.performance.priors import Prior
+from recommender.performance.priors import KINDS, Prior, kind_of
 
 AS_OF = "2026-11-21"
 TRANSFER_SIGMA = 0.36
@@ -106,6 +106,7 @@ def fitted_row(groups: tuple[Group, ...], group: Group) -> dict[str, object]:
         "sigma_one": round(sigma(groups, group, several=False), 2),
         "sigma_several": round(sigma(groups, group, several=True), 2),
         "sigma_unstated": _unstated(groups, family),
+        "gpus": "|".join(sorted({str(card) for card in one.card if card})),
         "basis": "fitted",
         "rows": len(one),
         "source": " + ".join(sorted({str(name).split(" v")[0] for name in one.source})),
@@ -119,7 +120,8 @@ def gpu_factor_rows(found: Readings, priors: pd.DataFrame) -> pd.DataFrame:
     known = {p.family: p for p in map(_prior, priors.to_dict("records")) if p.stack == "typical"}
     models = {str(n): known[str(family)] for n, family in networks.family.items()}
     rows = predicted(found, models)
-    missed, runs = fitted(rows), rows.groupby(["gpu", "precision"]).size()
+    missed, kinds = fitted(rows), rows.model.map(networks.family).map(kind_of)
+    runs = rows.groupby(["gpu", "precision", kinds]).size()
     print(f"trend over GPUs: FLOP/s^{missed.trend[0]:.2f} · bandwidth^{missed.trend[1]:.2f}")
     catalog = load_snapshot()
     written = []
@@ -129,16 +131,20 @@ def gpu_factor_rows(found: Readings, priors: pd.DataFrame) -> pd.DataFrame:
         if gpu.vendor != "nvidia" or kind not in ("fp32", "tf32", "bf16") or twice:
             continue
         own = LABORATORY_NAMES.get(name, name)
-        factor = missed.factor(own, kind, achieved.tflops, gpu.memory_gb_per_s)
-        count = int(runs.get((own, kind), 0))
-        line = (name, kind, round(factor, 3), "measured" if count else "trend", count)
-        written.append((*line, LABORATORY, AS_OF))
-    columns = ["gpu", "precision", "factor", "basis", "runs", "source", "as_of"]
+        speed = achieved.tflops, gpu.memory_gb_per_s
+        for network in KINDS:
+            factor = missed.factor(own, kind, network, speed)
+            count = int(runs.get((own, kind, network), 0))
+            basis = "measured" if (own, kind, "") in missed.own else "trend"
+            line = (name, kind, network, round(factor, 3), basis, count)
+            written.append((*line, LABORATORY, AS_OF))
+    columns = ["gpu", "precision", "kind", "factor", "basis", "runs", "source", "as_of"]
     return pd.DataFrame(written, columns=columns)
 
 
 def _prior(row: Mapping[Hashable, Any]) -> Prior:
-    return Prior(**{name: row[name] for name in Prior.__slots__})
+    gpus = tuple(str(row["gpus"]).split("|"))
+    return Prior(**{name: row[name] for name in Prior.__slots__} | {"gpus": gpus})
 
 
 def transferred_rows(known_rows: pd.DataFrame) -> pd.DataFrame:
@@ -153,7 +159,8 @@ def transferred_rows(known_rows: pd.DataFrame) -> pd.DataFrame:
         least = max(float(row["sigma_one"]), TRANSFER_SIGMA)
         stated = pd.notna(item["sigma_one"])
         row["sigma_one"] = float(item["sigma_one"]) if stated else least
-        row["sigma_several"] = max(float(row["sigma_several"]), float(row["sigma_one"]))
+        several = max(float(row["sigma_several"]), float(row["sigma_one"]))
+        row["sigma_several"] = item["sigma_several"] if item["sigma_several"] > 0 else several
         row |= {
             "family": item["family"],
             "stack": item["stack"],

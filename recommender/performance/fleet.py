@@ -29,7 +29,8 @@ class MachineColumns:
     fetch_per_s: Floats  # samples/s that its network or disk delivers
     host_bytes_per_s: Floats  # GPU to host copy, whole machine
     disk_bytes_per_s: Floats  # local disk, or the network volume where it has none
-    speed_sigma: Floats  # sd of ln(true speed / predicted speed)
+    speed_sigma: Floats  # sd of ln(true speed / predicted speed) of one machine
+    speed_sigma_several: Floats  # the same, of clusters of several machines
     reasons: tuple[str, ...]  # why a type cannot run the job, "" where it can
     # Types timed by the user, by name: (machines, measured step / modelled step >= 1) by size.
     measured: tuple[tuple[str, tuple[tuple[int, float], ...]], ...] = ()
@@ -89,6 +90,19 @@ STRATEGIES: tuple[tuple[str, bool], ...] = (
     ("fsdp", False),
     ("fsdp", True),
 )  # sharding, full recomputation
+
+
+def spreads_of(columns: MachineColumns, kind: Ints) -> Floats:
+    """Every spread that clusters of some types may have; (2, types)."""
+    return np.stack([columns.speed_sigma[kind], columns.speed_sigma_several[kind]])
+
+
+def spread_of(columns: MachineColumns, kind: Ints, counts: Ints) -> Floats:
+    """The spread of each cluster, of its least known machines; `counts` (clusters, types)."""
+    alone = counts.sum(axis=1, keepdims=True) == 1
+    each = np.where(alone, *spreads_of(columns, kind)[:, None])
+    found: Floats = np.where(counts > 0, each, 0.0).max(axis=1)
+    return found
 
 
 def fleet_of(columns: MachineColumns, counts: NDArray[np.int64]) -> Fleet:

@@ -1,7 +1,7 @@
 """Robust least squares with priors: a small Levenberg-Marquardt for a handful of parameters."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ Floats = NDArray[np.float64]
 
 HUBER = 2.0  # residuals beyond so many sd count linearly: a run that was disturbed
 ROUNDS = 60  # of Levenberg-Marquardt from one start; a dozen are usual
-STEP = 1e-4  # of a finite difference, in prior sd
+STEP = 1e-6  # of a finite difference, in prior sd of at most 1
 SETTLED = 1e-5  # fall of the objective that ends the rounds
 MOST_DAMPING = 1e9
 
@@ -83,6 +83,41 @@ def solve(
     return Fit(theta, (slope.T * weight) @ slope, missed, value, prior)
 
 
+def solve_relative(
+    model: Callable[[Floats], Floats],
+    took: Floats,
+    noise: float,
+    prior: Belief,
+    *starts: Floats,
+    huber: float = HUBER,
+    weight: Floats | float = 1.0,
+) -> Fit:
+    """Fit ln times to times: residuals are relative, as errors are reported.
+
+    The search starts from residuals of ln, which pull as hard from below as from above, and goes on
+    from the best of the starts; a later one is only tried where those before miss by `noise`.
+    `weight` multiplies residuals; those returned are without it.
+    """
+    target = np.zeros(len(took))
+    best: Fit | None = None
+    for start in starts or (prior.mean,):
+        if best is None or np.abs(best.residual).max() >= noise:
+            logs = solve(
+                lambda at: (model(at) - np.log(took)) * weight, target, noise, prior, start, huber
+            )
+            best = logs if best is None else min(best, logs, key=lambda fit: fit.objective)
+    assert best is not None
+    found = solve(
+        lambda at: np.expm1(model(at) - np.log(took)) * weight,
+        target,
+        noise,
+        prior,
+        best.value,
+        huber,
+    )
+    return replace(found, residual=found.residual / weight)
+
+
 def spread(model: Callable[[Floats], Floats], fit: Fit, noise: float) -> Floats:
     """Sd of another model's predictions under a fit's posterior, without their noise; (points,)."""
     slope = _jacobian(model, fit.value, model(fit.value), fit.prior)
@@ -117,7 +152,7 @@ def _jacobian(
     """Forward differences, backward at an upper bound; (points, parameters)."""
     columns = []
     for k in range(len(theta)):
-        step = STEP * prior.sd[k]
+        step = STEP * min(prior.sd[k], 1.0)
         step = -step if theta[k] + step > prior.most[k] else step
         moved = theta.copy()
         moved[k] += step

@@ -11,12 +11,22 @@ from recommender.bucket import object_store_rate
 from recommender.job import Job, Precision
 from recommender.performance.fleet import MachineColumns
 from recommender.performance.ownspeed import adapted
-from recommender.performance.priors import Prior, gpus_with_runs, load_gpu_factors, prior_of
+from recommender.performance.priors import (
+    Prior,
+    gpus_with_runs,
+    kind_of,
+    load_gpu_factors,
+    prior_of,
+)
 from recommender.performance.readings import with_readings
 
 Floats = NDArray[np.float64]
 
 MIB = 2.0**20
+WITHIN = 1.6449  # standard deviations on either side that hold 90 % of a normal law
+# What a GPU that no run of the family was on adds to the spread: with all its runs left out
+# beside the source, the rms of the 56 pairs of source and GPU rises from 0.257 to 0.271 (2026-11).
+SIGMA_NEW_GPU = 0.09
 USABLE = 0.92  # of device memory; assumed: the rest is lost to fragmentation (2026-11)
 GBIT = 1e9 / 8
 TCP_SHARE = 0.85  # of the baseline rate, NCCL: allreduce.md, BinhangYuan/tc_cluster_setting (2022)
@@ -48,6 +58,7 @@ def machine_columns(
     able = np.array([not reason for reason in reasons])
     count = _column(t.gpus for t in types)
     network = np.array([_network(t) for t in types]).reshape(-1, 3)
+    of_gpu = _column(_gpu_sd(job, prior, t.gpu, gpus, achieved) for t in types)
     columns = MachineColumns(
         names=tuple(f"{t.provider}/{t.instance_type}" for t in types),
         gpus=count,
@@ -61,7 +72,8 @@ def machine_columns(
         fetch_per_s=_column(_fetch(job, t) for t in types),
         host_bytes_per_s=_column(t.host_gb_per_s * 1e9 * t.gpus for t in types),
         disk_bytes_per_s=_column(t.local_disk_mb_per_s * 1e6 for t in types),
-        speed_sigma=np.full(len(types), prior.spread(job)),
+        speed_sigma=np.hypot(prior.spread(job), of_gpu),
+        speed_sigma_several=np.hypot(prior.spread_several(job), of_gpu),
         reasons=reasons,
         own_speeds=tuple((name, speed.own) for name, speed in speeds.items() if speed.own),
     )
@@ -107,7 +119,7 @@ def gpu_speed(
     name: str,
     gpus: Mapping[str, Gpu],
     achieved: Mapping[tuple[str, str], Achieved],
-    factors: Mapping[tuple[str, str], float],
+    factors: Mapping[tuple[str, str, str], float],
 ) -> GpuSpeed:
     """The speed of a GPU by the formulas; zero where it cannot run.
 
@@ -120,7 +132,7 @@ def gpu_speed(
     row = achieved.get((name, precision))
     if gpu is None or row is None or row.tflops <= 0:
         return GpuSpeed(0.0, 0.0)
-    key = name, "bf16" if precision == "fp16" else precision
+    key = name, "bf16" if precision == "fp16" else precision, kind_of(prior.family)
     shipped, factor = gpu.memory_gb_per_s * 1e9, factors.get(key, 1.0)
     if not isinstance(row, OwnSpeed):
         rate = sample_rate(job, prior, precision, row.tflops * 1e12, shipped)
@@ -133,6 +145,26 @@ def gpu_speed(
     fitted = sample_rate(job, prior, precision, row.shipped.tflops * 1e12, shipped)
     own, doubt = adapted(factor, rate / fitted, row.shipped)
     return GpuSpeed(rate, rate * own, doubt, named)
+
+
+def achieved_sd(row: Achieved) -> float:
+    """Sd of the ln of a matrix rate; its low and high end hold 90 %."""
+    return float(np.log(row.high_tflops / row.low_tflops)) / (2.0 * WITHIN)
+
+
+def _gpu_sd(
+    job: Job,
+    prior: Prior,
+    name: str,
+    gpus: Mapping[str, Gpu],
+    achieved: Mapping[tuple[str, str], Achieved],
+) -> float:
+    """What a GPU adds to the spread of its family: its matrix rate, and whether it was seen."""
+    gpu = gpus.get(name)
+    row = achieved.get((name, precision_on(job.precision, gpu))) if gpu else None
+    if row is None or row.low_tflops <= 0:
+        return 0.0
+    return float(np.hypot(achieved_sd(row), 0.0 if name in prior.gpus else SIGMA_NEW_GPU))
 
 
 def sample_rate(job: Job, prior: Prior, precision: str, matmul: float, memory: float) -> float:

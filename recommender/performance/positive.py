@@ -6,11 +6,13 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.performance.least_squares import Belief, solve
+
 Floats = NDArray[np.float64]
 
-STEPS = 100
-TURN = 1e-6  # of a logarithm, for numerical slopes
-WIDEST = 1.0  # change of a logarithm in one step
+FARTHEST = 10.0  # a logarithm moves no farther from where it starts
+UNSURE = 1e6  # sd of a logarithm of which nothing is believed
+SMALL = 1e-4  # residuals far below what any fit leaves: the search ends where they settle
 
 
 def nonnegative(columns: Floats, target: Floats) -> Floats:
@@ -35,24 +37,12 @@ def nonnegative(columns: Floats, target: Floats) -> Floats:
 
 
 def positive(residuals: Callable[[Floats], Floats], start: Floats) -> Floats:
-    """Constants > 0 of least sum of squared residuals near `start`, by Levenberg and Marquardt.
+    """Constants > 0 of least sum of squared residuals near `start`.
 
-    Steps are taken in the logarithms of the constants.
+    Steps are taken in the logarithms of the constants, of which nothing is believed.
     """
-    at, damping = np.log(start), 1e-2
-    missed = residuals(np.exp(at))
-    for _ in range(STEPS):
-        moved = at[None] + TURN * np.eye(len(at))
-        slopes = np.stack([residuals(np.exp(y)) - missed for y in moved], axis=1) / TURN
-        normal = slopes.T @ slopes
-        scale = np.diag(np.diag(normal) + 1e-12)
-        step = np.linalg.solve(normal + damping * scale, -slopes.T @ missed)
-        tried = at + np.clip(step, -WIDEST, WIDEST)
-        now = residuals(np.exp(tried))
-        if now @ now < missed @ missed:
-            at, missed, damping = tried, now, damping / 5.0
-        else:
-            damping *= 4.0
-        if damping > 1e10:
-            break
-    return np.asarray(np.exp(at))
+    at = np.log(start)
+    nothing = Belief(at, np.full(len(at), UNSURE), at - FARTHEST, at + FARTHEST)
+    target = np.zeros(len(residuals(start)))
+    fit = solve(lambda theta: residuals(np.exp(theta)), target, SMALL, nothing, at, np.inf)
+    return np.asarray(np.exp(fit.value))

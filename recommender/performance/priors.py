@@ -8,10 +8,20 @@ import csv
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from recommender.job import Job
 
 REFERENCE_WIDTH = 1024.0  # of the transformer whose FLOP per byte a prior states
+
+
+KINDS = ("cnn", "sequence", "recsys")  # of networks that a GPU may run better or worse
+_KIND = {"cnn": "cnn", "diffusion": "cnn", "recsys": "recsys"}
+
+
+def kind_of(family: str) -> str:
+    """The kind of a family: convolutions, layers over a sequence, or tables."""
+    return _KIND.get(family, "sequence")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +40,7 @@ class Prior:
     sigma_one: float  # sd of ln(true/predicted speed), one machine, nothing measured
     sigma_several: float  # the same, several machines
     sigma_unstated: float  # one machine, and the job does not say which stack it uses
+    gpus: tuple[str, ...]  # that the runs behind it were on, by their names in the catalog
     basis: str  # "fitted" or "transferred"
     rows: int  # measurements behind it
     source: str
@@ -38,6 +49,14 @@ class Prior:
     def spread(self, job: Job) -> float:
         """Standard deviation of ln(true / predicted speed) of a job that measured nothing."""
         return self.sigma_unstated if "stack" in job.assumed else self.sigma_one
+
+    def spread_several(self, job: Job) -> float:
+        """The same of clusters of several machines.
+
+        The step between both stacks, where the job does not say its own, is that of one machine.
+        """
+        step = max(self.spread(job) ** 2 - self.sigma_one**2, 0.0)
+        return float((self.sigma_several**2 + step) ** 0.5)
 
     def intensity(self, hidden: int) -> float:
         """FLOP per byte of a transformer of this width; as it stands for other networks.
@@ -56,18 +75,22 @@ def load_priors() -> dict[tuple[str, str], Prior]:
 
 
 @cache
-def load_gpu_factors() -> dict[tuple[str, str], float]:
-    """True over predicted speed by GPU and precision, relative to other GPUs.
+def load_gpu_factors() -> dict[tuple[str, str, str], float]:
+    """True over predicted speed by GPU, precision and kind of network, relative to other GPUs.
 
     `gpu_factors.csv`, written by `fit_priors.py`; "bf16" stands for both 16-bit formats.
     """
-    return {(row["gpu"], row["precision"]): float(row["factor"]) for row in _factor_rows()}
+    return {_key(row): float(row["factor"]) for row in _factor_rows()}
 
 
 @cache
-def gpus_with_runs() -> frozenset[tuple[str, str]]:
-    """GPU and precision of the factors that rest on trainings there, not on the trend."""
-    return frozenset((row["gpu"], row["precision"]) for row in _factor_rows() if int(row["runs"]))
+def gpus_with_runs() -> frozenset[tuple[str, str, str]]:
+    """GPU, precision and kind of network whose factors rest on trainings, not on the trend."""
+    return frozenset(_key(row) for row in _factor_rows() if int(row["runs"]))
+
+
+def _key(row: dict[str, str]) -> tuple[str, str, str]:
+    return row["gpu"], row["precision"], row["kind"]
 
 
 def _factor_rows() -> list[dict[str, str]]:
@@ -88,5 +111,7 @@ def prior_of(job: Job) -> Prior:
 
 def _read(row: dict[str, str]) -> Prior:
     words = ("family", "stack", "basis", "source", "as_of")
-    numbers = {k: float(v) for k, v in row.items() if k not in words and k != "rows"}
-    return Prior(**{k: row[k] for k in words}, rows=int(row["rows"]), **numbers)  # type: ignore[arg-type]
+    found: dict[str, Any] = {
+        k: v if k in words else float(v) for k, v in row.items() if k != "gpus"
+    }
+    return Prior(**found | {"gpus": tuple(row["gpus"].split("|")), "rows": int(row["rows"])})

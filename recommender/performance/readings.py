@@ -96,8 +96,13 @@ def _by_gpu(
     base = [float(doubts[names == gpu][0]) for gpu in scale]
     doubt = np.hypot(doubts, np.linalg.norm(base) / len(base))
     related = np.hypot(np.hypot(SIGMA_MEASURED, SIGMA_RELATED), doubt)
-    sigma = np.minimum(columns.speed_sigma, np.where(known, SIGMA_MEASURED, related))
-    return replace(columns, compute_per_s=compute, speed_sigma=sigma)
+    most = np.where(known, SIGMA_MEASURED, related)
+    return replace(
+        columns,
+        compute_per_s=compute,
+        speed_sigma=np.minimum(columns.speed_sigma, most),
+        speed_sigma_several=np.minimum(columns.speed_sigma_several, most),
+    )
 
 
 def _scale_of(job: Job, columns: MachineColumns, gpu_of: tuple[str, ...], timing: Timing) -> float:
@@ -142,7 +147,7 @@ def _fit_type(job: Job, columns: MachineColumns, kind: int, readings: Readings) 
     ratios = [max(float(rate) / readings[n], 1.0) for n, rate in zip(sizes, model, strict=True)]
     points = tuple((n, x) for n, x, rate in zip(sizes, ratios, model, strict=True) if rate > 0)
     if len(points) > 1:
-        columns = _with(columns, kind, speed_sigma=SIGMA_CURVE)
+        columns = _with(columns, kind, speed_sigma=SIGMA_CURVE, speed_sigma_several=SIGMA_CURVE)
     return replace(columns, measured=(*columns.measured, (columns.names[kind], points)))
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from recommender.accuracy.scores import Finding, Score
+from recommender.accuracy.scores import SPANS, Finding, Score
 from recommender.report.lines import Line, inset, paragraph, rule, wrapped
 
 _TITLE = "Errors on published measurements, by what the models had seen of them"
@@ -53,7 +53,8 @@ def _figures(score: Score | None) -> tuple[str, ...]:
     if score is None:
         return ("",) * len(_HEADS)
     digits, unit = (1, " %") if score.unit == "%" else (3, "")
-    absolute = tuple(f"{x:.{digits}f}{unit}" for x in (score.mean, score.median, score.p90))
+    each = (score.mean, score.median, score.p90)
+    absolute = tuple("" if x is None else f"{x:.{digits}f}{unit}" for x in each)
     span = "" if score.coverage is None else f"{100 * score.coverage:.0f} %"
     bias = "" if score.bias is None else f"{score.bias:+.{digits}f}{unit}"
     return (str(score.points), *absolute, bias, span)
@@ -64,18 +65,29 @@ def _asked(each: Finding) -> str:
     if each.score is None:
         return f"skipped: {each.skipped}"
     unit = f" {each.score.unit}" if each.score.unit != "share" else ""
-    verdict = "met" if each.target.met_by(each.score) else "missed"
-    return f"asked {each.target.words}{unit}: {verdict}" if each.target.words else ""
+    said = []
+    if each.target.words:
+        said.append(f"asked {each.target.words}{unit}: {_verdict(each.target.met_by(each.score))}")
+    if each.score.spans_met is not None:
+        said.append(f"span {_verdict(each.score.spans_met)}")
+    return ", ".join(said)
+
+
+def _verdict(met: bool) -> str:
+    return "met" if met else "missed"
 
 
 def _below(findings: Sequence[Finding], reference: str) -> list[str]:
     run = [(each.target, each.score) for each in findings if each.score is not None]
     asked = [(target, score) for target, score in run if target.words]
     met = sum(target.met_by(score) for target, score in asked)
+    spans = [score.spans_met for _, score in run if score.spans_met is not None]
+    least, most = (round(100 * share) for share in SPANS)
     said = [
-        f"{len(run)} of {len(findings)} studies run, {met} of {len(asked)} targets met. Mean, "
-        "median, p90: absolute error; bias: median, signed; in span: share of the measurements "
-        "inside the 5-95 % span that an answer would print (right: 90 %)."
+        f"{len(run)} of {len(findings)} studies run, {met} of {len(asked)} targets met, spans of "
+        f"{sum(spans)} of {len(spans)}. Mean, median, p90: absolute error; bias: median, signed; "
+        "in span: share of the measurements inside the 5-95 % span that an answer would print "
+        f"(right: 90 %, asked: {least} to {most} %, in whole measurements)."
     ]
     if len(run) < len(findings):
         said.append("The others read large tables: --reference DIR or RECOMMEND_REFERENCE_DATA.")
@@ -111,4 +123,5 @@ def _score(score: Score, each: Finding) -> dict[str, object]:
         "bias": score.bias,
         "coverage": score.coverage,
         "met": each.target.met_by(score),
+        "spans_met": score.spans_met,
     }

@@ -3,10 +3,14 @@
 from dataclasses import asdict
 from typing import Any
 
+from recommender.calibrationfile import section
 from recommender.job import Calibration, Fitted, Run
 from recommender.report import text
 from recommender.report.lines import Column
 from recommender.report.pages import Page
+from recommender.report.schemaname import CALIBRATION_SCHEMA
+
+SAME_BATCH = 0.05  # by which batches per GPU may differ in a stall vector
 
 
 def constants_page(own: Calibration, efficiency: float, tensor_s: float, written: str) -> Page:
@@ -33,8 +37,9 @@ def constants_page(own: Calibration, efficiency: float, tensor_s: float, written
           for feed in own.feeds),
     )  # fmt: skip
     below = (
-        f"Speed of the GPUs timed, here and on larger clusters: ± {text.percent(own.sigma)}; "
-        f"of other GPUs: ± {text.percent(own.sigma_other)}. One standard deviation.",
+        f"Speed of one machine whose GPU was timed: ± {text.percent(own.sigma)}; of several: "
+        f"± {text.percent(own.sigma_several)}; of other GPUs: ± {text.percent(own.sigma_other)}. "
+        "One standard deviation.",
         "×/÷ 2: known to within a factor of two. Where yours is as shipped, no run taught it.",
         f"Written to {text.clean(written)}; recommend plans with it from now on.",
     )
@@ -78,9 +83,12 @@ def stalls(runs: tuple[Run, ...]) -> tuple[str, ...]:
     said = []
     for name in dict.fromkeys(run.machine for run in runs if run.data):
         own = [run for run in runs if run.machine == name]
-        all_gpus = max(run.gpus for run in own)
+        whole_run = max(own, key=lambda run: run.gpus)
+        all_gpus, each = whole_run.gpus, whole_run.batch / whole_run.gpus
         steps = {
-            (run.data, run.gpus == all_gpus): run.step_s for run in own if run.gpus in (1, all_gpus)
+            (run.data, run.gpus == all_gpus): run.step_s
+            for run in own
+            if run.gpus in (1, all_gpus) and abs(run.batch / run.gpus / each - 1.0) < SAME_BATCH
         }
         cold, cached = steps.get(("cold", True)), steps.get(("cached", True))
         many, one = steps.get(("synthetic", True)), steps.get(("synthetic", False))
@@ -102,7 +110,8 @@ def calibration_facts(
 ) -> dict[str, Any]:
     """The same for programs."""
     return {
-        "calibration": asdict(own),
+        "schema": CALIBRATION_SCHEMA,
+        "calibration": section(own),
         "runs": [
             {**asdict(run), "predicted_s": step}
             for run, step in zip(runs, predicted_s, strict=True)

@@ -6,10 +6,16 @@ from dataclasses import fields, is_dataclass
 from importlib import resources
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from recommender.job import Job
+from recommender.calibrationfile import SCHEMA as CALIBRATION_SECTION
+from recommender.job import Job, Run
 from recommender.limits import Choice, Limits, Progress
 from recommender.plan import Check, Plan, PriceDate, Proof
-from recommender.report.schemaname import ERROR_SCHEMA, PLAN_SCHEMA, SIMULATION_SCHEMA
+from recommender.report.schemaname import (
+    CALIBRATION_SCHEMA,
+    ERROR_SCHEMA,
+    PLAN_SCHEMA,
+    SIMULATION_SCHEMA,
+)
 from recommender.simulation import Simulation
 
 FILE = "recommend.plan.v1.json"
@@ -37,7 +43,12 @@ def build() -> str:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "What recommend -o json writes: an answer on standard output, or an error on "
         "standard error. Seconds, bytes, USD; six significant digits.",
-        "oneOf": [_answer(plan, definitions), _simulation(definitions), _error()],
+        "oneOf": [
+            _answer(plan, definitions),
+            _simulation(definitions),
+            _calibration(definitions),
+            _error(),
+        ],
         "$defs": definitions,
     }
     return json.dumps(made, indent=2, sort_keys=True) + "\n"
@@ -53,6 +64,20 @@ def _simulation(definitions: dict[str, Any]) -> dict[str, Any]:
             ),
             "inputs": _inputs(definitions),
             "simulation": _of(Simulation, definitions),
+        }
+    )
+
+
+def _calibration(definitions: dict[str, Any]) -> dict[str, Any]:
+    """What `recommend calibrate` writes: the section of the job file, and every run."""
+    _of(Run, definitions)
+    run = _object({**definitions.pop("Run")["properties"], "predicted_s": _PLAIN[float]})
+    return _object(
+        {
+            "schema": {"const": CALIBRATION_SCHEMA},
+            "calibration": CALIBRATION_SECTION,
+            "runs": _list(run),
+            "written": _PLAIN[str],
         }
     )
 

@@ -27,6 +27,7 @@ OWN = Calibration(
     overlap_sd=0.0625,
     noise=0.05,
     sigma=0.075,
+    sigma_several=0.125,
     sigma_other=0.25,
     gpus=(("V100", Fitted(0.75, 0.05)), ("A100-80GB", Fitted(0.9, 0.05))),
     feeds=(Feed("aws/p3.2xlarge", 1250.0, math.inf), Feed("aws/p3.8xlarge", 640.0, 427.0)),

@@ -6,6 +6,7 @@ of each source, and H100 runs that the reference folder lacks.
 """
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,13 @@ import numpy as np
 import pandas as pd
 
 from catalogs.load import load_snapshot
+from catalogs.schema import Achieved
+from recommender.performance.machines import achieved_sd
 
 HERE = Path(__file__).parent
 SQUAD_TOKENS = 384  # DeepLearningExamples' default where a row gives none
 SHARE_OF_PEAK = {"bf16": 0.77, "tf32": 0.75, "fp32": 0.9}  # GPUs the catalog lacks; large matmul
+SHARE_SD = 0.113  # of ln that share: 0.62 to 0.9 of tensor cores' peaks (catalogs/build/achieved)
 POSSIBLE = 1.05  # times the matrix rate: more can only be shorter sequences than stated
 PHASE_TWO_FLOP = 1e12  # BERT-large on 512 tokens
 VERSION = r" v\d.*$"  # of a laboratory's scripts, or of an MLPerf round
@@ -52,8 +56,8 @@ def table(name: str) -> pd.DataFrame:
 
 
 @cache
-def _achieved() -> dict[tuple[str, str], float]:
-    return {key: row.tflops for key, row in load_snapshot().achieved.items()}
+def _achieved() -> Mapping[tuple[str, str], Achieved]:
+    return load_snapshot().achieved
 
 
 def _row(
@@ -83,6 +87,8 @@ def _row(
         "per_node": float(item.gpus_per_node),
         **_network_numbers(network, tokens),
         "matmul": _matmul(card.catalog, precision, peak),
+        "matmul_sd": _matmul_sd(card.catalog, precision),
+        "card": card.catalog,
         "memory": (memory if memory > 0 else 732.0) * 1e9,  # P100
         "links": float(card.links_gb_per_s) * 1e9,
         "network": _network(item),
@@ -106,7 +112,9 @@ def h100_run(item: Any, network: Any) -> dict[str, object]:
         "nodes": item.gpus / 8,
         "per_node": 8.0,
         **_network_numbers(network, float(item.tokens)),
-        "matmul": _achieved()["H100", "bf16"] * 1e12,
+        "matmul": _matmul("H100", "bf16", 0.0),
+        "matmul_sd": _matmul_sd("H100", "bf16"),
+        "card": "H100",
         "memory": item.memory_gb_per_s * 1e9,
         "links": 450e9,
         "network": 400e9,
@@ -138,10 +146,19 @@ def _unpadded(rows: pd.DataFrame) -> Any:
 
 def _matmul(gpu: str, precision: str, peak: float) -> float:
     """FLOP/s that matrix multiplication achieves: of the catalog, else a share of the peak."""
-    for name in (precision, "fp16") if precision == "bf16" else (precision,):
-        if (gpu, name) in _achieved():
-            return _achieved()[gpu, name] * 1e12
-    return peak * SHARE_OF_PEAK[precision] * 1e12
+    row = _row_of(gpu, precision)
+    return peak * SHARE_OF_PEAK[precision] * 1e12 if row is None else row.tflops * 1e12
+
+
+def _matmul_sd(gpu: str, precision: str) -> float:
+    """How well that rate is known: sd of its ln."""
+    row = _row_of(gpu, precision)
+    return SHARE_SD if row is None else achieved_sd(row)
+
+
+def _row_of(gpu: str, precision: str) -> Achieved | None:
+    kinds = (precision, "fp16") if precision == "bf16" else (precision,)
+    return next((_achieved()[gpu, kind] for kind in kinds if (gpu, kind) in _achieved()), None)
 
 
 def card_speeds(name: str, reference: Path) -> dict[str, float]:

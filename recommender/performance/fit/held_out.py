@@ -9,6 +9,7 @@ import pandas as pd
 
 from recommender.performance.fit.estimate import ENOUGH, Mask, Trials, estimate, trials_of
 from recommender.performance.fit.model import Constants, Floats, errors, left_out_by
+from recommender.performance.machines import SIGMA_NEW_GPU
 
 FITTED = (
     ("cnn", "tuned"),
@@ -23,6 +24,7 @@ OVERLAPS = tuple(float(w) for w in np.arange(9) / 10)
 OVERLAP_TRANSFERRED = 0.1  # what the fitted families show
 OWN_WEIGHT = 3.0  # of the family's own errors in its spread, against 1 of all others
 WITHIN = 1.6449  # standard deviations that hold 90 % of a normal law
+WANTED_INSIDE = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,22 @@ def fp32_ratio(groups: tuple[Group, ...], out: frozenset[Left]) -> float:
     return float(np.median(ratios)) if ratios else 1.0
 
 
+def gpu_sd(rows: pd.DataFrame, seen: pd.DataFrame) -> Floats:
+    """What a GPU adds to the spread of each run, beside that of its family; (rows,).
+
+    The range of its matrix rate, and `SIGMA_NEW_GPU` where no run of the family saw the GPU.
+    """
+    new = np.where(rows.gpu.isin(seen.gpu), 0.0, SIGMA_NEW_GPU)
+    return np.hypot(new, np.asarray(rows.matmul_sd, dtype=np.float64))
+
+
+def held_sd(base: float, group: Group, several: bool, *left: Left) -> Floats:
+    """Spread of every run that is left out by the first of `left`, its GPU's included."""
+    rows = group.many if several else group.trials.rows
+    seen = group.trials.rows[_kept(group.trials.rows, frozenset(left))]
+    return np.hypot(base, gpu_sd(_test_rows(rows, left[0], left[1:]), seen))
+
+
 def one_machine(groups: tuple[Group, ...], group: Group, left: Left, *also: Left) -> Floats:
     """ln errors on one machine of what is left out; `also` is neither seen nor predicted."""
     found = constants(groups, group, frozenset((left, *also)))
@@ -106,27 +124,50 @@ def unseen_errors(
     groups: tuple[Group, ...], group: Group, several: bool, *also: Left
 ) -> Iterator[Floats]:
     """ln errors of every fold of a group, each predicted from the other ones only."""
+    return (missed for missed, _ in _unseen(groups, group, several, *also))
+
+
+def _unseen(
+    groups: tuple[Group, ...], group: Group, several: bool, *also: Left
+) -> Iterator[tuple[Floats, Floats]]:
+    """ln errors of every fold, and what their GPUs add to the spread."""
     predict = several_machines if several else one_machine
     for left in group.folds():
         if left not in also and _kept(group.trials.rows, frozenset((left, *also))).any():
             found = predict(groups, group, left, *also)
             if len(found):
-                yield found
+                yield found, held_sd(0.0, group, several, left, *also)
 
 
 def sigma(groups: tuple[Group, ...], group: Group, several: bool, *also: Left) -> float:
-    """Spread of ln speed: 90 % of unseen errors lie within 1.645 of it.
+    """Spread of ln speed, its GPU aside: 90 % of unseen errors lie within 1.645 of both.
 
     A fold weighs the square root of its runs, the folds of the group itself three times that:
     one group has too few sources for a spread of its own.
     """
     parts, weights = [], []
     for each in groups:
-        for part in unseen_errors(groups, each, several, *also):
-            parts.append(np.abs(part))
+        for missed, of_gpu in _unseen(groups, each, several, *also):
+            parts.append(without(missed, of_gpu))
             own = OWN_WEIGHT if each is group else 1.0
-            weights.append(np.full(len(part), own / np.sqrt(len(part))))
-    return weighted_quantile(parts, weights, 0.9) / WITHIN
+            weights.append(np.full(len(missed), own / np.sqrt(len(missed))))
+    return conformal(parts, weights)
+
+
+def without(missed: Floats, known: Floats) -> Floats:
+    """The sd that just holds each ln error in its span, beside a part that is known."""
+    return np.asarray(np.sqrt(np.maximum((missed / WITHIN) ** 2 - known**2, 0.0)))
+
+
+def conformal(parts: Sequence[Floats], weights: Sequence[Floats]) -> float:
+    """The sd that held 90 % of the weight of some folds, were there one run more.
+
+    The run that is still to come may lie anywhere: the finite-sample correction of split
+    conformal prediction (Vovk et al. 2005), n being the effective number (Kish) of runs.
+    """
+    every = np.concatenate(weights)
+    share = WANTED_INSIDE * (1.0 + float((every**2).sum() / every.sum() ** 2))
+    return weighted_quantile(parts, weights, min(float(share), 1.0))
 
 
 def unstated_errors_of(groups: tuple[Group, ...], family: str, left: Left, *also: Left) -> Floats:
@@ -154,9 +195,9 @@ def unstated_sigma(groups: tuple[Group, ...], family: str, *also: Left) -> float
     Never below the spread of the stack that is assumed.
     """
     typical = next(g for g in groups if (g.family, g.stack) == (family, "typical"))
-    parts = [np.abs(part) for part in unstated_errors(groups, family, *also)]
+    parts = [np.abs(part) / WITHIN for part in unstated_errors(groups, family, *also)]
     weights = [np.full(len(part), 1.0 / np.sqrt(len(part))) for part in parts]
-    own = weighted_quantile(parts, weights, 0.9) / WITHIN
+    own = conformal(parts, weights)
     return max(own, sigma(groups, typical, False, *also))
 
 
@@ -165,7 +206,8 @@ def weighted_quantile(parts: Sequence[Floats], weights: Sequence[Floats], share:
     values, weight = np.concatenate(parts), np.concatenate(weights)
     order = values.argsort()
     reached = weight[order].cumsum() / weight.sum()
-    return float(values[order][np.searchsorted(reached, share)])
+    at = min(int(np.searchsorted(reached, share - 1e-12)), len(values) - 1)
+    return float(values[order][at])
 
 
 def _kept(rows: pd.DataFrame, out: frozenset[Left]) -> Mask:

@@ -20,29 +20,39 @@ from recommender.performance.fit.estimate import estimate, trials_of
 from recommender.performance.fit.held_out import Group, Left, fp32_ratio
 from recommender.performance.fit.model import Floats
 from recommender.performance.machines import gpu_speed
-from recommender.performance.priors import Prior, load_priors
+from recommender.performance.priors import KINDS, Prior, kind_of, load_priors
 
 LABORATORY = "Lambda deeplearning-benchmark"
-# Runs' worth of belief that the formulas are right, of a GPU and of the trend; stated, not fitted
-PRIOR_RUNS, PRIOR_TREND = 2.0, 0.1
+# Runs' worth of belief that the formulas are right of a GPU, that it runs every kind of network
+# alike, and that there is no trend
+PRIOR_RUNS, PRIOR_KIND, PRIOR_TREND = 2.0, 4.0, 0.1
 TYPICAL = np.log([100.0, 2000.0])  # TFLOP/s and GB/s where the trend is one
 ENOUGH = 20  # runs of a family and stack that determine its constants without one network
 WANTED: dict[str, Precision] = {"mixed": "mixed"}  # other rows allow tf32
-Factors = Mapping[tuple[str, str], float]  # (GPU, precision) -> true over predicted, relative
+Factors = Mapping[tuple[str, str, str], float]  # (GPU, precision, kind) -> true over predicted
 
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """What the formulas miss on GPUs: a trend over their figures, and each GPU's own part."""
+    """What the formulas miss on GPUs: a trend over their figures, and each GPU's own part.
+
+    The part is that of its precision, and of the kind of network where runs show one; "" is the
+    kind of which there were none.
+    """
 
     trend: Floats  # exponents of achieved FLOP/s and of memory bandwidth; (2,)
     seen: Floats  # ln of least and most of either among the GPUs; (2, 2)
     own: Factors
 
-    def factor(self, gpu: str, precision: str, tflops: float, gb_per_s: float) -> float:
-        """True over predicted speed, relative to other GPUs; the trend ends where GPUs end."""
-        figures = np.clip(np.log([tflops, gb_per_s]), *self.seen)
-        return float(np.exp(self.trend @ (figures - TYPICAL))) * self.own.get((gpu, precision), 1.0)
+    def factor(self, gpu: str, precision: str, kind: str, speed: tuple[float, float]) -> float:
+        """True over predicted speed, relative to other GPUs; the trend ends where GPUs end.
+
+        `speed` is the GPU's matrix rate and bandwidth, TFLOP/s and GB/s.
+        """
+        figures = np.clip(np.log(speed), *self.seen)
+        either = self.own.get((gpu, precision, ""), 1.0)
+        own = self.own.get((gpu, precision, kind), either)
+        return float(np.exp(self.trend @ (figures - TYPICAL))) * own
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,34 +114,49 @@ def predicted(
     return found.rows.assign(**dict(zip(names, zip(*values, strict=True), strict=True)))
 
 
-def factors_of(found: Readings, missed: Missed) -> dict[tuple[str, str], float]:
-    """The factor of every GPU of the readings at every precision."""
+def factors_of(found: Readings, missed: Missed) -> dict[tuple[str, str, str], float]:
+    """The factor of every GPU of the readings at every precision, for every kind of network."""
     return {
-        (gpu, precision): missed.factor(gpu, precision, a.tflops, found.gpus[gpu].memory_gb_per_s)
+        (gpu, precision, kind): missed.factor(
+            gpu, precision, kind, (a.tflops, found.gpus[gpu].memory_gb_per_s)
+        )
         for (gpu, precision), a in found.achieved.items()
+        for kind in KINDS
     }
 
 
 def fitted(rows: pd.DataFrame) -> Missed:
     """What the formulas miss on each GPU at each precision, in the mean over networks.
 
-    ln(rate / formula) = series + trend · (ln A, ln BW) + g of the GPU, by least squares with
-    `PRIOR_RUNS` g² and `PRIOR_TREND` trend² beside it. A series is one network of one version
-    of the scripts at one setting.
+    ln(rate / formula) = series + trend · (ln A, ln BW) + g of the GPU + k of the GPU with that
+    kind of network, by least squares with `PRIOR_RUNS` g², `PRIOR_KIND` k² and `PRIOR_TREND`
+    trend² beside it. A series is one network of one version of the scripts at one setting.
     """
     series, _ = pd.factorize(rows.source + rows.model + rows.setting)
     cell, names = pd.factorize(rows.gpu + "|" + rows.precision)
+    kinds = rows.model.map(table("transfer").family).map(kind_of)
+    part, parts = pd.factorize(rows.gpu + "|" + rows.precision + "|" + kinds)
     figures = np.log(rows[["tflops", "gb_per_s"]].to_numpy(dtype=np.float64))
     count = int(series.max()) + 1
-    said = np.hstack([np.eye(count)[series], figures - TYPICAL, np.eye(len(names))[cell]])
-    belief = np.sqrt(np.repeat([0.0, PRIOR_TREND, PRIOR_RUNS], [count, 2, len(names)]))
+    own, ofkind = np.eye(len(names))[cell], np.eye(len(parts))[part]
+    said = np.hstack([np.eye(count)[series], figures - TYPICAL, own, ofkind])
+    sizes = [count, 2, len(names), len(parts)]
+    belief = np.sqrt(np.repeat([0.0, PRIOR_TREND, PRIOR_RUNS, PRIOR_KIND], sizes))
     target = np.append(np.log(rows.rate / rows.formula), np.zeros(len(belief)))
     solution = np.linalg.lstsq(np.vstack([said, np.diag(belief)]), target, rcond=None)[0]
-    trend, own = np.split(solution[count:], [2])
+    trend, each, more = np.split(solution[count:], [2, 2 + len(names)])
     seen = np.array([figures.min(axis=0), figures.max(axis=0)])
-    pairs = [str(name).split("|") for name in names]
-    factors = {(gpu, kind): float(np.exp(g)) for (gpu, kind), g in zip(pairs, own, strict=True)}
+    of_gpu = {str(name): float(g) for name, g in zip(names, each, strict=True)}
+    factors = {(*_pair(name), ""): float(np.exp(g)) for name, g in of_gpu.items()}
+    for name, k in zip(parts, more, strict=True):
+        gpu, precision, kind = str(name).split("|")
+        factors[gpu, precision, kind] = float(np.exp(of_gpu[f"{gpu}|{precision}"] + k))
     return Missed(trend, seen, factors)
+
+
+def _pair(name: str) -> tuple[str, str]:
+    gpu, _, precision = name.partition("|")
+    return gpu, precision
 
 
 def left_out_model(found: Readings, groups: tuple[Group, ...], left: Left) -> pd.DataFrame:

@@ -1,5 +1,6 @@
 """Scaling of published runs: the jobs made of them, and the errors."""
 
+import csv
 import os
 from pathlib import Path
 
@@ -7,8 +8,11 @@ import numpy as np
 import pytest
 
 from recommender.accuracy import published_scaling
+from recommender.accuracy.fit_spreads import points, table
 from recommender.accuracy.published_runs import columns_of, job_of, runs_of
-from recommender.performance.calibration import OVERLAP, Model
+from recommender.errors import UsageError
+from recommender.performance import calibration_spread
+from recommender.performance.calibration_model import OVERLAP, Model
 from recommender.performance.fit.data import runs as published
 from recommender.performance.fit.model import Constants, errors
 from recommender.performance.priors import prior_of
@@ -47,7 +51,8 @@ def test_published_runs_become_the_jobs_that_the_priors_were_fitted_on(reference
 
 
 def test_every_larger_cluster_is_predicted_from_a_smaller_one(reference):
-    held, about = published_scaling.from_smaller(reference)
+    found, about = published_scaling.from_smaller(reference)
+    held = found.held()
     assert len(held.labels) == len(about)
     assert len(held.labels) > 600
     assert 100 < sum(point.several for point in about) < len(about)
@@ -70,5 +75,15 @@ def test_nine_tenths_of_the_runs_lie_in_their_span(reference):
 
 
 def test_without_the_tables_a_study_says_so():
-    with pytest.raises(ValueError, match="reference tables"):
+    with pytest.raises(UsageError, match="reference tables"):
         published_scaling.STUDIES[0].run(None)
+
+
+def test_the_shipped_spreads_are_those_of_the_studies(reference):
+    """And each source is judged by spreads that have not seen it."""
+    made = list(csv.DictReader(table(points(reference)).splitlines()))
+    shipped = Path(calibration_spread.__file__).with_name(calibration_spread.FILE)
+    rows = list(csv.DictReader(shipped.read_text("utf-8").splitlines()))
+    spreads = [[float(row.pop("sd")) for row in each] for each in (made, rows)]
+    assert made == rows
+    assert spreads[0] == pytest.approx(spreads[1], abs=0.003)

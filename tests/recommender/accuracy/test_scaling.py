@@ -6,7 +6,8 @@ import pytest
 from recommender.accuracy import pipelines, scaling
 from recommender.accuracy.study import score
 from recommender.accuracy.tables import table
-from recommender.performance.calibration import USERS
+from recommender.performance.calibration_model import FEW_SIZES, MANY_SIZES, spread_for
+from tests.recommender.performance.test_calibration import run
 
 
 @pytest.mark.parametrize(
@@ -19,26 +20,42 @@ def test_every_figure_has_a_source_and_a_date(name):
 
 
 def test_deepvm_is_calibrated_on_eight_machines_and_predicts_more():
-    held = scaling.deepvm("g5.xlarge")
+    held = scaling.deepvm("g5.xlarge").held()
     assert held.labels == tuple(f"g5.xlarge x {n}" for n in (12, 16, 20, 24, 28, 32))
     # 10.772441 s for three epochs of ceil(ceil(50000/32)/128) = 13 steps
     assert held.measured[-1] == pytest.approx(10.772441 / 39)
 
 
-@pytest.mark.parametrize(("instance", "most"), [("g3s", 3.6), ("g4dn", 4.1), ("g5", 3.0)])
-def test_two_terms_scale_deepvm_as_well_as_published_fits(instance, most):
-    assert score(scaling.deepvm(f"{instance}.xlarge")).mean <= most
+@pytest.mark.parametrize(("instance", "most"), [("g3s", 2.5), ("g4dn", 4.1), ("g5", 3.0)])
+def test_a_user_of_eight_machines_scales_deepvm_as_well_as_two_free_terms(instance, most):
+    """Non-negative least squares on latency and bandwidth: 1.9, 4.1 and 2.7 %."""
+    assert score(scaling.deepvm(f"{instance}.xlarge").held()).mean <= most
 
 
-@pytest.mark.parametrize(
-    ("instance", "theirs"), [("g3s.xlarge", 24.0), ("g4dn.xlarge", 7.0), ("g5.xlarge", 18.0)]
-)
-def test_a_user_would_scale_better_than_the_authors_fit_in_sample(instance, theirs):
-    assert score(scaling.deepvm(instance, USERS)).mean < theirs
+def test_three_numbers_of_machines_teach_the_network_without_beliefs():
+    assert spread_for(tuple(run(n) for n in (1, 2, 4))) == FEW_SIZES
+    assert spread_for(tuple(run(n) for n in (1, 2, 4, 8))) == MANY_SIZES
+
+
+def test_more_machines_than_were_timed_are_another_kind_than_more_gpus_of_one():
+    assert set(scaling.deepvm("g5.xlarge").kind) == {"machines"}
+    assert set(scaling.gavel("k80").kind) == {"inside", "links"}
+
+
+def test_links_in_use_widen_the_span_and_so_do_runs_that_contradict_each_other():
+    k80 = scaling.gavel("k80")
+    calm = k80.held().sigma[[kind == "inside" for kind in k80.kind]]
+    found = scaling.gavel("v100")
+    sigma = found.held().sigma
+    using = sigma[[kind == "links" for kind in found.kind]]
+    assert using.min() > 0.2 > calm.max()
+    # ResNet-18, batch 16: one worker makes 32 steps a second, two 100
+    torn = sigma[found.labels.index("v100 ResNet-18 batch 16, 8 workers")]
+    assert torn > 1.5 * np.median(using)
 
 
 def test_gavel_predicts_four_and_eight_workers_of_every_series():
-    held = scaling.gavel("k80")
+    held = scaling.gavel("k80").held()
     many = [
         row for row in table("gavel_scaling") if row["gpu"] == "k80" and int(row["workers"]) > 2
     ]
@@ -58,11 +75,11 @@ def test_gavel_is_scaled_better_than_by_a_straight_line():
             for (model, batch, n), now in rate.items()
             if n > 2
         ]
-        assert score(scaling.gavel(gpu)).mean < 100 * np.mean(straight)
+        assert score(scaling.gavel(gpu).held()).mean < 100 * np.mean(straight)
 
 
 def test_all_reduce_follows_from_four_machines():
-    held = scaling.collectives()
+    held = scaling.collectives().held()
     assert len(held.labels) == 32
     assert score(held).mean < 3.0
     assert np.abs(held.predicted / held.measured - 1).max() < 0.15

@@ -8,6 +8,7 @@ import pytest
 
 from catalogs import spot_fit as fit
 from recommender.accuracy import spot_runs, spot_zones
+from recommender.accuracy.likelihood import RunsSeen
 from recommender.accuracy.spot_splits import SPLITS, left_out, splits
 from recommender.errors import UsageError
 from tests.catalogs.facts_data import reference
@@ -46,7 +47,7 @@ def test_every_named_campaign_has_a_study():
 def test_without_the_tables_it_says_what_is_missing():
     for study in (*spot_runs.STUDIES, *spot_zones.STUDIES):
         assert study.needs_reference
-        with pytest.raises(UsageError, match=r"spot/traces\.csv"):
+        with pytest.raises(UsageError, match="no folder given"):
             study.run(None)
 
 
@@ -111,5 +112,18 @@ def test_targets_are_met_but_for_the_gangs():
 
 
 def test_a_folder_without_the_series_is_refused(tmp_path):
-    with pytest.raises(UsageError, match="too large to carry"):
+    with pytest.raises(UsageError, match=r"spot/traces\.csv is not in"):
         spot_runs.STUDIES[0].run(tmp_path)
+
+
+def test_a_run_lies_in_its_span_by_the_part_of_its_tick_that_does():
+    """Hourly ticks, a uniform law of 0-10 h: one tick is 0-1.5 h, of which 0.5-1.5 is inside."""
+
+    class Uniform:
+        def beyond(self, hours, began_before):
+            return 1.0 - np.asarray(hours) / 10.0
+
+    no = np.zeros(3, dtype=bool)
+    seen = RunsSeen(np.array([1, 5, 9]), no, no, 1.0)
+    found = spot_runs.inside_span(spot_runs.RunsForecast(None, seen, Uniform(), None))
+    assert found.tolist() == pytest.approx([2 / 3, 1.0, 1.0])

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from recommender.accuracy.study import Held, Score, Target, share_score
+from recommender.accuracy.tables import RUNS, reference_folder
+from recommender.errors import UsageError
 
 
 def gained(mean: float) -> Score:
@@ -19,3 +21,22 @@ def test_share_errors_are_differences():
     found = share_score(Held(("a", "b"), np.array([0.5, 0.2]), np.array([0.4, 0.5])))
     assert (found.mean, found.unit) == (pytest.approx(0.2), "share")
     assert found.bias == pytest.approx(-0.1)
+
+
+@pytest.mark.parametrize(
+    ("inside", "points", "met"), [(5, 6, True), (4, 6, False), (17, 20, True), (20, 20, False)]
+)
+def test_spans_are_asked_to_hold_85_to_95_per_cent_in_whole_points(inside, points, met):
+    found = Score(points, 1.0, 1.0, 1.0, 0.0, coverage=inside / points)
+    assert found.spans_met is met
+    assert Score(points, 1.0, 1.0, 1.0, 0.0).spans_met is None
+
+
+def test_a_folder_that_lacks_a_table_is_refused_by_name(tmp_path):
+    (tmp_path / "measured").mkdir()
+    (tmp_path / "measured" / "training.csv.gz").touch()
+    with pytest.raises(UsageError, match=r"hardware/gpus\.csv is not in"):
+        reference_folder(tmp_path, *RUNS)
+    with pytest.raises(UsageError, match="no folder given"):
+        reference_folder(None)
+    assert reference_folder(tmp_path, RUNS[0]) == tmp_path

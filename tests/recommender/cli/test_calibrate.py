@@ -3,10 +3,13 @@
 import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from recommender.jobfile import JobFlags, find_job
 from recommender.limits import Choice, Limits
+from recommender.report.schemafile import schema_text
+from recommender.yamltext import load_yaml
 from tests.recommender.cli.conftest import Run
 from tests.recommender.planning import recommend, snapshot
 
@@ -50,7 +53,11 @@ def test_json_has_the_same_facts(run: Run) -> None:
     found = json.loads(run(*WORDS, "-o", "json").out)
     assert [r["step_s"] for r in found["runs"]] == [0.35, 0.61]
     assert found["written"] == "recommend.yaml"
-    assert found["calibration"]["gpus"][0][0] == "V100"
+    jsonschema.validate(found, json.loads(schema_text()))
+    assert found["schema"] == "recommend.calibration/v1"
+    filed = load_yaml(Path("recommend.yaml").read_text("utf-8"), "x")["calibration"]
+    assert found["calibration"]["gpus"]["V100"]["sd"] == float(filed["gpus"]["V100"]["sd"])
+    assert list(found["calibration"]) == list(filed)
     for r in found["runs"]:
         assert r["predicted_s"] == pytest.approx(r["step_s"], rel=0.05)
 
@@ -158,3 +165,29 @@ def test_an_answer_names_the_runs_behind_it_and_the_calibration_it_does_not_use(
     assert "calibration is not used: --stack tuned" in answer.warnings[0]
     nothing = recommend(tuned, Limits(budget_usd=0.01), choice, catalog=catalog)
     assert "calibration is not used: --stack tuned" in nothing.warnings[0]
+
+
+def test_stalls_without_a_batch_are_at_one_batch_per_gpu(run: Run) -> None:
+    """p3.8xlarge: one V100 of four at a quarter of the job's batch; T1 - T0 = 20 % of 0.5 s."""
+    Path("stalls.csv").write_text(
+        "instance,machines,gpus,data,step_s\n"
+        "p3.8xlarge,1,1,synthetic,0.3\np3.8xlarge,1,4,synthetic,0.4\n"
+        "p3.8xlarge,1,4,cached,0.45\np3.8xlarge,1,4,cold,0.5\n",
+        "utf-8",
+    )
+    result = run("calibrate", "resnet152-imagenet", "stalls.csv")
+    assert "interconnect 20 %, preparation 10 %, fetching 10 %" in " ".join(result.out.split())
+    rows = json.loads(
+        run("calibrate", "resnet152-imagenet", "stalls.csv", "--force", "-o", "json").out
+    )["runs"]
+    assert rows[0]["batch"] * 4 == rows[1]["batch"]
+
+
+def test_batches_that_differ_per_gpu_say_nothing_of_the_interconnect(run: Run) -> None:
+    Path("stalls.csv").write_text(
+        "instance,machines,gpus,data,batch,step_s\n"
+        "p3.8xlarge,1,1,synthetic,64,0.3\np3.8xlarge,1,4,synthetic,512,0.4\n"
+        "p3.8xlarge,1,4,cold,512,0.5\n",
+        "utf-8",
+    )
+    assert "interconnect" not in run("calibrate", "resnet152-imagenet", "stalls.csv").out

@@ -122,7 +122,8 @@ def _columns(rng: np.random.Generator, kinds: int) -> MachineColumns:
         fetch_per_s=np.full(kinds, np.inf),
         host_bytes_per_s=gpus * 1.2e10,
         disk_bytes_per_s=np.full(kinds, 1e9),
-        speed_sigma=rng.choice([0.1, 0.25], kinds),
+        speed_sigma=(sigma := rng.choice([0.1, 0.25], kinds)),
+        speed_sigma_several=0.35 - sigma,  # the other of the two
         reasons=("",) * kinds,
     )
 

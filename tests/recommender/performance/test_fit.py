@@ -11,12 +11,15 @@ import pytest
 from recommender.performance.fit.data import HERE, h100_run
 from recommender.performance.fit.estimate import estimate, trials_of
 from recommender.performance.fit.held_out import (
+    WITHIN,
     Left,
+    conformal,
     constants,
     groups_of,
     one_machine,
     sigma,
     weighted_quantile,
+    without,
 )
 from recommender.performance.fit.model import Constants, columns_of, errors, per_gpu_rate
 from recommender.performance.fit_priors import fitted_row
@@ -161,3 +164,18 @@ def test_a_source_left_out_is_seen_by_neither_constants_nor_spread(groups):
             assert sigma(groups, before, False, left) == sigma(spoilt, after, False, left)
             shift = one_machine(groups, before, left) - one_machine(spoilt, after, left)
             assert shift == pytest.approx(np.log(7.0))
+
+
+def test_a_conformal_spread_holds_nine_of_ten_of_what_is_still_to_come():
+    """Split conformal prediction: coverage over many draws of 40 and one more is at least 90 %."""
+    rng = np.random.default_rng(5)
+    hits = []
+    for _ in range(2000):
+        seen, new = np.abs(rng.normal(0.0, 0.3, 40)), abs(rng.normal(0.0, 0.3))
+        hits.append(new <= WITHIN * conformal([seen / WITHIN], [np.ones(40)]))
+    assert 0.89 < np.mean(hits) < 0.93
+
+
+def test_a_known_part_of_the_spread_is_taken_off_before_the_rest_is_measured():
+    rest = without(np.array([0.3 * WITHIN, 0.1]), np.array([0.18, 0.2]))
+    assert rest.tolist() == pytest.approx([0.24, 0.0])  # 0.24² + 0.18² = 0.3²

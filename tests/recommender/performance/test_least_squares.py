@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recommender.performance.least_squares import Belief, solve, spread
+from recommender.performance.least_squares import Belief, solve, solve_relative, spread
 
 SLOPES = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0], [1.0, 3.0]])
 WIDE = Belief(np.array([0.5, 0.0]), np.array([1.0, 2.0]), np.full(2, -9.0), np.full(2, 9.0))
@@ -67,3 +67,27 @@ def test_a_curved_model_finds_the_truth():
     fit = solve(decay, decay(np.array([2.5, 0.3])), 0.001, belief)
     assert fit.value == pytest.approx([2.5, 0.3], rel=1e-3)
     assert fit.taught(0.001) == pytest.approx(2.0, abs=1e-3)
+
+
+def test_a_relative_fit_minimises_the_error_that_is_reported():
+    """One free level through two times: (m/1 - 1)² + (m/2 - 1)² is least at m = 1.2."""
+    free = Belief(np.zeros(1), np.full(1, 1e6), np.full(1, -9.0), np.full(1, 9.0))
+    fit = solve_relative(
+        lambda theta: np.full(2, theta[0]), np.array([1.0, 2.0]), 0.1, free, huber=np.inf
+    )
+    assert np.exp(fit.value[0]) == pytest.approx(1.2, rel=1e-4)
+    assert fit.residual == pytest.approx([0.2, -0.4], abs=1e-4)
+
+
+def test_a_weight_pulls_and_is_not_in_the_residuals():
+    free = Belief(np.zeros(1), np.full(1, 1e6), np.full(1, -9.0), np.full(1, 9.0))
+    fit = solve_relative(
+        lambda theta: np.full(2, theta[0]),
+        np.array([1.0, 2.0]),
+        0.1,
+        free,
+        huber=np.inf,
+        weight=np.array([100.0, 1.0]),
+    )
+    assert np.exp(fit.value[0]) == pytest.approx(1.0, abs=1e-3)
+    assert fit.residual == pytest.approx([0.0, -0.5], abs=1e-3)

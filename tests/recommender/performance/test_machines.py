@@ -1,11 +1,15 @@
 """What machines bring to a job: precision, speed, memory, network, input."""
 
 import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from catalogs.load import load_snapshot
 from recommender.job import DataSet
-from recommender.performance.machines import precision_on
+from recommender.performance.fleet import spread_of
+from recommender.performance.machines import SIGMA_NEW_GPU, achieved_sd, precision_on
 from recommender.performance.priors import load_priors, prior_of
 from tests.recommender.performance.parts import (
     G4DN,
@@ -105,11 +109,37 @@ def test_every_family_and_stack_has_a_prior_with_its_origin():
             prior = load_priors()[family, stack]
             assert 0 < prior.efficiency <= 1
             assert 0 <= prior.overlap < 1
-            assert prior.sigma_one > 0.2
+            assert prior.sigma_one >= 0.2
             assert prior.sigma_several > 0.1
             assert prior.source
             assert prior.as_of.startswith("2026")
             assert (prior.rows > 0) == (prior.basis == "fitted")
+
+
+def test_a_gpu_with_few_measurements_is_known_less_well_than_one_with_many():
+    """G4DN's T4 took part in no fit of CNNs."""
+    seen, new = columns(resnet(), (P3, G4DN)).speed_sigma
+    prior = load_priors()["cnn", "typical"]
+    assert "V100" in prior.gpus
+    assert "T4" not in prior.gpus
+    assert seen == pytest.approx(prior.sigma_one)
+    assert new == pytest.approx(np.hypot(prior.sigma_one, SIGMA_NEW_GPU))
+
+
+def test_a_matrix_rate_is_known_as_well_as_its_range_says():
+    """An L40S makes 224 to 326 TFLOP/s in bf16, an H100 730 to 795: nine of ten lie inside."""
+    rates = load_snapshot().achieved
+    assert achieved_sd(rates["L40S", "bf16"]) == pytest.approx(
+        np.log(325.8 / 224.4) / 3.29, rel=1e-3
+    )
+    assert achieved_sd(rates["H100", "bf16"]) < 0.03
+
+
+def test_several_machines_have_a_spread_of_their_own():
+    found, prior = columns(resnet(), (P3,)), load_priors()["cnn", "typical"]
+    assert found.speed_sigma[0] ** 2 - found.speed_sigma_several[0] ** 2 == pytest.approx(
+        prior.sigma_one**2 - prior.sigma_several**2
+    )
 
 
 def test_a_stack_that_is_assumed_is_known_less_well_than_one_that_is_stated():
@@ -127,3 +157,13 @@ def test_tuned_stacks_are_not_slower():
             for stack in ("typical", "tuned")
         ]
         assert rates[0] <= rates[1]
+
+
+def test_the_spread_of_a_cluster_is_that_of_its_least_known_machine():
+    found = replace(
+        columns(resnet(), (P3, G4DN)),
+        speed_sigma=np.array([0.3, 0.2]),
+        speed_sigma_several=np.array([0.1, 0.15]),
+    )
+    kinds, counts = np.array([0, 1]), np.array([[1, 0], [0, 1], [2, 0], [1, 1]])
+    assert spread_of(found, kinds, counts).tolist() == [0.3, 0.2, 0.1, 0.15]

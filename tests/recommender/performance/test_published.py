@@ -41,12 +41,14 @@ def predicted(run):
     return batch / float(out.step_s[0])
 
 
-@pytest.mark.parametrize("run", RUNS, ids=[run["source"] for run in RUNS])
-def test_published_runs_lie_within_two_sigma(run):
-    several = int(run["machines"]) > 1
-    prior = prior_of((llama if run["job"] == "llama" else resnet)(stack=run["stack"]))
-    sigma = prior.sigma_several if several else prior.sigma_one
-    assert abs(np.log(predicted(run) / float(run["samples_per_s"]))) < 2 * sigma
+def test_published_runs_lie_within_two_sigma_but_for_one_in_twenty():
+    outside = []
+    for run in RUNS:
+        prior = prior_of((llama if run["job"] == "llama" else resnet)(stack=run["stack"]))
+        sigma = prior.sigma_several if int(run["machines"]) > 1 else prior.sigma_one
+        if abs(np.log(predicted(run) / float(run["samples_per_s"]))) > 2 * sigma:
+            outside.append(run["source"])
+    assert len(outside) <= np.ceil(0.05 * len(RUNS)), outside
 
 
 def test_the_mean_error_of_these_runs_is_below_a_quarter():

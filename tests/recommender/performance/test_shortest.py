@@ -30,6 +30,7 @@ def columns(rng: np.random.Generator) -> MachineColumns:
         host_bytes_per_s=gpus * 1.2e10,
         disk_bytes_per_s=np.full(KINDS, 1e9),
         speed_sigma=np.full(KINDS, 0.1),
+        speed_sigma_several=np.full(KINDS, 0.1),
         reasons=("",) * KINDS,
     )
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from recommender.performance.fit.transfer import fitted
-from recommender.performance.priors import load_gpu_factors
+from recommender.performance.priors import KINDS, load_gpu_factors
 
 GPUS = {"slow": (100.0, 1000.0), "middle": (200.0, 2000.0), "fast": (900.0, 4000.0)}
 NETWORKS = tuple("abcdefghij")
@@ -33,7 +33,7 @@ def readings(true: dict[str, float]) -> pd.DataFrame:
 
 def factors(true: dict[str, float]) -> dict[str, float]:
     missed = fitted(readings(true))
-    return {gpu: missed.factor(gpu, "bf16", *figures) for gpu, figures in GPUS.items()}
+    return {gpu: missed.factor(gpu, "bf16", "sequence", figures) for gpu, figures in GPUS.items()}
 
 
 def test_formulas_that_are_right_are_left_alone():
@@ -48,13 +48,28 @@ def test_what_a_gpu_misses_is_found_up_to_the_belief_that_it_is_nothing():
 
 def test_a_gpu_that_nobody_ran_takes_the_trend_and_no_more_than_its_end():
     missed = fitted(readings({"slow": 1.2, "middle": 1.0, "fast": 0.8}))
-    between = missed.factor("new", "bf16", 400.0, 3000.0)
-    assert missed.factor("new", "bf16", 900.0, 4000.0) < between < 1.1
-    assert missed.factor("new", "bf16", 9e9, 9e9) == missed.factor("new", "bf16", 900.0, 4000.0)
+    between = missed.factor("new", "bf16", "cnn", (400.0, 3000.0))
+    assert missed.factor("new", "bf16", "cnn", (900.0, 4000.0)) < between < 1.1
+    assert missed.factor("new", "bf16", "cnn", (9e9, 9e9)) == missed.factor(
+        "new", "bf16", "cnn", (900.0, 4000.0)
+    )
+
+
+def test_a_gpu_that_runs_one_kind_of_network_better_is_credited_for_that_kind_more():
+    rows = readings(dict.fromkeys(GPUS, 1.0)).assign(model="ResNet-50 v1.5")
+    slower = rows.assign(model="BERT-base", source="other")
+    slower["rate"] = slower.rate.where(slower.gpu != "fast", 0.8 * slower.rate)
+    missed = fitted(pd.concat([rows, slower], ignore_index=True))
+    cnn, sequence, unseen = (
+        missed.factor("fast", "bf16", kind, GPUS["fast"]) for kind in ("cnn", "sequence", "recsys")
+    )
+    assert cnn > unseen > sequence
 
 
 def test_b200_is_slower_than_its_figures_promise():
     """Its published runs use software that is older than the GPU."""
     found = load_gpu_factors()
-    assert found["B200", "bf16"] < found["H100", "bf16"] < found["A100", "bf16"]
+    for kind in KINDS:
+        b200, h100, a100 = (found[gpu, "bf16", kind] for gpu in ("B200", "H100", "A100"))
+        assert b200 < h100 < a100
     assert np.all([0.5 < factor < 1.5 for factor in found.values()])

@@ -1,0 +1,169 @@
+"""The model behind a calibration: step times as a function of the constants of a job.
+
+The formulas are those of `terms.py`; the fit is a maximum a posteriori with robust weights.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.job import Job, Run
+from recommender.performance import least_squares as lsq
+from recommender.performance.fleet import Fleet, MachineColumns
+from recommender.performance.priors import Prior, load_priors
+from recommender.performance.terms import terms_of
+
+Floats = NDArray[np.float64]
+
+COMPUTE, TENSOR, LATENCY, NETWORK, LINKS, OVERLAP, GPUS = range(7)  # of the parameters
+SIGMA_GPU = 0.18  # between GPUs, one of them timed: docs/models.md, "Throughput" (2026-11)
+NOISE = 0.02  # sd of ln step time between repeated runs: what a residual is weighed with
+USUAL = 0.05  # sd of the model from one size to another
+FARTHEST = 7.0  # no constant moves by more than e^7
+SLOW = 2.0  # ln: a second start of the fit, with a network that hides behind nothing
+RDMA_NETWORK = 0.35  # sd of ln: reserved networks give half to all of what the model says
+TAUGHT = 3  # numbers of machines beyond one that determine latency and bandwidth, and test them
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How far constants differ between jobs, sd of their ln; of the overlap itself."""
+
+    tensor: float
+    latency: float
+    network: float
+    links: float
+    overlap: float
+    noise: float  # of runs on several machines, sd of ln step time; on one, `NOISE`
+
+
+# Latency: 0.1 ms over RDMA to 30-50 ms of loops over TCP (DeepVM, figure 5, 2024). Network:
+# a burst is up to ten times the baseline. Tensors, links: two launches or four; 0.5 to 1 of what
+# is listed. Overlap: nothing is hidden until runs show it. docs/models.md, "A user's timings".
+FEW_SIZES = Spread(tensor=0.7, latency=2.0, network=1.0, links=0.7, overlap=0.1, noise=NOISE)
+# Runs on `TAUGHT` numbers of machines say what latency and bandwidth are: nothing is believed of
+# them before, and nothing is hidden (an overlap cannot be told from bandwidth). What such runs
+# miss is the form, not the repetition.
+MANY_SIZES = Spread(tensor=0.7, latency=100.0, network=100.0, links=0.7, overlap=1e-3, noise=USUAL)
+
+
+def spread_for(runs: tuple[Run, ...]) -> Spread:
+    """What is believed of the constants before some runs are looked at."""
+    sizes = {run.machines for run in runs if run.machines > 1}
+    return MANY_SIZES if len(sizes) >= TAUGHT else FEW_SIZES
+
+
+class Model:
+    """ln step time of some runs as a function of the ln constants."""
+
+    def __init__(
+        self,
+        job: Job,
+        runs: tuple[Run, ...],
+        columns: MachineColumns,
+        gpus: tuple[str, ...] = (),
+        spread: Spread = FEW_SIZES,
+    ) -> None:
+        self.prior, self.spread = load_priors()[job.family, job.stack], spread
+        self.runs = runs
+        self.gpus = gpus or tuple(dict.fromkeys(run.gpu for run in runs))
+        self.of = np.array([self.gpus.index(run.gpu) for run in runs])
+        batches = np.array([run.batch for run in runs])
+        fleet = clusters(runs, columns)
+        self.rdma = bool((fleet.network_half_bytes > 0).all())
+        self.groups = tuple(
+            (rows, replace(job, global_batch=int(batch)), fleet.take(rows))
+            for batch in np.unique(batches)
+            for rows in [np.flatnonzero(batches == batch)]
+        )
+
+    def belief(self) -> lsq.Belief:
+        """The prior of every parameter; a deviation of each timed GPU comes last."""
+        compute = np.sqrt(max(self.prior.sigma_one**2 - SIGMA_GPU**2, SIGMA_GPU**2))
+        s = self.spread
+        network = min(s.network, RDMA_NETWORK) if self.rdma and s is FEW_SIZES else s.network
+        sd = np.array([compute, s.tensor, s.latency, network, s.links, s.overlap])
+        sd = np.concatenate([sd, np.full(len(self.gpus), SIGMA_GPU)])
+        least, most = np.full(len(sd), -FARTHEST), np.full(len(sd), FARTHEST)
+        least[OVERLAP], most[OVERLAP] = 0.0, 0.95
+        return lsq.Belief(np.zeros(len(sd)), sd, least, most)
+
+    def __call__(self, theta: Floats) -> Floats:
+        """ln of the step of every run; (runs,)."""
+        found: Floats = np.log(self.steps(theta).min(axis=0))
+        return found
+
+    def steps(self, theta: Floats) -> Floats:
+        """The step of every run by every strategy of `terms.py`; (strategies, runs)."""
+        prior = replace(
+            self.prior,
+            tensor_s=self.prior.tensor_s * float(np.exp(theta[TENSOR])),
+            overlap=float(theta[OVERLAP]),
+        )
+        each = np.exp(theta[COMPUTE] + theta[GPUS:][self.of])
+        parts = [
+            _scaled_steps(job, prior, fleet, theta, each[rows]) for rows, job, fleet in self.groups
+        ]
+        step = np.empty((len(parts[0]), len(self.of)))
+        for (rows, _, _), part in zip(self.groups, parts, strict=True):
+            step[:, rows] = part
+        return step
+
+
+def _scaled_steps(job: Job, prior: Prior, fleet: Fleet, theta: Floats, each: Floats) -> Floats:
+    scaled = replace(
+        fleet,
+        compute_per_s=fleet.compute_per_s * each,
+        network_bytes_per_s=fleet.network_bytes_per_s * np.exp(theta[NETWORK]),
+        network_latency_s=fleet.network_latency_s * np.exp(theta[LATENCY]),
+        intra_bytes_per_s=fleet.intra_bytes_per_s * np.exp(theta[LINKS]),
+    )
+    step: Floats = terms_of(job, prior, scaled).step_s
+    return step
+
+
+def clusters(runs: tuple[Run, ...], columns: MachineColumns) -> Fleet:
+    """The clusters of some runs, on the machines they name; (runs,).
+
+    Only `cached` runs wait for preparation, and only `cold` ones for fetching too.
+    """
+    kind = np.array([columns.names.index(run.machine) for run in runs])
+    gpus = np.array([float(run.gpus) for run in runs])
+    machines = np.array([float(run.machines) for run in runs])
+    prepared = np.array([run.data in ("cached", "cold") for run in runs])
+    fetched = np.array([run.data == "cold" for run in runs])
+    return Fleet(
+        kind=kind,
+        machines=machines,
+        gpus=gpus,
+        gpus_per_machine=np.ceil(gpus / machines),
+        compute_per_s=columns.compute_per_s[kind] / columns.gpus[kind] * gpus,
+        memory_bytes=columns.memory_bytes[kind],
+        network_bytes_per_s=columns.network_bytes_per_s[kind],
+        network_half_bytes=columns.network_half_bytes[kind],
+        network_latency_s=columns.network_latency_s[kind],
+        intra_bytes_per_s=columns.intra_bytes_per_s[kind],
+        prepare_per_s=np.where(prepared, columns.prepare_per_s[kind] * machines, np.inf),
+        fetch_per_s=np.where(fetched, columns.fetch_per_s[kind] * machines, np.inf),
+        host_bytes_per_s=columns.host_bytes_per_s[kind] * machines,
+        disk_bytes_per_s=columns.disk_bytes_per_s[kind],
+    )
+
+
+def solve(model: Model) -> lsq.Fit:
+    """Fit a model to what its runs took.
+
+    Where all communication is hidden its slopes are zero: the second start has a slow network.
+    """
+    runs, noise, belief = model.runs, model.spread.noise, model.belief()
+    took = np.array([run.step_s for run in runs])
+    # Runs on one machine have no network whose form could be wrong: they weigh more.
+    weight = np.where(np.array([run.machines for run in runs]) > 1, 1.0, noise / NOISE)
+    # A run that stands alone has none beside it to say that it was disturbed.
+    huber = lsq.HUBER if len(runs) > 1 else np.inf
+    slow = belief.mean.copy()
+    slow[NETWORK] = slow[LINKS] = -SLOW
+    slow[LATENCY] = SLOW
+    starts = belief.mean, slow
+    return lsq.solve_relative(model, took, noise, belief, *starts, huber=huber, weight=weight)
