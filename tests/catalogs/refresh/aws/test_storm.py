@@ -103,13 +103,14 @@ class Weather:
         self.faults += 1
 
     def _wrong_quote(self) -> None:
-        quotes = self.random.choice([each for each in self.cloud.spot.values() if each])
+        regions = list(self.cloud.spot.values())
+        (quotes,) = self.random.choices(regions, [len(each) for each in regions])
         at = self.random.randrange(len(quotes))
         twin = (at + len(quotes) // 2) % len(quotes)  # of the other Linux product
         if self.random.random() < 0.7:
             self.random.choice(QUOTED)(quotes[at])
-        else:  # wrong by less than three, in both
-            factor = self.random.choice((0.4, 0.55, 0.7, 1.3))
+        else:  # wrong by less than three, by more than prices have moved in five nights
+            factor = self.random.choice((0.4, 0.5))
             usd = f"{float(quotes[at].get('SpotPrice') or 1) * factor:.6f}"
             quotes[at]["SpotPrice"] = quotes[twin]["SpotPrice"] = usd
         self.faults += 1
