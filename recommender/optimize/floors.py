@@ -258,5 +258,5 @@ def offer_floor(space: Space, kind: Ints, usd_per_hour: Floats) -> Floats:
         for s in space.sites
         if len(s.fallbacks)
     ]
-    least = float(least_speed_factor(space, columns.speed_sigma).min())
+    least = float(least_speed_factor(space, columns.speed_sigma).min(initial=np.inf))
     return np.minimum(cost, min(per_net, default=np.inf) * least)
