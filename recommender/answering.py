@@ -26,7 +26,7 @@ from recommender.optimize.search import (
 )
 from recommender.optimize.space import Entries, Space
 from recommender.plan import Answer, Infeasible, Plan, PriceDate, Proof, Step
-from recommender.present import Presenter
+from recommender.present import Presenter, keeps
 from recommender.question import Question
 from recommender.ranking import KNEE, Shown, Table
 from recommender.text import shown_path
@@ -43,6 +43,7 @@ MIX_REGIONS = 4  # regions in which mixes are tried, unless a proof is asked for
 MIX_SUPPORTS = 200  # sets of entries tried for mixes
 QUOTA_SUPPORTS = 600  # the same under quotas; on 12 questions 1,500 found nothing better
 PROOF_SUPPORTS = 3000  # and for a proof
+SURER = 0.3  # of the way to certainty that is asked for where no plan proves sure enough
 LADDER = 6  # deadlines tried between the fastest and the cheapest plan for the frontier
 MOST_PROGRAMS = 60  # programs solved for a proof
 
@@ -233,7 +234,8 @@ class Answering:
         """The same, and how many more there are."""
         if not self.best.kept:
             return Shown((), 0)
-        steady = self.near(self.question.limits, "on_demand")
+        limits = self.question.limits
+        steady = self.near(limits, "on_demand")
         table = Table(
             self.question,
             self.built,
@@ -241,9 +243,16 @@ class Answering:
             self.top,
             steady.first() if steady.kept else None,
         )
-        if self.question.limits.goal == "frontier":
+        if limits.goal == "frontier":
             return table.frontier(self._ladder())
-        return table.ranked(self.best, self._others())
+        shown = table.ranked(self.best, self._others())
+        if keeps(shown.plans[0], limits):
+            return shown
+        # All fell short of the chance on the histories printed: look among surer ones as well.
+        surer = limits.confidence + SURER * (1.0 - limits.confidence)
+        found = self.alone(replace(limits, confidence=surer))
+        more = replace(self.best, kept=self.best.kept | found.kept)
+        return table.ranked(more, self._others())
 
     def _others(self) -> list[Candidate]:
         """The best plan without spot, and the best of each provider."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from recommender.present import Presenter, is_derived, is_steady, keeps, saving
 from recommender.question import Question
 
 FOLLOWED = 12  # kinds of plans that are followed again, however few are shown: the same plan wins
-MOST_FOLLOWED = 36  # the same while none of them keeps the limits
 TRIES = 4  # plans of one kind that are followed again until one keeps the limits
 TIE = 0.005  # goals closer than this are a tie: fewer machines win
 KNEE = 0.10  # the knee is the cheapest plan at most this much slower than the fastest
@@ -69,14 +69,10 @@ class Table:
     def _followed(self, looks: dict[Look, list[Candidate]]) -> dict[Look, Plan]:
         """A plan of each of the first looks: the simplest that keeps the limits, if any does."""
         made: dict[Look, Plan] = {}
-        good = 0
-        for look, alike in looks.items():
-            if len(made) >= max(self.top, FOLLOWED if good else MOST_FOLLOWED):
-                break
+        for look, alike in islice(looks.items(), max(self.top, FOLLOWED)):
             first = _simplest(alike)
             tried = [first, *(c for c in sorted(alike, key=order) if c is not first)][:TRIES]
             plan = next(self.presenter.keeping(tried), None)
-            good += plan is not None
             made[look] = plan or self.presenter.plan(first)
         return made
 

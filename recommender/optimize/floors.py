@@ -307,5 +307,5 @@ def offer_floor(space: Space, kind: Ints, usd_per_hour: Floats) -> Floats:
         if len(s.fallbacks)
     ]
     every = np.append(columns.speed_sigma, columns.speed_sigma_several)
-    least = float(least_speed_factor(space, every).min())
+    least = float(least_speed_factor(space, every).min(initial=np.inf))
     return np.minimum(cost, min(per_net, default=np.inf) * least)
