@@ -126,7 +126,7 @@ def _workers(flags: WorkerFlags, read: Reader) -> "Workers":
         engine="dask"
         if flags.dask_address
         else read.choice(flags.engine, "--engine", ENGINES, "serial"),
-        jobs=read.value(flags.jobs, "--jobs", units.whole_of("4", most=4096), -1),
+        jobs=read.value(flags.jobs, "--jobs", units.parse_whole, -1),
         address=flags.dask_address or "",
     )
 
@@ -143,7 +143,7 @@ def _work(
     full = read.value(trial.on_demand_usd, "--on-demand-usd", units.parse_money, ON_DEMAND_USD)
     every_s = read.value(trial.every, "--every", units.parse_duration, 4 * 3600.0)
     sure = read.value(trial.confidence, "--confidence", units.parse_share, 1.0)
-    count = read.value(trial.machines, "--machines", units.whole_of("8", most=1024), 1)
+    count = read.value(trial.machines, "--machines", units.parse_whole, 1)
     wanted = [read.choice(word, "--policy", POLICIES, "") for word in trial.policy or POLICIES]
     read.stop()
     traces = _traces(files, trace, count, past)
