@@ -119,6 +119,8 @@ class Question:
         A mix costs at least what its best entry would at perfect scaling (mediant inequality).
         With `most`, only so many regions; the second value bounds those left out.
         """
+        if not self.rows:
+            return Built((), ()), float("inf")
         o = self.catalog.offers
         floors: dict[tuple[str, str], float] = {}
         for row, floor in zip(self.rows, self._row_floors().tolist(), strict=True):

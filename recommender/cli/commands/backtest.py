@@ -143,7 +143,7 @@ def _workers(flags: WorkerFlags, read: Reader) -> "Workers":
         engine="dask"
         if flags.dask_address
         else read.choice(flags.engine, "--engine", ENGINES, "serial"),
-        jobs=read.value(flags.jobs, "--jobs", units.whole_of("4", most=4096), -1),
+        jobs=read.value(flags.jobs, "--jobs", units.parse_whole, -1),
         address=flags.dask_address or "",
     )
 

@@ -11,6 +11,7 @@ from recommender.errors import UsageError
 from recommender.jobfile import job_from_text
 from recommender.jobschema import DataFile, JobFile
 from tests.recommender.cli.conftest import Planner, Run
+from tests.recommender.planning import snapshot
 
 NONSENSE = ("nan", "inf", "-inf", "-1", "0", "1e30", "", " ", "soon")
 ZERO_IS_FINE = ("--done", "--assume-on-demand")  # nothing done, no capacity
@@ -31,6 +32,12 @@ PARTS = (
     ("--gpu", "{}GB+"), ("--compare", "{}x p4d.24xlarge"),
 )  # fmt: skip
 JOB = "llama3-8b-lora"
+
+
+@pytest.fixture(autouse=True)
+def read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shipped catalog, read once for all calls."""
+    monkeypatch.setattr("recommender.cli.ask.load_catalog", lambda path: snapshot())
 
 
 def refused(run: Run, flag: str, *words: str) -> str:
