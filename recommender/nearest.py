@@ -5,7 +5,7 @@ from itertools import islice
 from math import ceil, floor, log10
 from typing import Protocol
 
-from recommender.limits import Limits, Progress
+from recommender.limits import Limits, Progress, QuotaLimit
 from recommender.optimize.found import Candidate, Found, order
 from recommender.optimize.search import search_singles
 from recommender.plan import Infeasible, Plan, Step
@@ -80,11 +80,16 @@ def wider_quotas(question: Question, first: Plan) -> tuple[Step, ...]:
     quotas = tuple(replace(q, amount=q.amount * LOOSER) for q in question.choice.quotas)
     if not quotas:
         return ()
-    wider = replace(question, choice=replace(question.choice, quotas=quotas))
+    found, presenter = _under_quotas(question, quotas)
+    return tuple(_step(f"every quota × {LOOSER:g}", found, presenter, first, looser=True))
+
+
+def _under_quotas(question: Question, quotas: tuple[QuotaLimit, ...]) -> tuple[Found, Presenter]:
+    """The best clusters of one type under other quotas, and what shows them."""
+    other = replace(question, choice=replace(question.choice, quotas=quotas))
     found = Found(slack=0.0, most=MOST_WIDER)
-    search_singles(wider.space(wider.lists), found)
-    change = f"every quota × {LOOSER:g}"
-    return tuple(_step(change, found, Presenter(wider, wider.lists), first, looser=True))
+    search_singles(other.space(other.lists), found)
+    return found, Presenter(other, other.lists)
 
 
 def _step(
@@ -192,13 +197,11 @@ def _nothing(question: Question) -> str:
 
 def _quotas(question: Question) -> list[str]:
     """What the cheapest plan would need if the quotas were not there."""
-    free = replace(question, choice=replace(question.choice, quotas=()))
-    found = Found(slack=0.0, most=MOST_WIDER)
-    search_singles(free.space(free.lists), found)
+    found, presenter = _under_quotas(question, ())
     best = _best(found)
     if best is None:
         return []
-    needs = Presenter(free, free.lists).plan(best).needs
+    needs = presenter.plan(best).needs
     return [
         f'the quotas: the best plan needs "{n.name}" ≥ {n.amount:g} {n.unit} in {n.region}'
         for n in needs

@@ -1,6 +1,7 @@
 """How long the planner takes once it is loaded. By hand:
 
-    python tests/speed/optimiser.py             # thirty questions, no-plan questions, many offers
+    python tests/speed/optimiser.py             # thirty questions, quotas, no plan, many offers
+    python tests/speed/optimiser.py --quotas    # mixes of types under quotas only, and their gaps
     python tests/speed/optimiser.py --quick     # ten questions only
 
 Questions are presets under limits spread over what is possible. Many offers are the catalog's own
@@ -17,14 +18,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from catalogs.catalog import Catalog, Offers
 from catalogs.load import load_snapshot
 from recommender import Answer, Choice, Job, Limits, Progress, find_job, recommend
-from recommender.answering import MOST_PLANS
+from recommender.answering import MOST_PLANS, Answering
+from recommender.limits import QuotaLimit
 from recommender.optimize.search import Found, search_singles
 from recommender.question import question_of
 
@@ -43,6 +45,8 @@ LIMITS = {
     "50 USD/h": Limits(hourly_usd=50),
     "48h 1000 USD": Limits(deadline_s=48 * HOUR, budget_usd=1000),
 }
+# vCPUs of every family of AWS, GCP and Azure (a twelfth as many GPUs where those are counted).
+QUOTAS = {"96 vCPUs": 96.0, "192 vCPUs": 192.0, "384 vCPUs": 384.0}
 IMPOSSIBLE = {
     "1 min": Limits(deadline_s=60),
     "1 USD": Limits(budget_usd=1),
@@ -56,6 +60,47 @@ def asked(job: Job, limits: Limits, catalog: Catalog, choice: Choice) -> tuple[f
     start = perf_counter()
     answer = recommend(job, limits, choice, catalog=catalog)
     return perf_counter() - start, answer
+
+
+def quotas_of(catalog: Catalog, vcpus: float) -> tuple[QuotaLimit, ...]:
+    """The same quota for every family and market of every provider."""
+    return tuple(
+        QuotaLimit(
+            provider=quota.provider,
+            quota_family=quota.quota_family,
+            market="spot" if quota.market == "spot" else "on_demand",
+            region="",
+            unit="gpu" if quota.unit == "gpu" else "vcpu",
+            amount=vcpus // 12 if quota.unit == "gpu" else vcpus,
+        )
+        for quota in catalog.quotas
+    )
+
+
+def mixed(
+    jobs: tuple[str, ...], catalog: Catalog, most: int | None = None
+) -> Iterator[dict[str, object]]:
+    """The search over one type and over mixes of types alone, under each limit and quota.
+
+    Seconds are of the process, not of the clock.
+    """
+    asked = [(job, words, q) for q in QUOTAS for job in jobs for words in LIMITS]
+    for name, words, quota in asked[:: max(len(asked) // most, 1) if most else 1]:
+        choice = Choice(quotas=quotas_of(catalog, QUOTAS[quota]), quotas_known=True)
+        question = question_of(
+            find_job(name), LIMITS[words], choice, catalog, Progress(), NOW, SEED
+        )
+        start = process_time()
+        found = Answering(question, 5, None, False, None).best
+        seconds, gap = process_time() - start, found.gap()
+        many = max((len(c.entries) for c in found.kept.values() if c.goal <= found.best), default=0)
+        print(
+            f"{'quotas':10}{name:22}{words:14}{quota:10}{seconds:7.2f} s of the process, "
+            f"gap {gap:6.1%}, best of {many} types",
+            flush=True,
+        )
+        row = {"set": "quotas", "job": name, "limits": f"{words}, {quota}", "gap": gap}
+        yield row | {"s": round(seconds, 3), "search_s": round(seconds, 3)}
 
 
 def searched(job: Job, limits: Limits, catalog: Catalog, choice: Choice) -> float:
@@ -116,6 +161,8 @@ def summary(rows: list[dict[str, object]]) -> dict[str, float]:
         "max_s": max(seconds),
         "search_median_s": median(alone),
         "search_max_s": max(alone),
+        "gap_median": median(float(str(row["gap"])) for row in rows),
+        "gap_max": max(float(str(row["gap"])) for row in rows),
     }
 
 
@@ -123,12 +170,16 @@ def main() -> None:
     """Ask everything, end with JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
-    catalog = load_snapshot()
+    parser.add_argument("--quotas", action="store_true")
+    asks = parser.parse_args()
+    quick, catalog = asks.quick, load_snapshot()
     asked(find_job(JOBS[0]), LIMITS["24h"], catalog, Choice())  # loads and caches, untimed
     jobs = JOBS[:2] if quick else JOBS
-    sets = {"possible": list(measured(jobs, LIMITS, catalog, "possible"))}
-    if not quick:
+    sets = {}
+    if not asks.quotas:
+        sets["possible"] = list(measured(jobs, LIMITS, catalog, "possible"))
+    sets["quotas"] = list(mixed(jobs, catalog, 10 if quick else None))
+    if not quick and not asks.quotas:
         sets["no plan"] = list(measured(JOBS[:2], IMPOSSIBLE, catalog, "no plan"))
         for size in SIZES:
             label = f"{size // 1000}k"
