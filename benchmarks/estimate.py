@@ -20,6 +20,10 @@ _PROBES = 15
 _USED = 0.3  # of a case's time, where nothing disturbs: medians are known before it is up
 _UNSTEADY = 1.1  # the slowest probe over the middle one: somebody else works here
 _FIXED_S = 0.02
+# Operations of a training step on 16 pictures, without torch's own seconds between them.
+_STEP_TFLOP = {"cnn": 0.005, "transformer": 0.010, "mlp": 0.0001}
+_BLOCKS = 0.5  # of the rate of plain products, what a training reaches
+_STEP_S, _GPU_STEP_S, _OWN_PROFILE_S = 0.01, 0.01, 60.0
 _NUMBER_S = 15e-9  # to draw a random number, or to check one of a product in float64
 _DISK, _CACHED = 0.8, 4.0  # GB/s, of a cloud disk and of the page cache
 _DRAWN = 0.6  # GB/s of random bytes, and of comparing them
@@ -70,6 +74,15 @@ def _seconds(run: Callable[[], object]) -> list[float]:
 def suite_seconds(cases: Iterable[Case], rule: Rule, gpu: bool, found: Probe) -> float:
     """The seconds of all cases."""
     return sum(_case(case, rule, gpu, found) for case in cases)
+
+
+def profile_seconds(name: str, steps: int, batch: int, cores: int, gpu: bool, now: Probe) -> float:
+    """The seconds of so many steps on each of four kinds of data; of the user's own, a guess."""
+    if name not in _STEP_TFLOP:
+        return _OWN_PROFILE_S
+    train = _GPU_STEP_S if gpu else _STEP_TFLOP[name] / (_BLOCKS * now.tflops) + _STEP_S
+    load = batch / (_SAMPLES * cores) * (2.0 if now.busy else 1.0)  # loaders share with others
+    return steps * 2 * (train + max(train, load))
 
 
 def message_seconds(size: int, gpu: bool) -> float:

@@ -11,10 +11,10 @@ from benchmarks import backend, collectives, metadata, nvidia
 from benchmarks.blocks import blocks
 from benchmarks.checkpoint import checkpoint
 from benchmarks.errors import BenchError, Skipped
-from benchmarks.estimate import probe, suite_seconds
+from benchmarks.estimate import probe, profile_seconds, suite_seconds
 from benchmarks.inputs import BATCH, inputs
 from benchmarks.machine import Machine, look, software
-from benchmarks.matmul import matmul
+from benchmarks.matmul import cpus, matmul
 from benchmarks.memory import memory
 from benchmarks.metadata import Place
 from benchmarks.method import FULL, QUICK, Result, Rule, measure, measure_in_turns
@@ -28,7 +28,6 @@ SUBJECTS: tuple[Subject, ...] = (
     matmul, memory, transfer, blocks, checkpoint, inputs, collectives.collectives,
 )  # fmt: skip
 _STEPS, _WARM_UP = 60, 12
-_PROFILE_S = 60.0
 _BUSY = 0.05  # of a GPU's time: more was another program
 
 # The last two: torch's 8-bit products change names and arguments between versions, and a rented
@@ -117,9 +116,14 @@ def seconds_of(bench: Bench, wishes: Wishes) -> float:
     every = (each for subject in SUBJECTS for each in subject(bench))
     cases = [each for each in every if isinstance(each, Case)]
     rule = QUICK if bench.quick else FULL
-    found = suite_seconds(cases, rule, bench.gpu is not None, probe())
-    ring = collectives.ring_seconds(bench) if _has_ring(bench) else 0.0
-    return found + ring + (_PROFILE_S if wishes.profile else 0.0)
+    gpu, now = bench.gpu is not None, probe()
+    found = suite_seconds(cases, rule, gpu, now)
+    if _has_ring(bench):
+        found += collectives.ring_seconds(bench)
+    if wishes.profile:
+        steps = _STEPS + _WARM_UP
+        found += profile_seconds(wishes.profile, steps, BATCH, cpus(), gpu, now)
+    return found
 
 
 def run(ready: Ready, say: Say) -> Record | None:

@@ -12,7 +12,7 @@ kind of run and returns what does one step:
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,6 +32,8 @@ from benchmarks.subject import Bench
 NAMES = ("cnn", "transformer", "mlp")
 FILES = 32  # of one batch each, read in turn
 _HIDDEN = 256
+_WIDTH = {"cpu": 16, "cuda": 32}  # channels of the CNN's first layer
+_PATCH = {"cpu": 32, "cuda": 16}  # pixels per side of the transformer's tokens
 _POOL = 16  # pixels per side that the perceptron sees
 
 Batch = NDArray[np.float32]
@@ -53,7 +55,8 @@ class BuiltIn:
     """A network that is trained on random pictures."""
 
     def __init__(self, bench: Bench, name: str, workers: int) -> None:
-        self._bench, self._name, self._workers = bench, name, workers
+        self._bench = replace(bench, torch=None) if name == "mlp" else bench  # numpy's own
+        self._name, self._workers = name, workers
         self._folder = TemporaryDirectory(prefix="recommend-", dir=bench.folder)
         self._loader: Loader[list[bytes], Batch] | None = None
         self.decoder, encoded, self._decode = coder(picture(2))
@@ -133,7 +136,11 @@ def _network(bench: Bench, name: str, parallel: bool) -> Step:
         return _perceptron()
     torch = bench.torch
     torch.manual_seed(1)
-    model = (_cnn(torch) if name == "cnn" else _transformer(torch)).to(bench.device)
+    model = (
+        _cnn(torch, _WIDTH[bench.device])
+        if name == "cnn"
+        else _transformer(torch, _PATCH[bench.device])
+    ).to(bench.device)
     if parallel and bench.world > 1:
         model = torch.nn.parallel.DistributedDataParallel(model)
     optimiser = torch.optim.SGD(model.parameters(), 1e-4, momentum=0.9)
@@ -148,12 +155,13 @@ def _network(bench: Bench, name: str, parallel: bool) -> Step:
     return step
 
 
-def _cnn(torch: Any) -> Any:
+def _cnn(torch: Any, width: int) -> Any:
     nn = torch.nn
     layers: list[Any] = []
     before = 3
-    for channels in (32, 64, 128, 256):
-        layers += [nn.Conv2d(before, channels, 3, 2, 1, bias=False), nn.BatchNorm2d(channels)]
+    for channels in (width, 2 * width, 4 * width, 8 * width):
+        stride = 4 if before == 3 else 2
+        layers += [nn.Conv2d(before, channels, 3, stride, 1, bias=False), nn.BatchNorm2d(channels)]
         layers += [nn.ReLU(), _residual(torch, channels)]
         before = channels
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(before, 1000))
@@ -180,12 +188,12 @@ def _residual(torch: Any, channels: int) -> Any:
     return Residual()
 
 
-def _transformer(torch: Any) -> Any:
+def _transformer(torch: Any, patch: int) -> Any:
     nn = torch.nn
-    width = 192  # patches of 16 x 16, three layers: the smallest vision transformer's sizes
+    width = 192  # the smallest vision transformer's, three layers of it
     layer = nn.TransformerEncoderLayer(width, 3, 4 * width, dropout=0.0, batch_first=True)
     return nn.Sequential(
-        nn.Conv2d(3, width, 16, 16),
+        nn.Conv2d(3, width, patch, patch),
         nn.Flatten(2),
         nn.Unflatten(1, (1, width)),
         nn.Flatten(0, 1),

@@ -55,7 +55,7 @@ def test_a_transfer_moves_what_was_drawn(up: bool, tmp_path: Path):
     assert trial.check() == 0.0
 
 
-@pytest.mark.parametrize("name", ["cnn", "transformer"])
+@pytest.mark.parametrize("name", ["cnn", "transformer", "mlp"])
 def test_networks_train_on_every_kind_of_data(name: str, tmp_path: Path):
     training = find_training(bench(tmp_path, torch), name)
     for kind in ("synthetic_one", "cold"):

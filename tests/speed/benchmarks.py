@@ -47,8 +47,8 @@ from benchmarks.reading import read_record  # noqa: E402
 from benchmarks.stalls import Kind, profile, time_runs  # noqa: E402
 from benchmarks.subject import Bench  # noqa: E402
 
-SIZE, MIB = 1024, 256
-PAIRS = {"gemm": 301, "disk": 61}
+SIZE, MIB = 1024, 128
+PAIRS = {"gemm": 301, "disk": 201}
 GEMM_WITHIN, DISK_WITHIN, LEAST_R2, STALL_WITHIN = 0.10, 0.15, 0.95, 0.10  # targets
 COMPUTE_S, DELAY_S, PREPARE_S, FETCH_S, WORKERS = 0.040, 0.030, 0.260, 0.120, 2  # planted
 BLOCKS = 11  # stall profiles; their medians count
