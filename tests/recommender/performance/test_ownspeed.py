@@ -65,13 +65,13 @@ def test_own_memory_is_used_and_its_error_is_shared_in_the_same_way():
 
 def test_a_factor_from_the_trend_stays_as_it_is():
     """No training on that GPU stands behind it, so it holds nothing that the speed sets right."""
-    assert ("L4", "bf16") not in gpus_with_runs()
-    assert ("H100", "bf16") in gpus_with_runs()
+    assert ("L4", "bf16", "cnn") not in gpus_with_runs()
+    assert ("H100", "bf16", "cnn") in gpus_with_runs()
     job = resnet()
     shipped = replace(RANGED, gpu="L4", tflops=72.6, low_tflops=60.5, high_tflops=90.8)
     mine = replace(own(60.0, shipped), gpu="L4")
     found = gpu_speed(job, prior_of(job), "L4", GPUS, {("L4", "bf16"): mine}, load_gpu_factors())
-    assert found.score / found.rate == pytest.approx(load_gpu_factors()["L4", "bf16"])
+    assert found.score / found.rate == pytest.approx(load_gpu_factors()["L4", "bf16", "cnn"])
     assert found.doubt == 0.0
 
 
