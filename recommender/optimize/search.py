@@ -50,6 +50,8 @@ def search_mixes(space: Space, found: Found, first: int = 0) -> None:
     from recommender.optimize.supports import first as entries_of
     from recommender.optimize.supports import grown, leaves
 
+    if not any(site.region for site in space.sites[first:]):
+        return
     lines = lines_of(space)
     ready: list[tuple[int, Bounded]] = []
     queue: list[tuple[float, int, tuple[int, ...]]] = []
