@@ -31,7 +31,7 @@ from recommender.plan import (
 from recommender.plan import Site as Place
 from recommender.question import PRINTED, Question
 from recommender.risk.journey import Histories, Journeys, follow
-from recommender.risk.typical import middle, typical
+from recommender.risk.typical import middle, quantiles, typical
 
 if TYPE_CHECKING:
     from recommender.fallback.thresholds import TwoThresholds
@@ -294,7 +294,7 @@ class Presenter:
         up = float(1.0 / (1.0 + np.exp(-gang.availability_logit[0])))
         user = self.question.choice.mtbf_h is not None
         waits = h.waiting_s[0]
-        median, longest = np.quantile(waits, (0.5, 0.95))
+        median, longest = quantiles(waits, 0.5, 0.95)
         return SpotFacts(
             name=law.spot_class,
             run_mean_s=float(site.entries.run_mean_s[site.entries.spot][0]),
@@ -304,8 +304,8 @@ class Presenter:
             co_interruption=law.co_interruption,
             basis="--mtbf" if user else law.basis,
             as_of=law.as_of,
-            waiting_p50_s=float(median),
-            waiting_p95_s=float(longest),
+            waiting_p50_s=median,
+            waiting_p95_s=longest,
             never_waits=float((waits <= 0.0).mean()),
         )
 
@@ -335,8 +335,8 @@ def saving(plan: Plan, steady: Plan | None) -> float | None:
 
 
 def _spread(values: Floats, mean: float) -> Spread:
-    low, half, high = np.quantile(values, (0.05, 0.5, 0.95))
-    return Spread(mean, float(low), float(half), float(high), float(typical(values)))
+    low, half, high = quantiles(values, 0.05, 0.5, 0.95)
+    return Spread(mean, low, half, high, float(typical(values)))
 
 
 def _time_split(j: Journeys, h: Histories, rows: Ints) -> TimeSplit:

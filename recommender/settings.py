@@ -7,7 +7,6 @@ pyproject.toml, in the folder or the nearest one above), user file, built-in def
 import json
 import os
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -148,6 +147,8 @@ def _rewrite(path: Path, key: str, first: list[str]) -> None:
 
 
 def _same_but(key: str, old: str, new: str) -> bool:
+    import tomllib
+
     try:
         before, after = tomllib.loads(old), tomllib.loads(new)
     except tomllib.TOMLDecodeError:
@@ -170,6 +171,8 @@ def _checked(key: str, value: Value, name: str = "") -> Value:
 
 
 def _table(path: Path) -> Any:
+    import tomllib  # most calls find no settings file
+
     try:
         tree = tomllib.loads(read_text(path))
     except tomllib.TOMLDecodeError as error:

@@ -15,6 +15,7 @@ from recommender.bench import store
 from recommender.bench.figures import Links, Pooled
 from recommender.bench.links import links_of
 from recommender.bench.names import catalog_gpu
+from recommender.bench.place import folder
 from recommender.bench.pool import Kept, impossible, pooled
 from recommender.errors import RecommendError, RecordError, UsageError
 from recommender.text import shown
@@ -50,7 +51,7 @@ def import_files(paths: Sequence[Path], catalog: Catalog, gpu: str | None) -> Im
             problems += str(error).splitlines()
     if problems:
         raise UsageError(*problems)
-    place, added, warnings = store.folder(), [], []
+    place, added, warnings = folder(), [], []
     for path, text, each in read:
         new = store.keep(place, store.file_name(each.gpu, text), text)
         added.append(f"{shown(path.name)}: {_what(each)}{'' if new else ', known already'}")

@@ -3,7 +3,6 @@
 import csv
 import hashlib
 import io
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,29 +12,18 @@ from catalogs.catalog import Catalog
 from catalogs.extend import OWN_BENCH_SOURCE, with_machines, with_speeds
 from catalogs.schema import InstanceType, OwnSpeed
 from recommender.bench.figures import Links, Pooled
+from recommender.bench.place import LINKS, SPEEDS, folder
 from recommender.csvtext import Row, read_csv
 from recommender.errors import UsageError
 from recommender.units import parse_count
 from recommender.wholefile import write_whole
 
 T = TypeVar("T")
-SPEEDS = "speeds.csv"
-LINKS = "links.csv"
 _COLUMNS = ("gpu", "precision", "tflops", "low_tflops", "high_tflops", "machines", "as_of")
 _MEMORY = "memory_gb_per_s"
 _LINK_COLUMNS = ("provider", "instance_type", "as_of")
 _LINK_RATES = ("intra_gb_per_s", "network_gb_per_s", "host_gb_per_s")
 _PRECISIONS = ("fp32", "tf32", "fp16", "bf16", "fp8")  # that plans know
-
-
-def folder() -> Path:
-    """Where imported records are kept: RECOMMEND_BENCH, else the user's data folder."""
-    named = os.environ.get("RECOMMEND_BENCH", "")
-    if named:
-        return Path(named)
-    from platformdirs import user_data_path
-
-    return user_data_path("recommend", appauthor=False) / "bench"
 
 
 def file_name(gpu: str, text: str) -> str:

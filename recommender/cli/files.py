@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recommender import units
+from recommender.bench.place import folder, holds_tables
 from recommender.cli.opening import open_catalog, warn
 from recommender.cli.reader import Reader
 from recommender.clock import now
@@ -24,10 +25,12 @@ def load_catalog(path: str | None) -> "Catalog":
 
     Warns of what was passed over.
     """
-    from recommender.bench.store import with_own_speeds
-
     opened = open_catalog(path)
     warn(opened.notes)
+    if not holds_tables(folder()):
+        return opened.catalog
+    from recommender.bench.store import with_own_speeds
+
     return with_own_speeds(opened.catalog)
 
 

@@ -8,8 +8,8 @@ import csv
 import io
 from collections.abc import Sequence
 from functools import cache
-from importlib.resources import files
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 
@@ -60,7 +60,7 @@ def _interpolate(
 @cache
 def _grid(spot_class: str) -> tuple[tuple[Floats, ...], Floats] | None:
     """A class's axes, and wait and back at every point of their grid."""
-    path = files("recommender.fallback").joinpath("thresholds.csv")
+    path = Path(__file__).with_name("thresholds.csv")
     table = csv.DictReader(io.StringIO(path.read_text("utf-8")))
     rows = [row for row in table if row["spot_class"] == spot_class]
     if not rows:

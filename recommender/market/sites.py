@@ -144,6 +144,8 @@ class SiteBuilder:
         """
         o, fees = self.facts.catalog.offers, self.facts.running_fees
         market = "spot" if pool.spot else "on_demand"
+        if len(pool.rows) == 1:
+            return self._price(pool.rows[0]) + fees(o.provider[pool.rows[0]], market)
         law = self.facts.spot_class(pool.type)
         weights, down = [], 1.0
         for row in pool.rows:

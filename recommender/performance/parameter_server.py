@@ -22,7 +22,7 @@ cv = 0 and θ = 1/2 here. Worker machines of several types count as n of their m
 import csv
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +48,7 @@ class ServerConstants:
 @cache
 def load_constants() -> ServerConstants:
     """The shipped constants."""
-    found = files("recommender.performance").joinpath("parameter_server.csv")
+    found = Path(__file__).with_name("parameter_server.csv")
     rows = csv.DictReader(found.read_text(encoding="utf-8").splitlines())
     return ServerConstants(**{row["constant"]: float(row["value"]) for row in rows})
 

@@ -7,7 +7,7 @@ published measurements (docs/models.md, "Throughput").
 import csv
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from recommender.job import Job
@@ -69,7 +69,7 @@ class Prior:
 @cache
 def load_priors() -> dict[tuple[str, str], Prior]:
     """Every shipped prior by (family, stack)."""
-    text = files("recommender.performance").joinpath("priors.csv").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("priors.csv").read_text(encoding="utf-8")
     rows = (_read(row) for row in csv.DictReader(text.splitlines()))
     return {(row.family, row.stack): row for row in rows}
 
@@ -94,7 +94,7 @@ def _key(row: dict[str, str]) -> tuple[str, str, str]:
 
 
 def _factor_rows() -> list[dict[str, str]]:
-    text = files("recommender.performance").joinpath("gpu_factors.csv").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("gpu_factors.csv").read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines()))
 
 

@@ -26,6 +26,15 @@ def typical(values: Floats) -> Floats:
     return means
 
 
+def quantiles(values: Floats, *shares: float) -> tuple[float, ...]:
+    """Values that these shares of the histories do not exceed, between two by their distance.
+
+    `np.quantile` gives the same, and imports `numpy.ma` for it at the first call.
+    """
+    places = np.array(shares) * (len(values) - 1)
+    return tuple(np.interp(places, np.arange(len(values)), np.sort(values)).tolist())
+
+
 def middle(values: Floats) -> Ints:
     """Which histories these are; `values` has shape (histories,)."""
     out = len(values) // ONE_IN

@@ -151,9 +151,9 @@ def show(
     \b
     recommend bench show H100 --market spot
     """
-    from recommender.bench import store
     from recommender.bench.importing import records
     from recommender.bench.offers import Wanted, flopp_of_offers
+    from recommender.bench.place import folder
     from recommender.bench.pool import pooled, rates
     from recommender.report import benchview
 
@@ -165,7 +165,7 @@ def show(
     loaded = load_catalog(catalog)
     if gpu is not None:
         _refuse_unknown(gpu, tuple(loaded.gpus))
-    own = [k for k in records(store.folder()) if gpu is None or k.gpu.lower() == gpu.lower()]
+    own = [k for k in records(folder()) if gpu is None or k.gpu.lower() == gpu.lower()]
     at = at or "bf16"
     found = flopp_of_offers(loaded, Wanted(gpu or "", kind, region or "", at))
     speeds, other = pooled(own, dict(loaded.gpus)), rates(own)
