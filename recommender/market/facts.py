@@ -82,9 +82,16 @@ class Facts:
 
     def running_fees(self, provider: str, market: str) -> float:
         """Boot disk and address of one running machine, USD per hour."""
-        item = "ipv4_spot_hour" if market == "spot" else "ipv4_hour"
-        disk = self.fee(provider, "boot_disk_gib_month") * BOOT_DISK_GIB / HOURS_PER_MONTH
-        return disk + self.fee(provider, item)
+        key = (provider, market)
+        if key not in self._running:
+            item = "ipv4_spot_hour" if market == "spot" else "ipv4_hour"
+            disk = self.fee(provider, "boot_disk_gib_month") * BOOT_DISK_GIB / HOURS_PER_MONTH
+            self._running[key] = disk + self.fee(provider, item)
+        return self._running[key]
+
+    @cached_property
+    def _running(self) -> dict[tuple[str, str], float]:
+        return {}
 
     def boot_s(self, t: InstanceType) -> float:
         """Seconds from the request to a running container."""

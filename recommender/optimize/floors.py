@@ -113,29 +113,29 @@ def cluster_floor(space: Space, c: Sums, tight: bool) -> Floats:
     late = np.zeros(len(c.work_s), dtype=bool)
     lost = late
     if space.limits.deadline_s is not None:
-        late = _slow(space, c, space.limits.deadline_s)
-        lost = _too_late(space, c, space.limits.deadline_s)
+        least = c.work_s * _slowest(space, c)
+        late = _slow(c, least, space.limits.deadline_s)
+        lost = _too_late(c, least, space.limits.deadline_s)
     if space.limits.budget_usd is not None:
         lost = lost | _too_dear(space, c, space.limits.budget_usd)
     return np.where(lost, np.inf, floor(space, c, tight, late))
 
 
-def _slow(space: Space, c: Sums, deadline_s: float) -> NDArray[np.bool_]:
+def _slow(c: Sums, work_s: Floats, deadline_s: float) -> Bools:
     """Whether the slowest history that must meet the deadline cannot without a fallback."""
-    least = c.work_s * _slowest(space, c) + c.changeover_s
-    slow: NDArray[np.bool_] = least * (1.0 - ROUNDING) > deadline_s
+    slow: Bools = (work_s + c.changeover_s) * (1.0 - ROUNDING) > deadline_s
     return slow
 
 
-def _too_late(space: Space, c: Sums, deadline_s: float) -> NDArray[np.bool_]:
+def _too_late(c: Sums, work_s: Floats, deadline_s: float) -> Bools:
     """Whether the slowest history that must meet the deadline cannot.
 
-    It needs W·factor, at the speed of the best fallback where one may take over.
+    It needs `work_s` = W·factor, at the speed of the best fallback where one may take over.
     """
     netted = np.isfinite(c.best_net_usd) & (c.spot_usd_per_hour > 0)
     quick = np.where(netted, np.maximum(c.best_net_speed, 1.0), 1.0)
-    least = c.work_s * _slowest(space, c) / quick + np.where(netted, 0.0, c.changeover_s)
-    late: NDArray[np.bool_] = least * (1.0 - ROUNDING) > deadline_s
+    least = work_s / quick + np.where(netted, 0.0, c.changeover_s)
+    late: Bools = least * (1.0 - ROUNDING) > deadline_s
     return late
 
 

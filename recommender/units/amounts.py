@@ -6,16 +6,16 @@ from recommender.text import shown
 from recommender.units.numbers import MOST, NUMBER, refusal, refuse_sign, refuse_size, scaled
 
 MOST_USD = 1e9
-_HOUR = re.compile(r"\s*(?:/|per|an)\s*(?:h|hr|hour)\s*$", re.IGNORECASE)
-_MONEY = re.compile(rf"(?:US)?(\$?)\s*({NUMBER})\s*([kKmM]?)\s*(\$|USD)?", re.IGNORECASE)
-_BYTES = re.compile(rf"({NUMBER})\s*([kKMGTPE]?)(i?)B")
+_HOUR = r"\s*(?:/|per|an)\s*(?:h|hr|hour)\s*$"
+_MONEY = rf"(?:US)?(\$?)\s*({NUMBER})\s*([kKmM]?)\s*(\$|USD)?"
+_BYTES = rf"({NUMBER})\s*([kKMGTPE]?)(i?)B"
 _POWER = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6}
 
 
 def parse_money(text: str, name: str = "--budget") -> float:
     """Read an amount of money such as `200`, `$200`, `1.5k`, `200 USD`; in USD."""
     instead = "write 200, $200 or 1.5k"
-    if _HOUR.search(text):
+    if re.search(_HOUR, text, re.IGNORECASE):
         instead = "write a total such as 200, or --hourly for a limit per hour"
         raise refusal(name, text, "is a price per hour, not a total", instead)
     return _usd(text, text, name, instead)
@@ -23,7 +23,7 @@ def parse_money(text: str, name: str = "--budget") -> float:
 
 def parse_hourly(text: str, name: str = "--hourly") -> float:
     """Read a price per hour such as `30`, `$30/h`, `30 USD/h`; in USD per hour."""
-    return _usd(_HOUR.sub("", text), text, name, "write 30 or $30/h")
+    return _usd(re.sub(_HOUR, "", text, flags=re.IGNORECASE), text, name, "write 30 or $30/h")
 
 
 def _usd(amount: str, text: str, name: str, instead: str) -> float:
@@ -33,7 +33,7 @@ def _usd(amount: str, text: str, name: str, instead: str) -> float:
             raise refusal(name, text, "is not in US dollars, the currency of the prices", instead)
     if "," in amount:
         raise refusal(name, text, "holds a comma", "write 1500 or 1.5k")
-    found = _MONEY.fullmatch(amount.strip())
+    found = re.fullmatch(_MONEY, amount.strip(), re.IGNORECASE)
     if not found or (found[1] and found[4]):
         raise refusal(name, text, "is not an amount of money", instead)
     return refuse_size(name, text, scaled(found[2], found[3]), instead, MOST_USD)
@@ -53,7 +53,7 @@ def parse_bytes(text: str, name: str = "size", *, bare: bool = False) -> float:
         if bare:
             return refuse_size(name, text, float(text), instead)
         raise refusal(name, text, "has no unit", f"write {shown(text.strip())}GB")
-    found = _BYTES.fullmatch(text.strip())
+    found = re.fullmatch(_BYTES, text.strip())
     if not found or (found[3] and not found[2]):
         raise refusal(name, text, "is not a size", instead)
     power = _POWER[found[2].lower()]

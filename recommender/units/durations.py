@@ -18,12 +18,11 @@ _NAMES = {
     "min": "m", "mins": "m", "minute": "m", "minutes": "m",
     "sec": "s", "secs": "s", "second": "s", "seconds": "s",
 }  # fmt: skip
-_PART = re.compile(rf"({NUMBER})\s*([A-Za-z]+)\s*")
-_ISO = re.compile(
-    rf"P(?:({NUMBER})W)?(?:({NUMBER})D)?(?:T(?:({NUMBER})H)?(?:({NUMBER})M)?(?:({NUMBER})S)?)?"
-)
-_UTC = re.compile(r"\s*(UTC|GMT)$", re.IGNORECASE)
-_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}")
+# Compiled when first used: most calls read one or two of these forms.
+_PART = rf"({NUMBER})\s*([A-Za-z]+)\s*"
+_ISO = rf"P(?:({NUMBER})W)?(?:({NUMBER})D)?(?:T(?:({NUMBER})H)?(?:({NUMBER})M)?(?:({NUMBER})S)?)?"
+_UTC = r"\s*(UTC|GMT)$"
+_MOMENT = r"[0-9]{4}-[0-9]{2}"
 
 
 def parse_duration(
@@ -55,7 +54,7 @@ def _sized(name: str, text: str, seconds: float, instead: str, most_s: float) ->
 
 
 def _iso_parts(text: str) -> list[tuple[float, str]]:
-    found = _ISO.fullmatch(text.upper())
+    found = re.fullmatch(_ISO, text.upper())
     if not found:
         return []
     return [(float(n), u) for n, u in zip(found.groups(), "wdhms", strict=True) if n]
@@ -63,7 +62,7 @@ def _iso_parts(text: str) -> list[tuple[float, str]]:
 
 def _parts(text: str, name: str, instead: str) -> list[tuple[float, str]]:
     parts, at = [], 0
-    for found in _PART.finditer(text):
+    for found in re.finditer(_PART, text):
         if found.start() != at:
             return []
         parts.append((float(found[1]), _unit(found[2], text, name, instead)))
@@ -108,7 +107,7 @@ def parse_instant(text: str, name: str = "time") -> datetime:
     """Read a moment such as `2026-12-01T08:00Z`; its zone must be said."""
     instead = "write it like 2026-12-01T08:00Z or 2026-12-01T08:00+01:00"
     try:
-        moment = datetime.fromisoformat(_UTC.sub("Z", text.strip()))
+        moment = datetime.fromisoformat(re.sub(_UTC, "Z", text.strip(), flags=re.IGNORECASE))
     except ValueError:
         raise refusal(name, text, "is not a date and time", instead) from None
     if moment.tzinfo is None:
@@ -126,7 +125,7 @@ def format_instant(moment: datetime) -> str:
 
 def parse_deadline(text: str, now: datetime, name: str = "--deadline") -> float:
     """Read a deadline, a duration or a moment after `now`, as seconds from now."""
-    if not _MOMENT.match(text.strip()):
+    if not re.match(_MOMENT, text.strip()):
         return parse_duration(text, name, instead=_DEADLINE)
     seconds = (parse_instant(text, name) - now).total_seconds()
     if seconds <= 0:

@@ -13,8 +13,8 @@ MOST = 1e18  # more than this of anything is a slip
 _ANY = "write a number such as 256, 8e9, 1.3B or 15T"
 _SHARE_INSTEAD = "write a share such as 5% or 0.05"
 
-_COUNT = re.compile(rf"({NUMBER})\s*([kKmMbBgGtT]?)(?:\s*([A-Za-z][A-Za-z/ ]*))?")
-_SHARE = re.compile(rf"({NUMBER})\s*(%?)")
+_COUNT = rf"({NUMBER})\s*([kKmMbBgGtT]?)(?:\s*([A-Za-z][A-Za-z/ ]*))?"
+_SHARE = rf"({NUMBER})\s*(%?)"
 
 
 def refusal(name: str, text: str, why: str, instead: str) -> UsageError:
@@ -63,7 +63,7 @@ def parse_count(
 ) -> float:
     """Read a count such as `15T tokens`, `1.3B`, `8e9`; `units` are the words allowed behind."""
     refuse_sign(name, text, instead)
-    found = _COUNT.fullmatch(text.strip())
+    found = re.fullmatch(_COUNT, text.strip())
     if not found:
         raise refusal(name, text, "is not a number", instead)
     digits, suffix, unit = found.groups()
@@ -132,7 +132,7 @@ def parse_share(
 ) -> float:
     """Read a share such as `5%` or `0.05`; `zero` and `one` say whether 0 and 100 % may be."""
     refuse_sign(name, text, instead)
-    found = _SHARE.fullmatch(text.strip())
+    found = re.fullmatch(_SHARE, text.strip())
     if not found:
         raise refusal(name, text, "is not a share", instead)
     digits, percent = found.groups()

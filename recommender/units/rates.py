@@ -13,9 +13,9 @@ Unit = Literal["s/step", "samples/s", "tokens/s"]
 USUAL_PER_MACHINE = 8  # GPUs in the largest common machine, where only a total is given
 
 _TIMES = r"(?:([0-9]{1,9})\s*[x×*]\s*)?"
-_CLUSTER = re.compile(rf"{_TIMES}{_TIMES}({NAME})")
+_CLUSTER = rf"{_TIMES}{_TIMES}({NAME})"
 _SCALE = r"((?:[kmb](?!s\s*/))?)"  # the m of ms is no million
-_RATE = re.compile(rf"({NUMBER})\s*{_SCALE}\s*([a-z]+)\s*/\s*([a-z]+)(\s*/\s*gpu)?", re.I)
+_RATE = rf"({NUMBER})\s*{_SCALE}\s*([a-z]+)\s*/\s*([a-z]+)(\s*/\s*gpu)?"
 _STEPS = ("step", "steps", "it", "iteration", "iterations")
 _TOKENS = ("token", "tokens", "tok")
 _SAMPLES = (
@@ -49,7 +49,7 @@ def parse_measured(text: str, name: str = "--measured") -> Measured:
 
 
 def _cluster(cluster: str, text: str, name: str) -> tuple[int, int, str]:
-    found = _CLUSTER.fullmatch(cluster.strip())
+    found = re.fullmatch(_CLUSTER, cluster.strip())
     if not found:
         raise refusal(name, text, "does not begin with machines", _INSTEAD)
     first, second, kind = found.groups()
@@ -66,7 +66,7 @@ def _cluster(cluster: str, text: str, name: str) -> tuple[int, int, str]:
 
 def _rate(rate: str, text: str, name: str) -> tuple[float, Unit, bool]:
     refuse_sign(name, rate.strip(), _INSTEAD)
-    found = _RATE.fullmatch(rate.strip())
+    found = re.fullmatch(_RATE, rate.strip(), re.I)
     if not found:
         raise refusal(name, text, "has no speed", _INSTEAD)
     top, bottom = found[3].lower(), found[4].lower()

@@ -15,10 +15,10 @@ MOST_MACHINES = 100_000
 GIB = 2**30
 
 NAME = r"[A-Za-z][A-Za-z0-9._-]{0,63}"
-_COUNTED = re.compile(rf"(?:([0-9]{{1,9}})\s*[x×*]\s*)?({NAME})")
-_FLOOR = re.compile(r"(.{1,40}B)\s*(?:\+|\.\.)")
-_GCP = re.compile(r"[a-z][0-9]+[a-z]?-[a-z]+(-[a-z]+)?-[0-9]+g?(-[a-z]+)?")
-_REGION = re.compile(r"[a-z][a-z0-9-]{1,40}")
+_COUNTED = rf"(?:([0-9]{{1,9}})\s*[x×*]\s*)?({NAME})"
+_FLOOR = r"(.{1,40}B)\s*(?:\+|\.\.)"
+_GCP = r"[a-z][0-9]+[a-z]?-[a-z]+(-[a-z]+)?-[0-9]+g?(-[a-z]+)?"
+_REGION = r"[a-z][a-z0-9-]{1,40}"
 _MARKETS: dict[str, Literal["on_demand", "spot"]] = {
     "on-demand": "on_demand", "on_demand": "on_demand", "ondemand": "on_demand",
     "spot": "spot", "preemptible": "spot",
@@ -46,12 +46,12 @@ class DataAt:
 def looks_like_instance(name: str) -> bool:
     """Tell the name of an instance type (`p4d.24xlarge`) from that of a GPU (`A100-80GB`)."""
     azure = name.startswith(("Standard_", "ND", "NC", "NV")) and "_" in name
-    return "." in name or azure or bool(_GCP.fullmatch(name))
+    return "." in name or azure or bool(re.fullmatch(_GCP, name))
 
 
 def _counted(text: str, name: str, instead: str) -> tuple[int, str]:
     """Read `8x NAME`; a missing count is 1."""
-    found = _COUNTED.fullmatch(text.strip())
+    found = re.fullmatch(_COUNTED, text.strip())
     if not found:
         raise refusal(name, text, "is not a number of machines", instead)
     count = int(found[1] or 1)
@@ -65,7 +65,7 @@ def parse_gpu(text: str, name: str = "--gpu") -> GpuWish:
     instead = "write H100, A100:8 (8 per machine) or 80GB+"
     per_machine, memory, gpu = None, 0.0, ""
     for place, word in enumerate(text.strip().split(":")):
-        floor = _FLOOR.fullmatch(word.strip())
+        floor = re.fullmatch(_FLOOR, word.strip())
         if floor and not memory:
             memory = parse_bytes(floor[1], name) / GIB
         elif place and re.fullmatch(r"[0-9]{1,3}", word) and int(word) and per_machine is None:
@@ -113,7 +113,7 @@ def format_comparison(setup: Comparison) -> str:
 
 
 def _region(word: str, text: str, name: str, instead: str) -> str:
-    if not _REGION.fullmatch(word):
+    if not re.fullmatch(_REGION, word):
         raise refusal(name, text, f"has no region named '{shown(word)}'", instead)
     return word
 
