@@ -233,19 +233,24 @@ def _relaxed(name: str, question: Question, search: Search, presenter: Presenter
     if value is None:
         return []
     for _ in range(1 if name == "--confidence" else WIDENED):
-        wider = _with(name, limits, value)
-        ordered = islice(sorted(search(wider).kept.values(), key=order), TRIES)
-        plan = next(presenter.under(wider).keeping(ordered), None)
+        plan = _some(search, presenter, _with(name, limits, value))
         if plan is not None:
             return [Step(_words(name, value, gone), _effect_alone(plan), plan)]
         value *= WIDER
     return []
 
 
-def _some(search: Search, limits: Limits) -> Candidate | None:
+def _some(search: Search, presenter: Presenter, limits: Limits) -> Plan | None:
     """A plan that keeps the limits; the fastest first may all be too dear to be looked through."""
-    cheapest = replace(limits, objective="cost") if limits.budget_usd is not None else limits
-    return _best(search(cheapest)) or _best(search(limits))
+    aims = (
+        (replace(limits, objective="cost"), limits) if limits.budget_usd is not None else (limits,)
+    )
+    for aim in aims:
+        ordered = islice(sorted(search(aim).kept.values(), key=order), TRIES)
+        plan = next(presenter.under(aim).keeping(ordered), None)
+        if plan is not None:
+            return plan
+    return None
 
 
 def _needed(name: str, limits: Limits, search: Search, presenter: Presenter) -> float | None:

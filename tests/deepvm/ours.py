@@ -91,8 +91,8 @@ def _gpu_name(vm: GpuVm) -> str:
 
 
 def _gpu(vm: GpuVm) -> Gpu:
-    """The GPU of a machine; its peaks play no part, since every speed is timed."""
-    peaks = (1.0, None, None, None, None)
+    """The GPU of a machine; every speed is timed, so its peak need only allow them all."""
+    peaks = (1000.0, None, None, None, None)
     return Gpu(_gpu_name(vm), "nvidia", 81920, 1000.0, *peaks, None, None, "derived", 1, AS_OF)
 
 

@@ -47,6 +47,13 @@ def test_the_flag_that_keeps_a_job_from_fitting_is_named(
     assert [each for each in binding[1:] if said in each]
 
 
+def test_a_budget_among_all_offers_is_told_as_well_where_the_fastest_plans_are_far_too_dear() -> None:
+    found = why("resnet50-imagenet", Limits(budget_usd=5.0), Choice())
+    assert found.nearest[0].change.startswith("--budget ")
+    assert found.nearest[0].plan is not None
+    assert "no single limit" not in " ".join(found.binding)
+
+
 def test_a_flag_that_is_not_in_the_way_is_not_named() -> None:
     binding = why("llama3-70b-sft", Limits(max_machines=2), HERE).binding
     assert not [each for each in binding if "--sharding" in each or "--precision" in each]
