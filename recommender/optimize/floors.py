@@ -31,6 +31,7 @@ ROUNDING = 1e-6  # histories are followed in single precision
 # half of their spot time (runs of 0.6 h and more, work of 0.5 to 64 h),
 # so one of any 80 % of them pays for at least half.
 MOSTLY_PAID = 0.5
+FIRST = 1e-9  # the chance that asks for one history only
 # Share by which a law's expectation may exceed the mean over the common histories.
 SAMPLING = 0.85
 
@@ -202,18 +203,19 @@ def _start_s(space: Space, c: Sums, netted: Bools) -> Floats:
 def _by_time(space: Space, c: Sums, work: Floats, netted: Bools) -> Floats:
     """Least typical time: d + W, or W on the fastest fallback where one may take over.
 
-    A safety net is taken so late that the job ends within its reserve of the deadline D, so
-    where d + W of the slowest history is less than D - reserve no fallback makes a job faster.
+    A safety net is taken so late that the job ends within its reserve of the deadline D: in
+    every history time >= min(d + W, D - reserve). Where the slowest is early, so are all.
     """
     alone = work + c.changeover_s
     if not netted.any():
         return alone
-    quick = np.maximum(c.best_net_speed, 1.0)
     deadline = np.inf if space.limits.deadline_s is None else space.limits.deadline_s
-    slowest = c.work_s * _slowest(space, c, 1.0) + c.changeover_s
-    early = slowest * (1.0 + ROUNDING) < deadline - most_reserve_s(space)
-    hurried = netted & (~early | (c.elastic_share > 0.0))
-    return np.where(hurried, work / quick + _start_s(space, c, netted), alone)
+    taken = deadline - most_reserve_s(space)
+    slowest, quickest = (c.work_s * _slowest(space, c, s) + c.changeover_s for s in (1.0, FIRST))
+    handed = work / np.maximum(c.best_net_speed, 1.0) + _start_s(space, c, netted)
+    waits = np.maximum(handed, np.minimum(quickest, taken) * (1.0 - ROUNDING))
+    waits = np.where(slowest * (1.0 + ROUNDING) < taken, alone, np.minimum(waits, alone))
+    return np.where(netted, np.where(c.elastic_share > 0.0, handed, waits), alone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +234,19 @@ def least_start(sites: tuple[Site, ...]) -> Start:
         start_s.append(float(seconds.min(initial=np.inf)))
         usd.append(float((seconds * site.fallbacks.usd_per_hour).min(initial=np.inf)))
     return Start(min(start_s), min(usd))
+
+
+def least_seconds(space: Space) -> float:
+    """Less than any cluster or mix takes where it must be sure: a start, and all of the fastest."""
+    columns, n = space.columns, space.limits.max_machines
+    fastest = float(columns.compute_per_s.max(initial=0.0)) * n
+    boots = [float(site.entries.boot_s.min(initial=np.inf)) for site in space.sites]
+    boots += [float(site.fallbacks.boot_s.min(initial=np.inf)) for site in space.sites]
+    sigmas = np.append(columns.speed_sigma, columns.speed_sigma_several)
+    key = (space.histories, space.seed, space.limits.confidence)
+    factor = min((speed_quantile(*key, float(value)) for value in np.unique(sigmas)), default=0.0)
+    work = space.job.global_batch * space.steps_left / max(fastest, 1e-30)
+    return (min(boots, default=0.0) + RENDEZVOUS_S + work * factor) * (1.0 - ROUNDING)
 
 
 def most_reserve_s(space: Space) -> float:
