@@ -217,7 +217,7 @@ class Answering:
         found = Found(slack=slack if limits.goal == "time" else 0.0, most=most)
         if limits.goal == "time" and limits.deadline_s is not None and lists is not self._bare:
             # Fallbacks make many plans of a cluster and few of them faster: first those without.
-            first = self._alone(limits, self._bare, masks, most, slack)
+            first = self._alone(limits, self._bare, masks, most // 3, slack)
             found.best, found.kept = first.best, dict(first.kept)
         search_singles(
             space, found, masks, self._queue(space) if lists is self.question.lists else None
