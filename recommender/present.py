@@ -32,6 +32,7 @@ from recommender.plan import Site as Place
 from recommender.question import PRINTED, Question
 from recommender.risk.journey import Histories, Journeys, follow
 from recommender.risk.typical import middle, typical
+from recommender.text import duration, usd
 
 if TYPE_CHECKING:
     from recommender.fallback.thresholds import TwoThresholds
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+UNPAID = 0.5  # of a plan's cost, from which on free spot time is worth a note
 EVEN_SPEED = 0.95  # of the spot cluster, from which on a fallback counts as fast as it
 
 
@@ -115,6 +117,7 @@ class Presenter:
             gpus=sum(m.count * m.gpus for m in machines),
             flopp=flop / max(usd_per_hour * hours, 1e-12),
             needs=self._needs(pools, candidate.counts),
+            notes=_unpaid(journeys, h),
             spot=self._spot_facts(space, site, one, pools, h),
         )
 
@@ -332,6 +335,25 @@ def saving(plan: Plan, steady: Plan | None) -> float | None:
     if steady is None:
         return None
     return 1.0 - plan.estimate.cost.mean / steady.estimate.cost.mean
+
+
+def _unpaid(j: Journeys, h: Histories) -> tuple[str, ...]:
+    """That much of a plan's spot time is free, where runs end within their free first hour.
+
+    The rule is the provider's, but nobody watched it hold for a machine taken dozens of times.
+    """
+    if j.free_s[0] <= 0.0:
+        return ()
+    up_s = float((h.running_s - h.fallback_s).mean())
+    hours = max(up_s - float(h.spot_s.mean()), 0.0) / 3600.0
+    value, cost = hours * float(j.spot_usd_per_hour[0]), float(h.expected_usd.mean())
+    if value < UNPAID * cost:
+        return ()
+    return (
+        f"{duration(3600.0 * hours)} on spot are not billed: the provider charges nothing for a "
+        f"run that it ends within {duration(float(j.free_s[0]))}; charged, they would cost "
+        f"{usd(value)} USD more. Do not count on it for many short runs",
+    )
 
 
 def _spread(values: Floats, mean: float) -> Spread:
