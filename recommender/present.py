@@ -250,11 +250,16 @@ class Presenter:
         """The expected bill, line by line; the lines sum to the expected cost."""
         spot_h = float(h.spot_s.mean()) / 3600.0
         all_h = float((h.time_s - h.queued_s).mean()) / 3600.0  # on-demand is paid from its start
-        items = []
-        for m in machines:
-            hours = spot_h if m.market == "spot" else all_h
+        items, fees, zones = [], 0.0, 0.0
+        for m, paid in zip(machines, site.entries.usd_per_hour.tolist(), strict=True):
+            hours = m.count * (spot_h if m.market == "spot" else all_h)
+            fee = self.question.facts.running_fees(m.provider, m.market)
             name = f"{m.count}x {m.instance_type} {m.market.replace('_', '-')}"
-            items.append(BillItem(name, m.count * m.usd_per_hour * hours))
+            items.append(BillItem(name, m.usd_per_hour * hours))
+            fees += fee * hours
+            zones += (paid - fee - m.usd_per_hour) * hours
+        for m in tier:
+            fees += m.count * self.question.facts.running_fees(m.provider, m.market) * all_h
         items += [
             BillItem(f"{m.count}x {m.instance_type} checkpoints", m.count * m.usd_per_hour * all_h)
             for m in tier
@@ -267,8 +272,8 @@ class Presenter:
         items.append(BillItem("checkpoints moved between regions", moves))
         if one.path[0] != 0:
             items.append(BillItem("checkpoint storage", site.store_usd_per_hour * all_h))
-        rest = float(h.expected_usd.mean()) - sum(item.usd for item in items)
-        items.append(BillItem("disks, addresses, dearer zones of the list", rest))
+        items.append(BillItem("disks and addresses", fees))
+        items.append(BillItem("dearer places of the failover list", zones))
         return tuple(item for item in items if abs(item.usd) >= 0.005)
 
     def _needs(self, pools: list[Pool], counts: tuple[int, ...]) -> tuple[Need, ...]:
