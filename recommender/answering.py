@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 MOST_PLANS = 3000  # plans followed in one search before it stops with a gap
 MOST_ASIDE = 200  # the same for what only stands beside the answer
 MOST_MIXED = 600  # and plans that mix types
+MOST_SAVING = 100  # the same where no plan of one type keeps the limits
 MIX_REGIONS = 4  # regions in which mixes are tried, unless a proof is asked for
 MIX_SUPPORTS = 200  # sets of entries tried for mixes
 QUOTA_SUPPORTS = 600  # the same under quotas; on 12 questions 1,500 found nothing better
@@ -155,7 +156,8 @@ class Answering:
         """The same, and what programs prove of it; better plans they meet enter it."""
         found = replace(self.singles, kept=dict(self.singles.kept))
         if self.mixes:
-            found.most = found.plans + MOST_MIXED
+            # A mix seldom keeps what no cluster of one type keeps: then fewer are followed.
+            found.most = found.plans + (MOST_MIXED if found.kept or self.whole else MOST_SAVING)
             found.most_supports = self._most_supports
             found.left = min(found.left, self._regions[1])
             space = self.question.space(self.built)

@@ -221,6 +221,7 @@ LIMITS = ("--deadline", "--budget", "--hourly", "--max-overhead", "--confidence"
 MARGIN = 1.03  # a suggested limit is this much wider than what its plan needs on the day
 WIDER = 1.15  # and is widened by this factor while no plan keeps it
 WIDENED = 6  # times at most
+NARROWER, HALVINGS, FEW = 3.0, 4, 3  # then it is halved so often, down to a third, on few plans
 
 
 def _left(limits: Limits, gone: Progress) -> list[str]:
@@ -241,14 +242,29 @@ def _relaxed(name: str, question: Question, search: Search, presenter: Presenter
     value = _needed(name, limits, search, presenter)
     if value is None:
         return []
-    for _ in range(1 if name == "--confidence" else WIDENED):
+
+    def first(value: float, tries: int = TRIES) -> Plan | None:
+        """The best plan that keeps this limit and all others."""
         wider = _with(name, limits, value)
-        ordered = islice(sorted(search(wider).kept.values(), key=order), TRIES)
-        plan = next(presenter.under(wider).keeping(ordered), None)
+        ordered = islice(sorted(search(wider).kept.values(), key=order), tries)
+        return next(presenter.under(wider).keeping(ordered), None)
+
+    for _ in range(1 if name == "--confidence" else WIDENED):
+        plan = first(value)
         if plan is not None:
-            return [Step(_words(name, value, gone), _effect_alone(plan), plan)]
+            break
         value *= WIDER
-    return []
+    else:
+        return []
+    if name in ("--deadline", "--budget"):
+        # What one plan needs is enough; others may need less.
+        low = max(getattr(limits, FIELD[name]), value / NARROWER)
+        for _ in range(HALVINGS):
+            middle = (low * value) ** 0.5
+            tighter = first(middle, FEW)
+            low, value = (middle, value) if tighter is None else (low, middle)
+            plan = tighter or plan
+    return [Step(_words(name, value, gone), _effect_alone(plan), plan)]
 
 
 def _some(search: Search, limits: Limits) -> Candidate | None:
@@ -339,7 +355,9 @@ def _binding(step: Step, limits: Limits) -> str:
             f"it takes {duration(time.typical)} as a rule, {duration(time.p95)} with 95 % "
             f"chance: {duration(time.p95 - limits.deadline_s)} over the deadline"
         )
-    return f"{step.change} is the least that leaves a plan, the other limits kept"
+    if step.change.startswith("--confidence"):
+        return f"{step.change} leaves a plan, the other limits kept"
+    return f"{step.change} is about the least that leaves a plan, the others kept"
 
 
 def _effect_alone(plan: Plan) -> str:
