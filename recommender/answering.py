@@ -14,6 +14,7 @@ from recommender.errors import UsageError
 from recommender.limits import Limits
 from recommender.market.sites import Built
 from recommender.nearest import infeasible, neighbours, wider_quotas
+from recommender.optimize.floors import least_seconds
 from recommender.optimize.search import (
     Candidate,
     Found,
@@ -39,10 +40,13 @@ if TYPE_CHECKING:
 MOST_PLANS = 3000  # plans followed in one search before it stops with a gap
 MOST_ASIDE = 200  # the same for what only stands beside the answer
 MOST_MIXED = 600  # and plans that mix types
+MOST_SAVING = 100  # the same where no plan of one type keeps the limits
 MIX_REGIONS = 4  # regions in which mixes are tried, unless a proof is asked for
 MIX_SUPPORTS = 200  # sets of entries tried for mixes
 QUOTA_SUPPORTS = 600  # the same under quotas; on 12 questions 1,500 found nothing better
 PROOF_SUPPORTS = 3000  # and for a proof
+NEAR = 0.25  # above the best goal: what quoted prices may still make the first of a table
+BLUR = 0.05  # the same by the error of the histories of a search
 SURER = 0.3  # of the way to certainty that is asked for where no plan proves sure enough
 LADDER = 6  # deadlines tried between the fastest and the cheapest plan for the frontier
 MOST_PROGRAMS = 60  # programs solved for a proof
@@ -73,7 +77,7 @@ class Answering:
     def answer(self) -> Answer:
         """Search, then gather what a reader wants beside the best plan."""
         if not self.best.kept:
-            return self._answer(Shown((), 0), infeasible(self.question, self.aside))
+            return self._answer(Shown((), 0), infeasible(self.question, self.aside, self.freely))
         shown = self.shown()
         if self.save_lp is not None:
             self._save(self.save_lp)
@@ -111,8 +115,18 @@ class Answering:
     def mixes(self) -> bool:
         """Whether clusters of several types are looked at: they seldom pay without quotas."""
         wish = self.question.choice.mix
-        pays = self.whole or self.question.job.elastic or not self.singles.kept
+        failed = not self.singles.kept and self._in_reach
+        pays = self.whole or self.question.job.elastic or failed
         return wish == "yes" or (wish == "auto" and pays)
+
+    @property
+    def _in_reach(self) -> bool:
+        """Whether a deadline leaves time to start machines and to compute on the fastest."""
+        question, limits = self.question, self.question.limits
+        if limits.deadline_s is None:
+            return True
+        space = question.space(question.lists)
+        return limits.deadline_s > least_seconds(space)
 
     @property
     def _most_supports(self) -> int:
@@ -142,7 +156,8 @@ class Answering:
         """The same, and what programs prove of it; better plans they meet enter it."""
         found = replace(self.singles, kept=dict(self.singles.kept))
         if self.mixes:
-            found.most = found.plans + MOST_MIXED
+            # A mix seldom keeps what no cluster of one type keeps: then fewer are followed.
+            found.most = found.plans + (MOST_MIXED if found.kept or self.whole else MOST_SAVING)
             found.most_supports = self._most_supports
             found.left = min(found.left, self._regions[1])
             space = self.question.space(self.built)
@@ -202,6 +217,10 @@ class Answering:
     ) -> Found:
         space = replace(self.question.space(lists), limits=limits)
         found = Found(slack=slack if limits.goal == "time" else 0.0, most=most)
+        if limits.goal == "time" and limits.deadline_s is not None and lists is not self._bare:
+            # Fallbacks make many plans of a cluster and few of them faster: first those without.
+            first = self._alone(limits, self._bare, masks, most // 3, slack)
+            found.best, found.kept = first.best, dict(first.kept)
         search_singles(
             space, found, masks, self._queue(space) if lists is self.question.lists else None
         )
@@ -265,13 +284,27 @@ class Answering:
             found.append(self._alone(limits, lists, masks, MOST_ASIDE))
         return [f.first() for f in found if f.kept]
 
+    def freely(self, aim: Literal["time", "cost"]) -> Candidate | None:
+        """The plan that leads the table of the same question with no limit but an aim."""
+        limits = Limits(objective=aim, max_machines=self.question.limits.max_machines)
+        found = self.alone(limits, slack=BLUR)
+        if not found.kept:
+            return None
+        near = {k: c for k, c in found.kept.items() if c.goal <= found.best * (1.0 + NEAR)}
+        presenter = self.presenter.under(limits)
+        table = Table(self.question, self.built, presenter, 1, None)
+        return presenter.candidate_of(table.ranked(replace(found, kept=near), []).plans[0])
+
+    @cached_property
+    def _bare(self) -> Built:
+        """The lists without fallbacks."""
+        lists = self.question.lists
+        sites = tuple(replace(site, fallbacks=site.fallbacks.none()) for site in lists.sites)
+        return Built(sites, lists.pools)
+
     def _ladder(self) -> list[Candidate]:
         """The cheapest plan, the fastest, and the cheapest under deadlines between them."""
-        limits = self.question.limits
-        alone = Built(
-            tuple(replace(s, fallbacks=s.fallbacks.none()) for s in self.question.lists.sites),
-            self.question.lists.pools,
-        )
+        limits, alone = self.question.limits, self._bare
         ends = [
             found.first()
             for aim in (replace(limits, objective="time"), replace(limits, objective="cost"))

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from itertools import islice
 from math import ceil, floor, log10
-from typing import Protocol
+from typing import Literal, Protocol
 
 from recommender.limits import Limits, Progress, QuotaLimit
 from recommender.optimize.found import Candidate, Found, order
@@ -21,6 +21,13 @@ class Search(Protocol):
 
     def __call__(self, limits: Limits, only: str = "any") -> Found:
         """What was found."""
+
+
+class Freely(Protocol):
+    """Finds the plan that leads the answer to the same question with no limit but an aim."""
+
+    def __call__(self, aim: Literal["time", "cost"]) -> Candidate | None:
+        """The fastest or the cheapest."""
 
 
 TIGHTER, LOOSER = 0.6, 1.5
@@ -152,16 +159,18 @@ def _best(found: Found) -> Candidate | None:
     return min(found.kept.values(), key=order, default=None)
 
 
-def infeasible(question: Question, search: Search) -> Infeasible:
-    """Which limits bind, by how much, and the nearest plans when one of them is relaxed."""
+def infeasible(question: Question, search: Search, freely: Freely) -> Infeasible:
+    """Which limits bind, by how much, and the nearest plans when one of them is relaxed.
+
+    The fastest and the cheapest plan without limits are those that one gets who asks for them.
+    """
     if not fits(question):
         said = () if question.allowed.rows else (_nothing(question),)
         return Infeasible(binding=said + in_the_way(question), nearest=())
     limits, gone = question.limits, question.progress
     presenter = Presenter(question, question.lists)
     free = Limits(max_machines=limits.max_machines, confidence=0.0)
-    fastest = _best(search(replace(free, objective="time")))
-    cheapest = _best(search(replace(free, objective="cost")))
+    fastest, cheapest = freely("time"), freely("cost")
     without = _best(search(replace(free, objective="cost"), "on_demand"))
     steady = None if without is None else presenter.plan(without)
     steps = [step for name in LIMITS for step in _relaxed(name, question, search, presenter)]
@@ -212,6 +221,7 @@ LIMITS = ("--deadline", "--budget", "--hourly", "--max-overhead", "--confidence"
 MARGIN = 1.03  # a suggested limit is this much wider than what its plan needs on the day
 WIDER = 1.15  # and is widened by this factor while no plan keeps it
 WIDENED = 6  # times at most
+NARROWER, HALVINGS, FEW = 3.0, 4, 3  # then it is halved so often, down to a third, on few plans
 
 
 def _left(limits: Limits, gone: Progress) -> list[str]:
@@ -232,21 +242,36 @@ def _relaxed(name: str, question: Question, search: Search, presenter: Presenter
     value = _needed(name, limits, search, presenter)
     if value is None:
         return []
+
+    def first(value: float, tries: int = TRIES) -> Plan | None:
+        """The best plan that keeps this limit and all others."""
+        return _some(search, presenter, _with(name, limits, value), tries)
+
     for _ in range(1 if name == "--confidence" else WIDENED):
-        plan = _some(search, presenter, _with(name, limits, value))
+        plan = first(value)
         if plan is not None:
-            return [Step(_words(name, value, gone), _effect_alone(plan), plan)]
+            break
         value *= WIDER
-    return []
+    else:
+        return []
+    if name in ("--deadline", "--budget"):
+        # What one plan needs is enough; others may need less.
+        low = max(getattr(limits, FIELD[name]), value / NARROWER)
+        for _ in range(HALVINGS):
+            middle = (low * value) ** 0.5
+            tighter = first(middle, FEW)
+            low, value = (middle, value) if tighter is None else (low, middle)
+            plan = tighter or plan
+    return [Step(_words(name, value, gone), _effect_alone(plan), plan)]
 
 
-def _some(search: Search, presenter: Presenter, limits: Limits) -> Plan | None:
+def _some(search: Search, presenter: Presenter, limits: Limits, tries: int) -> Plan | None:
     """A plan that keeps the limits; the fastest first may all be too dear to be looked through."""
     aims = (
         (replace(limits, objective="cost"), limits) if limits.budget_usd is not None else (limits,)
     )
     for aim in aims:
-        ordered = islice(sorted(search(aim).kept.values(), key=order), TRIES)
+        ordered = islice(sorted(search(aim).kept.values(), key=order), tries)
         plan = next(presenter.under(aim).keeping(ordered), None)
         if plan is not None:
             return plan
@@ -262,13 +287,15 @@ def _needed(name: str, limits: Limits, search: Search, presenter: Presenter) -> 
     if (name, None) in ((n, getattr(limits, FIELD[n])) for n in FIELD):
         return None
     free = replace(limits, **{FIELD[name]: None}, objective=AIM[name])  # type: ignore[arg-type]
-    best = _best(search(free))
-    if best is None:
-        return None
-    estimate = presenter.under(free).plan(best).estimate
-    if name == "--max-overhead":
-        return estimate.overhead * MARGIN
-    return (estimate.time.p95 if name == "--deadline" else estimate.cost.p95) * MARGIN
+    # The fastest and cheapest as a rule may be spot plans of a wide span; others are surer.
+    found = [_best(search(free, only)) for only in ("any", "on_demand")]
+    estimates = [presenter.under(free).plan(best).estimate for best in found if best is not None]
+    needed = {
+        "--deadline": lambda e: e.time.p95,
+        "--budget": lambda e: e.cost.p95,
+        "--max-overhead": lambda e: e.overhead,
+    }[name]
+    return min((needed(e) * MARGIN for e in estimates), default=None)
 
 
 FIELD = {"--deadline": "deadline_s", "--budget": "budget_usd", "--max-overhead": "max_overhead"}
@@ -333,7 +360,9 @@ def _binding(step: Step, limits: Limits) -> str:
             f"it takes {duration(time.typical)} as a rule, {duration(time.p95)} with 95 % "
             f"chance: {duration(time.p95 - limits.deadline_s)} over the deadline"
         )
-    return f"{step.change} is the least that leaves a plan, the other limits kept"
+    if step.change.startswith("--confidence"):
+        return f"{step.change} leaves a plan, the other limits kept"
+    return f"{step.change} is about the least that leaves a plan, the others kept"
 
 
 def _effect_alone(plan: Plan) -> str:

@@ -32,6 +32,7 @@ from recommender.plan import Site as Place
 from recommender.question import PRINTED, Question
 from recommender.risk.journey import Histories, Journeys, follow
 from recommender.risk.typical import middle, quantiles, typical
+from recommender.text import duration, usd
 
 if TYPE_CHECKING:
     from recommender.fallback.thresholds import TwoThresholds
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+UNPAID = 0.5  # of a plan's cost, from which on free spot time is worth a note
 EVEN_SPEED = 0.95  # of the spot cluster, from which on a fallback counts as fast as it
 
 
@@ -115,6 +117,7 @@ class Presenter:
             gpus=sum(m.count * m.gpus for m in machines),
             flopp=flop / max(usd_per_hour * hours, 1e-12),
             needs=self._needs(pools, candidate.counts),
+            notes=_unpaid(journeys, h),
             spot=self._spot_facts(space, site, one, pools, h),
         )
 
@@ -247,11 +250,16 @@ class Presenter:
         """The expected bill, line by line; the lines sum to the expected cost."""
         spot_h = float(h.spot_s.mean()) / 3600.0
         all_h = float((h.time_s - h.queued_s).mean()) / 3600.0  # on-demand is paid from its start
-        items = []
-        for m in machines:
-            hours = spot_h if m.market == "spot" else all_h
+        items, fees, zones = [], 0.0, 0.0
+        for m, paid in zip(machines, site.entries.usd_per_hour.tolist(), strict=True):
+            hours = m.count * (spot_h if m.market == "spot" else all_h)
+            fee = self.question.facts.running_fees(m.provider, m.market)
             name = f"{m.count}x {m.instance_type} {m.market.replace('_', '-')}"
-            items.append(BillItem(name, m.count * m.usd_per_hour * hours))
+            items.append(BillItem(name, m.usd_per_hour * hours))
+            fees += fee * hours
+            zones += (paid - fee - m.usd_per_hour) * hours
+        for m in tier:
+            fees += m.count * self.question.facts.running_fees(m.provider, m.market) * all_h
         items += [
             BillItem(f"{m.count}x {m.instance_type} checkpoints", m.count * m.usd_per_hour * all_h)
             for m in tier
@@ -264,8 +272,8 @@ class Presenter:
         items.append(BillItem("checkpoints moved between regions", moves))
         if one.path[0] != 0:
             items.append(BillItem("checkpoint storage", site.store_usd_per_hour * all_h))
-        rest = float(h.expected_usd.mean()) - sum(item.usd for item in items)
-        items.append(BillItem("disks, addresses, dearer zones of the list", rest))
+        items.append(BillItem("disks and addresses", fees))
+        items.append(BillItem("dearer places of the failover list", zones))
         return tuple(item for item in items if abs(item.usd) >= 0.005)
 
     def _needs(self, pools: list[Pool], counts: tuple[int, ...]) -> tuple[Need, ...]:
@@ -332,6 +340,25 @@ def saving(plan: Plan, steady: Plan | None) -> float | None:
     if steady is None:
         return None
     return 1.0 - plan.estimate.cost.mean / steady.estimate.cost.mean
+
+
+def _unpaid(j: Journeys, h: Histories) -> tuple[str, ...]:
+    """That much of a plan's spot time is free, where runs end within their free first hour.
+
+    The rule is the provider's, but nobody watched it hold for a machine taken dozens of times.
+    """
+    if j.free_s[0] <= 0.0:
+        return ()
+    up_s = float((h.running_s - h.fallback_s).mean())
+    hours = max(up_s - float(h.spot_s.mean()), 0.0) / 3600.0
+    value, cost = hours * float(j.spot_usd_per_hour[0]), float(h.expected_usd.mean())
+    if value < UNPAID * cost:
+        return ()
+    return (
+        f"{duration(3600.0 * hours)} on spot are not billed: the provider charges nothing for a "
+        f"run that it ends within {duration(float(j.free_s[0]))}; charged, they would cost "
+        f"{usd(value)} USD more. Do not count on it for many short runs",
+    )
 
 
 def _spread(values: Floats, mean: float) -> Spread:

@@ -95,7 +95,7 @@ class Table:
 
     @property
     def _by_time(self) -> bool:
-        return self.question.limits.goal == "time"
+        return self.presenter.limits.goal == "time"
 
     def _by_look(self, candidates: Iterable[Candidate]) -> dict[Look, list[Candidate]]:
         """Candidates of the same GPUs, markets and size, in the order of their first."""

@@ -12,7 +12,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.optimize.evaluate import RENDEZVOUS_S
+from recommender.bucket import object_store_rate
+from recommender.checkpoint import CHIEF_STREAM, write_s
+from recommender.optimize.evaluate import HAND_S, RENDEZVOUS_S
 from recommender.optimize.space import Site, Space
 from recommender.optimize.stretch import DEARER, least_ratio
 from recommender.performance.fleet import spreads_of
@@ -29,6 +31,7 @@ ROUNDING = 1e-6  # histories are followed in single precision
 # half of their spot time (runs of 0.6 h and more, work of 0.5 to 64 h),
 # so one of any 80 % of them pays for at least half.
 MOSTLY_PAID = 0.5
+FIRST = 1e-9  # the chance that asks for one history only
 # Share by which a law's expectation may exceed the mean over the common histories.
 SAMPLING = 0.85
 
@@ -112,13 +115,14 @@ def cluster_floor(space: Space, c: Sums, tight: bool) -> Floats:
     """
     late = np.zeros(len(c.work_s), dtype=bool)
     lost = late
+    begun = np.where(c.elastic_share > 0.0, 0.0, c.spot_usd_per_hour * c.changeover_s)
     if space.limits.deadline_s is not None:
         least = c.work_s * _slowest(space, c)
         late = _slow(c, least, space.limits.deadline_s)
-        lost = _too_late(c, least, space.limits.deadline_s)
+        lost = _too_late(space, c, least, space.limits.deadline_s)
     if space.limits.budget_usd is not None:
         lost = lost | _too_dear(space, c, space.limits.budget_usd)
-    return np.where(lost, np.inf, floor(space, c, tight, late))
+    return np.where(lost, np.inf, floor(space, c, tight, late, begun))
 
 
 def _slow(c: Sums, work_s: Floats, deadline_s: float) -> Bools:
@@ -127,14 +131,14 @@ def _slow(c: Sums, work_s: Floats, deadline_s: float) -> Bools:
     return slow
 
 
-def _too_late(c: Sums, work_s: Floats, deadline_s: float) -> Bools:
+def _too_late(space: Space, c: Sums, work_s: Floats, deadline_s: float) -> Bools:
     """Whether the slowest history that must meet the deadline cannot.
 
     It needs `work_s` = W·factor, at the speed of the best fallback where one may take over.
     """
     netted = np.isfinite(c.best_net_usd) & (c.spot_usd_per_hour > 0)
     quick = np.where(netted, np.maximum(c.best_net_speed, 1.0), 1.0)
-    least = work_s / quick + np.where(netted, 0.0, c.changeover_s)
+    least = work_s / quick + _start_s(space, c, netted)
     late: Bools = least * (1.0 - ROUNDING) > deadline_s
     return late
 
@@ -165,9 +169,10 @@ def _too_dear(space: Space, c: Sums, budget_usd: float) -> NDArray[np.bool_]:
     return dear
 
 
-def _slowest(space: Space, c: Sums) -> Floats:
+def _slowest(space: Space, c: Sums, confidence: float | None = None) -> Floats:
     """True over predicted time of the slowest history that must keep the limits."""
-    key = (space.histories, space.seed, space.limits.confidence)
+    chance = space.limits.confidence if confidence is None else confidence
+    key = (space.histories, space.seed, chance)
     values, where = np.unique(c.speed_sigma, return_inverse=True)
     return np.array([speed_quantile(*key, float(value)) for value in values])[where]
 
@@ -190,7 +195,77 @@ def joint_quantile(
     return float(both[must - 1])
 
 
-def floor(space: Space, c: Sums, tight: bool, late: Bools | None = None) -> Floats:
+def _start_s(space: Space, c: Sums, netted: Bools) -> Floats:
+    """Least time before anything trains, on the cluster or on the quickest fallback."""
+    return np.where(netted, np.minimum(c.changeover_s, least_start(space.sites).s), c.changeover_s)
+
+
+def _by_time(space: Space, c: Sums, work: Floats, netted: Bools) -> Floats:
+    """Least typical time: d + W, or W on the fastest fallback where one may take over.
+
+    A safety net is taken so late that the job ends within its reserve of the deadline D: in
+    every history time >= min(d + W, D - reserve). Where the slowest is early, so are all.
+    """
+    alone = work + c.changeover_s
+    if not netted.any():
+        return alone
+    deadline = np.inf if space.limits.deadline_s is None else space.limits.deadline_s
+    taken = deadline - most_reserve_s(space)
+    slowest, quickest = (c.work_s * _slowest(space, c, s) + c.changeover_s for s in (1.0, FIRST))
+    handed = work / np.maximum(c.best_net_speed, 1.0) + _start_s(space, c, netted)
+    waits = np.maximum(handed, np.minimum(quickest, taken) * (1.0 - ROUNDING))
+    waits = np.where(slowest * (1.0 + ROUNDING) < taken, alone, np.minimum(waits, alone))
+    return np.where(netted, np.where(c.elastic_share > 0.0, handed, waits), alone)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The least that any fallback takes before it trains."""
+
+    s: float
+    usd: float  # times 3,600 s
+
+
+def least_start(sites: tuple[Site, ...]) -> Start:
+    """Boot and rendezvous of the quickest fallback, and of the one that starts for the least."""
+    start_s, usd = [np.inf], [np.inf]
+    for site in sites:
+        seconds = site.fallbacks.boot_s + RENDEZVOUS_S
+        start_s.append(float(seconds.min(initial=np.inf)))
+        usd.append(float((seconds * site.fallbacks.usd_per_hour).min(initial=np.inf)))
+    return Start(min(start_s), min(usd))
+
+
+def least_seconds(space: Space) -> float:
+    """Less than any cluster or mix takes where it must be sure: a start, and all of the fastest."""
+    columns, n = space.columns, space.limits.max_machines
+    fastest = float(columns.compute_per_s.max(initial=0.0)) * n
+    boots = [float(site.entries.boot_s.min(initial=np.inf)) for site in space.sites]
+    boots += [float(site.fallbacks.boot_s.min(initial=np.inf)) for site in space.sites]
+    sigmas = np.append(columns.speed_sigma, columns.speed_sigma_several)
+    key = (space.histories, space.seed, space.limits.confidence)
+    factor = min((speed_quantile(*key, float(value)) for value in np.unique(sigmas)), default=0.0)
+    work = space.job.global_batch * space.steps_left / max(fastest, 1e-30)
+    return (min(boots, default=0.0) + RENDEZVOUS_S + work * factor) * (1.0 - ROUNDING)
+
+
+def most_reserve_s(space: Space) -> float:
+    """More than any plan keeps in hand beside the time to finish on its fallback.
+
+    A save stops training for its copy and its transfer at most; each is quicker than this.
+    """
+    columns = space.columns
+    rates = np.append(object_store_rate(columns.network_bytes_per_s), columns.disk_bytes_per_s)
+    slowest = min(float(rates[rates > 0].min(initial=np.inf)), CHIEF_STREAM.bytes_per_s)
+    tensors = space.job.gradient_tensors
+    save = float(write_s(CHIEF_STREAM, 2.0 * space.job.checkpoint_bytes, tensors, slowest))
+    waits = [float(site.fallbacks.wait_s.max(initial=0.0)) for site in space.sites]
+    return HAND_S + save + max(waits, default=0.0)
+
+
+def floor(
+    space: Space, c: Sums, tight: bool, late: Bools | None = None, begun: Floats | None = None
+) -> Floats:
     """Least goal of every plan of a cluster; (clusters,).
 
     Without a fallback (impossible where `late`), d the changeover and W the work:
@@ -203,9 +278,8 @@ def floor(space: Space, c: Sums, tight: bool, late: Bools | None = None) -> Floa
     work = c.work_s * least_speed_factor(space, c.speed_sigma)
     has_spot = c.spot_usd_per_hour > 0
     netted = np.isfinite(c.best_net_usd) & has_spot
-    quick = np.where(netted, np.maximum(c.best_net_speed, 1.0), 1.0)
     if space.limits.goal == "time":
-        return work / quick + np.where(netted, 0.0, c.changeover_s)
+        return _by_time(space, c, work, netted)
     paid = paid_share(c.run_mean_s, c.run_sigma, c.free_s)
     ratio = np.where(has_spot, paid, 1.0)
     if tight and has_spot.any():
@@ -213,16 +287,22 @@ def floor(space: Space, c: Sums, tight: bool, late: Bools | None = None) -> Floa
         tighter = least_ratio(space.histories, space.seed, *law, work)
         # On-demand machines of an elastic cluster take work over at their own price, not DEARER.
         ratio = np.where(c.elastic_share > 0.0, ratio, np.maximum(ratio, tighter))
-    alone = c.base_usd_per_hour * (work + c.changeover_s) + c.spot_usd_per_hour * ratio * work
+    begun = np.zeros(len(work)) if begun is None else begun
+    spot = np.maximum(c.spot_usd_per_hour * ratio * work, c.spot_usd_per_hour * paid * work + begun)
+    alone = c.base_usd_per_hour * (work + c.changeover_s) + spot
     steady = c.base_usd_per_hour * work / np.maximum(c.elastic_share, 1e-9)
     alone = np.where(c.elastic_share > 0.0, np.minimum(alone, steady), alone)
     usd = alone if late is None else np.where(late, np.inf, alone)
     if netted.any():
-        usd = np.where(netted, np.minimum(usd, _netted(space, c, work, paid, ratio)), usd)
+        start = np.minimum(begun, least_start(space.sites).usd)
+        net = _netted(space, c, work, paid, ratio, start)
+        usd = np.where(netted, np.minimum(usd, net), usd)
     return c.fixed_usd + usd / 3600.0
 
 
-def _netted(space: Space, c: Sums, work: Floats, paid: Floats, ratio: Floats) -> Floats:
+def _netted(
+    space: Space, c: Sums, work: Floats, paid: Floats, ratio: Floats, start: Floats
+) -> Floats:
     """Least cost with a fallback, times 3,600 s.
 
     The fallback does at least the share ρ of the work that its cluster has no time for:
@@ -249,10 +329,11 @@ def _netted(space: Space, c: Sums, work: Floats, paid: Floats, ratio: Floats) ->
         ]
         return np.minimum(*ends)
 
-    plain = usd(spot * paid, spot * paid)
-    both = np.where(dear, np.maximum(plain, usd(spot * ratio, spot * DEARER)), plain)
+    plain = work * usd(spot * paid, spot * paid) + start
+    tighter = work * usd(spot * ratio, spot * DEARER)
+    both = np.where(dear, np.maximum(plain, tighter), plain)
     alone = base / np.maximum(c.elastic_share, 1e-9) * (1.0 - least) + net * least
-    return work * np.where(c.elastic_share > 0.0, np.minimum(both, alone), both)
+    return np.where(c.elastic_share > 0.0, np.minimum(both, work * alone), both)
 
 
 def sums_of(

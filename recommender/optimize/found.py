@@ -24,6 +24,7 @@ Ints = NDArray[np.int64]
 Shape = tuple[int, tuple[int, ...], int, int, bool]
 
 EPSILON = 1e-4  # a plan must be better by this share to matter
+MOST_OVER = 2  # times the plans allowed that are followed at most, before clusters are broken off
 BATCH = 16  # plans followed between two looks at the bar
 
 
@@ -113,6 +114,9 @@ def _follow(space: Space, index: int, site: Site, rows: Ints, plans: Plans, foun
     for batch in np.array_split(np.argsort(floors, kind="stable"), -(-len(plans) // BATCH)):
         keep = batch[floors[batch] < found.bar]
         if not len(keep):
+            break
+        if found.plans >= MOST_OVER * found.most:  # many clusters at once, none of them good
+            found.left = min(found.left, float(floors[keep].min()))
             break
         values = values_of(space, timed(journeys.take(keep)), allowed[keep])
         found.plans += len(keep)

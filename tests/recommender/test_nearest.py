@@ -47,7 +47,7 @@ def test_the_flag_that_keeps_a_job_from_fitting_is_named(
     assert [each for each in binding[1:] if said in each]
 
 
-def test_a_budget_among_all_offers_is_told_as_well_where_the_fastest_plans_are_far_too_dear() -> None:
+def test_a_budget_is_told_as_well_where_the_fastest_plans_are_far_too_dear() -> None:
     found = why("resnet50-imagenet", Limits(budget_usd=5.0), Choice())
     assert found.nearest[0].change.startswith("--budget ")
     assert found.nearest[0].plan is not None

@@ -103,6 +103,30 @@ def test_no_floor_of_a_cluster_is_above_any_of_its_plans(chunk: int) -> None:
     assert not {key: share for key, share in over.items() if share > ROUNDING}
 
 
+@pytest.mark.parametrize("goal", ["auto", "time"])
+@pytest.mark.parametrize("share", [1e-5, 1e-3, 0.02])
+def test_floors_hold_for_jobs_that_are_shorter_than_their_start(share: float, goal: str) -> None:
+    over = {}
+    for seed in range(48):
+        q = question(seed)
+        limits = replace(q.limits, objective=goal)  # type: ignore[arg-type]
+        if seed % 2:
+            limits = replace(limits, deadline_s=600.0 + 900.0 * (seed % 9))
+        if limits.budget_usd is not None:
+            limits = replace(limits, budget_usd=limits.budget_usd * max(share, 0.01))
+        q = replace(q, steps_left=q.steps_left * share, limits=limits)
+        plans, values = oracle(q)
+        sites = journeys_of(q, q.sites[0], plans)
+        by_time = limits.goal == "time"
+        finite = np.isfinite(values.goal)
+        worth = np.where(finite, values.time_s if by_time else values.cost_usd, np.inf)
+        for tight in (False, True):
+            sums = Sums(*(getattr(sites[0], name) for name in Sums.__slots__))
+            bound = np.where(sites[1], cluster_floor(q, sums, tight=tight), 0.0)
+            over[seed, tight] = excess(bound, worth, values.goal)
+    assert not {key: share for key, share in over.items() if share > ROUNDING}
+
+
 Part = tuple[int, ...]  # places of entries in one class of networks
 
 
