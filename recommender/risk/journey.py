@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from recommender.risk.capacity import LOGNORMAL, Capacity
 from recommender.risk.draws import SEED, Draws, draws
-from recommender.risk.net import Stop, least_with_net, ready_s, safety_net
+from recommender.risk.net import Stop, drawn_pace, least_with_net, ready_s, safety_net
 from recommender.risk.plans import Histories, Journeys
 from recommender.risk.runs import Runs, at, draw_runs, first, until
 
@@ -85,9 +85,9 @@ def follow_sample(
     use += ready_s(p, runs, last)
     use, again = _extrapolate(work, runs, last, finished, use)
     time = at(runs.starts, last) + use
-    net = safety_net(p, deadline_s, work, runs, last, time, use, sample)
+    net = safety_net(p, deadline_s, work, runs, last, time, use, again, sample)
     least = least_with_net(p, work, runs, last)
-    return _account(p, runs, net, again, least, sample), finished
+    return _account(p, runs, net, least, sample), finished
 
 
 def _extrapolate(
@@ -100,19 +100,16 @@ def _extrapolate(
     """
     if finished.all():
         return use, np.zeros_like(use)
-    elapsed = np.maximum(at(runs.starts, last), 1.0)
-    done = np.maximum(at(runs.durable, last), 1e-4 * elapsed)
+    elapsed, done = drawn_pace(runs, last)
     again = np.maximum(work - at(runs.durable, last), 0.0) / done
     return np.where(finished, use, again * elapsed), np.where(finished, 0.0, again)
 
 
-def _account(
-    p: Journeys, runs: Runs, net: Stop, again: Floats, least: Floats, sample: Draws
-) -> Histories:
+def _account(p: Journeys, runs: Runs, net: Stop, least: Floats, sample: Draws) -> Histories:
     """Time, bill and where the time went."""
     waited = at(until(runs.waits), net.run)
     billed = at(runs.billed, net.run)
-    again = np.where(net.rest_s > 0.0, 0.0, again)
+    again = net.again
     used = np.maximum(net.used_s, np.where(net.used_s > 0.0, p.minimum_s[:, None], 0.0))
     waited = np.where(again > 0.0, waited * (1.0 + again), waited - net.waiting_s)
     waiting = np.clip(waited, 0.0, net.stop_s)
