@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender import assumptions
-from recommender.errors import UsageError
 from recommender.limits import Limits
+from recommender.lpfile import save_program
 from recommender.market.sites import Built
 from recommender.nearest import infeasible, neighbours, wider_quotas
 from recommender.optimize.floors import least_seconds
@@ -30,7 +30,6 @@ from recommender.plan import Answer, Infeasible, Plan, PriceDate, Proof, Step
 from recommender.present import Presenter, keeps
 from recommender.question import Question
 from recommender.ranking import KNEE, Shown, Table
-from recommender.text import shown_path
 from recommender.today import compared
 from recommender.units import Comparison
 
@@ -80,26 +79,8 @@ class Answering:
             return self._answer(Shown((), 0), infeasible(self.question, self.aside, self.freely))
         shown = self.shown()
         if self.save_lp is not None:
-            self._save(self.save_lp)
+            save_program(self.question, self.built, self.best.first(), self.save_lp)
         return self._answer(shown, None)
-
-    def _save(self, path: Path) -> None:
-        """The program of the best plan's region, as a file for any solver."""
-        from recommender.optimize.certificate import write_lp
-
-        best, space = self.best.first(), self.question.space(self.built)
-        site, used = space.sites[best.site], np.array(best.entries)
-        counts = np.zeros(len(site.entries), dtype=np.int64)
-        counts[used] = best.counts
-        rows = np.flatnonzero(site.entries.region == site.entries.region[used[0]])
-        region = self.question.catalog.offers.region[int(site.entries.offer[used[0]])]
-        local = replace(site.only(rows), region=region)
-        try:
-            write_lp(space, local, path, best.goal, counts[rows])
-        except OSError as error:
-            raise UsageError(
-                f"--save-lp {shown_path(path)}: cannot be written ({error.strerror}); name another"
-            ) from None
 
     @cached_property
     def singles(self) -> Found:
@@ -229,11 +210,11 @@ class Answering:
     def _queue(self, space: Space) -> Queue:
         """All clusters of one entry, made once for searches under the same limits.
 
-        A floor does not depend on how much a limit allows, so the question's own queue does
-        for a tighter limit as well: clusters that cannot keep it are met, and dropped.
+        A tighter limit only raises floors, so the question's own queue does for it as well:
+        clusters that cannot keep it are met, and dropped.
         """
         own = self.question.limits
-        if own in self.queues and _is_tighter(space.limits, own):
+        if own in self.queues and space.limits.tighter_than(own):
             return self.queues[own]
         if space.limits not in self.queues:
             step_s = self.question.step_s[:, : space.limits.max_machines]
@@ -402,22 +383,6 @@ class Answering:
 def _least(space: Space, question: Question) -> float:
     floors = [single_floors(space, s, question.step_s).min(initial=np.inf) for s in space.sites]
     return float(min(floors, default=np.inf))
-
-
-def _is_tighter(limits: Limits, than: Limits) -> bool:
-    """Whether limits differ from others by allowing less time or money only."""
-    values = [
-        (getattr(limits, name), getattr(than, name))
-        for name in ("deadline_s", "budget_usd", "hourly_usd")
-    ]
-    less = all(a == b or (a is not None and b is not None and a < b) for a, b in values)
-    same = replace(
-        limits,
-        deadline_s=than.deadline_s,
-        budget_usd=than.budget_usd,
-        hourly_usd=than.hourly_usd,
-    )
-    return less and same == than
 
 
 def _more_regions(plans: tuple[Plan, ...]) -> int:

@@ -1,6 +1,6 @@
 """What the user asked for: limits to keep, and which offers may be used."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 MarketChoice = Literal["any", "spot", "on_demand"]
@@ -36,6 +36,14 @@ class Limits:
         if self.budget_usd is not None or self.hourly_usd is not None:
             return "time"
         return "frontier"
+
+    def tighter_than(self, other: "Limits") -> bool:
+        """Whether these differ from others by allowing less time or money only, if at all."""
+        names = ("deadline_s", "budget_usd", "hourly_usd")
+        values = [(getattr(self, name), getattr(other, name)) for name in names]
+        less = all(a == b or (a is not None and b is not None and a < b) for a, b in values)
+        amounts = {name: getattr(other, name) for name in names}
+        return less and replace(self, **amounts) == other
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """What lies around an answer: what each limit is worth, and the nearest plans if none keeps it."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
 from math import ceil, floor, log10
@@ -8,7 +9,7 @@ from typing import Literal, Protocol
 from recommender.limits import Limits, Progress, QuotaLimit
 from recommender.optimize.found import Candidate, Found, order
 from recommender.optimize.search import search_singles
-from recommender.plan import Infeasible, Plan, Step
+from recommender.plan import Estimate, Infeasible, Plan, Step
 from recommender.present import Presenter, is_derived, keeps, saving
 from recommender.question import Question
 from recommender.text import duration, usd
@@ -290,12 +291,12 @@ def _needed(name: str, limits: Limits, search: Search, presenter: Presenter) -> 
     # The fastest and cheapest as a rule may be spot plans of a wide span; others are surer.
     found = [_best(search(free, only)) for only in ("any", "on_demand")]
     estimates = [presenter.under(free).plan(best).estimate for best in found if best is not None]
-    needed = {
+    needs: dict[str, Callable[[Estimate], float]] = {
         "--deadline": lambda e: e.time.p95,
         "--budget": lambda e: e.cost.p95,
         "--max-overhead": lambda e: e.overhead,
-    }[name]
-    return min((needed(e) * MARGIN for e in estimates), default=None)
+    }
+    return min((needs[name](e) * MARGIN for e in estimates), default=None)
 
 
 FIELD = {"--deadline": "deadline_s", "--budget": "budget_usd", "--max-overhead": "max_overhead"}
