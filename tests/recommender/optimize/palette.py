@@ -87,7 +87,7 @@ def space(seed: int, entries: int = 3, most: int = 4, histories: int = HISTORIES
         memory=Memory(histories, 7),
     )
     step = single_steps(toy, columns, most)
-    fallbacks = _fallbacks(site, step)
+    fallbacks = fallbacks_of(site, step)
     hours = float(step[np.isfinite(step)].min()) * toy.steps / 3600
     price = float(site.entries.usd_per_hour.mean())
     limits = Limits(
@@ -190,7 +190,8 @@ def no_fallbacks() -> Fallbacks:
     return Fallbacks(none, none, none, empty, empty, empty, empty, empty)
 
 
-def _fallbacks(site: Site, step: np.ndarray) -> Fallbacks:
+def fallbacks_of(site: Site, step: np.ndarray) -> Fallbacks:
+    """On-demand machines of a site that can finish its job, slowest first."""
     rows = [
         (step[k, n - 1], k, n, o, p * n, b)
         for k, s, o, p, b, cap in zip(
