@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 from recommender.limits import Limits, Progress, QuotaLimit
 from recommender.optimize.found import Candidate, Found, order
 from recommender.optimize.search import search_singles
-from recommender.plan import Infeasible, Plan, Step
+from recommender.plan import Estimate, Infeasible, Plan, Step
 from recommender.present import Presenter, is_derived, keeps, saving
 from recommender.question import Question
 from recommender.text import duration, usd
@@ -285,11 +285,12 @@ def _needed(name: str, limits: Limits, search: Search, presenter: Presenter) -> 
     # The fastest and cheapest as a rule may be spot plans of a wide span; others are surer.
     found = [_best(search(free, only)) for only in ("any", "on_demand")]
     estimates = [presenter.under(free).plan(best).estimate for best in found if best is not None]
-    needed = {
-        "--deadline": lambda e: e.time.p95,
-        "--budget": lambda e: e.cost.p95,
-        "--max-overhead": lambda e: e.overhead,
-    }[name]
+
+    def needed(estimate: Estimate) -> float:
+        if name == "--max-overhead":
+            return estimate.overhead
+        return estimate.time.p95 if name == "--deadline" else estimate.cost.p95
+
     return min((needed(e) * MARGIN for e in estimates), default=None)
 
 

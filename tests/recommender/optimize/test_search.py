@@ -63,7 +63,7 @@ def test_the_objective_can_be_chosen_under_any_limits(seed: int, objective: str)
 
 def test_the_random_questions_cover_every_kind_of_limit_and_answer() -> None:
     seen: Counter[str] = Counter()
-    for seed in range(160):
+    for seed in range(320):
         q = question(seed)
         limits = q.limits
         seen["deadline"] += limits.deadline_s is not None and limits.budget_usd is None
