@@ -96,6 +96,8 @@ class Answering:
     def mixes(self) -> bool:
         """Whether clusters of several types are looked at: they seldom pay without quotas."""
         wish = self.question.choice.mix
+        if not self.question.rows:
+            return False
         failed = not self.singles.kept and self._in_reach
         pays = self.whole or self.question.job.elastic or failed
         return wish == "yes" or (wish == "auto" and pays)
@@ -103,11 +105,10 @@ class Answering:
     @property
     def _in_reach(self) -> bool:
         """Whether a deadline leaves time to start machines and to compute on the fastest."""
-        question, limits = self.question, self.question.limits
-        if limits.deadline_s is None:
+        deadline_s = self.question.limits.deadline_s
+        if deadline_s is None:
             return True
-        space = question.space(question.lists)
-        return limits.deadline_s > least_seconds(space)
+        return deadline_s > least_seconds(self.question.space(self.question.lists))
 
     @property
     def _most_supports(self) -> int:

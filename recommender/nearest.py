@@ -1,6 +1,5 @@
 """What lies around an answer: what each limit is worth, and the nearest plans if none keeps it."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
 from math import ceil, floor, log10
@@ -291,12 +290,13 @@ def _needed(name: str, limits: Limits, search: Search, presenter: Presenter) -> 
     # The fastest and cheapest as a rule may be spot plans of a wide span; others are surer.
     found = [_best(search(free, only)) for only in ("any", "on_demand")]
     estimates = [presenter.under(free).plan(best).estimate for best in found if best is not None]
-    needs: dict[str, Callable[[Estimate], float]] = {
-        "--deadline": lambda e: e.time.p95,
-        "--budget": lambda e: e.cost.p95,
-        "--max-overhead": lambda e: e.overhead,
-    }
-    return min((needs[name](e) * MARGIN for e in estimates), default=None)
+
+    def needed(estimate: Estimate) -> float:
+        if name == "--max-overhead":
+            return estimate.overhead
+        return estimate.time.p95 if name == "--deadline" else estimate.cost.p95
+
+    return min((needed(e) * MARGIN for e in estimates), default=None)
 
 
 FIELD = {"--deadline": "deadline_s", "--budget": "budget_usd", "--max-overhead": "max_overhead"}

@@ -1,6 +1,7 @@
 """An answer without plans names what is in the way, in words that can be typed."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from recommender.errors import UsageError
 from recommender.jobfile import JobFlags, find_job
 from recommender.limits import Choice, GpuWish, Limits, Progress
 from recommender.plan import Infeasible
+from recommender.units import parse_duration
 from tests.recommender.planning import HOUR, NOW, recommend, snapshot
 
 HERE = Choice(regions=("us-east-1",), instances=("g4dn.xlarge", "p3.16xlarge", "p4d.24xlarge"))
@@ -108,3 +110,98 @@ def test_neighbouring_limits_are_those_of_the_whole_job_too() -> None:
 def test_what_is_used_up_is_refused_before() -> None:
     with pytest.raises(UsageError, match="--spent 20 leaves nothing of --budget 20"):
         why("resnet50-imagenet", Limits(budget_usd=20.0), gone=Progress(spent_usd=20.0))
+
+
+EVERYWHERE = Choice(instances=("g4dn.xlarge", "p4d.24xlarge", "p5en.48xlarge", "p6-b300.48xlarge"))
+
+
+@pytest.mark.parametrize("preset", ["gpt2-124m", "resnet50-imagenet", "llama3-8b-sft"])
+@pytest.mark.parametrize("aim", ["time", "cost"])
+def test_the_fastest_and_the_cheapest_are_the_plans_of_who_asks_for_them(
+    preset: str, aim: str
+) -> None:
+    found = why(preset, Limits(deadline_s=1.0), EVERYWHERE)
+    named = found.fastest if aim == "time" else found.cheapest
+    free = Limits(objective=aim)  # type: ignore[arg-type]
+    asked = recommend(find_job(preset), free, EVERYWHERE, catalog=snapshot(), now=NOW).plans[0]
+    assert named is not None
+    assert [(m.count, m.instance_type, m.market, m.region) for m in named.machines] == [
+        (m.count, m.instance_type, m.market, m.region) for m in asked.machines
+    ]
+    assert named.estimate.cost.mean == pytest.approx(asked.estimate.cost.mean)
+    assert named.estimate.time.typical == pytest.approx(asked.estimate.time.typical)
+
+
+@pytest.mark.parametrize("preset", ["gpt2-124m", "resnet50-imagenet", "llama3-8b-sft"])
+def test_a_deadline_far_away_does_not_hide_the_fastest_plan(preset: str) -> None:
+    job, times = find_job(preset), []
+    for limits in (Limits(objective="time"), Limits(objective="time", deadline_s=24 * HOUR)):
+        plan = recommend(job, limits, EVERYWHERE, catalog=snapshot(), now=NOW).plans[0]
+        times.append(plan.estimate.time.typical)
+    assert times[1] <= times[0] * 1.01
+
+
+@pytest.mark.parametrize(
+    ("limits", "flag"),
+    [(Limits(deadline_s=60.0), "--deadline"), (Limits(budget_usd=1.0, confidence=0.8), "--budget")],
+)
+def test_much_less_than_the_limit_that_is_named_leaves_no_plan(limits: Limits, flag: str) -> None:
+    step = next(s for s in why("resnet50-imagenet", limits).nearest if s.change.startswith(flag))
+    value = step.change.split()[1]
+    least = (
+        {"deadline_s": 0.85 * parse_duration(value)}
+        if flag == "--deadline"
+        else {"budget_usd": 0.85 * float(value)}
+    )
+    assert why("resnet50-imagenet", replace(limits, **least)).nearest  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("steps", ["1", "1.5", "200"])
+def test_tiny_jobs_are_proven_as_quickly_as_others_and_take_little_more_than_their_start(
+    steps: str,
+) -> None:
+    job = find_job("resnet50-imagenet", flags=JobFlags(steps=steps))
+    answer = recommend(job, Limits(deadline_s=86_400.0), catalog=snapshot(), now=NOW)
+    assert answer.proof.status == "optimal"
+    assert answer.proof.plans_evaluated < 1000
+    for plan in answer.plans:
+        split, time = plan.estimate.split, plan.estimate.time
+        known = split.start_up_s + split.work_s + split.waiting_s + split.restart_s
+        assert known + split.lost_s + split.checkpoint_s == pytest.approx(time.typical, rel=1e-3)
+        if all(m.market == "on_demand" for m in plan.machines):
+            assert time.p50 <= split.start_up_s + 2.0 * split.work_s + 60.0
+
+
+@pytest.mark.parametrize("mtbf_h", [0.1, 4.0])
+def test_a_plan_that_lives_on_free_first_hours_says_so(mtbf_h: float) -> None:
+    choice = replace(HERE, mtbf_h=mtbf_h, market="spot")
+    limits = Limits(deadline_s=86_400.0, confidence=0.5)
+    plans = recommend(
+        find_job("resnet50-imagenet"), limits, choice, catalog=snapshot(), now=NOW
+    ).plans
+    said = [note for plan in plans for note in plan.notes if "are not billed" in note]
+    assert bool(said) == (mtbf_h < 1.0)
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        HERE,
+        replace(HERE, market="on_demand"),
+        replace(HERE, regions=()),
+        Choice(checkpoint_to="memory_tier", instances=("g6.2xlarge", "p4d.24xlarge")),
+        Choice(checkpoint_to="anchor", mix="yes", regions=("us-east-1",)),
+    ],
+)
+@pytest.mark.parametrize("limits", [Limits(hourly_usd=30.0), Limits(deadline_s=6 * HOUR)])
+def test_every_line_of_a_bill_is_paid_and_they_sum_to_the_cost(
+    choice: Choice, limits: Limits
+) -> None:
+    job = find_job("resnet50-imagenet")
+    limits = replace(limits, max_machines=4)
+    answer = recommend(job, limits, choice, catalog=snapshot(), now=NOW)
+    for plan in answer.plans + answer.trivial:
+        bill = plan.estimate.bill
+        assert min(line.usd for line in bill) > 0.0
+        cost = plan.estimate.cost.mean
+        assert sum(line.usd for line in bill) == pytest.approx(cost, rel=1e-4, abs=0.03)
