@@ -1,17 +1,15 @@
 """How an answer is put together: the search, its alternatives, and what surrounds them."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recommender import assumptions
 from recommender.errors import UsageError
-from recommender.limits import Limits
+from recommender.limits import Limits, is_tighter
 from recommender.market.sites import Built
 from recommender.nearest import infeasible, neighbours, wider_quotas
 from recommender.optimize.floors import least_seconds
@@ -25,11 +23,11 @@ from recommender.optimize.search import (
     single_floors,
     single_queue,
 )
-from recommender.optimize.space import Entries, Space
+from recommender.optimize.space import ONLY, Space
 from recommender.plan import Answer, Infeasible, Plan, PriceDate, Proof, Step
 from recommender.present import Presenter, keeps
 from recommender.question import Question
-from recommender.ranking import KNEE, Shown, Table
+from recommender.ranking import KNEE, Shown, Table, more_regions
 from recommender.text import shown_path
 from recommender.today import compared
 from recommender.units import Comparison
@@ -50,16 +48,6 @@ BLUR = 0.05  # the same by the error of the histories of a search
 SURER = 0.3  # of the way to certainty that is asked for where no plan proves sure enough
 LADDER = 6  # deadlines tried between the fastest and the cheapest plan for the frontier
 MOST_PROGRAMS = 60  # programs solved for a proof
-
-Which = Callable[[Entries, NDArray[np.float64]], NDArray[np.bool_]]
-# Which entries a search may use, by entries and GPUs per machine.
-ONLY: dict[str, Which] = {
-    "any": lambda entries, gpus: gpus > 0,
-    "on_demand": lambda entries, gpus: ~entries.spot,
-    "spot": lambda entries, gpus: entries.spot,
-    "one GPU": lambda entries, gpus: gpus == 1,
-    "big": lambda entries, gpus: gpus >= 8,
-}
 
 
 @dataclass(frozen=True)
@@ -234,7 +222,7 @@ class Answering:
         for a tighter limit as well: clusters that cannot keep it are met, and dropped.
         """
         own = self.question.limits
-        if own in self.queues and _is_tighter(space.limits, own):
+        if own in self.queues and is_tighter(space.limits, own):
             return self.queues[own]
         if space.limits not in self.queues:
             step_s = self.question.step_s[:, : space.limits.max_machines]
@@ -340,7 +328,7 @@ class Answering:
             assumptions=assumptions.of(question, plans),
             warnings=assumptions.warnings(question, plans),
             more_plans=shown.more,
-            more_regions=_more_regions(plans),
+            more_regions=more_regions(plans),
             seed=question.seed,
         )
 
@@ -403,28 +391,6 @@ class Answering:
 def _least(space: Space, question: Question) -> float:
     floors = [single_floors(space, s, question.step_s).min(initial=np.inf) for s in space.sites]
     return float(min(floors, default=np.inf))
-
-
-def _is_tighter(limits: Limits, than: Limits) -> bool:
-    """Whether limits differ from others by allowing less time or money only."""
-    values = [
-        (getattr(limits, name), getattr(than, name))
-        for name in ("deadline_s", "budget_usd", "hourly_usd")
-    ]
-    less = all(a == b or (a is not None and b is not None and a < b) for a, b in values)
-    same = replace(
-        limits,
-        deadline_s=than.deadline_s,
-        budget_usd=than.budget_usd,
-        hourly_usd=than.hourly_usd,
-    )
-    return less and same == than
-
-
-def _more_regions(plans: tuple[Plan, ...]) -> int:
-    """Regions that stand in the failover lists of plans and not in the table."""
-    named = {plan.sites[0].region for plan in plans if plan.sites}
-    return len({site.region for plan in plans for site in plan.sites} - named)
 
 
 def _price_dates(question: Question) -> tuple[PriceDate, ...]:

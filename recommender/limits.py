@@ -1,6 +1,6 @@
 """What the user asked for: limits to keep, and which offers may be used."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 MarketChoice = Literal["any", "spot", "on_demand"]
@@ -124,3 +124,19 @@ class Progress:
     done_share: float = 0.0
     elapsed_s: float = 0.0
     spent_usd: float = 0.0
+
+
+def is_tighter(limits: Limits, than: Limits) -> bool:
+    """Whether limits differ from others by allowing less time or money only."""
+    values = [
+        (getattr(limits, name), getattr(than, name))
+        for name in ("deadline_s", "budget_usd", "hourly_usd")
+    ]
+    less = all(a == b or (a is not None and b is not None and a < b) for a, b in values)
+    same = replace(
+        limits,
+        deadline_s=than.deadline_s,
+        budget_usd=than.budget_usd,
+        hourly_usd=than.hourly_usd,
+    )
+    return less and same == than

@@ -153,3 +153,9 @@ def _quoted_first(plans: list[Plan], goal: Goal) -> list[Plan]:
     if goal(lead) > goal(plans[0]) * (1.0 + error):
         return plans
     return [lead, *(p for p in plans if p is not lead)]
+
+
+def more_regions(plans: tuple[Plan, ...]) -> int:
+    """Regions that stand in the failover lists of plans and not in the table."""
+    named = {plan.sites[0].region for plan in plans if plan.sites}
+    return len({site.region for plan in plans for site in plan.sites} - named)

@@ -5,6 +5,7 @@ region, or the failover list of one spot type across regions. A plan is a count 
 checkpoint path and a fallback, so everything below is arrays over entries or over fallbacks.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -165,3 +166,14 @@ def within_quota(site: Site, counts: Ints) -> Bools:
     if len(site.quota):
         fits &= (counts @ site.quota_use.T <= site.quota + 1e-9).all(axis=1)
     return fits
+
+
+Which = Callable[[Entries, NDArray[np.float64]], NDArray[np.bool_]]
+# Which entries a search may use, by entries and GPUs per machine.
+ONLY: dict[str, Which] = {
+    "any": lambda entries, gpus: gpus > 0,
+    "on_demand": lambda entries, gpus: ~entries.spot,
+    "spot": lambda entries, gpus: entries.spot,
+    "one GPU": lambda entries, gpus: gpus == 1,
+    "big": lambda entries, gpus: gpus >= 8,
+}
