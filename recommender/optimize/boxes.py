@@ -284,8 +284,6 @@ def _reach(r: Ready, clusters: Clusters, counts: Ints, found: Found) -> None:
     if not len(counts):
         return
     floors = counts_floor(r.space, r.site, counts)
-    if r.away_paid and limits.goal == "cost":
-        floors += r.away_s * (counts @ np.where(r.site.entries.spot, r.bill, 0.0)) / 3600.0
     for row in np.flatnonzero(floors < _bar(found)):
         cluster = tuple(int(n) for n in counts[row])
         if cluster not in clusters.known:

@@ -10,7 +10,6 @@ import numpy as np
 from catalogs.load import load_snapshot
 from recommender.job import Job
 from recommender.limits import Limits
-from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.space import Entries, Site, Space, Tier
 from recommender.optimize.supports import counts_floor
 from recommender.performance.machines import machine_columns
@@ -62,12 +61,9 @@ def problem(
 
 
 def least_goals(space: Space, counts: np.ndarray) -> np.ndarray:
-    """Goal of each cluster but for what a restore adds: its floor and its paid start-up."""
+    """Goal of each cluster but for what a restore adds: its floor, paid start-up included."""
     site = space.sites[0]
     floors = counts_floor(space, site, counts)
-    if space.limits.goal == "cost":
-        away = float(site.entries.boot_s[0]) + RENDEZVOUS_S
-        floors += counts @ site.entries.usd_per_hour * away / HOUR
     if space.limits.hourly_usd is not None:
         dear = counts @ site.entries.usd_per_hour > space.limits.hourly_usd + 1e-9
         floors[dear] = np.inf
