@@ -10,6 +10,7 @@ from recommender.optimize.curves import Curves, Groups, curves, groups_of, usabl
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.floors import (
     MOSTLY_PAID,
+    MOSTLY_PAID_RUN_S,
     ROUNDING,
     joint_quantile,
     least_speed_factor,
@@ -237,6 +238,8 @@ def _longest(space: Space, sigmas: Floats, away_s: float) -> float:
 def _counted(space: Space, site: Site) -> Floats:
     """What a budget counts of each entry at least, in USD per hour."""
     e, unpaid = site.entries, MOSTLY_PAID if space.limits.confidence >= 0.8 else 0.0
+    if (e.run_mean_s[e.spot] < MOSTLY_PAID_RUN_S * space.limits.max_machines).any():
+        unpaid = 0.0  # a gang of so many machines may run for less
     return np.where(e.spot & (e.free_s > 60.0), unpaid, 1.0) * e.usd_per_hour
 
 

@@ -31,6 +31,7 @@ ROUNDING = 1e-6  # histories are followed in single precision
 # half of their spot time (runs of 0.6 h and more, work of 0.5 to 64 h),
 # so one of any 80 % of them pays for at least half.
 MOSTLY_PAID = 0.5
+MOSTLY_PAID_RUN_S = 0.6 * 3600.0  # of the gang, at least; shorter runs may all be free
 FIRST = 1e-9  # the chance that asks for one history only
 # Share by which a law's expectation may exceed the mean over the common histories.
 SAMPLING = 0.85
@@ -151,7 +152,8 @@ def _too_dear(space: Space, c: Sums, budget_usd: float) -> NDArray[np.bool_]:
     first hours may be free, only `MOSTLY_PAID` of the spot time counts.
     """
     unpaid = MOSTLY_PAID if space.limits.confidence >= 0.8 else 0.0
-    spot = np.where(c.free_s > 60.0, unpaid, 1.0) * c.spot_usd_per_hour
+    mostly = np.where(c.run_mean_s >= MOSTLY_PAID_RUN_S, unpaid, 0.0)
+    spot = np.where(c.free_s > 60.0, mostly, 1.0) * c.spot_usd_per_hour
     spot = np.minimum(spot, c.best_net_usd)
     key = (space.histories, space.seed, space.limits.confidence)
     pairs = np.stack([c.speed_sigma, c.spot_price_sigma], axis=1)
