@@ -1,10 +1,12 @@
 """One call of the planner: everything it needs, read from flags, settings and files."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recommender import units
+from recommender.cli.defaults import under
 from recommender.cli.files import load_catalog, refuse_old, with_files
 from recommender.cli.flags import JobFlags, LimitFlags, OfferFlags, OwnFlags, SearchFlags
 from recommender.cli.names import check_names
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The flags of one call that bear on the question, settings laid under them."""
+    """The flags of one call that bear on the question."""
 
     words: tuple[str, ...]
     limits: LimitFlags
@@ -32,6 +34,11 @@ class Call:
     own: OwnFlags
     job: JobFlags
     search: SearchFlags
+
+    def over(self, kept: Mapping[str, str | tuple[str, ...]]) -> "Call":
+        """The same, with settings laid under every flag."""
+        flags = (self.limits, self.offers, self.own, self.job, self.search)
+        return Call(self.words, *(under(each, kept) for each in flags))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,14 +55,7 @@ def plan(
     read = Reader(problems_of(ctx))
     kept = settings(read)
     form = form_of(under(output, kept), shown, read)
-    call = ask.Call(
-        words=tuple(job or ()),
-        limits=under(limits, kept),
-        offers=under(offers, kept),
-        own=under(own, kept),
-        job=under(job_flags, kept),
-        search=under(search, kept),
-    )
+    call = ask.Call(tuple(job or ()), limits, offers, own, job_flags, search).over(kept)
     ready = ask.read(call, form.top, read)
     answer = ask.answer(ready)
     show_answer(answer, ready.asked, form)

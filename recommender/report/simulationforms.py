@@ -10,11 +10,11 @@ from recommender.report.csvview import safe
 from recommender.report.jsonview import plain, plan_object
 from recommender.report.schemaname import SIMULATION_SCHEMA
 from recommender.report.simulationview import (
+    figure_rows,
     limit_words,
     plan_name,
     plan_words,
     sentences,
-    time_unit,
 )
 from recommender.simulation import Quantiles, Simulation
 from recommender.version import __version__
@@ -77,18 +77,10 @@ def _figure(name: str, unit: str, q: Quantiles, scale: float, form: float | None
 
 def markdown(found: Simulation, asked: Asked, quiet: bool = False) -> str:
     """A table and a list, for issues and reports."""
-    unit, name = time_unit(found.time.mean)
-    form = found.closed_form
-    rows = [
-        ("cost USD", found.cost, 1.0, text.usd(form.cost_usd)),
-        (f"time {name}", found.time, unit, text.three(form.time_s / unit)),
-        ("interruptions", found.interruptions, 1.0, ""),
-        ("lost work h", found.lost, 3600.0, ""),
-    ]
     table = [
         "| | mean | ± | 5 % | 50 % | 95 % | 99 % | first order |",
         "|:--|--:|--:|--:|--:|--:|--:|--:|",
-        *(_markdown_row(*row) for row in rows),
+        *(_markdown_row(*row) for row in figure_rows(found)),
     ]
     if quiet:
         return "\n".join(table) + "\n"

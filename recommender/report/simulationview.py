@@ -50,17 +50,21 @@ def plan_words(plan: Plan) -> str:
     return ", ".join(cells.machines_lines(plan))
 
 
-def figures(found: Simulation, width: int) -> list[Line]:
-    """The table of means and quantiles."""
+def figure_rows(found: Simulation) -> list[tuple[str, Quantiles, float, str]]:
+    """Each figure: its name, its quantiles, what they are divided by, the first-order estimate."""
     unit, name = time_unit(found.time.mean)
     form = found.closed_form
-    rows = [
+    return [
         ("cost USD", found.cost, 1.0, text.usd(form.cost_usd)),
         (f"time {name}", found.time, unit, text.three(form.time_s / unit)),
         ("interruptions", found.interruptions, 1.0, ""),
         ("lost work h", found.lost, 3600.0, ""),
     ]
-    table = [_cells(*row) for row in rows]
+
+
+def figures(found: Simulation, width: int) -> list[Line]:
+    """The table of means and quantiles."""
+    table = [_cells(*row) for row in figure_rows(found)]
     wide = _chosen(table, tuple(range(8)), width)
     return _chosen(table, (0, 1, 3, 5), width) if overflow(wide, width) else wide
 

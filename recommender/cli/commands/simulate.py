@@ -108,14 +108,7 @@ def simulate(
     kept = settings(read)
     form = form_of(under(output, kept), AnswerFlags(), read)
     job, named = _parted(words or [])
-    call = ask.Call(
-        words=tuple(job),
-        limits=under(limits, kept),
-        offers=under(offers, kept),
-        own=under(own, kept),
-        job=under(job_flags, kept),
-        search=under(search, kept),
-    )
+    call = ask.Call(tuple(job), limits, offers, own, job_flags, search).over(kept)
     order, options = _order(simulation, search, own, named, read)
     ready = ask.read(replace(call, search=replace(call.search, seed=None)), form.top, read)
     found = _simulated(ready, order, options, form)
