@@ -20,8 +20,7 @@ from recommender.performance.priors import load_priors
 from recommender.performance.step import why_infeasible
 from recommender.runs import read_runs
 from recommender.text import shown_path
-from recommender.wholefile import write_whole
-from recommender.yamltext import read_text
+from recommender.wholefile import read_text, write_whole
 
 _SECTION = re.compile(r"^calibration:.*\n(?:(?:[ \t].*)?\n)*", re.MULTILINE)
 

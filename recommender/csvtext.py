@@ -9,7 +9,7 @@ from pathlib import Path
 
 from recommender.errors import UsageError
 from recommender.text import has_control, shown, unknown
-from recommender.yamltext import read_text
+from recommender.wholefile import read_text
 
 MOST_BYTES = 10 * 2**20
 MOST_ROWS = 100_000

@@ -10,16 +10,16 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from recommender import presetfile
 from recommender.errors import UsageError
 from recommender.job import Job
 from recommender.joblayers import AMOUNTS, SYNONYMS, Raw, merged, set_aside
 from recommender.text import nearest, shown, unknown
-from recommender.yamltext import load_yaml, read_text
+from recommender.wholefile import read_text
 
 if TYPE_CHECKING:
     from recommender.jobschema import JobFile
 
-PRESETS = Path(__file__).parent / "presets"
 FILE = "recommend.yaml"
 OTHER_FILE = "job.yaml"  # the usual name of a Kubernetes manifest: ours only with our schema line
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -65,14 +65,14 @@ class JobFlags:
 @cache
 def presets() -> tuple[str, ...]:
     """Name the jobs that come with the tool."""
-    return tuple(sorted(path.stem for path in PRESETS.glob("*.yaml")))
+    return presetfile.names()
 
 
 def preset_text(name: str) -> str:
     """Give a preset's file as it is written, figures and sources."""
     if name not in presets():
         raise UsageError(unknown("job", name, presets()))
-    return (PRESETS / f"{name}.yaml").read_text("utf-8")
+    return presetfile.text(name)
 
 
 def find_job(word: str | None = None, folder: Path = Path(), flags: JobFlags | None = None) -> Job:
@@ -83,18 +83,18 @@ def find_job(word: str | None = None, folder: Path = Path(), flags: JobFlags | N
 
 def job_from_text(text: str, where: str = "job", name: str = "job") -> Job:
     """Read a job from the text of a job file."""
-    return _job(_own(text, where), where, name, {})
+    return _job(_parsed(text, where), where, name, {})
 
 
 def _find(word: str | None, folder: Path) -> tuple[Raw, str, str]:
     if word is None:
         path = _default_file(folder)
-        return _own(read_text(path), path.name), path.name, _file_name(path)
+        return _parsed(read_text(path), path.name), path.name, _file_name(path)
     if word in presets():
         return _preset(word), word, word
     if word.endswith(SUFFIXES) or "/" in word:
         path = folder / word
-        return _own(read_text(path), shown(word)), shown(word), _file_name(path)
+        return _parsed(read_text(path), shown(word)), shown(word), _file_name(path)
     if not word.strip():
         raise UsageError("the name of the job is empty; recommend jobs list names them")
     if not nearest(word, presets()) and (folder / word).is_file():
@@ -117,6 +117,8 @@ def _default_file(folder: Path) -> Path:
 
 
 def _has_schema(path: Path) -> bool:
+    from recommender.yamltext import load_yaml
+
     try:
         tree = load_yaml(read_text(path), path.name)
     except UsageError:
@@ -129,8 +131,13 @@ def _file_name(path: Path) -> str:
     return shown(stem) or "job"
 
 
-def _own(text: str, where: str) -> Raw:
-    tree = load_yaml(text, where)
+def _parsed(text: str, where: str) -> Raw:
+    from recommender.yamltext import load_yaml  # no preset needs it
+
+    return _own(load_yaml(text, where), where)
+
+
+def _own(tree: Any, where: str) -> Raw:
     if not isinstance(tree, dict):
         raise UsageError(f"{where}: not a job file; begin with the line schema: recommend.job/v1")
     raw: Raw = {}
@@ -144,7 +151,7 @@ def _own(text: str, where: str) -> Raw:
 
 
 def _preset(name: str, seen: tuple[str, ...] = ()) -> Raw:
-    raw = _own(preset_text(name), name)
+    raw = _own(presetfile.tree(name), name)
     return _inherit(raw, (*seen, name))
 
 

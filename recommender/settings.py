@@ -15,11 +15,12 @@ from typing import Any
 from recommender import units
 from recommender.errors import UsageError
 from recommender.text import has_control, shown, shown_path, unknown
-from recommender.wholefile import write_whole
-from recommender.yamltext import read_text
+from recommender.wholefile import read_text, write_whole
 
 PROJECT_FILE = "recommend.toml"
 PREFIX = "RECOMMEND_"
+# [tool.recommend], tool.recommend.x = 1 and tool = { recommend = ...}, or keys below [tool]
+_MAY_NAME_US = re.compile(r"""tool.*recommend|^\s*\[\s*["']?tool["']?\s*\]""", re.MULTILINE)
 
 Value = str | tuple[str, ...]
 
@@ -190,7 +191,8 @@ def _has_table(path: Path) -> bool:
     if not path.is_file():
         return False
     try:
-        return "recommend" in read_text(path) and _table(path) is not None
+        # Parsing a whole pyproject.toml takes longer than everything else about settings.
+        return bool(_MAY_NAME_US.search(read_text(path))) and _table(path) is not None
     except UsageError:
         return False
 

@@ -12,7 +12,8 @@ from recommender.errors import UsageError
 from recommender.limits import QuotaLimit
 from recommender.text import shown, unknown
 from recommender.units import PROVIDERS, count_of, parse_money, whole_of
-from recommender.yamltext import load_yaml, read_text
+from recommender.wholefile import read_text
+from recommender.yamltext import load_yaml
 
 T = TypeVar("T")
 QuotaUnit = Literal["vcpu", "gpu", "machine"]

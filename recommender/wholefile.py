@@ -1,7 +1,12 @@
-"""Writes a file as a whole or not at all: no reader sees half of it."""
+"""Files as a whole: small texts are read at once, and no reader sees half a file written."""
 
 import os
 from pathlib import Path
+
+from recommender.errors import UsageError
+from recommender.text import shown, shown_path
+
+MOST_BYTES = 2**20
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -13,3 +18,27 @@ def write_whole(path: Path, content: bytes) -> None:
     except OSError:
         beside.unlink(missing_ok=True)
         raise
+
+
+def read_text(path: Path, most: int = MOST_BYTES) -> str:
+    """Read a small text file (or pipe), refusing what is not one."""
+    try:
+        refuse_no_file(path)
+        with path.open("rb") as file:
+            content = file.read(most + 1)
+        if len(content) > most:
+            limit = f"larger than {most // 2**20} MiB"
+            raise UsageError(f"{shown_path(path)}: {limit}; is it the right file?")
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError(f"{shown_path(path)}: not UTF-8 text; save it as UTF-8") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{shown_path(path)}: cannot be read ({shown(error)})") from None
+
+
+def refuse_no_file(path: Path) -> None:
+    """Refuse a path where there is nothing to read, and say what there is instead."""
+    if path.is_dir():
+        raise UsageError(f"{shown_path(path)}: is a folder; name a file in it")
+    if not path.exists():
+        raise UsageError(f"{shown_path(path)}: no such file")

@@ -6,15 +6,14 @@ duplicate keys and control characters are refused before anything is built.
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import yaml
 
 from recommender.errors import UsageError
-from recommender.text import has_control, shown, shown_path
+from recommender.text import has_control, shown
+from recommender.wholefile import MOST_BYTES
 
-MOST_BYTES = 2**20
 MOST_DEPTH = 20
 MOST_TEXT = 10_000  # characters of one value
 
@@ -22,30 +21,6 @@ Tree = Any  # dict[str, Tree] | list[Tree] | str | None, checked by the schema t
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NULLS = ("", "~", "null", "Null", "NULL")
-
-
-def read_text(path: Path, most: int = MOST_BYTES) -> str:
-    """Read a small text file (or pipe), refusing what is not one."""
-    try:
-        refuse_no_file(path)
-        with path.open("rb") as file:
-            content = file.read(most + 1)
-        if len(content) > most:
-            limit = f"larger than {most // 2**20} MiB"
-            raise UsageError(f"{shown_path(path)}: {limit}; is it the right file?")
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise UsageError(f"{shown_path(path)}: not UTF-8 text; save it as UTF-8") from None
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{shown_path(path)}: cannot be read ({shown(error)})") from None
-
-
-def refuse_no_file(path: Path) -> None:
-    """Refuse a path where there is nothing to read, and say what there is instead."""
-    if path.is_dir():
-        raise UsageError(f"{shown_path(path)}: is a folder; name a file in it")
-    if not path.exists():
-        raise UsageError(f"{shown_path(path)}: no such file")
 
 
 def load_yaml(text: str, name: str) -> Tree:

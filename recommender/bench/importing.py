@@ -19,7 +19,7 @@ from recommender.bench.place import folder
 from recommender.bench.pool import Kept, impossible, pooled
 from recommender.errors import RecommendError, RecordError, UsageError
 from recommender.text import shown
-from recommender.yamltext import read_text
+from recommender.wholefile import read_text
 
 T = TypeVar("T")
 _FAR = 0.25  # from the shipped range: worth a word

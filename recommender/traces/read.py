@@ -9,7 +9,7 @@ from recommender.errors import UsageError
 from recommender.text import shown, shown_path, unknown
 from recommender.traces import own, public
 from recommender.traces.trace import Trace
-from recommender.yamltext import refuse_no_file
+from recommender.wholefile import refuse_no_file
 
 MOST_BYTES = 256 * 2**20  # unpacked
 _GZIP = b"\x1f\x8b"

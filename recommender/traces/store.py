@@ -11,8 +11,7 @@ from typing import Any
 from recommender.errors import UsageError
 from recommender.limits import OfferLaw
 from recommender.text import shown, shown_path
-from recommender.wholefile import write_whole
-from recommender.yamltext import read_text
+from recommender.wholefile import read_text, write_whole
 
 SCHEMA = "recommend.spot-laws/v1"
 _INSTEAD = "correct it, or remove it and fit again with recommend trace fit --store"

@@ -60,6 +60,30 @@ def test_pyproject_and_folders_above(tmp_path: Path) -> None:
     assert project_path(deep) is None
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[tool.recommend]\nmarket = 'spot'\n",
+        "[ tool . recommend ]\nmarket = 'spot'\n",
+        "[tool.'recommend']\nmarket = 'spot'\n",
+        "[tool]\nrecommend = { market = 'spot' }\n",
+        "['tool']\nrecommend.market = 'spot'\n",
+        "tool.recommend.market = 'spot'\n",
+        "tool = { recommend = { market = 'spot' } }\n",
+    ],
+)
+def test_our_table_is_found_however_toml_lets_one_write_it(tmp_path: Path, text: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(text)
+    assert project_path(tmp_path) == tmp_path / "pyproject.toml"
+
+
+def test_a_pyproject_that_only_depends_on_us_is_not_ours(tmp_path: Path) -> None:
+    text = "[project]\ndependencies = ['recommend']\n[tool.other]\nx = 1\n"
+    (tmp_path / "pyproject.toml").write_text(text)
+    (tmp_path / ".git").mkdir()
+    assert project_path(tmp_path) is None
+
+
 def test_a_broken_pyproject_of_others_is_not_ours(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool.recommend\nbroken")
     (tmp_path / ".git").mkdir()

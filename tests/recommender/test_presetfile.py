@@ -1,0 +1,27 @@
+"""The presets that are read without a YAML parser are those that people read."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from recommender.presetfile import TREES, names, text, tree, trees
+from recommender.yamltext import load_yaml
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_preset_is_what_its_file_says(name: str) -> None:
+    assert tree(name) == load_yaml(text(name), name)
+
+
+def test_every_preset_is_there_and_none_besides() -> None:
+    assert tuple(json.loads(TREES.read_text("utf-8"))) == names()
+    assert TREES.read_text("utf-8") == trees()  # python -m recommender.presetfile
+
+
+def test_a_preset_is_planned_without_a_yaml_parser() -> None:
+    code = "import sys; from recommender import find_job; find_job('dlrm'); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "recommender.job" in done.stdout.split()
+    assert "yaml" not in done.stdout.split()
