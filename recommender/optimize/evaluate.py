@@ -348,20 +348,20 @@ def waiting_plans(space: Space, site: Site, counts: Ints) -> Plans:
     return Plans(counts[row[order]], np.concatenate(paths)[order], np.full(len(row), -1))
 
 
-def with_fallbacks(space: Space, site: Site, plans: Plans) -> Plans:
-    """The same plans with each fallback worth trying; nothing where none makes sense."""
+def with_fallbacks(space: Space, site: Site, plans: Plans) -> tuple[Plans, Ints]:
+    """The same plans with each fallback worth trying, and which plan each of them was."""
     step_s = steps(space.job, space.columns, space.fleet(site, plans.counts)).step_s
     choices = fallback_choices(site, step_s)[:, 1:]
     has_spot = np.asarray((plans.counts[:, site.entries.spot] > 0).any(axis=1))
     possible = (choices >= 0) & has_spot[:, None] & (space.limits.deadline_s is not None)
     row, column = np.nonzero(possible)
-    return Plans(plans.counts[row], plans.path[row], choices[row, column])
+    return Plans(plans.counts[row], plans.path[row], choices[row, column]), row
 
 
 def variants(space: Space, site: Site, counts: Ints) -> Plans:
     """Every plan of these clusters: all checkpoint paths, without and with fallbacks."""
     alone = waiting_plans(space, site, counts)
-    netted = with_fallbacks(space, site, alone)
+    netted, _ = with_fallbacks(space, site, alone)
     return Plans(
         np.concatenate([alone.counts, netted.counts]),
         np.concatenate([alone.path, netted.path]),

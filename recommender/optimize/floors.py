@@ -6,7 +6,7 @@ plan below it.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -104,9 +104,15 @@ class Sums:
 
 
 def plan_floor(space: Space, j: Journeys) -> Floats:
-    """Least goal of each journey, whichever fallback it has."""
-    names = (name for name in Sums.__slots__)
-    return cluster_floor(space, Sums(*(getattr(j, name) for name in names)), tight=False)
+    """Least goal of each journey, with its own fallback or, where it has none, with any."""
+    own, speed = j.fallback_speed > 0.0, np.maximum(j.fallback_speed, 1e-12)
+    any_of = Sums(*(getattr(j, name) for name in Sums.__slots__))
+    its = replace(
+        any_of,
+        best_net_usd=np.where(own, j.fallback_usd_per_hour / speed, j.best_net_usd),
+        best_net_speed=np.where(own, speed, j.best_net_speed),
+    )
+    return cluster_floor(space, its, tight=False)
 
 
 def cluster_floor(space: Space, c: Sums, tight: bool) -> Floats:

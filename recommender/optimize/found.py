@@ -16,6 +16,7 @@ from recommender.optimize.evaluate import (
 )
 from recommender.optimize.floors import plan_floor
 from recommender.optimize.space import Site, Space
+from recommender.risk.plans import Journeys
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -95,22 +96,57 @@ def consider(space: Space, index: int, rows: Ints, counts: Ints, found: Found) -
     """
     site = space.sites[index].only(rows)
     alone = waiting_plans(space, site, counts)
-    bounds = _follow(space, index, site, rows, alone, found)
+    drafts, floors = _drafted(space, site, alone)
+    netted = space.limits.deadline_s is not None and len(site.fallbacks) > 0
+    if netted:
+        floors = _of_own_fallbacks(space, site, alone, drafts, floors, found.bar)
+    bounds = _follow(space, index, rows, alone, drafts, floors, found)
     hopeful = bounds < found.bar
-    if space.limits.deadline_s is not None and len(site.fallbacks) and hopeful.any():
-        netted = with_fallbacks(space, site, alone.take(hopeful))
-        _follow(space, index, site, rows, netted, found)
+    if netted and hopeful.any():
+        plans = with_fallbacks(space, site, alone.take(hopeful))[0]
+        drafts, floors = _drafted(space, site, plans)
+        without = np.full(len(plans), np.inf)  # nobody asks what another fallback would save
+        _follow(space, index, rows, plans, replace(drafts, best_net_usd=without), floors, found)
 
 
-def _follow(space: Space, index: int, site: Site, rows: Ints, plans: Plans, found: Found) -> Floats:
+def _drafted(space: Space, site: Site, plans: Plans) -> tuple[Journeys, Floats]:
+    """The plans as journeys, and their floors; inf where not allowed."""
+    drafts, allowed = drafts_of(space, site, plans)
+    return drafts, np.where(allowed, plan_floor(space, drafts), np.inf)
+
+
+def _of_own_fallbacks(
+    space: Space, site: Site, plans: Plans, drafts: Journeys, floors: Floats, bar: float
+) -> Floats:
+    """Floors of plans that need a fallback to be the best, by those that they may have.
+
+    A short deadline leaves many of them none that is quick enough.
+    """
+    lone = plan_floor(space, replace(drafts, best_net_usd=np.full(len(plans), np.inf)))
+    needy = np.flatnonzero((floors < bar) & (lone >= bar))
+    if not len(needy):
+        return floors
+    netted, parents = with_fallbacks(space, site, plans.take(needy))
+    least = np.full(len(needy), np.inf)
+    np.minimum.at(least, parents, _drafted(space, site, netted)[1])
+    own = floors.copy()
+    own[needy] = np.minimum(lone[needy], np.maximum(floors[needy], least))
+    return own
+
+
+def _follow(
+    space: Space,
+    index: int,
+    rows: Ints,
+    plans: Plans,
+    drafts: Journeys,
+    floors: Floats,
+    found: Found,
+) -> Floats:
     """Follow plans in the order of their floors; returns the least cost with any fallback."""
     bounds = np.full(len(plans), np.inf)
     if not len(plans):
         return bounds
-    journeys, allowed = drafts_of(space, site, plans)
-    floors = np.where(allowed, plan_floor(space, journeys), np.inf)
-    if (plans.fallback >= 0).all():  # nobody asks what another fallback would save
-        journeys = replace(journeys, best_net_usd=np.full(len(plans), np.inf))
     for batch in np.array_split(np.argsort(floors, kind="stable"), -(-len(plans) // BATCH)):
         keep = batch[floors[batch] < found.bar]
         if not len(keep):
@@ -118,7 +154,7 @@ def _follow(space: Space, index: int, site: Site, rows: Ints, plans: Plans, foun
         if found.plans >= MOST_OVER * found.most:  # many clusters at once, none of them good
             found.left = min(found.left, float(floors[keep].min()))
             break
-        values = values_of(space, timed(journeys.take(keep)), allowed[keep])
+        values = values_of(space, timed(drafts.take(keep)), np.ones(len(keep), dtype=bool))
         found.plans += len(keep)
         bounds[keep] = values.net_usd if space.limits.goal != "time" else floors[keep]
         _keep(index, rows, plans.take(keep), values, found)
