@@ -99,7 +99,7 @@ def consider(space: Space, index: int, rows: Ints, counts: Ints, found: Found) -
     drafts, floors = _drafted(space, site, alone)
     netted = space.limits.deadline_s is not None and len(site.fallbacks) > 0
     if netted:
-        floors = _of_own_fallbacks(space, site, alone, drafts, floors, found.bar)
+        floors = floors_of_own_fallbacks(space, site, alone, drafts, floors, found.bar)
     bounds = _follow(space, index, rows, alone, drafts, floors, found)
     hopeful = bounds < found.bar
     if netted and hopeful.any():
@@ -115,7 +115,7 @@ def _drafted(space: Space, site: Site, plans: Plans) -> tuple[Journeys, Floats]:
     return drafts, np.where(allowed, plan_floor(space, drafts), np.inf)
 
 
-def _of_own_fallbacks(
+def floors_of_own_fallbacks(
     space: Space, site: Site, plans: Plans, drafts: Journeys, floors: Floats, bar: float
 ) -> Floats:
     """Floors of plans that need a fallback to be the best, by those that they may have.

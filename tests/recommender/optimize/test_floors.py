@@ -14,7 +14,7 @@ import pytest
 
 from recommender.limits import Limits
 from recommender.optimize.bounded import Bounded, bounded
-from recommender.optimize.evaluate import Plans, Values, journeys_of
+from recommender.optimize.evaluate import Plans, Values, drafts_of, journeys_of
 from recommender.optimize.floors import (
     Sums,
     cluster_floor,
@@ -24,6 +24,7 @@ from recommender.optimize.floors import (
     paid_share,
     plan_floor,
 )
+from recommender.optimize.found import floors_of_own_fallbacks
 from recommender.optimize.search import single_floors
 from recommender.optimize.space import Space
 from recommender.optimize.supports import (
@@ -222,6 +223,33 @@ def test_no_fallback_of_a_plan_is_cheaper_than_its_least_net_bill(chunk: int) ->
         bound = np.array([lone[tuple(counts), path] for counts, path in keys])
         bound = np.where(np.isfinite(bound), bound, 0.0)
         assert excess(bound, values.cost_usd, values.goal) <= ROUNDING, seed
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 1.0])
+def test_a_plan_is_left_out_only_where_neither_it_nor_its_fallbacks_are_good(share: float) -> None:
+    raised = 0
+    for seed in range(1, 120, 2):
+        q = question(seed)
+        limits = replace(q.limits, deadline_s=share * (q.limits.deadline_s or 36_000.0))
+        q, site = replace(q, limits=limits), q.sites[0]
+        plans, values = oracle(q)
+        lone = plans.take(plans.fallback < 0)
+        key = {(*counts, path): row for row, (counts, path) in enumerate(_rows(lone))}
+        least = np.full(len(lone), np.inf)
+        for goal, (counts, path) in zip(values.goal, _rows(plans), strict=True):
+            at = key[*counts, path]
+            least[at] = min(least[at], goal)
+        drafts, allowed = drafts_of(q, site, lone)
+        floors = np.where(allowed, plan_floor(q, drafts), np.inf)
+        bar = float(np.median(least[np.isfinite(least)])) if np.isfinite(least).any() else np.inf
+        own = floors_of_own_fallbacks(q, site, lone, drafts, floors, bar)
+        assert (own * (1.0 - ROUNDING) <= least).all(), seed
+        raised += int((own > floors).sum())
+    assert raised > 0
+
+
+def _rows(plans: Plans) -> list[tuple[list[int], int]]:
+    return list(zip(plans.counts.tolist(), plans.path.tolist(), strict=True))
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
