@@ -138,7 +138,7 @@ class Presenter:
             gpus=t.gpus,
             region=o.region,
             zone=o.zone,
-            usd_per_hour=o.usd_per_hour * self.question.facts.discount(o.provider),
+            usd_per_hour=self.question.facts.listed_usd(row),
             price_kind=o.kind,
             price_flag=o.flag,
             as_of=o.as_of,
@@ -150,10 +150,7 @@ class Presenter:
         if spot is None:
             return ()
         o = self.question.catalog.offers
-        factor = self.question.facts.discount(o.provider[spot.rows[0]])
-        return tuple(
-            Place(o.region[r], o.zone[r], o.usd_per_hour[r] * factor, o.flag[r]) for r in spot.rows
-        )
+        return tuple(Place(o.region[r], o.zone[r], o.usd_per_hour[r], o.flag[r]) for r in spot.rows)
 
     def _checkpointing(
         self, space: Space, site: Site, one: Plans, journeys: Journeys

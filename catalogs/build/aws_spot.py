@@ -29,7 +29,7 @@ _ZONE = re.compile(r"[a-z]+\d-az\d+")  # not the ids of local zones: use1-atl2-a
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """What is known of a type's spot price in one zone; no price: at the list price."""
+    """What is known of a type's spot price in one zone; no price: about the list price."""
 
     instance_type: str
     region: str
@@ -147,21 +147,21 @@ def _quotes(table: list[Cells], book: SourceBook) -> list[Quote]:
             instance_type=row["instance_type"],
             region=row["region"],
             zone=row["az_id"],
-            usd_per_hour=None
-            if row["spot_quote"] in ("at_cap", "none")
-            else float(row["spot_usd_per_hour"]),
+            usd_per_hour=None if _at_list_price(row) else float(row["spot_usd_per_hour"]),
             at_floor=row["spot_quote"] == "at_floor",
             as_of=row["as_of"],
             source=cite(book, row["source"]),
         )
         for row in table
         if _ZONE.fullmatch(row["az_id"])
-        and not (row["spot_quote"] == "market" and _no_bargain(row["spot_over_ondemand"]))
     ]
 
 
-def _no_bargain(share: str) -> bool:
-    return bool(share) and float(share) >= _NO_BARGAIN
+def _at_list_price(row: Cells) -> bool:
+    """Say whether a quote is no bargain: that is known of its zone, so nothing is derived there."""
+    share = row["spot_over_ondemand"]
+    dear = row["spot_quote"] == "market" and bool(share) and float(share) >= _NO_BARGAIN
+    return dear or row["spot_quote"] in ("at_cap", "none")
 
 
 def _old_quotes(table: list[Cells], covered: set[str], book: SourceBook) -> list[Quote]:

@@ -18,6 +18,7 @@ HOURS_PER_MONTH = 730.0
 # How far the AWS interruption range (0 to 4) moves a zone's availability, in between-zone
 # standard deviations: the range ranks offers around the class level and no more.
 RANGE_SHIFT = 0.2
+MEDIAN_ERROR = 0.6745  # of a normal law, in sd: a catalog states the median error of derived prices
 
 
 @dataclass(frozen=True)
@@ -115,12 +116,13 @@ class Facts:
 
     def price_sigma(self, provider: str, market: str, as_of: str, uncertainty: float) -> float:
         """Spread of ln(price): what its age does to it, and how it was derived."""
+        derived = uncertainty / MEDIAN_ERROR
         if self.choice.prices_as_quoted:
-            return uncertainty
+            return derived
         key = (provider, market, as_of)
         if key not in self._drifts:
             self._drifts[key] = self._drift(provider, market, self.age_days(as_of))
-        return math.hypot(self._drifts[key], uncertainty)
+        return math.hypot(self._drifts[key], derived)
 
     @cached_property
     def _drifts(self) -> dict[tuple[str, str, str], float]:
@@ -157,15 +159,9 @@ class Facts:
             return level
         return level + RANGE_SHIFT * law.zone_sd * (1.0 - interruption_range / 2.0)
 
-    def egress_usd_per_gb(self, provider: str, from_region: str, to_region: str) -> float:
-        """Price of a GB sent between two regions of a provider."""
-        if from_region == to_region:
-            return 0.0
-        pair = self._egress.get((provider, from_region, to_region))
-        return self.fee(provider, "egress_region_gb") if pair is None else pair
-
     @cached_property
-    def _egress(self) -> dict[tuple[str, str, str], float]:
+    def egress(self) -> dict[tuple[str, str, str], float]:
+        """USD per GB by provider, region sent from and region sent to, where it is listed."""
         return {(e.provider, e.from_region, e.to_region): e.usd_per_gb for e in self.catalog.egress}
 
     def planning_price(self, row: int) -> float:
@@ -178,8 +174,9 @@ class Facts:
     @cached_property
     def _planning_prices(self) -> list[float]:
         o = self.catalog.offers
-        paid = {name: self.discount(name) for name in set(o.provider)}
-        prices = [usd * paid[name] for usd, name in zip(o.usd_per_hour, o.provider, strict=True)]
+        prices = list(o.usd_per_hour)
+        if self.choice.discounts:
+            prices = [self.listed_usd(row) for row in range(len(o))]
         for row, flag in enumerate(o.flag):
             if flag == "floor" and o.provider[row] == "aws" and o.market[row] == "spot":
                 typical = self._typical_spot.get(o.instance_type[row], 0.0)
@@ -196,11 +193,16 @@ class Facts:
         for r in spot:
             if o.instance_type[r] in wanted and o.flag[r] in _MARKET_FLAGS:
                 quotes.setdefault(o.instance_type[r], []).append(o.usd_per_hour[r])
-        return {name: _median(values) * self.discount("aws") for name, values in quotes.items()}
+        return {name: _median(values) for name, values in quotes.items()}
 
-    def discount(self, provider: str) -> float:
-        """Share of the list price that the user pays."""
-        return 1.0 - sum(share for name, share in self.choice.discounts if name == provider)
+    def listed_usd(self, row: int) -> float:
+        """USD per hour of an offer; what the user's discount leaves of an on-demand price.
+
+        Contracts (AWS Savings Plans, committed use) lower list prices; spot is a market of its own.
+        """
+        o = self.catalog.offers
+        given = dict(self.choice.discounts) if o.market[row] == "on_demand" else {}
+        return o.usd_per_hour[row] * (1.0 - given.get(o.provider[row], 0.0))
 
 
 # A price that the market has made: as quoted, as somebody else's version quoted it, after a jump.

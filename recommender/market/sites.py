@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 
 from catalogs.schema import InstanceType
+from recommender.bucket import object_store_rate
 from recommender.limits import Choice, Limits
+from recommender.market.egress import copies_usd_per_gb, move_usd_per_gb
 from recommender.market.facts import HOURS_PER_MONTH, Facts
 from recommender.market.quotas import most_by_quota, quota_rows
 from recommender.optimize.space import Entries, Fallbacks, Site, Tier
 from recommender.performance.fleet import Floats
+from recommender.performance.machines import disk_bytes_per_s, network_of
 from recommender.risk.draws import SITES
 
 GIB = 2.0**30
@@ -174,7 +177,6 @@ class SiteBuilder:
             quota_use=use,
             quota=quota,
             store_usd_per_hour=store,
-            usd_per_move=self.facts.fee(provider, "egress_region_gb") * job.checkpoint_bytes / GB,
         )
 
     def _entries(self, pools: Sequence[Pool]) -> Entries:
@@ -203,6 +205,7 @@ class SiteBuilder:
             self.machine_usd(pool),
             self.limits.max_machines,
             self._fixed_usd(pool),
+            self._move_usd(pool),
             facts.boot_s(pool.type) + self._staging_s(pool),
         )
         capacity = (1e9, 1.0, 1.0, 40.0, 0.0, 0.0, 0.0, 1.0, 0.0, True)
@@ -243,7 +246,7 @@ class SiteBuilder:
 
     def _correlation(self, pool: Pool, inside: float) -> float:
         """Mean correlation of the listed zones: high inside a region, low across."""
-        regions = [self.facts.catalog.offers.region[r] for r in pool.rows]
+        regions = self._places(pool)[1]
         pairs = [(a, b) for i, a in enumerate(regions) for b in regions[i + 1 :]]
         if not pairs:
             return 0.0
@@ -254,21 +257,28 @@ class SiteBuilder:
         data = self.facts.job.data
         if not data.at:
             return 0.0
-        provider, _, home = data.at.partition(":")
+        provider, regions = self._places(pool)
+        return data.gib * GIB / GB * copies_usd_per_gb(self.facts, provider, regions, data.at)
+
+    def _move_usd(self, pool: Pool) -> float:
+        """Egress of one checkpoint where a list spans regions."""
+        if len(pool.rows) < 2:
+            return 0.0
+        gb = self.facts.job.checkpoint_bytes / GB
+        return gb * move_usd_per_gb(self.facts, *self._places(pool))
+
+    def _places(self, pool: Pool) -> tuple[str, tuple[str, ...]]:
+        """Provider and regions of a pool, in the order tried."""
         o = self.facts.catalog.offers
-        first = pool.rows[0]
-        gb = data.gib * GIB / GB
-        if o.provider[first] != provider:
-            return gb * self.facts.fee(provider, "egress_internet_gb")
-        return gb * self.facts.egress_usd_per_gb(provider, home, o.region[first])
+        return o.provider[pool.rows[0]], tuple(o.region[row] for row in pool.rows)
 
     def _staging_s(self, pool: Pool) -> float:
         """Time to copy the data to local disks before each start; 0 when they are streamed."""
         data = self.facts.job.data
         if data.read != "stage":
             return 0.0
-        rate = max((pool.type.network_gbit_per_s or 10.0) * 0.6 / 8.0, 0.1) * GB
-        return data.gib * GIB / rate
+        nic, disk = network_of(pool.type)[0], disk_bytes_per_s(pool.type)
+        return data.gib * GIB / min(float(object_store_rate(np.array([nic]))[0]), disk)
 
     def _tier(self, provider: str, regions: Sequence[str]) -> Tier:
         """The cheapest CPU machines of each region that could take checkpoints."""

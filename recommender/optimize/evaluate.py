@@ -157,7 +157,7 @@ def drafts_of(space: Space, site: Site, plans: Plans) -> tuple[Journeys, Bools]:
         spot_usd_per_hour=spot,
         spot_price_sigma=gang.price_sigma,
         fixed_usd=worst(entries.fixed_usd, counts),
-        usd_per_interruption=np.where(gang.sites > 1, site.usd_per_move, 0.0),
+        usd_per_interruption=worst(entries.usd_per_move, counts),
         run_mean_s=gang.run_mean_s,
         run_sigma=gang.run_sigma,
         outage_sigma=gang.outage_sigma,

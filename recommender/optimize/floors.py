@@ -18,7 +18,7 @@ from recommender.optimize.evaluate import HAND_S, RENDEZVOUS_S
 from recommender.optimize.space import Site, Space
 from recommender.optimize.stretch import DEARER, least_ratio
 from recommender.performance.fleet import spreads_of
-from recommender.risk.draws import draws
+from recommender.risk.draws import draws, time_factors
 from recommender.risk.journey import Journeys
 from recommender.risk.typical import typical
 
@@ -51,8 +51,7 @@ def least_speed_factor(space: Space, sigma: Floats) -> Floats:
 
 @lru_cache(maxsize=256)
 def _speed_factor(histories: int, seed: int, by_time: bool, sigma: float) -> float:
-    sample = draws(histories, 8, seed).speed
-    factor = np.exp(sigma * sample - 0.5 * sigma**2)
+    factor = time_factors(sigma, draws(histories, 8, seed).speed)
     return float(typical(factor) if by_time else factor.mean())
 
 
@@ -62,8 +61,7 @@ def speed_quantile(histories: int, seed: int, confidence: float, sigma: float) -
     must = math.ceil((confidence - 1e-12) * histories)
     if must < 1:
         return 0.0
-    sample = np.sort(draws(histories, 8, seed).speed)[must - 1]
-    return float(np.exp(sigma * sample - 0.5 * sigma**2))
+    return float(time_factors(sigma, np.sort(draws(histories, 8, seed).speed)[must - 1]))
 
 
 def paid_share(run_mean_s: Floats, run_sigma: Floats, free_s: Floats) -> Floats:
@@ -197,7 +195,7 @@ def joint_quantile(
     if must < 1:
         return 0.0
     sample = draws(histories, 8, seed)
-    speed = np.exp(speed_sigma * sample.speed - 0.5 * speed_sigma**2)
+    speed = time_factors(speed_sigma, sample.speed)
     price = np.exp(price_sigma * sample.price - 0.5 * price_sigma**2)
     both = np.sort(speed * np.minimum(price, 1.0))
     return float(both[must - 1])

@@ -34,7 +34,8 @@ class Entries:
     spot: Bools
     usd_per_hour: Floats  # fees of a running machine included
     cap: Ints  # most machines of it
-    fixed_usd: Floats  # paid once: staging and egress of the data
+    fixed_usd: Floats  # paid once: egress of the data
+    usd_per_move: Floats  # egress of one checkpoint to the next zone of the list
     boot_s: Floats  # request to a running container, data staged
     run_mean_s: Floats  # spot: of one machine
     run_sigma: Floats
@@ -109,7 +110,6 @@ class Site:
     quota_use: Floats  # (rows, entries): what one machine uses of each quota
     quota: Floats  # (rows,)
     store_usd_per_hour: float  # checkpoints kept in the object store
-    usd_per_move: float  # egress of one checkpoint to the next zone
 
     def only(self, rows: Ints) -> "Site":
         """The same site with some of its entries."""

@@ -30,6 +30,8 @@ SIGMA_NEW_GPU = 0.09
 USABLE = 0.92  # of device memory; assumed: the rest is lost to fragmentation (2026-11)
 GBIT = 1e9 / 8
 TCP_SHARE = 0.85  # of the baseline rate, NCCL: allreduce.md, BinhangYuan/tc_cluster_setting (2022)
+# A gp3 volume's baseline (EBS user guide, 2026-08); others are assumed to be alike.
+VOLUME_MB_PER_S = 125.0
 TCP_LATENCY_S = 5e-4  # per doubling of machines; fitted on the same
 RDMA_LATENCY_S = 1e-4  # 70 us (p5) to 160 us (p4de), nccl-tests as below
 # Half-performance message by listed rate of the machine, from all-reduce at 16 MiB and at large
@@ -57,7 +59,7 @@ def machine_columns(
     reasons = tuple(_reason(job, t, gpus, achieved, speeds[t.gpu].rate) for t in types)
     able = np.array([not reason for reason in reasons])
     count = _column(t.gpus for t in types)
-    network = np.array([_network(t) for t in types]).reshape(-1, 3)
+    network = np.array([network_of(t) for t in types]).reshape(-1, 3)
     of_gpu = _column(_gpu_sd(job, prior, t.gpu, gpus, achieved) for t in types)
     columns = MachineColumns(
         names=tuple(f"{t.provider}/{t.instance_type}" for t in types),
@@ -71,7 +73,7 @@ def machine_columns(
         prepare_per_s=_column(_prepare(job, t) for t in types),
         fetch_per_s=_column(_fetch(job, t) for t in types),
         host_bytes_per_s=_column(t.host_gb_per_s * 1e9 * t.gpus for t in types),
-        disk_bytes_per_s=_column(t.local_disk_mb_per_s * 1e6 for t in types),
+        disk_bytes_per_s=_column(disk_bytes_per_s(t) for t in types),
         speed_sigma=np.hypot(prior.spread(job), of_gpu),
         speed_sigma_several=np.hypot(prior.spread_several(job), of_gpu),
         reasons=reasons,
@@ -197,7 +199,7 @@ def _reason(
     return ""
 
 
-def _network(machine: InstanceType) -> tuple[float, float, float]:
+def network_of(machine: InstanceType) -> tuple[float, float, float]:
     """Sustained bytes/s, half-performance message and latency; 0 bytes/s where unknown.
 
     RDMA reaches its listed rate at large messages only, TCP 0.85 of the baseline at any size.
@@ -231,14 +233,19 @@ def _prepare(job: Job, machine: InstanceType) -> float:
     return machine.vcpus / cost if cost > 0 else float("inf")
 
 
+def disk_bytes_per_s(machine: InstanceType) -> float:
+    """Bytes/s of a machine's local disk, or of its network volume where it has none."""
+    return (machine.local_disk_mb_per_s or VOLUME_MB_PER_S) * 1e6
+
+
 def _fetch(job: Job, machine: InstanceType) -> float:
     """Samples/s that reach the machine: from the object store, or from its disk if staged."""
     size = job.data.bytes_per_sample
     if size <= 0:
         return float("inf")
     if job.data.read == "stage":
-        return machine.local_disk_mb_per_s * 1e6 / size
-    return float(object_store_rate(np.array([_network(machine)[0]]))[0]) / size
+        return disk_bytes_per_s(machine) / size
+    return float(object_store_rate(np.array([network_of(machine)[0]]))[0]) / size
 
 
 def _column(values: object) -> Floats:

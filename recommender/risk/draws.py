@@ -254,6 +254,16 @@ def _zone_at(paths: int, seed: int, site: int) -> Floats:
     return normal(stratified(seed, _ZONE + site, paths, _EVEN[_ZONE + site, 0]))
 
 
+def time_factors(sigma: Floats | float, normals: Floats) -> Floats:
+    """True over predicted time of the training; both arguments broadcast.
+
+    Its median is one, since the constants of the speed model are medians of ln(true / predicted
+    speed) and its spreads were set and scored around them (docs/accuracy.md, "Spans"). Its mean
+    is exp(sigma²/2): a plan whose speed is less known costs more on average.
+    """
+    return np.asarray(np.exp(sigma * normals))
+
+
 def run_uniforms(sample: Draws) -> Floats:
     """The uniforms behind `run`, for laws other than the lognormal; (paths, cycles)."""
     return sample.matrix(_RUN)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender.risk.capacity import LOGNORMAL, Capacity
-from recommender.risk.draws import SEED, Draws, draws
+from recommender.risk.draws import SEED, Draws, draws, time_factors
 from recommender.risk.net import Stop, drawn_pace, least_with_net, ready_s, safety_net
 from recommender.risk.plans import Histories, Journeys
 from recommender.risk.runs import Runs, at, draw_runs, first, until
@@ -72,8 +72,7 @@ def follow_sample(
 
     Those would come out the same with more cycles. Arrays of shape (plans, paths).
     """
-    speed = np.exp(p.speed_sigma[:, None] * sample.speed - 0.5 * p.speed_sigma[:, None] ** 2)
-    work = p.work_s[:, None] * speed
+    work = p.work_s[:, None] * time_factors(p.speed_sigma[:, None], sample.speed)
     runs = draw_runs(p, sample, capacity)
     done = runs.durable + runs.live >= work.astype(np.float32)[None]
     last, finished = first(done)

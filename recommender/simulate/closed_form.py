@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from recommender.lognormal import mills_ratio, normal_cdf
 from recommender.risk.capacity import zones_of
-from recommender.risk.draws import draws
+from recommender.risk.draws import draws, time_factors
 from recommender.risk.laws import RunLaw
 from recommender.risk.plans import Journeys
 from recommender.simulation import ClosedForm
@@ -49,8 +49,7 @@ def closed_form(p: Journeys, deadline_s: float | None, law: RunLaw, seed: int) -
     wait = zones.outage_s[0] * zones.nowhere[0]
     square = zones.outage_s[0] ** 2 * np.exp(p.outage_sigma[0] ** 2) * zones.nowhere[0]
     cycle = _cycle(p, law, wait, square - wait**2)
-    speed = np.exp(p.speed_sigma[0] * sample.speed - 0.5 * p.speed_sigma[0] ** 2)
-    work = p.work_s[0] * speed
+    work = p.work_s[0] * time_factors(float(p.speed_sigma[0]), sample.speed)
     if deadline_s is None or p.fallback_speed[0] <= 0.0:
         return _waiting(p, deadline_s, cycle, work)
     return _net(p, deadline_s, cycle, work)

@@ -157,6 +157,9 @@ def write_spot_tables(folder: Path) -> None:
     rows = [
         "us-east-1,use1-az1,g5.xlarge,0.4,0.4,market,2026-06-20,SkyPilot catalog copy",
         "us-east-1,use1-az2,g5.xlarge,0.95,0.95,market,2026-06-20,SkyPilot catalog copy",
+        "us-east-1,use1-az2,g5.12xlarge,2.0,0.4,market,2026-06-20,SkyPilot catalog copy",
+        "eu-west-1,euw1-az1,g5.xlarge,0.95,0.95,market,2026-06-20,SkyPilot catalog copy",
+        "eu-west-1,euw1-az1,g5.12xlarge,2.0,0.4,market,2026-06-20,SkyPilot catalog copy",
         "us-east-1,use1-atl2-az1,g5.xlarge,0.2,0.2,market,2026-06-20,SkyPilot catalog copy",
     ]
     (folder / "extra_aws_spot_by_zone.csv").write_text("\n".join([fresh, *rows]))
@@ -174,14 +177,25 @@ def write_spot_tables(folder: Path) -> None:
 def test_old_quotes_serve_only_types_that_the_new_list_lacks(tmp_path: Path) -> None:
     write_spot_tables(tmp_path)
     offers = aws_spot.spot_offers(tmp_path, [g5()], Known(), SourceBook())
-    assert {(o.instance_type, o.zone) for o in offers} == {
+    assert {(o.instance_type, o.zone) for o in offers if o.kind == "quote"} == {
         ("g5.xlarge", "use1-az1"),
+        ("g5.12xlarge", "use1-az2"),
+        ("g5.12xlarge", "euw1-az1"),
         ("p3.2xlarge", "use1-az1"),
     }
+
+
+def test_no_price_is_derived_where_the_quote_is_close_to_the_list_price(tmp_path: Path) -> None:
+    write_spot_tables(tmp_path)
+    listed = [g5(), g5("g5.12xlarge", 5.0)]
+    listed += [g5(region="eu-west-1"), g5("g5.12xlarge", 5.0, region="eu-west-1")]
+    offers = aws_spot.spot_offers(tmp_path, listed, Known(), SourceBook())
+    derived = {(o.instance_type, o.region, o.zone) for o in offers if o.kind == "derived"}
+    assert derived == {("g5.12xlarge", "us-east-1", "use1-az1")}
 
 
 def test_interruption_ranges_come_from_the_newest_advice(tmp_path: Path) -> None:
     write_spot_tables(tmp_path)
     offers = aws_spot.spot_offers(tmp_path, [g5()], Known(), SourceBook())
     ranges = {o.instance_type: o.interruption_range for o in offers}
-    assert ranges == {"g5.xlarge": 3, "p3.2xlarge": None}
+    assert ranges == {"g5.xlarge": 3, "g5.12xlarge": None, "p3.2xlarge": None}

@@ -297,11 +297,17 @@ def test_what_is_done_and_spent_is_taken_off(catalog: Catalog) -> None:
     assert half.plans[0].estimate.cost.mean < 0.7 * whole.plans[0].estimate.cost.mean
 
 
-def test_a_discount_lowers_the_price_of_its_provider_only(catalog: Catalog) -> None:
-    plain = ask(catalog, choice=Choice(providers=("aws",)), **DAY).plans[0]
-    cheaper = Choice(providers=("aws",), discounts=(("aws", 0.2),))
-    less = ask(catalog, choice=cheaper, **DAY).plans[0]
-    assert less.estimate.cost.mean < 0.9 * plain.estimate.cost.mean
+def test_a_discount_lowers_on_demand_prices_of_its_provider_only(catalog: Catalog) -> None:
+    asked = {"instances": ("g4dn.xlarge",), "regions": ("us-east-1",)}
+    for market, share in (("on_demand", 0.8), ("spot", 1.0)):
+        plain, less = (
+            ask(catalog, choice=Choice(**asked, market=market, discounts=d), budget_usd=900.0)
+            for d in ((), (("aws", 0.2),))
+        )
+        usd = [a.plans[0].machines[0].usd_per_hour for a in (plain, less)]
+        assert usd[1] == pytest.approx(share * usd[0])
+        cost = [a.plans[0].estimate.cost.mean / a.plans[0].machines[0].count for a in (plain, less)]
+        assert cost[1] / cost[0] == pytest.approx(share, abs=0.03)
     other = Choice(providers=("gcp",), discounts=(("aws", 0.2),))
     gcp = [ask(catalog, choice=c, **DAY).plans[0] for c in (other, Choice(providers=("gcp",)))]
     assert gcp[0].estimate.cost == gcp[1].estimate.cost

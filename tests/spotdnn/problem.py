@@ -85,6 +85,7 @@ def _site(types: tuple[str, ...], quota: int) -> Site:
             usd_per_hour=np.array([SPOT_USD[name] for name in types]),
             cap=np.full(count, quota),
             fixed_usd=0.0 * ones,
+            usd_per_move=0.0 * ones,
             boot_s=120.0 * ones,
             run_mean_s=1e12 * ones,
             run_sigma=ones,
@@ -108,5 +109,4 @@ def _site(types: tuple[str, ...], quota: int) -> Site:
         quota_use=np.zeros((0, count)),
         quota=np.zeros(0),
         store_usd_per_hour=0.0,
-        usd_per_move=0.0,
     )

@@ -151,6 +151,7 @@ def _site(rng: np.random.Generator, columns: MachineColumns, entries: int, most:
             usd_per_hour=price,
             cap=rng.integers(1, 4, entries) if quota else np.full(entries, most),
             fixed_usd=ones * float(rng.choice([0.0, 2.0])),
+            usd_per_move=np.where(spot, 0.1, 0.0),
             boot_s=np.full(entries, float(rng.choice([60.0, 420.0]))),
             run_mean_s=law[:, 0] * 3600,
             run_sigma=law[:, 1],
@@ -180,7 +181,6 @@ def _site(rng: np.random.Generator, columns: MachineColumns, entries: int, most:
         quota_use=np.ones((1, entries)) * rng.choice([1.0, 2.0], entries)[None],
         quota=np.array([float(rng.integers(2, 8))]) if quota else np.array([1e9]),
         store_usd_per_hour=float(rng.choice([0.0, 0.01])),
-        usd_per_move=0.1,
     )
 
 

@@ -157,11 +157,15 @@ def test_all_prices_times_k_give_the_same_plan_at_k_times_the_cost(q: Space, k: 
     e, fall, tier = site.entries, site.fallbacks, site.tier
     dearer = replace(
         site,
-        entries=replace(e, usd_per_hour=e.usd_per_hour * k, fixed_usd=e.fixed_usd * k),
+        entries=replace(
+            e,
+            usd_per_hour=e.usd_per_hour * k,
+            fixed_usd=e.fixed_usd * k,
+            usd_per_move=e.usd_per_move * k,
+        ),
         fallbacks=replace(fall, usd_per_hour=fall.usd_per_hour * k),
         tier=replace(tier, usd_per_hour=tier.usd_per_hour * k),
         store_usd_per_hour=site.store_usd_per_hour * k,
-        usd_per_move=site.usd_per_move * k,
     )
     before, after = best(q), best(with_site(q, dearer))
     if before is None or after is None:

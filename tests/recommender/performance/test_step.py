@@ -71,6 +71,35 @@ def test_ddp_hides_its_all_reduce_behind_the_last_backward_pass_only():
     assert terms.exposed_s[0, 0] == pytest.approx(max(traffic - 0.5 * 2 / 3 * 0.512 / 3, 0))
 
 
+@pytest.mark.usefixtures("punctual")
+def test_gradients_smaller_than_a_bucket_are_one_small_message():
+    job = resnet(sharding="ddp", parameters=1e6, trainable_parameters=1e6)
+    found = replace(
+        columns(job, (P3,)),
+        network_half_bytes=np.array([4e6]),
+        network_latency_s=np.array([0.0]),
+        network_bytes_per_s=np.array([1e9]),
+    )
+    terms = terms_of(job, plain(job, overlap=0.0), clusters(found, {0: 2}))
+    sent = 4e6  # fp32 gradients under autocast; half of the rate at a message of 4 MB
+    assert terms.exposed_s[0, 0] == pytest.approx(2 * 1 / 2 * sent / 0.5e9)
+
+
+def test_a_mix_sums_what_adds_up_and_waits_for_the_slowest_of_the_rest():
+    job = llama()
+    one, other = columns(job, (P5,)), columns(job, (G5X8,))
+    mix = clusters(columns(job, (P5, G5X8)), {0: 2, 1: 1})
+    for name in ("memory_bytes", "network_bytes_per_s", "intra_bytes_per_s", "disk_bytes_per_s"):
+        least = min(getattr(one, name)[0], getattr(other, name)[0])
+        assert getattr(mix, name)[0] == least, name
+    for name in ("network_half_bytes", "network_latency_s"):
+        most = max(getattr(one, name)[0], getattr(other, name)[0])
+        assert getattr(mix, name)[0] == most, name
+    for name in ("gpus", "compute_per_s", "fetch_per_s", "host_bytes_per_s"):
+        both = 2 * getattr(one, name)[0] + getattr(other, name)[0]
+        assert getattr(mix, name)[0] == pytest.approx(both), name
+
+
 def test_recomputation_costs_a_third_more_arithmetic():
     job = llama()
     terms = terms_of(job, plain(job), clusters(columns(job, (P5,)), {0: 1}))
@@ -83,6 +112,9 @@ def test_input_pipelines_lengthen_the_step():
     found = steps(slow, columns(slow, (P3,)), clusters(columns(slow, (P3,)), {0: 1}))
     assert found.step_s[0] == pytest.approx(2048 * 0.1 / 8)
     assert found.input_s[0] > 0.9 * found.step_s[0] - 3
+    large = replace(job, data=replace(job.data, bytes_per_sample=1e7))
+    fetched = steps(large, columns(large, (P3,)), clusters(columns(large, (P3,)), {0: 1}))
+    assert fetched.step_s[0] == pytest.approx(2048 * 1e7 / (0.6 * 0.85 * 2.5e9 / 8))
 
 
 def test_parts_sum_to_the_step():

@@ -91,7 +91,7 @@ class SafetyNet:
 
 def tell(p: Plan, luck: Draws, path: int, deadline_s: float | None) -> Told | None:
     """Follow one plan through one history; None if the draws do not reach to its end."""
-    work = p.work_s * mean_one(p.speed_sigma, luck.speed[path])
+    work = p.work_s * math.exp(p.speed_sigma * luck.speed[path])
     net = SafetyNet(p, work, deadline_s)
     told = Told()
     clock = durable = 0.0

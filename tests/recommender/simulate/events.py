@@ -55,7 +55,7 @@ class History:
         self.over = self.env.event()
         self.news = self.env.event()  # progress goes another way: the watch looks again
         self.told = Told()
-        self.work_s = plan.work_s * mean_one(luck, plan.speed_sigma)
+        self.work_s = plan.work_s * math.exp(luck.gauss(0.0, plan.speed_sigma))
         self.begun_s = 0.0  # safe work when the present run became ready
         self.tail_s = 0.0  # from the end of the first cluster to the last step
         self.safe_s = 0.0  # work that no interruption can take
