@@ -1,12 +1,14 @@
 """From a job and a file of timed runs to a calibrated job file."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from catalogs.catalog import Catalog
+from catalogs.schema import Gpu
 from recommender.calibrationfile import calibration_text
 from recommender.csvtext import refuse_all
 from recommender.errors import UsageError
@@ -20,6 +22,7 @@ from recommender.performance.priors import load_priors
 from recommender.performance.step import why_infeasible
 from recommender.runs import read_runs
 from recommender.text import shown_path
+from recommender.timings import above_peak
 from recommender.wholefile import read_text, write_whole
 
 _SECTION = re.compile(r"^calibration:.*\n(?:(?:[ \t].*)?\n)*", re.MULTILINE)
@@ -59,7 +62,7 @@ def calibrate_file(
     )
     bare = replace(job, calibration=None, timings=())
     columns = machine_columns(bare, types, catalog.gpus, catalog.achieved)
-    _refuse(bare, runs, columns)
+    _refuse(bare, runs, columns, catalog.gpus)
     found = calibrate(bare, runs, columns, tuple(t.gpu for t in types), today)
     _write(target, _text(word, found.calibration))
     prior = load_priors()[job.family, job.stack]
@@ -74,9 +77,12 @@ def calibrate_file(
     )
 
 
-def _refuse(job: Job, runs: tuple[Run, ...], columns: MachineColumns) -> None:
+def _refuse(
+    job: Job, runs: tuple[Run, ...], columns: MachineColumns, gpus: Mapping[str, Gpu]
+) -> None:
     """Refuse runs that the model says cannot be: their steps would teach it nothing."""
-    problems = []
+    said = ((run, above_peak(job, run.batch / run.step_s, gpus[run.gpu], run.gpus)) for run in runs)
+    problems = [f"{run.place}: {why}" for run, why in said if why]
     fleet = clusters(tuple(replace(run, data="") for run in runs), columns)
     for i, run in enumerate(runs):
         why = why_infeasible(replace(job, global_batch=run.batch), columns, fleet, i)

@@ -29,21 +29,25 @@ def on_catalog(job: Job, known: Mapping[str, Gpu], types: Iterable[InstanceType]
             found.append(replace(timing, gpu=names[timing.gpu.lower()]))
         else:
             problems.append(_refusal(timing, names.values(), machines.values()))
-    problems += [said for each in found for said in _impossible(job, each, known[each.gpu])]
+    said = (above_peak(job, t.samples_per_s, known[t.gpu], t.gpus) for t in found)
+    problems += [f"measured: {why}" for why in said if why]
     if problems:
         raise UsageError(*problems)
     return replace(job, timings=tuple(found))
 
 
-def _impossible(job: Job, timing: Timing, gpu: Gpu) -> list[str]:
-    """A speed that no arithmetic unit of the GPUs could reach: a slip in the number or its unit."""
+def above_peak(job: Job, samples_per_s: float, gpu: Gpu, gpus: int) -> str:
+    """Say so of a speed that no arithmetic unit of the GPUs could reach; empty where one could.
+
+    It is a slip in the number or its unit.
+    """
     peaks = (gpu.peak_fp32_tflops, gpu.peak_fp16_tflops, gpu.peak_bf16_tflops, gpu.peak_fp8_tflops)
-    peak = max((peak for peak in peaks if peak), default=0.0) * 1e12 * timing.gpus
-    times = timing.samples_per_s * job.flop_per_sample / peak if peak else 0.0
+    peak = max((peak for peak in peaks if peak), default=0.0) * 1e12 * gpus
+    times = samples_per_s * job.flop_per_sample / peak if peak else 0.0
     if times <= MOST_OF_PEAK:
-        return []
-    said = f"{timing.gpus}x{gpu.gpu}: {timing.samples_per_s:.3g} samples/s"
-    return [f"measured: {said} is {times:.3g} x the vendor's peak; check the number and its unit"]
+        return ""
+    said = f"{gpus}x{gpu.gpu}: {samples_per_s:.3g} samples/s"
+    return f"{said} is {times:.3g} x the vendor's peak; check the number and its unit"
 
 
 def _refusal(timing: Timing, gpus: Iterable[str], machines: Iterable[InstanceType]) -> str:

@@ -22,9 +22,13 @@ MIB = 2.0**20
 SAMPLE_BYTES = 1e6  # of activations: with the memory below, the stated micro-batch just fits
 
 
-def series_of(rows: pd.DataFrame) -> "pd.Series[str]":
-    """Name the series of each run: the same source, network, software, precision and GPU."""
-    named: pd.Series[str] = rows[KEY].astype(str).agg("|".join, axis=1)
+def series_of(rows: pd.DataFrame, by_machine: bool = False) -> "pd.Series[str]":
+    """Name the series of each run: the same source, network, software, precision and GPU.
+
+    `by_machine`: the same machine too, where the source names it (DGX-1 or DGX-2).
+    """
+    key = [*KEY, "machine"] if by_machine else KEY
+    named: pd.Series[str] = rows[key].astype(str).agg("|".join, axis=1)
     return named + "|" + rows.flop.round(-9).astype(str)
 
 

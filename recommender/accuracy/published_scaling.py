@@ -10,7 +10,7 @@ these rows in view: an overlap of 0 to start from (the best whichever source is 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -53,21 +53,21 @@ def from_smaller(reference: Path) -> tuple[Extrapolated, tuple[Point, ...]]:
     return joined(parts), tuple(about)
 
 
-def one_per_gpu(reference: Path) -> Extrapolated:
+def one_per_gpu(reference: Path, by_machine: bool = False) -> Extrapolated:
     """One run of each series, the smallest with the largest batch, against all other GPU counts."""
     return joined(
         _held(series, 0, [i for i, row in enumerate(series) if _gpus(row) > _gpus(series[0])])
-        for series in _series(reference)
+        for series in _series(reference, by_machine)
     )
 
 
 @cache
-def _series(reference: Path) -> tuple[tuple[Any, ...], ...]:
+def _series(reference: Path, by_machine: bool = False) -> tuple[tuple[Any, ...], ...]:
     """Series of at least two sizes, smallest clusters first, of these the largest batch."""
     rows = published(reference)
     rows = rows[(rows.nodes == 1) | (rows.network > 0)]
     found: dict[str, list[Any]] = {}
-    for name, row in zip(series_of(rows), rows.itertuples(), strict=True):
+    for name, row in zip(series_of(rows, by_machine), rows.itertuples(), strict=True):
         found.setdefault(name, []).append(row)
     ordered = [sorted(found[name], key=lambda r: (_gpus(r), -r.batch)) for name in sorted(found)]
     return tuple(tuple(rows) for rows in ordered if _gpus(rows[-1]) > _gpus(rows[0]))
@@ -107,8 +107,8 @@ def _sharded(reference: Path | None) -> Score:
     return _score(reference, lambda point: point.sharded)
 
 
-def _one_per_gpu(reference: Path | None) -> Score:
-    return score(one_per_gpu(reference_folder(reference, *RUNS)).held())
+def _one_per_gpu(by_machine: bool, reference: Path | None) -> Score:
+    return score(one_per_gpu(reference_folder(reference, *RUNS), by_machine).held())
 
 
 _SPLIT = "the smallest cluster of each series is known, larger ones are predicted"
@@ -151,7 +151,17 @@ STUDIES: tuple[Study, ...] = (
         target=Target(mean=6.0),
         published="Srifty 8 %, Sailor 4.5-6 %, spotDNN 1.8-6.9 %, each on its own runs",
         source=_SOURCE,
-        run=_one_per_gpu,
+        run=partial(_one_per_gpu, False),
+        needs_reference=True,
+    ),
+    Study(
+        key="one-row-per-machine",
+        subject="the same, timed on the machine that is predicted",
+        split="one run of each network, software, GPU and machine is known",
+        target=Target(),
+        published="as above",
+        source=_SOURCE,
+        run=partial(_one_per_gpu, True),
         needs_reference=True,
     ),
 )

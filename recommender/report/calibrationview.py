@@ -11,6 +11,8 @@ from recommender.report.pages import Page
 from recommender.report.schemaname import CALIBRATION_SCHEMA
 
 SAME_BATCH = 0.05  # by which batches per GPU may differ in a stall vector
+UNTOLD = 7.0  # sd of ln from which a constant is not known at all: a factor of a thousand
+SLIP = 20.0  # times slower than shipped: rather the unit than the GPU
 
 
 def constants_page(own: Calibration, efficiency: float, tensor_s: float, written: str) -> Page:
@@ -30,13 +32,14 @@ def constants_page(own: Calibration, efficiency: float, tensor_s: float, written
         ("latency", "of the network", *_factor(own.latency)),
         ("network", "its sustained bandwidth", *_factor(own.network)),
         ("links", "the same inside a machine", *_factor(own.links)),
-        ("overlap", "of compute and network", "0", text.three(own.overlap),
+        ("overlap", "of compute and network", "0", text.three(round(own.overlap, 4)),
          f"± {text.three(own.overlap_sd)}"),
         *((f"samples/s, {feed.machine}", "prepared, fetched", "",
            f"{_rate(feed.prepare_per_s)}, {_rate(feed.fetch_per_s)}", "")
           for feed in own.feeds),
     )  # fmt: skip
     below = (
+        *(_slow(gpu, fitted) for gpu, fitted in own.gpus if fitted.factor < 1.0 / SLIP),
         f"Speed of one machine whose GPU was timed: ± {text.percent(own.sigma)}; of several: "
         f"± {text.percent(own.sigma_several)}; of other GPUs: ± {text.percent(own.sigma_other)}. "
         "One standard deviation.",
@@ -132,7 +135,17 @@ def _value(fitted: Fitted, shipped: float) -> tuple[str, str, str]:
     return text.three(shipped), text.three(shipped * fitted.factor), _known(fitted)
 
 
+def _slow(gpu: str, fitted: Fitted) -> str:
+    return (
+        f"Your runs on {gpu} are {text.three(1.0 / fitted.factor)} times slower than expected: is "
+        "step_s in seconds, and batch that of all GPUs?"
+    )
+
+
 def _factor(fitted: Fitted) -> tuple[str, str, str]:
+    """A factor of what is shipped; runs may show that there is a cost without telling which."""
+    if fitted.sd > UNTOLD:
+        return "× 1", "no limit seen" if fitted.factor > 1.0 else "none seen", ""
     return "× 1", f"× {text.three(fitted.factor)}", _known(fitted)
 
 

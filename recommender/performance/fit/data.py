@@ -16,6 +16,7 @@ import pandas as pd
 
 from catalogs.load import load_snapshot
 from catalogs.schema import Achieved
+from recommender.performance.fit.lambda_runs import share_run
 from recommender.performance.machines import achieved_sd
 
 HERE = Path(__file__).parent
@@ -26,6 +27,7 @@ POSSIBLE = 1.05  # times the matrix rate: more can only be shorter sequences tha
 PHASE_TWO_FLOP = 1e12  # BERT-large on 512 tokens
 VERSION = r" v\d.*$"  # of a laboratory's scripts, or of an MLPerf round
 LINES = re.compile(r"(\d+) ?x ?[^,+]*?(?:HDR\w*|EDR|NDR)? ?(\d{2,3}) ?G", re.IGNORECASE)
+COUNT = re.compile(r"\b\d+ ?x ?(?=[A-Z])")  # of GPUs, in the name of a machine: "2x H100"
 DGX_GBIT = {"V": 400.0, "A": 1600.0}  # DGX-1 and DGX-2: at least 4 x EDR; DGX A100: 8 x HDR
 
 
@@ -76,6 +78,7 @@ def _row(
     per_sample = tokens if in_tokens else 1.0
     batch, rounds = _batch(item, precision, gpus)
     mlperf = item.source.startswith("MLPerf")
+    ran = share_run(item, precision, batch * gpus)
     return {
         "source": f"MLPerf {item.source[-4:]}" if mlperf else item.source,
         "tuning": "tuned" if mlperf else stacks.at[item.source, "stack"],
@@ -96,7 +99,8 @@ def _row(
         "rounds": rounds,
         "sharded": "FSDP" in str(item.parallelism),
         "recompute": "act_ckpt=True" in str(item.parallelism),
-        "rate": float(item.throughput) / per_sample / gpus,
+        "machine": COUNT.sub("", str(item.instance_type)).strip(),
+        "rate": float(item.throughput) * ran / per_sample / gpus,
     }
 
 
@@ -122,6 +126,7 @@ def h100_run(item: Any, network: Any) -> dict[str, object]:
         "rounds": float(item.accumulation),
         "sharded": True,
         "recompute": bool(item.recompute),
+        "machine": "",
         "rate": item.tokens_per_s / item.tokens / item.gpus,
     }
 

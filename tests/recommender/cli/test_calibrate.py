@@ -191,3 +191,24 @@ def test_batches_that_differ_per_gpu_say_nothing_of_the_interconnect(run: Run) -
         "utf-8",
     )
     assert "interconnect" not in run("calibrate", "resnet152-imagenet", "stalls.csv").out
+
+
+def test_a_time_in_the_wrong_unit_is_refused_or_named(run: Run) -> None:
+    Path("t.csv").write_text("instance,machines,batch,step_s\np3.2xlarge,1,64,0.0001\n", "utf-8")
+    result = run(*WORDS)
+    assert result.code == 2
+    assert "t.csv, line 2: 1xV100: 6.4e+05 samples/s is" in result.err
+    assert "x the vendor's peak; check the number and its unit" in result.err
+    assert not Path("recommend.yaml").exists()
+    Path("t.csv").write_text("instance,machines,batch,step_s\np3.2xlarge,1,64,350\n", "utf-8")
+    assert "times slower than expected: is step_s in" in run(*WORDS).out
+
+
+def test_a_bandwidth_that_runs_do_not_show_is_not_a_number(run: Run) -> None:
+    """Steps that grow by the same for every doubling: all latency, and no bandwidth at all."""
+    sizes = {1: 0.41, 2: 0.46, 4: 0.51, 8: 0.56, 16: 0.61}
+    rows = [f"g5.xlarge,{n},{128 * n},{step}" for n, step in sizes.items()]
+    Path("t.csv").write_text("\n".join(["instance,machines,batch,step_s", *rows]), "utf-8")
+    printed = run("calibrate", "resnet50-imagenet", "t.csv").out
+    network = next(line for line in printed.splitlines() if line.strip().startswith("network"))
+    assert "no limit seen" in network

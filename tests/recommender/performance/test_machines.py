@@ -8,6 +8,7 @@ import pytest
 
 from catalogs.load import load_snapshot
 from recommender.job import DataSet
+from recommender.performance.calibration_model import SIGMA_GPU
 from recommender.performance.fleet import spread_of
 from recommender.performance.machines import SIGMA_NEW_GPU, achieved_sd, precision_on
 from recommender.performance.priors import load_priors, prior_of
@@ -109,7 +110,7 @@ def test_every_family_and_stack_has_a_prior_with_its_origin():
             prior = load_priors()[family, stack]
             assert 0 < prior.efficiency <= 1
             assert 0 <= prior.overlap < 1
-            assert prior.sigma_one >= 0.2
+            assert prior.sigma_one > SIGMA_GPU
             assert prior.sigma_several > 0.1
             assert prior.source
             assert prior.as_of.startswith("2026")
