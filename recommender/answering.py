@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from recommender.optimize.certificate import ProgramProof
 
 MOST_PLANS = 3000  # plans followed in one search before it stops with a gap
-MOST_ASIDE = 200  # the same for what only stands beside the answer
+MOST_ASIDE = 1000  # the same for what only stands beside the answer; most need fewer than 100
 MOST_MIXED = 600  # and plans that mix types
 MOST_SAVING = 100  # the same where no plan of one type keeps the limits
 MIX_REGIONS = 4  # regions in which mixes are tried, unless a proof is asked for
@@ -342,7 +342,7 @@ class Answering:
         )
 
     def _neighbours(self, first: Plan) -> tuple[Step, ...]:
-        steps = neighbours(self.question, self.aside, self.presenter, first)
+        steps = neighbours(self.question, self.aside, self.presenter, first, self.singles)
         return steps + wider_quotas(self.question, first)
 
     def _mixes_said(self, gap: float) -> Literal["searched", "in part", "not searched"]:

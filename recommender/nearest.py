@@ -38,7 +38,7 @@ TRIES = 12  # plans followed again until one keeps a neighbouring limit
 
 
 def neighbours(
-    question: Question, search: Search, presenter: Presenter, first: Plan
+    question: Question, search: Search, presenter: Presenter, first: Plan, own: Found
 ) -> tuple[Step, ...]:
     """What each limit is worth, found by planning again under neighbouring limits.
 
@@ -62,24 +62,42 @@ def neighbours(
     others.sort(key=lambda other: LIMITS.index(other[0].split()[0]))
     steps: list[Step] = []
     for words, other, looser in others:
-        if not looser and _still(presenter, other, first):
+        mine = None if looser else _still(presenter, other, first)
+        if mine is not None and _alike(mine, first):
             steps.append(Step(words, SAME, None))
             continue
         bar = presenter.candidate_of(first).goal if looser else float("inf")
-        steps += _step(words, search(other), presenter.under(other), first, looser, bar)
+        found = search(other) if looser else _with_kept(search(other), own, other)
+        steps += _step(words, found, presenter.under(other), first, looser, bar, mine)
     return tuple(steps)
 
 
-def _still(presenter: Presenter, tighter: Limits, first: Plan) -> bool:
-    """Whether the plan at hand keeps a tighter limit as well: it is then the best there too."""
-    hourly, estimate = tighter.hourly_usd, first.estimate
-    if hourly is not None and _dearest(first) > hourly:
-        return False
+def _still(presenter: Presenter, tighter: Limits, first: Plan) -> Plan | None:
+    """The plan at hand under a tighter limit, if it keeps that as well.
+
+    It is then as good as any there, but for a fallback that has to start earlier.
+    """
+    candidate, estimate = presenter.candidate_of(first), first.estimate
+    if tighter.hourly_usd is not None and presenter.hourly_usd(candidate) > tighter.hourly_usd:
+        return None
     if first.fallback is None and tighter.confidence >= 0.95:  # seen without following it again
         late = tighter.deadline_s is not None and estimate.time.p95 > tighter.deadline_s
         if late or (tighter.budget_usd is not None and estimate.cost.p95 > tighter.budget_usd):
-            return False
-    return keeps(presenter.under(tighter).plan(presenter.candidate_of(first)), tighter)
+            return None
+    plan = presenter.under(tighter).plan(candidate)
+    return plan if keeps(plan, tighter) else None
+
+
+def _with_kept(found: Found, own: Found, tighter: Limits) -> Found:
+    """A search under a tighter budget with the plans of the question's own that it may allow.
+
+    The fastest plans are looked at first: all that a short search meets may be too dear.
+    """
+    budget = tighter.budget_usd
+    if budget is None:
+        return found
+    also = {k: c for k, c in own.kept.items() if c.fallback < 0 and c.cost_usd < budget}
+    return replace(found, kept=also | found.kept)
 
 
 def wider_quotas(question: Question, first: Plan) -> tuple[Step, ...]:
@@ -106,12 +124,15 @@ def _step(
     first: Plan,
     looser: bool,
     bar: float = float("inf"),
+    mine: Plan | None = None,
 ) -> list[Step]:
     best = _lead(found, presenter, first, bar)
+    by_time = presenter.limits.goal == "time"
+    if mine is not None and (best is None or not _better(best, mine, by_time)):
+        best = mine
     if best is None and not looser:
         return [] if found.full and not found.kept else [Step(change, NONE_KEEPS, None)]
     # Under a looser limit the plan at hand remains; it may mix types, which this search does not.
-    by_time = presenter.limits.goal == "time"
     if best is None or _alike(best, first) or (looser and not _better(best, first, by_time)):
         return [Step(change, SAME, None)]
     return [Step(change, _effect(best, first), best)]
@@ -310,7 +331,7 @@ def _least_hourly(limits: Limits, search: Search, presenter: Presenter) -> float
     best = _best(search(replace(limits, hourly_usd=None, objective="cost")))
     if best is None:
         return None
-    low, high = limits.hourly_usd, _dearest(presenter.plan(best))
+    low, high = limits.hourly_usd, presenter.hourly_usd(best)
     for _ in range(WIDENED):
         middle = (low * high) ** 0.5
         if _best(search(replace(limits, hourly_usd=middle, objective="cost"))) is None:
@@ -318,12 +339,6 @@ def _least_hourly(limits: Limits, search: Search, presenter: Presenter) -> float
         else:
             high = middle
     return high
-
-
-def _dearest(plan: Plan) -> float:
-    """Most USD per hour that a plan ever pays, fees included."""
-    bill = plan.usd_per_hour * 1.02 + 0.05
-    return max(bill, 0.0 if plan.fallback is None else plan.fallback.usd_per_hour)
 
 
 def _with(name: str, limits: Limits, value: float) -> Limits:

@@ -81,6 +81,13 @@ class Presenter:
         """What the time and the bill of a candidate depend on: one row."""
         return self._journey(candidate)[2]
 
+    def hourly_usd(self, candidate: Candidate) -> float:
+        """Most USD per hour ever paid: at the dearest place, fees and fallback included."""
+        site, one, journeys = self._journey(candidate)
+        spot = np.where(site.entries.spot, site.entries.dearest_usd_per_hour, 0.0)
+        running = float(journeys.base_usd_per_hour[0] + one.counts[0] @ spot)
+        return max(running, float(journeys.fallback_usd_per_hour[0]))
+
     def candidate_of(self, plan: Plan) -> Candidate:
         """The candidate that a plan was made of, by its estimate, which later changes keep."""
         return next(c for c, made in self.made.items() if made.estimate is plan.estimate)

@@ -158,6 +158,12 @@ class SiteBuilder:
         price = sum(w * self._price(r) for w, r in zip(weights, pool.rows, strict=True))
         return price / sum(weights) + fees(o.provider[pool.rows[0]], market)
 
+    def _dearest_usd(self, pool: Pool) -> float:
+        """USD per hour of one machine at the dearest listed place: limits hold there as well."""
+        provider = self.facts.catalog.offers.provider[pool.rows[0]]
+        fees = self.facts.running_fees(provider, "spot" if pool.spot else "on_demand")
+        return max(map(self._price, pool.rows)) + fees
+
     def _site(
         self, provider: str, region: str, pools: Sequence[Pool], fallbacks: Fallbacks
     ) -> Site:
@@ -203,6 +209,7 @@ class SiteBuilder:
             self.region_number(provider, o.region[first]),
             pool.spot,
             self.machine_usd(pool),
+            self._dearest_usd(pool),
             self.limits.max_machines,
             self._fixed_usd(pool),
             self._move_usd(pool),

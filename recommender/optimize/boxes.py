@@ -175,7 +175,7 @@ def _least_bill(space: Space, site: Site) -> Floats:
 
 def _bounded(r: Ready, low: Ints, high: Ints, bar: float) -> Boxes:
     """The bound of each box, where to split it, and a cluster to try."""
-    limits, listed = r.space.limits, r.site.entries.usd_per_hour
+    limits, listed = r.space.limits, r.site.entries.dearest_usd_per_hour
     lines, need = _needed(r, low, high, bar)
     possible = (low.sum(axis=1) <= limits.max_machines) & (high @ r.compute >= need)
     bought = high.astype(np.float64)
@@ -279,7 +279,7 @@ def _reach(r: Ready, clusters: Clusters, counts: Ints, found: Found) -> None:
     total = counts.sum(axis=1)
     good = (total >= 1) & (total <= limits.max_machines) & within_quota(r.site, counts)
     if limits.hourly_usd is not None:
-        good &= counts @ r.site.entries.usd_per_hour <= limits.hourly_usd + 1e-9
+        good &= counts @ r.site.entries.dearest_usd_per_hour <= limits.hourly_usd + 1e-9
     counts = np.unique(counts[good], axis=0)
     if not len(counts):
         return

@@ -184,9 +184,8 @@ def drafts_of(space: Space, site: Site, plans: Plans) -> tuple[Journeys, Bools]:
         at_once=least(np.where(on_demand, entries.at_once, 1.0), counts),
         wait_s=worst(np.where(on_demand, entries.wait_s, 0.0), counts),
     )
-    allowed = (
-        np.isfinite(step_s) & saves.possible & _limits_ok(space, plans, gang, net, base + spot)
-    )
+    hourly = counts @ entries.dearest_usd_per_hour + saves.usd_per_hour
+    allowed = np.isfinite(step_s) & saves.possible & _limits_ok(space, plans, gang, net, hourly)
     return journeys, allowed
 
 

@@ -160,12 +160,11 @@ def single_floors(space: Space, site: Site, step_s: Floats) -> Floats:
     e = site.entries
     n = np.arange(1, step_s.shape[1] + 1)
     steps = step_s[e.kind]
-    price = e.usd_per_hour[:, None] * n
     allowed = np.isfinite(steps) & (n[None] <= e.cap[:, None])
     for use, quota in zip(site.quota_use, site.quota, strict=True):
         allowed &= use[:, None] * n <= quota + 1e-9
     if space.limits.hourly_usd is not None:
-        allowed &= price <= space.limits.hourly_usd + 1e-9
+        allowed &= e.dearest_usd_per_hour[:, None] * n <= space.limits.hourly_usd + 1e-9
     entry, machines = np.nonzero(allowed)
     floors = np.full(steps.shape, np.inf)
     floors[entry, machines] = _single_floor(space, site, step_s, entry, machines + 1, tight=False)

@@ -33,6 +33,7 @@ class Entries:
     region: Ints  # number of its region (of a list: the first), for the CPU machines beside it
     spot: Bools
     usd_per_hour: Floats  # fees of a running machine included
+    dearest_usd_per_hour: Floats  # the same at the dearest place of a failover list
     cap: Ints  # most machines of it
     fixed_usd: Floats  # paid once: egress of the data
     usd_per_move: Floats  # egress of one checkpoint to the next zone of the list

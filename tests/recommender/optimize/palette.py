@@ -149,6 +149,7 @@ def _site(rng: np.random.Generator, columns: MachineColumns, entries: int, most:
             region=np.zeros(entries, dtype=np.int64),
             spot=spot,
             usd_per_hour=price,
+            dearest_usd_per_hour=price * np.where(spot, 1.0 + 0.1 * (np.arange(entries) % 3), 1.0),
             cap=rng.integers(1, 4, entries) if quota else np.full(entries, most),
             fixed_usd=ones * float(rng.choice([0.0, 2.0])),
             usd_per_move=np.where(spot, 0.1, 0.0),
