@@ -7,7 +7,6 @@ the right people write to, or demand a checksum or a signature in the address (`
 """
 
 import hashlib
-import json
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from catalogs.archive import FILES, MOST_BYTES
 from catalogs.catalog import Catalog
 from catalogs.durable import replace
 from catalogs.errors import CatalogError
+from catalogs.jsontext import parsed
 from catalogs.load import load
 from catalogs.pin import pinned
 from catalogs.tables import TABLES
@@ -139,7 +139,7 @@ def _beside(address: str, name: str) -> str:
 
 def _files(address: str, manifest: bytes) -> list[str]:
     try:
-        tables = json.loads(manifest)["tables"]
+        tables = parsed(manifest)["tables"]
         names = []
         for name, entry in sorted(tables.items()):
             parts = entry.get("parts")
