@@ -21,7 +21,7 @@ from catalogs.catalog import Catalog
 from catalogs.errors import CatalogError, StoreError
 from catalogs.load import load
 from catalogs.publication import publication_problems
-from catalogs.publish import Content, publish, writing
+from catalogs.publish import Content, check, publish, writing
 from catalogs.refresh.content import content_of
 from catalogs.refresh.draft import Draft, start
 from catalogs.schema import Provider
@@ -47,8 +47,7 @@ def export(store: Store, name: str, out: Path) -> Path:
         CatalogError: the version is damaged, or OUT exists already.
     """
     folder = store.path(name)
-    store.manifest(name)
-    load(folder)
+    check(store, name)
     files = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
     files[SUMS] = "".join(
         f"{hashlib.sha256(files[each]).hexdigest()}  {each}\n" for each in sorted(files)

@@ -1,8 +1,9 @@
-"""Adds machines from elsewhere to a catalog: the user's own, or another seller's."""
+"""Adds machines from elsewhere to a catalog, and leaves out prices that are too old."""
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
+from itertools import compress
 from typing import Any
 
 from catalogs.catalog import Catalog, Offers
@@ -48,6 +49,21 @@ def with_machines(catalog: Catalog, machines: Sequence[InstanceType]) -> Catalog
     known = OWN_BENCH_SOURCE in catalog.sources
     sources = catalog.sources if known else (OWN_BENCH_SOURCE, *catalog.sources)
     return replace(catalog, instance_types={**catalog.instance_types, **own}, sources=sources)
+
+
+def without_dates(catalog: Catalog, too_old: Callable[[str], bool]) -> Catalog:
+    """The catalog without the offers whose price is of a date that is too old."""
+    dates = catalog.offers.as_of
+    old = {date for date in set(dates) if too_old(date)}
+    if not old:
+        return catalog
+    keep = [date not in old for date in dates]
+    left: dict[str, Any] = {}
+    for each in fields(Offers):
+        column = getattr(catalog.offers, each.name)
+        values = compress(column, keep)
+        left[each.name] = array("d", values) if isinstance(column, array) else tuple(values)
+    return replace(catalog, offers=Offers(**left))
 
 
 def _appended(columns: Offers, offers: Sequence[Offer]) -> Offers:

@@ -6,7 +6,7 @@ Only offers read on that day are in it, so that every row is a price that somebo
 its date. pandas, DuckDB and Dask read the folder as one table with a column `date`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -20,6 +20,8 @@ from catalogs.versions import Store
 
 if TYPE_CHECKING:
     from catalogs.catalog import Catalog
+
+Say = Callable[[str], None]
 
 HISTORY = "history"
 MISSING = "no history is kept: pip install 'recommend-gpus[history]' adds it (pyarrow)"
@@ -39,6 +41,10 @@ class PricePoint:
     zone: str
     market: str
     usd_per_hour: float
+
+
+def unheard(message: str) -> None:
+    """Nobody asks what was damaged."""
 
 
 def can_keep() -> bool:
@@ -69,15 +75,18 @@ def keep(store: Store) -> tuple[str, ...]:
     return tuple(written)
 
 
-def points(store: Store, instance_type: str, region: str) -> list[PricePoint]:
+def points(
+    store: Store, instance_type: str, region: str, damaged: Say = unheard
+) -> list[PricePoint]:
     """All known prices of a machine in a region, oldest first.
 
-    From the Parquet files where they can be read, and from the versions that are kept.
+    From the Parquet files, and from the versions that are kept; `damaged` is told of each file
+    or version that cannot be read.
     """
     found = {
         (p.date, p.provider, p.zone, p.market): p
         for source in (_from_versions, _from_files)
-        for p in source(store, instance_type, region)
+        for p in source(store, instance_type, region, damaged)
     }
     return [found[key] for key in sorted(found)]
 
@@ -85,7 +94,8 @@ def points(store: Store, instance_type: str, region: str) -> list[PricePoint]:
 def _write(store: Store, name: str) -> None:
     pa, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     catalog = load(store.path(name))
-    day = str(store.manifest(name).get("published", ""))[:10]
+    manifest = store.manifest(name)
+    day = str(manifest.get("started", manifest.get("published", "")))[:10]
     rows = _read_on(catalog, day)
     columns = catalog.offers
     table: dict[str, Any] = {c: [getattr(columns, c)[i] for i in rows] for c in _COLUMNS}
@@ -100,11 +110,14 @@ def _read_on(catalog: "Catalog", day: str) -> list[int]:
     return [i for i, as_of in enumerate(catalog.offers.as_of) if as_of[:10] == day]
 
 
-def _from_versions(store: Store, instance_type: str, region: str) -> Iterator[PricePoint]:
+def _from_versions(
+    store: Store, instance_type: str, region: str, damaged: Say
+) -> Iterator[PricePoint]:
     for name in store.names():
         try:
             catalog = load(store.path(name))
-        except CatalogError:
+        except CatalogError as error:
+            damaged(f"version {name} passed over: {error}")
             continue
         yield from _of(catalog, instance_type, region)
 
@@ -117,15 +130,21 @@ def _of(catalog: "Catalog", instance_type: str, region: str) -> Iterator[PricePo
             yield PricePoint(o.as_of[:10], o.provider, place, o.zone, o.market, o.usd_per_hour)
 
 
-def _from_files(store: Store, instance_type: str, region: str) -> Iterator[PricePoint]:
+def _from_files(
+    store: Store, instance_type: str, region: str, damaged: Say
+) -> Iterator[PricePoint]:
     files = sorted((store.root / HISTORY).glob("date=*/*.parquet"))
     if not files or not can_keep():
         return
-    parquet = import_module("pyarrow.parquet")
+    pa, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     columns = ["provider", "region", "zone", "market", "usd_per_hour"]
     wanted = [("instance_type", "=", instance_type), ("region", "=", region)]
     for file in files:
-        table = parquet.read_table(file, columns=columns, filters=wanted, partitioning=None)
+        try:
+            table = parquet.read_table(file, columns=columns, filters=wanted, partitioning=None)
+        except (OSError, pa.ArrowException):
+            damaged(f"{file}: cannot be read; remove it")
+            continue
         yield from _points(file, table.to_pylist())
 
 

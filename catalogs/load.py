@@ -4,7 +4,6 @@ import csv
 import gzip
 import hashlib
 import io
-import json
 import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ from typing import Any, get_args
 from catalogs.catalog import Catalog, Offers
 from catalogs.errors import CatalogError
 from catalogs.guards import hard_problems
+from catalogs.jsontext import parsed
 from catalogs.schema import Provider
 from catalogs.tables import REQUIRED, SCHEMA_VERSION, TABLES, Table, columns_of
 from catalogs.writer import MANIFEST
@@ -113,7 +113,7 @@ def _joined(table: Table, parts: Sequence[Columns]) -> Columns:
 def _manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     try:
-        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        manifest: dict[str, Any] = parsed(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise CatalogError(f"{folder}: no catalog here ({MANIFEST} is missing)") from None
     except (OSError, ValueError) as error:

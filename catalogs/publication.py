@@ -8,6 +8,7 @@ import csv
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from statistics import median
 
@@ -194,16 +195,23 @@ def read_canaries(path: Path) -> tuple[Canary, ...]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
-        return tuple(
-            Canary(
-                provider=row["provider"],
-                instance_type=row["instance_type"],
-                region=row["region"],
-                usd_per_hour=float(row["usd_per_hour"]),
-                as_of=row["as_of"],
-                source=row["source"],
-            )
-            for row in rows
-        )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        return tuple(_canary(row) for row in rows)
+    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
         raise CatalogError(f"{path}: not a table of well-known prices: {error}") from error
+
+
+def _canary(row: Mapping[str, str]) -> Canary:
+    """A row that could never sing is refused: a wrong price would pass it in silence."""
+    usd = float(row["usd_per_hour"])
+    if not (isfinite(usd) and usd > 0):
+        raise ValueError(f"price {row['usd_per_hour']!r} is not a positive number")
+    if row["provider"] not in BOUNDS:
+        raise ValueError(f"provider {row['provider']!r} is none of {', '.join(sorted(BOUNDS))}")
+    return Canary(
+        provider=row["provider"],
+        instance_type=row["instance_type"],
+        region=row["region"],
+        usd_per_hour=usd,
+        as_of=row["as_of"],
+        source=row["source"],
+    )

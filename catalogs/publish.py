@@ -9,13 +9,13 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from catalogs.durable import Step, no_step, prepare, replace, sync_folder, write_new
-from catalogs.errors import StoreError
+from catalogs.errors import CatalogError, StoreError
 from catalogs.load import load
 from catalogs.versions import CURRENT, GENERATIONS, Store, name_of, sequence
 from catalogs.writer import MANIFEST
@@ -103,21 +103,37 @@ def roll_back(store: Store, to: str | None = None) -> str:
         CatalogError: the version named is damaged.
     """
     with writing(store):
-        held = store.held()
-        earlier = [n for n in store.names() if held is None or sequence(n) < sequence(held)]
         if to is None:
-            if not earlier:
-                raise StoreError(f"{store.root}: no version before {held or 'the snapshot'}")
-            to = earlier[-1]
+            to = _last_good_before(store)
         elif to not in store.names():
             raise StoreError(f"{store.root}: no version {to!r}; recommend catalog status lists all")
-        store.manifest(to)
-        load(store.path(to))
+        check(store, to)
         try:
             point_to(store, to)
         except OSError as error:
             raise StoreError(f"{store.root}: not rolled back: {error.strerror}") from error
     return to
+
+
+def check(store: Store, name: str) -> None:
+    """Refuse a version that readers would pass over.
+
+    Raises:
+        CatalogError: it is damaged.
+    """
+    store.manifest(name)
+    load(store.path(name))
+
+
+def _last_good_before(store: Store) -> str:
+    held = store.held()
+    earlier = [n for n in store.names() if held is None or sequence(n) < sequence(held)]
+    for name in reversed(earlier):
+        with suppress(CatalogError):
+            check(store, name)
+            return name
+    which = "good version" if earlier else "version"
+    raise StoreError(f"{store.root}: no {which} before {held or 'the snapshot'}")
 
 
 def _next_number(store: Store) -> int:

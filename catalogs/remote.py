@@ -7,11 +7,14 @@ the right people write to, or demand a checksum or a signature in the address (`
 """
 
 import hashlib
-import json
+import os
 import shutil
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urljoin, urlsplit
@@ -19,8 +22,9 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from catalogs.archive import FILES, MOST_BYTES
 from catalogs.catalog import Catalog
-from catalogs.durable import replace
+from catalogs.durable import replace, write_new
 from catalogs.errors import CatalogError
+from catalogs.jsontext import parsed
 from catalogs.load import load
 from catalogs.pin import pinned
 from catalogs.tables import TABLES
@@ -29,6 +33,7 @@ from catalogs.writer import MANIFEST
 _TIMEOUT_S = 30.0
 _MOST_MANIFEST = 1_000_000
 _LAST = "LAST"
+_ASIDE, _FILLED_S = ".new-", 3600.0  # what is older was left behind
 SIGNATURE = f"{MANIFEST}.sig"
 _MOST_SIGNATURE = 1000
 
@@ -40,7 +45,6 @@ class Remote:
     """A catalog read from an address, and what was wrong on the way."""
 
     catalog: Catalog
-    folder: Path
     notes: tuple[str, ...]
 
 
@@ -69,13 +73,12 @@ def load_remote(address: str, cache: Path, get: "Get | None" = None) -> Remote:
         manifest = get(address, _MOST_MANIFEST)
         pin.check(manifest, lambda: get(_beside(address, SIGNATURE), _MOST_SIGNATURE))
         folder = kept / hashlib.sha256(manifest).hexdigest()
-        if not (folder / MANIFEST).is_file():
-            _fill(address, manifest, folder, get)
-        catalog = load(folder)
+        catalog = _kept_copy(folder) or _fill(address, manifest, folder, get)
     except (OSError, CatalogError) as error:  # no answer, or a half-written upload
         return _last_copy(address, kept, error)
-    _remember(kept, folder)
-    return Remote(catalog, folder, ())
+    if folder.is_dir():
+        _remember(kept, folder)
+    return Remote(catalog, ())
 
 
 def fetch(address: str, most: int) -> bytes:
@@ -114,21 +117,45 @@ def _shown(address: str) -> str:
     return f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
 
 
-def _fill(address: str, manifest: bytes, folder: Path, get: Get) -> None:
-    """Get every file that the manifest names; the manifest is written last."""
-    files = {name: get(_beside(address, name), MOST_BYTES) for name in _files(address, manifest)}
+def _kept_copy(folder: Path) -> Catalog | None:
+    """What is kept of this manifest; a damaged copy is got again."""
+    if not (folder / MANIFEST).is_file():
+        return None
     try:
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        for name, content in files.items():
-            replace(folder / name, content)
-        replace(folder / MANIFEST, manifest)
-        load(folder)
-    except OSError as error:
-        raise CatalogError(f"{folder}: cannot be written: {error.strerror}") from error
+        return load(folder)
     except CatalogError:
         shutil.rmtree(folder, ignore_errors=True)
-        raise
+        return None
+
+
+def _fill(address: str, manifest: bytes, folder: Path, get: Get) -> Catalog:
+    """Get every file that the manifest names, and keep them in one step.
+
+    Each program writes a folder of its own: several may read the same address at once.
+    """
+    files = {name: get(_beside(address, name), MOST_BYTES) for name in _files(address, manifest)}
+    try:
+        aside = _folder_beside(folder)
+        try:
+            for name, content in (*files.items(), (MANIFEST, manifest)):
+                write_new(aside / name, content)
+            catalog = load(aside)
+            with suppress(OSError):  # another program was faster, or no copy can be kept
+                os.rename(aside, folder)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+    except OSError as error:
+        raise CatalogError(f"{folder}: cannot be written: {error.strerror}") from error
+    return catalog
+
+
+def _folder_beside(folder: Path) -> Path:
+    """A new folder in the cache; elsewhere if nothing can be written there, so nothing is kept."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        return Path(mkdtemp(prefix=_ASIDE, dir=folder.parent))
+    except OSError:
+        return Path(mkdtemp())
 
 
 def _beside(address: str, name: str) -> str:
@@ -139,7 +166,7 @@ def _beside(address: str, name: str) -> str:
 
 def _files(address: str, manifest: bytes) -> list[str]:
     try:
-        tables = json.loads(manifest)["tables"]
+        tables = parsed(manifest)["tables"]
         names = []
         for name, entry in sorted(tables.items()):
             parts = entry.get("parts")
@@ -157,10 +184,14 @@ def _remember(kept: Path, folder: Path) -> None:
     try:
         replace(kept / _LAST, folder.name.encode())
         for path in kept.iterdir():
-            if path.is_dir() and path != folder:
+            if path.is_dir() and path != folder and not _is_being_filled(path):
                 shutil.rmtree(path, ignore_errors=True)
     except OSError:
-        return  # a full disk costs the copy, not the answer
+        return  # a full disk, or another program at work: costs the copy, not the answer
+
+
+def _is_being_filled(path: Path) -> bool:
+    return path.name.startswith(_ASIDE) and time.time() - path.stat().st_mtime < _FILLED_S
 
 
 def _last_copy(address: str, kept: Path, error: OSError | CatalogError) -> Remote:
@@ -175,4 +206,4 @@ def _last_copy(address: str, kept: Path, error: OSError | CatalogError) -> Remot
             error
         )
     note = f"{_shown(address)} cannot be read ({reason}); its last copy is used"
-    return Remote(catalog, folder, (note,))
+    return Remote(catalog, (note,))

@@ -13,7 +13,6 @@ lock: a version is complete before `CURRENT` names it, and is kept for 13 more v
 """
 
 import hashlib
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from catalogs import MANIFEST
 from catalogs.errors import CatalogError, StoreError
+from catalogs.jsontext import parsed
 
 if TYPE_CHECKING:
     from catalogs.catalog import Catalog
@@ -114,7 +114,7 @@ class Store:
         path = self.path(name) / MANIFEST
         try:
             content = path.read_bytes()
-            manifest = json.loads(content)
+            manifest = parsed(content)
         except (OSError, ValueError) as error:
             raise StoreError(f"{path}: not a manifest: {error}") from error
         if not isinstance(manifest, dict):
@@ -199,7 +199,7 @@ def _candidates(store: Store, skipped: list[str]) -> Iterator[str]:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = parsed(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

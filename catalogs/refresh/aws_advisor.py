@@ -3,10 +3,10 @@
 Its form is not documented, so it is used only while it looks exactly as it always has.
 """
 
-import json
 from typing import Any
 
 from catalogs.errors import ProviderError
+from catalogs.jsontext import parsed
 from catalogs.refresh.aws_calls import Caller
 from catalogs.refresh.aws_files import read_whole
 
@@ -24,7 +24,7 @@ def read_advisor(caller: Caller, url: str) -> Ranges:
     """
     content = read_whole(caller, url, "aws-spot-advisor", _MOST_BYTES)
     try:
-        return ranges_of(json.loads(content))
+        return ranges_of(parsed(content))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         reason = f"the spot advisor's file has changed its form ({type(error).__name__}: {error})"
         raise ProviderError("aws", "format", reason[:200]) from None

@@ -5,11 +5,11 @@ are parsed.
 """
 
 import csv
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from catalogs.errors import ProviderError
+from catalogs.jsontext import parsed
 from catalogs.refresh.aws_calls import Caller
 from catalogs.refresh.aws_files import FIRST_LINES, read_lines, read_whole
 from catalogs.refresh.aws_prices import REGION, Listing, PriceRow, judge
@@ -51,9 +51,7 @@ def bulk_files(caller: Caller, base: str) -> dict[str, str]:
     """
     url = base + _INDEX
     try:
-        listed = json.loads(read_whole(caller, url, "aws-price-lists", _MOST_INDEX))[
-            "regions"
-        ].values()
+        listed = parsed(read_whole(caller, url, "aws-price-lists", _MOST_INDEX))["regions"].values()
         files = {str(each["regionCode"]): str(each["currentVersionUrl"]) for each in listed}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         reason = f"the index of price lists is of no known form ({type(error).__name__})"

@@ -1,9 +1,9 @@
 """On-demand prices from the Price List API (`pricing:GetProducts`)."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from catalogs.jsontext import parsed
 from catalogs.refresh.aws_calls import Caller, Refused
 from catalogs.refresh.aws_prices import Listing, PriceRow, judge
 from catalogs.schema import InstanceType
@@ -89,7 +89,7 @@ def read_item(text: str, out: Listing) -> PriceRow | None:
     """Read one item of the price list; None if it is not of the known form."""
     what = "an item of the price list"
     try:
-        item = json.loads(text)
+        item = parsed(text)
         attributes = _texts(item["product"]["attributes"])
         get = attributes.get
         what = f"{get('instanceType', '?')} {get('regionCode', '?')} {get('usagetype', '?')}"

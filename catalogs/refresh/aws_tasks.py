@@ -1,8 +1,10 @@
 """Runs calls to many regions at once; one that hangs is left behind at the deadline."""
 
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
+from threading import Thread
 from typing import Generic, TypeVar
 
 from catalogs.errors import ProviderError
@@ -16,14 +18,31 @@ class Tasks(Generic[T]):
     """Work under way, by the name of its place."""
 
     def __init__(self, tasks: Mapping[str, Callable[[], T]], at_once: int) -> None:
-        self._pool = ThreadPoolExecutor(max_workers=at_once, thread_name_prefix="aws")
-        self._futures = {name: self._pool.submit(task) for name, task in tasks.items()}
+        self._futures: dict[str, Future[T]] = {name: Future() for name in tasks}
+        self._waiting = deque((self._futures[name], task) for name, task in tasks.items())
+        for _ in range(min(at_once, len(tasks))):
+            # Daemons: the program ends even where a server sends a byte now and then for ever.
+            # The threads of a ThreadPoolExecutor would be waited for.
+            Thread(target=self._work, daemon=True).start()
+
+    def _work(self) -> None:
+        while self._waiting:
+            try:
+                future, task = self._waiting.popleft()
+            except IndexError:  # another thread was faster
+                return
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(task())
+                except BaseException as error:
+                    future.set_exception(error)
 
     def results(self, wanted: Wanted) -> tuple[dict[str, T], dict[str, ProviderError]]:
         """Wait until all is done or time is over; give results and failures by place."""
         left = max(wanted.stop_at - time.monotonic(), 0.0)
         wait(self._futures.values(), timeout=None if left == float("inf") else left)
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for each in self._futures.values():
+            each.cancel()
         found: dict[str, T] = {}
         failed: dict[str, ProviderError] = {}
         for name, future in self._futures.items():

@@ -42,12 +42,14 @@ def content_of(
     rows_in_all = sum(len(offers) for offers in draft.offers.values())
     entries["offers"] = {"rows": rows_in_all, "parts": parts}
     said = (json.dumps(report, indent=1) + "\n").encode()
+    published = f"{now:%Y-%m-%dT%H:%M:%SZ}"
     files[REPORT] = said
     files[MANIFEST] = manifest_text(
         entries,
         _rows(base, draft),
         fetched=[asdict(each) for each in draft.fetched],
-        published=f"{now:%Y-%m-%dT%H:%M:%SZ}",
+        started=report.get("started", published),  # its day is that of the prices read
+        published=published,
         report={"file": REPORT, "sha256": hashlib.sha256(said).hexdigest()},
     ).encode()
     return Content(files)

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from catalogs import durable
+from catalogs.jsontext import parsed
 
 VALIDATORS = MappingProxyType({"ETag": "If-None-Match", "Last-Modified": "If-Modified-Since"})
 
@@ -39,7 +40,7 @@ class Copies:
             return None
         try:
             head, _, packed = (self.folder / name).read_bytes().partition(b"\n")
-            about = json.loads(head)
+            about = parsed(head)
             content = gzip.decompress(packed)
             headers = {str(key): str(value) for key, value in about["headers"].items()}
             same = about["url"] == url and about["sha256"] == hashlib.sha256(content).hexdigest()

@@ -89,8 +89,8 @@ def _refresh(order: Order) -> RefreshReport:
     for name in draft.offers.keys() - order.makers.keys():
         draft = kept(draft, name, "not asked")
     notes = [*found.skipped, *_clock_notes(started, draft)]
-    collected = collect(order.makers, _wanted(order, base, draft, started), order.deadlines)
     canaries = _canaries(order)
+    collected = collect(order.makers, _wanted(order, base, draft, started), order.deadlines)
     seen = _seen(order.store.report(found.name)) if found.name else frozenset()
     reports = []
     for name in order.makers:

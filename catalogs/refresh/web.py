@@ -1,6 +1,5 @@
 """Reads JSON over HTTPS with a deadline, a limit on its size, and a few more tries."""
 
-import json
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
 from catalogs.errors import ProviderError
+from catalogs.jsontext import parsed
 from catalogs.refresh.harvest import Wanted
 
 if TYPE_CHECKING:
@@ -104,8 +104,8 @@ class Web:
         except httpx.DecodingError:
             self._refuse("format", f"{where} sent an answer that cannot be unpacked")
         try:
-            return json.loads(content)
-        except (ValueError, RecursionError):
+            return parsed(content)
+        except ValueError:
             self._refuse("format", f"{where} sent an answer that is no JSON")
 
     def _check(self, response: "httpx.Response", where: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from recommender import units
 from recommender.cli.defaults import under
-from recommender.cli.files import load_catalog, refuse_old, with_files
+from recommender.cli.files import load_catalog, with_files, without_old
 from recommender.cli.flags import JobFlags, LimitFlags, OfferFlags, OwnFlags, SearchFlags
 from recommender.cli.names import check_names
 from recommender.cli.opening import warn
@@ -64,7 +64,7 @@ def read(call: Call, top: int, reader: Reader) -> Ready:
     check_names(choice, catalog, call.own.data_at or "", reader)
     reader.stop()
     assert job is not None  # else the reader has stopped
-    refuse_old(catalog, max_age, choice.providers)
+    catalog = without_old(catalog, max_age, choice.providers)
     warn(_idle(call, limits))
     asked = Asked(job, limits, choice, progress, catalog.version)
     return Ready(asked, catalog, {"top": top, **options})

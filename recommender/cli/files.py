@@ -34,23 +34,41 @@ def load_catalog(path: str | None) -> "Catalog":
     return with_own_speeds(opened.catalog)
 
 
-def refuse_old(catalog: "Catalog", max_age_s: float | None, providers: tuple[str, ...]) -> None:
-    """Refuse a catalog whose newest prices of a provider are older than allowed."""
+def without_old(
+    catalog: "Catalog", max_age_s: float | None, providers: tuple[str, ...]
+) -> "Catalog":
+    """The catalog without prices older than allowed; say how many those were.
+
+    Raises:
+        CatalogError: all prices of a provider in a market are older.
+    """
     if max_age_s is None:
-        return
+        return catalog
+    from catalogs.extend import without_dates
+
+    allowed = units.format_duration(max_age_s)
+    dates = catalog.price_dates()
     old = [
-        f"{text.provider(date.provider)} {text.market(date.market)} {age} days"
-        for date in catalog.price_dates()
+        f"{text.provider(date.provider)} {text.market(date.market)} {age_days(date.newest)} days"
+        for date in dates
         if not providers or date.provider in providers
-        for age in [age_days(date.newest)]
-        if age is not None and age * 86_400 > max_age_s
+        if _is_old(date.newest, max_age_s)
     ]
     if old:
-        allowed = units.format_duration(max_age_s)
         raise CatalogError(
             f"prices are older than --max-age {allowed}: {', '.join(old)}; "
             "allow more, or name a newer catalog with --catalog"
         )
+    young = without_dates(catalog, lambda as_of: _is_old(as_of, max_age_s))
+    gone = len(catalog.offers) - len(young.offers)
+    if gone:
+        warn((f"{gone:,} offers whose price is older than --max-age {allowed} are left out",))
+    return young
+
+
+def _is_old(as_of: str, max_age_s: float) -> bool:
+    age = age_days(as_of)
+    return age is not None and age * 86_400 > max_age_s
 
 
 def with_files(

@@ -1,9 +1,9 @@
 """What `recommend` alone says, and `recommend --version`: read from small files only."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from catalogs.jsontext import parsed
 from recommender.cli.screen import screen, show
 from recommender.errors import CatalogError
 from recommender.report import text
@@ -104,7 +104,7 @@ def _shipped() -> Path:
 
 def _dates(path: Path) -> Mapping[str, str]:
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))["prices"]
+        rows = parsed(path.read_text(encoding="utf-8"))["prices"]
         newest: dict[str, str] = {}
         for row in rows:
             name = str(row["provider"])

@@ -23,6 +23,7 @@ class Opened:
     name: str
     notes: tuple[str, ...]
     store: "Store | None" = None  # the store it was looked for in
+    version: str = ""  # of that store; "" for the shipped snapshot
 
 
 def open_catalog(path: str | None) -> Opened:
@@ -59,7 +60,7 @@ def open_store(store: "Store") -> Opened:
 
     found = newest_good(store)
     kind = f"version {found.name}" if found.name else f"shipped snapshot {found.catalog.version}"
-    return Opened(found.catalog, kind, found.skipped, store)
+    return Opened(found.catalog, kind, found.skipped, store, found.name)
 
 
 def store_at(path: str | None) -> "Store":

@@ -22,22 +22,16 @@ class Held:
     """What is said of a store beside its offers."""
 
     root: str
-    current: str | None
+    current: str | None  # the version that is used, which need not be the one that holds
     names: tuple[str, ...]
     fetched: "tuple[Fetched, ...]"
     attempt: dict[str, Any]
 
 
-def held(store: "Store") -> Held:
-    """Read what a store holds, from its manifest and its last report."""
-    from catalogs.errors import StoreError
-
-    current = store.held()
-    try:
-        fetched = store.fetched(current) if current else ()
-    except StoreError:
-        fetched = ()
-    return Held(str(store.root), current, store.names(), fetched, store.last_attempt())
+def held(store: "Store", version: str) -> Held:
+    """What a store holds, and the ages of the version that is used ("" for none of its own)."""
+    fetched = store.fetched(version) if version else ()
+    return Held(str(store.root), version or None, store.names(), fetched, store.last_attempt())
 
 
 def with_store(page: Page, store: Held) -> Page:

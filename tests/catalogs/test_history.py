@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,32 @@ def test_other_tools_read_the_folder_as_one_table(
         if point.date >= "2026-11-21"
     )
     assert len({date for date, *_ in found}) == 3
+
+
+def test_a_refresh_over_midnight_is_of_the_day_that_its_prices_are_of(world: World) -> None:
+    pytest.importorskip("pyarrow")
+    evening = world.now.replace(hour=23, minute=59)
+    clock = iter([evening])
+    after = evening + timedelta(minutes=5)
+    report = refresh(replace(world.order(), clock=lambda: next(clock, after)))
+    assert report.finished.day == evening.day + 1
+    (file,) = (world.store.root / "history").glob("*/*.parquet")
+    assert file.parent.name == "date=2026-11-21"
+    dates = {p.date for p in history.points(world.store, *PLACE)}
+    assert "2026-11-21" in dates
+    rows = pytest.importorskip("pyarrow.parquet").read_table(file, partitioning=None)
+    assert rows.num_rows > 100
+
+
+def test_a_damaged_night_is_told_and_passed_over(world: World) -> None:
+    pytest.importorskip("pyarrow")
+    nights(world, 3)
+    whole = history.points(world.store, *PLACE)
+    files = sorted((world.store.root / "history").glob("*/*.parquet"))
+    files[1].write_bytes(files[1].read_bytes()[:200])
+    told: list[str] = []
+    assert history.points(world.store, *PLACE, told.append) == whole  # the versions are kept
+    assert told == [f"{files[1]}: cannot be read; remove it"]
 
 
 def test_a_night_stopped_before_its_history_is_made_up_for(world: World) -> None:

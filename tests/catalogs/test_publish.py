@@ -217,9 +217,18 @@ def test_a_rollback_names_the_version_before_and_the_next_one_comes_after(tmp_pa
 def test_nobody_rolls_back_to_a_damaged_version(tmp_path: Path) -> None:
     store = published(tmp_path, 0.5, 0.6)
     (store.path(store.names()[0]) / "offers.csv.gz").write_bytes(b"")
-    with pytest.raises(CatalogError, match="sha256 differs"):
+    with pytest.raises(StoreError, match="no good version before"):
         roll_back(store)
+    with pytest.raises(CatalogError, match="sha256 differs"):
+        roll_back(store, store.names()[0])
     assert price(store) == 0.6
+
+
+def test_a_rollback_passes_over_a_damaged_version(tmp_path: Path) -> None:
+    store = published(tmp_path, 0.5, 0.6, 0.7)
+    (store.path(store.names()[1]) / "offers.csv.gz").write_bytes(b"")
+    assert roll_back(store) == store.names()[0]
+    assert price(store) == 0.5
 
 
 def test_a_store_that_cannot_be_written_is_refused(tmp_path: Path) -> None:

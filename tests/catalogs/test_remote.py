@@ -1,10 +1,13 @@
 """A catalog served over HTTP: checked file by file, kept for days without a connection."""
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -57,6 +60,50 @@ def test_a_catalog_is_read_once_and_then_only_its_manifest(
         assert remote.notes == ()
     assert Quiet.asked.count("/manifest.json") == 2
     assert Quiet.asked.count("/offers.csv.gz") == 1
+
+
+READ = """
+import sys
+from pathlib import Path
+from catalogs.remote import load_remote
+input()
+remote = load_remote(sys.argv[1], Path(sys.argv[2]))
+print(remote.catalog.offers.usd_per_hour[0], remote.notes)
+"""
+
+
+def test_programs_that_read_a_new_catalog_at_once_do_not_disturb_each_other(
+    served: tuple[Path, str], tmp_path: Path
+) -> None:
+    words = [sys.executable, "-c", READ, served[1], str(tmp_path / "cache")]
+    root = Path(__file__).parents[2]
+    programs = [
+        subprocess.Popen(words, stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True, cwd=root)
+        for _ in range(4)
+    ]
+    for program in programs:
+        assert program.stdin
+        program.stdin.write("\n")
+        program.stdin.flush()
+    said = [program.communicate(timeout=60) for program in programs]
+    assert said == [("0.526 ()\n", "")] * 4
+    (kept,) = (tmp_path / "cache").iterdir()
+    assert len(list(kept.iterdir())) == 2  # the copy, and its name
+
+
+def test_a_damaged_copy_is_got_again(served: tuple[Path, str], tmp_path: Path) -> None:
+    load_remote(served[1], tmp_path / "cache")
+    (file,) = (tmp_path / "cache").glob("*/*/offers.csv.gz")
+    file.write_bytes(b"damaged")
+    assert load_remote(served[1], tmp_path / "cache").notes == ()
+    assert file.read_bytes() == (served[0] / "offers.csv.gz").read_bytes()
+
+
+def test_a_cache_that_cannot_be_written_costs_the_copy_not_the_answer(
+    served: tuple[Path, str], tmp_path: Path
+) -> None:
+    (tmp_path / "cache").write_text("no folder")
+    assert load_remote(served[1], tmp_path / "cache").catalog.offers.usd_per_hour[0] == 0.526
 
 
 def test_a_signed_address_keeps_its_signature_for_every_file(

@@ -30,7 +30,7 @@ def test_a_damaged_version_is_passed_over_for_the_one_before(tmp_path: Path) -> 
     assert second in found.skipped[0]
 
 
-@pytest.mark.parametrize("damage", ["schema", "gone", "manifest"])
+@pytest.mark.parametrize("damage", ["schema", "gone", "manifest", "deep"])
 def test_when_every_version_is_damaged_the_snapshot_holds(tmp_path: Path, damage: str) -> None:
     store = published(tmp_path, 0.5, 0.6)
     for name in store.names():
@@ -41,7 +41,7 @@ def test_when_every_version_is_damaged_the_snapshot_holds(tmp_path: Path, damage
         elif damage == "gone":
             manifest.unlink()
         else:
-            manifest.write_text("[")
+            manifest.write_text("[" * (1 if damage == "manifest" else 200_000))
     found = newest_good(store)
     assert found.name == ""
     assert len(found.skipped) == 2

@@ -39,7 +39,7 @@ def status(flags: PageFlags, catalog: _FOLDER = None, store: refresh.STORE = Non
     warn(opened.notes)
     page = catalogview.status(opened.catalog, opened.name)
     if opened.store is not None:
-        page = storeview.with_store(page, storeview.held(opened.store))
+        page = storeview.with_store(page, storeview.held(opened.store, opened.version))
     show_page(page, flags)
 
 

@@ -72,17 +72,19 @@ def history(
 
     kept = store_at(store)
     _refuse_empty(kept)
-    found = points(kept, instance, region)
+    notes: list[str] = []
+    found = points(kept, instance, region, notes.append)
+    warn(tuple(notes))
     if not found:
         raise CatalogError(
             f"{kept.root}: no price of {shown(instance)} in {shown(region)} is kept; "
             "names are those of recommend catalog show"
         )
-    notes = [] if can_keep() else [f"{len(kept.names())} versions; {MISSING}"]
+    below = [] if can_keep() else [f"{len(kept.names())} versions; {MISSING}"]
     if plot:
         drawn = versionview.plot(versionview.series(found), f"{instance} in {region}")
         Path(plot).write_text(drawn, encoding="utf-8")
-    show_page(versionview.history_page(found, instance, region, notes), flags)
+    show_page(versionview.history_page(found, instance, region, below), flags)
 
 
 def rollback(

@@ -206,6 +206,27 @@ def test_a_dead_canary_stops_a_provider_until_a_person_updates_it(world: World) 
     assert result(refresh(world.order()), "aws") == "published"
 
 
+@pytest.mark.parametrize(
+    ("provider", "usd", "said"),
+    [
+        ("aws", "nan", "not a positive number"),
+        ("aws", "0", "not a positive number"),
+        ("aws", "-1", "not a positive number"),
+        ("AWS", "55.04", "none of aws, azure, gcp"),
+    ],
+)
+def test_a_canary_that_cannot_sing_is_refused_before_anything_is_asked(
+    world: World, provider: str, usd: str, said: str
+) -> None:
+    """A price that is no number differs from none, so the guard would be off in silence."""
+    header = "provider,instance_type,region,usd_per_hour,as_of,source\n"
+    row = f"{provider},p5.48xlarge,us-east-1,{usd},2026-11-22,read by me\n"
+    (world.store.root / "canaries.csv").write_text(header + row)
+    world.errors["aws"] = AssertionError("asked")
+    with pytest.raises(CatalogError, match=said):
+        refresh(world.order())
+
+
 def test_a_price_held_back_keeps_the_last_one_until_it_is_accepted(world: World) -> None:
     def cut(harvest: Harvest) -> Harvest:
         return replace(

@@ -15,6 +15,7 @@ from catalogs.errors import ProviderError
 from catalogs.publish import writing
 from catalogs.refresh.harvest import Failed, Harvest, Quarantined, UnknownType
 from catalogs.versions import Store, default_root
+from recommender.cli.files import load_catalog
 from recommender.limits import QuotaLimit
 from recommender.userfiles import read_quotas
 from tests.recommender.cli import clients
@@ -85,6 +86,46 @@ def test_a_damaged_version_costs_a_warning_not_the_answer(
     assert result.code == 0
     assert result.err.startswith("warning: version 000001-")
     assert planner.calls[-1]["catalog"].version.startswith("2026-08-21-")
+
+
+def test_status_tells_the_ages_of_the_version_that_is_used(
+    run: Run, clouds: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("catalog", "refresh")
+    at(monkeypatch, "2026-11-30")
+    run("catalog", "refresh")
+    store = Store(default_root())
+    first, second = store.names()
+    (store.path(second) / "offers-gcp.csv.gz").write_bytes(b"")
+    status = run("catalog", "status")
+    assert f"Catalog: version {first}" in status.out
+    assert "fetched 9.6 d ago" in status.out
+    document = json.loads(run("catalog", "status", "--json").out)
+    assert document["held"] == first
+    assert {row["fetched_at"][:10] for row in document["fetched"]} == {"2026-11-20"}
+
+
+def test_single_old_prices_are_left_out_by_max_age(
+    run: Run, clouds: None, monkeypatch: pytest.MonkeyPatch, planner  # type: ignore[no-untyped-def]
+) -> None:  # fmt: skip
+    """One region that cannot be read for long: the others are new, so its market is."""
+    run("catalog", "refresh")
+    at(monkeypatch, "2026-11-30")
+
+    def without_one(harvest: Harvest) -> Harvest:
+        offers = tuple(o for o in harvest.offers if o.region != "us-east-1")
+        lost = Failed("us-east-1", "", "no answer")
+        return replace(harvest, offers=offers, failed=(lost,))
+
+    clients.install(monkeypatch, lies={"aws": without_one})
+    assert run("catalog", "refresh").code == 5
+    result = run(*JOB, "--max-age", "2d")
+    assert result.code == 0
+    assert "offers whose price is older than --max-age 2d are left out" in result.err
+    offers = planner.calls[-1]["catalog"].offers
+    assert {o.as_of for o in offers} == {"2026-11-30"}
+    assert "us-east-1" not in offers.region
+    assert "us-east-1" in load_catalog(None).offers.region
 
 
 def test_a_partial_refresh_ends_with_5_and_says_why(
