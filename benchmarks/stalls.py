@@ -36,6 +36,9 @@ class Training(Protocol):
     def begin(self, kind: Kind) -> Callable[[], object]:
         """Prepare a run and give what does one step of it, the device synchronised."""
 
+    def close(self) -> object:
+        """End what the runs hold."""
+
 
 @dataclass(frozen=True, slots=True)
 class Run:

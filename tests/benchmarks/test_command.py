@@ -141,12 +141,12 @@ def test_a_function_of_ones_own_is_profiled(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "my_training_steps.py").write_text("def steps(kind):\n    return lambda: kind\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    training = find_training(bench(tmp_path), "my_training_steps:steps")
+    training = find_training(bench(tmp_path), "my_training_steps:steps")()
     assert training.begin("cold")() == "cold"
 
 
 def test_the_perceptron_trains_on_every_kind_of_data(tmp_path: Path):
-    training = find_training(bench(tmp_path), "mlp")
+    training = find_training(bench(tmp_path), "mlp")()
     for kind in ("synthetic_one", "cached", "cold"):
         training.begin(kind)()
     training.close()
