@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from benchmarks.errors import BenchError, Skipped
 from benchmarks.inputs import BATCH
-from benchmarks.stalls import KINDS, Profile, Run, Training, profile, time_runs, what_ifs
+from benchmarks.stalls import KINDS, Kind, Profile, Run, Training, profile, time_runs, what_ifs
 from benchmarks.subject import Bench
 from benchmarks.telling import Found, said
 from benchmarks.training import workers_of
@@ -29,7 +29,7 @@ def stalls_of(
     if make is None:
         found.skipped.append("stall profile: no training named; --profile")
         return None
-    found.say(f"stall profile of {name}: runs on {', '.join(KINDS)}")
+    found.say(f"stall profile of {name}: runs on {', '.join(_kinds(bench))}")
     try:
         told = profile(_timed(bench, make), name)
     except Exception as error:  # the user's own code may raise anything
@@ -51,14 +51,18 @@ def stalls_of(
     return told
 
 
+def _kinds(bench: Bench) -> tuple[Kind, ...]:
+    """One process has nobody to exchange with: its run on one GPU is that on all."""
+    return KINDS if bench.world > 1 else KINDS[1:]
+
+
 def _timed(bench: Bench, make: Callable[[], Training]) -> tuple[Run, ...]:
-    """The runs of a training; one process has nobody to exchange with, and leaves out its one."""
-    kinds = KINDS if bench.world > 1 else KINDS[1:]
+    """The runs of a training."""
     steps, warm_up = steps_of(bench)
     training = make()
     try:
         return time_runs(
-            training, kinds, steps, warm_up, bench.world, BATCH, machines=bench.machines
+            training, _kinds(bench), steps, warm_up, bench.world, BATCH, machines=bench.machines
         )
     finally:
         with suppress(OSError):
