@@ -67,8 +67,10 @@ class Ready:
         rate = self.wishes.usd_per_hour
         if rate is None:
             return f"{said}; no price is known for this machine"
-        cost = rate * self.seconds / 3600
-        return f"{said}, about {cost:.2g} USD at {rate:g} USD/h"
+        n = self.bench.machines
+        cost = n * rate * self.seconds / 3600
+        each = f" for each of {n} machines" if n > 1 else ""
+        return f"{said}, about {cost:.2g} USD at {rate:g} USD/h{each}"
 
 
 def prepare(wishes: Wishes) -> Ready:

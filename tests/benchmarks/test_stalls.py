@@ -7,12 +7,15 @@ The mistakes are those of the code released with Stash (aakash-sharma/DS-Analyze
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from benchmarks import training
 from benchmarks.errors import BenchError
+from benchmarks.profiling import steps_of
 from benchmarks.stalls import KINDS, Kind, Run, predicted, profile, time_runs, what_ifs
-from tests.benchmarks.machines import runs
+from tests.benchmarks.machines import bench, runs
 
 
 def seconds(found: object, name: str) -> float:
@@ -168,6 +171,22 @@ def test_planted_stalls_are_recovered(prepare: float, fetch: float, workers: int
     assert seconds(found, "interconnect") == pytest.approx(0.02, rel=0.1)
     assert seconds(found, "preparation") == pytest.approx(cached - 0.12, rel=0.1, abs=1e-3)
     assert seconds(found, "fetch") == pytest.approx(cold - cached, rel=0.1, abs=1e-3)
+
+
+def test_a_profile_on_many_processors_lasts_for_many_bursts_of_its_loader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Sixty steps would pass before 208 workers deliver a second time, and no stall be seen."""
+    monkeypatch.setattr(training, "cpus", lambda: 208)
+    own = bench(tmp_path)
+    steps, warm_up = steps_of(own)
+    workers = training.workers_of(own)
+    made = Planted(0.10, 0.02, 0.3 * workers, 0.2 * workers, workers)
+    found = profile(time_runs(made, KINDS, steps, warm_up, 8, 16, made.clock))
+    assert seconds(found, "preparation") == pytest.approx(0.18, rel=0.1)
+    assert seconds(found, "fetch") == pytest.approx(0.2, rel=0.1)
+    shared = replace(own, world=16, machines=2)  # eight processes on each machine
+    assert training.workers_of(shared) == 26
 
 
 def test_what_ifs_are_those_of_an_overlapping_loader():
