@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-CHUNK = 8 * 2**20
+CHUNK = 2**20  # handed to the kernel at once: larger blocks gain nothing on ext4 and XFS
 CAN_FORGET = hasattr(os, "posix_fadvise")
 
 
