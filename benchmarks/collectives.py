@@ -55,10 +55,10 @@ def collectives(bench: Bench) -> Iterator[Case | Skipped]:
         yield replace(case, facts={**case.facts, "seconds": SUSTAINED_S})
 
 
-def ring_seconds(bench: Bench) -> float:
+def ring_seconds(bench: Bench, busy: bool) -> float:
     """About how long `ring` takes."""
     sizes, repeats = _SIZES[bench.suite], _REPEATS[bench.suite]
-    messages = sum(message_seconds(kib * KIB, gpu=False) for kib in sizes)
+    messages = sum(message_seconds(kib * KIB, gpu=False, busy=busy) for kib in sizes)
     return len(COLLECTIVES) * (_START_S + (repeats + 1) * messages)
 
 

@@ -114,10 +114,10 @@ def seconds_of(bench: Bench, wishes: Wishes) -> float:
     """About how long the suite takes on this machine."""
     every = (each for subject in SUBJECTS for each in subject(bench))
     cases = [each for each in every if isinstance(each, Case)]
-    gpu, now = bench.gpu is not None, probe()
+    gpu, now = bench.gpu is not None, probe(bench.folder)
     found = suite_seconds(cases, _rule(bench), gpu, now)
     if _has_ring(bench):
-        found += collectives.ring_seconds(bench)
+        found += collectives.ring_seconds(bench, now.busy)
     if wishes.profile:
         steps = sum(steps_of(bench))
         found += profile_seconds(wishes.profile, steps, BATCH, workers_of(bench), gpu, now)
