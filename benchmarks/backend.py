@@ -13,7 +13,7 @@ def find_torch() -> Any:
     """Import torch, or give None; its types are not known here."""
     try:
         return import_module("torch")
-    except ImportError:
+    except (ImportError, OSError):  # OSError: a build whose CUDA libraries are missing
         return None
 
 
@@ -46,11 +46,27 @@ def machines(world: int) -> int:
     return max(-(-world // here), 1) if here > 0 else 1
 
 
+def take_gpu(torch: Any, local: int) -> GpuFacts:
+    """Give this process the GPU of its rank on this machine.
+
+    Raises BenchError where torchrun started more processes than there are GPUs.
+    """
+    count = int(torch.cuda.device_count())
+    if local >= count:
+        raise BenchError(
+            f"process {local} of this machine has no GPU, torch sees {count}; start torchrun with "
+            f"--nproc-per-node={count}"
+        )
+    torch.cuda.set_device(local)
+    return gpu_facts(torch, local)
+
+
 def gpu_facts(torch: Any, index: int) -> GpuFacts:
     """What torch and the driver tell of a GPU; clocks are None where the driver is silent."""
     own = torch.cuda.get_device_properties(index)
     # torch counts the visible GPUs, nvidia-smi all of them: the number alone may be another GPU.
-    uuid = f"GPU-{own.uuid}" if getattr(own, "uuid", None) else str(index)
+    uuid = str(getattr(own, "uuid", "") or "").removeprefix("GPU-")
+    uuid = f"GPU-{uuid}" if uuid else str(index)
     state = nvidia.state(uuid)
     bits = getattr(own, "memory_bus_width", None)
     return GpuFacts(

@@ -1,7 +1,7 @@
 """The two blocks that training spends its time in besides plain products: convolution, attention.
 
 Forward and backward. Operations are those of the arithmetic: 2·k²·c_in·c_out per output pixel,
-4·tokens²·width per head and sequence, three times for forward and backward. Needs torch.
+three times for forward and backward; 4·tokens²·width per head and sequence. Needs torch.
 """
 
 from collections.abc import Iterator
@@ -23,17 +23,15 @@ def blocks(bench: Bench) -> Iterator[Case | Skipped]:
     if bench.torch is None:
         yield Skipped("convolution and attention: torch is not installed")
         return
-    precision = "fp32"
-    if bench.gpu is not None:
-        precision = "bf16" if bench.gpu.capability >= (8, 0) else "fp16"
+    precision = bench.precision
     images, channels, side = _CONVOLUTION[bench.device]
     flop = _PASSES * 2.0 * images * side**2 * channels**2 * _KERNEL**2
-    setup = partial(_convolution, bench, precision, (images, channels, side))
+    setup = partial(_convolution, bench, (images, channels, side))
     yield _case("convolution", precision, flop, setup)
     sequences, heads, tokens, width = _ATTENTION[bench.device]
     # Backward of attention computes the scores again: 2.5 times the forward (FlashAttention-2).
     flop = 3.5 * 4.0 * sequences * heads * tokens**2 * width
-    yield _case("attention", precision, flop, partial(_attention, bench, precision))
+    yield _case("attention", precision, flop, partial(_attention, bench))
 
 
 def _case(name: str, precision: str, flop: float, setup: "partial[Trial]") -> Case:
@@ -41,21 +39,14 @@ def _case(name: str, precision: str, flop: float, setup: "partial[Trial]") -> Ca
     return Case("blocks", f"{name} {precision}", "TFLOP/s", flop * 1e-12, setup, None, facts)
 
 
-def _kind(torch: Any, precision: str) -> Any:
-    return {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[precision]
-
-
-def _convolution(bench: Bench, precision: str, sizes: tuple[int, int, int]) -> Trial:
-    torch, (images, channels, side) = bench.torch, sizes
+def _convolution(bench: Bench, sizes: tuple[int, int, int]) -> Trial:
+    torch, kind, (images, channels, side) = bench.torch, bench.training_type, sizes
     layer = torch.nn.Conv2d(channels, channels, _KERNEL, padding=1, bias=False)
     # Channels last, as trainings on tensor cores store pictures.
-    layer = layer.to(bench.device, _kind(torch, precision), memory_format=torch.channels_last)
+    layer = layer.to(bench.device, kind, memory_format=torch.channels_last)
     shape = images, channels, side, side
     picture, back = (torch.randn(*shape, device=bench.device) for _ in range(2))
-    picture, back = (
-        each.to(_kind(torch, precision), memory_format=torch.channels_last)
-        for each in (picture, back)
-    )
+    picture, back = (each.to(kind, memory_format=torch.channels_last) for each in (picture, back))
     picture.requires_grad_()
 
     def run() -> None:
@@ -64,15 +55,14 @@ def _convolution(bench: Bench, precision: str, sizes: tuple[int, int, int]) -> T
 
     def check() -> float:
         exact = layer.double()(picture[:1].detach().double())
-        layer.to(_kind(torch, precision))
+        layer.to(kind)
         return _error(torch, layer(picture[:1].detach()), exact)
 
     return Trial(run, check)
 
 
-def _attention(bench: Bench, precision: str) -> Trial:
-    torch, shape = bench.torch, _ATTENTION[bench.device]
-    kind = _kind(torch, precision)
+def _attention(bench: Bench) -> Trial:
+    torch, kind, shape = bench.torch, bench.training_type, _ATTENTION[bench.device]
     q, k, v, back = (torch.randn(*shape, device=bench.device).to(kind) for _ in range(4))
     attend = torch.nn.functional.scaled_dot_product_attention
     for each in (q, k, v):

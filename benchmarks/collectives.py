@@ -15,12 +15,13 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from benchmarks.errors import Skipped, WrongResult
+from benchmarks.errors import BenchError, Skipped, WrongResult
 from benchmarks.estimate import message_seconds
 from benchmarks.fit import Line, fit_lines
 from benchmarks.method import Result
 from benchmarks.ring import COLLECTIVES, measure_ring
 from benchmarks.subject import Bench, Case, Trial
+from benchmarks.telling import said
 
 KIB = 2**10
 LOCAL_PROCESSES = 4
@@ -31,7 +32,7 @@ _GPU_SIZES = {"quick": (4, 256, 16384, 262144), "full": (4, 64, 1024, 16384, 262
 _START_S = 0.7  # four processes that import numpy
 _REPEATS = {"quick": 7, "full": 15}
 SUSTAINED_S = 10.0  # of one repetition; credits of small machines last 5 to 60 minutes (AWS)
-_WAIT = timedelta(hours=1)  # other ranks wait while the first one measures its machine
+_LIMIT = timedelta(minutes=5)  # of one collective: all processes are there when it begins
 
 
 def collectives(bench: Bench) -> Iterator[Case | Skipped]:
@@ -54,10 +55,10 @@ def collectives(bench: Bench) -> Iterator[Case | Skipped]:
         yield replace(case, facts={**case.facts, "seconds": SUSTAINED_S})
 
 
-def ring_seconds(bench: Bench) -> float:
+def ring_seconds(bench: Bench, busy: bool) -> float:
     """About how long `ring` takes."""
     sizes, repeats = _SIZES[bench.suite], _REPEATS[bench.suite]
-    messages = sum(message_seconds(kib * KIB, gpu=False) for kib in sizes)
+    messages = sum(message_seconds(kib * KIB, gpu=False, busy=busy) for kib in sizes)
     return len(COLLECTIVES) * (_START_S + (repeats + 1) * messages)
 
 
@@ -91,15 +92,24 @@ def links(results: list[Result]) -> tuple[tuple[str, Line], ...]:
 
 
 def start(bench: Bench) -> None:
-    """Meet the other processes that torchrun started."""
-    if bench.world > 1:
-        backend = "nccl" if bench.device == "cuda" else "gloo"
-        bench.torch.distributed.init_process_group(backend, timeout=_WAIT)
+    """Connect the processes for collectives, once all have come."""
+    if bench.world == 1:
+        return
+    bench.meeting.agree("the start of collectives")
+    backend = "nccl" if bench.device == "cuda" else "gloo"
+    try:
+        bench.torch.distributed.init_process_group(
+            backend, store=bench.meeting.store, rank=bench.rank, world_size=bench.world,
+            timeout=_LIMIT,
+        )  # fmt: skip
+    except (RuntimeError, ValueError) as error:
+        raise BenchError(f"{backend} cannot connect the processes: {error}") from None
 
 
 def stop(bench: Bench) -> None:
-    """Leave the other processes."""
+    """Leave the other processes, once all are done."""
     if bench.world > 1:
+        bench.meeting.agree("the end")
         bench.torch.distributed.destroy_process_group()
 
 
@@ -116,10 +126,11 @@ def _case(name: str, how: str, shape: tuple[int, int], size: int, setup: Any) ->
 
 def _trial(bench: Bench, name: str, size: int) -> Trial:
     torch: Any = bench.torch
-    n, group = bench.world, torch.distributed
-    whole = torch.ones(max(size // 4 // n, 1) * n, device=bench.device)
-    part = torch.ones(len(whole) // n, device=bench.device)
+    group = torch.distributed
+    whole, part = _messages(bench, name, size)
     operation = _operation(group, name)
+    # Named, or torch guesses the GPU of a barrier from the rank (and warns); Gloo wants none.
+    here = [torch.cuda.current_device()] if bench.device == "cuda" else None
 
     def run() -> None:
         operation(whole, part)
@@ -131,7 +142,7 @@ def _trial(bench: Bench, name: str, size: int) -> Trial:
 
     def timed() -> float:
         whole.fill_(1.0)
-        group.barrier()
+        group.barrier(device_ids=here)
         if bench.device == "cuda":
             torch.cuda.synchronize()
         begin = perf_counter()
@@ -143,6 +154,24 @@ def _trial(bench: Bench, name: str, size: int) -> Trial:
         return float(slowest)
 
     return Trial(timed, lambda: _right(bench, name, operation), timed=timed)
+
+
+def _messages(bench: Bench, name: str, size: int) -> tuple[Any, Any]:
+    """The message and one process's part of it, on all processes or on none.
+
+    Where the memory of one GPU does not suffice, the others would wait for it in the collective.
+    """
+    torch, n, problem = bench.torch, bench.world, ""
+    whole = part = None
+    try:
+        whole = torch.ones(max(size // 4 // n, 1) * n, device=bench.device)
+        part = torch.ones(len(whole) // n, device=bench.device)
+    except (RuntimeError, MemoryError) as error:
+        problem = f"process {bench.rank}: {said(error)}"
+    for told in bench.meeting.agree(f"{name} of {size} bytes", problem):
+        if told:
+            raise Skipped(f"collectives {name} {size // KIB} KiB: {told}")
+    return whole, part
 
 
 def _operation(group: Any, name: str) -> Callable[[Any, Any], object]:

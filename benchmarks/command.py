@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks import backend
 from benchmarks.errors import BenchError, WrongResult
 from benchmarks.metadata import Place
 from benchmarks.record import dumps
@@ -40,7 +41,7 @@ def measure(wishes: Wishes, output: str | None) -> None:
     Raises BenchError before anything is measured where the wish cannot be met, and OSError
     where the file cannot be written.
     """
-    if output is not None:
+    if output is not None and backend.place()[0] == 0:
         Path(output).touch()  # a file that cannot be written is noticed before the minutes pass
     ready = prepare(wishes)
     first = ready.bench.rank == 0

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.errors import Skipped, WrongResult
-from benchmarks.files import CAN_FORGET, forget, read_into
+from benchmarks.files import BLOCK_MIB, CAN_FORGET, forget, holds, read_into, write_safely
 from benchmarks.matmul import cpus
 from benchmarks.subject import Bench, Case, Trial
 
@@ -107,19 +107,20 @@ def _prepare_trial(encoded: bytes, decode: Decoder, threads: int) -> Trial:
 
 def _read_trial(bench: Bench, mib: int, cold: bool) -> Trial:
     path = bench.folder / f"recommend-{uuid.uuid4().hex}.bench"
-    data = np.random.default_rng().bytes(mib * MIB)
-    path.write_bytes(data)
-    target = bytearray(len(data))
+    block = np.random.default_rng().bytes(min(mib, BLOCK_MIB) * MIB)
+    times = -(-mib // BLOCK_MIB)
+    write_safely(path, block, times)
+    target = bytearray(len(block))
 
     def timed() -> float:
         if cold:
             forget(path)
         start = perf_counter()
-        read_into(path, memoryview(target))
+        read_into(path, target)
         return perf_counter() - start
 
     def check() -> float:
-        if target != data:
+        if target != block or not holds(path, block, times):
             raise WrongResult("a file read back differs from what was written")
         return 0.0
 

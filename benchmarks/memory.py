@@ -15,7 +15,7 @@ from benchmarks.subject import Bench, Case, Trial
 
 MIB = 2**20
 _GIGA = 1e-9
-_SIZES_MIB = {"quick": (512,), "full": (512, 1024)}
+_SIZES_MIB = {"quick": (512,), "full": (512,)}
 _GPU_SIZES_MIB = {"quick": (1024,), "full": (1024, 4096)}
 
 

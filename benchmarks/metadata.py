@@ -42,6 +42,10 @@ def provider_of(dmi: Path = _DMI) -> str:
     vendor, bios, product, tag = (_first_line(dmi / name) for name in names)
     if "Amazon EC2" in (vendor, bios) or vendor.startswith("Amazon"):
         return "aws"
+    # P2, P3 and G3 run on Xen and name Amazon in the version only, "4.11.amazon":
+    # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/identify_ec2_instances.html
+    if _first_line(dmi / "bios_version").lower().endswith(".amazon"):
+        return "aws"
     if product == "Google Compute Engine":
         return "gcp"
     if tag == _AZURE_TAG:

@@ -56,7 +56,8 @@ class Watch:
     def __init__(self, gpu: str, every_s: float = _EVERY_S) -> None:
         self._gpu, self._every_s = gpu, every_s
         self._stop = Event()
-        self._states: list[GpuState] = []
+        first = state(gpu)  # before our own work: what is seen now is another program's
+        self._states = [first] if first else []
         self._thread = Thread(target=self._read, daemon=True)
         self._thread.start()
 
@@ -67,13 +68,10 @@ class Watch:
         return tuple(self._states)
 
     def _read(self) -> None:
-        while True:
+        while self._states and not self._stop.wait(self._every_s):  # no first one: no driver
             found = state(self._gpu)
-            if found is None:
-                return  # no driver's tool: it will not come
-            self._states.append(found)
-            if self._stop.wait(self._every_s):
-                return
+            if found:
+                self._states.append(found)
 
 
 def parse(line: str) -> GpuState | None:

@@ -1,7 +1,7 @@
 """Measurements as one JSON record: every raw repetition, and the machine they were taken on."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from benchmarks.machine import Machine
 from benchmarks.metadata import Place
 from benchmarks.method import Result
 from benchmarks.nvidia import GpuState
-from benchmarks.stalls import Profile, WhatIf, what_ifs
+from benchmarks.stalls import Profile, what_ifs
 
 SCHEMA = "recommend.bench/v2"
 OLD_SCHEMA = "recommend.bench/v1"  # until November 2026: processors only
@@ -84,9 +84,5 @@ def _profile(found: Profile) -> dict[str, Any]:
         "compute_s": found.compute_s,
         "step_s": found.step_s,
         "stalls": [asdict(each) for each in found.stalls],
-        "what_ifs": _what_ifs(what_ifs(found)),
+        "what_ifs": [asdict(each) for each in what_ifs(found)],
     }
-
-
-def _what_ifs(found: Sequence[WhatIf]) -> list[dict[str, Any]]:
-    return [asdict(each) for each in found]

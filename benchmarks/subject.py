@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from benchmarks.errors import Skipped
+from benchmarks.meeting import Meeting
 
 Suite = Literal["quick", "full"]
 
@@ -62,11 +63,25 @@ class Bench:
     machines: int = 1
     gpu: "GpuFacts | None" = None
     mount: Path | None = None  # a mounted path, beside the disk of `folder`
+    meeting: Meeting = field(default_factory=Meeting)
 
     @property
     def quick(self) -> bool:
         """Tell whether small sizes suffice."""
         return self.suite == "quick"
+
+    @property
+    def precision(self) -> str:
+        """In which trainings compute on this device."""
+        if self.gpu is None:
+            return "fp32"
+        return "bf16" if self.gpu.capability >= (8, 0) else "fp16"
+
+    @property
+    def training_type(self) -> Any:
+        """The same as torch names it."""
+        names = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
+        return getattr(self.torch, names[self.precision])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """Runs a suite: where it runs, how long it takes and what that costs, every case, the record."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
@@ -10,31 +9,28 @@ from pathlib import Path
 from benchmarks import backend, collectives, metadata, nvidia
 from benchmarks.blocks import blocks
 from benchmarks.checkpoint import checkpoint
-from benchmarks.errors import BenchError, Skipped
+from benchmarks.errors import BenchError, Skipped, WrongResult
 from benchmarks.estimate import probe, profile_seconds, suite_seconds
 from benchmarks.inputs import BATCH, inputs
 from benchmarks.machine import Machine, look, software
-from benchmarks.matmul import cpus, matmul
+from benchmarks.matmul import matmul
+from benchmarks.meeting import join
 from benchmarks.memory import memory
 from benchmarks.metadata import Place
 from benchmarks.method import FULL, QUICK, Result, Rule, measure, measure_in_turns
+from benchmarks.profiling import stalls_of, steps_of
 from benchmarks.record import Record
-from benchmarks.stalls import KINDS, Kind, Profile, profile, time_runs, what_ifs
 from benchmarks.subject import Bench, Case, Subject, Suite, Trial
-from benchmarks.training import BuiltIn, find_training
+from benchmarks.telling import Found, Say, said
+from benchmarks.training import find_training, workers_of
 from benchmarks.transfer import transfer
 
 SUBJECTS: tuple[Subject, ...] = (
     matmul, memory, transfer, blocks, checkpoint, inputs, collectives.collectives,
 )  # fmt: skip
-_STEPS, _WARM_UP = 60, 12
+_MEASURED = "the first process has measured its machine"
+_PATIENCE_S = 2 * 3600.0  # with that; who fails says so, and torchrun ends what is gone
 _BUSY = 0.05  # of a GPU's time: more was another program
-
-# The last two: torch's 8-bit products change names and arguments between versions, and a rented
-# GPU must not lose its other figures for that.
-_FAILURES = (Skipped, OSError, RuntimeError, MemoryError, TypeError, AttributeError)
-
-Say = Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +67,10 @@ class Ready:
         rate = self.wishes.usd_per_hour
         if rate is None:
             return f"{said}; no price is known for this machine"
-        cost = rate * self.seconds / 3600
-        return f"{said}, about {cost:.2g} USD at {rate:g} USD/h"
+        n = self.bench.machines
+        cost = n * rate * self.seconds / 3600
+        each = f" for each of {n} machines" if n > 1 else ""
+        return f"{said}, about {cost:.2g} USD at {rate:g} USD/h{each}"
 
 
 def prepare(wishes: Wishes) -> Ready:
@@ -84,8 +82,7 @@ def prepare(wishes: Wishes) -> Ready:
         raise BenchError("started by torchrun, but torch is not installed here")
     gpu = None
     if device == "cuda":
-        torch.cuda.set_device(local)
-        gpu = backend.gpu_facts(torch, local)
+        gpu = backend.take_gpu(torch, local)
     for flag, named in (("--folder", wishes.folder), ("--mount", wishes.mount)):
         if named and not Path(named).is_dir():
             raise BenchError(f"{flag} {named}: is no folder; name one on the disk to measure")
@@ -94,6 +91,8 @@ def prepare(wishes: Wishes) -> Ready:
         wishes.suite, device, torch, folder, wishes.s3, wishes.s3_endpoint, rank, world,
         backend.machines(world), gpu, mount,
     )  # fmt: skip
+    if rank:  # the first process speaks for all; probes of many at once would tell too little
+        return Ready(wishes, bench, Place(), look(bench), 0.0)
     where = find_place(wishes)
     return Ready(wishes, bench, where, look(bench, where.machine), seconds_of(bench, wishes))
 
@@ -115,40 +114,47 @@ def seconds_of(bench: Bench, wishes: Wishes) -> float:
     """About how long the suite takes on this machine."""
     every = (each for subject in SUBJECTS for each in subject(bench))
     cases = [each for each in every if isinstance(each, Case)]
-    rule = QUICK if bench.quick else FULL
-    gpu, now = bench.gpu is not None, probe()
-    found = suite_seconds(cases, rule, gpu, now)
+    gpu, now = bench.gpu is not None, probe(bench.folder)
+    found = suite_seconds(cases, _rule(bench), gpu, now)
     if _has_ring(bench):
-        found += collectives.ring_seconds(bench)
+        found += collectives.ring_seconds(bench, now.busy)
     if wishes.profile:
-        steps = _STEPS + _WARM_UP
-        found += profile_seconds(wishes.profile, steps, BATCH, cpus(), gpu, now)
+        steps = sum(steps_of(bench))
+        found += profile_seconds(wishes.profile, steps, BATCH, workers_of(bench), gpu, now)
     return found
 
 
 def run(ready: Ready, say: Say) -> Record | None:
-    """Measure everything; give the record, or None on all processes but the first."""
-    bench = ready.bench
-    rule = QUICK if bench.quick else FULL
-    results: list[Result] = []
-    skipped: list[str] = []
-    watch = nvidia.Watch(bench.gpu.uuid) if bench.gpu and not bench.rank else None
-    collectives.start(bench)
+    """Measure everything; give the record, or None on all processes but the first.
+
+    Raises BenchError on every process where one of them fails.
+    """
+    own = ready.bench
+    bench = replace(own, meeting=join(own.torch, own.rank, own.world))
     try:
-        for subject in SUBJECTS:
-            if bench.rank and subject is not collectives.collectives:
-                continue
-            measured = _measured(subject(bench), bench, rule)
-            if subject is collectives.collectives:
-                measured = _in_turns(subject(bench), rule)
-            for found in measured:
-                _keep(found, results, skipped, say)
-        if _has_ring(bench):
-            for each in collectives.ring(bench):
-                _keep(each, results, skipped, say)
-        stalls = _stalls(ready, skipped, say)
-    finally:
+        return _run(replace(ready, bench=bench), say)
+    except BaseException as error:
+        bench.meeting.fail(said(error))
+        raise
+
+
+def _run(ready: Ready, say: Say) -> Record | None:
+    bench, name = ready.bench, ready.wishes.profile
+    make = find_training(bench, name) if name else None  # a wrong name is said at once
+    bench.meeting.agree("the start")
+    watch = nvidia.Watch(bench.gpu.uuid) if bench.gpu and not bench.rank else None
+    found = Found([], [], say)
+    try:
+        if bench.rank:
+            bench.meeting.words(_MEASURED, (0,), _PATIENCE_S)
+        else:
+            _alone(bench, found)
+            bench.meeting.tell(_MEASURED)
+        collectives.start(bench)
+        _exchange(bench, found)
+        stalls = stalls_of(bench, name, make, found)
         collectives.stop(bench)
+    finally:
         states = watch.stop() if watch else ()
     if bench.rank:
         return None
@@ -160,12 +166,38 @@ def run(ready: Ready, say: Say) -> Record | None:
         ready.machine,
         ready.place,
         software(bench),
-        tuple(results),
-        tuple(skipped),
-        collectives.links(results),
+        tuple(found.results),
+        tuple(found.skipped),
+        collectives.links(found.results),
         states,
         stalls,
     )
+
+
+def _alone(bench: Bench, found: Found) -> None:
+    """What one process measures of its machine."""
+    for subject in SUBJECTS:
+        if subject is not collectives.collectives:
+            for each in _measured(subject(bench), bench, _rule(bench)):
+                found.keep(each)
+
+
+def _exchange(bench: Bench, found: Found) -> None:
+    """Collectives: of the processes of torchrun, else of local ones."""
+    if collectives.collectives in SUBJECTS:
+        try:
+            for each in _in_turns(collectives.collectives(bench), _rule(bench)):
+                found.keep(each)
+        except RuntimeError as error:  # torch's, where a process is gone or hangs
+            why = bench.meeting.failure() or f"collectives, process {bench.rank}: {said(error)}"
+            raise BenchError(why) from None
+    if _has_ring(bench):
+        for each in collectives.ring(bench):
+            found.keep(each)
+
+
+def _rule(bench: Bench) -> Rule:
+    return QUICK if bench.quick else FULL
 
 
 def _doubts(states: Sequence[nvidia.GpuState], say: Say) -> None:
@@ -191,7 +223,9 @@ def _measured(
             continue
         try:
             yield measure(case, rule, wait)
-        except _FAILURES as error:
+        except WrongResult:
+            raise
+        except Exception as error:  # see _left_out
             yield _left_out(case, error)
 
 
@@ -205,61 +239,17 @@ def _in_turns(cases: Iterator[Case | Skipped], rule: Rule) -> Iterator[Result | 
                 continue
             try:
                 ready.append((case, case.setup()))
-            except _FAILURES as error:
+            except Skipped as error:
                 yield _left_out(case, error)
         yield from measure_in_turns(ready, rule)
 
 
 def _left_out(case: Case, error: Exception) -> Skipped:
+    """A case that failed, whatever it raised: a rented GPU must not lose its other figures.
+
+    Memory and disks are full, stores refuse (boto3 has exceptions of its own), and torch's 8-bit
+    products change names, arguments and exceptions between versions.
+    """
     if isinstance(error, Skipped):
         return error
-    said = " ".join(str(error).split())[:120] or type(error).__name__
-    return Skipped(f"{case.subject} {case.name}: {said}")
-
-
-def _keep(found: Result | Skipped, results: list[Result], skipped: list[str], say: Say) -> None:
-    if isinstance(found, Skipped):
-        skipped.append(str(found))
-        say(f"skipped: {found}")
-        return
-    results.append(found)
-    low, high = found.interval
-    share = f" {found.share:4.0%} of ceiling" if found.share is not None else ""
-    doubt = " (disturbed)" if found.interference and found.interference.seen else ""
-    width = (high - low) / 2 / found.median
-    say(
-        f"{found.benchmark:12}{found.case:36}{found.median:11.4g} {found.unit:10}"
-        f"± {width:4.0%}{share}{doubt}"
-    )
-
-
-def _stalls(ready: Ready, skipped: list[str], say: Say) -> Profile | None:
-    """Time a training on four kinds of data, if one was named."""
-    bench, name = ready.bench, ready.wishes.profile
-    if not name:
-        skipped.append("stall profile: no training named; --profile")
-        return None
-    say(f"stall profile of {name}: runs on {', '.join(KINDS)}")
-    training = find_training(bench, name)
-    kinds: tuple[Kind, ...] = KINDS
-    if bench.world == 1:
-        skipped.append("interconnect stall: one process; start it under torchrun")
-    try:
-        runs = time_runs(
-            training, kinds, _STEPS, _WARM_UP, bench.world, BATCH, machines=bench.machines
-        )
-    finally:
-        if isinstance(training, BuiltIn):
-            with suppress(OSError):
-                training.close()
-    if bench.world == 1:
-        runs = tuple(run for run in runs if run.kind != "synthetic_one")
-    found = profile(runs, name)
-    for each in found.stalls:
-        say(
-            f"{'stall':12}{each.name:36}{each.seconds * 1e3:11.4g} ms/step   "
-            f"{each.share:4.0%} of the step, {each.low * 1e3:.3g} to {each.high * 1e3:.3g} ms"
-        )
-    for change in what_ifs(found):
-        say(f"{'what if':12}{change.change:36}{change.step_s * 1e3:11.4g} ms/step   predicted")
-    return found
+    return Skipped(f"{case.subject} {case.name}: {said(error)[:120]}")

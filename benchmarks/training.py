@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,7 +27,7 @@ from benchmarks.files import forget
 from benchmarks.inputs import BATCH, CROP, augment, coder, picture
 from benchmarks.loader import Loader
 from benchmarks.matmul import cpus
-from benchmarks.stalls import Kind
+from benchmarks.stalls import Kind, Training
 from benchmarks.subject import Bench
 
 NAMES = ("cnn", "transformer", "mlp")
@@ -35,6 +36,7 @@ _HIDDEN = 256
 _WIDTH = {"cpu": 16, "cuda": 32}  # channels of the CNN's first layer
 _PATCH = {"cpu": 32, "cuda": 16}  # pixels per side of the transformer's tokens
 _POOL = 16  # pixels per side that the perceptron sees
+_MOST_WORKERS = 32  # threads of one interpreter: more gain nothing and hold memory
 
 Batch = NDArray[np.float32]
 Step = Callable[[Any], object]
@@ -49,6 +51,9 @@ class OwnTraining:
     def begin(self, kind: Kind) -> Callable[[], object]:
         """Ask the user's function for a step."""
         return self.make(kind)
+
+    def close(self) -> None:
+        """Nothing of the user's is ours to end."""
 
 
 class BuiltIn:
@@ -94,26 +99,31 @@ class BuiltIn:
             self._loader = None
 
 
-def find_training(bench: Bench, name: str) -> "OwnTraining | BuiltIn":
-    """A built-in network by its name, or `module:function` of the working directory.
+def workers_of(bench: Bench) -> int:
+    """Loading threads of one process: the processors, shared with the others of this machine."""
+    return min(max(cpus() * bench.machines // bench.world, 1), _MOST_WORKERS)
+
+
+def find_training(bench: Bench, name: str) -> Callable[[], Training]:
+    """What makes a built-in network by its name, or `module:function` of the working directory.
 
     Raises BenchError for a name that is neither.
     """
     if name in NAMES:
         if name != "mlp" and bench.torch is None:
             raise BenchError(f"--profile {name} needs torch, which is not installed; use mlp")
-        return BuiltIn(bench, name, cpus())
+        return partial(BuiltIn, bench, name, workers_of(bench))
     module, colon, function = name.partition(":")
     if not colon or not module or not function:
         raise BenchError(f"--profile {name}: write {', '.join(NAMES)} or module:function")
     sys.path.append(str(Path.cwd()))  # after our own modules, which it cannot hide then
     try:
         made = getattr(import_module(module), function)
-    except (ImportError, AttributeError) as error:
-        raise BenchError(f"--profile {name}: {error}") from None
+    except Exception as error:  # whatever the user's module raises
+        raise BenchError(f"--profile {name}: {type(error).__name__}: {error}") from None
     if not callable(made):
         raise BenchError(f"--profile {name}: {function} is not a function")
-    return OwnTraining(made)
+    return partial(OwnTraining, made)
 
 
 def _fetch(path: Path, cold: bool) -> list[bytes]:
@@ -145,9 +155,16 @@ def _network(bench: Bench, name: str, parallel: bool) -> Step:
         model = torch.nn.parallel.DistributedDataParallel(model)
     optimiser = torch.optim.SGD(model.parameters(), 1e-4, momentum=0.9)
 
+    # On GPUs mixed precision, as trainings use it; weights stay in 32 bits.
+    mixed = partial(
+        torch.autocast, bench.device, bench.training_type, enabled=bench.device == "cuda"
+    )
+
     def step(batch: Any) -> None:
         optimiser.zero_grad(set_to_none=True)
-        model(batch.permute(0, 3, 1, 2)).square().mean().backward()
+        with mixed():
+            loss = model(batch.permute(0, 3, 1, 2)).float().square().mean()
+        loss.backward()
         optimiser.step()
         if bench.device == "cuda":
             torch.cuda.synchronize()

@@ -16,7 +16,7 @@ from recommender.bench.figures import Links, Pooled
 from recommender.bench.links import links_of
 from recommender.bench.names import catalog_gpu
 from recommender.bench.place import folder
-from recommender.bench.pool import Kept, impossible, pooled
+from recommender.bench.pool import Kept, impossible, pooled, too_small
 from recommender.errors import RecommendError, RecordError, UsageError
 from recommender.text import shown
 from recommender.wholefile import read_text
@@ -100,6 +100,8 @@ def checked(path: Path, catalog: Catalog, gpu: str | None) -> tuple[str, Kept]:
     except RecordError as error:
         raise RecordError(f"{shown(path.name)}: {error}") from None
     wrong = impossible(record, catalog.gpus.get(name))
+    if gpu is None:
+        wrong += too_small(record, catalog.gpus.get(name))
     if wrong:
         raise RecordError("\n".join(f"{shown(path.name)}: {each}" for each in wrong))
     return text, Kept(name, record)

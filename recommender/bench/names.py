@@ -14,13 +14,19 @@ def catalog_gpu(
 ) -> str:
     """The catalog's name: as given, of the instance type, or of the driver's words.
 
-    Raises RecordError where none fits.
+    Raises RecordError where none fits, or where the device is a slice of one (MIG, vGPU): a seventh
+    of an H100 is no H100.
     """
     if given is not None:
         same = [name for name in catalog.gpus if name.lower() == given.lower()]
         if not same:
             raise RecordError(f"--gpu: {unknown('GPU', given, catalog.gpus)}")
         return same[0]
+    if "mig" in _words(device):
+        raise RecordError(
+            f"'{shown(device)}' is a slice of a GPU; measure the whole one, or name what it is "
+            "like with --gpu"
+        )
     machine = catalog.instance_types.get((provider, instance_type))
     if machine is not None and machine.gpu in catalog.gpus:
         return machine.gpu

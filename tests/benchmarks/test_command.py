@@ -4,12 +4,14 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from benchmarks import backend, checkpoint, collectives, command, inputs, matmul, memory, suite
 from benchmarks.errors import BenchError
+from benchmarks.estimate import Probe
 from benchmarks.loader import Loader
 from benchmarks.pack import pack
 from benchmarks.reading import parse_record, read_record
@@ -70,11 +72,61 @@ def test_time_and_cost_are_said_before_anything_is_measured(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(suite, "measure", stop)
+    monkeypatch.setattr(suite, "probe", lambda folder: Probe(0.1, 10.0, 1.0, 1.0, False))
     with pytest.raises(KeyboardInterrupt):
         command.main([*SMALL, "--usd-per-hour", "36"])
     out = capsys.readouterr().out
     seconds = prepare(Wishes(ask_metadata=False)).seconds
     assert f"about {36 * seconds / 3600:.2g} USD at 36 USD/h" in out
+
+
+@pytest.mark.usefixtures("small")
+def test_every_machine_that_takes_part_is_paid():
+    ready = prepare(Wishes(ask_metadata=False, usd_per_hour=36.0))
+    two = replace(ready, bench=replace(ready.bench, world=16, machines=2), seconds=100.0)
+    assert two.announcement == (
+        "suite quick: about 2 min, about 2 USD at 36 USD/h for each of 2 machines"
+    )
+
+
+@pytest.mark.usefixtures("small")
+def test_a_training_that_is_not_there_is_said_before_the_minutes_pass(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(suite, "measure", lambda *_: pytest.fail("measured"))
+    assert command.main([*SMALL, "--profile", "no_such_module:f"]) == 2
+    assert "No module named" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("small")
+def test_a_training_that_fails_loses_only_its_stalls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    (tmp_path / "my_failing_steps.py").write_text("def steps(kind):\n    return lambda: 1 / 0\n")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    assert command.main([*SMALL, "--profile", "my_failing_steps:steps"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    found = parse_record(lines[-1], "stdout")
+    assert found.profile is None
+    assert any("ZeroDivisionError: division by zero" in each for each in found.skipped)
+    assert "runs your own code: my_failing_steps:steps" in lines
+
+
+@pytest.mark.usefixtures("small")
+def test_a_store_that_refuses_loses_its_own_cases_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """boto3 raises exceptions of its own, which are no OSError: here for want of credentials."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, "/no/such/file")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    words = ["--s3", "s3://bucket/runs", "--s3-endpoint", "http://127.0.0.1:9"]
+    assert command.main([*SMALL, *words]) == 0
+    found = parse_record(capsys.readouterr().out.splitlines()[-1], "stdout")
+    assert any(each.startswith("checkpoint write s3 1 MiB: ") for each in found.skipped)
+    assert "inputs" in {each.benchmark for each in found.results}
 
 
 @pytest.mark.usefixtures("small")
@@ -141,12 +193,12 @@ def test_a_function_of_ones_own_is_profiled(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "my_training_steps.py").write_text("def steps(kind):\n    return lambda: kind\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    training = find_training(bench(tmp_path), "my_training_steps:steps")
+    training = find_training(bench(tmp_path), "my_training_steps:steps")()
     assert training.begin("cold")() == "cold"
 
 
 def test_the_perceptron_trains_on_every_kind_of_data(tmp_path: Path):
-    training = find_training(bench(tmp_path), "mlp")
+    training = find_training(bench(tmp_path), "mlp")()
     for kind in ("synthetic_one", "cached", "cold"):
         training.begin(kind)()
     training.close()

@@ -1,6 +1,7 @@
 """What a suite will take is reckoned from its cases and from how fast this machine is now."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -9,7 +10,7 @@ from benchmarks.method import Rule
 from benchmarks.subject import Case, Trial
 
 RULE = Rule(warm_up=2, least=7, most=50, most_s=1.5, half_width=0.02)
-QUIET = Probe(tflops=0.1, gb_per_s=10.0, fresh_gb_per_s=1.0, busy=False)
+QUIET = Probe(tflops=0.1, gb_per_s=10.0, fresh_gb_per_s=1.0, disk_gb_per_s=0.8, busy=False)
 
 
 def product(work: float) -> Case:
@@ -44,6 +45,20 @@ def test_a_slower_machine_takes_longer_and_cases_add_up():
     assert two == pytest.approx(2 * one)
 
 
-def test_the_probe_tells_positive_rates():
-    found = probe()
-    assert min(found.tflops, found.gb_per_s, found.fresh_gb_per_s) > 0
+def test_a_slow_disk_is_waited_for_and_files_are_drawn_once():
+    """A GiB at 0.125 GB/s: one to warm up, three, one written before; 64 MiB drawn."""
+    facts: dict[str, object] = {"bytes": 2**30}
+    write = Case(
+        "checkpoint", "write", "GB/s", 2**30 / 1e9, lambda: Trial(lambda: None), None, facts
+    )
+    slow = replace(QUIET, disk_gb_per_s=0.125)
+    found = suite_seconds([write], RULE, gpu=False, found=slow)
+    once = 2**30 / 1e9 / 0.125
+    assert found == pytest.approx(1.5 + once + 3 * once + once, rel=0.02)
+
+
+def test_the_probe_tells_positive_rates_and_leaves_nothing(tmp_path: Path):
+    found = probe(tmp_path)
+    rates = found.tflops, found.gb_per_s, found.fresh_gb_per_s, found.disk_gb_per_s
+    assert min(rates) > 0
+    assert list(tmp_path.iterdir()) == []

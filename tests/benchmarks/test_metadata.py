@@ -143,6 +143,7 @@ def test_proxies_are_not_used(monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.parametrize(
     ("files", "provider"),
     [
+        ({"sys_vendor": "Xen", "bios_version": "4.11.amazon"}, "aws"),  # p3.2xlarge
         ({"sys_vendor": "Amazon EC2"}, "aws"),
         ({"product_name": "Google Compute Engine", "sys_vendor": "Google"}, "gcp"),
         ({"sys_vendor": "Microsoft Corporation",

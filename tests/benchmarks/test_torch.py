@@ -1,6 +1,7 @@
 """What needs torch, on the processor; skipped, and said so, where it is not installed."""
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -57,19 +58,27 @@ def test_a_transfer_moves_what_was_drawn(up: bool, tmp_path: Path):
 
 @pytest.mark.parametrize("name", ["cnn", "transformer", "mlp"])
 def test_networks_train_on_every_kind_of_data(name: str, tmp_path: Path):
-    training = find_training(bench(tmp_path, torch), name)
+    training = find_training(bench(tmp_path, torch), name)()
     for kind in ("synthetic_one", "cold"):
         training.begin(kind)()
     training.close()
 
 
 def test_processes_under_torchrun_measure_their_collectives(tmp_path: Path):
+    """One lacks the memory for a message of 16 KiB: all leave it out, and nobody waits."""
     script = tmp_path / "run.py"
     script.write_text(
         "import sys\n"
         f"sys.path.insert(0, {str(ROOT)!r})\n"
+        "import os, torch\n"
         "from benchmarks import collectives, command, suite\n"
-        "collectives._SIZES = {'full': (4, 16, 64)}\n"
+        "ones = torch.ones\n"
+        "def small_gpu(*shape, **more):\n"
+        "    if os.environ['RANK'] == '1' and shape[0] == 16 * 1024 // 4:\n"
+        "        raise RuntimeError('out of memory')\n"
+        "    return ones(*shape, **more)\n"
+        "torch.ones = small_gpu\n"
+        "collectives._SIZES = {'full': (4, 8, 16, 64)}\n"
         "collectives.SUSTAINED_S = 0.01\n"
         "suite.SUBJECTS = (collectives.collectives,)\n"
         "words = ['--no-metadata', '--device', 'cpu', '--suite', 'full', '-o', 'r.json']\n"
@@ -85,4 +94,32 @@ def test_processes_under_torchrun_measure_their_collectives(tmp_path: Path):
     names = {dict(each.facts)["collective"] for each in found.results}
     assert {"all_reduce", "sustained"} <= names
     assert len(found.results) + 3 * sum("this backend" in s for s in found.skipped) >= 9
+    assert "collectives all_reduce 16 KiB: process 1: out of memory" in found.skipped
     assert found.links == collectives.links(list(found.results))
+
+
+def test_who_fails_is_named_and_nobody_waits_for_it(tmp_path: Path):
+    """Two processes without torchrun's agent, which would end the other one by itself."""
+    script = tmp_path / "run.py"
+    script.write_text(
+        "import os, sys\n"
+        f"sys.path.insert(0, {str(ROOT)!r})\n"
+        "from benchmarks import command, suite\n"
+        "suite.SUBJECTS = ()\n"
+        "words = ['--no-metadata', '--device', 'cpu', '-o', 'r.json', '--profile']\n"
+        "sys.exit(command.main([*words, ('mlp', 'no_such:f')[int(os.environ['RANK'])]]))\n"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    shared = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    running = [
+        subprocess.Popen(
+            [sys.executable, str(script)], cwd=tmp_path, stderr=subprocess.PIPE, text=True,
+            stdout=subprocess.DEVNULL, env={**os.environ, **shared, "RANK": rank},
+        )
+        for rank in "01"
+    ]  # fmt: skip
+    said = [each.communicate(timeout=100)[1] for each in running]
+    assert [each.returncode for each in running] == [2, 2], said
+    assert "process 1 of 2 failed: --profile no_such:f" in said[0]
+    assert "No module named" in said[1]

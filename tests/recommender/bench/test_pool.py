@@ -8,7 +8,7 @@ from benchmarks.metadata import Place
 from catalogs.load import load_snapshot
 from recommender.bench.names import by_words, catalog_gpu
 from recommender.bench.offers import Wanted, flopp_of_offers, price_of
-from recommender.bench.pool import Kept, compared, impossible, newest, pooled, rates
+from recommender.bench.pool import Kept, compared, impossible, newest, pooled, rates, too_small
 from recommender.errors import RecordError
 from tests.benchmarks.machines import record
 
@@ -85,6 +85,15 @@ def test_the_instance_type_wins_over_the_drivers_name_and_a_flag_over_both():
         catalog_gpu(CATALOG, "NVIDIA H100 PCIe", "", "", None)
     with pytest.raises(RecordError, match="H10"):
         catalog_gpu(CATALOG, "x", "", "", "H10")
+
+
+def test_a_slice_of_a_gpu_is_not_taken_for_the_whole():
+    with pytest.raises(RecordError, match="slice of a GPU"):
+        catalog_gpu(CATALOG, "NVIDIA H100 80GB HBM3 MIG 1g.10gb", "aws", "p5.48xlarge", None)
+    whole = record()
+    tenth = replace(whole, machine=replace(whole.machine, gpu_memory_gib=9.8))
+    assert too_small(whole, GPUS["H100"]) == []
+    assert "has 9.8 GiB, H100 80" in too_small(tenth, GPUS["H100"])[0]
 
 
 def test_more_than_the_vendors_peak_is_impossible():
