@@ -27,7 +27,7 @@ _FIXED_S = 0.02
 # Where others use the machine, what the probes' moments miss: geometric mean over four quick suites
 # (1.05 to 1.9) at loads of 5 to 11 on two cores, 2026-11-21.
 _SHARED = 1.3
-# Four processes that wait for each other, and threads that load: the slowest counts. On two cores at
+# Four processes that wait for each other, and threads that load: the slowest counts. On 2 cores at
 # a load of 8 links moved 0.16 GB/s, and a core prepared 50 pictures a second (2026-11-21).
 _SHARED_LINKS, _SHARED_LOADERS = 2.0, 3.0
 # Operations of a training step on 16 pictures, without torch's own seconds between them.
