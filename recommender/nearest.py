@@ -171,9 +171,13 @@ def _better(plan: Plan, first: Plan, by_time: bool) -> bool:
 def _effect(plan: Plan, first: Plan) -> str:
     money = plan.estimate.cost.mean - first.estimate.cost.mean
     seconds = plan.estimate.time.typical - first.estimate.time.typical
-    dollars = f"{'saves' if money < 0 else 'costs'} {usd(abs(money))} USD"
+    dollars = f"saves {usd(-money)} USD" if money < 0 else f"costs {usd(money)} USD more"
     clock = f"{duration(abs(seconds))} {'sooner' if seconds < 0 else 'later'}"
-    return f"{dollars}{' more' if money >= 0 else ''}, {clock}"
+    if abs(money) < WORTH * first.estimate.cost.mean:  # of near-ties, fewer machines lead a table
+        dollars = "the same cost"
+    if abs(seconds) < WORTH * first.estimate.time.typical:
+        clock = "the same time"
+    return f"{dollars}, {clock}"
 
 
 def _best(found: Found) -> Candidate | None:
