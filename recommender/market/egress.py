@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from itertools import permutations
 
 from recommender.market.facts import Facts
@@ -25,6 +26,7 @@ _CONTINENTS = tuple(
 )
 
 
+@cache
 def continent(region: str) -> str:
     """The continent of a cloud's region by its name; "" where the name does not tell."""
     return next((name for name, words in _CONTINENTS if words.search(region)), "")

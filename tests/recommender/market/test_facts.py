@@ -1,0 +1,168 @@
+"""Facts of an offer by hand: fees, starts, ranking, age of prices, floors, failover lists."""
+
+import math
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pytest
+
+from catalogs.catalog import Catalog
+from recommender.limits import Choice, Limits
+from recommender.market.facts import Facts
+from recommender.market.sites import Pool, SiteBuilder
+from tests.catalogs.small import machine
+from tests.recommender import planning
+from tests.recommender.optimize.palette import no_fallbacks
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def facts(job: Any = None, **choice: Any) -> Facts:
+    return Facts(planning.snapshot(), Choice(**choice), job or planning.job(), NOW)
+
+
+def builder(found: Facts) -> SiteBuilder:
+    kinds = {key: k for k, key in enumerate(found.catalog.instance_types)}
+    return SiteBuilder(found, Limits(), kinds, np.zeros((0, 0)))
+
+
+def rows(catalog: Catalog, provider: str, name: str, market: str, flag: str = "") -> list[int]:
+    o = catalog.offers
+    wanted = (provider, name, market, flag)
+    return [
+        r
+        for r in range(len(o))
+        if (o.provider[r], o.instance_type[r], o.market[r], o.flag[r]) == wanted
+    ]
+
+
+def pool(catalog: Catalog, chosen: list[int]) -> Pool:
+    o, first = catalog.offers, chosen[0]
+    t = catalog.instance_types[o.provider[first], o.instance_type[first]]
+    return Pool(tuple(chosen), o.market[first] == "spot", 0, t)
+
+
+def test_a_running_machine_pays_its_disk_of_100_gib_and_its_address() -> None:
+    assert facts().running_fees("aws", "on_demand") == pytest.approx(100 * 0.08 / 730 + 0.005)
+    assert facts().running_fees("gcp", "spot") == pytest.approx(100 * 0.10 / 730 + 0.0025)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "image", "setup_s", "seconds"),
+    [
+        (1, "cold", None, 31.0 + 310.0),
+        (8, "cold", None, 105.0 + 310.0),
+        (8, "prebuilt", None, 105.0),
+        (1, "cold", 77.0, 77.0),
+    ],
+)
+def test_a_start_is_the_boot_of_its_size_and_the_pull_of_a_cold_image(
+    gpus: int, image: Any, setup_s: float | None, seconds: float
+) -> None:
+    job = replace(planning.job(), image=image, setup_s=setup_s)
+    assert facts(job).boot_s(machine(gpus=gpus)) == seconds
+
+
+def test_the_rarely_interrupted_are_up_more_often_by_a_fifth_of_the_zones_spread() -> None:
+    found = facts()
+    law = found.spot_class(planning.snapshot().instance_types["aws", "g5.xlarge"])
+    assert law is not None
+    level = math.log(law.availability / (1 - law.availability))
+    shifts = [found.availability_logit(law, index) - level for index in (None, 0, 2, 4)]
+    assert shifts == pytest.approx([0.0, 0.2 * law.zone_sd, 0.0, -0.2 * law.zone_sd])
+
+
+def test_prices_spread_by_their_age_between_the_listed_days() -> None:
+    found = facts()
+    table = {
+        d.age_days: d.sigma
+        for d in planning.snapshot().price_drift
+        if (d.provider, d.market) == ("aws", "spot")
+    }
+    half = (table[113] + table[180]) / 2
+    assert found.price_sigma("aws", "spot", "2026-07-31", 0.0) == pytest.approx(table[113])
+    at = found.price_sigma("aws", "spot", "2026-06-27", 0.0)  # 147 days
+    assert at == pytest.approx(table[113] + (table[180] - table[113]) * 34 / 67)
+    assert at == pytest.approx(half, rel=0.01)
+    assert found.price_sigma("aws", "spot", "2020-01-01", 0.0) == pytest.approx(table[365])
+
+
+def test_an_empty_auction_of_aws_is_planned_with_at_the_median_of_its_type() -> None:
+    found = facts()
+    catalog = found.catalog
+    o = catalog.offers
+    floors = [r for r in range(len(o)) if o.flag[r] == "floor" and o.provider[r] == "aws"]
+    assert floors
+    for row in floors:
+        quotes = [o.usd_per_hour[r] for r in rows(catalog, "aws", o.instance_type[row], "spot")]
+        typical = float(np.median(quotes)) if quotes else 0.0
+        assert found.planning_price(row) == pytest.approx(max(o.usd_per_hour[row], typical))
+    azure = next(r for r in range(len(o)) if o.flag[r] == "floor" and o.provider[r] == "azure")
+    assert found.planning_price(azure) == o.usd_per_hour[azure]
+
+
+def test_a_list_costs_what_its_zones_cost_when_each_is_the_first_that_is_up() -> None:
+    found = facts()
+    chosen = sorted(
+        rows(found.catalog, "aws", "g5.xlarge", "spot"),
+        key=found.catalog.offers.usd_per_hour.__getitem__,
+    )[:3]
+    listed = pool(found.catalog, chosen)
+    law = found.spot_class(listed.type)
+    assert law is not None
+    a = law.availability
+    first_up = [a, a * (1 - a), a * (1 - a) ** 2]
+    usd = [found.catalog.offers.usd_per_hour[r] for r in chosen]
+    mean = sum(w * p for w, p in zip(first_up, usd, strict=True)) / sum(first_up)
+    expected = mean + found.running_fees("aws", "spot")
+    assert builder(found).machine_usd(listed) == pytest.approx(expected)
+
+
+def test_a_list_holds_four_zones_at_most_and_none_dearer_than_1_6_times_the_first() -> None:
+    found = facts()
+    o, cut = found.catalog.offers, 0
+    names = {o.instance_type[r] for r in range(len(o)) if o.market[r] == "spot"}
+    for name in sorted(names):
+        everywhere = [
+            r for r in range(len(o)) if (o.instance_type[r], o.market[r]) == (name, "spot")
+        ]
+        prices = sorted(found.planning_price(r) for r in everywhere)
+        near = [usd for usd in prices if usd <= 1.6 * prices[0]][:4]
+        kept = builder(found)._list(everywhere).rows
+        assert [found.planning_price(r) for r in kept] == near, name
+        cut += len(near) < min(4, len(prices))
+    assert cut > 5
+
+
+def test_zones_of_one_region_fall_together_more_than_those_of_two() -> None:
+    found = facts()
+    o = found.catalog.offers
+    by_region: dict[str, list[int]] = {}
+    for row in rows(found.catalog, "aws", "g5.xlarge", "spot"):
+        by_region.setdefault(o.region[row], []).append(row)
+    two = next(v for v in by_region.values() if len(v) > 1)[:2]
+    other = next(v for k, v in by_region.items() if k != o.region[two[0]])[:1]
+    of = builder(found)._correlation
+    assert of(pool(found.catalog, two), 0.37) == pytest.approx(0.37)
+    assert of(pool(found.catalog, two + other), 0.37) == pytest.approx((0.37 + 2 * 0.07) / 3)
+    assert of(pool(found.catalog, other), 0.37) == 0.0
+
+
+def test_h100_on_demand_may_have_to_be_waited_for() -> None:
+    found, types = facts(), planning.snapshot().instance_types
+    assert found.on_demand_wait(types["aws", "p5.48xlarge"]) == (0.7, 3600.0)
+    assert found.on_demand_wait(types["aws", "g5.xlarge"]) == (0.99, 3600.0)
+    sure = facts(on_demand_obtainable=1.0)
+    assert sure.on_demand_wait(types["aws", "p5.48xlarge"]) == (1.0, 3600.0)
+    row = rows(found.catalog, "aws", "p5.48xlarge", "on_demand")[:1]
+    entries = builder(found)._entries([pool(found.catalog, row)])
+    assert (entries.at_once[0], entries.wait_s[0]) == (0.7, 3600.0)
+
+
+def test_two_checkpoints_are_kept_in_the_store() -> None:
+    found = facts(replace(planning.job(), checkpoint_bytes=2**30 * 10.0))
+    row = rows(found.catalog, "gcp", "g2-standard-4", "on_demand")[:1]
+    site = builder(found)._site("gcp", "", [pool(found.catalog, row)], no_fallbacks())
+    assert site.store_usd_per_hour == pytest.approx(2 * 10 * 0.020 / 730)

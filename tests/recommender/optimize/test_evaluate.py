@@ -1,0 +1,99 @@
+"""What plans are reduced to before they are followed: fallbacks, caps, tiers and storage."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from recommender.limits import Limits
+from recommender.optimize.evaluate import Plans, journeys_of, values_of, variants
+from recommender.optimize.saving import saves_of
+from recommender.optimize.space import MEMORY_TIER, NONE, OBJECT_STORE, Space
+from tests.recommender.optimize import palette
+
+DAY_S = 86_400.0
+
+
+def netted(confidence: float, **limits: float) -> tuple[Space, Plans]:
+    """A question with a deadline, and every plan of its spot clusters."""
+    base = palette.space(3, entries=4, most=3)
+    asked = Limits(deadline_s=9 * DAY_S, confidence=confidence, max_machines=3, **limits)
+    question = replace(base, limits=asked)
+    site = question.sites[0]
+    counts = palette.every_cluster(site, 3)
+    counts = counts[(counts[:, ~site.entries.spot] == 0).all(axis=1)]
+    plans = variants(question, site, counts)
+    assert (plans.fallback >= 0).any()
+    return question, plans
+
+
+@pytest.mark.parametrize(("confidence", "queue_s"), [(0.8, 0.0), (0.95, 3600.0)])
+def test_a_fallback_starts_in_time_for_a_save_its_queue_and_two_minutes(
+    confidence: float, queue_s: float
+) -> None:
+    """Its capacity is there at once in 90 %: a queue counts where more than that is asked for."""
+    question, plans = netted(confidence)
+    site = question.sites[0]
+    journeys, _ = journeys_of(question, site, plans)
+    saves = saves_of(
+        question,
+        site,
+        question.fleet(site, plans.counts),
+        plans.counts,
+        plans.path,
+        np.full(len(plans), 120.0),
+    )
+    has = plans.fallback >= 0
+    fall, row = site.fallbacks, plans.fallback[has]
+    assert journeys.reserve_s[has] == pytest.approx(120.0 + saves.stall_s[has] + queue_s)
+    start = fall.boot_s[row] + 80.0 + saves.restore_s[has]
+    assert journeys.fallback_start_s[has] == pytest.approx(start)
+    assert journeys.fallback_usd_per_hour[has] == pytest.approx(fall.usd_per_hour[row])
+    assert (journeys.reserve_s[~has] == 0.0).all()
+
+
+def test_an_hourly_limit_holds_for_the_fallback_as_well() -> None:
+    question, plans = netted(0.8)
+    site = question.sites[0]
+    journeys, _ = journeys_of(question, site, plans)
+    own = journeys.base_usd_per_hour + journeys.spot_usd_per_hour
+    dear = journeys.fallback_usd_per_hour > own
+    assert dear.any()
+    cap = float(own[dear].max())
+    capped, plans = netted(0.8, hourly_usd=cap)
+    _, allowed = journeys_of(capped, site, plans)
+    assert not allowed[(own > cap + 1e-9) | (journeys.fallback_usd_per_hour > cap + 1e-9)].any()
+    assert allowed.any()
+
+
+def test_checkpoints_are_paid_for_where_they_are_kept() -> None:
+    question, plans = netted(0.8)
+    site = replace(question.sites[0], store_usd_per_hour=0.25)
+    saves = saves_of(
+        question,
+        site,
+        question.fleet(site, plans.counts),
+        plans.counts,
+        plans.path,
+        np.full(len(plans), 120.0),
+    )
+    assert (saves.usd_per_hour[plans.path == NONE] == 0.0).all()
+    assert saves.usd_per_hour[plans.path == OBJECT_STORE] == pytest.approx(0.25)
+    tier = (plans.path == MEMORY_TIER) & saves.possible
+    assert tier.any()
+    count = saves.tier_count[tier]
+    assert saves.usd_per_hour[tier] == pytest.approx(0.25 + 0.2 * count)
+
+
+def test_a_limit_on_overhead_leaves_out_what_exceeds_it() -> None:
+    question, plans = netted(0.5)
+    site = question.sites[0]
+    journeys, allowed = journeys_of(question, site, plans)
+    free = values_of(question, journeys, allowed)
+    good = np.isfinite(free.goal)
+    middle = float(np.median(free.overhead[good]))
+    strict = replace(question, limits=replace(question.limits, max_overhead=middle))
+    kept = np.isfinite(values_of(strict, journeys, allowed).goal)
+    assert kept.any()
+    assert (kept == (good & (free.overhead <= middle))).all()
+    assert not kept[good].all()
