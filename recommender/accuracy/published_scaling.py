@@ -112,6 +112,7 @@ def _one_per_gpu(by_machine: bool, reference: Path | None) -> Score:
 
 
 _SPLIT = "the smallest cluster of each series is known, larger ones are predicted"
+_PUBLISHED = "Srifty 8 %, Sailor 4.5-6 %, spotDNN 1.8-6.9 %, each on its own runs"
 _SOURCE = "NVIDIA, MLPerf, Lambda, TensorFlow, MosaicML, torchtitan: training.csv"
 STUDIES: tuple[Study, ...] = (
     Study(
@@ -149,7 +150,7 @@ STUDIES: tuple[Study, ...] = (
         subject="throughput at other numbers of GPUs",
         split="one run of each network, software and GPU is known",
         target=Target(mean=6.0),
-        published="Srifty 8 %, Sailor 4.5-6 %, spotDNN 1.8-6.9 %, each on its own runs",
+        published=_PUBLISHED,
         source=_SOURCE,
         run=partial(_one_per_gpu, False),
         needs_reference=True,
@@ -159,7 +160,7 @@ STUDIES: tuple[Study, ...] = (
         subject="the same, timed on the machine that is predicted",
         split="one run of each network, software, GPU and machine is known",
         target=Target(),
-        published="as above",
+        published=_PUBLISHED,
         source=_SOURCE,
         run=partial(_one_per_gpu, True),
         needs_reference=True,

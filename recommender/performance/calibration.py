@@ -37,6 +37,7 @@ from recommender.performance.terms import terms_of
 
 Floats = NDArray[np.float64]
 
+FAR = 2.0  # sd from what GPUs differ by on which a deviation is the job's
 LARGER = 4  # spans hold up to so many times the most machines that were timed
 
 
@@ -120,7 +121,8 @@ def _calibration(
     (sigma, several), prior, noise = sigmas, model.prior, residual_sd(model, fit)
     spread = fit.covariance(noise)
     sd = np.sqrt(np.diag(spread))
-    each = [Fitted(float(np.exp(a)), float(b)) for a, b in zip(fit.value, sd, strict=True)]
+    value = _attributed(fit.value)
+    each = [Fitted(float(np.exp(a)), float(b)) for a, b in zip(value, sd, strict=True)]
     other = float(np.hypot(sigma, np.hypot(SIGMA_GPU, sd[COMPUTE])))
     return Calibration(
         as_of=as_of,
@@ -138,9 +140,24 @@ def _calibration(
         sigma_several=min(several, max(prior.sigma_several, prior.sigma_one)),
         sigma_other=min(other, prior.sigma_one),
         gpus=tuple(
-            (gpu, _sum_of(fit.value, spread, COMPUTE, GPUS + i)) for i, gpu in enumerate(model.gpus)
+            (gpu, _sum_of(value, spread, COMPUTE, GPUS + i)) for i, gpu in enumerate(model.gpus)
         ),
     )
+
+
+def _attributed(value: Floats) -> Floats:
+    """The same speeds of timed GPUs, with no more put down to the GPUs than GPUs differ by.
+
+    The priors of compute and of a GPU's deviation are normal and alike wide: of a run ten times too
+    slow they put half (of the logarithm) down to the GPU, though software can be that slow and a
+    GPU cannot. What timed GPUs have in common beyond `FAR` sd is the job's: others have it too.
+    """
+    found, own = value.copy(), value[GPUS:]
+    most = FAR * SIGMA_GPU / np.sqrt(len(own))
+    excess = own.mean() - np.clip(own.mean(), -most, most)
+    found[COMPUTE] += excess
+    found[GPUS:] -= excess
+    return found
 
 
 def _sum_of(value: Floats, spread: Floats, one: int, two: int) -> Fitted:

@@ -44,9 +44,10 @@ def _stacked(each: Finding, width: int) -> list[Line]:
 
 
 def _said(each: Finding) -> str:
-    """The split, what was asked for, what others reached, and the source."""
-    published = f"published {each.published}" if each.published else ""
-    return " · ".join(w for w in (each.split, _asked(each), published, each.source) if w)
+    """Its key, the split, what was asked for, what others reached, and the source."""
+    nothing = each.published.startswith("none")
+    published = f"published {each.published}" if each.published and not nothing else ""
+    return " · ".join(w for w in (each.key, each.split, _asked(each), published, each.source) if w)
 
 
 def _figures(score: Score | None) -> tuple[str, ...]:
@@ -84,9 +85,10 @@ def _below(findings: Sequence[Finding], reference: str) -> list[str]:
     spans = [score.spans_met for _, score in run if score.spans_met is not None]
     least, most = (round(100 * share) for share in SPANS)
     said = [
-        f"{len(run)} of {len(findings)} studies run, {met} of {len(asked)} targets met, spans of "
-        f"{sum(spans)} of {len(spans)}. Mean, median, p90: absolute error; bias: median, signed; "
-        "in span: share of the measurements inside the 5-95 % span that an answer would print "
+        f"{len(run)} of {len(findings)} studies run, {met} of {len(asked)} targets met, "
+        f"spans met by {sum(spans)} of {len(spans)}. "
+        "Mean, median, p90: absolute error; bias: median, signed; in span: share of "
+        "the measurements inside the 5-95 % span that an answer would print "
         f"(right: 90 %, asked: {least} to {most} %, in whole measurements)."
     ]
     if len(run) < len(findings):
@@ -122,6 +124,6 @@ def _score(score: Score, each: Finding) -> dict[str, object]:
         "p90": score.p90,
         "bias": score.bias,
         "coverage": score.coverage,
-        "met": each.target.met_by(score),
+        "met": each.target.met_by(score) if each.target.words else None,
         "spans_met": score.spans_met,
     }

@@ -97,8 +97,16 @@ def test_a_group_alone_shows_its_help(run: Run, group: str) -> None:
 def test_accuracy_tells_error_split_target_and_source(run: Run) -> None:
     out = run("accuracy", "cmdare-step").out
     assert "step time of an unseen CNN" in out
-    assert "leave one network out · asked mean 3.8 %: met · published 11.1 %" in out
+    said = " ".join(out.split())
+    assert "leave one network out · asked mean 3.8 %: met · published 11.1 %" in said
     assert "arXiv" in out
+
+
+def test_accuracy_names_each_study_and_calls_nothing_met_that_was_not_asked(run: Run) -> None:
+    key = "cmdare-cluster-p100"
+    assert f"   {key} · leave one network out" in run("accuracy", key).out
+    found = json.loads(run("accuracy", key, "--json").out)["studies"][0]
+    assert (found["asked"], found["score"]["met"]) == ("", None)
 
 
 def test_accuracy_skips_what_needs_large_tables(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

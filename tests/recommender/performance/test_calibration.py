@@ -63,6 +63,15 @@ def test_one_run_already_gives_its_own_speed():
     assert dict(found.calibration.gpus)["V100"].sd < shipped / 3
 
 
+@pytest.mark.parametrize("compute", [0.1, 0.8, 3.0])
+def test_what_no_gpu_differs_by_is_the_jobs_and_holds_for_others(compute):
+    """Two sd of GPUs (0.36) at most are the timed GPU's own; its speed stays what was timed."""
+    own = fitted(timed([run(1)], compute=compute)).calibration
+    (_, timed_gpu), shared = own.gpus[0], own.compute
+    assert timed_gpu.factor == pytest.approx(compute, rel=0.06)
+    assert abs(np.log(timed_gpu.factor / shared.factor)) < 0.36 + 1e-9
+
+
 def test_what_no_run_taught_is_as_unsure_as_before():
     own = fitted(timed([run(1)], compute=0.5)).calibration
     assert own.network.factor == pytest.approx(1.0)
