@@ -62,7 +62,8 @@ def knee(plan: Plan, first: Plan) -> tuple[str, ...]:
         return ()
     cheaper = 1 - plan.estimate.cost.mean / first.estimate.cost.mean
     slower = plan.estimate.time.typical / first.estimate.time.typical - 1
-    return (f"knee: {text.percent(cheaper)} cheaper, {text.percent(slower)} slower",)
+    after = f"{text.percent(slower)} slower" if slower >= 0.0005 else "no slower"
+    return (f"knee: {text.percent(cheaper)} cheaper, {after}",)
 
 
 def remarks(plan: Plan) -> tuple[str, ...]:

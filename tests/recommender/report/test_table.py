@@ -141,7 +141,7 @@ def test_a_fallback_of_several_types_is_listed() -> None:
 def test_a_plan_that_costs_more_than_today_says_so() -> None:
     cheap = replace(ON_DEMAND, estimate=GCP.estimate)
     answer = replace(ANSWER, plans=(AWS_A100,), compared=cheap)
-    assert advice.headline(answer) == (
+    assert advice.headline(answer, QUESTION) == (
         "Plan 1 saves 66 % against the best on-demand plan (247 USD); it costs 31 % more against "
         "yours and takes 18 h instead of 8 h."
     )
