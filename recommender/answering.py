@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender import assumptions
+from recommender.beside import floors_of, more_regions, price_dates, trivial
 from recommender.limits import Limits
 from recommender.lpfile import save_program
 from recommender.market.sites import Built
@@ -23,11 +24,10 @@ from recommender.optimize.search import (
     Queue,
     search_mixes,
     search_singles,
-    single_floors,
     single_queue,
 )
 from recommender.optimize.space import Entries, Space
-from recommender.plan import Answer, Infeasible, Plan, PriceDate, Proof, Step
+from recommender.plan import Answer, Infeasible, Plan, Proof, Step
 from recommender.present import Presenter, keeps
 from recommender.question import Question
 from recommender.ranking import KNEE, Shown, Table
@@ -63,15 +63,6 @@ ONLY: dict[str, Which] = {
     "spot": lambda entries, gpus: entries.spot,
     "one GPU": lambda entries, gpus: gpus == 1,
     "big": lambda entries, gpus: gpus >= 8,
-}
-
-# The same of whole plans.
-LIKE: dict[str, Callable[[Plan], bool]] = {
-    "any": lambda plan: True,
-    "on_demand": lambda plan: all(m.market == "on_demand" for m in plan.machines),
-    "spot": lambda plan: all(m.market == "spot" for m in plan.machines),
-    "one GPU": lambda plan: plan.gpus == 1,
-    "big": lambda plan: [m.count for m in plan.machines] == [1] and plan.gpus >= 8,
 }
 
 
@@ -198,7 +189,7 @@ class Answering:
         """The same for the many limits that are tried where no plan keeps those asked for."""
         return self.alone(limits, only, MOST_HURRIED)
 
-    def near(self, limits: Limits, only: str) -> Found:
+    def near(self, limits: Limits, only: str = "any") -> Found:
         """The same; where no plan keeps the limits, the fastest or cheapest without them."""
         found = self.aside(limits, only)
         if found.kept:
@@ -356,23 +347,23 @@ class Answering:
         plans = shown.plans
         question, limits = self.question, self.question.limits
         found = self.best
-        floor = self._floors()
+        floor = floors_of(question)
         return Answer(
             status="infeasible" if failed else "ok",
             goal=limits.goal,
             plans=plans,
-            trivial=() if failed else self._trivial(plans),
+            trivial=() if failed else trivial(limits, self.near, self.presenter, plans),
             compared=compared(question, self.compare),
             floor_usd=floor[0],
             floor_s=floor[1],
             steps=() if failed else self._neighbours(plans[0]),
             proof=self._proof(found),
             infeasible=failed,
-            prices=_price_dates(question),
+            prices=price_dates(question),
             assumptions=assumptions.of(question, plans),
             warnings=assumptions.warnings(question, plans),
             more_plans=shown.more,
-            more_regions=_more_regions(plans),
+            more_regions=more_regions(plans),
             seed=question.seed,
         )
 
@@ -400,66 +391,3 @@ class Answering:
         if not self.mixes:
             return "not searched"
         return "in part" if gap > self.singles.gap() else "searched"
-
-    def _floors(self) -> tuple[float, float]:
-        """Least cost and time of any plan: best job FLOPP, nothing lost, nothing waited for."""
-        most = self.question.limits.max_machines
-        return (
-            _least(self._free(Limits(objective="cost", max_machines=most)), self.question),
-            _least(self._free(Limits(objective="time", max_machines=most)), self.question),
-        )
-
-    def _free(self, limits: Limits) -> Space:
-        return replace(self.question.space(self.question.lists), limits=limits)
-
-    def _trivial(self, shown: tuple[Plan, ...]) -> tuple[Plan, ...]:
-        """One GPU, one big machine, all on demand, all spot, whether in time or not.
-
-        The best of each kind by the printed figures, so none is beaten by its like in the table.
-        """
-        limits = self.question.limits
-        one = replace(limits, max_machines=1)
-        asked = [
-            ("one GPU", one, "one GPU"),
-            ("one big machine", one, "big"),
-            ("all on-demand", limits, "on_demand"),
-            ("all spot", limits, "spot"),
-        ]
-        if limits.goal == "time":
-            asked.append(("the cheapest", replace(limits, objective="cost"), "any"))
-        plans = []
-        for label, under, which in asked:
-            found = self.near(under, which)
-            if found.kept:
-                rival = self.presenter.plan(found.first())
-                best = self._best_like(which, rival, under, shown)
-                plans.append(replace(best, labels=(label,), saving=None, also_regions=()))
-        return tuple(plans)
-
-    def _best_like(self, which: str, rival: Plan, under: Limits, shown: tuple[Plan, ...]) -> Plan:
-        """The best of a plan and those of the table that are of its kind."""
-        like = [p for p in shown if LIKE[which](p) and keeps(p, under)]
-        like += [rival] if keeps(rival, under) or not like else []
-        return min(like, key=lambda p: _goal(p, under))
-
-
-def _goal(plan: Plan, limits: Limits) -> float:
-    estimate = plan.estimate
-    return estimate.time.typical if limits.goal == "time" else estimate.cost.mean
-
-
-def _least(space: Space, question: Question) -> float:
-    floors = [single_floors(space, s, question.step_s).min(initial=np.inf) for s in space.sites]
-    return float(min(floors, default=np.inf))
-
-
-def _more_regions(plans: tuple[Plan, ...]) -> int:
-    """Regions that stand in the failover lists of plans and not in the table."""
-    named = {plan.sites[0].region for plan in plans if plan.sites}
-    return len({site.region for plan in plans for site in plan.sites} - named)
-
-
-def _price_dates(question: Question) -> tuple[PriceDate, ...]:
-    return tuple(
-        PriceDate(d.provider, d.market, d.newest, d.offers) for d in question.catalog.price_dates()
-    )

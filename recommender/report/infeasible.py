@@ -61,7 +61,7 @@ def _changes(steps: list[Step], width: int) -> list[Line]:
     costs, times = cells.cost_cells(plans), cells.time_cells(plans, unit)
     saves = any((plan.saving or 0.0) > 0.0 for plan in plans)
     changes = [_flags(step.change) for step in steps]
-    title = "change one thing" if all(len(each) == 1 for each in changes) else "change together"
+    title = "change one thing" if all(len(each) == 1 for each in changes) else "change one of"
     columns = [
         Column(title, right=False),
         Column("then", right=False),
@@ -98,7 +98,7 @@ def _saved(plan: Plan) -> tuple[str, ...]:
 def _listed(steps: list[Step], width: int) -> list[Line]:
     """The same as a list, for narrow terminals."""
     several = any(len(_flags(step.change)) > 1 for step in steps)
-    lines = [Line("Change together:" if several else "Change one thing:", "strong")]
+    lines = [Line("Change one of:" if several else "Change one thing:", "strong")]
     for step in steps:
         lines.append(Line(f"  {text.clean(step.change)}"))
         said = wrapped(_brief(step.plan), width, "    ") if step.plan else []

@@ -105,7 +105,7 @@ def test_limits_that_fail_each_alone_are_told_apart_with_what_would_do_together(
 
 
 def test_quotas_in_the_way_come_with_the_plan_that_they_keep_away() -> None:
-    quotas = (QuotaLimit("aws", "p4", "spot", "", "vcpu", 96.0),)
+    quotas = (QuotaLimit("aws", "p4", "spot", "", "vcpu", 48.0),)
     choice = Choice(
         providers=("aws",), instances=("p4d.24xlarge",), market="spot", quotas=quotas,
         quotas_known=True,
