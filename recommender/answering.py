@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender import assumptions
+from recommender.beside import floors_of, more_regions, price_dates, trivial
 from recommender.limits import Limits
 from recommender.lpfile import save_program
 from recommender.market.sites import Built
-from recommender.nearest import infeasible, neighbours, wider_quotas
+from recommender.nearest import neighbours, wider_quotas
 from recommender.optimize.floors import least_seconds
+from recommender.optimize.found import order
 from recommender.optimize.search import (
     Candidate,
     Found,
@@ -22,14 +24,14 @@ from recommender.optimize.search import (
     Queue,
     search_mixes,
     search_singles,
-    single_floors,
     single_queue,
 )
 from recommender.optimize.space import Entries, Space
-from recommender.plan import Answer, Infeasible, Plan, PriceDate, Proof, Step
+from recommender.plan import Answer, Infeasible, Plan, Proof, Step
 from recommender.present import Presenter, keeps
 from recommender.question import Question
 from recommender.ranking import KNEE, Shown, Table
+from recommender.refusal import infeasible
 from recommender.today import compared
 from recommender.units import Comparison
 
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
 MOST_PLANS = 3000  # plans followed in one search before it stops with a gap
 MOST_ASIDE = 1000  # the same for what only stands beside the answer; most need fewer than 100
+MOST_HURRIED = 200  # the same for limits that are only tried
 MOST_MIXED = 600  # and plans that mix types
 MOST_SAVING = 100  # the same where no plan of one type keeps the limits
 MIX_REGIONS = 4  # regions in which mixes are tried, unless a proof is asked for
@@ -46,6 +49,8 @@ QUOTA_SUPPORTS = 600  # the same under quotas; on 12 questions 1,500 found nothi
 PROOF_SUPPORTS = 3000  # and for a proof
 NEAR = 0.25  # above the best goal: what quoted prices may still make the first of a table
 BLUR = 0.05  # the same by the error of the histories of a search
+EDGE = 3.0  # standard errors of the chance in a search, within which plans are followed again
+FEW = 8  # such plans at most
 SURER = 0.3  # of the way to certainty that is asked for where no plan proves sure enough
 LADDER = 6  # deadlines tried between the fastest and the cheapest plan for the frontier
 MOST_PROGRAMS = 60  # programs solved for a proof
@@ -76,7 +81,8 @@ class Answering:
     def answer(self) -> Answer:
         """Search, then gather what a reader wants beside the best plan."""
         if not self.best.kept:
-            return self._answer(Shown((), 0), infeasible(self.question, self.aside, self.freely))
+            why = infeasible(self.question, self.hurried, self.freely, self.again)
+            return self._answer(Shown((), 0), why)
         shown = self.shown()
         if self.save_lp is not None:
             save_program(self.question, self.built, self.best.first(), self.save_lp)
@@ -85,7 +91,24 @@ class Answering:
     @cached_property
     def singles(self) -> Found:
         """The search over clusters of one type."""
-        return self.alone(self.question.limits, slack=KNEE)
+        found = self.alone(self.question.limits, slack=KNEE)
+        return found if found.kept else self._at_the_edge(found)
+
+    def _at_the_edge(self, failed: Found) -> Found:
+        """Plans that fall short on the histories of the search, and not on those printed."""
+        limits = self.question.limits
+        sure = limits.confidence
+        blur = EDGE * float(
+            np.sqrt(sure * (1.0 - sure) / self.question.space(Built((), ())).histories)
+        )
+        near = self.alone(replace(limits, confidence=max(sure - blur, 0.0)), slack=NEAR)
+        surest = sorted(near.kept.items(), key=lambda item: (-item[1].chance, order(item[1])))
+        presenter = Presenter(self.question, self.question.lists)
+        kept = {k: c for k, c in surest[:FEW] if keeps(presenter.plan(c), limits)}
+        if not kept:
+            return failed
+        best = min(candidate.goal for candidate in kept.values())
+        return replace(failed, kept=kept, best=best, left=min(failed.left, near.left, near.best))
 
     @property
     def whole(self) -> bool:
@@ -162,7 +185,11 @@ class Answering:
                 return replace(self.singles, kept=kept)
         return self.alone(limits, only, MOST_ASIDE)
 
-    def near(self, limits: Limits, only: str) -> Found:
+    def hurried(self, limits: Limits, only: str = "any") -> Found:
+        """The same for the many limits that are tried where no plan keeps those asked for."""
+        return self.alone(limits, only, MOST_HURRIED)
+
+    def near(self, limits: Limits, only: str = "any") -> Found:
         """The same; where no plan keeps the limits, the fastest or cheapest without them."""
         found = self.aside(limits, only)
         if found.kept:
@@ -180,8 +207,18 @@ class Answering:
         """
         key = (limits, only)
         if key not in self.searched:
-            lists, masks = self.question.lists, self._masks(only)
-            self.searched[key] = self._alone(limits, lists, masks, most, slack)
+            lists = self.question.lists
+            found = self._alone(limits, lists, self._masks(only), most, slack)
+            if only == "any" and found.full and not found.kept:
+                # Cheap spot plans used all patience up: steady ones are dearer, and may still do.
+                steady = self._alone(limits, lists, self._masks("on_demand"), most, slack)
+                found = replace(
+                    steady,
+                    left=min(found.left, steady.left),
+                    plans=found.plans + steady.plans,
+                    most=found.most + steady.most,
+                )
+            self.searched[key] = found
         return self.searched[key]
 
     def _masks(self, only: str) -> Masks:
@@ -277,6 +314,11 @@ class Answering:
         table = Table(self.question, self.built, presenter, 1, None)
         return presenter.candidate_of(table.ranked(replace(found, kept=near), []).plans[0])
 
+    def again(self, limits: Limits) -> Plan | None:
+        """The plan that leads the table of the same question under other limits."""
+        question = replace(self.question, limits=limits)
+        return next(iter(Answering(question, 1, None, False, None).plans()), None)
+
     @cached_property
     def _bare(self) -> Built:
         """The lists without fallbacks."""
@@ -305,23 +347,23 @@ class Answering:
         plans = shown.plans
         question, limits = self.question, self.question.limits
         found = self.best
-        floor = self._floors()
+        floor = floors_of(question)
         return Answer(
             status="infeasible" if failed else "ok",
             goal=limits.goal,
             plans=plans,
-            trivial=() if failed else self._trivial(),
+            trivial=() if failed else trivial(limits, self.near, self.presenter, plans),
             compared=compared(question, self.compare),
             floor_usd=floor[0],
             floor_s=floor[1],
             steps=() if failed else self._neighbours(plans[0]),
             proof=self._proof(found),
             infeasible=failed,
-            prices=_price_dates(question),
+            prices=price_dates(question),
             assumptions=assumptions.of(question, plans),
             warnings=assumptions.warnings(question, plans),
             more_plans=shown.more,
-            more_regions=_more_regions(plans),
+            more_regions=more_regions(plans),
             seed=question.seed,
         )
 
@@ -349,50 +391,3 @@ class Answering:
         if not self.mixes:
             return "not searched"
         return "in part" if gap > self.singles.gap() else "searched"
-
-    def _floors(self) -> tuple[float, float]:
-        """Least cost and time of any plan: best job FLOPP, nothing lost, nothing waited for."""
-        most = self.question.limits.max_machines
-        return (
-            _least(self._free(Limits(objective="cost", max_machines=most)), self.question),
-            _least(self._free(Limits(objective="time", max_machines=most)), self.question),
-        )
-
-    def _free(self, limits: Limits) -> Space:
-        return replace(self.question.space(self.question.lists), limits=limits)
-
-    def _trivial(self) -> tuple[Plan, ...]:
-        """One GPU, one big machine, all on demand, all spot, whether in time or not."""
-        limits = self.question.limits
-        one = replace(limits, max_machines=1)
-        asked = [
-            ("one GPU", one, "one GPU"),
-            ("one big machine", one, "big"),
-            ("all on-demand", limits, "on_demand"),
-            ("all spot", limits, "spot"),
-        ]
-        if limits.goal == "time":
-            asked.append(("the cheapest", replace(limits, objective="cost"), "any"))
-        plans = []
-        for label, under, which in asked:
-            found = self.near(under, which)
-            if found.kept:
-                plans.append(self.presenter.plan(found.first(), (label,)))
-        return tuple(plans)
-
-
-def _least(space: Space, question: Question) -> float:
-    floors = [single_floors(space, s, question.step_s).min(initial=np.inf) for s in space.sites]
-    return float(min(floors, default=np.inf))
-
-
-def _more_regions(plans: tuple[Plan, ...]) -> int:
-    """Regions that stand in the failover lists of plans and not in the table."""
-    named = {plan.sites[0].region for plan in plans if plan.sites}
-    return len({site.region for plan in plans for site in plan.sites} - named)
-
-
-def _price_dates(question: Question) -> tuple[PriceDate, ...]:
-    return tuple(
-        PriceDate(d.provider, d.market, d.newest, d.offers) for d in question.catalog.price_dates()
-    )

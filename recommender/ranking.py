@@ -16,6 +16,7 @@ from recommender.question import Question
 FOLLOWED = 12  # kinds of plans that are followed again, however few are shown: the same plan wins
 TRIES = 4  # plans of one kind that are followed again until one keeps the limits
 TIE = 0.005  # goals closer than this are a tie: fewer machines win
+DOMINATES = 0.05  # a tie that is this much better in the other figure is no tie
 KNEE = 0.10  # the knee is the cheapest plan at most this much slower than the fastest
 
 Goal = Callable[[Plan], float]
@@ -113,10 +114,10 @@ class Table:
     def _labelled(self, plans: list[Plan], followed: Iterable[Plan]) -> tuple[Plan, ...]:
         """Savings against the best on-demand plan followed, best of each provider, the knee."""
         limits = self.presenter.limits
-        steady = [p for p in followed if is_steady(p) and keeps(p, limits)]
-        if not steady and self.steady is not None:
-            steady = [self.presenter.plan(self.steady)]
-        best = min(steady, key=self._goal, default=None)
+        steady = [p for p in followed if is_steady(p)]
+        steady += [] if self.steady is None else [self.presenter.plan(self.steady)]
+        good = [p for p in steady if keeps(p, limits)]
+        best = min(good or steady, key=self._goal, default=None)
         seen: set[str] = set()
         result = []
         for plan in plans:
@@ -140,8 +141,17 @@ def _fewer_machines(plans: list[Plan], goal: Goal) -> list[Plan]:
         return plans
     value = goal(plans[0])
     ties = [p for p in plans if goal(p) <= value * (1.0 + TIE)]
-    lead = min(ties, key=lambda p: sum(m.count for m in p.machines))
+    # Never one that another tie beats in what is not sought as well: 36 % dearer, no faster.
+    fair = [p for p in ties if not any(goal(o) <= goal(p) and _clearly(o, p) for o in ties)]
+    lead = min(fair, key=lambda p: sum(m.count for m in p.machines))
     return [lead, *(p for p in plans if p is not lead)]
+
+
+def _clearly(other: Plan, plan: Plan) -> bool:
+    """Whether a plan is clearly cheaper or clearly faster than another."""
+    ours, theirs = other.estimate, plan.estimate
+    cheaper = ours.cost.mean < theirs.cost.mean * (1.0 - DOMINATES)
+    return cheaper or ours.time.typical < theirs.time.typical * (1.0 - DOMINATES)
 
 
 def _quoted_first(plans: list[Plan], goal: Goal) -> list[Plan]:

@@ -207,7 +207,7 @@ class SearchFlags:
     save_lp: Annotated[
         Word, _flag("Search", "Write the linear program to FILE.", metavar="FILE")
     ] = None
-    seed: Annotated[Word, _flag("Search", "Seed of the simulated runs (1).", metavar="N")] = None
+    seed: Annotated[Word, _flag("Search", "Seed of the simulated runs (7).", metavar="N")] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from recommender.plan import Answer, Checkpointing, Need, Plan, Step, StepSplit
 from recommender.report import cells, text
 from recommender.report.asked import Asked
+from recommender.report.closing import why_not
 from recommender.report.launch import folded, launch_words
 from recommender.report.lines import Line, labelled, paragraph, wrapped
 
@@ -18,7 +19,7 @@ def advice(answer: Answer, asked: Asked, width: int) -> list[Line]:
     """Everything below the table."""
     if not answer.plans:
         return []
-    lines = [Line(""), *paragraph(headline(answer), width, "strong")]
+    lines = [Line(""), *paragraph(headline(answer, asked), width, "strong")]
     lines += plan_lines(answer.plans[0], asked, width)
     if answer.steps:
         lines += [Line(""), Line("What would change the answer", "strong")]
@@ -29,13 +30,13 @@ def advice(answer: Answer, asked: Asked, width: int) -> list[Line]:
     return lines
 
 
-def headline(answer: Answer) -> str:
+def headline(answer: Answer, asked: Asked) -> str:
     """What plan 1 saves, against on-demand and against the machines in use today."""
     first, said = answer.plans[0], []
     if all(m.market != "spot" for m in first.machines):
         said.append("rents on-demand machines only")
     elif first.saving is not None:
-        said.append(_against_on_demand(answer, first, first.saving))
+        said.append(_against_on_demand(answer, asked, first.saving))
     if answer.compared is not None:
         said.append(_against_today(first, answer.compared))
     return f"Plan 1 {'; it '.join(said)}." if said else "Plan 1:"
@@ -49,15 +50,22 @@ def _against_today(first: Plan, today: Plan) -> str:
     return f"{verb} {share}{more} against yours and takes {times[0]} instead of {times[1]}"
 
 
-def _against_on_demand(answer: Answer, first: Plan, saving: float) -> str:
+def _against_on_demand(answer: Answer, asked: Asked, saving: float) -> str:
     """What is saved against the best plan without spot: its number, or what it costs."""
     numbered = enumerate(answer.plans, 1)
-    shown = (i for i, p in numbered if p.saving is not None and abs(p.saving) < _SAME)
-    cost = text.usd(first.estimate.cost.mean / max(1.0 - saving, _SAME))
-    best = f"the best on-demand plan ({next(shown, f'{cost} USD')})"
+    shown = (f"{i}" for i, p in numbered if p.saving is not None and abs(p.saving) < _SAME)
+    cost = answer.plans[0].estimate.cost.mean / max(1.0 - saving, _SAME)
+    best = f"the best on-demand plan ({next(shown, '') or _unlisted(answer, asked, cost)})"
     if saving < 0.0:
         return f"costs {text.percent(-saving)} more than {best}"
     return f"saves {text.percent(saving)} against {best}"
+
+
+def _unlisted(answer: Answer, asked: Asked, cost: float) -> str:
+    """What the best on-demand plan costs, and why it is not in the table if it may not be."""
+    alike = [p for p in answer.trivial if abs(p.estimate.cost.mean / cost - 1.0) < _SAME]
+    wrong = why_not(alike[0], asked) if alike else ""
+    return f"{text.usd(cost)} USD; it {wrong}" if wrong else f"{text.usd(cost)} USD"
 
 
 def plan_lines(plan: Plan, asked: Asked, width: int) -> list[Line]:

@@ -53,7 +53,8 @@ def place(plan: Plan) -> str:
     region = plan.sites[0].region if plan.sites else first.region
     others = {site.region for site in plan.sites} - {region}
     more = f"\N{NO-BREAK SPACE}+{len(others)}" if others else ""
-    return f"{text.clean(first.provider)} {text.clean(region)}{more}".strip()
+    named = text.clean(first.provider)
+    return (named if named == region else f"{named} {text.clean(region)}") + more
 
 
 def knee(plan: Plan, first: Plan) -> tuple[str, ...]:
@@ -62,7 +63,8 @@ def knee(plan: Plan, first: Plan) -> tuple[str, ...]:
         return ()
     cheaper = 1 - plan.estimate.cost.mean / first.estimate.cost.mean
     slower = plan.estimate.time.typical / first.estimate.time.typical - 1
-    return (f"knee: {text.percent(cheaper)} cheaper, {text.percent(slower)} slower",)
+    after = f"{text.percent(slower)} slower" if slower >= 0.0005 else "no slower"
+    return (f"knee: {text.percent(cheaper)} cheaper, {after}",)
 
 
 def remarks(plan: Plan) -> tuple[str, ...]:

@@ -59,9 +59,11 @@ def _changes(steps: list[Step], width: int) -> list[Line]:
     plans = [step.plan for step in steps if step.plan is not None]
     unit, name = cells.time_unit(plans)
     costs, times = cells.cost_cells(plans), cells.time_cells(plans, unit)
-    saves = any(plan.saving for plan in plans)
+    saves = any((plan.saving or 0.0) > 0.0 for plan in plans)
+    changes = [_flags(step.change) for step in steps]
+    title = "change one thing" if all(len(each) == 1 for each in changes) else "change one of"
     columns = [
-        Column("change one thing", right=False),
+        Column(title, right=False),
         Column("then", right=False),
         Column("cost USD"),
         Column(f"time {name}"),
@@ -70,21 +72,33 @@ def _changes(steps: list[Step], width: int) -> list[Line]:
     rows = [
         Row(
             (
-                (text.clean(step.change),),
+                change,
                 (cells.short_machines(plan),),
                 cost[:1],
                 time[:1],
-                *([cells.saving_cell(plan)] if saves else []),
+                *([_saved(plan)] if saves else []),
             )
         )
-        for step, plan, cost, time in zip(steps, plans, costs, times, strict=True)
+        for change, plan, cost, time in zip(changes, plans, costs, times, strict=True)
     ]
     return grid(columns, rows, width, flexible=1)
 
 
+def _flags(change: str) -> tuple[str, ...]:
+    """Flags that have to change together, one below the other."""
+    first, *rest = text.clean(change).split(" --")
+    return (first, *(f"--{each}" for each in rest))
+
+
+def _saved(plan: Plan) -> tuple[str, ...]:
+    """What is saved against the cheapest on-demand plan; nothing where it costs more."""
+    return cells.saving_cell(plan) if (plan.saving or 0.0) > 0.0 else ("",)
+
+
 def _listed(steps: list[Step], width: int) -> list[Line]:
     """The same as a list, for narrow terminals."""
-    lines = [Line("Change one thing:", "strong")]
+    several = any(len(_flags(step.change)) > 1 for step in steps)
+    lines = [Line("Change one of:" if several else "Change one thing:", "strong")]
     for step in steps:
         lines.append(Line(f"  {text.clean(step.change)}"))
         said = wrapped(_brief(step.plan), width, "    ") if step.plan else []

@@ -6,6 +6,7 @@ from recommender.plan import Answer, Plan
 from recommender.report import advice, cells, infeasible, text, titles
 from recommender.report.asked import Asked
 from recommender.report.checks import check_words
+from recommender.report.closing import closing_facts
 from recommender.report.launch import launch_line
 from recommender.report.lines import Line
 
@@ -26,12 +27,13 @@ def render(answer: Answer, asked: Asked, quiet: bool = False) -> str:
         f" {_escape(titles.price_line(answer, asked))}".rstrip(),
         *(f"**Warning:** {_escape(w)}" for w in answer.warnings),
         "\n".join(table),
+        _sentences(closing_facts(answer, asked), " · "),
         *_first(answer, asked),
         *_changes(answer),
         *_checks(answer),
     ]
     if answer.assumptions:
-        parts.append(f"Assumed: {_escape('; '.join(answer.assumptions))}.")
+        parts.append(f"Assumed: {_sentences(answer.assumptions, '; ')}.")
     return "\n\n".join(parts) + "\n"
 
 
@@ -44,7 +46,9 @@ def _table(answer: Answer) -> list[str]:
     rows = [
         [
             names[i],
-            "<br>".join(_escape(line) for line in cells.machines_lines(plan)),
+            "<br>".join(
+                _escape(line) for line in (*cells.machines_lines(plan), *cells.knee(plan, plans[0]))
+            ),
             f"{costs[i][0]} ({costs[i][1]})",
             f"{times[i][0]} ({times[i][1]})",
             text.share(plan.estimate.chance),
@@ -65,7 +69,7 @@ def _first(answer: Answer, asked: Asked) -> list[str]:
     plan = answer.plans[0]
     said = [(label, words) for label, words in advice.sentences(plan, asked) if words]
     items = "\n".join(f"* *{label}*: {_escape(words)}" for label, words in said)
-    return [_escape(advice.headline(answer)), items, *_code(plan)]
+    return [_escape(advice.headline(answer, asked)), items, *_code(plan)]
 
 
 def _code(plan: Plan) -> list[str]:
@@ -93,6 +97,11 @@ def _infeasible(answer: Answer, asked: Asked) -> str:
     """The same lines as on a terminal, set as they are."""
     lines: list[Line] = infeasible.infeasible_lines(answer, asked, 80)
     return "```text\n" + "".join(f"{line.text}\n" for line in lines) + "```\n"
+
+
+def _sentences(foreign: Sequence[str], between: str) -> str:
+    """Several strings in a row; each is cut where it is too long, not the whole."""
+    return between.join(map(_escape, foreign))
 
 
 def _escape(foreign: str) -> str:

@@ -7,12 +7,12 @@ from recommender.report import cells, text, titles
 from recommender.report.advice import advice
 from recommender.report.asked import Asked
 from recommender.report.checks import check_lines
+from recommender.report.closing import closing_facts
 from recommender.report.infeasible import infeasible_lines
 from recommender.report.lines import Cell, Column, Line, Row, grid, inset, paragraph
 
 _NARROW = 80  # below, chance and price move under the machines
 _CARD = 56  # below, everything moves there
-_MOST_TOP = 1000  # plans that may be asked for
 _WIDE = 120  # from here on, the columns of the second half fit
 
 
@@ -36,7 +36,7 @@ def render(
         *_heading(answer, asked, width),
         Line(""),
         *table,
-        *_closing(answer, asked, width),
+        *inset(" · ".join(closing_facts(answer, asked)), width),
         *advice(answer, asked, width),
         *check_lines(answer, width),
     ]
@@ -134,83 +134,3 @@ def _second_half(plans: Sequence[Plan]) -> Figures:
         (Column("FLOP/USD"), [(text.scientific(p.flopp),) for p in plans]),
         (Column("saving"), [cells.saving_cell(p) for p in plans]),
     ]
-
-
-def _closing(answer: Answer, asked: Asked, width: int) -> list[Line]:
-    facts = [
-        _floor(answer),
-        *_trivial(answer, asked),
-        *_more(answer),
-        *_regions(answer),
-        _proof(answer),
-    ]
-    return inset(" · ".join(facts), width)
-
-
-def _proof(answer: Answer) -> str:
-    """How sure the first place is, and whether clusters of several types were looked at."""
-    proof, left = answer.proof, text.percent(answer.proof.gap)
-    if proof.mixes == "in part":
-        return f"best found; a mix of types up to {left} better is not ruled out"
-    if proof.status == "gap":
-        return f"best found; up to {left} better is not ruled out"
-    if proof.mixes == "not searched":
-        return "plan 1 proven best of one machine type; mixes of types: --mix"
-    return "plan 1 proven best, mixes of types included"
-
-
-def _floor(answer: Answer) -> str:
-    if answer.goal == "time":
-        return f"floor {text.duration(answer.floor_s)}"
-    return f"floor {text.usd(answer.floor_usd)} USD"
-
-
-def _more(answer: Answer) -> list[str]:
-    if not answer.more_plans:
-        return []
-    top = min(len(answer.plans) + answer.more_plans, _MOST_TOP)
-    return [f"up to {text.plural(answer.more_plans, 'more plan')}: --top {top}"]
-
-
-def _regions(answer: Answer) -> list[str]:
-    if not answer.more_regions:
-        return []
-    return [f"{text.plural(answer.more_regions, 'more region')} tried: --all-regions"]
-
-
-def _trivial(answer: Answer, asked: Asked) -> list[str]:
-    """The plans anybody would think of first: those in the table by number, then the others."""
-    if not answer.plans:
-        return []
-    ranks = {plan.machines: i for i, plan in reversed(list(enumerate(answer.plans, 1)))}
-    named: dict[int, list[str]] = {}
-    for plan in answer.trivial:
-        if plan.machines in ranks and plan.labels:
-            named.setdefault(ranks[plan.machines], []).append(text.clean(plan.labels[0]))
-    shown = [f"{text.listing(named[rank])}: plan {rank}" for rank in sorted(named)]
-    others = [plan for plan in answer.trivial if plan.machines not in ranks]
-    return [*shown, *(_against(plan, answer, asked) for plan in others)]
-
-
-def _against(plan: Plan, answer: Answer, asked: Asked) -> str:
-    kinds = text.listing(list(dict.fromkeys(text.clean(m.instance_type) for m in plan.machines)))
-    name = f"{text.clean(plan.labels[0])} ({kinds})" if plan.labels else kinds
-    if plan.estimate.chance < asked.limits.confidence:
-        return f"{name} {_why_not(plan, asked)}"
-    best = answer.plans[0].estimate
-    if answer.goal == "time":
-        factor, what = plan.estimate.time.typical / best.time.typical, "time"
-    else:
-        factor, what = plan.estimate.cost.mean / best.cost.mean, "cost"
-    return f"{name}: {text.three(round(factor, 1))}× the {what} of plan 1"
-
-
-def _why_not(plan: Plan, asked: Asked) -> str:
-    limits, estimate = asked.limits, plan.estimate
-    if limits.deadline_s is not None and estimate.time.p95 > limits.deadline_s:
-        return f"takes up to {text.duration(estimate.time.p95)}: too slow"
-    if limits.budget_usd is not None and estimate.cost.p95 > limits.budget_usd:
-        return f"costs up to {text.usd(estimate.cost.p95)} USD: too dear"
-    if limits.hourly_usd is not None and plan.usd_per_hour > limits.hourly_usd:
-        return f"costs {text.three(plan.usd_per_hour)} USD/h: too dear"
-    return f"keeps the limits in {text.share(estimate.chance)} only"

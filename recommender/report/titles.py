@@ -5,6 +5,7 @@ from recommender.plan import Answer, PriceDate
 from recommender.report import text
 from recommender.report.age import age_days
 from recommender.report.asked import Asked
+from recommender.units import brief_duration
 
 
 def job_line(asked: Asked) -> str:
@@ -39,15 +40,26 @@ def limits_kept(limits: Limits) -> str:
     """The limits in words: "finish within 24 h and cost at most 200 USD in total"."""
     costs = []
     if limits.budget_usd is not None:
-        costs.append(f"{text.usd(limits.budget_usd)} USD in total")
+        costs.append(f"{_money(limits.budget_usd)} USD in total")
     if limits.hourly_usd is not None:
-        costs.append(f"{text.three(limits.hourly_usd)} USD/h")
+        costs.append(f"{_money(limits.hourly_usd)} USD/h")
     parts = []
     if limits.deadline_s is not None:
-        parts.append(f"finish within {text.duration(limits.deadline_s)}")
+        parts.append(f"finish within {_time(limits.deadline_s)}")
     if costs:
         parts.append(f"cost at most {text.listing(costs)}")
     return text.listing(parts)
+
+
+def _time(seconds: float) -> str:
+    """A deadline as it was typed: 24 h, 5 d, but 14h24m where one unit would round it."""
+    one_unit = seconds % (3600.0 if seconds < 360_000.0 else 86_400.0) == 0.0
+    return text.duration(seconds) if one_unit else brief_duration(seconds)
+
+
+def _money(usd: float) -> str:
+    """An amount as it was typed: 1,234.5."""
+    return f"{usd:,.2f}".rstrip("0").rstrip(".") if usd >= 1.0 else text.three(usd)
 
 
 def price_line(answer: Answer, asked: Asked) -> str:
@@ -55,6 +67,7 @@ def price_line(answer: Answer, asked: Asked) -> str:
     if not answer.prices:
         return ""
     ages = [(provider, _age(date)) for provider, date in _oldest(answer.prices)]
+    ages = [each for each in ages if each != ("own", "0")] or ages  # dated today by default
     known = ", ".join(f"{age} ({text.provider(name)})" for name, age in ages)
     if all(age == "0" for _, age in ages):
         return "Prices are of today."

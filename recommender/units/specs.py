@@ -131,7 +131,7 @@ def parse_data_at(text: str, name: str = "--data-at") -> DataAt:
     place, _, size = text.partition(",")
     provider, colon, region = place.strip().partition(":")
     if not colon:
-        raise refusal(name, text, "has no provider", instead)
+        raise refusal(name, text, "has no provider and region", instead)
     at = f"{parse_provider(provider, name)}:{_region(region.strip(), text, name, instead)}"
     return DataAt(at, parse_bytes(size, name) / GIB if size.strip() else 0.0)
 
@@ -146,7 +146,7 @@ def parse_discount(text: str, name: str = "--discount") -> tuple[str, float]:
     provider, sign, share = text.partition("=")
     instead = "write it like aws=0.2 or aws=20%"
     if not sign:
-        raise refusal(name, text, "has no provider", instead)
+        raise refusal(name, text, "has no provider and share", instead)
     return parse_provider(provider, name), parse_share(share, name, zero=True, instead=instead)
 
 

@@ -5,8 +5,9 @@ from functools import cache
 import pytest
 
 from recommender.jobfile import find_job
-from recommender.limits import Choice, Limits
+from recommender.limits import Choice, Limits, QuotaLimit
 from recommender.plan import Answer, Plan
+from recommender.units import parse_duration
 from tests.recommender.planning import HOUR, NOW, recommend, snapshot
 
 
@@ -47,3 +48,70 @@ def test_a_tighter_budget_is_told_the_plan_that_asking_for_it_gives() -> None:
     assert step.plan is not None
     then = asked("resnet50-imagenet", Limits(budget_usd=120.0)).plans[0]
     assert step.plan.estimate.time.typical <= then.estimate.time.typical * 1.02
+
+
+def test_savings_count_against_the_best_on_demand_plan_that_is_named() -> None:
+    answer = asked("resnet50-imagenet", Limits())
+    (steady,) = (plan for plan in answer.trivial if plan.labels == ("all on-demand",))
+    first = answer.plans[0]
+    share = 1.0 - first.estimate.cost.mean / steady.estimate.cost.mean
+    assert first.saving == pytest.approx(share)
+
+
+def test_no_plain_plan_is_worse_than_its_like_in_the_table() -> None:
+    answer = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR))
+    assert all(m.market == "spot" for m in answer.plans[0].machines)
+    (spot,) = (plan for plan in answer.trivial if plan.labels == ("all spot",))
+    assert spot.machines == answer.plans[0].machines
+
+
+def test_steady_plans_are_looked_for_where_spot_loses_too_much() -> None:
+    """Cheap spot plans above the limit used all patience up, and "no plan" was the answer."""
+    limits = Limits(deadline_s=24 * HOUR, max_overhead=0.03)
+    answer = asked("resnet50-imagenet", limits)
+    assert answer.status == "ok"
+    assert all(plan.estimate.overhead <= 0.03 for plan in answer.plans)
+
+
+def test_a_plan_that_falls_short_on_the_histories_of_the_search_alone_is_found() -> None:
+    choice = Choice(zones=("use1-az*",))
+    looser = asked("llama3-8b-sft", Limits(deadline_s=72 * HOUR), choice)
+    assert looser.steps[0].effect == "the same plan"
+    answer = asked("llama3-8b-sft", Limits(deadline_s=43.2 * HOUR), choice)
+    assert answer.status == "ok"
+    assert all(plan.estimate.chance >= 0.95 for plan in answer.plans)
+
+
+def test_the_nearest_plan_is_the_one_that_asking_for_it_gives() -> None:
+    answer = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR, hourly_usd=0.5))
+    assert answer.infeasible is not None
+    step = next(s for s in answer.infeasible.nearest if s.change.startswith("--hourly"))
+    usd = float(step.change.split()[1])
+    then = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR, hourly_usd=usd)).plans[0]
+    assert step.plan is not None
+    assert then.machines == step.plan.machines
+    assert then.estimate == step.plan.estimate
+
+
+def test_limits_that_fail_each_alone_are_told_apart_with_what_would_do_together() -> None:
+    answer = asked("llama3-70b-sft", Limits(deadline_s=5 * HOUR, budget_usd=100.0))
+    why = answer.infeasible
+    assert why is not None
+    assert why.binding[0].startswith("every limit is too narrow even alone: about --deadline ")
+    words = why.nearest[0].change.split()
+    assert words[::2] == ["--deadline", "--budget"]
+    limits = Limits(deadline_s=parse_duration(words[1], "it"), budget_usd=float(words[3]))
+    assert asked("llama3-70b-sft", limits).status == "ok"
+
+
+def test_quotas_in_the_way_come_with_the_plan_that_they_keep_away() -> None:
+    quotas = (QuotaLimit("aws", "p4", "spot", "", "vcpu", 48.0),)
+    choice = Choice(
+        providers=("aws",), instances=("p4d.24xlarge",), market="spot", quotas=quotas,
+        quotas_known=True,
+    )  # fmt: skip
+    answer = asked("llama3-8b-sft", Limits(deadline_s=72 * HOUR), choice)
+    why = answer.infeasible
+    assert why is not None
+    assert any(step.change == "wider quotas" and step.plan for step in why.nearest)
+    assert "no single limit" not in " ".join(why.binding)

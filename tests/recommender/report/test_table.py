@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from recommender.limits import Limits
 from recommender.plan import Fallback
 from recommender.report import advice, table, titles
 from recommender.report.lines import plain
@@ -65,6 +66,21 @@ def test_all_regions_lists_the_failover_list() -> None:
 def test_prices_have_the_age_of_the_oldest_of_a_provider() -> None:
     said = titles.price_line(ANSWER, QUESTION)
     assert said == "Prices are 91 (AWS), 113 (GCP), 184 (Azure) days old; the spans include it."
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        (Limits(deadline_s=24 * 3600.0), "finish within 24 h"),
+        (Limits(deadline_s=5 * 86_400.0), "finish within 5 d"),
+        (Limits(deadline_s=14.4 * 3600.0), "finish within 14h24m"),
+        (Limits(deadline_s=100 * 3600.0), "finish within 4d4h"),
+        (Limits(budget_usd=1234.5), "cost at most 1,234.5 USD in total"),
+        (Limits(hourly_usd=0.2), "cost at most 0.2 USD/h"),
+    ],
+)
+def test_limits_are_repeated_as_they_were_typed(limits: Limits, said: str) -> None:
+    assert titles.limits_kept(limits) == said
 
 
 def test_prices_of_today(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +157,7 @@ def test_a_fallback_of_several_types_is_listed() -> None:
 def test_a_plan_that_costs_more_than_today_says_so() -> None:
     cheap = replace(ON_DEMAND, estimate=GCP.estimate)
     answer = replace(ANSWER, plans=(AWS_A100,), compared=cheap)
-    assert advice.headline(answer) == (
+    assert advice.headline(answer, QUESTION) == (
         "Plan 1 saves 66 % against the best on-demand plan (247 USD); it costs 31 % more against "
         "yours and takes 18 h instead of 8 h."
     )
