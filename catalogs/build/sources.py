@@ -2,19 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from catalogs.build.reading import read_hand
 from catalogs.schema import Source
-
-
-class Sourced(Protocol):
-    """A row that names its source by number."""
-
-    @property
-    def source(self) -> int:
-        """The number in `sources.csv`."""
-
 
 RowT = TypeVar("RowT")
 

@@ -216,15 +216,13 @@ def _harvest(
         raise notes.errors[0] if notes.errors else ProviderError("aws", "format", "no offers")
     if listed.unsold:
         notes.warnings.append(f"{listed.unsold} list prices of machines not sold in the region")
-    markets: dict[str, Market] = {"on_demand": "on_demand", "spot": "spot"}
-    asked = {market for part, market in markets.items() if part in wanted.parts}
     rows, ignored = aws_offers.counts(listing, reads)
     ignored += listed.unsold + made.unknown_quotes(reads)
     return Harvest(
         provider="aws",
         started=wanted.now,
         finished=wanted.now + timedelta(seconds=time.monotonic() - began),
-        markets=frozenset(asked | ({"reserved_block"} if blocks_read else set())),
+        markets=wanted.listed_markets | ({"reserved_block"} if blocks_read else set()),
         offers=tuple(offers),
         sources=aws_offers.sources(prices.source if prices else ""),
         types=machines.new,

@@ -57,12 +57,9 @@ class Azure:
             ProviderError: a page cannot be read.
         """
         began = time.monotonic()
-        markets: frozenset[Market] = wanted.parts & {"on_demand", "spot"}  # type: ignore[assignment]
         if wanted.parts == {"quotas"}:
             return self._quotas(wanted)
-        if not markets:
-            said = ("only on-demand and spot prices are read from Azure",)
-            return Harvest("azure", wanted.now, wanted.now, markets, (), (), warnings=said)
+        markets = wanted.listed_markets
         reader = Reader(wanted.types, wanted.now)
         pages = 0
         with Web("azure", wanted, patience=self.patience) as web:

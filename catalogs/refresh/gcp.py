@@ -63,12 +63,9 @@ class Gcp:
             ProviderError: the price list cannot be read as a whole.
         """
         began = time.monotonic()
-        markets: frozenset[Market] = wanted.parts & {"on_demand", "spot"}  # type: ignore[assignment]
         if wanted.parts == {"quotas"}:
             return self._quotas(wanted)
-        if not markets:
-            said = ("only on-demand and spot prices are read from Google Cloud",)
-            return Harvest("gcp", wanted.now, wanted.now, markets, (), (), warnings=said)
+        markets = wanted.listed_markets
         with guarded(lambda: self.client(self.settings), self.settings) as client:
             listed = PriceList(client, self.settings, wanted)
             prices = read_parts(listed.skus())

@@ -25,7 +25,7 @@ from catalogs.errors import ProviderError
 from catalogs.schema import Gpu, InstanceType, Market, Offer, Source
 
 Part = Literal["on_demand", "spot", "reserved_block", "quotas"]
-PARTS: tuple[Part, ...] = ("on_demand", "spot", "reserved_block", "quotas")
+OFFERS: frozenset[Part] = frozenset({"on_demand", "spot", "reserved_block"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,12 @@ class Wanted:
     call_timeout_s: float = 30.0  # of one call
     copies: Path | None = None  # a folder for copies of public files, to ask for changes only
     progress: Callable[[str], None] = field(default=lambda message: None)  # one short line
+
+    @property
+    def listed_markets(self) -> frozenset[Market]:
+        """The markets with a price list, on demand and spot, as far as they are wanted."""
+        listed: tuple[Market, ...] = ("on_demand", "spot")
+        return frozenset(market for market in listed if market in self.parts)
 
     @property
     def today(self) -> str:

@@ -18,7 +18,7 @@ from catalogs.publish import publish, writing
 from catalogs.refresh.collect import Collected, Deadlines, collect
 from catalogs.refresh.content import content_of
 from catalogs.refresh.draft import Draft, catalog_of, kept, renewed, start, usd_per_gpu
-from catalogs.refresh.harvest import Part, Wanted
+from catalogs.refresh.harvest import OFFERS, Wanted
 from catalogs.refresh.providers import Maker
 from catalogs.refresh.report import ProviderReport, RefreshReport, facts
 from catalogs.refresh.sieve import Known
@@ -54,8 +54,6 @@ class Order:
 
     store: Store
     makers: Mapping[str, Maker]  # by provider
-    parts: frozenset[Part] = frozenset({"on_demand", "spot", "reserved_block"})
-    regions: tuple[str, ...] = ()
     dry_run: bool = False
     accept: bool = False  # a person has looked at what changed
     base: Path = SNAPSHOT  # the tables that this program ships
@@ -147,8 +145,7 @@ def _wanted(order: Order, base: Catalog, draft: Draft, now: datetime) -> dict[st
             types={t.instance_type: t for t in machines.values() if t.provider == name},
             gpus=base.gpus,
             now=now,
-            parts=order.parts,
-            regions=order.regions,
+            parts=OFFERS,
             copies=None if order.dry_run else order.store.root / COPIES,
             progress=_labelled(name, order.say),
         )

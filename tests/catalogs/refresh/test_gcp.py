@@ -75,9 +75,6 @@ def test_the_price_list_is_read_page_by_page():
 def test_only_the_markets_asked_for_are_handed_over():
     made = harvest(americas(), "a2-highgpu-1g", parts=frozenset({"spot"}))
     assert made.markets == {o.market for o in made.offers} == {"spot"}
-    nothing = Gcp().harvest(wanted(parts=frozenset({"reserved_block"})))
-    assert (nothing.offers, nothing.markets) == ((), frozenset())
-    assert nothing.warnings
 
 
 def test_a_region_that_no_sku_names_has_failed_and_the_others_have_not():
