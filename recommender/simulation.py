@@ -69,6 +69,8 @@ class Simulation:
     capacity: str  # where runs come from, in words
     cost: Quantiles
     time: Quantiles
+    typical_time_s: float  # mean of the middle nine runs of ten: what an answer shows as the time
+    typical_time_error_s: float  # its standard error
     interruptions: Quantiles
     lost: Quantiles  # seconds of work done again
     states: tuple[State, ...]  # shares sum to one

@@ -49,7 +49,7 @@ def page(found: Sequence[Standing], traces: int, split: str) -> Page:
         Column("closed", gap=2),
     )
     return Page(
-        title=f"Back-test on {traces} traces, USD per run",
+        title=f"Back-test on {text.plural(traces, 'trace')}, USD per run",
         columns=columns,
         rows=tuple(_row(each) for each in found),
         flexible=0,

@@ -56,6 +56,7 @@ def _rows(found: Simulation) -> list[list[str]]:
     rows = [
         _figure("cost", "USD", found.cost, 1.0, form.cost_usd),
         _figure("time", "h", found.time, 3600.0, form.time_s / 3600.0),
+        _typical(found),
         _figure("interruptions", "", found.interruptions, 1.0, None),
         _figure("lost work", "h", found.lost, 3600.0, None),
     ]
@@ -73,6 +74,12 @@ def _figure(name: str, unit: str, q: Quantiles, scale: float, form: float | None
     values = (q.mean, q.error, q.p05, q.p25, q.p50, q.p75, q.p95, q.p99)
     last = "" if form is None else f"{form:.6g}"
     return [name, unit, *(f"{value / scale:.6g}" for value in values), last]
+
+
+def _typical(found: Simulation) -> list[str]:
+    values = (found.typical_time_s / 3600.0, found.typical_time_error_s / 3600.0)
+    blank = [""] * (len(_COLUMNS) - 4)
+    return ["time, middle nine tenths", "h", *(f"{value:.6g}" for value in values), *blank]
 
 
 def markdown(found: Simulation, asked: Asked, quiet: bool = False) -> str:

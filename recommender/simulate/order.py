@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from recommender.limits import Limits
 from recommender.plan import Plan
 from recommender.risk.plans import Journeys
+from recommender.risk.typical import typical, typical_error
 from recommender.simulate.closed_form import closed_form
 from recommender.simulate.source import Source, WhatIf, source_of
 from recommender.simulate.summary import histogram, kept, quantiles, states
@@ -44,6 +45,8 @@ def simulation_of(
         capacity=source.words,
         cost=quantiles(sample.cost_usd, sample.expected_usd),
         time=time,
+        typical_time_s=float(typical(sample.time_s)),
+        typical_time_error_s=typical_error(sample.time_s),
         interruptions=quantiles(sample.interruptions),
         lost=quantiles(sample.lost_s),
         states=states(sample),

@@ -13,7 +13,7 @@ from recommender.risk.plans import Journeys
 from recommender.simulate.deflation import Deflatable, deflated
 from recommender.simulate.replay import Replay, Series, replay
 from recommender.text import shown_path
-from recommender.traces.read import read_traces
+from recommender.traces.read import chosen
 
 HOUR_S, DAY_S = 3600.0, 86_400.0
 _CURVE = 400  # points of a recording's survival curve
@@ -24,6 +24,8 @@ class WhatIf:
     """What the user wants changed; nothing by default."""
 
     trace: Path | None = None
+    form: str = ""  # format of the trace; empty: as recognised
+    series: tuple[str, ...] = ()  # of the trace; none: all
     law: RunLaw | None = None
     deflatable: Deflatable | None = None
 
@@ -52,7 +54,7 @@ def source_of(journey: Journeys, plan: Plan, wish: WhatIf) -> Source:
             "name spot machines or add --market spot"
         )
     if wish.trace is not None:
-        return _recorded(journey, wish.trace, machines)
+        return _recorded(journey, _series(wish.trace, wish.form, wish.series), wish.trace, machines)
     if wish.deflatable is not None:
         return _deflated(journey, plan, wish.deflatable, machines)
     if wish.law is not None:
@@ -77,11 +79,11 @@ def _lawful(journey: Journeys, law: RunLaw) -> Source:
     return Source(journey, Lawful(law), law, words)
 
 
-def _series(path: Path) -> tuple[Series, ...]:
+def _series(path: Path, form: str, wanted: tuple[str, ...]) -> tuple[Series, ...]:
     """The series of a file that say how many machines were up; raises `UsageError`."""
     found = tuple(
         Series(each.name, tuple(each.t_s.tolist()), tuple(each.machines.tolist()), each.end_s)
-        for each in read_traces(path)
+        for each in chosen((path,), form, wanted)
         if len(each.t_s)
     )
     if not found:
@@ -89,15 +91,15 @@ def _series(path: Path) -> tuple[Series, ...]:
     return found
 
 
-def _recorded(journey: Journeys, path: Path, machines: int) -> Source:
-    recorded = replay(_series(path), machines)
+def _recorded(journey: Journeys, series: tuple[Series, ...], path: Path, machines: int) -> Source:
+    recorded = replay(series, machines)
     name, days = shown_path(path.name), sum(s.length_s for s in recorded.spells) / DAY_S
     share = recorded.availability
     if share <= 0.0:
         raise UsageError(f"{name}: never has {machines} machines up; simulate a smaller plan")
     words = (
         f"recorded: {name}, {len(recorded.spells)} series, {days:.3g} days; "
-        f"{machines} machines up {100.0 * share:.3g} % of the time, "
+        f"{machines} machine{'s' * (machines > 1)} up {100.0 * share:.3g} % of the time, "
         f"{recorded.run_mean_s / HOUR_S:.3g} h at a stretch"
     )
     return Source(

@@ -3,6 +3,7 @@
 import gzip
 import zlib
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from recommender.errors import UsageError
@@ -62,6 +63,20 @@ def read_all(paths: Sequence[Path], form: str = "") -> tuple[Trace, ...]:
     if problems:
         raise UsageError(*problems)
     return tuple(traces)
+
+
+def chosen(paths: Sequence[Path], form: str = "", series: Sequence[str] = ()) -> tuple[Trace, ...]:
+    """Read the series of some files that are asked for: names, in which * matches; none: all.
+
+    `form` as in `read_trace`. Raises `UsageError`, also for a name that no series has.
+    """
+    traces = read_all(paths, public.named_format(form) if form else "")
+    wanted = series or ("*",)
+    names = [trace.name for trace in traces]
+    missing = [word for word in wanted if not any(fnmatchcase(name, word) for name in names)]
+    if missing:
+        raise UsageError(*(f"--series: {unknown('series', word, names)}" for word in missing))
+    return tuple(t for t in traces if any(fnmatchcase(t.name, word) for word in wanted))
 
 
 def text_of(path: Path) -> str:

@@ -202,11 +202,19 @@ def _moves(series: "Sequence[Series]", usd: float) -> "Floats":
 
 def _task(word: str, name: str) -> "Task":
     from recommender.replay.state import Task
+    from recommender.report import text
 
     parts = word.split("/")
     if len(parts) != 3:
         raise UsageError(f"{name} {shown(word)}: write work/deadline/changeover, as 48h/52h/6m")
-    return Task(*(units.parse_duration(part, name) for part in parts))
+    task = Task(*(units.parse_duration(part, name) for part in parts))
+    if task.slack_s < 0.0:
+        least = text.duration(task.work_s + task.changeover_s)
+        raise UsageError(
+            f"{name} {shown(word)}: work and changeover take {least}, longer than the deadline; "
+            f"write a deadline of {least} or more"
+        )
+    return task
 
 
 def _series(files: Sequence[str], flags: TraceFlags, together: bool) -> "tuple[Series, ...]":
@@ -241,6 +249,11 @@ def _traces(
 
     ticks = [each.step_s or TICK_S for each in series]
     ups = [each.up(machines, tick_s) for each, tick_s in zip(series, ticks, strict=True)]
+    if not any(up.any() for up in ups):
+        had = int(max(each.machines.max() for each in series))
+        raise UsageError(
+            f"--machines {machines}: no trace ever has as many up, {had} at most; write fewer"
+        )
     most = min(map(len, ups)) if together and len(set(ticks)) == 1 else None
     made = []
     for each, up, tick_s, usd in zip(series, ups, ticks, prices, strict=True):

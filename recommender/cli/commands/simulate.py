@@ -19,6 +19,7 @@ from recommender.cli.flags import (
     OutputFlags,
     OwnFlags,
     SearchFlags,
+    TraceFlags,
     Word,
 )
 from recommender.cli.group import PlanCommand, job_words, problems_of
@@ -91,6 +92,7 @@ def simulate(
     own: OwnFlags,
     job_flags: JobFlags,
     simulation: SimulationFlags,
+    recording: TraceFlags,
     search: SearchFlags,
     output: OutputFlags,
     words: Words = None,
@@ -109,7 +111,7 @@ def simulate(
     form = form_of(under(output, kept), AnswerFlags(), read)
     job, named = _parted(words or [])
     call = ask.Call(tuple(job), limits, offers, own, job_flags, search).over(kept)
-    order, options = _order(simulation, search, own, named, read)
+    order, options = _order(simulation, recording, search, own, named, read)
     ready = ask.read(replace(call, search=replace(call.search, seed=None)), form.top, read)
     found = _simulated(ready, order, options, form)
     if simulation.plot is not None:
@@ -127,7 +129,12 @@ def _parted(words: list[str]) -> tuple[list[str], str]:
 
 
 def _order(
-    flags: SimulationFlags, search: SearchFlags, own: OwnFlags, named: str, read: Reader
+    flags: SimulationFlags,
+    recording: TraceFlags,
+    search: SearchFlags,
+    own: OwnFlags,
+    named: str,
+    read: Reader,
 ) -> tuple["Order", dict[str, Any]]:
     from recommender.simulate import words
     from recommender.simulate.order import Order
@@ -143,8 +150,12 @@ def _order(
     changes = [flags.trace, flags.run_law, flags.deflatable]
     if sum(change is not None for change in changes) > 1:
         read.problems.append("--trace, --run-law and --deflatable exclude each other; keep one")
+    if flags.trace is None and (recording.format or recording.series):
+        read.problems.append("--format and --series read a trace; give --trace FILE as well")
     what_if = WhatIf(
         trace=None if flags.trace is None else Path(flags.trace),
+        form=recording.format or "",
+        series=tuple(recording.series or ()),
         law=read.value(flags.run_law, "--run-law", words.parse_law, None),
         deflatable=read.value(flags.deflatable, "--deflatable", words.parse_deflatable, None),
     )

@@ -1,6 +1,5 @@
 """`recommend trace`: recorded spot markets, the laws behind them, and laws kept for offers."""
 
-from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,8 +13,7 @@ from recommender.cli.later import together
 from recommender.cli.pager import put_json, sheet_form, show_page
 from recommender.cli.reader import Reader
 from recommender.cli.screen import put
-from recommender.errors import UsageError
-from recommender.text import shown, unknown
+from recommender.text import shown
 
 if TYPE_CHECKING:
     from recommender.traces.facts import Fit
@@ -37,17 +35,9 @@ def _offers(incomplete: str) -> list[str]:
 
 def chosen_series(files: list[str], flags: TraceFlags) -> "tuple[Trace, ...]":
     """The series of some files that were asked for."""
-    from recommender.traces.public import named_format
-    from recommender.traces.read import read_all
+    from recommender.traces.read import chosen
 
-    form = named_format(flags.format) if flags.format else ""
-    traces = read_all([Path(name) for name in files], form)
-    wanted = flags.series or ["*"]
-    names = [trace.name for trace in traces]
-    missing = [w for w in wanted if not any(fnmatchcase(name, w) for name in names)]
-    if missing:
-        raise UsageError(*(f"--series: {unknown('series', word, names)}" for word in missing))
-    return tuple(t for t in traces if any(fnmatchcase(t.name, word) for word in wanted))
+    return chosen([Path(name) for name in files], flags.format or "", flags.series or ())
 
 
 def fit_trace(

@@ -47,7 +47,9 @@ def test_csv_has_a_row_for_each_trace_when_asked(run: Run, trace: str) -> None:
         (("--job", "2h"), "write work/deadline/changeover"),
         (("--job", "40h/50h/6m"), "no trace is as long as a deadline"),
         (("--policy", "best"), "--policy"),
-        (("--machines", "3", "--job", "2h/90h/1m"), "no trace is as long"),
+        (("--job", "3h/3h/6m"), "work and changeover take 3.1 h, longer than the deadline"),
+        (("--job", "2h/4h/6m", "--machines", "3"), "no trace ever has as many up, 2 at most"),
+        (("--machines", "2", "--job", "2h/90h/1m"), "no trace is as long"),
     ],
 )
 def test_what_cannot_be_judged_is_refused(
