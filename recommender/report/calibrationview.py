@@ -1,6 +1,7 @@
 """A calibration as people look at it: the constants with their uncertainty, and every run."""
 
 from dataclasses import asdict
+from itertools import pairwise
 from typing import Any
 
 from recommender.calibrationfile import section
@@ -10,6 +11,7 @@ from recommender.report.lines import Column
 from recommender.report.pages import Page
 from recommender.report.schemaname import CALIBRATION_SCHEMA
 
+SAME_STEP = 0.1  # by which runs may be quicker than those that have less to do
 SAME_BATCH = 0.05  # by which batches per GPU may differ in a stall vector
 UNTOLD = 7.0  # sd of ln from which a constant is not known at all: a factor of a thousand
 SLIP = 20.0  # times slower than shipped: rather the unit than the GPU
@@ -74,7 +76,9 @@ def runs_page(runs: tuple[Run, ...], predicted_s: tuple[float, ...]) -> Page:
         )
         for run, step in zip(runs, predicted_s, strict=True)
     )
-    return Page("", columns, rows, 1, stalls(runs))
+    fed = all(run.data in ("cached", "cold") for run in runs)
+    unfed = "No run is on synthetic data: what waits for its input counts as compute."
+    return Page("", columns, rows, 1, (*stalls(runs), *([unfed] if fed else [])))
 
 
 def stalls(runs: tuple[Run, ...]) -> tuple[str, ...]:
@@ -95,6 +99,11 @@ def stalls(runs: tuple[Run, ...]) -> tuple[str, ...]:
         }
         cold, cached = steps.get(("cold", True)), steps.get(("cached", True))
         many, one = steps.get(("synthetic", True)), steps.get(("synthetic", False))
+        order = [("synthetic", many), ("cached", cached), ("cold", cold)]
+        wrong = _out_of_order([(data, step) for data, step in order if step])
+        if wrong:
+            said.append(f"Runs on {name} contradict each other: {wrong}; are rows exchanged?")
+            continue
         parts = (("interconnect", many, one), ("preparation", cached, many),
                  ("fetching", cold, cached))  # fmt: skip
         whole = cold or cached
@@ -106,6 +115,14 @@ def stalls(runs: tuple[Run, ...]) -> tuple[str, ...]:
         if found:
             said.append(f"Of a step on {name}: {', '.join(found)}.")
     return tuple(said)
+
+
+def _out_of_order(steps: list[tuple[str, float]]) -> str:
+    """Which of two runs is quicker though it has more to do; empty where none is, within noise."""
+    for (less, before), (more, after) in pairwise(steps):
+        if after < (1.0 - SAME_STEP) * before:
+            return f"{more} data {_seconds(after)}, {less} data {_seconds(before)}"
+    return ""
 
 
 def calibration_facts(

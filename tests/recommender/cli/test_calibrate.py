@@ -212,3 +212,20 @@ def test_a_bandwidth_that_runs_do_not_show_is_not_a_number(run: Run) -> None:
     printed = run("calibrate", "resnet50-imagenet", "t.csv").out
     network = next(line for line in printed.splitlines() if line.strip().startswith("network"))
     assert "no limit seen" in network
+
+
+def test_a_stall_vector_that_contradicts_itself_is_named_and_has_no_shares(run: Run) -> None:
+    rows = "1,p3.8xlarge,4,256,0.12,synthetic\n1,p3.8xlarge,4,256,0.40,cached\n"
+    text = f"machines,instance,gpus,batch,step_s,data\n{rows}1,p3.8xlarge,4,256,0.20,cold\n"
+    Path("t.csv").write_text(text, "utf-8")
+    said = " ".join(run("calibrate", "resnet50-imagenet", "t.csv").out.split())
+    assert (
+        "contradict each other: cold data 200 ms, cached data 400 ms; are rows exchanged?" in said
+    )
+    assert "preparation 1" not in said
+
+
+def test_runs_that_all_wait_for_input_say_so(run: Run) -> None:
+    Path("t.csv").write_text("machines,instance,batch,step_s,data\n1,p3.2xlarge,64,0.4,cold\n")
+    said = " ".join(run("calibrate", "resnet50-imagenet", "t.csv").out.split())
+    assert "No run is on synthetic data: what waits for its input counts as compute." in said
