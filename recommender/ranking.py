@@ -24,10 +24,10 @@ Look = tuple[object, ...]
 
 
 def _simplest(alike: list[Candidate]) -> Candidate:
-    """Among near-ties the one with fewest machines and no machines just for checkpoints."""
+    """Among near-ties the cheapest of the fewest machines, none of them just for checkpoints."""
     best = min(candidate.goal for candidate in alike)
     ties = [c for c in alike if c.goal <= best * (1.0 + TIE)]
-    return min(ties, key=lambda c: (c.path == MEMORY_TIER, sum(c.counts), order(c)))
+    return min(ties, key=lambda c: (c.path == MEMORY_TIER, sum(c.counts), c.cost_usd, order(c)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,9 +49,13 @@ class Candidate:
         return bool(masks[self.site][list(self.entries)].all())
 
 
-def order(candidate: Candidate) -> tuple[float, int, int, tuple[int, ...]]:
-    """Least goal first; ties go to fewer machines, then fewer kinds."""
-    return (candidate.goal, sum(candidate.counts), len(candidate.entries), candidate.entries)
+def order(candidate: Candidate) -> tuple[float, int, int, float, tuple[int, ...]]:
+    """Least goal first; ties go to fewer machines, then fewer kinds, then the cheaper.
+
+    Where time is the goal, the same machines take as long in every region.
+    """
+    c = candidate
+    return (c.goal, sum(c.counts), len(c.entries), c.cost_usd, c.entries)
 
 
 @dataclass(slots=True)

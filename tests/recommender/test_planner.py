@@ -395,3 +395,29 @@ def test_a_program_that_cannot_be_written_is_a_mistake(catalog: Catalog, tmp_pat
         recommend(
             job(), Limits(**DAY), catalog=catalog, save_lp=tmp_path / "none" / "x.lp", now=NOW
         )
+
+
+def test_the_chance_at_a_known_speed_leaves_only_the_market_to_luck(catalog: Catalog) -> None:
+    """On demand nothing but speed and a rare queue or fault can make a plan late."""
+    steady = Choice(market="on_demand", on_demand_obtainable=1.0, instances=("g4dn.12xlarge",))
+    plan = ask(catalog, choice=steady, deadline_s=40 * HOUR, confidence=0.5, max_machines=1).plans[
+        0
+    ]
+    estimate = plan.estimate
+    assert estimate.chance < 0.97
+    assert estimate.chance_if_speed_known > 0.99
+
+
+def test_of_regions_that_take_as_long_the_cheapest_is_advised(catalog: Catalog) -> None:
+    """eu-west-1 costs 12 % more than us-east-1 and comes first in the alphabet."""
+    steady = Choice(market="on_demand", providers=("aws",))
+    for limits in ({"budget_usd": 2000.0}, {"hourly_usd": 60.0}):
+        answer = ask(catalog, choice=steady, **limits)
+        assert all(m.region.startswith("us-") for m in answer.plans[0].machines)
+
+
+def test_flop_per_usd_is_the_useful_work_over_the_list_price_of_its_hours(catalog: Catalog) -> None:
+    steady = Choice(market="on_demand", instances=("g4dn.12xlarge",))
+    plan = ask(catalog, choice=steady, budget_usd=2000.0, max_machines=1).plans[0]
+    hours = job().steps * plan.estimate.step.step_s / HOUR
+    assert plan.flopp == pytest.approx(job().total_flop / (3.912 * hours))

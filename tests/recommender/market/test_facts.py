@@ -166,3 +166,19 @@ def test_two_checkpoints_are_kept_in_the_store() -> None:
     row = rows(found.catalog, "gcp", "g2-standard-4", "on_demand")[:1]
     site = builder(found)._site("gcp", "", [pool(found.catalog, row)], no_fallbacks())
     assert site.store_usd_per_hour == pytest.approx(2 * 10 * 0.020 / 730)
+
+
+def test_a_fallback_queues_as_long_as_its_gpu_is_waited_for() -> None:
+    found = facts()
+    names = ("p5.48xlarge", "g5.xlarge")
+    both = [rows(found.catalog, "aws", name, "on_demand")[0] for name in names]
+    kinds = {("aws", name): kind for kind, name in enumerate(names)}
+    step_s = np.array([[1.0, 0.6], [9.0, 5.0]])  # the slow machine is cheaper for the work
+    fall = SiteBuilder(found, Limits(max_machines=2), kinds, step_s)._fallbacks(both, "aws")
+    queues = {int(k): (a, w) for k, a, w in zip(fall.kind, fall.at_once, fall.wait_s, strict=True)}
+    assert queues == {0: (0.7, 3600.0), 1: (0.99, 3600.0)}
+    for kind, row in enumerate(both):
+        mine = fall.kind == kind
+        usd = builder(found).machine_usd(pool(found.catalog, [row]))
+        assert fall.usd_per_hour[mine] == pytest.approx(fall.count[mine] * usd)
+    assert fall.boot_s[fall.kind == 0] == pytest.approx(105.0 + 310.0)
