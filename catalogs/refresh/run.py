@@ -83,7 +83,12 @@ def refresh(order: Order) -> RefreshReport:
     if order.dry_run:  # only reads
         return _refresh(order)
     with writing(order.store):
-        return _noted(order.store, _refresh(order))
+        try:
+            return _noted(order.store, _refresh(order))
+        except CatalogError as error:
+            now, said = order.clock().astimezone(UTC), redacted(str(error))
+            _noted(order.store, RefreshReport(now, now, False, "", "", (said,), (), ()))
+            raise
 
 
 def _refresh(order: Order) -> RefreshReport:

@@ -280,6 +280,9 @@ def test_a_canary_that_cannot_sing_is_refused_before_anything_is_asked(
     world.errors["aws"] = AssertionError("asked")
     with pytest.raises(CatalogError, match=said):
         refresh(world.order())
+    attempt = world.store.last_attempt()  # what `catalog status` tells
+    assert attempt["outcome"] == "nothing"
+    assert said in attempt["problems"][0]
 
 
 def test_a_price_held_back_keeps_the_last_one_until_it_is_accepted(world: World) -> None:
