@@ -12,6 +12,7 @@ import shutil
 import tarfile
 import zipfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -57,6 +58,9 @@ def export(store: Store, name: str, out: Path) -> Path:
     try:
         _write(files, name, out)
     except OSError as error:
+        shutil.rmtree(out, ignore_errors=True)  # half a catalog would be in the way of the next
+        with suppress(OSError):
+            out.unlink()
         raise StoreError(f"{out}: cannot be written: {error.strerror}") from error
     return out
 

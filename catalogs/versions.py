@@ -158,8 +158,13 @@ def name_of(number: int, published: datetime, sha256: str) -> str:
 def fetched_of(manifest: Mapping[str, Any]) -> tuple[Fetched, ...]:
     """Read from a manifest when offers were fetched."""
     try:
-        return tuple(Fetched(**row) for row in manifest.get("fetched", ()))
-    except TypeError as error:
+        found = tuple(Fetched(**row) for row in manifest.get("fetched", ()))
+        for each in found:
+            datetime.fromisoformat(each.fetched_at)
+            if not all(isinstance(w, str) for w in (each.provider, each.market, each.region)):
+                raise ValueError("a name is no text")
+        return found
+    except (TypeError, ValueError) as error:
         raise StoreError(f"the manifest's list 'fetched' is damaged: {error}") from error
 
 

@@ -8,6 +8,7 @@ from threading import Thread
 from typing import Generic, TypeVar
 
 from catalogs.errors import ProviderError
+from catalogs.refresh.answer import Answer
 from catalogs.refresh.aws_calls import told
 from catalogs.refresh.harvest import Wanted
 
@@ -18,8 +19,9 @@ class Tasks(Generic[T]):
     """Work under way, by the name of its place."""
 
     def __init__(self, tasks: Mapping[str, Callable[[], T]], at_once: int) -> None:
-        self._futures: dict[str, Future[T]] = {name: Future() for name in tasks}
-        self._waiting = deque((self._futures[name], task) for name, task in tasks.items())
+        answers: dict[str, Answer[T]] = {name: Answer() for name in tasks}
+        self._futures = {name: answer.future for name, answer in answers.items()}
+        self._waiting = deque((answers[name], task) for name, task in tasks.items())
         for _ in range(min(at_once, len(tasks))):
             # Daemons: the program ends even where a server sends a byte now and then for ever.
             # The threads of a ThreadPoolExecutor would be waited for.
@@ -28,14 +30,12 @@ class Tasks(Generic[T]):
     def _work(self) -> None:
         while self._waiting:
             try:
-                future, task = self._waiting.popleft()
+                answer, task = self._waiting.popleft()
             except IndexError:  # another thread was faster
                 return
-            if future.set_running_or_notify_cancel():
-                try:
+            if answer.future.set_running_or_notify_cancel():
+                with answer as future:
                     future.set_result(task())
-                except BaseException as error:
-                    future.set_exception(error)
 
     def results(self, wanted: Wanted) -> tuple[dict[str, T], dict[str, ProviderError]]:
         """Wait until all is done or time is over; give results and failures by place."""

@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from threading import Thread
 
 from catalogs.errors import ProviderError
+from catalogs.refresh.answer import Answer
 from catalogs.refresh.harvest import Harvest, Wanted
 from catalogs.refresh.providers import Maker
 from catalogs.refresh.redact import redacted
 
+Handed = tuple[Harvest, float]  # and the seconds it took
 _GRACE_S = 5.0  # a client may hand over what it has when its time is over
 _PROVIDER_S, _TOTAL_S = 600.0, 1200.0
 
@@ -48,7 +50,7 @@ def collect(
         logging.getLogger(name).setLevel(logging.WARNING)  # below, they log requests with keys
     began = clock()
     limit = min(deadlines.provider_s, deadlines.total_s)
-    answers = {name: _Answer() for name in makers}
+    answers: dict[str, Answer[Handed]] = {name: Answer() for name in makers}
     for name, maker in makers.items():
         within = _within(wanted[name], began + limit, deadlines.call_s)
         # A daemon: a client that hangs for ever does not keep the program from ending.
@@ -62,29 +64,14 @@ def _within(wanted: Wanted, stop_at: float, call_s: float) -> Wanted:
     return replace(wanted, stop_at=stop_at, call_timeout_s=call_s)
 
 
-class _Answer:
-    """Takes what a thread hands over, or what it failed with."""
-
-    def __init__(self) -> None:
-        self.future: Future[tuple[Harvest, float]] = Future()
-
-    def __enter__(self) -> "Future[tuple[Harvest, float]]":
-        return self.future
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
-        if error is not None:
-            self.future.set_exception(error)
-        return True  # the error travels in the answer, and not to standard error
-
-
-def _ask(maker: Maker, wanted: Wanted, answer: _Answer) -> None:
+def _ask(maker: Maker, wanted: Wanted, answer: Answer[Handed]) -> None:
     began = time.monotonic()
     with answer as future:
         harvest = maker().harvest(wanted)
         future.set_result((harvest, time.monotonic() - began))
 
 
-def _collected(name: str, future: "Future[tuple[Harvest, float]]", seconds: float) -> Collected:
+def _collected(name: str, future: "Future[Handed]", seconds: float) -> Collected:
     if not future.done():
         return Collected(None, "no answer before the deadline", seconds)
     error = future.exception()

@@ -63,6 +63,22 @@ def shipped(catalog: Catalog) -> tuple[Fetched, ...]:
     )
 
 
+def with_newer_shipped(draft: Draft, base: Catalog) -> Draft:
+    """The draft with the shipped offers of each provider that was last read before those were.
+
+    After an upgrade of this program, of a provider that no refresh can read any more.
+    """
+    new = shipped(base)
+    offers, fetched = dict(draft.offers), list(draft.fetched)
+    for name in sorted({f.provider for f in new}):
+        own = [f for f in new if f.provider == name]
+        held = max((f.fetched_at for f in fetched if f.provider == name), default="")
+        if held < min(f.fetched_at for f in own):
+            offers[name] = tuple(offer for offer in base.offers if offer.provider == name)
+            fetched = [f for f in fetched if f.provider != name] + own
+    return _pruned(replace(draft, offers=offers, fetched=tuple(fetched)), base)
+
+
 def renewed(draft: Draft, base: Catalog, harvest: Harvest, sifted: Sifted) -> Draft:
     """The draft with the offers of one provider renewed where they were read."""
     numbers = _Numbers(base.sources, draft.sources)

@@ -43,6 +43,8 @@ def hider(env: Mapping[str, str] = os.environ) -> Callable[[str], str]:
 
 def _secrets(env: Mapping[str, str]) -> Iterator[str]:
     for name, value in env.items():
-        is_path = value.startswith(("/", "~", "."))
+        # A secret key of AWS may begin with a slash as well: the name tells, not the value.
+        is_path = name.upper().endswith(("_FILE", "_CREDENTIALS", "_DIRECTORY", "_PATH"))
+        is_path &= value.startswith(("/", "~", "."))
         if _SECRET_NAME.search(name) and len(value) >= _SHORTEST and not is_path:
             yield value

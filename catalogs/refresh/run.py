@@ -17,9 +17,18 @@ from catalogs.publication import BOUNDS, CANARIES, Canary, read_canaries
 from catalogs.publish import publish, writing
 from catalogs.refresh.collect import Collected, Deadlines, collect
 from catalogs.refresh.content import content_of
-from catalogs.refresh.draft import Draft, catalog_of, kept, renewed, start, usd_per_gpu
+from catalogs.refresh.draft import (
+    Draft,
+    catalog_of,
+    kept,
+    renewed,
+    start,
+    usd_per_gpu,
+    with_newer_shipped,
+)
 from catalogs.refresh.harvest import OFFERS, Wanted
 from catalogs.refresh.providers import Maker
+from catalogs.refresh.redact import redacted
 from catalogs.refresh.report import ProviderReport, RefreshReport, facts
 from catalogs.refresh.sieve import Known
 from catalogs.refresh.sift import Sifted, sift
@@ -71,9 +80,15 @@ def refresh(order: Order) -> RefreshReport:
         StoreError: another refresh is running, or the store cannot be written at all.
         CatalogError: the clock is wrong, or the shipped tables are damaged.
     """
+    if order.dry_run:  # only reads
+        return _refresh(order)
     with writing(order.store):
-        report = _refresh(order)
-        return report if order.dry_run else _noted(order.store, report)
+        try:
+            return _noted(order.store, _refresh(order))
+        except CatalogError as error:
+            now, said = order.clock().astimezone(UTC), redacted(str(error))
+            _noted(order.store, RefreshReport(now, now, False, "", "", (said,), (), ()))
+            raise
 
 
 def _refresh(order: Order) -> RefreshReport:
@@ -83,7 +98,7 @@ def _refresh(order: Order) -> RefreshReport:
     found = newest_good(order.store)
     last = found.catalog if found.name else base
     fetched = order.store.fetched(found.name) if found.name else ()
-    draft = start(base, last, fetched)
+    draft = with_newer_shipped(start(base, last, fetched), base)
     for name in draft.offers.keys() - order.makers.keys():
         draft = kept(draft, name, "not asked")
     notes = [*found.skipped, *_clock_notes(started, draft)]
@@ -92,7 +107,11 @@ def _refresh(order: Order) -> RefreshReport:
     seen = _seen(order.store.report(found.name)) if found.name else frozenset()
     reports = []
     for name in order.makers:
-        draft, report = _take(name, collected[name], draft, base, order, started, canaries)
+        try:
+            draft, report = _take(name, collected[name], draft, base, order, started, canaries)
+        except Exception as error:  # what is odd in one provider's rows never costs the others
+            said = f"its rows could not be checked ({type(error).__name__}: {error})"
+            draft, report = _left(name, f"{said}; please report it", draft, collected[name])
         report = replace(report, alerts=(*report.alerts, *_unseen(report, seen)))
         reports.append(report)
         order.say(f"{name}: {report.result}" + (f", {report.reasons[0]}" if report.reasons else ""))
@@ -176,8 +195,7 @@ def _take(
     before_rows = draft.offers.get(name, ())
     if harvest is None or name not in BOUNDS:
         reason = collected.problem or "no guard knows this provider"
-        empty = ProviderReport(name, "kept", (reason,), collected.seconds, {}, len(before_rows))
-        return kept(draft, name, reason), empty
+        return _left(name, reason, draft, collected)
     last = catalog_of(base, draft)
     before = Before(before_rows, [f for f in draft.fetched if f.provider == name])
     types = {t.instance_type: t for t in last.instance_types.values() if t.provider == name}
@@ -209,6 +227,15 @@ def _take(
         quarantined=(*harvest.quarantined, *sifted.quarantined),
     )
     return (kept(draft, name, f"refused: {problems[0]}") if problems else new), report
+
+
+def _left(
+    name: str, reason: str, draft: Draft, collected: Collected
+) -> tuple[Draft, ProviderReport]:
+    """Leave a provider's offers as they were."""
+    rows, said = draft.offers.get(name, ()), redacted(reason)
+    report = ProviderReport(name, "kept", (said,), collected.seconds, {}, len(rows))
+    return kept(draft, name, said), report
 
 
 def _waiting(provider: str, sifted: Sifted) -> int:

@@ -44,6 +44,22 @@ def test_what_is_exported_can_be_imported_and_says_so(
     assert {f.reason for f in other.fetched(made)} == {"imported"}
 
 
+def test_a_full_disk_leaves_no_half_export_in_the_way(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("tarfile.TarFile.addfile", full)
+        patched.setattr("pathlib.Path.write_bytes", full)
+        for name in ("c.tar.gz", "folder"):
+            with pytest.raises(StoreError, match="No space left"):
+                exported(world, tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+    assert exported(world, tmp_path / "c.tar.gz").exists()
+
+
 def test_the_checksums_are_those_of_sha256sum(world: World, tmp_path: Path) -> None:
     folder = exported(world, tmp_path / "folder")
     lines = (folder / "SHA256SUMS").read_text().splitlines()

@@ -34,6 +34,15 @@ def test_a_secret_is_hidden(text: str, kept: str) -> None:
     assert HIDE(text) == kept
 
 
+def test_a_secret_that_begins_like_a_path_is_hidden() -> None:
+    """One secret key of AWS in 64 begins with a slash."""
+    env = {"AWS_SECRET_ACCESS_KEY": "/JalrXUtnFEMI/K7MDENG/bPxRfiCY"}
+    env |= {"AWS_SHARED_CREDENTIALS_FILE": "/etc/aws/credentials"}
+    hide = hider(env)
+    assert hide("denied for /JalrXUtnFEMI/K7MDENG/bPxRfiCY") == "denied for [hidden]"
+    assert hide("cannot read /etc/aws/credentials") == "cannot read /etc/aws/credentials"
+
+
 @pytest.mark.parametrize(
     "text",
     [

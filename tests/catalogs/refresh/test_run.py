@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 
 from catalogs.errors import CatalogError, ProviderError, StoreError
+from catalogs.load import load
 from catalogs.publish import roll_back, writing
 from catalogs.refresh.collect import Deadlines
 from catalogs.refresh.harvest import Failed, Harvest, Quarantined, Wanted
 from catalogs.refresh.report import RefreshReport, facts
 from catalogs.refresh.run import Order, refresh
+from catalogs.tables import TABLES
 from catalogs.versions import Store, newest_good
+from catalogs.writer import write_catalog
 from tests.catalogs.refresh.world import MORNING, World, make_world
 
 
@@ -154,6 +157,58 @@ def test_providers_that_were_not_asked_stay(world: World) -> None:
     assert {f.reason for f in fetched if f.provider == "aws"} == {"not asked"}
 
 
+def test_rows_that_break_the_checks_cost_their_provider_only(world: World) -> None:
+    def odd(harvest: Harvest) -> Harvest:
+        row = Quarantined("aws", None, "", "price")  # type: ignore[arg-type]
+        return replace(harvest, quarantined=(row,))
+
+    world.lies["aws"] = odd
+    report = refresh(world.order())
+    assert [p.result for p in report.providers] == ["kept", "published", "published"]
+    assert "please report it" in reasons(report, "aws")
+    dates = {o.provider: o.as_of for o in newest_good(world.store).catalog.offers}
+    assert dates == {"aws": "2026-11-21", "gcp": "2026-11-22", "azure": "2026-11-22"}
+
+
+def upgraded(world: World, day: str) -> None:
+    """Ship a snapshot of another day, in which all prices are a hundredth higher."""
+    base = load(world.base)
+    rows = {name: list(getattr(base, name)) for name in TABLES}
+    for name in ("instance_types", "gpus", "achieved"):
+        rows[name] = list(getattr(base, name).values())
+    rows["offers"] = [
+        replace(o, as_of=day, usd_per_hour=1.01 * o.usd_per_hour) for o in base.offers
+    ]
+    write_catalog(world.base, rows)
+
+
+def test_newer_shipped_prices_stand_in_for_a_provider_that_cannot_be_read(world: World) -> None:
+    """After an upgrade years later: not the prices that the first version happened to ship."""
+    world.errors["gcp"] = ProviderError("gcp", "credentials", "none found")
+    upgraded(world, "2027-05-01")
+    world.now = world.now.replace(year=2027, month=6)
+    report = refresh(world.order())
+    assert result(report, "gcp") == "kept"
+    found = newest_good(world.store)
+    dates = {o.provider: o.as_of for o in found.catalog.offers}
+    assert dates == {"aws": "2027-06-22", "gcp": "2027-05-01", "azure": "2027-06-22"}
+    ages = {f.fetched_at for f in world.store.fetched(found.name) if f.provider == "gcp"}
+    assert ages == {"2027-05-01T00:00:00Z"}
+
+
+def test_older_shipped_prices_never_replace_what_was_read(world: World) -> None:
+    world.errors["gcp"] = ProviderError("gcp", "server", "HTTP 500")
+    upgraded(world, "2026-11-20")
+    refresh(world.order())
+    offers = newest_good(world.store).catalog.offers
+    assert {o.as_of for o in offers if o.provider == "gcp"} == {"2026-11-21"}
+
+
+def test_a_dry_run_needs_no_lock(world: World) -> None:
+    with writing(world.store):
+        assert refresh(world.order(dry_run=True)).outcome == "published"
+
+
 def test_a_dry_run_reports_and_writes_nothing(world: World) -> None:
     held, attempt = world.store.current(), world.store.last_attempt()
     report = refresh(world.order(dry_run=True))
@@ -225,6 +280,9 @@ def test_a_canary_that_cannot_sing_is_refused_before_anything_is_asked(
     world.errors["aws"] = AssertionError("asked")
     with pytest.raises(CatalogError, match=said):
         refresh(world.order())
+    attempt = world.store.last_attempt()  # what `catalog status` tells
+    assert attempt["outcome"] == "nothing"
+    assert said in attempt["problems"][0]
 
 
 def test_a_price_held_back_keeps_the_last_one_until_it_is_accepted(world: World) -> None:
