@@ -115,7 +115,8 @@ def _size_row(size: GangSize) -> _Row:
     name = "one machine up" if size.machines == 1 else f"gang of {size.machines} up"
     run = size.run_mean_h
     if run is None:
-        return _row(name, size.availability, "never interrupted", text.percent)
+        note = "never interrupted" if size.availability.value > 0.0 else "never up"
+        return _row(name, size.availability, note, text.percent)
     limits = "" if run.low is None or run.high is None else f" ({_span(run.low, run.high)})"
     note = f"runs {_hours(run.value)}{limits}, {size.interruptions:,} stops"
     return _row(name, size.availability, note, text.percent)

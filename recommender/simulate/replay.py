@@ -37,6 +37,11 @@ class Spells:
     end_s: Floats  # the last may reach beyond the series' end, into its beginning
     length_s: float  # of the series
 
+    @property
+    def endless(self) -> bool:
+        """Never interrupted: one run that meets itself where time goes round."""
+        return len(self.begin_s) == 1 and self.end_s[0] - self.begin_s[0] >= self.length_s
+
 
 @dataclass(frozen=True, slots=True)
 class Replay:
@@ -61,9 +66,13 @@ class Replay:
 
     @property
     def run_mean_s(self) -> float:
-        """Mean length of a run in the recording; a run that is cut by its ends is one run."""
+        """Mean length of a run: time up per interruption, `FOREVER_S` where none was seen.
+
+        A run that is cut by the recording's ends is one run, as time goes round.
+        """
         up = sum(float((s.end_s - s.begin_s).sum()) for s in self.spells)
-        return up / max(sum(len(s.begin_s) for s in self.spells), 1)
+        stops = sum(len(s.begin_s) for s in self.spells if not s.endless)
+        return up / stops if stops else FOREVER_S
 
     @property
     def availability(self) -> float:
@@ -94,7 +103,7 @@ def _from(spells: Spells, moment: Floats, cycles: int) -> tuple[Floats, Floats]:
     count = len(spells.begin_s)
     if not count:
         return np.full((cycles, len(moment)), 1.0), np.full((cycles, len(moment)), FOREVER_S)
-    if count == 1 and spells.end_s[0] - spells.begin_s[0] >= spells.length_s:
+    if spells.endless:
         return np.full((cycles, len(moment)), FOREVER_S), np.zeros((cycles, len(moment)))
     # A moment before the end of the joined last spell lies in it, one round earlier.
     early = moment + spells.length_s < spells.end_s[-1]

@@ -11,7 +11,7 @@ from recommender.risk.capacity import LOGNORMAL, Capacity, Lawful
 from recommender.risk.laws import Lognormal, RunLaw, SurvivalCurve, Weibull
 from recommender.risk.plans import Journeys
 from recommender.simulate.deflation import Deflatable, deflated
-from recommender.simulate.replay import Replay, Series, replay
+from recommender.simulate.replay import FOREVER_S, Replay, Series, replay
 from recommender.text import shown_path
 from recommender.traces.read import chosen
 
@@ -100,12 +100,18 @@ def _recorded(journey: Journeys, series: tuple[Series, ...], path: Path, machine
     words = (
         f"recorded: {name}, {len(recorded.spells)} series, {days:.3g} days; "
         f"{machines} machine{'s' * (machines > 1)} up {100.0 * share:.3g} % of the time, "
-        f"{recorded.run_mean_s / HOUR_S:.3g} h at a stretch"
+        f"{_stretch(recorded)}"
     )
     return Source(
         _as_recorded(journey, recorded), recorded, _curve(recorded), words,
         notes=("one zone at a time: a failover list is not replayed",),
     )  # fmt: skip
+
+
+def _stretch(recorded: Replay) -> str:
+    if recorded.run_mean_s == FOREVER_S:
+        return "never interrupted"
+    return f"{recorded.run_mean_s / HOUR_S:.3g} h at a stretch"
 
 
 def _as_recorded(journey: Journeys, recorded: Replay) -> Journeys:
@@ -127,7 +133,9 @@ def _as_recorded(journey: Journeys, recorded: Replay) -> Journeys:
 
 def _curve(recorded: Replay) -> SurvivalCurve:
     """How long the recorded runs lasted, as a survival curve."""
-    runs = np.sort(np.concatenate([s.end_s - s.begin_s for s in recorded.spells]))
+    if recorded.run_mean_s == FOREVER_S:
+        return SurvivalCurve((0.0, FOREVER_S), (1.0, 0.0))
+    runs = np.sort(np.concatenate([s.end_s - s.begin_s for s in recorded.spells if not s.endless]))
     level = np.linspace(0.0, 1.0, _CURVE + 1)
     ages = np.concatenate([[0.0], np.quantile(runs, level)])
     alive = np.concatenate([[1.0], 1.0 - level])

@@ -166,7 +166,9 @@ def _trace(name: str, draft: _Draft) -> Trace:
     if draft.nodes:
         t_s, machines = counted(events)
     known = _Known(draft, series)
-    facts = known.trace(int(machines.max(initial=0)))
+    facts = known.trace(
+        int(machines.max(initial=min(1, len(machines))))
+    )  # one was asked for at least
     refuse_all([*problems, *known.problems])
     keep = changes(t_s, machines)
     prices = np.array([usd for _, usd in draft.prices], dtype=np.float64)

@@ -251,9 +251,8 @@ def _traces(
     ups = [each.up(machines, tick_s) for each, tick_s in zip(series, ticks, strict=True)]
     if not any(up.any() for up in ups):
         had = int(max(each.machines.max() for each in series))
-        raise UsageError(
-            f"--machines {machines}: no trace ever has as many up, {had} at most; write fewer"
-        )
+        then = f", {had} at most; write fewer" if had else "; watch another zone"
+        raise UsageError(f"--machines {machines}: no trace ever has as many up{then}")
     most = min(map(len, ups)) if together and len(set(ticks)) == 1 else None
     made = []
     for each, up, tick_s, usd in zip(series, ups, ticks, prices, strict=True):

@@ -140,18 +140,23 @@ def features(series: Bools, tick_s: float) -> Floats:
     return np.stack([np.log(ages(series) * tick_s / 3600.0) / 1.5, *shares, *clock], axis=1)
 
 
-def nearest(past: Bools, judged: Bools, ahead: Floats, tick_s: float, count: int) -> Floats:
-    """Mean of what came after the nearest past moments of the same side; `count` forecasts."""
+def nearest(past: Bools, judged: Bools, ahead: Floats, tick_s: float, otherwise: Floats) -> Floats:
+    """Mean of what came after the nearest past moments of the same side.
+
+    `otherwise` stands where fewer than half as many moments of a side are known.
+    """
+    count = len(otherwise)
     of_past, of_judged = features(past, tick_s)[: len(ahead)], features(judged, tick_s)
-    found = np.full(count, float(ahead.mean()))
+    found = otherwise.copy()
     for side in (False, True):
         known = np.flatnonzero(past[: len(ahead)] == side)
         asked = np.flatnonzero(judged[:count] == side)
-        if len(known) <= 2 * NEIGHBOURS:
+        if 2 * len(known) < NEIGHBOURS:
             continue
+        most = min(NEIGHBOURS, len(known) // 2)
         for some in np.array_split(asked, len(asked) // 500 + 1):
             far = ((of_judged[some][:, None] - of_past[known][None]) ** 2).sum(axis=2)
-            near = np.argpartition(far, NEIGHBOURS, axis=1)[:, :NEIGHBOURS]
+            near = np.argpartition(far, most, axis=1)[:, :most]
             found[some] = ahead[known][near].mean(axis=1)
     return found
 
@@ -169,7 +174,7 @@ def forecasts(name: str) -> Floats:
                 ticks = horizon(hours, tick_s)
                 truth = share_ahead(judged, ticks)
                 ours = by_filter[row][: len(truth)]
-                theirs = nearest(past, judged, share_ahead(past, ticks), tick_s, len(truth))
+                theirs = nearest(past, judged, share_ahead(past, ticks), tick_s, ours)
                 tries = np.stack([ours, theirs, 0.7 * ours + 0.3 * theirs])
                 sums[row] += [*((tries - truth) ** 2).sum(axis=1), len(truth)]
     return sums

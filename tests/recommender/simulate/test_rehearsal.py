@@ -94,7 +94,18 @@ def test_a_recording_of_machines_that_never_go_costs_no_interruption(tmp_path: P
     found = rehearsed(WhatIf(trace=path), machines=SPOT)
     assert found.interruptions.mean == 0.0
     assert {s.name for s in found.states if s.share > 0} <= {"starting", "training", "saving"}
+    assert "never interrupted" in found.capacity
     assert found.closed_form.time_s == pytest.approx(found.time.mean, rel=0.01)
+
+
+def test_the_closed_form_takes_the_end_of_a_short_recording_for_no_interruption(
+    tmp_path: Path,
+) -> None:
+    long, short = tmp_path / "long.csv", tmp_path / "short.csv"
+    long.write_text("t_s,event,value\n0,machines,4\n7200000,end,\n")
+    short.write_text("t_s,event,value\n0,machines,4\n3600,end,\n")
+    forms = [rehearsed(WhatIf(trace=p), machines=SPOT).closed_form for p in (long, short)]
+    assert forms[0] == forms[1]
 
 
 def test_runs_of_another_law_and_deflatable_machines_are_what_ifs_of_spot() -> None:
