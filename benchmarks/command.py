@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _price(word: str) -> float:
-    value = float(word)
-    if not 0 < value < 1e6:
-        raise argparse.ArgumentTypeError(f"{word} is no price per hour")
-    return value
+    with suppress(ValueError):
+        if 0 < float(word) < 1e6:
+            return float(word)
+    raise argparse.ArgumentTypeError(f"{word} is no price per hour")

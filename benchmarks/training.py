@@ -11,7 +11,6 @@ kind of run and returns what does one step:
 
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -23,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.errors import BenchError
-from benchmarks.files import forget
+from benchmarks.files import drop, write_safely
 from benchmarks.inputs import BATCH, CROP, augment, coder, picture
 from benchmarks.loader import Loader
 from benchmarks.matmul import cpus
@@ -66,7 +65,7 @@ class BuiltIn:
         self._loader: Loader[list[bytes], Batch] | None = None
         self.decoder, encoded, self._decode = coder(picture(2))
         for path in self._paths():
-            path.write_bytes(len(encoded).to_bytes(4, "big") + encoded * BATCH)
+            write_safely(path, len(encoded).to_bytes(4, "big") + encoded * BATCH)
 
     def begin(self, kind: Kind) -> Callable[[], object]:
         """Start the loader of this kind of data, or hold one batch ready."""
@@ -77,6 +76,8 @@ class BuiltIn:
             held = _on_device(self._bench, fixed)
             return lambda: step(held)
         cold, paths = kind == "cold", self._paths()
+        for path in paths if cold else ():
+            drop(path)
         loader = Loader(lambda i: _fetch(paths[i % FILES], cold), self._prepare, self._workers)
         self._loader = loader
         return lambda: step(_on_device(self._bench, loader.next()))
@@ -127,10 +128,9 @@ def find_training(bench: Bench, name: str) -> Callable[[], Training]:
 
 
 def _fetch(path: Path, cold: bool) -> list[bytes]:
-    if cold:
-        with suppress(OSError):
-            forget(path)
     data = path.read_bytes()
+    if cold:  # for the next time; without fsync, which waits for what other programs write
+        drop(path)
     size = int.from_bytes(data[:4], "big")
     return [data[4 + i * size : 4 + (i + 1) * size] for i in range(BATCH)]
 

@@ -80,6 +80,13 @@ def test_time_and_cost_are_said_before_anything_is_measured(
     assert f"about {36 * seconds / 3600:.2g} USD at 36 USD/h" in out
 
 
+@pytest.mark.parametrize("word", ["abc", "nan", "-3", "0"])
+def test_what_is_no_price_is_said(word: str, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit):
+        command.main(["--usd-per-hour", word])
+    assert f"{word} is no price per hour" in capsys.readouterr().err
+
+
 @pytest.mark.usefixtures("small")
 def test_every_machine_that_takes_part_is_paid():
     ready = prepare(Wishes(ask_metadata=False, usd_per_hour=36.0))
@@ -203,6 +210,22 @@ def test_the_perceptron_trains_on_every_kind_of_data(tmp_path: Path):
         training.begin(kind)()
     training.close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_cold_data_are_dropped_without_waiting_for_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """An fsync waits for what other programs write too: 100 ms that were counted as fetching."""
+    training = find_training(bench(tmp_path), "mlp")()
+    dropped: list[Path] = []
+    monkeypatch.setattr("benchmarks.training.drop", dropped.append)
+    monkeypatch.setattr(os, "fsync", lambda handle: pytest.fail("waited for the disk"))
+    step = training.begin("cold")
+    assert len(set(dropped)) == 32
+    for _ in range(3):
+        step()
+    training.close()
+    assert len(dropped) >= 32 + 3
 
 
 def test_a_loader_gives_every_batch_and_hands_on_errors():
