@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from itertools import groupby
 from pathlib import Path
 
@@ -160,7 +160,7 @@ def _run(ready: Ready, say: Say) -> Record | None:
         return None
     _doubts(states, say)
     return Record(
-        datetime.now(UTC).isoformat(timespec="seconds"),
+        datetime.now(timezone.utc).isoformat(timespec="seconds"),  # noqa: UP017 (3.10)
         bench.suite,
         bench.device,
         ready.machine,

@@ -1,5 +1,6 @@
 """`recommend-bench` says what it will cost, measures, and leaves a whole record; also packed."""
 
+import ast
 import json
 import os
 import subprocess
@@ -263,6 +264,31 @@ def test_the_packed_file_runs_beside_a_folder_of_the_same_name(tmp_path: Path):
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert said in done.stdout
+
+
+def test_the_packed_file_would_run_under_the_python_of_ubuntu_22_04():
+    """3.10: its syntax, and none of the names that 3.11 added to what is imported here."""
+    newer = {"UTC", "StrEnum", "Self", "assert_never", "LiteralString", "tomllib"}
+    for path in (ROOT / "benchmarks").glob("*.py"):
+        tree = ast.parse(path.read_text("utf-8"), feature_version=(3, 10))
+        imported = {
+            alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for alias in node.names
+        }
+        assert not imported & newer, path.name
+
+
+def test_without_numpy_the_packed_file_says_so(tmp_path: Path):
+    target = tmp_path / "bench.pyz"
+    pack(target)
+    done = subprocess.run(
+        [sys.executable, "-S", "-I", str(target)], cwd=tmp_path, capture_output=True, text=True,
+        timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "numpy is not installed here, with or without torch" in done.stderr
 
 
 def test_a_file_is_not_overwritten_unasked(tmp_path: Path):
