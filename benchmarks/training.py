@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.errors import BenchError
+from benchmarks.attempt import attempt
+from benchmarks.errors import BenchError, Skipped
 from benchmarks.files import drop, write_safely
 from benchmarks.inputs import BATCH, CROP, augment, coder, picture
 from benchmarks.loader import Loader
@@ -118,10 +119,9 @@ def find_training(bench: Bench, name: str) -> Callable[[], Training]:
     if not colon or not module or not function:
         raise BenchError(f"--profile {name}: write {', '.join(NAMES)} or module:function")
     sys.path.append(str(Path.cwd()))  # after our own modules, which it cannot hide then
-    try:
-        made = getattr(import_module(module), function)
-    except Exception as error:  # whatever the user's module raises
-        raise BenchError(f"--profile {name}: {type(error).__name__}: {error}") from None
+    made = attempt(lambda: getattr(import_module(module), function), f"--profile {name}")
+    if isinstance(made, Skipped):
+        raise BenchError(str(made))
     if not callable(made):
         raise BenchError(f"--profile {name}: {function} is not a function")
     return partial(OwnTraining, made)
