@@ -184,8 +184,9 @@ def _alone(bench: Bench, found: Found) -> None:
 def _exchange(bench: Bench, found: Found) -> None:
     """Collectives: of the processes of torchrun, else of local ones."""
     if collectives.collectives in SUBJECTS:
+        here = bench.world // bench.machines
         try:
-            for each in _in_turns(collectives.collectives(bench), _rule(bench)):
+            for each in _in_turns(collectives.collectives(bench), _rule(bench), here):
                 found.keep(each)
         except RuntimeError as error:  # torch's, where a process is gone or hangs
             why = bench.meeting.failure() or f"collectives, process {bench.rank}: {said(error)}"
@@ -223,7 +224,9 @@ def _measured(
         yield attempt(partial(measure, case, rule, wait), f"{case.subject} {case.name}")
 
 
-def _in_turns(cases: Iterator[Case | Skipped], rule: Rule) -> Iterator[Result | Skipped]:
+def _in_turns(
+    cases: Iterator[Case | Skipped], rule: Rule, processes: int
+) -> Iterator[Result | Skipped]:
     """Measure all sizes of a collective in turns; its line is fitted through them."""
     for _, own in groupby(cases, lambda c: c.facts["collective"] if isinstance(c, Case) else ""):
         ready: list[tuple[Case, Trial]] = []
@@ -235,4 +238,4 @@ def _in_turns(cases: Iterator[Case | Skipped], rule: Rule) -> Iterator[Result | 
                 ready.append((case, case.setup()))
             except Skipped as error:  # by all processes alike
                 yield error
-        yield from measure_in_turns(ready, rule)
+        yield from measure_in_turns(ready, rule, processes)
