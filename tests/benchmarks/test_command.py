@@ -3,6 +3,7 @@
 import ast
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -143,6 +144,22 @@ def test_a_file_that_cannot_be_written_is_said_at_once(capsys: pytest.CaptureFix
     said = capsys.readouterr()
     assert "No such file" in said.err
     assert said.out == ""
+
+
+@pytest.mark.usefixtures("small")
+def test_a_run_that_is_ended_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """torchrun ends the others with SIGTERM, and so does a spot machine that is taken."""
+
+    def ended(*_: object) -> None:
+        assert list(tmp_path.glob("recommend-*.bench"))
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(checkpoint, "forget", ended)
+    with pytest.raises(SystemExit):
+        command.main([*SMALL, "-o", "r.json"])
+    assert list(tmp_path.iterdir()) == []
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 @pytest.mark.usefixtures("small")
