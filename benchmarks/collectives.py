@@ -15,13 +15,13 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
+from benchmarks.attempt import said
 from benchmarks.errors import BenchError, Skipped, WrongResult
 from benchmarks.estimate import message_seconds
 from benchmarks.fit import Line, fit_lines
 from benchmarks.method import Result
 from benchmarks.ring import COLLECTIVES, measure_ring
 from benchmarks.subject import Bench, Case, Trial
-from benchmarks.telling import said
 
 KIB = 2**10
 LOCAL_PROCESSES = 4

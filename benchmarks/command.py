@@ -2,9 +2,12 @@
 
 import argparse
 import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import Any
 
 from benchmarks import backend
@@ -41,8 +44,29 @@ def measure(wishes: Wishes, output: str | None) -> None:
     Raises BenchError before anything is measured where the wish cannot be met, and OSError
     where the file cannot be written.
     """
-    if output is not None and backend.place()[0] == 0:
-        Path(output).touch()  # a file that cannot be written is noticed before the minutes pass
+    with _ended_cleanly(), ExitStack() as undo:
+        if output is not None and backend.place()[0] == 0:
+            if not Path(output).exists():
+                undo.callback(Path(output).unlink, missing_ok=True)
+            Path(output).touch()  # a file that cannot be written is noticed at once
+        _measure(wishes, output)
+        undo.pop_all()
+
+
+@contextmanager
+def _ended_cleanly() -> Iterator[None]:
+    """Let SIGTERM (of torchrun, of a spot machine that is taken) remove files as Ctrl-C does."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _measure(wishes: Wishes, output: str | None) -> None:
     ready = prepare(wishes)
     first = ready.bench.rank == 0
 
@@ -108,7 +132,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _price(word: str) -> float:
-    value = float(word)
-    if not 0 < value < 1e6:
-        raise argparse.ArgumentTypeError(f"{word} is no price per hour")
-    return value
+    with suppress(ValueError):
+        if 0 < float(word) < 1e6:
+            return float(word)
+    raise argparse.ArgumentTypeError(f"{word} is no price per hour")

@@ -13,6 +13,7 @@ from itertools import count
 from time import monotonic, sleep
 from typing import Any, Protocol
 
+from benchmarks.attempt import said
 from benchmarks.errors import BenchError
 
 SOON_S = 120.0  # within which all come that have nothing else to do
@@ -46,6 +47,15 @@ class Meeting:
         """Say that this process has come to a point, with a word on it."""
         if self.store is not None:
             self.store.set(f"{point}/{self.rank}", word)
+
+    def __enter__(self) -> "Meeting":
+        """Be there; whatever ends this process is told to the others."""
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Leave."""
+        if error is not None:
+            self.fail(said(error))
 
     def fail(self, why: str) -> None:
         """Say that this process ends, so that nobody waits for it."""

@@ -122,12 +122,15 @@ def measure(
     return _result(case, seconds, error, disturbed, more)
 
 
-def measure_in_turns(cases: Sequence[tuple[Case, Trial]], rule: Rule) -> list[Result]:
+def measure_in_turns(
+    cases: Sequence[tuple[Case, Trial]], rule: Rule, processes: int = 1
+) -> list[Result]:
     """Time cases that are compared with each other, one repetition of each in turn.
 
     What disturbs the machine for a while then disturbs all alike, not the one that was measured
     just then. Every trial times itself. The number of repetitions is twice the rule's least in
-    every process: clocks differ, and a process that stopped early would be waited for.
+    every process: clocks differ, and a process that stopped early would be waited for. So many
+    processes of this machine take part: none of them is another program.
     """
     timed = [trial.timed for _, trial in cases if trial.timed]
     for _ in range(rule.warm_up):
@@ -137,7 +140,7 @@ def measure_in_turns(cases: Sequence[tuple[Case, Trial]], rule: Rule) -> list[Re
     rounds = [[each() for each in timed] for _ in range(2 * rule.least)]
     after = cpu_times()
     return [
-        _result(case, seconds, trial.check(), interference(seconds, before, after))
+        _result(case, seconds, trial.check(), interference(seconds, before, after, processes))
         for (case, trial), seconds in zip(cases, zip(*rounds, strict=True), strict=True)
     ]
 
@@ -236,13 +239,19 @@ def cpu_times(stat: Path = _STAT) -> CpuTimes | None:
 
 
 def interference(
-    seconds: Sequence[float], before: CpuTimes | None, after: CpuTimes | None
+    seconds: Sequence[float],
+    before: CpuTimes | None,
+    after: CpuTimes | None,
+    processes: int = 1,
 ) -> Interference:
-    """What others did between two readings, and what the repetitions themselves show."""
+    """What others did between two readings, and what the repetitions themselves show.
+
+    Of several processes that do the same each takes about as much of the processors as this one.
+    """
     others = steal = None
     if before and after and after.total - before.total >= _LEAST_S:
         total = after.total - before.total
-        taken = after.busy - before.busy - (after.own - before.own)
+        taken = after.busy - before.busy - processes * (after.own - before.own)
         others = min(max(taken / total, 0.0), 1.0)
         steal = (after.steal - before.steal) / total
     middle = median(seconds)

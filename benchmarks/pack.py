@@ -12,7 +12,10 @@ from tempfile import TemporaryDirectory
 import benchmarks
 from benchmarks.errors import BenchError
 
+# Ubuntu 22.04, on which many GPU images rest, has Python 3.10; our other packages want 3.11.
 _MAIN = """import sys
+if sys.version_info < (3, 10):
+    sys.exit("error: this needs Python 3.10 or newer: try python3.10, python3.11, python3.12")
 try:
     import numpy
 except ImportError:

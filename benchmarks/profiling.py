@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from contextlib import suppress
 
+from benchmarks.attempt import attempt
 from benchmarks.errors import BenchError, Skipped
 from benchmarks.inputs import BATCH
 from benchmarks.stalls import KINDS, Kind, Profile, Run, Training, profile, time_runs, what_ifs
 from benchmarks.subject import Bench
-from benchmarks.telling import Found, said
+from benchmarks.telling import Found
 from benchmarks.training import workers_of
 
 _STEPS, _WARM_UP = 60, 12
@@ -30,12 +31,11 @@ def stalls_of(
         found.skipped.append("stall profile: no training named; --profile")
         return None
     found.say(f"stall profile of {name}: runs on {', '.join(_kinds(bench))}")
-    try:
-        told = profile(_timed(bench, make), name)
-    except Exception as error:  # the user's own code may raise anything
+    told = attempt(lambda: profile(_timed(bench, make), name), f"stall profile of {name}")
+    if isinstance(told, Skipped):
         if bench.world > 1:
-            raise BenchError(f"--profile {name}, process {bench.rank}: {said(error)}") from error
-        found.keep(Skipped(f"stall profile of {name}: {type(error).__name__}: {said(error)}"))
+            raise BenchError(f"process {bench.rank}, {told}")
+        found.keep(told)
         return None
     if bench.world == 1:
         found.skipped.append("interconnect stall: one process; start it under torchrun")

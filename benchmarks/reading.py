@@ -8,7 +8,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -280,7 +280,7 @@ def _moment(top: _Node) -> str:
         raise BadRecord(f"{top.where}: taken_at {word!r} is no date") from None
     if moment.tzinfo is None:
         raise BadRecord(f"{top.where}: taken_at {word!r} names no time zone")
-    return moment.astimezone(UTC).isoformat(timespec="seconds")
+    return moment.astimezone(timezone.utc).isoformat(timespec="seconds")  # noqa: UP017
 
 
 def _checked_word(value: object, where: str) -> str:

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime, timezone
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
 from benchmarks import backend, collectives, metadata, nvidia
+from benchmarks.attempt import attempt, said
 from benchmarks.blocks import blocks
 from benchmarks.checkpoint import checkpoint
-from benchmarks.errors import BenchError, Skipped, WrongResult
+from benchmarks.errors import BenchError, Skipped
 from benchmarks.estimate import probe, profile_seconds, suite_seconds
 from benchmarks.inputs import BATCH, inputs
 from benchmarks.machine import Machine, look, software
@@ -21,7 +23,7 @@ from benchmarks.method import FULL, QUICK, Result, Rule, measure, measure_in_tur
 from benchmarks.profiling import stalls_of, steps_of
 from benchmarks.record import Record
 from benchmarks.subject import Bench, Case, Subject, Suite, Trial
-from benchmarks.telling import Found, Say, said
+from benchmarks.telling import Found, Say
 from benchmarks.training import find_training, workers_of
 from benchmarks.transfer import transfer
 
@@ -131,11 +133,8 @@ def run(ready: Ready, say: Say) -> Record | None:
     """
     own = ready.bench
     bench = replace(own, meeting=join(own.torch, own.rank, own.world))
-    try:
+    with bench.meeting:
         return _run(replace(ready, bench=bench), say)
-    except BaseException as error:
-        bench.meeting.fail(said(error))
-        raise
 
 
 def _run(ready: Ready, say: Say) -> Record | None:
@@ -160,7 +159,7 @@ def _run(ready: Ready, say: Say) -> Record | None:
         return None
     _doubts(states, say)
     return Record(
-        datetime.now(UTC).isoformat(timespec="seconds"),
+        datetime.now(timezone.utc).isoformat(timespec="seconds"),  # noqa: UP017 (3.10)
         bench.suite,
         bench.device,
         ready.machine,
@@ -185,8 +184,9 @@ def _alone(bench: Bench, found: Found) -> None:
 def _exchange(bench: Bench, found: Found) -> None:
     """Collectives: of the processes of torchrun, else of local ones."""
     if collectives.collectives in SUBJECTS:
+        here = bench.world // bench.machines
         try:
-            for each in _in_turns(collectives.collectives(bench), _rule(bench)):
+            for each in _in_turns(collectives.collectives(bench), _rule(bench), here):
                 found.keep(each)
         except RuntimeError as error:  # torch's, where a process is gone or hangs
             why = bench.meeting.failure() or f"collectives, process {bench.rank}: {said(error)}"
@@ -221,15 +221,12 @@ def _measured(
         if isinstance(case, Skipped):
             yield case
             continue
-        try:
-            yield measure(case, rule, wait)
-        except WrongResult:
-            raise
-        except Exception as error:  # see _left_out
-            yield _left_out(case, error)
+        yield attempt(partial(measure, case, rule, wait), f"{case.subject} {case.name}")
 
 
-def _in_turns(cases: Iterator[Case | Skipped], rule: Rule) -> Iterator[Result | Skipped]:
+def _in_turns(
+    cases: Iterator[Case | Skipped], rule: Rule, processes: int
+) -> Iterator[Result | Skipped]:
     """Measure all sizes of a collective in turns; its line is fitted through them."""
     for _, own in groupby(cases, lambda c: c.facts["collective"] if isinstance(c, Case) else ""):
         ready: list[tuple[Case, Trial]] = []
@@ -239,17 +236,6 @@ def _in_turns(cases: Iterator[Case | Skipped], rule: Rule) -> Iterator[Result | 
                 continue
             try:
                 ready.append((case, case.setup()))
-            except Skipped as error:
-                yield _left_out(case, error)
-        yield from measure_in_turns(ready, rule)
-
-
-def _left_out(case: Case, error: Exception) -> Skipped:
-    """A case that failed, whatever it raised: a rented GPU must not lose its other figures.
-
-    Memory and disks are full, stores refuse (boto3 has exceptions of its own), and torch's 8-bit
-    products change names, arguments and exceptions between versions.
-    """
-    if isinstance(error, Skipped):
-        return error
-    return Skipped(f"{case.subject} {case.name}: {said(error)[:120]}")
+            except Skipped as error:  # by all processes alike
+                yield error
+        yield from measure_in_turns(ready, rule, processes)

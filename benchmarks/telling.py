@@ -32,8 +32,3 @@ class Found:
             f"{each.benchmark:12}{each.case:36}{each.median:11.4g} {each.unit:10}"
             f"± {width:4.0%}{share}{doubt}"
         )
-
-
-def said(error: BaseException) -> str:
-    """What an exception says, in one short line."""
-    return " ".join(str(error).split())[:160] or type(error).__name__

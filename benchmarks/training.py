@@ -11,7 +11,6 @@ kind of run and returns what does one step:
 
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -22,8 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.errors import BenchError
-from benchmarks.files import forget
+from benchmarks.attempt import attempt
+from benchmarks.errors import BenchError, Skipped
+from benchmarks.files import drop, write_safely
 from benchmarks.inputs import BATCH, CROP, augment, coder, picture
 from benchmarks.loader import Loader
 from benchmarks.matmul import cpus
@@ -66,7 +66,7 @@ class BuiltIn:
         self._loader: Loader[list[bytes], Batch] | None = None
         self.decoder, encoded, self._decode = coder(picture(2))
         for path in self._paths():
-            path.write_bytes(len(encoded).to_bytes(4, "big") + encoded * BATCH)
+            write_safely(path, len(encoded).to_bytes(4, "big") + encoded * BATCH)
 
     def begin(self, kind: Kind) -> Callable[[], object]:
         """Start the loader of this kind of data, or hold one batch ready."""
@@ -77,6 +77,8 @@ class BuiltIn:
             held = _on_device(self._bench, fixed)
             return lambda: step(held)
         cold, paths = kind == "cold", self._paths()
+        for path in paths if cold else ():
+            drop(path)
         loader = Loader(lambda i: _fetch(paths[i % FILES], cold), self._prepare, self._workers)
         self._loader = loader
         return lambda: step(_on_device(self._bench, loader.next()))
@@ -117,20 +119,18 @@ def find_training(bench: Bench, name: str) -> Callable[[], Training]:
     if not colon or not module or not function:
         raise BenchError(f"--profile {name}: write {', '.join(NAMES)} or module:function")
     sys.path.append(str(Path.cwd()))  # after our own modules, which it cannot hide then
-    try:
-        made = getattr(import_module(module), function)
-    except Exception as error:  # whatever the user's module raises
-        raise BenchError(f"--profile {name}: {type(error).__name__}: {error}") from None
+    made = attempt(lambda: getattr(import_module(module), function), f"--profile {name}")
+    if isinstance(made, Skipped):
+        raise BenchError(str(made))
     if not callable(made):
         raise BenchError(f"--profile {name}: {function} is not a function")
     return partial(OwnTraining, made)
 
 
 def _fetch(path: Path, cold: bool) -> list[bytes]:
-    if cold:
-        with suppress(OSError):
-            forget(path)
     data = path.read_bytes()
+    if cold:  # for the next time; without fsync, which waits for what other programs write
+        drop(path)
     size = int.from_bytes(data[:4], "big")
     return [data[4 + i * size : 4 + (i + 1) * size] for i in range(BATCH)]
 

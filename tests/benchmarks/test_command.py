@@ -1,7 +1,9 @@
 """`recommend-bench` says what it will cost, measures, and leaves a whole record; also packed."""
 
+import ast
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -80,6 +82,13 @@ def test_time_and_cost_are_said_before_anything_is_measured(
     assert f"about {36 * seconds / 3600:.2g} USD at 36 USD/h" in out
 
 
+@pytest.mark.parametrize("word", ["abc", "nan", "-3", "0"])
+def test_what_is_no_price_is_said(word: str, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit):
+        command.main(["--usd-per-hour", word])
+    assert f"{word} is no price per hour" in capsys.readouterr().err
+
+
 @pytest.mark.usefixtures("small")
 def test_every_machine_that_takes_part_is_paid():
     ready = prepare(Wishes(ask_metadata=False, usd_per_hour=36.0))
@@ -135,6 +144,22 @@ def test_a_file_that_cannot_be_written_is_said_at_once(capsys: pytest.CaptureFix
     said = capsys.readouterr()
     assert "No such file" in said.err
     assert said.out == ""
+
+
+@pytest.mark.usefixtures("small")
+def test_a_run_that_is_ended_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """torchrun ends the others with SIGTERM, and so does a spot machine that is taken."""
+
+    def ended(*_: object) -> None:
+        assert list(tmp_path.glob("recommend-*.bench"))
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(checkpoint, "forget", ended)
+    with pytest.raises(SystemExit):
+        command.main([*SMALL, "-o", "r.json"])
+    assert list(tmp_path.iterdir()) == []
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 @pytest.mark.usefixtures("small")
@@ -205,6 +230,22 @@ def test_the_perceptron_trains_on_every_kind_of_data(tmp_path: Path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_cold_data_are_dropped_without_waiting_for_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """An fsync waits for what other programs write too: 100 ms that were counted as fetching."""
+    training = find_training(bench(tmp_path), "mlp")()
+    dropped: list[Path] = []
+    monkeypatch.setattr("benchmarks.training.drop", dropped.append)
+    monkeypatch.setattr(os, "fsync", lambda handle: pytest.fail("waited for the disk"))
+    step = training.begin("cold")
+    assert len(set(dropped)) == 32
+    for _ in range(3):
+        step()
+    training.close()
+    assert len(dropped) >= 32 + 3
+
+
 def test_a_loader_gives_every_batch_and_hands_on_errors():
     loader = Loader(lambda i: i, lambda i: 2 * i, workers=2)
     given = [loader.next() for _ in range(12)]
@@ -240,6 +281,31 @@ def test_the_packed_file_runs_beside_a_folder_of_the_same_name(tmp_path: Path):
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert said in done.stdout
+
+
+def test_the_packed_file_would_run_under_the_python_of_ubuntu_22_04():
+    """3.10: its syntax, and none of the names that 3.11 added to what is imported here."""
+    newer = {"UTC", "StrEnum", "Self", "assert_never", "LiteralString", "tomllib"}
+    for path in (ROOT / "benchmarks").glob("*.py"):
+        tree = ast.parse(path.read_text("utf-8"), feature_version=(3, 10))
+        imported = {
+            alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for alias in node.names
+        }
+        assert not imported & newer, path.name
+
+
+def test_without_numpy_the_packed_file_says_so(tmp_path: Path):
+    target = tmp_path / "bench.pyz"
+    pack(target)
+    done = subprocess.run(
+        [sys.executable, "-S", "-I", str(target)], cwd=tmp_path, capture_output=True, text=True,
+        timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "numpy is not installed here, with or without torch" in done.stderr
 
 
 def test_a_file_is_not_overwritten_unasked(tmp_path: Path):

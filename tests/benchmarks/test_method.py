@@ -131,6 +131,14 @@ def test_other_programs_and_the_hypervisor_are_seen():
     assert found.seen
 
 
+def test_the_other_processes_of_a_collective_are_no_other_programs():
+    before = CpuTimes(own=10.0, busy=100.0, steal=0.0, total=400.0)
+    after = CpuTimes(own=11.0, busy=104.1, steal=0.0, total=440.0)
+    found = interference([1.0] * 6, before, after, processes=4)
+    assert found.others == pytest.approx(0.1 / 40)
+    assert not found.seen
+
+
 def test_a_moment_too_short_for_the_kernels_counters_tells_nothing():
     before = CpuTimes(0.0, 0.0, 0.0, 0.0)
     found = interference([1.0] * 6, before, CpuTimes(0.0, 0.1, 0.0, 0.1))
