@@ -100,6 +100,7 @@ def warnings(question: Question, plans: tuple[Plan, ...]) -> tuple[str, ...]:
         return unused
     flags = {m.price_flag for m in plans[0].machines} | {s.price_flag for s in plans[0].sites}
     said = list(unused)
+    said += _unsaved(question, plans)
     chance, asked = plans[0].estimate.chance, question.limits.confidence
     if chance < asked:
         said.append(
@@ -111,3 +112,14 @@ def warnings(question: Question, plans: tuple[Plan, ...]) -> tuple[str, ...]:
     if "floor" in flags and plans[0].machines[0].provider == "aws":
         said.append("a zone of plan 1 is quoted at the 10 % floor; its type's median is used")
     return tuple(said)
+
+
+def _unsaved(question: Question, plans: tuple[Plan, ...]) -> list[str]:
+    """That no plan saves where it was asked to, and why that can be."""
+    asked = question.choice.checkpoint_to
+    if asked in ("auto", "none") or any(plan.checkpointing.path == asked for plan in plans):
+        return []
+    why = "on-demand machines, which save nothing, do better"
+    if asked == "anchor":
+        why += "; an anchor is an on-demand machine beside spot ones (--mix looks for them)"
+    return [f"no plan shown uses --checkpoint-to {asked}: {why}"]

@@ -115,3 +115,37 @@ def test_quotas_in_the_way_come_with_the_plan_that_they_keep_away() -> None:
     assert why is not None
     assert any(step.change == "wider quotas" and step.plan for step in why.nearest)
     assert "no single limit" not in " ".join(why.binding)
+
+
+def test_a_flag_that_alone_keeps_every_plan_away_is_named_with_the_plan_without_it() -> None:
+    choice = Choice(checkpoint_to="anchor", market="spot")
+    why = asked("llama3-8b-sft", Limits(deadline_s=24 * HOUR), choice).infeasible
+    assert why is not None
+    assert "--checkpoint-to anchor: without it a plan keeps the limits" in why.binding
+    step = next(s for s in why.nearest if s.change == "without --checkpoint-to")
+    assert step.plan is not None
+    assert step.plan.estimate.chance >= 0.95
+
+
+def test_a_path_for_checkpoints_that_no_plan_uses_is_told() -> None:
+    limits = Limits(deadline_s=24 * HOUR)
+    answer = asked("resnet50-imagenet", limits, Choice(checkpoint_to="anchor"))
+    used = {plan.checkpointing.path for plan in answer.plans}
+    said = any("no plan shown uses --checkpoint-to anchor" in each for each in answer.warnings)
+    assert said == ("anchor" not in used)
+    usual = asked("resnet50-imagenet", limits, Choice(checkpoint_to="memory_tier"))
+    assert not any("no plan shown" in each for each in usual.warnings)
+
+
+def test_prices_told_are_those_of_what_may_be_rented() -> None:
+    choice = Choice(providers=("aws",), market="on_demand")
+    answer = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR), choice)
+    assert {(each.provider, each.market) for each in answer.prices} == {("aws", "on_demand")}
+
+
+def test_of_two_plans_as_fast_the_one_a_third_cheaper_leads() -> None:
+    first, *others = asked("resnet50-imagenet", Limits(hourly_usd=0.2)).plans
+    time, cost = first.estimate.time.typical, first.estimate.cost.mean
+    for plan in others:
+        faster = plan.estimate.time.typical <= time
+        assert not (faster and plan.estimate.cost.mean < cost * 0.95)
