@@ -15,11 +15,10 @@ def of(question: Question, plans: tuple[Plan, ...]) -> tuple[str, ...]:
         said.append("data location unknown, egress and staging not included (--data-at)")
     if job.setup_s is None and job.image == "cold":
         said.append("cold container (image pull 310 s)")
-    spot = [p.spot for p in plans if p.spot is not None]
-    if spot:
-        said.append(_spot(spot[0].name, spot[0].basis, spot[0].as_of))
+    said += _spots(plans)
     said += _unmeasured(question, plans)
     said += _own(question, plans)
+    said += _rented_elsewhere(question, plans)
     said += _calibrated(question, plans)
     if choice.on_demand_obtainable is None:
         said.append("on-demand capacity at once: 99 % small GPUs, 90 % A100, 70 % H100 and newer")
@@ -40,6 +39,20 @@ def _unmeasured(question: Question, plans: tuple[Plan, ...]) -> list[str]:
     guessed = [name for name in names if name not in timed and _is_guessed(question, name)]
     said = f"speed of {', '.join(guessed)} from the vendor's peak, nobody measured it"
     return [said] if guessed else []
+
+
+def _rented_elsewhere(question: Question, plans: tuple[Plan, ...]) -> list[str]:
+    """The links that stand for those an offers file does not tell, where they decide the speed."""
+    mine = {m.instance_type for plan in plans for m in plan.machines if m.provider == "own"}
+    types = [question.catalog.instance_types["own", name] for name in sorted(mine)]
+    slow = [t.instance_type for t in types if t.gpus > 1 and t.intra_kind == "pcie"]
+    alone = [t.instance_type for t in types if t.network_basis == "unknown"]
+    said = []
+    if slow:
+        said.append(f"GPUs of {', '.join(slow)} linked by PCIe (column intra: nvlink, nvswitch)")
+    if alone:
+        said.append(f"network of {', '.join(alone)} not known (column network_gbit_per_s)")
+    return said
 
 
 def _own(question: Question, plans: tuple[Plan, ...]) -> list[str]:
@@ -82,15 +95,23 @@ def _speed(question: Question, name: str) -> Achieved | None:
     return question.catalog.achieved.get((name, precision_on(question.job.precision, gpu)))
 
 
-def _spot(name: str, basis: str, as_of: str) -> str:
+def _spots(plans: tuple[Plan, ...]) -> list[str]:
+    """The laws behind the spot machines of all plans, those known in the same way together."""
+    classes: dict[tuple[str, str], list[str]] = {}
+    for law in dict.fromkeys((p.spot.name, p.spot.basis, p.spot.as_of) for p in plans if p.spot):
+        classes.setdefault(law[1:], []).append(law[0])
+    return [_spot(", ".join(names), *known) for known, names in classes.items()]
+
+
+def _spot(names: str, basis: str, as_of: str) -> str:
     if basis.startswith(OWN_TRACE):
         part = basis.removeprefix(OWN_TRACE)
-        return f"spot law: {OWN_TRACE} of {name}, fitted {as_of}{part}"
+        return f"spot law: {OWN_TRACE} of {names}, fitted {as_of}{part}"
     how = {
         "measured": "as measured until",
         "transferred": "carried over from other GPUs, traces until",
     }.get(basis, "as stated, class of")
-    return f"spot runs and outages of class {name} {how} {as_of}"
+    return f"spot runs and outages of class {names} {how} {as_of}"
 
 
 def warnings(question: Question, plans: tuple[Plan, ...]) -> tuple[str, ...]:
@@ -100,6 +121,7 @@ def warnings(question: Question, plans: tuple[Plan, ...]) -> tuple[str, ...]:
         return unused
     flags = {m.price_flag for m in plans[0].machines} | {s.price_flag for s in plans[0].sites}
     said = list(unused)
+    said += _unsaved(question, plans)
     chance, asked = plans[0].estimate.chance, question.limits.confidence
     if chance < asked:
         said.append(
@@ -111,3 +133,14 @@ def warnings(question: Question, plans: tuple[Plan, ...]) -> tuple[str, ...]:
     if "floor" in flags and plans[0].machines[0].provider == "aws":
         said.append("a zone of plan 1 is quoted at the 10 % floor; its type's median is used")
     return tuple(said)
+
+
+def _unsaved(question: Question, plans: tuple[Plan, ...]) -> list[str]:
+    """That no plan saves where it was asked to, and why that can be."""
+    asked = question.choice.checkpoint_to
+    if asked in ("auto", "none") or any(plan.checkpointing.path == asked for plan in plans):
+        return []
+    why = "on-demand machines, which save nothing, do better"
+    if asked == "anchor":
+        why += "; an anchor is an on-demand machine beside spot ones (--mix looks for them)"
+    return [f"no plan shown uses --checkpoint-to {asked}: {why}"]

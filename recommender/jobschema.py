@@ -143,7 +143,7 @@ def _choice(*choices: str, said: str = "") -> Any:
     def read(value: Any, name: str) -> str:
         if str(value).strip().lower() in choices:
             return str(value).strip().lower()
-        raise UsageError(f"{name} {unknown('value', str(value), choices)}")
+        raise UsageError(f"{name.rstrip(':')}: {unknown('value', str(value), choices)}")
 
     return _field(read, {"enum": [*choices, None]}, said)
 

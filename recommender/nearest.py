@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Protocol
 
-from recommender.limits import Limits, QuotaLimit
+from recommender.limits import Choice, Limits
 from recommender.optimize.found import Found, order
 from recommender.optimize.search import search_singles
 from recommender.plan import Plan, Step
@@ -97,13 +97,13 @@ def wider_quotas(question: Question, first: Plan) -> tuple[Step, ...]:
     quotas = tuple(replace(q, amount=q.amount * LOOSER) for q in question.choice.quotas)
     if not quotas:
         return ()
-    found, presenter = under_quotas(question, quotas)
+    found, presenter = under_choice(question, replace(question.choice, quotas=quotas))
     return tuple(_step(f"every quota × {LOOSER:g}", found, presenter, first, looser=True))
 
 
-def under_quotas(question: Question, quotas: tuple[QuotaLimit, ...]) -> tuple[Found, Presenter]:
-    """The best clusters of one type under other quotas, and what shows them."""
-    other = replace(question, choice=replace(question.choice, quotas=quotas))
+def under_choice(question: Question, choice: Choice) -> tuple[Found, Presenter]:
+    """The best clusters of one type of other offers, and what shows them."""
+    other = replace(question, choice=choice)
     found = Found(slack=0.0, most=MOST_WIDER)
     search_singles(other.space(other.lists), found)
     return found, Presenter(other, other.lists)

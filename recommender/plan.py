@@ -42,7 +42,7 @@ class Checkpointing:
     """Where checkpoints go, how often, and what they cost in time."""
 
     path: str  # "object_store", "anchor", "memory_tier", "none"
-    interval_s: float
+    interval_s: float  # NaN where nothing is saved
     stall_s: float  # training stops
     transfer_s: float  # until the checkpoint is safe
     restore_s: float

@@ -1,5 +1,6 @@
 """From a candidate of the search to a plan that can be printed: followed again, and itemised."""
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -171,7 +172,7 @@ class Presenter:
             tier = (self._machine(row, int(saves.tier_count[0])),)
         return Checkpointing(
             path=PATHS[int(one.path[0])],
-            interval_s=float(journeys.interval_s[0]),
+            interval_s=float(journeys.interval_s[0]) if one.path[0] else math.nan,
             stall_s=float(saves.stall_s[0]),
             transfer_s=float(saves.transfer_s[0]),
             restore_s=float(saves.restore_s[0]),

@@ -6,13 +6,13 @@ from math import ceil, floor, log10
 from typing import Literal, Protocol
 
 from recommender.limits import Limits, Progress
-from recommender.nearest import LIMITS, TRIES, Search, under_quotas
+from recommender.nearest import LIMITS, TRIES, Search, under_choice
 from recommender.optimize.found import Candidate, Found, order
 from recommender.plan import Estimate, Infeasible, Plan, Step
 from recommender.present import Presenter, saving
 from recommender.question import Question
 from recommender.text import duration, usd
-from recommender.unfit import fits, in_the_way
+from recommender.unfit import fits, in_the_way, wider_choices
 from recommender.units import brief_duration
 
 
@@ -51,6 +51,9 @@ def infeasible(question: Question, search: Search, freely: Freely, again: Again)
         sentences += needed
         steps += more
     if not steps:
+        steps, why = _narrowed(question)
+        sentences += why
+    if not steps:
         steps, why = _together(limits, look)
         sentences += why
     return Infeasible(
@@ -82,7 +85,7 @@ def _nothing(question: Question) -> str:
 
 def _quotas(question: Question) -> tuple[list[Step], list[str]]:
     """The best plan without quotas, and what it would need of them."""
-    found, presenter = under_quotas(question, ())
+    found, presenter = under_choice(question, replace(question.choice, quotas=()))
     best = _best(found)
     if best is None:
         return [], []
@@ -92,6 +95,20 @@ def _quotas(question: Question) -> tuple[list[Step], list[str]]:
         for n in plan.needs
     ]
     return [Step("wider quotas", _effect_alone(plan), plan)], said
+
+
+def _narrowed(question: Question) -> tuple[list[Step], list[str]]:
+    """Flags about offers that alone keep every plan away, and the best plan without each."""
+    steps, said = [], []
+    for flag, name, wider in wider_choices(question.choice):
+        found, presenter = under_choice(question, wider)
+        best = _best(found)
+        if best is None:
+            continue
+        plan = presenter.plan(best)
+        steps.append(Step(f"without {name}", _effect_alone(plan), plan))
+        said.append(f"{flag}: without it a plan keeps the limits")
+    return steps, said
 
 
 UNITS = {"vcpu": "vCPU", "gpu": "GPUs", "machine": "machines"}

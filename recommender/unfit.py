@@ -1,5 +1,6 @@
 """What is in the way where no machine that is allowed can train the job at all."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,7 @@ NARROWED = (
     ("--region", "regions"), ("--zone", "zones"), ("--deny", "deny"), ("--market", "market"),
     ("--accelerator", "accelerator"), ("--arch", "arch"), ("--quoted-only", "quoted_only"),
 )  # fmt: skip
+HARDER = (("--checkpoint-to", "checkpoint_to"), ("--failover", "failover"))  # keep plans away only
 
 
 def fits(question: Question) -> bool:
@@ -59,15 +61,22 @@ def _machines(question: Question) -> str:
 
 
 def _choices(question: Question) -> list[str]:
+    return [
+        f"{typed} leaves no machine that can"
+        for typed, _, wider in wider_choices(question.choice, NARROWED)
+        if fits(replace(question, choice=wider))
+    ]
+
+
+def wider_choices(
+    choice: Choice, flags: tuple[tuple[str, str], ...] = (*NARROWED, *HARDER)
+) -> Iterator[tuple[str, str, Choice]]:
+    """Each flag that narrows a choice, as typed and by its name, with the choice without it."""
     usual = Choice()
-    said = []
-    for flag, name in NARROWED:
-        if getattr(question.choice, name) == getattr(usual, name):
-            continue
-        wider = replace(question.choice, **{name: getattr(usual, name)})
-        if fits(replace(question, choice=wider)):
-            said.append(f"{_typed(flag, name, question.choice)} leaves no machine that can")
-    return said
+    for flag, name in flags:
+        if getattr(choice, name) != getattr(usual, name):
+            wider = replace(choice, **{name: getattr(usual, name)})
+            yield _typed(flag, name, choice), flag, wider
 
 
 def _typed(flag: str, name: str, choice: Choice) -> str:

@@ -8,6 +8,7 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from recommender.cli.screen import ReaderGone, put
 from recommender.errors import CatalogError, RecommendError, SolverError, UsageError
@@ -56,7 +57,7 @@ def refuse(words: Sequence[str], code: str, exit_code: int, problems: Sequence[s
 
 def wants_json(words: Sequence[str]) -> bool:
     """Tell whether the call asks for JSON, even if it cannot be parsed."""
-    given = os.environ.get("RECOMMEND_OUTPUT", "")
+    given = _usual_form()
     for i, word in enumerate(words):
         if word == "--json":
             return True
@@ -66,6 +67,16 @@ def wants_json(words: Sequence[str]) -> bool:
         if word in ("-o", "--output"):
             given = words[i + 1] if i + 1 < len(words) else ""
     return given.strip().lower() == "json"
+
+
+def _usual_form() -> str:
+    """The form that settings ask for, if they can be read."""
+    from recommender.settings import load
+
+    try:
+        return str(load({}, Path())["output"].value)
+    except (RecommendError, OSError):
+        return os.environ.get("RECOMMEND_OUTPUT", "")
 
 
 def _kind(error: RecommendError) -> tuple[str, int]:

@@ -1,5 +1,6 @@
 """The flags of `recommend`, as typed: text until `request` reads it."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -10,9 +11,20 @@ Words = list[str] | None
 
 
 def _flag(panel: str, help: str, *names: str, metavar: str | None = None, **more: Any) -> Any:
+    if metavar and "|" in metavar:
+        more["autocompletion"] = _one_of(metavar.split("|"))
     return typer.Option(
         *names, help=help, metavar=metavar, rich_help_panel=panel, show_default=False, **more
     )
+
+
+def _one_of(words: Sequence[str]) -> Callable[[str], list[str]]:
+    """What completes a flag that takes one of a few words."""
+
+    def begun(incomplete: str) -> list[str]:
+        return [word for word in words if word.startswith(incomplete)]
+
+    return begun
 
 
 def _limit(help: str, *names: str, metavar: str) -> Any:

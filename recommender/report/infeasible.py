@@ -86,6 +86,8 @@ def _changes(steps: list[Step], width: int) -> list[Line]:
 
 def _flags(change: str) -> tuple[str, ...]:
     """Flags that have to change together, one below the other."""
+    if not change.startswith("--"):
+        return (text.clean(change),)
     first, *rest = text.clean(change).split(" --")
     return (first, *(f"--{each}" for each in rest))
 

@@ -1,13 +1,17 @@
 """What stands beside the best plan is true of it: limits at every place, savings, neighbours."""
 
+import math
 from functools import cache
+from pathlib import Path
 
 import pytest
 
+from catalogs.extend import extended
 from recommender.jobfile import find_job
 from recommender.limits import Choice, Limits, QuotaLimit
 from recommender.plan import Answer, Plan
 from recommender.units import parse_duration
+from recommender.userfiles import read_offers
 from tests.recommender.planning import HOUR, NOW, recommend, snapshot
 
 
@@ -115,3 +119,65 @@ def test_quotas_in_the_way_come_with_the_plan_that_they_keep_away() -> None:
     assert why is not None
     assert any(step.change == "wider quotas" and step.plan for step in why.nearest)
     assert "no single limit" not in " ".join(why.binding)
+
+
+def test_a_flag_that_alone_keeps_every_plan_away_is_named_with_the_plan_without_it() -> None:
+    choice = Choice(checkpoint_to="anchor", market="spot")
+    why = asked("llama3-8b-sft", Limits(deadline_s=24 * HOUR), choice).infeasible
+    assert why is not None
+    assert "--checkpoint-to anchor: without it a plan keeps the limits" in why.binding
+    step = next(s for s in why.nearest if s.change == "without --checkpoint-to")
+    assert step.plan is not None
+    assert step.plan.estimate.chance >= 0.95
+
+
+def test_a_path_for_checkpoints_that_no_plan_uses_is_told() -> None:
+    limits = Limits(deadline_s=24 * HOUR)
+    answer = asked("resnet50-imagenet", limits, Choice(checkpoint_to="anchor"))
+    used = {plan.checkpointing.path for plan in answer.plans}
+    said = any("no plan shown uses --checkpoint-to anchor" in each for each in answer.warnings)
+    assert said == ("anchor" not in used)
+    usual = asked("resnet50-imagenet", limits, Choice(checkpoint_to="memory_tier"))
+    assert not any("no plan shown" in each for each in usual.warnings)
+
+
+def test_prices_told_are_those_of_what_may_be_rented() -> None:
+    choice = Choice(providers=("aws",), market="on_demand")
+    answer = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR), choice)
+    assert {(each.provider, each.market) for each in answer.prices} == {("aws", "on_demand")}
+
+
+def test_of_two_plans_as_fast_the_one_a_third_cheaper_leads() -> None:
+    first, *others = asked("resnet50-imagenet", Limits(hourly_usd=0.2)).plans
+    time, cost = first.estimate.time.typical, first.estimate.cost.mean
+    for plan in others:
+        faster = plan.estimate.time.typical <= time
+        assert not (faster and plan.estimate.cost.mean < cost * 0.95)
+
+
+def test_every_law_of_spot_that_plans_rest_on_is_named() -> None:
+    answer = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR))
+    said = " ".join(answer.assumptions)
+    names = {plan.spot.name for plan in answer.plans if plan.spot}
+    assert len(names) > 1
+    assert all(name in said for name in names)
+
+
+def test_plans_that_save_nothing_have_no_interval() -> None:
+    answer = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR))
+    saved = {p.checkpointing.path: p.checkpointing.interval_s for p in answer.plans}
+    assert math.isnan(saved["none"])
+    assert saved["object_store"] > 0
+
+
+def test_links_that_stand_for_unknown_ones_of_own_machines_are_told(tmp_path: Path) -> None:
+    """Eight H100 take ten times as long by PCIe as by NVLink."""
+    offers = tmp_path / "offers.csv"
+    offers.write_text("label,gpu,gpus,usd_per_hour\nlab,H100,8,23.9\n")
+    memory = {name: gpu.memory_mib for name, gpu in snapshot().gpus.items()}
+    own = read_offers(offers, memory, NOW.date())
+    catalog = extended(snapshot(), own.rows)
+    job, limits = find_job("llama3-8b-sft"), Limits(deadline_s=200 * HOUR)
+    answer = recommend(job, limits, Choice(providers=("own",)), catalog=catalog, now=NOW)
+    assert any("GPUs of lab linked by PCIe" in each for each in answer.assumptions)
+    assert any("network of lab not known" in each for each in answer.assumptions)

@@ -178,7 +178,7 @@ def test_bad_files(text: str, reason: str) -> None:
 def test_flags_are_named_as_flags() -> None:
     with pytest.raises(UsageError) as error:
         find_job("llama3-8b-sft", flags=JobFlags(tokens="x", precision="bf61", data_at="us-east-1"))
-    starts = ("--tokens x is not a number", "--precision unknown value", "--data-at us-east-1 has")
+    starts = ("--tokens x is not a number", "--precision: unknown value", "--data-at us-east-1 has")
     assert all(p.startswith(s) for p, s in zip(error.value.problems, starts, strict=True))
 
 

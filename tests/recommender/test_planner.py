@@ -223,7 +223,11 @@ def test_no_plan_needs_more_than_a_quota(catalog: Catalog, amount: float) -> Non
     vcpus = {"g4dn.xlarge": 4, "g4dn.2xlarge": 8, "g4dn.12xlarge": 48}
     answer = ask(catalog, choice=quota(amount), **DAY)
     inside = tuple(s for s in answer.steps if "quota" not in s.change)  # not of wider ones
-    for plan in everything(replace(answer, steps=inside)):
+    why = answer.infeasible
+    if why is not None:
+        nearest = tuple(s for s in why.nearest if "quota" not in s.change)
+        why = replace(why, nearest=nearest)
+    for plan in everything(replace(answer, steps=inside, infeasible=why)):
         assert sum(m.count * vcpus[m.instance_type] for m in plan.machines) <= amount
         if plan.fallback is not None:
             fallback = plan.fallback.machines

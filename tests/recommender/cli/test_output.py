@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -13,7 +15,7 @@ import pytest
 from recommender.cli.screen import put, screen
 from recommender.report.schemafile import schema_text
 from tests.recommender import golden
-from tests.recommender.cli.conftest import Run
+from tests.recommender.cli.conftest import Planner, Run
 
 JOB = "resnet50-imagenet"
 
@@ -162,3 +164,17 @@ def test_an_interrupted_call_is_exit_130(run: Run, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(sys.modules["recommender.planner"], "recommend", interrupt)
     result = run(JOB)
     assert (result.code, result.out, result.err) == (130, "", "")
+
+
+def test_a_settings_file_that_asks_for_json_gets_errors_as_json(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "recommend.toml").write_text('output = "json"\n')
+    result = run("--deadline", "24hh", "resnet50-imagenet")
+    assert (result.code, result.out) == (2, "")
+    assert json.loads(result.err)["code"] == "USAGE"
+
+
+def test_all_assumptions_reach_markdown_however_many(run: Run, planner: Planner) -> None:
+    many = tuple(f"assumption {number} of a long list of them" for number in range(20))
+    planner.answer = replace(planner.answer, assumptions=many)
+    out = run("--deadline", "24h", "resnet50-imagenet", "-o", "markdown").out
+    assert all(each in out for each in many)

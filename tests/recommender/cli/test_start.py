@@ -87,6 +87,11 @@ def test_flags_complete_before_and_after_the_job() -> None:
     assert "catalog" not in completions("--deadline", "24h", "")
 
 
+def test_a_flag_that_takes_one_of_a_few_words_completes_to_them() -> None:
+    assert completions("--market", "") == ["any", "spot", "on-demand"]
+    assert completions("--deadline", "24h", "-o", "m") == ["markdown"]
+
+
 def test_commands_of_a_group_complete() -> None:
     assert {"status", "show", "refresh", "rollback"} <= set(completions("catalog", ""))
 
