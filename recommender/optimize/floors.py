@@ -12,10 +12,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.bucket import object_store_rate
-from recommender.checkpoint import CHIEF_STREAM, write_s
-from recommender.optimize.evaluate import HAND_S, RENDEZVOUS_S
+from recommender.optimize.evaluate import RENDEZVOUS_S
+from recommender.optimize.in_time import Way, most_in_time
 from recommender.optimize.space import Site, Space
+from recommender.optimize.starts import least_start, most_reserve_s
 from recommender.optimize.stretch import DEARER, least_ratio
 from recommender.performance.fleet import spreads_of
 from recommender.risk.draws import draws, time_factors
@@ -99,6 +99,15 @@ class Sums:
     best_net_usd: Floats  # per hour of this cluster's work on the cheapest fallback
     best_net_speed: Floats
     elastic_share: Floats  # speed of the on-demand part alone; 0 for a gang
+    at_once: Floats  # chance that the on-demand machines are there at once, at most
+    wait_s: Floats  # for them, else; at least
+    fallback_start_s: Floats  # at least; so are the next two
+    fallback_at_once: Floats
+    fallback_wait_s: Floats
+
+    def take(self, rows: Ints) -> "Sums":
+        """The sums of some clusters."""
+        return Sums(*(getattr(self, name)[rows] for name in Sums.__slots__))
 
 
 def plan_floor(space: Space, j: Journeys) -> Floats:
@@ -109,6 +118,7 @@ def plan_floor(space: Space, j: Journeys) -> Floats:
         any_of,
         best_net_usd=np.where(own, j.fallback_usd_per_hour / speed, j.best_net_usd),
         best_net_speed=np.where(own, speed, j.best_net_speed),
+        fallback_start_s=np.where(own, j.fallback_start_s, least_start(space.sites).s),
     )
     return cluster_floor(space, its, tight=False)
 
@@ -122,30 +132,36 @@ def cluster_floor(space: Space, c: Sums, tight: bool) -> Floats:
     lost = late
     begun = np.where(c.elastic_share > 0.0, 0.0, c.spot_usd_per_hour * c.changeover_s)
     if space.limits.deadline_s is not None:
-        least = c.work_s * _slowest(space, c)
-        late = _slow(c, least, space.limits.deadline_s)
-        lost = _too_late(space, c, least, space.limits.deadline_s)
+        late, lost = _too_late(space, c)
     if space.limits.budget_usd is not None:
         lost = lost | _too_dear(space, c, space.limits.budget_usd)
     return np.where(lost, np.inf, floor(space, c, tight, late, begun))
 
 
-def _slow(c: Sums, work_s: Floats, deadline_s: float) -> Bools:
-    """Whether the slowest history that must meet the deadline cannot without a fallback."""
-    slow: Bools = (work_s + c.changeover_s) * (1.0 - ROUNDING) > deadline_s
-    return slow
+def alone_in_time(space: Space, c: Sums) -> Bools:
+    """Whether enough histories can meet the deadline without a fallback."""
+    return _enough(space, c, None)
 
 
-def _too_late(space: Space, c: Sums, work_s: Floats, deadline_s: float) -> Bools:
-    """Whether the slowest history that must meet the deadline cannot.
-
-    It needs `work_s` = W·factor, at the speed of the best fallback where one may take over.
-    """
+def _too_late(space: Space, c: Sums) -> tuple[Bools, Bools]:
+    """Whether too few histories can meet the deadline: without a fallback, and with any."""
+    late = ~_enough(space, c, None)
     netted = np.isfinite(c.best_net_usd) & (c.spot_usd_per_hour > 0)
-    quick = np.where(netted, np.maximum(c.best_net_speed, 1.0), 1.0)
-    least = work_s / quick + _start_s(space, c, netted)
-    late: Bools = least * (1.0 - ROUNDING) > deadline_s
-    return late
+    if not (late & netted).any():
+        return late, late
+    quick = np.where(netted, c.work_s / np.maximum(c.best_net_speed, 1.0), np.inf)
+    start_s = np.minimum(c.changeover_s, c.fallback_start_s)
+    net = Way(quick, start_s, c.fallback_at_once, c.fallback_wait_s)
+    return late, late & ~_enough(space, c, net)
+
+
+def _enough(space: Space, c: Sums, net: Way | None) -> Bools:
+    limits = space.limits
+    due_s = (np.inf if limits.deadline_s is None else limits.deadline_s) * (1.0 + ROUNDING)
+    own = Way(c.work_s, c.changeover_s, c.at_once, c.wait_s)
+    count = most_in_time(space.histories, space.seed, c.speed_sigma, due_s, own, net)
+    enough: Bools = count >= math.ceil((limits.confidence - 1e-12) * space.histories)
+    return enough
 
 
 def _too_dear(space: Space, c: Sums, budget_usd: float) -> NDArray[np.bool_]:
@@ -201,9 +217,9 @@ def joint_quantile(
     return float(both[must - 1])
 
 
-def _start_s(space: Space, c: Sums, netted: Bools) -> Floats:
+def _start_s(c: Sums, netted: Bools) -> Floats:
     """Least time before anything trains, on the cluster or on the quickest fallback."""
-    return np.where(netted, np.minimum(c.changeover_s, least_start(space.sites).s), c.changeover_s)
+    return np.where(netted, np.minimum(c.changeover_s, c.fallback_start_s), c.changeover_s)
 
 
 def _by_time(space: Space, c: Sums, work: Floats, netted: Bools) -> Floats:
@@ -218,28 +234,10 @@ def _by_time(space: Space, c: Sums, work: Floats, netted: Bools) -> Floats:
     deadline = np.inf if space.limits.deadline_s is None else space.limits.deadline_s
     taken = deadline - most_reserve_s(space)
     slowest, quickest = (c.work_s * _slowest(space, c, s) + c.changeover_s for s in (1.0, FIRST))
-    handed = work / np.maximum(c.best_net_speed, 1.0) + _start_s(space, c, netted)
+    handed = work / np.maximum(c.best_net_speed, 1.0) + _start_s(c, netted)
     waits = np.maximum(handed, np.minimum(quickest, taken) * (1.0 - ROUNDING))
     waits = np.where(slowest * (1.0 + ROUNDING) < taken, alone, np.minimum(waits, alone))
     return np.where(netted, np.where(c.elastic_share > 0.0, handed, waits), alone)
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """The least that any fallback takes before it trains."""
-
-    s: float
-    usd: float  # times 3,600 s
-
-
-def least_start(sites: tuple[Site, ...]) -> Start:
-    """Boot and rendezvous of the quickest fallback, and of the one that starts for the least."""
-    start_s, usd = [np.inf], [np.inf]
-    for site in sites:
-        seconds = site.fallbacks.boot_s + RENDEZVOUS_S
-        start_s.append(float(seconds.min(initial=np.inf)))
-        usd.append(float((seconds * site.fallbacks.usd_per_hour).min(initial=np.inf)))
-    return Start(min(start_s), min(usd))
 
 
 def least_seconds(space: Space) -> float:
@@ -253,20 +251,6 @@ def least_seconds(space: Space) -> float:
     factor = min((speed_quantile(*key, float(value)) for value in np.unique(sigmas)), default=0.0)
     work = space.job.global_batch * space.steps_left / max(fastest, 1e-30)
     return (min(boots, default=0.0) + RENDEZVOUS_S + work * factor) * (1.0 - ROUNDING)
-
-
-def most_reserve_s(space: Space) -> float:
-    """More than any plan keeps in hand beside the time to finish on its fallback.
-
-    A save stops training for its copy and its transfer at most; each is quicker than this.
-    """
-    columns = space.columns
-    rates = np.append(object_store_rate(columns.network_bytes_per_s), columns.disk_bytes_per_s)
-    slowest = min(float(rates[rates > 0].min(initial=np.inf)), CHIEF_STREAM.bytes_per_s)
-    tensors = space.job.gradient_tensors
-    save = float(write_s(CHIEF_STREAM, 2.0 * space.job.checkpoint_bytes, tensors, slowest))
-    waits = [float(site.fallbacks.wait_s.max(initial=0.0)) for site in space.sites]
-    return HAND_S + save + max(waits, default=0.0)
 
 
 def floor(
@@ -354,8 +338,12 @@ def sums_of(
     run: tuple[Floats, Floats, Floats],
     price_sigma: Floats,
     elastic_share: Floats | None = None,
+    queue: tuple[Floats, Floats] | None = None,
 ) -> Sums:
-    """The sums of clusters of a site; `run` is mean, sigma and free seconds of the best runs."""
+    """The sums of clusters of a site; `run` is mean, sigma and free seconds of the best runs.
+
+    `queue` is the chance that on-demand machines are there at once, and how long else.
+    """
     fall = site.fallbacks
     net = len(fall) > 0 and space.limits.deadline_s is not None
     best = float((fall.usd_per_hour * fall.step_s).min()) if net else np.inf
@@ -374,6 +362,11 @@ def sums_of(
         best_net_usd=best / step_s,
         best_net_speed=step_s / fastest if net else np.ones_like(step_s),
         elastic_share=np.zeros_like(step_s) if elastic_share is None else elastic_share,
+        at_once=np.ones_like(step_s) if queue is None else queue[0],
+        wait_s=np.zeros_like(step_s) if queue is None else queue[1],
+        fallback_start_s=np.full_like(step_s, least_start(space.sites).s),
+        fallback_at_once=np.ones_like(step_s),
+        fallback_wait_s=np.zeros_like(step_s),
     )
 
 

@@ -8,14 +8,13 @@ from numpy.typing import NDArray
 from recommender.optimize.evaluate import (
     Plans,
     Values,
-    drafts_of,
     timed,
     values_of,
     waiting_plans,
     with_fallbacks,
 )
-from recommender.optimize.floors import plan_floor
-from recommender.optimize.space import Site, Space
+from recommender.optimize.netted import drafted, floors_of_own_fallbacks
+from recommender.optimize.space import Space
 from recommender.risk.plans import Journeys
 
 Floats = NDArray[np.float64]
@@ -100,7 +99,7 @@ def consider(space: Space, index: int, rows: Ints, counts: Ints, found: Found) -
     """
     site = space.sites[index].only(rows)
     alone = waiting_plans(space, site, counts)
-    drafts, floors = _drafted(space, site, alone)
+    drafts, floors = drafted(space, site, alone)
     netted = space.limits.deadline_s is not None and len(site.fallbacks) > 0
     if netted:
         floors = floors_of_own_fallbacks(space, site, alone, drafts, floors, found.bar)
@@ -108,34 +107,9 @@ def consider(space: Space, index: int, rows: Ints, counts: Ints, found: Found) -
     hopeful = bounds < found.bar
     if netted and hopeful.any():
         plans = with_fallbacks(space, site, alone.take(hopeful))[0]
-        drafts, floors = _drafted(space, site, plans)
+        drafts, floors = drafted(space, site, plans)
         without = np.full(len(plans), np.inf)  # nobody asks what another fallback would save
         _follow(space, index, rows, plans, replace(drafts, best_net_usd=without), floors, found)
-
-
-def _drafted(space: Space, site: Site, plans: Plans) -> tuple[Journeys, Floats]:
-    """The plans as journeys, and their floors; inf where not allowed."""
-    drafts, allowed = drafts_of(space, site, plans)
-    return drafts, np.where(allowed, plan_floor(space, drafts), np.inf)
-
-
-def floors_of_own_fallbacks(
-    space: Space, site: Site, plans: Plans, drafts: Journeys, floors: Floats, bar: float
-) -> Floats:
-    """Floors of plans that need a fallback to be the best, by those that they may have.
-
-    A short deadline leaves many of them none that is quick enough.
-    """
-    lone = plan_floor(space, replace(drafts, best_net_usd=np.full(len(plans), np.inf)))
-    needy = np.flatnonzero((floors < bar) & (lone >= bar))
-    if not len(needy):
-        return floors
-    netted, parents = with_fallbacks(space, site, plans.take(needy))
-    least = np.full(len(needy), np.inf)
-    np.minimum.at(least, parents, _drafted(space, site, netted)[1])
-    own = floors.copy()
-    own[needy] = np.minimum(lone[needy], np.maximum(floors[needy], least))
-    return own
 
 
 def _follow(

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.optimize.floors import cluster_floor, sums_of
+from recommender.optimize.floors import sums_of
 from recommender.optimize.found import Candidate, Found, consider
+from recommender.optimize.netted import floors_by_queue
 from recommender.optimize.space import Site, Space
 from recommender.optimize.tables import single_steps
 from recommender.performance.fleet import spreads_of
@@ -180,10 +181,11 @@ def _single_floor(
     alone, several = spreads_of(space.columns, kind)
     price = e.usd_per_hour[entry] * machines
     gang = 1.0 + (machines - 1.0) * (1.0 - e.co_interruption[entry])
+    step = step_s[kind, machines - 1]
     sums = sums_of(
         space,
         site,
-        step_s[kind, machines - 1],
+        step,
         np.where(spot, 0.0, price),
         np.where(spot, price, 0.0),
         np.where(machines == 1, alone, several),
@@ -191,8 +193,9 @@ def _single_floor(
         e.fixed_usd[entry],
         (e.run_mean_s[entry] / gang, e.run_sigma[entry], e.free_s[entry]),
         np.where(spot, e.price_sigma[entry], 0.0),
+        queue=(np.where(spot, 1.0, e.at_once[entry]), np.where(spot, 0.0, e.wait_s[entry])),
     )
-    return cluster_floor(space, sums, tight)
+    return floors_by_queue(space, site, sums, step, tight)
 
 
 __all__ = [

@@ -24,7 +24,7 @@ from recommender.optimize.floors import (
     paid_share,
     plan_floor,
 )
-from recommender.optimize.found import floors_of_own_fallbacks
+from recommender.optimize.netted import floors_of_own_fallbacks
 from recommender.optimize.search import single_floors
 from recommender.optimize.space import Space
 from recommender.optimize.supports import (
@@ -206,6 +206,22 @@ def test_no_floor_of_a_single_entry_is_above_any_of_its_plans(chunk: int) -> Non
         bound = floors[plans.counts.argmax(axis=1), plans.counts.max(axis=1) - 1][alone]
         # inf: over a limit that holds at every moment; such plans have no goal either.
         assert excess(bound, worth[alone], values.goal[alone]) <= ROUNDING, seed
+
+
+@pytest.mark.parametrize("share", [0.2, 0.4, 0.7])
+def test_floors_of_single_entries_hold_under_short_deadlines(share: float) -> None:
+    lost = 0
+    for seed in range(0, 160, 2):
+        q = question(seed)
+        limits = replace(q.limits, deadline_s=share * (q.limits.deadline_s or 36_000.0))
+        q = replace(q, limits=limits)
+        plans, values = oracle(q)
+        floors = single_floors(q, q.sites[0], single_steps(q.job, q.columns, limits.max_machines))
+        alone = (plans.counts > 0).sum(axis=1) == 1
+        bound = floors[plans.counts.argmax(axis=1), plans.counts.max(axis=1) - 1][alone]
+        assert excess(np.minimum(bound, 1e300), values.goal[alone], values.goal[alone]) <= ROUNDING
+        lost += int(np.isinf(bound).sum())
+    assert lost > 0
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))

@@ -1,0 +1,86 @@
+"""How many histories could meet a deadline: a bound on the chance of clusters and plans.
+
+With d the changeover, W the work as predicted, z the history's speed and v >= 1 how much faster a
+fallback is, a history lasts
+
+    time >= queue + d + W·exp(σz)                              on the cluster alone
+    time >= queue + start + its queue + W·exp(σz)/v            where a fallback takes over
+
+and queues where its machines are not there at once. Both grow with z, so a binary search over the
+common histories that queue for neither, for one and for both counts those that could be in time.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.risk.draws import draws, time_factors
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way to the end of a job: its work, its start, and its queue; shape (clusters,), seconds."""
+
+    work_s: Floats
+    start_s: Floats
+    at_once: Floats
+    wait_s: Floats
+
+    def take(self, rows: Ints) -> "Way":
+        """The ways of some clusters."""
+        return Way(*(getattr(self, name)[rows] for name in Way.__slots__))
+
+    def latest(self, sigma: Floats, due_s: Floats, queues: bool) -> Floats:
+        """The largest z with which the job is done by `due_s`; -inf if none is."""
+        left = due_s - self.start_s - (self.wait_s if queues else 0.0)
+        with np.errstate(divide="ignore"):
+            return np.log(np.maximum(left, 0.0) / np.maximum(self.work_s, 1e-9)) / sigma
+
+
+def most_in_time(
+    histories: int, seed: int, sigma: Floats, due_s: float, own: Way, net: Way | None = None
+) -> Ints:
+    """Of each cluster, how many histories could meet the deadline at most; (clusters,).
+
+    `net` is the fallback that may take over, with infinite work where none may.
+    """
+    count = np.full(len(sigma), histories, dtype=np.int64)
+    slowest = own.work_s * time_factors(sigma, draws(histories, 8, seed).speed.max())
+    open_ = np.flatnonzero(slowest + own.start_s + own.wait_s > due_s)  # most are soon enough
+    if not len(open_):
+        return count
+    own, sigma = own.take(open_), np.maximum(sigma[open_], 1e-9)
+    net = Way(*np.full((4, len(open_)), np.inf)) if net is None else net.take(open_)
+    found = np.zeros(len(open_), dtype=np.int64)
+    pairs = np.stack([own.at_once, net.at_once], axis=1)
+    values, where = np.unique(pairs, axis=0, return_inverse=True)
+    for index, (own_at_once, net_at_once) in enumerate(values.tolist()):
+        rows = np.flatnonzero(where.ravel() == index)
+        mine, other, spread = own.take(rows), net.take(rows), sigma[rows]
+        for queues in (False, True):
+            due = np.full(len(rows), due_s)
+            alone = mine.latest(spread, due, queues)
+            after = due - (mine.wait_s if queues else 0.0)
+            for queues_there in (False, True):
+                z = _speeds(histories, seed, own_at_once, net_at_once, queues, queues_there)
+                best = np.maximum(alone, other.latest(spread, after, queues_there))
+                found[rows] += np.searchsorted(z, best, side="right")
+    count[open_] = found
+    return count
+
+
+@lru_cache(maxsize=256)
+def _speeds(
+    histories: int, seed: int, own: float, net: float, queues: bool, queues_there: bool
+) -> Floats:
+    """Speeds of the histories that queue, or do not, for a cluster and its fallback; sorted."""
+    sample = draws(histories, 8, seed)
+    here = (sample.on_demand >= own) == queues
+    there = (sample.on_demand >= net) == queues_there
+    return np.sort(sample.speed[here & there])
