@@ -45,6 +45,7 @@ MOST_MIXED = 600  # and plans that mix types
 MOST_SAVING = 100  # the same where no plan of one type keeps the limits
 MIX_REGIONS = 4  # regions in which mixes are tried, unless a proof is asked for
 MIX_SUPPORTS = 200  # sets of entries tried for mixes
+SAVING_SUPPORTS = 60  # the same where no plan of one type keeps the limits
 QUOTA_SUPPORTS = 600  # the same under quotas; on 12 questions 1,500 found nothing better
 PROOF_SUPPORTS = 3000  # and for a proof
 NEAR = 0.25  # above the best goal: what quoted prices may still make the first of a table
@@ -162,8 +163,9 @@ class Answering:
         found = replace(self.singles, kept=dict(self.singles.kept))
         if self.mixes:
             # A mix seldom keeps what no cluster of one type keeps: then fewer are followed.
-            found.most = found.plans + (MOST_MIXED if found.kept or self.whole else MOST_SAVING)
-            found.most_supports = self._most_supports
+            hopeful = bool(found.kept) or self.whole
+            found.most = found.plans + (MOST_MIXED if hopeful else MOST_SAVING)
+            found.most_supports = self._most_supports if hopeful else SAVING_SUPPORTS
             found.left = min(found.left, self._regions[1])
             space = self.question.space(self.built)
             search_mixes(space, found, first=len(self.question.lists.sites))
