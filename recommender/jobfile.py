@@ -151,6 +151,8 @@ def _own(tree: Any, where: str) -> Raw:
 
 
 def _preset(name: str, seen: tuple[str, ...] = ()) -> Raw:
+    if name not in presets():
+        raise UsageError(unknown("job", name, presets()))
     raw = _own(presetfile.tree(name), name)
     return _inherit(raw, (*seen, name))
 
