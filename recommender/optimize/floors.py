@@ -112,15 +112,18 @@ class Sums:
 
 def plan_floor(space: Space, j: Journeys) -> Floats:
     """Least goal of each journey, with its own fallback or, where it has none, with any."""
+    return cluster_floor(space, sums_of_plans(space, j), tight=False)
+
+
+def sums_of_plans(space: Space, j: Journeys) -> Sums:
+    """What the floor of each journey needs, `best_net` that of its own fallback if it has one."""
     own, speed = j.fallback_speed > 0.0, np.maximum(j.fallback_speed, 1e-12)
-    any_of = Sums(*(getattr(j, name) for name in Sums.__slots__))
-    its = replace(
-        any_of,
+    return replace(
+        Sums(*(getattr(j, name) for name in Sums.__slots__)),
         best_net_usd=np.where(own, j.fallback_usd_per_hour / speed, j.best_net_usd),
         best_net_speed=np.where(own, speed, j.best_net_speed),
         fallback_start_s=np.where(own, j.fallback_start_s, least_start(space.sites).s),
     )
-    return cluster_floor(space, its, tight=False)
 
 
 def cluster_floor(space: Space, c: Sums, tight: bool) -> Floats:
@@ -146,13 +149,15 @@ def alone_in_time(space: Space, c: Sums) -> Bools:
 def _too_late(space: Space, c: Sums) -> tuple[Bools, Bools]:
     """Whether too few histories can meet the deadline: without a fallback, and with any."""
     late = ~_enough(space, c, None)
-    netted = np.isfinite(c.best_net_usd) & (c.spot_usd_per_hour > 0)
-    if not (late & netted).any():
-        return late, late
-    quick = np.where(netted, c.work_s / np.maximum(c.best_net_speed, 1.0), np.inf)
-    start_s = np.minimum(c.changeover_s, c.fallback_start_s)
-    net = Way(quick, start_s, c.fallback_at_once, c.fallback_wait_s)
-    return late, late & ~_enough(space, c, net)
+    lost = late.copy()
+    rows = np.flatnonzero(late & np.isfinite(c.best_net_usd) & (c.spot_usd_per_hour > 0))
+    if len(rows):
+        n = c.take(rows)
+        start_s = np.minimum(n.changeover_s, n.fallback_start_s)
+        quick_s = n.work_s / np.maximum(n.best_net_speed, 1.0)
+        net = Way(quick_s, start_s, n.fallback_at_once, n.fallback_wait_s)
+        lost[rows] = ~_enough(space, n, net)
+    return late, lost
 
 
 def _enough(space: Space, c: Sums, net: Way | None) -> Bools:

@@ -10,8 +10,10 @@ and queues where its machines are not there at once. Both grow with z, so a bina
 common histories that queue for neither, for one and for both counts those that could be in time.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +38,7 @@ class Way:
         """The ways of some clusters."""
         return Way(*(getattr(self, name)[rows] for name in Way.__slots__))
 
-    def latest(self, sigma: Floats, due_s: Floats, queues: bool) -> Floats:
+    def latest(self, sigma: Floats, due_s: Floats | float, queues: bool) -> Floats:
         """The largest z with which the job is done by `due_s`; -inf if none is."""
         left = due_s - self.start_s - (self.wait_s if queues else 0.0)
         with np.errstate(divide="ignore"):
@@ -58,21 +60,27 @@ def most_in_time(
     own, sigma = own.take(open_), np.maximum(sigma[open_], 1e-9)
     net = Way(*np.full((4, len(open_)), np.inf)) if net is None else net.take(open_)
     found = np.zeros(len(open_), dtype=np.int64)
-    pairs = np.stack([own.at_once, net.at_once], axis=1)
-    values, where = np.unique(pairs, axis=0, return_inverse=True)
-    for index, (own_at_once, net_at_once) in enumerate(values.tolist()):
-        rows = np.flatnonzero(where.ravel() == index)
+    for at_once, at_once_there, rows in _kinds(own.at_once, net.at_once):
         mine, other, spread = own.take(rows), net.take(rows), sigma[rows]
-        for queues in (False, True):
-            due = np.full(len(rows), due_s)
-            alone = mine.latest(spread, due, queues)
-            after = due - (mine.wait_s if queues else 0.0)
-            for queues_there in (False, True):
-                z = _speeds(histories, seed, own_at_once, net_at_once, queues, queues_there)
-                best = np.maximum(alone, other.latest(spread, after, queues_there))
+        for queues, queues_there in product((False, True), repeat=2):
+            z = _speeds(histories, seed, at_once, at_once_there, queues, queues_there)
+            if len(z):
+                after_s = due_s - (mine.wait_s if queues else 0.0)
+                there = other.latest(spread, after_s, queues_there)
+                best = np.maximum(mine.latest(spread, due_s, queues), there)
                 found[rows] += np.searchsorted(z, best, side="right")
     count[open_] = found
     return count
+
+
+def _kinds(own: Floats, net: Floats) -> Iterator[tuple[float, float, Ints]]:
+    """The clusters of each pair of chances: there are few pairs."""
+    left = np.arange(len(own))
+    while len(left):
+        pair = float(own[left[0]]), float(net[left[0]])
+        same = (own[left] == pair[0]) & (net[left] == pair[1])
+        yield *pair, left[same]
+        left = left[~same]
 
 
 @lru_cache(maxsize=256)

@@ -11,7 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender.optimize.evaluate import RENDEZVOUS_S, Plans, drafts_of, with_fallbacks
-from recommender.optimize.floors import Sums, alone_in_time, cluster_floor, plan_floor
+from recommender.optimize.floors import (
+    Sums,
+    alone_in_time,
+    cluster_floor,
+    plan_floor,
+    sums_of_plans,
+)
 from recommender.optimize.space import Site, Space
 from recommender.risk.plans import Journeys
 
@@ -57,14 +63,15 @@ def drafted(space: Space, site: Site, plans: Plans) -> tuple[Journeys, Floats]:
 def floors_of_own_fallbacks(
     space: Space, site: Site, plans: Plans, drafts: Journeys, floors: Floats, bar: float
 ) -> Floats:
-    """Floors of plans that need a fallback to be the best, by those that they may have."""
-    lone = plan_floor(space, replace(drafts, best_net_usd=np.full(len(plans), np.inf)))
-    needy = np.flatnonzero((floors < bar) & (lone >= bar))
+    """Floors of plans that are too slow without a fallback, by those that they may have."""
+    open_ = np.flatnonzero(floors < bar)
+    sums = sums_of_plans(space, drafts.take(open_))
+    needy = open_[~alone_in_time(space, sums)]
     if not len(needy):
         return floors
     netted, parents = with_fallbacks(space, site, plans.take(needy))
     least = np.full(len(needy), np.inf)
     np.minimum.at(least, parents, drafted(space, site, netted)[1])
     own = floors.copy()
-    own[needy] = np.minimum(lone[needy], np.maximum(floors[needy], least))
+    own[needy] = np.maximum(floors[needy], least)
     return own
