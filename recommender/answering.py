@@ -123,16 +123,19 @@ class Answering:
         if not self.question.rows:
             return False
         failed = not self.singles.kept and self._in_reach
-        pays = self.whole or self.question.job.elastic or failed
+        pays = self.whole or self.question.job.elastic or failed or self._anchored
         return wish == "yes" or (wish == "auto" and pays)
+
+    @property
+    def _anchored(self) -> bool:
+        """Whether spot machines may save to an on-demand machine beside them only."""
+        return self.question.choice.checkpoint_to == "anchor"
 
     @property
     def _in_reach(self) -> bool:
         """Whether a deadline leaves time to start machines and to compute on the fastest."""
-        deadline_s = self.question.limits.deadline_s
-        if deadline_s is None:
-            return True
-        return deadline_s > least_seconds(self.question.space(self.question.lists))
+        due_s, lists = self.question.limits.deadline_s, self.question.lists
+        return due_s is None or due_s > least_seconds(self.question.space(lists))
 
     @property
     def _most_supports(self) -> int:
@@ -145,7 +148,8 @@ class Answering:
         """Regions searched for mixes, and the bound of those that are not."""
         if not self.mixes:
             return Built((), ()), float("inf")
-        return self.question.regions_below(self.singles.bar, None if self.whole else MIX_REGIONS)
+        most = None if self.whole or self._anchored else MIX_REGIONS
+        return self.question.regions_below(self.singles.bar, most)
 
     @cached_property
     def built(self) -> Built:

@@ -142,5 +142,6 @@ def _unsaved(question: Question, plans: tuple[Plan, ...]) -> list[str]:
         return []
     why = "on-demand machines, which save nothing, do better"
     if asked == "anchor":
-        why += "; an anchor is an on-demand machine beside spot ones (--mix looks for them)"
+        why += "; an anchor is an on-demand machine beside spot ones"
+        why += " (--no-mix leaves them out)" if question.choice.mix == "no" else ""
     return [f"no plan shown uses --checkpoint-to {asked}: {why}"]

@@ -46,6 +46,7 @@ def search_mixes(space: Space, found: Found, first: int = 0) -> None:
     Sets of entries of all sites stand in one queue, best bound first; a site with too many
     clusters to list is searched by boxes of counts.
     """
+    from recommender.optimize.anchored import anchors_only, search_anchored
     from recommender.optimize.bounded import Bounded, bounded, lines_of
     from recommender.optimize.boxes import search_boxes, suits  # most answers need no mixes
     from recommender.optimize.supports import first as entries_of
@@ -53,6 +54,8 @@ def search_mixes(space: Space, found: Found, first: int = 0) -> None:
 
     if not any(site.region for site in space.sites[first:]):
         return
+    if anchors_only(space):
+        search_anchored(space, found, first)
     lines = lines_of(space)
     ready: list[tuple[int, Bounded]] = []
     queue: list[tuple[float, int, tuple[int, ...]]] = []

@@ -1,6 +1,7 @@
 """What stands beside the best plan is true of it: limits at every place, savings, neighbours."""
 
 import math
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -133,12 +134,20 @@ def test_a_flag_that_alone_keeps_every_plan_away_is_named_with_the_plan_without_
 
 def test_a_path_for_checkpoints_that_no_plan_uses_is_told() -> None:
     limits = Limits(deadline_s=24 * HOUR)
-    answer = asked("resnet50-imagenet", limits, Choice(checkpoint_to="anchor"))
-    used = {plan.checkpointing.path for plan in answer.plans}
-    said = any("no plan shown uses --checkpoint-to anchor" in each for each in answer.warnings)
-    assert said == ("anchor" not in used)
+    answer = asked("resnet50-imagenet", limits, Choice(checkpoint_to="anchor", mix="no"))
+    (said,) = (each for each in answer.warnings if "no plan shown uses" in each)
+    assert said.endswith("(--no-mix leaves them out)")
     usual = asked("resnet50-imagenet", limits, Choice(checkpoint_to="memory_tier"))
     assert not any("no plan shown" in each for each in usual.warnings)
+
+
+def test_an_anchor_that_is_asked_for_is_found() -> None:
+    choice = Choice(checkpoint_to="anchor", providers=("aws",), regions=("us-east-*",))
+    best = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR), choice).plans[0]
+    assert best.checkpointing.path == "anchor"
+    assert {m.market: m.count for m in best.machines}["on_demand"] == 1
+    steady = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR), replace(choice, mix="no"))
+    assert best.estimate.cost.mean < steady.plans[0].estimate.cost.mean
 
 
 def test_prices_told_are_those_of_what_may_be_rented() -> None:
