@@ -70,8 +70,8 @@ def read(call: Call, top: int, reader: Reader) -> Ready:
     return Ready(asked, catalog, {"top": top, **options})
 
 
-def answer(ready: Ready) -> Answer:
-    """Ask the planner."""
+def answer(ready: Ready, explain: int = 0) -> Answer:
+    """Ask the planner; for the whole policy of plan `explain` as well."""
     from recommender.planner import recommend
 
     asked = ready.asked
@@ -81,6 +81,7 @@ def answer(ready: Ready) -> Answer:
         asked.choice,
         catalog=ready.catalog,
         progress=asked.progress,
+        explain=explain,
         **ready.options,
     )
 

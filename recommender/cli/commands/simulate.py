@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 MOST_RUNS = 10_000_000
 SEED = 7
+POLICIES = ("net", "thresholds", "full")
 _COUNTED = re.compile(r"[0-9]+\s*[x×*]")  # how machines begin, and no job does
 
 
@@ -70,6 +71,16 @@ class SimulationFlags:
             "What if spot machines shrank instead: pressure=10%,depth=50%,episode=30m,price=2.",
             metavar="FACTS",
         ),
+    ] = None
+    policy: Annotated[
+        Word,
+        _flag(
+            "Beside the plan's safety net (net), follow the two thresholds or the full policy.",
+            metavar="net|thresholds|full",
+        ),
+    ] = None
+    policy_table: Annotated[
+        Word, _flag("Write the plan's full policy as a table.", metavar="FILE.csv")
     ] = None
     plot: Annotated[Word, _flag("Write the histograms as a picture.", metavar="FILE.svg")] = None
 
@@ -163,8 +174,9 @@ def _order(
     if named:
         machines = read.value(named, "the machines", units.parse_comparison, None)
     seed = read.value(search.seed, "--seed", ask.parse_seed, SEED)
+    policy = read.choice(flags.policy, "--policy", POLICIES, "net")
     number = read.value(flags.plan, "--plan", plan_number, 1)
-    return Order(runs, seed, what_if), {"number": number, "machines": machines}
+    return Order(runs, seed, what_if, policy), {"number": number, "machines": machines}
 
 
 def _simulated(
