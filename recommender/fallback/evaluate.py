@@ -15,9 +15,7 @@ from recommender.replay.state import NONE, ON_DEMAND, SPOT, Floats, Prices, Task
 SAFETY_NET = TwoThresholds(wait=0.0, back=1e9, name="safety net")
 
 
-def rule_usd(
-    rule: TwoThresholds, law: Chain, task: Task, prices: Prices, tick_s: float
-) -> float:
+def rule_usd(rule: TwoThresholds, law: Chain, task: Task, prices: Prices, tick_s: float) -> float:
     """Expected cost in USD of a job that follows the rule from a random moment on.
 
     Errors: none; `NEVER` where the slack is too short to begin with.
@@ -41,9 +39,7 @@ def rule_usd(
     return float(begun[low] * (1.0 - part) + begun[low + 1] * part)
 
 
-def _chosen(
-    rule: TwoThresholds, run: Singles, law: Chain, left: int, changeover: float
-) -> Singles:
+def _chosen(rule: TwoThresholds, run: Singles, law: Chain, left: int, changeover: float) -> Singles:
     """Cost to go by the mode before the rule's choice, for every slack."""
     fresh = started(run[1:], changeover)
     found = np.empty_like(run)

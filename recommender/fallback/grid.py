@@ -16,7 +16,7 @@ from recommender.risk.plans import Journeys
 
 NAMES = ("wait", "spot", "on-demand")
 ROWS, COLUMNS = 8, 5  # of the grid shown: time left (squares of eighths), work left
-_LATE = 0.5 * float(NEVER)  # USD: a cost to go above it is that of a deadline missed
+LATE_USD = 0.5 * float(NEVER)  # a cost to go above it is that of a deadline missed
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def choice_at(
             continue
         pay = 0.0 if new in (NONE, mode) else task.changeover_s
         usd = float(table.at(left, new, belief[None], np.array([spare - pay]))[0])
-        if usd < min(found.usd, _LATE):
+        if usd < min(found.usd, LATE_USD):
             found = Point(NAMES[int(new)], usd)
     return found
 
@@ -74,7 +74,7 @@ def policy_facts(j: Journeys, deadline_s: float | None, rule: TwoThresholds | No
     def cells(up: bool, belief: Floats) -> tuple[tuple[str | None, ...], ...]:
         lefts = [round(time_s / problem.tick_s) for time_s in times]
         return tuple(
-            tuple(choice_at(table, task, left, w, NONE, up, belief).choice for w in works)
+            tuple(choice_at(table, task, left, w, int(NONE), up, belief).choice for w in works)
             for left in lefts
         )
 

@@ -101,9 +101,7 @@ class Run:
         self.stopped: Bools = np.zeros(count, dtype=np.bool_)
         self.queue_s: Floats = np.zeros(count)  # until an on-demand machine starts
 
-    def step(
-        self, decide: Decide, tick: int, available: Bools, taken: Bools | None = None
-    ) -> None:
+    def step(self, decide: Decide, tick: int, available: Bools, taken: Bools | None = None) -> None:
         """One tick of every window that still runs; `taken`: spot is there, but other machines."""
         now = tick * self.tick_s
         gone = ~available if taken is None else ~available | taken

@@ -38,7 +38,10 @@ def _costs(facts: PolicyFacts, width: int) -> list[Line]:
     said = "Expected cost by the law of the zones, at the predicted speed:"
     return [
         *paragraph(said, width),
-        *(Line(f"  {n.ljust(first)}  {a.rjust(second)}") for (n, _), a in zip(rows, amounts, strict=True)),
+        *(
+            Line(f"  {n.ljust(first)}  {a.rjust(second)}")
+            for (n, _), a in zip(rows, amounts, strict=True)
+        ),
     ]
 
 
@@ -47,9 +50,7 @@ def _grid(facts: PolicyFacts, width: int) -> list[Line]:
     heads = ["", *(text.duration(s) for s in facts.work_left_s)]
     rows = [
         [text.duration(time_s), *(_cell(a, b) for a, b in zip(up, away, strict=True))]
-        for time_s, up, away in zip(
-            facts.time_left_s, facts.spot_up, facts.spot_away, strict=True
-        )
+        for time_s, up, away in zip(facts.time_left_s, facts.spot_up, facts.spot_away, strict=True)
     ]
     table = [heads, *rows]
     widths = [max(len(row[i]) for row in table) for i in range(len(heads))]

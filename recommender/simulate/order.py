@@ -24,6 +24,7 @@ class Order:
     seed: int = 7
     what_if: WhatIf = WhatIf()
     policy: str = "net"  # beside the safety net: "thresholds" or "full"
+    policy_table: bool = False  # is the full policy asked for as a table?
 
 
 def simulation_of(

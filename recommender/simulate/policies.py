@@ -1,9 +1,9 @@
 """Follows a plan under its safety net, the two thresholds and the full policy, tick by tick.
 
-The histories are those of the simulation: the same zones, runs, outages, speeds and queues for
-on-demand machines, block by block (`trial.py`). What differs is the engine: policies choose once per tick and pay
-ticks in full (`replay/drawn.py`), and an interruption loses the work that it loses on average.
-Spot is there in a tick if it is there at its beginning.
+The histories are those of the simulation, block by block (`trial.py`): the same zones, runs,
+outages, speeds and queues for on-demand machines. What differs is the engine: policies choose
+once per tick and pay ticks in full (`replay/drawn.py`), and every start loses the work that an
+interruption loses on average. Spot is there in a tick if it is there at its beginning.
 """
 
 from collections.abc import Sequence
@@ -80,9 +80,11 @@ def market_of(
     journey: Journeys, capacity: Capacity, sample: Draws, problem: Problem, work_s: Floats
 ) -> Market:
     """The histories of a sample as the replay meets them, tick by tick until the deadline."""
-    lengths, waits = (each[:, 0].astype(np.float64) for each in capacity.runs(journey, sample))
+    lengths, waits = (
+        np.asarray(each[:, 0], dtype=np.float64) for each in capacity.runs(journey, sample)
+    )
     ticks = int(problem.task.deadline_s / problem.tick_s) + 1
-    available, run = _there(waits, lengths, np.arange(ticks) * problem.tick_s)
+    available, run = _there(waits, lengths, np.arange(ticks, dtype=np.float64) * problem.tick_s)
     taken = np.zeros_like(available)
     taken[1:] = available[1:] & available[:-1] & (run[1:] != run[:-1])
     late = sample.on_demand >= float(journey.fallback_at_once[0])
