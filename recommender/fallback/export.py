@@ -8,7 +8,7 @@ import numpy as np
 
 from recommender.fallback.grid import LATE_USD, NAMES
 from recommender.fallback.ofplan import Problem
-from recommender.fallback.table import Table, policy_table
+from recommender.fallback.table import Table
 from recommender.replay.state import NONE, ON_DEMAND, SPOT, Bools, Floats
 
 COLUMNS = (
@@ -52,7 +52,7 @@ def words_of(problem: Problem) -> str:
 
 def _rows(problem: Problem) -> Iterator[Sequence[str]]:
     law, task = problem.chain, problem.task
-    table = policy_table(law, task, problem.prices, problem.tick_s)
+    table = problem.table()
     states = list(_states(problem))
     met = law.usual > 0.0  # ages below a tick never occur
     for left in sorted({round(table.ticks * k / STEPS) for k in range(1, STEPS + 1)}, reverse=True):

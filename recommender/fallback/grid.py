@@ -8,7 +8,7 @@ from recommender.fallback.availability import Chain
 from recommender.fallback.evaluate import SAFETY_NET, rule_usd
 from recommender.fallback.ofplan import problem_of, unfit
 from recommender.fallback.policy import expected_usd
-from recommender.fallback.table import NEVER, Table, policy_table
+from recommender.fallback.table import NEVER, Table
 from recommender.fallback.thresholds import TwoThresholds
 from recommender.plan import Fallback, PolicyFacts
 from recommender.replay.state import NONE, ON_DEMAND, SPOT, Floats, Task
@@ -66,7 +66,7 @@ def policy_facts(j: Journeys, deadline_s: float | None, rule: TwoThresholds | No
         return PolicyFacts(why_not=why)
     problem = problem_of(j, deadline_s)
     law, task = problem.chain, problem.task
-    table = policy_table(law, task, problem.prices, problem.tick_s)
+    table = problem.table()
     times = tuple(task.deadline_s * (k / ROWS) ** 2 for k in range(ROWS, 1, -1))
     works = tuple(task.work_s * k / COLUMNS for k in range(COLUMNS, 0, -1))
     away, there = beliefs(law)

@@ -20,6 +20,7 @@ from recommender.errors import UsageError
 from recommender.fallback.availability import Availability, Chain, chain
 from recommender.fallback.classes import of_class
 from recommender.fallback.fit import POINTS, WEIGHTS
+from recommender.fallback.table import Table, policy_table
 from recommender.replay.state import Prices, Task
 from recommender.risk.capacity import logistic
 from recommender.risk.draws import SITES
@@ -44,6 +45,11 @@ class Problem:
     def chain(self) -> Chain:
         """The law seen once per tick."""
         return chain(self.law, self.tick_s)
+
+    def table(self) -> Table:
+        """Costs to go at every slack up to the deadline: for any work left, reachable or not."""
+        whole = self.with_work(self.tick_s)
+        return policy_table(self.chain, whole.task, self.prices, self.tick_s)
 
     def with_work(self, work_s: float) -> "Problem":
         """The same with more or less to do."""
