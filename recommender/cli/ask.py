@@ -81,7 +81,7 @@ def answer(ready: Ready, explain: int = 0) -> Answer:
         asked.choice,
         catalog=ready.catalog,
         progress=asked.progress,
-        explain=explain,
+        **({"explain": explain} if explain else {}),
         **ready.options,
     )
 
