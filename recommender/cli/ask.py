@@ -75,14 +75,14 @@ def answer(ready: Ready, explain: int = 0) -> Answer:
     from recommender.planner import recommend
 
     asked = ready.asked
+    options = {**ready.options, "explain": explain} if explain else ready.options
     return recommend(
         asked.job,
         asked.limits,
         asked.choice,
         catalog=ready.catalog,
         progress=asked.progress,
-        **({"explain": explain} if explain else {}),
-        **ready.options,
+        **options,
     )
 
 
