@@ -106,13 +106,17 @@ def policies(found: Simulation, width: int) -> list[Line]:
     """The policies that were followed beside the plan's own rule."""
     if not found.policies:
         return []
-    columns = [Column(title, right=bool(i), gap=2) for i, title in enumerate(POLICY_TITLES)]
-    rows = [Row(tuple((cell,) for cell in policy_cells(run))) for run in found.policies]
-    return [
-        *paragraph(policy_title(found), width, "strong"),
-        *grid(columns, rows, width, flexible=0),
-        Line(""),
-    ]
+    wide = _policy_grid(found, tuple(range(len(POLICY_TITLES))), width)
+    made = _policy_grid(found, (0, 1, 5), width) if overflow(wide, width) else wide
+    return [*paragraph(policy_title(found), width, "strong"), *made, Line("")]
+
+
+def _policy_grid(found: Simulation, chosen: tuple[int, ...], width: int) -> list[Line]:
+    """Some columns of the policies."""
+    columns = [Column(POLICY_TITLES[i], right=bool(i), gap=2) for i in chosen]
+    cells = [policy_cells(run) for run in found.policies]
+    rows = [Row(tuple((row[i],) for i in chosen)) for row in cells]
+    return grid(columns, rows, width, flexible=0)
 
 
 def policy_title(found: Simulation) -> str:

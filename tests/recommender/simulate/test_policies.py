@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from recommender.errors import UsageError
+from recommender.fallback.grid import policy_facts
 from recommender.fallback.ofplan import problem_of
+from recommender.fallback.thresholds import TwoThresholds
 from recommender.limits import Limits
 from recommender.risk.capacity import LOGNORMAL
 from recommender.risk.draws import draws
@@ -37,6 +39,19 @@ def test_the_net_costs_and_takes_what_the_simulation_of_the_plan_says():
         # Ticks are paid whole and runs shorter than one are often not seen.
         assert net.cost.mean == pytest.approx(sample.expected_usd.mean(), rel=0.05)
         assert net.time.mean == pytest.approx(sample.time_s.mean(), rel=0.05)
+
+
+@pytest.mark.parametrize("change", [{}, {"sites": 2.0, "correlation": 0.2}])
+def test_followed_it_costs_what_the_programme_expects_where_the_laws_are_the_same(change):
+    # Zones alike, and runs and outages that are long against a step of 36 minutes.
+    scarce = {"work_s": 144 * H, "run_mean_s": 6 * H, "availability_logit": 0.0}
+    steady = scarce | {"zone_sd": 0.0, "run_sigma": 0.5, "outage_sigma": 0.5} | change
+    facts = policy_facts(journeys(PLAN | steady), LIMITS.deadline_s, TwoThresholds(0.2, 0.1))
+    net, rule, full = followed(steady, runs=4096)
+    for run, expected in ((net, facts.net_usd), (rule, facts.rule_usd)):
+        assert abs(run.cost.mean - expected) < 4.0 * run.cost.error
+    # The programme knows the true age of runs and outages; the policy infers it.
+    assert facts.full_usd - 4.0 * full.cost.error < full.cost.mean < 1.03 * facts.full_usd
 
 
 def test_the_histories_are_those_of_the_simulation():
