@@ -88,7 +88,7 @@ def test_policies_stand_beside_each_other_in_every_form(width: int) -> None:
     made = simulationforms.document(followed, ASKED)
     jsonschema.validate(json.loads(dumps(made)), json.loads(schemafile.schema_text()))
     assert "| full policy | 61.2 |" in simulationforms.markdown(followed, ASKED)
-    assert "chance in time, full policy,share,0.97" in simulationforms.csv_text(followed)
+    assert '"chance in time, full policy",share,0.97' in simulationforms.csv_text(followed)
 
 
 def test_quiet_leaves_the_figures() -> None:
