@@ -31,6 +31,7 @@ class Trace:
     past: Bools  # (ticks,) before the judged part; may be empty for rules that learn nothing
     judged: Bools  # (ticks,)
     prices: Prices | None = None  # of this zone; None: those of the back-test
+    one_fewer: Bools | None = None  # (ticks,) judged part for a gang of one spot machine fewer
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ class SingleAnchor:
 
     As a policy (Kim et al., CCGrid 2024; their code names no rule for lost spot): wait until
     spot is back; the anchor with the checkpoint is paid all the time. `prices` are those of the
-    whole cluster of `machines`; availability must be that of n - 1 machines.
+    whole cluster of `machines`; availability is that of n - 1 machines (`Trace.one_fewer`).
     """
 
     machines: int
@@ -161,7 +162,10 @@ def bounds(trace: Trace, task: Task, prices: Prices, every_s: float = EVERY_S) -
 def judge(contender: Contender, trace: Trace, task: Task, prices: Prices, within: Bounds) -> Row:
     """Replay one contender on one trace and setting."""
     policy, paid = contender.enter(trace, prices)
-    result = replay(policy, trace.judged, trace.tick_s, within.starts, task, paid)
+    anchored = isinstance(contender, SingleAnchor) and trace.one_fewer is not None
+    seen = trace.one_fewer if anchored else trace.judged
+    assert seen is not None
+    result = replay(policy, seen, trace.tick_s, within.starts, task, paid)
     return Row(
         policy=contender.name,
         trace=trace.name,

@@ -244,6 +244,22 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class PolicyFacts:
+    """What to do when spot goes away: the whole policy of a plan, by dynamic programme."""
+
+    why_not: str = ""  # in words, where the programme cannot express the plan; the rest is empty
+    net_usd: float = 0.0  # expected cost of the plan's safety net under the programme's law
+    rule_usd: float | None = None  # of the two-threshold rule; None where there is none
+    full_usd: float = 0.0  # least expected cost, were age and quality of the zone known
+    tick_s: float = 0.0
+    time_left_s: tuple[float, ...] = ()
+    work_left_s: tuple[float, ...] = ()
+    # By time left and work left: "wait", "spot", "on-demand"; None where it cannot be in time.
+    spot_up: tuple[tuple[str | None, ...], ...] = ()
+    spot_away: tuple[tuple[str | None, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """Everything that was found out for one question."""
 
@@ -265,3 +281,4 @@ class Answer:
     seed: int
     inputs: dict[str, object] = field(default_factory=dict)  # echoed in JSON, never read
     checks: tuple[Check, ...] = ()  # --verify
+    policy: PolicyFacts | None = None  # of the plan that --explain names

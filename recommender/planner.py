@@ -10,7 +10,7 @@ from recommender.answering import Answering
 from recommender.clock import now as clock_now
 from recommender.job import Job
 from recommender.limits import Choice, Limits, Progress
-from recommender.plan import Answer
+from recommender.plan import Answer, Plan, PolicyFacts
 from recommender.question import question_of
 from recommender.risk.draws import SEED
 from recommender.units import Comparison
@@ -27,6 +27,7 @@ def recommend(
     top: int = 5,
     prove: bool = False,
     verify: bool = False,
+    explain: int = 0,
     save_lp: Path | None = None,
     seed: int = SEED,
     now: datetime | None = None,
@@ -37,7 +38,8 @@ def recommend(
     for this user, else to the shipped snapshot, as on the command line; a version that had to be
     passed over is told in `Answer.warnings`, the ages of prices in `Answer.prices`. `now` (for
     these ages) defaults to the clock. `load_catalog(folder)` loads another catalog.
-    `verify` follows the plans through histories of another seed as well (`Answer.checks`).
+    `verify` follows the plans through histories of another seed as well (`Answer.checks`);
+    `explain` computes the fallback policy of one plan, by its number (`Answer.policy`).
     """
     passed_over: tuple[str, ...] = ()
     if catalog is None:
@@ -48,8 +50,18 @@ def recommend(
     asked = Answering(question, top, compare, prove, save_lp)
     answer = asked.answer()
     answer = replace(answer, warnings=(*passed_over, *answer.warnings))
+    if explain and explain <= len(answer.plans):
+        answer = replace(answer, policy=_policy(asked, answer.plans[explain - 1]))
     if not verify:
         return answer
     from recommender.simulate.verify import checks
 
     return replace(answer, checks=checks(asked.presenter, answer.plans))
+
+
+def _policy(asked: Answering, plan: Plan) -> PolicyFacts:
+    from recommender.fallback.grid import policy_facts, rule_of
+
+    presenter = asked.presenter
+    journey = presenter.journey(presenter.candidate_of(plan))
+    return policy_facts(journey, presenter.limits.deadline_s, rule_of(plan.fallback))

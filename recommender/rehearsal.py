@@ -9,14 +9,16 @@ from recommender.clock import now as clock_now
 from recommender.errors import UsageError
 from recommender.job import Job
 from recommender.limits import Choice, Limits, Progress
-from recommender.plan import Answer
+from recommender.plan import Answer, Plan
 from recommender.question import question_of
 from recommender.risk.draws import SEED
+from recommender.risk.plans import Journeys
 from recommender.simulate.order import Order, simulation_of
 from recommender.simulate.trial import Tick
 from recommender.simulation import Simulation
 from recommender.today import named
 from recommender.units import Comparison
+from recommender.version import __version__
 
 NAMED = "the machines to simulate"
 
@@ -27,6 +29,7 @@ class Rehearsal:
 
     simulation: Simulation | None
     answer: Answer | None = None
+    policy: str | None = None  # the policy table as CSV, where it was asked for
 
 
 def rehearse(
@@ -64,4 +67,26 @@ def rehearse(
         presenter, plan = asked.presenter, plans[number - 1]
         candidate = presenter.candidate_of(plan)
     journey = presenter.journey(candidate)
-    return Rehearsal(simulation_of(plan, number, journey, presenter.question.limits, order, tick))
+    limits = presenter.question.limits
+    table = _table(journey, limits, plan, catalog, order) if order.policy_table else None
+    return Rehearsal(simulation_of(plan, number, journey, limits, order, tick), policy=table)
+
+
+def _table(journey: Journeys, limits: Limits, plan: Plan, catalog: Catalog, order: Order) -> str:
+    from recommender.fallback.export import policy_csv, words_of
+    from recommender.fallback.ofplan import problem_of, unfit
+
+    why = unfit(journey, limits.deadline_s)
+    if why is not None:
+        raise UsageError(f"--policy-table: {why}; choose another --plan or leave it out")
+    problem = problem_of(journey, limits.deadline_s)
+    rented = ", ".join(
+        f"{m.count}x {m.instance_type} {m.market} {m.region}"
+        for m in (*plan.machines, *(plan.fallback.machines if plan.fallback else ()))
+    )
+    law = "" if plan.spot is None else f"{plan.spot.name} ({plan.spot.basis}, {plan.spot.as_of})"
+    return policy_csv(
+        problem,
+        f"recommend {__version__}; catalog {catalog.version}; seed {order.seed}; {rented}; "
+        f"{words_of(problem)}; spot class {law}",
+    )

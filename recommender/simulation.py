@@ -59,6 +59,21 @@ class ClosedForm:
 
 
 @dataclass(frozen=True, slots=True)
+class PolicyRun:
+    """One policy followed tick by tick through the same histories."""
+
+    name: str  # "safety net", "two thresholds", "full policy"
+    cost: Quantiles
+    time: Quantiles
+    typical_time_s: float  # mean of the middle nine runs of ten
+    in_time: float  # chance to keep the deadline
+    in_time_error: float
+    on_demand_h: float  # mean hours on the fallback, its queue included
+    interruptions: float  # mean
+    tick_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Simulation:
     """One plan followed through many histories."""
 
@@ -82,3 +97,4 @@ class Simulation:
     cost_histogram: Histogram
     time_histogram: Histogram
     notes: tuple[str, ...] = ()
+    policies: tuple[PolicyRun, ...] = ()  # --policy

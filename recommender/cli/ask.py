@@ -70,18 +70,19 @@ def read(call: Call, top: int, reader: Reader) -> Ready:
     return Ready(asked, catalog, {"top": top, **options})
 
 
-def answer(ready: Ready) -> Answer:
-    """Ask the planner."""
+def answer(ready: Ready, explain: int = 0) -> Answer:
+    """Ask the planner; for the whole policy of plan `explain` as well."""
     from recommender.planner import recommend
 
     asked = ready.asked
+    options = {**ready.options, "explain": explain} if explain else ready.options
     return recommend(
         asked.job,
         asked.limits,
         asked.choice,
         catalog=ready.catalog,
         progress=asked.progress,
-        **ready.options,
+        **options,
     )
 
 

@@ -57,7 +57,7 @@ def plan(
     form = form_of(under(output, kept), shown, read)
     call = ask.Call(tuple(job or ()), limits, offers, own, job_flags, search).over(kept)
     ready = ask.read(call, form.top, read)
-    answer = ask.answer(ready)
+    answer = ask.answer(ready, form.explain if form.kind == "table" else 0)
     show_answer(answer, ready.asked, form)
     if answer.status == "infeasible":
         raise typer.Exit(INFEASIBLE)

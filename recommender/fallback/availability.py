@@ -28,6 +28,7 @@ class Availability:
     edges_h: tuple[float, ...]  # upper ages of all buckets but the last
     exits_per_hour: Floats  # (regimes, 2, buckets)
     switches_per_hour: Floats  # (regimes, regimes), zero on the diagonal
+    elsewhere: float = 0.0  # chance that a run that ends goes on at once in another listed zone
 
     def __post_init__(self) -> None:
         regimes = len(self.exits_per_hour)
@@ -44,6 +45,7 @@ class Chain:
     step: Floats  # (states, states) probabilities of one tick
     up: Bools  # (states,) is spot there?
     usual: Floats  # (states,) long-run shares: what is known of a moment before looking
+    moved: Floats | None = None  # of `step`: machines taken, others there at once; None: never
 
     @property
     def share_up(self) -> float:
@@ -64,16 +66,22 @@ def chain(law: Availability, tick_s: float) -> Chain:
     leave = -np.expm1(-law.exits_per_hour * hours)
     older = np.append(1.0 / np.maximum(np.diff(last), 1.0), 0.0)
     stay = np.zeros((regimes, 2, buckets, 2, buckets))
+    moved = np.zeros_like(stay)
+    moved[:, 1, :, 1, first] = leave[:, 1] * law.elsewhere
     ages = np.arange(buckets)
     for side in (0, 1):
         stay[:, side, :, 1 - side, first] = leave[:, side]
         stay[:, side, ages, side, ages] += (1.0 - leave[:, side]) * (1.0 - older)
         stay[:, side, ages[:-1], side, ages[1:]] = (1.0 - leave[:, side, :-1]) * older[:-1]
+    stay[:, 1, :, 0, first] *= 1.0 - law.elsewhere
     switch = -np.expm1(-law.switches_per_hour * hours)
     np.fill_diagonal(switch, 1.0 - switch.sum(axis=1))
-    step = np.einsum("rsatb,rq->rsaqtb", stay, switch).reshape(2 * regimes * buckets, -1)
+    step, taken = (
+        np.einsum("rsatb,rq->rsaqtb", each, switch).reshape(2 * regimes * buckets, -1)
+        for each in (stay + moved, moved)
+    )
     up = np.tile(np.repeat([False, True], buckets), regimes)
-    return Chain(step, up, _usual(step))
+    return Chain(step, up, _usual(step), taken if law.elsewhere else None)
 
 
 def seen(law: Chain, belief: Floats, available: Bools) -> Floats:

@@ -10,6 +10,9 @@ too high). With x the state of the availability chain and j ticks left:
     on-demand  c2 + E V(on-demand; j - 1, slack, x')
     V(mode) = min(idle, spot, on-demand), the last two at slack - changeover where mode differs
 
+Where a failover list is walked, spot may be taken while other machines are there at once: then
+spot goes on as V(none; j - 1, slack, x') too.
+
 V = 0 once the work is done (slack >= j), infinite for slack < 0: the deadline is always kept.
 """
 
@@ -61,19 +64,28 @@ def policy_table(law: Chain, task: Task, prices: Prices, tick_s: float) -> Table
     ticks = int(task.deadline_s / tick_s + 1e-9)
     spare = max(1, int(np.ceil((ticks * tick_s - task.work_s) / tick_s)) + 1)
     usd = (prices.by_mode * tick_s / 3600.0).astype(np.float32)
-    step, up = law.step.astype(np.float32), law.up[:, None]
+    step = law.step.astype(np.float32)
     slack = np.arange(spare + 1)
-    table = np.full((ticks + 1, 3, len(up), spare + 1), NEVER, dtype=np.float32)
+    table = np.full((ticks + 1, 3, len(law.up), spare + 1), NEVER, dtype=np.float32)
     table[0] = 0.0
-    value = np.zeros((3, len(up), spare + 1), dtype=np.float32)
+    value = np.zeros((3, len(law.up), spare + 1), dtype=np.float32)
     for left in range(1, ticks + 1):
         run = table[left]
         run[NONE, :, 1:] = usd[NONE] + (step @ value[NONE])[:, :-1]
-        run[SPOT] = np.where(up, usd[SPOT] + step @ np.where(up, value[SPOT], value[NONE]), NEVER)
+        run[SPOT] = usd[SPOT] + after_spot(law, value)
         run[ON_DEMAND] = usd[ON_DEMAND] + step @ value[ON_DEMAND]
         run[:, :, slack >= left] = 0.0
         value = _best(run, task.changeover_s / tick_s)
     return Table(table, tick_s)
+
+
+def after_spot(law: Chain, value: Singles) -> Singles:
+    """Cost to go after a tick on spot, NEVER where there is none; `value` by the mode kept."""
+    up = law.up[:, None]
+    found = law.step.astype(np.float32) @ np.where(up, value[SPOT], value[NONE])
+    if law.moved is not None:
+        found += law.moved.astype(np.float32) @ (value[NONE] - value[SPOT])
+    return np.asarray(np.where(up, found, NEVER))
 
 
 def _best(run: Singles, changeover: float) -> Singles:

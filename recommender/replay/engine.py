@@ -59,7 +59,7 @@ def replay(
     UsageError for start ticks outside the series.
     """
     _check(available, tick_s, starts)
-    run = _Run(len(starts), task, prices, tick_s)
+    run = Run(len(starts), task, prices, tick_s)
     decide = policy.begin(task, prices, tick_s, len(starts))
     longest = task.work_s + task.changeover_s + _PATIENCE * task.deadline_s
     after = int(np.ceil(longest / tick_s)) + 1
@@ -87,7 +87,7 @@ def _check(available: Bools, tick_s: float, starts: Ints) -> None:
         raise UsageError(f"start ticks must lie in 0 to {len(available) - 1}, the series")
 
 
-class _Run:
+class Run:
     """The windows in flight."""
 
     def __init__(self, count: int, task: Task, prices: Prices, tick_s: float) -> None:
@@ -99,17 +99,20 @@ class _Run:
         self.ticks = np.zeros((3, count), dtype=np.int64)
         self.starts: Ints = np.zeros(count, dtype=np.int64)
         self.stopped: Bools = np.zeros(count, dtype=np.bool_)
+        self.queue_s: Floats = np.zeros(count)  # until an on-demand machine starts
 
-    def step(self, decide: Decide, tick: int, available: Bools) -> None:
-        """One tick of every window that still runs."""
+    def step(self, decide: Decide, tick: int, available: Bools, taken: Bools | None = None) -> None:
+        """One tick of every window that still runs; `taken`: spot is there, but other machines."""
         now = tick * self.tick_s
-        self.mode = np.where((self.mode == SPOT) & ~available, NONE, self.mode)
+        gone = ~available if taken is None else ~available | taken
+        self.mode = np.where((self.mode == SPOT) & gone, NONE, self.mode)
         want = decide(State(now, self.mode, self.done, self.start_up, available))
         if bool(((want == SPOT) & ~available & ~self.stopped).any()):
             raise UsageError(f"the policy asked for spot at {now:.0f} s, where there is none")
         live = ~self.stopped
         change = live & (want != self.mode) & (want != NONE)
-        self.start_up = np.where(change, self.task.changeover_s, self.start_up)
+        pay = self.task.changeover_s + np.where(want == ON_DEMAND, self.queue_s, 0.0)
+        self.start_up = np.where(change, pay, self.start_up)
         self.starts += change
         self.mode = np.where(live, want, self.mode)
         runs = live & (self.mode != NONE)

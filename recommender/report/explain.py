@@ -9,6 +9,7 @@ from recommender.report import cells, text, titles
 from recommender.report.advice import plan_lines
 from recommender.report.asked import Asked
 from recommender.report.lines import Line, labelled, paragraph
+from recommender.report.policyview import policy_lines
 
 _MACHINES = re.compile(r"^\d+x \S+ (spot|on-demand)$")
 _NONE = 1e-6  # parts of the time below this share are what rounding leaves
@@ -25,6 +26,7 @@ def render(answer: Answer, asked: Asked, number: int, width: int) -> list[Line]:
     lines += [Line(""), *plan_lines(plan, asked, width)]
     for title, terms in _sections(plan, asked):
         lines += [Line(""), *paragraph(title, width, "strong"), *_terms(terms, width)]
+    lines += policy_lines(answer.policy, width)
     return lines + _lost(answer, number, width) + _derived(asked, width)
 
 

@@ -10,10 +10,13 @@ from recommender.report.csvview import safe
 from recommender.report.jsonview import plain, plan_object
 from recommender.report.schemaname import SIMULATION_SCHEMA
 from recommender.report.simulationview import (
+    POLICY_TITLES,
     figure_rows,
     limit_words,
     plan_name,
     plan_words,
+    policy_cells,
+    policy_title,
     sentences,
 )
 from recommender.simulation import Quantiles, Simulation
@@ -67,6 +70,10 @@ def _rows(found: Simulation) -> list[list[str]]:
     shares += [(f"chance: {name}", chance) for name, chance in chances]
     shares.append(("fallback rented", found.fallback_share))
     blank = [""] * (len(_COLUMNS) - 3)
+    for run in found.policies:
+        rows.append(_figure(f"cost, {run.name}", "USD", run.cost, 1.0, None))
+        rows.append(_figure(f"time, {run.name}", "h", run.time, 3600.0, None))
+        shares.append((f"chance in time, {run.name}", run.in_time))
     return rows + [[name, "share", f"{share:.6g}", *blank] for name, share in shares]
 
 
@@ -98,9 +105,18 @@ def markdown(found: Simulation, asked: Asked, quiet: bool = False) -> str:
         f"{plan_name(found)}: {_escape(plan_words(found.plan))}; {found.runs:,} simulated runs,"
         f" seed {found.seed}.",
         "\n".join(table),
+        *_policies(found),
         "\n".join(f"* *{label}*: {_escape(words)}" for label, words in said),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _policies(found: Simulation) -> list[str]:
+    if not found.policies:
+        return []
+    rows = [POLICY_TITLES, (":--", *["--:"] * (len(POLICY_TITLES) - 1))]
+    rows += [policy_cells(run) for run in found.policies]
+    return [f"{policy_title(found)}:", "\n".join(f"| {' | '.join(row)} |" for row in rows)]
 
 
 def _markdown_row(name: str, q: Quantiles, unit: float, form: str) -> str:

@@ -6,7 +6,7 @@ from recommender.plan import Plan
 from recommender.report import bars, cells, text, titles
 from recommender.report.asked import Asked
 from recommender.report.lines import Column, Line, Row, grid, inset, labelled, overflow, paragraph
-from recommender.simulation import ClosedForm, Kept, Quantiles, Simulation
+from recommender.simulation import ClosedForm, Kept, PolicyRun, Quantiles, Simulation
 
 _UNITS = ((5400.0, 60.0, "min"), (360_000.0, 3600.0, "h"), (float("inf"), 86_400.0, "d"))
 
@@ -24,6 +24,7 @@ def render(found: Simulation, asked: Asked, width: int, quiet: bool = False) -> 
     unit, name = time_unit(found.time.mean)
     lines = [*_title(found, asked, width), Line(""), *lines, Line("")]
     lines += [Line("Where the time goes", "strong"), *_states(found, width), Line("")]
+    lines += policies(found, width)
     for label, words in sentences(found):
         lines += labelled(label, words, width, hang=13)
     lines += [Line(""), Line("Cost in USD, share of the runs", "strong")]
@@ -96,6 +97,43 @@ def _figure(x: float) -> str:
 
 def _states(found: Simulation, width: int) -> list[Line]:
     return bars.bars([(s.name, s.share) for s in found.states if s.share > 0.0], width)
+
+
+POLICY_TITLES = ("policy", "cost USD", "±", "95 %", "time h", "in time", "on-demand h")
+
+
+def policies(found: Simulation, width: int) -> list[Line]:
+    """The policies that were followed beside the plan's own rule."""
+    if not found.policies:
+        return []
+    wide = _policy_grid(found, tuple(range(len(POLICY_TITLES))), width)
+    made = _policy_grid(found, (0, 1, 5), width) if overflow(wide, width) else wide
+    return [*paragraph(policy_title(found), width, "strong"), *made, Line("")]
+
+
+def _policy_grid(found: Simulation, chosen: tuple[int, ...], width: int) -> list[Line]:
+    """Some columns of the policies."""
+    columns = [Column(POLICY_TITLES[i], right=bool(i), gap=2) for i in chosen]
+    cells = [policy_cells(run) for run in found.policies]
+    rows = [Row(tuple((row[i],) for i in chosen)) for row in cells]
+    return grid(columns, rows, width, flexible=0)
+
+
+def policy_title(found: Simulation) -> str:
+    """How the policies were followed."""
+    step = text.duration(found.policies[0].tick_s)
+    return f"Policies on the same histories, replayed in steps of {step}, paid in full"
+
+
+def policy_cells(run: PolicyRun) -> tuple[str, ...]:
+    """One policy as a row."""
+    cost = run.cost
+    hours = (run.typical_time_s / 3600.0, run.on_demand_h)
+    time, on_demand = (_figure(x) for x in hours)
+    return (
+        run.name, _figure(cost.mean), f"{cost.error:.2g}", _figure(cost.p95), time,
+        text.share(run.in_time), on_demand,
+    )  # fmt: skip
 
 
 def sentences(found: Simulation) -> list[tuple[str, str]]:

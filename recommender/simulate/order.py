@@ -11,7 +11,7 @@ from recommender.simulate.closed_form import closed_form
 from recommender.simulate.source import Source, WhatIf, source_of
 from recommender.simulate.summary import histogram, kept, quantiles, states
 from recommender.simulate.trial import Sample, Tick, simulate
-from recommender.simulation import ClosedForm, Simulation
+from recommender.simulation import ClosedForm, PolicyRun, Simulation
 
 MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86_400.0
 
@@ -23,6 +23,8 @@ class Order:
     runs: int = 10_000
     seed: int = 7
     what_if: WhatIf = WhatIf()
+    policy: str = "net"  # beside the safety net: "thresholds" or "full"
+    policy_table: bool = False  # is the full policy asked for as a table?
 
 
 def simulation_of(
@@ -30,6 +32,7 @@ def simulation_of(
 ) -> Simulation:
     """Follow a plan through its histories and sum them up."""
     source = source_of(journey, plan, order.what_if)
+    policies = _policies(plan, source, limits, order)
     sample = simulate(
         source.journey, limits.deadline_s, order.runs, order.seed, source.capacity, tick
     )
@@ -58,6 +61,17 @@ def simulation_of(
         cost_histogram=histogram(sample.cost_usd),
         time_histogram=histogram(sample.time_s, unit_s(time.mean)),
         notes=source.notes,
+        policies=policies,
+    )
+
+
+def _policies(plan: Plan, source: Source, limits: Limits, order: Order) -> tuple[PolicyRun, ...]:
+    if order.policy == "net":
+        return ()
+    from recommender.simulate.policies import policy_runs
+
+    return policy_runs(
+        plan, source.journey, limits, source.capacity, order.policy, order.runs, order.seed
     )
 
 

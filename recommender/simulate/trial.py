@@ -50,10 +50,7 @@ def simulate(
     for them: all are first followed through two thirds, and the rest of some blocks together.
     """
     journey = replace(journey, best_net_usd=np.full(1, np.inf))  # a bound that nobody reads here
-    blocks = [
-        (min(BLOCK, runs - begin), seed + _SEEDS * number)
-        for number, begin in enumerate(range(0, runs, BLOCK))
-    ]
+    blocks = blocks_of(runs, seed)
     parts, done = [], 0
     for begin in range(0, len(blocks), _TOGETHER):
         parts.append(_blocks(journey, deadline_s, blocks[begin : begin + _TOGETHER], capacity))
@@ -63,6 +60,14 @@ def simulate(
                 tick(done, runs)
         forget()
     return _joined(parts)
+
+
+def blocks_of(runs: int, seed: int) -> list[tuple[int, int]]:
+    """The blocks of a simulation: histories and seed of each."""
+    return [
+        (min(BLOCK, runs - begin), seed + _SEEDS * number)
+        for number, begin in enumerate(range(0, runs, BLOCK))
+    ]
 
 
 def _blocks(

@@ -80,6 +80,20 @@ def test_deepvms_anchor_is_paid_while_spot_is_away():
     assert (paid.spot, paid.idle) == (7 / 8 * 8.0 + 3.0, 3.0)
 
 
+def test_deepvms_anchor_needs_one_spot_machine_fewer():
+    never = replace(TRACE, judged=np.zeros_like(TRACE.judged))
+    there = replace(never, one_fewer=np.ones_like(TRACE.judged))
+    within = bounds(there, TASK, PRICES)
+    row = judge(SingleAnchor(machines=2), there, TASK, PRICES, within)
+    assert row.late_share == 0.0
+    # Whole ticks on one spot machine of two, at half of each price.
+    ticks = np.ceil((TASK.work_s + TASK.changeover_s) / TRACE.tick_s)
+    each = 0.5 * (PRICES.spot + PRICES.on_demand)
+    assert row.mean_usd == pytest.approx(ticks * TRACE.tick_s / 3600.0 * each)
+    waits = judge(SingleAnchor(machines=2), never, TASK, PRICES, within)
+    assert waits.late_share == 1.0
+
+
 def test_deepvms_receivers_are_paid_all_the_time():
     _, paid = Tiering(receivers_usd_per_hour=0.5).enter(TRACE, Prices(8.0, 24.0))
     assert (paid.spot, paid.idle) == (8.5, 0.5)

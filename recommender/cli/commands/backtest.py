@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 SETTINGS = ("48h/52h/6m", "48h/60h/6m", "24h/36h/12m", "24h/48h/6m")
 POLICIES = ("on-demand", "spot-only", "greedy", "uniform-progress", "cost-optimal")
+WAITING = ("single-anchor", "tiering")  # DeepVM's architectures, without a deadline
 TOGETHER = ("failover", "multi-region")  # of one job that may move between the traces' zones
 # p3.2xlarge in us-west-2, the market of the published comparison (Wu et al., NSDI 2024).
 SPOT_USD, ON_DEMAND_USD = 0.9731, 3.06
@@ -47,9 +48,9 @@ class TrialFlags:
     policy: Annotated[
         Words,
         typer.Option(
-            help="Only this policy; repeatable. failover and multi-region take all traces as "
-            "zones between which one job may move.",
-            metavar="|".join((*POLICIES, *TOGETHER)),
+            help="Only this policy; repeatable. single-anchor and tiering are DeepVM's; failover "
+            "and multi-region take all traces as zones between which one job may move.",
+            metavar="|".join((*POLICIES, *WAITING, *TOGETHER)),
         ),
     ] = None
     confidence: Annotated[
@@ -67,6 +68,12 @@ class TrialFlags:
     on_demand_usd: Annotated[
         Word,
         typer.Option(help=f"On-demand price per hour, likewise ({ON_DEMAND_USD}).", metavar="USD"),
+    ] = None
+    receivers_usd: Annotated[
+        Word,
+        typer.Option(
+            help="Price per hour of the machines that tiering keeps for checkpoints.", metavar="USD"
+        ),
     ] = None
     move_usd: Annotated[
         Word, typer.Option(help="Price of a move to another region (0).", metavar="USD")
@@ -163,10 +170,12 @@ def _work(
     every_s = read.value(trial.every, "--every", units.parse_duration, 4 * 3600.0)
     sure = read.value(trial.confidence, "--confidence", units.parse_share, 1.0)
     count = read.value(trial.machines, "--machines", units.whole_of("8", most=1024), 1)
-    every = (*POLICIES, *TOGETHER)
+    every = (*POLICIES, *WAITING, *TOGETHER)
     wanted = [read.choice(word, "--policy", every, "") for word in trial.policy or POLICIES]
+    receivers = read.value(trial.receivers_usd, "--receivers-usd", units.parse_money, 0.0)
+    _check_waiting(wanted, count, trial.receivers_usd, read)
     read.stop()
-    alone = [name for name in wanted if name in POLICIES]
+    alone = [name for name in wanted if name not in TOGETHER]
     together = [name for name in wanted if name in TOGETHER]
     series = _series(files, trace, len(alone) < len(wanted))
     spots, fulls = _each(spot, series, "--spot-usd"), _each(full, series, "--on-demand-usd")
@@ -174,11 +183,36 @@ def _work(
     traces = _traces(series, count, past, prices, bool(together))
     work: list[Work] = []
     if alone:
-        work += pieces(_contenders(alone, traces, sure), traces, tasks, prices[0], every_s)
+        entered = [*_contenders(alone, traces, sure), *_waiting(alone, count, receivers)]
+        work += pieces(entered, traces, tasks, prices[0], every_s)
     if together:
         market = market_of(traces, prices[0], _moves(series, move))
         work += zones_pieces(_movers(together), market, tasks, every_s)
     return tuple(work), len(traces)
+
+
+def _check_waiting(
+    wanted: Sequence[str], machines: int, receivers: str | None, read: Reader
+) -> None:
+    if "single-anchor" in wanted and machines < 2:
+        read.problems.append(
+            "--policy single-anchor keeps one machine of several on-demand; "
+            "give --machines 2 or more"
+        )
+    if ("tiering" in wanted) != (receivers is not None):
+        read.problems.append("--policy tiering and --receivers-usd need each other; give both")
+
+
+def _waiting(wanted: Sequence[str], machines: int, receivers: float) -> "list[Contender]":
+    """DeepVM's two architectures: they wait for spot with a standing bill."""
+    from recommender.backtest import SingleAnchor, Tiering
+
+    found: list[Contender] = []
+    if "single-anchor" in wanted:
+        found.append(SingleAnchor(machines))
+    if "tiering" in wanted:
+        found.append(Tiering(receivers))
+    return found
 
 
 def _prices(words: str, name: str) -> tuple[float, ...]:
@@ -257,7 +291,8 @@ def _traces(
     made = []
     for each, up, tick_s, usd in zip(series, ups, ticks, prices, strict=True):
         cut = int(len(up[:most]) * past)
-        made.append(Trace(each.name, tick_s, up[:cut], up[cut:most], usd))
+        fewer = each.up(machines - 1, tick_s)[cut:most] if machines > 1 else None
+        made.append(Trace(each.name, tick_s, up[:cut], up[cut:most], usd, fewer))
     return tuple(made)
 
 

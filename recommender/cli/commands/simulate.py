@@ -32,13 +32,16 @@ from recommender.cli.show import Form, form_of, plan_number, show_answer
 from recommender.errors import UsageError
 from recommender.report.asked import Asked
 from recommender.text import shown_path
+from recommender.wholefile import write_whole
 
 if TYPE_CHECKING:
+    from recommender.rehearsal import Rehearsal
     from recommender.simulate.order import Order
     from recommender.simulation import Simulation
 
 MOST_RUNS = 10_000_000
 SEED = 7
+POLICIES = ("net", "thresholds", "full")
 _COUNTED = re.compile(r"[0-9]+\s*[x×*]")  # how machines begin, and no job does
 
 
@@ -70,6 +73,16 @@ class SimulationFlags:
             "What if spot machines shrank instead: pressure=10%,depth=50%,episode=30m,price=2.",
             metavar="FACTS",
         ),
+    ] = None
+    policy: Annotated[
+        Word,
+        _flag(
+            "Beside the plan's safety net (net), follow the two thresholds or the full policy.",
+            metavar="net|thresholds|full",
+        ),
+    ] = None
+    policy_table: Annotated[
+        Word, _flag("Write the plan's full policy as a table.", metavar="FILE.csv")
     ] = None
     plot: Annotated[Word, _flag("Write the histograms as a picture.", metavar="FILE.svg")] = None
 
@@ -113,7 +126,11 @@ def simulate(
     call = ask.Call(tuple(job), limits, offers, own, job_flags, search).over(kept)
     order, options = _order(simulation, recording, search, own, named, read)
     ready = ask.read(replace(call, search=replace(call.search, seed=None)), form.top, read)
-    found = _simulated(ready, order, options, form)
+    rehearsal = _simulated(ready, order, options, form)
+    found = rehearsal.simulation
+    assert found is not None
+    if simulation.policy_table is not None and rehearsal.policy is not None:
+        _write(Path(simulation.policy_table), rehearsal.policy)
     if simulation.plot is not None:
         _plot(found, Path(simulation.plot))
     _show(found, ready.asked, form)
@@ -163,13 +180,20 @@ def _order(
     if named:
         machines = read.value(named, "the machines", units.parse_comparison, None)
     seed = read.value(search.seed, "--seed", ask.parse_seed, SEED)
+    policy = read.choice(flags.policy, "--policy", POLICIES, "net")
     number = read.value(flags.plan, "--plan", plan_number, 1)
-    return Order(runs, seed, what_if), {"number": number, "machines": machines}
+    table = flags.policy_table
+    if table is not None and Path(table).is_dir():
+        read.problems.append(f"--policy-table {shown_path(table)} is a folder; name a file in it")
+    return Order(runs, seed, what_if, policy, table is not None), {
+        "number": number,
+        "machines": machines,
+    }
 
 
 def _simulated(
     ready: ask.Ready, order: "Order", options: dict[str, Any], form: Form
-) -> "Simulation":
+) -> "Rehearsal":
     """The simulation; where no plan keeps the limits, the answer says why."""
     from recommender.rehearsal import rehearse
 
@@ -191,7 +215,17 @@ def _simulated(
         assert found.answer is not None
         show_answer(found.answer, asked, form)
         raise typer.Exit(INFEASIBLE)
-    return found.simulation
+    return found
+
+
+def _write(path: Path, table: str) -> None:
+    """The policy table, whole or not at all."""
+    try:
+        write_whole(path, table.encode("utf-8"))
+    except OSError as error:
+        raise UsageError(
+            f"--policy-table {shown_path(path)}: cannot be written ({error.strerror}); name another"
+        ) from None
 
 
 def _plot(found: "Simulation", path: Path) -> None:

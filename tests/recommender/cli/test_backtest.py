@@ -34,6 +34,25 @@ def test_on_demand_costs_its_price_times_the_work_and_the_changeover(run: Run, t
     assert row["late_share"] == 0
 
 
+def test_deepvms_architectures_pay_while_they_wait(run: Run, trace: str) -> None:
+    words = ("--policy", "spot-only", "--policy", "single-anchor", "--policy", "tiering")
+    prices = (
+        "--machines",
+        "2",
+        "--receivers-usd",
+        "0.5",
+        "--spot-usd",
+        "1",
+        "--on-demand-usd",
+        "3",
+    )
+    rows = json.loads(run("backtest", trace, *JOB, *words, *prices, "-o", "json").out)["rows"]
+    usd = {row["policy"]: row["mean_usd"] for row in rows}
+    assert set(usd) == {"spot-only", "DeepVM single anchor", "DeepVM tiering"}
+    assert usd["spot-only"] < usd["DeepVM tiering"]
+    assert usd["DeepVM single anchor"] > 1.5 * usd["spot-only"]
+
+
 def test_csv_has_a_row_for_each_trace_when_asked(run: Run, trace: str) -> None:
     words = ("--policy", "greedy", "--by-trace", "-o", "csv")
     lines = run("backtest", trace, *JOB, *words).out.splitlines()
@@ -47,6 +66,9 @@ def test_csv_has_a_row_for_each_trace_when_asked(run: Run, trace: str) -> None:
         (("--job", "2h"), "write work/deadline/changeover"),
         (("--job", "40h/50h/6m"), "no trace is as long as a deadline"),
         (("--policy", "best"), "--policy"),
+        (("--policy", "single-anchor"), "give --machines 2 or more"),
+        (("--policy", "tiering"), "--receivers-usd need each other"),
+        (("--policy", "greedy", "--receivers-usd", "1"), "--receivers-usd need each other"),
         (("--job", "3h/3h/6m"), "work and changeover take 3.1 h, longer than the deadline"),
         (("--job", "2h/4h/6m", "--machines", "3"), "no trace ever has as many up, 2 at most"),
         (("--machines", "2", "--job", "2h/90h/1m"), "no trace is as long"),

@@ -172,3 +172,72 @@ def test_a_terminal_of_plain_characters_gets_plain_bars() -> None:
     put("██▌ 7 %\n█▎ 2 %\n", stream)
     stream.flush()
     assert raw.getvalue() == b"### 7 %\n# 2 %\n"
+
+
+# The cheapest request whose plans hold one with a fallback: plan 4.
+RESCUED = ("gpt2-xl", "--deadline", "200h", "--plan", "4", "--runs", "512")
+
+
+def test_the_full_policy_is_followed_beside_the_safety_net(run: Run) -> None:
+    found = run(*RESCUED, "--policy", "full")
+    assert (found.code, found.err) == (0, "")
+    for name in ("safety net", "two thresholds", "full policy"):
+        assert name in found.out
+    facts = json.loads(run(*RESCUED, "--policy", "full", "--json").out)["simulation"]["policies"]
+    assert [each["name"] for each in facts] == ["safety net", "two thresholds", "full policy"]
+    rows = run(*RESCUED, "--policy", "thresholds", "-o", "csv").out
+    assert '"cost, two thresholds"' in rows
+    assert "full policy" not in rows
+    assert "| full policy |" in run(*RESCUED, "--policy", "full", "-o", "markdown").out
+
+
+def test_explain_tells_the_policy_or_why_there_is_none(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["gpt2-xl", "--deadline", "200h", "--explain", "4"]) == 0
+    out = capsys.readouterr().out
+    assert "When spot goes away" in out
+    assert "cost-optimal, at the least" in out
+    assert "spot/wait" in out
+    assert main(["gpt2-xl", "--deadline", "200h", "--explain", "1"]) == 0
+    assert "No policy was computed: the plan waits for spot" in capsys.readouterr().out
+    assert main(["gpt2-xl", "--explain", "1"]) == 0
+    assert "No policy was computed: there is no deadline" in capsys.readouterr().out
+
+
+def test_the_net_alone_is_the_simulation_as_ever(run: Run) -> None:
+    assert run(*RESCUED, "--policy", "net").out == run(*RESCUED).out
+
+
+def test_the_policy_is_written_as_a_table(run: Run, tmp_path: Path) -> None:
+    found = run(*RESCUED, "--policy-table", "policy.csv")
+    assert (found.code, found.err) == (0, "")
+    comment, header, *rows = (tmp_path / "policy.csv").read_text("utf-8").splitlines()
+    for said in ("# recommend ", "catalog ", "seed 7", "a3-highgpu-4g", "spot class h100x2-4"):
+        assert said in comment
+    assert header.split(",")[-2:] == ["decision", "usd_to_go"]
+    assert len(rows) > 10_000
+    assert {len(row.split(",")) for row in rows} == {9}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((*RESCUED, "--policy", "best"), "--policy: unknown value 'best'"),
+        ((*RESCUED, "--policy-table", "."), "--policy-table . is a folder"),
+        ((*RESCUED, "--policy-table", "none/there.csv"), "cannot be written"),
+        (("gpt2-xl", "--deadline", "200h", "--policy", "full"), "no on-demand machines to go to"),
+        (
+            ("gpt2-xl", "--deadline", "200h", "--policy-table", "x.csv"),
+            "no on-demand machines to go to",
+        ),
+        (("gpt2-xl", "--policy", "full"), "there is no deadline to keep"),
+    ],
+)
+def test_what_has_no_policy_is_refused(
+    run: Run, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    found = run(*words)
+    assert found.code == 2
+    assert said in found.err
+    assert list(tmp_path.glob("*.csv")) == []

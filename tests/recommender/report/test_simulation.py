@@ -18,7 +18,15 @@ from recommender.report.checks import check_words
 from recommender.report.jsonview import document, dumps
 from recommender.report.lines import plain
 from recommender.report.simulationplot import svg
-from recommender.simulation import ClosedForm, Histogram, Kept, Quantiles, Simulation, State
+from recommender.simulation import (
+    ClosedForm,
+    Histogram,
+    Kept,
+    PolicyRun,
+    Quantiles,
+    Simulation,
+    State,
+)
 from tests.recommender.answers import ANSWER
 from tests.recommender.golden import check
 
@@ -61,6 +69,26 @@ def test_the_page_is_kept_and_fits(width: int) -> None:
     lines = simulationview.render(FOUND, ASKED, width)
     check(f"simulation-{width}.txt", plain(lines))
     assert [line.text for line in lines if len(line.text) > width and "  " not in line.text] == []
+
+
+POLICIES = tuple(
+    PolicyRun(name, FOUND.cost, FOUND.time, 8.9 * H, 0.97, 0.002, 1.25, 3.2, 240.0)
+    for name in ("safety net", "two thresholds", "full policy")
+)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 140])
+def test_policies_stand_beside_each_other_in_every_form(width: int) -> None:
+    followed = replace(FOUND, policies=POLICIES)
+    page = simulationview.render(followed, ASKED, width)
+    assert [line.text for line in page if len(line.text) > width and "  " not in line.text] == []
+    (row,) = [line.text for line in page if line.text.startswith(" full policy")]
+    assert len(row) <= width
+    assert row.split()[2:4] == (["61.2", "0.31"] if width >= 80 else ["61.2", "97"])
+    made = simulationforms.document(followed, ASKED)
+    jsonschema.validate(json.loads(dumps(made)), json.loads(schemafile.schema_text()))
+    assert "| full policy | 61.2 |" in simulationforms.markdown(followed, ASKED)
+    assert '"chance in time, full policy",share,0.97' in simulationforms.csv_text(followed)
 
 
 def test_quiet_leaves_the_figures() -> None:

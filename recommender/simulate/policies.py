@@ -1,0 +1,165 @@
+"""Follows a plan under its safety net, the two thresholds and the full policy, tick by tick.
+
+The histories are those of the simulation, block by block (`trial.py`): the same zones, runs,
+outages, speeds and queues for on-demand machines. What differs is the engine: policies choose
+once per tick and pay ticks in full (`replay/drawn.py`), and every start loses the work that an
+interruption loses on average. Spot is there in a tick if it is there at its beginning.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from recommender.errors import UsageError
+from recommender.fallback.evaluate import SAFETY_NET
+from recommender.fallback.grid import rule_of
+from recommender.fallback.ofplan import Problem, problem_of, stretched, unfit
+from recommender.fallback.policy import SemiMarkov
+from recommender.limits import Limits
+from recommender.plan import Plan
+from recommender.replay.drawn import Drawn, Market, replay_drawn
+from recommender.replay.state import Bools, Floats, Policy
+from recommender.risk.capacity import Capacity
+from recommender.risk.draws import Draws, draws, forget, time_factors
+from recommender.risk.journey import cycles_needed
+from recommender.risk.plans import Journeys
+from recommender.risk.typical import typical
+from recommender.simulate.summary import quantiles
+from recommender.simulate.trial import blocks_of
+from recommender.simulation import PolicyRun
+
+FULL, RULE = "full", "thresholds"  # beside the net
+_FASTEST = 0.05  # quantile of the work whose slack the table reaches
+Parts = dict[str, list[Drawn]]
+
+
+def policy_runs(
+    plan: Plan,
+    journey: Journeys,
+    limits: Limits,
+    capacity: Capacity,
+    wanted: str,
+    runs: int,
+    seed: int,
+) -> tuple[PolicyRun, ...]:
+    """The safety net, and beside it the wanted policy; with the full one the thresholds as well.
+
+    Raises `UsageError` where the programme cannot express the plan.
+    """
+    deadline_s = limits.deadline_s
+    why = unfit(journey, deadline_s)
+    if why is not None or deadline_s is None:
+        raise UsageError(f"--policy {wanted}: {why}; leave it out or choose another --plan")
+    problem = problem_of(journey, deadline_s)
+    policies = _policies(plan, problem, wanted)
+    parts: Parts = {policy.name: [] for policy in policies}
+    factors = []
+    for paths, block_seed in blocks_of(runs, seed):
+        sample = draws(paths, int(cycles_needed(journey, deadline_s)[0]), block_seed)
+        work_s = journey.work_s[0] * time_factors(journey.speed_sigma[:, None], sample.speed)[0]
+        work_s = work_s * stretched(journey)
+        # Rules see the work left; counted from a small task, that of every history is below it.
+        begun = problem.with_work(float(np.quantile(work_s, _FASTEST)))
+        market = market_of(journey, capacity, sample, begun, work_s)
+        for policy in policies:
+            parts[policy.name].append(
+                replay_drawn(policy, market, begun.tick_s, begun.task, begun.prices)
+            )
+        sigma = float(journey.spot_price_sigma[0])
+        factors.append(np.exp(sigma * sample.price - 0.5 * sigma**2))
+        forget()
+    moved = np.concatenate(factors)
+    return tuple(
+        _summary(policy.name, parts[policy.name], moved, problem, journey, limits)
+        for policy in policies
+    )
+
+
+def market_of(
+    journey: Journeys, capacity: Capacity, sample: Draws, problem: Problem, work_s: Floats
+) -> Market:
+    """The histories of a sample as the replay meets them, tick by tick until the deadline."""
+    lengths, waits = (
+        np.asarray(each[:, 0], dtype=np.float64) for each in capacity.runs(journey, sample)
+    )
+    ticks = int(problem.task.deadline_s / problem.tick_s) + 1
+    available, run = _there(waits, lengths, np.arange(ticks, dtype=np.float64) * problem.tick_s)
+    taken = np.zeros_like(available)
+    taken[1:] = available[1:] & available[:-1] & (run[1:] != run[:-1])
+    late = sample.on_demand >= float(journey.fallback_at_once[0])
+    return Market(
+        available=available,
+        taken=taken,
+        done_s=problem.task.work_s - work_s,
+        queue_s=np.where(late, float(journey.fallback_wait_s[0]), 0.0),
+        free_s=float(journey.free_s[0]),
+    )
+
+
+def _there(waits: Floats, lengths: Floats, moments: Floats) -> tuple[Bools, Floats]:
+    """Whether spot is there at some moments, and which run it is: (moments, histories).
+
+    What outlasts the drawn runs repeats them.
+    """
+    ends = np.cumsum(waits + lengths, axis=0)
+    begins = ends - lengths
+    count = len(ends)
+    available = np.empty((len(moments), ends.shape[1]), dtype=np.bool_)
+    run = np.empty(available.shape)
+    for path in range(ends.shape[1]):
+        around, inside = np.divmod(moments, ends[-1, path])
+        place = np.minimum(np.searchsorted(ends[:, path], inside, side="right"), count - 1)
+        available[:, path] = inside >= begins[place, path]
+        run[:, path] = around * count + place
+    return available, run
+
+
+def _policies(plan: Plan, problem: Problem, wanted: str) -> Sequence[Policy]:
+    rule = rule_of(plan.fallback)
+    if wanted == RULE and rule is None:
+        raise UsageError(
+            "--policy thresholds: the tables have no rule for this plan; try --policy full"
+        )
+    full = [SemiMarkov(problem.law, name="full policy")] if wanted == FULL else []
+    return [SAFETY_NET, *([] if rule is None else [rule]), *full]
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A figure of all blocks together."""
+
+    parts: Sequence[Drawn]
+
+    def of(self, name: str) -> Floats:
+        return np.concatenate([getattr(part.replays, name) for part in self.parts])
+
+
+def _summary(
+    name: str,
+    parts: Sequence[Drawn],
+    moved: Floats,
+    problem: Problem,
+    journey: Journeys,
+    limits: Limits,
+) -> PolicyRun:
+    """Cost at the price of the day, and at the expected price for the mean."""
+    column = _Column(parts)
+    interruptions = np.concatenate([part.interruptions for part in parts])
+    expected = column.of("cost_usd") + problem.fixed_usd
+    expected = expected + interruptions * float(journey.usd_per_interruption[0])
+    spot_usd = column.of("spot_s") / 3600.0 * float(journey.spot_usd_per_hour[0])
+    time_s = column.of("finish_s")
+    in_time = time_s <= (limits.deadline_s or np.inf) + 1e-3
+    chance = float(in_time.mean())
+    return PolicyRun(
+        name=name,
+        cost=quantiles(expected + spot_usd * (moved - 1.0), expected),
+        time=quantiles(time_s),
+        typical_time_s=float(typical(time_s)),
+        in_time=chance,
+        in_time_error=float(np.sqrt(chance * (1.0 - chance) / len(time_s))),
+        on_demand_h=float(column.of("on_demand_s").mean()) / 3600.0,
+        interruptions=float(interruptions.mean()),
+        tick_s=problem.tick_s,
+    )
