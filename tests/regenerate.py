@@ -19,8 +19,10 @@ from recommender.accuracy.studies import STUDIES  # noqa: E402
 
 ACCURACY = ROOT / "docs" / "accuracy.md"
 README = ROOT / "README.md"
+PAGES = (README, ROOT / "docs" / "simulate.md", ROOT / "docs" / "policies.md")
 NOW = "2026-11-21T12:00Z"
-CALL = re.compile(r"```console\n\$ recommend ([^\n]*)\n.*?```", re.DOTALL)
+CALL = re.compile(r"```console\n\$ recommend ([^\n]*)\n(.*?)```", re.DOTALL)
+LEFT_OUT = "…"  # a line of a page that stands for those before or after an excerpt
 
 
 def printed(words: str) -> str:
@@ -45,10 +47,27 @@ def printed(words: str) -> str:
     return done.stdout.decode()
 
 
-def readme() -> str:
-    """The README with the output of the calls it shows."""
-    text = README.read_text("utf-8")
-    return CALL.sub(lambda m: f"```console\n$ recommend {m[1]}\n{printed(m[1])}```", text)
+def page(path: Path) -> str:
+    """A page with the output of the calls it shows."""
+    return CALL.sub(_shown, path.read_text("utf-8"))
+
+
+def _shown(call: re.Match[str]) -> str:
+    return f"```console\n$ recommend {call[1]}\n{_excerpt(call[2], printed(call[1]))}```"
+
+
+def _excerpt(before: str, output: str) -> str:
+    """The part of an output that a page shows: from a known line on, or as many lines as before."""
+    lines = before.splitlines()
+    if lines[0] != LEFT_OUT:
+        return output
+    ends = lines[-1] == LEFT_OUT
+    lines = lines[1:-1] if ends else lines[1:]
+    every = output.splitlines()
+    known = lines[0].split()[:3]
+    start = next(at for at, line in enumerate(every) if line.split()[:3] == known)
+    part = every[start : start + len(lines)] if ends else every[start:]
+    return "\n".join([LEFT_OUT, *part, *([LEFT_OUT] if ends else []), ""])
 
 
 def accuracy(reference: Path) -> str:
@@ -80,6 +99,7 @@ def _row(each: Finding) -> tuple[str, ...]:
 
 
 if __name__ == "__main__":
-    README.write_text(readme(), "utf-8")
+    for each in PAGES:
+        each.write_text(page(each), "utf-8")
     if os.environ.get("RECOMMEND_REFERENCE_DATA"):
         ACCURACY.write_text(accuracy(Path(os.environ["RECOMMEND_REFERENCE_DATA"])), "utf-8")

@@ -14,12 +14,13 @@ TEXT = (ROOT / "README.md").read_text("utf-8")
 INSTALL, TEST = TEXT.splitlines()[1:3]
 
 
-def test_the_output_is_what_the_tool_prints():
+@pytest.mark.parametrize("path", regenerate.PAGES, ids=lambda path: path.name)
+def test_the_output_is_what_the_tool_prints(path: Path):
     if os.environ.get("RECOMMEND_UPDATE_GOLDEN"):
-        (ROOT / "README.md").write_text(regenerate.readme(), "utf-8")
-    text = (ROOT / "README.md").read_text("utf-8")
+        path.write_text(regenerate.page(path), "utf-8")
+    text = path.read_text("utf-8")
     assert regenerate.CALL.search(text)
-    assert regenerate.readme() == text, "run: python tests/regenerate.py"
+    assert regenerate.page(path) == text, "run: python tests/regenerate.py"
 
 
 def test_it_opens_with_two_shell_lines():
