@@ -236,11 +236,20 @@ def stratified(seed: int, stream: int, count: int, dimension: int) -> Floats:
     base = uniforms(seed, stream, count + sobol.BITS + 1)
     shift, *rows = (base[count:] * 2.0**sobol.BITS).astype(np.uint32).tolist()
     spread = sobol.points(dimension, count, tuple(rows)) ^ np.uint32(shift)
-    rank = np.empty(count, dtype=np.int64)
-    rank[np.argsort(spread)] = np.arange(count)
-    found: Floats = (rank + base[:count]) / count
+    found: Floats = (_ranks(spread) + base[:count]) / count
     found.flags.writeable = False  # kept between histories of other lengths
     return found
+
+
+def _ranks(points: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """The place of each point among all; of 2^m points that is what their first m bits say."""
+    count = len(points)
+    bits = count.bit_length() - 1
+    if count == 1 << bits > 1:
+        return (points >> np.uint32(sobol.BITS - bits)).astype(np.int64)
+    rank = np.empty(count, dtype=np.int64)
+    rank[np.argsort(points)] = np.arange(count)
+    return rank
 
 
 @lru_cache(maxsize=32)

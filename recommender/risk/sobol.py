@@ -18,10 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 Words = NDArray[np.uint32]
+Ints = NDArray[np.int64]
 
 BITS = 32
-_ALL = (1 << BITS) - 1
 PLAIN = (0,) * BITS
+_OWN = np.uint32(1) << np.arange(BITS - 1, -1, -1, dtype=np.uint32)  # a matrix's diagonal, by row
+_ABOVE = ~(_OWN | (_OWN - np.uint32(1)))  # the bits left of it
+_FOLDS = np.array([16, 8, 4, 2, 1], dtype=np.uint32)
 # Degree and coefficients of each dimension's primitive polynomial, and its first numbers m.
 _DIRECTIONS = (
     (0, 0, ()),
@@ -54,22 +57,28 @@ def points(dimension: int, count: int, rows: tuple[int, ...] = PLAIN) -> Words:
     """
     bits = max(count - 1, 0).bit_length()
     rows = rows if rows == PLAIN else rows[:bits]
-    index = np.arange(count, dtype=np.uint32)
-    gray = index ^ (index >> np.uint32(1))
-    found = np.zeros(count, dtype=np.uint32)
-    for bit, direction in enumerate(_directions(dimension)[:bits]):
-        scrambled = _times(rows, direction)
-        found ^= ((gray >> np.uint32(bit)) & np.uint32(1)) * np.uint32(scrambled)
-    return found
+    directions = _times(rows, np.array(_directions(dimension)[:bits], dtype=np.uint32))
+    found = np.zeros(1 << bits, dtype=np.uint32)  # in the order of the plain index
+    for bit in range(bits):
+        half = 1 << bit
+        np.bitwise_xor(found[:half], directions[bit], out=found[half : 2 * half])
+    return found[_gray(count)]
 
 
-def _times(rows: tuple[int, ...], word: int) -> int:
-    """A lower triangular matrix of bits, ones on its diagonal, times a word of bits."""
-    made = 0
-    for i, row in enumerate(rows):
-        own = 1 << (BITS - 1 - i)
-        left = row & (_ALL << (BITS - i)) & _ALL | own
-        made |= (left & word).bit_count() % 2 * own
+@lru_cache(maxsize=8)
+def _gray(count: int) -> Ints:
+    """The order in which the points come: neighbours differ in one bit."""
+    index = np.arange(count)
+    return index ^ (index >> 1)
+
+
+def _times(rows: tuple[int, ...], words: Words) -> Words:
+    """A lower triangular matrix of bits, ones on its diagonal, times words of bits."""
+    own = _OWN[: len(rows)]
+    met = (np.array(rows, dtype=np.uint32) & _ABOVE[: len(rows)] | own)[:, None] & words
+    for shift in _FOLDS:
+        met ^= met >> shift  # the last bit is the parity
+    made: Words = np.bitwise_or.reduce((met & np.uint32(1)) * own[:, None], axis=0)
     return made
 
 

@@ -48,3 +48,25 @@ def test_the_mean_of_a_product_of_any_two_is_closer_than_chance() -> None:
     errors = [abs((u * v).mean() - 0.25) for u, v in itertools.combinations(columns, 2)]
     assert np.median(errors) < 0.1 * 0.22 / np.sqrt(2048)
     assert max(errors) < 0.22 / np.sqrt(2048)
+
+
+def test_scrambling_is_the_product_with_a_lower_triangular_matrix_of_bits() -> None:
+    rows = tuple(int(row) for row in np.random.default_rng(5).integers(0, 2**BITS, BITS))
+    for dimension, count in itertools.product((0, 1, 9, 17), (1, 2, 100, 256)):
+        bits = max(count - 1, 0).bit_length()
+        wanted = []
+        for plain in points(dimension, count).tolist():
+            word = 0
+            for i in range(bits):  # row i, one bit after another
+                met = plain >> (BITS - 1 - i) & 1
+                for j in range(i):
+                    met ^= (rows[i] >> (BITS - 1 - j) & 1) & (plain >> (BITS - 1 - j) & 1)
+                word |= met << (BITS - 1 - i)
+            wanted.append(word)
+        assert points(dimension, count, rows).tolist() == wanted
+
+
+@pytest.mark.parametrize("count", [1, 2, 100, 256])
+def test_each_stratum_holds_one_uniform_whatever_the_count(count: int) -> None:
+    found = stratified(11, 3, count, 4)
+    assert sorted((found * count).astype(int).tolist()) == list(range(count))
