@@ -141,14 +141,9 @@ def cluster_floor(space: Space, c: Sums, tight: bool) -> Floats:
     return np.where(lost, np.inf, floor(space, c, tight, late, begun))
 
 
-def alone_in_time(space: Space, c: Sums) -> Bools:
-    """Whether enough histories can meet the deadline without a fallback."""
-    return _enough(space, c, None)
-
-
 def _too_late(space: Space, c: Sums) -> tuple[Bools, Bools]:
     """Whether too few histories can meet the deadline: without a fallback, and with any."""
-    late = ~_enough(space, c, None)
+    late = ~enough_in_time(space, c)
     lost = late.copy()
     rows = np.flatnonzero(late & np.isfinite(c.best_net_usd) & (c.spot_usd_per_hour > 0))
     if len(rows):
@@ -156,11 +151,12 @@ def _too_late(space: Space, c: Sums) -> tuple[Bools, Bools]:
         start_s = np.minimum(n.changeover_s, n.fallback_start_s)
         quick_s = n.work_s / np.maximum(n.best_net_speed, 1.0)
         net = Way(quick_s, start_s, n.fallback_at_once, n.fallback_wait_s)
-        lost[rows] = ~_enough(space, n, net)
+        lost[rows] = ~enough_in_time(space, n, net)
     return late, lost
 
 
-def _enough(space: Space, c: Sums, net: Way | None) -> Bools:
+def enough_in_time(space: Space, c: Sums, net: Way | None = None) -> Bools:
+    """Whether enough histories can meet the deadline, alone or where `net` may take over."""
     limits = space.limits
     due_s = (np.inf if limits.deadline_s is None else limits.deadline_s) * (1.0 + ROUNDING)
     own = Way(c.work_s, c.changeover_s, c.at_once, c.wait_s)
@@ -196,9 +192,8 @@ def _too_dear(space: Space, c: Sums, budget_usd: float) -> NDArray[np.bool_]:
     return dear
 
 
-def _slowest(space: Space, c: Sums, confidence: float | None = None) -> Floats:
-    """True over predicted time of the slowest history that must keep the limits."""
-    chance = space.limits.confidence if confidence is None else confidence
+def _slowest(space: Space, c: Sums, chance: float) -> Floats:
+    """True over predicted time of the slowest history of those that a chance asks for."""
     key = (space.histories, space.seed, chance)
     values, where = np.unique(c.speed_sigma, return_inverse=True)
     return np.array([speed_quantile(*key, float(value)) for value in values])[where]

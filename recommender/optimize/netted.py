@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from recommender.optimize.evaluate import RENDEZVOUS_S, Plans, drafts_of, with_fallbacks
 from recommender.optimize.floors import (
     Sums,
-    alone_in_time,
     cluster_floor,
+    enough_in_time,
     plan_floor,
     sums_of_plans,
 )
@@ -34,7 +34,7 @@ def floors_by_queue(space: Space, site: Site, sums: Sums, step_s: Floats, tight:
     if space.limits.deadline_s is None or not len(site.fallbacks):
         return floors
     open_ = np.flatnonzero(np.isfinite(floors) & (sums.spot_usd_per_hour > 0))
-    rows = open_[~alone_in_time(space, sums.take(open_))]
+    rows = open_[~enough_in_time(space, sums.take(open_))]
     if not len(rows):
         return floors
     fall, least = site.fallbacks, np.full(len(rows), np.inf)
@@ -66,7 +66,7 @@ def floors_of_own_fallbacks(
     """Floors of plans that are too slow without a fallback, by those that they may have."""
     open_ = np.flatnonzero(floors < bar)
     sums = sums_of_plans(space, drafts.take(open_))
-    needy = open_[~alone_in_time(space, sums)]
+    needy = open_[~enough_in_time(space, sums)]
     if not len(needy):
         return floors
     netted, parents = with_fallbacks(space, site, plans.take(needy))

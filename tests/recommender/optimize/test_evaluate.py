@@ -7,8 +7,8 @@ import pytest
 
 from recommender.limits import Limits
 from recommender.optimize.evaluate import Plans, journeys_of, values_of, variants
-from recommender.optimize.saving import saves_of
-from recommender.optimize.space import MEMORY_TIER, NONE, OBJECT_STORE, Space
+from recommender.optimize.saving import Saves, saves_of
+from recommender.optimize.space import MEMORY_TIER, NONE, OBJECT_STORE, Site, Space
 from tests.recommender.optimize import palette
 
 DAY_S = 86_400.0
@@ -27,6 +27,12 @@ def netted(confidence: float, **limits: float) -> tuple[Space, Plans]:
     return question, plans
 
 
+def saved(question: Space, site: Site, plans: Plans) -> Saves:
+    """How the plans save, with two minutes of notice."""
+    fleet, notice_s = question.fleet(site, plans.counts), np.full(len(plans), 120.0)
+    return saves_of(question, site, fleet, plans.counts, plans.path, notice_s)
+
+
 @pytest.mark.parametrize(("confidence", "queue_s"), [(0.8, 0.0), (0.95, 3600.0)])
 def test_a_fallback_starts_in_time_for_a_save_its_queue_and_two_minutes(
     confidence: float, queue_s: float
@@ -35,14 +41,7 @@ def test_a_fallback_starts_in_time_for_a_save_its_queue_and_two_minutes(
     question, plans = netted(confidence)
     site = question.sites[0]
     journeys, _ = journeys_of(question, site, plans)
-    saves = saves_of(
-        question,
-        site,
-        question.fleet(site, plans.counts),
-        plans.counts,
-        plans.path,
-        np.full(len(plans), 120.0),
-    )
+    saves = saved(question, site, plans)
     has = plans.fallback >= 0
     fall, row = site.fallbacks, plans.fallback[has]
     assert journeys.reserve_s[has] == pytest.approx(120.0 + saves.stall_s[has] + queue_s)
@@ -69,14 +68,7 @@ def test_an_hourly_limit_holds_for_the_fallback_as_well() -> None:
 def test_checkpoints_are_paid_for_where_they_are_kept() -> None:
     question, plans = netted(0.8)
     site = replace(question.sites[0], store_usd_per_hour=0.25)
-    saves = saves_of(
-        question,
-        site,
-        question.fleet(site, plans.counts),
-        plans.counts,
-        plans.path,
-        np.full(len(plans), 120.0),
-    )
+    saves = saved(question, site, plans)
     assert (saves.usd_per_hour[plans.path == NONE] == 0.0).all()
     assert saves.usd_per_hour[plans.path == OBJECT_STORE] == pytest.approx(0.25)
     tier = (plans.path == MEMORY_TIER) & saves.possible
