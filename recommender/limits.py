@@ -83,7 +83,7 @@ class OfferLaw:
     outage_sigma: float
     availability: float  # of one machine on a typical day
     zone_sd: float | None  # sd of the logit of that level
-    availability_slope: float | None  # logits lost per doubling of the gang
+    availability_slope: float | None  # logits a gang of n loses per log2(1 + (n-1)/8)
     co_interruption: float | None
     held: bool
     trace: str  # what it was fitted on

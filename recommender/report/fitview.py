@@ -164,7 +164,7 @@ def _market_rows(law: MarketLaw) -> Iterator[_Row]:
     yield _row("law: typical day up", law.availability, "median of the days", text.percent)
     for name, value, note in (
         ("law: days differ by", law.zone_sd, "sd of the logit of a day's level"),
-        ("law: gang loses", law.availability_slope, "logits per doubling"),
+        ("law: gang loses", law.availability_slope, "logits per doubling of 1 + (n-1)/8"),
         ("law: ρ", law.co_interruption, "co-interruption"),
     ):
         if value is None:

@@ -114,7 +114,7 @@ def _typical(market: Market, up: Floats, hours: Floats, level_sd: float) -> Valu
 
 
 def _slope(market: Market, up: Floats, hours: Floats, level_sd: float) -> Value | None:
-    """Logits of level lost per doubling of the gang; None for series of one machine."""
+    """Logits of level lost as the gang grows; None for series of one machine."""
     if len(market.sizes) < 2:
         return None
     value = slope(_locations(up.sum(axis=0) / hours.sum(), level_sd), market.sizes)
