@@ -162,6 +162,9 @@ def _market_rows(law: MarketLaw) -> Iterator[_Row]:
     yield _row("law: σ of runs", law.run_sigma, "of ln(run), keeps the mean")
     yield _row("law: σ of outages", law.outage_sigma, "of ln(outage)")
     yield _row("law: typical day up", law.availability, "median of the days", text.percent)
+    if law.short_runs is not None:
+        note = "of 20 min at most: they move the slope that the GPU's class has"
+        yield _row("law: short runs", law.short_runs, note, text.percent)
     for name, value, note in (
         ("law: days differ by", law.zone_sd, "sd of the logit of a day's level"),
         ("law: gang loses", law.availability_slope, "logits per doubling of 1 + (n-1)/8"),
@@ -232,6 +235,7 @@ def _market_cells(law: MarketLaw) -> Iterator[_Cells]:
         ("zone_sd", law.zone_sd, "logit"),
         ("availability_slope", law.availability_slope, "logit"),
         ("co_interruption", law.co_interruption, ""),
+        ("short_runs", law.short_runs, "share"),
     )
     for name, value, unit in figures:
         if value is not None:

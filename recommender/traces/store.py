@@ -24,9 +24,10 @@ _RANGES = {
     "zone_sd": (0.0, 10.0),
     "availability_slope": (-5.0, 200.0),  # two sizes, one seen always, the other never: 108
     "co_interruption": (0.0, 1.0),
+    "short_runs": (0.0, 1.0),
     "hours": (0.0, 1e9),
 }
-_OPTIONAL = ("zone_sd", "availability_slope", "co_interruption")
+_OPTIONAL = ("zone_sd", "availability_slope", "co_interruption", "short_runs")
 
 
 def store_path() -> Path:
