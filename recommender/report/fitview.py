@@ -162,18 +162,16 @@ def _market_rows(law: MarketLaw) -> Iterator[_Row]:
     yield _row("law: σ of runs", law.run_sigma, "of ln(run), keeps the mean")
     yield _row("law: σ of outages", law.outage_sigma, "of ln(outage)")
     yield _row("law: typical day up", law.availability, "median of the days", text.percent)
+    untold = as_class = "not told by this trace; as the GPU's class has it"
     if law.short_runs is not None:
-        note = "of 20 min at most: they move the slope that the GPU's class has"
-        yield _row("law: short runs", law.short_runs, note, text.percent)
-    for name, value, note in (
-        ("law: days differ by", law.zone_sd, "sd of the logit of a day's level"),
-        ("law: gang loses", law.availability_slope, "logits per doubling of 1 + (n-1)/8"),
-        ("law: ρ", law.co_interruption, "co-interruption"),
+        yield _row("law: short runs", law.short_runs, "of 20 min at most", text.percent)
+        untold = "as the GPU's class has it, moved by the short runs"
+    for name, value, note, otherwise in (
+        ("law: days differ by", law.zone_sd, "sd of the logit of a day's level", as_class),
+        ("law: gang loses", law.availability_slope, "logits from one machine to nine", untold),
+        ("law: ρ", law.co_interruption, "co-interruption", as_class),
     ):
-        if value is None:
-            yield name, "", "", "not told by this trace; as the GPU's class has it"
-        else:
-            yield _row(name, value, note)
+        yield (name, "", "", otherwise) if value is None else _row(name, value, note)
 
 
 def _cells(found: Fit) -> Iterator[_Cells]:

@@ -110,4 +110,4 @@ def slope(locations: Floats, sizes: Sequence[int]) -> float:
     """
     doublings = np.log2(1.0 + (np.array(sizes, dtype=np.float64) - 1.0) / GANG_KNEE)
     centred = doublings - doublings.mean()
-    return -float((centred * (locations - locations.mean())).sum() / (centred**2).sum())
+    return float((centred * (locations[0] - locations)).sum() / (centred**2).sum())
