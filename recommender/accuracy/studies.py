@@ -11,6 +11,7 @@ from recommender.accuracy import (
     pipelines,
     published_scaling,
     scaling,
+    spot_gangs,
     spot_jobs,
     spot_runs,
     spot_zones,
@@ -31,6 +32,7 @@ STUDIES: tuple[Study, ...] = (
     *cmdare.STUDIES,
     *spot_runs.STUDIES,
     *spot_zones.STUDIES,
+    *spot_gangs.STUDIES,
     *spot_jobs.STUDIES,
     *lifetimes.STUDIES,
 )
