@@ -7,7 +7,6 @@ from recommender.accuracy import pipelines, scaling
 from recommender.accuracy.study import score
 from recommender.accuracy.tables import table
 from recommender.performance.calibration_model import FEW_SIZES, MANY_SIZES, spread_for
-from recommender.performance.calibration_spread import bases
 from tests.recommender.performance.test_calibration import run
 
 
@@ -39,18 +38,22 @@ def test_three_numbers_of_machines_teach_the_network_without_beliefs():
 
 
 def test_more_machines_than_were_timed_are_another_kind_than_more_gpus_of_one():
-    assert set(scaling.deepvm("g5.xlarge").kind) == {"machines"}
-    assert set(scaling.gavel("k80").kind) == {"inside", "links"}
+    assert set(scaling.deepvm("g5.xlarge").beyond.kind) == {"network"}
+    assert not scaling.deepvm("g5.xlarge").beyond.links.any()
+    found = scaling.gavel("k80").beyond
+    assert set(found.kind) == {"inside"}
+    assert found.links.max() > 0.4 > 0.02 > found.links.min() > 0
 
 
 def test_links_in_use_widen_the_span_and_so_do_runs_that_contradict_each_other():
-    assert bases()["links"] > 0.2 > 5 * bases()["inside"]
-    found = scaling.gavel("v100")
-    sigma = found.held().sigma
-    using = sigma[[kind == "links" for kind in found.kind]]
-    # ResNet-18, batch 16: one worker makes 32 steps a second, two 100
-    torn = sigma[found.labels.index("v100 ResNet-18 batch 16, 8 workers")]
-    assert torn > 1.5 * np.median(using)
+    calm, torn = scaling.gavel("p100"), scaling.gavel("v100")
+    sigma, share = calm.held().sigma, calm.beyond.links
+    idle = np.median(sigma[share < 0.06])
+    assert sigma[share > 0.2].min() > 2 * idle
+    # ResNet-18, batch 16: one worker makes 32 steps a second, two 100; its links seem idle
+    at = torn.labels.index("v100 ResNet-18 batch 16, 8 workers")
+    assert torn.beyond.links[at] < 0.06
+    assert torn.held().sigma[at] > 2 * idle
 
 
 def test_gavel_predicts_four_and_eight_workers_of_every_series():
