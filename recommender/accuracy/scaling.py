@@ -120,24 +120,38 @@ def deepvm(instance: str) -> Extrapolated:
 def gavel(gpu: str) -> Extrapolated:
     """Every model and batch of a GPU on one and two workers, predicted for four and eight.
 
-    Workers are taken for GPUs of one machine; `steps_per_s` adds up the workers' own steps.
+    Workers are taken for GPUs of one machine.
     """
     parts = []
+    for model, runs in gavel_series(gpu):
+        seen = tuple(run for run in runs if run.gpus <= GAVEL_MOST_SEEN)
+        unseen = tuple(run for run in runs if run.gpus > GAVEL_MOST_SEEN)
+        rate = 8 * runs[0].batch / runs[0].step_s
+        columns = bare_machine(8, rate, 0.0, 0.0, PCIE_BYTES_PER_S)
+        parts.append(held_out(gavel_job(model), columns, seen, unseen, "Gavel"))
+    return joined(parts)
+
+
+def gavel_job(model: str) -> Job:
+    """One of Gavel's networks, in 32 bit."""
+    return bare_job(GAVEL_FAMILY.get(model, "cnn"), GAVEL_PARAMETERS[model])
+
+
+def gavel_series(gpu: str) -> list[tuple[str, tuple[Run, ...]]]:
+    """The runs of each network and batch on one worker first, where more than two were timed.
+
+    `steps_per_s` adds up the workers' own steps.
+    """
 
     def key(row: dict[str, str]) -> tuple[str, int]:
         return row["model"], int(row["batch"])
 
     rows = sorted((row for row in table("gavel_scaling") if row["gpu"] == gpu), key=key)
-    for (model, batch), some in groupby(rows, key):
-        runs = [_gavel_run(row, batch) for row in some]
-        seen = tuple(run for run in runs if run.gpus <= GAVEL_MOST_SEEN)
-        unseen = tuple(run for run in runs if run.gpus > GAVEL_MOST_SEEN)
-        if not unseen:
-            continue
-        job = bare_job(GAVEL_FAMILY.get(model, "cnn"), GAVEL_PARAMETERS[model])
-        columns = bare_machine(8, 8 * batch / runs[0].step_s, 0.0, 0.0, PCIE_BYTES_PER_S)
-        parts.append(held_out(job, columns, seen, unseen, "Gavel"))
-    return joined(parts)
+    found = [
+        (model, tuple(_gavel_run(row, batch) for row in some))
+        for (model, batch), some in groupby(rows, key)
+    ]
+    return [each for each in found if max(run.gpus for run in each[1]) > GAVEL_MOST_SEEN]
 
 
 def collectives() -> Extrapolated:
