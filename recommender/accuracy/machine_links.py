@@ -19,7 +19,7 @@ from recommender.accuracy.scaling import (
     GAVEL_GPUS,
     GAVEL_MOST_SEEN,
     PCIE_BYTES_PER_S,
-    bare_machine,
+    bare_machines,
     gavel_job,
     gavel_series,
     held_out,
@@ -70,17 +70,12 @@ def links_of_others(gpu: str, left_out: str) -> Links:
 
 def sizes_of(alone: Run, links: Links) -> MachineColumns:
     """A machine type of every size, with the speed of a run on one GPU and its own links."""
-    one = bare_machine(1, alone.batch / alone.step_s, 0.0, 0.0, np.inf)
-    parts = {
-        name: np.repeat(getattr(one, name), len(SIZES))
-        for name in one.__slots__
-        if isinstance(getattr(one, name), np.ndarray)
-    }
-    parts["gpus"] = np.array(SIZES, dtype=np.float64)
-    parts["compute_per_s"] = parts["compute_per_s"] * parts["gpus"]
-    parts["intra_bytes_per_s"] = np.array([links[n] for n in SIZES])
-    names = tuple(_name(n) for n in SIZES)
-    return replace(one, names=names, reasons=("",) * len(SIZES), **parts)
+    return bare_machines(
+        tuple(_name(n) for n in SIZES),
+        np.array(SIZES, dtype=np.float64),
+        alone.batch / alone.step_s,
+        np.array([links[n] for n in SIZES]),
+    )
 
 
 def _series(gpu: str) -> list[tuple[str, Series]]:

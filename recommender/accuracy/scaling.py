@@ -5,6 +5,7 @@ two workers against four and eight; all-reduce at four machines, the fewest ther
 eight and sixteen. The fit is the one behind `recommend calibrate`.
 """
 
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from recommender.accuracy.extrapolation import Extrapolated, extrapolated, joined
-from recommender.accuracy.study import Score, Study, Target, score
+from recommender.accuracy.study import Floats, Score, Study, Target, score
 from recommender.accuracy.tables import table
 from recommender.job import Family, Job, Run
 from recommender.performance.calibration_model import Model, solve, spread_for
@@ -67,15 +68,28 @@ def bare_machine(
     gpus: int, samples_per_s: float, network: float, latency_s: float, links: float
 ) -> MachineColumns:
     """One machine type, "own/study", with room for everything and fed without limit."""
-    one = np.ones(1)
+    links_of = np.array([links])
+    columns = bare_machines(("own/study",), np.array([gpus]), samples_per_s / gpus, links_of)
+    return replace(
+        columns,
+        network_bytes_per_s=np.array([network]),
+        network_latency_s=np.array([latency_s]),
+    )
+
+
+def bare_machines(
+    names: tuple[str, ...], gpus: Floats, samples_per_s: float, links: Floats
+) -> MachineColumns:
+    """Machine types without a network, of GPUs that make so many samples/s; (types,)."""
+    one = np.ones(len(names))
     return MachineColumns(
-        names=("own/study",),
+        names=names,
         gpus=gpus * one,
-        compute_per_s=samples_per_s * one,
+        compute_per_s=samples_per_s * gpus * one,
         memory_bytes=ENDLESS * one,
-        network_bytes_per_s=network * one,
+        network_bytes_per_s=0.0 * one,
         network_half_bytes=0.0 * one,
-        network_latency_s=latency_s * one,
+        network_latency_s=0.0 * one,
         intra_bytes_per_s=links * one,
         prepare_per_s=np.inf * one,
         fetch_per_s=np.inf * one,
@@ -83,7 +97,7 @@ def bare_machine(
         disk_bytes_per_s=one,
         speed_sigma=one,
         speed_sigma_several=one,
-        reasons=("",),
+        reasons=("",) * len(names),
     )
 
 
