@@ -45,6 +45,7 @@ class Prior:
     rows: int  # measurements behind it
     source: str
     as_of: str
+    service: float = 1.0  # factor of the time of parameter servers, from the job's own runs
 
     def spread(self, job: Job) -> float:
         """Standard deviation of ln(true / predicted speed) of a job that measured nothing."""
