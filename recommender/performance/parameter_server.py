@@ -93,6 +93,20 @@ def spread(worker_sd: Floats | float, service_sd: Floats, share: Floats) -> Floa
     return np.asarray(np.hypot((1.0 - share) * worker_sd, share * service_sd))
 
 
+def taught(
+    worker_sd: float, service_sd: float, shares: Floats, noise: float
+) -> tuple[float, float]:
+    """Sds of ln T and ln S after timings in which servers had some shares of the step; (timings,).
+
+    A timing tells (1 - share)·ln T + share·ln S to within `noise`. How both then depend on each
+    other is dropped: what is said of other loads is rather too wide.
+    """
+    seen = np.stack([1.0 - shares, shares])
+    curve = np.diag([worker_sd**-2, service_sd**-2]) + seen @ seen.T / noise**2
+    worker, service = np.sqrt(np.diag(np.linalg.inv(curve))).tolist()
+    return worker, service
+
+
 def placement_sd(servers: Floats | float) -> Floats:
     """Sd of ln share of the bytes that the fullest of k servers holds: ln k / 2."""
     return np.asarray(0.5 * np.log(servers))
