@@ -33,7 +33,6 @@ from recommender.performance.calibration_model import (
 from recommender.performance.calibration_spread import residual_sd, spans
 from recommender.performance.feeds import feeds_of, with_feeds
 from recommender.performance.fleet import MachineColumns
-from recommender.performance.parameter_server import load_constants
 from recommender.performance.priors import Prior, load_priors, prior_of
 from recommender.performance.servers import cluster_spread
 from recommender.performance.step import steps
@@ -100,12 +99,13 @@ def with_calibration(job: Job, columns: MachineColumns, gpu_of: tuple[str, ...])
     each = dict(own.gpus)
     factor = np.array([each.get(gpu, own.compute).factor for gpu in gpu_of])
     timed = np.array([gpu in each for gpu in gpu_of], dtype=bool)
-    service = columns.service_sigma
+    service, placed = columns.service_sigma, columns.placement_sigma
     if service is not None and own.service is not None:
-        service = np.full(len(service), own.service.sd)
+        service, placed = np.full(len(service), own.service.sd), np.zeros(len(service))
     scaled = replace(
         columns,
         service_sigma=service,
+        placement_sigma=placed,  # the factor of all of their time holds it
         compute_per_s=columns.compute_per_s * factor,
         network_bytes_per_s=columns.network_bytes_per_s * own.network.factor,
         network_latency_s=columns.network_latency_s * own.latency.factor,
@@ -170,7 +170,7 @@ def _served(
     noise = residual_sd(model, fit)
     sd = float(lsq.spread(model.ln_service, fit, noise).max())
     factor = float(np.exp(fit.value[SERVICE]))
-    found = replace(found, service=Fitted(factor, min(sd, load_constants().service_sd)))
+    found = replace(found, service=Fitted(factor, min(sd, float(model.belief().sd[SERVICE]))))
     asked = replace(job, calibration=found)
     larger_runs = larger(model.runs, columns, job.global_batch)
     runs = tuple(run for run in larger_runs if run.machines > 1)

@@ -85,12 +85,22 @@ class Model:
         compute = np.sqrt(max(self.prior.sigma_one**2 - SIGMA_GPU**2, SIGMA_GPU**2))
         s = self.spread
         network = min(s.network, RDMA_NETWORK) if self.rdma and s is FEW_SIZES else s.network
-        service = load_constants().service_sd
-        sd = np.array([compute, s.tensor, s.latency, network, s.links, s.overlap, service])
+        sd = np.array([compute, s.tensor, s.latency, network, s.links, s.overlap, self._servers()])
         sd = np.concatenate([sd, np.full(len(self.gpus), SIGMA_GPU)])
         least, most = np.full(len(sd), -FARTHEST), np.full(len(sd), FARTHEST)
         least[OVERLAP], most[OVERLAP] = 0.0, 0.95
         return lsq.Belief(np.zeros(len(sd)), sd, least, most)
+
+    def _servers(self) -> float:
+        """Sd of ln time of parameter servers, the placement of the bytes included."""
+        known = load_constants().service_sd
+        found = [known]
+        for _, job, fleet in self.groups:
+            if job.sync == "parameter_server":
+                machines = np.maximum(fleet.machines, job.parameter_servers)
+                service = service_of(job, self.prior, replace(fleet, machines=machines))
+                found += service.spread(known, np.inf).tolist()
+        return max(found)
 
     def __call__(self, theta: Floats) -> Floats:
         """ln of the step of every run; (runs,)."""

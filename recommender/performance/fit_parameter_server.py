@@ -23,7 +23,7 @@ from recommender.performance.parameter_server import (
     updates_per_s,
     worker_s,
 )
-from recommender.performance.positive import FARTHEST, UNSURE, nonnegative
+from recommender.performance.positive import nonnegative
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +34,9 @@ GRADIENT_BYTES = 4.0  # fp32
 VCPUS = {"K80": 4.0, "P100": 8.0}
 NETWORK_BYTES_PER_S = TCP_SHARE * 4 * 2 * GBIT
 START = np.array([1e-4, 3e-10, 1e-3])  # a, b, c
-AS_OF = "2026-11-21"
+FARTHEST = 10.0  # a logarithm moves no farther from where it starts
+UNSURE = 1e6  # sd of a logarithm of which nothing is believed
+AS_OF = "2026-11-22"
 SOURCE = "CM-DARE (arXiv 2004.03072), github.com/cake-lab/CM-DARE data/processed_data/speed_data"
 
 

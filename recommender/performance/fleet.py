@@ -36,7 +36,7 @@ class MachineColumns:
     measured: tuple[tuple[str, tuple[tuple[int, float], ...]], ...] = ()
     own_speeds: tuple[tuple[str, str], ...] = ()  # GPUs that the user measured, with the figures
     service_sigma: Floats | None = None  # sd of ln time of parameter servers; None: there are none
-    placement_sigma: float = 0.0  # of ln of the bytes on the fullest of them, at most
+    placement_sigma: Floats | None = None  # of ln of the bytes on the fullest of them, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +104,12 @@ def spreads_of(columns: MachineColumns, kind: Ints) -> Floats:
 
 def several_spreads_of(columns: MachineColumns, kind: Ints) -> Floats:
     """Those of several machines: one of each type, or all that any load of servers may give."""
-    if columns.service_sigma is None or not len(kind):
+    if columns.service_sigma is None or columns.placement_sigma is None or not len(kind):
         return columns.speed_sigma_several[kind][None]
     worker, server = columns.speed_sigma[kind], columns.service_sigma[kind]
     # hypot((1-e)·w, e·s) is least at e = w²/(w² + s²).
     least = worker * server / np.maximum(np.hypot(worker, server), 1e-30)
-    most = np.maximum(worker, np.hypot(server, columns.placement_sigma))
+    most = np.maximum(worker, np.hypot(server, columns.placement_sigma[kind]))
     ends = np.array([least.min(), most.max()]) / SPREAD_STEP
     each = np.arange(np.floor(ends[0]), np.ceil(ends[1]) + 1.0) * SPREAD_STEP
     return np.repeat(each[:, None], len(kind), axis=1)

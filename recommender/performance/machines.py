@@ -80,7 +80,9 @@ def machine_columns(
         speed_sigma_several=np.hypot(prior.spread_several(job), of_gpu),
         reasons=reasons,
         service_sigma=np.full(len(types), load_constants().service_sd) if served else None,
-        placement_sigma=float(placement_sd(job.parameter_servers)) if served else 0.0,
+        placement_sigma=np.full(len(types), placement_sd(job.parameter_servers))
+        if served
+        else None,
         own_speeds=tuple((name, speed.own) for name, speed in speeds.items() if speed.own),
     )
     gpu_of = tuple(t.gpu for t in types)

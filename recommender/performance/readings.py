@@ -13,7 +13,7 @@ from recommender.job import Job, Timing
 from recommender.performance.fleet import Fleet, MachineColumns, fleet_of
 from recommender.performance.parameter_server import taught
 from recommender.performance.priors import prior_of
-from recommender.performance.servers import shares_of
+from recommender.performance.servers import service_of, shares_of
 from recommender.performance.terms import terms_of
 
 Floats = NDArray[np.float64]
@@ -162,16 +162,19 @@ def _served(
 
     `before` is the spread of one machine that was not timed.
     """
-    if columns.service_sigma is None:
+    if columns.service_sigma is None or columns.placement_sigma is None:
         return columns
-    prior, known = prior_of(job), float(columns.service_sigma[kind])
-    fleet = _clusters(columns, kind, *sorted(readings))
-    terms = terms_of(job, prior, fleet)
+    known, placed = float(columns.service_sigma[kind]), float(columns.placement_sigma[kind])
+    fleet, prior = _clusters(columns, kind, *sorted(readings)), prior_of(job)
+    terms, service = terms_of(job, prior, fleet), service_of(job, prior, fleet)
     best = terms.step_s.argmin(axis=0), np.arange(len(fleet))
     local = terms.step_s[best] - (terms.exposed_s * terms.network_share)[best]
-    shares = shares_of(job, prior, fleet, local, np.full(len(fleet), known))
-    worker, service = taught(before, known, shares, SIGMA_CURVE)
-    return _with(columns, kind, speed_sigma=worker, service_sigma=service)
+    sd = service.spread(known, placed)
+    most = float(sd.max())
+    worker, server = taught(before, most, shares_of(job, service, fleet, local, sd), SIGMA_CURVE)
+    left = max(server, SIGMA_CURVE) / most  # no run is known better than it repeats
+    changed = {"service_sigma": left * known, "placement_sigma": left * placed}
+    return _with(columns, kind, speed_sigma=max(worker, SIGMA_CURVE), **changed)
 
 
 def _raised(

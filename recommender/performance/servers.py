@@ -36,6 +36,11 @@ class Service:
     of_bytes: Floats  # share of it that bytes take, whose placement is not known
     placed_sd: Floats  # sd of ln share of the bytes that lie on it
 
+    def spread(self, sd: Floats | float, placement_sd: Floats | float) -> Floats:
+        """Sd of ln S: `sd` of the constants, and what is left to know of the bytes' placement."""
+        left = np.minimum(self.placed_sd, placement_sd)
+        return np.asarray(np.hypot(sd, self.of_bytes * left))
+
 
 def service_of(job: Job, prior: Prior, fleet: Fleet) -> Service:
     """The servers of some clusters: as many as asked for, one for each machine at most.
@@ -49,7 +54,7 @@ def service_of(job: Job, prior: Prior, fleet: Fleet) -> Service:
     sent = bytes_of(job, prior).reduced * fullest_share(servers)
     network = fleet.network_bytes_per_s
     served = service_s(tensors, sent, network, constants)
-    of_bytes = 1.0 - service_s(tensors, 0.0, network, constants) / served
+    of_bytes = 1.0 - service_s(tensors, 0.0, np.inf, constants) / served
     return Service(factor * served, of_bytes, placement_sd(servers))
 
 
@@ -58,10 +63,8 @@ def alone_s(job: Job, local_s: Floats) -> Floats:
     return local_s + worker_s(job.gradient_tensors, WORKER_VCPUS, load_constants())
 
 
-def shares_of(job: Job, prior: Prior, fleet: Fleet, local_s: Floats, sd: Floats) -> Floats:
-    """Share of the servers in each cluster's step; `sd` of ln S without placement."""
-    service = service_of(job, prior, fleet)
-    sd = np.hypot(sd, service.of_bytes * service.placed_sd)
+def shares_of(job: Job, service: Service, fleet: Fleet, local_s: Floats, sd: Floats) -> Floats:
+    """Share of the servers in each cluster's step; `sd` of ln S."""
     # Clusters that cannot run have no share, nor has one machine, which needs no server.
     runs = (fleet.machines > 1) & np.isfinite(local_s) & np.isfinite(service.served_s)
     alone = alone_s(job, np.where(runs, local_s, 1.0))
@@ -77,16 +80,15 @@ def cluster_spread(
     With parameter servers: the worker's as of one machine, the servers' by their share of the
     step. Rounded up, so that clusters have few different spreads and bounds know them all.
     """
-    if columns.service_sigma is None:
+    if columns.service_sigma is None or columns.placement_sigma is None:
         return spread_of(columns, kind, counts)
-    used, prior = counts > 0, prior_of(job)
-    worker, server = (
-        np.where(used, each[kind], 0.0).max(axis=1)
-        for each in (columns.speed_sigma, columns.service_sigma)
+    worker, server, placed = (
+        np.where(counts > 0, each[kind], 0.0).max(axis=1)
+        for each in (columns.speed_sigma, columns.service_sigma, columns.placement_sigma)
     )
-    local = np.where(np.isfinite(found.step_s), found.step_s, np.inf) - found.exposed_network_s
-    share = shares_of(job, prior, fleet, local, server)
-    service = service_of(job, prior, fleet)
-    both = spread(worker, np.hypot(server, service.of_bytes * service.placed_sd), share)
+    service = service_of(job, prior_of(job), fleet)
+    sd = service.spread(server, placed)
+    local = found.step_s - found.exposed_network_s
+    both = spread(worker, sd, shares_of(job, service, fleet, local, sd))
     rounded = np.ceil(both / SPREAD_STEP - 1e-9) * SPREAD_STEP
     return np.where(counts.sum(axis=1) == 1, worker, rounded)

@@ -38,7 +38,7 @@ def served(seed: int) -> Space:
     columns = replace(
         found.columns,
         service_sigma=np.random.default_rng(seed).uniform(0.02, 0.4, kinds),
-        placement_sigma=float(placement_sd(job.parameter_servers)),
+        placement_sigma=np.full(kinds, placement_sd(job.parameter_servers)),
     )
     return replace(
         found,

@@ -150,11 +150,13 @@ def test_a_timing_of_one_machine_says_nothing_of_full_servers():
     assert found[2] == pytest.approx(load_constants().service_sd, abs=0.01)
 
 
-def test_timings_of_full_servers_make_them_sure():
-    found = columns(SERVED, (G4DN,))
-    rates = 4096 / steps(SERVED, found, clusters(found, {0: 1}, {0: 64})).step_s
-    timings = tuple(Timing("T4", n, n, float(x)) for n, x in zip((1, 64), rates, strict=True))
-    sure, _ = spreads(replace(SERVED, timings=timings), (G4DN,), {0: 1}, {0: 64}, {0: 512})
+@pytest.mark.parametrize("servers", [1, 2])
+def test_timings_of_full_servers_make_them_sure(servers):
+    job = replace(SERVED, parameter_servers=servers)
+    found = columns(job, (G4DN,))
+    rates = 4096 / steps(job, found, clusters(found, {0: 1}, {0: 256})).step_s
+    timings = tuple(Timing("T4", n, n, float(x)) for n, x in zip((1, 256), rates, strict=True))
+    sure, _ = spreads(replace(job, timings=timings), (G4DN,), {0: 1}, {0: 256}, {0: 512})
     assert (sure <= SIGMA_CURVE + 0.01).all()
 
 
@@ -187,6 +189,22 @@ def test_runs_of_full_servers_teach_a_calibration_their_time(factor):
     after = columns(replace(SERVED, calibration=own), (G4DN,))
     assert after.service_sigma is not None
     assert after.service_sigma[0] == own.service.sd
+
+
+@pytest.mark.parametrize("most", [1, 512])
+def test_runs_on_two_full_servers_tell_where_their_bytes_lie(most):
+    both = replace(SERVED, parameter_servers=2)
+    found = columns(both, (G4DN,))
+    sizes = (1, most) if most > 1 else (1,)
+    step = steps(both, found, clusters(found, *({0: n} for n in sizes))).step_s
+    runs = tuple(
+        Run(str(n), found.names[0], "T4", n, n, 4096, float(s))
+        for n, s in zip(sizes, step, strict=True)
+    )
+    own = calibrate(both, runs, found, ("T4",), "2026-11-22").calibration
+    (before,), _ = spreads(both, (G4DN,), {0: 512})
+    (after,), _ = spreads(replace(both, calibration=own), (G4DN,), {0: 512})
+    assert after == pytest.approx(before, abs=0.011) if most == 1 else after < 0.4 * before
 
 
 def test_a_run_of_one_machine_leaves_the_servers_as_shipped():
