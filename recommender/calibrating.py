@@ -17,7 +17,7 @@ from recommender.jobfile import FILE, find_job, job_from_text, presets
 from recommender.performance.calibration import calibrate
 from recommender.performance.calibration_model import clusters
 from recommender.performance.fleet import MachineColumns
-from recommender.performance.machines import machine_columns
+from recommender.performance.machines import machine_columns, part_links
 from recommender.performance.priors import load_priors
 from recommender.performance.step import why_infeasible
 from recommender.runs import read_runs
@@ -62,6 +62,7 @@ def calibrate_file(
     )
     bare = replace(job, calibration=None, timings=())
     columns = machine_columns(bare, types, catalog.gpus, catalog.achieved)
+    columns = replace(columns, part_links=part_links(types, catalog.instance_types.values()))
     _refuse(bare, runs, columns, catalog.gpus)
     found = calibrate(bare, runs, columns, tuple(t.gpu for t in types), today)
     _write(target, _text(word, found.calibration))

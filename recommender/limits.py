@@ -68,6 +68,9 @@ class QuotaLimit:
     place: str = field(default="", compare=False)  # "quotas.csv, line 3": where its user wrote it
 
 
+SHORT_RUN_S = 1200.0  # a run of spot capacity of that length or less is short
+
+
 @dataclass(frozen=True, slots=True)
 class OfferLaw:
     """A spot law that the user fitted to a trace of an offer and keeps for it.
@@ -83,8 +86,9 @@ class OfferLaw:
     outage_sigma: float
     availability: float  # of one machine on a typical day
     zone_sd: float | None  # sd of the logit of that level
-    availability_slope: float | None  # logits lost per doubling of the gang
+    availability_slope: float | None  # logits a gang of n loses per log2(1 + (n-1)/8)
     co_interruption: float | None
+    short_runs: float | None  # share of runs of `SHORT_RUN_S` at most, where no gang was watched
     held: bool
     trace: str  # what it was fitted on
     seen: str  # "2023-02-15 to 2023-04-02"; "" if not known

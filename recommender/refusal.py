@@ -15,6 +15,17 @@ from recommender.text import duration, usd
 from recommender.unfit import fits, in_the_way, wider_choices
 from recommender.units import brief_duration
 
+UNITS = {"vcpu": "vCPU", "gpu": "GPUs", "machine": "machines"}
+MARGIN = 1.03  # a suggested limit is this much wider than what its plan needs on the day
+WIDER = 1.15  # and is widened by this factor while no plan keeps it
+WIDENED = 6  # times at most
+NARROWER, HALVINGS, FEW = 3.0, 4, 3  # then it is halved so often, down to a third, on few plans
+FIELD = {
+    "--deadline": "deadline_s", "--budget": "budget_usd",
+    "--hourly": "hourly_usd", "--max-overhead": "max_overhead",
+}  # fmt: skip
+AIM = {"--deadline": "time", "--budget": "cost", "--max-overhead": "auto"}
+
 
 class Again(Protocol):
     """Finds the plan that leads the answer to the same question under other limits."""
@@ -109,13 +120,6 @@ def _narrowed(question: Question) -> tuple[list[Step], list[str]]:
         steps.append(Step(f"without {name}", _effect_alone(plan), plan))
         said.append(f"{flag}: without it a plan keeps the limits")
     return steps, said
-
-
-UNITS = {"vcpu": "vCPU", "gpu": "GPUs", "machine": "machines"}
-MARGIN = 1.03  # a suggested limit is this much wider than what its plan needs on the day
-WIDER = 1.15  # and is widened by this factor while no plan keeps it
-WIDENED = 6  # times at most
-NARROWER, HALVINGS, FEW = 3.0, 4, 3  # then it is halved so often, down to a third, on few plans
 
 
 def _left(limits: Limits, gone: Progress) -> list[str]:
@@ -240,13 +244,6 @@ def _needed(name: str, limits: Limits, search: Search, presenter: Presenter) -> 
         return estimate.time.p95 if name == "--deadline" else estimate.cost.p95
 
     return min((needed(e) * MARGIN for e in estimates), default=None)
-
-
-FIELD = {
-    "--deadline": "deadline_s", "--budget": "budget_usd",
-    "--hourly": "hourly_usd", "--max-overhead": "max_overhead",
-}  # fmt: skip
-AIM = {"--deadline": "time", "--budget": "cost", "--max-overhead": "auto"}
 
 
 def _least_hourly(limits: Limits, search: Search, presenter: Presenter) -> float | None:

@@ -9,7 +9,7 @@ from recommender.accuracy.study import Floats, Held
 from recommender.job import Run
 from recommender.performance import least_squares as lsq
 from recommender.performance.calibration_model import Model
-from recommender.performance.calibration_spread import bases, kinds_of, own_spread
+from recommender.performance.calibration_spread import Beyond, bases, beyond, own_spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +20,14 @@ class Extrapolated:
     source: tuple[str, ...]  # who measured
     predicted: Floats
     measured: Floats
-    kind: tuple[str, ...]  # of extrapolation: `calibration_spread.bases`
+    beyond: Beyond  # what was timed
     own: Floats  # sd of ln(true / predicted) that the fit itself tells of
 
     def held(self) -> Held:
         """The comparison, its spreads with the bases that have not seen the point's source."""
-        base = [bases(source)[kind] for source, kind in zip(self.source, self.kind, strict=True)]
+        source, base = np.array(self.source), np.empty(len(self.source))
+        for name in set(self.source):
+            base[source == name] = self.beyond.base(bases(name))[source == name]
         return Held(self.labels, self.predicted, self.measured, np.hypot(base, self.own))
 
     def take(self, rows: Iterable[int]) -> "Extrapolated":
@@ -36,7 +38,7 @@ class Extrapolated:
             source=tuple(self.source[i] for i in at),
             predicted=self.predicted[at],
             measured=self.measured[at],
-            kind=tuple(self.kind[i] for i in at),
+            beyond=Beyond(tuple(self.beyond.kind[i] for i in at), self.beyond.links[at]),
             own=self.own[at],
         )
 
@@ -50,7 +52,7 @@ def extrapolated(
         source=(source,) * len(unseen),
         predicted=np.exp(to(fit.value)),
         measured=np.array([run.step_s for run in unseen]),
-        kind=kinds_of(to, fit, model.runs),
+        beyond=beyond(to, fit, model.runs),
         own=own_spread(model, fit, to),
     )
 
@@ -63,6 +65,9 @@ def joined(parts: Iterable[Extrapolated]) -> Extrapolated:
         source=tuple(name for part in parts for name in part.source),
         predicted=np.concatenate([part.predicted for part in parts]),
         measured=np.concatenate([part.measured for part in parts]),
-        kind=tuple(kind for part in parts for kind in part.kind),
+        beyond=Beyond(
+            tuple(kind for part in parts for kind in part.beyond.kind),
+            np.concatenate([part.beyond.links for part in parts]),
+        ),
         own=np.concatenate([part.own for part in parts]),
     )

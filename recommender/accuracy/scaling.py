@@ -5,6 +5,7 @@ two workers against four and eight; all-reduce at four machines, the fewest ther
 eight and sixteen. The fit is the one behind `recommend calibrate`.
 """
 
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from recommender.accuracy.extrapolation import Extrapolated, extrapolated, joined
-from recommender.accuracy.study import Score, Study, Target, score
+from recommender.accuracy.study import Floats, Score, Study, Target, score
 from recommender.accuracy.tables import table
 from recommender.job import Family, Job, Run
 from recommender.performance.calibration_model import Model, solve, spread_for
@@ -67,15 +68,28 @@ def bare_machine(
     gpus: int, samples_per_s: float, network: float, latency_s: float, links: float
 ) -> MachineColumns:
     """One machine type, "own/study", with room for everything and fed without limit."""
-    one = np.ones(1)
+    links_of = np.array([links])
+    columns = bare_machines(("own/study",), np.array([gpus]), samples_per_s / gpus, links_of)
+    return replace(
+        columns,
+        network_bytes_per_s=np.array([network]),
+        network_latency_s=np.array([latency_s]),
+    )
+
+
+def bare_machines(
+    names: tuple[str, ...], gpus: Floats, samples_per_s: float, links: Floats
+) -> MachineColumns:
+    """Machine types without a network, of GPUs that make so many samples/s; (types,)."""
+    one = np.ones(len(names))
     return MachineColumns(
-        names=("own/study",),
+        names=names,
         gpus=gpus * one,
-        compute_per_s=samples_per_s * one,
+        compute_per_s=samples_per_s * gpus * one,
         memory_bytes=ENDLESS * one,
-        network_bytes_per_s=network * one,
+        network_bytes_per_s=0.0 * one,
         network_half_bytes=0.0 * one,
-        network_latency_s=latency_s * one,
+        network_latency_s=0.0 * one,
         intra_bytes_per_s=links * one,
         prepare_per_s=np.inf * one,
         fetch_per_s=np.inf * one,
@@ -83,7 +97,7 @@ def bare_machine(
         disk_bytes_per_s=one,
         speed_sigma=one,
         speed_sigma_several=one,
-        reasons=("",),
+        reasons=("",) * len(names),
     )
 
 
@@ -120,24 +134,38 @@ def deepvm(instance: str) -> Extrapolated:
 def gavel(gpu: str) -> Extrapolated:
     """Every model and batch of a GPU on one and two workers, predicted for four and eight.
 
-    Workers are taken for GPUs of one machine; `steps_per_s` adds up the workers' own steps.
+    Workers are taken for GPUs of one machine.
     """
     parts = []
+    for model, runs in gavel_series(gpu):
+        seen = tuple(run for run in runs if run.gpus <= GAVEL_MOST_SEEN)
+        unseen = tuple(run for run in runs if run.gpus > GAVEL_MOST_SEEN)
+        rate = 8 * runs[0].batch / runs[0].step_s
+        columns = bare_machine(8, rate, 0.0, 0.0, PCIE_BYTES_PER_S)
+        parts.append(held_out(gavel_job(model), columns, seen, unseen, "Gavel"))
+    return joined(parts)
+
+
+def gavel_job(model: str) -> Job:
+    """One of Gavel's networks, in 32 bit."""
+    return bare_job(GAVEL_FAMILY.get(model, "cnn"), GAVEL_PARAMETERS[model])
+
+
+def gavel_series(gpu: str) -> list[tuple[str, tuple[Run, ...]]]:
+    """The runs of each network and batch on one worker first, where more than two were timed.
+
+    `steps_per_s` adds up the workers' own steps.
+    """
 
     def key(row: dict[str, str]) -> tuple[str, int]:
         return row["model"], int(row["batch"])
 
     rows = sorted((row for row in table("gavel_scaling") if row["gpu"] == gpu), key=key)
-    for (model, batch), some in groupby(rows, key):
-        runs = [_gavel_run(row, batch) for row in some]
-        seen = tuple(run for run in runs if run.gpus <= GAVEL_MOST_SEEN)
-        unseen = tuple(run for run in runs if run.gpus > GAVEL_MOST_SEEN)
-        if not unseen:
-            continue
-        job = bare_job(GAVEL_FAMILY.get(model, "cnn"), GAVEL_PARAMETERS[model])
-        columns = bare_machine(8, 8 * batch / runs[0].step_s, 0.0, 0.0, PCIE_BYTES_PER_S)
-        parts.append(held_out(job, columns, seen, unseen, "Gavel"))
-    return joined(parts)
+    found = [
+        (model, tuple(_gavel_run(row, batch) for row in some))
+        for (model, batch), some in groupby(rows, key)
+    ]
+    return [each for each in found if max(run.gpus for run in each[1]) > GAVEL_MOST_SEEN]
 
 
 def collectives() -> Extrapolated:

@@ -4,10 +4,34 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from catalogs.catalog import Catalog
 from catalogs.schema import InstanceType, SpotClass
-from recommender.limits import OfferLaw
+from recommender.limits import SHORT_RUN_S, OfferLaw
+from recommender.lognormal import lognormal_survival
 from recommender.plan import OWN_TRACE
+
+# Logits of slope that a zone has less per share of runs beyond its class's that are short.
+# Fitted by recommender/accuracy/spot_gangs.py on eleven zones (AWS V100, 2023; GCP H100, 2025);
+# docs/accuracy.md has the errors. A test fits it again.
+SLOPE_PER_SHORT_RUNS = 2.6
+
+
+def expected_short_runs(run_mean_s: float, run_sigma: float) -> float:
+    """Share of lognormal runs that last `SHORT_RUN_S` at most."""
+    limit, mean, sigma = np.array(SHORT_RUN_S), np.array(run_mean_s), np.array(run_sigma)
+    return 1.0 - float(lognormal_survival(limit, mean, sigma))
+
+
+def slope_by_short_runs(of_class: float, beyond: float, per_share: float) -> float:
+    """Logits that a gang of n loses per log2(1 + (n-1)/8) where one machine was watched.
+
+    A pool that comes and goes within minutes does so as a whole and seldom holds a few machines
+    only: the more of one machine's runs are short, the less a gang loses beside it. `beyond` is
+    the share of short runs less the share that the class expects.
+    """
+    return max(of_class - per_share * beyond, 0.0)
 
 
 def own_law(laws: Sequence[OfferLaw], t: InstanceType, region: str, zone: str) -> OfferLaw | None:
@@ -33,6 +57,11 @@ def in_place_of(base: SpotClass, law: OfferLaw) -> SpotClass:
         for name in ("availability_slope", "co_interruption")
         if (value := getattr(law, name)) is not None
     }
+    if law.availability_slope is None and law.short_runs is not None:
+        beyond = law.short_runs - expected_short_runs(base.run_mean_s, base.run_sigma)
+        told["availability_slope"] = slope_by_short_runs(
+            base.availability_slope, beyond, SLOPE_PER_SHORT_RUNS
+        )
     seen = f", {law.seen}" if law.seen else ""
     return replace(
         base,

@@ -6,8 +6,9 @@ plan below it.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,9 +44,14 @@ def least_speed_factor(space: Space, sigma: Floats) -> Floats:
 
     A typical value grows with every history, so T >= a·W·factor + d in each of them bounds it.
     """
-    values, where = np.unique(sigma, return_inverse=True)
     key = (space.histories, space.seed, space.limits.goal == "time")
-    factors = np.array([_speed_factor(*key, float(value)) for value in values], dtype=np.float64)
+    return _of_each(sigma, partial(_speed_factor, *key))
+
+
+def _of_each(sigma: Floats, factor: Callable[[float], float]) -> Floats:
+    """A figure of each spread; there are few distinct ones, and it is asked for once of each."""
+    values, where = np.unique(sigma, return_inverse=True)
+    factors = np.array([factor(float(value)) for value in values], dtype=np.float64)
     return factors[where].reshape(sigma.shape)
 
 
@@ -194,9 +200,7 @@ def _too_dear(space: Space, c: Sums, budget_usd: float) -> NDArray[np.bool_]:
 
 def _slowest(space: Space, c: Sums, chance: float) -> Floats:
     """True over predicted time of the slowest history of those that a chance asks for."""
-    key = (space.histories, space.seed, chance)
-    values, where = np.unique(c.speed_sigma, return_inverse=True)
-    return np.array([speed_quantile(*key, float(value)) for value in values])[where]
+    return _of_each(c.speed_sigma, partial(speed_quantile, space.histories, space.seed, chance))
 
 
 @lru_cache(maxsize=4096)

@@ -158,6 +158,8 @@ def clusters(runs: tuple[Run, ...], columns: MachineColumns) -> Fleet:
     machines = np.array([float(run.machines) for run in runs])
     prepared = np.array([run.data in ("cached", "cold") for run in runs])
     fetched = np.array([run.data == "cold" for run in runs])
+    rates = {(name, gpus): times for name, gpus, times in columns.part_links}
+    part = np.array([rates.get((run.machine, -(-run.gpus // run.machines)), 1.0) for run in runs])
     return Fleet(
         kind=kind,
         machines=machines,
@@ -168,7 +170,7 @@ def clusters(runs: tuple[Run, ...], columns: MachineColumns) -> Fleet:
         network_bytes_per_s=columns.network_bytes_per_s[kind],
         network_half_bytes=columns.network_half_bytes[kind],
         network_latency_s=columns.network_latency_s[kind],
-        intra_bytes_per_s=columns.intra_bytes_per_s[kind],
+        intra_bytes_per_s=columns.intra_bytes_per_s[kind] * part,
         prepare_per_s=np.where(prepared, columns.prepare_per_s[kind] * machines, np.inf),
         fetch_per_s=np.where(fetched, columns.fetch_per_s[kind] * machines, np.inf),
         host_bytes_per_s=columns.host_bytes_per_s[kind] * machines,

@@ -1,12 +1,14 @@
 """How far a calibrated model is off, by how far a prediction lies from what was timed.
 
-sd² = base² + excess² + g'Cg: the base of the kind of step beyond the runs (from held-out runs
-of others, `calibration_spreads.csv`), what the job's own runs miss beyond the usual, and the
-constants that no run taught.
+sd² = base² + links² + excess² + g'Cg: the base of the kind of step beyond the runs, what links
+shared by more GPUs than were timed may add (both from held-out runs of others,
+`calibration_spreads.csv`), what the job's own runs miss beyond the usual, and the constants that
+no run taught.
 """
 
 import csv
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
@@ -16,47 +18,68 @@ from numpy.typing import NDArray
 from recommender.job import Run
 from recommender.performance import least_squares as lsq
 from recommender.performance.calibration_model import FARTHEST, LINKS, USUAL, Model
-from recommender.performance.fleet import STRATEGIES
 
 Floats = NDArray[np.float64]
 
 USUAL_ROWS = 4.0  # as many runs as the usual error counts
-SEEN = 0.03  # share of a step from which the links inside a machine are said to be in use
 FILE = "calibration_spreads.csv"
-REPLICATED = np.array([sharding == "ddp" for sharding, _ in STRATEGIES] + [False])  # last: cut
+WITHIN = 1.6449  # sd between the middle and the ends of a span
 
 
 @cache
 def bases(left_out: str = "") -> Mapping[str, float]:
     """Sd of ln(true / predicted) of each kind of extrapolation, beside what the fit itself says.
 
-    `inside`: no more machines than were timed, links hardly in use; `links`: more GPUs of one
-    machine than were timed, and links in use; `machines`: more machines, every GPU with the
-    whole network; `sharded`: more machines, weights cut. `left_out` names a source of
-    measurements that they have not seen; accuracy studies ask for that.
+    `inside`: no more machines than were timed; `machines`: more machines, and no run used the
+    network; `network`: more machines, and the runs used it. `links` is the sd of ln(true /
+    predicted) of the time on the links of a machine, where more of its GPUs share them than were
+    timed. `left_out` names a source of measurements that they have not seen; accuracy studies ask
+    for that.
     """
     text = files("recommender.performance").joinpath(FILE).read_text(encoding="utf-8")
     rows = csv.DictReader(text.splitlines())
     return {row["kind"]: float(row["sd"]) for row in rows if row["left_out"] == left_out}
 
 
-def kinds_of(model: Model, fit: lsq.Fit, timed: tuple[Run, ...]) -> tuple[str, ...]:
-    """The kind of extrapolation of every run of a model from the runs that were timed."""
-    steps = model.steps(fit.value)
-    way, best = steps.argmin(axis=0), steps.min(axis=0)
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """How far some runs lie beyond those that were timed."""
+
+    kind: tuple[str, ...]  # of `bases`; (runs,)
+    links: Floats  # share of the step on links that fewer GPUs of the machine were timed on
+
+    def base(self, sds: Mapping[str, float]) -> Floats:
+        """Sd of ln(true / predicted) beside what the fit itself says; (runs,)."""
+        alone = np.array([sds[kind] for kind in self.kind])
+        return np.asarray(np.hypot(alone, links_sd(self.links, sds["links"])))
+
+
+def links_sd(share: Floats, sd: float) -> Floats:
+    """Sd of ln step whose late end is that of its time on the links; (runs,).
+
+    A step T with the share c on links takes T·(1 + c·(q - 1)) where they take q times what was
+    predicted: quantiles pass through what only rises, so q = exp(1.645 sd) gives the late end.
+    Which GPUs share a switch, a bridge or a socket is not known: an all-reduce of two GPUs
+    with a bridge moves 208 GB/s, of three on the same machine 20 (A100 PCIe, NVIDIA/nccl-tests
+    issue 178, 2023-11), of four 35 and of eight 28 (RTX 5090, NVIDIA/nccl issue 1639, 2025-03), of
+    two, four and eight alike 6 (P100, M40: baidu-research/DeepBench, 2017).
+    """
+    return np.asarray(np.log1p(share * np.expm1(WITHIN * sd)) / WITHIN)
+
+
+def beyond(model: Model, fit: lsq.Fit, timed: tuple[Run, ...]) -> Beyond:
+    """How far the runs of a model lie beyond those that were timed."""
     quick = fit.value.copy()
     quick[LINKS] = FARTHEST
-    in_use = model.steps(quick).min(axis=0) < (1.0 - SEEN) * best
+    saved = 1.0 - model.steps(quick).min(axis=0) / model.steps(fit.value).min(axis=0)
     most = max(run.machines for run in timed)
     widest = max(run.gpus / run.machines for run in timed)
-    found = []
-    for i, run in enumerate(model.runs):
-        if run.machines > most:
-            found.append("machines" if REPLICATED[way[i]] else "sharded")
-        else:
-            wider = run.gpus / run.machines > widest
-            found.append("links" if wider and in_use[i] else "inside")
-    return tuple(found)
+    wider = np.array([run.gpus / run.machines > widest for run in model.runs])
+    more = "machines" if most == 1 else "network"
+    return Beyond(
+        kind=tuple(more if run.machines > most else "inside" for run in model.runs),
+        links=np.where(wider, np.maximum(saved, 0.0), 0.0),
+    )
 
 
 def residual_sd(model: Model, fit: lsq.Fit) -> float:
@@ -77,9 +100,8 @@ def own_spread(model: Model, fit: lsq.Fit, to: Model) -> Floats:
 
 def spans(model: Model, fit: lsq.Fit, to: Model) -> Floats:
     """Sd of ln(true / predicted step) of other runs after a fit to a model's own; (runs,)."""
-    base = bases()
-    each = np.array([base[kind] for kind in kinds_of(to, fit, model.runs)])
-    return np.asarray(np.hypot(each, own_spread(model, fit, to)))
+    base = beyond(to, fit, model.runs).base(bases())
+    return np.asarray(np.hypot(base, own_spread(model, fit, to)))
 
 
 def _freedom(model: Model, fit: lsq.Fit) -> float:

@@ -35,6 +35,8 @@ class MachineColumns:
     # Types timed by the user, by name: (machines, measured step / modelled step >= 1) by size.
     measured: tuple[tuple[str, tuple[tuple[int, float], ...]], ...] = ()
     own_speeds: tuple[tuple[str, str], ...] = ()  # GPUs that the user measured, with the figures
+    # Links of a part of a machine's GPUs: (type, GPUs, times what `intra_bytes_per_s` says of all).
+    part_links: tuple[tuple[str, int, float], ...] = ()
     service_sigma: Floats | None = None  # sd of ln time of parameter servers; None: there are none
     placement_sigma: Floats | None = None  # of ln of the bytes on the fullest of them, at most
 

@@ -1,6 +1,6 @@
 """What each machine brings to a job: speed, memory, network, input, disks, and how sure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -231,6 +231,27 @@ def _intra(machine: InstanceType) -> float:
         return float("inf")
     # 10 GB/s: L4 and other PCIe GPUs without peer access copy through the host (L4: 10)
     return (machine.intra_gb_per_s or 10.0) * 1e9
+
+
+def part_links(
+    types: Sequence[InstanceType], known: Iterable[InstanceType]
+) -> tuple[tuple[str, int, float], ...]:
+    """How fast some of a machine's GPUs talk: what machines of so many of that GPU reach.
+
+    A bridged pair of A100 PCIe reaches 193 GB/s and four of them 25 (Azure's health checks,
+    2026-05), a pair of V100 36 and eight 130: two of four must not be taken for four. Of machines
+    with as many GPUs or the next more, the provider's own first; times what all GPUs reach.
+    """
+    found = []
+    for machine in types:
+        alike = [k for k in known if k.gpu == machine.gpu and 1 < k.gpus < machine.gpus]
+        alike.sort(key=lambda k: (k.gpus, k.provider != machine.provider, k.instance_type))
+        for gpus in range(2, machine.gpus):
+            like = next((k for k in alike if k.gpus >= gpus and k.intra_gb_per_s), None)
+            if like is not None:
+                name = f"{machine.provider}/{machine.instance_type}"
+                found.append((name, gpus, _intra(like) / _intra(machine)))
+    return tuple(found)
 
 
 def _prepare(job: Job, machine: InstanceType) -> float:

@@ -162,15 +162,16 @@ def _market_rows(law: MarketLaw) -> Iterator[_Row]:
     yield _row("law: σ of runs", law.run_sigma, "of ln(run), keeps the mean")
     yield _row("law: σ of outages", law.outage_sigma, "of ln(outage)")
     yield _row("law: typical day up", law.availability, "median of the days", text.percent)
-    for name, value, note in (
-        ("law: days differ by", law.zone_sd, "sd of the logit of a day's level"),
-        ("law: gang loses", law.availability_slope, "logits per doubling"),
-        ("law: ρ", law.co_interruption, "co-interruption"),
+    untold = as_class = "not told by this trace; as the GPU's class has it"
+    if law.short_runs is not None:
+        yield _row("law: short runs", law.short_runs, "of 20 min at most", text.percent)
+        untold = "as the GPU's class has it, moved by the short runs"
+    for name, value, note, otherwise in (
+        ("law: days differ by", law.zone_sd, "sd of the logit of a day's level", as_class),
+        ("law: gang loses", law.availability_slope, "logits from one machine to nine", untold),
+        ("law: ρ", law.co_interruption, "co-interruption", as_class),
     ):
-        if value is None:
-            yield name, "", "", "not told by this trace; as the GPU's class has it"
-        else:
-            yield _row(name, value, note)
+        yield (name, "", "", otherwise) if value is None else _row(name, value, note)
 
 
 def _cells(found: Fit) -> Iterator[_Cells]:
@@ -232,6 +233,7 @@ def _market_cells(law: MarketLaw) -> Iterator[_Cells]:
         ("zone_sd", law.zone_sd, "logit"),
         ("availability_slope", law.availability_slope, "logit"),
         ("co_interruption", law.co_interruption, ""),
+        ("short_runs", law.short_runs, "share"),
     )
     for name, value, unit in figures:
         if value is not None:

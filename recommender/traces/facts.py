@@ -108,8 +108,9 @@ class MarketLaw:
     outage_sigma: Value
     availability: Value  # of a typical (median) zone or day
     zone_sd: Value | None  # sd of the logit of that level
-    availability_slope: Value | None  # logits lost per doubling of the gang
+    availability_slope: Value | None  # logits a gang of n loses per log2(1 + (n-1)/8)
     co_interruption: Value | None
+    short_runs: Value | None  # share of runs of 20 minutes at most, where no gang was watched
     held: bool
 
 

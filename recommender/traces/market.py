@@ -1,8 +1,12 @@
 """The law the planner follows, from the series of one market (docs/risk-facts.md says how)."""
 
+import math
+
 import numpy as np
 
+from recommender.limits import SHORT_RUN_S
 from recommender.traces.facts import MarketLaw, Value
+from recommender.traces.laws import Z95
 from recommender.traces.level import (
     day_sds,
     level_sd_of,
@@ -18,6 +22,7 @@ from recommender.traces.trace import HOUR, Floats, Trace
 
 LEAST_INTERRUPTIONS = 5
 LEAST_OUTAGES = 5
+COARSEST_S = 600.0  # a look every ten minutes tells runs of 20 minutes from longer ones
 _SIGMA_REPLICATES = 200
 _LOCATIONS = np.linspace(-15.0, 15.0, 601)
 
@@ -48,6 +53,7 @@ def law_of(market: Market) -> tuple[MarketLaw | None, str]:
         zone_sd=level_sd,
         availability_slope=_slope(market, up, hours, spread),
         co_interruption=gang_co_interruption(market),
+        short_runs=_short_runs(market, runs),
         held=any(trace.kind == "hold" for trace in market.traces),
     ), ""
 
@@ -63,6 +69,24 @@ def _seen_runs(trace: Trace) -> Floats:
     edges, up = states(trace, 1)
     found: Floats = np.diff(edges)[up] / HOUR
     return found
+
+
+def _short_runs(market: Market, runs: Floats) -> Value | None:
+    """Share of runs of 20 minutes at most; None where gangs were watched, or too seldom looked.
+
+    Limits of Wilson (Journal of the American Statistical Association 22, 1927).
+    """
+    if len(market.sizes) > 1 or any(trace.step_s > COARSEST_S for trace in market.traces):
+        return None
+    share, n = short_share(runs), len(runs)
+    middle = (share + Z95**2 / (2 * n)) / (1 + Z95**2 / n)
+    half = Z95 * math.sqrt(share * (1 - share) / n + (Z95 / (2 * n)) ** 2) / (1 + Z95**2 / n)
+    return Value(share, max(middle - half, 0.0), min(middle + half, 1.0))
+
+
+def short_share(runs: Floats) -> float:
+    """Share of runs of 20 minutes at most; hours."""
+    return float((runs * HOUR <= SHORT_RUN_S + 1e-6).mean())
 
 
 def _outages(traces: tuple[Trace, ...]) -> Floats:
@@ -114,7 +138,7 @@ def _typical(market: Market, up: Floats, hours: Floats, level_sd: float) -> Valu
 
 
 def _slope(market: Market, up: Floats, hours: Floats, level_sd: float) -> Value | None:
-    """Logits of level lost per doubling of the gang; None for series of one machine."""
+    """Logits of level lost as the gang grows; None for series of one machine."""
     if len(market.sizes) < 2:
         return None
     value = slope(_locations(up.sum(axis=0) / hours.sum(), level_sd), market.sizes)

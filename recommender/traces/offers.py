@@ -120,6 +120,7 @@ def laws_for(
                 None if law.availability_slope is None else law.availability_slope.value
             ),
             co_interruption=None if law.co_interruption is None else law.co_interruption.value,
+            short_runs=None if law.short_runs is None else law.short_runs.value,
             held=law.held,
             trace=names if len(names) <= 60 else f"{len(watched)} series",
             seen=f"{days[0]} to {days[-1]}" if days else "",

@@ -13,7 +13,7 @@ from recommender.limits import OfferLaw
 from recommender.text import shown, shown_path
 from recommender.wholefile import read_text, write_whole
 
-SCHEMA = "recommend.spot-laws/v1"
+SCHEMA = "recommend.spot-laws/v2"  # v1: slopes per log2(n)
 _INSTEAD = "correct it, or remove it and fit again with recommend trace fit --store"
 # What a number of a law may be, ends included.
 _RANGES = {
@@ -22,11 +22,12 @@ _RANGES = {
     "outage_sigma": (0.01, 10.0),
     "availability": (1e-6, 1.0 - 1e-6),
     "zone_sd": (0.0, 10.0),
-    "availability_slope": (-5.0, 15.0),
+    "availability_slope": (-5.0, 200.0),  # two sizes, one seen always, the other never: 108
     "co_interruption": (0.0, 1.0),
+    "short_runs": (0.0, 1.0),
     "hours": (0.0, 1e9),
 }
-_OPTIONAL = ("zone_sd", "availability_slope", "co_interruption")
+_OPTIONAL = ("zone_sd", "availability_slope", "co_interruption", "short_runs")
 
 
 def store_path() -> Path:

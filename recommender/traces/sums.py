@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from catalogs.schema import GANG_KNEE
 from recommender.traces.facts import Value
 from recommender.traces.laws import Z95
 from recommender.traces.spells import Cells, by_block, cells, sizes_of, weights
@@ -103,7 +104,10 @@ def co_interruption(run_means: Floats, sizes: Sequence[int]) -> float:
 
 
 def slope(locations: Floats, sizes: Sequence[int]) -> float:
-    """Logits of availability lost per doubling of the gang (least squares); (sizes,) to one."""
-    doublings = np.log2(np.array(sizes, dtype=np.float64))
+    """Logits of availability lost per log2(1 + (n-1)/GANG_KNEE), least squares; (sizes,) to one.
+
+    The unit of the classes (`SpotClass.availability_slope`), in whose place it is put.
+    """
+    doublings = np.log2(1.0 + (np.array(sizes, dtype=np.float64) - 1.0) / GANG_KNEE)
     centred = doublings - doublings.mean()
-    return -float((centred * (locations - locations.mean())).sum() / (centred**2).sum())
+    return float((centred * (locations[0] - locations)).sum() / (centred**2).sum())

@@ -70,6 +70,20 @@ def test_what_a_trace_cannot_tell_stays_as_it_was() -> None:
     assert own.correlation_region == 0.37
 
 
+def test_short_runs_of_one_machine_move_the_slope() -> None:
+    """Runs of mean 1200·e^(σ²/2) s have their median at 20 minutes: half are expected short."""
+    base = replace(CLASS, run_mean_s=1200.0 * math.exp(0.5 * 1.9**2), availability_slope=1.0)
+    alike, more, all_short = (replace(law("*", "T4"), short_runs=x) for x in (0.5, 0.7, 1.0))
+    assert in_place_of(base, alike).availability_slope == pytest.approx(1.0, abs=1e-5)
+    assert in_place_of(base, more).availability_slope == pytest.approx(1.0 - 0.2 * 2.6, abs=1e-5)
+    assert in_place_of(base, all_short).availability_slope == 0.0  # a gang loses nothing, not less
+
+
+def test_a_measured_gang_counts_more_than_short_runs() -> None:
+    both = replace(law("*", "T4"), short_runs=0.9, availability_slope=3.0)
+    assert in_place_of(CLASS, both).availability_slope == 3.0
+
+
 def test_the_spread_of_levels_is_never_below_the_class_s() -> None:
     narrow, wide = (replace(law("*", "T4"), zone_sd=sd) for sd in (0.3, 2.2))
     assert in_place_of(CLASS, narrow).zone_sd == 1.4

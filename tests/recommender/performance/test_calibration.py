@@ -9,12 +9,23 @@ from hypothesis import strategies as some
 
 from recommender.errors import UsageError
 from recommender.job import Run
-from recommender.performance.calibration import calibrate
+from recommender.performance.calibration import calibrate, with_calibration
 from recommender.performance.calibration_model import NOISE, clusters
+from recommender.performance.machines import part_links
 from recommender.performance.priors import load_priors, prior_of
 from recommender.performance.step import steps
 from recommender.performance.terms import terms_of
-from tests.recommender.performance.parts import G4DN, G6, P3, P4DE, P5, columns, llama, resnet
+from tests.recommender.performance.parts import (
+    G4DN,
+    G6,
+    P3,
+    P4DE,
+    P5,
+    columns,
+    llama,
+    machine,
+    resnet,
+)
 from tests.recommender.performance.parts import clusters as fleet_of
 
 TYPES = (P3, G4DN, P5)
@@ -201,3 +212,41 @@ def test_a_calibrated_step_keeps_the_contract_of_the_bounds(compute, network, la
     for name in ("compute_per_s", "network_bytes_per_s", "intra_bytes_per_s"):
         better = replace(fleet, **{name: getattr(fleet, name) * 1.7})
         assert (steps(job, found, better).step_s <= step * (1 + 1e-12)).all()
+
+
+def test_a_bridged_pair_does_not_promise_its_links_to_all_gpus_of_the_machine():
+    """Timed on two of four GPUs, which reach eight times what four do (Azure NC96ads A100 v4)."""
+    four = machine("NC96", "A100-80GB", 4, intra_gb_per_s=25.0)
+    pair = machine("NC48", "A100-80GB", 2, intra_gb_per_s=193.0)
+    bare = columns(JOB, [four])
+    known = replace(bare, part_links=part_links([four], [pair, four]))
+    assert known.part_links == (("aws/NC96", 2, 193 / 25),)
+    runs = [Run("", "aws/NC96", "A100-80GB", n, 1, 64 * n, 1.0) for n in (1, 2, 4)]
+    fleet = clusters(tuple(runs), known)
+    assert fleet.intra_bytes_per_s.tolist() == [25e9, 193e9, 25e9]
+    truth = [_step(replace(r, step_s=1.0), fleet, i) for i, r in enumerate(runs)]
+    timings = tuple(replace(r, step_s=t) for r, t in zip(runs, truth, strict=True))
+
+    def told(found):
+        fit = calibrate(JOB, timings[:2], found, ("A100-80GB",), "2026-11-22").calibration
+        of_all = clusters(
+            timings[2:], with_calibration(replace(JOB, calibration=fit), found, ("A100-80GB",))
+        )
+        return _step(timings[2], of_all, 0)
+
+    assert told(known) == pytest.approx(truth[2], rel=0.01)
+    assert told(bare) < 0.97 * truth[2]
+
+
+def _step(run, fleet, row):
+    job = replace(JOB, global_batch=run.batch)
+    return float(terms_of(job, prior_of(job), fleet.take(np.array([row]))).step_s.min())
+
+
+def test_a_part_of_a_machine_talks_as_a_machine_of_that_size_or_the_next_larger_does():
+    eight = machine("p3.16xlarge", "V100", 8, intra_gb_per_s=130.0)
+    four = machine("p3.8xlarge", "V100", 4, intra_gb_per_s=68.0)
+    pair = machine("n1", "V100", 2, intra_gb_per_s=36.0, provider="gcp")
+    found = dict(((g, round(times * 130)) for _, g, times in part_links([eight], [four, pair])))
+    assert found == {2: 36, 3: 68, 4: 68}
+    assert part_links([eight], []) == part_links([pair], [four]) == ()

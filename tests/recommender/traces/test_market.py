@@ -1,5 +1,7 @@
 """The planner's law: planted runs, levels and gangs are found again, with honest limits."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -76,7 +78,41 @@ def test_few_days_give_wider_limits() -> None:
 
 
 def test_slope_by_hand() -> None:
-    assert slope(np.array([2.0, 1.5, 1.0, 0.5]), (1, 2, 4, 8)) == pytest.approx(0.5)
+    """1 + (n-1)/8 is 1, 2, 4 for one, nine and 25 machines."""
+    assert slope(np.array([2.0, 1.5, 1.0]), (1, 9, 25)) == pytest.approx(0.5)
+
+
+def test_two_measured_sizes_give_level_and_slope() -> None:
+    """Days of 9 h with two machines, 9 h with one and 6 h with none: 0.75 and 0.375 of the time."""
+    hours = [24.0 * day + hour for day in range(40) for hour in (0.0, 9.0, 18.0)]
+    law, _ = law_of(market_of([trace(hours, [2, 1, 0] * 40, 960.0)]))
+    assert law is not None
+    assert law.zone_sd is not None
+    assert law.zone_sd.value == 0.0  # every day is alike
+    assert law.availability.value == pytest.approx(0.75)
+    fall = np.log(0.75 / 0.25) - np.log(0.375 / 0.625)
+    assert law.availability_slope is not None
+    assert law.availability_slope.value == pytest.approx(fall / np.log2(9 / 8), rel=1e-3)
+
+
+def test_short_runs_by_hand() -> None:
+    """Ten runs of 20 minutes of fifty: Wilson's limits for 0.2 of 50 are 0.112 and 0.330."""
+    runs = np.where(np.arange(50) % 5 == 0, 1 / 3, 2.0)
+    whole = alternating(runs, np.full(50, 1.0))
+    law, _ = law_of(market_of([whole]))
+    assert law is not None
+    assert law.short_runs is not None
+    assert law.short_runs.value == pytest.approx(0.2)
+    limits = (law.short_runs.low, law.short_runs.high)
+    assert limits == pytest.approx((0.112, 0.330), abs=1e-3)
+
+
+@pytest.mark.parametrize(("step_s", "told"), [(600.0, True), (601.0, False)])
+def test_a_series_looked_at_too_seldom_tells_no_short_runs(step_s: float, told: bool) -> None:
+    rare = replace(alternating(np.full(9, 2.0), np.ones(9)), step_s=step_s)
+    law, _ = law_of(market_of([rare]))
+    assert law is not None
+    assert (law.short_runs is not None) == told
 
 
 def test_a_planted_law_is_found() -> None:

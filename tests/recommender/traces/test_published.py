@@ -130,9 +130,9 @@ def test_the_law_of_h100_is_that_of_the_shipped_class() -> None:
     for value, shipped in (
         (law.run_sigma, 2.06),
         (law.outage_sigma, 1.30),
-        (law.availability, 0.926),
+        (law.availability, 0.910),
         (law.zone_sd, 2.6),
-        (law.availability_slope, 0.53),
+        (law.availability_slope, 1.40),
     ):
         assert value is not None
         assert value.low is not None

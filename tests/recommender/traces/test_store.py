@@ -26,6 +26,7 @@ LAW = OfferLaw(
     zone_sd=None,
     availability_slope=None,
     co_interruption=0.9,
+    short_runs=None,
     held=False,
     trace="zone a",
     seen="2026-03-01 to 2026-03-15",
@@ -47,6 +48,14 @@ def test_what_is_kept_comes_back_in_order(tmp_path: Path) -> None:
     keep([replace(LAW, run_mean_s=9000.0, machine="A3-HIGHGPU-8G")], path)
     assert [law.run_mean_s for law in stored(path)] == [7200.0, 9000.0]
     assert not [p for p in path.parent.iterdir() if p.name.startswith(".")]
+
+
+def test_laws_of_another_unit_of_slope_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "laws.json"
+    keep([LAW], path)
+    path.write_text(path.read_text().replace("spot-laws/v2", "spot-laws/v1"))
+    with pytest.raises(UsageError, match="fit again with recommend trace fit --store"):
+        stored(path)
 
 
 def test_a_law_is_forgotten_by_its_offer(tmp_path: Path) -> None:

@@ -1,0 +1,107 @@
+"""Scaling where the links of the machine are known from other networks: Gavel's, left out by turns.
+
+Beside the `gavel-*` studies, and another split than theirs: a user who has timed one other
+network on all numbers of GPUs, or measured the links (`recommend bench`), knows how fast 2, 4 and 8
+GPUs of the machine exchange. The network that is judged is timed on one and two workers, as there;
+no run of it on four or eight is seen.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+
+from recommender.accuracy.extrapolation import Extrapolated, joined
+from recommender.accuracy.scaling import (
+    GAVEL_GPUS,
+    GAVEL_MOST_SEEN,
+    PCIE_BYTES_PER_S,
+    bare_machines,
+    gavel_job,
+    gavel_series,
+    held_out,
+)
+from recommender.accuracy.study import Score, Study, Target, score
+from recommender.job import Run
+from recommender.performance.calibration_model import LINKS, USUAL, Model, solve
+from recommender.performance.fleet import MachineColumns
+
+SIZES = (1, 2, 4, 8)  # workers: each a machine type of its own, as clouds sell them
+Links = Mapping[int, float]  # bytes/s of an all-reduce, by number of GPUs
+Series = tuple[Run, ...]  # of one network and batch
+
+
+def known_links(gpu: str) -> Extrapolated:
+    """Every network on 4 and 8 workers from its own 1 and 2 and the links that the others show."""
+    parts = []
+    for model, mine in groupby(_series(gpu), key=lambda each: each[0]):
+        links = links_of_others(gpu, model)
+        for _, runs in mine:
+            seen = tuple(run for run in runs if run.gpus <= GAVEL_MOST_SEEN)
+            unseen = tuple(run for run in runs if run.gpus > GAVEL_MOST_SEEN)
+            columns = sizes_of(runs[0], links)
+            parts.append(held_out(gavel_job(model), columns, seen, unseen, "Gavel"))
+    return joined(parts)
+
+
+def links_of_others(gpu: str, left_out: str) -> Links:
+    """The rate of each number of GPUs, from all networks but one.
+
+    Each series is calibrated on its runs on one and n workers; of what it finds of the links the
+    mean of ln counts, weighed by the posterior's precision: who hardly communicates says little.
+    """
+    found: dict[int, list[tuple[float, float]]] = {n: [] for n in SIZES[1:]}
+    flat = dict.fromkeys(SIZES, PCIE_BYTES_PER_S)
+    for model, runs in _series(gpu):
+        for n in SIZES[1:]:
+            pair = tuple(run for run in runs if run.gpus in (1, n))
+            if model != left_out and len(pair) == 2:
+                fit = solve(Model(gavel_job(model), pair, sizes_of(runs[0], flat)))
+                found[n].append((fit.value[LINKS], 1.0 / fit.covariance(USUAL)[LINKS, LINKS]))
+    rates = {1: np.inf}
+    for n, each in found.items():
+        value, weight = np.array(each).T
+        rates[n] = float(PCIE_BYTES_PER_S * np.exp(np.average(value, weights=weight)))
+    return rates
+
+
+def sizes_of(alone: Run, links: Links) -> MachineColumns:
+    """A machine type of every size, with the speed of a run on one GPU and its own links."""
+    return bare_machines(
+        tuple(_name(n) for n in SIZES),
+        np.array(SIZES, dtype=np.float64),
+        alone.batch / alone.step_s,
+        np.array([links[n] for n in SIZES]),
+    )
+
+
+def _series(gpu: str) -> list[tuple[str, Series]]:
+    return [
+        (model, tuple(replace(run, machine=_name(run.gpus)) for run in runs))
+        for model, runs in gavel_series(gpu)
+    ]
+
+
+def _name(gpus: int) -> str:
+    return f"own/{gpus}"
+
+
+def _score(gpu: str, reference: Path | None) -> Score:
+    return score(known_links(gpu).held())
+
+
+STUDIES: tuple[Study, ...] = tuple(
+    Study(
+        key=f"gavel-{gpu}-links",
+        subject=f"the same on {gpu.upper()}, the machine's links known from other networks",
+        split="1 and 2 workers of each network; 2 to 8 of the others for the links",
+        target=Target(),
+        published="none known",
+        source="Gavel (OSDI 2020)",
+        run=partial(_score, gpu),
+    )
+    for gpu in GAVEL_GPUS
+)
