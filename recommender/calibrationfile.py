@@ -11,8 +11,8 @@ from recommender.units import parse_count, parse_whole
 
 FACTORS = ("compute", "tensor", "latency", "network", "links")
 _SIGMAS = ("noise", "sigma", "sigma_several", "sigma_other")
-_KEYS = ("as_of", "rows", "constants", *FACTORS, "overlap", *_SIGMAS, "gpus", "feeds")
-_OPTIONAL = ("sigma_several", "gpus", "feeds")  # the first is younger than the others
+_KEYS = ("as_of", "rows", "constants", *FACTORS, "service", "overlap", *_SIGMAS, "gpus", "feeds")
+_OPTIONAL = ("service", "sigma_several", "gpus", "feeds")  # the first two are younger
 
 _NUMBER = {"type": ["number", "string"]}
 _FITTED = {
@@ -29,7 +29,7 @@ SCHEMA: dict[str, Any] = {
         "as_of": {"type": "string"},
         "rows": {"type": ["integer", "string"]},
         "constants": {"type": "string"},
-        **dict.fromkeys(FACTORS, _FITTED),
+        **dict.fromkeys((*FACTORS, "service"), _FITTED),
         "overlap": {
             "type": "object",
             "properties": {"share": _NUMBER, "sd": _NUMBER},
@@ -54,6 +54,8 @@ def section(own: Calibration) -> dict[str, Any]:
     """A calibration as the section of a job file holds it, to four digits."""
     found: dict[str, Any] = {"as_of": own.as_of, "rows": own.rows, "constants": own.constants}
     found |= {name: _fitted(getattr(own, name)) for name in FACTORS}
+    if own.service:
+        found["service"] = _fitted(own.service)
     found["overlap"] = {"share": _share(own.overlap), "sd": _four(own.overlap_sd)}
     found |= {name: _four(getattr(own, name)) for name in _SIGMAS}
     if own.gpus:
@@ -89,7 +91,11 @@ def read_calibration(value: Any, name: str) -> Calibration:
     overlap, overlap_sd = _pair(value["overlap"], "share", f"{name} overlap:")
     if overlap > 1:
         raise UsageError(f"{name} overlap: {overlap:g} is more than all; write a share below 1")
-    fitted = {key: Fitted(*_pair(value[key], "factor", f"{name} {key}:")) for key in FACTORS}
+    fitted = {
+        key: Fitted(*_pair(value[key], "factor", f"{name} {key}:"))
+        for key in (*FACTORS, "service")
+        if key in value
+    }
     sigmas = {key: _number(value[key], f"{name} {key}:") for key in _SIGMAS if key in value}
     return Calibration(
         as_of=_word(value["as_of"], f"{name} as_of:"),
@@ -110,6 +116,7 @@ def read_calibration(value: Any, name: str) -> Calibration:
             value, "gpus", name, lambda gpu, raw, at: (gpu, Fitted(*_pair(raw, "factor", at)))
         ),
         feeds=_each(value, "feeds", name, _read_feed),
+        service=fitted.get("service"),
     )
 
 

@@ -77,6 +77,7 @@ class Calibration:
     sigma_other: float  # the same of one machine with other GPUs
     gpus: tuple[tuple[str, Fitted], ...] = ()  # the same of each GPU that was timed
     feeds: tuple[Feed, ...] = ()
+    service: Fitted | None = None  # time of parameter servers per update; None without them
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,9 @@ and servers. What is fitted are the constants of `performance/parameter_server.p
 chief's writer in `checkpoint.py`, by the functions that fitted the shipped ones.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 
@@ -16,24 +15,29 @@ from recommender.accuracy.cmdare_data import Written, checkpoints, networks, spe
 from recommender.accuracy.study import Floats, Held, Score, Study, Target, score
 from recommender.checkpoint import StoreWriter, write_s
 from recommender.performance.fit_parameter_server import (
-    ServerRates,
     Speed,
-    cluster_rates,
     fit_servers,
     fit_workers,
     one_worker_s,
-    shared,
+    served_s,
+    service_sd,
     single,
     update_s,
+    without,
+)
+from recommender.performance.parameter_server import (
+    fullest_share,
+    placement_sd,
+    service_share,
+    spread,
+    updates_per_s,
 )
 from recommender.performance.positive import nonnegative
-from recommender.performance.readings import SIGMA_MEASURED
+from recommender.performance.readings import SIGMA_CURVE
 
 SOURCE = "Li et al. 2020 (arXiv 2004.03072), github.com/cake-lab/CM-DARE"
 UNSEEN = "leave one network out"
 FULLEST_OF_TWO = {"resnet": 0.5, "shake-shake": 1.0}  # share of the bytes; two_servers_held
-
-Row = TypeVar("Row", Speed, Written)
 
 
 def steps_held(gpu: str) -> Held:
@@ -41,7 +45,7 @@ def steps_held(gpu: str) -> Held:
     rows, known = single(speeds()), networks()
     tried = [row for row in rows if row.gpu == gpu]
     predicted = [
-        update_s(gpu, known[row.network], fit_workers(_without(rows, row.network), known))
+        update_s(gpu, known[row.network], fit_workers(without(rows, row.network), known))
         for row in tried
     ]
     return Held(
@@ -54,22 +58,25 @@ def steps_held(gpu: str) -> Held:
 def clusters_held(gpu: str, servers: int, same_campaign: bool = False) -> Held:
     """Updates per second of 2 to 8 workers, from one worker's measured speed.
 
-    The servers' constants are fitted on the other networks' clusters with one server. One
-    worker's speed is the mean of all campaigns that measured it, or the cluster's own.
+    The servers' constants and their spread are fitted on the other networks' runs with one
+    server. One worker's speed is the mean of all campaigns that measured it, or the cluster's own.
     """
     tried = [row for row in speeds() if (row.gpu, row.servers) == (gpu, servers)]
     tried = [row for row in tried if row.workers > 1]
-    predicted = np.zeros(len(tried))
+    predicted, sigma = np.zeros((2, len(tried)))
     for name in {row.network for row in tried}:
-        rates = _servers(_without(shared(speeds()), name), same_campaign)
         mine = [i for i, row in enumerate(tried) if row.network == name]
         rows = [tried[i] for i in mine]
-        predicted[mine] = _rates(rows, rates, [1.0 / servers] * len(rows), same_campaign)
+        share = [float(fullest_share(servers))] * len(rows)
+        others = without(speeds(), name)
+        predicted[mine], sigma[mine] = _predicted(
+            rows, others, share, float(placement_sd(servers)), same_campaign
+        )
     return Held(
         labels=tuple(f"{row.workers} x {row.network}" for row in tried),
         predicted=predicted,
         measured=np.array([row.updates_per_s for row in tried]),
-        sigma=np.full(len(tried), SIGMA_MEASURED),  # one timing, scaled to other sizes
+        sigma=sigma,
     )
 
 
@@ -83,11 +90,12 @@ def two_servers_held() -> Held:
     """
     rows = [row for row in speeds() if row.servers == 2 and row.workers > 1]
     shares = [FULLEST_OF_TWO[networks()[row.network].structure] for row in rows]
+    predicted, sigma = _predicted(rows, speeds(), shares, 0.0, False)
     return Held(
         labels=tuple(f"{row.workers} x {row.network}" for row in rows),
-        predicted=_rates(rows, _servers(shared(speeds()), False), shares, False),
+        predicted=predicted,
         measured=np.array([row.updates_per_s for row in rows]),
-        sigma=np.full(len(rows), SIGMA_MEASURED),
+        sigma=sigma,
     )
 
 
@@ -96,7 +104,12 @@ def checkpoints_held() -> Held:
     rows = checkpoints()
     predicted = [
         float(
-            write_s(fit_chief(_without(rows, row.network)), row.variable_bytes, row.tensors, np.inf)
+            write_s(
+                fit_chief([other for other in rows if other.network != row.network]),
+                row.variable_bytes,
+                row.tensors,
+                np.inf,
+            )
         )
         for row in rows
     ]
@@ -115,22 +128,27 @@ def fit_chief(rows: Sequence[Written]) -> StoreWriter:
     return StoreWriter(float(fixed), float(tensor), 1e6 / float(megabyte))
 
 
-def _servers(rows: Sequence[Speed], same_campaign: bool) -> ServerRates:
-    """The servers' constants as some clusters have them."""
-    alone = [one_worker_s(speeds(), row, same_campaign) for row in rows]
-    return fit_servers(rows, networks(), alone)
+def _predicted(
+    rows: Sequence[Speed],
+    seen: Sequence[Speed],
+    shares: Sequence[float],
+    placed_sd: float,
+    same_campaign: bool,
+) -> tuple[Floats, Floats]:
+    """Updates per second of clusters and sd of their ln, with servers as the seen runs have them.
 
-
-def _rates(
-    rows: Sequence[Speed], rates: ServerRates, shares: Sequence[float], same_campaign: bool
-) -> Floats:
-    """Updates per second of clusters, from one worker's measured speed."""
-    alone = [one_worker_s(speeds(), row, same_campaign) for row in rows]
-    return cluster_rates(rows, networks(), alone, rates, shares)
-
-
-def _without(rows: Iterable[Row], network: str) -> list[Row]:
-    return [row for row in rows if row.network != network]
+    The servers' part of the spread: networks that were left out of the fit to those seen, what
+    none of them taught, and the placement of the bytes where it is not known.
+    """
+    fit, known = fit_servers(seen, networks(), same_campaign), networks()
+    alone_s = np.array([one_worker_s(speeds(), row, same_campaign) for row in rows])
+    workers = np.array([float(row.workers) for row in rows])
+    service = served_s(rows, known, fit.rates, shares)
+    of_bytes = 1.0 - served_s(rows, known, fit.rates, [0.0] * len(rows)) / service
+    unseen = service_sd(seen, known, same_campaign)
+    sd = np.hypot(np.hypot(unseen, fit.spread(rows, known, shares)), of_bytes * placed_sd)
+    share = service_share(workers, alone_s, service, sd)
+    return updates_per_s(workers, alone_s, service), spread(SIGMA_CURVE, sd, share)
 
 
 def _steps(gpu: str, reference: Path | None) -> Score:

@@ -13,7 +13,7 @@ from catalogs.schema import GANG_KNEE
 from recommender.checkpoint import best_interval
 from recommender.optimize.saving import Saves, saves_of
 from recommender.optimize.space import NONE, OBJECT_STORE, Entries, Site, Space
-from recommender.performance.fleet import spread_of
+from recommender.performance.servers import cluster_spread
 from recommender.performance.step import steps
 from recommender.risk.plans import Journeys
 from recommender.risk.typical import typical
@@ -141,7 +141,8 @@ def drafts_of(space: Space, site: Site, plans: Plans) -> tuple[Journeys, Bools]:
     """Journeys whose interval is only the least possible: enough for floors, and quicker."""
     entries, counts = site.entries, plans.counts
     fleet = space.fleet(site, counts)
-    step_s = steps(space.job, space.columns, fleet).step_s
+    found = steps(space.job, space.columns, fleet)
+    step_s = found.step_s
     gang = gang_of(space, entries, counts)
     saves = saves_of(space, site, fleet, counts, plans.path, gang.notice_s)
     changeover = worst(entries.boot_s, counts) + RENDEZVOUS_S + saves.restore_s
@@ -152,7 +153,7 @@ def drafts_of(space: Space, site: Site, plans: Plans) -> tuple[Journeys, Bools]:
     net = _net_of(space, site, plans, step_s, saves)
     journeys = Journeys(
         work_s=work,
-        speed_sigma=spread_of(space.columns, entries.kind, counts),
+        speed_sigma=cluster_spread(space.job, space.columns, fleet, found, entries.kind, counts),
         base_usd_per_hour=base,
         spot_usd_per_hour=spot,
         spot_price_sigma=gang.price_sigma,

@@ -18,7 +18,8 @@ from recommender.optimize.found import Candidate, Found, consider
 from recommender.optimize.netted import floors_by_queue
 from recommender.optimize.space import Site, Space
 from recommender.optimize.tables import single_steps
-from recommender.performance.fleet import spreads_of
+from recommender.performance.servers import cluster_spread
+from recommender.performance.step import steps
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -163,14 +164,14 @@ def single_floors(space: Space, site: Site, step_s: Floats) -> Floats:
     """Quick floor of every (entry, number of machines) of a site; inf where not allowed."""
     e = site.entries
     n = np.arange(1, step_s.shape[1] + 1)
-    steps = step_s[e.kind]
-    allowed = np.isfinite(steps) & (n[None] <= e.cap[:, None])
+    step = step_s[e.kind]
+    allowed = np.isfinite(step) & (n[None] <= e.cap[:, None])
     for use, quota in zip(site.quota_use, site.quota, strict=True):
         allowed &= use[:, None] * n <= quota + 1e-9
     if space.limits.hourly_usd is not None:
         allowed &= e.dearest_usd_per_hour[:, None] * n <= space.limits.hourly_usd + 1e-9
     entry, machines = np.nonzero(allowed)
-    floors = np.full(steps.shape, np.inf)
+    floors = np.full(step.shape, np.inf)
     floors[entry, machines] = _single_floor(space, site, step_s, entry, machines + 1, tight=False)
     return floors
 
@@ -181,7 +182,6 @@ def _single_floor(
     """Floor of clusters of one entry; `entry` and `machines` have shape (clusters,)."""
     e = site.entries
     kind, spot = e.kind[entry], e.spot[entry]
-    alone, several = spreads_of(space.columns, kind)
     price = e.usd_per_hour[entry] * machines
     gang = 1.0 + (machines - 1.0) * (1.0 - e.co_interruption[entry])
     step = step_s[kind, machines - 1]
@@ -191,7 +191,7 @@ def _single_floor(
         step,
         np.where(spot, 0.0, price),
         np.where(spot, price, 0.0),
-        np.where(machines == 1, alone, several),
+        _spread(space, site, entry, machines),
         e.boot_s[entry],
         e.fixed_usd[entry],
         (e.run_mean_s[entry] / gang, e.run_sigma[entry], e.free_s[entry]),
@@ -199,6 +199,18 @@ def _single_floor(
         queue=(np.where(spot, 1.0, e.at_once[entry]), np.where(spot, 0.0, e.wait_s[entry])),
     )
     return floors_by_queue(space, site, sums, step, tight)
+
+
+def _spread(space: Space, site: Site, entry: Ints, machines: Ints) -> Floats:
+    """The spread of clusters of one entry."""
+    kind, c = site.entries.kind[entry], space.columns
+    if c.service_sigma is None:
+        return np.where(machines == 1, c.speed_sigma[kind], c.speed_sigma_several[kind])
+    counts = np.zeros((len(entry), len(site.entries)), dtype=np.int64)
+    counts[np.arange(len(entry)), entry] = machines
+    fleet = space.fleet(site, counts)
+    found = steps(space.job, c, fleet)
+    return cluster_spread(space.job, c, fleet, found, site.entries.kind, counts)
 
 
 __all__ = [

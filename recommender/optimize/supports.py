@@ -30,7 +30,7 @@ from recommender.optimize.evaluate import elastic_share, gang_of
 from recommender.optimize.floors import cluster_floor, sums_of
 from recommender.optimize.space import Site, Space, within_quota
 from recommender.optimize.stretch import DEARER
-from recommender.performance.fleet import spread_of
+from recommender.performance.servers import cluster_spread
 from recommender.performance.step import steps
 
 Floats = NDArray[np.float64]
@@ -206,7 +206,9 @@ def _quick(b: Bounded, rows: Ints, counts: Ints, bar: float) -> Floats:
 def counts_floor(space: Space, site: Site, counts: Ints, tight: bool = False) -> Floats:
     """Least goal of every plan made of each cluster of a site; (clusters,)."""
     e = site.entries
-    step = steps(space.job, space.columns, space.fleet(site, counts)).step_s
+    fleet = space.fleet(site, counts)
+    found = steps(space.job, space.columns, fleet)
+    step = found.step_s
     runs = np.isfinite(step)
     used = counts > 0
     gang = gang_of(space, e, counts)
@@ -216,7 +218,7 @@ def counts_floor(space: Space, site: Site, counts: Ints, tight: bool = False) ->
         np.where(runs, step, 1.0),
         counts[:, ~e.spot] @ e.usd_per_hour[~e.spot],
         counts[:, e.spot] @ e.usd_per_hour[e.spot],
-        spread_of(space.columns, e.kind, counts),
+        cluster_spread(space.job, space.columns, fleet, found, e.kind, counts),
         np.where(used, e.boot_s[None], 0.0).max(axis=1),
         np.where(used, e.fixed_usd[None], 0.0).max(axis=1),
         (gang.run_mean_s, gang.run_sigma, gang.free_s),

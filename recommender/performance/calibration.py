@@ -22,6 +22,7 @@ from recommender.performance.calibration_model import (
     LINKS,
     NETWORK,
     OVERLAP,
+    SERVICE,
     SIGMA_GPU,
     TENSOR,
     Model,
@@ -33,6 +34,8 @@ from recommender.performance.calibration_spread import residual_sd, spans
 from recommender.performance.feeds import feeds_of, with_feeds
 from recommender.performance.fleet import MachineColumns
 from recommender.performance.priors import Prior, load_priors, prior_of
+from recommender.performance.servers import cluster_spread
+from recommender.performance.step import steps
 from recommender.performance.terms import terms_of
 
 Floats = NDArray[np.float64]
@@ -70,6 +73,8 @@ def calibrate(
     name = name_of(model.prior, columns, model.gpus)
     sigmas = _sigmas(model, fit, job, columns)
     found = _calibration(model, fit, sigmas, as_of, len(runs), name)
+    if job.sync == "parameter_server":
+        found = _served(found, model, fit, job, columns, gpu_of)
     unfed = tuple(replace(run, data="synthetic") for run in runs)
     free_s = _predicted(replace(job, calibration=found), unfed, columns, gpu_of)
     done = replace(found, feeds=feeds_of(runs, free_s, columns))
@@ -94,8 +99,13 @@ def with_calibration(job: Job, columns: MachineColumns, gpu_of: tuple[str, ...])
     each = dict(own.gpus)
     factor = np.array([each.get(gpu, own.compute).factor for gpu in gpu_of])
     timed = np.array([gpu in each for gpu in gpu_of], dtype=bool)
+    service, placed = columns.service_sigma, columns.placement_sigma
+    if service is not None and own.service is not None:
+        service, placed = np.full(len(service), own.service.sd), np.zeros(len(service))
     scaled = replace(
         columns,
+        service_sigma=service,
+        placement_sigma=placed,  # the factor of all of their time holds it
         compute_per_s=columns.compute_per_s * factor,
         network_bytes_per_s=columns.network_bytes_per_s * own.network.factor,
         network_latency_s=columns.network_latency_s * own.latency.factor,
@@ -143,6 +153,36 @@ def _calibration(
             (gpu, _sum_of(value, spread, COMPUTE, GPUS + i)) for i, gpu in enumerate(model.gpus)
         ),
     )
+
+
+def _served(
+    found: Calibration,
+    model: Model,
+    fit: lsq.Fit,
+    job: Job,
+    columns: MachineColumns,
+    gpu_of: tuple[str, ...],
+) -> Calibration:
+    """A calibration with what the runs say of parameter servers.
+
+    How well their time is known holds the network's part; no run makes it less sure than shipped.
+    """
+    noise = residual_sd(model, fit)
+    sd = float(lsq.spread(model.ln_service, fit, noise).max())
+    factor = float(np.exp(fit.value[SERVICE]))
+    found = replace(found, service=Fitted(factor, min(sd, float(model.belief().sd[SERVICE]))))
+    asked = replace(job, calibration=found)
+    larger_runs = larger(model.runs, columns, job.global_batch)
+    runs = tuple(run for run in larger_runs if run.machines > 1)
+    if not runs:
+        return found
+    own = with_calibration(asked, columns, gpu_of)
+    fleet = clusters(runs, own)
+    counts = np.zeros((len(runs), len(own.names)), dtype=np.int64)
+    counts[np.arange(len(runs)), fleet.kind] = fleet.machines.astype(np.int64)
+    steps_s = steps(asked, own, fleet)
+    each = cluster_spread(asked, own, fleet, steps_s, np.arange(len(own.names)), counts)
+    return replace(found, sigma_several=_rms(each))
 
 
 def _attributed(value: Floats) -> Floats:

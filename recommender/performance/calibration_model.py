@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from recommender.job import Job, Run
 from recommender.performance import least_squares as lsq
 from recommender.performance.fleet import Fleet, MachineColumns
+from recommender.performance.parameter_server import load_constants
 from recommender.performance.priors import Prior, load_priors
+from recommender.performance.servers import service_of
 from recommender.performance.terms import terms_of
 
 Floats = NDArray[np.float64]
 
-COMPUTE, TENSOR, LATENCY, NETWORK, LINKS, OVERLAP, GPUS = range(7)  # of the parameters
+COMPUTE, TENSOR, LATENCY, NETWORK, LINKS, OVERLAP, SERVICE, GPUS = range(8)  # of the parameters
 SIGMA_GPU = 0.18  # between GPUs, one of them timed: docs/models.md, "Throughput" (2026-11)
 NOISE = 0.02  # sd of ln step time between repeated runs: what a residual is weighed with
 USUAL = 0.05  # sd of the model from one size to another
@@ -83,11 +85,22 @@ class Model:
         compute = np.sqrt(max(self.prior.sigma_one**2 - SIGMA_GPU**2, SIGMA_GPU**2))
         s = self.spread
         network = min(s.network, RDMA_NETWORK) if self.rdma and s is FEW_SIZES else s.network
-        sd = np.array([compute, s.tensor, s.latency, network, s.links, s.overlap])
+        sd = np.array([compute, s.tensor, s.latency, network, s.links, s.overlap, self._servers()])
         sd = np.concatenate([sd, np.full(len(self.gpus), SIGMA_GPU)])
         least, most = np.full(len(sd), -FARTHEST), np.full(len(sd), FARTHEST)
         least[OVERLAP], most[OVERLAP] = 0.0, 0.95
         return lsq.Belief(np.zeros(len(sd)), sd, least, most)
+
+    def _servers(self) -> float:
+        """Sd of ln time of parameter servers, the placement of the bytes included."""
+        known = load_constants().service_sd
+        found = [known]
+        for _, job, fleet in self.groups:
+            if job.sync == "parameter_server":
+                machines = np.maximum(fleet.machines, job.parameter_servers)
+                service = service_of(job, self.prior, replace(fleet, machines=machines))
+                found += service.spread(known, np.inf).tolist()
+        return max(found)
 
     def __call__(self, theta: Floats) -> Floats:
         """ln of the step of every run; (runs,)."""
@@ -100,6 +113,7 @@ class Model:
             self.prior,
             tensor_s=self.prior.tensor_s * float(np.exp(theta[TENSOR])),
             overlap=float(theta[OVERLAP]),
+            service=float(np.exp(theta[SERVICE])),
         )
         each = np.exp(theta[COMPUTE] + theta[GPUS:][self.of])
         parts = [
@@ -110,17 +124,28 @@ class Model:
             step[:, rows] = part
         return step
 
+    def ln_service(self, theta: Floats) -> Floats:
+        """ln time of the fullest parameter server per update of every run; (runs,)."""
+        found = np.empty(len(self.of))
+        for rows, job, fleet in self.groups:
+            scaled = _scaled(fleet, theta, np.ones(len(rows)))
+            found[rows] = theta[SERVICE] + np.log(service_of(job, self.prior, scaled).served_s)
+        return found
+
 
 def _scaled_steps(job: Job, prior: Prior, fleet: Fleet, theta: Floats, each: Floats) -> Floats:
-    scaled = replace(
+    step: Floats = terms_of(job, prior, _scaled(fleet, theta, each)).step_s
+    return step
+
+
+def _scaled(fleet: Fleet, theta: Floats, each: Floats) -> Fleet:
+    return replace(
         fleet,
         compute_per_s=fleet.compute_per_s * each,
         network_bytes_per_s=fleet.network_bytes_per_s * np.exp(theta[NETWORK]),
         network_latency_s=fleet.network_latency_s * np.exp(theta[LATENCY]),
         intra_bytes_per_s=fleet.intra_bytes_per_s * np.exp(theta[LINKS]),
     )
-    step: Floats = terms_of(job, prior, scaled).step_s
-    return step
 
 
 def clusters(runs: tuple[Run, ...], columns: MachineColumns) -> Fleet:

@@ -91,12 +91,10 @@ def residual_sd(model: Model, fit: lsq.Fit) -> float:
 def own_spread(model: Model, fit: lsq.Fit, to: Model) -> Floats:
     """Sd of ln(true / predicted) of other runs that the fit to `model` itself tells of; (runs,).
 
-    What the residuals are beyond the usual is known from few runs: it counts by Student's law
-    (its 95th percentile by Cornish and Fisher's series, within 1 % from four degrees on).
+    What the residuals are beyond the usual is known from few runs: it counts by Student's law.
     """
-    noise, free = residual_sd(model, fit), _freedom(model, fit)
-    wide = 1.0 + 0.9264 / free + 0.863 / free**2
-    excess = wide * np.sqrt(max(noise**2 - USUAL**2, 0.0))
+    noise = residual_sd(model, fit)
+    excess = lsq.students_excess(_freedom(model, fit)) * np.sqrt(max(noise**2 - USUAL**2, 0.0))
     return np.asarray(np.hypot(excess, lsq.spread(to, fit, noise)))
 
 

@@ -8,13 +8,14 @@ CM-DARE (Li et al., ICDCS 2020, arXiv 2004.03072; data in github.com/cake-lab/CM
 
 import argparse
 import csv
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.performance.least_squares import Belief, Fit, solve, students_excess
 from recommender.performance.machines import GBIT, TCP_SHARE
 from recommender.performance.parameter_server import (
     ServerConstants,
@@ -22,7 +23,7 @@ from recommender.performance.parameter_server import (
     updates_per_s,
     worker_s,
 )
-from recommender.performance.positive import nonnegative, positive
+from recommender.performance.positive import nonnegative
 
 Floats = NDArray[np.float64]
 
@@ -33,7 +34,9 @@ GRADIENT_BYTES = 4.0  # fp32
 VCPUS = {"K80": 4.0, "P100": 8.0}
 NETWORK_BYTES_PER_S = TCP_SHARE * 4 * 2 * GBIT
 START = np.array([1e-4, 3e-10, 1e-3])  # a, b, c
-AS_OF = "2026-11-21"
+FARTHEST = 10.0  # a logarithm moves no farther from where it starts
+UNSURE = 1e6  # sd of a logarithm of which nothing is believed
+AS_OF = "2026-11-22"
 SOURCE = "CM-DARE (arXiv 2004.03072), github.com/cake-lab/CM-DARE data/processed_data/speed_data"
 
 
@@ -70,6 +73,25 @@ class ServerRates:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerFit:
+    """Fitted constants of servers, and how sure the runs behind them make them."""
+
+    rates: ServerRates
+    covariance: Floats  # (3, 3), of ln a, ln b, ln c: from the noise of the runs
+
+    def spread(
+        self, rows: Sequence[Speed], networks: dict[str, Network], shares: Sequence[float]
+    ) -> Floats:
+        """Sd of ln service time of some clusters, g'Cg: what no run taught; (rows,)."""
+        whole = served_s(rows, networks, self.rates, shares)
+        slopes = [
+            1.0 - served_s(rows, networks, replace(self.rates, **{name: 0.0}), shares) / whole
+            for name in ServerRates.__slots__
+        ]
+        return np.asarray(np.sqrt(np.einsum("kr,kl,lr->r", slopes, self.covariance, slopes)))
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerRates:
     """What is fitted of single workers."""
 
@@ -81,6 +103,11 @@ class WorkerRates:
 
 def one_worker_s(rows: Sequence[Speed], like: Speed, same_campaign: bool = False) -> float:
     """Seconds per update of one worker of a cluster; the geometric mean of all campaigns."""
+    return float(np.exp(-np.mean(_ln_alone(rows, like, same_campaign))))
+
+
+def _ln_alone(rows: Sequence[Speed], like: Speed, same_campaign: bool = False) -> Floats:
+    """The ln speed of every run of one worker in a cluster's set-up."""
     found = [
         row.updates_per_s
         for row in rows
@@ -88,7 +115,23 @@ def one_worker_s(rows: Sequence[Speed], like: Speed, same_campaign: bool = False
         == (like.gpu, like.network, like.servers, 1)
         and (row.campaign == like.campaign or not same_campaign)
     ]
-    return float(np.exp(-np.mean(np.log(found))))
+    return np.asarray(np.log(found), dtype=np.float64)
+
+
+def served_s(
+    rows: Sequence[Speed],
+    networks: dict[str, Network],
+    rates: ServerRates,
+    shares: Sequence[float],
+) -> Floats:
+    """Seconds of the fullest server per update; (rows,).
+
+    It holds a share of the bytes; tensors are dealt out evenly.
+    """
+    constants = ServerConstants(rates.tensor_s, rates.byte_s, rates.update_s, 0.0, 0.0, 0.0)
+    tensors = np.array([networks[row.network].tensors / row.servers for row in rows])
+    sent = np.array([networks[row.network].parameters for row in rows]) * np.array(shares)
+    return service_s(tensors, GRADIENT_BYTES * sent, NETWORK_BYTES_PER_S, constants)
 
 
 def cluster_rates(
@@ -98,35 +141,109 @@ def cluster_rates(
     rates: ServerRates,
     shares: Sequence[float],
 ) -> Floats:
-    """Updates per second of clusters by the recommender's queueing model; (rows,).
-
-    A share of the bytes lies on the fullest server; tensors are dealt out evenly.
-    """
-    constants = ServerConstants(rates.tensor_s, rates.byte_s, rates.update_s, 0.0, 0.0)
-    tensors = np.array([networks[row.network].tensors / row.servers for row in rows])
-    sent = np.array([networks[row.network].parameters for row in rows]) * np.array(shares)
-    served = service_s(tensors, GRADIENT_BYTES * sent, NETWORK_BYTES_PER_S, constants)
+    """Updates per second of clusters by the recommender's queueing model; (rows,)."""
     workers = np.array([float(row.workers) for row in rows])
-    return updates_per_s(workers, np.array(alone_s), served)
+    return updates_per_s(workers, np.array(alone_s), served_s(rows, networks, rates, shares))
+
+
+def repeat_sd(rows: Sequence[Speed], gpu: str) -> float:
+    """Sd of ln speed between campaigns that ran one worker in the same set-up on a GPU."""
+    alone = [row for row in rows if row.gpu == gpu and (row.workers, row.servers) == (1, 1)]
+    each = [_ln_alone(rows, row) for row in {row.network: row for row in alone}.values()]
+    squares = sum(float(((some - some.mean()) ** 2).sum()) for some in each)
+    return float(np.sqrt(squares / sum(len(some) - 1 for some in each)))
 
 
 def fit_servers(
-    rows: Sequence[Speed], networks: dict[str, Network], alone_s: Sequence[float]
-) -> ServerRates:
-    """The a, b, c of least squared log error of the speeds of clusters with one server."""
-    measured = np.log(np.array([row.updates_per_s for row in rows]))
-    whole = [1.0] * len(rows)
+    rows: Sequence[Speed], networks: dict[str, Network], same_campaign: bool = False
+) -> ServerFit:
+    """The a, b, c of clusters with one server, of all runs of some networks.
 
-    def residuals(found: Floats) -> Floats:
-        rates = ServerRates(*found.tolist())
-        return np.asarray(np.log(cluster_rates(rows, networks, alone_s, rates, whole)) - measured)
+    Errors in variables: a run of one worker is as noisy as any other, so its speed is no input
+    but a parameter, measured once for each campaign (with `same_campaign`: its own only) and by
+    the clusters of its workers. Every run weighs by the spread of repeats on its GPU.
+    """
+    clusters = shared(rows)
+    whole = [1.0] * len(clusters)
 
-    return ServerRates(*positive(residuals, START).tolist())
+    def service(found: Floats) -> Floats:
+        return served_s(clusters, networks, ServerRates(*np.exp(found).tolist()), whole)
+
+    fit = _with_workers(rows, clusters, service, np.log(START), same_campaign)
+    found = ServerRates(*np.exp(fit.value[:3]).tolist())
+    return ServerFit(found, fit.covariance(1.0)[:3, :3])
+
+
+def service_error(
+    rows: Sequence[Speed],
+    networks: dict[str, Network],
+    network: str,
+    rates: ServerRates,
+    same_campaign: bool = False,
+) -> float:
+    """ln of the service time that a network's own clusters show, over that of some constants."""
+    mine = [row for row in shared(rows) if row.network == network]
+    known = served_s(mine, networks, rates, [1.0] * len(mine))
+
+    def service(more: Floats) -> Floats:
+        return np.asarray(known * np.exp(more[0]))
+
+    return float(_with_workers(rows, mine, service, np.zeros(1), same_campaign).value[0])
+
+
+def service_sd(
+    rows: Sequence[Speed], networks: dict[str, Network], same_campaign: bool = False
+) -> float:
+    """Sd of ln(true / predicted) service time of a network that the constants have not seen.
+
+    Root mean square over the networks of `rows`, each left out of the fit in turn; as many errors
+    are known, so it is widened by Student's law.
+    """
+    names = sorted({row.network for row in shared(rows)})
+    fits = [fit_servers(without(rows, name), networks, same_campaign) for name in names]
+    errors = [
+        service_error(rows, networks, name, fit.rates, same_campaign)
+        for name, fit in zip(names, fits, strict=True)
+    ]
+    return students_excess(len(names)) * float(np.sqrt(np.mean(np.square(errors))))
+
+
+def without(rows: Sequence[Speed], network: str) -> list[Speed]:
+    """All runs but those of one network."""
+    return [row for row in rows if row.network != network]
+
+
+def _with_workers(
+    rows: Sequence[Speed],
+    clusters: Sequence[Speed],
+    service: Callable[[Floats], Floats],
+    start: Floats,
+    same_campaign: bool = False,
+) -> Fit:
+    """Parameters of the service time, fitted together with each set-up's one-worker speed."""
+    setups = sorted({(row.gpu, row.network) for row in clusters})
+    of = np.array([setups.index((row.gpu, row.network)) for row in clusters])
+    like = [clusters[int((of == i).argmax())] for i in range(len(setups))]
+    alone = [_ln_alone(rows, row, same_campaign) for row in like]
+    ln_s = -np.array([some.mean() for some in alone])
+    noise = np.array([repeat_sd(rows, row.gpu) for row in like])
+    sd = np.concatenate([np.full(len(start), UNSURE), noise / np.sqrt([len(x) for x in alone])])
+    measured = np.log(np.array([row.updates_per_s for row in clusters]))
+    workers = np.array([float(row.workers) for row in clusters])
+
+    def missed(found: Floats) -> Floats:
+        alone_s = np.exp(ln_s + found[len(start) :])[of]
+        rate = updates_per_s(workers, alone_s, service(found[: len(start)]))
+        return np.asarray((np.log(rate) - measured) / noise[of])
+
+    at = np.concatenate([start, np.zeros(len(setups))])
+    belief = Belief(at, sd, at - FARTHEST, at + FARTHEST)
+    return solve(missed, np.zeros(len(clusters)), 1.0, belief, at, np.inf)
 
 
 def update_s(gpu: str, network: Network, rates: WorkerRates) -> float:
     """Seconds of one worker's update: arithmetic, then its CPU."""
-    constants = ServerConstants(0.0, 0.0, 0.0, rates.tensor_s, rates.update_s)
+    constants = ServerConstants(0.0, 0.0, 0.0, 0.0, rates.tensor_s, rates.update_s)
     arithmetic = IMAGES * network.flop / rates.flop_per_s[rates.gpus.index(gpu)]
     return arithmetic + worker_s(network.tensors, VCPUS[gpu], constants)
 
@@ -188,12 +305,13 @@ def read_reference(folder: Path) -> tuple[dict[str, Network], list[Speed]]:
 def constant_rows(networks: dict[str, Network], speeds: Sequence[Speed]) -> list[dict[str, str]]:
     """The lines of parameter_server.csv."""
     clusters, workers = shared(speeds), single(speeds)
-    servers = fit_servers(clusters, networks, [one_worker_s(speeds, row) for row in clusters])
+    servers = fit_servers(speeds, networks).rates
     worker = fit_workers(workers, networks)
     found = (
         ("tensor_s", servers.tensor_s, "s of a server per tensor of an update", clusters),
         ("byte_s", servers.byte_s, "s of a server per gradient byte beside its network", clusters),
         ("update_s", servers.update_s, "s of a server per update", clusters),
+        ("service_sd", service_sd(speeds, networks), "sd of ln, a network not seen", clusters),
         ("worker_tensor_s", worker.tensor_s, "vCPU s of a worker per tensor", workers),
         ("worker_update_s", worker.update_s, "vCPU s of a worker per update", workers),
     )

@@ -37,6 +37,8 @@ class MachineColumns:
     own_speeds: tuple[tuple[str, str], ...] = ()  # GPUs that the user measured, with the figures
     # Links of a part of a machine's GPUs: (type, GPUs, times what `intra_bytes_per_s` says of all).
     part_links: tuple[tuple[str, int, float], ...] = ()
+    service_sigma: Floats | None = None  # sd of ln time of parameter servers; None: there are none
+    placement_sigma: Floats | None = None  # of ln of the bytes on the fullest of them, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +96,31 @@ STRATEGIES: tuple[tuple[str, bool], ...] = (
 )  # sharding, full recomputation
 
 
+SPREAD_STEP = 0.01  # with parameter servers, spreads of several machines are multiples of this
+
+
 def spreads_of(columns: MachineColumns, kind: Ints) -> Floats:
-    """Every spread that clusters of some types may have; (2, types)."""
-    return np.stack([columns.speed_sigma[kind], columns.speed_sigma_several[kind]])
+    """Every spread that clusters of some types may have; (spreads, types)."""
+    return np.concatenate([columns.speed_sigma[kind][None], several_spreads_of(columns, kind)])
+
+
+def several_spreads_of(columns: MachineColumns, kind: Ints) -> Floats:
+    """Those of several machines: one of each type, or all that any load of servers may give."""
+    if columns.service_sigma is None or columns.placement_sigma is None or not len(kind):
+        return columns.speed_sigma_several[kind][None]
+    worker, server = columns.speed_sigma[kind], columns.service_sigma[kind]
+    # hypot((1-e)·w, e·s) is least at e = w²/(w² + s²).
+    least = worker * server / np.maximum(np.hypot(worker, server), 1e-30)
+    most = np.maximum(worker, np.hypot(server, columns.placement_sigma[kind]))
+    ends = np.array([least.min(), most.max()]) / SPREAD_STEP
+    each = np.arange(np.floor(ends[0]), np.ceil(ends[1]) + 1.0) * SPREAD_STEP
+    return np.repeat(each[:, None], len(kind), axis=1)
 
 
 def spread_of(columns: MachineColumns, kind: Ints, counts: Ints) -> Floats:
     """The spread of each cluster, of its least known machines; `counts` (clusters, types)."""
     alone = counts.sum(axis=1, keepdims=True) == 1
-    each = np.where(alone, *spreads_of(columns, kind)[:, None])
+    each = np.where(alone, columns.speed_sigma[kind], columns.speed_sigma_several[kind])
     found: Floats = np.where(counts > 0, each, 0.0).max(axis=1)
     return found
 

@@ -125,6 +125,15 @@ def spread(model: Callable[[Floats], Floats], fit: Fit, noise: float) -> Floats:
     return np.asarray(np.sqrt(np.maximum(variance, 0.0)), dtype=np.float64)
 
 
+def students_excess(free: float) -> float:
+    """By how much an sd known from so many errors is to be wider than one that is known.
+
+    Student's 95th percentile over the normal one, by Cornish and Fisher's series: within 1 % from
+    four degrees of freedom on, 2 % low at three.
+    """
+    return 1.0 + 0.9264 / free + 0.863 / free**2
+
+
 def _weights(missed: Floats, noise: float, huber: float) -> Floats:
     return np.asarray(1.0 / np.maximum(np.abs(missed) / (huber * noise), 1.0))
 

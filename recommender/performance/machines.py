@@ -11,6 +11,7 @@ from recommender.bucket import object_store_rate
 from recommender.job import Job, Precision
 from recommender.performance.fleet import MachineColumns
 from recommender.performance.ownspeed import adapted
+from recommender.performance.parameter_server import load_constants, placement_sd
 from recommender.performance.priors import (
     Prior,
     gpus_with_runs,
@@ -60,6 +61,7 @@ def machine_columns(
     able = np.array([not reason for reason in reasons])
     count = _column(t.gpus for t in types)
     network = np.array([network_of(t) for t in types]).reshape(-1, 3)
+    served = job.sync == "parameter_server"
     of_gpu = _column(_gpu_sd(job, prior, t.gpu, gpus, achieved) for t in types)
     columns = MachineColumns(
         names=tuple(f"{t.provider}/{t.instance_type}" for t in types),
@@ -77,6 +79,10 @@ def machine_columns(
         speed_sigma=np.hypot(prior.spread(job), of_gpu),
         speed_sigma_several=np.hypot(prior.spread_several(job), of_gpu),
         reasons=reasons,
+        service_sigma=np.full(len(types), load_constants().service_sd) if served else None,
+        placement_sigma=np.full(len(types), placement_sd(job.parameter_servers))
+        if served
+        else None,
         own_speeds=tuple((name, speed.own) for name, speed in speeds.items() if speed.own),
     )
     gpu_of = tuple(t.gpu for t in types)

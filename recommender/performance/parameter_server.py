@@ -41,6 +41,7 @@ class ServerConstants:
     tensor_s: float  # a, seconds of the server per gradient tensor
     byte_s: float  # b, seconds of the server per gradient byte, beside the network
     update_s: float  # c, seconds of the server per update
+    service_sd: float  # of ln(true / predicted) of S, for a network they were not fitted on
     worker_tensor_s: float  # vCPU seconds of the worker per gradient tensor
     worker_update_s: float  # vCPU seconds of the worker per update
 
@@ -73,6 +74,52 @@ def service_s(
 def worker_s(tensors: float, vcpus: float, constants: ServerConstants) -> float:
     """Seconds of a worker's CPU per update: sending and receiving tensors, running the step."""
     return (constants.worker_tensor_s * tensors + constants.worker_update_s) / vcpus
+
+
+def service_share(workers: Floats, alone_s: Floats, served_s: Floats, sd: Floats) -> Floats:
+    """Share of the servers in the time of an update, -d ln X / d ln S; arguments broadcast.
+
+    A secant over one sd of ln S to either side, so that it sees servers that may be full and may
+    not. X(n) falls with T and S and is of degree -1 in both together, so it lies in [0, 1] and the
+    worker's share is the rest: 0 where servers idle or there is one worker, 1 where they are full.
+    """
+    low, high = np.exp(-sd), np.exp(sd)
+    quick, slow = (updates_per_s(workers, alone_s, served_s * by) for by in (low, high))
+    return np.asarray(np.clip(np.log(quick / slow) / (2.0 * np.asarray(sd)), 0.0, 1.0))
+
+
+def spread(worker_sd: Floats | float, service_sd: Floats, share: Floats) -> Floats:
+    """Sd of ln time of an update whose worker's and server's parts err apart from each other."""
+    return np.asarray(np.hypot((1.0 - share) * worker_sd, share * service_sd))
+
+
+def taught(
+    worker_sd: float, service_sd: float, shares: Floats, noise: float
+) -> tuple[float, float]:
+    """Sds of ln T and ln S after timings in which servers had some shares of the step; (timings,).
+
+    A timing tells (1 - share)·ln T + share·ln S to within `noise`. How both then depend on each
+    other is dropped: what is said of other loads is rather too wide.
+    """
+    seen = np.stack([1.0 - shares, shares])
+    curve = np.diag([worker_sd**-2, service_sd**-2]) + seen @ seen.T / noise**2
+    worker, service = np.sqrt(np.diag(np.linalg.inv(curve))).tolist()
+    return worker, service
+
+
+def placement_sd(servers: Floats | float) -> Floats:
+    """Sd of ln share of the bytes that the fullest of k servers holds: ln k / 2."""
+    return np.asarray(0.5 * np.log(servers))
+
+
+def fullest_share(servers: Floats | float) -> Floats:
+    """Share of the bytes on the fullest of k servers: 1/√k.
+
+    From 1/k where tensors happen to be dealt out evenly to 1 where the large ones meet on one
+    server (TensorFlow deals in turn: with two servers and an even number of variables per layer
+    all kernels do). Which of both is not known of a network; this is the middle in logarithms.
+    """
+    return np.asarray(np.asarray(servers, dtype=np.float64) ** -0.5)
 
 
 def updates_per_s(workers: Floats, alone_s: Floats, served_s: Floats, cv2: float = 0.0) -> Floats:

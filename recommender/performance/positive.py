@@ -1,18 +1,11 @@
 """Small least-squares fits of non-negative constants, without a library of optimisers."""
 
-from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.performance.least_squares import Belief, solve
-
 Floats = NDArray[np.float64]
-
-FARTHEST = 10.0  # a logarithm moves no farther from where it starts
-UNSURE = 1e6  # sd of a logarithm of which nothing is believed
-SMALL = 1e-4  # residuals far below what any fit leaves: the search ends where they settle
 
 
 def nonnegative(columns: Floats, target: Floats) -> Floats:
@@ -34,15 +27,3 @@ def nonnegative(columns: Floats, target: Floats) -> Floats:
                 best, least = np.zeros(count), missed
                 best[list(used)] = found
     return np.asarray(best / length)
-
-
-def positive(residuals: Callable[[Floats], Floats], start: Floats) -> Floats:
-    """Constants > 0 of least sum of squared residuals near `start`.
-
-    Steps are taken in the logarithms of the constants, of which nothing is believed.
-    """
-    at = np.log(start)
-    nothing = Belief(at, np.full(len(at), UNSURE), at - FARTHEST, at + FARTHEST)
-    target = np.zeros(len(residuals(start)))
-    fit = solve(lambda theta: residuals(np.exp(theta)), target, SMALL, nothing, at, np.inf)
-    return np.asarray(np.exp(fit.value))

@@ -45,6 +45,7 @@ class Prior:
     rows: int  # measurements behind it
     source: str
     as_of: str
+    service: float = 1.0  # factor of the time of parameter servers, from the job's own runs
 
     def spread(self, job: Job) -> float:
         """Standard deviation of ln(true / predicted speed) of a job that measured nothing."""
@@ -106,7 +107,12 @@ def prior_of(job: Job) -> Prior:
     prior, own = load_priors()[job.family, job.stack], job.calibration
     if own is None:
         return prior
-    return replace(prior, tensor_s=prior.tensor_s * own.tensor.factor, overlap=own.overlap)
+    return replace(
+        prior,
+        tensor_s=prior.tensor_s * own.tensor.factor,
+        overlap=own.overlap,
+        service=own.service.factor if own.service else 1.0,
+    )
 
 
 def _read(row: dict[str, str]) -> Prior:

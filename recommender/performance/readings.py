@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from recommender.job import Job, Timing
 from recommender.performance.fleet import Fleet, MachineColumns, fleet_of
+from recommender.performance.parameter_server import taught
 from recommender.performance.priors import prior_of
+from recommender.performance.servers import service_of, shares_of
 from recommender.performance.terms import terms_of
 
 Floats = NDArray[np.float64]
@@ -39,11 +41,13 @@ def with_readings(
     timed = [t for t in job.timings if t.gpu in gpu_of]
     if not timed:
         return columns
+    before = columns.speed_sigma
     columns = _by_gpu(job, columns, gpu_of, scores, doubts, timed)
     for kind, gpu in enumerate(gpu_of):
         readings = _readings(columns, kind, gpu, timed)
         if readings and columns.compute_per_s[kind] > 0:
             columns = _fit_type(job, columns, kind, readings)
+            columns = _served(job, columns, kind, readings, float(before[kind]))
     return columns
 
 
@@ -149,6 +153,28 @@ def _fit_type(job: Job, columns: MachineColumns, kind: int, readings: Readings) 
     if len(points) > 1:
         columns = _with(columns, kind, speed_sigma=SIGMA_CURVE, speed_sigma_several=SIGMA_CURVE)
     return replace(columns, measured=(*columns.measured, (columns.names[kind], points)))
+
+
+def _served(
+    job: Job, columns: MachineColumns, kind: int, readings: Readings, before: float
+) -> MachineColumns:
+    """What a type's readings teach of its workers and of the parameter servers, if there are any.
+
+    `before` is the spread of one machine that was not timed.
+    """
+    if columns.service_sigma is None or columns.placement_sigma is None:
+        return columns
+    known, placed = float(columns.service_sigma[kind]), float(columns.placement_sigma[kind])
+    fleet, prior = _clusters(columns, kind, *sorted(readings)), prior_of(job)
+    terms, service = terms_of(job, prior, fleet), service_of(job, prior, fleet)
+    best = terms.step_s.argmin(axis=0), np.arange(len(fleet))
+    local = terms.step_s[best] - (terms.exposed_s * terms.network_share)[best]
+    sd = service.spread(known, placed)
+    most = float(sd.max())
+    worker, server = taught(before, most, shares_of(job, service, fleet, local, sd), SIGMA_CURVE)
+    left = max(server, SIGMA_CURVE) / most  # no run is known better than it repeats
+    changed = {"service_sigma": left * known, "placement_sigma": left * placed}
+    return _with(columns, kind, speed_sigma=max(worker, SIGMA_CURVE), **changed)
 
 
 def _raised(

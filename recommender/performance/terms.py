@@ -12,18 +12,13 @@ from numpy.typing import NDArray
 from recommender.job import Job
 from recommender.performance.fleet import STRATEGIES, Fleet
 from recommender.performance.memory import Bytes, bytes_of, largest_micro_batch
-from recommender.performance.parameter_server import (
-    WORKER_VCPUS,
-    load_constants,
-    service_s,
-    updates_per_s,
-    worker_s,
-)
+from recommender.performance.parameter_server import updates_per_s
 from recommender.performance.pipelines import BACKWARD as BACKWARD
 from recommender.performance.pipelines import BUCKET_BYTES as BUCKET_BYTES
 from recommender.performance.pipelines import RECOMPUTED, CutTerms, best_cuts
 from recommender.performance.pipelines import STRAGGLERS as STRAGGLERS
 from recommender.performance.priors import Prior
+from recommender.performance.servers import alone_s, service_of
 from recommender.performance.splits import splittable
 
 Floats = NDArray[np.float64]
@@ -123,7 +118,7 @@ def _exposed(
     if job.sync == "parameter_server":
         local = _unhidden(prior, inside, np.zeros_like(inside), rounds, busy)
         local = local + _late(fleet.gpus_per_machine, busy)
-        served = _served(job, fleet, needs, busy + local)
+        served = _served(job, prior, fleet, busy + local)
         exposed = local + served
         return exposed, np.where(exposed > 0, served / np.where(exposed > 0, exposed, 1.0), 0.0)
     both = inside + between
@@ -176,18 +171,13 @@ def _traffic_s(job: Job, fleet: Fleet, needs: Bytes, rounds: Floats) -> tuple[Fl
     return inside, between
 
 
-def _served(job: Job, fleet: Fleet, needs: Bytes, local_s: Floats) -> Floats:
+def _served(job: Job, prior: Prior, fleet: Fleet, local_s: Floats) -> Floats:
     """Seconds by which asynchronous parameter servers lengthen a step; 0 on one machine.
 
     Each machine is a worker: its GPUs add up their gradients, then it sends one update. A
-    global batch is n updates, so a step takes n/X(n). The servers run on the CPUs of the first
-    machines of the cluster, cost nothing more and share tensors and bytes evenly.
+    global batch is n updates, so a step takes n/X(n).
     """
-    constants = load_constants()
-    servers = np.minimum(float(job.parameter_servers), np.maximum(fleet.machines, 1.0))
-    tensors, sent = job.gradient_tensors / servers, needs.reduced / servers
-    served = service_s(tensors, sent, fleet.network_bytes_per_s, constants)
-    alone = local_s + worker_s(job.gradient_tensors, WORKER_VCPUS, constants)
-    rate = updates_per_s(fleet.machines, alone, served)
+    served = service_of(job, prior, fleet).served_s
+    rate = updates_per_s(fleet.machines, alone_s(job, local_s), served)
     waited = fleet.machines / np.where(rate > 0, rate, 1.0) - local_s
     return np.where(fleet.machines > 1, np.maximum(waited, 0.0), 0.0)

@@ -19,6 +19,7 @@ from recommender.accuracy.cmdare import (
 from recommender.accuracy.cmdare_data import checkpoints, networks, speeds
 from recommender.checkpoint import CHIEF_STREAM
 from recommender.performance.fit_parameter_server import one_worker_s, read_reference
+from recommender.performance.readings import SIGMA_CURVE
 
 BY_KEY = {study.key: study for study in STUDIES}
 reference = pytest.mark.skipif(
@@ -72,7 +73,17 @@ def test_a_networks_own_clusters_do_not_change_its_prediction(monkeypatch):
     after = clusters_held("P100", 1)
     own = np.array(["resnet32" in label for label in before.labels])
     assert after.predicted[own].tolist() == before.predicted[own].tolist()
+    assert after.sigma[own].tolist() == before.sigma[own].tolist()
     assert not np.allclose(after.predicted[~own], before.predicted[~own])
+    assert not np.allclose(after.sigma[~own], before.sigma[~own])
+
+
+def test_spans_are_narrow_where_servers_idle_and_wide_where_they_limit():
+    k80, p100 = clusters_held("K80", 1), clusters_held("P100", 1)
+    idle = k80.labels.index("4 x resnet32")
+    full = p100.labels.index("8 x shakeshake_big")
+    assert k80.sigma[idle] <= SIGMA_CURVE
+    assert p100.sigma[full] > 3 * k80.sigma[idle]
 
 
 def test_a_networks_own_checkpoint_does_not_change_its_prediction(monkeypatch):

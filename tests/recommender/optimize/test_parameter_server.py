@@ -9,6 +9,9 @@ from recommender.optimize.boxes import search_boxes
 from recommender.optimize.found import EPSILON, Found
 from recommender.optimize.search import search
 from recommender.optimize.space import Space
+from recommender.performance.fleet import spreads_of
+from recommender.performance.parameter_server import placement_sd
+from recommender.performance.servers import cluster_spread
 from recommender.performance.step import steps
 from tests.recommender.optimize.palette import every_cluster, no_fallbacks, oracle, space
 from tests.recommender.optimize.test_program import excluded_wrongly
@@ -31,7 +34,20 @@ def served(seed: int) -> Space:
         parameter_servers=1 + seed % 2,
         global_batch=(256, 2048, 16384)[seed % 3],
     )
-    return replace(found, job=job, limits=limits, sites=(site,), steps_left=found.steps_left / 2)
+    kinds = len(found.columns.names)
+    columns = replace(
+        found.columns,
+        service_sigma=np.random.default_rng(seed).uniform(0.02, 0.4, kinds),
+        placement_sigma=np.full(kinds, placement_sd(job.parameter_servers)),
+    )
+    return replace(
+        found,
+        job=job,
+        limits=limits,
+        columns=columns,
+        sites=(site,),
+        steps_left=found.steps_left / 2,
+    )
 
 
 def test_the_random_spaces_hold_free_and_saturated_servers() -> None:
@@ -45,6 +61,21 @@ def test_the_random_spaces_hold_free_and_saturated_servers() -> None:
         shares += (found.exposed_network_s[runs] / found.step_s[runs]).tolist()
     assert np.quantile(shares, 0.1) < 0.2
     assert np.quantile(shares, 0.9) > 0.6
+
+
+def test_bounds_know_every_spread_that_a_cluster_has() -> None:
+    every = set()
+    for seed in SEEDS:
+        asked = served(seed)
+        site = asked.sites[0]
+        counts = every_cluster(site, asked.limits.max_machines)
+        fleet, kind = asked.fleet(site, counts), site.entries.kind
+        found = steps(asked.job, asked.columns, fleet)
+        spreads = cluster_spread(asked.job, asked.columns, fleet, found, kind, counts)
+        here = set(np.round(spreads, 9).tolist())
+        assert here <= set(np.round(spreads_of(asked.columns, kind), 9).ravel().tolist())
+        every |= here
+    assert len(every) > 10
 
 
 @pytest.mark.parametrize("seed", SEEDS)

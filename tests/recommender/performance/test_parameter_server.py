@@ -13,6 +13,7 @@ from hypothesis import strategies as some
 from recommender.accuracy.cmdare_data import networks, speeds
 from recommender.performance.fit_parameter_server import (
     Network,
+    ServerFit,
     ServerRates,
     Speed,
     cluster_rates,
@@ -20,7 +21,12 @@ from recommender.performance.fit_parameter_server import (
     fit_servers,
     fit_workers,
     read_reference,
+    repeat_sd,
+    served_s,
+    service_error,
+    service_sd,
     update_s,
+    without,
 )
 from recommender.performance.parameter_server import (
     ServerConstants,
@@ -30,7 +36,7 @@ from recommender.performance.parameter_server import (
     worker_s,
 )
 
-CONSTANTS = ServerConstants(1e-4, 2e-10, 2e-3, 4e-3, 0.1)
+CONSTANTS = ServerConstants(1e-4, 2e-10, 2e-3, 0.2, 4e-3, 0.1)
 
 
 def rate(workers: int, alone: float, served: float, cv2: float = 0.0) -> float:
@@ -136,16 +142,102 @@ def test_the_fit_finds_the_constants_of_servers_it_was_given():
         name: Network(name, "resnet", 1e9, size, tensors)
         for name, size, tensors in (("a", 1e6, 50), ("b", 2e7, 200), ("c", 3e6, 300))
     }
+    found = fit_servers([*clusters_of(known, truth), *repeats(known)], known)
+    assert astuple(found.rates) == pytest.approx(astuple(truth), rel=0.01)
+
+
+ALONE_S = 0.15
+NOISE = 0.03
+
+
+def clusters_of(known: dict[str, Network], truth: ServerRates) -> list[Speed]:
+    """Exact speeds of clusters whose workers take `ALONE_S`."""
     empty = [Speed("x", "P100", name, n, 1, 1.0) for name in known for n in (2, 4, 8, 16)]
-    alone = [0.15] * len(empty)
-    made = [
-        replace(row, updates_per_s=float(x))
-        for row, x in zip(
-            empty, cluster_rates(empty, known, alone, truth, [1.0] * len(empty)), strict=True
-        )
+    found = cluster_rates(empty, known, [ALONE_S] * len(empty), truth, [1.0] * len(empty))
+    return [replace(row, updates_per_s=float(x)) for row, x in zip(empty, found, strict=True)]
+
+
+def repeats(known: dict[str, Network], off: str = "") -> list[Speed]:
+    """One worker in two campaigns, either side of `ALONE_S`; of `off` both are 10 % too fast."""
+    return [
+        Speed(campaign, "P100", name, 1, 1, np.exp(move + 0.1 * (name == off)) / ALONE_S)
+        for name in known
+        for campaign, move in (("x", NOISE / 2**0.5), ("y", -NOISE / 2**0.5))
     ]
-    found = fit_servers(made, known, alone)
-    assert astuple(found) == pytest.approx(astuple(truth), rel=0.01)
+
+
+def test_the_spread_of_repeats_is_that_between_campaigns():
+    known = {"a": Network("a", "resnet", 1e9, 1e6, 50), "b": Network("b", "resnet", 1e9, 2e7, 200)}
+    assert repeat_sd(repeats(known), "P100") == pytest.approx(NOISE)
+
+
+def test_a_worker_that_was_timed_too_fast_is_put_down_to_its_timing():
+    """Both runs of one worker 10 % too fast, and four clusters of it that say what is right."""
+    truth = ServerRates(1.2e-4, 3e-10, 1e-3)
+    known = {
+        name: Network(name, "resnet", 1e9, size, tensors)
+        for name, size, tensors in (("a", 1e6, 50), ("b", 2e7, 200), ("c", 3e6, 300))
+    }
+    made = [*clusters_of(known, truth), *repeats(known, off="a")]
+    whole = [1.0] * len(made)
+    right = served_s(made, known, truth, whole)
+    assert served_s(made, known, fit_servers(made, known).rates, whole) == pytest.approx(
+        right, rel=0.01
+    )
+    # Taken as exact, the same timings ask clusters of up to eight for servers that take longer.
+    own = [row for row in made if row.network == "a" and 1 < row.workers <= 8]
+    speed, one = np.array([row.updates_per_s for row in own]), ALONE_S * np.exp(-0.1)
+    n, served = (
+        np.array([float(row.workers) for row in own]),
+        served_s(own, known, truth, [1.0] * 3),
+    )
+    missed = {
+        more: float((np.log(updates_per_s(n, np.array(one), served * more) / speed) ** 2).sum())
+        for more in np.arange(0.8, 4.0, 0.02)
+    }
+    assert min(missed, key=lambda more: missed[more]) > 1.25
+
+
+def test_the_spread_of_a_fit_is_what_its_constants_change():
+    """Against service times at constants drawn from the covariance."""
+    fit = ServerFit(ServerRates(1e-4, 3e-10, 1e-3), np.diag([0.01, 0.04, 0.09]))
+    known = {"a": Network("a", "resnet", 1e9, 1e7, 100)}
+    row = [Speed("x", "P100", "a", 4, 1, 1.0)]
+    rng = np.random.default_rng(5)
+    drawn = [
+        served_s(row, known, ServerRates(*(np.array(astuple(fit.rates)) * each)), [1.0])[0]
+        for each in np.exp(rng.standard_normal((4000, 3)) * [0.1, 0.2, 0.3])
+    ]
+    assert fit.spread(row, known, [1.0])[0] == pytest.approx(np.std(np.log(drawn)), rel=0.08)
+
+
+def test_a_network_whose_servers_take_longer_shows_it():
+    truth = ServerRates(1.2e-4, 3e-10, 1e-3)
+    known = {"a": Network("a", "resnet", 1e9, 2e7, 100)}
+    made = [*clusters_of(known, truth), *repeats(known)]
+    row = [made[0]]
+    twice = ServerRates(2.4e-4, 6e-10, 2e-3)
+    right = served_s(row, known, truth, [1.0]) / served_s(row, known, twice, [1.0])
+    assert service_error(made, known, "a", twice) == pytest.approx(np.log(right[0]), abs=0.01)
+
+
+def test_the_spread_of_the_servers_is_that_of_networks_left_out():
+    """By hand from three errors: root mean square, and 1.405 of Student's law at three."""
+    names = ("resnet15", "resnet32", "shakeshake_small")
+    rows = [row for row in speeds() if row.network in names]
+    errors = [
+        service_error(rows, networks(), name, fit_servers(without(rows, name), networks()).rates)
+        for name in names
+    ]
+    by_hand = 1.405 * (sum(x * x for x in errors) / 3) ** 0.5
+    assert service_sd(rows, networks()) == pytest.approx(by_hand, rel=1e-3)
+
+
+def test_what_the_runs_leave_open_of_the_constants_adds_little_to_the_shipped_spread():
+    fit, known = fit_servers(speeds(), networks()), networks()
+    rows = [Speed("x", "P100", name, 4, 1, 1.0) for name in known]
+    both = np.hypot(load_constants().service_sd, fit.spread(rows, known, [1.0] * len(rows)))
+    assert both.max() < 1.05 * load_constants().service_sd
 
 
 def test_the_fit_finds_the_constants_of_workers_it_was_given():

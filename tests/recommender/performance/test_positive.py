@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recommender.performance.positive import nonnegative, positive
+from recommender.performance.positive import nonnegative
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -19,14 +19,3 @@ def test_no_point_of_a_grid_of_non_negative_constants_misses_less(seed):
 
 def test_where_every_constant_would_be_negative_all_are_zero():
     assert nonnegative(np.eye(2), np.array([-1.0, -2.0])).tolist() == [0.0, 0.0]
-
-
-def test_positive_constants_of_a_curve_are_found():
-    x = np.linspace(0.1, 4, 30)
-
-    def curve(c):
-        return c[0] * np.exp(-c[1] * x) + c[2]
-
-    truth = np.array([3.0, 0.7, 0.2])
-    found = positive(lambda c: curve(c) - curve(truth), np.array([1.0, 0.1, 1.0]))
-    assert found == pytest.approx(truth, rel=1e-4)

@@ -192,7 +192,7 @@ def scalar_served(job: Job, prior: Prior, fleet: Fleet, busy: float) -> float:
     if machines == 1:
         return 0.0
     c, used = load_constants(), min(job.parameter_servers, machines)
-    sent = bytes_of(job, prior).reduced / used
+    sent = bytes_of(job, prior).reduced / used**0.5
     service = c.tensor_s * job.gradient_tensors / used + c.update_s
     service += sent * (c.byte_s + 1 / float(fleet.network_bytes_per_s[0]))
     own = (c.worker_tensor_s * job.gradient_tensors + c.worker_update_s) / 8
