@@ -116,7 +116,8 @@ def predicted(
     networks = table("transfer")
     factors = {} if missed is None else factors_of(found, missed)
     values = []
-    for row in found.rows.itertuples():
+    rows: Any = found.rows.itertuples()
+    for row in rows:
         network: Any = networks.loc[str(row.model)]
         job = _job(network.family, int(network.hidden), WANTED.get(str(row.setting), "tf32"))
         prior, gpu = models[str(row.model)], str(row.gpu)
