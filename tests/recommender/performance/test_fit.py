@@ -116,9 +116,8 @@ def laboratories(apart: float) -> tuple[Group]:
     """The H100 runs as four versions of one laboratory and one of another, by a factor faster."""
     made = made_with(Constants(0.5, 0.5, 100.0, 0.05)).assign(family="decoder", tuning="typical")
     rows = [
-        made.assign(laboratory=name, source=f"{name} {version}", nodes=1.0, rate=made.rate * factor)
-        for name, factor in (("slow", 1.0), ("fast", apart))
-        for version in ("v1", "v2")
+        made.assign(laboratory=name[0], source=name, nodes=1.0, rate=made.rate * factor)
+        for name, factor in zip(("A1", "A2", "A3", "A4", "B1"), (1, 1, 1, 1, apart), strict=True)
     ]
     trials = trials_of(pd.concat(rows, ignore_index=True))
     return (Group("decoder", "typical", "source", trials, trials.rows.iloc[:0]),)
