@@ -11,6 +11,7 @@ from recommender.accuracy.study import Floats, Held, Score, Study, Target, score
 from recommender.accuracy.tables import RUNS, reference_folder
 from recommender.performance.fit.data import runs
 from recommender.performance.fit.held_out import (
+    LEAST_RUNS,
     Group,
     Left,
     groups_of,
@@ -25,7 +26,6 @@ from recommender.performance.fit.held_out import (
 SOURCE = (
     "MLPerf, NVIDIA DeepLearningExamples, Lambda, MosaicML and others: measured/training.csv.gz"
 )
-LEAST_RUNS = 20  # of other laboratories, to determine a family's constants
 
 
 @cache

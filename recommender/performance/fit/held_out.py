@@ -25,6 +25,7 @@ OVERLAP_TRANSFERRED = 0.1  # what the fitted families show
 OWN_WEIGHT = 3.0  # of the family's own errors in its spread, against 1 of all others
 WITHIN = 1.6449  # standard deviations that hold 90 % of a normal law
 WANTED_INSIDE = 0.9
+LEAST_RUNS = 20  # of other laboratories, to determine a family's constants
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,8 @@ def sigma(groups: tuple[Group, ...], group: Group, several: bool, *also: Left) -
     """Spread of ln speed, its GPU aside: 90 % of unseen errors lie within 1.645 of both.
 
     A fold weighs the square root of its runs, the folds of the group itself three times that:
-    one group has too few sources for a spread of its own.
+    one group has too few sources for a spread of its own. Beside it what laboratories differ by
+    (`between_laboratories`): a user is one that no fit has seen.
     """
     parts, weights = [], []
     for each in groups:
@@ -151,7 +153,44 @@ def sigma(groups: tuple[Group, ...], group: Group, several: bool, *also: Left) -
             parts.append(without(missed, of_gpu))
             own = OWN_WEIGHT if each is group else 1.0
             weights.append(np.full(len(missed), own / np.sqrt(len(missed))))
-    return conformal(parts, weights)
+    return float(np.hypot(conformal(parts, weights), between_laboratories(groups, several, also)))
+
+
+@cache
+def between_laboratories(
+    groups: tuple[Group, ...], several: bool, out: tuple[Left, ...] = ()
+) -> float:
+    """Sd of ln speed between laboratories that the folds of the groups do not hold.
+
+    A random effect by the method of moments: the mean square of the mean error of whole
+    laboratories left out, less that of the folds (versions of a laboratory's scripts, most of them
+    judged by others of the same laboratory). All families are pooled, as one has two or three
+    laboratories; each mean weighs the square root of its runs, 0 where nothing is left.
+    """
+    folds = [part for each in groups for part in unseen_errors(groups, each, several, *out)]
+    whole = [part for each in groups for part in _other_laboratories(groups, each, several, *out)]
+    return float(np.sqrt(max(_mean_square(whole) - _mean_square(folds), 0.0)))
+
+
+def _other_laboratories(
+    groups: tuple[Group, ...], group: Group, several: bool, *out: Left
+) -> Iterator[Floats]:
+    """ln errors of every laboratory of a group, where others have runs enough."""
+    predict = several_machines if several else one_machine
+    rows = group.trials.rows
+    for name in rows.laboratory.unique():
+        left = Left("laboratory", str(name))
+        if left not in out and _kept(rows, frozenset((left, *out))).sum() >= LEAST_RUNS:
+            found = predict(groups, group, left, *out)
+            if len(found):
+                yield found
+
+
+def _mean_square(parts: Sequence[Floats]) -> float:
+    """The mean square of the mean of each part, which weighs the square root of its length."""
+    weights = np.sqrt([len(part) for part in parts])
+    means = np.array([part.mean() for part in parts])
+    return float((weights * means**2).sum() / weights.sum()) if len(parts) else 0.0
 
 
 def without(missed: Floats, known: Floats) -> Floats:

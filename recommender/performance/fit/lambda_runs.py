@@ -1,4 +1,4 @@
-"""How many of the steps that Lambda's BERT scripts report were run.
+"""What Lambda's configurations say of its runs: the batch, and how many steps BERT ran.
 
 Their BERT runs end after two epochs of SQuAD or 100 steps, whichever comes first, but
 `run_squad.py` always reports 100 steps over the time taken. Large clusters run out of samples:
@@ -29,10 +29,15 @@ def share_run(item: Any, precision: str, batch: float) -> float:
     if not (item.source.startswith(LABORATORY) and item.model.startswith("BERT")):
         return 1.0
     if batch == inf:
-        memory = MEMORY.search(str(item.gpu))
-        key = str(item.model), int(memory[1]) if memory else 0, precision
-        batch = _batches()[key] * float(item.n_gpus)
+        batch = configured_batch(item, precision) * float(item.n_gpus)
     return min(1.0, SQUAD_EPOCHS * ceil(SQUAD_FEATURES / batch) / STEPS_REPORTED)
+
+
+def configured_batch(item: Any, precision: str) -> float:
+    """Samples of one GPU's step in the second version; inf where no configuration is known."""
+    memory = MEMORY.search(str(item.gpu))
+    key = str(item.model), int(memory[1]) if memory else 0, precision
+    return _batches().get(key, inf)
 
 
 @cache

@@ -2,7 +2,9 @@
 
 One laboratory ran ten networks on ten GPUs with the same scripts. What the formulas miss on a
 GPU in the mean over networks (clocks under load, software that is older than the GPU) is a
-property of the GPU: it carries a timing of the user's from one GPU to another.
+property of the GPU: it carries a timing of the user's from one GPU to another. The runs fill each
+GPU's memory, so that a batch is up to sixteen times another's: what the formulas say of small
+batches, b/(b + b0), comes first.
 """
 
 from collections.abc import Mapping
@@ -18,6 +20,7 @@ from recommender.job import Family, Job, Precision
 from recommender.performance.fit.data import card_speeds, table
 from recommender.performance.fit.estimate import estimate, trials_of
 from recommender.performance.fit.held_out import Group, Left, fp32_ratio
+from recommender.performance.fit.lambda_runs import configured_batch
 from recommender.performance.fit.model import Floats
 from recommender.performance.machines import gpu_speed
 from recommender.performance.priors import KINDS, Prior, kind_of, load_priors
@@ -59,23 +62,24 @@ class Missed:
 class Readings:
     """Runs of the laboratory on one GPU, and the GPUs as the recommender sees them."""
 
-    rows: pd.DataFrame  # source, model, setting, gpu, precision, rate
+    rows: pd.DataFrame  # source, model, setting, gpu, batch of one GPU, rate
     gpus: Mapping[str, Gpu]
     achieved: Mapping[tuple[str, str], Achieved]
 
 
 def readings(reference: Path) -> Readings:
-    """Median rate of every (source, model, setting, GPU) on one GPU."""
+    """Median rate and batch of every (source, model, setting, GPU) on one GPU."""
     runs = pd.read_csv(reference / "measured" / "training.csv.gz", low_memory=False)
     cards = table("gpus")
     mine = runs[runs.source.str.startswith(LABORATORY) & (runs.n_gpus == 1)]
     mine = mine[mine.gpu_canon.isin(cards.index) & mine.model.isin(table("transfer").index)]
-    mine = mine.assign(gpu=mine.gpu_canon, setting=mine.precision)
-    rows = mine.groupby(["source", "model", "setting", "gpu"]).throughput.median()
+    batch = [_batch(item) for item in mine.itertuples()]
+    mine = mine.assign(gpu=mine.gpu_canon, setting=mine.precision, batch=batch)
+    rows = mine.groupby(["source", "model", "setting", "gpu"])[["batch", "throughput"]].median()
     names = sorted(mine.gpu.unique())
     speeds = {name: card_speeds(name, reference) for name in names}
     return Readings(
-        rows.rename("rate").reset_index(),
+        rows.rename(columns={"throughput": "rate"}).reset_index(),
         {name: _gpu(name, speeds[name]) for name in names},
         {
             (name, precision): Achieved(name, precision, a, a, a, "derived", 0, "")
@@ -84,6 +88,13 @@ def readings(reference: Path) -> Readings:
             if precision != "memory"
         },
     )
+
+
+def _batch(item: Any) -> float:
+    """Samples of one step of one GPU: of the table, in its second version of the configuration."""
+    precision = "bf16" if str(item.precision) in WANTED else "tf32"
+    stated = float(item.batch_per_gpu)
+    return stated if np.isfinite(stated) else configured_batch(item, precision)
 
 
 def _gpu(name: str, speeds: Mapping[str, float]) -> Gpu:
@@ -98,18 +109,24 @@ def _gpu(name: str, speeds: Mapping[str, float]) -> Gpu:
 def predicted(
     found: Readings, models: Mapping[str, Prior], missed: Missed | None = None
 ) -> pd.DataFrame:
-    """The readings with their relative speed by the recommender's own `gpu_speed`."""
+    """The readings with their relative speed by the recommender's own `gpu_speed`.
+
+    A batch of b samples runs at b/(b + b0) of the rate of an endless one (`terms.py`).
+    """
     networks = table("transfer")
     factors = {} if missed is None else factors_of(found, missed)
     values = []
-    for row in found.rows.itertuples():
+    rows: Any = found.rows.itertuples()
+    for row in rows:
         network: Any = networks.loc[str(row.model)]
         job = _job(network.family, int(network.hidden), WANTED.get(str(row.setting), "tf32"))
         prior, gpu = models[str(row.model)], str(row.gpu)
         speed = gpu_speed(job, prior, gpu, found.gpus, found.achieved, factors)
         precision = _precision(found, row)
         tflops = found.achieved[gpu, precision].tflops
-        values.append((speed.rate, speed.score, precision, tflops, found.gpus[gpu].memory_gb_per_s))
+        full = 1.0 / (1.0 + prior.batch_penalty / float(row.batch))
+        memory = found.gpus[gpu].memory_gb_per_s
+        values.append((speed.rate * full, speed.score * full, precision, tflops, memory))
     names = ["formula", "score", "precision", "tflops", "gb_per_s"]
     return found.rows.assign(**dict(zip(names, zip(*values, strict=True), strict=True)))
 

@@ -12,7 +12,9 @@ from recommender.performance.fit.data import HERE, h100_run
 from recommender.performance.fit.estimate import estimate, trials_of
 from recommender.performance.fit.held_out import (
     WITHIN,
+    Group,
     Left,
+    between_laboratories,
     conformal,
     constants,
     groups_of,
@@ -108,6 +110,27 @@ def test_an_estimate_does_not_see_what_is_left_out():
 def test_arithmetic_without_runs_follows_by_the_ratio():
     found = estimate(trials_of(made_with(Constants(0.5, 0.5, 100.0, 0.05))), ALL, fp32_ratio=1.4)
     assert found.cuda == pytest.approx(min(1.4 * found.tensor, 1.0))
+
+
+def laboratories(apart: float) -> tuple[Group]:
+    """The H100 runs as four versions of one laboratory and one of another, by a factor faster."""
+    made = made_with(Constants(0.5, 0.5, 100.0, 0.05)).assign(family="decoder", tuning="typical")
+    rows = [
+        made.assign(laboratory=name[0], source=name, nodes=1.0, rate=made.rate * factor)
+        for name, factor in zip(("A1", "A2", "A3", "A4", "B1"), (1, 1, 1, 1, apart), strict=True)
+    ]
+    trials = trials_of(pd.concat(rows, ignore_index=True))
+    return (Group("decoder", "typical", "source", trials, trials.rows.iloc[:0]),)
+
+
+def test_laboratories_differ_by_what_versions_of_their_scripts_do_not_show():
+    """Four versions of five folds are told by each other; each whole laboratory is e^0.5 away.
+
+    By hand: 0.5² · (1 - 1/5).
+    """
+    assert between_laboratories(laboratories(1.0), several=False) < 0.02
+    found = between_laboratories(laboratories(np.exp(0.5)), several=False)
+    assert found == pytest.approx(0.5 * np.sqrt(0.8), rel=0.1)
 
 
 def test_a_weighted_quantile_counts_weights_not_values():

@@ -1,11 +1,18 @@
 """What other networks show of a GPU is found, and carries a timing to it."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from recommender.performance.fit.transfer import fitted
-from recommender.performance.priors import KINDS, load_gpu_factors
+from catalogs.schema import Achieved, Gpu
+from recommender.performance.fit.transfer import Readings, fitted, predicted
+from recommender.performance.fit.transfer import readings as published
+from recommender.performance.priors import KINDS, load_gpu_factors, load_priors
+
+FOLDER = os.environ.get("RECOMMEND_REFERENCE_DATA", "")
 
 GPUS = {"slow": (100.0, 1000.0), "middle": (200.0, 2000.0), "fast": (900.0, 4000.0)}
 NETWORKS = tuple("abcdefghij")
@@ -73,3 +80,35 @@ def test_b200_is_slower_than_its_figures_promise():
         b200, h100, a100 = (found[gpu, "bf16", kind] for gpu in ("B200", "H100", "A100"))
         assert b200 < h100 < a100
     assert np.all([0.5 < factor < 1.5 for factor in found.values()])
+
+
+def test_a_small_batch_runs_at_the_share_of_an_endless_one_that_terms_say():
+    """One GPU under two names; eight samples against 64: (8/(8+b0)) / (64/(64+b0))."""
+    gpu = Gpu(
+        gpu="one", vendor="nvidia", memory_mib=0, memory_gb_per_s=900.0, peak_fp32_tflops=15.0,
+        peak_tf32_tflops=None, peak_bf16_tflops=None, peak_fp16_tflops=None, peak_fp8_tflops=None,
+        watts=None, released=None, kind="derived", source=0, as_of="",
+    )  # fmt: skip
+    same = {"source": "laboratory", "model": "BERT-large", "setting": "tf32", "rate": 1.0}
+    rows = [same | {"gpu": "one", "batch": 8.0}, same | {"gpu": "two", "batch": 64.0}]
+    achieved = {
+        (name, "fp32"): Achieved(name, "fp32", 13.0, 13.0, 13.0, "derived", 0, "")
+        for name in ("one", "two")
+    }
+    found = Readings(pd.DataFrame(rows), {"one": gpu, "two": gpu}, achieved)
+    prior = load_priors()["encoder", "typical"]
+    small, large = predicted(found, {"BERT-large": prior}).formula
+    b0 = prior.batch_penalty
+    assert small / large == pytest.approx((8 / (8 + b0)) / (64 / (64 + b0)))
+
+
+@pytest.mark.reference
+@pytest.mark.skipif(not FOLDER, reason="needs RECOMMEND_REFERENCE_DATA")
+def test_batches_are_those_of_the_laboratory():
+    """V100 16 GB of the first table; H200 of config_v2/config_pytorch_140GB.sh."""
+    rows = published(Path(FOLDER)).rows
+    assert np.isfinite(rows.batch).all()
+    large = rows[(rows.model == "BERT-large") & (rows.setting == "mixed")].set_index("gpu").batch
+    assert large["V100-16GB"] == 16
+    assert large["H200-SXM"] == 192
+    assert set(large["H100-PCIe"]) == {112}
