@@ -77,6 +77,8 @@ class Calibration:
     sigma_other: float  # the same of one machine with other GPUs
     gpus: tuple[tuple[str, Fitted], ...] = ()  # the same of each GPU that was timed
     feeds: tuple[Feed, ...] = ()
+    sigma_larger: tuple[tuple[int, float], ...] = ()  # (n, sigma) of more than n machines, n rising
+    network_kind: Literal["", "tcp", "rdma"] = ""  # that latency and network hold for; "": any
 
 
 @dataclass(frozen=True, slots=True)

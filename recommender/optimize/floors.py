@@ -246,7 +246,7 @@ def least_seconds(space: Space) -> float:
     fastest = float(columns.compute_per_s.max(initial=0.0)) * n
     boots = [float(site.entries.boot_s.min(initial=np.inf)) for site in space.sites]
     boots += [float(site.fallbacks.boot_s.min(initial=np.inf)) for site in space.sites]
-    sigmas = np.append(columns.speed_sigma, columns.speed_sigma_several)
+    sigmas = spreads_of(columns, np.arange(len(columns.names)))
     key = (space.histories, space.seed, space.limits.confidence)
     factor = min((speed_quantile(*key, float(value)) for value in np.unique(sigmas)), default=0.0)
     work = space.job.global_batch * space.steps_left / max(fastest, 1e-30)
@@ -386,6 +386,6 @@ def offer_floor(space: Space, kind: Ints, usd_per_hour: Floats) -> Floats:
         for s in space.sites
         if len(s.fallbacks)
     ]
-    every = np.append(columns.speed_sigma, columns.speed_sigma_several)
+    every = spreads_of(columns, np.arange(len(columns.names)))
     least = float(least_speed_factor(space, every).min(initial=np.inf))
     return np.minimum(cost, min(per_net, default=np.inf) * least)

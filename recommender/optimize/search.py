@@ -18,7 +18,7 @@ from recommender.optimize.found import Candidate, Found, consider
 from recommender.optimize.netted import floors_by_queue
 from recommender.optimize.space import Site, Space
 from recommender.optimize.tables import single_steps
-from recommender.performance.fleet import spreads_of
+from recommender.performance.fleet import spread_at
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -181,7 +181,6 @@ def _single_floor(
     """Floor of clusters of one entry; `entry` and `machines` have shape (clusters,)."""
     e = site.entries
     kind, spot = e.kind[entry], e.spot[entry]
-    alone, several = spreads_of(space.columns, kind)
     price = e.usd_per_hour[entry] * machines
     gang = 1.0 + (machines - 1.0) * (1.0 - e.co_interruption[entry])
     step = step_s[kind, machines - 1]
@@ -191,7 +190,7 @@ def _single_floor(
         step,
         np.where(spot, 0.0, price),
         np.where(spot, price, 0.0),
-        np.where(machines == 1, alone, several),
+        spread_at(space.columns, kind, machines),
         e.boot_s[entry],
         e.fixed_usd[entry],
         (e.run_mean_s[entry] / gang, e.run_sigma[entry], e.free_s[entry]),

@@ -35,6 +35,8 @@ class MachineColumns:
     # Types timed by the user, by name: (machines, measured step / modelled step >= 1) by size.
     measured: tuple[tuple[str, tuple[tuple[int, float], ...]], ...] = ()
     own_speeds: tuple[tuple[str, str], ...] = ()  # GPUs that the user measured, with the figures
+    # (n, sd of ln speed (types,)) of clusters of more than n machines, n rising
+    speed_sigma_larger: tuple[tuple[int, Floats], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +95,22 @@ STRATEGIES: tuple[tuple[str, bool], ...] = (
 
 
 def spreads_of(columns: MachineColumns, kind: Ints) -> Floats:
-    """Every spread that clusters of some types may have; (2, types)."""
-    return np.stack([columns.speed_sigma[kind], columns.speed_sigma_several[kind]])
+    """Every spread that clusters of some types may have, of one machine first; (sizes, types)."""
+    larger = (spread[kind] for _, spread in columns.speed_sigma_larger)
+    return np.stack([columns.speed_sigma[kind], columns.speed_sigma_several[kind], *larger])
+
+
+def spread_at(columns: MachineColumns, kind: Ints, machines: Ints) -> Floats:
+    """The spread of clusters of so many machines of one type; both broadcast."""
+    found = np.where(machines == 1, columns.speed_sigma[kind], columns.speed_sigma_several[kind])
+    for most, spread in columns.speed_sigma_larger:
+        found = np.where(machines > most, spread[kind], found)
+    return found
 
 
 def spread_of(columns: MachineColumns, kind: Ints, counts: Ints) -> Floats:
     """The spread of each cluster, of its least known machines; `counts` (clusters, types)."""
-    alone = counts.sum(axis=1, keepdims=True) == 1
-    each = np.where(alone, *spreads_of(columns, kind)[:, None])
+    each = spread_at(columns, kind[None], counts.sum(axis=1, keepdims=True))
     found: Floats = np.where(counts > 0, each, 0.0).max(axis=1)
     return found
 

@@ -43,8 +43,8 @@ def constants_page(own: Calibration, efficiency: float, tensor_s: float, written
     below = (
         *(_slow(gpu, fitted) for gpu, fitted in own.gpus if fitted.factor < 1.0 / SLIP),
         f"Speed of one machine whose GPU was timed: ± {text.percent(own.sigma)}; of several: "
-        f"± {text.percent(own.sigma_several)}; of other GPUs: ± {text.percent(own.sigma_other)}. "
-        "One standard deviation.",
+        f"± {text.percent(own.sigma_several)}{_larger(own)}; of other GPUs: "
+        f"± {text.percent(own.sigma_other)}. One standard deviation.",
         "×/÷ 2: known to within a factor of two. Where yours is as shipped, no run taught it.",
         f"Written to {text.clean(written)}; recommend plans with it from now on.",
     )
@@ -138,6 +138,14 @@ def calibration_facts(
         ],
         "written": written,
     }
+
+
+def _larger(own: Calibration) -> str:
+    """How unsure clusters are that are larger than the timed ones; empty where no more so."""
+    if not own.sigma_larger:
+        return ""
+    (first, _), *_, (last, most) = (own.sigma_larger[0], *own.sigma_larger)
+    return f" up to {first}, rising to ± {text.percent(most)} beyond {last}"
 
 
 def _title(own: Calibration) -> str:

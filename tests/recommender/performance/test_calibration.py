@@ -10,7 +10,9 @@ from hypothesis import strategies as some
 from recommender.errors import UsageError
 from recommender.job import Run
 from recommender.performance.calibration import calibrate
-from recommender.performance.calibration_model import NOISE, clusters
+from recommender.performance.calibration_model import NOISE, Model, clusters, solve
+from recommender.performance.calibration_spread import spans
+from recommender.performance.fleet import spread_of
 from recommender.performance.priors import load_priors, prior_of
 from recommender.performance.step import steps
 from recommender.performance.terms import terms_of
@@ -93,6 +95,38 @@ def test_runs_on_two_machines_teach_the_network():
     two = fitted(timed([run(1), run(2)], network=0.3)).calibration
     assert two.network.sd < 0.5 * alone.network.sd
     assert two.sigma < alone.sigma
+
+
+def test_clusters_beyond_what_was_timed_are_the_less_sure_the_larger_they_are():
+    own = fitted(timed([run(n) for n in (1, 2, 4)], network=0.3)).calibration
+    found = columns(replace(JOB, calibration=own), TYPES)
+    counts = np.array([[n, 0, 0] for n in (1, 4, 5, 8, 9, 16, 64)])
+    spread = spread_of(found, np.arange(3), counts)
+    assert (np.diff(spread[1:]) >= 0.0).all()
+    assert spread[1] < spread[2] == spread[3] < spread[4] == spread[5] < spread[6]
+
+
+def test_the_spread_told_of_a_larger_cluster_is_the_one_that_studies_score():
+    runs = timed([run(n) for n in (1, 2)], network=0.3)
+    found = columns(JOB, TYPES)
+    model = Model(JOB, runs, found)
+    eight = replace(run(8), batch=JOB.global_batch)
+    scored = spans(model, solve(model), Model(JOB, (eight,), found))[0]
+    own = fitted(runs).calibration
+    told = spread_of(
+        columns(replace(JOB, calibration=own), TYPES), np.arange(3), np.array([[8, 0, 0]])
+    )
+    assert told[0] == pytest.approx(min(scored, load_priors()["cnn", "typical"].sigma_one))
+
+
+def test_runs_over_tcp_teach_nothing_of_rdma():
+    own = fitted(timed([run(n) for n in (1, 2, 4)], network=0.3, latency=20.0)).calibration
+    free, found = columns(JOB, TYPES), columns(replace(JOB, calibration=own), TYPES)
+    tcp, rdma = TYPES.index(G4DN), TYPES.index(P5)
+    assert found.network_bytes_per_s[tcp] < 0.5 * free.network_bytes_per_s[tcp]
+    assert found.network_bytes_per_s[rdma] == free.network_bytes_per_s[rdma]
+    assert found.network_latency_s[rdma] == free.network_latency_s[rdma]
+    assert found.speed_sigma_several[rdma] >= free.speed_sigma_several[rdma]
 
 
 def test_few_machines_foretell_many():
