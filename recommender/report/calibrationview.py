@@ -142,10 +142,12 @@ def calibration_facts(
 
 def _larger(own: Calibration) -> str:
     """How unsure clusters are that are larger than the timed ones; empty where no more so."""
-    if not own.sigma_larger:
+    told = text.percent(own.sigma_several)
+    larger = [(n, text.percent(sd)) for n, sd in own.sigma_larger if text.percent(sd) != told]
+    if not larger:
         return ""
-    (first, _), *_, (last, most) = (own.sigma_larger[0], *own.sigma_larger)
-    return f" up to {first}, rising to ± {text.percent(most)} beyond {last}"
+    (first, _), (last, most) = larger[0], larger[-1]
+    return f" up to {first}, ± {most} beyond {last}"
 
 
 def _title(own: Calibration) -> str:
