@@ -106,8 +106,6 @@ def test_a_job_file_keeps_its_line_ends(run: Run) -> None:
 def test_the_page_says_where_spreads_begin_to_grow(run: Run) -> None:
     said = " ".join(run(*WORDS).out.split())
     assert re.search(r"of several: ± [0-9.]+ % up to [0-9]+, ± [0-9.]+ % beyond [0-9]+;", said)
-    Path("t.csv").write_text("instance,machines,batch,step_s\np3.8xlarge,1,64,0.15\n", "utf-8")
-    assert " up to " not in run(*WORDS, "--force").out  # at the prior's from two machines on
 
 
 def test_a_file_in_braces_is_refused(run: Run) -> None:
