@@ -26,6 +26,7 @@ from recommender.performance.calibration_model import (
     OVERLAP,
     SIGMA_GPU,
     TENSOR,
+    USUAL,
     Model,
     clusters,
     solve,
@@ -130,11 +131,9 @@ def _calibration(
     rows: int,
     constants: str,
 ) -> Calibration:
-    prior, noise = model.prior, residual_sd(model, fit)
-    # Without a prior of the network the spread of uncalibrated plans, which has one, is no bound.
-    believed = model.spread is not MANY_SIZES
-    most = max(prior.sigma_several, prior.sigma_one) if believed else np.inf
-    (_, sigma), *several = ((n, min(span, most)) for n, span in sigmas)
+    noise = residual_sd(model, fit)
+    most_one, most_several = _widest(model, noise)
+    (_, sigma), *several = ((n, min(span, most_several)) for n, span in sigmas)
     spread = fit.covariance(noise)
     sd = np.sqrt(np.diag(spread))
     value = _attributed(fit.value)
@@ -152,15 +151,27 @@ def _calibration(
         overlap=float(fit.value[OVERLAP]),
         overlap_sd=float(sd[OVERLAP]),
         noise=noise,
-        sigma=min(sigma, prior.sigma_one),
+        sigma=min(sigma, most_one),
         sigma_several=several[0][1],
-        sigma_other=min(other, prior.sigma_one),
+        sigma_other=min(other, most_one),
         gpus=tuple(
             (gpu, _sum_of(value, spread, COMPUTE, GPUS + i)) for i, gpu in enumerate(model.gpus)
         ),
         sigma_larger=_beyond(several),
         network_kind=model.network_kind,
     )
+
+
+def _widest(model: Model, noise: float) -> tuple[float, float]:
+    """The widest spreads of one machine and of several: those of uncalibrated plans.
+
+    What a job's own runs miss comes on top: an uncalibrated job does not know of it. Where nothing
+    is believed of the network, the spread of uncalibrated plans, which do, is no bound.
+    """
+    prior, own = model.prior, np.sqrt(max(noise**2 - USUAL**2, 0.0))
+    several = max(prior.sigma_several, prior.sigma_one)
+    known = np.inf if model.spread is MANY_SIZES else several
+    return float(np.hypot(prior.sigma_one, own)), float(np.hypot(known, own))
 
 
 def _attributed(value: Floats) -> Floats:

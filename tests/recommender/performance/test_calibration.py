@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 from recommender.errors import UsageError
 from recommender.job import Run
 from recommender.performance.calibration import calibrate
-from recommender.performance.calibration_model import NOISE, Model, clusters, solve
+from recommender.performance.calibration_model import NOISE, SIGMA_GPU, Model, clusters, solve
 from recommender.performance.calibration_spread import spans
 from recommender.performance.fleet import spread_of
 from recommender.performance.priors import load_priors, prior_of
@@ -157,6 +157,34 @@ def test_scattered_runs_are_trusted_less():
     assert rough.noise > 0.1 > tidy.noise
     assert rough.sigma >= rough.noise
     assert rough.sigma > 3 * tidy.sigma > 3 * NOISE
+
+
+def test_runs_that_say_little_leave_the_spread_of_an_uncalibrated_plan():
+    """On many machines over TCP nothing is known of the network; encoders differ little by GPU."""
+    own = fitted(timed([run(1)], compute=0.5)).calibration
+    assert own.sigma_larger[-1][1] == pytest.approx(0.28, rel=0.01)  # of CNNs
+    encoder = fitted([run(1)], replace(JOB, family="encoder")).calibration
+    prior = load_priors()["encoder", "typical"].sigma_one
+    assert encoder.sigma**2 + SIGMA_GPU**2 + encoder.compute.sd**2 > 1.1 * prior**2
+    assert encoder.sigma_other == pytest.approx(prior, rel=0.01)
+
+
+def test_runs_that_contradict_each_other_are_less_sure_than_none():
+    """No constants explain factors of three between like runs: a plan may be as far off."""
+    like = timed([run(1, batch=128)] * 6, compute=0.5)
+    factors = (1.0, 3.0, 0.35, 2.5, 0.4, 1.2)
+    wild = [replace(r, step_s=r.step_s * f) for r, f in zip(like, factors, strict=True)]
+    own, prior = fitted(wild).calibration, load_priors()["cnn", "typical"]
+    assert own.sigma > own.noise > prior.sigma_one
+    assert own.sigma_other > prior.sigma_one
+
+
+def test_gpus_that_are_all_slower_share_it():
+    """The mean deviation of two timed GPUs is at most two sd of a mean of two."""
+    runs = timed([run(1), run(1, machine="aws/g4dn.xlarge")], compute=0.1)
+    own = fitted(runs).calibration
+    mean = np.mean([np.log(gpu.factor / own.compute.factor) for _, gpu in own.gpus])
+    assert -0.36 / np.sqrt(2) - 1e-9 <= mean < -0.2
 
 
 def test_other_gpus_move_along_and_stay_less_sure():
