@@ -251,14 +251,13 @@ def _rms_span(
 def _whole(
     runs: tuple[Run, ...], columns: MachineColumns, sizes: tuple[int, ...], batch: int
 ) -> tuple[Run, ...]:
-    """Clusters of whole timed machines on the job's batch; those that it is enough for."""
-    found = []
-    for run in {run.machine: run for run in runs}.values():
-        each = round(float(columns.gpus[columns.names.index(run.machine)]))
-        found += [
-            replace(run, gpus=n * each, machines=n, batch=batch) for n in sizes if n * each <= batch
-        ]
-    return tuple(found)
+    """Clusters of some numbers of each timed machine, whole ones, on the job's batch."""
+    return tuple(
+        replace(run, gpus=n * each, machines=n, batch=batch)
+        for run in {run.machine: run for run in runs}.values()
+        for each in [round(float(columns.gpus[columns.names.index(run.machine)]))]
+        for n in sizes
+    )
 
 
 def _beyond(sigmas: Sequence[tuple[int, float]]) -> tuple[tuple[int, float], ...]:

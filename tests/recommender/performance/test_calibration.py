@@ -169,6 +169,14 @@ def test_runs_that_say_little_leave_the_spread_of_an_uncalibrated_plan():
     assert encoder.sigma_other == pytest.approx(prior, rel=0.01)
 
 
+def test_where_runs_alone_tell_of_the_network_far_clusters_may_be_less_sure_than_untimed_ones():
+    """Three numbers of machines set its prior aside, and with it the spread that came with it."""
+    few = fitted(timed([run(n, batch=2048) for n in (1, 2, 4)], latency=10.0)).calibration
+    many = fitted(timed([run(n, batch=2048) for n in (1, 2, 4, 8)], latency=10.0)).calibration
+    assert max(sigma for _, sigma in few.sigma_larger) < 0.28
+    assert many.sigma_larger[-1][1] > 0.4
+
+
 def test_runs_that_contradict_each_other_are_less_sure_than_none():
     """No constants explain factors of three between like runs: a plan may be as far off."""
     like = timed([run(1, batch=128)] * 6, compute=0.5)
