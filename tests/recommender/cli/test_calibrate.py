@@ -108,6 +108,13 @@ def test_the_page_says_where_spreads_begin_to_grow(run: Run) -> None:
     assert re.search(r"of several: ± [0-9.]+ % up to [0-9]+, ± [0-9.]+ % beyond [0-9]+;", said)
 
 
+def test_more_than_matrix_multiplication_reaches_is_asked_about(run: Run) -> None:
+    Path("t.csv").write_text("instance,machines,batch,step_s\np3.2xlarge,1,64,0.05\n", "utf-8")
+    said = " ".join(run(*WORDS).out.split())
+    assert "Your runs on V100 reach" in said
+    assert "FLOP per sample right?" in said
+
+
 def test_a_file_in_braces_is_refused(run: Run) -> None:
     text = "{schema: recommend.job/v1, like: resnet152-imagenet}\n"
     Path("mine.yaml").write_text(text, "utf-8")

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from recommender.errors import UsageError
-from recommender.job import Run
+from recommender.job import Fitted, Run
 from recommender.performance.calibration import calibrate
 from recommender.performance.calibration_model import NOISE, SIGMA_GPU, Model, clusters, solve
 from recommender.performance.calibration_spread import spans
@@ -117,6 +117,30 @@ def test_the_spread_told_of_a_larger_cluster_is_the_one_that_studies_score():
         columns(replace(JOB, calibration=own), TYPES), np.arange(3), np.array([[8, 0, 0]])
     )
     assert told[0] == pytest.approx(min(scored, load_priors()["cnn", "typical"].sigma_one))
+
+
+def test_each_factor_scales_its_own_column_and_spreads_add_up_as_squares():
+    own = replace(
+        fitted(timed([run(1)])).calibration,
+        network_kind="",
+        network=Fitted(0.5, 0.1),
+        latency=Fitted(3.0, 0.1),
+        links=Fitted(0.25, 0.1),
+        sigma=0.05,
+        sigma_several=0.12,
+        sigma_other=0.13,
+        sigma_larger=((4, 0.16),),
+    )
+    free, found = columns(JOB, TYPES), columns(replace(JOB, calibration=own), TYPES)
+    assert found.network_bytes_per_s == pytest.approx(0.5 * free.network_bytes_per_s)
+    assert found.network_latency_s == pytest.approx(3.0 * free.network_latency_s)
+    assert found.intra_bytes_per_s == pytest.approx(0.25 * free.intra_bytes_per_s)
+    # Other GPUs: 0.13² = 0.05² + 0.12² on one machine, so 0.12² on top of each size.
+    assert found.speed_sigma == pytest.approx([0.05, 0.13, 0.13])
+    assert found.speed_sigma_several == pytest.approx([0.12, *[0.12 * 2**0.5] * 2])
+    ((beyond, larger),) = found.speed_sigma_larger
+    assert beyond == 4
+    assert larger == pytest.approx([0.16, 0.2, 0.2])
 
 
 def test_runs_over_tcp_teach_nothing_of_rdma():
