@@ -143,6 +143,33 @@ def test_each_factor_scales_its_own_column_and_spreads_add_up_as_squares():
     assert larger == pytest.approx([0.16, 0.2, 0.2])
 
 
+def test_the_other_kind_of_network_keeps_its_spread_of_before():
+    own = fitted(timed([run(n) for n in (1, 2)])).calibration
+    own = replace(own, sigma=0.01, sigma_several=0.02, sigma_other=0.03, sigma_larger=((2, 0.04),))
+    free, found = columns(JOB, TYPES), columns(replace(JOB, calibration=own), TYPES)
+    rdma = TYPES.index(P5)
+    assert own.network_kind == "tcp"
+    assert found.speed_sigma[rdma] == pytest.approx(0.03)
+    assert found.speed_sigma_several[rdma] == free.speed_sigma_several[rdma]
+    assert found.speed_sigma_larger[0][1][rdma] == free.speed_sigma_several[rdma]
+
+
+def test_runs_become_clusters_of_what_they_used():
+    """Two of a p5's eight GPUs; two whole machines; only what read data waits for it."""
+    job = replace(JOB, data=replace(JOB.data, cpu_s_per_sample=0.01, bytes_per_sample=1e5))
+    found = columns(job, TYPES)
+    p5 = TYPES.index(P5)
+    part = run(1, gpus=2, machine="aws/p5.48xlarge", data="synthetic")
+    cached, cold = (run(2, machine="aws/p5.48xlarge", data=data) for data in ("cached", "cold"))
+    fleet = clusters((part, cached, cold), found)
+    assert fleet.gpus.tolist() == [2.0, 16.0, 16.0]
+    assert fleet.gpus_per_machine.tolist() == [2.0, 8.0, 8.0]
+    assert fleet.compute_per_s == pytest.approx(found.compute_per_s[p5] * np.array([0.25, 2, 2]))
+    prepared, fetched = 2.0 * found.prepare_per_s[p5], 2.0 * found.fetch_per_s[p5]
+    assert fleet.prepare_per_s.tolist() == [np.inf, prepared, prepared]
+    assert fleet.fetch_per_s.tolist() == [np.inf, np.inf, fetched]
+
+
 def test_runs_over_tcp_teach_nothing_of_rdma():
     own = fitted(timed([run(n) for n in (1, 2, 4)], network=0.3, latency=20.0)).calibration
     free, found = columns(JOB, TYPES), columns(replace(JOB, calibration=own), TYPES)
@@ -181,6 +208,7 @@ def test_scattered_runs_are_trusted_less():
     assert rough.noise > 0.1 > tidy.noise
     assert rough.sigma >= rough.noise
     assert rough.sigma > 3 * tidy.sigma > 3 * NOISE
+    assert tidy.sigma < 0.05  # the usual error of a form is no excess
 
 
 def test_runs_that_say_little_leave_the_spread_of_an_uncalibrated_plan():
