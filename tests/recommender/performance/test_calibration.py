@@ -11,7 +11,7 @@ from recommender.errors import UsageError
 from recommender.job import Fitted, Run
 from recommender.performance.calibration import calibrate
 from recommender.performance.calibration_model import NOISE, SIGMA_GPU, Model, clusters, solve
-from recommender.performance.calibration_spread import spans
+from recommender.performance.calibration_spread import kinds_of, spans
 from recommender.performance.fleet import spread_of
 from recommender.performance.priors import load_priors, prior_of
 from recommender.performance.step import steps
@@ -152,6 +152,16 @@ def test_the_other_kind_of_network_keeps_its_spread_of_before():
     assert found.speed_sigma[rdma] == pytest.approx(0.03)
     assert found.speed_sigma_several[rdma] == free.speed_sigma_several[rdma]
     assert found.speed_sigma_larger[0][1][rdma] == free.speed_sigma_several[rdma]
+
+
+def test_more_gpus_of_a_machine_are_another_kind_only_where_more_than_were_timed():
+    slow = replace(JOB, parameters=2e9, trainable_parameters=2e9)  # links cost most of its step
+    found = columns(slow, TYPES)
+    eight = run(1, machine="aws/p5.48xlarge")
+    four = run(1, gpus=4, machine="aws/p5.48xlarge")
+    for seen, asked, kind in ((eight, eight, "inside"), (four, eight, "links")):
+        model = Model(slow, (seen,), found)
+        assert kinds_of(Model(slow, (asked,), found), solve(model), (seen,)) == (kind,)
 
 
 def test_runs_become_clusters_of_what_they_used():
