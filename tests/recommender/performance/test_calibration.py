@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from recommender.errors import UsageError
-from recommender.job import Fitted, Run
+from recommender.job import Fitted, Run, Timing
 from recommender.performance.calibration import calibrate
 from recommender.performance.calibration_model import NOISE, SIGMA_GPU, Model, clusters, solve
 from recommender.performance.calibration_spread import kinds_of, spans
@@ -287,13 +287,23 @@ def test_plans_use_the_calibration_in_every_term():
 
 
 def test_an_exact_reading_stands_above_the_calibration():
-    from recommender.job import Timing
-
     own = fitted(timed([run(1)], compute=0.5)).calibration
     job = replace(JOB, calibration=own, timings=(Timing("V100", 1, 1, 400.0),))
     found = columns(job, TYPES)
     step = steps(job, found, fleet_of(found, {0: 1})).step_s[0]
     assert job.global_batch / step == pytest.approx(400.0, rel=1e-6)
+
+
+@pytest.mark.parametrize(("sizes", "sigma"), [((1,), 0.10), ((1, 2), 0.05)])
+def test_an_exact_reading_narrows_the_spread_of_every_size(sizes, sigma):
+    """Timed at one size ± 10 %, at several ± 5 %, whatever a calibration said."""
+    own = fitted(timed([run(1)], compute=0.5)).calibration
+    name = "p3.2xlarge" if len(sizes) > 1 else ""
+    timings = tuple(Timing("V100", n, n, 400.0 * n**0.9, name) for n in sizes)
+    found = columns(replace(JOB, calibration=own, timings=timings), TYPES)
+    assert own.sigma_larger
+    spread = spread_of(found, np.arange(3), np.array([[n, 0, 0] for n in (2, 4, 16, 64)]))
+    assert spread == pytest.approx(sigma)
 
 
 def test_a_calibration_on_other_shipped_constants_is_refused():
