@@ -100,8 +100,11 @@ def _text(word: str, own: Calibration) -> str:
         made = f"schema: recommend.job/v1\nlike: {word}\n{section}"
         job_from_text(made, word)  # what is written must be readable
         return made
-    text = read_text(Path(word)).rstrip("\n") + "\n"
+    before = read_text(Path(word))
+    text = before.replace("\r\n", "\n").rstrip("\n") + "\n"
     made = _SECTION.sub("", text).rstrip("\n") + "\n" + section
+    if "\r\n" in before:
+        made = made.replace("\n", "\r\n")
     try:
         job_from_text(made, shown_path(word))
     except UsageError as error:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal, cast
 
 from recommender.errors import UsageError
 from recommender.job import Calibration, Feed, Fitted
@@ -11,8 +11,13 @@ from recommender.units import parse_count, parse_whole
 
 FACTORS = ("compute", "tensor", "latency", "network", "links")
 _SIGMAS = ("noise", "sigma", "sigma_several", "sigma_other")
-_KEYS = ("as_of", "rows", "constants", *FACTORS, "service", "overlap", *_SIGMAS, "gpus", "feeds")
-_OPTIONAL = ("service", "sigma_several", "gpus", "feeds")  # the first two are younger
+_KEYS = (
+    "as_of", "rows", "constants", *FACTORS, "service", "overlap", *_SIGMAS, "sigma_larger",
+    "network_kind", "gpus", "feeds",
+)  # fmt: skip
+# The first four are younger than the others.
+_OPTIONAL = ("service", "sigma_several", "sigma_larger", "network_kind", "gpus", "feeds")
+_KINDS = ("tcp", "rdma")
 
 _NUMBER = {"type": ["number", "string"]}
 _FITTED = {
@@ -37,6 +42,8 @@ SCHEMA: dict[str, Any] = {
             "additionalProperties": False,
         },
         **dict.fromkeys(_SIGMAS, _NUMBER),
+        "sigma_larger": {"type": "object", "additionalProperties": _NUMBER},
+        "network_kind": {"enum": list(_KINDS)},
         "gpus": {"type": "object", "additionalProperties": _FITTED},
         "feeds": {
             "type": "object",
@@ -58,6 +65,10 @@ def section(own: Calibration) -> dict[str, Any]:
         found["service"] = _fitted(own.service)
     found["overlap"] = {"share": _share(own.overlap), "sd": _four(own.overlap_sd)}
     found |= {name: _four(getattr(own, name)) for name in _SIGMAS}
+    if own.sigma_larger:
+        found["sigma_larger"] = {n: _four(sigma) for n, sigma in own.sigma_larger}
+    if own.network_kind:
+        found["network_kind"] = own.network_kind
     if own.gpus:
         found["gpus"] = {gpu: _fitted(value) for gpu, value in own.gpus}
     if own.feeds:
@@ -117,6 +128,8 @@ def read_calibration(value: Any, name: str) -> Calibration:
         ),
         feeds=_each(value, "feeds", name, _read_feed),
         service=fitted.get("service"),
+        sigma_larger=tuple(sorted(_each(value, "sigma_larger", name, _read_larger))),
+        network_kind=_kind(value.get("network_kind"), f"{name} network_kind:"),
     )
 
 
@@ -146,6 +159,16 @@ def _read_feed(machine: str, raw: Any, at: str) -> Feed:
     given = _mapping(raw, at, ("prepare_per_s", "fetch_per_s"))
     rates = {key: _number(text, f"{at} {key}:") for key, text in given.items()}
     return Feed(machine, rates.get("prepare_per_s", math.inf), rates.get("fetch_per_s", math.inf))
+
+
+def _kind(value: Any, name: str) -> Literal["", "tcp", "rdma"]:
+    if value not in (None, *_KINDS):
+        raise UsageError(f"{name} {unknown('value', shown(value), _KINDS)}")
+    return cast(Literal["", "tcp", "rdma"], value or "")
+
+
+def _read_larger(machines: str, raw: Any, at: str) -> tuple[int, float]:
+    return parse_whole(machines, at), _number(raw, at)
 
 
 def _each(

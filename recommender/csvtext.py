@@ -80,6 +80,11 @@ def _header(
     optional: tuple[str, ...],
     synonyms: Mapping[str, str],
 ) -> list[str]:
+    if len(cells) == 1 and re.search(r"[;\t]", cells[0]):
+        raise UsageError(
+            f"{name}, line 1: columns are apart by semicolons or tabs; save it with commas between "
+            "columns and points in numbers"
+        )
     plain = [cell.strip().lower().replace(" ", "_") for cell in cells]
     columns = [synonyms.get(cell, cell) for cell in plain]
     known = (*required, *optional)

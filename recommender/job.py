@@ -78,6 +78,8 @@ class Calibration:
     gpus: tuple[tuple[str, Fitted], ...] = ()  # the same of each GPU that was timed
     feeds: tuple[Feed, ...] = ()
     service: Fitted | None = None  # time of parameter servers per update; None without them
+    sigma_larger: tuple[tuple[int, float], ...] = ()  # (n, sigma) of more than n machines, n rising
+    network_kind: Literal["", "tcp", "rdma"] = ""  # that latency and network hold for; "": any
 
 
 @dataclass(frozen=True, slots=True)

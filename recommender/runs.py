@@ -120,8 +120,12 @@ def _whole(row: Row, column: str, default: int) -> int:
 
 def _step_s(row: Row, batch: int) -> float:
     if "step_s" in row.cells:
-        return parse_count(row.cells["step_s"], row.where("step_s"))
-    return batch / parse_count(row.cells["samples_per_s"], row.where("samples_per_s"))
+        return _rate(row, "step_s", "write seconds, such as 0.35")
+    return batch / _rate(row, "samples_per_s", "write samples a second, such as 1450")
+
+
+def _rate(row: Row, column: str, instead: str) -> float:
+    return parse_count(row.cells[column], row.where(column), instead=instead)
 
 
 def _data(row: Row) -> Data:

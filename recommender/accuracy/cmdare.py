@@ -202,7 +202,7 @@ STUDIES: tuple[Study, ...] = (
     ),
     _cluster_study(
         "cmdare-cluster-k80-own",
-        "the same, from the one worker of the same campaign alone",
+        "speed of 2-8 K80 workers, from the one worker of the same campaign alone",
         Target(mean=2.3),
         "sum of the workers 2.4 %",
         partial(_clusters, "K80", 1, True),
@@ -223,7 +223,7 @@ STUDIES: tuple[Study, ...] = (
     ),
     Study(
         "cmdare-cluster-p100-2ps-placed",
-        "the same, where it is known which tensors lie on which server",
+        "speed of 2-8 P100 workers, two servers, known which tensors lie on which",
         "servers fitted on clusters with one; speed with one worker is known",
         Target(),
         "sum of the workers 29.8 %",

@@ -16,7 +16,7 @@ from recommender.performance.readings import SIGMA_MEASURED
 
 SERIES = ["source", "model", "setting"]  # runs of one network with the same scripts
 SOURCE = "Lambda deeplearning-benchmark, ten networks on ten GPUs: training.csv.gz"
-PUBLISHED = "geometric-mean score 10-13, Habitat 11.8 (mean), ratio of TFLOPS 22-29"
+PUBLISHED = "geometric-mean score 10-13 %, Habitat 11.8 (mean), ratio of TFLOPS 22-29 %"
 
 
 @cache
@@ -70,7 +70,7 @@ def _scored_rank(reference: Path | None) -> Score:
     wrong = 100.0 * float(
         (np.sign(np.log(held.predicted)) != np.sign(np.log(held.measured))).mean()
     )
-    return Score(len(held.labels) // 2, wrong, None, None, None, "share")
+    return Score(len(held.labels) // 2, wrong, None, None, None)
 
 
 STUDIES: tuple[Study, ...] = (
@@ -86,10 +86,10 @@ STUDIES: tuple[Study, ...] = (
     ),
     Study(
         "training-gpu-rank",
-        "GPU pairs in the wrong order, %",
+        "share of GPU pairs in the wrong order",
         "one network left out",
         Target(mean=2.5),
-        "2.5 in sample (geometric-mean score)",
+        "2.5 % in sample (geometric-mean score)",
         SOURCE,
         _scored_rank,
         needs_reference=True,

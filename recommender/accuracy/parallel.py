@@ -301,7 +301,7 @@ STUDIES: tuple[Study, ...] = (
     ),
     Study(
         key="parallel-scaling",
-        subject="the same on more machines, scaled from the smallest run of each series",
+        subject="speed of cut networks on more machines, scaled from the smallest run",
         split="the smallest cluster of each series measured, all larger ones held out",
         target=Target(mean=12.0),
         published="20 %: two-resource roofline; linear scaling 60 %, on other tables",
@@ -310,7 +310,7 @@ STUDIES: tuple[Study, ...] = (
     ),
     Study(
         key="parallel-fp8",
-        subject="the same in FP8, which the recommender does not plan with, nothing measured",
+        subject="speed of cut networks in FP8, which is not planned with, nothing measured",
         split="constants of data-parallel runs in 16 bits, FP8 matrix rate of the catalog",
         target=SEVERAL,
         published=ROOFLINE,

@@ -127,7 +127,7 @@ STUDIES: tuple[Study, ...] = (
     ),
     Study(
         key="scaling-several",
-        subject="the same, more machines than were measured",
+        subject="throughput of more machines than were measured",
         split=_SPLIT,
         target=Target(mean=12.0),
         published="two-resource roofline 20 %; linear scaling 60 %",
@@ -137,7 +137,7 @@ STUDIES: tuple[Study, ...] = (
     ),
     Study(
         key="scaling-fsdp",
-        subject="the same, FSDP",
+        subject="throughput of larger clusters under FSDP",
         split=_SPLIT,
         target=Target(mean=6.7),
         published="linear scaling 6.7 %",
@@ -157,7 +157,7 @@ STUDIES: tuple[Study, ...] = (
     ),
     Study(
         key="one-row-per-machine",
-        subject="the same, timed on the machine that is predicted",
+        subject="throughput at other numbers of GPUs of the machine that was timed",
         split="one run of each network, software, GPU and machine is known",
         target=Target(),
         published=_PUBLISHED,

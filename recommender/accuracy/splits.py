@@ -39,5 +39,6 @@ def check(split: Split, rows: int) -> None:
     if rows != split.rows:
         raise RecordError(
             f"{split.study}, {split.family} {split.left_out}: {rows} runs, but the frozen split "
-            f"has {split.rows}; the reference tables differ from those of 2026-11-21"
+            f"has {split.rows}; the reference tables differ from those of "
+            "2026-11-21; use those, or leave the study out"
         )

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender.accuracy.scores import Finding, Score, Target, Unit
+from recommender.accuracy.tables import MissingTable
 
 Floats = NDArray[np.float64]
 
@@ -36,8 +37,12 @@ class Study:
     needs_reference: bool = False
 
     def finding(self, reference: Path | None) -> Finding:
-        """Run the study, or say why it cannot run."""
-        missing = self.needs_reference and reference is None
+        """Run the study, or say which table it lacks."""
+        found, lacks = None, ""
+        try:
+            found = self.run(reference)
+        except MissingTable as missing:
+            lacks = str(missing)
         return Finding(
             key=self.key,
             subject=self.subject,
@@ -45,8 +50,8 @@ class Study:
             target=self.target,
             published=self.published,
             source=self.source,
-            score=None if missing else self.run(reference),
-            skipped="needs the reference tables: --reference DIR" if missing else "",
+            score=found,
+            skipped=lacks,
         )
 
 

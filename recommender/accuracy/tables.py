@@ -6,9 +6,14 @@ from importlib.resources import files
 from pathlib import Path
 
 from recommender.errors import UsageError
+from recommender.text import shown_path
 
 RUNS = ("measured/training.csv.gz", "hardware/gpus.csv")  # of published training runs
 SPOT = ("spot/traces.csv", "spot/availability.csv.gz")
+
+
+class MissingTable(UsageError):
+    """A reference table that a study reads is not at hand; the study is skipped."""
 
 
 @cache
@@ -21,14 +26,13 @@ def table(name: str) -> tuple[dict[str, str], ...]:
 def reference_folder(reference: Path | None, *needed: str) -> Path:
     """The folder of large tables that a study was given; `needed` are files that must be in it.
 
-    Raises `UsageError` where there is none, or one without such a file. (`Study.finding` skips
-    studies where no folder is given.)
+    Raises `MissingTable` where there is none, or one without such a file: `Study.finding` says so.
     """
-    gone = () if reference is None else tuple(n for n in needed if not (reference / n).is_file())
-    if reference is None or gone:
-        where = "no folder given" if reference is None else f"{gone[0]} is not in {reference}"
-        raise UsageError(
-            f"this study reads the reference tables: {where}; name the folder that holds them "
-            "with --reference DIR"
+    if reference is None:
+        raise MissingTable(
+            "needs the reference tables: --reference DIR or RECOMMEND_REFERENCE_DATA"
         )
+    gone = [name for name in needed if not (reference / name).is_file()]
+    if gone:
+        raise MissingTable(f"{gone[0]} is not in {shown_path(reference)}")
     return reference

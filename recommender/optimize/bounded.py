@@ -145,7 +145,8 @@ def _bounded(
     site, fits = whole.only(rows), fits[rows]
     e, c, limits = site.entries, space.columns, space.limits
     speed = np.maximum(c.compute_per_s[e.kind], 1e-30)
-    sigmas = np.unique(several_spreads_of(c, e.kind))  # clusters of several types, so machines
+    spreads = several_spreads_of(c, e.kind)  # clusters of several types, so machines
+    sigmas = np.unique(spreads)
     away = float(e.boot_s.min()) + RENDEZVOUS_S
     seconds = float(least_speed_factor(space, sigmas).min()) * space.steps_left
     net = site.fallbacks
@@ -177,7 +178,7 @@ def _bounded(
         charged=table.of(space, site),
         seconds=seconds,
         late_s=_longest(space, sigmas, away),
-        spent=_most_spent(space, e.price_sigma, several_spreads_of(c, e.kind)),
+        spent=_most_spent(space, e.price_sigma, spreads),
         away_s=away,
         net_usd=net_usd if netted else np.inf,
         net_s=float(net.step_s.min()) * seconds if netted else np.inf,

@@ -18,6 +18,7 @@ from recommender.optimize.found import Candidate, Found, consider
 from recommender.optimize.netted import floors_by_queue
 from recommender.optimize.space import Site, Space
 from recommender.optimize.tables import single_steps
+from recommender.performance.fleet import spread_at
 from recommender.performance.servers import cluster_spread
 from recommender.performance.step import steps
 
@@ -205,7 +206,7 @@ def _spread(space: Space, site: Site, entry: Ints, machines: Ints) -> Floats:
     """The spread of clusters of one entry."""
     kind, c = site.entries.kind[entry], space.columns
     if c.service_sigma is None:
-        return np.where(machines == 1, c.speed_sigma[kind], c.speed_sigma_several[kind])
+        return spread_at(c, kind, machines)
     counts = np.zeros((len(entry), len(site.entries)), dtype=np.int64)
     counts[np.arange(len(entry)), entry] = machines
     fleet = space.fleet(site, counts)

@@ -8,6 +8,7 @@ something of thirty-two; the formulas are those of `terms.py`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +21,13 @@ from recommender.performance.calibration_model import (
     GPUS,
     LATENCY,
     LINKS,
+    MANY_SIZES,
     NETWORK,
     OVERLAP,
     SERVICE,
     SIGMA_GPU,
     TENSOR,
+    USUAL,
     Model,
     clusters,
     solve,
@@ -39,9 +42,11 @@ from recommender.performance.step import steps
 from recommender.performance.terms import terms_of
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 FAR = 2.0  # sd from what GPUs differ by on which a deviation is the job's
-LARGER = 4  # spans hold up to so many times the most machines that were timed
+DOUBLINGS = 4  # of the most machines that were timed, up to which spans are worked out
+SERVED = 4  # with parameter servers one figure sums up so many bands: to four times the most
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,33 +107,44 @@ def with_calibration(job: Job, columns: MachineColumns, gpu_of: tuple[str, ...])
     service, placed = columns.service_sigma, columns.placement_sigma
     if service is not None and own.service is not None:
         service, placed = np.full(len(service), own.service.sd), np.zeros(len(service))
+    # Loops over TCP and bursts of a NIC say nothing of RDMA, nor the other way round.
+    like = (columns.network_half_bytes > 0) == (own.network_kind == "rdma")
+    taught = like | (own.network_kind == "")
+    unlike = np.where(taught, 0.0, columns.speed_sigma_several)
     scaled = replace(
         columns,
         service_sigma=service,
         placement_sigma=placed,  # the factor of all of their time holds it
         compute_per_s=columns.compute_per_s * factor,
-        network_bytes_per_s=columns.network_bytes_per_s * own.network.factor,
-        network_latency_s=columns.network_latency_s * own.latency.factor,
+        network_bytes_per_s=columns.network_bytes_per_s * np.where(taught, own.network.factor, 1.0),
+        network_latency_s=columns.network_latency_s * np.where(taught, own.latency.factor, 1.0),
         intra_bytes_per_s=columns.intra_bytes_per_s * own.links.factor,
         speed_sigma=np.where(timed, own.sigma, own.sigma_other),
-        speed_sigma_several=np.where(
-            timed,
-            own.sigma_several,
-            np.sqrt(np.maximum(own.sigma_other**2 - own.sigma**2, 0.0) + own.sigma_several**2),
+        speed_sigma_several=np.maximum(_spreads(own, timed, own.sigma_several), unlike),
+        speed_sigma_larger=tuple(
+            (n, np.maximum(_spreads(own, timed, sd), unlike)) for n, sd in own.sigma_larger
         ),
     )
     return with_feeds(own.feeds, scaled)
 
 
+def _spreads(own: Calibration, timed: Bools, sigma: float) -> Floats:
+    """The spread of clusters of several machines, of timed GPUs and of others; (types,)."""
+    other = np.sqrt(max(own.sigma_other**2 - own.sigma**2, 0.0) + sigma**2)
+    return np.where(timed, sigma, other)
+
+
 def _calibration(
     model: Model,
     fit: lsq.Fit,
-    sigmas: tuple[float, float],
+    sigmas: tuple[tuple[int, float], ...],
     as_of: str,
     rows: int,
     constants: str,
 ) -> Calibration:
-    (sigma, several), prior, noise = sigmas, model.prior, residual_sd(model, fit)
+    noise = residual_sd(model, fit)
+    most_one, most_several = _widest(model, noise)
+    (_, sigma), *several = ((n, min(span, most_several)) for n, span in sigmas)
     spread = fit.covariance(noise)
     sd = np.sqrt(np.diag(spread))
     value = _attributed(fit.value)
@@ -146,12 +162,14 @@ def _calibration(
         overlap=float(fit.value[OVERLAP]),
         overlap_sd=float(sd[OVERLAP]),
         noise=noise,
-        sigma=min(sigma, prior.sigma_one),
-        sigma_several=min(several, max(prior.sigma_several, prior.sigma_one)),
-        sigma_other=min(other, prior.sigma_one),
+        sigma=min(sigma, most_one),
+        sigma_several=several[0][1],
+        sigma_other=min(other, most_one),
         gpus=tuple(
             (gpu, _sum_of(value, spread, COMPUTE, GPUS + i)) for i, gpu in enumerate(model.gpus)
         ),
+        sigma_larger=_beyond(several),
+        network_kind=model.network_kind,
     )
 
 
@@ -166,23 +184,35 @@ def _served(
     """A calibration with what the runs say of parameter servers.
 
     How well their time is known holds the network's part; no run makes it less sure than shipped.
+    Plans take the spread by the load of the servers; `sigma_several` only sums it up.
     """
     noise = residual_sd(model, fit)
     sd = float(lsq.spread(model.ln_service, fit, noise).max())
     factor = float(np.exp(fit.value[SERVICE]))
     found = replace(found, service=Fitted(factor, min(sd, float(model.belief().sd[SERVICE]))))
     asked = replace(job, calibration=found)
-    larger_runs = larger(model.runs, columns, job.global_batch)
-    runs = tuple(run for run in larger_runs if run.machines > 1)
-    if not runs:
-        return found
+    sizes = tuple(n for _, band in _sizes(model.runs)[1:SERVED] for n in band)
+    runs = _whole(model.runs, columns, sizes, job.global_batch)
     own = with_calibration(asked, columns, gpu_of)
     fleet = clusters(runs, own)
     counts = np.zeros((len(runs), len(own.names)), dtype=np.int64)
     counts[np.arange(len(runs)), fleet.kind] = fleet.machines.astype(np.int64)
-    steps_s = steps(asked, own, fleet)
-    each = cluster_spread(asked, own, fleet, steps_s, np.arange(len(own.names)), counts)
-    return replace(found, sigma_several=_rms(each))
+    found_steps = steps(asked, own, fleet)
+    each = cluster_spread(asked, own, fleet, found_steps, np.arange(len(own.names)), counts)
+    several = _rms(each[np.isfinite(found_steps.step_s)])
+    return replace(found, sigma_several=several, sigma_larger=())
+
+
+def _widest(model: Model, noise: float) -> tuple[float, float]:
+    """The widest spreads of one machine and of several: those of uncalibrated plans.
+
+    What a job's own runs miss comes on top: an uncalibrated job does not know of it. Where nothing
+    is believed of the network, the spread of uncalibrated plans, which do, is no bound.
+    """
+    prior, own = model.prior, np.sqrt(max(noise**2 - USUAL**2, 0.0))
+    several = max(prior.sigma_several, prior.sigma_one)
+    known = np.inf if model.spread is MANY_SIZES else several
+    return float(np.hypot(prior.sigma_one, own)), float(np.hypot(known, own))
 
 
 def _attributed(value: Floats) -> Floats:
@@ -217,36 +247,66 @@ def name_of(prior: Prior, columns: MachineColumns, gpus: Sequence[str]) -> str:
     return f"{prior.family} {prior.stack} {prior.as_of}{mine}"
 
 
-def larger(runs: tuple[Run, ...], columns: MachineColumns, batch: int) -> tuple[Run, ...]:
-    """Clusters of the timed machines, whole ones, up to `LARGER` times the most of them."""
-    found = []
-    for run in {run.machine: run for run in runs}.values():
-        most = LARGER * max(r.machines for r in runs if r.machine == run.machine)
-        gpus = round(float(columns.gpus[columns.names.index(run.machine)]))
-        for n in 2 ** np.arange(int(np.log2(most)) + 1):
-            if gpus * n <= batch:
-                found.append(replace(run, gpus=int(gpus * n), machines=int(n), batch=batch))
-    return tuple(found)
+def _sizes(runs: tuple[Run, ...]) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """Bands of numbers of machines: the most of each, and which stand for it.
+
+    One machine; several, no more than were timed; then one band for every doubling.
+    """
+    timed = max(2, *(run.machines for run in runs))
+    powers = tuple(2**i for i in range(1, timed.bit_length()))
+    doubled = (timed * 2**i for i in range(1, DOUBLINGS + 1))
+    return ((1, (1,)), (timed, powers), *((n, (n,)) for n in doubled))
 
 
-def _sigmas(model: Model, fit: lsq.Fit, job: Job, columns: MachineColumns) -> tuple[float, float]:
-    """Root mean square of the spans of some clusters: of one machine, and of several."""
-    runs = larger(model.runs, columns, job.global_batch)
+def _sigmas(
+    model: Model, fit: lsq.Fit, job: Job, columns: MachineColumns
+) -> tuple[tuple[int, float], ...]:
+    """Root mean square of the spans of each band of sizes: (most machines, sd).
+
+    Bands in which no timed machine can run the job's batch are left out, but for the first two.
+    """
+    known = {most: _rms_span(model, fit, job, columns, n) for most, n in _sizes(model.runs)}
+    one, several, *_ = known
+    noise = residual_sd(model, fit)
+    otherwise = float(np.hypot(noise, np.sqrt(fit.covariance(noise)[COMPUTE, COMPUTE])))
+    least = next((span for span in known.values() if span is not None), otherwise)
+    known[one] = least if known[one] is None else known[one]
+    known[several] = known[one] if known[several] is None else known[several]
+    return tuple((most, span) for most, span in known.items() if span is not None)
+
+
+def _rms_span(
+    model: Model, fit: lsq.Fit, job: Job, columns: MachineColumns, sizes: tuple[int, ...]
+) -> float | None:
+    """Root mean square of the spans of the timed machines in some numbers; None if none can run."""
+    runs = _whole(model.runs, columns, sizes, job.global_batch)
     with np.errstate(divide="ignore"):
         steps = [Model(job, (run,), columns, model.gpus)(fit.value)[0] for run in runs]
     fine = tuple(run for run, step in zip(runs, steps, strict=True) if np.isfinite(step))
     if not fine:
-        noise = residual_sd(model, fit)
-        known = float(np.hypot(noise, np.sqrt(fit.covariance(noise)[COMPUTE, COMPUTE])))
-        return known, known
-    each = spans(model, fit, Model(job, fine, columns, model.gpus))
-    alone = np.array([run.machines == 1 for run in fine])
-    one, several = (_rms(some) if some.size else _rms(each) for some in (each[alone], each[~alone]))
-    return one, several
+        return None
+    return _rms(spans(model, fit, Model(job, fine, columns, model.gpus)))
 
 
 def _rms(values: Floats) -> float:
     return float(np.sqrt(np.mean(values**2)))
+
+
+def _whole(
+    runs: tuple[Run, ...], columns: MachineColumns, sizes: tuple[int, ...], batch: int
+) -> tuple[Run, ...]:
+    """Clusters of some numbers of each timed machine, whole ones, on the job's batch."""
+    return tuple(
+        replace(run, gpus=n * each, machines=n, batch=batch)
+        for run in {run.machine: run for run in runs}.values()
+        for each in [round(float(columns.gpus[columns.names.index(run.machine)]))]
+        for n in sizes
+    )
+
+
+def _beyond(sigmas: Sequence[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
+    """(n, spread of more than n machines) from the spreads of up to so many."""
+    return tuple((n, more) for (n, least), (_, more) in pairwise(sigmas) if more != least)
 
 
 def _predicted(

@@ -4,6 +4,7 @@ The formulas are those of `terms.py`; the fit is a maximum a posteriori with rob
 """
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +74,10 @@ class Model:
         self.of = np.array([self.gpus.index(run.gpu) for run in runs])
         batches = np.array([run.batch for run in runs])
         fleet = clusters(runs, columns)
-        self.rdma = bool((fleet.network_half_bytes > 0).all())
+        rdma = fleet.network_half_bytes > 0
+        self.network_kind: Literal["", "tcp", "rdma"] = (
+            "rdma" if rdma.all() else "" if rdma.any() else "tcp"
+        )
         self.groups = tuple(
             (rows, replace(job, global_batch=int(batch)), fleet.take(rows))
             for batch in np.unique(batches)
@@ -84,7 +88,9 @@ class Model:
         """The prior of every parameter; a deviation of each timed GPU comes last."""
         compute = np.sqrt(max(self.prior.sigma_one**2 - SIGMA_GPU**2, SIGMA_GPU**2))
         s = self.spread
-        network = min(s.network, RDMA_NETWORK) if self.rdma and s is FEW_SIZES else s.network
+        network = s.network
+        if self.network_kind == "rdma" and s is FEW_SIZES:
+            network = min(network, RDMA_NETWORK)
         sd = np.array([compute, s.tensor, s.latency, network, s.links, s.overlap, self._servers()])
         sd = np.concatenate([sd, np.full(len(self.gpus), SIGMA_GPU)])
         least, most = np.full(len(sd), -FARTHEST), np.full(len(sd), FARTHEST)

@@ -39,6 +39,8 @@ class MachineColumns:
     part_links: tuple[tuple[str, int, float], ...] = ()
     service_sigma: Floats | None = None  # sd of ln time of parameter servers; None: there are none
     placement_sigma: Floats | None = None  # of ln of the bytes on the fullest of them, at most
+    # (n, sd of ln speed (types,)) of clusters of more than n machines, n rising
+    speed_sigma_larger: tuple[tuple[int, Floats], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +107,10 @@ def spreads_of(columns: MachineColumns, kind: Ints) -> Floats:
 
 
 def several_spreads_of(columns: MachineColumns, kind: Ints) -> Floats:
-    """Those of several machines: one of each type, or all that any load of servers may give."""
+    """Those of several machines: by how many, or all that any load of servers may give."""
     if columns.service_sigma is None or columns.placement_sigma is None or not len(kind):
-        return columns.speed_sigma_several[kind][None]
+        larger = (spread[kind] for _, spread in columns.speed_sigma_larger)
+        return np.stack([columns.speed_sigma_several[kind], *larger])
     worker, server = columns.speed_sigma[kind], columns.service_sigma[kind]
     # hypot((1-e)·w, e·s) is least at e = w²/(w² + s²).
     least = worker * server / np.maximum(np.hypot(worker, server), 1e-30)
@@ -117,10 +120,17 @@ def several_spreads_of(columns: MachineColumns, kind: Ints) -> Floats:
     return np.repeat(each[:, None], len(kind), axis=1)
 
 
+def spread_at(columns: MachineColumns, kind: Ints, machines: Ints) -> Floats:
+    """The spread of clusters of so many machines of one type; both broadcast."""
+    found = np.where(machines == 1, columns.speed_sigma[kind], columns.speed_sigma_several[kind])
+    for most, spread in columns.speed_sigma_larger:
+        found = np.where(machines > most, spread[kind], found)
+    return found
+
+
 def spread_of(columns: MachineColumns, kind: Ints, counts: Ints) -> Floats:
     """The spread of each cluster, of its least known machines; `counts` (clusters, types)."""
-    alone = counts.sum(axis=1, keepdims=True) == 1
-    each = np.where(alone, columns.speed_sigma[kind], columns.speed_sigma_several[kind])
+    each = spread_at(columns, kind[None], counts.sum(axis=1, keepdims=True))
     found: Floats = np.where(counts > 0, each, 0.0).max(axis=1)
     return found
 

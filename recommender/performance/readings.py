@@ -106,6 +106,9 @@ def _by_gpu(
         compute_per_s=compute,
         speed_sigma=np.minimum(columns.speed_sigma, most),
         speed_sigma_several=np.minimum(columns.speed_sigma_several, most),
+        speed_sigma_larger=tuple(
+            (n, np.minimum(spread, most)) for n, spread in columns.speed_sigma_larger
+        ),
     )
 
 
@@ -152,6 +155,9 @@ def _fit_type(job: Job, columns: MachineColumns, kind: int, readings: Readings) 
     points = tuple((n, x) for n, x, rate in zip(sizes, ratios, model, strict=True) if rate > 0)
     if len(points) > 1:
         columns = _with(columns, kind, speed_sigma=SIGMA_CURVE, speed_sigma_several=SIGMA_CURVE)
+        here = np.arange(len(columns.names)) == kind
+        larger = ((n, np.where(here, SIGMA_CURVE, sd)) for n, sd in columns.speed_sigma_larger)
+        columns = replace(columns, speed_sigma_larger=tuple(larger))
     return replace(columns, measured=(*columns.measured, (columns.names[kind], points)))
 
 

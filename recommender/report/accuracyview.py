@@ -19,7 +19,7 @@ def render(findings: Sequence[Finding], reference: str, width: int) -> list[Line
         heads = "".join(head.rjust(w) for head, w in zip(_HEADS, _WIDTHS, strict=True))
         lines += [Line(f" {'predicted'.ljust(room)}{heads}")]
     lines += [rule(width)]
-    for each in findings:
+    for each in (each for each in findings if each.score is not None):
         lines += _study(each, room, width) if width >= _NARROW else _stacked(each, width)
         lines += [Line(text, "faint") for text in wrapped(_said(each), width - 2, "   ")]
     return [
@@ -64,7 +64,7 @@ def _figures(score: Score | None) -> tuple[str, ...]:
 def _asked(each: Finding) -> str:
     """What was asked for, and whether it was reached."""
     if each.score is None:
-        return f"skipped: {each.skipped}"
+        return ""
     unit = f" {each.score.unit}" if each.score.unit != "share" else ""
     said = []
     if each.target.words:
@@ -91,11 +91,18 @@ def _below(findings: Sequence[Finding], reference: str) -> list[str]:
         "the measurements inside the 5-95 % span that an answer would print "
         f"(right: 90 %, asked: {least} to {most} %, in whole measurements)."
     ]
-    if len(run) < len(findings):
-        said.append("The others read large tables: --reference DIR or RECOMMEND_REFERENCE_DATA.")
-    elif reference:
+    if reference:
         said.append(f"Large tables read from {reference}.")
-    return said
+    return [*said, *_skipped(findings)]
+
+
+def _skipped(findings: Sequence[Finding]) -> list[str]:
+    """The studies that did not run, by what they lack."""
+    skipped = [each for each in findings if each.score is None]
+    return [
+        f"Skipped, {why}: {', '.join(each.key for each in skipped if each.skipped == why)}."
+        for why in dict.fromkeys(each.skipped for each in skipped)
+    ]
 
 
 def facts(findings: Sequence[Finding], reference: str) -> dict[str, object]:
@@ -111,6 +118,7 @@ def _facts(each: Finding) -> dict[str, object]:
         "asked": each.target.words,
         "published": each.published,
         "source": each.source,
+        "skipped": each.skipped or None,
         "score": None if each.score is None else _score(each.score, each),
     }
 

@@ -14,6 +14,7 @@ from recommender.report.schemaname import CALIBRATION_SCHEMA
 SAME_STEP = 0.1  # by which runs may be quicker than those that have less to do
 SAME_BATCH = 0.05  # by which batches per GPU may differ in a stall vector
 UNTOLD = 7.0  # sd of ln from which a constant is not known at all: a factor of a thousand
+BEYOND = 1.2  # of what matrix multiplication reaches: FLOP of a sample are an estimate
 SLIP = 20.0  # times slower than shipped: rather the unit than the GPU
 
 
@@ -43,9 +44,14 @@ def constants_page(own: Calibration, efficiency: float, tensor_s: float, written
     )  # fmt: skip
     below = (
         *(_slow(gpu, fitted) for gpu, fitted in own.gpus if fitted.factor < 1.0 / SLIP),
+        *(
+            _fast(gpu, efficiency * fitted.factor)
+            for gpu, fitted in own.gpus
+            if efficiency * fitted.factor > BEYOND
+        ),
         f"Speed of one machine whose GPU was timed: ± {text.percent(own.sigma)}; of several: "
-        f"± {text.percent(own.sigma_several)}; of other GPUs: ± {text.percent(own.sigma_other)}. "
-        "One standard deviation.",
+        f"± {text.percent(own.sigma_several)}{_larger(own)}; of other GPUs: "
+        f"± {text.percent(own.sigma_other)}. One standard deviation.",
         "×/÷ 2: known to within a factor of two. Where yours is as shipped, no run taught it.",
         f"Written to {text.clean(written)}; recommend plans with it from now on.",
     )
@@ -141,6 +147,16 @@ def calibration_facts(
     }
 
 
+def _larger(own: Calibration) -> str:
+    """How unsure clusters are that are larger than the timed ones; empty where no more so."""
+    told = text.percent(own.sigma_several)
+    larger = [(n, text.percent(sd)) for n, sd in own.sigma_larger if text.percent(sd) != told]
+    if not larger:
+        return ""
+    (first, _), (last, most) = larger[0], larger[-1]
+    return f" up to {first}, ± {most} beyond {last}"
+
+
 def _title(own: Calibration) -> str:
     family = own.constants.partition(",")[0].rpartition(" ")[0]
     return (
@@ -157,6 +173,13 @@ def _slow(gpu: str, fitted: Fitted) -> str:
     return (
         f"Your runs on {gpu} are {text.three(1.0 / fitted.factor)} times slower than expected: is "
         "step_s in seconds, and batch that of all GPUs?"
+    )
+
+
+def _fast(gpu: str, share: float) -> str:
+    return (
+        f"Your runs on {gpu} reach {text.three(share)} times what matrix multiplication does "
+        "there: is batch that of all GPUs, and are the job's FLOP per sample right?"
     )
 
 

@@ -31,6 +31,8 @@ OWN = Calibration(
     sigma_other=0.25,
     gpus=(("V100", Fitted(0.75, 0.05)), ("A100-80GB", Fitted(0.9, 0.05))),
     feeds=(Feed("aws/p3.2xlarge", 1250.0, math.inf), Feed("aws/p3.8xlarge", 640.0, 427.0)),
+    sigma_larger=((4, 0.15), (16, 0.25)),
+    network_kind="tcp",
 )
 JOB = "schema: recommend.job/v1\nlike: resnet152-imagenet\n" + calibration_text(OWN)
 
@@ -69,12 +71,26 @@ def test_every_field_is_written():
         ({"overlap": {"share": "1.5", "sd": "0.1"}}, "1.5 is more than all"),
         ({"gpus": {"V100": {"factor": "-1", "sd": "1"}}}, "gpus.V100: factor: -1 is negative"),
         ({"feeds": {"aws/x": {"rate": "1"}}}, "unknown key 'rate'"),
+        ({"sigma_larger": {"many": "0.1"}}, "sigma_larger.many: many is not a number"),
+        ({"sigma_larger": {"4": "wide"}}, "sigma_larger.4: wide is not a number"),
+        ({"network_kind": "pigeon"}, "network_kind: unknown value 'pigeon'; known: tcp, rdma"),
     ],
 )
 def test_a_wrong_section_says_what_is_wrong(changes, said):
     with pytest.raises(UsageError, match=r"calibration:") as error:
         read_calibration(section(**changes), "calibration:")
     assert any(said in problem for problem in error.value.problems)
+
+
+def test_sizes_are_read_in_their_order():
+    found = read_calibration(section(sigma_larger={"16": "0.25", "4": "0.15"}), "calibration:")
+    assert found.sigma_larger == ((4, 0.15), (16, 0.25))
+
+
+def test_a_file_of_before_holds_for_every_network_and_size():
+    old = section(sigma_larger=None, network_kind=None)
+    found = read_calibration(old, "calibration:")
+    assert (found.sigma_larger, found.network_kind) == ((), "")
 
 
 def test_a_factor_of_zero_is_refused():

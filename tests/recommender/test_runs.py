@@ -97,3 +97,17 @@ def test_both_an_instance_and_a_gpu_are_one_too_many(tmp_path):
 def test_a_log_of_every_step_is_refused(tmp_path):
     rows = "p3.2xlarge,1,1\n" * 1001
     assert "1001 runs" in problems(tmp_path, f"instance,machines,step_s\n{rows}")[0]
+
+
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_a_sheet_saved_without_commas_is_told_how_to_save_it(tmp_path, mark):
+    text = (
+        mark.join(("instance", "machines", "step_s")) + "\n" + mark.join(("x", "1", "0,9")) + "\n"
+    )
+    (said,) = problems(tmp_path, text)
+    assert "save it with commas between columns" in said
+
+
+def test_a_time_with_a_unit_is_asked_for_in_seconds(tmp_path):
+    (said,) = problems(tmp_path, "instance,machines,step_s\np5.48xlarge,1,900ms\n")
+    assert said.endswith("write seconds, such as 0.35")

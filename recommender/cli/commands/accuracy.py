@@ -22,7 +22,9 @@ def accuracy(
     studies: Annotated[
         Words,
         typer.Argument(
-            metavar="[STUDY]...", help="Studies by key; all without.", show_default=False
+            metavar="[STUDY]...",
+            help="Studies by key or how it begins; all without.",
+            show_default=False,
         ),
     ] = None,
     reference: Annotated[

@@ -47,7 +47,7 @@ def test_every_named_campaign_has_a_study():
 def test_without_the_tables_it_says_what_is_missing():
     for study in (*spot_runs.STUDIES, *spot_zones.STUDIES):
         assert study.needs_reference
-        with pytest.raises(UsageError, match="no folder given"):
+        with pytest.raises(UsageError, match="needs the reference tables"):
             study.run(None)
 
 

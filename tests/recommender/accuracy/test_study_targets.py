@@ -37,6 +37,6 @@ def test_a_folder_that_lacks_a_table_is_refused_by_name(tmp_path):
     (tmp_path / "measured" / "training.csv.gz").touch()
     with pytest.raises(UsageError, match=r"hardware/gpus\.csv is not in"):
         reference_folder(tmp_path, *RUNS)
-    with pytest.raises(UsageError, match="no folder given"):
+    with pytest.raises(UsageError, match="needs the reference tables"):
         reference_folder(None)
     assert reference_folder(tmp_path, RUNS[0]) == tmp_path

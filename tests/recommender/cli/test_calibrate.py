@@ -1,6 +1,7 @@
 """`recommend calibrate`: from timed runs to a job file that plans use."""
 
 import json
+import re
 from pathlib import Path
 
 import jsonschema
@@ -88,6 +89,30 @@ def test_a_job_file_keeps_all_but_its_calibration(run: Run) -> None:
     assert own.read_text("utf-8") == once
     assert run("calibrate", "mine.yaml", "t.csv", "--to", "other.yaml").code == 0
     assert Path("other.yaml").read_text("utf-8") == once
+
+
+def test_a_job_file_keeps_its_line_ends(run: Run) -> None:
+    mine = b"# my job\r\nschema: recommend.job/v1\r\nlike: resnet152-imagenet\r\n\r\nepochs: 3\r\n"
+    own = Path("mine.yaml")
+    own.write_bytes(mine)
+    assert run("calibrate", "mine.yaml", "t.csv", "--force").code == 0
+    once = own.read_bytes()
+    assert once.startswith(mine)
+    assert once.count(b"\n") == once.count(b"\r\n")
+    assert run("calibrate", "mine.yaml", "t.csv", "--force").code == 0
+    assert own.read_bytes() == once
+
+
+def test_the_page_says_where_spreads_begin_to_grow(run: Run) -> None:
+    said = " ".join(run(*WORDS).out.split())
+    assert re.search(r"of several: ± [0-9.]+ % up to [0-9]+, ± [0-9.]+ % beyond [0-9]+;", said)
+
+
+def test_more_than_matrix_multiplication_reaches_is_asked_about(run: Run) -> None:
+    Path("t.csv").write_text("instance,machines,batch,step_s\np3.2xlarge,1,64,0.05\n", "utf-8")
+    said = " ".join(run(*WORDS).out.split())
+    assert "Your runs on V100 reach" in said
+    assert "FLOP per sample right?" in said
 
 
 def test_a_file_in_braces_is_refused(run: Run) -> None:

@@ -1,10 +1,12 @@
 """The commands beside the plan."""
 
 import json
+from pathlib import Path
 
 import jsonschema
 import pytest
 
+from recommender.accuracy.studies import STUDIES
 from recommender.jobfile import job_from_text, presets
 from tests.recommender.cli.conftest import Run
 
@@ -114,6 +116,32 @@ def test_accuracy_skips_what_needs_large_tables(run: Run, monkeypatch: pytest.Mo
     found = json.loads(run("accuracy", "cmdare-step", "training-one", "-o", "json").out)
     assert found["reference"] is None
     assert all(study["score"] is None or study["score"]["points"] for study in found["studies"])
+    by_key = {study["key"]: study["skipped"] for study in found["studies"]}
+    assert by_key["cmdare-step-k80"] is None
+    assert by_key["training-one"].startswith("needs the reference tables")
+
+
+def test_accuracy_lists_skipped_studies_once_with_what_they_lack(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder with some of the tables costs the studies of the others only."""
+    (tmp_path / "measured").mkdir()
+    monkeypatch.setenv("RECOMMEND_REFERENCE_DATA", str(tmp_path))
+    result = run("accuracy", "deepvm", "training-one", "spot-days")
+    said = " ".join(result.out.split())
+    assert result.code == 0
+    assert "3 of 6 studies run" in said
+    assert "Skipped, measured/training.csv.gz is not in" in said
+    assert ": training-one, training-one-unstated." in said
+    assert "Skipped, spot/traces.csv is not in" in said
+    assert said.count("training-one,") == 1
+
+
+def test_every_line_of_accuracy_says_by_itself_what_is_predicted() -> None:
+    """Lines are asked for one at a time too: `recommend accuracy scaling-fsdp`."""
+    subjects = [study.subject for study in STUDIES]
+    assert [subject for subject in subjects if subject.startswith("the same")] == []
+    assert len(set(subjects)) == len(subjects)
 
 
 @pytest.mark.parametrize(

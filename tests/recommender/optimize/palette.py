@@ -124,6 +124,7 @@ def _columns(rng: np.random.Generator, kinds: int) -> MachineColumns:
         disk_bytes_per_s=np.full(kinds, 1e9),
         speed_sigma=(sigma := rng.choice([0.1, 0.25], kinds)),
         speed_sigma_several=0.35 - sigma,  # the other of the two
+        speed_sigma_larger=((3, 0.9 * sigma),) if kinds % 2 else (),
         reasons=("",) * kinds,
     )
 

@@ -8,9 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from recommender.errors import UsageError
-from recommender.job import Run
+from recommender.job import Fitted, Run, Timing
 from recommender.performance.calibration import calibrate, with_calibration
-from recommender.performance.calibration_model import NOISE, clusters
+from recommender.performance.calibration_model import NOISE, SIGMA_GPU, Model, clusters, solve
+from recommender.performance.calibration_spread import beyond, spans
+from recommender.performance.fleet import spread_of
 from recommender.performance.machines import part_links
 from recommender.performance.priors import load_priors, prior_of
 from recommender.performance.step import steps
@@ -106,6 +108,101 @@ def test_runs_on_two_machines_teach_the_network():
     assert two.sigma < alone.sigma
 
 
+def test_clusters_beyond_what_was_timed_are_the_less_sure_the_larger_they_are():
+    own = fitted(timed([run(n) for n in (1, 2, 4)], network=0.3)).calibration
+    found = columns(replace(JOB, calibration=own), TYPES)
+    counts = np.array([[n, 0, 0] for n in (1, 4, 5, 8, 9, 16, 64)])
+    spread = spread_of(found, np.arange(3), counts)
+    assert (np.diff(spread[1:]) >= 0.0).all()
+    assert spread[1] < spread[2] == spread[3] < spread[4] == spread[5] < spread[6]
+
+
+def test_the_spread_told_of_a_larger_cluster_is_the_one_that_studies_score():
+    runs = timed([run(n) for n in (1, 2)], network=0.3)
+    found = columns(JOB, TYPES)
+    model = Model(JOB, runs, found)
+    eight = replace(run(8), batch=JOB.global_batch)
+    scored = spans(model, solve(model), Model(JOB, (eight,), found))[0]
+    own = fitted(runs).calibration
+    told = spread_of(
+        columns(replace(JOB, calibration=own), TYPES), np.arange(3), np.array([[8, 0, 0]])
+    )
+    assert told[0] == pytest.approx(min(scored, load_priors()["cnn", "typical"].sigma_one))
+
+
+def test_each_factor_scales_its_own_column_and_spreads_add_up_as_squares():
+    own = replace(
+        fitted(timed([run(1)])).calibration,
+        network_kind="",
+        network=Fitted(0.5, 0.1),
+        latency=Fitted(3.0, 0.1),
+        links=Fitted(0.25, 0.1),
+        sigma=0.05,
+        sigma_several=0.12,
+        sigma_other=0.13,
+        sigma_larger=((4, 0.16),),
+    )
+    free, found = columns(JOB, TYPES), columns(replace(JOB, calibration=own), TYPES)
+    assert found.network_bytes_per_s == pytest.approx(0.5 * free.network_bytes_per_s)
+    assert found.network_latency_s == pytest.approx(3.0 * free.network_latency_s)
+    assert found.intra_bytes_per_s == pytest.approx(0.25 * free.intra_bytes_per_s)
+    # Other GPUs: 0.13² = 0.05² + 0.12² on one machine, so 0.12² on top of each size.
+    assert found.speed_sigma == pytest.approx([0.05, 0.13, 0.13])
+    assert found.speed_sigma_several == pytest.approx([0.12, *[0.12 * 2**0.5] * 2])
+    ((beyond, larger),) = found.speed_sigma_larger
+    assert beyond == 4
+    assert larger == pytest.approx([0.16, 0.2, 0.2])
+
+
+def test_the_other_kind_of_network_keeps_its_spread_of_before():
+    own = fitted(timed([run(n) for n in (1, 2)])).calibration
+    own = replace(own, sigma=0.01, sigma_several=0.02, sigma_other=0.03, sigma_larger=((2, 0.04),))
+    free, found = columns(JOB, TYPES), columns(replace(JOB, calibration=own), TYPES)
+    rdma = TYPES.index(P5)
+    assert own.network_kind == "tcp"
+    assert found.speed_sigma[rdma] == pytest.approx(0.03)
+    assert found.speed_sigma_several[rdma] == free.speed_sigma_several[rdma]
+    assert found.speed_sigma_larger[0][1][rdma] == free.speed_sigma_several[rdma]
+
+
+def test_more_gpus_of_a_machine_are_another_kind_only_where_more_than_were_timed():
+    slow = replace(JOB, parameters=2e9, trainable_parameters=2e9)  # links cost most of its step
+    found = columns(slow, TYPES)
+    eight = run(1, machine="aws/p5.48xlarge")
+    four = run(1, gpus=4, machine="aws/p5.48xlarge")
+    for seen, shared in ((eight, False), (four, True)):
+        fit = solve(Model(slow, (seen,), found))
+        far = beyond(Model(slow, (eight,), found), fit, (seen,))
+        assert far.kind == ("inside",)
+        assert (far.links[0] > 0.03) == shared
+
+
+def test_runs_become_clusters_of_what_they_used():
+    """Two of a p5's eight GPUs; two whole machines; only what read data waits for it."""
+    job = replace(JOB, data=replace(JOB.data, cpu_s_per_sample=0.01, bytes_per_sample=1e5))
+    found = columns(job, TYPES)
+    p5 = TYPES.index(P5)
+    part = run(1, gpus=2, machine="aws/p5.48xlarge", data="synthetic")
+    cached, cold = (run(2, machine="aws/p5.48xlarge", data=data) for data in ("cached", "cold"))
+    fleet = clusters((part, cached, cold), found)
+    assert fleet.gpus.tolist() == [2.0, 16.0, 16.0]
+    assert fleet.gpus_per_machine.tolist() == [2.0, 8.0, 8.0]
+    assert fleet.compute_per_s == pytest.approx(found.compute_per_s[p5] * np.array([0.25, 2, 2]))
+    prepared, fetched = 2.0 * found.prepare_per_s[p5], 2.0 * found.fetch_per_s[p5]
+    assert fleet.prepare_per_s.tolist() == [np.inf, prepared, prepared]
+    assert fleet.fetch_per_s.tolist() == [np.inf, np.inf, fetched]
+
+
+def test_runs_over_tcp_teach_nothing_of_rdma():
+    own = fitted(timed([run(n) for n in (1, 2, 4)], network=0.3, latency=20.0)).calibration
+    free, found = columns(JOB, TYPES), columns(replace(JOB, calibration=own), TYPES)
+    tcp, rdma = TYPES.index(G4DN), TYPES.index(P5)
+    assert found.network_bytes_per_s[tcp] < 0.5 * free.network_bytes_per_s[tcp]
+    assert found.network_bytes_per_s[rdma] == free.network_bytes_per_s[rdma]
+    assert found.network_latency_s[rdma] == free.network_latency_s[rdma]
+    assert found.speed_sigma_several[rdma] >= free.speed_sigma_several[rdma]
+
+
 def test_few_machines_foretell_many():
     truth = {"compute": 0.6, "network": 0.5, "latency": 8.0}
     seen = timed([run(n) for n in (1, 2, 4, 8)], **truth)
@@ -134,6 +231,43 @@ def test_scattered_runs_are_trusted_less():
     assert rough.noise > 0.1 > tidy.noise
     assert rough.sigma >= rough.noise
     assert rough.sigma > 3 * tidy.sigma > 3 * NOISE
+    assert tidy.sigma < 0.05  # the usual error of a form is no excess
+
+
+def test_runs_that_say_little_leave_the_spread_of_an_uncalibrated_plan():
+    """On many machines over TCP nothing is known of the network; encoders differ little by GPU."""
+    own = fitted(timed([run(1)], compute=0.5)).calibration
+    assert own.sigma_larger[-1][1] == pytest.approx(0.28, rel=0.01)  # of CNNs
+    encoder = fitted([run(1)], replace(JOB, family="encoder")).calibration
+    prior = load_priors()["encoder", "typical"].sigma_one
+    assert encoder.sigma**2 + SIGMA_GPU**2 + encoder.compute.sd**2 > 1.1 * prior**2
+    assert encoder.sigma_other == pytest.approx(prior, rel=0.01)
+
+
+def test_where_runs_alone_tell_of_the_network_far_clusters_may_be_less_sure_than_untimed_ones():
+    """Three numbers of machines set its prior aside, and with it the spread that came with it."""
+    few = fitted(timed([run(n, batch=2048) for n in (1, 2, 4)], latency=10.0)).calibration
+    many = fitted(timed([run(n, batch=2048) for n in (1, 2, 4, 8)], latency=10.0)).calibration
+    assert max(sigma for _, sigma in few.sigma_larger) < 0.28
+    assert many.sigma_larger[-1][1] > 0.4
+
+
+def test_runs_that_contradict_each_other_are_less_sure_than_none():
+    """No constants explain factors of three between like runs: a plan may be as far off."""
+    like = timed([run(1, batch=128)] * 6, compute=0.5)
+    factors = (1.0, 3.0, 0.35, 2.5, 0.4, 1.2)
+    wild = [replace(r, step_s=r.step_s * f) for r, f in zip(like, factors, strict=True)]
+    own, prior = fitted(wild).calibration, load_priors()["cnn", "typical"]
+    assert own.sigma > own.noise > prior.sigma_one
+    assert own.sigma_other > prior.sigma_one
+
+
+def test_gpus_that_are_all_slower_share_it():
+    """The mean deviation of two timed GPUs is at most two sd of a mean of two."""
+    runs = timed([run(1), run(1, machine="aws/g4dn.xlarge")], compute=0.1)
+    own = fitted(runs).calibration
+    mean = np.mean([np.log(gpu.factor / own.compute.factor) for _, gpu in own.gpus])
+    assert -0.36 / np.sqrt(2) - 1e-9 <= mean < -0.2
 
 
 def test_other_gpus_move_along_and_stay_less_sure():
@@ -166,13 +300,23 @@ def test_plans_use_the_calibration_in_every_term():
 
 
 def test_an_exact_reading_stands_above_the_calibration():
-    from recommender.job import Timing
-
     own = fitted(timed([run(1)], compute=0.5)).calibration
     job = replace(JOB, calibration=own, timings=(Timing("V100", 1, 1, 400.0),))
     found = columns(job, TYPES)
     step = steps(job, found, fleet_of(found, {0: 1})).step_s[0]
     assert job.global_batch / step == pytest.approx(400.0, rel=1e-6)
+
+
+@pytest.mark.parametrize(("sizes", "sigma"), [((1,), 0.10), ((1, 2), 0.05)])
+def test_an_exact_reading_narrows_the_spread_of_every_size(sizes, sigma):
+    """Timed at one size ± 10 %, at several ± 5 %, whatever a calibration said."""
+    own = fitted(timed([run(1)], compute=0.5)).calibration
+    name = "p3.2xlarge" if len(sizes) > 1 else ""
+    timings = tuple(Timing("V100", n, n, 400.0 * n**0.9, name) for n in sizes)
+    found = columns(replace(JOB, calibration=own, timings=timings), TYPES)
+    assert own.sigma_larger
+    spread = spread_of(found, np.arange(3), np.array([[n, 0, 0] for n in (2, 4, 16, 64)]))
+    assert spread == pytest.approx(sigma)
 
 
 def test_a_calibration_on_other_shipped_constants_is_refused():

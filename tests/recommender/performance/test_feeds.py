@@ -67,6 +67,19 @@ def test_runs_that_wait_for_nothing_bound_the_input_from_below():
     assert own.feeds[0].prepare_per_s == pytest.approx(BATCH / (1.01 * t1))
 
 
+def test_a_cold_run_that_waits_for_its_preparation_bounds_the_fetching_from_below():
+    """Cold data take as long as cached ones: what fetches is at least as fast, and no slower."""
+    slow = replace(JOB, data=DataSet(bytes_per_sample=1e8, cpu_s_per_sample=1e-4))
+    free = columns(slow, (G5X8,))
+    runs = (run("synthetic", 2.0), run("cached", 3.0), run("cold", 3.02))
+    feed = calibrate(slow, runs, free, ("A10G",), "2026-11-21").calibration.feeds[0]
+    assert feed.prepare_per_s == pytest.approx(BATCH / 3.0)
+    assert free.fetch_per_s[0] < BATCH / 3.0
+    assert feed.fetch_per_s == pytest.approx(BATCH / 3.0)  # the fastest that was seen
+    quick = calibration(runs).calibration.feeds[0]
+    assert quick.fetch_per_s == columns(JOB, (G5X8,)).fetch_per_s[0] > BATCH / 3.0
+
+
 def test_synthetic_runs_say_nothing_of_the_input():
     runs = (run("synthetic", 2.0), run("synthetic", 1.9, gpus=1))
     assert calibration(runs).calibration.feeds == ()
