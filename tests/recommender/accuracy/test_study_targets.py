@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recommender.accuracy.study import Held, Score, Target, share_score
+from recommender.accuracy.study import Held, Score, Target, score, share_score
 from recommender.accuracy.tables import RUNS, reference_folder
 from recommender.errors import UsageError
 
@@ -40,3 +40,16 @@ def test_a_folder_that_lacks_a_table_is_refused_by_name(tmp_path):
     with pytest.raises(UsageError, match="needs the reference tables"):
         reference_folder(None)
     assert reference_folder(tmp_path, RUNS[0]) == tmp_path
+
+
+def test_a_score_by_hand():
+    """Five errors of -50, -10, 0, +10 and +100 %; ln 1.1 and ln 0.9 lie in a span of ± 0.106."""
+    predicted = np.array([0.5, 0.9, 1.0, 1.1, 2.0])
+    found = score(Held(("",) * 5, predicted, np.ones(5), np.full(5, 0.0645)))
+    assert (found.mean, found.median, found.bias) == pytest.approx((34.0, 10.0, 0.0))
+    assert found.p90 == pytest.approx(80.0)  # 50 and 100 %, six tenths of the way
+    assert found.coverage == pytest.approx(0.6)
+    assert not Target(mean=33.5).met_by(found)
+    assert Target(mean=34.0001, median=10.0001).met_by(found)
+    narrow = score(Held(("",) * 5, predicted, np.ones(5), np.full(5, 0.0635)))
+    assert narrow.coverage == pytest.approx(0.4)  # ln 0.9 = -0.1054 lies beyond 1.645 of it
