@@ -33,6 +33,7 @@ OWN = Calibration(
     feeds=(Feed("aws/p3.2xlarge", 1250.0, math.inf), Feed("aws/p3.8xlarge", 640.0, 427.0)),
     sigma_larger=((4, 0.15), (16, 0.25)),
     network_kind="tcp",
+    service=Fitted(1.25, 0.2),
 )
 JOB = "schema: recommend.job/v1\nlike: resnet152-imagenet\n" + calibration_text(OWN)
 

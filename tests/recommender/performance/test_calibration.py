@@ -237,10 +237,12 @@ def test_scattered_runs_are_trusted_less():
 def test_runs_that_say_little_leave_the_spread_of_an_uncalibrated_plan():
     """On many machines over TCP nothing is known of the network; encoders differ little by GPU."""
     own = fitted(timed([run(1)], compute=0.5)).calibration
-    assert own.sigma_larger[-1][1] == pytest.approx(0.28, rel=0.01)  # of CNNs
+    cnn = load_priors()["cnn", "typical"]
+    widest = max(cnn.sigma_one, cnn.sigma_several)
+    assert own.sigma_larger[-1][1] == pytest.approx(widest, rel=0.01)
     encoder = fitted([run(1)], replace(JOB, family="encoder")).calibration
     prior = load_priors()["encoder", "typical"].sigma_one
-    assert encoder.sigma**2 + SIGMA_GPU**2 + encoder.compute.sd**2 > 1.1 * prior**2
+    assert encoder.sigma**2 + SIGMA_GPU**2 + encoder.compute.sd**2 > 1.05 * prior**2
     assert encoder.sigma_other == pytest.approx(prior, rel=0.01)
 
 
