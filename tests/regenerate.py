@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -22,6 +23,12 @@ README = ROOT / "README.md"
 PAGES = (README, ROOT / "docs" / "simulate.md", ROOT / "docs" / "policies.md")
 NOW = "2026-11-21T12:00Z"
 CALL = re.compile(r"```console\n\$ recommend ([^\n]*)\n(.*?)```", re.DOTALL)
+# Studies on rows that another study has as well, by the beginning of their keys.
+ROWS_OF_OTHERS = (
+    "training-one-unstated", "training-laboratory", "scaling-several", "scaling-fsdp", "one-row-",
+    "gavel-k80-links", "gavel-p100-links", "gavel-v100-links", "cmdare-cluster-k80-own",
+    "cmdare-cluster-p100-2ps-placed",
+)  # fmt: skip
 LEFT_OUT = "…"  # a line of a page that stands for those before or after an excerpt
 
 
@@ -75,13 +82,32 @@ def accuracy(reference: Path) -> str:
     findings = [study.finding(reference) for study in STUDIES]
     text = ACCURACY.read_text("utf-8")
     head, _, rest = text.partition("<!-- studies -->\n")
-    return f"{head}<!-- studies -->\n{_table(findings)}{rest[rest.index('<!-- end -->') :]}"
+    made = _table(findings) + "\n" + _pooled(findings)
+    return f"{head}<!-- studies -->\n{made}{rest[rest.index('<!-- end -->') :]}"
 
 
 def _table(findings: list[Finding]) -> str:
     heads = ("study", "points", "mean", "median", "p90", "bias", "in span", "asked", "published")
     rows = [heads, ("---",) * len(heads), *map(_row, findings)]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _pooled(findings: list[Finding]) -> str:
+    """How many of all held-out points lie inside their spans."""
+    runs = _inside(each for each in findings if each.key == "runs-all")
+    speeds = _inside(
+        each
+        for each in findings
+        if not each.key.startswith("runs-") and not each.key.startswith(ROWS_OF_OTHERS)
+    )
+    return f"All together, each row once: {speeds} held-out speeds inside, {runs} spot runs.\n"
+
+
+def _inside(findings: Iterable[Finding]) -> str:
+    scores = [each.score for each in findings if each.score and each.score.coverage is not None]
+    points = sum(score.points for score in scores)
+    inside = sum((score.coverage or 0.0) * score.points for score in scores)
+    return f"{100.0 * inside / points:.0f} % of {points:,}"
 
 
 def _row(each: Finding) -> tuple[str, ...]:

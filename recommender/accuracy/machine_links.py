@@ -96,7 +96,7 @@ def _score(gpu: str, reference: Path | None) -> Score:
 STUDIES: tuple[Study, ...] = tuple(
     Study(
         key=f"gavel-{gpu}-links",
-        subject=f"the same on {gpu.upper()}, the machine's links known from other networks",
+        subject=f"four models on 4 and 8 {gpu.upper()}, links known from the other models",
         split="1 and 2 workers of each network; 2 to 8 of the others for the links",
         target=Target(),
         published="none known",

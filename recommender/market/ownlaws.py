@@ -14,7 +14,7 @@ from recommender.plan import OWN_TRACE
 
 # Logits of slope that a zone has less per share of runs beyond its class's that are short.
 # Fitted by recommender/accuracy/spot_gangs.py on eleven zones (AWS V100, 2023; GCP H100, 2025);
-# docs/accuracy.md has the errors. A test fits it again.
+# docs/accuracy-spot.md has the errors. A test fits it again.
 SLOPE_PER_SHORT_RUNS = 2.6
 
 

@@ -35,7 +35,7 @@ REDUCED_AGAIN = 6.0  # with the forward pass done twice
 
 
 # Share of the compute by which the slowest of twice as many GPUs is later: 0.5 % was best in every
-# one of the published sources that was left out (docs/accuracy.md, "Scaling"; 2026-11).
+# one of the published sources that was left out (docs/accuracy-scaling.md; 2026-11).
 STRAGGLERS = 0.005
 AGAIN = np.array([[False], [True]])  # rows of the arrays below: nothing recomputed, everything
 

@@ -54,7 +54,7 @@ def test_the_fall_per_share_of_short_runs_is_found() -> None:
 def test_without_the_tables_it_says_what_is_missing() -> None:
     for study in spot_gangs.STUDIES:
         assert study.needs_reference
-        with pytest.raises(UsageError, match="no folder given"):
+        with pytest.raises(UsageError, match="needs the reference tables"):
             study.run(None)
 
 
