@@ -17,12 +17,11 @@ import numpy as np
 from recommender.accuracy.extrapolation import Extrapolated, joined
 from recommender.accuracy.scaling import (
     GAVEL_GPUS,
-    GAVEL_MOST_SEEN,
     PCIE_BYTES_PER_S,
     bare_machines,
+    gavel_held_out,
     gavel_job,
     gavel_series,
-    held_out,
 )
 from recommender.accuracy.study import Score, Study, Target, score
 from recommender.job import Run
@@ -40,10 +39,7 @@ def known_links(gpu: str) -> Extrapolated:
     for model, mine in groupby(_series(gpu), key=lambda each: each[0]):
         links = links_of_others(gpu, model)
         for _, runs in mine:
-            seen = tuple(run for run in runs if run.gpus <= GAVEL_MOST_SEEN)
-            unseen = tuple(run for run in runs if run.gpus > GAVEL_MOST_SEEN)
-            columns = sizes_of(runs[0], links)
-            parts.append(held_out(gavel_job(model), columns, seen, unseen, "Gavel"))
+            parts.append(gavel_held_out(model, sizes_of(runs[0], links), runs))
     return joined(parts)
 
 

@@ -138,12 +138,17 @@ def gavel(gpu: str) -> Extrapolated:
     """
     parts = []
     for model, runs in gavel_series(gpu):
-        seen = tuple(run for run in runs if run.gpus <= GAVEL_MOST_SEEN)
-        unseen = tuple(run for run in runs if run.gpus > GAVEL_MOST_SEEN)
         rate = 8 * runs[0].batch / runs[0].step_s
         columns = bare_machine(8, rate, 0.0, 0.0, PCIE_BYTES_PER_S)
-        parts.append(held_out(gavel_job(model), columns, seen, unseen, "Gavel"))
+        parts.append(gavel_held_out(model, columns, runs))
     return joined(parts)
+
+
+def gavel_held_out(model: str, columns: MachineColumns, runs: tuple[Run, ...]) -> Extrapolated:
+    """One network and batch on four and eight workers, predicted from its own one and two."""
+    seen = tuple(run for run in runs if run.gpus <= GAVEL_MOST_SEEN)
+    unseen = tuple(run for run in runs if run.gpus > GAVEL_MOST_SEEN)
+    return held_out(gavel_job(model), columns, seen, unseen, "Gavel")
 
 
 def gavel_job(model: str) -> Job:

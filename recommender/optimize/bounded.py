@@ -250,15 +250,20 @@ def _most_spent(space: Space, price_sigma: Floats, speed_sigma: Floats) -> float
     limits = space.limits
     if limits.budget_usd is None or not len(price_sigma):
         return np.inf
-    key = (space.histories, space.seed, limits.confidence)
-    ends = ((s, p) for s in _ends(speed_sigma) for p in (0.0, *_ends(price_sigma)))
-    factor = min(joint_quantile(*key, s, p) for s, p in ends)
+    factor = least_quantile(space, speed_sigma, float(price_sigma.max()))
     spent = limits.budget_usd * 3600.0 / max(factor * space.steps_left, 1e-30)
     return spent * (1.0 + ROUNDING)
 
 
-def _ends(values: Floats) -> tuple[float, float]:
-    return float(values.min()), float(values.max())
+def least_quantile(space: Space, speed_sigma: Floats, price_sigma: float) -> float:
+    """Least speed × price of the history that must keep a limit, of any of some spreads of speed.
+
+    Every spread is tried: histories faster than predicted and slower ones change places, so the
+    least may lie between the ends. Of price it is at the largest spread: min(price, 1) falls with
+    it in every history.
+    """
+    key = (space.histories, space.seed, space.limits.confidence)
+    return min(joint_quantile(*key, float(s), price_sigma) for s in np.unique(speed_sigma))
 
 
 def _alone_usd(space: Space, site: Site, speed: Floats, seconds: float) -> float:

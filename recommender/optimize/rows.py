@@ -12,20 +12,18 @@ proves that no cluster which is not excluded beats the bar.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.optimize.bounded import least_quantile
 from recommender.optimize.evaluate import RENDEZVOUS_S
+from recommender.optimize.floors import ROUNDING
 from recommender.optimize.linear import Model
 from recommender.optimize.relaxation import Relaxed, hazard_bands, least_bill
 from recommender.performance.fleet import spreads_of
-from recommender.risk.draws import draws
 
 Floats = NDArray[np.float64]
-
-SAFETY = 0.99  # of quantiles that are taken at the ends of the range of a sigma
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,25 +198,10 @@ def _usd_per_hour(r: Relaxed, usd: float) -> float:
 
 def _quantile(r: Relaxed, money: bool) -> float:
     """What true time (or cost, no spot price rising) over predicted is at least, if kept."""
-    e, space = r.site.entries, r.space
-    speeds = spreads_of(space.columns, e.kind)
-    prices = e.price_sigma if money else np.zeros(1)
-    ends = [(float(s), float(p)) for s in _ends(speeds) for p in _ends(prices)]
-    rank = int(np.ceil(space.limits.confidence * space.histories - 1e-6))
-    return SAFETY * min(_ranked(space.histories, space.seed, *end, rank) for end in ends)
-
-
-def _ends(values: Floats) -> tuple[float, float]:
-    return float(values.min()), float(values.max())
-
-
-@lru_cache(maxsize=256)
-def _ranked(histories: int, seed: int, speed: float, price: float, rank: int) -> float:
-    """The `rank`-th smallest of true over predicted, times the price move where it falls."""
-    sample = draws(histories, 8, seed)
-    time = np.exp(speed * sample.speed - 0.5 * speed**2)
-    move = np.minimum(np.exp(price * sample.price - 0.5 * price**2), 1.0)
-    return float(np.sort(time * move)[rank - 1]) if rank > 0 else 0.0
+    e, columns = r.site.entries, r.space.columns
+    price_sigma = float(e.price_sigma.max()) if money else 0.0
+    least = least_quantile(r.space, spreads_of(columns, e.kind), price_sigma)
+    return least * (1.0 - ROUNDING)
 
 
 def _hazard(model: Model, r: Relaxed, names: Sequence[str], band: tuple[float, float]) -> None:

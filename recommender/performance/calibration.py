@@ -104,17 +104,18 @@ def with_calibration(job: Job, columns: MachineColumns, gpu_of: tuple[str, ...])
     each = dict(own.gpus)
     factor = np.array([each.get(gpu, own.compute).factor for gpu in gpu_of])
     timed = np.array([gpu in each for gpu in gpu_of], dtype=bool)
-    service, placed = columns.service_sigma, columns.placement_sigma
-    if service is not None and own.service is not None:
-        service, placed = np.full(len(service), own.service.sd), np.zeros(len(service))
     # Loops over TCP and bursts of a NIC say nothing of RDMA, nor the other way round.
     like = (columns.network_half_bytes > 0) == (own.network_kind == "rdma")
     taught = like | (own.network_kind == "")
     unlike = np.where(taught, 0.0, columns.speed_sigma_several)
+    service, placed = columns.service_sigma, columns.placement_sigma
+    if service is not None and placed is not None and own.service is not None:
+        # The factor of all of the servers' time holds where the bytes lie, and their network.
+        service, placed = np.where(taught, own.service.sd, service), np.where(taught, 0.0, placed)
     scaled = replace(
         columns,
         service_sigma=service,
-        placement_sigma=placed,  # the factor of all of their time holds it
+        placement_sigma=placed,
         compute_per_s=columns.compute_per_s * factor,
         network_bytes_per_s=columns.network_bytes_per_s * np.where(taught, own.network.factor, 1.0),
         network_latency_s=columns.network_latency_s * np.where(taught, own.latency.factor, 1.0),
@@ -184,7 +185,8 @@ def _served(
     """A calibration with what the runs say of parameter servers.
 
     How well their time is known holds the network's part; no run makes it less sure than shipped.
-    Plans take the spread by the load of the servers; `sigma_several` only sums it up.
+    Plans take the spread by the load of the servers; `sigma_several` only sums it up, and is that
+    of one machine where several cannot run the job.
     """
     noise = residual_sd(model, fit)
     sd = float(lsq.spread(model.ln_service, fit, noise).max())
@@ -199,7 +201,8 @@ def _served(
     counts[np.arange(len(runs)), fleet.kind] = fleet.machines.astype(np.int64)
     found_steps = steps(asked, own, fleet)
     each = cluster_spread(asked, own, fleet, found_steps, np.arange(len(own.names)), counts)
-    several = _rms(each[np.isfinite(found_steps.step_s)])
+    fine = np.isfinite(found_steps.step_s)
+    several = _rms(each[fine]) if fine.any() else found.sigma_several
     return replace(found, sigma_several=several, sigma_larger=())
 
 

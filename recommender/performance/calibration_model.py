@@ -74,7 +74,8 @@ class Model:
         self.of = np.array([self.gpus.index(run.gpu) for run in runs])
         batches = np.array([run.batch for run in runs])
         fleet = clusters(runs, columns)
-        rdma = fleet.network_half_bytes > 0
+        used = fleet.machines > 1  # one machine tells of no network
+        rdma = fleet.network_half_bytes[used if used.any() else ~used] > 0
         self.network_kind: Literal["", "tcp", "rdma"] = (
             "rdma" if rdma.all() else "" if rdma.any() else "tcp"
         )

@@ -134,18 +134,6 @@ def served_s(
     return service_s(tensors, GRADIENT_BYTES * sent, NETWORK_BYTES_PER_S, constants)
 
 
-def cluster_rates(
-    rows: Sequence[Speed],
-    networks: dict[str, Network],
-    alone_s: Sequence[float],
-    rates: ServerRates,
-    shares: Sequence[float],
-) -> Floats:
-    """Updates per second of clusters by the recommender's queueing model; (rows,)."""
-    workers = np.array([float(row.workers) for row in rows])
-    return updates_per_s(workers, np.array(alone_s), served_s(rows, networks, rates, shares))
-
-
 def repeat_sd(rows: Sequence[Speed], gpu: str) -> float:
     """Sd of ln speed between campaigns that ran one worker in the same set-up on a GPU."""
     alone = [row for row in rows if row.gpu == gpu and (row.workers, row.servers) == (1, 1)]

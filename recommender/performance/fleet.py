@@ -114,8 +114,9 @@ def several_spreads_of(columns: MachineColumns, kind: Ints) -> Floats:
     worker, server = columns.speed_sigma[kind], columns.service_sigma[kind]
     # hypot((1-e)·w, e·s) is least at e = w²/(w² + s²).
     least = worker * server / np.maximum(np.hypot(worker, server), 1e-30)
-    most = np.maximum(worker, np.hypot(server, columns.placement_sigma[kind]))
-    ends = np.array([least.min(), most.max()]) / SPREAD_STEP
+    # A mix of types takes the most of each, which need not be one type's.
+    most = max(worker.max(), np.hypot(server.max(), columns.placement_sigma[kind].max()))
+    ends = np.array([least.min(), most]) / SPREAD_STEP
     each = np.arange(np.floor(ends[0]), np.ceil(ends[1]) + 1.0) * SPREAD_STEP
     return np.repeat(each[:, None], len(kind), axis=1)
 

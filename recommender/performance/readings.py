@@ -136,7 +136,10 @@ def _scale_of(job: Job, columns: MachineColumns, gpu_of: tuple[str, ...], timing
 
 
 def _fit_type(job: Job, columns: MachineColumns, kind: int, readings: Readings) -> MachineColumns:
-    """Make one type reproduce its own readings exactly, the smallest cluster by compute."""
+    """Make one type reproduce its own readings exactly, the smallest cluster by compute.
+
+    It stays as it is where the model says that none of these clusters can run.
+    """
     sizes = sorted(readings)
     per_machine = max(readings[n] / n for n in sizes)
     columns = _with(
@@ -153,6 +156,8 @@ def _fit_type(job: Job, columns: MachineColumns, kind: int, readings: Readings) 
     model = _rates(job, _clusters(columns, kind, *sizes))
     ratios = [max(float(rate) / readings[n], 1.0) for n, rate in zip(sizes, model, strict=True)]
     points = tuple((n, x) for n, x, rate in zip(sizes, ratios, model, strict=True) if rate > 0)
+    if not points:
+        return columns
     if len(points) > 1:
         columns = _with(columns, kind, speed_sigma=SIGMA_CURVE, speed_sigma_several=SIGMA_CURVE)
         here = np.arange(len(columns.names)) == kind
@@ -166,12 +171,16 @@ def _served(
 ) -> MachineColumns:
     """What a type's readings teach of its workers and of the parameter servers, if there are any.
 
-    `before` is the spread of one machine that was not timed.
+    `before` is the spread of one machine that was not timed. Clusters that the model says cannot
+    run were not fitted: their readings teach nothing.
     """
     if columns.service_sigma is None or columns.placement_sigma is None:
         return columns
     known, placed = float(columns.service_sigma[kind]), float(columns.placement_sigma[kind])
     fleet, prior = _clusters(columns, kind, *sorted(readings)), prior_of(job)
+    fleet = fleet.take(np.flatnonzero(_rates(job, fleet)))
+    if not len(fleet):
+        return columns
     terms, service = terms_of(job, prior, fleet), service_of(job, prior, fleet)
     best = terms.step_s.argmin(axis=0), np.arange(len(fleet))
     local = terms.step_s[best] - (terms.exposed_s * terms.network_share)[best]

@@ -165,6 +165,18 @@ def test_the_other_kind_of_network_keeps_its_spread_of_before():
     assert found.speed_sigma_larger[0][1][rdma] == free.speed_sigma_several[rdma]
 
 
+def test_a_run_of_one_machine_tells_of_no_kind_of_network():
+    """Beside RDMA machines one over TCP was timed alone: its network stays as listed."""
+    p5 = "aws/p5.48xlarge"
+    runs = timed([run(1), *(run(n, machine=p5) for n in (1, 2, 4))], network=0.1)
+    own = fitted(runs).calibration
+    free, found = columns(JOB, TYPES), columns(replace(JOB, calibration=own), TYPES)
+    assert own.network_kind == "rdma"
+    assert own.network.factor < 0.9
+    assert (found.network_bytes_per_s[:2] == free.network_bytes_per_s[:2]).all()
+    assert fitted([run(1)]).calibration.network_kind == "tcp"
+
+
 def test_more_gpus_of_a_machine_are_another_kind_only_where_more_than_were_timed():
     slow = replace(JOB, parameters=2e9, trainable_parameters=2e9)  # links cost most of its step
     found = columns(slow, TYPES)

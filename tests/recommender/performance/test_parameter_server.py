@@ -16,7 +16,6 @@ from recommender.performance.fit_parameter_server import (
     ServerFit,
     ServerRates,
     Speed,
-    cluster_rates,
     constant_rows,
     fit_servers,
     fit_workers,
@@ -153,7 +152,9 @@ NOISE = 0.03
 def clusters_of(known: dict[str, Network], truth: ServerRates) -> list[Speed]:
     """Exact speeds of clusters whose workers take `ALONE_S`."""
     empty = [Speed("x", "P100", name, n, 1, 1.0) for name in known for n in (2, 4, 8, 16)]
-    found = cluster_rates(empty, known, [ALONE_S] * len(empty), truth, [1.0] * len(empty))
+    workers = np.array([float(row.workers) for row in empty])
+    service = served_s(empty, known, truth, [1.0] * len(empty))
+    found = updates_per_s(workers, np.full(len(empty), ALONE_S), service)
     return [replace(row, updates_per_s=float(x)) for row, x in zip(empty, found, strict=True)]
 
 

@@ -5,7 +5,17 @@ import pytest
 from recommender.job import Timing
 from recommender.performance.priors import load_gpu_factors
 from recommender.performance.step import steps
-from tests.recommender.performance.parts import G6, P3, P4DE, P5, clusters, columns, llama, resnet
+from tests.recommender.performance.parts import (
+    G5X8,
+    G6,
+    P3,
+    P4DE,
+    P5,
+    clusters,
+    columns,
+    llama,
+    resnet,
+)
 
 # Images/s of g4dn.xlarge over 1 ... 32 machines, ResNet-18 on CIFAR-10 (DeepVM, figure 5, 2024)
 DEEPVM = {1: 2452.6, 2: 2540.7, 4: 3409.9, 8: 5576.2, 16: 9179.9, 32: 12875.5}
@@ -92,3 +102,11 @@ def test_a_timing_that_the_model_cannot_place_does_no_harm():
     """More GPUs than samples, or a network that cannot fit: the prior stays."""
     job = llama(global_batch=4, timings=(Timing("H100", 8, 1, 2.0), Timing("H100", 16, 2, 3.0)))
     assert columns(job, (P5,)).compute_per_s[0] > 0
+
+
+def test_a_timing_on_too_many_gpus_for_the_batch_leaves_the_step_of_fewer():
+    """Sixteen GPUs cannot share a batch of eight; there is no reading to interpolate."""
+    job = resnet(global_batch=8, timings=(Timing("A10G", 16, 2, 50.0),))
+    assert rates(job, (G5X8,), {0: 1}) == pytest.approx(
+        rates(resnet(global_batch=8), (G5X8,), {0: 1})
+    )

@@ -9,6 +9,7 @@ from hypothesis import strategies as some
 
 from recommender.job import Run, Timing
 from recommender.performance.calibration import calibrate
+from recommender.performance.fleet import spreads_of
 from recommender.performance.parameter_server import (
     fullest_share,
     load_constants,
@@ -19,10 +20,10 @@ from recommender.performance.parameter_server import (
     updates_per_s,
 )
 from recommender.performance.priors import prior_of
-from recommender.performance.readings import SIGMA_CURVE
+from recommender.performance.readings import SIGMA_CURVE, SIGMA_MEASURED
 from recommender.performance.servers import cluster_spread, service_of
 from recommender.performance.step import steps
-from tests.recommender.performance.parts import G4DN, G5X8, clusters, columns, resnet
+from tests.recommender.performance.parts import G4DN, G5X8, P3, P5, clusters, columns, resnet
 
 SMALL = 1e-5  # sd at which a secant is a slope
 LOADS = some.tuples(some.integers(2, 30), some.floats(1e-2, 5.0), some.floats(1e-3, 2.0))
@@ -160,6 +161,33 @@ def test_timings_of_full_servers_make_them_sure(servers):
     assert (sure <= SIGMA_CURVE + 0.01).all()
 
 
+def test_a_timing_of_a_cluster_that_cannot_run_teaches_nothing_of_workers_and_servers():
+    """Sixteen GPUs cannot share a batch of eight."""
+    small = replace(SERVED, global_batch=8)
+    free = columns(small, (G5X8,))
+    found = columns(replace(small, timings=(Timing("A10G", 16, 2, 50.0),)), (G5X8,))
+    assert found.speed_sigma.tolist() == [SIGMA_MEASURED]  # the GPU was timed
+    assert found.service_sigma.tolist() == free.service_sigma.tolist()
+    assert found.placement_sigma.tolist() == free.placement_sigma.tolist()
+
+
+def test_a_mix_may_be_less_sure_than_each_of_its_types():
+    """The servers' constants are those of one type, where the bytes lie is open on the other."""
+    job = replace(SERVED, parameter_servers=2, parameters=3e8, trainable_parameters=3e8)
+    types, kinds = (G4DN, P3), np.arange(2)
+    found = replace(
+        columns(job, types),
+        service_sigma=np.array([0.4, 0.05]),
+        placement_sigma=np.array([0.0, float(placement_sd(2))]),
+    )
+    counts = np.array([[512, 0], [0, 512], [256, 256]])
+    fleet = clusters(found, *({0: a, 1: b} for a, b in counts.tolist()))
+    made = steps(job, found, fleet)
+    *alone, mixed = cluster_spread(job, found, fleet, made, kinds, counts).tolist()
+    assert mixed > max(alone) + 0.05
+    assert mixed in spreads_of(found, kinds)
+
+
 def test_without_parameter_servers_spreads_are_those_of_the_columns():
     job = resnet(global_batch=4096)
     found, _ = spreads(job, (G4DN, G5X8), {0: 1}, {0: 8}, {0: 2, 1: 1})
@@ -205,6 +233,32 @@ def test_runs_on_two_full_servers_tell_where_their_bytes_lie(most):
     (before,), _ = spreads(both, (G4DN,), {0: 512})
     (after,), _ = spreads(replace(both, calibration=own), (G4DN,), {0: 512})
     assert after == pytest.approx(before, abs=0.011) if most == 1 else after < 0.4 * before
+
+
+def test_runs_over_tcp_leave_the_servers_of_rdma_as_unsure_as_before():
+    """Nor where their bytes lie: the factor of their time was fitted with the network's."""
+    both, types = replace(SERVED, parameter_servers=2), (G4DN, P5)
+    found = columns(both, types)
+    step = steps(both, found, clusters(found, {0: 1}, {0: 64}, {0: 128})).step_s
+    runs = tuple(
+        Run(str(n), found.names[0], "T4", n, n, 4096, float(s))
+        for n, s in zip((1, 64, 128), step, strict=True)
+    )
+    own = calibrate(both, runs, found, ("T4", "H100"), "2026-11-22").calibration
+    after = columns(replace(both, calibration=own), types)
+    assert own.network_kind == "tcp"
+    assert own.service.sd < 0.3 * load_constants().service_sd
+    assert after.service_sigma.tolist() == [own.service.sd, found.service_sigma[1]]
+    assert after.placement_sigma.tolist() == [0.0, found.placement_sigma[1]]
+
+
+def test_runs_on_the_only_machine_that_fits_the_batch_give_a_spread_of_several():
+    """Eight GPUs, a batch of eight: two machines cannot run it, and were not asked."""
+    small = replace(SERVED, global_batch=8)
+    found = columns(small, (G5X8,))
+    run = Run("one", found.names[0], "A10G", 8, 1, 8, 0.2)
+    own = calibrate(small, (run,), found, ("A10G",), "2026-11-22").calibration
+    assert own.sigma_several == own.sigma
 
 
 def test_a_run_of_one_machine_leaves_the_servers_as_shipped():

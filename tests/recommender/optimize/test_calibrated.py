@@ -1,0 +1,163 @@
+"""Bounds and searches stay exact where a job's own runs and timings set the spreads."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from recommender.job import Calibration, Fitted, Job, Timing
+from recommender.optimize.bounded import least_quantile
+from recommender.optimize.boxes import search_boxes
+from recommender.optimize.evaluate import drafts_of
+from recommender.optimize.floors import joint_quantile
+from recommender.optimize.found import EPSILON, Found
+from recommender.optimize.search import _spread, search
+from recommender.optimize.space import Space
+from recommender.optimize.tables import single_steps
+from recommender.performance.calibration import name_of, with_calibration
+from recommender.performance.fleet import MachineColumns, spreads_of
+from recommender.performance.priors import load_priors
+from recommender.performance.readings import with_readings
+from tests.recommender.optimize.palette import every_cluster, fallbacks_of, oracle, space
+from tests.recommender.optimize.test_parameter_server import served
+from tests.recommender.optimize.test_program import excluded_wrongly
+
+EVERY = 10**6
+SEEDS = range(400, 424)
+TIMED = "G0"  # the GPU of the first type
+
+
+def calibration(rng: np.random.Generator, job: Job, columns: MachineColumns) -> Calibration:
+    """Constants of runs on the first type's GPU, unsure by the number of machines."""
+
+    def fitted() -> Fitted:
+        return Fitted(float(rng.uniform(0.5, 2.0)), 0.1)
+
+    prior = load_priors()[job.family, job.stack]
+    sigma = float(rng.choice([0.03, 0.2]))
+    served_ = job.sync == "parameter_server"
+    return Calibration(
+        as_of="2026-11-22",
+        rows=3,
+        constants=name_of(prior, columns, (TIMED,)),
+        compute=fitted(),
+        tensor=fitted(),
+        latency=fitted(),
+        network=fitted(),
+        links=fitted(),
+        overlap=float(rng.uniform(0.0, 0.5)),
+        overlap_sd=0.1,
+        noise=0.05,
+        sigma=sigma,
+        sigma_several=float(rng.choice([0.06, 0.3])),
+        sigma_other=sigma + 0.1,
+        gpus=((TIMED, fitted()),),
+        service=Fitted(fitted().factor, float(rng.choice([0.03, 0.2]))) if served_ else None,
+        sigma_larger=((2, 0.15), (3, 0.4)) if not served_ else (),
+        network_kind=("tcp", "rdma", "")[rng.integers(3)],  # type: ignore[arg-type]
+    )
+
+
+def calibrated(asked: Space, seed: int) -> Space:
+    """The same question of a job with runs of its own and, by some seeds, timings besides."""
+    rng, kinds = np.random.default_rng(seed), len(asked.columns.names)
+    gpu_of = tuple(f"G{kind}" for kind in range(kinds))
+    half = np.where(rng.random(kinds) < 0.5, 0.0, 3e7)  # TCP and RDMA
+    bare = replace(asked.columns, network_half_bytes=half)
+    job = replace(asked.job, calibration=calibration(rng, asked.job, bare))
+    columns = with_calibration(job, bare, gpu_of)
+    step = single_steps(job, columns, 3)[0]
+    if seed % 3 == 0 and np.isfinite(step[[0, 2]]).all():
+        gpus = int(columns.gpus[0])
+        rates = job.global_batch / step[[0, 2]] * rng.uniform(0.6, 1.0, 2)
+        job = replace(
+            job,
+            timings=tuple(
+                Timing(TIMED, n * gpus, n, float(rate))
+                for n, rate in zip((1, 3), rates, strict=True)
+            ),
+        )
+        columns = with_readings(job, columns, gpu_of, columns.compute_per_s, np.zeros(kinds))
+    site = asked.sites[0]
+    if len(site.fallbacks):
+        most = asked.limits.max_machines
+        site = replace(site, fallbacks=fallbacks_of(site, single_steps(job, columns, most)))
+    return replace(asked, job=job, columns=columns, sites=(site,))
+
+
+def question(seed: int) -> Space:
+    """Half of the jobs with parameter servers."""
+    return calibrated(served(seed) if seed % 2 else space(seed, 3 + seed % 2, most=5), seed)
+
+
+def test_the_random_questions_hold_every_kind_of_calibration() -> None:
+    asked = [question(seed) for seed in SEEDS]
+    owns = [each.job.calibration for each in asked if each.job.calibration]
+    assert {own.network_kind for own in owns} == {"", "tcp", "rdma"}
+    assert {own.service is None for own in owns} == {False, True}
+    for served_ in (False, True):
+        some = [each for each in asked if (each.columns.service_sigma is not None) == served_]
+        assert {bool(each.job.timings) for each in some} == {False, True}
+        assert any(np.ptp(each.columns.network_half_bytes) > 0 for each in some)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_bounds_know_every_spread_of_every_plan(seed: int) -> None:
+    asked = question(seed)
+    plans, _ = oracle(asked)
+    site = asked.sites[0]
+    seen = drafts_of(asked, site, plans)[0].speed_sigma
+    known = spreads_of(asked.columns, site.entries.kind)
+    assert np.isin(seen, known).all()
+    key = (asked.histories, asked.seed, asked.limits.confidence)
+    least = min(joint_quantile(*key, float(sigma), 0.1) for sigma in np.unique(seen))
+    assert least_quantile(asked, known, 0.1) <= least
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_floors_of_one_entry_have_the_spread_of_its_plans(seed: int) -> None:
+    asked = question(seed)
+    site = asked.sites[0]
+    counts = every_cluster(site, asked.limits.max_machines)
+    counts = counts[(counts > 0).sum(axis=1) == 1]
+    found = _spread(asked, site, counts.argmax(axis=1), counts.sum(axis=1))
+    plans = oracle(asked)[0]
+    seen = drafts_of(asked, site, plans)[0].speed_sigma
+    for cluster, sigma in zip(counts, found, strict=True):
+        assert (seen[(plans.counts == cluster).all(axis=1)] == sigma).all()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_search_equals_looking_at_every_plan(seed: int) -> None:
+    asked = question(seed)
+    best = oracle(asked)[1].goal.min()
+    found = search(asked, most=EVERY)
+    assert np.isfinite(best) == np.isfinite(found.best)
+    if np.isfinite(best):
+        assert best * (1 - 1e-9) <= found.best <= best * (1 + 1.01 * EPSILON)
+
+
+@pytest.mark.parametrize("seed", SEEDS[1::2])
+def test_boxes_find_the_best_plan(seed: int) -> None:
+    asked = question(seed)
+    best = oracle(asked)[1].goal.min()
+    found = Found(slack=0.0, most=EVERY)
+    search_boxes(asked, 0, found)
+    assert found.gap() == 0.0
+    if np.isfinite(best):
+        assert best * (1 - 1e-9) <= found.best <= best * (1 + 1.01 * EPSILON)
+
+
+@pytest.mark.parametrize("seed", SEEDS[1::4])
+def test_no_program_leaves_out_a_plan_that_beats_its_bar(seed: int) -> None:
+    assert excluded_wrongly(question(seed)) == []
+
+
+def test_the_least_quantile_may_lie_between_the_ends_of_the_spreads() -> None:
+    """Half of 64 histories: some are faster than predicted, and slower where prices fell."""
+    asked = space(0, most=2)
+    asked = replace(asked, limits=replace(asked.limits, confidence=0.5))
+    spreads = np.arange(0.05, 0.9, 0.01)
+    each = [joint_quantile(asked.histories, asked.seed, 0.5, float(s), 0.6) for s in spreads]
+    assert min(each) < 0.9 * min(each[0], each[-1])
+    assert least_quantile(asked, spreads, 0.6) == min(each)
