@@ -6,10 +6,9 @@ GPUs of the machine exchange. The network that is judged is timed on one and two
 no run of it on four or eight is seen.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -33,33 +32,49 @@ Links = Mapping[int, float]  # bytes/s of an all-reduce, by number of GPUs
 Series = tuple[Run, ...]  # of one network and batch
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The links of n GPUs, as one network's runs show them."""
+
+    network: str
+    gpus: int
+    ln_factor: float  # of `PCIE_BYTES_PER_S`
+    variance: float
+
+
 def known_links(gpu: str) -> Extrapolated:
     """Every network on 4 and 8 workers from its own 1 and 2 and the links that the others show."""
-    parts = []
-    for model, mine in groupby(_series(gpu), key=lambda each: each[0]):
-        links = links_of_others(gpu, model)
-        for _, runs in mine:
-            parts.append(gavel_held_out(model, sizes_of(runs[0], links), runs))
+    parts, shown = [], shown_links(gpu)
+    for model, runs in _series(gpu):
+        links = links_of_others(shown, model)
+        parts.append(gavel_held_out(model, sizes_of(runs[0], links), runs))
     return joined(parts)
 
 
-def links_of_others(gpu: str, left_out: str) -> Links:
-    """The rate of each number of GPUs, from all networks but one.
-
-    Each series is calibrated on its runs on one and n workers; of what it finds of the links the
-    mean of ln counts, weighed by the posterior's precision: who hardly communicates says little.
-    """
-    found: dict[int, list[tuple[float, float]]] = {n: [] for n in SIZES[1:]}
-    flat = dict.fromkeys(SIZES, PCIE_BYTES_PER_S)
+def shown_links(gpu: str) -> list[Shown]:
+    """What the runs of each series on one and n workers, calibrated by themselves, say of links."""
+    found, flat = [], dict.fromkeys(SIZES, PCIE_BYTES_PER_S)
     for model, runs in _series(gpu):
         for n in SIZES[1:]:
             pair = tuple(run for run in runs if run.gpus in (1, n))
-            if model != left_out and len(pair) == 2:
+            if len(pair) == 2:
                 fit = solve(Model(gavel_job(model), pair, sizes_of(runs[0], flat)))
-                found[n].append((fit.value[LINKS], 1.0 / fit.covariance(USUAL)[LINKS, LINKS]))
+                variance = float(fit.covariance(USUAL)[LINKS, LINKS])
+                found.append(Shown(model, n, float(fit.value[LINKS]), variance))
+    return found
+
+
+def links_of_others(shown: Sequence[Shown], left_out: str) -> Links:
+    """The rate of each number of GPUs, from all networks but one.
+
+    The mean of ln counts, weighed by the posterior's precision: who hardly communicates says
+    little.
+    """
     rates = {1: np.inf}
-    for n, each in found.items():
-        value, weight = np.array(each).T
+    for n in SIZES[1:]:
+        others = [each for each in shown if each.gpus == n and each.network != left_out]
+        value = [each.ln_factor for each in others]
+        weight = [1.0 / each.variance for each in others]
         rates[n] = float(PCIE_BYTES_PER_S * np.exp(np.average(value, weights=weight)))
     return rates
 

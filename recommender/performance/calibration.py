@@ -107,7 +107,9 @@ def with_calibration(job: Job, columns: MachineColumns, gpu_of: tuple[str, ...])
     # Loops over TCP and bursts of a NIC say nothing of RDMA, nor the other way round.
     like = (columns.network_half_bytes > 0) == (own.network_kind == "rdma")
     taught = like | (own.network_kind == "")
-    unlike = np.where(taught, 0.0, columns.speed_sigma_several)
+    alone = np.where(timed, own.sigma, own.sigma_other)
+    # The other kind is as unsure as it was, and no surer than one machine.
+    kept = np.maximum(columns.speed_sigma_several, alone)
     service, placed = columns.service_sigma, columns.placement_sigma
     if service is not None and placed is not None and own.service is not None:
         # The factor of all of the servers' time holds where the bytes lie, and their network.
@@ -120,10 +122,10 @@ def with_calibration(job: Job, columns: MachineColumns, gpu_of: tuple[str, ...])
         network_bytes_per_s=columns.network_bytes_per_s * np.where(taught, own.network.factor, 1.0),
         network_latency_s=columns.network_latency_s * np.where(taught, own.latency.factor, 1.0),
         intra_bytes_per_s=columns.intra_bytes_per_s * own.links.factor,
-        speed_sigma=np.where(timed, own.sigma, own.sigma_other),
-        speed_sigma_several=np.maximum(_spreads(own, timed, own.sigma_several), unlike),
+        speed_sigma=alone,
+        speed_sigma_several=np.where(taught, _spreads(own, timed, own.sigma_several), kept),
         speed_sigma_larger=tuple(
-            (n, np.maximum(_spreads(own, timed, sd), unlike)) for n, sd in own.sigma_larger
+            (n, np.where(taught, _spreads(own, timed, sd), kept)) for n, sd in own.sigma_larger
         ),
     )
     return with_feeds(own.feeds, scaled)

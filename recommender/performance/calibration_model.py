@@ -74,11 +74,7 @@ class Model:
         self.of = np.array([self.gpus.index(run.gpu) for run in runs])
         batches = np.array([run.batch for run in runs])
         fleet = clusters(runs, columns)
-        used = fleet.machines > 1  # one machine tells of no network
-        rdma = fleet.network_half_bytes[used if used.any() else ~used] > 0
-        self.network_kind: Literal["", "tcp", "rdma"] = (
-            "rdma" if rdma.all() else "" if rdma.any() else "tcp"
-        )
+        self.network_kind = _network_kind(fleet)
         self.groups = tuple(
             (rows, replace(job, global_batch=int(batch)), fleet.take(rows))
             for batch in np.unique(batches)
@@ -138,6 +134,13 @@ class Model:
             scaled = _scaled(fleet, theta, np.ones(len(rows)))
             found[rows] = theta[SERVICE] + np.log(service_of(job, self.prior, scaled).served_s)
         return found
+
+
+def _network_kind(fleet: Fleet) -> Literal["", "tcp", "rdma"]:
+    """The kind of network that some runs used, "" for both; on one machine each could have."""
+    used = fleet.machines > 1
+    rdma = fleet.network_half_bytes[used if used.any() else ~used] > 0
+    return "rdma" if rdma.all() else "" if rdma.any() else "tcp"
 
 
 def _scaled_steps(job: Job, prior: Prior, fleet: Fleet, theta: Floats, each: Floats) -> Floats:

@@ -144,7 +144,8 @@ def gpu_factor_rows(found: Readings, priors: pd.DataFrame) -> pd.DataFrame:
 
 def _prior(row: Mapping[Hashable, Any]) -> Prior:
     gpus = tuple(str(row["gpus"]).split("|"))
-    return Prior(**{name: row[name] for name in Prior.__slots__} | {"gpus": gpus})
+    columns = {name: row[name] for name in Prior.__slots__ if name in row}
+    return Prior(**columns | {"gpus": gpus})
 
 
 def transferred_rows(known_rows: pd.DataFrame) -> pd.DataFrame:

@@ -13,7 +13,8 @@ from recommender.limits import OfferLaw
 from recommender.text import shown, shown_path
 from recommender.wholefile import read_text, write_whole
 
-SCHEMA = "recommend.spot-laws/v2"  # v1: slopes per log2(n)
+SCHEMA = "recommend.spot-laws/v2"
+_OLDER = "recommend.spot-laws/v1"  # slopes per log2(n)
 _INSTEAD = "correct it, or remove it and fit again with recommend trace fit --store"
 # What a number of a law may be, ends included.
 _RANGES = {
@@ -50,6 +51,11 @@ def stored(path: Path | None = None) -> tuple[OfferLaw, ...]:
         tree = json.loads(read_text(path))
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{name}: not JSON ({shown(error)}); {_INSTEAD}") from None
+    if isinstance(tree, dict) and tree.get("schema") == _OLDER:
+        raise UsageError(
+            f"{name}: written by an older version, whose laws told gangs too good a chance; remove "
+            "it and fit the traces again with recommend trace fit --store"
+        )
     if not isinstance(tree, dict) or tree.get("schema") != SCHEMA:
         raise UsageError(f"{name}: schema is not {SCHEMA}; {_INSTEAD}")
     rows = tree.get("laws")

@@ -131,15 +131,19 @@ def test_links_known_from_other_networks_bring_k80_and_p100_below_ten_per_cent()
 
 
 def test_the_links_of_others_never_saw_the_network_that_is_judged(monkeypatch):
-    before = machine_links.links_of_others("p100", "LM")
+    before = _links_of_others("LM")
     series = machine_links._series("p100")
     slower = [
         (name, tuple(replace(run, step_s=9 * run.step_s) for run in runs) if name == "LM" else runs)
         for name, runs in series
     ]
     monkeypatch.setattr(machine_links, "_series", lambda gpu: slower)
-    assert machine_links.links_of_others("p100", "LM") == before
-    assert machine_links.links_of_others("p100", "ResNet-50") != before
+    assert _links_of_others("LM") == before
+    assert _links_of_others("ResNet-50") != before
+
+
+def _links_of_others(left_out: str) -> machine_links.Links:
+    return machine_links.links_of_others(machine_links.shown_links("p100"), left_out)
 
 
 def test_links_of_a_machine_are_found_again_from_steps_that_were_made_with_them(monkeypatch):
@@ -156,5 +160,5 @@ def test_links_of_a_machine_are_found_again_from_steps_that_were_made_with_them(
 
     both = [made("ResNet-50", 0.01), made("LM", 0.005)]
     monkeypatch.setattr(machine_links, "_series", lambda gpu: both)
-    found = machine_links.links_of_others("p100", "Transformer")
+    found = _links_of_others("Transformer")
     assert [found[n] for n in rate] == pytest.approx(list(rate.values()), rel=0.15)

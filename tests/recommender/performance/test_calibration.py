@@ -156,13 +156,22 @@ def test_each_factor_scales_its_own_column_and_spreads_add_up_as_squares():
 
 def test_the_other_kind_of_network_keeps_its_spread_of_before():
     own = fitted(timed([run(n) for n in (1, 2)])).calibration
-    own = replace(own, sigma=0.01, sigma_several=0.02, sigma_other=0.03, sigma_larger=((2, 0.04),))
-    free, found = columns(JOB, TYPES), columns(replace(JOB, calibration=own), TYPES)
     rdma = TYPES.index(P5)
-    assert own.network_kind == "tcp"
-    assert found.speed_sigma[rdma] == pytest.approx(0.03)
-    assert found.speed_sigma_several[rdma] == free.speed_sigma_several[rdma]
-    assert found.speed_sigma_larger[0][1][rdma] == free.speed_sigma_several[rdma]
+    for of_tcp in (0.02, 2.0):  # how unsure clusters over TCP are, whether less or more
+        own = replace(
+            own, sigma=0.01, sigma_several=of_tcp, sigma_other=0.03, sigma_larger=((2, of_tcp),)
+        )
+        free, found = columns(JOB, TYPES), columns(replace(JOB, calibration=own), TYPES)
+        assert own.network_kind == "tcp"
+        assert found.speed_sigma[rdma] == pytest.approx(0.03)
+        assert found.speed_sigma_several[rdma] == free.speed_sigma_several[rdma]
+        assert found.speed_sigma_larger[0][1][rdma] == free.speed_sigma_several[rdma]
+
+
+def test_clusters_over_the_other_kind_of_network_are_no_surer_than_one_machine():
+    own = fitted(timed([run(n) for n in (1, 2)])).calibration
+    found = columns(replace(JOB, calibration=replace(own, sigma_other=0.9)), TYPES)
+    assert found.speed_sigma_several[TYPES.index(P5)] == pytest.approx(0.9)
 
 
 def test_a_run_of_one_machine_tells_of_no_kind_of_network():
@@ -213,6 +222,23 @@ def test_runs_over_tcp_teach_nothing_of_rdma():
     assert found.network_bytes_per_s[rdma] == free.network_bytes_per_s[rdma]
     assert found.network_latency_s[rdma] == free.network_latency_s[rdma]
     assert found.speed_sigma_several[rdma] >= free.speed_sigma_several[rdma]
+
+
+@pytest.mark.parametrize(
+    ("over_machines", "on_one", "kind"),
+    [(G4DN, P5, "tcp"), (P5, G4DN, "rdma")],
+    ids=["tcp", "rdma"],
+)
+def test_a_run_on_one_machine_says_nothing_of_its_kind_of_network(over_machines, on_one, kind):
+    """A second GPU timed alone must not carry what was learnt of TCP to RDMA, nor back."""
+    runs = [run(n, machine=f"aws/{over_machines.instance_type}") for n in (1, 2)]
+    runs = timed([*runs, run(1, machine=f"aws/{on_one.instance_type}")], network=0.3)
+    own = fitted(runs).calibration
+    assert own.network_kind == kind
+    free, found = columns(JOB, TYPES), columns(replace(JOB, calibration=own), TYPES)
+    there, other = TYPES.index(over_machines), TYPES.index(on_one)
+    assert found.network_bytes_per_s[there] < free.network_bytes_per_s[there]
+    assert found.network_bytes_per_s[other] == free.network_bytes_per_s[other]
 
 
 def test_few_machines_foretell_many():

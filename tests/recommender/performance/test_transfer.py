@@ -8,8 +8,10 @@ import pandas as pd
 import pytest
 
 from catalogs.schema import Achieved, Gpu
+from recommender.performance import fit_priors
 from recommender.performance.fit.transfer import Readings, fitted, predicted
 from recommender.performance.fit.transfer import readings as published
+from recommender.performance.fit_priors import gpu_factor_rows
 from recommender.performance.priors import KINDS, load_gpu_factors, load_priors
 
 FOLDER = os.environ.get("RECOMMEND_REFERENCE_DATA", "")
@@ -100,6 +102,17 @@ def test_a_small_batch_runs_at_the_share_of_an_endless_one_that_terms_say():
     small, large = predicted(found, {"BERT-large": prior}).formula
     b0 = prior.batch_penalty
     assert small / large == pytest.approx((8 / (8 + b0)) / (64 / (64 + b0)))
+
+
+@pytest.mark.reference
+@pytest.mark.skipif(not FOLDER, reason="needs RECOMMEND_REFERENCE_DATA")
+def test_the_shipped_factors_are_the_fit_of_the_laboratory_under_the_shipped_constants():
+    shipped = Path(fit_priors.__file__).parent
+    found = gpu_factor_rows(published(Path(FOLDER)), pd.read_csv(shipped / "priors.csv"))
+    kept = pd.read_csv(shipped / "gpu_factors.csv")
+    text = ["gpu", "precision", "kind", "basis", "runs"]
+    assert found[text].values.tolist() == kept[text].values.tolist()
+    assert found.factor.to_numpy() == pytest.approx(kept.factor.to_numpy(), abs=0.002)
 
 
 @pytest.mark.reference

@@ -54,7 +54,7 @@ def test_laws_of_another_unit_of_slope_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "laws.json"
     keep([LAW], path)
     path.write_text(path.read_text().replace("spot-laws/v2", "spot-laws/v1"))
-    with pytest.raises(UsageError, match="fit again with recommend trace fit --store"):
+    with pytest.raises(UsageError, match="older version.*remove it and fit the traces again"):
         stored(path)
 
 
