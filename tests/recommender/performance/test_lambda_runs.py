@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from recommender.performance.fit.data import runs
 from recommender.errors import UsageError
+from recommender.performance.fit.data import runs
 from recommender.performance.fit.lambda_runs import SQUAD_FEATURES, share_run
 
 FOLDER = os.environ.get("RECOMMEND_REFERENCE_DATA", "")
