@@ -59,7 +59,7 @@ class Feed:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """A job's speed constants as its own runs teach them; docs/models.md, "Calibration"."""
+    """A job's speed constants as its own runs teach them; docs/models.md, "A user's timings"."""
 
     as_of: str
     rows: int  # runs behind it

@@ -20,7 +20,7 @@ from recommender.performance.terms import terms_of
 Floats = NDArray[np.float64]
 
 COMPUTE, TENSOR, LATENCY, NETWORK, LINKS, OVERLAP, SERVICE, GPUS = range(8)  # of the parameters
-SIGMA_GPU = 0.18  # between GPUs, one of them timed: docs/models.md, "Throughput" (2026-11)
+SIGMA_GPU = 0.18  # between GPUs, one of them timed: docs/models.md, "A user's timings" (2026-11)
 NOISE = 0.02  # sd of ln step time between repeated runs: what a residual is weighed with
 USUAL = 0.05  # sd of the model from one size to another
 FARTHEST = 7.0  # no constant moves by more than e^7

@@ -14,6 +14,8 @@ from typing import Any
 
 import pandas as pd
 
+from recommender.errors import UsageError
+
 LABORATORY = "Lambda"
 SQUAD_FEATURES = 88_641  # v1.1 in 384 tokens with a stride of 128, as the logs print it
 SQUAD_EPOCHS, STEPS_REPORTED = 2, 100  # `num_train_epochs`, `max_steps` of all configurations
@@ -30,6 +32,11 @@ def share_run(item: Any, precision: str, batch: float) -> float:
         return 1.0
     if batch == inf:
         batch = configured_batch(item, precision) * float(item.n_gpus)
+    if batch == inf:
+        raise UsageError(
+            f"{item.model} on {item.gpu}, {precision}: the batch is not known, nor how many steps "
+            "ran; add it to lambda_batches.csv from the laboratory's configurations"
+        )
     return min(1.0, SQUAD_EPOCHS * ceil(SQUAD_FEATURES / batch) / STEPS_REPORTED)
 
 

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from recommender.errors import UsageError
 from recommender.performance.fit.data import runs
 from recommender.performance.fit.lambda_runs import SQUAD_FEATURES, share_run
 
@@ -57,3 +58,8 @@ def test_no_cluster_of_theirs_is_faster_per_gpu_than_one_gpu():
     ratio = (many / alone.reindex(many.index)).dropna()
     assert len(ratio) > 100
     assert np.asarray(ratio).max() < 1.06
+
+
+def test_a_run_whose_batch_nobody_knows_is_refused_and_not_counted_as_none():
+    with pytest.raises(UsageError, match=r"BERT-base on Z9-999GB, bf16: .* lambda_batches.csv"):
+        share_run(run("BERT-base", "Z9-999GB", 8), "bf16", inf)
