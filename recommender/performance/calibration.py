@@ -8,7 +8,6 @@ something of thirty-two; the formulas are those of `terms.py`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from recommender.errors import UsageError
 from recommender.job import Calibration, Fitted, Job, Run
 from recommender.performance import least_squares as lsq
+from recommender.performance.calibration_bands import bands, beyond_each, rms, sigmas_of, whole
 from recommender.performance.calibration_model import (
     COMPUTE,
     GPUS,
@@ -33,7 +33,7 @@ from recommender.performance.calibration_model import (
     solve,
     spread_for,
 )
-from recommender.performance.calibration_spread import residual_sd, spans
+from recommender.performance.calibration_spread import residual_sd
 from recommender.performance.feeds import feeds_of, with_feeds
 from recommender.performance.fleet import MachineColumns
 from recommender.performance.priors import Prior, load_priors, prior_of
@@ -45,7 +45,6 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 FAR = 2.0  # sd from what GPUs differ by on which a deviation is the job's
-DOUBLINGS = 4  # of the most machines that were timed, up to which spans are worked out
 SERVED = 4  # with parameter servers one figure sums up so many bands: to four times the most
 
 
@@ -76,7 +75,7 @@ def calibrate(
     model = Model(job, free, columns, spread=spread_for(free))
     fit = solve(model)
     name = name_of(model.prior, columns, model.gpus)
-    sigmas = _sigmas(model, fit, job, columns)
+    sigmas = sigmas_of(model, fit, job, columns)
     found = _calibration(model, fit, sigmas, as_of, len(runs), name)
     if job.sync == "parameter_server":
         found = _served(found, model, fit, job, columns, gpu_of)
@@ -171,7 +170,7 @@ def _calibration(
         gpus=tuple(
             (gpu, _sum_of(value, spread, COMPUTE, GPUS + i)) for i, gpu in enumerate(model.gpus)
         ),
-        sigma_larger=_beyond(several),
+        sigma_larger=beyond_each(several),
         network_kind=model.network_kind,
     )
 
@@ -195,8 +194,8 @@ def _served(
     factor = float(np.exp(fit.value[SERVICE]))
     found = replace(found, service=Fitted(factor, min(sd, float(model.belief().sd[SERVICE]))))
     asked = replace(job, calibration=found)
-    sizes = tuple(n for _, band in _sizes(model.runs)[1:SERVED] for n in band)
-    runs = _whole(model.runs, columns, sizes, job.global_batch)
+    sizes = tuple(n for _, band in bands(model.runs)[1:SERVED] for n in band)
+    runs = whole(model.runs, columns, sizes, job.global_batch)
     own = with_calibration(asked, columns, gpu_of)
     fleet = clusters(runs, own)
     counts = np.zeros((len(runs), len(own.names)), dtype=np.int64)
@@ -204,7 +203,7 @@ def _served(
     found_steps = steps(asked, own, fleet)
     each = cluster_spread(asked, own, fleet, found_steps, np.arange(len(own.names)), counts)
     fine = np.isfinite(found_steps.step_s)
-    several = _rms(each[fine]) if fine.any() else found.sigma_several
+    several = rms(each[fine]) if fine.any() else found.sigma_several
     return replace(found, sigma_several=several, sigma_larger=())
 
 
@@ -250,68 +249,6 @@ def name_of(prior: Prior, columns: MachineColumns, gpus: Sequence[str]) -> str:
     own = dict(columns.own_speeds)
     mine = "".join(f", own {gpu} {own[gpu]}" for gpu in gpus if gpu in own)
     return f"{prior.family} {prior.stack} {prior.as_of}{mine}"
-
-
-def _sizes(runs: tuple[Run, ...]) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    """Bands of numbers of machines: the most of each, and which stand for it.
-
-    One machine; several, no more than were timed; then one band for every doubling.
-    """
-    timed = max(2, *(run.machines for run in runs))
-    powers = tuple(2**i for i in range(1, timed.bit_length()))
-    doubled = (timed * 2**i for i in range(1, DOUBLINGS + 1))
-    return ((1, (1,)), (timed, powers), *((n, (n,)) for n in doubled))
-
-
-def _sigmas(
-    model: Model, fit: lsq.Fit, job: Job, columns: MachineColumns
-) -> tuple[tuple[int, float], ...]:
-    """Root mean square of the spans of each band of sizes: (most machines, sd).
-
-    Bands in which no timed machine can run the job's batch are left out, but for the first two.
-    """
-    known = {most: _rms_span(model, fit, job, columns, n) for most, n in _sizes(model.runs)}
-    one, several, *_ = known
-    noise = residual_sd(model, fit)
-    otherwise = float(np.hypot(noise, np.sqrt(fit.covariance(noise)[COMPUTE, COMPUTE])))
-    least = next((span for span in known.values() if span is not None), otherwise)
-    known[one] = least if known[one] is None else known[one]
-    known[several] = known[one] if known[several] is None else known[several]
-    return tuple((most, span) for most, span in known.items() if span is not None)
-
-
-def _rms_span(
-    model: Model, fit: lsq.Fit, job: Job, columns: MachineColumns, sizes: tuple[int, ...]
-) -> float | None:
-    """Root mean square of the spans of the timed machines in some numbers; None if none can run."""
-    runs = _whole(model.runs, columns, sizes, job.global_batch)
-    with np.errstate(divide="ignore"):
-        steps = [Model(job, (run,), columns, model.gpus)(fit.value)[0] for run in runs]
-    fine = tuple(run for run, step in zip(runs, steps, strict=True) if np.isfinite(step))
-    if not fine:
-        return None
-    return _rms(spans(model, fit, Model(job, fine, columns, model.gpus)))
-
-
-def _rms(values: Floats) -> float:
-    return float(np.sqrt(np.mean(values**2)))
-
-
-def _whole(
-    runs: tuple[Run, ...], columns: MachineColumns, sizes: tuple[int, ...], batch: int
-) -> tuple[Run, ...]:
-    """Clusters of some numbers of each timed machine, whole ones, on the job's batch."""
-    return tuple(
-        replace(run, gpus=n * each, machines=n, batch=batch)
-        for run in {run.machine: run for run in runs}.values()
-        for each in [round(float(columns.gpus[columns.names.index(run.machine)]))]
-        for n in sizes
-    )
-
-
-def _beyond(sigmas: Sequence[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
-    """(n, spread of more than n machines) from the spreads of up to so many."""
-    return tuple((n, more) for (n, least), (_, more) in pairwise(sigmas) if more != least)
 
 
 def _predicted(
