@@ -36,7 +36,7 @@ def constants_page(own: Calibration, efficiency: float, tensor_s: float, written
         ("network", "its sustained bandwidth", *_factor(own.network)),
         ("links", "the same inside a machine", *_factor(own.links)),
         *([("servers", "time of an update", *_factor(own.service))] if own.service else ()),
-        ("overlap", "of compute and network", "0", text.three(round(own.overlap, 4)),
+        ("overlap", "hidden; 0 until runs show it", "", text.three(round(own.overlap, 4)),
          f"± {text.three(own.overlap_sd)}"),
         *((f"samples/s, {feed.machine}", "prepared, fetched", "",
            f"{_rate(feed.prepare_per_s)}, {_rate(feed.fetch_per_s)}", "")
