@@ -8,7 +8,7 @@ no run of it on four or eight is seen.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +42,7 @@ class Shown:
     variance: float
 
 
+@cache
 def known_links(gpu: str) -> Extrapolated:
     """Every network on 4 and 8 workers from its own 1 and 2 and the links that the others show."""
     parts, shown = [], shown_links(gpu)
