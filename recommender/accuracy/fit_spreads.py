@@ -22,8 +22,9 @@ from recommender.accuracy.extrapolation import Extrapolated, joined
 from recommender.accuracy.study import Floats
 from recommender.performance import calibration_spread
 from recommender.performance.calibration_model import NOISE
-from recommender.performance.calibration_spread import WITHIN, links_sd
+from recommender.performance.calibration_spread import links_sd
 from recommender.performance.fit.held_out import WANTED_INSIDE, conformal, without
+from recommender.performance.fleet import WITHIN
 
 AS_OF = "2026-11-22"
 LINKS = "links"

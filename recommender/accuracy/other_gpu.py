@@ -10,8 +10,9 @@ from recommender.accuracy.splits import check, splits_of
 from recommender.accuracy.study import Floats, Held, Score, Study, Target, score
 from recommender.accuracy.tables import RUNS, reference_folder
 from recommender.accuracy.training import groups_in
-from recommender.performance.fit.held_out import WITHIN, Left
+from recommender.performance.fit.held_out import Left
 from recommender.performance.fit.transfer import left_out_model, readings
+from recommender.performance.fleet import WITHIN
 from recommender.performance.readings import SIGMA_MEASURED
 
 SERIES = ["source", "model", "setting"]  # runs of one network with the same scripts

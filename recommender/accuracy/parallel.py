@@ -24,8 +24,8 @@ from catalogs.load import load_snapshot
 from recommender.accuracy.study import Held, Score, Study, Target, score
 from recommender.accuracy.tables import RUNS, reference_folder, table
 from recommender.job import Job
-from recommender.performance.fit.held_out import WITHIN, conformal
-from recommender.performance.fleet import fleet_of
+from recommender.performance.fit.held_out import conformal
+from recommender.performance.fleet import WITHIN, fleet_of
 from recommender.performance.machines import machine_columns
 from recommender.performance.memory import bytes_of
 from recommender.performance.pipelines import cut_terms

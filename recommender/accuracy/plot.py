@@ -10,8 +10,9 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from recommender.accuracy.study import SPAN, Held
+from recommender.accuracy.study import Held
 from recommender.accuracy.training import known_stack, several
+from recommender.performance.fleet import WITHIN
 
 # First word of a label, the name in the legend, its colour (Okabe and Ito 2008: told apart by all).
 SOURCES = (
@@ -70,7 +71,7 @@ def _panel(title: str, held: Held, left: float) -> Iterator[str]:
 
 def _off(shift: float) -> float:
     """Decades between the diagonal and an end of the span."""
-    return float(shift * SPAN * TYPICAL_SPREAD / np.log(10.0))
+    return float(shift * WITHIN * TYPICAL_SPREAD / np.log(10.0))
 
 
 def _diagonal(left: float, up: float, dashes: str) -> str:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from recommender.accuracy.scores import Finding, Score, Target, Unit
 from recommender.accuracy.tables import MissingTable
+from recommender.performance.fleet import WITHIN
 
 Floats = NDArray[np.float64]
 
@@ -55,16 +56,13 @@ class Study:
         )
 
 
-SPAN = 1.6449  # sd between the median and the 95th percentile of a normal law
-
-
 def score(held: Held) -> Score:
     """Percentage errors of predictions, and how many lie inside their printed span."""
     ratio = held.predicted / held.measured
     missed = np.abs(ratio - 1.0) * 100.0
     inside = None
     if held.sigma is not None:
-        inside = float((np.abs(np.log(ratio)) <= SPAN * held.sigma).mean())
+        inside = float((np.abs(np.log(ratio)) <= WITHIN * held.sigma).mean())
     return Score(
         points=len(ratio),
         mean=float(missed.mean()),

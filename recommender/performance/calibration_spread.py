@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from recommender.job import Run
 from recommender.performance import least_squares as lsq
 from recommender.performance.calibration_model import FARTHEST, LINKS, USUAL, Model
+from recommender.performance.fleet import WITHIN
 
 Floats = NDArray[np.float64]
 
 USUAL_ROWS = 4.0  # as many runs as the usual error counts
 FILE = "calibration_spreads.csv"
-WITHIN = 1.6449  # sd between the middle and the ends of a span
 
 
 @cache

@@ -98,6 +98,7 @@ STRATEGIES: tuple[tuple[str, bool], ...] = (
 )  # sharding, full recomputation
 
 
+WITHIN = 1.6449  # standard deviations on either side that hold 90 % of a normal law
 SPREAD_STEP = 0.01  # with parameter servers, spreads of several machines are multiples of this
 
 

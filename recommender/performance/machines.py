@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from catalogs.schema import Achieved, Gpu, InstanceType, OwnSpeed
 from recommender.bucket import object_store_rate
 from recommender.job import Job, Precision
-from recommender.performance.fleet import MachineColumns
+from recommender.performance.fleet import WITHIN, MachineColumns
 from recommender.performance.ownspeed import adapted
 from recommender.performance.parameter_server import load_constants, placement_sd
 from recommender.performance.priors import (
@@ -24,7 +24,6 @@ from recommender.performance.readings import with_readings
 Floats = NDArray[np.float64]
 
 MIB = 2.0**20
-WITHIN = 1.6449  # standard deviations on either side that hold 90 % of a normal law
 # What a GPU that no run of the family was on adds to the spread: with all its runs left out
 # beside the source, the rms of the 56 pairs of source and GPU rises from 0.257 to 0.271 (2026-11).
 SIGMA_NEW_GPU = 0.09

@@ -9,6 +9,7 @@ import pandas as pd
 
 from recommender.performance.fit.estimate import ENOUGH, Mask, Trials, estimate, trials_of
 from recommender.performance.fit.model import Constants, Floats, errors, left_out_by
+from recommender.performance.fleet import WITHIN
 from recommender.performance.machines import SIGMA_NEW_GPU
 
 FITTED = (
@@ -23,7 +24,6 @@ STATED_BOTH = ("cnn", "encoder")  # families with runs of both stacks
 OVERLAPS = tuple(float(w) for w in np.arange(9) / 10)
 OVERLAP_TRANSFERRED = 0.1  # what the fitted families show
 OWN_WEIGHT = 3.0  # of the family's own errors in its spread, against 1 of all others
-WITHIN = 1.6449  # standard deviations that hold 90 % of a normal law
 WANTED_INSIDE = 0.9
 LEAST_RUNS = 20  # of other laboratories, to determine a family's constants
 

@@ -11,7 +11,6 @@ import pytest
 from recommender.performance.fit.data import HERE, h100_run
 from recommender.performance.fit.estimate import estimate, trials_of
 from recommender.performance.fit.held_out import (
-    WITHIN,
     Group,
     Left,
     between_laboratories,
@@ -25,7 +24,7 @@ from recommender.performance.fit.held_out import (
 )
 from recommender.performance.fit.model import Constants, columns_of, errors, per_gpu_rate
 from recommender.performance.fit_priors import fitted_row
-from recommender.performance.fleet import STRATEGIES
+from recommender.performance.fleet import STRATEGIES, WITHIN
 from recommender.performance.priors import load_priors, prior_of
 from recommender.performance.terms import terms_of
 from tests.recommender.performance.parts import P5, clusters, columns, llama
