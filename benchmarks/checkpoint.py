@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.errors import BenchError, Skipped, WrongResult
-from benchmarks.files import BLOCK_MIB, CAN_FORGET, forget, holds, read_into, write_safely
+from benchmarks.input_pipeline import BLOCK_MIB, CAN_FORGET, forget, holds, read_into, write_safely
 from benchmarks.subject import Bench, Case, Trial
 
 MIB = 2**20

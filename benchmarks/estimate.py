@@ -15,7 +15,7 @@ from time import perf_counter
 
 import numpy as np
 
-from benchmarks.files import BLOCK_MIB, write_safely
+from benchmarks.input_pipeline import BLOCK_MIB, write_safely
 from benchmarks.method import LEAST_REPEATS, PATIENCE, TOGETHER_S, Rule
 from benchmarks.subject import Case
 

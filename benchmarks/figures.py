@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 
-from benchmarks.fit import GOOD, Line
+from benchmarks.collectives import GOOD, Line
 from benchmarks.method import Result
 from benchmarks.record import Record
 

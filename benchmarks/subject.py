@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from benchmarks.errors import Skipped
-from benchmarks.meeting import Meeting
+from benchmarks.rendezvous import Meeting
 
 Suite = Literal["quick", "full"]
 

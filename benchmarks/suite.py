@@ -8,24 +8,21 @@ from itertools import groupby
 from pathlib import Path
 
 from benchmarks import backend, collectives, metadata, nvidia
-from benchmarks.attempt import attempt, said
 from benchmarks.blocks import blocks
 from benchmarks.checkpoint import checkpoint
-from benchmarks.errors import BenchError, Skipped
+from benchmarks.errors import BenchError, Skipped, attempt, said
 from benchmarks.estimate import probe, profile_seconds, suite_seconds
-from benchmarks.inputs import BATCH, inputs
+from benchmarks.input_pipeline import BATCH, inputs
 from benchmarks.machine import Machine, look, software
 from benchmarks.matmul import matmul
-from benchmarks.meeting import join
-from benchmarks.memory import memory
+from benchmarks.memory import memory, transfer
 from benchmarks.metadata import Place
 from benchmarks.method import FULL, QUICK, Result, Rule, measure, measure_in_turns
-from benchmarks.profiling import stalls_of, steps_of
+from benchmarks.progress_log import Found, Say
 from benchmarks.record import Record
+from benchmarks.rendezvous import join
 from benchmarks.subject import Bench, Case, Subject, Suite, Trial
-from benchmarks.telling import Found, Say
-from benchmarks.training import find_training, workers_of
-from benchmarks.transfer import transfer
+from benchmarks.training import find_training, stalls_of, steps_of, workers_of
 
 SUBJECTS: tuple[Subject, ...] = (
     matmul, memory, transfer, blocks, checkpoint, inputs, collectives.collectives,

@@ -18,17 +18,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, get_args
 
+from catalogs import MANIFEST
 from catalogs.catalog import Catalog
 from catalogs.errors import CatalogError, StoreError
 from catalogs.load import load
-from catalogs.publication import publication_problems
-from catalogs.publish import Content, check, publish, writing
-from catalogs.refresh.content import content_of
-from catalogs.refresh.draft import Draft, start
+from catalogs.refresh.draft import Draft, content_of, start
 from catalogs.schema import Provider
+from catalogs.store import REPORT, Content, Fetched, Store, check, fetched_of, publish, writing
 from catalogs.tables import TABLES
-from catalogs.versions import REPORT, Fetched, Store, fetched_of
-from catalogs.writer import MANIFEST
+from catalogs.validation import publication_problems
 
 SUMS = "SHA256SUMS"
 MOST_BYTES = 200_000_000

@@ -1,6 +1,8 @@
 """What time is worth: the cheapest plan under three deadlines, with and without spot."""
 
-from recommender import Choice, Limits, find_job, recommend
+from recommender.job.jobfile import find_job
+from recommender.plan.limits import Choice, Limits
+from recommender.planner.recommend import recommend
 
 job = find_job("resnet50-imagenet")
 for hours in (3, 12, 48):

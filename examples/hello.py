@@ -1,6 +1,8 @@
 """The cheapest machines that finish ResNet-50 on ImageNet within a day."""
 
-from recommender import Limits, find_job, recommend
+from recommender.job.jobfile import find_job
+from recommender.plan.limits import Limits
+from recommender.planner.recommend import recommend
 
 job = find_job("resnet50-imagenet")  # one of the jobs that come with the tool
 answer = recommend(job, Limits(deadline_s=24 * 3600))

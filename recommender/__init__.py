@@ -10,13 +10,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from catalogs.errors import CatalogError, RecommendError
     from catalogs.load import load as load_catalog
-    from recommender.errors import CatalogError, RecommendError, UsageError
-    from recommender.job import Job
-    from recommender.jobfile import find_job, job_from_text, presets
-    from recommender.limits import Choice, GpuWish, Limits, Progress, QuotaLimit
-    from recommender.plan import Answer, Infeasible, Plan
-    from recommender.planner import recommend
+    from recommender.errors import UsageError
+    from recommender.job.job import Job
+    from recommender.job.jobfile import find_job, job_from_text, presets
+    from recommender.plan.limits import Choice, GpuWish, Limits, Progress, QuotaLimit
+    from recommender.plan.plan import Answer, Infeasible, Plan
+    from recommender.planner.recommend import recommend
     from recommender.version import __version__
 
 __all__ = [
@@ -43,11 +44,11 @@ __all__ = [
 _HOME = {
     "catalogs.load:load": ("load_catalog",),
     "recommender.errors": ("CatalogError", "RecommendError", "UsageError"),
-    "recommender.job": ("Job",),
-    "recommender.jobfile": ("find_job", "job_from_text", "presets"),
-    "recommender.limits": ("Choice", "GpuWish", "Limits", "Progress", "QuotaLimit"),
-    "recommender.plan": ("Answer", "Infeasible", "Plan"),
-    "recommender.planner": ("recommend",),
+    "recommender.job.job": ("Job",),
+    "recommender.job.jobfile": ("find_job", "job_from_text", "presets"),
+    "recommender.plan.limits": ("Choice", "GpuWish", "Limits", "Progress", "QuotaLimit"),
+    "recommender.plan.plan": ("Answer", "Infeasible", "Plan"),
+    "recommender.planner.recommend": ("recommend",),
     "recommender.version": ("__version__",),
 }
 

@@ -15,8 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from recommender.accuracy.scores import Finding  # noqa: E402
-from recommender.accuracy.studies import STUDIES  # noqa: E402
+from recommender.plan.accuracy import Finding  # noqa: E402
+from tests.research.accuracy.studies import STUDIES  # noqa: E402
 
 ACCURACY = ROOT / "docs" / "accuracy.md"
 README = ROOT / "README.md"

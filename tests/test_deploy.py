@@ -13,8 +13,7 @@ import yaml
 from typer.main import get_command
 
 from recommender.cli.app import app
-from recommender.cli.group import flags_of
-from recommender.cli.scan import scan
+from recommender.cli.strict import flags_of, scan
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 FILES = sorted(path for path in DEPLOY.rglob("*") if path.is_file())

@@ -12,13 +12,13 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("recommender", "catalogs", "benchmarks")
 MODULES = sorted(path for name in PACKAGES for path in (ROOT / name).rglob("*.py"))
 TEXTS = (".py", ".md", ".toml", ".yaml", ".csv", ".json", ".txt", ".sh", "")
-FILE_LINES = 400
+FILE_LINES = 800
 FUNCTION_LINES = 60
 LONG_FUNCTIONS: frozenset[str] = frozenset()  # flat lists of like cases, "module:function"
 # Where any exception may be caught: the edge of the program, between providers, and around each
 # measurement.
-BROAD = {"recommender/cli/edge.py", "catalogs/refresh/run.py", "benchmarks/attempt.py"}
-SOLVER = "recommender/optimize/program.py"  # the one module that may see PuLP and HiGHS
+BROAD = {"recommender/cli/edge.py", "catalogs/refresh/run.py", "benchmarks/errors.py"}
+SOLVER = "recommender/optimize/linear_program.py"  # the one module that may see PuLP and HiGHS
 # Spelt in two parts, so that this file keeps its own rule.
 FORBIDDEN = ("/wor" + "k/", "/hom" + "e/", "TO" + "DO", "FIX" + "ME", "XX" + "X")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from recommender import find_job, job_from_text, presets
+from recommender.job.jobfile import find_job, job_from_text, presets
 from tests import regenerate
 
 ROOT = Path(__file__).parents[1]

@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from threading import Thread
 
 from catalogs.errors import ProviderError
-from catalogs.refresh.answer import Answer
-from catalogs.refresh.harvest import Harvest, Wanted
-from catalogs.refresh.providers import Maker
-from catalogs.refresh.redact import redacted
+from catalogs.providers.contract import Answer, Harvest, Wanted
+from catalogs.providers.http import redacted
+from catalogs.providers.registry import Maker
 
 Handed = tuple[Harvest, float]  # and the seconds it took
 _GRACE_S = 5.0  # a client may hand over what it has when its time is over

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from catalogs.refresh.harvest import Counters, Failed, Quarantined, UnknownType
-from catalogs.refresh.redact import hider
+from catalogs.providers.contract import Counters, Failed, Quarantined, UnknownType
+from catalogs.providers.http import hider
 
 SCHEMA = "recommend.catalog-refresh/v1"
 

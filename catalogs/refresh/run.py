@@ -8,38 +8,36 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from catalogs import durable, history
+from catalogs import files, history
 from catalogs.catalog import Catalog
-from catalogs.durable import Step, no_step
 from catalogs.errors import CatalogError, StoreError
+from catalogs.files import Step, no_step
 from catalogs.load import SNAPSHOT, load
-from catalogs.publication import BOUNDS, CANARIES, Canary, read_canaries
-from catalogs.publish import publish, writing
+from catalogs.providers.contract import OFFERS, Wanted
+from catalogs.providers.http import redacted
+from catalogs.providers.registry import Maker
 from catalogs.refresh.collect import Collected, Deadlines, collect
-from catalogs.refresh.content import content_of
 from catalogs.refresh.draft import (
     Draft,
     catalog_of,
+    content_of,
     kept,
     renewed,
     start,
     usd_per_gpu,
     with_newer_shipped,
 )
-from catalogs.refresh.harvest import OFFERS, Wanted
-from catalogs.refresh.providers import Maker
-from catalogs.refresh.redact import redacted
 from catalogs.refresh.report import ProviderReport, RefreshReport, facts
-from catalogs.refresh.sieve import Known
-from catalogs.refresh.sift import Sifted, sift
-from catalogs.refresh.vet import (
+from catalogs.refresh.validate_batch import (
     Before,
     catalog_problems,
     overlaid,
     row_problems,
     with_lost_regions,
 )
-from catalogs.versions import LAST_ATTEMPT, Store, newest_good
+from catalogs.refresh.validate_rows import Known, Sifted, sift
+from catalogs.store import LAST_ATTEMPT, Store, newest_good, publish, writing
+from catalogs.validation import BOUNDS, CANARIES, Canary, read_canaries
 
 _BEHIND = timedelta(minutes=5)
 COPIES = "copies"  # of public files, in the store's folder
@@ -293,7 +291,7 @@ def _noted(store: Store, report: RefreshReport) -> RefreshReport:
     """Keep what this refresh did, for `catalog status`; a full disk costs only the note."""
     text = json.dumps(facts(report), indent=1) + "\n"
     try:
-        durable.replace(store.root / LAST_ATTEMPT, text.encode())
+        files.replace(store.root / LAST_ATTEMPT, text.encode())
     except OSError as error:
         note = f"{LAST_ATTEMPT} was not written: {error.strerror}"
         return replace(report, notes=(*report.notes, note))

@@ -26,7 +26,7 @@ def run() -> int:
 
 def _run(words: Sequence[str]) -> int:
     if list(words) in ([], ["--version"]) and "_RECOMMEND_COMPLETE" not in os.environ:
-        from recommender.cli.landing import page  # needs no Typer, so answers at once
+        from recommender.cli.banner import page  # needs no Typer, so answers at once
 
         page(version=bool(words))
         return 0

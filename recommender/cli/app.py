@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from recommender.cli.group import DefaultToPlan
-from recommender.cli.later import Later
+from recommender.cli.lazy import Later
+from recommender.cli.strict import DefaultToPlan
 
 _EPILOG = (
     "Exit codes: 0 an answer, 1 an internal error, 2 the call is wrong, 3 no plan keeps the "
@@ -15,14 +15,14 @@ _EPILOG = (
 
 # Name, the module that holds it, its line in the list.
 COMMANDS = (
-    Later("plan", "plan:command", "Which cloud GPUs to rent for a job; the default."),
+    Later("plan", "commands.plan:command", "Which cloud GPUs to rent for a job; the default."),
     Later("simulate", "commands.simulate:command", "One plan, over thousands of simulated runs."),
     Later("backtest", "commands.backtest:command", "Fallback policies on recorded spot markets."),
-    Later("calibrate", "commands.calibrate:command", "Fit a job's speed to runs of your own."),
+    Later("calibrate", "commands.jobs:calibrate_command", "Fit a job's speed to runs of your own."),
     Later("accuracy", "commands.accuracy:command", "Errors of the models on published figures."),
     Later("sources", "commands.catalog:sources_command", "Where figures come from; licences."),
-    Later("doctor", "commands.about:doctor_command", "Check that everything needed is there."),
-    Later("schema", "commands.about:schema_command", "The JSON Schema of answers and errors."),
+    Later("doctor", "commands.doctor:doctor_command", "Check that everything needed is there."),
+    Later("schema", "commands.doctor:schema_command", "The JSON Schema of answers and errors."),
     Later("jobs", "commands.jobs:group", "The jobs that come with the tool, and your own."),
     Later("catalog", "commands.catalog:group", "Offers, how old prices are, how to renew them."),
     Later("trace", "commands.trace:group", "Recorded spot markets, and laws kept for offers."),
@@ -66,7 +66,7 @@ def recommend(
     """
     if not version and ctx.invoked_subcommand is not None:
         return
-    from recommender.cli.landing import page
+    from recommender.cli.banner import page
 
     page(version)
     raise typer.Exit()

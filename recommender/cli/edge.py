@@ -10,8 +10,9 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from catalogs.errors import CatalogError, RecommendError
 from recommender.cli.screen import ReaderGone, put
-from recommender.errors import CatalogError, RecommendError, SolverError, UsageError
+from recommender.errors import SolverError, UsageError
 from recommender.text import shown
 
 OK, INTERNAL, USAGE, INFEASIBLE, CATALOG, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 4, 130, 141
@@ -47,7 +48,7 @@ def guarded(run: Callable[[Sequence[str]], int], words: Sequence[str]) -> int:
 def refuse(words: Sequence[str], code: str, exit_code: int, problems: Sequence[str]) -> int:
     """Say on standard error what went wrong; as JSON where JSON was asked for."""
     if wants_json(words):
-        from recommender.report.jsonview import dumps, error_document
+        from recommender.report.json_output import dumps, error_document
 
         put(dumps(error_document(code, exit_code, problems)), sys.stderr)
     else:
@@ -71,7 +72,7 @@ def wants_json(words: Sequence[str]) -> bool:
 
 def _usual_form() -> str:
     """The form that settings ask for, if they can be read."""
-    from recommender.settings import load
+    from recommender.inputs.settings import load
 
     try:
         return str(load({}, Path())["output"].value)

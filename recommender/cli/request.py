@@ -3,12 +3,13 @@
 from dataclasses import fields
 from typing import Any
 
-from recommender import units
-from recommender.cli.flags import JobFlags, LimitFlags, OfferFlags, OwnFlags
-from recommender.cli.reader import Reader, name_of, one_of
-from recommender.clock import now
+from recommender.cli.error_collector import Reader, name_of, one_of
+from recommender.cli.options import JobFlags, LimitFlags, OfferFlags, OwnFlags
 from recommender.errors import UsageError
-from recommender.limits import Choice, Limits, Progress
+from recommender.inputs import units
+from recommender.inputs.units.times import now
+from recommender.job.timings import parse_measured
+from recommender.plan.limits import Choice, Limits, Progress
 from recommender.text import shown
 
 _MARKETS = {"any": "any", "spot": "spot", "on-demand": "on_demand", "on_demand": "on_demand"}
@@ -108,7 +109,7 @@ def _done(word: str, name: str) -> float:
 
 def check_job_flags(flags: JobFlags, own: OwnFlags, read: Reader) -> None:
     """Report what is wrong with the job's flags even where the job itself cannot be found."""
-    read.values(own.measured, "--measured", units.parse_measured)
+    read.values(own.measured, "--measured", parse_measured)
     read.value(own.data_at, "--data-at", units.parse_data_at, None)
     typed = {each.name: getattr(flags, each.name) for each in fields(flags)}
     for name, word in typed.items():
@@ -117,7 +118,7 @@ def check_job_flags(flags: JobFlags, own: OwnFlags, read: Reader) -> None:
 
 
 def _field(word: str, name: str) -> None:
-    from recommender.jobschema import check_flag
+    from recommender.job.schema import check_flag
 
     check_flag(name, word)
 

@@ -1,13 +1,14 @@
-"""Where lines go: width, colour, and terminals that know fewer characters."""
+"""Where lines go: width, colour, terminals that know fewer characters, and a progress bar."""
 
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TextIO
 
-from recommender.report.lines import Line, plain
+from recommender.report.layout import Line, plain
 
 _NARROWEST = 40
 _WIDEST = 1000
@@ -93,3 +94,22 @@ def _painted(lines: Sequence[Line]) -> str:
     for line in lines:
         console.print(Text(line.text, style=_STYLES[line.style]), soft_wrap=True)
     return made.getvalue()
+
+
+Tick = Callable[[int, int], None]  # done, in all
+
+
+@contextmanager
+def progress(what: str, total: int, least: int = 50_000) -> Iterator[Tick | None]:
+    """A function that moves the bar; none where nobody watches or it would only flicker."""
+    if total < least or sys.stderr is None or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeRemainingColumn as Left
+
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), Left())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task(what, total=total)
+        yield lambda done, _: shown.update(task, completed=done)

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 
 from catalogs.catalog import Catalog
 from catalogs.schema import InstanceType
-from recommender.limits import Choice, GpuWish
+from recommender.plan.limits import Choice, GpuWish
 
 GIB_PER_MIB = 1.0 / 1024.0
 # A GPU sold as "80 GB" reports a little less: 81,559 of 81,920 MiB on H100 (EC2 GpuInfo, 2026).

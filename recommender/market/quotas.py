@@ -9,9 +9,9 @@ import numpy as np
 from catalogs.catalog import Catalog
 from catalogs.schema import InstanceType, Quota
 from recommender.errors import UsageError
-from recommender.limits import QuotaLimit
 from recommender.market.facts import Facts
-from recommender.performance.fleet import Floats
+from recommender.performance.clusters import Floats
+from recommender.plan.limits import QuotaLimit
 from recommender.text import unknown
 
 if TYPE_CHECKING:

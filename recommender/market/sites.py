@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 
 from catalogs.schema import InstanceType
-from recommender.bucket import object_store_rate
-from recommender.limits import Choice, Limits
-from recommender.market.egress import copies_usd_per_gb, move_usd_per_gb
-from recommender.market.facts import HOURS_PER_MONTH, Facts
+from recommender.market.facts import HOURS_PER_MONTH, Facts, copies_usd_per_gb, move_usd_per_gb
 from recommender.market.quotas import most_by_quota, quota_rows
 from recommender.optimize.space import Entries, Fallbacks, Site, Tier
-from recommender.performance.fleet import Floats
+from recommender.performance.checkpoint import object_store_rate
+from recommender.performance.clusters import Floats
 from recommender.performance.machines import disk_bytes_per_s, network_of
-from recommender.risk.draws import SITES
+from recommender.plan.limits import Choice, Limits
+from recommender.risk.random_numbers import SITES
 
 GIB = 2.0**30
 GB = 1e9

@@ -14,11 +14,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.optimize.found import EPSILON, Found, consider
-from recommender.optimize.linear import Solution
-from recommender.optimize.program import solve, write
+from recommender.optimize.incumbent import EPSILON, Found, consider
+from recommender.optimize.linear_program import Solution, solve, write
+from recommender.optimize.program_rows import Excluded, entry_names, program
 from recommender.optimize.relaxation import Relaxed, hazard_bands, least_bill, relaxed
-from recommender.optimize.rows import Excluded, entry_names, program
 from recommender.optimize.space import Site, Space, within_quota
 from recommender.optimize.supports import counts_floor
 

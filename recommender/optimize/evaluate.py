@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catalogs.schema import GANG_KNEE
-from recommender.checkpoint import best_interval
-from recommender.optimize.saving import Saves, saves_of
+from recommender.optimize.checkpoint_paths import Saves, saves_of
 from recommender.optimize.space import NONE, OBJECT_STORE, Entries, Site, Space
-from recommender.performance.servers import cluster_spread
+from recommender.performance.checkpoint import best_interval
+from recommender.performance.parameter_server import cluster_spread
 from recommender.performance.step import steps
-from recommender.risk.plans import Journeys
-from recommender.risk.typical import typical
+from recommender.risk.outcomes import typical
+from recommender.risk.path_inputs import Journeys
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender.optimize.evaluate import RENDEZVOUS_S
-from recommender.optimize.floors import least_speed_factor, paid_share
+from recommender.optimize.lower_bounds import least_speed_factor, paid_share
 from recommender.optimize.space import Site, Space
-from recommender.optimize.stretch import (
+from recommender.optimize.spot_time_bounds import (
     BEYOND,
     CHANGEOVER_GRID_S,
     DEARER,
@@ -28,10 +28,10 @@ from recommender.optimize.stretch import (
     RATIO,
     ratio_at,
 )
-from recommender.performance.fleet import Fleet, spreads_of
+from recommender.performance.clusters import Fleet, spreads_of
 from recommender.performance.memory import bytes_of, largest_micro_batch
+from recommender.performance.parallelism import least_bytes, least_penalty
 from recommender.performance.priors import prior_of
-from recommender.performance.splits import least_bytes, least_penalty
 from recommender.performance.step import steps
 
 Floats = NDArray[np.float64]

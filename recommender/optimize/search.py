@@ -1,4 +1,7 @@
-"""The exact search: singles first, then sets of entries, each pruned by a proven bound.
+"""The exact search: singles first, then sets of entries, each pruned by a proven lower bound.
+
+Where checkpoints may go to an anchor only, no cluster of one entry has anywhere to save, and the
+general search for mixes meets these late. They are few, so all of them get a floor first.
 
 1. Every cluster of one entry gets a floor; in the order of the floors its plans are followed
    until the next floor is no better than the best plan found.
@@ -13,17 +16,50 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.optimize.floors import sums_of
-from recommender.optimize.found import Candidate, Found, consider
-from recommender.optimize.netted import floors_by_queue
-from recommender.optimize.space import Site, Space
-from recommender.optimize.tables import single_steps
-from recommender.performance.fleet import spread_at
-from recommender.performance.servers import cluster_spread
+from recommender.optimize.fallback_bounds import floors_by_queue
+from recommender.optimize.incumbent import Candidate, Found, consider
+from recommender.optimize.lower_bounds import sums_of
+from recommender.optimize.space import ANCHOR, OBJECT_STORE, Site, Space, single_steps, within_quota
+from recommender.optimize.supports import counts_floor
+from recommender.performance.clusters import spread_at
+from recommender.performance.parameter_server import cluster_spread
 from recommender.performance.step import steps
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+BATCH = 8  # clusters of one pair followed at once
+
+
+def anchors_only(space: Space) -> bool:
+    """Whether an anchor is the only place that spot machines may save to."""
+    return ANCHOR in space.paths and OBJECT_STORE not in space.paths
+
+
+def search_anchored(space: Space, found: Found, first: int = 0) -> None:
+    """Follow one on-demand and n spot machines of a type, for the sites from `first` on."""
+    queue = []
+    for index, site in enumerate(space.sites[first:], start=first):
+        for pair in _pairs(site) if site.region else ():
+            part, n = site.only(pair), np.arange(1, space.limits.max_machines)
+            counts = np.stack([np.ones_like(n), n], axis=1)
+            counts = counts[within_quota(part, counts)]
+            floors = counts_floor(space, part, counts)
+            for start in range(0, len(counts), BATCH):
+                some = slice(start, start + BATCH)
+                queue.append((float(floors[some].min()), index, pair, counts[some]))
+    for floor, index, pair, counts in sorted(queue, key=lambda item: item[:2]):
+        if floor >= found.bar or found.full:
+            break
+        consider(space, index, pair, counts, found)
+
+
+def _pairs(site: Site) -> list[Ints]:
+    """An on-demand entry and a spot entry of each type of a site."""
+    e = site.entries
+    steady, spot = np.flatnonzero(~e.spot), np.flatnonzero(e.spot)
+    return [np.array([i, j]) for i in steady for j in spot if e.kind[i] == e.kind[j]]
+
+
+Floats = NDArray[np.float64]
 Masks = tuple[NDArray[np.bool_], ...]  # per site, which entries may be used
 
 CLUSTERS = 32  # clusters expanded into plans at once
@@ -48,9 +84,11 @@ def search_mixes(space: Space, found: Found, first: int = 0) -> None:
     Sets of entries of all sites stand in one queue, best bound first; a site with too many
     clusters to list is searched by boxes of counts.
     """
-    from recommender.optimize.anchored import anchors_only, search_anchored
-    from recommender.optimize.bounded import Bounded, bounded, lines_of
-    from recommender.optimize.boxes import search_boxes, suits  # most answers need no mixes
+    from recommender.optimize.count_boxes import (
+        search_boxes,
+        suits,  # most answers need no mixes
+    )
+    from recommender.optimize.site_bounds import Bounded, bounded, lines_of
     from recommender.optimize.supports import first as entries_of
     from recommender.optimize.supports import grown, leaves
 

@@ -24,13 +24,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.optimize.bounded import Bounded, narrowed
-from recommender.optimize.curves import Lines, Others, least_product, reach, within
 from recommender.optimize.evaluate import elastic_share, gang_of
-from recommender.optimize.floors import cluster_floor, sums_of
+from recommender.optimize.lower_bounds import cluster_floor, sums_of
+from recommender.optimize.price_curves import Lines, Others, least_product, reach, within
+from recommender.optimize.site_bounds import Bounded, narrowed
 from recommender.optimize.space import Site, Space, within_quota
-from recommender.optimize.stretch import DEARER
-from recommender.performance.servers import cluster_spread
+from recommender.optimize.spot_time_bounds import DEARER
+from recommender.performance.parameter_server import cluster_spread
 from recommender.performance.step import steps
 
 Floats = NDArray[np.float64]

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender.errors import UsageError
-from recommender.job import Calibration, Fitted, Job, Run
+from recommender.job.job import Calibration, Fitted, Job, Run
 from recommender.performance import least_squares as lsq
-from recommender.performance.calibration_bands import bands, beyond_each, rms, sigmas_of, whole
 from recommender.performance.calibration_model import (
     COMPUTE,
     GPUS,
@@ -33,13 +32,20 @@ from recommender.performance.calibration_model import (
     solve,
     spread_for,
 )
-from recommender.performance.calibration_spread import residual_sd
-from recommender.performance.feeds import feeds_of, with_feeds
-from recommender.performance.fleet import MachineColumns
+from recommender.performance.calibration_spread import (
+    bands,
+    beyond_each,
+    residual_sd,
+    rms,
+    sigmas_of,
+    whole,
+)
+from recommender.performance.clusters import MachineColumns
+from recommender.performance.input_pipeline import feeds_of, with_feeds
+from recommender.performance.parameter_server import cluster_spread
 from recommender.performance.priors import Prior, load_priors, prior_of
-from recommender.performance.servers import cluster_spread
 from recommender.performance.step import steps
-from recommender.performance.terms import terms_of
+from recommender.performance.step_terms import terms_of
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

@@ -9,13 +9,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.job import Job, Run
+from recommender.job.job import Job, Run
 from recommender.performance import least_squares as lsq
-from recommender.performance.fleet import Fleet, MachineColumns
-from recommender.performance.parameter_server import load_constants
+from recommender.performance.clusters import Fleet, MachineColumns
+from recommender.performance.parameter_server import load_constants, service_of
 from recommender.performance.priors import Prior, load_priors
-from recommender.performance.servers import service_of
-from recommender.performance.terms import terms_of
+from recommender.performance.step_terms import terms_of
 
 Floats = NDArray[np.float64]
 

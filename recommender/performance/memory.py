@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.job import Job
+from recommender.job.job import Job
 from recommender.performance.priors import Prior
 
 Floats = NDArray[np.float64]

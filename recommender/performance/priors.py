@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from recommender.job import Job
+from recommender.job.job import Job
 
 REFERENCE_WIDTH = 1024.0  # of the transformer whose FLOP per byte a prior states
 

@@ -8,20 +8,20 @@ inside the machine grow, and is never below global batch / `compute_per_s`.
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.job import Job
-from recommender.performance.fleet import STRATEGIES, Fleet, MachineColumns, Steps
+from recommender.job.job import Job
+from recommender.performance.clusters import STRATEGIES, Fleet, MachineColumns, Steps
+from recommender.performance.measured import slowdown
 from recommender.performance.memory import GIB, bytes_of, parts_gib, per_sample
-from recommender.performance.priors import prior_of
-from recommender.performance.readings import slowdown
-from recommender.performance.splits import (
+from recommender.performance.parallelism import (
     cut_parts_gib,
     held_bytes,
     sample_bytes,
     splits_of,
     splittable,
 )
-from recommender.performance.terms import Terms, shards_of, terms_of
-from recommender.plan import StepSplit
+from recommender.performance.priors import prior_of
+from recommender.performance.step_terms import Terms, shards_of, terms_of
+from recommender.plan.plan import StepSplit
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

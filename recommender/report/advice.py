@@ -1,11 +1,74 @@
 """The paragraph under the table: how plan 1 goes, what it needs, what would change it."""
 
-from recommender.plan import Answer, Checkpointing, Need, Plan, Step, StepSplit
-from recommender.report import cells, text
-from recommender.report.asked import Asked
-from recommender.report.closing import why_not
-from recommender.report.launch import folded, launch_words
-from recommender.report.lines import Line, labelled, paragraph, wrapped
+import shlex
+
+from recommender.plan.plan import Answer, Checkpointing, Machines, Need, Plan, Step, StepSplit
+from recommender.report import cells
+from recommender.report import formatting as fmt
+from recommender.report.answer_frame import Asked, why_not
+from recommender.report.formatting import clean
+from recommender.report.layout import Line, labelled, paragraph, wrapped
+
+_SKY = ("aws", "gcp", "azure")
+
+
+def launch_words(plan: Plan) -> tuple[str, ...]:
+    """The words of the launch line, quoted; empty where one line cannot rent the plan."""
+    kinds = {(m.provider, m.instance_type, m.market) for m in plan.machines}
+    if len(kinds) != 1 or plan.machines[0].provider not in _SKY:
+        return ()
+    first = plan.machines[0]
+    nodes = sum(m.count for m in plan.machines)
+    return tuple(shlex.quote(clean(word)) for word in _sky(first, _region(plan, first), nodes))
+
+
+def launch_line(plan: Plan) -> str:
+    """The launch line on one line, or nothing."""
+    return " ".join(launch_words(plan))
+
+
+def _region(plan: Plan, first: Machines) -> str:
+    return plan.sites[0].region if plan.sites else first.region
+
+
+def _sky(machines: Machines, region: str, nodes: int) -> list[str]:
+    spot = machines.market == "spot"
+    return [
+        "sky",
+        "launch",
+        *(["--use-spot"] if spot else []),
+        *("--infra", f"{machines.provider}/{region}"),
+        *("--instance-type", machines.instance_type),
+        *(["--num-nodes", str(nodes)] if nodes > 1 else []),
+        *(["--retry-until-up"] if spot else []),
+        "train.yaml",
+    ]
+
+
+def folded(words: tuple[str, ...], width: int, indent: str) -> list[str]:
+    """The words on lines that end in a backslash, so that they can still be copied."""
+    lines, current = [], ""
+    for word in _pairs(words):
+        if current and len(current) + 1 + len(word) > width - 2:
+            lines.append(current + " \\")
+            current = indent + word
+        else:
+            current = f"{current} {word}" if current else word
+    return [*lines, current] if current else lines
+
+
+def _pairs(words: tuple[str, ...]) -> list[str]:
+    """Options with their values: a flag is never parted from what belongs to it."""
+    taking = {"--infra", "--instance-type", "--num-nodes"}
+    joined, waiting = [], ""
+    for word in words:
+        if word in taking:
+            waiting = word
+        else:
+            joined.append(f"{waiting} {word}".strip())
+            waiting = ""
+    return joined
+
 
 _WHERE = {"object_store": "the bucket", "anchor": "the anchor", "memory_tier": "the memory tier"}
 _OWNER = {"aws": "the", "gcp": "Google's", "azure": "Azure's"}
@@ -25,7 +88,7 @@ def advice(answer: Answer, asked: Asked, width: int) -> list[Line]:
         lines += [Line(""), Line("What would change the answer", "strong")]
         lines += [line for step in answer.steps for line in _step(step, width)]
     if answer.assumptions:
-        assumed = "; ".join(text.clean(a).rstrip(".") for a in answer.assumptions)
+        assumed = "; ".join(fmt.clean(a).rstrip(".") for a in answer.assumptions)
         lines += [*paragraph(f"Assumed: {assumed}.", width, "faint")]
     return lines
 
@@ -44,9 +107,9 @@ def headline(answer: Answer, asked: Asked) -> str:
 
 def _against_today(first: Plan, today: Plan) -> str:
     saved = 1 - first.estimate.cost.mean / today.estimate.cost.mean
-    times = [text.duration(plan.estimate.time.typical) for plan in (first, today)]
+    times = [fmt.duration(plan.estimate.time.typical) for plan in (first, today)]
     verb, more = ("saves", "") if saved >= 0 else ("costs", " more")
-    share = text.percent(abs(saved))
+    share = fmt.percent(abs(saved))
     return f"{verb} {share}{more} against yours and takes {times[0]} instead of {times[1]}"
 
 
@@ -57,15 +120,15 @@ def _against_on_demand(answer: Answer, asked: Asked, saving: float) -> str:
     cost = answer.plans[0].estimate.cost.mean / max(1.0 - saving, _SAME)
     best = f"the best on-demand plan ({next(shown, '') or _unlisted(answer, asked, cost)})"
     if saving < 0.0:
-        return f"costs {text.percent(-saving)} more than {best}"
-    return f"saves {text.percent(saving)} against {best}"
+        return f"costs {fmt.percent(-saving)} more than {best}"
+    return f"saves {fmt.percent(saving)} against {best}"
 
 
 def _unlisted(answer: Answer, asked: Asked, cost: float) -> str:
     """What the best on-demand plan costs, and why it is not in the table if it may not be."""
     alike = [p for p in answer.trivial if abs(p.estimate.cost.mean / cost - 1.0) < _SAME]
     wrong = why_not(alike[0], asked) if alike else ""
-    return f"{text.usd(cost)} USD; it {wrong}" if wrong else f"{text.usd(cost)} USD"
+    return f"{fmt.usd(cost)} USD; it {wrong}" if wrong else f"{fmt.usd(cost)} USD"
 
 
 def plan_lines(plan: Plan, asked: Asked, width: int) -> list[Line]:
@@ -86,7 +149,7 @@ def sentences(plan: Plan, asked: Asked) -> list[tuple[str, str]]:
         ("needs", needs_sentence(plan, asked)),
         ("layout", layout_sentence(plan.estimate.step)),
         ("note", tail_sentence(plan)),
-        *(("note", text.clean(note)) for note in plan.notes),
+        *(("note", fmt.clean(note)) for note in plan.notes),
     ]
 
 
@@ -102,7 +165,7 @@ def time_sentence(plan: Plan) -> str:
         (split.start_up_s, "start-up"),
     ]
     total = sum(seconds for seconds, _ in parts)
-    said = [f"{text.duration(s)} {name}" for s, name in parts if s > _SMALL * total]
+    said = [f"{fmt.duration(s)} {name}" for s, name in parts if s > _SMALL * total]
     return ", ".join(said)
 
 
@@ -121,7 +184,7 @@ def layout_sentence(step: StepSplit) -> str:
     if " " not in step.sharding:  # "ddp", "hsdp", "fsdp"; degrees are "TP 8 × PP 4"
         return ""
     return (
-        f"{text.clean(step.sharding)}: for code that cuts networks (Megatron-LM, NeMo, "
+        f"{fmt.clean(step.sharding)}: for code that cuts networks (Megatron-LM, NeMo, "
         "torchtitan); --sharding fsdp plans without"
     )
 
@@ -131,14 +194,14 @@ def _next_in_line(plan: Plan) -> list[str]:
     seen = {site.region for site in plan.sites[:1]}
     names = []
     for site in plan.sites[1:]:
-        names.append(text.clean(site.zone if site.region in seen and site.zone else site.region))
+        names.append(fmt.clean(site.zone if site.region in seen and site.zone else site.region))
         seen.add(site.region)
     return names
 
 
 def _times(interruptions: float) -> str:
     if interruptions < 0.75:
-        return f"in about {text.percent(interruptions)} of runs"
+        return f"in about {fmt.percent(interruptions)} of runs"
     return "about once" if interruptions < 1.5 else f"about {round(interruptions)} times"
 
 
@@ -147,9 +210,9 @@ def save_sentence(plan: Plan) -> str:
     saving = plan.checkpointing
     if saving.path == "none":
         return ""
-    stop = f", training stops for {text.duration(saving.stall_s)}" if saving.stall_s else ""
-    every = f"every {text.duration(saving.interval_s)} to {_WHERE[saving.path]}"
-    said = f"{every} ({text.duration(saving.transfer_s)}{stop})"
+    stop = f", training stops for {fmt.duration(saving.stall_s)}" if saving.stall_s else ""
+    every = f"every {fmt.duration(saving.interval_s)} to {_WHERE[saving.path]}"
+    said = f"{every} ({fmt.duration(saving.transfer_s)}{stop})"
     spot = any(m.market == "spot" for m in plan.machines)
     return said + (_notice(plan.machines[0].provider, saving) if spot else "")
 
@@ -157,7 +220,7 @@ def save_sentence(plan: Plan) -> str:
 def _notice(provider: str, saving: Checkpointing) -> str:
     if not saving.notice_s:
         return ""
-    named = f"{_OWNER.get(provider, 'the')} {text.duration(saving.notice_s)} notice"
+    named = f"{_OWNER.get(provider, 'the')} {fmt.duration(saving.notice_s)} notice"
     verdict = "is long enough for a last one" if saving.notice_covers else "is too short for one"
     return f"; {named} {verdict}"
 
@@ -168,11 +231,11 @@ def late_sentence(plan: Plan) -> str:
     if late is None:
         return ""
     machines = " + ".join(cells.group_line(m) for m in late.machines)
-    reserve = f" + {text.duration(late.reserve_s)}" if late.reserve_s else ""
+    reserve = f" + {fmt.duration(late.reserve_s)}" if late.reserve_s else ""
     return (
         f"once the time left is the work left{reserve}: {machines} "
-        f"({text.three(late.usd_per_hour)} USD/h), to the end; "
-        f"needed in {text.percent(late.probability)} of runs"
+        f"({fmt.three(late.usd_per_hour)} USD/h), to the end; "
+        f"needed in {fmt.percent(late.probability)} of runs"
     )
 
 
@@ -182,8 +245,8 @@ def tail_sentence(plan: Plan) -> str:
     if time.mean <= _HEAVY * time.typical:
         return ""
     return (
-        f"half of all runs take {text.duration(time.p50)} or less; 1 of 20 takes longer than "
-        f"{text.duration(time.p95)}, some of these far longer: the time shown is the mean of "
+        f"half of all runs take {fmt.duration(time.p50)} or less; 1 of 20 takes longer than "
+        f"{fmt.duration(time.p95)}, some of these far longer: the time shown is the mean of "
         f"the 9 of 10 runs in its span"
     )
 
@@ -194,11 +257,11 @@ def rule_sentence(plan: Plan) -> str:
     if late is None or late.wait_above is None or late.back_above is None:
         return ""
     work_s = plan.estimate.split.work_s
-    wait, back = (text.duration(share * work_s) for share in (late.wait_above, late.back_above))
+    wait, back = (fmt.duration(share * work_s) for share in (late.wait_above, late.back_above))
     return (
         f"on recorded markets cheaper, and not in the figures: wait for spot while more than "
-        f"{wait} of slack are left ({text.percent(late.wait_above)} of the work left), else "
-        f"on-demand; go back to spot above {back} ({text.percent(late.back_above)})"
+        f"{wait} of slack are left ({fmt.percent(late.wait_above)} of the work left), else "
+        f"on-demand; go back to spot above {back} ({fmt.percent(late.back_above)})"
     )
 
 
@@ -210,14 +273,14 @@ def needs_sentence(plan: Plan, asked: Asked) -> str:
 
 def _need(need: Need, known: bool) -> str:
     unit = {"vcpu": " vCPU", "gpu": " GPUs", "machine": " machines"}.get(need.unit, "")
-    amount = f"≥ {text.three(need.amount)}{unit}"
-    said = f'"{text.clean(need.name)}" {amount} in {text.clean(need.region)}'
+    amount = f"≥ {fmt.three(need.amount)}{unit}"
+    said = f'"{fmt.clean(need.name)}" {amount} in {fmt.clean(need.region)}'
     if need.yours is not None:
-        return f"{said} (yours: {text.three(need.yours)})"
+        return f"{said} (yours: {fmt.three(need.yours)})"
     if known:
         return f"{said} (not among the quotas you gave)"
     new = need.new_accounts
-    started = "" if new is None else f"; new accounts have {text.three(new)}"
+    started = "" if new is None else f"; new accounts have {fmt.three(new)}"
     return f"{said} (yours is not known{started})"
 
 
@@ -234,7 +297,7 @@ def _go(plan: Plan, width: int) -> list[Line]:
 
 def _step(step: Step, width: int) -> list[Line]:
     """A change on the left, what it does on the right; one below the other where narrow."""
-    change, effect = text.clean(step.change), text.clean(step.effect)
+    change, effect = fmt.clean(step.change), fmt.clean(step.effect)
     room = min(44, width * 55 // 100)
     if width < _NARROW:
         head = [Line(each) for each in wrapped(change, width, "  ")]

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Iterable, Sequence
 
-from recommender.plan import Checkpointing, Machines, Plan, Spread
-from recommender.report import text
+from recommender.plan.plan import Checkpointing, Machines, Plan, Spread
+from recommender.report import formatting as fmt
 
 _PATHS = {
     "object_store": "bucket",
@@ -31,7 +31,7 @@ def machines_lines(plan: Plan) -> tuple[str, ...]:
 
 def group_line(m: Machines) -> str:
     """One kind of machine: "2× p5.48xlarge spot"."""
-    return f"{m.count}× {text.clean(m.instance_type)} {text.market(m.market)}"
+    return f"{m.count}× {fmt.clean(m.instance_type)} {fmt.market(m.market)}"
 
 
 def short_machines(plan: Plan) -> str:
@@ -44,7 +44,7 @@ def gpus(machines: Sequence[Machines]) -> str:
     counts: dict[str, int] = {}
     for m in machines:
         counts[m.gpu] = counts.get(m.gpu, 0) + m.count * m.gpus
-    return " + ".join(f"{n} {text.clean(name)}" for name, n in counts.items())
+    return " + ".join(f"{n} {fmt.clean(name)}" for name, n in counts.items())
 
 
 def place(plan: Plan) -> str:
@@ -53,8 +53,8 @@ def place(plan: Plan) -> str:
     region = plan.sites[0].region if plan.sites else first.region
     others = {site.region for site in plan.sites} - {region}
     more = f"\N{NO-BREAK SPACE}+{len(others)}" if others else ""
-    named = text.clean(first.provider)
-    return (named if named == region else f"{named} {text.clean(region)}") + more
+    named = fmt.clean(first.provider)
+    return (named if named == region else f"{named} {fmt.clean(region)}") + more
 
 
 def knee(plan: Plan, first: Plan) -> tuple[str, ...]:
@@ -63,15 +63,15 @@ def knee(plan: Plan, first: Plan) -> tuple[str, ...]:
         return ()
     cheaper = 1 - plan.estimate.cost.mean / first.estimate.cost.mean
     slower = plan.estimate.time.typical / first.estimate.time.typical - 1
-    after = f"{text.percent(slower)} slower" if slower >= 0.0005 else "no slower"
-    return (f"knee: {text.percent(cheaper)} cheaper, {after}",)
+    after = f"{fmt.percent(slower)} slower" if slower >= 0.0005 else "no slower"
+    return (f"knee: {fmt.percent(cheaper)} cheaper, {after}",)
 
 
 def remarks(plan: Plan) -> tuple[str, ...]:
     """What sets this plan apart from a plain one: labels and prices that were derived."""
     words = [label for label in plan.labels if label.startswith("needs")]
     flags = {m.price_flag or m.price_kind for m in plan.machines if _is_derived(m)}
-    words += [_FLAGS.get(flag, f"price {text.clean(flag)}") for flag in sorted(flags)]
+    words += [_FLAGS.get(flag, f"price {fmt.clean(flag)}") for flag in sorted(flags)]
     return (" · ".join(words),) if words else ()
 
 
@@ -140,9 +140,9 @@ def checkpoint_cell(checkpointing: Checkpointing) -> tuple[str, ...]:
     """Where checkpoints go and how often."""
     if checkpointing.path == "none":
         return ("none",)
-    return (_PATHS[checkpointing.path], f"every {text.duration(checkpointing.interval_s)}")
+    return (_PATHS[checkpointing.path], f"every {fmt.duration(checkpointing.interval_s)}")
 
 
 def saving_cell(plan: Plan) -> tuple[str, ...]:
     """Share saved against the best all-on-demand plan."""
-    return (text.percent(plan.saving),) if plan.saving is not None else ("",)
+    return (fmt.percent(plan.saving),) if plan.saving is not None else ("",)

@@ -1,15 +1,128 @@
-"""Every term of one plan: the step, the memory, the time, the bill, spot, and the next plan."""
+"""Every term of one plan: step, memory, time, bill, spot, policy, and the next plan."""
 
 import re
 from collections.abc import Sequence
 
 from recommender.errors import UsageError
-from recommender.plan import OWN_TRACE, Answer, Estimate, Plan, SpotFacts, StepSplit
-from recommender.report import cells, text, titles
+from recommender.plan.plan import (
+    OWN_TRACE,
+    Answer,
+    Check,
+    Difference,
+    Estimate,
+    Plan,
+    PolicyFacts,
+    SpotFacts,
+    StepSplit,
+)
+from recommender.report import answer_frame, cells
+from recommender.report import formatting as fmt
 from recommender.report.advice import plan_lines
-from recommender.report.asked import Asked
-from recommender.report.lines import Line, labelled, paragraph
-from recommender.report.policyview import policy_lines
+from recommender.report.answer_frame import Asked
+from recommender.report.layout import Line, labelled, paragraph
+
+_SHORT = {"on-demand": "od", None: "late"}
+_GAP = 2
+
+
+def policy_lines(facts: PolicyFacts | None, width: int) -> list[Line]:
+    """The block of `--explain`; one line where the programme cannot express the plan."""
+    if facts is None:
+        return []
+    title = Line("When spot goes away", "strong")
+    if facts.why_not:
+        said = f"No policy was computed: {fmt.clean(facts.why_not)}."
+        return [Line(""), title, *paragraph(said, width)]
+    step = fmt.duration(facts.tick_s)
+    lines = [Line(""), title, *_costs(facts, width), Line("")]
+    lines += paragraph(
+        f"By time left and work left, in steps of {step}: what to do while spot is up / away "
+        "(od is on-demand).",
+        width,
+    )
+    return lines + _grid(facts, width)
+
+
+def _costs(facts: PolicyFacts, width: int) -> list[Line]:
+    """Expected costs under one law, from a random moment of the market on."""
+    rows = [("safety net, the plan's own", facts.net_usd)]
+    if facts.rule_usd is not None:
+        rows.append(("two thresholds, the rule above", facts.rule_usd))
+    rows.append(("cost-optimal, at the least", facts.full_usd))
+    first = max(len(name) for name, _ in rows)
+    amounts = [f"{fmt.usd(usd)} USD" for _, usd in rows]
+    second = max(map(len, amounts))
+    said = "Expected cost by the law of the zones, at the predicted speed:"
+    return [
+        *paragraph(said, width),
+        *(
+            Line(f"  {n.ljust(first)}  {a.rjust(second)}")
+            for (n, _), a in zip(rows, amounts, strict=True)
+        ),
+    ]
+
+
+def _grid(facts: PolicyFacts, width: int) -> list[Line]:
+    """Rows by time left, columns by work left; the rightmost columns go where it is narrow."""
+    heads = ["", *(fmt.duration(s) for s in facts.work_left_s)]
+    rows = [
+        [fmt.duration(time_s), *(_cell(a, b) for a, b in zip(up, away, strict=True))]
+        for time_s, up, away in zip(facts.time_left_s, facts.spot_up, facts.spot_away, strict=True)
+    ]
+    table = [heads, *rows]
+    widths = [max(len(row[i]) for row in table) for i in range(len(heads))]
+    while len(widths) > 2 and 2 + sum(widths) + _GAP * (len(widths) - 1) > width:
+        widths.pop()
+    made = [
+        "  " + (" " * _GAP).join(c.rjust(w) for c, w in zip(row, widths, strict=False))
+        for row in table
+    ]
+    above = Line("  time left, by work left", "faint")
+    return [above, Line(made[0], "faint"), *(Line(line) for line in made[1:])]
+
+
+def _cell(up: str | None, away: str | None) -> str:
+    names = [_SHORT.get(each, each) or "" for each in (up, away)]
+    return names[0] if names[0] == names[1] else "/".join(names)
+
+
+_ERRORS = 3.0  # standard errors beyond which a difference is no accident
+
+
+def check_lines(answer: Answer, width: int) -> list[Line]:
+    """One paragraph per plan; nothing where nothing was verified."""
+    if not answer.checks:
+        return []
+    runs, seed = answer.checks[0].runs, answer.checks[0].seed
+    title = f"Verified with {runs:,} other runs each (seed {seed})"
+    lines = [Line(""), *paragraph(title, width, "strong")]
+    for check in answer.checks:
+        lines += labelled(f"plan {check.rank}", check_words(check), width)
+    return lines
+
+
+def check_words(check: Check) -> str:
+    """The differences of one plan: "cost 104 USD printed, 103 simulated (-0.6 %, ± 0.8 %)"."""
+    said = [_words(each) for each in check.differences]
+    far = [d.figure for d in check.differences if abs(d.simulated - d.printed) > _ERRORS * d.error]
+    names = fmt.listing([name.partition("_")[0] for name in far])
+    beyond = f"; {names}: more than {_ERRORS:g} sampling errors apart" if far else ""
+    return "; ".join(said) + beyond
+
+
+def _words(d: Difference) -> str:
+    if d.figure == "chance":
+        pair = f"chance {100 * d.printed:.1f} % printed, {100 * d.simulated:.1f} % simulated"
+        return f"{pair} ({100 * (d.simulated - d.printed):+.1f}, ± {100 * d.error:.1f})"
+    name, write = ("cost", _usd) if d.figure == "cost_usd" else ("time", fmt.duration)
+    share, error = d.simulated / d.printed - 1.0, d.error / d.printed
+    pair = f"{name} {write(d.printed)} printed, {write(d.simulated)} simulated"
+    return f"{pair} ({100 * share:+.1f} %, ± {100 * error:.1f} %)"
+
+
+def _usd(x: float) -> str:
+    return f"{fmt.three(x)} USD"
+
 
 _MACHINES = re.compile(r"^\d+x \S+ (spot|on-demand)$")
 _NONE = 1e-6  # parts of the time below this share are what rounding leaves
@@ -21,7 +134,7 @@ def render(answer: Answer, asked: Asked, number: int, width: int) -> list[Line]:
     if number > len(answer.plans):
         raise UsageError(f"--explain {number}: there are {len(answer.plans)} plans")
     plan = answer.plans[number - 1]
-    lines = paragraph(titles.job_line(asked), width, "title")
+    lines = paragraph(answer_frame.job_line(asked), width, "title")
     lines += paragraph(f"Plan {number}: {', '.join(cells.machines_lines(plan))}", width, "title")
     lines += [Line(""), *plan_lines(plan, asked, width)]
     for title, terms in _sections(plan, asked):
@@ -36,23 +149,26 @@ def _sections(plan: Plan, asked: Asked) -> list[tuple[str, Sequence[_Term]]]:
     unit = "tokens" if asked.job.tokens_per_sample > 1 else f"{asked.job.sample_unit}s"
     rate = asked.job.global_batch * asked.job.tokens_per_sample / step.step_s
     sections: list[tuple[str, Sequence[_Term]]] = [
-        (f"One step: {text.duration(step.step_s)}, {text.large(rate)} {unit}/s", _step(step)),
-        (f"Memory of one GPU: {text.three(step.memory_gib)} GiB", _memory(step)),
         (
-            f"Time: {text.duration(time.typical)}, the mean of the 9 of 10 runs that take "
-            f"{text.duration(time.p05)} to {text.duration(time.p95)}",
+            f"One step: {fmt.duration(step.step_s)}, {fmt.large(rate)} {unit}/s",
+            _step(step),
+        ),
+        (f"Memory of one GPU: {fmt.three(step.memory_gib)} GiB", _memory(step)),
+        (
+            f"Time: {fmt.duration(time.typical)}, the mean of the 9 of 10 runs that take "
+            f"{fmt.duration(time.p05)} to {fmt.duration(time.p95)}",
             _time(plan),
         ),
         (
-            f"Bill: {text.usd(cost.mean)} USD expected, 9 of 10 runs cost "
-            f"{text.usd_span(cost.p05, cost.p95)} USD",
+            f"Bill: {fmt.usd(cost.mean)} USD expected, 9 of 10 runs cost "
+            f"{fmt.usd_span(cost.p05, cost.p95)} USD",
             _bill(plan),
         ),
         ("How sure", _certainty(plan)),
     ]
     if plan.spot is not None:
         of = "as in your trace of" if plan.spot.basis.startswith(OWN_TRACE) else "of class"
-        name = text.clean(plan.spot.name)
+        name = fmt.clean(plan.spot.name)
         sections.append((f"Spot capacity {of} {name}", _spot(plan.spot, estimate)))
     return sections
 
@@ -66,15 +182,15 @@ def _step(step: StepSplit) -> list[_Term]:
         ("pipeline filling and draining", step.bubble_s),
         ("input", step.input_s),
     ]
-    terms = [(name, text.duration(s), _of(s, step.step_s)) for name, s in parts if s]
+    terms = [(name, fmt.duration(s), _of(s, step.step_s)) for name, s in parts if s]
     where = "replica" if " " in step.sharding else "GPU"  # "fsdp", or "TP 8 × PP 4"
     batch = f"{step.micro_batch} samples per {where}, {step.accumulation} accumulated"
-    return [*terms, ("micro-batch", batch, f"weights: {text.clean(step.sharding)}")]
+    return [*terms, ("micro-batch", batch, f"weights: {fmt.clean(step.sharding)}")]
 
 
 def _memory(step: StepSplit) -> list[_Term]:
     parts = step.memory_parts_gib
-    return [(text.clean(n), f"{text.three(x)} GiB", _of(x, step.memory_gib)) for n, x in parts]
+    return [(fmt.clean(n), f"{fmt.three(x)} GiB", _of(x, step.memory_gib)) for n, x in parts]
 
 
 def _time(plan: Plan) -> list[_Term]:
@@ -88,13 +204,13 @@ def _time(plan: Plan) -> list[_Term]:
         ("waiting for capacity", split.waiting_s),
     ]
     total = sum(seconds for _, seconds in parts)
-    return [(name, text.duration(s), _of(s, total)) for name, s in parts if s > _NONE * total]
+    return [(name, fmt.duration(s), _of(s, total)) for name, s in parts if s > _NONE * total]
 
 
 def _bill(plan: Plan) -> list[_Term]:
     total = sum(item.usd for item in plan.estimate.bill)
     return [
-        (text.clean(item.item), f"{item.usd:,.2f} USD", _of(item.usd, total))
+        (fmt.clean(item.item), f"{item.usd:,.2f} USD", _of(item.usd, total))
         for item in plan.estimate.bill
     ]
 
@@ -102,38 +218,50 @@ def _bill(plan: Plan) -> list[_Term]:
 def _certainty(plan: Plan) -> list[_Term]:
     estimate = plan.estimate
     return [
-        ("all limits are kept", text.share(estimate.chance), ""),
-        ("the same, were the speed known", text.share(estimate.chance_if_speed_known), ""),
-        ("speed is known to", f"±{text.percent(estimate.speed_sigma)}", "one sigma"),
-        ("prices have drifted by", f"±{text.percent(estimate.price_sigma)}", "one sigma"),
-        ("work per dollar", f"{text.scientific(plan.flopp)} FLOP/USD", "at list price"),
+        ("all limits are kept", fmt.share(estimate.chance), ""),
+        ("the same, were the speed known", fmt.share(estimate.chance_if_speed_known), ""),
+        ("speed is known to", f"±{fmt.percent(estimate.speed_sigma)}", "one sigma"),
+        ("prices have drifted by", f"±{fmt.percent(estimate.price_sigma)}", "one sigma"),
+        ("work per dollar", f"{fmt.scientific(plan.flopp)} FLOP/USD", "at list price"),
     ]
 
 
 def _spot(facts: SpotFacts, estimate: Estimate) -> list[_Term]:
     """The law of the machines, and what the plan's own runs meet of it."""
-    basis = f"{text.clean(facts.basis)}, {text.clean(facts.as_of)}"
+    basis = f"{fmt.clean(facts.basis)}, {fmt.clean(facts.as_of)}"
     waiting = estimate.split.waiting_s
-    half = ("half of the runs wait", text.duration(facts.waiting_p50_s), "or less, all in all")
+    half = (
+        "half of the runs wait",
+        fmt.duration(facts.waiting_p50_s),
+        "or less, all in all",
+    )
     return [
-        ("one machine runs", text.duration(facts.run_mean_s), "on average, until it is taken"),
-        ("this cluster runs", text.duration(facts.gang_run_mean_s), "until one of it is taken"),
-        ("machines go together", text.percent(facts.co_interruption), "of interruptions"),
+        (
+            "one machine runs",
+            fmt.duration(facts.run_mean_s),
+            "on average, until it is taken",
+        ),
+        (
+            "this cluster runs",
+            fmt.duration(facts.gang_run_mean_s),
+            "until one of it is taken",
+        ),
+        ("machines go together", fmt.percent(facts.co_interruption), "of interruptions"),
         ("a run loses them", _times(estimate.interruptions), "on average"),
-        ("runs that never wait", text.percent(facts.never_waits), "of all runs"),
+        ("runs that never wait", fmt.percent(facts.never_waits), "of all runs"),
         *([half] if facts.waiting_p50_s > 0.0 else []),
-        ("1 run of 20 waits", text.duration(facts.waiting_p95_s), "or more, all in all"),
+        ("1 run of 20 waits", fmt.duration(facts.waiting_p95_s), "or more, all in all"),
         ("waiting takes", _of(waiting, estimate.time.typical), "of the time above"),
         ("known from", basis, ""),
     ]
 
 
 def _times(count: float) -> str:
-    return text.plural(round(count, 1), "time")
+    return fmt.plural(round(count, 1), "time")
 
 
 def _of(part: float, whole: float) -> str:
-    return text.percent(part / whole) if whole else ""
+    return fmt.percent(part / whole) if whole else ""
 
 
 def _terms(terms: Sequence[_Term], width: int) -> list[Line]:
@@ -154,15 +282,15 @@ def _lost(answer: Answer, number: int, width: int) -> list[Line]:
     this, after = answer.plans[number - 1], answer.plans[number]
     if answer.goal == "time":
         said = [
-            f"{text.duration(abs(d))} {_more(d)} {name}"
+            f"{fmt.duration(abs(d))} {_more(d)} {name}"
             for name, d in _differences(_seconds(this), _seconds(after))
         ]
     else:
         said = [
-            f"{text.usd(abs(d))} USD {_more(d)} {name}"
+            f"{fmt.usd(abs(d))} USD {_more(d)} {name}"
             for name, d in _differences(_dollars(this), _dollars(after))
         ]
-    why = text.listing(said) or "less apart than is shown"
+    why = fmt.listing(said) or "less apart than is shown"
     return [Line(""), *paragraph(f"Plan {number + 1} against it: {why}.", width)]
 
 
@@ -174,7 +302,7 @@ def _dollars(plan: Plan) -> dict[str, float]:
     """The bill by subject: machines of one market are one subject, whatever their type."""
     found: dict[str, float] = {}
     for item in plan.estimate.bill:
-        name = _MACHINES.sub(r"\1 machines", text.clean(item.item))
+        name = _MACHINES.sub(r"\1 machines", fmt.clean(item.item))
         found[name] = found.get(name, 0.0) + item.usd
     return found
 
@@ -203,5 +331,5 @@ def _derived(asked: Asked, width: int) -> list[Line]:
     names = asked.job.assumed
     if not names:
         return []
-    listed = ", ".join(text.clean(name) for name in names)
+    listed = ", ".join(fmt.clean(name) for name in names)
     return [Line(""), *paragraph(f"Derived from the rest of the job: {listed}.", width, "faint")]

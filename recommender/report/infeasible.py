@@ -1,9 +1,10 @@
 """The answer when no plan keeps the limits: which one hurts, and the nearest that would do."""
 
-from recommender.plan import Answer, Infeasible, Plan, Step
-from recommender.report import cells, text
-from recommender.report.asked import Asked
-from recommender.report.lines import Column, Line, Row, grid, inset, labelled, paragraph, wrapped
+from recommender.plan.plan import Answer, Infeasible, Plan, Step
+from recommender.report import cells
+from recommender.report import formatting as fmt
+from recommender.report.answer_frame import Asked
+from recommender.report.layout import Column, Line, Row, grid, inset, labelled, paragraph, wrapped
 
 _TAKES = "it takes "
 _NARROW = 70
@@ -16,7 +17,7 @@ def infeasible_lines(answer: Answer, asked: Asked, width: int) -> list[Line]:
     lines += [line for w in answer.warnings for line in paragraph(f"warning: {w}", width)]
     lines.append(Line(""))
     for label, sentence in _bindings(why):
-        lines += labelled(label, text.clean(sentence), width, hang=10)
+        lines += labelled(label, fmt.clean(sentence), width, hang=10)
     lines += _nearest(why, width)
     return lines + _extremes(why, width)
 
@@ -29,7 +30,7 @@ def headline(asked: Asked) -> str:
     if not count:
         return "No plan can do this job with the offers that are allowed."
     kept = {1: "keeps the limit", 2: "keeps both limits"}.get(count, f"keeps all {count} limits")
-    return f"No plan {kept} with {text.percent(limits.confidence)} chance."
+    return f"No plan {kept} with {fmt.percent(limits.confidence)} chance."
 
 
 def _bindings(why: Infeasible) -> list[tuple[str, str]]:
@@ -49,7 +50,7 @@ def _nearest(why: Infeasible, width: int) -> list[Line]:
             Line(""),
             *(_changes(enough, width) if width >= _NARROW else _listed(enough, width)),
         ]
-    alone = [f"{text.clean(s.change)} ({text.clean(s.effect)})" for s in why.nearest if not s.plan]
+    alone = [f"{fmt.clean(s.change)} ({fmt.clean(s.effect)})" for s in why.nearest if not s.plan]
     if alone:
         lines += inset(f"not enough alone: {', '.join(alone)}", width)
     return lines
@@ -87,8 +88,8 @@ def _changes(steps: list[Step], width: int) -> list[Line]:
 def _flags(change: str) -> tuple[str, ...]:
     """Flags that have to change together, one below the other."""
     if not change.startswith("--"):
-        return (text.clean(change),)
-    first, *rest = text.clean(change).split(" --")
+        return (fmt.clean(change),)
+    first, *rest = fmt.clean(change).split(" --")
     return (first, *(f"--{each}" for each in rest))
 
 
@@ -102,7 +103,7 @@ def _listed(steps: list[Step], width: int) -> list[Line]:
     several = any(len(_flags(step.change)) > 1 for step in steps)
     lines = [Line("Change one of:" if several else "Change one thing:", "strong")]
     for step in steps:
-        lines.append(Line(f"  {text.clean(step.change)}"))
+        lines.append(Line(f"  {fmt.clean(step.change)}"))
         said = wrapped(_brief(step.plan), width, "    ") if step.plan else []
         lines += [Line(each) for each in said]
     return lines
@@ -110,10 +111,10 @@ def _listed(steps: list[Step], width: int) -> list[Line]:
 
 def _brief(plan: Plan) -> str:
     time, cost = plan.estimate.time.typical, plan.estimate.cost.mean
-    said = f"{cells.short_machines(plan)}, {text.duration(time)}, {text.usd(cost)} USD"
+    said = f"{cells.short_machines(plan)}, {fmt.duration(time)}, {fmt.usd(cost)} USD"
     if not plan.saving or plan.saving < 0:
         return said
-    return f"{said}, {text.percent(plan.saving)} below the cheapest on-demand plan"
+    return f"{said}, {fmt.percent(plan.saving)} below the cheapest on-demand plan"
 
 
 def _extremes(why: Infeasible, width: int) -> list[Line]:

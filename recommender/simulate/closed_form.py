@@ -19,12 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.lognormal import mills_ratio, normal_cdf
+from recommender.plan.simulation import ClosedForm
 from recommender.risk.capacity import zones_of
-from recommender.risk.draws import draws, time_factors
-from recommender.risk.laws import RunLaw
-from recommender.risk.plans import Journeys
-from recommender.simulation import ClosedForm
+from recommender.risk.laws import RunLaw, mills_ratio, normal_cdf
+from recommender.risk.path_inputs import Journeys
+from recommender.risk.random_numbers import draws, time_factors
 
 Floats = NDArray[np.float64]
 

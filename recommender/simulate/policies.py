@@ -12,22 +12,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from recommender.errors import UsageError
-from recommender.fallback.evaluate import SAFETY_NET
-from recommender.fallback.grid import rule_of
-from recommender.fallback.ofplan import Problem, problem_of, stretched, unfit
-from recommender.fallback.policy import SemiMarkov
-from recommender.limits import Limits
-from recommender.plan import Plan
-from recommender.replay.drawn import Drawn, Market, replay_drawn
-from recommender.replay.state import Bools, Floats, Policy
+from recommender.plan.limits import Limits
+from recommender.plan.plan import Plan
+from recommender.plan.simulation import PolicyRun
+from recommender.policies.optimal import SemiMarkov
+from recommender.policies.plan_policy import Problem, problem_of, rule_of, stretched, unfit
+from recommender.policies.replay import Drawn, Market, replay_drawn
+from recommender.policies.state import Bools, Floats, Policy
+from recommender.policies.thresholds import SAFETY_NET
 from recommender.risk.capacity import Capacity
-from recommender.risk.draws import Draws, draws, forget, time_factors
-from recommender.risk.journey import cycles_needed
-from recommender.risk.plans import Journeys
-from recommender.risk.typical import typical
-from recommender.simulate.summary import quantiles
-from recommender.simulate.trial import blocks_of
-from recommender.simulation import PolicyRun
+from recommender.risk.monte_carlo import cycles_needed
+from recommender.risk.outcomes import typical
+from recommender.risk.path_inputs import Journeys
+from recommender.risk.random_numbers import Draws, draws, forget, time_factors
+from recommender.simulate.paths import blocks_of
+from recommender.simulate.simulate import quantiles
 
 FULL, RULE = "full", "thresholds"  # beside the net
 _FASTEST = 0.05  # quantile of the work whose slack the table reaches

@@ -6,12 +6,20 @@ from datetime import timedelta
 import numpy as np
 
 from recommender.errors import UsageError
-from recommender.traces.facts import Fit, GangSize, LawFit, Value, Watched, ZoneSpread
-from recommender.traces.groups import groups_of, integral, prices_of
-from recommender.traces.laws import fit_laws, pooled
-from recommender.traces.market import gang_co_interruption, law_of
-from recommender.traces.spells import cut, lives
-from recommender.traces.sums import LEAST_BLOCKS, Market, limits_of, market_of, ratio
+from recommender.traces.fit_result import Fit, GangSize, LawFit, Value, Watched, ZoneSpread
+from recommender.traces.intervals import cut, lives
+from recommender.traces.law_fit import fit_laws, pooled
+from recommender.traces.market_law import gang_co_interruption, law_of
+from recommender.traces.statistics import (
+    LEAST_BLOCKS,
+    Market,
+    groups_of,
+    integral,
+    limits_of,
+    market_of,
+    prices_of,
+    ratio,
+)
 from recommender.traces.trace import Floats, Place, Trace
 
 PARTS = 32  # of a series' line

@@ -1,16 +1,98 @@
-"""Reads traces from files: the format is recognised, gzip is unpacked, every mistake is named."""
+"""Reads traces from files: the format is recognised, gzip is unpacked, every mistake is named.
+
+    spot-traces      {"metadata": {"gap_seconds"}, "data": [...]}: machines UP at each tick
+                     (skypilot-org/spot-traces, "Can't Be Late", NSDI'24)
+    preempted        the same shape, but 1 = PREEMPTED and 0 = up: converted SkyNomad files (with
+                     prices), skypilot-spot-strategy, Frontier-CS
+    skynomad-probes  a JSON list of probe rounds, each with the machines got in every zone
+    aws-prices       describe-spot-price-history as JSON, as CSV with its names, or as text
+    bamboo           milliseconds,add|remove,node without a header (uclasystem/bamboo, NSDI'23)
+    gcp-operations   gcloud compute operations list --format=json
+
+Azure publishes eviction rates, not events; write its evictions in the project's own format.
+"""
 
 import gzip
+import re
 import zlib
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 from recommender.errors import UsageError
+from recommender.inputs.files import refuse_no_file
 from recommender.text import shown, shown_path, unknown
-from recommender.traces import own, public
+from recommender.traces import own_format
+from recommender.traces.aws_prices import AWS_TEXT, aws_prices, plain
+from recommender.traces.public_formats import (
+    bamboo,
+    gcp_operations,
+    is_number,
+    kind_of,
+    preempted,
+    skynomad_probes,
+    spot_traces,
+    tree_of,
+)
 from recommender.traces.trace import Trace
-from recommender.wholefile import refuse_no_file
+
+FORMATS = {
+    "spot-traces": spot_traces,
+    "preempted": preempted,
+    "skynomad-probes": skynomad_probes,
+    "aws-prices": aws_prices,
+    "bamboo": bamboo,
+    "gcp-operations": gcp_operations,
+}
+
+
+def recognised(text: str, path: Path) -> str:
+    """Which public format a text has; raises `UsageError` where it cannot be told."""
+    name, head = shown(path.name), text.lstrip()[:1]
+    if head in ("{", "["):
+        return _recognised_json(tree_of(text, name), path)
+    first = text.lstrip("\r\n").partition("\n")[0]
+    if first.startswith(AWS_TEXT) or {"spotprice", "timestamp"} <= set(
+        map(plain, first.split(","))
+    ):
+        return "aws-prices"
+    if re.match(r"\d+,(add|remove),", first):
+        return "bamboo"
+    raise UsageError(f"{name}: no known trace format; known: recommend, {', '.join(FORMATS)}")
+
+
+def _recognised_json(tree: Any, path: Path) -> str:
+    name = shown(path.name)
+    if isinstance(tree, dict) and "SpotPriceHistory" in tree:
+        return "aws-prices"
+    if isinstance(tree, list) and any(isinstance(t, dict) and "operationType" in t for t in tree):
+        return "gcp-operations"
+    if isinstance(tree, list) and any(isinstance(t, dict) and "zone_results" in t for t in tree):
+        return "skynomad-probes"
+    if isinstance(tree, list) and any(isinstance(t, dict) and "SpotPrice" in t for t in tree):
+        return "aws-prices"
+    if not (isinstance(tree, dict) and isinstance(tree.get("data"), list)):
+        raise UsageError(f"{name}: no known trace format; known: recommend, {', '.join(FORMATS)}")
+    data, meta = tree["data"], tree.get("metadata")
+    if "prices" in tree or (isinstance(meta, dict) and "price_info" in meta):
+        return "preempted"
+    if kind_of(path) or any(is_number(v) and v > 1 for v in data):
+        return "spot-traces"
+    ones = sum(1 for v in data if v == 1) / max(len(data), 1)
+    raise UsageError(
+        f"{name}: 1 can mean up (--format spot-traces: up {ones:.0%} of the time) or preempted "
+        f"(--format preempted: up {1 - ones:.0%}); public files of this shape use both, say which"
+    )
+
+
+def named_format(word: str) -> str:
+    """Check the name of a format."""
+    known = ("recommend", *FORMATS)
+    if word not in known:
+        raise UsageError(f"--format: {unknown('format', word, known)}")
+    return word
+
 
 MOST_BYTES = 256 * 2**20  # unpacked
 _GZIP = b"\x1f\x8b"
@@ -42,10 +124,10 @@ def read_traces(path: Path | str, form: str = "") -> tuple[Trace, ...]:
     path = Path(path)
     text = text_of(path)
     if not form:
-        form = "recommend" if _is_own(text) else public.recognised(text, path)
+        form = "recommend" if _is_own(text) else recognised(text, path)
     if form == "recommend":
-        return own.parse(text, shown(path.name))
-    return public.FORMATS[public.named_format(form)](text, path)
+        return own_format.parse(text, shown(path.name))
+    return FORMATS[named_format(form)](text, path)
 
 
 def read_all(paths: Sequence[Path], form: str = "") -> tuple[Trace, ...]:
@@ -70,7 +152,7 @@ def chosen(paths: Sequence[Path], form: str = "", series: Sequence[str] = ()) ->
 
     `form` as in `read_trace`. Raises `UsageError`, also for a name that no series has.
     """
-    traces = read_all(paths, public.named_format(form) if form else "")
+    traces = read_all(paths, named_format(form) if form else "")
     wanted = series or ("*",)
     names = [trace.name for trace in traces]
     missing = [word for word in wanted if not any(fnmatchcase(name, word) for name in names)]
@@ -101,4 +183,4 @@ def text_of(path: Path) -> str:
 def _is_own(text: str) -> bool:
     head = text.lstrip("\r\n").partition("\n")[0].lower()
     columns = {cell.strip().replace(" ", "_") for cell in head.split(",")}
-    return set(own.REQUIRED) <= columns
+    return set(own_format.REQUIRED) <= columns

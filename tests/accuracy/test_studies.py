@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from recommender.accuracy import plot
-from recommender.accuracy.studies import STUDIES
 from tests.regenerate import accuracy
+from tests.research.accuracy import plot
+from tests.research.accuracy.studies import STUDIES
 
 REFERENCE = os.environ.get("RECOMMEND_REFERENCE_DATA")
 # Targets that are missed, each with its reason in docs/accuracy.md.

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.fit import Line
+from benchmarks.collectives import Line
 from benchmarks.machine import Machine
 from benchmarks.metadata import Place
 from benchmarks.method import Interference, Result

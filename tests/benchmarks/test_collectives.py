@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from benchmarks import collectives
+from benchmarks.collectives import fit_line, fit_lines
 from benchmarks.errors import BenchError, Skipped
-from benchmarks.fit import fit_line, fit_lines
 from benchmarks.ring import COLLECTIVES, measure_ring
 from tests.benchmarks.machines import bench
 

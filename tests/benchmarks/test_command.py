@@ -11,12 +11,21 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import backend, checkpoint, collectives, command, inputs, matmul, memory, suite
+from benchmarks import (
+    backend,
+    checkpoint,
+    collectives,
+    command,
+    input_pipeline,
+    matmul,
+    memory,
+    suite,
+)
+from benchmarks.bundle import pack
 from benchmarks.errors import BenchError
 from benchmarks.estimate import Probe
-from benchmarks.loader import Loader
-from benchmarks.pack import pack
-from benchmarks.reading import parse_record, read_record
+from benchmarks.input_pipeline import Loader
+from benchmarks.record import parse_record, read_record
 from benchmarks.suite import Wishes, prepare
 from benchmarks.training import find_training
 from tests.benchmarks.machines import bench
@@ -34,8 +43,8 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(matmul, "_WIDTH", {"cpu": (32, 32)})
     monkeypatch.setattr(memory, "_SIZES_MIB", {"quick": (1,)})
     monkeypatch.setattr(checkpoint, "_SIZES_MIB", {"quick": (1,)})
-    monkeypatch.setattr(inputs, "_FILE_MIB", {"quick": 1})
-    monkeypatch.setattr(inputs, "BATCH", 1)
+    monkeypatch.setattr(input_pipeline, "_FILE_MIB", {"quick": 1})
+    monkeypatch.setattr(input_pipeline, "BATCH", 1)
     monkeypatch.setattr(
         collectives, "measure_ring", lambda n, name, sizes, _: {s: (s / 1e9,) * 3 for s in sizes}
     )

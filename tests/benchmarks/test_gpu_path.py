@@ -12,9 +12,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks import blocks, command, matmul, memory, nvidia, profiling, suite, training, transfer
+from benchmarks import blocks, command, matmul, memory, nvidia, suite, training
 from benchmarks.method import Rule
-from benchmarks.reading import read_record
+from benchmarks.record import read_record
 from benchmarks.subject import Bench, Case, GpuFacts
 
 torch = pytest.importorskip("torch", reason="torch is not installed; '.[test]' does not pull it")
@@ -75,17 +75,17 @@ def gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setattr(matmul, "_WIDTH", {"cuda": (32, 32)})
     monkeypatch.setattr(memory, "_SIZES_MIB", {"quick": (1,)})
     monkeypatch.setattr(memory, "_GPU_SIZES_MIB", {"quick": (1,)})
-    monkeypatch.setattr(transfer, "_SIZES_MIB", {"quick": (1,)})
+    monkeypatch.setattr(memory, "_SIZES_MIB", {"quick": (1,)})
     monkeypatch.setattr(blocks, "_CONVOLUTION", {"cuda": (2, 8, 14)})
     monkeypatch.setattr(blocks, "_ATTENTION", {"cuda": (1, 2, 32, 16)})
     monkeypatch.setattr(suite, "QUICK", Rule(1, 3, 3, 0.1, 1.0))
     monkeypatch.setattr(training, "_WIDTH", {"cuda": 2})
-    monkeypatch.setattr(profiling, "_STEPS", 20)
+    monkeypatch.setattr(training, "_STEPS", 20)
     monkeypatch.setattr(training, "cpus", lambda: 1)
     monkeypatch.setattr(
         suite,
         "SUBJECTS",
-        (matmul.matmul, memory.memory, transfer.transfer, blocks.blocks),
+        (matmul.matmul, memory.memory, memory.transfer, blocks.blocks),
     )
     monkeypatch.chdir(tmp_path)
     with OnProcessor(), warnings.catch_warnings():

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks import figures, reading
+from benchmarks import figures
+from benchmarks import record as record_module
 from benchmarks.errors import BadRecord
 from benchmarks.metadata import Place
-from benchmarks.reading import parse_record, read_record
-from benchmarks.record import Record, document, dumps
+from benchmarks.record import Record, document, dumps, parse_record, read_record
 from tests.benchmarks.machines import record
 
 OLD = {
@@ -108,7 +108,7 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "b.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(BadRecord, match="not a text file"):
         read_record(tmp_path / "b.json")
-    monkeypatch.setattr(reading, "MOST_BYTES", 2)
+    monkeypatch.setattr(record_module, "MOST_BYTES", 2)
     with pytest.raises(BadRecord, match="larger"):
         read_record(tmp_path / "b.json")
 

@@ -13,8 +13,8 @@ import pytest
 
 from benchmarks import training
 from benchmarks.errors import BenchError
-from benchmarks.profiling import steps_of
 from benchmarks.stalls import KINDS, Kind, Profile, Run, predicted, profile, time_runs, what_ifs
+from benchmarks.training import steps_of
 from tests.benchmarks.machines import bench, runs
 
 

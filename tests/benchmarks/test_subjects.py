@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import blocks, ceilings, checkpoint, inputs, matmul, memory, nvidia, transfer
+from benchmarks import blocks, ceilings, checkpoint, input_pipeline, matmul, memory, nvidia
 from benchmarks.errors import BenchError, Skipped, WrongResult
 from benchmarks.method import Rule, measure
 from benchmarks.subject import Bench, Case, GpuFacts
@@ -28,7 +28,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matmul, "_WIDTH", {"cpu": (32, 32)})
     monkeypatch.setattr(memory, "_SIZES_MIB", {"quick": (1,)})
     monkeypatch.setattr(checkpoint, "_SIZES_MIB", {"quick": (1,)})
-    monkeypatch.setattr(inputs, "_FILE_MIB", {"quick": 1})
+    monkeypatch.setattr(input_pipeline, "_FILE_MIB", {"quick": 1})
 
 
 def cases(found: object) -> dict[str, Case]:
@@ -89,7 +89,7 @@ def test_a_gpus_cases_carry_their_ceilings(tmp_path: Path):
     assert cases(memory.memory(own))["device copy 1024 MiB"].ceiling == pytest.approx(
         3352, rel=0.01
     )
-    assert len(cases(transfer.transfer(own))) == 4
+    assert len(cases(memory.transfer(own))) == 4
     assert set(cases(blocks.blocks(own))) == {"convolution bf16", "attention bf16"}
 
 
@@ -120,7 +120,7 @@ def test_a_copy_counts_both_directions(tmp_path: Path):
 
 
 def test_without_a_gpu_transfers_are_skipped_with_a_reason(tmp_path: Path):
-    (found,) = transfer.transfer(bench(tmp_path))
+    (found,) = memory.transfer(bench(tmp_path))
     assert isinstance(found, Skipped)
     assert "no GPU" in str(found)
 
@@ -151,7 +151,7 @@ def test_a_mounted_path_is_measured_beside_the_disk(tmp_path: Path):
 
 
 def test_input_is_prepared_and_read(tmp_path: Path):
-    found = cases(inputs.inputs(bench(tmp_path)))
+    found = cases(input_pipeline.inputs(bench(tmp_path)))
     assert any("1 core" in name for name in found)
     assert any("read cold" in name for name in found)
     for each in found.values():
@@ -160,13 +160,13 @@ def test_input_is_prepared_and_read(tmp_path: Path):
 
 
 def test_a_sample_survives_its_coding_and_comes_out_normalised():
-    pixels = inputs.picture(3)
-    name, encoded, decode = inputs.coder(pixels)
+    pixels = input_pipeline.picture(3)
+    name, encoded, decode = input_pipeline.coder(pixels)
     back = decode(encoded)
     assert back.shape == pixels.shape
     if name == "deflate":
         assert np.array_equal(back, pixels)
-    cut = inputs.augment(back, np.random.default_rng(1))
+    cut = input_pipeline.augment(back, np.random.default_rng(1))
     assert cut.shape == (224, 224, 3)
     assert cut.dtype == np.float32
     assert abs(float(cut.mean())) < 1

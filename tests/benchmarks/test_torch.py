@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import blocks, collectives, matmul, memory, transfer
+from benchmarks import blocks, collectives, matmul, memory
 from benchmarks.errors import WrongResult
 from benchmarks.method import Rule, measure
-from benchmarks.reading import read_record
+from benchmarks.record import read_record
 from benchmarks.subject import Case
 from benchmarks.training import find_training
 from tests.benchmarks.machines import bench
@@ -49,7 +49,7 @@ def test_products_in_8_bits_are_right(precision: str, tmp_path: Path):
 
 @pytest.mark.parametrize("up", [True, False])
 def test_a_transfer_moves_what_was_drawn(up: bool, tmp_path: Path):
-    trial = transfer._trial(bench(tmp_path, torch), 1, up, False)
+    trial = memory._trial(bench(tmp_path, torch), 1, up, False)
     with pytest.raises(WrongResult):
         trial.check()
     trial.run()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from catalogs.build.sources import SourceBook
+from tests.research.snapshot.sources import SourceBook
 
 
 def reference() -> Path:

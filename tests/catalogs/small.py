@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from catalogs.schema import Achieved, Gpu, InstanceType, Offer, Source
-from catalogs.writer import write_catalog
+from catalogs.serialize import write_catalog
 
 
 def gpu(**changed: Any) -> Gpu:

@@ -13,7 +13,7 @@ import pytest
 from catalogs.archive import export, import_into, read_files
 from catalogs.errors import CatalogError, StoreError
 from catalogs.refresh.run import refresh
-from catalogs.versions import Store, newest_good
+from catalogs.store import Store, newest_good
 from tests.catalogs.refresh.world import World, make_world
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from catalogs.build.assemble import snapshot_tables
-from catalogs.build.reading import iso_date
-from catalogs.build.sources import SourceBook, cite, renumber
 from catalogs.load import SNAPSHOT
-from catalogs.writer import write_catalog
+from catalogs.serialize import write_catalog
 from tests.catalogs import small
+from tests.research.snapshot.assemble import snapshot_tables
+from tests.research.snapshot.reading import iso_date
+from tests.research.snapshot.sources import SourceBook, cite, renumber
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = Path(os.environ.get("RECOMMEND_REFERENCE_DATA", ROOT.parent / "shared" / "data"))

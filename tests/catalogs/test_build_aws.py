@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from catalogs.build import aws, aws_spot
-from catalogs.build.sources import SourceBook
 from catalogs.schema import Offer
 from tests.catalogs import small
 from tests.catalogs.small import Known
+from tests.research.snapshot import aws, aws_spot
+from tests.research.snapshot.sources import SourceBook
 
 
 def listed_row(**changed: str) -> dict[str, str]:

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from catalogs.build import azure, gcp
-from catalogs.build.sources import SourceBook
 from catalogs.schema import Offer
 from tests.catalogs.small import Known
+from tests.research.snapshot import azure, gcp
+from tests.research.snapshot.sources import SourceBook
 
 
 def gcp_row(**changed: str) -> dict[str, str]:

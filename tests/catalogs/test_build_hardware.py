@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from catalogs.build import achieved
-from catalogs.build.fabric import documented_network, intra_machine, rdma_gbit_per_s
-from catalogs.build.machines import attached_name, family_of
-from catalogs.build.quotas import quota_family
-from catalogs.build.sources import SourceBook
 from tests.catalogs import small
+from tests.research.snapshot import achieved
+from tests.research.snapshot.fabric import documented_network, intra_machine, rdma_gbit_per_s
+from tests.research.snapshot.machines import attached_name, family_of
+from tests.research.snapshot.quotas import quota_family
+from tests.research.snapshot.sources import SourceBook
 
 
 @pytest.mark.parametrize(

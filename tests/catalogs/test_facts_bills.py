@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from catalogs.build import facts_bills, facts_start
 from tests.catalogs.facts_data import book, reference
+from tests.research.snapshot import facts_bills, facts_start
 
 GPU_NAMES = Path(facts_bills.__file__).parent / "hand" / "gpu_names.csv"
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from catalogs import spot_fit as fit
 from tests.catalogs.facts_data import reference
+from tests.research.fits import spot_fit as fit
 
 LAW = fit.ZoneLaw(
     run_mean_h=3.0,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from catalogs.build import facts_prices as facts
 from tests.catalogs.facts_data import book, reference
+from tests.research.snapshot import facts_prices as facts
 
 
 def steps(*points: tuple[float, float]) -> facts.Steps:

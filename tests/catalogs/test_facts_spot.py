@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from catalogs import spot_fit as fit
-from catalogs.build import facts_spot as facts
 from catalogs.schema import SpotClass
 from tests.catalogs.facts_data import book, reference
+from tests.research.fits import spot_fit as fit
+from tests.research.snapshot import facts_spot as facts
 
 GPU_NAMES = Path(facts.__file__).parent / "hand" / "gpu_names.csv"
 

@@ -10,9 +10,8 @@ import pytest
 
 from catalogs import history
 from catalogs.errors import ProviderError
-from catalogs.publish import writing
 from catalogs.refresh.run import refresh
-from catalogs.versions import GENERATIONS
+from catalogs.store import GENERATIONS, writing
 from tests.catalogs.refresh.world import World, make_world
 
 PLACE = ("a2-highgpu-1g", "us-central1")

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from catalogs.errors import CatalogError, RecommendError
 from catalogs.load import SNAPSHOT, load, load_snapshot
+from catalogs.serialize import write_catalog
 from catalogs.tables import TABLES
-from catalogs.writer import write_catalog
 from tests.catalogs import small
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from catalogs.errors import StoreError
-from catalogs.publish import Content, publish, writing
-from catalogs.versions import Store, newest_good
+from catalogs.store import Content, Store, newest_good, publish, writing
 from tests.catalogs import small
 
 MORNING = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)

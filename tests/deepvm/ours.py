@@ -19,14 +19,14 @@ from catalogs.schema import (
     SpotClass,
     StartUp,
 )
+from catalogs.serialize import write_catalog
 from catalogs.tables import TABLES
-from catalogs.writer import write_catalog
-from recommender.job import Job, Timing
-from recommender.limits import Choice, Limits, Progress
-from recommender.optimize.found import order
-from recommender.optimize.search import Candidate, search
+from recommender.job.job import Job, Timing
+from recommender.optimize.incumbent import Candidate, order
+from recommender.optimize.search import search
 from recommender.optimize.space import Space
-from recommender.question import Question, question_of
+from recommender.plan.limits import Choice, Limits, Progress
+from recommender.planner.problem import Question, question_of
 from tests.deepvm.figures import AS_OF, REMOTE, SOURCE, VCPUS, CpuVm, GpuVm
 from tests.recommender.optimize.palette import job as network
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from catalogs.catalog import Catalog
-from recommender.job import Job
-from recommender.limits import Choice, Limits, QuotaLimit
+from recommender.job.job import Job
 from recommender.optimize.evaluate import Plans, evaluate
 from recommender.optimize.space import MEMORY_TIER
-from recommender.plan import Plan
-from recommender.planner import recommend
+from recommender.plan.limits import Choice, Limits, QuotaLimit
+from recommender.plan.plan import Plan
+from recommender.planner.recommend import recommend
 from tests.deepvm.figures import FIG5_IMAGES, FIG5_S, FIG8, QUOTA_GPU, REAL, SIZES
 from tests.deepvm.ours import NOW, catalog, question, timed_job
 from tests.deepvm.policies import (

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from recommender.limits import Limits
-from recommender.question import Question
+from recommender.plan.limits import Limits
+from recommender.planner.problem import Question
 from tests.deepvm import policies
 from tests.deepvm.figures import FASTER_THAN_DEEPVM, REMOTE, SIMULATED, VIRTUAL
 from tests.deepvm.ours import catalog, fastest, question, timed_job

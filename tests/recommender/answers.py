@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from recommender.job import Job
-from recommender.limits import Choice, Limits
-from recommender.plan import (
+from recommender.job.job import Job
+from recommender.plan.limits import Choice, Limits
+from recommender.plan.plan import (
     Answer,
     BillItem,
     Checkpointing,
@@ -23,7 +23,7 @@ from recommender.plan import (
     StepSplit,
     TimeSplit,
 )
-from recommender.report.asked import Asked
+from recommender.report.answer_frame import Asked
 
 HOUR = 3600.0
 NOTHING_SAVED = Checkpointing("none", 0, 0, 0, 0, 0, False)

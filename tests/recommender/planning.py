@@ -7,12 +7,12 @@ from typing import Any
 
 from catalogs.catalog import Catalog
 from catalogs.load import load, load_snapshot
-from catalogs.writer import write_catalog
-from recommender.job import Job
-from recommender.jobfile import JobFlags, find_job
-from recommender.limits import Choice, Limits
-from recommender.plan import Answer, Machines, Plan
-from recommender.planner import recommend
+from catalogs.serialize import write_catalog
+from recommender.job.job import Job
+from recommender.job.jobfile import JobFlags, find_job
+from recommender.plan.limits import Choice, Limits
+from recommender.plan.plan import Answer, Machines, Plan
+from recommender.planner.recommend import recommend
 from tests.catalogs.small import achieved, gpu, machine, offer, spot, tables
 
 NOW = datetime(2026, 9, 1, tzinfo=UTC)

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from recommender.errors import UsageError
-from recommender.job import Job
-from recommender.jobfile import JobFlags, find_job, job_from_text
-from recommender.limits import Choice, Limits
-from recommender.planner import recommend
-from recommender.report.asked import Asked
-from recommender.report.jsonview import document
+from recommender.job.job import Job
+from recommender.job.jobfile import JobFlags, find_job, job_from_text
+from recommender.plan.limits import Choice, Limits
+from recommender.planner.recommend import recommend
+from recommender.report.answer_frame import Asked
+from recommender.report.json_output import document
 from tests.recommender.planning import NOW, snapshot
 
 # One job of each kind, and the values of each flag of which one must tell in its answer.

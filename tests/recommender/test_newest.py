@@ -8,10 +8,12 @@ import pytest
 
 from catalogs.load import load_snapshot
 from catalogs.refresh.run import refresh
-from catalogs.versions import Store, default_root
-from recommender import Choice, Limits, find_job, recommend
+from catalogs.store import Store, default_root
 from recommender.cli import main
-from recommender.plan import Answer
+from recommender.job.jobfile import find_job
+from recommender.plan.limits import Choice, Limits
+from recommender.plan.plan import Answer
+from recommender.planner.recommend import recommend
 from tests.catalogs.refresh.world import World, make_world
 
 JOB, NOW = "resnet50-imagenet", "2026-11-21T12:00Z"

@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recommender import units
-from recommender.clock import now
 from recommender.errors import UsageError
-from recommender.limits import GpuWish
-from recommender.units import Comparison, DataAt, Measured
+from recommender.inputs import units
+from recommender.inputs.units import Comparison, DataAt
+from recommender.inputs.units.times import now
+from recommender.job.timings import Measured, parse_measured, timing
+from recommender.plan.limits import GpuWish
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 Parser = Callable[[str], object]
@@ -200,7 +201,7 @@ def test_bad_gpus(text: str) -> None:
     ],
 )
 def test_measured(text: str, measured: Measured) -> None:
-    assert units.parse_measured(text) == measured
+    assert parse_measured(text) == measured
 
 
 @pytest.mark.parametrize(
@@ -216,14 +217,14 @@ def test_measured(text: str, measured: Measured) -> None:
     ],
 )  # fmt: skip
 def test_bad_measured(text: str, reason: str) -> None:
-    _refused(units.parse_measured, text, reason)
+    _refused(parse_measured, text, reason)
 
 
 def test_a_measured_speed_becomes_samples_per_second() -> None:
-    step = units.timing(Measured(1, 8, "H100", 3.2, "s/step"), 128, 8192)
+    step = timing(Measured(1, 8, "H100", 3.2, "s/step"), 128, 8192)
     assert (step.gpu, step.gpus, step.machines, step.samples_per_s) == ("H100", 8, 1, 40)
-    assert units.timing(Measured(1, 8, "H100", 8192, "tokens/s"), 128, 4096).samples_per_s == 2
-    named = units.timing(Measured(4, 0, "p4d.24xlarge", 412, "samples/s"), 128, 1)
+    assert timing(Measured(1, 8, "H100", 8192, "tokens/s"), 128, 4096).samples_per_s == 2
+    named = timing(Measured(4, 0, "p4d.24xlarge", 412, "samples/s"), 128, 1)
     assert (named.instance_type, named.machines, named.samples_per_s) == ("p4d.24xlarge", 4, 412)
 
 
@@ -276,7 +277,7 @@ def test_the_clock_can_be_fixed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_units_load_nothing_heavy() -> None:
-    code = "import sys, recommender.units; print(*sys.modules)"
+    code = "import sys, recommender.inputs.units; print(*sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"numpy", "pandas", "pydantic", "yaml"} & set(out.stdout.split())
 

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from recommender import units
 from recommender.errors import UsageError
-from recommender.limits import GpuWish
+from recommender.inputs import units
+from recommender.job.timings import Measured, format_measured, parse_measured
+from recommender.plan.limits import GpuWish
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 EVERY: list[Callable[[str], object]] = [
@@ -23,7 +24,7 @@ EVERY: list[Callable[[str], object]] = [
     units.parse_gpu,
     units.parse_hourly,
     units.parse_instant,
-    units.parse_measured,
+    parse_measured,
     units.parse_money,
     units.parse_share,
     units.parse_whole,
@@ -110,8 +111,8 @@ def test_gpus(name: str, per_machine: int | None, memory: float) -> None:
 @settings(deadline=None)
 def test_measured(machines: int, each: int, name: str, value: float, unit: str) -> None:
     gpus = 0 if units.looks_like_instance(name) else machines * each
-    measured = units.Measured(machines, gpus, name, value, unit)  # type: ignore[arg-type]
-    assert units.parse_measured(units.format_measured(measured)) == measured
+    measured = Measured(machines, gpus, name, value, unit)  # type: ignore[arg-type]
+    assert parse_measured(format_measured(measured)) == measured
 
 
 @given(st.integers(1, 9999), TYPE, st.sampled_from(["spot", "on_demand"]), REGION | st.just(""))

@@ -34,16 +34,11 @@ sys.path.insert(0, str(ROOT))
 import numpy as np  # noqa: E402
 
 from benchmarks import backend, checkpoint, collectives, matmul  # noqa: E402
-from benchmarks.fit import fit_lines  # noqa: E402
-from benchmarks.loader import Loader  # noqa: E402
+from benchmarks.collectives import fit_lines  # noqa: E402
+from benchmarks.input_pipeline import Loader  # noqa: E402
 from benchmarks.machine import look  # noqa: E402
-from benchmarks.method import (  # noqa: E402
-    Result,
-    cpu_times,
-    interference,
-    median_interval,
-)
-from benchmarks.reading import read_record  # noqa: E402
+from benchmarks.method import Result, cpu_times, interference, median_interval  # noqa: E402
+from benchmarks.record import read_record  # noqa: E402
 from benchmarks.stalls import Kind, profile, time_runs  # noqa: E402
 from benchmarks.subject import Bench  # noqa: E402
 

@@ -24,11 +24,15 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from catalogs.catalog import Catalog, Offers
 from catalogs.load import load_snapshot
-from recommender import Answer, Choice, Job, Limits, Progress, find_job, recommend
-from recommender.answering import MOST_PLANS, Answering
-from recommender.limits import QuotaLimit
-from recommender.optimize.search import Found, search_singles
-from recommender.question import question_of
+from recommender.job.job import Job
+from recommender.job.jobfile import find_job
+from recommender.optimize.incumbent import Found
+from recommender.optimize.search import search_singles
+from recommender.plan.limits import Choice, Limits, Progress, QuotaLimit
+from recommender.plan.plan import Answer
+from recommender.planner.pipeline import MOST_PLANS, Answering
+from recommender.planner.problem import question_of
+from recommender.planner.recommend import recommend
 
 HOUR = 3600.0
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

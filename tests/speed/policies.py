@@ -8,14 +8,14 @@ from time import perf_counter
 
 import numpy as np
 
-from recommender.fallback.availability import chain
-from recommender.fallback.fit import of_zone, zone_class
-from recommender.fallback.policy import SemiMarkov
-from recommender.fallback.table import policy_table
-from recommender.replay.engine import replay, windows
-from recommender.replay.rules import Greedy, UniformProgress
-from tests.recommender.fallback.laws import HEAVY
-from tests.recommender.replay.markets import PRICES, hours, simulated
+from recommender.policies.availability import chain
+from recommender.policies.availability_fit import of_zone, zone_class
+from recommender.policies.optimal import SemiMarkov
+from recommender.policies.policy_table import policy_table
+from recommender.policies.replay import replay, windows
+from recommender.policies.rules import Greedy, UniformProgress
+from tests.recommender.policies.laws import HEAVY
+from tests.recommender.policies.markets import PRICES, hours, simulated
 
 TICK = 600.0
 TASK = hours(48, 60, 0.1)  # the 60 h job

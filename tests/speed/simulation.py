@@ -19,10 +19,10 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import numpy as np
 
-from recommender.risk.draws import forget
-from recommender.risk.journey import cycles_needed, follow
-from recommender.risk.plans import Histories, Journeys
-from recommender.simulate.trial import simulate
+from recommender.risk.monte_carlo import cycles_needed, follow
+from recommender.risk.path_inputs import Histories, Journeys
+from recommender.risk.random_numbers import forget
+from recommender.simulate.paths import simulate
 from tests.recommender.risk.cases import RESCUE, journeys
 
 H = 3600.0

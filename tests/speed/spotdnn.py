@@ -12,9 +12,9 @@ from time import perf_counter
 
 import numpy as np
 
-from recommender.limits import Limits
 from recommender.optimize.search import search
 from recommender.optimize.space import Space
+from recommender.plan.limits import Limits
 from tests.spotdnn.problem import HOUR, QUOTA, SPOT_USD, least_goals, problem
 
 LIMITS = {

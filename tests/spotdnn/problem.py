@@ -8,11 +8,11 @@ is never taken away, as in spotDNN's optimisation.
 import numpy as np
 
 from catalogs.load import load_snapshot
-from recommender.job import Job
-from recommender.limits import Limits
+from recommender.job.job import Job
 from recommender.optimize.space import Entries, Site, Space, Tier
 from recommender.optimize.supports import counts_floor
 from recommender.performance.machines import machine_columns
+from recommender.plan.limits import Limits
 from recommender.risk.outcomes import Memory
 from tests.recommender.optimize.palette import job, no_fallbacks
 

@@ -8,12 +8,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from recommender.limits import Limits
-from recommender.optimize.boxes import Clusters, _reach, _ready, search_boxes
+from recommender.optimize.count_boxes import Clusters, _reach, _ready, search_boxes
 from recommender.optimize.evaluate import Plans, evaluate
-from recommender.optimize.found import EPSILON, Found
+from recommender.optimize.incumbent import EPSILON, Found
 from recommender.optimize.search import search
 from recommender.optimize.space import OBJECT_STORE, Space
+from recommender.plan.limits import Limits
 from tests.recommender.optimize.palette import oracle
 from tests.speed.spotdnn import exhaustive
 from tests.spotdnn.problem import HOUR, SPOT_USD, least_goals, problem

@@ -1,20 +1,22 @@
 """`recommend accuracy`: how far predictions are from what others measured."""
 
-import os
-from pathlib import Path
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recommender.cli.flags import PageFlags, Word, Words
-from recommender.cli.group import Careful
-from recommender.cli.later import alone
-from recommender.cli.pager import as_json, put_json
+from recommender.cli.lazy import alone
+from recommender.cli.options import PageFlags, Word, Words
+from recommender.cli.output import as_json, put_json
 from recommender.cli.screen import screen, show
+from recommender.cli.strict import Careful
 from recommender.errors import UsageError
-from recommender.text import shown_path
+from recommender.text import unknown
 
-REFERENCE = "RECOMMEND_REFERENCE_DATA"
+if TYPE_CHECKING:
+    from recommender.plan.accuracy import Finding
+
+STUDIES = "python -m tests.research.accuracy"
 
 
 def accuracy(
@@ -27,41 +29,40 @@ def accuracy(
             show_default=False,
         ),
     ] = None,
-    reference: Annotated[
-        Word,
-        typer.Option(help=f"Folder of the large reference tables ({REFERENCE}).", metavar="DIR"),
-    ] = None,
+    reference: Annotated[Word, typer.Option(hidden=True)] = None,
 ) -> None:
     """Errors of the models on published measurements they did not see.
+
+    The table is that of the studies in the repository, which are not installed.
 
     \b
     recommend accuracy
     recommend accuracy cmdare
     """
-    from recommender.accuracy.studies import chosen
-    from recommender.report import accuracyview
+    from recommender.plan.accuracy import committed_findings
+    from recommender.report import accuracy as accuracy_view
 
-    wanted = chosen(studies or ())
-    folder = _folder(reference)
-    findings = [study.finding(folder) for study in wanted]
-    where = "" if folder is None else shown_path(folder)
+    if reference is not None:
+        raise UsageError(
+            "--reference: the studies are no part of what is installed; "
+            f"in the repository: {STUDIES} --reference DIR"
+        )
+    findings = _chosen(committed_findings(), studies or ())
     if as_json(flags):
-        put_json(accuracyview.facts(findings, where))
+        put_json(accuracy_view.facts(findings))
         return
     on = screen(flags.color or "auto")
-    show(accuracyview.render(findings, where, on.width), on)
+    show(accuracy_view.render(findings, on.width), on)
 
 
-def _folder(word: str | None) -> Path | None:
-    """The folder of the reference tables; from the environment without a flag."""
-    given = word if word is not None else os.environ.get(REFERENCE) or None
-    if given is None:
-        return None
-    folder = Path(given).expanduser()
-    if not (folder / "measured").is_dir():
-        where = "--reference" if word is not None else REFERENCE
-        raise UsageError(f"{where} {shown_path(folder)}: no folder 'measured' with tables in it")
-    return folder
+def _chosen(findings: "Sequence[Finding]", words: Sequence[str]) -> "list[Finding]":
+    """Findings whose key begins with one of the words; all without words."""
+    keys = [each.key for each in findings]
+    wrong = [word for word in words if not any(key.startswith(word.lower()) for key in keys)]
+    if wrong:
+        raise UsageError("\n".join(unknown("study", word, keys) for word in wrong))
+    begins = tuple(word.lower() for word in words)
+    return [each for each in findings if not words or each.key.startswith(begins)]
 
 
 command = alone("accuracy", accuracy, Careful)

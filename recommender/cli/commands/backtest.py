@@ -6,23 +6,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recommender import units
-from recommender.cli.flags import PageFlags, SheetFlags, TraceFlags, Word, Words
-from recommender.cli.group import Careful
-from recommender.cli.later import alone
-from recommender.cli.pager import put_json, sheet_form, show_page
-from recommender.cli.progress import progress
-from recommender.cli.reader import Reader
-from recommender.cli.screen import put
+from recommender.cli.error_collector import Reader
+from recommender.cli.lazy import alone
+from recommender.cli.options import PageFlags, SheetFlags, TraceFlags, Word, Words
+from recommender.cli.output import put_json, sheet_form, show_page
+from recommender.cli.screen import progress, put
+from recommender.cli.strict import Careful
 from recommender.errors import UsageError
+from recommender.inputs import units
 from recommender.text import shown
 
 if TYPE_CHECKING:
-    from recommender.backtest import Contender, Row, Trace
-    from recommender.backtest_zones import ZoneContender
-    from recommender.backtesting import Work, Workers
-    from recommender.replay.state import Floats, Prices, Task
-    from recommender.report.backtestview import Standing
+    from recommender.policies.backtest import Contender, Row, Trace, Work, Workers
+    from recommender.policies.backtest_zones import ZoneContender
+    from recommender.policies.state import Floats, Prices, Task
+    from recommender.report.backtest import Standing
     from recommender.traces.trace import Trace as Series
 
 SETTINGS = ("48h/52h/6m", "48h/60h/6m", "24h/36h/12m", "24h/48h/6m")
@@ -120,8 +118,8 @@ def backtest(
     \b
     recommend backtest us-west-2a.json us-west-2b.json --job 24h/36h/6m
     """
-    from recommender.backtesting import run
-    from recommender.report import backtestview
+    from recommender.policies.backtest import run
+    from recommender.report import backtest as backtest_view
 
     read = Reader()
     past = read.value(trial.past, "--past", units.parse_share, 0.5)
@@ -132,19 +130,19 @@ def backtest(
         rows = run(work, where, tick)
     found = _standings(rows, by_trace)
     split = f"Judged on the last {100 * (1 - past):.0f} % of each trace."
-    page = backtestview.page(found, traces, split)
+    page = backtest_view.page(found, traces, split)
     if form == "json":
         put_json(page.facts)
     elif form == "csv":
-        from recommender.report import csvview
+        from recommender.report import csv_markdown
 
-        put(csvview.table(backtestview.COLUMNS, backtestview.cells(found)))
+        put(csv_markdown.table(backtest_view.COLUMNS, backtest_view.cells(found)))
     else:
         show_page(page, PageFlags(color=flags.color))
 
 
 def _workers(flags: WorkerFlags, read: Reader) -> "Workers":
-    from recommender.backtesting import ENGINES, Workers
+    from recommender.policies.backtest import ENGINES, Workers
 
     return Workers(
         engine="dask"
@@ -159,9 +157,9 @@ def _work(
     files: Sequence[str], trace: TraceFlags, trial: TrialFlags, past: float, read: Reader
 ) -> "tuple[tuple[Work, ...], int]":
     """Every trace under every job setting, and how many traces; mistakes are raised together."""
-    from recommender.backtest import pieces
-    from recommender.backtest_zones import market_of, zones_pieces
-    from recommender.replay.state import Prices
+    from recommender.policies.backtest import pieces
+    from recommender.policies.backtest_zones import market_of, zones_pieces
+    from recommender.policies.state import Prices
 
     tasks = read.values(trial.job or SETTINGS, "--job", _task)
     spot = read.value(trial.spot_usd, "--spot-usd", _prices, (SPOT_USD,))
@@ -205,7 +203,7 @@ def _check_waiting(
 
 def _waiting(wanted: Sequence[str], machines: int, receivers: float) -> "list[Contender]":
     """DeepVM's two architectures: they wait for spot with a standing bill."""
-    from recommender.backtest import SingleAnchor, Tiering
+    from recommender.policies.backtest import SingleAnchor, Tiering
 
     found: list[Contender] = []
     if "single-anchor" in wanted:
@@ -235,15 +233,15 @@ def _moves(series: "Sequence[Series]", usd: float) -> "Floats":
 
 
 def _task(word: str, name: str) -> "Task":
-    from recommender.replay.state import Task
-    from recommender.report import text
+    from recommender.policies.state import Task
+    from recommender.report import formatting as fmt
 
     parts = word.split("/")
     if len(parts) != 3:
         raise UsageError(f"{name} {shown(word)}: write work/deadline/changeover, as 48h/52h/6m")
     task = Task(*(units.parse_duration(part, name) for part in parts))
     if task.slack_s < 0.0:
-        least = text.duration(task.work_s + task.changeover_s)
+        least = fmt.duration(task.work_s + task.changeover_s)
         raise UsageError(
             f"{name} {shown(word)}: work and changeover take {least}, longer than the deadline; "
             f"write a deadline of {least} or more"
@@ -279,7 +277,7 @@ def _traces(
 
     Those of one market are first cut to the shortest.
     """
-    from recommender.backtest import Trace
+    from recommender.policies.backtest import Trace
 
     ticks = [each.step_s or TICK_S for each in series]
     ups = [each.up(machines, tick_s) for each, tick_s in zip(series, ticks, strict=True)]
@@ -302,9 +300,9 @@ TICK_S = 300.0  # of traces whose changes are exact
 def _contenders(
     wanted: Sequence[str], traces: "Sequence[Trace]", confidence: float
 ) -> "list[Contender]":
-    from recommender.backtest import Fitted, Rule
-    from recommender.fallback.fit import zone_class
-    from recommender.replay.rules import Greedy, OnDemand, SpotOnly, UniformProgress
+    from recommender.policies.availability_fit import zone_class
+    from recommender.policies.backtest import Fitted, Rule
+    from recommender.policies.rules import Greedy, OnDemand, SpotOnly, UniformProgress
 
     rules: dict[str, Any] = {
         "on-demand": OnDemand, "spot-only": SpotOnly, "greedy": Greedy,
@@ -319,8 +317,8 @@ def _contenders(
 
 
 def _movers(wanted: Sequence[str]) -> "list[ZoneContender]":
-    from recommender.backtest_zones import FittedZones, ZoneRule
-    from recommender.replay.zones import Failover
+    from recommender.policies.backtest_zones import FittedZones, ZoneRule
+    from recommender.policies.replay_zones import Failover
 
     made: dict[str, ZoneContender] = {
         "failover": ZoneRule(Failover()), "multi-region": FittedZones(),
@@ -330,7 +328,7 @@ def _movers(wanted: Sequence[str]) -> "list[ZoneContender]":
 
 def _standings(rows: "Sequence[Row]", by_trace: bool) -> "list[Standing]":
     """Sums over the traces for each setting and policy, then single traces where asked."""
-    from recommender.report.backtestview import Standing
+    from recommender.report.backtest import Standing
 
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
@@ -348,8 +346,8 @@ def _standings(rows: "Sequence[Row]", by_trace: bool) -> "list[Standing]":
 
 
 def _all(setting: str, policy: str, rows: "Sequence[Row]") -> "Standing":
-    from recommender.backtest import closed_by_sums
-    from recommender.report.backtestview import Standing
+    from recommender.policies.backtest import closed_by_sums
+    from recommender.report.backtest import Standing
 
     windows = sum(row.windows for row in rows)
 

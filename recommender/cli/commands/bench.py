@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recommender import units
-from recommender.cli.files import load_catalog
-from recommender.cli.flags import PageFlags, Word
-from recommender.cli.flat import flat
-from recommender.cli.group import Careful, Helpful
-from recommender.cli.later import together
-from recommender.cli.pager import as_json, put_json, show_page
-from recommender.cli.reader import Reader, one_of
+from recommender.cli.error_collector import Reader, one_of
+from recommender.cli.lazy import flat, together
+from recommender.cli.open_catalog import load_catalog
+from recommender.cli.options import PageFlags, Word
+from recommender.cli.output import as_json, put_json, show_page
+from recommender.cli.strict import Careful, Helpful
 from recommender.errors import UsageError
+from recommender.inputs import units
 
 if TYPE_CHECKING:
     from benchmarks.suite import Wishes
@@ -85,7 +84,7 @@ def run(flags: RunFlags) -> None:
     recommend bench run --suite quick -o result.json
     """
     from benchmarks.command import measure
-    from recommender.bench.importing import usable
+    from recommender.measurements.store import usable
 
     wishes = _wishes(flags)
     usable(lambda: measure(_priced(wishes), flags.output))
@@ -102,8 +101,8 @@ def pack(
     \b
     recommend bench pack -o bench.pyz
     """
-    from benchmarks.pack import pack as write
-    from recommender.bench.importing import usable
+    from benchmarks.bundle import pack as write
+    from recommender.measurements.store import usable
 
     usable(lambda: write(Path(output), force))
     typer.echo(f"written to {output}; copy it to the machine and run python3 {Path(output).name}")
@@ -122,8 +121,8 @@ def import_(
     recommend bench import result.json
     """
     from catalogs.load import load_snapshot
-    from recommender.bench.importing import import_files
-    from recommender.report.benchview import import_page
+    from recommender.measurements.store import import_files
+    from recommender.report.benchmarks import import_page
 
     as_json(flags)
     done = import_files([Path(name) for name in files], load_snapshot(), gpu)
@@ -151,11 +150,10 @@ def show(
     \b
     recommend bench show H100 --market spot
     """
-    from recommender.bench.importing import records
-    from recommender.bench.offers import Wanted, flopp_of_offers
-    from recommender.bench.place import folder
-    from recommender.bench.pool import pooled, rates
-    from recommender.report import benchview
+    from recommender.measurements.flopp import Wanted, flopp_of_offers
+    from recommender.measurements.pool import pooled, rates
+    from recommender.measurements.store import folder, records
+    from recommender.report import benchmarks
 
     json, read = as_json(flags), Reader()
     most = read.value(top, "--top", units.whole_of("20"), 20)
@@ -170,13 +168,13 @@ def show(
     found = flopp_of_offers(loaded, Wanted(gpu or "", kind, region or "", at))
     speeds, other = pooled(own, dict(loaded.gpus)), rates(own)
     if json:
-        put_json(benchview.show_facts(speeds, other, found, most))
+        put_json(benchmarks.show_facts(speeds, other, found, most))
         return
     if speeds:
-        show_page(benchview.speeds_page(speeds, "Your own speeds"), flags)
+        show_page(benchmarks.speeds_page(speeds, "Your own speeds"), flags)
     if other:
-        show_page(benchview.rates_page(other), flags)
-    show_page(benchview.offers_page(found, most, at), flags)
+        show_page(benchmarks.rates_page(other), flags)
+    show_page(benchmarks.offers_page(found, most, at), flags)
 
 
 def compare(
@@ -189,10 +187,10 @@ def compare(
     \b
     recommend bench compare before.json after.json
     """
-    from benchmarks.reading import read_record
-    from recommender.bench.importing import usable
-    from recommender.bench.pool import compared
-    from recommender.report.benchview import compare_page
+    from benchmarks.record import read_record
+    from recommender.measurements.pool import compared
+    from recommender.measurements.store import usable
+    from recommender.report.benchmarks import compare_page
 
     a, b = (usable(partial(read_record, Path(name))) for name in (first, second))
     found = compared(a, b)
@@ -221,9 +219,9 @@ def stalls(
     recommend calibrate my.yaml timings.csv
     """
     from catalogs.load import load_snapshot
-    from recommender.bench.importing import checked
-    from recommender.bench.stallvector import vector_of, write_timings
-    from recommender.report.benchview import stalls_page
+    from recommender.measurements.stall_vector import vector_of, write_timings
+    from recommender.measurements.store import checked
+    from recommender.report.benchmarks import stalls_page
 
     as_json(flags)
     catalog = load_snapshot()
@@ -257,7 +255,7 @@ def _wishes(flags: RunFlags) -> "Wishes":
 def _priced(wishes: "Wishes") -> "Wishes":
     """The wishes with the place found and the catalog's price of it."""
     from benchmarks.suite import find_place
-    from recommender.bench.offers import price_of
+    from recommender.measurements.flopp import price_of
 
     place = find_place(wishes)
     price = wishes.usd_per_hour

@@ -4,17 +4,15 @@ from typing import Annotated
 
 import typer
 
-from recommender import units
 from recommender.cli.commands import refresh, versions
-from recommender.cli.files import load_catalog
-from recommender.cli.flags import PageFlags, Word
-from recommender.cli.flat import flat
-from recommender.cli.group import Careful, Helpful
-from recommender.cli.later import alone, together
-from recommender.cli.opening import open_catalog, open_store, store_at, warn
-from recommender.cli.pager import show_page
-from recommender.cli.reader import Reader, one_of
+from recommender.cli.error_collector import Reader, one_of
+from recommender.cli.lazy import alone, flat, together
+from recommender.cli.open_catalog import load_catalog, open_catalog, open_store, store_at, warn
+from recommender.cli.options import PageFlags, Word
+from recommender.cli.output import show_page
+from recommender.cli.strict import Careful, Helpful
 from recommender.errors import UsageError
+from recommender.inputs import units
 
 group = together(
     "catalog", "Which offers are known, how old their prices are, and how to renew them.", Helpful
@@ -33,13 +31,14 @@ def status(flags: PageFlags, catalog: _FOLDER = None, store: refresh.STORE = Non
     \b
     recommend catalog status
     """
-    from recommender.report import catalogview, storeview
+    from recommender.report import catalog as catalog_view
+    from recommender.report import store as store_view
 
     opened = open_store(store_at(store)) if store and not catalog else open_catalog(catalog)
     warn(opened.notes)
-    page = catalogview.status(opened.catalog, opened.name)
+    page = catalog_view.status(opened.catalog, opened.name)
     if opened.store is not None:
-        page = storeview.with_store(page, storeview.held(opened.store, opened.version))
+        page = store_view.with_store(page, store_view.held(opened.store, opened.version))
     show_page(page, flags)
 
 
@@ -66,7 +65,7 @@ def show(
     \b
     recommend catalog show H100 --market spot
     """
-    from recommender.report import catalogview
+    from recommender.report import catalog as catalog_view
 
     read = Reader()
     most = read.value(top, "--top", units.whole_of("20"), 20)
@@ -74,10 +73,10 @@ def show(
     kind = read.choice(market, "--market", ("spot", "on-demand"), "").replace("-", "_")
     read.stop()
     loaded = load_catalog(catalog)
-    found = catalogview.matching(loaded, word or "", wanted, region or "", kind)
+    found = catalog_view.matching(loaded, word or "", wanted, region or "", kind)
     if not found:
         raise UsageError("no offer is so; recommend catalog status tells what there is")
-    show_page(catalogview.offers(loaded, found, most), flags)
+    show_page(catalog_view.offers(loaded, found, most), flags)
 
 
 def sources(flags: PageFlags, catalog: _FOLDER = None) -> None:
@@ -86,9 +85,9 @@ def sources(flags: PageFlags, catalog: _FOLDER = None) -> None:
     \b
     recommend sources
     """
-    from recommender.report import catalogview
+    from recommender.report import catalog as catalog_view
 
-    show_page(catalogview.sources(load_catalog(catalog)), flags)
+    show_page(catalog_view.sources(load_catalog(catalog)), flags)
 
 
 group.command("status", cls=Careful)(flat(status))

@@ -5,12 +5,11 @@ from typing import Annotated
 
 import typer
 
-from recommender.cli.flags import PageFlags
-from recommender.cli.flat import flat
-from recommender.cli.group import Careful, Helpful
-from recommender.cli.later import together
-from recommender.cli.pager import show_page
+from recommender.cli.lazy import flat, together
+from recommender.cli.options import PageFlags
+from recommender.cli.output import show_page
 from recommender.cli.screen import put
+from recommender.cli.strict import Careful, Helpful
 
 group = together("config", "Defaults that are kept, and where each comes from.", Helpful)
 
@@ -21,8 +20,8 @@ def show(flags: PageFlags) -> None:
     \b
     recommend config show
     """
-    from recommender import settings
-    from recommender.report.settingsview import settings_page
+    from recommender.inputs import settings
+    from recommender.report.jobs import settings_page
 
     show_page(settings_page(settings.load({}, Path()), settings.user_path()), flags)
 
@@ -37,7 +36,7 @@ def set_value(
     recommend config set providers aws gcp
     recommend config set confidence 90%
     """
-    from recommender import settings
+    from recommender.inputs import settings
 
     path = settings.save(key.replace("-", "_"), tuple(value))
     put(f"{key} = {' '.join(value)} in {path}\n")
@@ -51,7 +50,7 @@ def unset(
     \b
     recommend config unset max_age
     """
-    from recommender import settings
+    from recommender.inputs import settings
 
     path, kept = settings.unset(key.replace("-", "_"))
     put(f"{key} {'removed from' if kept else 'is not kept in'} {path}\n")

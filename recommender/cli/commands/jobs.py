@@ -1,21 +1,22 @@
-"""`recommend jobs`: the jobs that come with the tool, and how to write one's own."""
+"""`recommend jobs` and `recommend calibrate`: shipped jobs, own jobs, constants from timed runs."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from recommender.cli.flags import PageFlags
-from recommender.cli.flat import flat
-from recommender.cli.group import Careful, Helpful
-from recommender.cli.later import together
-from recommender.cli.pager import put_json, show_page
+from recommender.cli.lazy import alone, flat, together
+from recommender.cli.open_catalog import load_catalog
+from recommender.cli.options import PageFlags, Word
+from recommender.cli.output import as_json, put_json, show_page
 from recommender.cli.screen import put
+from recommender.cli.strict import Careful, Helpful
 
 group = together("jobs", "The jobs that come with the tool, and how to write your own.", Helpful)
 
 
 def _job_names(incomplete: str) -> list[str]:
-    from recommender.jobfile import presets
+    from recommender.job.jobfile import presets
 
     return [name for name in presets() if name.startswith(incomplete)]
 
@@ -33,8 +34,8 @@ def list_jobs(flags: PageFlags) -> None:
     \b
     recommend jobs list
     """
-    from recommender.jobfile import find_job, presets
-    from recommender.report.jobview import job_list
+    from recommender.job.jobfile import find_job, presets
+    from recommender.report.jobs import job_list
 
     show_page(job_list([find_job(name) for name in presets()]), flags)
 
@@ -45,8 +46,8 @@ def show_job(flags: PageFlags, name: Annotated[str, _NAME]) -> None:
     \b
     recommend jobs show llama3-8b-lora
     """
-    from recommender.jobfile import find_job
-    from recommender.report.jobview import job_page
+    from recommender.job.jobfile import find_job
+    from recommender.report.jobs import job_page
 
     show_page(job_page(find_job(name)), flags)
 
@@ -62,7 +63,7 @@ def new_job(
     \b
     recommend jobs new --like llama3-8b-sft > recommend.yaml
     """
-    from recommender.jobfile import template
+    from recommender.job.jobfile import template
 
     put(template(like))
 
@@ -73,7 +74,7 @@ def job_schema() -> None:
     \b
     recommend jobs schema > job.schema.json
     """
-    from recommender.jobfile import json_schema
+    from recommender.job.jobfile import json_schema
 
     put_json(json_schema())
 
@@ -82,3 +83,60 @@ group.command("list", cls=Careful)(flat(list_jobs))
 group.command("show", cls=Careful)(flat(show_job))
 group.command("new", cls=Careful)(new_job)
 group.command("schema", cls=Careful)(job_schema)
+
+
+def calibrate(
+    flags: PageFlags,
+    job: Annotated[
+        str,
+        typer.Argument(
+            help="Name of a job that comes with the tool, or a job file.", metavar="JOB"
+        ),
+    ],
+    timings: Annotated[
+        str,
+        typer.Argument(
+            help="CSV file of your runs: machines; instance or gpu; step_s or samples_per_s; "
+            "gpus, batch, data (synthetic, cached, cold) where they apply.",
+            metavar="TIMINGS.csv",
+        ),
+    ],
+    to: Annotated[
+        Word,
+        typer.Option(
+            help="Job file to write; else the job's own file, or recommend.yaml for a preset.",
+            metavar="FILE",
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the calibration of a file that exists.")
+    ] = False,
+) -> None:
+    """Fit a job's speed to a handful of your own runs, and keep it in its job file.
+
+    \b
+    recommend calibrate llama3-8b-sft timings.csv
+    recommend calibrate my.yaml timings.csv --to calibrated.yaml
+    """
+    from recommender.inputs.units.times import now
+    from recommender.planner.calibrate import calibrate_file
+    from recommender.report import calibration
+
+    json = as_json(flags)
+    found = calibrate_file(
+        job,
+        Path(timings),
+        Path(to) if to else None,
+        force,
+        load_catalog(None),
+        now().date().isoformat(),
+    )
+    own, written = found.calibration, str(found.written)
+    if json:
+        put_json(calibration.calibration_facts(own, found.runs, found.predicted_s, written))
+        return
+    show_page(calibration.runs_page(found.runs, found.predicted_s), flags)
+    show_page(calibration.constants_page(own, found.efficiency, found.tensor_s, written), flags)
+
+
+calibrate_command = alone("calibrate", calibrate, Careful)

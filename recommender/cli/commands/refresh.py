@@ -5,19 +5,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from catalogs.errors import CatalogError
 from recommender.cli.edge import NOTHING, PARTIAL, refuse
-from recommender.cli.flags import PageFlags, Word, Words
-from recommender.cli.opening import store_at
-from recommender.cli.pager import as_json, show_page
-from recommender.cli.reader import Reader, name_of, one_of
+from recommender.cli.error_collector import Reader, name_of, one_of
+from recommender.cli.open_catalog import store_at
+from recommender.cli.options import PageFlags, Word, Words
+from recommender.cli.output import as_json, show_page
 from recommender.cli.screen import put
-from recommender.clock import now
-from recommender.errors import CatalogError
-from recommender.report import text
+from recommender.inputs.units.times import now
+from recommender.report import formatting as fmt
 
 if TYPE_CHECKING:
-    from catalogs.refresh.harvest import QuotaValue
-    from catalogs.refresh.providers import Maker
+    from catalogs.providers.contract import QuotaValue
+    from catalogs.providers.registry import Maker
 
 STORE = Annotated[
     Word,
@@ -62,11 +62,11 @@ def refresh(
     recommend catalog refresh
     recommend catalog refresh --provider aws --dry-run
     """
-    from catalogs.refresh.redact import redacted
+    from catalogs.providers.http import redacted
     from catalogs.refresh.report import facts
     from catalogs.refresh.run import Order
     from catalogs.refresh.run import refresh as run
-    from recommender.report.refreshview import refresh_page
+    from recommender.report.store import refresh_page
 
     form = as_json(flags)
     order = Order(
@@ -92,15 +92,15 @@ def quotas(provider: _PROVIDERS = None, region: _REGIONS = None) -> None:
     \b
     recommend catalog quotas --provider aws > quotas.csv
     """
-    from catalogs.refresh.quotas import quota_text
+    from catalogs.providers.quotas import quota_text
 
     put(quota_text(_quotas(provider, _regions(region))))
 
 
 def _quotas(provider: list[str] | None, regions: tuple[str, ...]) -> "list[QuotaValue]":
     from catalogs.load import load_snapshot
+    from catalogs.providers.contract import Wanted
     from catalogs.refresh.collect import collect
-    from catalogs.refresh.harvest import Wanted
 
     makers, catalog = _makers(provider), load_snapshot()
     wanted = {
@@ -138,7 +138,7 @@ def _quotas(provider: list[str] | None, regions: tuple[str, ...]) -> "list[Quota
 
 
 def _makers(names: list[str] | None) -> "dict[str, Maker]":
-    from catalogs.refresh.providers import NAMES, makers
+    from catalogs.providers.registry import NAMES, makers
 
     read = Reader()
     wanted = read.values(names, "--provider", one_of(NAMES))
@@ -155,6 +155,6 @@ def _regions(names: list[str] | None) -> tuple[str, ...]:
 
 def _say(message: str) -> None:
     """Progress goes to standard error, without secrets and on one line."""
-    from catalogs.refresh.redact import redacted
+    from catalogs.providers.http import redacted
 
-    put(f"{text.clean(redacted(message))}\n", sys.stderr)
+    put(f"{fmt.clean(redacted(message))}\n", sys.stderr)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recommender import units
-from recommender.cli import ask
-from recommender.cli.defaults import settings, under
+from recommender.cli import planner_inputs
 from recommender.cli.edge import INFEASIBLE
-from recommender.cli.flags import (
+from recommender.cli.error_collector import Reader
+from recommender.cli.lazy import alone
+from recommender.cli.open_catalog import warn
+from recommender.cli.options import (
     AnswerFlags,
     JobFlags,
     LimitFlags,
@@ -21,23 +22,22 @@ from recommender.cli.flags import (
     SearchFlags,
     TraceFlags,
     Word,
+    settings,
+    under,
 )
-from recommender.cli.group import PlanCommand, job_words, problems_of
-from recommender.cli.later import alone
-from recommender.cli.opening import warn
-from recommender.cli.progress import progress
-from recommender.cli.reader import Reader
-from recommender.cli.screen import put, show
-from recommender.cli.show import Form, form_of, plan_number, show_answer
+from recommender.cli.output import Form, form_of, plan_number, show_answer
+from recommender.cli.screen import progress, put, show
+from recommender.cli.strict import PlanCommand, job_words, problems_of
 from recommender.errors import UsageError
-from recommender.report.asked import Asked
+from recommender.inputs import units
+from recommender.inputs.files import write_whole
+from recommender.report.answer_frame import Asked
 from recommender.text import shown_path
-from recommender.wholefile import write_whole
 
 if TYPE_CHECKING:
-    from recommender.rehearsal import Rehearsal
-    from recommender.simulate.order import Order
-    from recommender.simulation import Simulation
+    from recommender.plan.simulation import Simulation
+    from recommender.planner.simulate_plan import Rehearsal
+    from recommender.simulate.simulate import Order
 
 MOST_RUNS = 10_000_000
 SEED = 7
@@ -123,9 +123,11 @@ def simulate(
     kept = settings(read)
     form = form_of(under(output, kept), AnswerFlags(), read)
     job, named = _parted(words or [])
-    call = ask.Call(tuple(job), limits, offers, own, job_flags, search).over(kept)
+    call = planner_inputs.Call(tuple(job), limits, offers, own, job_flags, search).over(kept)
     order, options = _order(simulation, recording, search, own, named, read)
-    ready = ask.read(replace(call, search=replace(call.search, seed=None)), form.top, read)
+    ready = planner_inputs.read(
+        replace(call, search=replace(call.search, seed=None)), form.top, read
+    )
     rehearsal = _simulated(ready, order, options, form)
     found = rehearsal.simulation
     assert found is not None
@@ -153,9 +155,8 @@ def _order(
     named: str,
     read: Reader,
 ) -> tuple["Order", dict[str, Any]]:
-    from recommender.simulate import words
-    from recommender.simulate.order import Order
-    from recommender.simulate.source import WhatIf
+    from recommender.simulate.scenario import WhatIf, parse_deflatable, parse_law
+    from recommender.simulate.simulate import Order
 
     runs = read.value(flags.runs, "--runs", units.whole_of("10000"), 10_000)
     if runs > MOST_RUNS:
@@ -173,13 +174,13 @@ def _order(
         trace=None if flags.trace is None else Path(flags.trace),
         form=recording.format or "",
         series=tuple(recording.series or ()),
-        law=read.value(flags.run_law, "--run-law", words.parse_law, None),
-        deflatable=read.value(flags.deflatable, "--deflatable", words.parse_deflatable, None),
+        law=read.value(flags.run_law, "--run-law", parse_law, None),
+        deflatable=read.value(flags.deflatable, "--deflatable", parse_deflatable, None),
     )
     machines = None
     if named:
         machines = read.value(named, "the machines", units.parse_comparison, None)
-    seed = read.value(search.seed, "--seed", ask.parse_seed, SEED)
+    seed = read.value(search.seed, "--seed", planner_inputs.parse_seed, SEED)
     policy = read.choice(flags.policy, "--policy", POLICIES, "net")
     number = read.value(flags.plan, "--plan", plan_number, 1)
     table = flags.policy_table
@@ -192,10 +193,10 @@ def _order(
 
 
 def _simulated(
-    ready: ask.Ready, order: "Order", options: dict[str, Any], form: Form
+    ready: planner_inputs.Ready, order: "Order", options: dict[str, Any], form: Form
 ) -> "Rehearsal":
     """The simulation; where no plan keeps the limits, the answer says why."""
-    from recommender.rehearsal import rehearse
+    from recommender.planner.simulate_plan import rehearse
 
     asked = ready.asked
     with progress("simulated runs", order.runs) as tick:
@@ -229,7 +230,7 @@ def _write(path: Path, table: str) -> None:
 
 
 def _plot(found: "Simulation", path: Path) -> None:
-    from recommender.report.simulationplot import svg
+    from recommender.report.svg import svg
 
     try:
         path.write_text(svg(found), encoding="utf-8", newline="\n")
@@ -240,17 +241,18 @@ def _plot(found: "Simulation", path: Path) -> None:
 
 
 def _show(found: "Simulation", asked: Asked, form: Form) -> None:
-    from recommender.report import jsonview, simulationforms, simulationview
+    from recommender.report import json_output
+    from recommender.report import simulation as simulation_view
 
     if form.kind == "table":
         on = form.screen()
-        show(simulationview.render(found, asked, on.width, form.quiet), on)
+        show(simulation_view.render(found, asked, on.width, form.quiet), on)
     elif form.kind == "json":
-        put(jsonview.dumps(simulationforms.document(found, asked)))
+        put(json_output.dumps(simulation_view.document(found, asked)))
     elif form.kind == "csv":
-        put(simulationforms.csv_text(found))
+        put(simulation_view.csv_text(found))
     else:
-        put(simulationforms.markdown(found, asked, form.quiet))
+        put(simulation_view.markdown(found, asked, form.quiet))
 
 
 command = alone("simulate", simulate, PlanCommand)

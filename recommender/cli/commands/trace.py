@@ -6,17 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recommender.cli.flags import PageFlags, SheetFlags, TraceFlags, Word, Words
-from recommender.cli.flat import flat
-from recommender.cli.group import Careful, Helpful
-from recommender.cli.later import together
-from recommender.cli.pager import put_json, sheet_form, show_page
-from recommender.cli.reader import Reader
+from recommender.cli.error_collector import Reader
+from recommender.cli.lazy import flat, together
+from recommender.cli.options import PageFlags, SheetFlags, TraceFlags, Word, Words
+from recommender.cli.output import put_json, sheet_form, show_page
 from recommender.cli.screen import put
+from recommender.cli.strict import Careful, Helpful
 from recommender.text import shown
 
 if TYPE_CHECKING:
-    from recommender.traces.facts import Fit
+    from recommender.traces.fit_result import Fit
     from recommender.traces.trace import Trace
 
 group = together(
@@ -28,7 +27,7 @@ _FILES = Annotated[
 
 
 def _offers(incomplete: str) -> list[str]:
-    from recommender.traces.store import stored
+    from recommender.traces.law_store import stored
 
     return [law.offer for law in stored() if law.offer.startswith(incomplete)]
 
@@ -64,7 +63,7 @@ def fit_trace(
     recommend trace fit zone-a.csv zone-b.csv
     recommend trace fit mine.csv --store gcp:us-central1:a3-highgpu-8g
     """
-    from recommender.report import fitview
+    from recommender.report import traces as traces_view
     from recommender.traces.fit import fit
 
     form = sheet_form(flags)
@@ -72,15 +71,15 @@ def fit_trace(
     found = fit(chosen_series(files, trace))
     kept = _kept(offers, found, catalog) if offers else []
     if form == "json":
-        put_json(fitview.fit_page(found, kept).facts)
+        put_json(traces_view.fit_page(found, kept).facts)
     elif form == "csv":
-        put(fitview.fit_csv(found))
+        put(traces_view.fit_csv(found))
     else:
-        show_page(fitview.fit_page(found, kept), PageFlags(color=flags.color))
+        show_page(traces_view.fit_page(found, kept), PageFlags(color=flags.color))
 
 
 def _parsed(words: list[str]) -> list[tuple[str, str, str]]:
-    from recommender.traces.offers import parse_offer
+    from recommender.traces.law_store import parse_offer
 
     read = Reader()
     found = read.values(words, "--store", parse_offer)
@@ -90,10 +89,9 @@ def _parsed(words: list[str]) -> list[tuple[str, str, str]]:
 
 def _kept(offers: list[tuple[str, str, str]], found: "Fit", catalog: str | None) -> list[str]:
     """Keep the law of a fit; the offers it is kept for."""
-    from recommender.cli.files import load_catalog
-    from recommender.clock import now
-    from recommender.traces.offers import check_offer, laws_for
-    from recommender.traces.store import keep
+    from recommender.cli.open_catalog import load_catalog
+    from recommender.inputs.units.times import now
+    from recommender.traces.law_store import check_offer, keep, laws_for
 
     loaded, read = load_catalog(catalog), Reader()
     for offer in offers:
@@ -110,7 +108,7 @@ def show(files: _FILES, trace: TraceFlags, flags: PageFlags) -> None:
     \b
     recommend trace show us-east-1a_v100_1.json --format spot-traces
     """
-    from recommender.report.traceview import series_page
+    from recommender.report.traces import series_page
     from recommender.traces.fit import watch
 
     show_page(series_page(watch(chosen_series(files, trace))), flags)
@@ -128,8 +126,7 @@ def convert(
     \b
     recommend trace convert us-*_v100_1.json --format spot-traces -o zones.csv.gz
     """
-    from recommender.traces.own import write
-    from recommender.traces.write import write_file
+    from recommender.traces.own_format import write, write_file
 
     traces = chosen_series(files, trace)
     if out is None:
@@ -145,8 +142,8 @@ def list_laws(flags: PageFlags) -> None:
     \b
     recommend trace list
     """
-    from recommender.report.traceview import laws_page
-    from recommender.traces.store import store_path, stored
+    from recommender.report.traces import laws_page
+    from recommender.traces.law_store import store_path, stored
 
     show_page(laws_page(stored(), str(store_path())), flags)
 
@@ -166,9 +163,9 @@ def forget(
     \b
     recommend trace forget gcp:us-central1:a3-highgpu-8g
     """
-    from recommender.traces import store
+    from recommender.traces.law_store import forget as forget_laws
 
-    store.forget(offers)
+    forget_laws(offers)
     put("".join(f"forgot {offer}\n" for offer in offers))
 
 

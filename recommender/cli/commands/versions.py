@@ -5,18 +5,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from catalogs.errors import CatalogError
 from recommender.cli.commands.refresh import STORE
-from recommender.cli.flags import PageFlags, Word
-from recommender.cli.opening import store_at, warn
-from recommender.cli.pager import show_page
+from recommender.cli.open_catalog import store_at, warn
+from recommender.cli.options import PageFlags, Word
+from recommender.cli.output import show_page
 from recommender.cli.screen import put
-from recommender.clock import now
-from recommender.errors import CatalogError
+from recommender.inputs.units.times import now
 from recommender.text import shown
 
 if TYPE_CHECKING:
     from catalogs.catalog import Catalog
-    from catalogs.versions import Store
+    from catalogs.store import Store
 
 SHIPPED = "shipped"
 
@@ -42,8 +42,8 @@ def diff(
     recommend catalog diff
     recommend catalog diff shipped
     """
-    from catalogs.diff import difference
-    from recommender.report.versionview import difference_page
+    from catalogs.history import difference
+    from recommender.report.versions import difference_page
 
     kept = store_at(store)
     _refuse_empty(kept)
@@ -68,7 +68,7 @@ def history(
     recommend catalog history p5.48xlarge --region us-east-1
     """
     from catalogs.history import MISSING, can_keep, points
-    from recommender.report import versionview
+    from recommender.report import versions
 
     kept = store_at(store)
     _refuse_empty(kept)
@@ -82,9 +82,9 @@ def history(
         )
     below = [] if can_keep() else [f"{len(kept.names())} versions; {MISSING}"]
     if plot:
-        drawn = versionview.plot(versionview.series(found), f"{instance} in {region}")
+        drawn = versions.plot(versions.series(found), f"{instance} in {region}")
         Path(plot).write_text(drawn, encoding="utf-8")
-    show_page(versionview.history_page(found, instance, region, below), flags)
+    show_page(versions.history_page(found, instance, region, below), flags)
 
 
 def rollback(
@@ -98,7 +98,7 @@ def rollback(
     \b
     recommend catalog rollback
     """
-    from catalogs.publish import roll_back
+    from catalogs.store import roll_back
 
     kept = store_at(store)
     _refuse_empty(kept)
@@ -173,7 +173,7 @@ def _named(store: "Store", word: str) -> str:
     """The version that a word means: its name, or the number that it begins with."""
     if word == SHIPPED:
         return SHIPPED
-    from catalogs.versions import sequence
+    from catalogs.store import sequence
 
     found = [
         name

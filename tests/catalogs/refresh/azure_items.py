@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlencode
 
-from catalogs.refresh.azure import Azure
-from catalogs.refresh.harvest import Harvest, Wanted
-from catalogs.refresh.web import Patience
+from catalogs.providers.azure.provider import Azure
+from catalogs.providers.contract import Harvest, Wanted
+from catalogs.providers.http import Patience
 from catalogs.schema import Offer
 from tests.catalogs.refresh.gcp_skus import NOW, shipped
 from tests.catalogs.refresh.servers import Asked, Reply, Server, http_server

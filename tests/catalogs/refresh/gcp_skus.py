@@ -8,10 +8,10 @@ from typing import Any
 
 from catalogs.catalog import Catalog
 from catalogs.load import load_snapshot
-from catalogs.refresh.gcp import Gcp
-from catalogs.refresh.gcp_client import Settings
-from catalogs.refresh.harvest import Harvest, Wanted
-from catalogs.refresh.web import Patience
+from catalogs.providers.contract import Harvest, Wanted
+from catalogs.providers.gcp.client import Settings
+from catalogs.providers.gcp.provider import Gcp
+from catalogs.providers.http import Patience
 from catalogs.schema import Offer
 from tests.catalogs.refresh.servers import Asked, Reply, Server, http_server
 

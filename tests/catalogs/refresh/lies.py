@@ -5,7 +5,7 @@ from dataclasses import replace
 from random import Random
 
 from catalogs.load import load_snapshot
-from catalogs.refresh.harvest import Failed, Harvest
+from catalogs.providers.contract import Failed, Harvest
 from catalogs.schema import Offer
 from tests.catalogs.refresh.world import Lie
 

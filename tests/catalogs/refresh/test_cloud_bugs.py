@@ -12,7 +12,7 @@ import pytest
 
 from catalogs.load import load_snapshot
 from catalogs.refresh.run import Order, refresh
-from catalogs.versions import Store, newest_good
+from catalogs.store import Store, newest_good
 from tests.catalogs.refresh import azure_items
 from tests.catalogs.refresh.clouds import gcp_list, shipped_prices
 from tests.catalogs.refresh.gcp_skus import (

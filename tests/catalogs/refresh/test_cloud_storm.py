@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from catalogs.refresh.harvest import Provider
+from catalogs.providers.contract import Provider
 from catalogs.refresh.run import Order, refresh
-from catalogs.versions import Store, newest_good
+from catalogs.store import Store, newest_good
 from tests.catalogs.refresh import azure_items, gcp_skus
 from tests.catalogs.refresh.clouds import azure_list, gcp_list
 from tests.catalogs.refresh.gcp_skus import NOW, Raw

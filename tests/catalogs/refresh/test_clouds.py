@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from catalogs.load import load_snapshot
-from catalogs.refresh.harvest import Provider
+from catalogs.providers.contract import Provider
 from catalogs.refresh.report import RefreshReport, facts
 from catalogs.refresh.run import Order, refresh
-from catalogs.versions import Store, newest_good
+from catalogs.store import Store, newest_good
 from tests.catalogs.refresh import azure_items, gcp_skus
 from tests.catalogs.refresh.clouds import azure_list, gcp_list, shipped_prices
 from tests.catalogs.refresh.gcp_skus import CANARY, NOW

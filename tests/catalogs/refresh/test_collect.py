@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import pytest
 
 from catalogs.errors import ProviderError
+from catalogs.providers.contract import Harvest, Wanted
+from catalogs.providers.registry import makers
 from catalogs.refresh.collect import Deadlines, collect
-from catalogs.refresh.harvest import Harvest, Wanted
-from catalogs.refresh.providers import makers
 from tests.catalogs.refresh.world import Client
 
 WANTED = Wanted(types={}, gpus={}, now=datetime(2026, 11, 21, 3, 0, tzinfo=UTC))

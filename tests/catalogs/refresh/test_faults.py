@@ -8,10 +8,9 @@ import pytest
 
 from catalogs.errors import ProviderError, StoreError
 from catalogs.load import load
-from catalogs.publish import writing
 from catalogs.refresh.run import refresh
 from catalogs.schema import Offer
-from catalogs.versions import GENERATIONS, newest_good
+from catalogs.store import GENERATIONS, newest_good, writing
 from tests.catalogs.refresh.lies import LIES
 from tests.catalogs.refresh.world import NAMES, World, make_world
 

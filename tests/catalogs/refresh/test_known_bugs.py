@@ -13,7 +13,7 @@ import pytest
 
 import catalogs
 from catalogs.refresh.run import refresh
-from catalogs.versions import newest_good
+from catalogs.store import newest_good
 from tests.catalogs.refresh.test_faults import STEPS, Stopped
 from tests.catalogs.refresh.world import make_world
 

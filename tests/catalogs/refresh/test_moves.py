@@ -9,16 +9,13 @@ from typing import Any
 import pytest
 
 from catalogs.load import load_snapshot
+from catalogs.providers.contract import Harvest, Quarantined
 from catalogs.refresh.draft import usd_per_gpu
-from catalogs.refresh.families import Families
-from catalogs.refresh.harvest import Harvest, Quarantined
 from catalogs.refresh.run import refresh
-from catalogs.refresh.sieve import Known
-from catalogs.refresh.sift import Sifted, sift
-from catalogs.refresh.sift_spot import room
+from catalogs.refresh.validate_rows import Families, Known, Sifted, room, sift
 from catalogs.schema import Offer, Source
-from catalogs.versions import newest_good
-from tests.catalogs.refresh.test_sift import NOW
+from catalogs.store import newest_good
+from tests.catalogs.refresh.test_validate_rows_sift import NOW
 from tests.catalogs.refresh.world import World, make_world
 
 CATALOG = load_snapshot()

@@ -10,14 +10,13 @@ import pytest
 
 from catalogs.errors import CatalogError, ProviderError, StoreError
 from catalogs.load import load
-from catalogs.publish import roll_back, writing
+from catalogs.providers.contract import Failed, Harvest, Quarantined, Wanted
 from catalogs.refresh.collect import Deadlines
-from catalogs.refresh.harvest import Failed, Harvest, Quarantined, Wanted
 from catalogs.refresh.report import RefreshReport, facts
 from catalogs.refresh.run import Order, refresh
+from catalogs.serialize import write_catalog
+from catalogs.store import Store, newest_good, roll_back, writing
 from catalogs.tables import TABLES
-from catalogs.versions import Store, newest_good
-from catalogs.writer import write_catalog
 from tests.catalogs.refresh.world import MORNING, World, make_world
 
 

@@ -11,11 +11,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from catalogs.errors import ProviderError, StoreError
 from catalogs.load import load
-from catalogs.publish import roll_back
-from catalogs.refresh.harvest import Failed, Harvest
+from catalogs.providers.contract import Failed, Harvest
 from catalogs.refresh.run import refresh
 from catalogs.schema import Offer
-from catalogs.versions import GENERATIONS, newest_good
+from catalogs.store import GENERATIONS, newest_good, roll_back
 from tests.catalogs.refresh.world import NAMES, World, make_world
 
 Content = frozenset[tuple[str, str, str, str, str, float, str]]

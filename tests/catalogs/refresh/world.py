@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from catalogs.load import load_snapshot
-from catalogs.publication import CANARIES
-from catalogs.refresh.harvest import Harvest, Wanted
+from catalogs.providers.contract import Harvest, Wanted
 from catalogs.refresh.run import Order
 from catalogs.schema import Offer, Source
+from catalogs.serialize import write_catalog
+from catalogs.store import Store
 from catalogs.tables import TABLES
-from catalogs.versions import Store
-from catalogs.writer import write_catalog
+from catalogs.validation import CANARIES
 
 NAMES = ("aws", "gcp", "azure")
 TYPES = {

@@ -6,7 +6,7 @@ from types import ModuleType
 import pytest
 
 from catalogs.load import load_snapshot
-from catalogs.refresh.harvest import Harvest, QuotaValue, Wanted
+from catalogs.providers.contract import Harvest, QuotaValue, Wanted
 from catalogs.schema import Offer
 from tests.catalogs.refresh.world import Client, Lie, honest
 

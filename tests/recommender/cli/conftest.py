@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from recommender.cli import main
-from recommender.plan import Answer
+from recommender.plan.plan import Answer
 from tests.recommender.answers import ANSWER, INFEASIBLE
 
 
@@ -41,9 +41,9 @@ Run = Callable[..., Result]
 @pytest.fixture
 def planner(monkeypatch: pytest.MonkeyPatch) -> Planner:
     """The planner that `run` calls."""
-    stand_in, module = Planner(), ModuleType("recommender.planner")
+    stand_in, module = Planner(), ModuleType("recommender.planner.recommend")
     module.recommend = stand_in  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "recommender.planner", module)
+    monkeypatch.setitem(sys.modules, "recommender.planner.recommend", module)
     return stand_in
 
 

@@ -10,9 +10,9 @@ from benchmarks import suite
 from benchmarks.metadata import Place
 from benchmarks.record import dumps
 from tests.benchmarks.machines import record
-from tests.recommender.bench.test_links import bare, exchange
-from tests.recommender.bench.test_stallvector import ALL, CACHED, COLD, ONE, made, wide
 from tests.recommender.cli.conftest import Planner, Run
+from tests.recommender.measurements.test_pool_links import bare, exchange
+from tests.recommender.measurements.test_stall_vector import ALL, CACHED, COLD, ONE, made, wide
 
 
 @pytest.fixture

@@ -7,12 +7,13 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from recommender.jobfile import JobFlags, find_job
-from recommender.limits import Choice, Limits
-from recommender.report.schemafile import schema_text
-from recommender.yamltext import load_yaml
+from recommender.inputs.yaml_text import load_yaml
+from recommender.job.jobfile import JobFlags, find_job
+from recommender.plan.limits import Choice, Limits
+from recommender.planner.recommend import recommend
+from recommender.report.json_schema import schema_text
 from tests.recommender.cli.conftest import Run
-from tests.recommender.planning import recommend, snapshot
+from tests.recommender.planning import snapshot
 
 RUNS = "instance,machines,batch,step_s\np3.2xlarge,1,64,0.35\np3.2xlarge,4,256,0.61\n"
 WORDS = ("calibrate", "resnet152-imagenet", "t.csv")

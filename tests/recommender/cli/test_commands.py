@@ -6,9 +6,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from recommender.accuracy.studies import STUDIES
-from recommender.jobfile import job_from_text, presets
+from recommender.job.jobfile import job_from_text, presets
 from tests.recommender.cli.conftest import Run
+from tests.research.accuracy.studies import STUDIES
 
 COMMANDS = [
     ["jobs", "list"],

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from recommender.cli.flags import AnswerFlags, JobFlags, LimitFlags, OwnFlags, SearchFlags
+from recommender.cli.options import AnswerFlags, JobFlags, LimitFlags, OwnFlags, SearchFlags
 from recommender.errors import UsageError
-from recommender.jobfile import job_from_text
-from recommender.jobschema import DataFile, JobFile
+from recommender.job.jobfile import job_from_text
+from recommender.job.schema import DataFile, JobFile
 from tests.recommender.cli.conftest import Planner, Run
 from tests.recommender.planning import snapshot
 
@@ -37,7 +37,7 @@ JOB = "llama3-8b-lora"
 @pytest.fixture(autouse=True)
 def read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The shipped catalog, read once for all calls."""
-    monkeypatch.setattr("recommender.cli.ask.load_catalog", lambda path: snapshot())
+    monkeypatch.setattr("recommender.cli.planner_inputs.load_catalog", lambda path: snapshot())
 
 
 def refused(run: Run, flag: str, *words: str) -> str:

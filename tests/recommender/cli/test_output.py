@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 from recommender.cli.screen import put, screen
-from recommender.report.schemafile import schema_text
+from recommender.report.json_schema import schema_text
 from tests.recommender import golden
 from tests.recommender.cli.conftest import Planner, Run
 
@@ -161,7 +161,7 @@ def test_an_interrupted_call_is_exit_130(run: Run, monkeypatch: pytest.MonkeyPat
     def interrupt(*given: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["recommender.planner"], "recommend", interrupt)
+    monkeypatch.setattr(sys.modules["recommender.planner.recommend"], "recommend", interrupt)
     result = run(JOB)
     assert (result.code, result.out, result.err) == (130, "", "")
 

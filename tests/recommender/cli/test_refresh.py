@@ -12,12 +12,11 @@ import jsonschema
 import pytest
 
 from catalogs.errors import ProviderError
-from catalogs.publish import writing
-from catalogs.refresh.harvest import Failed, Harvest, Quarantined, UnknownType
-from catalogs.versions import Store, default_root
-from recommender.cli.files import load_catalog
-from recommender.limits import QuotaLimit
-from recommender.userfiles import read_quotas
+from catalogs.providers.contract import Failed, Harvest, Quarantined, UnknownType
+from catalogs.store import Store, default_root, writing
+from recommender.cli.open_catalog import load_catalog
+from recommender.inputs.user_files import read_quotas
+from recommender.plan.limits import QuotaLimit
 from tests.recommender.cli import clients
 from tests.recommender.cli.conftest import Run
 
@@ -167,7 +166,7 @@ def test_a_store_in_use_ends_with_6(
 
 
 def test_without_a_client_the_report_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "catalogs.refresh.azure", None)
+    monkeypatch.setitem(sys.modules, "catalogs.providers.azure.provider", None)
     result = run("catalog", "refresh", "--provider", "azure")
     assert result.code == 6
     assert "its client cannot be loaded" in result.err

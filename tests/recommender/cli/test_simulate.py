@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from recommender.cli import main, progress
+from recommender.cli import main, screen
 from recommender.cli.screen import put
 from tests.recommender.cli.conftest import Result
 
@@ -147,16 +147,16 @@ def test_what_is_wrong_is_said(run: Run, words: tuple[str, ...], said: str) -> N
 
 
 def test_no_bar_without_a_terminal_or_for_few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    with progress.progress("runs", 10**6) as tick:
+    with screen.progress("runs", 10**6) as tick:
         assert tick is None
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    with progress.progress("runs", 100) as tick:
+    with screen.progress("runs", 100) as tick:
         assert tick is None
 
 
 def test_a_bar_moves_where_somebody_watches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    with progress.progress("runs", 10**6) as tick:
+    with screen.progress("runs", 10**6) as tick:
         assert tick is not None
         tick(10**5, 10**6)
 

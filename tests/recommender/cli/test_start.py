@@ -18,10 +18,10 @@ print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 """
 PLANNED = (
     """
-import sys, recommender.planner
+import sys, recommender.planner.recommend
 sys.path.insert(0, "tests/..")
 from tests.recommender.answers import ANSWER
-recommender.planner.recommend = lambda *given, **options: ANSWER
+recommender.planner.recommend.recommend = lambda *given, **options: ANSWER
 """
     + LOADED
 )

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from recommender.limits import Choice, Limits
+from recommender.plan.limits import Choice, Limits
+from recommender.planner.recommend import recommend
 from tests.recommender.cli.conftest import Planner, Run
-from tests.recommender.planning import recommend, snapshot
+from tests.recommender.planning import snapshot
 
 JOB = "resnet50-imagenet"
 HEAD = "schema: recommend.job/v1\nlike: resnet50-imagenet\n"
@@ -162,8 +163,8 @@ def test_a_closed_standard_error_does_not_hide_that_the_call_was_wrong(tmp_path:
 
 
 def test_lists_that_contradict_are_named_where_nothing_is_left(run: Run, planner: Planner) -> None:
-    from recommender.jobfile import find_job
-    from recommender.units import parse_gpu
+    from recommender.inputs.units import parse_gpu
+    from recommender.job.jobfile import find_job
 
     choice = Choice(gpus=(parse_gpu("H100"),), deny=("H100",), providers=("aws",))
     planner.answer = recommend(find_job(JOB), Limits(), choice, catalog=snapshot())
@@ -174,8 +175,8 @@ def test_lists_that_contradict_are_named_where_nothing_is_left(run: Run, planner
 
 
 def test_today_s_machines_cost_what_the_user_s_discount_makes_them() -> None:
-    from recommender.jobfile import find_job
-    from recommender.units import parse_comparison
+    from recommender.inputs.units import parse_comparison
+    from recommender.job.jobfile import find_job
 
     job, today = find_job(JOB), parse_comparison("2x p4d.24xlarge on-demand us-east-1")
     here = Choice(providers=("aws",), regions=("us-east-1",), instances=("p4d.24xlarge",))

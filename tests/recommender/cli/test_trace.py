@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recommender.risk.draws import normal, uniforms
-from recommender.traces.own import write
+from recommender.risk.random_numbers import normal, uniforms
+from recommender.traces.own_format import write
 from tests.recommender import golden
 from tests.recommender.cli.conftest import Planner, Run
 from tests.recommender.traces.made import START, alternating

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from recommender.jobfile import find_job
-from recommender.limits import Choice, Limits
-from recommender.plan import Answer
+from recommender.job.jobfile import find_job
+from recommender.plan.limits import Choice, Limits
+from recommender.plan.plan import Answer
+from recommender.planner.recommend import recommend
 from tests.recommender.cli.conftest import Planner, Run
-from tests.recommender.planning import recommend, snapshot
+from tests.recommender.planning import snapshot
 
 JOB = "resnet50-imagenet"
 WIDTHS = ("40", "60", "80", "200")

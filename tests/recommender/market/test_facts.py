@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from catalogs.catalog import Catalog
-from recommender.limits import Choice, Limits
 from recommender.market.facts import Facts
 from recommender.market.sites import Pool, SiteBuilder
+from recommender.plan.limits import Choice, Limits
 from tests.catalogs.small import machine
 from tests.recommender import planning
 from tests.recommender.optimize.palette import no_fallbacks

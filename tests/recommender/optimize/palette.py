@@ -4,12 +4,19 @@ import itertools
 
 import numpy as np
 
-from recommender.job import DataSet, Job
-from recommender.limits import Limits
+from recommender.job.job import DataSet, Job
 from recommender.optimize.evaluate import Plans, Values, evaluate, variants
-from recommender.optimize.space import Entries, Fallbacks, Site, Space, Tier, within_quota
-from recommender.optimize.tables import single_steps
-from recommender.performance.fleet import MachineColumns
+from recommender.optimize.space import (
+    Entries,
+    Fallbacks,
+    Site,
+    Space,
+    Tier,
+    single_steps,
+    within_quota,
+)
+from recommender.performance.clusters import MachineColumns
+from recommender.plan.limits import Limits
 from recommender.risk.outcomes import Memory
 
 HISTORIES = 64

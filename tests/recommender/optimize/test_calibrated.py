@@ -5,22 +5,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.job import Calibration, Fitted, Job, Timing
-from recommender.optimize.bounded import least_quantile
-from recommender.optimize.boxes import search_boxes
+from recommender.job.job import Calibration, Fitted, Job, Timing
+from recommender.optimize.count_boxes import search_boxes
 from recommender.optimize.evaluate import drafts_of
-from recommender.optimize.floors import joint_quantile
-from recommender.optimize.found import EPSILON, Found
+from recommender.optimize.incumbent import EPSILON, Found
+from recommender.optimize.lower_bounds import joint_quantile
 from recommender.optimize.search import _spread, search
-from recommender.optimize.space import Space
-from recommender.optimize.tables import single_steps
+from recommender.optimize.site_bounds import least_quantile
+from recommender.optimize.space import Space, single_steps
 from recommender.performance.calibration import name_of, with_calibration
-from recommender.performance.fleet import MachineColumns, spreads_of
+from recommender.performance.clusters import MachineColumns, spreads_of
+from recommender.performance.measured import with_readings
 from recommender.performance.priors import load_priors
-from recommender.performance.readings import with_readings
 from tests.recommender.optimize.palette import every_cluster, fallbacks_of, oracle, space
+from tests.recommender.optimize.test_linear_program import excluded_wrongly
 from tests.recommender.optimize.test_parameter_server import served
-from tests.recommender.optimize.test_program import excluded_wrongly
 
 EVERY = 10**6
 SEEDS = range(400, 424)

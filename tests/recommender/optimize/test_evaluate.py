@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.limits import Limits
+from recommender.optimize.checkpoint_paths import Saves, saves_of
 from recommender.optimize.evaluate import Plans, journeys_of, values_of, variants
-from recommender.optimize.saving import Saves, saves_of
 from recommender.optimize.space import MEMORY_TIER, NONE, OBJECT_STORE, Site, Space
+from recommender.plan.limits import Limits
 from tests.recommender.optimize import palette
 
 DAY_S = 86_400.0

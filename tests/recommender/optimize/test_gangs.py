@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from catalogs.spot_fit import ZoneLaw
 from recommender.optimize.evaluate import gang_of
 from tests.recommender.optimize import palette
+from tests.research.fits.spot_fit import ZoneLaw
 
 
 @pytest.mark.parametrize("machines", [1, 2, 5, 16])

@@ -8,12 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.limits import Limits
 from recommender.optimize.evaluate import Plans, drafts_of, timed, variants
-from recommender.optimize.floors import plan_floor
-from recommender.optimize.space import Space
-from recommender.optimize.tables import single_steps
-from recommender.risk.journey import cycles_needed, follow
+from recommender.optimize.lower_bounds import plan_floor
+from recommender.optimize.space import Space, single_steps
+from recommender.plan.limits import Limits
+from recommender.risk.monte_carlo import cycles_needed, follow
 from tests.recommender.optimize.palette import every_cluster, fallbacks_of, space
 from tests.recommender.optimize.test_search import problem
 

@@ -5,16 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.optimize.boxes import search_boxes
-from recommender.optimize.found import EPSILON, Found
+from recommender.optimize.count_boxes import search_boxes
+from recommender.optimize.incumbent import EPSILON, Found
 from recommender.optimize.search import search
 from recommender.optimize.space import Space
-from recommender.performance.fleet import spreads_of
-from recommender.performance.parameter_server import placement_sd
-from recommender.performance.servers import cluster_spread
+from recommender.performance.clusters import spreads_of
+from recommender.performance.parameter_server import cluster_spread, placement_sd
 from recommender.performance.step import steps
 from tests.recommender.optimize.palette import every_cluster, no_fallbacks, oracle, space
-from tests.recommender.optimize.test_program import excluded_wrongly
+from tests.recommender.optimize.test_linear_program import excluded_wrongly
 
 EVERY = 10**6
 SEEDS = range(300, 324)

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recommender.limits import Limits
 from recommender.optimize.evaluate import Plans, journeys_of
-from recommender.optimize.search import Candidate, Found, search
+from recommender.optimize.incumbent import Candidate, Found
+from recommender.optimize.search import search
 from recommender.optimize.space import Entries, Site, Space
-from recommender.risk.journey import Histories, follow
+from recommender.plan.limits import Limits
+from recommender.risk.monte_carlo import follow
+from recommender.risk.path_inputs import Histories
 from tests.recommender.optimize.palette import space
 
 ENOUGH = 10**6

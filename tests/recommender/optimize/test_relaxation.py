@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from recommender.optimize.relaxation import Relaxed, relaxed
-from recommender.optimize.tables import single_steps
+from recommender.optimize.space import single_steps
 from tests.recommender.optimize.palette import space
 
 SEEDS = range(2, 122, 4)  # those of the palette with a transformer

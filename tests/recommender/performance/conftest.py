@@ -2,11 +2,11 @@
 
 import pytest
 
-from recommender.performance import pipelines, terms
+from recommender.performance import parallelism, step_terms
 
 
 @pytest.fixture
 def punctual(monkeypatch: pytest.MonkeyPatch) -> None:
     """No GPU is later than another: what is left can be worked out by hand."""
-    monkeypatch.setattr(terms, "STRAGGLERS", 0.0)
-    monkeypatch.setattr(pipelines, "STRAGGLERS", 0.0)
+    monkeypatch.setattr(step_terms, "STRAGGLERS", 0.0)
+    monkeypatch.setattr(parallelism, "STRAGGLERS", 0.0)

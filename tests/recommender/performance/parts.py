@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from catalogs.schema import Achieved, Gpu, InstanceType
-from recommender.job import Job
-from recommender.performance.fleet import Fleet, MachineColumns, fleet_of
+from recommender.job.job import Job
+from recommender.performance.clusters import Fleet, MachineColumns, fleet_of
 from recommender.performance.machines import machine_columns
 
 _GPUS = (  # name, MiB, GB/s, peaks fp32 tf32 fp16 bf16, achieved fp32 tf32 fp16 bf16

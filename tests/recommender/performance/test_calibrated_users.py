@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from recommender.job import Run
+from recommender.job.job import Run
 from recommender.performance.calibration import calibrate
-from recommender.performance.fleet import spread_of
+from recommender.performance.clusters import spread_of
 from recommender.performance.priors import load_priors
 from recommender.performance.step import steps
 from tests.recommender.performance.parts import G4DN, P3, clusters, columns, resnet

@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from recommender.errors import UsageError
-from recommender.job import Fitted, Run, Timing
+from recommender.job.job import Fitted, Run, Timing
 from recommender.performance.calibration import calibrate, with_calibration
 from recommender.performance.calibration_model import NOISE, SIGMA_GPU, Model, clusters, solve
 from recommender.performance.calibration_spread import beyond, spans
-from recommender.performance.fleet import spread_of
+from recommender.performance.clusters import spread_of
 from recommender.performance.machines import part_links
 from recommender.performance.priors import load_priors, prior_of
 from recommender.performance.step import steps
-from recommender.performance.terms import terms_of
+from recommender.performance.step_terms import terms_of
 from tests.recommender.performance.parts import (
     G4DN,
     G6,

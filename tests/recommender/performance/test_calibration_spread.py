@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from recommender.performance.calibration_spread import bases, links_sd
-from recommender.performance.fleet import WITHIN
+from recommender.performance.clusters import WITHIN
 
 
 def test_the_late_end_of_a_step_is_that_of_its_time_on_the_links():

@@ -8,9 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from recommender.performance.fit.data import HERE, h100_run
-from recommender.performance.fit.estimate import estimate, trials_of
-from recommender.performance.fit.held_out import (
+from recommender.performance.clusters import STRATEGIES, WITHIN
+from recommender.performance.priors import load_priors, prior_of
+from recommender.performance.step_terms import terms_of
+from tests.recommender.performance.parts import P5, clusters, columns, llama
+from tests.research.fits.data import HERE, h100_run
+from tests.research.fits.estimate import estimate, trials_of
+from tests.research.fits.fit_priors import fitted_row
+from tests.research.fits.held_out import (
     Group,
     Left,
     between_laboratories,
@@ -22,12 +27,7 @@ from recommender.performance.fit.held_out import (
     weighted_quantile,
     without,
 )
-from recommender.performance.fit.model import Constants, columns_of, errors, per_gpu_rate
-from recommender.performance.fit_priors import fitted_row
-from recommender.performance.fleet import STRATEGIES, WITHIN
-from recommender.performance.priors import load_priors, prior_of
-from recommender.performance.terms import terms_of
-from tests.recommender.performance.parts import P5, clusters, columns, llama
+from tests.research.fits.model import Constants, columns_of, errors, per_gpu_rate
 
 NETWORKS = pd.read_csv(HERE / "networks.csv", index_col=0)
 H100 = pd.DataFrame(
@@ -141,7 +141,7 @@ def test_a_weighted_quantile_counts_weights_not_values():
 
 @pytest.fixture(scope="module")
 def groups():
-    from recommender.performance.fit.data import runs
+    from tests.research.fits.data import runs
 
     return groups_of(runs(Path(os.environ["RECOMMEND_REFERENCE_DATA"])))
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from recommender.errors import UsageError
-from recommender.performance.fit.data import runs
-from recommender.performance.fit.lambda_runs import SQUAD_FEATURES, share_run
+from tests.research.fits.data import runs
+from tests.research.fits.lambda_runs import SQUAD_FEATURES, share_run
 
 FOLDER = os.environ.get("RECOMMEND_REFERENCE_DATA", "")
 

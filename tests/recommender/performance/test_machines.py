@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from catalogs.load import load_snapshot
-from recommender.job import DataSet
+from recommender.job.job import DataSet
 from recommender.performance.calibration_model import SIGMA_GPU
-from recommender.performance.fleet import spread_of
+from recommender.performance.clusters import spread_of
 from recommender.performance.machines import SIGMA_NEW_GPU, achieved_sd, precision_on
 from recommender.performance.priors import load_priors, prior_of
 from tests.recommender.performance.parts import (

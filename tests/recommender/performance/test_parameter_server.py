@@ -10,8 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from recommender.accuracy.cmdare_data import networks, speeds
-from recommender.performance.fit_parameter_server import (
+from recommender.performance.parameter_server import (
+    ServerConstants,
+    load_constants,
+    service_s,
+    updates_per_s,
+    worker_s,
+)
+from tests.research.accuracy.cmdare_data import networks, speeds
+from tests.research.fits.fit_parameter_server import (
     Network,
     ServerFit,
     ServerRates,
@@ -26,13 +33,6 @@ from recommender.performance.fit_parameter_server import (
     service_sd,
     update_s,
     without,
-)
-from recommender.performance.parameter_server import (
-    ServerConstants,
-    load_constants,
-    service_s,
-    updates_per_s,
-    worker_s,
 )
 
 CONSTANTS = ServerConstants(1e-4, 2e-10, 2e-3, 0.2, 4e-3, 0.1)

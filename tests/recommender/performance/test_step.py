@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.job import Timing
-from recommender.performance.fleet import STRATEGIES
+from recommender.job.job import Timing
+from recommender.performance.clusters import STRATEGIES
 from recommender.performance.priors import prior_of
 from recommender.performance.step import explain, steps, why_infeasible
-from recommender.performance.terms import terms_of
+from recommender.performance.step_terms import terms_of
 from tests.recommender.performance.parts import (
     G4DN,
     G5X8,

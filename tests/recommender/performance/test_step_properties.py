@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from recommender.job import Job
-from recommender.performance.fleet import STRATEGIES, Fleet
+from recommender.job.job import Job
+from recommender.performance.clusters import STRATEGIES, Fleet
 from recommender.performance.memory import bytes_of, per_sample
+from recommender.performance.parallelism import BUCKET_BYTES, splittable
 from recommender.performance.parameter_server import load_constants
 from recommender.performance.priors import Prior, prior_of
-from recommender.performance.splits import splittable
-from recommender.performance.terms import BUCKET_BYTES, terms_of
+from recommender.performance.step_terms import terms_of
 from tests.recommender.performance.parts import llama, resnet
 
 JOBS = (

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from catalogs.schema import Achieved, Gpu
-from recommender.performance import fit_priors
-from recommender.performance.fit.transfer import Readings, fitted, predicted
-from recommender.performance.fit.transfer import readings as published
-from recommender.performance.fit_priors import gpu_factor_rows
 from recommender.performance.priors import KINDS, load_gpu_factors, load_priors
+from tests.research.fits import fit_priors
+from tests.research.fits.fit_priors import gpu_factor_rows
+from tests.research.fits.transfer import Readings, fitted, predicted
+from tests.research.fits.transfer import readings as published
 
 FOLDER = os.environ.get("RECOMMEND_REFERENCE_DATA", "")
 
@@ -107,7 +107,7 @@ def test_a_small_batch_runs_at_the_share_of_an_endless_one_that_terms_say():
 @pytest.mark.reference
 @pytest.mark.skipif(not FOLDER, reason="needs RECOMMEND_REFERENCE_DATA")
 def test_the_shipped_factors_are_the_fit_of_the_laboratory_under_the_shipped_constants():
-    shipped = Path(fit_priors.__file__).parent
+    shipped = fit_priors.SHIPPED
     found = gpu_factor_rows(published(Path(FOLDER)), pd.read_csv(shipped / "priors.csv"))
     kept = pd.read_csv(shipped / "gpu_factors.csv")
     text = ["gpu", "precision", "kind", "basis", "runs"]

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from recommender.plan import Plan, Spread
+from recommender.plan.plan import Plan, Spread
 from recommender.report.advice import tail_sentence
 from tests.recommender.answers import GCP
 

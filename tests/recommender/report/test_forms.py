@@ -11,9 +11,16 @@ from dataclasses import replace
 import jsonschema
 import pytest
 
-from recommender.report import csvview, explain, infeasible, jsonview, markdown, schemafile, table
-from recommender.report.launch import folded, launch_line, launch_words
-from recommender.report.lines import plain
+from recommender.report import (
+    answer_table,
+    csv_markdown,
+    explain,
+    infeasible,
+    json_output,
+    json_schema,
+)
+from recommender.report.advice import folded, launch_line, launch_words
+from recommender.report.layout import plain
 from tests.recommender import golden
 from tests.recommender.answers import (
     ANSWER,
@@ -29,7 +36,7 @@ from tests.recommender.answers import (
 )
 
 HOSTILE = "=cmd|'/c calc'!A1\x1b[31m[link=http://x]; rm -rf ~ `id` $(id) |\n# <b>"
-VALIDATOR = jsonschema.Draft202012Validator(json.loads(schemafile.schema_text()))
+VALIDATOR = jsonschema.Draft202012Validator(json.loads(json_schema.schema_text()))
 
 
 def hostile_answer() -> object:
@@ -39,29 +46,29 @@ def hostile_answer() -> object:
 
 
 def test_the_shipped_schema_is_that_of_the_types() -> None:
-    built = schemafile.build()
+    built = json_schema.build()
     golden_path = golden.FOLDER.parent.parent / "recommender" / "report" / "schema"
     import os
 
     if os.environ.get("RECOMMEND_UPDATE_GOLDEN"):
-        (golden_path / schemafile.FILE).write_text(built, encoding="utf-8")
-    assert schemafile.schema_text() == built
+        (golden_path / json_schema.FILE).write_text(built, encoding="utf-8")
+    assert json_schema.schema_text() == built
 
 
 @pytest.mark.parametrize(("answer", "asked"), [(ANSWER, QUESTION), (INFEASIBLE, HURT)])
 def test_answers_keep_the_schema(answer: object, asked: object) -> None:
-    made = jsonview.dumps(jsonview.document(answer, asked))  # type: ignore[arg-type]
+    made = json_output.dumps(json_output.document(answer, asked))  # type: ignore[arg-type]
     VALIDATOR.validate(json.loads(made))
 
 
 def test_errors_keep_the_schema() -> None:
-    VALIDATOR.validate(jsonview.error_document("USAGE", 2, ["--deadline 24 has no unit"]))
+    VALIDATOR.validate(json_output.error_document("USAGE", 2, ["--deadline 24 has no unit"]))
 
 
 def test_unknown_figures_are_null_and_others_have_six_digits() -> None:
     estimate = replace(GCP.estimate, speed_sigma=math.nan, price_sigma=math.inf, chance=1 / 3)
     answer = replace(ANSWER, plans=(replace(GCP, estimate=estimate),))
-    made = json.loads(jsonview.dumps(jsonview.document(answer, QUESTION)))
+    made = json.loads(json_output.dumps(json_output.document(answer, QUESTION)))
     VALIDATOR.validate(made)
     given = made["plans"][0]["estimate"]
     assert given["speed_sigma"] is None
@@ -70,13 +77,13 @@ def test_unknown_figures_are_null_and_others_have_six_digits() -> None:
 
 
 def test_json_does_not_depend_on_the_day(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = jsonview.dumps(jsonview.document(ANSWER, QUESTION))
+    first = json_output.dumps(json_output.document(ANSWER, QUESTION))
     monkeypatch.setenv("RECOMMEND_NOW", "2031-01-01T00:00Z")
-    assert jsonview.dumps(jsonview.document(ANSWER, QUESTION)) == first
+    assert json_output.dumps(json_output.document(ANSWER, QUESTION)) == first
 
 
 def test_csv_is_rfc_4180_and_holds_no_formula() -> None:
-    made = csvview.render(hostile_answer())  # type: ignore[arg-type]
+    made = csv_markdown.render_csv(hostile_answer())  # type: ignore[arg-type]
     assert made.count("\r\n") == 2
     rows = list(csv.reader(io.StringIO(made, newline=""), strict=True))
     assert len(rows[0]) == len(rows[1])
@@ -86,12 +93,12 @@ def test_csv_is_rfc_4180_and_holds_no_formula() -> None:
 def test_hostile_words_reach_no_terminal_and_no_markup() -> None:
     answer = hostile_answer()
     for made in (
-        plain(table.render(answer, QUESTION, 80)),  # type: ignore[arg-type]
+        plain(answer_table.render(answer, QUESTION, 80)),  # type: ignore[arg-type]
         plain(explain.render(answer, QUESTION, 1, 80)),  # type: ignore[arg-type]
-        markdown.render(answer, QUESTION),  # type: ignore[arg-type]
+        csv_markdown.render_markdown(answer, QUESTION),  # type: ignore[arg-type]
     ):
         assert "\x1b" not in made
-    prose = re.sub(r"```sh\n.*\n```", "", markdown.render(answer, QUESTION))  # type: ignore[arg-type]
+    prose = re.sub(r"```sh\n.*\n```", "", csv_markdown.render_markdown(answer, QUESTION))  # type: ignore[arg-type]
     assert not re.search(r"(?<!\\)<b>", prose)
 
 

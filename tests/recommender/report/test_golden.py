@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from recommender.limits import Limits
-from recommender.report import csvview, explain, jsonview, markdown, table
-from recommender.report.lines import plain
+from recommender.plan.limits import Limits
+from recommender.report import answer_table, csv_markdown, explain, json_output
+from recommender.report.layout import plain
 from tests.recommender import golden
 from tests.recommender.answers import ANSWER, GCP, HURT, INFEASIBLE, QUESTION, TWO_MACHINES
 
@@ -15,12 +15,12 @@ WIDTHS = (40, 60, 80, 140)
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_answer(width: int) -> None:
-    golden.check(f"answer-{width}.txt", plain(table.render(ANSWER, QUESTION, width)))
+    golden.check(f"answer-{width}.txt", plain(answer_table.render(ANSWER, QUESTION, width)))
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_no_plan(width: int) -> None:
-    golden.check(f"infeasible-{width}.txt", plain(table.render(INFEASIBLE, HURT, width)))
+    golden.check(f"infeasible-{width}.txt", plain(answer_table.render(INFEASIBLE, HURT, width)))
 
 
 @pytest.mark.parametrize("width", [60, 80])
@@ -29,20 +29,20 @@ def test_explanation(width: int) -> None:
 
 
 def test_other_forms() -> None:
-    golden.check("answer.json", jsonview.dumps(jsonview.document(ANSWER, QUESTION)))
-    golden.check("infeasible.json", jsonview.dumps(jsonview.document(INFEASIBLE, HURT)))
-    golden.check("answer.csv", csvview.render(ANSWER))
-    golden.check("answer.md", markdown.render(ANSWER, QUESTION))
-    golden.check("infeasible.md", markdown.render(INFEASIBLE, HURT))
+    golden.check("answer.json", json_output.dumps(json_output.document(ANSWER, QUESTION)))
+    golden.check("infeasible.json", json_output.dumps(json_output.document(INFEASIBLE, HURT)))
+    golden.check("answer.csv", csv_markdown.render_csv(ANSWER))
+    golden.check("answer.md", csv_markdown.render_markdown(ANSWER, QUESTION))
+    golden.check("infeasible.md", csv_markdown.render_markdown(INFEASIBLE, HURT))
 
 
 def test_fastest_plans_with_a_comparison_and_a_knee() -> None:
     asked = replace(QUESTION, limits=Limits(budget_usd=300, hourly_usd=40))
     knee = replace(GCP, labels=("knee",))
     answer = replace(ANSWER, goal="time", plans=(TWO_MACHINES, knee), compared=ANSWER.plans[4])
-    golden.check("fastest-80.txt", plain(table.render(answer, asked, 80)))
+    golden.check("fastest-80.txt", plain(answer_table.render(answer, asked, 80)))
 
 
 def test_the_same_answer_gives_the_same_bytes() -> None:
-    first = [plain(table.render(ANSWER, QUESTION, width)) for width in WIDTHS]
-    assert first == [plain(table.render(ANSWER, QUESTION, width)) for width in WIDTHS]
+    first = [plain(answer_table.render(ANSWER, QUESTION, width)) for width in WIDTHS]
+    assert first == [plain(answer_table.render(ANSWER, QUESTION, width)) for width in WIDTHS]

@@ -9,16 +9,10 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
-from recommender.jobfile import find_job
-from recommender.limits import Limits
-from recommender.plan import Check, Difference
-from recommender.report import bars, markdown, schemafile, simulationforms, simulationview, table
-from recommender.report.asked import Asked
-from recommender.report.checks import check_words
-from recommender.report.jsonview import document, dumps
-from recommender.report.lines import plain
-from recommender.report.simulationplot import svg
-from recommender.simulation import (
+from recommender.job.jobfile import find_job
+from recommender.plan.limits import Limits
+from recommender.plan.plan import Check, Difference
+from recommender.plan.simulation import (
     ClosedForm,
     Histogram,
     Kept,
@@ -27,6 +21,12 @@ from recommender.simulation import (
     Simulation,
     State,
 )
+from recommender.report import answer_table, csv_markdown, json_schema, layout, simulation
+from recommender.report.answer_frame import Asked
+from recommender.report.explain import check_words
+from recommender.report.json_output import document, dumps
+from recommender.report.layout import plain
+from recommender.report.svg import svg
 from tests.recommender.answers import ANSWER
 from tests.recommender.golden import check
 
@@ -66,7 +66,7 @@ FOUND = Simulation(
 
 @pytest.mark.parametrize("width", [40, 60, 80, 140])
 def test_the_page_is_kept_and_fits(width: int) -> None:
-    lines = simulationview.render(FOUND, ASKED, width)
+    lines = simulation.render(FOUND, ASKED, width)
     check(f"simulation-{width}.txt", plain(lines))
     assert [line.text for line in lines if len(line.text) > width and "  " not in line.text] == []
 
@@ -80,35 +80,35 @@ POLICIES = tuple(
 @pytest.mark.parametrize("width", [40, 60, 80, 140])
 def test_policies_stand_beside_each_other_in_every_form(width: int) -> None:
     followed = replace(FOUND, policies=POLICIES)
-    page = simulationview.render(followed, ASKED, width)
+    page = simulation.render(followed, ASKED, width)
     assert [line.text for line in page if len(line.text) > width and "  " not in line.text] == []
     (row,) = [line.text for line in page if line.text.startswith(" full policy")]
     assert len(row) <= width
     assert row.split()[2:4] == (["61.2", "0.31"] if width >= 80 else ["61.2", "97"])
-    made = simulationforms.document(followed, ASKED)
-    jsonschema.validate(json.loads(dumps(made)), json.loads(schemafile.schema_text()))
-    assert "| full policy | 61.2 |" in simulationforms.markdown(followed, ASKED)
-    assert '"chance in time, full policy",share,0.97' in simulationforms.csv_text(followed)
+    made = simulation.document(followed, ASKED)
+    jsonschema.validate(json.loads(dumps(made)), json.loads(json_schema.schema_text()))
+    assert "| full policy | 61.2 |" in simulation.markdown(followed, ASKED)
+    assert '"chance in time, full policy",share,0.97' in simulation.csv_text(followed)
 
 
 def test_quiet_leaves_the_figures() -> None:
-    assert len(simulationview.render(FOUND, ASKED, 80, quiet=True)) == 7
+    assert len(simulation.render(FOUND, ASKED, 80, quiet=True)) == 7
 
 
 def test_markdown_is_kept() -> None:
-    check("simulation.md", simulationforms.markdown(FOUND, ASKED))
+    check("simulation.md", simulation.markdown(FOUND, ASKED))
 
 
 def test_json_follows_its_schema() -> None:
-    made = json.loads(dumps(simulationforms.document(FOUND, ASKED)))
-    jsonschema.Draft202012Validator(json.loads(schemafile.schema_text())).validate(made)
+    made = json.loads(dumps(simulation.document(FOUND, ASKED)))
+    jsonschema.Draft202012Validator(json.loads(json_schema.schema_text())).validate(made)
     assert made["schema"] == "recommend.simulation/v1"
     assert made["simulation"]["cost"]["mean"] == 61.2
     assert made["simulation"]["plan"]["launch"]
 
 
 def test_csv_has_a_row_per_figure_state_and_chance() -> None:
-    rows = list(csv.DictReader(io.StringIO(simulationforms.csv_text(FOUND))))
+    rows = list(csv.DictReader(io.StringIO(simulation.csv_text(FOUND))))
     by_name = {row["figure"]: row for row in rows}
     assert float(by_name["time"]["p95"]) == pytest.approx(15.3)
     assert float(by_name["time"]["form"]) == pytest.approx(8.2)
@@ -118,13 +118,11 @@ def test_csv_has_a_row_per_figure_state_and_chance() -> None:
 
 
 def test_the_time_has_the_mean_of_an_answer_and_names_that_of_all_runs() -> None:
-    page = "\n".join(line.text for line in simulationview.render(FOUND, ASKED, 80))
+    page = "\n".join(line.text for line in simulation.render(FOUND, ASKED, 80))
     time = next(line for line in page.split("\n") if line.lstrip().startswith("time h"))
     assert time.split()[2:4] == ["8.9", "0.03"]
     assert "of all runs 9.1 h (± 0.05)" in " ".join(page.split())
-    rows = {
-        row["figure"]: row for row in csv.DictReader(io.StringIO(simulationforms.csv_text(FOUND)))
-    }
+    rows = {row["figure"]: row for row in csv.DictReader(io.StringIO(simulation.csv_text(FOUND)))}
     assert float(rows["time"]["mean"]) == pytest.approx(9.1)
     assert float(rows["time, middle nine tenths"]["mean"]) == pytest.approx(8.9)
 
@@ -147,10 +145,10 @@ def test_a_picture_takes_foreign_names_as_text() -> None:
 
 
 def test_bars_are_as_long_as_their_shares() -> None:
-    assert bars.bar(0.5, 0.5, 10) == "█" * 10
-    assert bars.bar(0.25, 0.5, 10) == "█" * 5
-    assert bars.bar(0.5 / 16, 0.5, 10) == "▋"
-    assert bars.bar(0.0, 0.5, 10) == ""
+    assert layout.bar(0.5, 0.5, 10) == "█" * 10
+    assert layout.bar(0.25, 0.5, 10) == "█" * 5
+    assert layout.bar(0.5 / 16, 0.5, 10) == "▋"
+    assert layout.bar(0.0, 0.5, 10) == ""
 
 
 VERIFIED = replace(
@@ -181,14 +179,14 @@ def test_a_check_tells_both_figures_their_difference_and_its_error() -> None:
 
 
 def test_a_check_stands_below_the_answer_and_in_its_other_forms() -> None:
-    assert "Verified with 20,480 other runs each" in plain(table.render(VERIFIED, ASKED, 80))
-    assert "Verified with 20,480 other runs each" in markdown.render(VERIFIED, ASKED)
+    assert "Verified with 20,480 other runs each" in plain(answer_table.render(VERIFIED, ASKED, 80))
+    assert "Verified with 20,480 other runs each" in csv_markdown.render_markdown(VERIFIED, ASKED)
     made = json.loads(dumps(document(VERIFIED, ASKED)))
-    jsonschema.Draft202012Validator(json.loads(schemafile.schema_text())).validate(made)
+    jsonschema.Draft202012Validator(json.loads(json_schema.schema_text())).validate(made)
     assert made["checks"][0]["differences"][0]["simulated"] == 103
     assert "checks" not in document(ANSWER, ASKED)
 
 
 def test_nothing_is_said_of_limits_that_were_not_given() -> None:
-    words = dict(simulationview.sentences(replace(FOUND, kept=())))
+    words = dict(simulation.sentences(replace(FOUND, kept=())))
     assert words["limits"] == "none given"

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from recommender.risk.journey import Journeys
+from recommender.risk.path_inputs import Journeys
 
 ALWAYS = 40.0  # logit of capacity that is always there
 NEVER_ENDS = 1e12

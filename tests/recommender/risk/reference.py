@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from recommender.risk.draws import Draws
-from recommender.risk.journey import Journeys
+from recommender.risk.path_inputs import Journeys
+from recommender.risk.random_numbers import Draws
 
 DRAWN = 512  # runs that a history may take before the reference gives up
 

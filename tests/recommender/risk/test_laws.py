@@ -6,9 +6,10 @@ import random
 import numpy as np
 import pytest
 
-from recommender.lognormal import lognormal_excess, lognormal_survival
-from recommender.risk.draws import draws
-from recommender.risk.journey import Histories, Journeys, cycles_needed, follow
+from recommender.risk.laws import lognormal_excess, lognormal_survival
+from recommender.risk.monte_carlo import cycles_needed, follow
+from recommender.risk.path_inputs import Histories, Journeys
+from recommender.risk.random_numbers import draws
 from tests.recommender.risk.cases import RESCUE, SPOT, journeys, random_plan
 from tests.recommender.risk.reference import Plan, tell
 

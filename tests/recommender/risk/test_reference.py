@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from recommender.risk.draws import Draws, draws
-from recommender.risk.journey import cycles_needed, follow
+from recommender.risk.monte_carlo import cycles_needed, follow
+from recommender.risk.random_numbers import Draws, draws
 from tests.recommender.risk.cases import RESCUE, SPOT, journeys, random_plan
 from tests.recommender.risk.reference import DRAWN, Plan, Told, tell
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from recommender.risk.capacity import Lawful
-from recommender.risk.draws import draws, run_uniforms, uniforms
-from recommender.risk.journey import follow
 from recommender.risk.laws import Lognormal, RunLaw, SurvivalCurve, Weibull
+from recommender.risk.monte_carlo import follow
+from recommender.risk.random_numbers import draws, run_uniforms, uniforms
 from tests.recommender.risk.cases import SPOT, journeys
 
 U = (np.arange(200_000) + 0.5) / 200_000
@@ -78,7 +78,7 @@ def test_the_lognormal_law_tells_the_engine_what_its_own_path_tells_it() -> None
 
 def test_the_uniforms_of_the_runs_are_those_behind_their_normals() -> None:
     sample = draws(64, 16, 3)
-    from recommender.risk.draws import normal
+    from recommender.risk.random_numbers import normal
 
     assert np.array_equal(normal(run_uniforms(sample)), sample.run)
     plain = uniforms(3, 1, 64 * 8).reshape(64, 8)

@@ -14,7 +14,7 @@ from typing import Any
 
 import simpy
 
-from recommender.risk.plans import Journeys
+from recommender.risk.path_inputs import Journeys
 
 Steps = Generator[simpy.Event, Any, None]
 SPELLS = 300  # runs among which a request meets one at random

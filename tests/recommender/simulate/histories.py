@@ -13,14 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from catalogs.load import load_snapshot
-from recommender import Choice, Limits, Progress, find_job
-from recommender.answering import Answering
-from recommender.question import PRINTED, SEARCHED, question_of
-from recommender.risk.draws import SEED
-from recommender.risk.journey import follow
-from recommender.risk.plans import Journeys
-from recommender.simulate.trial import simulate
-from recommender.units import parse_instant
+from recommender.inputs.units import parse_instant
+from recommender.job.jobfile import find_job
+from recommender.plan.limits import Choice, Limits, Progress
+from recommender.planner.pipeline import Answering
+from recommender.planner.problem import PRINTED, SEARCHED, question_of
+from recommender.risk.monte_carlo import follow
+from recommender.risk.path_inputs import Journeys
+from recommender.risk.random_numbers import SEED
+from recommender.simulate.paths import simulate
 
 MANY = 98 * 2048
 OTHER_SEED = 90_001

@@ -5,7 +5,7 @@ import pytest
 
 from recommender.risk.laws import Lognormal
 from recommender.simulate.closed_form import _first_passage, closed_form
-from recommender.simulate.trial import simulate
+from recommender.simulate.paths import simulate
 from tests.recommender.risk.cases import RESCUE, journeys
 
 H = 3600.0

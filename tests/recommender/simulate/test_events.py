@@ -6,7 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from recommender.risk.journey import follow
+from recommender.risk.monte_carlo import follow
 from tests.recommender.risk.cases import RESCUE, SPOT, journeys
 from tests.recommender.simulate.events import History, Told, plan_of
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from recommender.risk.capacity import LOGNORMAL, Capacity, Lawful
 from recommender.risk.laws import Weibull
-from recommender.simulate.trial import simulate
+from recommender.simulate.paths import simulate
 from tests.recommender.risk.cases import journeys
 
 H = 3600.0

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from recommender.errors import UsageError
-from recommender.fallback.grid import policy_facts
-from recommender.fallback.ofplan import problem_of
-from recommender.fallback.thresholds import TwoThresholds
-from recommender.limits import Limits
+from recommender.plan.limits import Limits
+from recommender.policies.plan_policy import policy_facts, problem_of
+from recommender.policies.thresholds import TwoThresholds
 from recommender.risk.capacity import LOGNORMAL
-from recommender.risk.draws import draws
+from recommender.risk.random_numbers import draws
+from recommender.simulate.paths import simulate
 from recommender.simulate.policies import market_of, policy_runs
-from recommender.simulate.trial import simulate
 from tests.recommender.risk.cases import RESCUE, SPOT, journeys
 
 H = 3600.0

@@ -6,15 +6,17 @@ from pathlib import Path
 import pytest
 
 from catalogs.load import load_snapshot
-from recommender import Choice, Limits, find_job, recommend
 from recommender.errors import UsageError
-from recommender.rehearsal import Rehearsal, rehearse
+from recommender.inputs.units import parse_comparison
+from recommender.job.jobfile import find_job
+from recommender.plan.limits import Choice, Limits
+from recommender.plan.simulation import Simulation
+from recommender.planner.recommend import recommend
+from recommender.planner.simulate_plan import Rehearsal, rehearse
 from recommender.risk.laws import Weibull
-from recommender.simulate.deflation import Deflatable
-from recommender.simulate.order import Order
-from recommender.simulate.source import WhatIf
-from recommender.simulation import Simulation
-from recommender.units import parse_comparison
+from recommender.simulate.paths import Deflatable
+from recommender.simulate.scenario import WhatIf
+from recommender.simulate.simulate import Order
 
 H = 3600.0
 JOB = find_job("resnet50-imagenet")

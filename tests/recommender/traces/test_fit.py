@@ -8,7 +8,7 @@ import pytest
 
 from recommender.errors import UsageError
 from recommender.traces.fit import fit, watch
-from recommender.traces.groups import losses
+from recommender.traces.statistics import losses
 from recommender.traces.trace import ADDED, TAKEN, Place, Trace, counted, named_events
 from tests.recommender.traces.made import HOUR, START, alternating, trace
 

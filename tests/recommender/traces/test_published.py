@@ -15,12 +15,11 @@ import pytest
 
 from catalogs.load import load_snapshot
 from recommender.traces.fit import fit, fit_size
-from recommender.traces.laws import fit_laws
-from recommender.traces.level import logit
-from recommender.traces.market import law_of
-from recommender.traces.offers import level_sd
-from recommender.traces.spells import cut
-from recommender.traces.sums import market_of
+from recommender.traces.intervals import cut
+from recommender.traces.law_fit import fit_laws
+from recommender.traces.law_store import level_sd
+from recommender.traces.market_law import law_of, logit
+from recommender.traces.statistics import market_of
 from recommender.traces.trace import ADDED, TAKEN, Trace, counted, named_events
 
 pytestmark = pytest.mark.reference

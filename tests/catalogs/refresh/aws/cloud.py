@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from catalogs.load import load_snapshot
-from catalogs.refresh.harvest import Wanted
+from catalogs.providers.contract import Wanted
 from catalogs.schema import InstanceType
 from tests.catalogs.refresh.aws import wire
 

@@ -9,10 +9,10 @@ from typing import Any
 import botocore.loaders
 import pytest
 
-from catalogs.refresh import aws_files
-from catalogs.refresh.aws import Aws
-from catalogs.refresh.aws_files import Places
-from catalogs.refresh.harvest import Harvest
+from catalogs.providers.aws import public_files
+from catalogs.providers.aws.provider import Aws
+from catalogs.providers.aws.public_files import Places
+from catalogs.providers.contract import Harvest
 from tests.catalogs.refresh.aws.cloud import CANARY, Cloud, make_cloud
 from tests.catalogs.refresh.aws.server import serving
 
@@ -33,7 +33,7 @@ def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Cloud]:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", CANARY)
     monkeypatch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=lambda seconds: None))
     monkeypatch.setattr("botocore.session.create_loader", _loader)
-    monkeypatch.setattr(aws_files, "_WAITS_S", (0.0, 0.0))
+    monkeypatch.setattr(public_files, "_WAITS_S", (0.0, 0.0))
     with serving(make_cloud()) as served:
         for service in ("EC2", "PRICING", "SERVICE_QUOTAS"):
             monkeypatch.setenv(f"AWS_ENDPOINT_URL_{service}", served.url)

@@ -8,12 +8,11 @@ import pytest
 
 from catalogs.errors import ProviderError
 from catalogs.load import load_snapshot
-from catalogs.refresh.aws import provider
-from catalogs.refresh.aws_scores import SETTING
-from catalogs.refresh.harvest import Harvest, QuotaValue
-from catalogs.refresh.providers import makers
-from catalogs.refresh.sieve import Known
-from catalogs.refresh.sift import Sifted, sift
+from catalogs.providers.aws.provider import provider
+from catalogs.providers.aws.quotas import SETTING
+from catalogs.providers.contract import Harvest, QuotaValue
+from catalogs.providers.registry import makers
+from catalogs.refresh.validate_rows import Known, Sifted, sift
 from tests.catalogs.refresh.aws.cloud import NOW, REGIONS, Cloud, block_of, dimension_of
 from tests.catalogs.refresh.aws.conftest import Read
 

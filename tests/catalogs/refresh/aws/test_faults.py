@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from catalogs.errors import ProviderError
-from catalogs.refresh.aws_tasks import Tasks
-from catalogs.refresh.harvest import Failed, Harvest
-from catalogs.refresh.redact import redacted
+from catalogs.providers.aws.client import Tasks
+from catalogs.providers.contract import Failed, Harvest
+from catalogs.providers.http import redacted
 from tests.catalogs.refresh.aws.cloud import CANARY, REGIONS, SHUT, Cloud
 from tests.catalogs.refresh.aws.conftest import Read
 

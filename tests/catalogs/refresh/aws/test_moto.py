@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 
 from catalogs.load import load_snapshot
-from catalogs.refresh.aws_calls import Caller
-from catalogs.refresh.aws_machines import machines_of
-from catalogs.refresh.aws_regions import RegionRead, account_regions, read_region
-from catalogs.refresh.harvest import Wanted
+from catalogs.providers.aws.client import Caller
+from catalogs.providers.aws.machines import machines_of
+from catalogs.providers.aws.regions import RegionRead, account_regions, read_region
+from catalogs.providers.contract import Wanted
 from tests.catalogs.refresh.aws.cloud import NOW, Cloud
 
 pytest.importorskip("moto.server")

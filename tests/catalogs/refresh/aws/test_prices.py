@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from catalogs.refresh.aws_bulk import bulk_files, bulk_prices
-from catalogs.refresh.aws_calls import Caller
-from catalogs.refresh.aws_listing import list_prices
-from catalogs.refresh.aws_prices import Listed, Listing, merged
+from catalogs.providers.aws.client import Caller
+from catalogs.providers.aws.price_list import Listed, Listing, list_prices, merged
+from catalogs.providers.aws.public_files import bulk_files, bulk_prices
 from tests.catalogs.refresh.aws.cloud import Cloud, Item, dimension_of, item_of
 
 Change = Callable[[Item], None]

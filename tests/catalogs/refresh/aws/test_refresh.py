@@ -10,12 +10,12 @@ import pytest
 
 from catalogs.catalog import Catalog
 from catalogs.load import load_snapshot
-from catalogs.publication import CANARIES
-from catalogs.refresh.aws import Aws
-from catalogs.refresh.aws_files import Places
+from catalogs.providers.aws.provider import Aws
+from catalogs.providers.aws.public_files import Places
 from catalogs.refresh.report import RefreshReport, facts
 from catalogs.refresh.run import Order, refresh
-from catalogs.versions import Store, newest_good
+from catalogs.store import Store, newest_good
+from catalogs.validation import CANARIES
 from tests.catalogs.refresh.aws.cloud import CANARY, NOW, Cloud, dimension_of, make_cloud
 from tests.catalogs.refresh.aws.server import serving
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from catalogs.refresh.harvest import Harvest
+from catalogs.providers.contract import Harvest
 from tests.catalogs.refresh.aws.cloud import NOW, Cloud, Item
 from tests.catalogs.refresh.aws.conftest import Read
 

@@ -12,11 +12,11 @@ import pytest
 
 from catalogs.catalog import Catalog
 from catalogs.load import load_snapshot
-from catalogs.refresh.aws import Aws
-from catalogs.refresh.aws_files import Places
-from catalogs.refresh.harvest import Harvest, Wanted
+from catalogs.providers.aws.provider import Aws
+from catalogs.providers.aws.public_files import Places
+from catalogs.providers.contract import Harvest, Wanted
 from catalogs.refresh.run import Order, refresh
-from catalogs.versions import Store, newest_good
+from catalogs.store import Store, newest_good
 from tests.catalogs.refresh.aws import test_prices, test_spot
 from tests.catalogs.refresh.aws.cloud import NOW, Cloud
 from tests.catalogs.refresh.aws.full import FullCloud, full_cloud

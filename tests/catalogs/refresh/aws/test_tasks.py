@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from catalogs.errors import ProviderError
-from catalogs.refresh.aws_tasks import Tasks
-from catalogs.refresh.harvest import Wanted
+from catalogs.providers.aws.client import Tasks
+from catalogs.providers.contract import Wanted
 
 LEFT_BEHIND = """
 import threading, time
-from tests.catalogs.refresh.aws.test_tasks import wanted
-from catalogs.refresh.aws_tasks import Tasks
+from tests.catalogs.providers.aws.provider.test_tasks import wanted
+from catalogs.providers.aws.client import Tasks
 found, failed = Tasks({"hangs": threading.Event().wait, "works": lambda: 7}, 2).results(wanted(0.3))
 print(found, failed["hangs"].reason)
 """

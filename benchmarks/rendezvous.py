@@ -1,0 +1,121 @@
+"""Where the processes of torchrun wait for each other, and hear that one of them failed.
+
+A collective tells nobody who is missing, and those who wait in it keep processor and GPU busy. Here
+words are left in the key-value store that torchrun's agent keeps: who waits sleeps, and reads there
+which process failed, and why.
+"""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import count
+from time import monotonic, sleep
+from typing import Any, Protocol
+
+from benchmarks.errors import BenchError, said
+
+SOON_S = 120.0  # within which all come that have nothing else to do
+_LONGEST_PAUSE_S = 0.5
+_FAILED = "failed"
+
+
+class Store(Protocol):
+    """What is used of torch.distributed.Store."""
+
+    def set(self, key: str, value: str) -> object:
+        """Leave a word."""
+
+    def get(self, key: str) -> bytes:
+        """Read a word that is there."""
+
+    def check(self, keys: list[str]) -> bool:
+        """Tell whether words are there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """One process's place among `world` of them; alone it never waits."""
+
+    store: Store | None = None
+    rank: int = 0
+    world: int = 1
+    _numbers: "count[int]" = field(default_factory=count)  # all meet equally often
+
+    def tell(self, point: str, word: str = "") -> None:
+        """Say that this process has come to a point, with a word on it."""
+        if self.store is not None:
+            self.store.set(f"{point}/{self.rank}", word)
+
+    def __enter__(self) -> "Meeting":
+        """Be there; whatever ends this process is told to the others."""
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Leave."""
+        if error is not None:
+            self.fail(said(error))
+
+    def fail(self, why: str) -> None:
+        """Say that this process ends, so that nobody waits for it."""
+        with suppress(BenchError, RuntimeError):  # the store is gone, and all who would read it
+            if self.store is not None and not self.failure():  # who failed first is the cause
+                self.store.set(_FAILED, f"process {self.rank} of {self.world} failed: {why}")
+
+    def failure(self) -> str:
+        """Which process failed, and why; empty where none said so."""
+        if self.store is None or not _there(self.store, _FAILED):
+            return ""
+        return self.store.get(_FAILED).decode()
+
+    def agree(self, what: str, word: str = "") -> tuple[str, ...]:
+        """Meet all others; give what each of them says.
+
+        Raises BenchError naming the process that failed or did not come.
+        """
+        point = f"{next(self._numbers)} {what}"
+        self.tell(point, word)
+        return self.words(point, range(self.world), SOON_S)
+
+    def words(self, point: str, ranks: Iterable[int], patience_s: float) -> tuple[str, ...]:
+        """Wait for some processes at a point. Raises as `agree`."""
+        end = monotonic() + patience_s
+        store = self.store
+        if store is None:
+            return ()
+        return tuple(self._word(store, f"{point}/{rank}", rank, end) for rank in ranks)
+
+    def _word(self, store: Store, key: str, rank: int, end: float) -> str:
+        pause = 1e-3
+        while not _there(store, key):
+            if failure := self.failure():
+                raise BenchError(failure)
+            if monotonic() > end:
+                raise BenchError(
+                    f"process {rank} of {self.world} did not come to '{key.partition('/')[0]}' in "
+                    "time; see its own messages, or whether its machine is still there"
+                )
+            sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_S)
+        return store.get(key).decode()
+
+
+def _there(store: Store, key: str) -> bool:
+    try:
+        return store.check([key])
+    except RuntimeError:  # torch's DistStoreError, DistNetworkError
+        raise BenchError(
+            "the first process or its machine is gone: nobody keeps the others together"
+        ) from None
+
+
+def join(torch: Any, rank: int, world: int) -> Meeting:
+    """Meet the other processes that torchrun started, over the address that it gave."""
+    if world == 1:
+        return Meeting()
+    limit = timedelta(seconds=SOON_S)
+    try:
+        store, _, _ = next(torch.distributed.rendezvous("env://", timeout=limit))
+    except (ValueError, RuntimeError) as error:
+        raise BenchError(f"the other processes cannot be met ({error}); use torchrun") from None
+    return Meeting(torch.distributed.PrefixStore("recommend", store), rank, world)

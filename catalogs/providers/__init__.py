@@ -1,0 +1,1 @@
+"""The providers: one folder each, and the contract that all of them keep."""

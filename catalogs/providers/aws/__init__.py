@@ -1,0 +1,1 @@
+"""Amazon Web Services: list prices, spot prices, machines, quotas."""

@@ -1,0 +1,165 @@
+"""Puts what was read of AWS together as offers, with their sources and what was left out."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from catalogs.providers.aws.capacity_blocks import HOURS
+from catalogs.providers.aws.machines import Machines
+from catalogs.providers.aws.price_list import Listing
+from catalogs.providers.aws.public_files import Ranges
+from catalogs.providers.aws.regions import RegionRead
+from catalogs.providers.contract import Failed, Quarantined, UnknownType, Wanted
+from catalogs.schema import InstanceType, Market, Obtainable, Offer, Source
+
+API, FILES = "AWS Price List API", "AWS price list files"
+_LISTED, _SPOT, _BLOCK = 1, 2, 3
+_LICENCE = "none stated (public price facts)"
+
+
+@dataclass(frozen=True, slots=True)
+class ListedOffers:
+    """On-demand offers, and how many prices are of machines that a region does not sell."""
+
+    offers: tuple[Offer, ...]
+    unsold: int
+
+
+class Maker:
+    """Makes offers of machines that the catalog can describe."""
+
+    def __init__(self, wanted: Wanted, new: Iterable[InstanceType], ranges: Ranges) -> None:
+        self._machines = {**wanted.types, **{each.instance_type: each for each in new}}
+        self._regions = frozenset(wanted.regions)
+        self._today = wanted.today
+        self._ranges = ranges
+
+    def on_demand(self, listing: Listing, reads: Mapping[str, RegionRead]) -> ListedOffers:
+        """List prices; where a region was read, only of the machines that it sells."""
+        offers, unsold = [], 0
+        for price in listing.prices:
+            machine = self._machines.get(price.instance_type)
+            if machine is None or (self._regions and price.region not in self._regions):
+                continue
+            read = reads.get(price.region)
+            if read is not None and not read.sells_on_demand(price.instance_type):
+                unsold += 1
+                continue
+            usd = price.usd_per_hour
+            offers.append(self._offer(machine, price.region, "", "on_demand", usd, _LISTED))
+        return ListedOffers(tuple(offers), unsold)
+
+    def spot(self, reads: Mapping[str, RegionRead]) -> Iterator[Offer]:
+        """Spot prices by zone."""
+        for region, read in sorted(reads.items()):
+            for quote in read.spot.quotes:
+                machine = self._machines.get(quote.instance_type)
+                if machine is not None:
+                    usd = quote.usd_per_hour
+                    yield self._offer(machine, region, quote.zone, "spot", usd, _SPOT)
+
+    def unknown_quotes(self, reads: Mapping[str, RegionRead]) -> int:
+        """How many spot prices are of machines that cannot be described; they are named."""
+        quotes = (quote for read in reads.values() for quote in read.spot.quotes)
+        return sum(quote.instance_type not in self._machines for quote in quotes)
+
+    def blocks(self, reads: Mapping[str, RegionRead]) -> Iterator[Offer]:
+        """Capacity Blocks by zone."""
+        for region, read in sorted(reads.items()):
+            for block in read.blocks.blocks:
+                machine = self._machines.get(block.instance_type)
+                if machine is not None:
+                    usd = block.usd_per_hour
+                    yield self._offer(machine, region, block.zone, "reserved_block", usd, _BLOCK)
+
+    def _offer(
+        self, machine: InstanceType, region: str, zone: str, market: Market, usd: float, source: int
+    ) -> Offer:
+        spot = market == "spot"
+        return Offer(
+            provider="aws",
+            instance_type=machine.instance_type,
+            region=region,
+            zone=zone,
+            market=market,
+            usd_per_hour=usd,
+            obtainable=_in_region(machine.status, region),
+            kind="quote",
+            flag="",
+            uncertainty=0.0,
+            interruption_range=self._ranges.get((machine.instance_type, region)) if spot else None,
+            source=source,
+            as_of=self._today,
+        )
+
+
+def _in_region(status: Obtainable, region: str) -> Obtainable:
+    """GovCloud is open to vetted customers only."""
+    return "unknown" if status == "open" and region.startswith("us-gov-") else status
+
+
+def sources(listed: str) -> tuple[Source, ...]:
+    """Where the figures come from; `listed` names the price list that was read."""
+    block = f"one machine for {HOURS} hours, paid upfront, per hour"
+    return (
+        Source(_LISTED, listed or API, _LICENCE, "row", "AWS price list, AmazonEC2"),
+        Source(_SPOT, "AWS EC2 spot price history", _LICENCE, "row", "read with one's own account"),
+        Source(_BLOCK, "AWS EC2 Capacity Blocks", _LICENCE, "row", block),
+    )
+
+
+def blocks_allowed(reads: Mapping[str, RegionRead]) -> bool:
+    """Say whether Capacity Blocks could be read anywhere: the right to is optional."""
+    errors = [read.blocks.error for read in reads.values()]
+    return any(error is None or error.fault != "credentials" for error in errors)
+
+
+def lost_blocks(reads: Mapping[str, RegionRead], warnings: list[str]) -> list[Failed]:
+    """The regions whose Capacity Blocks could not be read."""
+    errors = {region: e for region, read in sorted(reads.items()) if (e := read.blocks.error)}
+    if errors and not blocks_allowed(reads):
+        warnings.append(f"Capacity Blocks are left out: {next(iter(errors.values())).reason}")
+        return []
+    return [Failed(region, "reserved_block", error.reason) for region, error in errors.items()]
+
+
+def unknown_types(machines: Machines, listing: Listing) -> tuple[UnknownType, ...]:
+    """Machines with GPUs that the catalog cannot describe, by either list."""
+    known = {each.instance_type for each in machines.unknown}
+    known |= {each.instance_type for each in machines.new}
+    listed = [
+        UnknownType(name, "", _number(gpus), 0, "in the price list only")
+        for name, gpus in sorted(listing.gpu_types.items())
+        if name not in known
+    ]
+    return (*machines.unknown, *listed)
+
+
+def quarantined(listing: Listing, reads: Mapping[str, RegionRead]) -> tuple[Quarantined, ...]:
+    """All rows that were not believed."""
+    found: list[Quarantined] = list(listing.quarantined)
+    for region, read in sorted(reads.items()):
+        own: Sequence[Quarantined] = (
+            *read.quarantined,
+            *read.spot.quarantined,
+            *read.blocks.quarantined,
+        )
+        found += [
+            each
+            if region in each.what
+            else Quarantined("aws", f"{each.what} ({region})", each.reason, each.rule)
+            for each in own
+        ]
+    return tuple(found)
+
+
+def counts(listing: Listing, reads: Mapping[str, RegionRead]) -> tuple[int, int]:
+    """How many rows were received, and how many of them are known not to be meant."""
+    rows = listing.rows + sum(read.spot.rows + read.blocks.rows for read in reads.values())
+    return rows, listing.ignored + sum(read.spot.ignored for read in reads.values())
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0

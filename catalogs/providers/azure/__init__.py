@@ -1,0 +1,1 @@
+"""Microsoft Azure: retail prices, machines, quotas."""

@@ -1,0 +1,176 @@
+"""Azure: retail prices of GPU machines, spot and on demand, from the public price list.
+
+No account is needed. The list has no zones, no eviction rates and no specifications; what
+machines are made of is the catalog's own table.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from catalogs.errors import ProviderError
+from catalogs.load import load_snapshot
+from catalogs.providers.azure.prices import Prices, Reader
+from catalogs.providers.azure.quotas import Account, account_from, read_quotas
+from catalogs.providers.contract import Counters, Failed, Harvest, Wanted
+from catalogs.providers.http import Patience, Web
+from catalogs.providers.quotas import shipped_places
+from catalogs.schema import Market, Offer, Source
+
+ADDRESS = "https://prices.azure.com/api/retail/prices"
+_VERSION = "2023-01-01-preview"  # values in filters count in the case they are written in
+_MOST_PAGES = 5000  # of 100 to 1,000 rows; GPU machines of all regions are some 20,000 rows
+_SMALL_REGION = 10  # offers in the snapshot; a region with less may have closed
+_SOURCE = Source(
+    source=1,
+    name="Azure Retail Prices API",
+    licence="facts of a public price list",
+    taken="row",
+    attribution="retail prices of virtual machines, prices.azure.com",
+)
+
+
+def provider() -> "Azure":
+    """The client of Azure."""
+    return Azure(account=account_from())
+
+
+@dataclass(frozen=True, slots=True)
+class Azure:
+    """Reads Azure's prices."""
+
+    address: str = ADDRESS
+    patience: Patience = Patience()
+    account: Account = Account()  # for quotas; prices need none
+    name: str = "azure"
+
+    def harvest(self, wanted: Wanted) -> Harvest:
+        """Read the prices of all GPU machines, and of the other machines that are known.
+
+        All regions are read at once, so `Wanted.regions` does not shorten it.
+
+        Raises:
+            ProviderError: a page cannot be read.
+        """
+        began = time.monotonic()
+        if wanted.parts == {"quotas"}:
+            return self._quotas(wanted)
+        markets = wanted.listed_markets
+        reader = Reader(wanted.types, wanted.now)
+        pages = 0
+        with Web("azure", wanted, patience=self.patience) as web:
+            for start in self._starts(wanted):
+                for items in self._pages(web, start):
+                    pages += 1
+                    for item in items:
+                        reader.take(item)
+                    wanted.progress(f"{reader.rows} prices read")
+        prices = reader.prices()
+        offers = tuple(_offers(prices, wanted, markets))
+        if not offers:
+            raise ProviderError("azure", "format", "no price of a known machine; has it changed?")
+        return Harvest(
+            provider="azure",
+            started=wanted.now,
+            finished=wanted.now + timedelta(seconds=time.monotonic() - began),
+            markets=markets,
+            offers=offers,
+            sources=(_SOURCE,),
+            unknown_types=prices.unknown,
+            quarantined=prices.quarantined,
+            failed=tuple(_lost(offers)),
+            counters=Counters(
+                calls=web.calls,
+                retries=web.retries,
+                pages=pages,
+                raw_rows=reader.rows,
+                ignored=prices.ignored,
+                bytes=web.bytes,
+            ),
+        )
+
+    def _quotas(self, wanted: Wanted) -> Harvest:
+        """Read what the subscription may run where the catalog has machines."""
+        places = shipped_places("azure").values()
+        regions = wanted.regions or tuple(sorted({name for each in places for name in each}))
+        quotas = load_snapshot().quotas
+        found = read_quotas(self.account, wanted, self.patience, quotas, regions)
+        return found.harvest("azure", wanted, Counters(calls=len(regions)))
+
+    def _starts(self, wanted: Wanted) -> Iterator[str]:
+        """The first pages: of all sizes with GPUs, then of each machine without."""
+        names = sorted(name for name, machine in wanted.types.items() if not machine.gpu)
+        kinds = ["contains(armSkuName, 'Standard_N')", *(f"armSkuName eq '{n}'" for n in names)]
+        for kind in kinds:
+            terms = f"serviceName eq 'Virtual Machines' and priceType eq 'Consumption' and {kind}"
+            query = f"api-version={_VERSION}&currencyCode='USD'&$filter={quote(terms)}"
+            yield f"{self.address}?{query}"
+
+    def _pages(self, web: Web, start: str) -> Iterator[list[Any]]:
+        """The rows of each page; a link that leads back or elsewhere ends the reading."""
+        seen: set[str] = set()
+        address = start
+        while address:
+            if address in seen or len(seen) >= _MOST_PAGES:
+                raise ProviderError("azure", "format", "the pages of the price list never end")
+            if _server(address) != _server(self.address):
+                raise ProviderError("azure", "format", "the next page is on another server")
+            seen.add(address)
+            items, address = _page(web.json(address))
+            yield items
+
+
+def _page(answer: Any) -> tuple[list[Any], str]:
+    """The rows of a page, and the address of the next one."""
+    if not isinstance(answer, dict) or not isinstance(answer.get("Items"), list):
+        raise ProviderError("azure", "format", "a page has no known form")
+    items, following = answer["Items"], answer.get("NextPageLink")
+    if answer.get("Count", len(items)) != len(items):
+        reason = f"a page of {answer['Count']} rows holds {len(items)}"
+        raise ProviderError("azure", "format", reason)
+    if following is not None and not isinstance(following, str):
+        raise ProviderError("azure", "format", "the link to the next page is no text")
+    return items, following or ""
+
+
+def _server(address: str) -> tuple[str, str, int]:
+    try:
+        parts = urlsplit(address)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        return parts.scheme, parts.hostname or "", port
+    except ValueError:
+        return "", "", 0
+
+
+def _offers(prices: Prices, wanted: Wanted, markets: frozenset[Market]) -> Iterator[Offer]:
+    for (name, region, market), usd in sorted(prices.usd.items()):
+        machine = wanted.types[name]
+        if market in markets and (machine.gpu or market == "on_demand"):
+            yield Offer(
+                provider="azure",
+                instance_type=name,
+                region=region,
+                zone="",
+                market=market,
+                usd_per_hour=usd,
+                obtainable=machine.status,
+                kind="quote",
+                flag="",
+                uncertainty=0.0,
+                interruption_range=None,
+                source=_SOURCE.source,
+                as_of=wanted.today,
+            )
+
+
+def _lost(offers: Iterable[Offer]) -> Iterator[Failed]:
+    """Regions with many machines in the snapshot that the list no longer names."""
+    found = {offer.region for offer in offers}
+    shipped = Counter(region for regions in shipped_places("azure").values() for region in regions)
+    for region, count in sorted(shipped.items()):
+        if count >= _SMALL_REGION and region not in found:
+            yield Failed(region, "", "the price list names no machine here")

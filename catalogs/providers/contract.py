@@ -1,0 +1,188 @@
+"""What a provider is asked for, and what it hands over: the contract of a refresh.
+
+A client of a provider is a module `catalogs.refresh.<name>` (aws, gcp, azure) with a function
+`provider() -> Provider` that takes nothing: credentials come from the standard chains, from an
+environment variable or from a file, never from a flag. A client only *reads and reports*. It
+neither compares with older prices nor publishes; that is done for all of them in one place.
+Its rules:
+
+* An offer is a whole machine in one place in one market. Where a part of its price is missing,
+  no offer is handed over but a `Quarantined` row with the reason.
+* Nothing is skipped in silence: what matched no allow-list is `Quarantined`, or counted in
+  `Counters.ignored` where it is known not to be meant (another operating system, no GPU VM).
+* One region that fails is a `Failed` place, not an exception; its last good offers stay.
+* `ProviderError` is raised where nothing useful can be handed over.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Generic, Literal, Protocol, TypeVar
+
+from catalogs.errors import ProviderError
+from catalogs.schema import Gpu, InstanceType, Market, Offer, Source
+
+Part = Literal["on_demand", "spot", "reserved_block", "quotas"]
+OFFERS: frozenset[Part] = frozenset({"on_demand", "spot", "reserved_block"})
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a refresh asks one provider for.
+
+    `types` are the machines of this provider that the catalog can describe, by name: offers of
+    other machines need a row in `Harvest.types`. `gpus` are all GPUs that are known, by short
+    name. `regions` limits the call; empty means all that the account may use.
+    """
+
+    types: Mapping[str, InstanceType]
+    gpus: Mapping[str, Gpu]
+    now: datetime  # UTC; what `as_of` and `started` are taken from
+    parts: frozenset[Part] = frozenset({"on_demand", "spot"})
+    regions: tuple[str, ...] = ()
+    stop_at: float = float("inf")  # on time.monotonic(): after it no new call is made
+    call_timeout_s: float = 30.0  # of one call
+    copies: Path | None = None  # a folder for copies of public files, to ask for changes only
+    progress: Callable[[str], None] = field(default=lambda message: None)  # one short line
+
+    @property
+    def listed_markets(self) -> frozenset[Market]:
+        """The markets with a price list, on demand and spot, as far as they are wanted."""
+        listed: tuple[Market, ...] = ("on_demand", "spot")
+        return frozenset(market for market in listed if market in self.parts)
+
+    @property
+    def today(self) -> str:
+        """The date that a price fetched now is `as_of`."""
+        return self.now.date().isoformat()
+
+    def check_time(self, provider: str) -> None:
+        """Refuse to go on after the deadline; to be called before every call.
+
+        Raises:
+            ProviderError: of kind "timeout".
+        """
+        if time.monotonic() >= self.stop_at:
+            raise ProviderError(provider, "timeout", "the time for this provider is over")
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """Something read that was not understood or not believed, and so is not offered."""
+
+    provider: str
+    what: str  # names the row: instance type, region, SKU description, usage type
+    reason: str
+    rule: str  # short name to count by: "unknown_description", "missing_part", "unit", ...
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A place that could not be read; its last good offers stay, with their own age."""
+
+    region: str  # "" for all regions of the market
+    market: Market | Literal[""]  # "" for all markets of the region
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownType:
+    """A machine with a GPU that the catalog cannot describe, so cannot plan with."""
+
+    instance_type: str
+    gpu: str  # as the provider names it
+    gpus: float  # a fraction where the provider rents out parts of a GPU
+    regions: int  # in how many regions it is offered
+    reason: str  # "GPU not known", "part of a GPU", "memory not stated", ...
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaValue:
+    """How much an account may run; the row of a quota file (`--quota`)."""
+
+    provider: str
+    family: str  # the provider's own name of the quota, as in the catalog's quotas table
+    market: Literal["on_demand", "spot", "any"]
+    region: str  # "" for every region
+    unit: Literal["vcpu", "gpu", "machine"]
+    amount: float
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What a harvest took."""
+
+    calls: int = 0
+    retries: int = 0
+    pages: int = 0
+    raw_rows: int = 0  # SKUs, price list items, spot quotes, retail prices: as received
+    ignored: int = 0  # of these, known not to be meant
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Harvest:
+    """What a provider handed over.
+
+    `offers` name their `source` by a number of `sources` in this harvest (from 1 on); the
+    store renumbers them, and knows a source again by its words: they hold no date. `as_of` of
+    a price in force now is `Wanted.today`, even where it last changed weeks ago. Offers carry
+    a zone where the provider prices zones (AWS spot: the zone's id, not the account's name of
+    it; GCP: every zone that has the machine) and "" where the price holds for the region (AWS
+    on-demand, Azure); `kind` ("quote"; "composed" for a sum of parts), `uncertainty` 0,
+    `flag` "", `obtainable` (usually that of the type's `status`) and, on AWS spot, the
+    `interruption_range`. Spot prices at the floor are flagged, and those that are no bargain
+    left out, when the harvest is sifted: hand over what was read.
+    """
+
+    provider: str
+    started: datetime  # UTC
+    finished: datetime  # UTC
+    markets: frozenset[Market]  # those read: their offers replace all older ones but `failed`
+    offers: tuple[Offer, ...]
+    sources: tuple[Source, ...]
+    types: tuple[InstanceType, ...] = ()  # described by the provider, not in Wanted.types
+    unknown_types: tuple[UnknownType, ...] = ()
+    quarantined: tuple[Quarantined, ...] = ()
+    doubted: tuple[str, ...] = ()  # types whose on-demand prices contradict the provider's own
+    failed: tuple[Failed, ...] = ()
+    quotas: tuple[QuotaValue, ...] = ()
+    warnings: tuple[str, ...] = ()
+    counters: Counters = Counters()
+
+
+class Provider(Protocol):
+    """A client of one cloud provider."""
+
+    @property
+    def name(self) -> str:
+        """The provider as catalogs name it: "aws", "gcp", "azure"."""
+
+    def harvest(self, wanted: Wanted) -> Harvest:
+        """Read everything that is wanted.
+
+        Raises:
+            ProviderError: where nothing can be handed over: no credentials, no connection,
+                an answer in no known form, the deadline has passed.
+        """
+
+
+T = TypeVar("T")
+
+
+class Answer(Generic[T]):
+    """Takes what a thread hands over, or what it failed with."""
+
+    def __init__(self) -> None:
+        self.future: Future[T] = Future()
+
+    def __enter__(self) -> "Future[T]":
+        return self.future
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
+        if error is not None:
+            self.future.set_exception(error)
+        return True  # the error travels in the answer, and not to standard error

@@ -1,0 +1,1 @@
+"""Google Cloud: machines composed from the price list of Compute Engine, quotas."""

@@ -1,0 +1,248 @@
+"""Reads JSON and files over HTTPS: deadline, size limit, retries, copies, no secrets in errors.
+
+Clients keep credentials out of their messages; this is the second lock on the same door.
+
+A copy is one file: a line of JSON (address, validators, checksum), then the content, gzipped. It
+is used only where the server itself says that the file is still the same (304 Not Modified), so
+what is read from it is as true today as what is sent.
+"""
+
+import gzip
+import hashlib
+import json
+import os
+import random
+import re
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import urlsplit
+
+from catalogs import files
+from catalogs.errors import ProviderError
+from catalogs.files import parsed
+from catalogs.providers.contract import Wanted
+
+if TYPE_CHECKING:
+    import httpx
+
+
+_SECRET_NAME = re.compile(r"SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|API_?KEY|ACCESS_?KEY", re.I)
+_SHORTEST = 8  # characters; a shorter value is no secret and would blank ordinary words
+# Query parameters and headers that carry credentials, and key ids of AWS and Google.
+_PATTERNS = (
+    re.compile(
+        r"(?i)([?&](?:key|api_?key|access_?token|token|sig|signature|x-amz-[a-z-]+)=)[^&\s]+"
+    ),
+    re.compile(r"(?i)((?:authorization|x-goog-api-key|x-amz-security-token)\W{1,4})[^\s,;]+.*"),
+    re.compile(r"()\b(?:AKIA|ASIA)[A-Z0-9]{12,}"),
+    re.compile(r"()\bAIza[\w-]{20,}"),
+    re.compile(r"(//)[^/@\s]+(?=@)"),
+)
+_GONE = "[hidden]"
+
+
+def redacted(text: str) -> str:
+    """The text without the values of secret environment variables, keys and tokens."""
+    return hider()(text)
+
+
+def hider(env: Mapping[str, str] = os.environ) -> Callable[[str], str]:
+    """A function that takes secrets out of many texts; it knows the environment of now."""
+    secrets = sorted(_secrets(env), key=len, reverse=True)
+    values = re.compile("|".join(map(re.escape, secrets))) if secrets else None
+
+    def hide(text: str) -> str:
+        text = values.sub(_GONE, text) if values else text
+        for pattern in _PATTERNS:
+            text = pattern.sub(rf"\g<1>{_GONE}", text)
+        return text
+
+    return hide
+
+
+def _secrets(env: Mapping[str, str]) -> Iterator[str]:
+    for name, value in env.items():
+        # A secret key of AWS may begin with a slash as well: the name tells, not the value.
+        is_path = name.upper().endswith(("_FILE", "_CREDENTIALS", "_DIRECTORY", "_PATH"))
+        is_path &= value.startswith(("/", "~", "."))
+        if _SECRET_NAME.search(name) and len(value) >= _SHORTEST and not is_path:
+            yield value
+
+
+VALIDATORS = MappingProxyType({"ETag": "If-None-Match", "Last-Modified": "If-Modified-Since"})
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """What an address served before, and the headers that ask whether it still does."""
+
+    content: bytes
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """A folder of copies by name; without a folder nothing is kept."""
+
+    folder: Path | None
+
+    def find(self, name: str, url: str) -> Copy | None:
+        """The copy of an address; None without one, or where it is damaged."""
+        if self.folder is None:
+            return None
+        try:
+            head, _, packed = (self.folder / name).read_bytes().partition(b"\n")
+            about = parsed(head)
+            content = gzip.decompress(packed)
+            headers = {str(key): str(value) for key, value in about["headers"].items()}
+            same = about["url"] == url and about["sha256"] == hashlib.sha256(content).hexdigest()
+        except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, zlib.error):
+            return None
+        return Copy(content, headers) if same and headers else None
+
+    def keep(self, name: str, url: str, answered: Mapping[str, str], content: bytes) -> None:
+        """Keep what an address has served to its end; a full disk costs only the copy."""
+        headers = {ask: answered[said] for said, ask in VALIDATORS.items() if answered.get(said)}
+        if self.folder is None or not headers:
+            return
+        about = {"url": url, "headers": headers, "sha256": hashlib.sha256(content).hexdigest()}
+        packed = gzip.compress(content, compresslevel=1, mtime=0)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            files.replace(self.folder / name, json.dumps(about).encode() + b"\n" + packed)
+        except OSError:
+            return
+
+
+_MOST_BYTES = 64_000_000  # of one answer; the largest real one, all machine types, has 10 MB
+_AGAIN = frozenset({429, 500, 502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often a call is tried, and how long one waits in between."""
+
+    tries: int = 6
+    first_wait_s: float = 1.0
+    longest_wait_s: float = 60.0
+    sleep: Callable[[float], None] = time.sleep
+
+
+class _Passing(Exception):
+    """A failure that may pass: throttled, a server's fault, a broken connection."""
+
+    def __init__(self, error: ProviderError, wait_s: float = 0.0) -> None:
+        self.error = error
+        self.wait_s = wait_s
+        super().__init__(str(error))
+
+
+class Web:
+    """Calls one provider's addresses and counts what that took."""
+
+    def __init__(
+        self,
+        provider: str,
+        wanted: Wanted,
+        headers: Mapping[str, str] | None = None,
+        patience: Patience = Patience(),
+    ) -> None:
+        self._provider, self._wanted, self._patience = provider, wanted, patience
+        self._headers = dict(headers or {})
+        self._client: httpx.Client | None = None  # made for the first call
+        self.calls = self.retries = self.bytes = 0
+
+    def __enter__(self) -> "Web":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._client is not None:
+            self._client.close()
+
+    def json(self, address: str, body: object = None, form: Mapping[str, str] | None = None) -> Any:
+        """Get an address, or post a body or a form to it, and read the JSON that it answers.
+
+        Raises:
+            ProviderError: after all tries, or at once where trying again cannot help.
+        """
+        for tried in range(self._patience.tries):
+            self._wanted.check_time(self._provider)
+            try:
+                return self._once(address, body, form)
+            except _Passing as failed:
+                if tried + 1 == self._patience.tries:
+                    raise failed.error from None
+                self.retries += 1
+                self._wait(tried, failed.wait_s)
+        raise AssertionError("a call is tried at least once")
+
+    def _wait(self, tried: int, asked_s: float) -> None:
+        wait_s = self._patience.first_wait_s * 2**tried * random.uniform(0.5, 1.0)
+        wait_s = min(max(wait_s, asked_s), self._patience.longest_wait_s)
+        if time.monotonic() + wait_s >= self._wanted.stop_at:
+            self._refuse("timeout", "no time is left for another try")
+        self._patience.sleep(wait_s)
+
+    def _once(self, address: str, body: object, form: Mapping[str, str] | None) -> Any:
+        import httpx
+
+        if self._client is None:
+            timeout = self._wanted.call_timeout_s
+            self._client = httpx.Client(headers=self._headers, timeout=timeout)
+        self.calls += 1
+        method = "GET" if body is None and form is None else "POST"
+        where = urlsplit(address).netloc
+        try:
+            with self._client.stream(method, address, json=body, data=form) as response:
+                self._check(response, where)
+                content = self._content(response, where)
+        except httpx.TimeoutException:
+            raise _Passing(self._error("timeout", f"{where} did not answer in time")) from None
+        except httpx.TransportError as error:
+            reason = f"{where} cannot be reached ({type(error).__name__})"
+            raise _Passing(self._error("network", reason)) from None
+        except httpx.DecodingError:
+            self._refuse("format", f"{where} sent an answer that cannot be unpacked")
+        try:
+            return parsed(content)
+        except ValueError:
+            self._refuse("format", f"{where} sent an answer that is no JSON")
+
+    def _check(self, response: "httpx.Response", where: str) -> None:
+        status = response.status_code
+        if status == 200:
+            return
+        if status in _AGAIN:
+            fault = "throttled" if status == 429 else "server"
+            error = ProviderError(self._provider, fault, f"{where} answered {status}")  # type: ignore[arg-type]
+            raise _Passing(error, _seconds(response.headers.get("retry-after", "")))
+        if status in (401, 403):
+            self._refuse("credentials", f"{where} answered {status}: not allowed; sign in again")
+        self._refuse("server", f"{where} answered {status}")
+
+    def _content(self, response: "httpx.Response", where: str) -> bytes:
+        ends = time.monotonic() + self._wanted.call_timeout_s
+        content = bytearray()
+        for chunk in response.iter_bytes():
+            content += chunk
+            if len(content) > _MOST_BYTES:
+                self._refuse("format", f"{where} sent more than {_MOST_BYTES} bytes")
+            if time.monotonic() > ends:
+                raise _Passing(self._error("timeout", f"{where} is too slow"))
+        self.bytes += len(content)
+        return bytes(content)
+
+    def _error(self, fault: Any, reason: str) -> ProviderError:
+        return ProviderError(self._provider, fault, reason)
+
+    def _refuse(self, fault: Any, reason: str) -> NoReturn:
+        raise self._error(fault, reason) from None
+
+
+def _seconds(text: str) -> float:
+    return float(text) if text.isdecimal() and len(text) < 6 else 0.0

@@ -1,0 +1,74 @@
+"""Quotas of an account: as read of a provider, and as the file that `--quota` reads."""
+
+import csv
+import io
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from catalogs.load import load_snapshot
+from catalogs.providers.contract import Counters, Failed, Harvest, QuotaValue, Wanted
+from catalogs.schema import Quota
+
+_COLUMNS = ("provider", "family", "market", "region", "unit", "amount")
+
+
+def quota_text(quotas: Sequence[QuotaValue]) -> str:
+    """The quotas as CSV, sorted, the same bytes each time."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for q in sorted(quotas, key=lambda q: (q.provider, q.family, q.market, q.region)):
+        writer.writerow([q.provider, q.family, q.market, q.region, q.unit, f"{q.amount:.15g}"])
+    return out.getvalue()
+
+
+@dataclass(frozen=True, slots=True)
+class QuotasRead:
+    """What an account may run, and what could not be read of it."""
+
+    values: tuple[QuotaValue, ...]
+    failed: tuple[Failed, ...]
+    warnings: tuple[str, ...]
+
+    def harvest(self, provider: str, wanted: Wanted, counters: Counters) -> Harvest:
+        """The quotas as what a provider hands over."""
+        return Harvest(
+            provider=provider,
+            started=wanted.now,
+            finished=wanted.now,
+            markets=frozenset(),
+            offers=(),
+            sources=(),
+            failed=self.failed,
+            quotas=self.values,
+            warnings=self.warnings,
+            counters=counters,
+        )
+
+
+def value_of(quota: Quota, region: str, amount: float) -> QuotaValue:
+    """How much of a quota an account has in a region."""
+    return QuotaValue(
+        provider=quota.provider,
+        family=quota.name,
+        market="spot" if quota.market == "spot" else "on_demand",
+        region=region,
+        unit="gpu" if quota.unit == "gpu" else "vcpu",
+        amount=amount,
+    )
+
+
+Places = Mapping[str, Mapping[str, tuple[str, ...]]]  # zones ("" if unknown) by type and region
+
+
+def shipped_places(provider: str) -> Places:
+    """The regions and zones of each machine of a provider in the shipped snapshot."""
+    found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for offer in load_snapshot().offers:
+        if offer.provider == provider:
+            found[offer.instance_type][offer.region].add(offer.zone)
+    return {
+        name: {region: tuple(sorted(zones)) for region, zones in sorted(regions.items())}
+        for name, regions in sorted(found.items())
+    }

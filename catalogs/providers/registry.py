@@ -1,0 +1,28 @@
+"""Finds the clients of the providers; each is loaded only when it is asked for."""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+from catalogs.errors import ProviderError
+from catalogs.providers.contract import Provider
+
+NAMES = ("aws", "gcp", "azure")
+
+Maker = Callable[[], Provider]
+
+
+def makers(names: tuple[str, ...] = NAMES) -> Mapping[str, Maker]:
+    """What makes the client of each provider, once it is needed."""
+    return {name: _maker(name) for name in names}
+
+
+def _maker(name: str) -> Maker:
+    def make() -> Provider:
+        try:
+            client: Provider = import_module(f"catalogs.providers.{name}.provider").provider()
+        except ImportError as error:
+            reason = f"its client cannot be loaded ({error.name or error}); reinstall recommend"
+            raise ProviderError(name, "library", reason) from error
+        return client
+
+    return make

@@ -1,0 +1,125 @@
+"""Whether a provider's harvest as a whole is believed: counts, floors, canaries, other clouds.
+
+A harvest that trips one of these guards is not published; the provider's last good offers stay.
+Bounds: `catalogs.validation` and docs/refresh.md.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from catalogs.catalog import Catalog
+from catalogs.providers.contract import Failed, Harvest
+from catalogs.refresh.draft import covers
+from catalogs.refresh.validate_rows import Sifted
+from catalogs.schema import Market, Offer
+from catalogs.store import Fetched
+from catalogs.validation import (
+    Canary,
+    Prices,
+    dead_canaries,
+    falling_prices,
+    missing_offers,
+    odd_between_clouds,
+    on_demand_prices,
+)
+
+_LOST = 0.05  # of a provider's rows in a market since the last refresh
+_LOST_IN_REGION = 0.20
+_SMALL_REGION = 10  # rows; below, one machine withdrawn is a fifth
+_QUARANTINED = 0.10  # of the offers handed over
+_FEW = 20
+_JUMPED = 0.20  # of the spot prices that can be compared
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What the last good version held of a provider, and which markets a refresh had read."""
+
+    offers: Sequence[Offer]
+    fetched: Sequence[Fetched]
+
+    def comparable(self, market: str) -> bool:
+        """Whether the rows of a market were read by a refresh, so that counts compare."""
+        return any(f.market == market and f.by_refresh for f in self.fetched)
+
+
+# Blocks of capacity are bookings: all of them may be taken, which is no fault of the reading.
+SELLS_OUT = frozenset({"reserved_block"})
+
+
+def with_lost_regions(harvest: Harvest, sifted: Sifted, before: Before) -> Harvest:
+    """Take a region that lost a fifth of its rows in silence as one that failed."""
+    lost = list(_lost_regions(harvest, sifted, before))
+    return replace(harvest, failed=(*harvest.failed, *lost)) if lost else harvest
+
+
+def _lost_regions(harvest: Harvest, sifted: Sifted, before: Before) -> Iterator[Failed]:
+    now = Counter((o.market, o.region) for o in sifted.offers)
+    then = Counter((o.market, o.region) for o in before.offers)
+    for (market, region), count in sorted(then.items()):
+        read = market in harvest.markets - SELLS_OUT and before.comparable(market)
+        if read and count >= _SMALL_REGION and not covers(harvest.failed, region, market):
+            rows = now[market, region]
+            if rows < (1 - _LOST_IN_REGION) * count:
+                yield Failed(region, market, f"{rows} offers, {count} before")
+
+
+def row_problems(harvest: Harvest, sifted: Sifted, before: Before, accept: bool) -> Iterator[str]:
+    """Find too many rows lost, refused or moved."""
+    for market in sorted(harvest.markets - SELLS_OUT):
+        if not accept and before.comparable(market):
+            yield from _lost_rows(market, harvest, sifted, before)
+    handed, refused = len(harvest.offers), len(sifted.quarantined)
+    if not sifted.offers:
+        yield f"{handed} offers, of which none is believed"
+    if refused > max(_FEW, _QUARANTINED * handed):
+        counts = Counter(row.rule for row in sifted.quarantined)
+        rules = ", ".join(f"{count} {rule}" for rule, count in counts.most_common())
+        yield f"{refused} of {handed} offers are not believed ({rules})"
+    if not accept and sifted.compared >= _FEW and sifted.jumped > _JUMPED * sifted.compared:
+        yield f"{sifted.jumped} of {sifted.compared} spot prices jumped at once"
+
+
+def _lost_rows(market: Market, harvest: Harvest, sifted: Sifted, before: Before) -> Iterator[str]:
+    then = [o for o in before.offers if o.market == market]
+    then = [o for o in then if not covers(harvest.failed, o.region, market)]
+    now = sum(o.market == market for o in sifted.offers)
+    if now < (1 - _LOST) * len(then):
+        yield f"{market}: {now} offers, {len(then)} in the last refresh"
+
+
+def catalog_problems(
+    candidate: Catalog, last: Catalog, provider: str, canaries: Sequence[Canary]
+) -> list[str]:
+    """Find what is wrong with a catalog of this provider's new offers and the others' last ones.
+
+    What the last good catalog shows as well is not this harvest's fault.
+    """
+    known = {_kind(each) for each in _catalog_problems(last, on_demand_prices(last), provider, ())}
+    prices = on_demand_prices(candidate)
+    found = _catalog_problems(candidate, prices, provider, canaries)
+    return [problem for problem in found if _kind(problem) not in known]
+
+
+def _kind(problem: str) -> str:
+    """A problem without its figures, which move from night to night."""
+    return problem.partition("{")[0]
+
+
+def _catalog_problems(
+    catalog: Catalog, prices: Prices, provider: str, canaries: Sequence[Canary]
+) -> Iterator[str]:
+    yield from missing_offers(catalog, [provider])
+    yield from odd_between_clouds(catalog, prices)
+    own = {key: usd for key, usd in prices.items() if key[0] == provider}
+    yield from falling_prices(catalog, own)
+    yield from dead_canaries(own, [c for c in canaries if c.provider == provider])
+
+
+def overlaid(shipped: Sequence[Canary], own: Sequence[Canary]) -> tuple[Canary, ...]:
+    """The shipped canaries with those that a person has updated."""
+    by_key: Mapping[tuple[str, str, str], Canary] = {
+        (c.provider, c.instance_type, c.region): c for c in [*shipped, *own]
+    }
+    return tuple(by_key.values())

@@ -1,0 +1,383 @@
+"""The store of catalog versions: which there are, which holds, and how one is published.
+
+A store is a folder:
+
+    CURRENT                         one line, the name of the version that holds
+    versions/000042-20261121T020304Z-1f0c2a9b/   a catalog folder that never changes
+    history/date=2026-11-21/…       prices of every version, as Parquet
+    last_attempt.json               the report of the last refresh, good or not
+    canaries.csv                    well-known prices that a person has updated (optional)
+
+A name begins with a sequence number, so that order never depends on a clock. Readers take no
+lock: a version is complete before `CURRENT` names it, and is kept for 13 more versions.
+
+One writer at a time holds the lock of the store; the operating system frees it when the writer
+dies. A writer that is stopped at any moment leaves the version that held, and at most a folder
+that nobody reads, which the next writer removes.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from catalogs import MANIFEST
+from catalogs.errors import CatalogError, StoreError
+from catalogs.files import Step, no_step, parsed, prepare, replace, sync_folder, write_new
+from catalogs.load import load
+
+if TYPE_CHECKING:
+    from catalogs.catalog import Catalog
+
+
+CURRENT = "CURRENT"
+VERSIONS = "versions"
+REPORT = "report.json"
+LAST_ATTEMPT = "last_attempt.json"
+GENERATIONS = 14
+_NAME = re.compile(r"\d{6,}-\d{8}T\d{6}Z-[0-9a-f]{8}")
+_READS = 3  # a reader that loses its version to the pruning looks again
+
+
+def default_root() -> Path:
+    """The store of this user."""
+    from platformdirs import user_data_path
+
+    return user_data_path("recommend") / "catalog"
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """When a provider's offers of a market (in a region) were fetched, by its own clock."""
+
+    provider: str
+    market: str
+    region: str  # "" for all regions that have no row of their own
+    fetched_at: str  # ISO 8601 UTC, to the second
+    reason: str  # why they are older than the version; "" for those of the version
+    by_refresh: bool  # else they are of the shipped snapshot or imported
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A folder of catalog versions."""
+
+    root: Path
+
+    @property
+    def folder(self) -> Path:
+        """Where the versions lie."""
+        return self.root / VERSIONS
+
+    def path(self, name: str) -> Path:
+        """The folder of a version."""
+        return self.folder / name
+
+    def names(self) -> tuple[str, ...]:
+        """All versions, oldest first."""
+        try:
+            found = [each.name for each in self.folder.iterdir() if _NAME.fullmatch(each.name)]
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise StoreError(f"{self.folder}: cannot be read: {error.strerror}") from error
+        return tuple(sorted(found, key=sequence))
+
+    def current(self) -> str | None:
+        """The name of the version that holds; none in a store without any.
+
+        Raises:
+            StoreError: the pointer is damaged.
+        """
+        pointer = self.root / CURRENT
+        try:
+            name = pointer.read_text(encoding="utf-8").strip()
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise StoreError(f"{pointer}: cannot be read: {error}") from error
+        if not _NAME.fullmatch(name):
+            raise StoreError(f"{pointer}: names no version")
+        return name
+
+    def held(self) -> str | None:
+        """The version that holds, or the newest where the pointer is damaged or gone."""
+        try:
+            held = self.current()
+        except StoreError:
+            held = None
+        return held or max(self.names(), key=sequence, default=None)
+
+    def manifest(self, name: str) -> dict[str, Any]:
+        """What the manifest of a version says; the version's name holds its checksum.
+
+        Raises:
+            StoreError: there is none, or it is damaged.
+        """
+        path = self.path(name) / MANIFEST
+        try:
+            content = path.read_bytes()
+            manifest = parsed(content)
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{path}: not a manifest: {error}") from error
+        if not isinstance(manifest, dict):
+            raise StoreError(f"{path}: not a manifest")
+        if hashlib.sha256(content).hexdigest()[:8] != name[-8:]:
+            raise StoreError(f"{path}: its checksum is not the one that the version is named by")
+        return manifest
+
+    def fetched(self, name: str) -> tuple[Fetched, ...]:
+        """When the offers of a version were fetched."""
+        return fetched_of(self.manifest(name))
+
+    def report(self, name: str) -> dict[str, Any]:
+        """The report of the refresh that made a version; empty where there is none."""
+        return _json(self.path(name) / REPORT)
+
+    def last_attempt(self) -> dict[str, Any]:
+        """The report of the last refresh, whether it published or not; empty without one."""
+        return _json(self.root / LAST_ATTEMPT)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The catalog that holds, where it is from, and what had to be passed over."""
+
+    catalog: "Catalog"
+    name: str  # of the version; "" for the shipped snapshot
+    skipped: tuple[str, ...] = ()
+
+
+def sequence(name: str) -> int:
+    """The number that a version's name begins with."""
+    return int(name.partition("-")[0])
+
+
+def name_of(number: int, published: datetime, sha256: str) -> str:
+    """Name a version by its place in the order, its time and its content."""
+    return f"{number:06}-{published.astimezone(UTC):%Y%m%dT%H%M%SZ}-{sha256[:8]}"
+
+
+def fetched_of(manifest: Mapping[str, Any]) -> tuple[Fetched, ...]:
+    """Read from a manifest when offers were fetched."""
+    try:
+        found = tuple(Fetched(**row) for row in manifest.get("fetched", ()))
+        for each in found:
+            datetime.fromisoformat(each.fetched_at)
+            if not all(isinstance(w, str) for w in (each.provider, each.market, each.region)):
+                raise ValueError("a name is no text")
+        return found
+    except (TypeError, ValueError) as error:
+        raise StoreError(f"the manifest's list 'fetched' is damaged: {error}") from error
+
+
+def newest_good(store: Store) -> Found:
+    """Load the version that holds; where it is damaged the one before, then the snapshot."""
+    from catalogs.load import (
+        load,
+        load_snapshot,  # the name alone of a version needs no table
+    )
+
+    skipped: list[str] = []
+    try:
+        for _ in range(_READS):
+            skipped, held = [], store.held()
+            for name in _candidates(store, skipped):
+                try:
+                    store.manifest(name)
+                    return Found(load(store.path(name)), name, tuple(skipped))
+                except CatalogError as error:
+                    skipped.append(f"version {name} passed over: {error}")
+            if store.held() == held:  # else a writer has replaced what was to be read
+                break
+    except StoreError as error:
+        skipped.append(str(error))
+    return Found(load_snapshot(), "", tuple(skipped))
+
+
+def _candidates(store: Store, skipped: list[str]) -> Iterator[str]:
+    """The version that holds, then those before it; after a rollback no later one."""
+    try:
+        store.current()
+    except StoreError as error:
+        skipped.append(f"{error}; the newest version is used")
+    held = store.held()
+    if held is not None:
+        yield held
+        earlier = [name for name in store.names() if sequence(name) < sequence(held)]
+        yield from reversed(earlier)
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found = parsed(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+LOCK = "lock"
+_ASIDE = ".new-"
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The files of a version, complete: tables, manifest, report."""
+
+    files: Mapping[str, bytes]
+
+    @property
+    def sha256(self) -> str:
+        """The checksum of the manifest, which holds those of all tables."""
+        return hashlib.sha256(self.files[MANIFEST]).hexdigest()
+
+
+@contextmanager
+def writing(store: Store, wait_s: float = 10.0) -> Iterator[None]:
+    """Hold the store for writing.
+
+    Raises:
+        StoreError: another program writes to it, or the folder cannot be written.
+    """
+    from filelock import FileLock, Timeout
+
+    try:
+        store.folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(store.root / LOCK, timeout=wait_s)
+        lock.acquire()
+    except Timeout:
+        raise StoreError(
+            f"{store.root}: another refresh, import or rollback is writing here; try again later"
+        ) from None
+    except OSError as error:
+        raise StoreError(f"{store.root}: cannot be written: {error.strerror}") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def publish(store: Store, content: Content, now: datetime, at: Step = no_step) -> str:
+    """Make a version the one that holds, and give its name; to be called inside `writing`.
+
+    Raises:
+        StoreError: the disk is full or fails; the version that held before still does.
+        CatalogError: what was written cannot be read back as a catalog.
+    """
+    name = name_of(_next_number(store), now, content.sha256)
+    try:
+        _remove_left_overs(store, at)
+        _write(store, name, content, at)
+        at("prune")
+        prune(store)
+    except OSError as error:
+        raise StoreError(
+            f"{store.root}: version {name} was not published: {error.strerror}"
+        ) from error
+    return name
+
+
+def point_to(store: Store, name: str) -> None:
+    """Let a version hold."""
+    replace(store.root / CURRENT, f"{name}\n".encode())
+
+
+def prune(store: Store) -> None:
+    """Remove all but the newest versions; the one that holds always stays."""
+    held = store.held()
+    old = store.names()[:-GENERATIONS]
+    for name in old:
+        if name != held:
+            _remove(store.path(name))
+
+
+def roll_back(store: Store, to: str | None = None) -> str:
+    """Let an earlier version hold again, by default the last good one before; give its name.
+
+    Raises:
+        StoreError: there is no such version.
+        CatalogError: the version named is damaged.
+    """
+    with writing(store):
+        if to is None:
+            to = _last_good_before(store)
+        elif to not in store.names():
+            raise StoreError(f"{store.root}: no version {to!r}; recommend catalog status lists all")
+        check(store, to)
+        try:
+            point_to(store, to)
+        except OSError as error:
+            raise StoreError(f"{store.root}: not rolled back: {error.strerror}") from error
+    return to
+
+
+def check(store: Store, name: str) -> None:
+    """Refuse a version that readers would pass over.
+
+    Raises:
+        CatalogError: it is damaged.
+    """
+    store.manifest(name)
+    load(store.path(name))
+
+
+def _last_good_before(store: Store) -> str:
+    held = store.held()
+    earlier = [n for n in store.names() if held is None or sequence(n) < sequence(held)]
+    for name in reversed(earlier):
+        with suppress(CatalogError):
+            check(store, name)
+            return name
+    which = "good version" if earlier else "version"
+    raise StoreError(f"{store.root}: no {which} before {held or 'the snapshot'}")
+
+
+def _next_number(store: Store) -> int:
+    held = store.held()
+    return max(map(sequence, [*store.names(), *([held] if held else [])]), default=0) + 1
+
+
+def _write(store: Store, name: str, content: Content, at: Step) -> None:
+    aside = store.folder / f"{_ASIDE}{name}"
+    try:
+        at("folder")
+        aside.mkdir()
+        for file in sorted(content.files, key=lambda each: (each == MANIFEST, each)):
+            at(f"file {file}")
+            write_new(aside / file, content.files[file])
+        at("synced")
+        sync_folder(aside)
+        at("read back")
+        load(aside)
+        # Everything that needs room on the disk comes before the version is seen.
+        at("pointer")
+        pointer = prepare(store.root / CURRENT, f"{name}\n".encode())
+        at("rename")
+        os.rename(aside, store.path(name))
+        sync_folder(store.folder)
+        at("swap")
+        os.replace(pointer, store.root / CURRENT)
+        sync_folder(store.root)
+        at("published")
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)  # nothing, unless a step failed
+
+
+def _remove_left_overs(store: Store, at: Step) -> None:
+    """Remove what a writer left that was stopped."""
+    at("clean")
+    for path in store.folder.glob(f"{_ASIDE}*"):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _remove(folder: Path) -> None:
+    """Take a version out of sight in one step before its files go."""
+    aside = folder.with_name(f"{_ASIDE}{folder.name}")
+    os.rename(folder, aside)
+    shutil.rmtree(aside, ignore_errors=True)

@@ -1,0 +1,317 @@
+"""What a catalog must satisfy before anybody plans with it, and before it is published.
+
+These guards hold for every catalog, somebody's own included, and are checked at each load.
+What a published catalog of the public clouds must satisfy besides is in `publication`.
+
+The bounds are what was measured on good catalogs of 2026, with room; each has caught a
+catalog that somebody published wrong (docs/catalog.md).
+"""
+
+import csv
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from statistics import median
+
+from catalogs.catalog import Catalog
+from catalogs.errors import CatalogError
+from catalogs.schema import InstanceType
+
+
+def hard_problems(catalog: "Catalog") -> list[str]:
+    """List what makes a catalog unusable; empty for a good one."""
+    return [
+        *_bad_types(catalog),
+        *_bad_speeds(catalog),
+        *_bad_prices(catalog),
+        *_unknown_types(catalog),
+        *_dear_spot(catalog),
+    ]
+
+
+def _bad_types(catalog: "Catalog") -> Iterator[str]:
+    for machine in catalog.instance_types.values():
+        for problem in type_problems(machine, catalog.gpus):
+            yield f"{machine.provider} {machine.instance_type}: {problem}"
+
+
+def type_problems(machine: InstanceType, gpus: Container[str]) -> Iterator[str]:
+    """List what is wrong with the description of a machine."""
+    facts = (bool(machine.gpu), machine.gpus > 0, machine.gpu_memory_mib > 0)
+    if any(facts) and not all(facts):
+        yield "GPU name, count and memory must be all set or all unset"
+    if machine.vcpus <= 0 or not _positive(machine.memory_gib):
+        yield "needs vCPUs and memory"
+    if machine.gpu and machine.gpu not in gpus:
+        yield f"no facts about its GPU {machine.gpu!r}"
+    if not all(_positive(rate) for rate in _rates(machine)):
+        yield "rates must be positive and finite, or empty if unknown"
+
+
+def _rates(machine: InstanceType) -> Iterator[float]:
+    known = (
+        machine.network_gbit_per_s,
+        machine.network_peak_gbit_per_s,
+        machine.intra_gb_per_s,
+        machine.host_gb_per_s if machine.gpu else None,
+    )
+    return (rate for rate in known if rate is not None)
+
+
+def _bad_speeds(catalog: "Catalog") -> Iterator[str]:
+    for speed in catalog.achieved.values():
+        if not 0 < speed.low_tflops <= speed.tflops <= speed.high_tflops < float("inf"):
+            yield f"{speed.gpu} {speed.precision}: needs 0 < low <= achieved <= high"
+    for gpu in catalog.gpus.values():
+        if gpu.memory_mib <= 0 or not _positive(gpu.memory_gb_per_s):
+            yield f"GPU {gpu.gpu}: needs memory and its bandwidth"
+
+
+def _bad_prices(catalog: "Catalog") -> Iterator[str]:
+    offers = catalog.offers
+    # Most catalogs are good: look at all prices at once before looking for the bad one.
+    if not (all(map(isfinite, offers.usd_per_hour)) and min(offers.usd_per_hour, default=1) > 0):
+        for index, usd in enumerate(offers.usd_per_hour):
+            if not _positive(usd):
+                yield f"{_name(catalog, index)}: price {usd} is not a positive number"
+    for error in sorted(set(offers.uncertainty)):
+        if not 0 <= error < 1:
+            name = _name(catalog, offers.uncertainty.index(error))
+            yield f"{name}: uncertainty {error} is not in [0, 1)"
+
+
+def _unknown_types(catalog: "Catalog") -> Iterator[str]:
+    offers = catalog.offers
+    named = set(zip(offers.provider, offers.instance_type, strict=True))
+    for provider, name in sorted(named - catalog.instance_types.keys()):
+        yield f"{provider} {name}: offered, but no such instance type"
+
+
+def _dear_spot(catalog: "Catalog") -> Iterator[str]:
+    """Spot above the on-demand price of the same machine and region is an error."""
+    offers = catalog.offers
+    keys = list(zip(offers.provider, offers.instance_type, offers.region, strict=True))
+    listed: dict[tuple[str, str, str], float] = {}
+    spot: list[int] = []
+    for index, market in enumerate(offers.market):
+        if market == "on_demand":
+            listed[keys[index]] = offers.usd_per_hour[index]
+        elif market == "spot":
+            spot.append(index)
+    for index in spot:
+        limit = listed.get(keys[index])
+        if limit is not None and offers.usd_per_hour[index] > limit * (1 + 1e-9):
+            yield f"{_name(catalog, index)}: spot is dearer than on-demand ({limit})"
+
+
+def _positive(value: float) -> bool:
+    return isfinite(value) and value > 0
+
+
+def _name(catalog: "Catalog", index: int) -> str:
+    offers = catalog.offers
+    place = offers.zone[index] or offers.region[index]
+    return f"{offers.provider[index]} {offers.instance_type[index]} {place} {offers.market[index]}"
+
+
+CANARIES = Path(__file__).parent / "canaries.csv"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What the prices of a provider kept to, and what it must offer at least."""
+
+    spot_share: tuple[float, float]  # of the on-demand price
+    region_spread: tuple[float, float]  # on-demand over the median of the type's regions
+    regions: int
+    gpus: frozenset[str]
+
+
+# Measured 2026-08: spot shares AWS 0.100-1.0, GCP 0.090-0.600, Azure 0.100-0.72; spreads over
+# regions AWS 0.64-1.54, GCP 0.73-1.44, Azure 0.77-1.60.
+BOUNDS: Mapping[str, Bounds] = {
+    "aws": Bounds(
+        (0.08, 1.0),
+        (0.55, 1.75),
+        15,
+        frozenset({"T4", "L4", "A10G", "L40S", "A100", "H100", "H200"}),
+    ),
+    "gcp": Bounds(
+        (0.05, 0.70),
+        (0.65, 1.5),
+        20,
+        frozenset({"T4", "L4", "A100", "A100-80GB", "H100"}),
+    ),
+    "azure": Bounds(
+        (0.08, 0.9),
+        (0.55, 1.75),
+        20,
+        frozenset({"T4", "A10", "A100", "A100-80GB", "H100"}),
+    ),
+}
+_BETWEEN_CLOUDS = 2.5  # USD per GPU, cheapest machine of each; at most 1.9 in 2026
+_CANARY = 0.10
+
+Prices = dict[tuple[str, str, str], float]  # on-demand USD by (provider, type, region)
+
+
+def publication_problems(catalog: Catalog) -> list[str]:
+    """List what keeps a catalog from being published; empty for a good one."""
+    prices = on_demand_prices(catalog)
+    return [
+        *hard_problems(catalog),
+        *missing_offers(catalog),
+        *odd_spot_prices(catalog, prices),
+        *odd_regions(catalog, prices),
+        *odd_between_clouds(catalog, prices),
+        *falling_prices(catalog, prices),
+        *dead_canaries(prices),
+    ]
+
+
+def on_demand_prices(catalog: Catalog) -> Prices:
+    """Collect the on-demand price of each machine in each region."""
+    o = catalog.offers
+    rows = zip(o.provider, o.instance_type, o.region, o.market, o.usd_per_hour, strict=True)
+    return {
+        (provider, name, region): usd
+        for provider, name, region, market, usd in rows
+        if market == "on_demand"
+    }
+
+
+def missing_offers(catalog: Catalog, providers: Iterable[str] = BOUNDS) -> Iterator[str]:
+    """Find providers with too few regions, a missing GPU or a missing market."""
+    for provider in providers:
+        bounds = BOUNDS[provider]
+        gpus = {name: t.gpu for (p, name), t in catalog.instance_types.items() if p == provider}
+        o = catalog.offers
+        rows = zip(o.provider, o.instance_type, o.region, o.market, strict=True)
+        found = {row[1:] for row in rows if row[0] == provider and gpus[row[1]]}
+        regions = {region for _, region, _ in found}
+        if len(regions) < bounds.regions:
+            yield f"{provider}: {len(regions)} regions; at least {bounds.regions} are expected"
+        missing = bounds.gpus - {gpus[name] for name, _, _ in found}
+        if missing:
+            yield f"{provider}: no offer with {', '.join(sorted(missing))}"
+        for market in sorted({"on_demand", "spot"} - {market for _, _, market in found}):
+            yield f"{provider}: no {market} offer"
+
+
+def odd_spot_prices(catalog: Catalog, prices: Prices) -> Iterator[str]:
+    """Find spot prices outside the usual share, or of machines not known as spot-only."""
+    for offer in catalog.offers:
+        if offer.market == "spot" and offer.provider in BOUNDS:
+            name = f"{offer.provider} {offer.instance_type} {offer.zone or offer.region}"
+            listed = prices.get((offer.provider, offer.instance_type, offer.region))
+            if listed is None:
+                if offer.obtainable != "spot_only":
+                    yield f"{name}: spot without an on-demand price"
+                continue
+            low, high = BOUNDS[offer.provider].spot_share
+            if not low <= offer.usd_per_hour / listed <= high:
+                share = offer.usd_per_hour / listed
+                yield f"{name}: spot is {share:.2f} of on-demand; usual is {low} to {high}"
+
+
+def odd_regions(catalog: Catalog, prices: Prices) -> Iterator[str]:
+    """Find on-demand prices far from the median of the type over its regions."""
+    by_type = defaultdict(list)
+    for (provider, name, _), usd in prices.items():
+        by_type[provider, name].append(usd)
+    for (provider, name, region), usd in prices.items():
+        if provider in BOUNDS and catalog.instance_types[provider, name].gpu:
+            ratio = usd / median(by_type[provider, name])
+            low, high = BOUNDS[provider].region_spread
+            if not low <= ratio <= high:
+                yield f"{provider} {name} {region}: {ratio:.2f} of the median over regions"
+
+
+def odd_between_clouds(catalog: Catalog, prices: Prices) -> Iterator[str]:
+    """Find GPUs that cost several times as much at one cloud as at another."""
+    by_type = defaultdict(list)
+    for (provider, name, _), usd in prices.items():
+        by_type[provider, name].append(usd)
+    cheapest: dict[str, dict[str, float]] = defaultdict(dict)
+    for (provider, name), known in by_type.items():
+        machine = catalog.instance_types[provider, name]
+        if machine.gpu and provider in BOUNDS:
+            usd = median(known) / machine.gpus
+            clouds = cheapest[machine.gpu]
+            clouds[provider] = min(usd, clouds.get(provider, usd))
+    for gpu, clouds in cheapest.items():
+        if max(clouds.values()) > _BETWEEN_CLOUDS * min(clouds.values()):
+            yield f"{gpu}: USD per GPU differ too much between clouds: {clouds}"
+
+
+def falling_prices(catalog: Catalog, prices: Prices) -> Iterator[str]:
+    """Find machines that cost no more than another with fewer of the same GPUs.
+
+    Host size drives the price of small machines, so the cheapest of each GPU count counts.
+    """
+    cheapest: dict[tuple[str, str, str], dict[int, float]] = defaultdict(dict)
+    for (provider, name, region), usd in prices.items():
+        machine = catalog.instance_types[provider, name]
+        if machine.gpu and provider in ("aws", "gcp"):
+            counts = cheapest[provider, machine.gpu, region]
+            counts[machine.gpus] = min(usd, counts.get(machine.gpus, usd))
+    for (provider, gpu, region), counts in cheapest.items():
+        rising = [counts[n] for n in sorted(counts)]
+        if any(more <= fewer for fewer, more in zip(rising, rising[1:], strict=False)):
+            yield f"{provider} {gpu} {region}: more GPUs do not cost more: {counts}"
+
+
+def dead_canaries(prices: Prices, canaries: Iterable["Canary"] | None = None) -> Iterator[str]:
+    """Find well-known prices that are missing or off by more than a tenth."""
+    for canary in read_canaries(CANARIES) if canaries is None else canaries:
+        found = prices.get((canary.provider, canary.instance_type, canary.region))
+        if found is None or abs(found / canary.usd_per_hour - 1) > _CANARY:
+            yield (
+                f"{canary.provider} {canary.instance_type} {canary.region}: {found}; "
+                f"{canary.source} says {canary.usd_per_hour} ({canary.as_of})"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Canary:
+    """An on-demand price that somebody else has read, with its date and source."""
+
+    provider: str
+    instance_type: str
+    region: str
+    usd_per_hour: float
+    as_of: str
+    source: str
+
+
+def read_canaries(path: Path) -> tuple[Canary, ...]:
+    """Read well-known prices from a CSV file.
+
+    Raises:
+        CatalogError: the file is not such a table.
+    """
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        return tuple(_canary(row) for row in rows)
+    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
+        raise CatalogError(f"{path}: not a table of well-known prices: {error}") from error
+
+
+def _canary(row: Mapping[str, str]) -> Canary:
+    """A row that could never sing is refused: a wrong price would pass it in silence."""
+    usd = float(row["usd_per_hour"])
+    if not (isfinite(usd) and usd > 0):
+        raise ValueError(f"price {row['usd_per_hour']!r} is not a positive number")
+    if row["provider"] not in BOUNDS:
+        raise ValueError(f"provider {row['provider']!r} is none of {', '.join(sorted(BOUNDS))}")
+    return Canary(
+        provider=row["provider"],
+        instance_type=row["instance_type"],
+        region=row["region"],
+        usd_per_hour=usd,
+        as_of=row["as_of"],
+        source=row["source"],
+    )

@@ -1,1 +1,0 @@
-"""How far the models are from what others measured; `recommend accuracy` prints it."""

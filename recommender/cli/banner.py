@@ -1,0 +1,114 @@
+"""What `recommend` alone says, and `recommend --version`: read from small files only."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from catalogs.errors import CatalogError
+from catalogs.files import parsed
+from recommender.cli.screen import screen, show
+from recommender.report import formatting as fmt
+from recommender.report.json_output import PLAN_SCHEMA
+from recommender.report.layout import Line, wrapped
+from recommender.version import __version__
+
+_TITLE = "recommend: which cloud GPUs to rent for a training job, with the chance it ends in time."
+_EXAMPLE = "llama3-8b-pretrain"
+_SHOWN = ("resnet50-imagenet", "bert-large-pretrain", "llama3-8b-lora")
+
+
+def page(version: bool) -> None:
+    """Print the version, or the landing page."""
+    on = screen()
+    show(version_lines(on.width) if version else landing(on.width), on)
+
+
+def landing(width: int) -> list[Line]:
+    """Ten lines for somebody who types the name of the tool."""
+    from recommender.job.jobfile import FILE, presets
+
+    jobs = "  ".join(name for name in _SHOWN if name in presets())
+    below = [
+        ("Jobs", f"{jobs}  … ({len(presets())})"),
+        ("Your own", "recommend jobs new --like llama3-8b-sft > recommend.yaml"),
+        ("Prices", f"{_whence()}: {dates_line()}"),
+        ("More", "recommend --help · recommend doctor"),
+    ]
+    if Path(FILE).is_file():
+        below.insert(0, ("Here", f"{FILE} found: recommend --deadline 24h"))
+    lines = [Line(each, "title") for each in wrapped(_TITLE, width)]
+    lines += [Line(""), *_examples(width), Line("")]
+    for label, words in below:
+        lines += [Line(each) for each in wrapped(words, width, label.ljust(10))]
+    return lines
+
+
+def _whence() -> str:
+    return "refreshed" if held_manifest() else "shipped snapshot"
+
+
+def _examples(width: int) -> list[Line]:
+    said = (
+        (f"recommend --deadline 24h {_EXAMPLE}", "cheapest plans in time"),
+        (f"recommend --budget 200   {_EXAMPLE}", "fastest plans for the money"),
+        (f"recommend --hourly 30    {_EXAMPLE}", "fastest plans under USD/hour"),
+        (f"recommend                {_EXAMPLE}", "the whole cost-time curve"),
+    )
+    both = [f"  {call}    {words}" for call, words in said]
+    if all(len(line) <= width for line in both):
+        return [Line(line) for line in both]
+    from recommender.report.advice import folded
+
+    lines = []
+    for call, words in said:
+        lines += [Line(f"  {each}") for each in folded(tuple(call.split()), width - 2, "  ")]
+        lines += [Line(each) for each in wrapped(words, width, "    ")]
+    return lines
+
+
+def version_lines(width: int) -> list[Line]:
+    """Tool, dates of the shipped catalog, schema."""
+    said = (("recommend", __version__), ("catalog", dates_line()), ("schema", PLAN_SCHEMA))
+    return [Line(line) for name, words in said for line in wrapped(words, width, name.ljust(10))]
+
+
+def dates_line() -> str:
+    """The newest price of each provider in the catalog that holds."""
+    dates = catalog_dates()
+    return " · ".join(f"{fmt.provider(p)} {day}" for p, day in dates.items()) or "missing"
+
+
+def catalog_dates() -> Mapping[str, str]:
+    """Newest price per provider, from the manifest alone: no table is read."""
+    return _dates(held_manifest() or _shipped())
+
+
+def held_manifest() -> Path | None:
+    """The manifest of the version that holds in this user's store; none without one."""
+    from catalogs import MANIFEST
+    from catalogs.store import Store, default_root
+
+    try:
+        store = Store(default_root())
+        held = store.held()
+    except (OSError, CatalogError):
+        return None
+    path = store.path(held) / MANIFEST if held else None
+    return path if path and path.is_file() else None
+
+
+def _shipped() -> Path:
+    import catalogs
+
+    return Path(catalogs.__file__).parent / "snapshot" / "manifest.json"
+
+
+def _dates(path: Path) -> Mapping[str, str]:
+    try:
+        rows = parsed(path.read_text(encoding="utf-8"))["prices"]
+        newest: dict[str, str] = {}
+        for row in rows:
+            name = str(row["provider"])
+            newest[name] = max(str(row["newest"]), newest.get(name, ""))
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}
+    return newest

@@ -1,0 +1,181 @@
+"""Commands about the tool itself: `doctor` and `schema`."""
+
+import os
+import platform
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from catalogs.errors import RecommendError
+from recommender.cli.edge import CATALOG
+from recommender.cli.lazy import alone
+from recommender.cli.options import PageFlags
+from recommender.cli.output import show_page
+from recommender.cli.screen import put
+from recommender.cli.strict import Careful
+from recommender.report.formatting import age_days
+from recommender.report.layout import Column, Page
+from recommender.text import shown
+
+_PACKAGES = ("numpy", "pulp", "highspy", "PyYAML", "typer", "rich")
+_OLDEST = (3, 11)
+_AWS = ("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE")
+_GCP = ("GOOGLE_APPLICATION_CREDENTIALS",)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing looked at: what was found, and whether it is as it should be."""
+
+    name: str
+    good: bool
+    found: str
+    needed: bool = True
+
+    @property
+    def mark(self) -> str:
+        """The verdict in one word."""
+        return "ok" if self.good else ("WRONG" if self.needed else "none")
+
+
+def all_checks() -> list[Check]:
+    """Everything, in the order it is needed."""
+    looks: tuple[Callable[[], Check], ...] = (
+        _python,
+        _packages,
+        _solver,
+        _settings,
+        lambda: _credentials("AWS", _AWS, Path("~/.aws/credentials"), Path("~/.aws/config")),
+        lambda: _credentials(
+            "GCP", _GCP, Path("~/.config/gcloud/application_default_credentials.json")
+        ),
+        lambda: Check("Azure", True, "prices are public, no account needed", needed=False),
+        _store,
+        _catalog,
+    )
+    return [look() for look in looks]
+
+
+def checks_page(checks: Sequence[Check]) -> Page:
+    """All checks, one row each."""
+    columns = (
+        Column("check", right=False),
+        Column("", right=False),
+        Column("found", right=False),
+    )
+    rows = tuple((c.name, c.mark, c.found) for c in checks)
+    facts = [{"check": c.name, "verdict": c.mark, "found": c.found} for c in checks]
+    return Page("", columns, rows, 2, facts=facts)
+
+
+def _python() -> Check:
+    found = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    return Check("python", sys.version_info >= _OLDEST, found)
+
+
+def _packages() -> Check:
+    found, missing = [], []
+    for name in _PACKAGES:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            missing.append(name)
+    said = ", ".join(found) if not missing else f"not installed: {', '.join(missing)}"
+    return Check("packages", not missing, said)
+
+
+def _solver() -> Check:
+    """Solve one small program, as the planner would."""
+    try:
+        highs: Any = import_module("highspy")
+        solver = highs.Highs()
+        solver.setOptionValue("output_flag", False)
+        solver.addVar(1.0, 2.0)
+        solver.changeColCost(0, 1.0)
+        solver.run()
+        value = solver.getInfo().objective_function_value
+    except ImportError as error:
+        return Check("solver", False, f"HiGHS cannot be loaded ({shown(error)})")
+    good = abs(value - 1.0) < 1e-9
+    return Check("solver", good, f"HiGHS {solver.version()}" + ("" if good else " errs"))
+
+
+def _settings() -> Check:
+    from recommender.inputs import settings
+
+    try:
+        changed = [s for s in settings.load({}, Path()).values() if s.origin != "default"]
+    except RecommendError as error:
+        return Check("settings", False, str(error).replace("\n", "; "))
+    said = f"{len(changed)} changed" if changed else "all default"
+    return Check("settings", True, f"{said} (recommend config show)")
+
+
+def _credentials(name: str, variables: tuple[str, ...], *files: Path) -> Check:
+    """Whether credentials are present; what they are is never read."""
+    found = [v for v in variables if os.environ.get(v)]
+    found += [str(path) for path in files if path.expanduser().is_file()]
+    said = f"credentials in {found[0]}" if found else "no credentials (needed for no answer)"
+    return Check(name, bool(found), said, needed=False)
+
+
+def _store() -> Check:
+    """Whether refreshed prices are there; without any the shipped ones are used."""
+    from catalogs.store import Store, default_root
+
+    store = Store(default_root())
+    try:
+        held = store.current()
+    except RecommendError as error:
+        return Check("store", False, str(error), needed=False)
+    said = (
+        f"version {held} of {len(store.names())}" if held else "empty (recommend catalog refresh)"
+    )
+    return Check("store", held is not None, said, needed=False)
+
+
+def _catalog() -> Check:
+    from catalogs.load import load_snapshot
+
+    try:
+        catalog = load_snapshot()
+    except RecommendError as error:
+        return Check("catalog", False, str(error).replace("\n", "; "))
+    newest = max(catalog.offers.as_of, default="")
+    age = age_days(newest)
+    days = "" if age is None else f", newest price {age} days old"
+    return Check("catalog", True, f"{catalog.version}, checksums right{days}")
+
+
+def doctor(flags: PageFlags) -> None:
+    """Check that everything the tool needs is there; no network, no secrets shown.
+
+    \b
+    recommend doctor
+    """
+
+    checks = all_checks()
+    show_page(checks_page(checks), flags)
+    if any(check.needed and not check.good for check in checks):
+        raise typer.Exit(CATALOG if not checks[-1].good else 1)
+
+
+def schema() -> None:
+    """The JSON Schema of `recommend -o json`, answers and errors.
+
+    \b
+    recommend schema > recommend.plan.v1.json
+    """
+    from recommender.report.json_schema import schema_text
+
+    put(schema_text())
+
+
+doctor_command = alone("doctor", doctor, Careful)
+schema_command = alone("schema", schema, Careful)

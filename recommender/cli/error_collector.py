@@ -1,0 +1,142 @@
+"""Reads typed values one after the other, and keeps what is wrong with each."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from recommender.errors import UsageError
+from recommender.inputs.units import PROVIDERS
+from recommender.plan.limits import Choice
+from recommender.text import nearest, shown, unknown
+
+if TYPE_CHECKING:
+    from catalogs.catalog import Catalog
+
+
+T = TypeVar("T")
+D = TypeVar("D")
+Parser = Callable[[str, str], T]
+
+
+@dataclass(slots=True)
+class Reader:
+    """Collects every mistake of a call, so that all are reported at once."""
+
+    problems: list[str] = field(default_factory=list)
+
+    def value(self, word: str | None, name: str, parse: Parser[T], default: D) -> T | D:
+        """The value of one flag; its default where it was not given or is wrong."""
+        if word is None:
+            return default
+        return self.attempt(lambda: parse(word, name), default)
+
+    def values(self, words: Sequence[str] | None, name: str, parse: Parser[T]) -> tuple[T, ...]:
+        """The values of a repeatable flag, one at a time."""
+        several = [word for word in words or () if "," in word]
+        if several and name != "--measured":
+            each = " ".join(f"{name} {shown(w.strip())}" for w in several[0].split(",")[:3])
+            self.problems.append(f"{name} {shown(several[0])} names several; write {each}")
+            return ()
+        found = (self.value(word, name, parse, None) for word in words or ())
+        return tuple(each for each in found if each is not None)
+
+    def choice(self, word: str | None, name: str, choices: Sequence[str], default: str) -> Any:
+        """One of a few words."""
+        return self.value(word, name, one_of(choices), default)
+
+    def attempt(self, make: Callable[[], T], default: D) -> T | D:
+        """What a function makes; its refusal is kept for later."""
+        try:
+            return make()
+        except UsageError as error:
+            self.problems.extend(error.problems)
+            return default
+
+    def stop(self) -> None:
+        """Raise all that was wrong."""
+        if self.problems:
+            raise UsageError(*dict.fromkeys(self.problems))
+
+
+def one_of(choices: Sequence[str]) -> Parser[str]:
+    """A parser for one of a few words."""
+
+    def parse(word: str, name: str) -> str:
+        plain = word.strip().lower()
+        spelt = {choice.replace("_", "-"): choice for choice in choices}
+        if plain not in choices and plain.replace("_", "-") not in spelt:
+            raise UsageError(f"{name}: {unknown('value', word.strip(), choices)}")
+        return plain if plain in choices else spelt[plain.replace("_", "-")]
+
+    return parse
+
+
+def name_of(word: str, name: str) -> str:
+    """A name as it is; only an empty one is wrong."""
+    if not word.strip():
+        raise UsageError(f"{name} is empty; write a name")
+    return word.strip()
+
+
+_FEW = 12  # names that fit into one message
+_VENDOR = re.compile(r"^(nvidia|tesla|amd)[- ]|-\d+ ?GB$", re.IGNORECASE)  # A100-40GB is A100
+_AWS_LETTER = re.compile(r"[a-z]{2}(-[a-z]+)+-\d[a-f]")  # what it names differs between accounts
+
+
+def check_names(choice: Choice, catalog: "Catalog", data_at: str, read: Reader) -> None:
+    """Report every region, zone, GPU and instance type that no offer has."""
+    named = (choice.regions, choice.zones, choice.instances, choice.gpus, choice.deny, data_at)
+    if not any(named) and "own" not in choice.providers:
+        return  # most calls name none, and gathering all names takes 5 ms
+    offers = catalog.offers
+    places = set(zip(offers.provider, offers.region, strict=True))
+    places |= {(each.provider, each.to_region) for each in catalog.egress}
+    regions = {region for _, region in places}
+    types = {name for _, name in catalog.instance_types}
+    wished = [wish.name for wish in choice.gpus if wish.name]
+    anything = [*types, *catalog.gpus, *regions, *set(offers.provider)]
+    found = (
+        _problems("--region", "region", choice.regions, regions),
+        _problems("--zone", "zone", choice.zones, set(offers.zone) - {""}),
+        _problems("--instance", "instance type", choice.instances, types),
+        _problems("--gpu", "GPU", wished, catalog.gpus),
+        _place(data_at, places),
+        _problems("--deny", "name", choice.deny, anything),
+    )
+    read.problems.extend(problem for problems in found for problem in problems)
+    if "own" in choice.providers and "own" not in set(offers.provider):
+        read.problems.append("--provider own: no machine of yours is known; name a file: --offers")
+
+
+def _place(data_at: str, places: set[tuple[str, str]]) -> list[str]:
+    """What is wrong with the place of the data, where it can be read at all."""
+    provider, _, region = (part.strip() for part in data_at.partition(",")[0].partition(":"))
+    there = {name for owner, name in places if owner == provider.lower()}
+    known = there or {name for _, name in places}
+    if not region or provider.lower() not in PROVIDERS:
+        return []
+    return _problems("--data-at", f"{provider.lower()} region", [region], known)
+
+
+def _problems(flag: str, what: str, words: Iterable[str], known: Iterable[str]) -> list[str]:
+    names = sorted(known)
+    return [f"{flag}: {_unknown(what, w, names)}" for w in words if not _found(w, names)]
+
+
+def _found(word: str, names: list[str]) -> bool:
+    return any(fnmatchcase(name.lower(), word.lower()) for name in names)
+
+
+def _unknown(what: str, word: str, names: list[str]) -> str:
+    bare = _VENDOR.sub("", word)
+    if bare != word and _found(bare, names):
+        return f"unknown {what} '{shown(word)}'; did you mean {bare.upper()}?"
+    if _AWS_LETTER.fullmatch(word):
+        return f"unknown {what} '{shown(word)}'; AWS zones go by id, such as use1-az3"
+    if nearest(word, names) or len(names) <= _FEW:
+        return unknown(what, word, names)
+    if _found(f"{word}*", names):
+        return f"unknown {what} '{shown(word)}'; did you mean {shown(word)}*?"
+    return f"unknown {what} '{shown(word)}'; see recommend catalog show"

@@ -1,0 +1,182 @@
+"""What is read from files for one call: the catalog, quotas, own machines."""
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from catalogs.errors import CatalogError
+from recommender.cli.error_collector import Reader
+from recommender.cli.screen import put
+from recommender.inputs import units
+from recommender.inputs.units.times import now
+from recommender.measurements.store import folder, holds_tables
+from recommender.plan.limits import Choice, QuotaLimit
+from recommender.report import formatting as fmt
+from recommender.report.formatting import age_days
+from recommender.text import shown_path
+
+if TYPE_CHECKING:
+    from catalogs.catalog import Catalog
+    from catalogs.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A catalog, what to call it, and what had to be passed over on the way."""
+
+    catalog: "Catalog"
+    name: str
+    notes: tuple[str, ...]
+    store: "Store | None" = None  # the store it was looked for in
+    version: str = ""  # of that store; "" for the shipped snapshot
+
+
+def open_catalog(path: str | None) -> Opened:
+    """The catalog of a path; without one the newest good version, else the shipped snapshot."""
+    from catalogs import MANIFEST
+    from catalogs.store import CURRENT, VERSIONS, Store, default_root
+
+    if path is None:
+        return open_store(Store(default_root()))
+    if "://" in path:
+        from catalogs.remote import default_cache, load_remote
+
+        remote = load_remote(path, default_cache())
+        address = path.partition("#")[0].partition("?")[0]
+        name = f"{address} ({remote.catalog.version})"
+        return Opened(remote.catalog, name, remote.notes)
+    folder = Path(path)
+    if (folder / CURRENT).is_file() or (folder / VERSIONS).is_dir():
+        return open_store(Store(folder))
+    if folder.is_file() and folder.name != MANIFEST:
+        raise CatalogError(
+            f"{shown_path(path)}: is a file; name a catalog folder or a store "
+            "(recommend catalog import unpacks an archive)"
+        )
+    from catalogs.load import load
+
+    catalog = load(folder)
+    return Opened(catalog, f"{path} ({catalog.version})", ())
+
+
+def open_store(store: "Store") -> Opened:
+    """The version that holds in a store, or the newest good one."""
+    from catalogs.store import newest_good
+
+    found = newest_good(store)
+    kind = f"version {found.name}" if found.name else f"shipped snapshot {found.catalog.version}"
+    return Opened(found.catalog, kind, found.skipped, store, found.name)
+
+
+def store_at(path: str | None) -> "Store":
+    """The store of a path, by default that of this user."""
+    from catalogs.store import Store, default_root
+
+    return Store(Path(path) if path else default_root())
+
+
+def warn(notes: tuple[str, ...]) -> None:
+    """Say on standard error what had to be passed over."""
+    for note in notes:
+        put(f"warning: {fmt.clean(note)}\n", sys.stderr)
+
+
+NEWCOMER = "default-new"
+
+
+def load_catalog(path: str | None) -> "Catalog":
+    """The catalog of a path, or the newest good one, with the speeds that the user measured.
+
+    Warns of what was passed over.
+    """
+    opened = open_catalog(path)
+    warn(opened.notes)
+    if not holds_tables(folder()):
+        return opened.catalog
+    from recommender.measurements.store import with_own_speeds
+
+    return with_own_speeds(opened.catalog)
+
+
+def without_old(
+    catalog: "Catalog", max_age_s: float | None, providers: tuple[str, ...]
+) -> "Catalog":
+    """The catalog without prices older than allowed; say how many those were.
+
+    Raises:
+        CatalogError: all prices of a provider in a market are older.
+    """
+    if max_age_s is None:
+        return catalog
+    from catalogs.catalog import without_dates
+
+    allowed = units.format_duration(max_age_s)
+    dates = catalog.price_dates()
+    old = [
+        f"{fmt.provider(date.provider)} {fmt.market(date.market)} {age_days(date.newest)} days"
+        for date in dates
+        if not providers or date.provider in providers
+        if _is_old(date.newest, max_age_s)
+    ]
+    if old:
+        raise CatalogError(
+            f"prices are older than --max-age {allowed}: {', '.join(old)}; "
+            "allow more, or name a newer catalog with --catalog"
+        )
+    young = without_dates(catalog, lambda as_of: _is_old(as_of, max_age_s))
+    gone = len(catalog.offers) - len(young.offers)
+    if gone:
+        warn((f"{gone:,} offers whose price is older than --max-age {allowed} are left out",))
+    return young
+
+
+def _is_old(as_of: str, max_age_s: float) -> bool:
+    age = age_days(as_of)
+    return age is not None and age * 86_400 > max_age_s
+
+
+def with_files(
+    catalog: "Catalog", choice: Choice, quota: str | None, offers: str | None, read: Reader
+) -> tuple["Catalog", Choice]:
+    """The catalog with own machines, and the choice with all quotas and the laws of own traces."""
+    quotas: tuple[QuotaLimit, ...] = ()
+    if quota is not None:
+        quotas = read.attempt(lambda: _quotas(quota, catalog), ())
+    if offers is not None:
+        catalog, own = read.attempt(lambda: _own(offers, catalog), (catalog, ()))
+        quotas += own
+    from recommender.traces.law_store import stored  # reads YAML; help needs none
+
+    laws = read.attempt(stored, ())
+    return catalog, replace(choice, quotas=quotas, quotas_known=quota is not None, spot_laws=laws)
+
+
+def _quotas(word: str, catalog: "Catalog") -> tuple[QuotaLimit, ...]:
+    from recommender.inputs.user_files import read_quotas
+
+    return _newcomer(catalog) if word.lower() == NEWCOMER else read_quotas(Path(word))
+
+
+def _newcomer(catalog: "Catalog") -> tuple[QuotaLimit, ...]:
+    """What a new account may run."""
+    return tuple(
+        QuotaLimit(
+            provider=quota.provider,
+            quota_family=quota.quota_family,
+            market="spot" if quota.market == "spot" else "on_demand",
+            region="",
+            unit="gpu" if quota.unit == "gpu" else "vcpu",
+            amount=quota.default_new,
+        )
+        for quota in catalog.quotas
+    )
+
+
+def _own(path: str, catalog: "Catalog") -> tuple["Catalog", tuple[QuotaLimit, ...]]:
+    from catalogs.catalog import extended
+    from recommender.inputs.user_files import read_offers
+
+    memory = {name: gpu.memory_mib for name, gpu in catalog.gpus.items()}
+    own = read_offers(Path(path), memory, now().date())
+    return extended(catalog, own.rows), own.limits

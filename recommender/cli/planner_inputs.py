@@ -1,0 +1,126 @@
+"""One call of the planner: everything it needs, read from flags, settings and files."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from recommender.cli.error_collector import Reader, check_names
+from recommender.cli.open_catalog import load_catalog, warn, with_files, without_old
+from recommender.cli.options import JobFlags, LimitFlags, OfferFlags, OwnFlags, SearchFlags, under
+from recommender.cli.request import check_job_flags, choice_of, limits_of, progress_of
+from recommender.errors import UsageError
+from recommender.inputs import units
+from recommender.job.job import Job
+from recommender.plan.limits import Limits
+from recommender.plan.plan import Answer
+from recommender.report.answer_frame import Asked
+from recommender.text import shown
+
+if TYPE_CHECKING:
+    from catalogs.catalog import Catalog
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The flags of one call that bear on the question."""
+
+    words: tuple[str, ...]
+    limits: LimitFlags
+    offers: OfferFlags
+    own: OwnFlags
+    job: JobFlags
+    search: SearchFlags
+
+    def over(self, kept: Mapping[str, str | tuple[str, ...]]) -> "Call":
+        """The same, with settings laid under every flag."""
+        flags = (self.limits, self.offers, self.own, self.job, self.search)
+        return Call(self.words, *(under(each, kept) for each in flags))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A question and what the planner needs beside it."""
+
+    asked: Asked
+    catalog: "Catalog"
+    options: dict[str, Any]  # of the planner, those that were given
+
+
+def read(call: Call, top: int, reader: Reader) -> Ready:
+    """Read everything; raise all mistakes together."""
+    limits = limits_of(call.limits, reader)
+    choice = choice_of(call.offers, call.own, reader)
+    progress = progress_of(call.own, reader)
+    max_age = reader.value(call.search.max_age, "--max-age", units.duration_of("30d"), None)
+    options = _options(call, reader)
+    check_job_flags(call.job, call.own, reader)
+    job = reader.attempt(lambda: _job(call), None)
+    catalog = load_catalog(call.search.catalog)
+    catalog, choice = with_files(catalog, choice, call.own.quota, call.own.offers, reader)
+    check_names(choice, catalog, call.own.data_at or "", reader)
+    reader.stop()
+    assert job is not None  # else the reader has stopped
+    catalog = without_old(catalog, max_age, choice.providers)
+    warn(_idle(call, limits))
+    asked = Asked(job, limits, choice, progress, catalog.version)
+    return Ready(asked, catalog, {"top": top, **options})
+
+
+def answer(ready: Ready, explain: int = 0) -> Answer:
+    """Ask the planner; for the whole policy of plan `explain` as well."""
+    from recommender.planner.recommend import recommend
+
+    asked = ready.asked
+    options = {**ready.options, "explain": explain} if explain else ready.options
+    return recommend(
+        asked.job,
+        asked.limits,
+        asked.choice,
+        catalog=ready.catalog,
+        progress=asked.progress,
+        **options,
+    )
+
+
+def _idle(call: Call, limits: Limits) -> tuple[str, ...]:
+    """What was spent so far where there is no limit that it counts against."""
+    idle = (
+        ("--elapsed", call.own.elapsed, "--deadline", limits.deadline_s),
+        ("--spent", call.own.spent, "--budget", limits.budget_usd),
+    )
+    return tuple(
+        f"{flag} {shown(word)} has no effect without {limit}"
+        for flag, word, limit, value in idle
+        if word is not None and value is None
+    )
+
+
+def _options(call: Call, reader: Reader) -> dict[str, Any]:
+    search = call.search
+    found: dict[str, Any] = {
+        "compare": reader.value(call.own.compare, "--compare", units.parse_comparison, None),
+        "seed": reader.value(search.seed, "--seed", parse_seed, None),
+        "save_lp": Path(search.save_lp) if search.save_lp else None,
+        "prove": search.prove or None,
+        "verify": search.verify or None,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def parse_seed(word: str, name: str) -> int:
+    """The seed of simulated runs."""
+    return units.parse_whole(word, name, instead="write a whole number such as 1")
+
+
+def _job(call: Call) -> Job:
+    from recommender.job import jobfile
+
+    if len(call.words) > 1:
+        extra = ", ".join(shown(word) for word in call.words[1:])
+        raise UsageError(f"one job at a time; remove {extra}")
+    typed = {each.name: getattr(call.job, each.name) for each in fields(call.job)}
+    flags = jobfile.JobFlags(
+        **typed, measured=tuple(call.own.measured or ()), data_at=call.own.data_at
+    )
+    return jobfile.find_job(call.words[0] if call.words else None, flags=flags)

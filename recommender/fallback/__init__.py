@@ -1,1 +1,0 @@
-"""The cost-optimal fallback policy of a semi-Markov availability model."""

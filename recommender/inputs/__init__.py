@@ -1,0 +1,1 @@
+"""What people type or hand in: settings, files, units."""

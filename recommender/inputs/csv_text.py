@@ -1,0 +1,117 @@
+"""CSV files that users hand in: small, typed column by column, nothing that a sheet would run."""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from recommender.errors import UsageError
+from recommender.inputs.files import read_text
+from recommender.text import has_control, shown, unknown
+
+MOST_BYTES = 10 * 2**20
+MOST_ROWS = 100_000
+MOST_PROBLEMS = 20  # more would hide the first
+
+_SIGNED = re.compile(r"[+-][0-9.]+(e[+-]?[0-9]+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of text; empty cells are left out."""
+
+    place: str  # "offers.csv, line 3"
+    cells: Mapping[str, str]
+
+    def where(self, column: str) -> str:
+        """Name a cell for an error message."""
+        return f"{self.place}, column {column}:"
+
+
+def read_csv(
+    path: Path, required: Iterable[str], optional: Iterable[str], synonyms: Mapping[str, str]
+) -> list[Row]:
+    """Read a CSV file whose header names known columns; every problem is reported at once."""
+    return parse_csv(read_text(path, MOST_BYTES), shown(path.name), required, optional, synonyms)
+
+
+def parse_csv(
+    text: str,
+    name: str,
+    required: Iterable[str],
+    optional: Iterable[str],
+    synonyms: Mapping[str, str],
+    most_rows: int = MOST_ROWS,
+) -> list[Row]:
+    """Read CSV text whose header names known columns; `name` stands before each problem."""
+    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+    rows: list[Row] = []
+    try:
+        header = _header(next(lines, []), name, tuple(required), tuple(optional), synonyms)
+        for cells in lines:
+            place = f"{name}, line {lines.line_num}"
+            if any(cell.strip() for cell in cells):
+                rows.append(_row(cells, header, place))
+            if len(rows) > most_rows:
+                raise UsageError(f"{name}: more than {most_rows} rows; is it the right file?")
+    except csv.Error as error:
+        raise UsageError(f"{name}, line {lines.line_num}: not CSV ({shown(error)})") from None
+    refuse_all(problem for row in rows for problem in _problems(row))
+    if not rows:
+        raise UsageError(f"{name}: holds no rows")
+    return rows
+
+
+def refuse_all(problems: Iterable[str]) -> None:
+    """Raise what was found wrong, if anything was; the first twenty."""
+    found = list(problems)
+    if len(found) > MOST_PROBLEMS:
+        found = [*found[:MOST_PROBLEMS], f"and {len(found) - MOST_PROBLEMS} more"]
+    if found:
+        raise UsageError(*found)
+
+
+def _header(
+    cells: list[str],
+    name: str,
+    required: tuple[str, ...],
+    optional: tuple[str, ...],
+    synonyms: Mapping[str, str],
+) -> list[str]:
+    if len(cells) == 1 and re.search(r"[;\t]", cells[0]):
+        raise UsageError(
+            f"{name}, line 1: columns are apart by semicolons or tabs; save it with commas between "
+            "columns and points in numbers"
+        )
+    plain = [cell.strip().lower().replace(" ", "_") for cell in cells]
+    columns = [synonyms.get(cell, cell) for cell in plain]
+    known = (*required, *optional)
+    problems = [
+        f"{name}, line 1: {unknown('column', column, known)}"
+        for column in columns
+        if column not in known
+    ]
+    problems += [f"{name}, line 1: column {c} is missing" for c in required if c not in columns]
+    if len(set(columns)) < len(columns):
+        problems.append(f"{name}, line 1: a column stands twice")
+    refuse_all(problems)
+    return columns
+
+
+def _row(cells: list[str], header: list[str], place: str) -> Row:
+    if len(cells) > len(header):
+        raise UsageError(f"{place}: {len(cells)} cells under {len(header)} columns")
+    filled = {column: cell.strip() for column, cell in zip(header, cells, strict=False)}
+    return Row(place, {column: cell for column, cell in filled.items() if cell})
+
+
+def _problems(row: Row) -> list[str]:
+    found = []
+    for column, cell in row.cells.items():
+        if has_control(cell) or len(cell) > 1000:
+            found.append(f"{row.where(column)} '{shown(cell)}' holds control characters")
+        elif cell[0] in "=@+-" and not _SIGNED.fullmatch(cell):
+            found.append(f"{row.where(column)} '{shown(cell)}' looks like a formula; write a value")
+    return found

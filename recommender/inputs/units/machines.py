@@ -1,0 +1,160 @@
+"""Words that name machines and places: `A100:8`, `8x p4d.24xlarge spot us-east-1`."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from recommender.errors import UsageError
+from recommender.inputs.units.quantities import (
+    format_bytes,
+    format_share,
+    parse_bytes,
+    parse_share,
+    refusal,
+)
+from recommender.plan.limits import GpuWish
+from recommender.text import shown, unknown
+
+PROVIDERS = ("aws", "gcp", "azure", "own")
+MOST_MACHINES = 100_000
+GIB = 2**30
+
+NAME = r"[A-Za-z][A-Za-z0-9._-]{0,63}"
+_COUNTED = rf"(?:([0-9]{{1,9}})\s*[x×*]\s*)?({NAME})"
+_FLOOR = r"(.{1,40}B)\s*(?:\+|\.\.)"
+_GCP = r"[a-z][0-9]+[a-z]?-[a-z]+(-[a-z]+)?-[0-9]+g?(-[a-z]+)?"
+_REGION = r"[a-z][a-z0-9-]{1,40}"
+_MARKETS: dict[str, Literal["on_demand", "spot"]] = {
+    "on-demand": "on_demand", "on_demand": "on_demand", "ondemand": "on_demand",
+    "spot": "spot", "preemptible": "spot",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What the user rents today, from `--compare`; the region is empty when not said."""
+
+    count: int
+    instance_type: str
+    market: Literal["on_demand", "spot"]
+    region: str
+
+
+@dataclass(frozen=True, slots=True)
+class DataAt:
+    """Where the data lie, from `--data-at`; `gib` is 0 when not said."""
+
+    at: str  # "aws:us-east-1"
+    gib: float
+
+
+def looks_like_instance(name: str) -> bool:
+    """Tell the name of an instance type (`p4d.24xlarge`) from that of a GPU (`A100-80GB`)."""
+    azure = name.startswith(("Standard_", "ND", "NC", "NV")) and "_" in name
+    return "." in name or azure or bool(re.fullmatch(_GCP, name))
+
+
+def _counted(text: str, name: str, instead: str) -> tuple[int, str]:
+    """Read `8x NAME`; a missing count is 1."""
+    found = re.fullmatch(_COUNTED, text.strip())
+    if not found:
+        raise refusal(name, text, "is not a number of machines", instead)
+    count = int(found[1] or 1)
+    if not 1 <= count <= MOST_MACHINES:
+        raise refusal(name, text, f"must count 1 to {MOST_MACHINES}", instead)
+    return count, found[2]
+
+
+def parse_gpu(text: str, name: str = "--gpu") -> GpuWish:
+    """Read one GPU wish: `H100`, `A100:8` (8 in each machine), `80GB+`, `A100:40GB+:8`."""
+    instead = "write H100, A100:8 (8 per machine) or 80GB+"
+    per_machine, memory, gpu = None, 0.0, ""
+    for place, word in enumerate(text.strip().split(":")):
+        floor = re.fullmatch(_FLOOR, word.strip())
+        if floor and not memory:
+            memory = parse_bytes(floor[1], name) / GIB
+        elif place and re.fullmatch(r"[0-9]{1,3}", word) and int(word) and per_machine is None:
+            per_machine = int(word)
+        elif not place and re.fullmatch(NAME, word):
+            gpu = word
+        else:
+            raise refusal(name, text, f"cannot be read at '{shown(word)}'", instead)
+    return GpuWish(gpu, per_machine, memory)
+
+
+def format_gpu(wish: GpuWish) -> str:
+    """Write a GPU wish so that `parse_gpu` gives it back exactly."""
+    memory = f"{format_bytes(wish.memory_gib * GIB)}+" if wish.memory_gib else ""
+    count = str(wish.per_machine) if wish.per_machine else ""
+    return ":".join(part for part in (wish.name, memory, count) if part)
+
+
+def parse_comparison(text: str, name: str = "--compare") -> Comparison:
+    """Read today's set-up: `8x p4d.24xlarge on-demand us-east-1`; on-demand unless said."""
+    instead = 'write it like "8x p4d.24xlarge on-demand us-east-1"'
+    if "+" in text or "," in text:
+        raise refusal(name, text, "names several kinds of machines; one can be compared", instead)
+    joined = re.sub(r"(?<![A-Za-z0-9.])([0-9]+)\s*[x×*]\s+", r"\1x", text.strip())
+    words = re.sub(r"^([0-9]+)\s+(?=[A-Za-z])", r"\1x", joined).split()
+    if not words:
+        raise refusal(name, text, "is empty", instead)
+    count, instance_type = _counted(words[0], name, instead)
+    market: Literal["on_demand", "spot"] = "on_demand"
+    regions = []
+    for word in words[1:]:
+        if word.lower() in _MARKETS:
+            market = _MARKETS[word.lower()]
+        else:
+            regions.append(_region(word, text, name, instead))
+    if len(regions) > 1:
+        raise refusal(name, text, "names two regions", instead)
+    return Comparison(count, instance_type, market, "".join(regions))
+
+
+def format_comparison(setup: Comparison) -> str:
+    """Write a set-up so that `parse_comparison` gives it back exactly."""
+    market = setup.market.replace("_", "-")
+    return f"{setup.count}x {setup.instance_type} {market} {setup.region}".rstrip()
+
+
+def _region(word: str, text: str, name: str, instead: str) -> str:
+    if not re.fullmatch(_REGION, word):
+        raise refusal(name, text, f"has no region named '{shown(word)}'", instead)
+    return word
+
+
+def parse_provider(word: str, name: str) -> str:
+    """Read the name of a provider."""
+    if word.strip().lower() not in PROVIDERS:
+        raise UsageError(f"{name}: {unknown('provider', word.strip(), PROVIDERS)}")
+    return word.strip().lower()
+
+
+def parse_data_at(text: str, name: str = "--data-at") -> DataAt:
+    """Read where the data lie and how large they are: `aws:us-east-1,150GB`."""
+    instead = "write it like aws:us-east-1,150GB"
+    place, _, size = text.partition(",")
+    provider, colon, region = place.strip().partition(":")
+    if not colon:
+        raise refusal(name, text, "has no provider and region", instead)
+    at = f"{parse_provider(provider, name)}:{_region(region.strip(), text, name, instead)}"
+    return DataAt(at, parse_bytes(size, name) / GIB if size.strip() else 0.0)
+
+
+def format_data_at(data: DataAt) -> str:
+    """Write a place of data so that `parse_data_at` gives it back exactly."""
+    return f"{data.at},{format_bytes(data.gib * GIB)}" if data.gib else data.at
+
+
+def parse_discount(text: str, name: str = "--discount") -> tuple[str, float]:
+    """Read a discount on a provider's on-demand prices: `aws=0.2`, `gcp=15%`."""
+    provider, sign, share = text.partition("=")
+    instead = "write it like aws=0.2 or aws=20%"
+    if not sign:
+        raise refusal(name, text, "has no provider and share", instead)
+    return parse_provider(provider, name), parse_share(share, name, zero=True, instead=instead)
+
+
+def format_discount(discount: tuple[str, float]) -> str:
+    """Write a discount so that `parse_discount` gives it back exactly."""
+    return f"{discount[0]}={format_share(discount[1])}"

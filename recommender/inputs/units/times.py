@@ -1,0 +1,141 @@
+"""Durations (`24h`, `1d12h`, `PT36H`), moments with their zone, and the time of day."""
+
+import os
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from recommender.inputs.units.quantities import NUMBER, refusal, refuse_sign, refuse_size
+from recommender.text import shown
+
+INSTEAD = "write 24h, 90m or 1d12h"
+_DEADLINE = "write 24h, 90m, 1d12h or 2026-12-01T08:00Z"
+MOST_S = 10 * 365 * 86400.0  # ten years
+SECONDS = {"w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1}
+
+_NAMES = {
+    "week": "w", "weeks": "w", "wk": "w", "day": "d", "days": "d",
+    "hour": "h", "hours": "h", "hr": "h", "hrs": "h",
+    "min": "m", "mins": "m", "minute": "m", "minutes": "m",
+    "sec": "s", "secs": "s", "second": "s", "seconds": "s",
+}  # fmt: skip
+# Compiled when first used: most calls read one or two of these forms.
+_PART = rf"({NUMBER})\s*([A-Za-z]+)\s*"
+_ISO = rf"P(?:({NUMBER})W)?(?:({NUMBER})D)?(?:T(?:({NUMBER})H)?(?:({NUMBER})M)?(?:({NUMBER})S)?)?"
+_UTC = r"\s*(UTC|GMT)$"
+_MOMENT = r"[0-9]{4}-[0-9]{2}"
+
+
+def parse_duration(
+    text: str, name: str = "duration", *, most_s: float = MOST_S, instead: str = INSTEAD
+) -> float:
+    """Read a duration such as `24h`, `1d12h`, `90m`, `1.5h`, `2w`, `PT36H`; in seconds."""
+    refuse_sign(name, text, instead)
+    bare = text.strip()
+    if re.fullmatch(NUMBER, bare):
+        raise refusal(name, bare, "has no unit", instead)
+    parts = _iso_parts(bare) if bare[:1] in ("P", "p") else _parts(bare, name, instead)
+    if not parts:
+        raise refusal(name, text, "is not a duration", instead)
+    seconds = sum(number * SECONDS[unit] for number, unit in parts)
+    return _sized(name, text, seconds, instead, most_s)
+
+
+def duration_of(*examples: str, most_s: float = MOST_S) -> Callable[[str, str], float]:
+    """A parser of one quantity's durations, which knows examples of it and its largest value."""
+    instead = f"write {' or '.join(examples)}"
+    return lambda text, name: parse_duration(text, name, most_s=most_s, instead=instead)
+
+
+def _sized(name: str, text: str, seconds: float, instead: str, most_s: float) -> float:
+    if seconds > most_s:
+        most = format_duration(most_s)
+        raise refusal(name, text, f"is absurdly long (above {most})", instead)
+    return refuse_size(name, text, seconds, instead)
+
+
+def _iso_parts(text: str) -> list[tuple[float, str]]:
+    found = re.fullmatch(_ISO, text.upper())
+    if not found:
+        return []
+    return [(float(n), u) for n, u in zip(found.groups(), "wdhms", strict=True) if n]
+
+
+def _parts(text: str, name: str, instead: str) -> list[tuple[float, str]]:
+    parts, at = [], 0
+    for found in re.finditer(_PART, text):
+        if found.start() != at:
+            return []
+        parts.append((float(found[1]), _unit(found[2], text, name, instead)))
+        at = found.end()
+    units = [unit for _, unit in parts]
+    if len(set(units)) < len(units):
+        raise refusal(name, text, "names a unit twice", instead)
+    return parts if at == len(text) else []
+
+
+def _unit(word: str, text: str, name: str, instead: str) -> str:
+    if word == "M":
+        raise refusal(name, text, "could mean minutes or months", instead)
+    unit = _NAMES.get(word.lower(), word.lower())
+    if unit not in SECONDS:
+        raise refusal(name, text, f"has the unknown unit '{shown(word)}'", instead)
+    return unit
+
+
+def format_duration(seconds: float) -> str:
+    """Write a duration so that `parse_duration` gives it back exactly: 1d12h, 90s."""
+    if seconds != int(seconds):
+        return f"{seconds!r}s"
+    left, parts = int(seconds), []
+    for unit in "dhms":
+        number, left = divmod(left, SECONDS[unit])
+        if number:
+            parts.append(f"{number}{unit}")
+    return "".join(parts) or "0s"
+
+
+def brief_duration(seconds: float) -> str:
+    """Write a duration for reading, rounded to its two leading units: 9h40m, 2d3h, 45s."""
+    for big, small in (("d", "h"), ("h", "m"), ("m", "s")):
+        if seconds >= SECONDS[big] * (2 if big == "d" else 1):
+            number, rest = divmod(round(seconds / SECONDS[small]), SECONDS[big] // SECONDS[small])
+            return f"{number}{big}{rest}{small}" if rest else f"{number}{big}"
+    return f"{seconds:.3g}s"
+
+
+def parse_instant(text: str, name: str = "time") -> datetime:
+    """Read a moment such as `2026-12-01T08:00Z`; its zone must be said."""
+    instead = "write it like 2026-12-01T08:00Z or 2026-12-01T08:00+01:00"
+    try:
+        moment = datetime.fromisoformat(re.sub(_UTC, "Z", text.strip(), flags=re.IGNORECASE))
+    except ValueError:
+        raise refusal(name, text, "is not a date and time", instead) from None
+    if moment.tzinfo is None:
+        raise refusal(name, text, "has no time zone", instead)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise refusal(name, text, "is out of range", instead) from None
+
+
+def format_instant(moment: datetime) -> str:
+    """Write a moment in UTC so that `parse_instant` gives it back exactly."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def parse_deadline(text: str, now: datetime, name: str = "--deadline") -> float:
+    """Read a deadline, a duration or a moment after `now`, as seconds from now."""
+    if not re.match(_MOMENT, text.strip()):
+        return parse_duration(text, name, instead=_DEADLINE)
+    seconds = (parse_instant(text, name) - now).total_seconds()
+    if seconds <= 0:
+        today = format_instant(now.replace(microsecond=0))
+        raise refusal(name, text, f"is past (now is {today})", _DEADLINE)
+    return _sized(name, text, seconds, _DEADLINE, MOST_S)
+
+
+def now() -> datetime:
+    """Tell the present moment, or the one that RECOMMEND_NOW names."""
+    fixed = os.environ.get("RECOMMEND_NOW", "")
+    return parse_instant(fixed, "RECOMMEND_NOW") if fixed else datetime.now(UTC)

@@ -1,0 +1,327 @@
+"""From what a person states of a job to everything the models need; names what was derived.
+
+FLOP           6·(N − rows only looked up) + 6·L·h·s per token, 12·L·h·s without a causal
+               mask (Kaplan et al. 2020, arXiv 2001.08361); adapters pay 4 of the 6, since
+               frozen weights need no gradient of their own
+activations    34·s·h·L bytes a sample with flash attention; recomputed 2·s·h·L + one layer
+               (Korthikanti et al. 2022, arXiv 2205.05198, without the score matrix).
+               Logits, s·V·10 bytes, are *not* in here: the memory model adds them
+checkpoint     weights fp32 4 B + bf16 2 B (language models) + optimiser state per parameter
+adapters       r·(in + out) of every linear layer, about 20·h·r a layer (Llama 3 8B: 20.0,
+               70B: 19.8, counted over the published shapes)
+"""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from recommender.errors import UsageError
+from recommender.inputs.units import format_count
+from recommender.job.job import DataSet, Job
+from recommender.job.jobfile import AMOUNTS
+from recommender.job.timings import timing
+
+if TYPE_CHECKING:
+    from recommender.job.schema import DataFile, JobFile
+
+T = TypeVar("T")
+
+TOKEN_FAMILIES = ("encoder", "decoder", "moe", "encdec")
+TRANSFORMERS = (*TOKEN_FAMILIES, "vit")
+
+_STATE_BYTES = {"adamw": 8.0, "lamb": 8.0, "sgd": 4.0, "adafactor": 0.1}  # a parameter
+_ADAPTER_CHECKPOINT_BYTES = 12.0  # fp32 and two moments
+_ADAPTED_PER_HIDDEN = 20.0
+_ADAPTED_TENSORS = 14  # two for each of seven matrices
+_LOGIT_BYTES = 10.0  # per token and word: 16-bit logits, fp32 softmax and gradient
+_LORA_RANK = 16  # the rank of MLPerf's Llama 2 70B LoRA task, 2024
+# Bytes kept for each training FLOP: ResNet-50 45 MB / 24.5 GFLOP, SD-XL 7 GB / 20.3 TFLOP,
+# DLRM 32 kB / 14.8 MFLOP; counted over the architectures of our presets.
+_BYTES_PER_FLOP = {"cnn": 1.8e-3, "diffusion": 3.5e-4, "recsys": 2.2e-3}
+_RECOMPUTED_SHARE = 1 / 3  # block outputs and one block, ResNet-50: 16 of 45 MB
+_WIDTH_PER_LAYER = 128  # hidden / layers of the Llama and GPT-3 shapes
+_CPU_S_PER_IMAGE = 0.008  # 125 images/s and vCPU, decode, crop, flip: assumed, no source
+_IMAGE_BYTES = 115_440.0  # ILSVRC2012_img_train.tar 147.9 GB / 1,281,167
+_SEQ_LEN = {"encoder": 512, "encdec": 512, "decoder": 2048, "moe": 2048}
+_VOCABULARY = {"encoder": 30_522, "encdec": 32_128, "decoder": 128_256, "moe": 32_000}
+_TENSORS = {  # per layer, besides
+    "decoder": (9, 3), "moe": (31, 3), "encoder": (16, 14), "encdec": (11, 3), "vit": (12, 8),
+}  # fmt: skip
+_UNITS = {"cnn": "image", "vit": "image", "diffusion": "image", "recsys": "sample"}
+_NEEDED = {
+    "family": "cnn, vit, encoder, decoder, moe, encdec, diffusion or recsys (or like: a preset)",
+    "params": "how many parameters the network has, such as 8B",
+    "batch": "samples per optimiser step, such as 256 or 4M tokens",
+}
+
+
+@dataclass(slots=True)
+class _Derived:
+    """Takes what is stated, else what is derived, and remembers the name."""
+
+    assumed: list[str] = field(default_factory=list)
+
+    def pick(self, name: str, stated: T | None, derived: T) -> T:
+        if stated is not None:
+            return stated
+        self.assumed.append(name)
+        return derived
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """The network's size, complete."""
+
+    family: str
+    params: float
+    active: float
+    hidden: int
+    layers: int
+    vocabulary: int
+    tokens: int  # per sample; 1 for images and the like
+    flop: float  # per sample, full training
+    longest: float  # positions of the longest sample
+
+
+def job_of(file: "JobFile", fallback_name: str) -> Job:
+    """Turn a checked job file into a job; every problem found is reported at once."""
+    gone = [key for key in _NEEDED if getattr(file, key) is None]
+    problems = [f"{key}: is missing; say {_NEEDED[key]}" for key in gone]
+    problems += _amount_problems(file) + _kind_problems(file) + _sync_problems(file)
+    if problems:
+        raise UsageError(*problems)
+    derived = _Derived(list(file.assumed))
+    shape = _shape(file, derived)
+    return _assemble(file, shape, derived, fallback_name)
+
+
+def is_sequence(file: "JobFile") -> bool:
+    """Say whether a sample of the job is a sequence of tokens."""
+    return file.family in TOKEN_FAMILIES and file.sample_unit in (None, "sequence")
+
+
+def _amount_problems(file: "JobFile") -> list[str]:
+    given = [key for key in AMOUNTS if getattr(file, key) is not None]
+    if not given:
+        wanted = "tokens" if file.family in (None, *TOKEN_FAMILIES) else "samples"
+        return [f"{wanted}: is missing; say how much to train on, such as {wanted}: 1B"]
+    if len(given) > 1:
+        return [f"{', '.join(given)}: say only one of them"]
+    if file.epochs is not None and file.data.samples is None:
+        said = "needs the size of one epoch, data: {samples: …} in a job file; or say steps"
+        return [f"epochs: {said}"]
+    in_tokens = file.batch is not None and file.batch.in_tokens
+    timed = any(each.unit == "tokens/s" for each in file.measured)
+    stated = {"tokens": file.tokens is not None, "batch": in_tokens, "measured": timed}
+    for key, counted in stated.items():
+        if counted and file.family is not None and not is_sequence(file):
+            return [f"{key}: {_counted(file)} counts samples, not tokens; say how many samples"]
+    return []
+
+
+def _counted(file: "JobFile") -> str:
+    unit = file.sample_unit or _UNITS.get(str(file.family), "sample")
+    return f"{'an' if unit[:1] in 'aeiou' else 'a'} {unit} job"
+
+
+def _sync_problems(file: "JobFile") -> list[str]:
+    """Fields that only one way of exchanging gradients knows."""
+    if file.sync == "parameter_server":
+        if file.sharding in ("fsdp", "hsdp", "tensor", "pipeline"):
+            return [f"sharding: {file.sharding} needs all-reduce; remove it or sync"]
+        return []
+    gone = file.parameter_servers is not None
+    return ["parameter_servers: needs sync: parameter_server"] if gone else []
+
+
+def _kind_problems(file: "JobFile") -> list[str]:
+    """Fields that are missing for the kind of network, and those that it does not know."""
+    if file.family is None:
+        return []
+    if not is_sequence(file) and (file.seq_len or file.max_seq_len):
+        key = "seq_len" if file.seq_len else "max_seq_len"
+        return [f"{key}: {_counted(file)} has no sequences of tokens; leave it out"]
+    if file.method in ("lora", "qlora") and file.family not in TRANSFORMERS:
+        return [f"method: {file.method} needs a transformer, not the family {file.family}"]
+    if file.lora_rank is not None and file.method not in ("lora", "qlora"):
+        fits = file.family in TRANSFORMERS
+        instead = "choose the method lora or qlora, or leave it out" if fits else "leave it out"
+        return [f"lora_rank: has no effect where all weights are trained; {instead}"]
+    if file.family not in TOKEN_FAMILIES and file.flop_per_sample is None:
+        unit, flop = ("image", "105G") if file.family == "vit" else ("sample", "24.5G")
+        return [f"flop_per_sample: is missing; say the FLOP to train on one {unit}, such as {flop}"]
+    return []
+
+
+def _shape(file: "JobFile", derived: _Derived) -> _Shape:
+    family, params = str(file.family), float(file.params or 0)
+    active = (
+        derived.pick("active_parameters", file.active_params, params)
+        if family == "moe"
+        else (file.active_params or params)
+    )
+    hidden = layers = vocabulary = 0
+    if family in TRANSFORMERS:
+        width = round((active * _WIDTH_PER_LAYER / 12) ** (1 / 3))  # N ≈ 12·L·h²
+        hidden = derived.pick("hidden", file.hidden, max(width, 1))
+        layers = derived.pick("layers", file.layers, max(round(active / 12 / hidden**2), 1))
+    if family in TOKEN_FAMILIES:
+        vocabulary = derived.pick("vocabulary", file.vocab, _VOCABULARY[family])
+    tokens = 1
+    if is_sequence(file):
+        tokens = derived.pick("tokens_per_sample", file.seq_len, _SEQ_LEN[family])
+    flop = file.flop_per_sample
+    if flop is None:
+        flop = tokens * _flop_per_token(file, active, hidden * layers, tokens)
+        derived.assumed.append("flop_per_sample")
+    longest = float(file.max_seq_len or tokens)
+    if not is_sequence(file):
+        longest = flop / (6 * active)  # positions that the parameters are applied to
+    return _Shape(family, params, active, hidden, layers, vocabulary, tokens, flop, longest)
+
+
+def _flop_per_token(file: "JobFile", active: float, width: int, tokens: int) -> float:
+    multiplied = active - min(file.lookup_params or 0.0, active / 2)
+    if file.family == "encdec":
+        multiplied /= 2  # a token passes the encoder or the decoder
+    attention = (12 if file.family == "encoder" else 6) * width * tokens
+    return 6 * multiplied + attention
+
+
+def _assemble(file: "JobFile", shape: _Shape, derived: _Derived, fallback_name: str) -> Job:
+    method = file.method or "full"
+    batch = _batch(file, shape)
+    samples = _samples(file, shape, batch)
+    _refuse_too_little(file, samples, batch)
+    name = file.name or fallback_name
+    trainable = _trainable(file, shape, derived)
+    kept, recomputed = _activations(file, shape, derived)
+    optional = {
+        key: getattr(file, key)
+        for key in (
+            "precision", "optimizer", "sharding", "sync", "parameter_servers", "elastic", "writer",
+            "image", "reshard", "fault_rate_per_hour",
+        )
+        if getattr(file, key) is not None
+    }  # fmt: skip
+    saves = derived.pick(
+        "asynchronous_save", file.asynchronous_save, shape.family in ("decoder", "moe")
+    )
+    return Job(
+        name=name,
+        title=file.title or _title(file, shape, samples),
+        family=file.family or "decoder",
+        parameters=shape.params,
+        active_parameters=shape.active,
+        trainable_parameters=trainable,
+        sample_unit=file.sample_unit or _UNITS.get(shape.family, "sequence"),
+        tokens_per_sample=shape.tokens,
+        flop_per_sample=shape.flop * (1 if method == "full" else 2 / 3),
+        samples=samples,
+        global_batch=batch,
+        gradient_tensors=_tensors(file, shape, derived),
+        hidden=shape.hidden,
+        layers=shape.layers,
+        vocabulary=shape.vocabulary,
+        activation_bytes_per_sample=kept,
+        recomputed_activation_bytes_per_sample=recomputed,
+        checkpoint_bytes=_checkpoint(file, shape, trainable, derived),
+        data=_data(file.data, shape, samples, derived),
+        method=method,
+        stack=derived.pick("stack", file.stack, "typical"),
+        asynchronous_save=saves,
+        setup_s=file.setup,
+        timings=tuple(timing(m, batch, shape.tokens) for m in file.measured),
+        calibration=file.calibration,
+        memory_gib_at_batch=tuple(sorted(file.memory_gib_at_batch.items())),
+        assumed=tuple(dict.fromkeys(derived.assumed)),
+        **optional,
+    )
+
+
+def _refuse_too_little(file: "JobFile", samples: float, batch: int) -> None:
+    if samples < batch:
+        key = next(key for key in AMOUNTS if getattr(file, key) is not None)
+        raise UsageError(f"{key}: is less than one step of {batch:,} samples; write more")
+
+
+def _batch(file: "JobFile", shape: _Shape) -> int:
+    if file.batch is None:
+        raise UsageError("batch: is missing")
+    count = file.batch.count / (shape.tokens if file.batch.in_tokens else 1)
+    return max(round(count), 1)
+
+
+def _samples(file: "JobFile", shape: _Shape, batch: int) -> float:
+    if file.tokens is not None:
+        return file.tokens / shape.tokens
+    if file.samples is not None:
+        return file.samples
+    if file.steps is not None:
+        return file.steps * batch
+    return (file.epochs or 1) * (file.data.samples or 1)
+
+
+def _title(file: "JobFile", shape: _Shape, samples: float) -> str:
+    amount = f"{format_count(float(f'{samples * shape.tokens:.3g}'))} "
+    amount += "tokens" if shape.tokens > 1 else f"{file.sample_unit or _UNITS.get(shape.family)}s"
+    method = "" if file.method in (None, "full") else f", {file.method}"
+    return f"{format_count(float(f'{shape.params:.3g}'))} parameters, {amount}{method}"
+
+
+def _trainable(file: "JobFile", shape: _Shape, derived: _Derived) -> float:
+    if file.trainable_params is not None or file.method in (None, "full"):
+        return file.trainable_params or shape.params
+    rank = derived.pick("lora_rank", file.lora_rank, _LORA_RANK)
+    if rank > shape.hidden:
+        raise UsageError(f"lora_rank: {rank} is more than the {shape.hidden} the network is wide")
+    return min(_ADAPTED_PER_HIDDEN * rank * shape.hidden * shape.layers, shape.params)
+
+
+def _tensors(file: "JobFile", shape: _Shape, derived: _Derived) -> int:
+    each, besides = _TENSORS.get(shape.family, (0, 100))
+    if file.method in ("lora", "qlora"):
+        each, besides = _ADAPTED_TENSORS, 0
+    return derived.pick("gradient_tensors", file.gradient_tensors, each * shape.layers + besides)
+
+
+def _activations(file: "JobFile", shape: _Shape, derived: _Derived) -> tuple[float, float]:
+    if shape.family in TRANSFORMERS:
+        each = shape.longest * shape.hidden
+        logits = _LOGIT_BYTES * shape.vocabulary * max(shape.longest - shape.tokens, 0.0)
+        logits *= shape.family in ("decoder", "moe")  # others project few positions, or none
+        kept = 34 * each * shape.layers + logits
+        least = 2 * each * shape.layers + 34 * each + logits
+    else:
+        kept = _BYTES_PER_FLOP[shape.family] * shape.flop
+        least = _RECOMPUTED_SHARE * (file.activation_bytes_per_sample or kept)
+    wide = 2 if file.precision in ("fp32", "tf32") else 1
+    key = "activation_bytes_per_sample"
+    full = derived.pick(key, file.activation_bytes_per_sample, kept)
+    stated = file.recomputed_activation_bytes_per_sample
+    least = derived.pick(f"recomputed_{key}", stated, min(least, full))
+    return wide * full, wide * least
+
+
+def _checkpoint(file: "JobFile", shape: _Shape, trainable: float, derived: _Derived) -> float:
+    if file.method in ("lora", "qlora"):
+        return derived.pick(
+            "checkpoint_bytes", file.checkpoint_bytes, _ADAPTER_CHECKPOINT_BYTES * trainable
+        )
+    language = shape.family in ("decoder", "moe") and file.precision not in ("fp32", "tf32")
+    each = 4 + _STATE_BYTES[file.optimizer or "adamw"] + (2 if language else 0)
+    return derived.pick("checkpoint_bytes", file.checkpoint_bytes, each * shape.params)
+
+
+def _data(file: "DataFile", shape: _Shape, samples: float, derived: _Derived) -> DataSet:
+    image = shape.family in ("cnn", "vit")
+    each = (file.bytes_per_token or 4.0) * shape.tokens if shape.tokens > 1 else _IMAGE_BYTES
+    if shape.tokens > 1 and file.bytes_per_token is not None:
+        size = each if file.bytes_per_sample is None else file.bytes_per_sample
+    else:
+        size = derived.pick("data.bytes_per_sample", file.bytes_per_sample, each)
+    cpu = derived.pick(
+        "data.cpu_s_per_sample", file.cpu_s_per_sample, _CPU_S_PER_IMAGE if image else 0.0
+    )
+    gib = file.gib or (file.at.gib if file.at else 0.0)
+    gib = gib or (file.samples or samples) * size / 2**30
+    return DataSet(file.at.at if file.at else "", gib, file.read or "stream", size, cpu)

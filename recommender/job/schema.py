@@ -1,0 +1,350 @@
+"""The fields of a job file: how the text of each is read, and its JSON Schema.
+
+A job file's values arrive as the text that was typed (`yamltext`); each field reads its own
+text with `units`, so `params: 8B` and `--params 8B` mean the same and fail alike. A field that
+is left out is None; what it then is, `derive` decides.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, get_args
+
+from recommender.errors import UsageError
+from recommender.inputs import units
+from recommender.job import calibration_section
+from recommender.job.job import Calibration, Family, Method, Precision, Sharding, Stack
+from recommender.job.timings import Measured, parse_measured
+from recommender.text import shown, unknown
+
+SCHEMA = "recommend.job/v1"
+
+Read = Callable[[Any, str], Any]  # a field's raw value and its label, to what the job needs
+Flags = Collection[str]  # fields that came from the command line, such as "tokens", "data.at"
+
+_BOOLEANS = {
+    **dict.fromkeys(("yes", "true", "on", "y", "t", "1"), True),
+    **dict.fromkeys(("no", "false", "off", "n", "f", "0"), False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A global batch, counted in samples or in tokens."""
+
+    count: float
+    in_tokens: bool
+
+
+def label(field: str, flags: Flags = ()) -> str:
+    """Name a field as its user wrote it: `--tokens`, or `tokens:` in a file."""
+    return f"--{field.replace('_', '-').replace('.', '-')}" if field in flags else f"{field}:"
+
+
+# More is a slip: the largest runs of 2026 have about 1e13 parameters and tokens, 1e5 GPUs.
+_MOST_PARAMS, _MOST_SAMPLES, _MOST_BATCH, _MOST_WIDTH = 1e15, 1e16, 1e12, 1e8
+_MOST_SETUP_S = 86400.0
+_MOST_GIB = 1e9  # an exbibyte
+_NOT_OF_THE_JOB = (
+    "deadline", "budget", "hourly", "confidence", "provider", "region", "zone", "gpu", "market",
+    "instance", "quota", "max_machines", "mix",
+)  # fmt: skip
+_NUMBERS = ("params", "parameters", "flop", "samples", "images")
+
+
+def _bytes(text: str, name: str) -> float:
+    return units.parse_bytes(text, name, bare=True)
+
+
+def _gib(text: str, name: str) -> float:
+    if text.strip()[-1:].isalpha():
+        return units.parse_bytes(text, name) / 2**30
+    return units.parse_count(text, name, most=_MOST_GIB, instead="write 137 (GiB) or 150GB")
+
+
+def _batch(text: str, name: str) -> Batch:
+    words = ("tokens", "token", "samples", "images", "clips", "sequences")
+    in_tokens = "token" in text.lower()
+    instead = "write samples such as 256, or 4M tokens"
+    return Batch(units.parse_whole(text, name, words, most=_MOST_BATCH, instead=instead), in_tokens)
+
+
+def _measured(value: Any, name: str) -> tuple[Measured, ...]:
+    rows = value if isinstance(value, list) else [value]
+    if not all(isinstance(row, str) for row in rows):
+        raise UsageError(f'{name} must be lines like "8xH100: 3.1 s/step", in quotes')
+    return tuple(parse_measured(row, name) for row in rows)
+
+
+def _memory(value: Any, name: str) -> dict[int, float]:
+    if not isinstance(value, dict):
+        raise UsageError(f"{name} must be like {{8: 21.3}} (samples per GPU: GiB)")
+    pairs = ((str(batch), str(gib)) for batch, gib in value.items())
+    read = units.count_of("it like {8: 21.3}", most=1e6)
+    return {int(read(batch, name)): read(gib, name) for batch, gib in pairs}
+
+
+def _one(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f"{name} must be one value")
+    return value
+
+
+def _boolean(value: Any, name: str) -> bool:
+    found = _BOOLEANS.get(str(value).strip().lower()) if isinstance(value, str) else None
+    if found is None:
+        raise UsageError(f"{name} {shown(value)} is neither yes nor no")
+    return found
+
+
+def _words(value: Any, name: str) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise UsageError(f"{name} {shown(value)} cannot be used; write a list: [a, b]")
+    return tuple(_short(each, name, 300) for each in value)
+
+
+def _short(value: Any, name: str, most: int) -> str:
+    text = _one(value, name).strip()
+    if not text:
+        raise UsageError(f"{name} is empty; write a word, or leave it out")
+    if len(text) > most:
+        raise UsageError(f"{name} {shown(text)} is longer than {most} characters")
+    return text
+
+
+def _field(read: Read, schema: dict[str, Any], said: str, default: Any = None) -> Any:
+    described = {**schema, "description": said} if said else schema
+    return field(default=default, metadata={"read": read, "schema": described})
+
+
+def _typed(parser: Callable[[str, str], Any], *examples: str, said: str = "") -> Any:
+    schema = {"type": ["string", "number", "null"], "examples": list(examples)}
+    return _field(lambda value, name: parser(_one(value, name), name), schema, said)
+
+
+def _counted(
+    *examples: str,
+    most: float,
+    least: float = 0.0,
+    units_of: tuple[str, ...] = _NUMBERS,
+    said: str = "",
+) -> Any:
+    parser = units.count_of(*examples, least=least, most=most, units=units_of)
+    return _typed(parser, *examples, said=said)
+
+
+def _whole(*examples: str, most: float, said: str = "") -> Any:
+    return _typed(units.whole_of(*examples, most=most), *examples, said=said)
+
+
+def _text(said: str = "", most: int = 300) -> Any:
+    schema = {"type": ["string", "null"], "maxLength": most}
+    return _field(lambda value, name: _short(value, name, most), schema, said)
+
+
+def _choice(*choices: str, said: str = "") -> Any:
+    def read(value: Any, name: str) -> str:
+        if str(value).strip().lower() in choices:
+            return str(value).strip().lower()
+        raise UsageError(f"{name.rstrip(':')}: {unknown('value', str(value), choices)}")
+
+    return _field(read, {"enum": [*choices, None]}, said)
+
+
+def _flag() -> Any:
+    return _field(_boolean, {"type": ["boolean", "null"]}, "")
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """Where the training data lie and how they are read."""
+
+    at: units.DataAt | None = _typed(units.parse_data_at, "aws:us-east-1,150GB")
+    gib: float | None = _typed(_gib, "137", "150GB")
+    samples: float | None = _counted("1.28M", most=_MOST_SAMPLES)
+    read: Literal["stream", "stage"] | None = _choice("stream", "stage")
+    bytes_per_sample: float | None = _typed(_bytes, "115kB")
+    bytes_per_token: float | None = _typed(_bytes, "2")
+    cpu_s_per_sample: float | None = _counted("0.008", most=1e6, units_of=("s",))
+
+
+@dataclass(frozen=True, slots=True)
+class JobFile:
+    """A training job as a person describes it; what is left out is derived and named."""
+
+    schema: str | None = _choice(SCHEMA)
+    like: str | None = _text("a preset to inherit from")
+    name: str | None = _text()
+    title: str | None = _text()
+    source: str | None = _text("where the figures come from", most=2000)
+    as_of: str | None = _text()
+    assumed: tuple[str, ...] = _field(
+        _words,
+        {"type": ["array", "null"], "items": {"type": "string"}},
+        "fields that rest on assumption",
+        (),
+    )
+    family: Family | None = _choice(*get_args(Family))
+    params: float | None = _counted("8B", "1.3e9", least=1000.0, most=_MOST_PARAMS)
+    active_params: float | None = _counted(
+        "13B", most=_MOST_PARAMS, said="that a token passes (experts)"
+    )
+    lookup_params: float | None = _counted(
+        "525M", most=_MOST_PARAMS, said="embedding rows, read but not multiplied"
+    )
+    trainable_params: float | None = _counted("42M", most=_MOST_PARAMS)
+    hidden: int | None = _whole("4096", most=_MOST_WIDTH)
+    layers: int | None = _whole("32", most=1e5)
+    vocab: int | None = _whole("128256", most=_MOST_WIDTH)
+    seq_len: int | None = _whole("2048", most=_MOST_WIDTH, said="mean tokens in a sequence")
+    max_seq_len: int | None = _whole(
+        "8192", most=_MOST_WIDTH, said="of the longest; it decides the memory"
+    )
+    sample_unit: str | None = _text()
+    tokens: float | None = _counted("15T", "1e9", most=_MOST_SAMPLES, units_of=("token", "tokens"))
+    samples: float | None = _counted("1.28M", most=_MOST_SAMPLES)
+    epochs: float | None = _counted("90", most=1e6, said="passes over data.samples")
+    steps: float | None = _counted("100k", most=1e10)
+    batch: Batch | None = _typed(
+        _batch, "256", "4M tokens", said="samples (or tokens) per optimiser step"
+    )
+    flop_per_sample: float | None = _counted(
+        "24.5G", most=1e24, said="of full training; lora pays 2/3"
+    )
+    gradient_tensors: int | None = _whole("161", most=1e7)
+    activation_bytes_per_sample: float | None = _typed(_bytes, "45MB", said="in 16-bit precision")
+    recomputed_activation_bytes_per_sample: float | None = _typed(_bytes, "16MB")
+    checkpoint_bytes: float | None = _typed(_bytes, "112GB", "164MB")
+    precision: Precision | None = _choice(*get_args(Precision))
+    method: Method | None = _choice(*get_args(Method))
+    lora_rank: int | None = _whole("16", most=1e5)
+    optimizer: str | None = _choice("adamw", "sgd", "lamb", "adafactor")
+    sharding: str | None = _choice(*get_args(Sharding))
+    sync: str | None = _choice("allreduce", "parameter_server")
+    parameter_servers: int | None = _whole(
+        "1", most=1e5, said="on the CPUs of the first machines; they cost nothing more"
+    )
+    stack: Stack | None = _choice(
+        *get_args(Stack),
+        said="training software: a vendor's recipe, or scripts as most people run them (default)",
+    )
+    elastic: bool | None = _flag()
+    writer: str | None = _choice("all", "chief")
+    asynchronous_save: bool | None = _flag()
+    image: str | None = _choice("cold", "prebuilt")
+    setup: float | None = _typed(
+        units.duration_of("5m", "300s", most_s=_MOST_SETUP_S),
+        *("5m", "300s"),
+        said="from a machine's start to training",
+    )
+    reshard: bool | None = _flag()
+    fault_rate_per_hour: float | None = _counted("1.6e-4", most=60.0)
+    measured: tuple[Measured, ...] = _field(
+        _measured, {"type": ["array", "string", "null"], "items": {"type": "string"}}, "", ()
+    )
+    calibration: Calibration | None = _field(
+        calibration_section.read_calibration,
+        calibration_section.SCHEMA,
+        "as recommend calibrate writes it",
+    )
+    memory_gib_at_batch: dict[int, float] = field(
+        default_factory=dict,
+        metadata={
+            "read": _memory,
+            "schema": {"type": ["object", "null"], "additionalProperties": {"type": "number"}},
+        },
+    )
+    data: DataFile = field(default=DataFile(), metadata={"inside": DataFile})
+
+
+def check_flag(name: str, text: str) -> None:
+    """Refuse a flag's value that its field of the job would refuse."""
+    about = {each.name: each.metadata for each in fields(JobFile)}[name]
+    _field_value(about, text, label(name, (name,)))
+
+
+def _field_value(about: Any, raw: Any, said: str) -> Any:
+    """The value of one field; its name stands before each problem."""
+    try:
+        return about["read"](raw, said)
+    except UsageError as error:
+        start = said.removesuffix(":")
+        named = (p if p.startswith(start) else f"{said} {p}" for p in error.problems)
+        raise UsageError(*named) from None
+
+
+def field_names() -> tuple[str, ...]:
+    """Name every key that a job file may hold."""
+    return tuple(each.name for each in fields(JobFile))
+
+
+def read(raw: dict[str, Any], flags: Flags = ()) -> JobFile:
+    """Check a job's raw text; `flags` are the fields that came from the command line."""
+    problems: list[str] = []
+    if "schema" not in raw:
+        problems.append(f"schema: is missing; write schema: {SCHEMA}")
+    values = _values(JobFile, raw, flags, problems)
+    if problems:
+        raise UsageError(*problems)
+    return JobFile(**values)
+
+
+def _values(
+    kind: type[Any], raw: dict[str, Any], flags: Flags, problems: list[str], inside: str = ""
+) -> dict[str, Any]:
+    """The fields of one level that were given; what is wrong with any is added to the list."""
+    values: dict[str, Any] = {}
+    known = {each.name: each.metadata for each in fields(kind)}
+    for name, about in known.items():
+        if name not in raw:
+            continue
+        said = label(f"{inside}{name}", flags)
+        try:
+            if "inside" in about:
+                values[name] = _inner(about["inside"], raw[name], flags, problems, name)
+            else:
+                values[name] = _field_value(about, raw[name], said)
+        except UsageError as error:
+            problems += error.problems
+    problems += [_unknown(str(key), known) for key in raw if key not in known]
+    return values
+
+
+def _unknown(key: str, known: Collection[str]) -> str:
+    if key in _NOT_OF_THE_JOB:
+        return f"'{key}' is no part of a job; give it as --{key.replace('_', '-')}"
+    return unknown("key", key, known, "recommend jobs schema lists them")
+
+
+def _inner(kind: type[Any], raw: Any, flags: Flags, problems: list[str], name: str) -> Any:
+    if not isinstance(raw, dict):
+        keys = ", ".join(each.name for each in fields(kind)[:2])
+        raise UsageError(f"{name}: {shown(raw)} cannot be used; write {{{keys}, ...}} with values")
+    given = {key: value for key, value in raw.items() if value is not None}
+    return kind(**_values(kind, given, flags, problems, f"{name}."))
+
+
+def json_schema() -> dict[str, Any]:
+    """Describe a job file as JSON Schema, for editors and other tools."""
+    said = _described(JobFile)
+    properties = {**said["properties"], "schema": {"const": SCHEMA}}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A training job",
+        **said,
+        "properties": properties,
+        "required": ["schema"],
+    }
+
+
+def _described(kind: type[Any]) -> dict[str, Any]:
+    return {
+        "description": (kind.__doc__ or "").strip(),
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            each.name: _described(each.metadata["inside"])
+            if "inside" in each.metadata
+            else each.metadata["schema"]
+            for each in fields(kind)
+        },
+    }

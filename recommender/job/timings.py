@@ -1,0 +1,282 @@
+"""The user's timed runs: as typed (`8xH100: 3.1 s/step`), as CSV, and matched to the catalog."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, cast
+
+from catalogs.schema import Gpu, InstanceType
+from recommender.errors import UsageError
+from recommender.inputs.csv_text import Row, read_csv, refuse_all
+from recommender.inputs.units import parse_count, parse_whole
+from recommender.inputs.units.machines import MOST_MACHINES, NAME, looks_like_instance
+from recommender.inputs.units.quantities import NUMBER, refusal, refuse_sign, refuse_size, scaled
+from recommender.job.job import Job, Run, Timing
+from recommender.text import shown, unknown
+
+Unit = Literal["s/step", "samples/s", "tokens/s"]
+USUAL_PER_MACHINE = 8  # GPUs in the largest common machine, where only a total is given
+
+_TIMES = r"(?:([0-9]{1,9})\s*[x×*]\s*)?"
+_CLUSTER = rf"{_TIMES}{_TIMES}({NAME})"
+_SCALE = r"((?:[kmb](?!s\s*/))?)"  # the m of ms is no million
+_RATE = rf"({NUMBER})\s*{_SCALE}\s*([a-z]+)\s*/\s*([a-z]+)(\s*/\s*gpu)?"
+_STEPS = ("step", "steps", "it", "iteration", "iterations")
+_TOKENS = ("token", "tokens", "tok")
+_SAMPLES = (
+    "sample", "samples", "image", "images", "img", "imgs", "sequence", "sequences", "seq", "seqs",
+    "clip", "clips", "example", "examples",
+)  # fmt: skip
+_INSTEAD = 'write it like "8xH100: 3.1 s/step" or "2x8xA100: 52k tokens/s" (machines x GPUs each)'
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One measured speed of a whole cluster, as typed; `timing` gives it a job's batch."""
+
+    machines: int
+    gpus: int  # in the whole cluster; 0 where an instance type is named: the catalog knows
+    name: str  # a GPU, or an instance type
+    value: float
+    unit: Unit
+
+
+def parse_measured(text: str, name: str = "--measured") -> Measured:
+    """Read a measured speed: `8xH100: 3.1 s/step`, `4x p4d.24xlarge: 412 samples/s`."""
+    cluster, colon, rate = text.partition(":")
+    if not colon:
+        raise refusal(name, text, "has no colon between machines and speed", _INSTEAD)
+    machines, gpus, gpu = _cluster(cluster, text, name)
+    value, unit, each = _rate(rate, text, name)
+    if each and not gpus:
+        raise refusal(name, text, "is per GPU of an instance type", "write the total of all GPUs")
+    return Measured(machines, gpus, gpu, value * (gpus if each else 1), unit)
+
+
+def _cluster(cluster: str, text: str, name: str) -> tuple[int, int, str]:
+    found = re.fullmatch(_CLUSTER, cluster.strip())
+    if not found:
+        raise refusal(name, text, "does not begin with machines", _INSTEAD)
+    first, second, kind = found.groups()
+    counts = [int(count) for count in (first, second) if count]
+    if not all(1 <= count <= MOST_MACHINES for count in counts):
+        raise refusal(name, text, f"must count 1 to {MOST_MACHINES}", _INSTEAD)
+    if looks_like_instance(kind):
+        if len(counts) == 2:
+            raise refusal(name, text, "counts GPUs of an instance type", 'write "4x p4d.24xlarge"')
+        return math.prod(counts), 0, kind
+    gpus = math.prod(counts)
+    return counts[0] if len(counts) == 2 else math.ceil(gpus / USUAL_PER_MACHINE), gpus, kind
+
+
+def _rate(rate: str, text: str, name: str) -> tuple[float, Unit, bool]:
+    refuse_sign(name, rate.strip(), _INSTEAD)
+    found = re.fullmatch(_RATE, rate.strip(), re.I)
+    if not found:
+        raise refusal(name, text, "has no speed", _INSTEAD)
+    top, bottom = found[3].lower(), found[4].lower()
+    value = refuse_size(name, text, scaled(found[1], found[2]), _INSTEAD)
+    if top in ("s", "sec", "ms") and bottom in _STEPS and not found[5]:
+        return value / (1000 if top == "ms" else 1), "s/step", False
+    if bottom not in ("s", "sec", "second"):
+        raise refusal(name, text, "has no speed", _INSTEAD)
+    if top in _STEPS and not found[5]:
+        return 1 / value, "s/step", False
+    if top in _TOKENS + _SAMPLES:
+        return value, "tokens/s" if top in _TOKENS else "samples/s", bool(found[5])
+    raise refusal(name, text, f"has the unknown unit '{top}/{bottom}'", _INSTEAD)
+
+
+def format_measured(measured: Measured) -> str:
+    """Write a measured speed so that `parse_measured` gives it back exactly."""
+    each = f"{measured.gpus // measured.machines}x" if measured.gpus else " "
+    speed = f"{measured.value!r} {measured.unit}"
+    return f"{measured.machines}x{each}{measured.name}: {speed}"
+
+
+def timing(measured: Measured, global_batch: int, tokens_per_sample: int) -> Timing:
+    """Turn a measured speed into samples per second of a job."""
+    rate = {
+        "s/step": global_batch / measured.value,
+        "samples/s": measured.value,
+        "tokens/s": measured.value / tokens_per_sample,
+    }[measured.unit]
+    if measured.gpus:
+        return Timing(measured.name, measured.gpus, measured.machines, rate)
+    return Timing("", 0, measured.machines, rate, measured.name)
+
+
+Data = Literal["", "synthetic", "cached", "cold"]
+_DATA = ("synthetic", "cached", "cold")
+_REQUIRED = ("machines",)
+_OPTIONAL = ("instance", "gpu", "gpus", "batch", "step_s", "samples_per_s", "data")
+_SYNONYMS = {
+    "instance_type": "instance", "nodes": "machines", "global_batch": "batch",
+    "seconds_per_step": "step_s", "s_per_step": "step_s",
+}  # fmt: skip
+MOST_RUNS = 1000  # a handful is enough; more is a log, not a table of runs
+_EITHER = (("instance", "gpu"), ("step_s", "samples_per_s"))
+
+
+def read_runs(path: Path, types: Iterable[InstanceType], batch: int) -> tuple[Run, ...]:
+    """Read timed runs; every bad row is reported at once.
+
+    Columns: machines; instance or gpu; step_s (seconds) or samples_per_s; optional gpus (in all;
+    of whole machines where an instance is named), batch (samples of one step, of all GPUs; else
+    `batch`, the job's) and data (synthetic, cached or cold). A row with data on some GPUs of a
+    machine and no batch had the share of the job's batch that these GPUs have in a whole one:
+    stalls are differences at one batch per GPU. A GPU without an instance is taken for the
+    catalog's machine with the nearest number of them.
+    """
+    rows = read_csv(path, _REQUIRED, _OPTIONAL, _SYNONYMS)
+    if len(rows) > MOST_RUNS:
+        raise UsageError(
+            f"{shown(path.name)}: {len(rows)} runs; at most {MOST_RUNS}, one row for each set-up"
+        )
+    machines = tuple(sorted((t for t in types if t.gpus), key=lambda t: (t.provider, t.gpus)))
+    runs: list[Run] = []
+    problems: list[str] = []
+    for row in rows:
+        try:
+            runs.append(_run(row, machines, batch))
+        except UsageError as error:
+            problems += error.problems
+    refuse_all(problems)
+    return tuple(runs)
+
+
+def _run(row: Row, machines: tuple[InstanceType, ...], batch: int) -> Run:
+    problems = [
+        f"{row.place}: has neither {one} nor {other}; write one of them"
+        if one not in row.cells
+        else f"{row.place}: has both {one} and {other}; keep one of them"
+        for one, other in _EITHER
+        if (one in row.cells) == (other in row.cells)
+    ]
+    if "machines" not in row.cells:
+        problems.append(f"{row.where('machines')} is empty")
+    refuse_all(problems)
+    count = parse_whole(row.cells["machines"], row.where("machines"))
+    gpus = _whole(row, "gpus", 0)
+    machine = _machine(row, machines, count, gpus)
+    gpus = gpus or count * machine.gpus
+    share = gpus / (count * machine.gpus) if "data" in row.cells else 1.0
+    size = _whole(row, "batch", max(round(batch * share), gpus) if share < 1.0 else batch)
+    _refuse_shape(row, machine, count, gpus, size)
+    return Run(
+        place=row.place,
+        machine=f"{machine.provider}/{machine.instance_type}",
+        gpu=machine.gpu,
+        gpus=gpus,
+        machines=count,
+        batch=size,
+        step_s=_step_s(row, size),
+        data=_data(row),
+    )
+
+
+def _machine(row: Row, machines: tuple[InstanceType, ...], count: int, gpus: int) -> InstanceType:
+    if "instance" in row.cells:
+        word = row.cells["instance"]
+        same = [t for t in machines if t.instance_type.lower() == word.lower()]
+        if not same:
+            listing = "recommend catalog show lists the instance types"
+            choices = [t.instance_type for t in machines]
+            raise UsageError(
+                f"{row.where('instance')} {unknown('instance type', word, choices, listing)}"
+            )
+        return same[0]
+    word = row.cells["gpu"]
+    alike = [t for t in machines if t.gpu.lower() == word.lower()]
+    if not alike:
+        choices = sorted({t.gpu for t in machines})
+        raise UsageError(f"{row.where('gpu')} {unknown('GPU', word, choices)}")
+    if not gpus:
+        raise UsageError(f"{row.where('gpus')} is empty; write how many GPUs ran in all")
+    return min(alike, key=lambda t: (t.gpus * count < gpus, abs(t.gpus - gpus / count)))
+
+
+def _refuse_shape(row: Row, machine: InstanceType, count: int, gpus: int, batch: int) -> None:
+    """Refuse clusters that no machine of that type makes."""
+    if gpus < count or gpus > count * machine.gpus:
+        fits = f"{machine.instance_type} has {machine.gpus}"
+        raise UsageError(f"{row.where('gpus')} {gpus} GPUs on {count} machines; {fits} each")
+    if batch < gpus:
+        raise UsageError(
+            f"{row.where('batch')} {batch} samples on {gpus} GPUs: less than one each; "
+            "write the batch of all GPUs"
+        )
+
+
+def _whole(row: Row, column: str, default: int) -> int:
+    text = row.cells.get(column)
+    return default if text is None else parse_whole(text, row.where(column))
+
+
+def _step_s(row: Row, batch: int) -> float:
+    if "step_s" in row.cells:
+        return _csv_rate(row, "step_s", "write seconds, such as 0.35")
+    return batch / _csv_rate(row, "samples_per_s", "write samples a second, such as 1450")
+
+
+def _csv_rate(row: Row, column: str, instead: str) -> float:
+    return parse_count(row.cells[column], row.where(column), instead=instead)
+
+
+def _data(row: Row) -> Data:
+    word = row.cells.get("data", "")
+    if word.lower() not in ("", *_DATA):
+        raise UsageError(f"{row.where('data')} {unknown('value', shown(word), _DATA)}")
+    return cast(Data, word.lower())
+
+
+MOST_OF_PEAK = 2.0  # FLOP of a sample are an estimate
+
+
+def on_catalog(job: Job, known: Mapping[str, Gpu], types: Iterable[InstanceType]) -> Job:
+    """Complete a job's timings from the catalog; unknown GPUs and types are refused by name."""
+    if not job.timings:
+        return job
+    names = {name.lower(): name for name in known}
+    machines = {t.instance_type.lower(): t for t in types if t.gpus}
+    found: list[Timing] = []
+    problems: list[str] = []
+    for timing in job.timings:
+        machine = machines.get(timing.instance_type.lower())
+        if timing.instance_type and machine:
+            gpus_in_all = timing.machines * machine.gpus
+            name = machine.instance_type
+            found.append(replace(timing, gpu=machine.gpu, gpus=gpus_in_all, instance_type=name))
+        elif not timing.instance_type and timing.gpu.lower() in names:
+            found.append(replace(timing, gpu=names[timing.gpu.lower()]))
+        else:
+            problems.append(_refusal(timing, names.values(), machines.values()))
+    said = (above_peak(job, t.samples_per_s, known[t.gpu], t.gpus) for t in found)
+    problems += [f"measured: {why}" for why in said if why]
+    if problems:
+        raise UsageError(*problems)
+    return replace(job, timings=tuple(found))
+
+
+def above_peak(job: Job, samples_per_s: float, gpu: Gpu, gpus: int) -> str:
+    """Say so of a speed that no arithmetic unit of the GPUs could reach; empty where one could.
+
+    It is a slip in the number or its unit.
+    """
+    peaks = (gpu.peak_fp32_tflops, gpu.peak_fp16_tflops, gpu.peak_bf16_tflops, gpu.peak_fp8_tflops)
+    peak = max((peak for peak in peaks if peak), default=0.0) * 1e12 * gpus
+    times = samples_per_s * job.flop_per_sample / peak if peak else 0.0
+    if times <= MOST_OF_PEAK:
+        return ""
+    said = f"{gpus}x{gpu.gpu}: {samples_per_s:.3g} samples/s"
+    return f"{said} is {times:.3g} x the vendor's peak; check the number and its unit"
+
+
+def _refusal(timing: Timing, gpus: Iterable[str], machines: Iterable[InstanceType]) -> str:
+    if timing.instance_type:
+        choices = [machine.instance_type for machine in machines]
+        listing = "recommend catalog lists the instance types"
+        return f"measured: {unknown('instance type', timing.instance_type, choices, listing)}"
+    return f"measured: {unknown('GPU', timing.gpu, gpus)}"

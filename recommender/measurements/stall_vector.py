@@ -1,0 +1,121 @@
+"""One stall vector from the profiles of several records: one GPU, one machine, several."""
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks import stalls
+from benchmarks.errors import BenchError
+from benchmarks.record import Record
+from recommender.errors import UsageError
+from recommender.inputs.files import write_whole
+from recommender.measurements.pool import Stall, StallVector, TimedRun
+from recommender.text import shown, shown_path
+
+_WANTED = {
+    "interconnect": "a run of one GPU and one of all GPUs of a machine",
+    "network": "a run on several machines beside one on one machine",
+    "preparation": "runs on cached data beside those on synthetic data",
+    "fetch": "runs on cold data beside those on cached data",
+}
+Shape = tuple[stalls.Kind, int, int]  # kind, machines, GPUs of all
+
+
+def vector_of(records: Sequence[tuple[str, Record]], gpus: Sequence[str]) -> StallVector:
+    """Merge the profiles of named records; `gpus` are the catalog's names, "" for processors.
+
+    Of the same run in two records the newer one counts. A record of one process gives the run of
+    one GPU. Raises UsageError where a record has no profile or they cannot be compared.
+    """
+    _refuse(records)
+    newest = sorted(zip(records, gpus, strict=True), key=lambda r: r[0][1].taken_at)
+    widest = max(run.gpus for _, r in records if r.profile for run in r.profile.runs)
+    runs: dict[Shape, tuple[stalls.Run, TimedRun]] = {}
+    for (_, record), gpu in newest:
+        assert record.profile is not None
+        for run in record.profile.runs:
+            alone = run.gpus == 1 < widest and run.kind == "synthetic_all"
+            kind: stalls.Kind = "synthetic_one" if alone else run.kind
+            made = stalls.Run(kind, run.gpus, run.batch_per_gpu, run.seconds, run.machines)
+            runs[kind, run.machines, run.gpus] = made, _timed(run, record, gpu)
+    most = max(machines for _, machines, _ in runs)
+    used = [run for shape, (run, _) in runs.items() if _counts(shape, runs, most)]
+    try:
+        found = stalls.profile(used)
+    except BenchError as error:
+        raise UsageError(str(error)) from None
+    names = {each.name for each in found.stalls}
+    first = records[0][1]
+    training = next(
+        (r.profile.training for _, r in records if r.profile and r.profile.training), ""
+    )
+    return StallVector(
+        training=training,
+        device=next((name for name in gpus if name), first.machine.processor),
+        machines=most,
+        gpus=max(run.gpus for run in used),
+        step_s=found.step_s,
+        stalls=tuple(Stall(s.name, s.seconds, s.low, s.high, s.share) for s in found.stalls),
+        runs=tuple(timed for _, timed in runs.values()),
+        what_ifs=tuple((each.change, each.step_s) for each in stalls.what_ifs(found)),
+        missing=tuple(f"{name}: needs {why}" for name, why in _WANTED.items() if name not in names),
+    )
+
+
+def _counts(shape: Shape, runs: dict[Shape, tuple[stalls.Run, TimedRun]], most: int) -> bool:
+    """One GPU, and all GPUs of one machine and of the most machines; nothing between."""
+    kind, machines, gpus = shape
+    if kind == "synthetic_one":
+        return True
+    widest = max(g for k, m, g in runs if m == machines and k != "synthetic_one")
+    wanted = machines == most or (machines == 1 and kind == "synthetic_all")
+    return wanted and gpus == widest
+
+
+def _timed(run: stalls.Run, record: Record, gpu: str) -> TimedRun:
+    data = "synthetic" if run.kind.startswith("synthetic") else run.kind
+    batch = run.gpus * run.batch_per_gpu
+    instance = record.place.instance_type
+    return TimedRun(instance, gpu, run.machines, run.gpus, batch, run.step_s, data)
+
+
+def _refuse(records: Sequence[tuple[str, Record]]) -> None:
+    bare = [name for name, record in records if record.profile is None]
+    if bare:
+        raise UsageError(
+            *(f"{shown(name)}: holds no stall profile; run it with --profile" for name in bare)
+        )
+    for what, told in (
+        ("training", {r.profile.training for _, r in records if r.profile} - {""}),
+        (
+            "batch per GPU",
+            {str(run.batch_per_gpu) for _, r in records if r.profile for run in r.profile.runs},
+        ),
+        ("GPU", {r.machine.gpu or r.machine.processor for _, r in records}),
+    ):
+        if len(told) > 1:
+            listed = ", ".join(sorted(map(shown, told)))
+            raise UsageError(
+                f"these records are of more than one {what} ({listed}): stalls are differences "
+                "of runs that are alike; name the records of one"
+            )
+
+
+def write_timings(found: StallVector, path: Path, known: Sequence[str], force: bool) -> None:
+    """Write the runs as the table that `recommend calibrate` reads; `known` instance types."""
+    if path.exists() and not force:
+        raise UsageError(f"{shown_path(path)} exists; name another file, or add --force")
+    if not all(run.gpu for run in found.runs):
+        raise UsageError("--timings: runs on processors calibrate no job; plans rent GPUs")
+    text = io.StringIO(newline="")
+    out = csv.writer(text, lineterminator="\n")
+    out.writerow(("instance", "gpu", "machines", "gpus", "batch", "step_s", "data"))
+    for run in found.runs:
+        named = run.instance in known
+        row = (run.instance, "") if named else ("", run.gpu)
+        out.writerow((*row, run.machines, run.gpus, run.batch, f"{run.step_s:.6g}", run.data))
+    try:
+        write_whole(path, text.getvalue().encode("utf-8"))
+    except OSError as error:
+        raise UsageError(f"{shown_path(path)}: cannot be written ({error.strerror})") from None

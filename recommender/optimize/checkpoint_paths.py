@@ -1,0 +1,105 @@
+"""Checkpoint paths of plans: stall, restore, and what they add to the bill."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.optimize.space import ANCHOR, MEMORY_TIER, NONE, OBJECT_STORE, Site, Space
+from recommender.performance import checkpoint
+from recommender.performance.checkpoint import Receiver, SavePaths
+from recommender.performance.clusters import Fleet
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+TIER_MOST = 4  # CPU machines of a memory tier; DeepVM saw no gain beyond 3 to 4 (2024)
+
+
+@dataclass(frozen=True, slots=True)
+class Saves:
+    """Saving of each plan; shape (plans,), seconds and USD per hour."""
+
+    stall_s: Floats
+    transfer_s: Floats  # until a checkpoint is safe
+    interval_min_s: Floats
+    restore_s: Floats
+    notice_saves: Floats
+    usd_per_hour: Floats  # CPU machines of a memory tier
+    tier_type: Ints  # row of the site's tier, -1 without
+    tier_count: Ints
+    possible: Bools
+
+
+def saves_of(
+    space: Space, site: Site, fleet: Fleet, counts: Ints, path: Ints, notice_s: Floats
+) -> Saves:
+    """How each plan saves; the cheapest tier that takes the checkpoints is chosen."""
+    entries = site.entries
+    has_spot = np.asarray((counts[:, entries.spot] > 0).any(axis=1))
+    has_on_demand = np.asarray((counts[:, ~entries.spot] > 0).any(axis=1))
+    result = _blank(len(path))
+    _put(result, path == NONE, checkpoint.none(fleet), ~has_spot)
+    _put(result, path == OBJECT_STORE, checkpoint.object_store(space.job, fleet, notice_s))
+    both = has_spot & has_on_demand
+    _put(result, path == ANCHOR, checkpoint.anchor(space.job, fleet, notice_s), both)
+    if (path == MEMORY_TIER).any():
+        region = np.where(counts > 0, entries.region[None], -1).max(axis=1)
+        _put_tier(result, space, site, fleet, (path == MEMORY_TIER) & has_spot, region, notice_s)
+    result.usd_per_hour[path != NONE] += site.store_usd_per_hour
+    if not space.trust_notice:
+        result.notice_saves[:] = 0.0
+    return result
+
+
+def _blank(count: int) -> Saves:
+    return Saves(
+        stall_s=np.zeros(count),
+        transfer_s=np.zeros(count),
+        interval_min_s=np.zeros(count),
+        restore_s=np.zeros(count),
+        notice_saves=np.zeros(count),
+        usd_per_hour=np.zeros(count),
+        tier_type=np.full(count, -1),
+        tier_count=np.zeros(count, dtype=np.int64),
+        possible=np.zeros(count, dtype=bool),
+    )
+
+
+def _put(into: Saves, rows: Bools, found: SavePaths, allowed: Bools | None = None) -> None:
+    for name in ("stall_s", "transfer_s", "interval_min_s", "restore_s", "notice_saves"):
+        getattr(into, name)[rows] = getattr(found, name)[rows]
+    possible = found.possible if allowed is None else found.possible & allowed
+    into.possible[rows] = possible[rows]
+
+
+def _put_tier(
+    into: Saves,
+    space: Space,
+    site: Site,
+    fleet: Fleet,
+    wanted: Bools,
+    region: Ints,
+    notice_s: Floats,
+) -> None:
+    """Choose the cheapest CPU type and count of the plan's region that takes the checkpoints."""
+    tier = site.tier
+    plan, row = np.nonzero(wanted[:, None] & (region[:, None] == tier.region[None]))
+    counts = np.arange(1, TIER_MOST + 1)
+    plan, row = np.repeat(plan, TIER_MOST), np.repeat(row, TIER_MOST)
+    count = np.tile(counts, len(plan) // TIER_MOST)
+    receiver = Receiver(tier.network_bytes_per_s[row], tier.memory_bytes[row])
+    found = checkpoint.memory_tier(
+        space.job, fleet.take(plan), notice_s[plan], receiver, count.astype(np.float64)
+    )
+    price = np.where(found.possible, count * tier.usd_per_hour[row], np.inf)
+    order = np.lexsort((count, price, plan))
+    first = order[np.unique(plan[order], return_index=True)[1]]
+    first = first[np.isfinite(price[first])]
+    chosen = plan[first]
+    for name in ("stall_s", "transfer_s", "interval_min_s", "restore_s", "notice_saves"):
+        getattr(into, name)[chosen] = getattr(found, name)[first]
+    into.usd_per_hour[chosen] = price[first]
+    into.tier_type[chosen], into.tier_count[chosen] = row[first], count[first]
+    into.possible[chosen] = True

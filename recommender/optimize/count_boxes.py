@@ -1,0 +1,315 @@
+"""Large clusters of many entries: boxes of counts, split until a bound rules them out.
+
+`supports.py` lists every cluster of a set of entries, which is too much for tens of machines
+of several entries (seven entries of ten machines: 19 million clusters). Here a *box* low <= x
+<= high stands for all its clusters. With P(R) the least price of a fractional cluster of the
+box that computes R (entries filled in the order of price per compute) and step >= t + a/R
+(`performance/shortest.py`),
+
+    cost >= fixed + P·(d + step·steps)   step·P >= t·P(R0) + a·min P(R)/R over R >= R0
+    time >= d + step(R1)·steps           R0: what the deadline needs, R1: what the price buys
+
+Boxes with the least bound are split where the filling is fractional; its rounding is tried as
+a cluster. Single clusters that are left get their floor, and the best are followed by the full
+model until no floor is below the bar: the result is exact.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.optimize.evaluate import RENDEZVOUS_S
+from recommender.optimize.incumbent import EPSILON, Found, consider
+from recommender.optimize.lower_bounds import (
+    ROUNDING,
+    least_speed_factor,
+    paid_share,
+    speed_quantile,
+)
+from recommender.optimize.space import Site, Space, within_quota
+from recommender.optimize.supports import counts_floor
+from recommender.performance.clusters import spreads_of
+from recommender.performance.step_bounds import Shortest, shortest
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Lines = tuple[tuple[Floats, Floats], ...]  # (seconds, samples): step >= seconds + samples/compute
+
+ROUND = 512  # boxes split at once
+GUESSES = 8  # roundings tried per round
+FOLLOWED = 4  # clusters followed at once
+MOST_BOXES = 200_000  # then the search stops with the gap that is left
+PER_SUPPORT = 500  # boxes that take as long as one set of entries of `supports.py`
+LISTED = 16  # machines up to which the clusters of a set of entries are soon listed
+CLUSTERS = 500_000  # clusters of a site up to which boxes are not worth it
+
+
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """Boxes of counts; shape (boxes, entries) or (boxes,)."""
+
+    low: Ints
+    high: Ints
+    bound: Floats  # least goal inside
+    split: Ints  # entry to split at
+    at: Ints  # most of it in the lower half
+    guess: Ints  # a cluster worth trying
+
+    def __len__(self) -> int:
+        return len(self.bound)
+
+    def take(self, rows: Ints | Bools) -> "Boxes":
+        """Some of the boxes."""
+        return Boxes(*(getattr(self, name)[rows] for name in self.__slots__))
+
+    def __add__(self, other: "Boxes") -> "Boxes":
+        pairs = ((getattr(self, name), getattr(other, name)) for name in self.__slots__)
+        return Boxes(*(np.concatenate(pair) for pair in pairs))
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A site made ready for bounds; arrays have shape (entries,)."""
+
+    space: Space
+    index: int
+    site: Site
+    bill: Floats  # least USD per hour of work
+    compute: Floats  # samples/s
+    steps: Shortest
+    seconds: float  # true over predicted seconds of a step, at least, times the steps
+    longest_s: float  # step that still meets the deadline; inf without one
+    fixed_usd: float
+    away_s: float  # least changeover
+    away_paid: bool  # whether it is always charged
+
+
+@dataclass(slots=True)
+class Clusters:
+    """Single clusters that were reached: their floors, and what was followed already."""
+
+    counts: list[tuple[int, ...]] = field(default_factory=list)
+    floors: list[float] = field(default_factory=list)
+    known: set[tuple[int, ...]] = field(default_factory=set)
+
+
+def suits(space: Space, site: Site) -> bool:
+    """Whether a site has too many clusters to list, and the bounds of boxes hold and prune.
+
+    They do not hold where a fallback may rescue a slow cluster or on-demand machines work
+    alone, and they know nothing of a budget.
+    """
+    limits = space.limits
+    netted = len(site.fallbacks) > 0 and limits.deadline_s is not None
+    if netted or space.job.elastic or limits.goal == "frontier" or limits.budget_usd is not None:
+        return False
+    caps = np.minimum(site.entries.cap, limits.max_machines) + 1.0
+    return limits.max_machines > LISTED and bool(np.prod(caps) > CLUSTERS)
+
+
+def search_boxes(space: Space, index: int, found: Found) -> None:
+    """Find the best cluster of any entries of one site; a gap is left where there are too many."""
+    ready = _ready(space, index)
+    first = np.zeros((1, len(ready.bill)), dtype=np.int64)
+    caps = np.minimum(ready.site.entries.cap, space.limits.max_machines)
+    boxes = _bounded(ready, first, caps[None].astype(np.int64), _bar(found))
+    clusters, seen = Clusters(), 0
+    most = min(MOST_BOXES, PER_SUPPORT * found.most_supports)
+    while True:
+        boxes = boxes.take(boxes.bound < _bar(found))
+        if not len(boxes) or seen >= most or found.full:
+            break
+        order = np.argsort(boxes.bound, kind="stable")
+        now, boxes = boxes.take(order[:ROUND]), boxes.take(order[ROUND:])
+        seen += len(now)
+        _reach(ready, clusters, now.guess[:GUESSES], found)
+        _follow(ready, clusters, found, FOLLOWED)
+        halves = _halves(ready, now, _bar(found))
+        single = (halves.low == halves.high).all(axis=1) & (halves.bound < _bar(found))
+        _reach(ready, clusters, halves.low[single], found)
+        boxes += halves.take(~single)
+    _follow(ready, clusters, found, found.most)
+    if len(boxes):
+        found.left = min(found.left, float(boxes.bound.min()))
+
+
+def _bar(found: Found) -> float:
+    """Bounds above this cannot matter; near-ties are not looked for among so many clusters."""
+    return found.best * (1.0 - EPSILON)
+
+
+def _ready(space: Space, index: int) -> Ready:
+    site, c, limits = space.sites[index], space.columns, space.limits
+    e = site.entries
+    sigma = np.unique(spreads_of(c, e.kind))
+    away, longest = float(e.boot_s.min()) + RENDEZVOUS_S, np.inf
+    if limits.deadline_s is not None:
+        key = (space.histories, space.seed, limits.confidence)
+        factor = min(speed_quantile(*key, float(value)) for value in sigma)
+        longest = (limits.deadline_s - away) / max(factor * space.steps_left, 1e-30)
+    most = min(int(e.cap.sum()), limits.max_machines)
+    return Ready(
+        space=space,
+        index=index,
+        site=site,
+        bill=_least_bill(space, site),
+        compute=np.maximum(c.compute_per_s[e.kind], 1e-30),
+        steps=shortest(space.job, c, e.kind, most),
+        seconds=float(least_speed_factor(space, sigma).min()) * space.steps_left,
+        longest_s=longest * (1.0 + ROUNDING),
+        fixed_usd=float(e.fixed_usd.min()),
+        away_s=away,
+        away_paid=bool((e.free_s <= 60.0).all()),
+    )
+
+
+def _least_bill(space: Space, site: Site) -> Floats:
+    """Least USD per hour of work of each entry, in any cluster of the site.
+
+    A free first hour helps most where runs are shortest: with every machine in use.
+    """
+    e, one = site.entries, np.ones(len(site.entries))
+    hazard = np.where(e.spot, (1.0 + e.cap * (1.0 - e.co_interruption)) / e.run_mean_s, 0.0)
+    faults = space.job.fault_rate_per_hour / 3600.0 * space.limits.max_machines
+    run, free = one / max(float(hazard.sum()) + faults, 1e-12), one * float(e.free_s.max())
+    share = np.min([paid_share(run, one * sigma, free) for sigma in np.unique(e.run_sigma)], axis=0)
+    return np.where(e.spot, e.usd_per_hour * share, e.usd_per_hour)
+
+
+def _bounded(r: Ready, low: Ints, high: Ints, bar: float) -> Boxes:
+    """The bound of each box, where to split it, and a cluster to try."""
+    limits, listed = r.space.limits, r.site.entries.dearest_usd_per_hour
+    lines, need = _needed(r, low, high, bar)
+    possible = (low.sum(axis=1) <= limits.max_machines) & (high @ r.compute >= need)
+    bought = high.astype(np.float64)
+    if limits.hourly_usd is not None:
+        cap = np.full(len(low), limits.hourly_usd + 1e-9)
+        bought = _filled(low, high, listed / r.compute, listed, cap)
+        possible &= (low @ listed <= cap) & (bought @ r.compute >= need * (1.0 - 1e-12))
+    if limits.goal == "time":
+        bound, filled = _least_time(r, lines, bought), bought
+        guess = np.floor(filled + 1e-9)
+    else:
+        target = np.minimum(need, high @ r.compute)
+        filled = _filled(low, high, r.bill / r.compute, r.compute, target)
+        bound = _least_cost(r, lines, high, filled)
+        guess = np.ceil(filled - 1e-9)
+    split, at = _split(r, low, high, filled)
+    return Boxes(low, high, np.where(possible, bound, np.inf), split, at, guess.astype(np.int64))
+
+
+def _needed(r: Ready, low: Ints, high: Ints, bar: float) -> tuple[Lines, Floats]:
+    """The lines of each box, and the least compute that meets the deadline (or beats the bar)."""
+    longest = r.longest_s
+    if r.space.limits.goal == "time":
+        longest = min(longest, (bar - r.away_s) / r.seconds)
+    lines = r.steps.lines(low, high, np.ones(len(low), dtype=np.int64))
+    need = _compute_for(lines, longest)
+    reachable = np.minimum(need, high @ r.compute)
+    fewest = _filled(low, high, -r.compute, r.compute, reachable).sum(axis=1)
+    lines = r.steps.lines(low, high, np.ceil(fewest - 1e-6).astype(np.int64))
+    return lines, np.maximum(need, _compute_for(lines, longest))
+
+
+def _compute_for(lines: Lines, longest_s: float) -> Floats:
+    """Least compute with which a step is no longer than this."""
+    need = np.zeros(len(lines[0][0]))
+    for seconds, samples in lines:
+        room = longest_s - seconds
+        need = np.maximum(need, np.where(room > 0, samples / np.maximum(room, 1e-30), np.inf))
+    return need
+
+
+def _filled(low: Ints, high: Ints, rank: Floats, size: Floats, target: Floats) -> Floats:
+    """Counts from `low` on, filled in the order of `rank` until their sizes reach `target`."""
+    order = np.argsort(rank, kind="stable")
+    width, size_of = (high - low)[:, order], size[order]
+    before = np.cumsum(width * size_of, axis=1) - width * size_of + (low @ size)[:, None]
+    taken = np.clip((target[:, None] - before) / np.maximum(size_of, 1e-30), 0.0, width)
+    filled = low.astype(np.float64)
+    filled[:, order] += taken
+    return filled
+
+
+def _least_time(r: Ready, lines: Lines, bought: Floats) -> Floats:
+    """Least time with as much compute as can be had."""
+    compute = np.maximum(bought @ r.compute, 1e-30)
+    step = np.max([seconds + samples / compute for seconds, samples in lines], axis=0)
+    return np.asarray(r.away_s + r.seconds * step)
+
+
+def _least_cost(r: Ready, lines: Lines, high: Ints, filled: Floats) -> Floats:
+    """Least cost with at least as much compute as the filling has."""
+    order = np.argsort(r.bill / r.compute, kind="stable")
+    price, rate = filled @ r.bill, np.maximum(filled @ r.compute, 1e-30)
+    rest = (high - filled)[:, order]
+    prices = price[:, None] + np.cumsum(rest * r.bill[order], axis=1)
+    rates = rate[:, None] + np.cumsum(rest * r.compute[order], axis=1)
+    ratio = np.minimum((prices / rates).min(axis=1), price / rate)
+    each = np.max([seconds * price + samples * ratio for seconds, samples in lines], axis=0)
+    away = r.away_s * price if r.away_paid else 0.0
+    return np.asarray(r.fixed_usd + (each * r.seconds + away) / 3600.0)
+
+
+def _split(r: Ready, low: Ints, high: Ints, filled: Floats) -> tuple[Ints, Ints]:
+    """Where each box is cut: use of a slow network, else the fraction, else the widest entry."""
+    rows, width = np.arange(len(low)), high - low
+    whole = np.floor(filled + 1e-9)
+    part = np.where(width > 0, filled - whole, 0.0)
+    part = np.where(part > 1e-6, part, 0.0)
+    split = np.where(part.max(axis=1) > 0, part.argmax(axis=1), (width * r.compute).argmax(axis=1))
+    at = np.where(part.max(axis=1) > 0, whole[rows, split], (low + high)[rows, split] // 2)
+    worse = np.where(filled > 1e-6, r.steps.worse(low, high), 0)
+    uses = worse.any(axis=1)
+    split = np.where(uses, worse.argmax(axis=1), split)
+    at = np.where(uses, 0, at)
+    return split, np.clip(at, low[rows, split], high[rows, split] - 1).astype(np.int64)
+
+
+def _halves(r: Ready, boxes: Boxes, bar: float) -> Boxes:
+    """Both parts of each box."""
+    rows = np.arange(len(boxes))
+    lower, upper = boxes.high.copy(), boxes.low.copy()
+    lower[rows, boxes.split] = boxes.at
+    upper[rows, boxes.split] = boxes.at + 1
+    low = np.concatenate([boxes.low, upper])
+    return _bounded(r, low, np.concatenate([lower, boxes.high]), bar)
+
+
+def _reach(r: Ready, clusters: Clusters, counts: Ints, found: Found) -> None:
+    """Add clusters whose floor is below the bar."""
+    limits = r.space.limits
+    total = counts.sum(axis=1)
+    good = (total >= 1) & (total <= limits.max_machines) & within_quota(r.site, counts)
+    if limits.hourly_usd is not None:
+        good &= counts @ r.site.entries.dearest_usd_per_hour <= limits.hourly_usd + 1e-9
+    counts = np.unique(counts[good], axis=0)
+    if not len(counts):
+        return
+    floors = counts_floor(r.space, r.site, counts)
+    for row in np.flatnonzero(floors < _bar(found)):
+        cluster = tuple(int(n) for n in counts[row])
+        if cluster not in clusters.known:
+            clusters.known.add(cluster)
+            clusters.counts.append(cluster)
+            clusters.floors.append(float(floors[row]))
+
+
+def _follow(r: Ready, clusters: Clusters, found: Found, most: int) -> None:
+    """Follow up to `most` of the clusters reached with the full model, least floor first."""
+    rows, done = np.arange(len(r.bill)), 0
+    while clusters.counts and done < most and not found.full:
+        order = np.argsort(clusters.floors, kind="stable")
+        first = [int(i) for i in order[:FOLLOWED] if clusters.floors[i] < _bar(found)]
+        if not first:
+            break
+        counts = np.array([clusters.counts[i] for i in first], dtype=np.int64)
+        consider(r.space, r.index, rows, counts, found)
+        done += len(first)
+        left = [int(i) for i in order if int(i) not in first and clusters.floors[i] < _bar(found)]
+        clusters.counts = [clusters.counts[i] for i in left]
+        clusters.floors = [clusters.floors[i] for i in left]
+    if clusters.counts and found.full:
+        found.left = min(found.left, min(clusters.floors))

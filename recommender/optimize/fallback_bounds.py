@@ -1,0 +1,77 @@
+"""Floors of what needs a fallback to be good, by the fallbacks that there are.
+
+The floor of a cluster takes the quickest fallback of its site and the cheapest for one. Under a
+short deadline that lets pass what no single fallback can save: the quick ones queue, the others
+are slow.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.optimize.evaluate import RENDEZVOUS_S, Plans, drafts_of, with_fallbacks
+from recommender.optimize.lower_bounds import (
+    Sums,
+    cluster_floor,
+    enough_in_time,
+    plan_floor,
+    sums_of_plans,
+)
+from recommender.optimize.space import Site, Space
+from recommender.risk.path_inputs import Journeys
+
+Floats = NDArray[np.float64]
+
+
+def floors_by_queue(space: Space, site: Site, sums: Sums, step_s: Floats, tight: bool) -> Floats:
+    """Floors of clusters of a site; those too slow alone by what each kind of fallback allows.
+
+    A plan has one fallback, so the least floor over the kinds bounds it; a kind are all
+    fallbacks that are as likely to be there at once. `step_s` has shape (clusters,).
+    """
+    floors = cluster_floor(space, sums, tight)
+    if space.limits.deadline_s is None or not len(site.fallbacks):
+        return floors
+    open_ = np.flatnonzero(np.isfinite(floors) & (sums.spot_usd_per_hour > 0))
+    rows = open_[~enough_in_time(space, sums.take(open_))]
+    if not len(rows):
+        return floors
+    fall, least = site.fallbacks, np.full(len(rows), np.inf)
+    for chance in sorted(set(fall.at_once.tolist())):
+        kind = fall.at_once == chance
+        usd = float((fall.usd_per_hour * fall.step_s)[kind].min())
+        own = replace(
+            sums.take(rows),
+            best_net_usd=usd / step_s[rows],
+            best_net_speed=step_s[rows] / float(fall.step_s[kind].min()),
+            fallback_start_s=np.full(len(rows), float(fall.boot_s[kind].min()) + RENDEZVOUS_S),
+            fallback_at_once=np.full(len(rows), chance),
+            fallback_wait_s=np.full(len(rows), float(fall.wait_s[kind].min())),
+        )
+        least = np.minimum(least, cluster_floor(space, own, tight))
+    floors[rows] = np.maximum(floors[rows], least)
+    return floors
+
+
+def drafted(space: Space, site: Site, plans: Plans) -> tuple[Journeys, Floats]:
+    """The plans as journeys, and their floors; inf where not allowed."""
+    drafts, allowed = drafts_of(space, site, plans)
+    return drafts, np.where(allowed, plan_floor(space, drafts), np.inf)
+
+
+def floors_of_own_fallbacks(
+    space: Space, site: Site, plans: Plans, drafts: Journeys, floors: Floats, bar: float
+) -> Floats:
+    """Floors of plans that are too slow without a fallback, by those that they may have."""
+    open_ = np.flatnonzero(floors < bar)
+    sums = sums_of_plans(space, drafts.take(open_))
+    needy = open_[~enough_in_time(space, sums)]
+    if not len(needy):
+        return floors
+    netted, parents = with_fallbacks(space, site, plans.take(needy))
+    least = np.full(len(needy), np.inf)
+    np.minimum.at(least, parents, drafted(space, site, netted)[1])
+    own = floors.copy()
+    own[needy] = np.maximum(floors[needy], least)
+    return own

@@ -1,0 +1,167 @@
+"""What a search has found so far, and how clusters are turned into plans and followed."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.optimize.evaluate import (
+    Plans,
+    Values,
+    timed,
+    values_of,
+    waiting_plans,
+    with_fallbacks,
+)
+from recommender.optimize.fallback_bounds import drafted, floors_of_own_fallbacks
+from recommender.optimize.space import Space
+from recommender.risk.path_inputs import Journeys
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# A site, entries of it, how many machines, the checkpoint path, and whether there is a fallback.
+Shape = tuple[int, tuple[int, ...], int, int, bool]
+
+EPSILON = 1e-4  # a plan must be better by this share to matter
+MOST_OVER = 2  # times the plans allowed that are followed at most, before clusters are broken off
+BATCH = 16  # plans followed between two looks at the bar
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One evaluated plan: a site, counts of some of its entries, path and fallback."""
+
+    site: int
+    entries: tuple[int, ...]
+    counts: tuple[int, ...]
+    path: int
+    fallback: int
+    goal: float
+    cost_usd: float
+    time_s: float
+    chance: float
+    overhead: float
+
+    def allowed_by(self, masks: tuple[NDArray[np.bool_], ...]) -> bool:
+        """Whether all its entries may be used; `masks` has one row per site."""
+        return bool(masks[self.site][list(self.entries)].all())
+
+
+def order(candidate: Candidate) -> tuple[float, int, int, float, tuple[int, ...]]:
+    """Least goal first; ties go to fewer machines, then fewer kinds, then the cheaper.
+
+    Where time is the goal, the same machines take as long in every region.
+    """
+    c = candidate
+    return (c.goal, sum(c.counts), len(c.entries), c.cost_usd, c.entries)
+
+
+@dataclass(slots=True)
+class Found:
+    """State of a search: the best plans of each support and how much was looked at."""
+
+    slack: float  # keep plans up to this share above the best
+    most: int  # plans to follow at most
+    most_supports: int = 100_000  # sets of entries to look at, at most
+    best: float = np.inf
+    plans: int = 0
+    supports: int = 0
+    left: float = np.inf  # least floor that was not looked at
+    kept: dict[Shape, Candidate] = field(default_factory=dict)
+
+    @property
+    def bar(self) -> float:
+        """Floors above this cannot matter."""
+        return self.best * (1.0 + self.slack) if self.slack else self.best * (1.0 - EPSILON)
+
+    @property
+    def full(self) -> bool:
+        """Whether the work allowed is used up."""
+        return self.plans >= self.most or self.supports >= self.most_supports
+
+    def first(self) -> Candidate:
+        """The best plan; call it only where one was kept."""
+        return min(self.kept.values(), key=order)
+
+    def gap(self) -> float:
+        """How much better than the best found a plan could still be, as a share."""
+        if not np.isfinite(self.left) or self.left >= self.best * (1.0 - EPSILON):
+            return 0.0
+        return 1.0 - self.left / self.best if np.isfinite(self.best) else 1.0
+
+
+def consider(space: Space, index: int, rows: Ints, counts: Ints, found: Found) -> None:
+    """Follow every plan of these clusters that could still be the best.
+
+    First without a fallback; that also bounds what any fallback can save, so only few of the
+    plans with one have to be followed.
+    """
+    site = space.sites[index].only(rows)
+    alone = waiting_plans(space, site, counts)
+    drafts, floors = drafted(space, site, alone)
+    netted = space.limits.deadline_s is not None and len(site.fallbacks) > 0
+    if netted:
+        floors = floors_of_own_fallbacks(space, site, alone, drafts, floors, found.bar)
+    bounds = _follow(space, index, rows, alone, drafts, floors, found)
+    hopeful = bounds < found.bar
+    if netted and hopeful.any():
+        plans = with_fallbacks(space, site, alone.take(hopeful))[0]
+        drafts, floors = drafted(space, site, plans)
+        without = np.full(len(plans), np.inf)  # nobody asks what another fallback would save
+        _follow(space, index, rows, plans, replace(drafts, best_net_usd=without), floors, found)
+
+
+def _follow(
+    space: Space,
+    index: int,
+    rows: Ints,
+    plans: Plans,
+    drafts: Journeys,
+    floors: Floats,
+    found: Found,
+) -> Floats:
+    """Follow plans in the order of their floors; returns the least cost with any fallback."""
+    bounds = np.full(len(plans), np.inf)
+    if not len(plans):
+        return bounds
+    for batch in np.array_split(np.argsort(floors, kind="stable"), -(-len(plans) // BATCH)):
+        keep = batch[floors[batch] < found.bar]
+        if not len(keep):
+            break
+        if found.plans >= MOST_OVER * found.most:  # many clusters at once, none of them good
+            found.left = min(found.left, float(floors[keep].min()))
+            break
+        values = values_of(space, timed(drafts.take(keep)), np.ones(len(keep), dtype=bool))
+        found.plans += len(keep)
+        bounds[keep] = values.net_usd if space.limits.goal != "time" else floors[keep]
+        _keep(index, rows, plans.take(keep), values, found)
+    return bounds
+
+
+def _keep(index: int, rows: Ints, plans: Plans, values: Values, found: Found) -> None:
+    """Remember the best plan of each shape that keeps the limits."""
+    for i in np.flatnonzero(np.isfinite(values.goal)):
+        used = np.flatnonzero(plans.counts[i])
+        candidate = Candidate(
+            site=index,
+            entries=tuple(int(rows[k]) for k in used),
+            counts=tuple(int(plans.counts[i, k]) for k in used),
+            path=int(plans.path[i]),
+            fallback=int(plans.fallback[i]),
+            goal=float(values.goal[i]),
+            cost_usd=float(values.cost_usd[i]),
+            time_s=float(values.time_s[i]),
+            chance=float(values.chance[i]),
+            overhead=float(values.overhead[i]),
+        )
+        key = (
+            index,
+            candidate.entries,
+            sum(candidate.counts),
+            candidate.path,
+            candidate.fallback >= 0,
+        )
+        if key not in found.kept or candidate.goal < found.kept[key].goal:
+            found.kept[key] = candidate
+        found.best = min(found.best, candidate.goal)

@@ -1,0 +1,394 @@
+"""Bounds that hold for every plan they stand for: what is pruned was proven worse.
+
+A floor needs only sums of prices and speeds and the best run law in use, so it covers every
+checkpoint path and every fallback of a cluster. Tests compare it with the full model of every
+plan below it.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.optimize.deadline_bounds import Way, least_start, most_in_time, most_reserve_s
+from recommender.optimize.evaluate import RENDEZVOUS_S
+from recommender.optimize.space import Site, Space
+from recommender.optimize.spot_time_bounds import DEARER, least_ratio
+from recommender.performance.clusters import spreads_of
+from recommender.risk.outcomes import typical
+from recommender.risk.path_inputs import Journeys
+from recommender.risk.random_numbers import draws, time_factors
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+ROUNDING = 1e-6  # histories are followed in single precision
+# Where interrupted first hours are free, at most a quarter of the histories pay for less than
+# half of their spot time (runs of 0.6 h and more, work of 0.5 to 64 h),
+# so one of any 80 % of them pays for at least half.
+MOSTLY_PAID = 0.5
+MOSTLY_PAID_RUN_S = 0.6 * 3600.0  # of the gang, at least; shorter runs may all be free
+FIRST = 1e-9  # the chance that asks for one history only
+# Share by which a law's expectation may exceed the mean over the common histories.
+SAMPLING = 0.85
+
+
+def least_speed_factor(space: Space, sigma: Floats) -> Floats:
+    """Mean over the common histories of true time / predicted time; its typical value where
+    time is the goal.
+
+    A typical value grows with every history, so T >= a·W·factor + d in each of them bounds it.
+    """
+    key = (space.histories, space.seed, space.limits.goal == "time")
+    return _of_each(sigma, partial(_speed_factor, *key))
+
+
+def _of_each(sigma: Floats, factor: Callable[[float], float]) -> Floats:
+    """A figure of each spread; there are few distinct ones, and it is asked for once of each."""
+    values, where = np.unique(sigma, return_inverse=True)
+    factors = np.array([factor(float(value)) for value in values], dtype=np.float64)
+    return factors[where].reshape(sigma.shape)
+
+
+@lru_cache(maxsize=256)
+def _speed_factor(histories: int, seed: int, by_time: bool, sigma: float) -> float:
+    factor = time_factors(sigma, draws(histories, 8, seed).speed)
+    return float(typical(factor) if by_time else factor.mean())
+
+
+@lru_cache(maxsize=256)
+def speed_quantile(histories: int, seed: int, confidence: float, sigma: float) -> float:
+    """True over predicted time of the slowest history that must keep a limit; 0 if none must."""
+    must = math.ceil((confidence - 1e-12) * histories)
+    if must < 1:
+        return 0.0
+    return float(time_factors(sigma, np.sort(draws(histories, 8, seed).speed)[must - 1]))
+
+
+def paid_share(run_mean_s: Floats, run_sigma: Floats, free_s: Floats) -> Floats:
+    """Least share of spot time that is charged where interrupted first hours are free.
+
+    E[X; X >= f]/E[X] for lognormal runs, by Wald's identity a bound on charged per useful
+    time; 1 where nothing is free.
+    """
+    with np.errstate(divide="ignore"):
+        z = np.log(np.maximum(run_mean_s, 1.0)) + 0.5 * run_sigma**2 - np.log(free_s)
+    z = z / run_sigma
+    return np.where(free_s > 60.0, SAMPLING * _normal_cdf(z), 1.0)
+
+
+def _normal_cdf(z: Floats) -> Floats:
+    """Lower bound of the standard normal distribution: logistic form, less its largest error."""
+    z = np.clip(z, -30.0, 30.0)
+    return np.maximum(1.0 / (1.0 + np.exp(-1.5976 * z - 0.07056 * z**3)) - 2e-4, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What a floor needs of a cluster; shape (clusters,), seconds and USD per hour."""
+
+    work_s: Floats
+    speed_sigma: Floats
+    base_usd_per_hour: Floats
+    spot_usd_per_hour: Floats
+    spot_price_sigma: Floats
+    fixed_usd: Floats
+    changeover_s: Floats  # at least
+    run_mean_s: Floats  # of the gang, at most
+    run_sigma: Floats
+    free_s: Floats
+    best_net_usd: Floats  # per hour of this cluster's work on the cheapest fallback
+    best_net_speed: Floats
+    elastic_share: Floats  # speed of the on-demand part alone; 0 for a gang
+    at_once: Floats  # chance that the on-demand machines are there at once, at most
+    wait_s: Floats  # for them, else; at least
+    fallback_start_s: Floats  # at least; so are the next two
+    fallback_at_once: Floats
+    fallback_wait_s: Floats
+
+    def take(self, rows: Ints) -> "Sums":
+        """The sums of some clusters."""
+        return Sums(*(getattr(self, name)[rows] for name in Sums.__slots__))
+
+
+def plan_floor(space: Space, j: Journeys) -> Floats:
+    """Least goal of each journey, with its own fallback or, where it has none, with any."""
+    return cluster_floor(space, sums_of_plans(space, j), tight=False)
+
+
+def sums_of_plans(space: Space, j: Journeys) -> Sums:
+    """What the floor of each journey needs, `best_net` that of its own fallback if it has one."""
+    own, speed = j.fallback_speed > 0.0, np.maximum(j.fallback_speed, 1e-12)
+    return replace(
+        Sums(*(getattr(j, name) for name in Sums.__slots__)),
+        best_net_usd=np.where(own, j.fallback_usd_per_hour / speed, j.best_net_usd),
+        best_net_speed=np.where(own, speed, j.best_net_speed),
+        fallback_start_s=np.where(own, j.fallback_start_s, least_start(space.sites).s),
+    )
+
+
+def cluster_floor(space: Space, c: Sums, tight: bool) -> Floats:
+    """The floor of clusters that exist; inf where too few histories can keep a limit.
+
+    (An imagined cluster of a bound stands for faster ones as well, so only `floor` holds for it.)
+    """
+    late = np.zeros(len(c.work_s), dtype=bool)
+    lost = late
+    begun = np.where(c.elastic_share > 0.0, 0.0, c.spot_usd_per_hour * c.changeover_s)
+    if space.limits.deadline_s is not None:
+        late, lost = _too_late(space, c)
+    if space.limits.budget_usd is not None:
+        lost = lost | _too_dear(space, c, space.limits.budget_usd)
+    return np.where(lost, np.inf, floor(space, c, tight, late, begun))
+
+
+def _too_late(space: Space, c: Sums) -> tuple[Bools, Bools]:
+    """Whether too few histories can meet the deadline: without a fallback, and with any."""
+    late = ~enough_in_time(space, c)
+    lost = late.copy()
+    rows = np.flatnonzero(late & np.isfinite(c.best_net_usd) & (c.spot_usd_per_hour > 0))
+    if len(rows):
+        n = c.take(rows)
+        start_s = np.minimum(n.changeover_s, n.fallback_start_s)
+        quick_s = n.work_s / np.maximum(n.best_net_speed, 1.0)
+        net = Way(quick_s, start_s, n.fallback_at_once, n.fallback_wait_s)
+        lost[rows] = ~enough_in_time(space, n, net)
+    return late, lost
+
+
+def enough_in_time(space: Space, c: Sums, net: Way | None = None) -> Bools:
+    """Whether enough histories can meet the deadline, alone or where `net` may take over."""
+    limits = space.limits
+    due_s = (np.inf if limits.deadline_s is None else limits.deadline_s) * (1.0 + ROUNDING)
+    own = Way(c.work_s, c.changeover_s, c.at_once, c.wait_s)
+    count = most_in_time(space.histories, space.seed, c.speed_sigma, due_s, own, net)
+    enough: Bools = count >= math.ceil((limits.confidence - 1e-12) * space.histories)
+    return enough
+
+
+def _too_dear(space: Space, c: Sums, budget_usd: float) -> NDArray[np.bool_]:
+    """Whether the slowest history that must keep the budget cannot.
+
+    It pays base for the changeover, and base + spot·(price then / price now) for W·factor at
+    least; the joint quantile of speed and price is sought over the common histories. Where
+    first hours may be free, only `MOSTLY_PAID` of the spot time counts.
+    """
+    unpaid = MOSTLY_PAID if space.limits.confidence >= 0.8 else 0.0
+    mostly = np.where(c.run_mean_s >= MOSTLY_PAID_RUN_S, unpaid, 0.0)
+    spot = np.where(c.free_s > 60.0, mostly, 1.0) * c.spot_usd_per_hour
+    spot = np.minimum(spot, c.best_net_usd)
+    key = (space.histories, space.seed, space.limits.confidence)
+    pairs = np.stack([c.speed_sigma, c.spot_price_sigma], axis=1)
+    values, where = np.unique(pairs, axis=0, return_inverse=True)
+    joint = np.array([joint_quantile(*key, *map(float, pair)) for pair in values])
+    factor = joint[where.ravel()]
+    netted = np.isfinite(c.best_net_usd) & (c.spot_usd_per_hour > 0)
+    quick = np.where(netted, np.maximum(c.best_net_speed, 1.0), 1.0)
+    rate = c.base_usd_per_hour / quick + spot
+    alone = c.base_usd_per_hour / np.maximum(c.elastic_share, 1e-9)
+    rate = np.where(c.elastic_share > 0.0, np.minimum(rate, alone), rate)
+    away = np.where(netted | (c.elastic_share > 0.0), 0.0, c.changeover_s)
+    usd = (rate * c.work_s * factor + c.base_usd_per_hour * away) / 3600.0 + c.fixed_usd
+    dear: NDArray[np.bool_] = usd * (1.0 - ROUNDING) > budget_usd
+    return dear
+
+
+def _slowest(space: Space, c: Sums, chance: float) -> Floats:
+    """True over predicted time of the slowest history of those that a chance asks for."""
+    return _of_each(c.speed_sigma, partial(speed_quantile, space.histories, space.seed, chance))
+
+
+@lru_cache(maxsize=4096)
+def joint_quantile(
+    histories: int, seed: int, confidence: float, speed_sigma: float, price_sigma: float
+) -> float:
+    """Least, over which histories must keep a limit, of the largest speed × price among them.
+
+    At least ceil(confidence·K) histories keep it, so one of them reaches that order statistic.
+    """
+    must = math.ceil((confidence - 1e-12) * histories)
+    if must < 1:
+        return 0.0
+    sample = draws(histories, 8, seed)
+    speed = time_factors(speed_sigma, sample.speed)
+    price = np.exp(price_sigma * sample.price - 0.5 * price_sigma**2)
+    both = np.sort(speed * np.minimum(price, 1.0))
+    return float(both[must - 1])
+
+
+def _start_s(c: Sums, netted: Bools) -> Floats:
+    """Least time before anything trains, on the cluster or on the quickest fallback."""
+    return np.where(netted, np.minimum(c.changeover_s, c.fallback_start_s), c.changeover_s)
+
+
+def _by_time(space: Space, c: Sums, work: Floats, netted: Bools) -> Floats:
+    """Least typical time: d + W, or W on the fastest fallback where one may take over.
+
+    A safety net is taken so late that the job ends within its reserve of the deadline D: in
+    every history time >= min(d + W, D - reserve). Where the slowest is early, so are all.
+    """
+    alone = work + c.changeover_s
+    if not netted.any():
+        return alone
+    deadline = np.inf if space.limits.deadline_s is None else space.limits.deadline_s
+    taken = deadline - most_reserve_s(space)
+    slowest, quickest = (c.work_s * _slowest(space, c, s) + c.changeover_s for s in (1.0, FIRST))
+    handed = work / np.maximum(c.best_net_speed, 1.0) + _start_s(c, netted)
+    waits = np.maximum(handed, np.minimum(quickest, taken) * (1.0 - ROUNDING))
+    waits = np.where(slowest * (1.0 + ROUNDING) < taken, alone, np.minimum(waits, alone))
+    return np.where(netted, np.where(c.elastic_share > 0.0, handed, waits), alone)
+
+
+def least_seconds(space: Space) -> float:
+    """Less than any cluster or mix takes where it must be sure: a start, and all of the fastest."""
+    columns, n = space.columns, space.limits.max_machines
+    fastest = float(columns.compute_per_s.max(initial=0.0)) * n
+    boots = [float(site.entries.boot_s.min(initial=np.inf)) for site in space.sites]
+    boots += [float(site.fallbacks.boot_s.min(initial=np.inf)) for site in space.sites]
+    sigmas = spreads_of(columns, np.arange(len(columns.names)))
+    key = (space.histories, space.seed, space.limits.confidence)
+    factor = min((speed_quantile(*key, float(value)) for value in np.unique(sigmas)), default=0.0)
+    work = space.job.global_batch * space.steps_left / max(fastest, 1e-30)
+    return (min(boots, default=0.0) + RENDEZVOUS_S + work * factor) * (1.0 - ROUNDING)
+
+
+def floor(
+    space: Space, c: Sums, tight: bool, late: Bools | None = None, begun: Floats | None = None
+) -> Floats:
+    """Least goal of every plan of a cluster; (clusters,).
+
+    Without a fallback (impossible where `late`), d the changeover and W the work:
+
+        cost >= fixed + base·(d + W) + spot·S(W),     time >= d + W
+
+    S is the least spot time charged (`stretch.py`); without `tight` only the paid share bounds it.
+    An elastic cluster may do part of W, or all of it, with its on-demand machines alone.
+    """
+    work = c.work_s * least_speed_factor(space, c.speed_sigma)
+    has_spot = c.spot_usd_per_hour > 0
+    netted = np.isfinite(c.best_net_usd) & has_spot
+    if space.limits.goal == "time":
+        return _by_time(space, c, work, netted)
+    paid = paid_share(c.run_mean_s, c.run_sigma, c.free_s)
+    ratio = np.where(has_spot, paid, 1.0)
+    if tight and has_spot.any():
+        law = (c.run_mean_s, c.run_sigma, c.free_s, c.changeover_s)
+        tighter = least_ratio(space.histories, space.seed, *law, work)
+        # On-demand machines of an elastic cluster take work over at their own price, not DEARER.
+        ratio = np.where(c.elastic_share > 0.0, ratio, np.maximum(ratio, tighter))
+    begun = np.zeros(len(work)) if begun is None else begun
+    spot = np.maximum(c.spot_usd_per_hour * ratio * work, c.spot_usd_per_hour * paid * work + begun)
+    alone = c.base_usd_per_hour * (work + c.changeover_s) + spot
+    steady = c.base_usd_per_hour * work / np.maximum(c.elastic_share, 1e-9)
+    alone = np.where(c.elastic_share > 0.0, np.minimum(alone, steady), alone)
+    usd = alone if late is None else np.where(late, np.inf, alone)
+    if netted.any():
+        start = np.minimum(begun, least_start(space.sites).usd)
+        net = _netted(space, c, work, paid, ratio, start)
+        usd = np.where(netted, np.minimum(usd, net), usd)
+    return c.fixed_usd + usd / 3600.0
+
+
+def _netted(
+    space: Space, c: Sums, work: Floats, paid: Floats, ratio: Floats, start: Floats
+) -> Floats:
+    """Least cost with a fallback, times 3,600 s.
+
+    The fallback does at least the share ρ of the work that its cluster has no time for:
+    ρ·W >= W - (D - d), so with F the bill of the whole work on the cheapest fallback
+
+        cost >= base·W·(1 - ρ + ρ/speed) + spot·paid·W·(1 - ρ) + ρ·F
+        cost >= base·W·(1 - ρ + ρ/speed) + spot·(S(W) - DEARER·ρ·W) + ρ·F     where F is dear
+
+    as S counts DEARER for every second handed over. Both are linear in ρ. They hold for each
+    history, and what they say of W is convex, so they hold for its mean.
+    """
+    deadline = np.inf if space.limits.deadline_s is None else space.limits.deadline_s
+    spare = max(deadline, 0.0) * (1.0 + ROUNDING) - c.changeover_s
+    least = np.clip(1.0 - np.maximum(spare, 0.0) / np.maximum(work, 1e-9), 0.0, 1.0)
+    base, spot = c.base_usd_per_hour, c.spot_usd_per_hour
+    faster = 1.0 / np.maximum(c.best_net_speed, 1.0)
+    net = np.where(np.isfinite(c.best_net_usd), c.best_net_usd, 0.0)
+    dear = net >= DEARER * spot
+
+    def usd(spot_usd: Floats, saved: Floats) -> Floats:
+        ends = [
+            base * (1.0 - rest + rest * faster) + spot_usd - saved * rest + net * rest
+            for rest in (least, np.ones(len(work)))
+        ]
+        return np.minimum(*ends)
+
+    plain = work * usd(spot * paid, spot * paid) + start
+    tighter = work * usd(spot * ratio, spot * DEARER)
+    both = np.where(dear, np.maximum(plain, tighter), plain)
+    alone = base / np.maximum(c.elastic_share, 1e-9) * (1.0 - least) + net * least
+    return np.where(c.elastic_share > 0.0, np.minimum(both, work * alone), both)
+
+
+def sums_of(
+    space: Space,
+    site: Site,
+    step_s: Floats,
+    base: Floats,
+    spot: Floats,
+    sigma: Floats,
+    boot_s: Floats,
+    fixed_usd: Floats,
+    run: tuple[Floats, Floats, Floats],
+    price_sigma: Floats,
+    elastic_share: Floats | None = None,
+    queue: tuple[Floats, Floats] | None = None,
+) -> Sums:
+    """The sums of clusters of a site; `run` is mean, sigma and free seconds of the best runs.
+
+    `queue` is the chance that on-demand machines are there at once, and how long else.
+    """
+    fall = site.fallbacks
+    net = len(fall) > 0 and space.limits.deadline_s is not None
+    best = float((fall.usd_per_hour * fall.step_s).min()) if net else np.inf
+    fastest = float(fall.step_s.min()) if net else np.inf
+    return Sums(
+        work_s=step_s * space.steps_left,
+        speed_sigma=sigma,
+        base_usd_per_hour=base,
+        spot_usd_per_hour=spot,
+        spot_price_sigma=price_sigma,
+        fixed_usd=fixed_usd,
+        changeover_s=boot_s + RENDEZVOUS_S,
+        run_mean_s=run[0],
+        run_sigma=run[1],
+        free_s=run[2],
+        best_net_usd=best / step_s,
+        best_net_speed=step_s / fastest if net else np.ones_like(step_s),
+        elastic_share=np.zeros_like(step_s) if elastic_share is None else elastic_share,
+        at_once=np.ones_like(step_s) if queue is None else queue[0],
+        wait_s=np.zeros_like(step_s) if queue is None else queue[1],
+        fallback_start_s=np.full_like(step_s, least_start(space.sites).s),
+        fallback_at_once=np.ones_like(step_s),
+        fallback_wait_s=np.zeros_like(step_s),
+    )
+
+
+def offer_floor(space: Space, kind: Ints, usd_per_hour: Floats) -> Floats:
+    """Least goal of any cluster whose best entry is this one, by cost alone; (offers,).
+
+    price per work at perfect scaling: usd_per_hour·B/R·steps; 0 when time is the goal.
+    """
+    if space.limits.goal == "time":
+        return np.zeros(len(kind))
+    columns = space.columns
+    step = space.job.global_batch / columns.compute_per_s[kind]
+    factor: Floats = least_speed_factor(space, spreads_of(columns, kind)).min(axis=0)
+    cost = usd_per_hour * step * factor * space.steps_left / 3600.0
+    per_net = [
+        float((s.fallbacks.usd_per_hour * s.fallbacks.step_s).min()) * space.steps_left / 3600.0
+        for s in space.sites
+        if len(s.fallbacks)
+    ]
+    every = spreads_of(columns, np.arange(len(columns.names)))
+    least = float(least_speed_factor(space, every).min(initial=np.inf))
+    return np.minimum(cost, min(per_net, default=np.inf) * least)

@@ -1,0 +1,105 @@
+"""How much spot time a second of work costs at least: the part of the law that bounds use.
+
+S(W) is the expected spot time charged for work W when nothing but changeovers is lost (saves
+are free and immediate) and the job may at any moment be handed to a fallback that costs
+`DEARER` times as much per unit of work. It depends only on the run law, the changeover and the
+billing rule, not on zones or outages, and it falls when runs get longer or changeovers shorter:
+so one machine's law bounds every gang with it. Where early interruptions are free, shorter
+runs are charged less as well. S is tabulated over W, once per law.
+"""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.risk.monte_carlo import follow
+from recommender.risk.path_inputs import Journeys
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+DEARER = 1.5
+FIRST_S, RATIO = 56.25, 2.0  # the grid of W: 1 min, ... 15 min, 30 min, 1 h, ...
+POINTS = 12  # ... up to 32 h
+MARGIN = 0.98  # S/W bends between grid points, and its sampling error is not quite monotone
+BEYOND = 0.97  # the same for longer work, where S/W is flat
+CHANGEOVER_GRID_S = 120.0
+RUN_GRID = 1.6  # runs are taken up to this factor longer, to share tables
+
+
+def least_ratio(
+    histories: int,
+    seed: int,
+    run_mean_s: Floats,
+    run_sigma: Floats,
+    free_s: Floats,
+    changeover_s: Floats,
+    work_s: Floats,
+) -> Floats:
+    """Least spot time charged per second of work; all arguments (clusters,)."""
+    power = np.ceil(np.log(run_mean_s) / np.log(RUN_GRID) - 1e-9)
+    away = np.floor(changeover_s / CHANGEOVER_GRID_S) * CHANGEOVER_GRID_S
+    place = np.log(np.maximum(work_s, FIRST_S) / FIRST_S) / np.log(RATIO)
+    point = np.clip(np.floor(place), 0, POINTS - 2).astype(np.int64)
+    keys = np.stack([power, run_sigma, free_s, away, point], axis=1)
+    unique, where = np.unique(keys, axis=0, return_inverse=True)
+    least = [min(_corners(histories, seed, *map(float, key))) for key in unique]
+    longest = FIRST_S * RATIO ** (POINTS - 1)
+    tabled = np.where(work_s <= longest, MARGIN, BEYOND) * np.array(least)[where.ravel()]
+    return np.where(work_s >= FIRST_S, tabled, np.minimum(free_s < 61, 1.0))
+
+
+def _corners(
+    histories: int,
+    seed: int,
+    power: float,
+    run_sigma: float,
+    free_s: float,
+    changeover_s: float,
+    point: float,
+) -> list[float]:
+    """The ratio around a law and a work; longer runs lose less, but more of them is charged."""
+    powers = (power, power - 1.0) if free_s > 0.0 else (power,)
+    return [
+        ratio_at(histories, seed, RUN_GRID**p, run_sigma, free_s, changeover_s, int(point) + more)
+        for p in powers
+        for more in (0, 1)
+    ]
+
+
+@lru_cache(maxsize=20000)
+def ratio_at(
+    histories: int,
+    seed: int,
+    run_mean_s: float,
+    run_sigma: float,
+    free_s: float,
+    changeover_s: float,
+    point: int,
+) -> float:
+    """S(W)/W of one law at one point of the grid of W."""
+    work = FIRST_S * RATIO**point
+    values = dict.fromkeys(Journeys.__slots__, 0.0)
+    values |= {
+        "work_s": work,
+        "spot_usd_per_hour": 3600.0,
+        "run_mean_s": run_mean_s,
+        "run_sigma": run_sigma,
+        "outage_sigma": 1.0,
+        "availability_logit": 40.0,
+        "sites": 1.0,
+        "changeover_s": changeover_s,
+        "interval_s": 1.0,
+        "minimum_s": 60.0,
+        "free_s": free_s,
+        "fallback_at_once": 1.0,
+        "at_once": 1.0,
+        "best_net_usd": DEARER * 3600.0,
+        "best_net_speed": 1.0,
+    }
+    columns: dict[str, Any] = {name: np.full(1, value) for name, value in values.items()}
+    columns["held"] = np.zeros(1, dtype=bool)
+    h = follow(Journeys(**columns), None, histories, seed)
+    return float(h.net_usd.mean()) / work

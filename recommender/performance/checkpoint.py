@@ -1,0 +1,252 @@
+"""Where checkpoints go, what they cost in time, and how often to take one.
+
+Every function takes clusters as columns and gives arrays of shape (clusters,), in seconds.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.job.job import Job
+from recommender.performance.clusters import Fleet
+from recommender.risk.laws import lognormal_excess, lognormal_survival
+
+# Parallel transfers reached 6.3 GB/s on p3dn (100 Gbit/s) and 8.0 on c5n.18xlarge: the public
+# table of dvassallo/s3-benchmark (2019). The rest is assumed (2026-11).
+STORE_SHARE = 0.6  # of a sustained NIC that object-store transfers reach
+STORE_PART_BYTES_PER_S = 80e6  # one connection to S3 or GCS
+STORE_PARTS = 64  # parallel connections of one machine
+UNKNOWN_NIC_BYTES_PER_S = 1.25e9  # assumed where the catalog does not know: 10 Gbit/s
+
+
+def object_store_rate(network_bytes_per_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Bytes/s between one machine and its region's object store.
+
+    min(0.6 × sustained NIC, 80 MB/s × 64 parallel parts); 10 Gbit/s where the NIC is unknown.
+    """
+    nic = np.where(network_bytes_per_s > 0, network_bytes_per_s, UNKNOWN_NIC_BYTES_PER_S)
+    return np.minimum(STORE_SHARE * nic, STORE_PART_BYTES_PER_S * STORE_PARTS)
+
+
+Floats = NDArray[np.float64]
+
+PATHS: tuple[str, ...] = ("object_store", "anchor", "memory_tier", "none")
+
+STORE_LATENCY_S = 0.2  # of a write in many parallel parts
+NOTICE_SHARE = 0.6  # of the notice that a save may take and still be trusted; assumed
+NOTICE_CHANCE = 0.95  # that such a save is complete; assumed (2026-11)
+TIER_BUFFERS = 2.0  # checkpoints held in memory at once; DeepVM's ancestor code (2024)
+EXACT = 5  # intervals of a run summed one by one
+# Trainers that one receiver takes before incast, by min(NIC) in Gbit/s: DeepVM
+# `solution/run.py`, lass-lab/DeepVM 73feab9 (2024-04)
+FAN_IN_GBIT = (0.3, 1.7, 5.0, 10.0, 12.5, 15.0, 25.0, 30.0)
+FAN_IN = (2.0, 12.0, 16.0, 20.0, 24.0, 24.0, 28.0, 32.0)
+GBIT = 1e9 / 8
+
+
+@dataclass(frozen=True, slots=True)
+class StoreWriter:
+    """How a program writes a checkpoint to a bucket: seconds = fixed + tensors + bytes/rate."""
+
+    fixed_s: float
+    tensor_s: float  # per gradient tensor: its entry in the index and in the graph
+    bytes_per_s: float  # at most, beside what the machine's network and the store allow
+
+
+PARALLEL_PARTS = StoreWriter(STORE_LATENCY_S, 0.0, np.inf)
+# The chief of a parameter-server job: TensorFlow 1.10 writes data, index and graph one after
+# the other in one stream to a GCS bucket. Fitted on 20 CNNs of CM-DARE (arXiv 2004.03072, data
+# in github.com/cake-lab/CM-DARE) by `accuracy/cmdare.py`, which a test repeats; 2026-11
+CHIEF_STREAM = StoreWriter(fixed_s=3.204, tensor_s=3.103e-3, bytes_per_s=58.7e6)
+
+
+@dataclass(frozen=True, slots=True)
+class SavePaths:
+    """What one way of saving costs on every cluster; shape (clusters,), seconds."""
+
+    path: str  # one of PATHS
+    stall_s: Floats  # training stops
+    transfer_s: Floats  # until the checkpoint is safe
+    interval_min_s: Floats  # the next save cannot start earlier
+    restore_s: Floats
+    notice_saves: Floats  # chance that the provider's notice suffices for a save
+    possible: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """One CPU machine of a memory tier; a scalar, or one per cluster."""
+
+    network_bytes_per_s: float | Floats
+    memory_bytes: float | Floats
+
+
+def write_s(
+    writer: StoreWriter, size_bytes: Floats | float, tensors: Floats | float, rate: Floats | float
+) -> Floats:
+    """Seconds to write a checkpoint to a bucket at `rate` bytes/s at most; arguments broadcast."""
+    stream = np.minimum(rate, writer.bytes_per_s)
+    return np.asarray(writer.fixed_s + writer.tensor_s * tensors + size_bytes / stream)
+
+
+def object_store(job: Job, fleet: Fleet, notice_s: Floats | float) -> SavePaths:
+    """Checkpoints in a bucket: sharded from every machine, or by one chief writer.
+
+    The chief of a parameter-server job writes in one stream, any other writer in parallel parts.
+    """
+    each = object_store_rate(fleet.network_bytes_per_s)
+    chief = job.writer == "chief"
+    writer = CHIEF_STREAM if chief and job.sync == "parameter_server" else PARALLEL_PARTS
+    writers = np.ones_like(fleet.machines) if chief else fleet.machines
+    transfer = write_s(writer, job.checkpoint_bytes, job.gradient_tensors, each * writers)
+    return _saved(job, fleet, "object_store", transfer, transfer, transfer, notice_s)
+
+
+def anchor(job: Job, fleet: Fleet, notice_s: Floats | float) -> SavePaths:
+    """Checkpoints on the local disk of one on-demand machine of the cluster.
+
+    All shards but its own enter through one network card, and all go to one disk.
+    """
+    disk = fleet.disk_bytes_per_s
+    others = (fleet.machines - 1) / fleet.machines
+    nic = np.where(fleet.network_bytes_per_s > 0, fleet.network_bytes_per_s, np.inf)
+    rate = np.minimum(disk, np.where(others > 0, nic / np.maximum(others, 1e-9), np.inf))
+    possible = disk > 0
+    transfer = job.checkpoint_bytes / np.where(possible, rate, 1.0)
+    found = _saved(job, fleet, "anchor", transfer, transfer, transfer, notice_s)
+    return _only(found, possible)
+
+
+def memory_tier(
+    job: Job, fleet: Fleet, notice_s: Floats | float, receiver: Receiver, count: Floats | int
+) -> SavePaths:
+    """Checkpoints in the memory of `count` on-demand CPU machines, flushed to a bucket.
+
+    Every receiver holds two buffers of its shard; more trainers per receiver than DeepVM's
+    fan-in limit are not allowed (incast: one receiver took 5 times as long as two).
+    """
+    receivers = np.broadcast_to(np.asarray(count, dtype=np.float64), fleet.machines.shape)
+    nic = np.where(fleet.network_bytes_per_s > 0, fleet.network_bytes_per_s, 0.0)
+    narrow = np.minimum(nic, receiver.network_bytes_per_s)
+    most = np.interp(narrow / GBIT, FAN_IN_GBIT, FAN_IN)
+    held = TIER_BUFFERS * job.checkpoint_bytes / receivers
+    possible = (nic > 0) & (fleet.machines <= receivers * most) & (held <= receiver.memory_bytes)
+    rate = np.minimum(fleet.machines * nic, receivers * receiver.network_bytes_per_s)
+    transfer = job.checkpoint_bytes / np.where(possible, rate, 1.0)
+    store = object_store_rate(np.asarray(receiver.network_bytes_per_s, dtype=np.float64))
+    flush = write_s(PARALLEL_PARTS, job.checkpoint_bytes, 0.0, store * receivers)
+    found = _saved(
+        job, fleet, "memory_tier", transfer, np.maximum(flush, transfer), transfer, notice_s
+    )
+    return _only(found, possible)
+
+
+def none(fleet: Fleet) -> SavePaths:
+    """No checkpoints: an interruption costs everything."""
+    zero = np.zeros_like(fleet.machines)
+    return SavePaths(
+        "none", zero, zero, np.full_like(zero, np.inf), zero, zero, np.ones_like(zero, dtype=bool)
+    )
+
+
+def best_interval(
+    run_mean_s: Floats,
+    run_sigma: Floats,
+    changeover_s: Floats,
+    stall_s: Floats,
+    transfer_s: Floats,
+    notice_saves: Floats,
+) -> Floats:
+    """The interval of useful work between two checkpoints that makes most progress per run.
+
+    All (clusters,), seconds; runs X are lognormal with mean `run_mean_s`. Maximises
+    a(τ) = p·E[(X-d)+]·τ/(τ+C) + (1-p)·τ·Σ_{j≥1} P(X > d + j(τ+C)), p the chance that the
+    notice saves the work, over τ ≥ transfer; Daly's optimum for exponential X
+    (J. T. Daly, Future Generation Computer Systems 22, 2006).
+    """
+    mean, sigma, away, stall, least, saves = np.broadcast_arrays(
+        run_mean_s, run_sigma, changeover_s, stall_s, np.maximum(transfer_s, 1.0), notice_saves
+    )
+    never, least = ~np.isfinite(least + stall), np.where(np.isfinite(least), least, 1.0)
+    stall = np.where(np.isfinite(stall), stall, 1.0)
+    law = (mean, sigma, away, stall, saves)
+    start = np.maximum(np.sqrt(2.0 * stall * mean / np.maximum(1.0 - saves, 1e-3)), least)
+    centre, width = np.log(start), 3.0
+    for points in (11, 6, 5):
+        tried = centre[..., None] + np.linspace(-width, width, points)
+        tried = np.maximum(tried, np.log(least)[..., None])
+        gained = progress(np.exp(tried), *(column[..., None] for column in law))
+        best = gained.argmax(axis=-1)
+        centre = np.take_along_axis(tried, best[..., None], axis=-1)[..., 0]
+        width = 2.0 * width / (points - 1)
+    return np.where(never, np.inf, np.exp(centre))
+
+
+def progress(
+    interval_s: Floats,
+    run_mean_s: Floats,
+    run_sigma: Floats,
+    changeover_s: Floats,
+    stall_s: Floats,
+    notice_saves: Floats,
+) -> Floats:
+    """Useful seconds kept of one run of spot capacity, on average; arguments broadcast.
+
+    The first `EXACT` intervals are summed one by one, the others by the midpoint rule, whose
+    integral is the lognormal's closed form.
+    """
+    step, away, mean, sigma = np.broadcast_arrays(
+        interval_s + stall_s, changeover_s, run_mean_s, run_sigma
+    )
+    ends = away + np.multiply.outer(np.arange(1, EXACT + 1), step)
+    kept = lognormal_survival(ends, mean, sigma).sum(axis=0)
+    beyond = np.stack([away + (EXACT + 0.5) * step, away])
+    rest, covered = lognormal_excess(beyond, mean, sigma) / step
+    found: Floats = interval_s * ((1.0 - notice_saves) * (kept + rest) + notice_saves * covered)
+    return found
+
+
+def _saved(
+    job: Job,
+    fleet: Fleet,
+    path: str,
+    transfer: Floats,
+    spacing: Floats,
+    restore: Floats,
+    notice_s: Floats | float,
+) -> SavePaths:
+    """Stall and notice of a path from its transfer: asynchronous saves stop for the copy only."""
+    host = fleet.host_bytes_per_s
+    if job.writer == "chief":
+        host = host / fleet.gpus
+    copy = job.checkpoint_bytes / np.where(host > 0, host, np.inf)
+    whole = copy + transfer
+    asynchronous = job.asynchronous_save
+    fits = whole <= NOTICE_SHARE * np.asarray(notice_s, dtype=np.float64)
+    return SavePaths(
+        path=path,
+        stall_s=copy if asynchronous else whole,
+        transfer_s=transfer,
+        interval_min_s=spacing if asynchronous else np.maximum(spacing - transfer, 0.0),
+        restore_s=restore + copy,
+        notice_saves=np.where(fits, NOTICE_CHANCE, 0.0),
+        possible=np.ones_like(fleet.machines, dtype=bool),
+    )
+
+
+def _only(found: SavePaths, possible: NDArray[np.bool_]) -> SavePaths:
+    """Infinite times where a path is not possible."""
+
+    def masked(values: Floats) -> Floats:
+        return np.where(possible, values, np.inf)
+
+    return SavePaths(
+        path=found.path,
+        stall_s=masked(found.stall_s),
+        transfer_s=masked(found.transfer_s),
+        interval_min_s=masked(found.interval_min_s),
+        restore_s=masked(found.restore_s),
+        notice_saves=np.where(possible, found.notice_saves, 0.0),
+        possible=possible,
+    )

@@ -1,1 +1,0 @@
-"""Fits the speed priors on published training runs; nothing here runs in an answer."""

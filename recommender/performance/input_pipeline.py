@@ -1,0 +1,78 @@
+"""What the input pipeline adds to a step, from runs on synthetic, cached and cold data.
+
+Differential runs on one machine (DS-Analyzer, VLDB 2021; Stash, ICDCS 2023): T0 synthetic on one
+GPU, T1 synthetic on all, T3 on cached data, T2 on cold data, in seconds per step. T1 - T0 is the
+interconnect's, T3 - T1 the preparation's and T2 - T3 the fetching's share. The parts of a step's
+input are pipelined and the slowest sets the pace, so a step that is longer than without
+input *is* the time of that input: prepare = batch / T3, fetch = batch / T2.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.job.job import Feed, Run
+from recommender.performance.clusters import MachineColumns
+
+Floats = NDArray[np.float64]
+
+LONGER = 1.05  # times the step without that input: less is noise, and bounds the rate from below
+
+
+def feeds_of(runs: tuple[Run, ...], free_s: Floats, columns: MachineColumns) -> tuple[Feed, ...]:
+    """Preparation and fetching of every type that was timed on data, samples/s of one machine.
+
+    `free_s` (runs,): the model's step of each run without input; a synthetic run of the same
+    shape is preferred. A run that waits for no input says that its machines are at least as fast.
+    """
+    free = {run.place: _measured(run, runs, float(s)) for run, s in zip(runs, free_s, strict=True)}
+    found = []
+    for name in dict.fromkeys(run.machine for run in runs if run.data != "synthetic"):
+        kind = columns.names.index(name)
+        own = [run for run in runs if run.machine == name and run.data != "synthetic"]
+        seen = max(_rate(run) for run in own)
+        waiting = [r for r in own if r.data == "cached" and r.step_s > LONGER * free[r.place]]
+        shipped = float(columns.prepare_per_s[kind]), float(columns.fetch_per_s[kind])
+        prepare = _mean(waiting, max(shipped[0], seen))
+        cold = [
+            run
+            for run in own
+            if run.data == "cold"
+            and run.step_s > LONGER * max(free[run.place], run.batch / prepare / run.machines)
+        ]
+        fetch = _mean(cold, max(shipped[1], seen))
+        if (prepare, fetch) != shipped:
+            found.append(Feed(name, prepare, fetch))
+    return tuple(found)
+
+
+def with_feeds(feeds: tuple[Feed, ...], columns: MachineColumns) -> MachineColumns:
+    """Columns with the input rates of the types that were timed."""
+    prepare, fetch = columns.prepare_per_s.copy(), columns.fetch_per_s.copy()
+    for feed in feeds:
+        if feed.machine in columns.names:
+            kind = columns.names.index(feed.machine)
+            prepare[kind], fetch[kind] = feed.prepare_per_s, feed.fetch_per_s
+    return replace(columns, prepare_per_s=prepare, fetch_per_s=fetch)
+
+
+def _measured(run: Run, runs: tuple[Run, ...], otherwise: float) -> float:
+    """The step of the same cluster on synthetic data."""
+    same = [
+        r.step_s
+        for r in runs
+        if r.data == "synthetic"
+        and (r.machine, r.machines, r.gpus, r.batch)
+        == (run.machine, run.machines, run.gpus, run.batch)
+    ]
+    return float(np.mean(same)) if same else otherwise
+
+
+def _rate(run: Run) -> float:
+    """Samples/s of each machine of a run."""
+    return run.batch / run.step_s / run.machines
+
+
+def _mean(runs: list[Run], otherwise: float) -> float:
+    return float(np.exp(np.mean([np.log(_rate(r)) for r in runs]))) if runs else otherwise

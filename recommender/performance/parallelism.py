@@ -1,0 +1,385 @@
+"""Tensor and pipeline parallelism: ways to cut a network, and the step of each.
+
+A replica of the network lies on t·p GPUs: each layer on t GPUs of one machine, the layers in p
+stages. Weights and gradients are divided by t·p, optimizer states by all GPUs.
+
+A stage needs X seconds for all samples of a replica and Y for each micro-batch, so r
+micro-batches through p stages take (r + p - 1)·(X/r + Y): the bubble is (p - 1)/(r + p - 1) of
+it (GPipe, arXiv 1811.06965; 1F1B, arXiv 2104.04473). r is the best whole number that fits the
+memory: more micro-batches shorten the bubble, fewer waste less.
+"""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.job.job import Job
+from recommender.performance.clusters import Fleet
+from recommender.performance.memory import GIB, Bytes
+from recommender.performance.priors import REFERENCE_WIDTH, Prior
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+MOST_TENSOR = 8  # GPUs that share a layer: all of a machine, eight at most
+DEGREES = (1, 2, 4, 8)
+# Whether a machine's GPUs share each layer, and stages; 0: all machines are one pipeline. The
+# stages of a pipeline over several machines are then 2, 4, 8 or all of them.
+WAYS: tuple[tuple[bool, int], ...] = (
+    (True, 1),
+    (False, 2),
+    (False, 4),
+    (False, 8),
+    (True, 2),
+    (True, 4),
+    (True, 8),
+    (True, 0),
+)
+LEAST_PARAMETERS = 1e9  # below, `auto` looks at data parallelism only: a GPU holds the network
+
+
+@dataclass(frozen=True, slots=True)
+class Splits:
+    """Cuts of the network, each on one cluster; shape (pairs,)."""
+
+    way: Ints  # row of WAYS
+    cluster: Ints
+    tensor: Floats  # t, GPUs that share a layer
+    stages: Floats  # p
+
+    def take(self, rows: Ints | Bools) -> "Splits":
+        """Some of the cuts, in their order."""
+        return Splits(*(getattr(self, name)[rows] for name in self.__slots__))
+
+
+def splittable(job: Job) -> bool:
+    """Whether the network of a job may be cut: a transformer whose software can, or is asked to.
+
+    Under `auto` only large networks in a tuned stack (Megatron-LM, NeMo, torchtitan) are: scripts
+    of the typical stack shard weights, but do not cut layers.
+    """
+    if job.hidden < 1 or job.layers < 1 or job.sync != "allreduce":
+        return False
+    if job.sharding == "auto":
+        return job.stack == "tuned" and job.parameters >= LEAST_PARAMETERS
+    return job.sharding in ("tensor", "pipeline")
+
+
+def lost_share(job: Job, tensor: Floats) -> Floats:
+    """What of b0, a micro-batch's loss on a GPU with whole layers, is lost on one of t GPUs.
+
+    1/t as long as a t-th of a layer is as wide as the networks that b0 was fitted on, more
+    where it is narrower: its kernels do too little work.
+    """
+    return np.maximum(1.0 / tensor, min(1.0, REFERENCE_WIDTH / job.hidden))
+
+
+def least_penalty(job: Job, prior: Prior) -> float:
+    """Samples' worth of time that a micro-batch loses at least, per GPU of the cluster.
+
+    b0 where every GPU runs the network; its least share where layers are shared. p stages run
+    at least p turns, in each of which they lose a p-th.
+    """
+    if not splittable(job):
+        return prior.batch_penalty
+    return prior.batch_penalty * float(lost_share(job, np.array([MOST_TENSOR]))[0])
+
+
+def splits_of(job: Job, fleet: Fleet, held: float = 0.0) -> Splits:
+    """Every way to cut the network on every cluster whose GPUs hold so many bytes together.
+
+    Machines must be of one size and know their network where there are several.
+    """
+    whole = np.floor(fleet.gpus_per_machine)
+    fits = (fleet.gpus == fleet.machines * whole) & (fleet.gpus >= 2) & (fleet.compute_per_s > 0)
+    fits &= (fleet.machines <= 1) | (fleet.network_bytes_per_s > 0)
+    fits &= fleet.memory_bytes * fleet.gpus >= held
+    rows = np.flatnonzero(fits)
+    if not len(rows):
+        return Splits(rows, rows, np.zeros(0), np.zeros(0))
+    n, g = fleet.machines[rows].astype(np.int64), whole[rows].astype(np.int64)
+    possible, tensor, stages = _ways(
+        job.hidden, job.layers, job.sharding, int(n.max()), int(g.max())
+    )
+    way, at = np.nonzero(possible[:, n, g])
+    degrees = (way, n[at], g[at])
+    return Splits(way, rows[at], tensor[degrees], stages[degrees])
+
+
+@lru_cache(maxsize=64)
+def _ways(
+    hidden: int, layers: int, sharding: str, machines: int, gpus: int
+) -> tuple[Bools, Floats, Floats]:
+    """Which ways there are on n machines of g GPUs, with their t and p; (ways, n, g).
+
+    t divides the width and p the layers; a replica is part of a machine that divides it, or
+    whole machines that divide the cluster.
+    """
+    shared = np.array([way[0] for way in WAYS])[:, None, None]
+    fixed = np.array([way[1] for way in WAYS])[:, None, None]
+    n, g = np.arange(machines + 1)[None, :, None], np.arange(gpus + 1)[None, None, :]
+    tensor = np.maximum(np.where(shared, np.minimum(g, MOST_TENSOR), 1) + 0 * n, 1)
+    stages = np.maximum(np.where(fixed > 0, fixed, n) + 0 * g, 1)
+    replica, size = tensor * stages, np.maximum(g, 1)
+    inside = (replica <= g) & (g % replica == 0)
+    across = (replica > g) & (replica % size == 0) & (n % np.maximum(replica // size, 1) == 0)
+    good = (inside | across) & (n >= 1) & (g >= 1)
+    good &= np.isin(tensor, DEGREES) & (hidden % tensor == 0) & (layers % stages == 0)
+    # Every cut once: a layer shared by one GPU, or all machines where they are 2, 4 or 8.
+    good &= np.where(fixed > 0, (tensor > 1) | ~shared, (tensor == g) & ~np.isin(n, DEGREES))
+    if sharding == "tensor":
+        good &= stages == 1
+    elif sharding == "pipeline":
+        good &= stages > 1
+    return good, tensor.astype(np.float64), stages.astype(np.float64)
+
+
+def held_bytes(needs: Bytes, gpus: Floats | float, tensor: Floats, stages: Floats) -> Floats:
+    """States that a GPU holds: the optimizer's are divided among the replicas as well.
+
+    ZeRO stage 1, as in Megatron-LM's distributed optimizer (arXiv 1910.02054, 2019).
+    """
+    return (needs.weights + needs.gradients) / (tensor * stages) + needs.optimizer / gpus
+
+
+def sample_bytes(needs: Bytes, recompute: bool, tensor: Floats, stages: Floats) -> Floats:
+    """Bytes that each sample of a micro-batch takes on the GPU that holds most.
+
+    With sequence parallelism all activations are divided by t (arXiv 2205.05198, 2022). The
+    first stage keeps p micro-batches of a p-th of the layers, the last one of them and logits.
+    """
+    kept = needs.recomputed if recompute else needs.activations
+    most = np.maximum(kept, kept / stages + needs.logits) / tensor
+    return np.asarray(np.where(stages > 1, most, (kept + needs.logits) / tensor))
+
+
+def least_bytes(job: Job, needs: Bytes) -> Bytes:
+    """Bytes of which no strategy of the job holds less on N GPUs than states/N and one sample.
+
+    Cuts divide a sample's activations by eight at most, and leave logits to the last stage.
+    """
+    if not splittable(job):
+        return needs
+    kept, least = needs.activations / MOST_TENSOR, needs.recomputed / MOST_TENSOR
+    return replace(needs, activations=kept, recomputed=least, logits=0.0)
+
+
+def cut_parts_gib(
+    needs: Bytes, gpus: float, tensor: float, stages: float, micro_batch: float, recompute: bool
+) -> tuple[tuple[str, float], ...]:
+    """The memory of the GPU that holds most line by line, in GiB."""
+    cut, kept = tensor * stages, needs.recomputed if recompute else needs.activations
+    last = stages == 1 or kept / stages + needs.logits > kept
+    lines = (
+        ("weights", needs.weights / cut),
+        ("gradients", needs.gradients / cut),
+        ("optimizer", needs.optimizer / gpus),
+        ("activations", micro_batch * kept / tensor / (stages if last else 1.0)),
+        ("logits", micro_batch * needs.logits / tensor * last),
+        ("context", needs.context),
+    )
+    return tuple((name, value / GIB) for name, value in lines)
+
+
+BUCKET_BYTES = 25 * 2.0**20  # torch DistributedDataParallel, bucket_cap_mb=25 (docs, 2.9)
+BACKWARD = 2.0 / 3.0  # share of a step's arithmetic that is the backward pass
+RECOMPUTED = 1.0 / 3.0  # the forward pass done again: 4/3 of the arithmetic
+REDUCED = 4.0  # all-reduces per layer and micro-batch, two each way (Megatron-LM, 1909.08053)
+REDUCED_AGAIN = 6.0  # with the forward pass done twice
+
+
+# Share of the compute by which the slowest of twice as many GPUs is later: 0.5 % was best in every
+# one of the published sources that was left out (docs/accuracy-scaling.md; 2026-11).
+STRAGGLERS = 0.005
+AGAIN = np.array([[False], [True]])  # rows of the arrays below: nothing recomputed, everything
+
+
+@dataclass(frozen=True, slots=True)
+class CutTerms:
+    """Seconds of one step of each cut, without and with recomputation: shape (2, cuts), or
+    (cuts,) where both agree. Of the best cuts: shape (clusters,).
+    """
+
+    step_s: Floats  # inf where it cannot run
+    compute_s: Floats
+    recompute_s: Floats
+    exposed_s: Floats
+    bubble_s: Floats  # stages wait for the first and the last micro-batch
+    input_s: Floats
+    network_share: Floats
+    micro_batch: Floats
+    accumulation: Floats
+    tensor: Floats
+    stages: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class _Turns:
+    """What the terms of some cuts follow from; shape (2, cuts), or (cuts,) where both agree."""
+
+    step_s: Floats
+    batch: Floats  # samples of a replica
+    rounds: Floats  # its micro-batches
+    grown_s: Floats  # arithmetic without recomputation
+    again: Floats  # times it, with recomputation
+    launch_s: Floats  # of the gradient tensors, per micro-batch
+    turns_s: Floats  # all micro-batches through one stage
+    waits_s: Floats  # for the gradients of the replicas
+    outside_s: Floats  # of the communication, on the network
+    inside_s: Floats  # on the links
+    feed_s: Floats  # of the input pipeline
+    tensor: Floats
+    stages: Floats
+
+    def take(self, again: Ints, cut: Ints) -> "_Turns":
+        """Some cuts, each with or without recomputation; (cuts,)."""
+        each = (getattr(self, name) for name in self.__slots__)
+        return _Turns(*(x[cut] if x.ndim == 1 else x[again, cut] for x in each))
+
+
+def best_cuts(job: Job, prior: Prior, fleet: Fleet, needs: Bytes) -> CutTerms:
+    """The fastest cut of the network on each cluster; (clusters,), inf where there is none."""
+    splits = splits_of(job, fleet, needs.states)
+    memory, gpus = fleet.memory_bytes[splits.cluster], fleet.gpus[splits.cluster]
+    least = sample_bytes(needs, True, splits.tensor, splits.stages) + needs.context
+    splits = splits.take(memory >= least + held_bytes(needs, gpus, splits.tensor, splits.stages))
+    turns = _turns(job, prior, fleet.take(splits.cluster), needs, splits)
+    again = (turns.step_s[1] < turns.step_s[0]).astype(np.int64)
+    number = np.zeros((len(WAYS), len(fleet)), dtype=np.int64)
+    step = np.full(number.shape, np.inf)
+    number[splits.way, splits.cluster] = np.arange(len(again))
+    step[splits.way, splits.cluster] = turns.step_s.min(axis=0)
+    way = step.argmin(axis=0)
+    cluster = np.flatnonzero(np.isfinite(step.min(axis=0)))
+    cut = number[way[cluster], cluster]
+    found = _terms(turns.take(again[cut], cut))
+    rows = {}
+    for name in CutTerms.__slots__:
+        rows[name] = np.full(len(fleet), np.inf if name == "step_s" else 1.0)
+        rows[name][cluster] = getattr(found, name)
+    return CutTerms(**rows)
+
+
+def cut_terms(job: Job, prior: Prior, fleet: Fleet, needs: Bytes, splits: Splits) -> CutTerms:
+    """Every term of some cuts; the fleet has one row per cut.
+
+    Per stage: arithmetic (b/t + r·b0·φ)·N/R/p, φ of `lost_share`, and r·β·k/p; all-reduces of
+    b·s·h bytes in each of L/p layers over the links; activations handed on and gradients back,
+    over the links or the network; after the pipeline the replicas' gradients, hidden only
+    where p = 1.
+    """
+    return _terms(_turns(job, prior, fleet, needs, splits))
+
+
+def _turns(job: Job, prior: Prior, fleet: Fleet, needs: Bytes, splits: Splits) -> _Turns:
+    t, p = splits.tensor, splits.stages
+    batch = np.ceil(job.global_batch * t * p / fleet.gpus)
+    room = fleet.memory_bytes - needs.context - held_bytes(needs, fleet.gpus, t, p)
+    sample = np.stack([sample_bytes(needs, again, t, p) for again in (False, True)])
+    fits = np.floor(room / np.maximum(sample, 1e-9))
+    runs = (fits >= 1) & (fleet.gpus <= t * p * job.global_batch)
+    least = np.ceil(batch / np.clip(fits, 1.0, batch))
+    sample_s = fleet.gpus / (fleet.compute_per_s * t * p)
+    again = 1.0 + RECOMPUTED * AGAIN
+    launch = prior.tensor_s * job.gradient_tensors / p
+    lost = prior.batch_penalty * t * lost_share(job, t)  # samples of a replica
+    inside, between, each = _talk(job, fleet, splits)
+    all_s = batch * (sample_s * again + inside + between)
+    each_s = lost * sample_s * again + launch + each
+    rounds = _best_rounds(all_s, each_s, least, batch, p)
+    late = 1.0 + STRAGGLERS * np.log2(fleet.gpus)
+    turns = (all_s + rounds * each_s) * late
+    grown = (batch + rounds * lost) * sample_s
+    near, far = _gradients(fleet, needs, splits)
+    busy = grown * again + rounds * launch
+    hidden = np.where(p > 1, 0.0, prior.overlap * BACKWARD * busy / rounds)
+    waits = np.maximum(near + far - hidden, 0.0)
+    feed = job.global_batch / np.minimum(fleet.prepare_per_s, fleet.fetch_per_s)
+    step = np.maximum(turns * (1.0 + (p - 1.0) / rounds) + waits, feed)
+    return _Turns(
+        step_s=np.where(runs, step, np.inf),
+        batch=batch,
+        rounds=rounds,
+        grown_s=grown,
+        again=np.broadcast_to(again, rounds.shape),
+        launch_s=launch,
+        turns_s=turns,
+        waits_s=waits,
+        outside_s=batch * between + rounds * each + far,
+        inside_s=batch * inside + near,
+        feed_s=feed,
+        tensor=t,
+        stages=p,
+    )
+
+
+def _terms(c: _Turns) -> CutTerms:
+    """The parts of the steps of some cuts."""
+    compute = c.grown_s + c.rounds * c.launch_s
+    again = (c.again - 1.0) * c.grown_s
+    bubble = (c.stages - 1.0) / c.rounds * c.turns_s
+    talked = np.maximum(c.outside_s + c.inside_s, 1e-30)
+    return CutTerms(
+        step_s=c.step_s,
+        compute_s=compute,
+        recompute_s=again,
+        exposed_s=c.turns_s - compute - again + c.waits_s,
+        bubble_s=bubble,
+        input_s=np.maximum(c.feed_s - c.turns_s - bubble - c.waits_s, 0.0),
+        network_share=c.outside_s / talked,
+        micro_batch=np.ceil(c.batch / c.rounds),
+        accumulation=c.rounds,
+        tensor=c.tensor,
+        stages=c.stages,
+    )
+
+
+def _best_rounds(all_s: Floats, each_s: Floats, least: Floats, most: Floats, p: Floats) -> Floats:
+    """The whole number r from `least` to `most` that minimises (r + p - 1)·(X/r + Y).
+
+    The sum is convex in r with its least at sqrt((p - 1)·X/Y).
+    """
+    waste = (p - 1.0) * all_s
+    below = np.clip(np.floor(np.sqrt(waste / np.maximum(each_s, 1e-300))), least, most)
+    above = np.minimum(below + 1.0, most)
+    later = waste / above + above * each_s < waste / below + below * each_s
+    return np.where(later, above, below)
+
+
+def _talk(job: Job, fleet: Fleet, splits: Splits) -> tuple[Floats, Floats, Floats]:
+    """Seconds per sample on the links and on the network, and per micro-batch on the network.
+
+    A stage sends each sample's activations on and their gradients back, each of its t GPUs a
+    t-th; a machine's network carries them where the replica spans machines.
+    """
+    t, p = splits.tensor, splits.stages
+    wide = 4.0 if job.precision in ("fp32", "tf32") else 2.0
+    sent = float(job.tokens_per_sample) * job.hidden * wide
+    across = t * p > fleet.gpus_per_machine
+    handed = 2.0 * sent * (p > 1)
+    reduced = np.where(AGAIN, REDUCED_AGAIN, REDUCED) * (job.layers * 2.0 * sent)
+    local = np.where(across, 0.0, handed / t)
+    inside = (reduced * ((t - 1.0) / (t * p)) + local) / fleet.intra_bytes_per_s
+    rate = np.where(across, fleet.network_bytes_per_s, np.inf)
+    each = 2.0 * (fleet.network_half_bytes / rate + across * fleet.network_latency_s)
+    return inside, handed / rate, each
+
+
+def _gradients(fleet: Fleet, needs: Bytes, splits: Splits) -> tuple[Floats, Floats]:
+    """Seconds in which the replicas sum their gradients, on the links and on the network."""
+    replica = splits.tensor * splits.stages
+    g, n = fleet.gpus_per_machine, fleet.machines
+    alike = np.maximum(g / replica, 1.0)  # replicas of one machine
+    share = np.minimum(g / replica, 1.0)  # of the network that a machine holds
+    others = n * share  # machines that hold the same part
+    near = 2.0 * needs.reduced / replica * (1.0 - 1.0 / alike) / fleet.intra_bytes_per_s
+    message = np.minimum(BUCKET_BYTES, needs.reduced * share)
+    alone = others <= 1.0
+    rate = fleet.network_bytes_per_s * message / (message + fleet.network_half_bytes)
+    sent = 2.0 * needs.reduced * share * (1.0 - 1.0 / np.maximum(others, 1.0))
+    far = sent / np.where(alone, 1.0, rate)
+    far = far + fleet.network_latency_s * np.log2(np.maximum(others, 1.0))
+    return near, np.where(alone, 0.0, far)

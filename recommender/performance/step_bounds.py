@@ -1,0 +1,260 @@
+"""The shortest step that any cluster between two others can have, as lines over 1/compute.
+
+With R the sum of compute and N the GPUs, terms.py has busy >= tau + A/R, where tau is the time
+of the gradient tensors and A what N GPUs of the smallest memory surely in use need at R = 1 if
+nothing is sent (B + φ·b0·N where the network may be cut, `splits.py`, and N·(ceil(B/N) + b0)
+under parameter servers); traffic between machines and inside them; and a share of `busy` that
+hides traffic. So
+
+    step >= tau + A/R      and      step >= c + shown·(tau + A/R)
+
+c, the traffic, grows with the number of machines and falls with the bandwidths, which are at
+most those of machines surely in use. Under parameter servers c is the least time of n updates
+on infinitely fast GPUs: all compute may hide behind other workers' turns, so shown = 0. A cut
+network may send next to nothing inside machines; between them it sends what machines of one
+GPU would: the gradients of the part that a machine holds, and activations where stages part.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.job.job import Job, Sharding
+from recommender.performance.clusters import Fleet, MachineColumns
+from recommender.performance.memory import bytes_of
+from recommender.performance.parallelism import BACKWARD, least_penalty, splittable
+from recommender.performance.priors import prior_of
+from recommender.performance.step import steps
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+ENDLESS = 1e30  # samples/s, bytes: of a GPU that takes no time and holds everything
+TABLED = 1024  # GPUs up to which A is looked up instead of bounded by B + b0·N
+
+
+@dataclass(frozen=True, slots=True)
+class Shortest:
+    """What the lines of one job on some machines are made of; (entries,) or tables."""
+
+    most: int  # machines
+    most_gpus: int
+    gpus: Ints
+    memory: Ints  # place of an entry's memory among the distinct ones, smallest first
+    network: Ints  # place of an entry's network among the distinct ones, slowest first
+    start: Ints  # place of its half-performance message and latency among the pairs, least first
+    inside_s: Floats  # traffic inside a cluster whose largest machine is this one
+    tau_s: float
+    shown: float  # share of the arithmetic that hides no traffic
+    arithmetic: Floats  # (memories, N, N): least A of first ... last GPUs
+    batch: float
+    penalty: float
+    traffic_s: Floats  # (networks, starts, machines + 1): between machines
+    served: bool  # by parameter servers
+
+    def lines(self, low: Ints, high: Ints, least: Ints) -> tuple[tuple[Floats, Floats], ...]:
+        """(seconds, samples) of both lines for boxes low <= x <= high; (boxes, entries).
+
+        `least` is a number of machines that no cluster of interest in the box has fewer of.
+        """
+        sure = low > 0
+        start = np.where(sure, self.start, 0).max(axis=1)
+        inside = np.where(sure, self.inside_s, 0.0).max(axis=1)
+        size = np.maximum(low.sum(axis=1), least)
+        gpus = low @ self.gpus, high @ self.gpus
+        memory = _best(self.memory, low, high, int(self.memory.max()))
+        return self.of(self.fastest(low, high), start, inside, memory, size, *gpus)
+
+    def of(
+        self,
+        network: Ints,
+        start: Ints,
+        inside_s: Floats,
+        memory: Ints,
+        size: Ints,
+        first: Ints,
+        last: Ints,
+    ) -> tuple[tuple[Floats, Floats], ...]:
+        """(seconds, samples) of both lines for clusters of first ... last GPUs; all of one shape.
+
+        `network` and `memory` are the best that the worst of their machines can have, `start`
+        and `inside_s` the worst that they surely have, and `size` the fewest machines.
+        """
+        gpus = (np.clip(number, 1, self.most_gpus) for number in (first, last))
+        work = self._arithmetic(memory, *gpus)
+        traffic = self.traffic_s[network, start, np.clip(size, 1, self.most)]
+        if not self.served:
+            traffic = traffic + inside_s
+        tau = np.full(work.shape, self.tau_s)
+        return (tau, work), (traffic + self.shown * tau, self.shown * work)
+
+    def take(self, rows: Ints) -> "Shortest":
+        """The same for some entries."""
+        some = {name: getattr(self, name)[rows] for name in ENTRY_FIELDS}
+        return replace(self, **some)
+
+    def fastest(self, low: Ints, high: Ints) -> Ints:
+        """The fastest network that the slowest machine of any cluster of a box can have."""
+        return _best(self.network, low, high, len(self.traffic_s))
+
+    def worse(self, low: Ints, high: Ints) -> Ints:
+        """How much slower traffic between machines gets where an entry is used; 0: no slower."""
+        more = np.maximum(self.fastest(low, high)[:, None] - self.network, 0)
+        later = self.start - np.where(low > 0, self.start, 0).max(axis=1)[:, None]
+        unsure = (low == 0) & (high > 0)
+        return np.asarray(np.where(unsure, more + np.maximum(later, 0), 0))
+
+    def _arithmetic(self, memory: Ints, first: Ints, last: Ints) -> Floats:
+        if not len(self.arithmetic):
+            return np.asarray(self.batch + self.penalty * first, dtype=np.float64)
+        place = np.minimum(memory, len(self.arithmetic) - 1)
+        return np.asarray(self.arithmetic[place, first - 1, last - 1])
+
+
+ENTRY_FIELDS = ("gpus", "memory", "network", "start", "inside_s")
+
+
+def _best(place: Ints, low: Ints, high: Ints, top: int) -> Ints:
+    """The best that the worst machine of any cluster of a box can have, by place; (boxes,)."""
+    sure = np.where(low > 0, place, top).min(axis=1)
+    may = np.where(high > 0, place, 0).max(axis=1)
+    return np.asarray(np.minimum(sure, may))
+
+
+def shortest(job: Job, columns: MachineColumns, kind: Ints, most: int) -> Shortest:
+    """The lines of clusters of up to `most` machines of these kinds (rows of the columns)."""
+    prior, gpus = prior_of(job), columns.gpus[kind].astype(np.int64)
+    served = job.sync == "parameter_server"
+    hidden = prior.overlap * (BACKWARD if job.sharding == "ddp" else 1.0)
+    needs = bytes_of(job, prior)
+    cut, penalty = splittable(job), least_penalty(job, prior)
+    sent = 0.0 if cut else min(2.0 * needs.reduced, 2.0 * needs.gathered + needs.reduced)
+    memory, place = np.unique(columns.memory_bytes[kind], return_inverse=True)
+    most_gpus = int(most * gpus.max())
+    if cut or served:
+        least = _least_arithmetic(job.global_batch, prior.batch_penalty, penalty, most_gpus)
+    else:
+        least = _held_arithmetic(job, columns, memory, most_gpus)
+    return Shortest(
+        most=most,
+        most_gpus=most_gpus,
+        gpus=gpus,
+        memory=place.ravel(),
+        network=np.unique(columns.network_bytes_per_s[kind], return_inverse=True)[1].ravel(),
+        start=_starts(columns, kind)[1],
+        inside_s=sent * (1.0 - 1.0 / np.maximum(gpus, 1)) / columns.intra_bytes_per_s[kind],
+        tau_s=float(prior.tensor_s * job.gradient_tensors),
+        shown=0.0 if served else max(1.0 - hidden, 0.0),
+        arithmetic=least,
+        batch=float(job.global_batch),
+        penalty=penalty,
+        traffic_s=_traffic(job, columns, kind, most),
+        served=served,
+    )
+
+
+def _least_arithmetic(batch: int, penalty: float, least_penalty: float, most: int) -> Floats:
+    """Least N·(ceil(B/N) + b0) for N from a row's number of GPUs to a column's.
+
+    B + b0'·N where that is less: with b0' < b0 the network may be cut.
+    """
+    if most > TABLED:
+        return np.zeros((0, 0, 0))
+    gpus = np.arange(1.0, most + 1.0)
+    each = gpus * (np.ceil(batch / gpus) + penalty)
+    if least_penalty < penalty:
+        each = np.minimum(each, batch + least_penalty * gpus)
+    return _least_of_ranges(each[None])
+
+
+def _held_arithmetic(job: Job, columns: MachineColumns, memory: Floats, most: int) -> Floats:
+    """Least step at one sample/s for each memory, if nothing is sent: micro-batches must fit.
+
+    GPUs of one machine without links that cost time: no strategy holds less or sends nothing
+    faster, and a cluster's memory is that of its smallest GPU.
+    """
+    if most > TABLED:
+        return np.zeros((0, 0, 0))
+    place, number = (axis.ravel() for axis in np.indices((len(memory), most)))
+    gpus, one = np.asarray(number, dtype=np.float64) + 1.0, np.ones(len(number))
+    fleet = Fleet(
+        kind=np.full(len(gpus), -1),
+        machines=one,
+        gpus=gpus,
+        gpus_per_machine=gpus,
+        compute_per_s=one,
+        memory_bytes=memory[place],
+        network_bytes_per_s=np.inf * one,
+        network_half_bytes=0.0 * one,
+        network_latency_s=0.0 * one,
+        intra_bytes_per_s=np.inf * one,
+        prepare_per_s=np.inf * one,
+        fetch_per_s=np.inf * one,
+        host_bytes_per_s=one,
+        disk_bytes_per_s=one,
+    )
+    step = steps(replace(job, gradient_tensors=0), columns, fleet).step_s
+    return _least_of_ranges(np.minimum(step, ENDLESS).reshape(len(memory), most))
+
+
+def _least_of_ranges(each: Floats) -> Floats:
+    """Least value from a row's number to a column's; (any, N) to (any, N, N)."""
+    most = each.shape[1]
+    spread = np.where(np.triu(np.ones((most, most), dtype=bool)), each[:, None, :], np.inf)
+    return np.asarray(np.minimum.accumulate(spread, axis=2))
+
+
+def _starts(columns: MachineColumns, kind: Ints) -> tuple[Floats, Ints]:
+    """Pairs (half-performance message, latency) that a cluster has at least, and each kind's.
+
+    A cluster has the larger of each, so a pair stands for the least latency of all kinds with
+    its half-performance message or a larger one.
+    """
+    half, latency = columns.network_half_bytes[kind], columns.network_latency_s[kind]
+    values, place = np.unique(half, return_inverse=True)
+    least = np.array([latency[half >= value].min() for value in values])
+    return np.stack([values, least], axis=1), place.ravel()
+
+
+def _traffic_of(job: Job) -> tuple[Sharding, ...]:
+    """Strategies between machines of one GPU that send what the job's send between machines.
+
+    A replica inside a machine sends the gradients of a whole network, as without cuts.
+    """
+    if job.sharding == "tensor":
+        return ("ddp",)
+    return ("ddp", "pipeline") if job.sharding == "pipeline" else (job.sharding,)
+
+
+def _traffic(job: Job, columns: MachineColumns, kind: Ints, sizes: int) -> Floats:
+    """Least traffic by network, start and machines: nothing else takes time.
+
+    Size 0 repeats size 1; at each size stands the least of all larger ones. Parameter servers
+    spend time on each tensor, so there the tensors stay.
+    """
+    networks, starts = np.unique(columns.network_bytes_per_s[kind]), _starts(columns, kind)[0]
+    shape = (len(networks), len(starts), sizes)
+    network, start, n = (axis.ravel() for axis in np.indices(shape))
+    n, whole = n + 1.0, np.ones(len(n))
+    fleet = Fleet(
+        kind=np.full(len(n), -1),
+        machines=n,
+        gpus=n,
+        gpus_per_machine=whole,
+        compute_per_s=ENDLESS * whole,
+        memory_bytes=ENDLESS * whole,
+        network_bytes_per_s=networks[network],
+        network_half_bytes=starts[start, 0],
+        network_latency_s=starts[start, 1],
+        intra_bytes_per_s=np.inf * whole,
+        prepare_per_s=np.inf * whole,
+        fetch_per_s=np.inf * whole,
+        host_bytes_per_s=whole,
+        disk_bytes_per_s=whole,
+    )
+    tensors = job.gradient_tensors if job.sync == "parameter_server" else 0
+    bare = [replace(job, gradient_tensors=tensors, sharding=way) for way in _traffic_of(job)]
+    table = np.min([steps(each, columns, fleet).step_s for each in bare], axis=0).reshape(shape)
+    table = np.minimum.accumulate(table[..., ::-1], axis=2)[..., ::-1]
+    return np.concatenate([table[..., :1], table], axis=2)

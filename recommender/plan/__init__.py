@@ -1,0 +1,1 @@
+"""Plain data of a question and its answer: limits, plans, simulations."""

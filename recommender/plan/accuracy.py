@@ -1,0 +1,145 @@
+"""How far the models are from published measurements: plain figures, and the committed table."""
+
+import csv
+import io
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Literal
+
+TABLE = "accuracy.csv"
+COLUMNS = (
+    *("key", "subject", "split", "published", "source"),
+    *("asked_mean", "asked_median", "asked_mean_at_least"),
+    *("points", "unit", "mean", "median", "p90", "bias", "coverage"),
+)
+
+Unit = Literal["%", "share", "nats"]  # of the figures of a score
+
+SPANS = (0.85, 0.95)  # asked of every study with spans: share inside the 5-95 % span (right: 0.9)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The error of one study in figures."""
+
+    points: int
+    mean: float  # of the absolute errors: MAPE where the unit is %
+    median: float | None  # None where there is but one figure
+    p90: float | None  # the same, and of gains
+    bias: float | None  # signed: median of predicted over measured, less one
+    unit: Unit = "%"
+    coverage: float | None = None  # share of the points inside the printed 5-95 % span
+
+    @property
+    def spans_met(self) -> bool | None:
+        """Whether as many points lie inside their span as asked; None without spans.
+
+        The band is widened to whole points: of six, five or six are right.
+        """
+        if self.coverage is None:
+            return None
+        least, most = (share * self.points for share in SPANS)
+        inside = round(self.coverage * self.points)
+        return math.floor(least) <= inside <= math.ceil(most)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a study is asked to reach; None is not asked for."""
+
+    mean: float | None = None
+    median: float | None = None
+    mean_at_least: float | None = None  # of figures that should be large: gains of likelihood
+
+    def met_by(self, score: Score) -> bool:
+        """Whether a score reaches everything asked for."""
+        if self.mean_at_least is not None and score.mean < self.mean_at_least:
+            return False
+        asked = ((self.mean, score.mean), (self.median, score.median))
+        return all(
+            limit is None or (value is not None and value <= limit) for limit, value in asked
+        )
+
+    @property
+    def words(self) -> str:
+        """What is asked for, in words; empty where nothing is."""
+        parts = (("mean", self.mean), ("median", self.median), ("mean ≥", self.mean_at_least))
+        return ", ".join(f"{name} {limit:g}" for name, limit in parts if limit is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the accuracy table: a study and its score, or why there is none."""
+
+    key: str
+    subject: str
+    split: str
+    target: Target
+    published: str
+    source: str
+    score: Score | None
+    skipped: str = ""
+
+
+def committed_findings() -> tuple[Finding, ...]:
+    """The findings of all studies, as their last run wrote them into the table beside this file.
+
+    The studies are in the repository and not in what is installed; a test keeps the table equal
+    to what they find.
+    """
+    text = files("recommender.plan").joinpath(TABLE).read_text("utf-8")
+    return tuple(_finding(row) for row in csv.DictReader(text.splitlines()))
+
+
+def table_text(findings: Iterable[Finding]) -> str:
+    """Findings as the text of the committed table; figures are rounded to six digits."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(_cells(each) for each in findings)
+    return out.getvalue()
+
+
+def _finding(row: dict[str, str]) -> Finding:
+    def number(name: str) -> float | None:
+        return float(row[name]) if row[name] else None
+
+    mean = number("mean")
+    score = None
+    if mean is not None:
+        unit: Unit = row["unit"]  # type: ignore[assignment]
+        score = Score(
+            points=int(row["points"]),
+            mean=mean,
+            median=number("median"),
+            p90=number("p90"),
+            bias=number("bias"),
+            unit=unit,
+            coverage=number("coverage"),
+        )
+    asked = Target(number("asked_mean"), number("asked_median"), number("asked_mean_at_least"))
+    return Finding(
+        key=row["key"],
+        subject=row["subject"],
+        split=row["split"],
+        target=asked,
+        published=row["published"],
+        source=row["source"],
+        score=score,
+    )
+
+
+def _cells(each: Finding) -> list[str]:
+    score, asked = each.score, each.target
+    figures: tuple[float | None, ...] = (None,) * 5
+    if score is not None:
+        figures = (score.mean, score.median, score.p90, score.bias, score.coverage)
+    goals = (asked.mean, asked.median, asked.mean_at_least)
+    return [
+        *(each.key, each.subject, each.split, each.published, each.source),
+        *("" if goal is None else f"{goal:g}" for goal in goals),
+        *(("", "") if score is None else (str(score.points), score.unit)),
+        *("" if figure is None else f"{figure:.6g}" for figure in figures),
+    ]

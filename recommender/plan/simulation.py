@@ -1,0 +1,100 @@
+"""What a simulation of one plan found: plain data that views print, in seconds and USD."""
+
+from dataclasses import dataclass
+
+from recommender.plan.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Quantiles:
+    """A simulated figure: its mean with the sampling error, and its quantiles."""
+
+    mean: float
+    error: float  # standard error of the mean
+    p05: float
+    p25: float
+    p50: float
+    p75: float
+    p95: float
+    p99: float
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A state of the job and the share of the time it spends there."""
+
+    name: str  # "waiting", "starting", "training", "saving", "restarting", "lost work", "fallback"
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A limit and the chance to keep it."""
+
+    limit: str  # "deadline", "budget", "hourly"
+    value: float  # seconds, USD or USD per hour
+    chance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How a figure spreads; the outer bins hold what lies beyond them as well."""
+
+    edges: tuple[float, ...]  # one more than the shares
+    shares: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedForm:
+    """The first-order law of the same plan: what arithmetic alone says, to compare with."""
+
+    law: str  # "inverse Gaussian", "safety net"
+    time_s: float
+    time_p95_s: float | None  # not known of a plan with a safety net
+    cost_usd: float
+    chance: float | None  # to keep the deadline; the same
+    drift: float  # useful seconds per second on spot
+    fallback_from_s: float | None  # mean moment at which the fallback takes over
+    fallback_share: float  # of zones and speeds in which it is needed
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRun:
+    """One policy followed tick by tick through the same histories."""
+
+    name: str  # "safety net", "two thresholds", "full policy"
+    cost: Quantiles
+    time: Quantiles
+    typical_time_s: float  # mean of the middle nine runs of ten
+    in_time: float  # chance to keep the deadline
+    in_time_error: float
+    on_demand_h: float  # mean hours on the fallback, its queue included
+    interruptions: float  # mean
+    tick_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """One plan followed through many histories."""
+
+    plan: Plan
+    number: int  # of the plan in the answer; 0 for machines named by the user
+    runs: int
+    seed: int
+    capacity: str  # where runs come from, in words
+    cost: Quantiles
+    time: Quantiles
+    typical_time_s: float  # mean of the middle nine runs of ten: what an answer shows as the time
+    typical_time_error_s: float  # its standard error
+    interruptions: Quantiles
+    lost: Quantiles  # seconds of work done again
+    states: tuple[State, ...]  # shares sum to one
+    kept: tuple[Kept, ...]
+    chance: float  # all limits together
+    chance_error: float
+    fallback_share: float  # of the histories
+    closed_form: ClosedForm
+    cost_histogram: Histogram
+    time_histogram: Histogram
+    notes: tuple[str, ...] = ()
+    policies: tuple[PolicyRun, ...] = ()  # --policy

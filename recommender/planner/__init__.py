@@ -1,0 +1,1 @@
+"""The planner: from a job and its limits to an answer."""

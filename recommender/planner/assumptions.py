@@ -1,0 +1,147 @@
+"""What an answer takes for granted, as sentences."""
+
+from catalogs.catalog import OWN_BENCH_SOURCE
+from catalogs.schema import Achieved
+from recommender.performance.machines import precision_on
+from recommender.plan.plan import OWN_TRACE, Plan
+from recommender.planner.problem import Question
+
+
+def of(question: Question, plans: tuple[Plan, ...]) -> tuple[str, ...]:
+    """Everything assumed that could change the answer."""
+    job, choice = question.job, question.choice
+    said = []
+    if not job.data.at:
+        said.append("data location unknown, egress and staging not included (--data-at)")
+    if job.setup_s is None and job.image == "cold":
+        said.append("cold container (image pull 310 s)")
+    said += _spots(plans)
+    said += _unmeasured(question, plans)
+    said += _own(question, plans)
+    said += _rented_elsewhere(question, plans)
+    said += _calibrated(question, plans)
+    if choice.on_demand_obtainable is None:
+        said.append("on-demand capacity at once: 99 % small GPUs, 90 % A100, 70 % H100 and newer")
+    if not choice.quotas_known:
+        said.append("quotas not checked (--quota)")
+    if "stack" in job.assumed:
+        said.append("training scripts as most people run them (--stack tuned: a vendor's recipe)")
+    derived = [name for name in job.assumed if name != "stack"]
+    if derived:
+        said.append("of the job: " + ", ".join(derived))
+    return tuple(said)
+
+
+def _unmeasured(question: Question, plans: tuple[Plan, ...]) -> list[str]:
+    """The GPUs of the plans whose matrix speed is a share of the vendor's peak, if any."""
+    timed = {timing.gpu for timing in question.job.timings}
+    names = dict.fromkeys(machine.gpu for plan in plans for machine in plan.machines)
+    guessed = [name for name in names if name not in timed and _is_guessed(question, name)]
+    said = f"speed of {', '.join(guessed)} from the vendor's peak, nobody measured it"
+    return [said] if guessed else []
+
+
+def _rented_elsewhere(question: Question, plans: tuple[Plan, ...]) -> list[str]:
+    """The links that stand for those an offers file does not tell, where they decide the speed."""
+    mine = {m.instance_type for plan in plans for m in plan.machines if m.provider == "own"}
+    types = [question.catalog.instance_types["own", name] for name in sorted(mine)]
+    slow = [t.instance_type for t in types if t.gpus > 1 and t.intra_kind == "pcie"]
+    alone = [t.instance_type for t in types if t.network_basis == "unknown"]
+    said = []
+    if slow:
+        said.append(f"GPUs of {', '.join(slow)} linked by PCIe (column intra: nvlink, nvswitch)")
+    if alone:
+        said.append(f"network of {', '.join(alone)} not known (column network_gbit_per_s)")
+    return said
+
+
+def _own(question: Question, plans: tuple[Plan, ...]) -> list[str]:
+    """The GPUs of the plans whose matrix speed the user measured, and the machines' links."""
+    own_source = OWN_BENCH_SOURCE.source
+    names = dict.fromkeys(machine.gpu for plan in plans for machine in plan.machines)
+    rows = {name: _speed(question, name) for name in names}
+    own = [n for n, row in rows.items() if row and row.source == own_source]
+    said = [f"speed of {', '.join(own)} as your own benchmarks have it"] if own else []
+    used = {(m.provider, m.instance_type) for plan in plans for m in plan.machines}
+    types = question.catalog.instance_types
+    mine = [key[1] for key in sorted(used) if key in types and types[key].source == own_source]
+    if mine:
+        said.append(f"links of {', '.join(mine)} as your own benchmarks have them")
+    return said
+
+
+def _calibrated(question: Question, plans: tuple[Plan, ...]) -> list[str]:
+    """That the user's own runs speak in the figures, and for which GPUs of the plans none does."""
+    own = question.job.calibration
+    if own is None:
+        return []
+    timed = {name for name, _ in own.gpus}
+    names = dict.fromkeys(machine.gpu for plan in plans for machine in plan.machines)
+    others = [name for name in names if name not in timed]
+    said = f"speed as {own.rows} of your own runs taught it on {own.as_of} (calibration)"
+    return [f"{said}, none of them on {', '.join(others)}" if others else said]
+
+
+def _is_guessed(question: Question, name: str) -> bool:
+    row = _speed(question, name)
+    return row is not None and row.kind == "fallback"
+
+
+def _speed(question: Question, name: str) -> Achieved | None:
+    """The matrix speed that the plan of a GPU rests on."""
+    gpu = question.catalog.gpus.get(name)
+    if gpu is None:
+        return None
+    return question.catalog.achieved.get((name, precision_on(question.job.precision, gpu)))
+
+
+def _spots(plans: tuple[Plan, ...]) -> list[str]:
+    """The laws behind the spot machines of all plans, those known in the same way together."""
+    classes: dict[tuple[str, str], list[str]] = {}
+    for law in dict.fromkeys((p.spot.name, p.spot.basis, p.spot.as_of) for p in plans if p.spot):
+        classes.setdefault(law[1:], []).append(law[0])
+    return [_spot(", ".join(names), *known) for known, names in classes.items()]
+
+
+def _spot(names: str, basis: str, as_of: str) -> str:
+    if basis.startswith(OWN_TRACE):
+        part = basis.removeprefix(OWN_TRACE)
+        return f"spot law: {OWN_TRACE} of {names}, fitted {as_of}{part}"
+    how = {
+        "measured": "as measured until",
+        "transferred": "carried over from other GPUs, traces until",
+    }.get(basis, "as stated, class of")
+    return f"spot runs and outages of class {names} {how} {as_of}"
+
+
+def warnings(question: Question, plans: tuple[Plan, ...]) -> tuple[str, ...]:
+    """What was stated and is not used, and what to know before trusting the first plan."""
+    unused = question.job.unused
+    if not plans:
+        return unused
+    flags = {m.price_flag for m in plans[0].machines} | {s.price_flag for s in plans[0].sites}
+    said = list(unused)
+    said += _unsaved(question, plans)
+    chance, asked = plans[0].estimate.chance, question.limits.confidence
+    if chance < asked:
+        said.append(
+            f"plan 1 keeps the limits in {100 * chance:.1f} % of its histories only: no plan "
+            f"was found that keeps them in {100 * asked:g} %"
+        )
+    if any(m.price_kind == "derived" for m in plans[0].machines):
+        said.append("plan 1 rests on a derived price; --quoted-only leaves such prices out")
+    if "floor" in flags and plans[0].machines[0].provider == "aws":
+        said.append("a zone of plan 1 is quoted at the 10 % floor; its type's median is used")
+    return tuple(said)
+
+
+def _unsaved(question: Question, plans: tuple[Plan, ...]) -> list[str]:
+    """That no plan saves where it was asked to, and why that can be."""
+    asked = question.choice.checkpoint_to
+    if asked in ("auto", "none") or any(plan.checkpointing.path == asked for plan in plans):
+        return []
+    why = "on-demand machines, which save nothing, do better"
+    if asked == "anchor":
+        why += "; an anchor is an on-demand machine beside spot ones"
+        why += " (--no-mix leaves them out)" if question.choice.mix == "no" else ""
+    return [f"no plan shown uses --checkpoint-to {asked}: {why}"]

@@ -1,0 +1,123 @@
+"""From a job and a file of timed runs to a calibrated job file."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from catalogs.catalog import Catalog
+from catalogs.schema import Gpu
+from recommender.errors import UsageError
+from recommender.inputs.csv_text import refuse_all
+from recommender.inputs.files import read_text, write_whole
+from recommender.job.calibration_section import calibration_text
+from recommender.job.job import Calibration, Job, Run
+from recommender.job.jobfile import FILE, find_job, job_from_text, presets
+from recommender.job.timings import above_peak, read_runs
+from recommender.performance.calibration import calibrate
+from recommender.performance.calibration_model import clusters
+from recommender.performance.clusters import MachineColumns
+from recommender.performance.machines import machine_columns, part_links
+from recommender.performance.priors import load_priors
+from recommender.performance.step import why_infeasible
+from recommender.text import shown_path
+
+_SECTION = re.compile(r"^calibration:.*\n(?:(?:[ \t].*)?\n)*", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a calibration found, beside what the tool ships."""
+
+    job: Job  # uncalibrated
+    runs: tuple[Run, ...]
+    predicted_s: tuple[float, ...]
+    calibration: Calibration
+    efficiency: float  # the shipped constants
+    tensor_s: float
+    written: Path
+
+
+def calibrate_file(
+    word: str, timings: Path, to: Path | None, force: bool, catalog: Catalog, today: str
+) -> Outcome:
+    """Fit a job's constants to timed runs and write the job file that holds them.
+
+    `word` names a preset or a job file. The file written is `to`, else the job file itself, else
+    recommend.yaml; a file that exists is only changed with `force`, and then only its calibration.
+    """
+    target = to or (Path(FILE) if word in presets() else Path(word))
+    job = find_job(word)
+    if target.exists() and not force:
+        raise UsageError(
+            f"{shown_path(target)} exists; write --force to replace its calibration, or --to FILE"
+        )
+    runs = read_runs(timings, catalog.instance_types.values(), job.global_batch)
+    types = tuple(
+        catalog.instance_types[provider, name]
+        for provider, _, name in (m.partition("/") for m in sorted({r.machine for r in runs}))
+    )
+    bare = replace(job, calibration=None, timings=())
+    columns = machine_columns(bare, types, catalog.gpus, catalog.achieved)
+    columns = replace(columns, part_links=part_links(types, catalog.instance_types.values()))
+    _refuse(bare, runs, columns, catalog.gpus)
+    found = calibrate(bare, runs, columns, tuple(t.gpu for t in types), today)
+    _write(target, _text(word, found.calibration))
+    prior = load_priors()[job.family, job.stack]
+    return Outcome(
+        job=bare,
+        runs=runs,
+        predicted_s=tuple(np.asarray(found.predicted_s).tolist()),
+        calibration=found.calibration,
+        efficiency=prior.efficiency,
+        tensor_s=prior.tensor_s,
+        written=target,
+    )
+
+
+def _refuse(
+    job: Job, runs: tuple[Run, ...], columns: MachineColumns, gpus: Mapping[str, Gpu]
+) -> None:
+    """Refuse runs that the model says cannot be: their steps would teach it nothing."""
+    said = ((run, above_peak(job, run.batch / run.step_s, gpus[run.gpu], run.gpus)) for run in runs)
+    problems = [f"{run.place}: {why}" for run, why in said if why]
+    fleet = clusters(tuple(replace(run, data="") for run in runs), columns)
+    for i, run in enumerate(runs):
+        why = why_infeasible(replace(job, global_batch=run.batch), columns, fleet, i)
+        if why:
+            instead = "; give memory_gib_at_batch if it did run" if "GiB" in why else ""
+            problems.append(f"{run.place}: cannot have run as the job says: {why}{instead}")
+    refuse_all(problems)
+
+
+def _text(word: str, own: Calibration) -> str:
+    """The job file with its calibration; what else it says stays as it is."""
+    section = calibration_text(own)
+    if word in presets():
+        made = f"schema: recommend.job/v1\nlike: {word}\n{section}"
+        job_from_text(made, word)  # what is written must be readable
+        return made
+    before = read_text(Path(word))
+    text = before.replace("\r\n", "\n").rstrip("\n") + "\n"
+    made = _SECTION.sub("", text).rstrip("\n") + "\n" + section
+    if "\r\n" in before:
+        made = made.replace("\n", "\r\n")
+    try:
+        job_from_text(made, shown_path(word))
+    except UsageError as error:
+        raise UsageError(
+            f"{shown_path(word)}: a calibration cannot be added to it ({error}); write the job as "
+            "plain YAML, one key a line"
+        ) from None
+    return made
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        write_whole(path, text.encode("utf-8"))
+    except OSError as error:
+        raise UsageError(
+            f"{shown_path(path)}: cannot be written ({error.strerror}); name another with --to"
+        ) from None

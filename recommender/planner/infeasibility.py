@@ -1,0 +1,399 @@
+"""Why no plan keeps the limits: which of them bind, by how much, and the nearest plans."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from math import ceil, floor, log10
+from typing import Literal, Protocol
+
+import numpy as np
+
+from recommender.inputs.units import brief_duration, format_gpu
+from recommender.optimize.incumbent import Candidate, Found, order
+from recommender.plan.limits import Choice, Limits, Progress
+from recommender.plan.plan import Estimate, Infeasible, Plan, Step
+from recommender.planner.plan_builder import Presenter, saving
+from recommender.planner.problem import Question
+from recommender.planner.sensitivity import LIMITS, TRIES, Search, under_choice
+from recommender.text import duration, usd
+
+MOST_MACHINES = 128  # looked at for a job that does not fit
+# What a user may have narrowed: the flag, and the field of `Choice` behind it.
+NARROWED = (
+    ("--gpu", "gpus"), ("--instance", "instances"), ("--provider", "providers"),
+    ("--region", "regions"), ("--zone", "zones"), ("--deny", "deny"), ("--market", "market"),
+    ("--accelerator", "accelerator"), ("--arch", "arch"), ("--quoted-only", "quoted_only"),
+)  # fmt: skip
+HARDER = (("--checkpoint-to", "checkpoint_to"), ("--failover", "failover"))  # keep plans away only
+
+
+def fits(question: Question) -> bool:
+    """Whether some cluster of one type can train the job: computes so, and has the memory."""
+    return bool(question.rows) and bool(np.isfinite(question.step_s).any())
+
+
+def in_the_way(question: Question) -> tuple[str, ...]:
+    """Which flag alone keeps the job from being trained; the first sentence says that it does."""
+    of_the_job = (_sharding(question), _precision(question))
+    found = tuple(each for each in of_the_job if each)
+    if not found:
+        found = tuple(each for each in (_machines(question), *_choices(question)) if each)
+    most = question.limits.max_machines
+    up_to = "no machine" if most == 1 else f"no cluster of up to {most} machines"
+    first = (f"{up_to} among those allowed can train this job",) if question.allowed.rows else ()
+    return (*first, *(found or ("more than one flag is in the way: leave several out",)))
+
+
+def _sharding(question: Question) -> str:
+    job = question.job
+    if job.sharding == "auto" or not fits(replace(question, job=replace(job, sharding="auto"))):
+        return ""
+    why = "needs a transformer, whose layers it cuts" if not job.layers else "does not fit"
+    return f"--sharding {job.sharding} {why}; --sharding auto leaves machines that can"
+
+
+def _precision(question: Question) -> str:
+    job = question.job
+    if job.precision == "mixed" or not fits(replace(question, job=replace(job, precision="mixed"))):
+        return ""
+    return f"--precision {job.precision} is in the way; --precision mixed leaves machines that can"
+
+
+def _machines(question: Question) -> str:
+    limits, most = question.limits, question.limits.max_machines
+    while most < MOST_MACHINES:
+        most = min(2 * most, MOST_MACHINES)
+        if fits(replace(question, limits=replace(limits, max_machines=most))):
+            return f"--max-machines {limits.max_machines} is too few; {most} are enough"
+    return ""
+
+
+def _choices(question: Question) -> list[str]:
+    return [
+        f"{typed} leaves no machine that can"
+        for typed, _, wider in wider_choices(question.choice, NARROWED)
+        if fits(replace(question, choice=wider))
+    ]
+
+
+def wider_choices(
+    choice: Choice, flags: tuple[tuple[str, str], ...] = (*NARROWED, *HARDER)
+) -> Iterator[tuple[str, str, Choice]]:
+    """Each flag that narrows a choice, as typed and by its name, with the choice without it."""
+    usual = Choice()
+    for flag, name in flags:
+        if getattr(choice, name) != getattr(usual, name):
+            wider = replace(choice, **{name: getattr(usual, name)})
+            yield _typed(flag, name, choice), flag, wider
+
+
+def _typed(flag: str, name: str, choice: Choice) -> str:
+    value = getattr(choice, name)
+    if name == "gpus":
+        return f"{flag} {', '.join(format_gpu(wish) for wish in value)}"
+    if isinstance(value, bool):
+        return flag
+    words = value if isinstance(value, str) else ", ".join(value)
+    return f"{flag} {words.replace('on_demand', 'on-demand')}"
+
+
+UNITS = {"vcpu": "vCPU", "gpu": "GPUs", "machine": "machines"}
+MARGIN = 1.03  # a suggested limit is this much wider than what its plan needs on the day
+WIDER = 1.15  # and is widened by this factor while no plan keeps it
+WIDENED = 6  # times at most
+NARROWER, HALVINGS, FEW = 3.0, 4, 3  # then it is halved so often, down to a third, on few plans
+FIELD = {
+    "--deadline": "deadline_s", "--budget": "budget_usd",
+    "--hourly": "hourly_usd", "--max-overhead": "max_overhead",
+}  # fmt: skip
+AIM = {"--deadline": "time", "--budget": "cost", "--max-overhead": "auto"}
+
+
+class Again(Protocol):
+    """Finds the plan that leads the answer to the same question under other limits."""
+
+    def __call__(self, limits: Limits) -> Plan | None:
+        """The first plan of the table; none where no plan keeps them."""
+
+
+class Freely(Protocol):
+    """Finds the plan that leads the answer to the same question with no limit but an aim."""
+
+    def __call__(self, aim: Literal["time", "cost"]) -> Candidate | None:
+        """The fastest or the cheapest."""
+
+
+def infeasible(question: Question, search: Search, freely: Freely, again: Again) -> Infeasible:
+    """Which limits bind, by how much, and the nearest plans when one of them is relaxed.
+
+    The fastest and the cheapest plan without limits are those that one gets who asks for them.
+    """
+    if not fits(question):
+        said = () if question.allowed.rows else (_nothing(question),)
+        return Infeasible(binding=said + in_the_way(question), nearest=())
+    limits, gone = question.limits, question.progress
+    look = Look(search, Presenter(question, question.lists), again, gone)
+    free = Limits(max_machines=limits.max_machines, confidence=0.0)
+    fastest, cheapest = freely("time"), freely("cost")
+    without = _best(search(replace(free, objective="cost"), "on_demand"))
+    steady = None if without is None else look.presenter.plan(without)
+    steps = [step for name in LIMITS for step in _alone(name, limits, look)]
+    sentences = [*_left(limits, gone), *(_binding(step, limits) for step in steps)]
+    if question.choice.quotas:
+        more, needed = _quotas(question)
+        sentences += needed
+        steps += more
+    if not steps:
+        steps, why = _narrowed(question)
+        sentences += why
+    if not steps:
+        steps, why = _together(limits, look)
+        sentences += why
+    return Infeasible(
+        binding=tuple(sentences),
+        nearest=tuple(replace(step, plan=_against(step.plan, steady)) for step in steps),
+        fastest=None if fastest is None else _against(look.presenter.plan(fastest), steady),
+        cheapest=None if cheapest is None else _against(look.presenter.plan(cheapest), steady),
+    )
+
+
+def _best(found: Found) -> Candidate | None:
+    return min(found.kept.values(), key=order, default=None)
+
+
+def _against(plan: Plan | None, steady: Plan | None) -> Plan | None:
+    """A plan with what it saves against the cheapest one without spot, limits or not."""
+    return None if plan is None else replace(plan, saving=saving(plan, steady))
+
+
+def _nothing(question: Question) -> str:
+    """Why no offer is left to plan with: first what the user did not ask for."""
+    counts = sorted(
+        question.allowed.left_out,
+        key=lambda reason: (reason[0].startswith(("not ", "no ")), -reason[1], reason[0]),
+    )
+    said = ", ".join(f"{count:,} {reason}" for reason, count in counts[:3])
+    return f"no offer is left that can train this job ({said} left out)"
+
+
+def _quotas(question: Question) -> tuple[list[Step], list[str]]:
+    """The best plan without quotas, and what it would need of them."""
+    found, presenter = under_choice(question, replace(question.choice, quotas=()))
+    best = _best(found)
+    if best is None:
+        return [], []
+    plan = presenter.plan(best)
+    said = [
+        f'the quotas: the best plan needs "{n.name}" ≥ {n.amount:g} {UNITS[n.unit]} in {n.region}'
+        for n in plan.needs
+    ]
+    return [Step("wider quotas", _effect_alone(plan), plan)], said
+
+
+def _narrowed(question: Question) -> tuple[list[Step], list[str]]:
+    """Flags about offers that alone keep every plan away, and the best plan without each."""
+    steps, said = [], []
+    for flag, name, wider in wider_choices(question.choice):
+        found, presenter = under_choice(question, wider)
+        best = _best(found)
+        if best is None:
+            continue
+        plan = presenter.plan(best)
+        steps.append(Step(f"without {name}", _effect_alone(plan), plan))
+        said.append(f"{flag}: without it a plan keeps the limits")
+    return steps, said
+
+
+def _left(limits: Limits, gone: Progress) -> list[str]:
+    """What is left of the limits of a job that has begun."""
+    said = []
+    if limits.deadline_s is not None and gone.elapsed_s:
+        left, past = brief_duration(limits.deadline_s), brief_duration(gone.elapsed_s)
+        said.append(f"{left} are left of the deadline after --elapsed {past}")
+    if limits.budget_usd is not None and gone.spent_usd:
+        left = f"{limits.budget_usd:.3g} USD are left of the budget"
+        said.append(f"{left} after --spent {gone.spent_usd:g}")
+    return said
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a limit is widened with."""
+
+    search: Search
+    presenter: Presenter
+    again: Again
+    gone: Progress
+
+    def some(self, limits: Limits, tries: int = TRIES) -> Plan | None:
+        """A plan that keeps the limits."""
+        return _some(self.search, self.presenter, limits, tries)
+
+
+def _alone(name: str, limits: Limits, look: Look) -> list[Step]:
+    """The least value of one limit that leaves a plan, and the plan one gets who asks for it."""
+    found = _relaxed(name, limits, look)
+    if found is None:
+        return []
+    words, wider, plan = found
+    plan = look.again(wider) or plan
+    return [Step(words, _effect_alone(plan), plan)]
+
+
+def _together(limits: Limits, look: Look) -> tuple[list[Step], list[str]]:
+    """What would do where no limit does alone: one as near as it can be, then the others."""
+    given = [name for name in FIELD if getattr(limits, FIELD[name]) is not None]
+    steps, alone = [], []
+    free = replace(limits, **{FIELD[name]: None for name in given})  # type: ignore[arg-type]
+    for lead in given:
+        now, words = free, []
+        for name in (lead, *(each for each in given if each != lead)):
+            now = _with(name, now, getattr(limits, FIELD[name]))
+            if look.some(now) is not None:
+                continue
+            found = _relaxed(name, now, look)
+            if found is None:
+                break
+            said, now, _ = found
+            words.append(said)
+            alone += [said] if name == lead else []
+        else:
+            plan = look.again(now)
+            steps += [Step(" ".join(words), _effect_alone(plan), plan)] if plan else []
+    if alone and len(alone) == len(given):
+        each = " and ".join(alone)
+        return steps, [f"every limit is too narrow even alone: about {each} would be the least"]
+    return steps, ["no single limit is to blame: more than one has to be relaxed"]
+
+
+def _relaxed(name: str, limits: Limits, look: Look) -> tuple[str, Limits, Plan] | None:
+    """The least value of one limit that leaves a plan, checked by planning again.
+
+    As words, as limits and with a plan that keeps it, if there is one.
+    """
+    value = _needed(name, limits, look.search, look.presenter)
+    if value is None:
+        return None
+    plan: Plan | None = None
+    for _ in range(1 if name == "--confidence" else WIDENED):
+        plan = look.some(_with(name, limits, value))
+        if plan is not None:
+            break
+        value *= WIDER
+    if plan is None:
+        return None
+    if name in ("--deadline", "--budget"):
+        # What one plan needs is enough; others may need less.
+        low = max(getattr(limits, FIELD[name]), value / NARROWER)
+        for _ in range(HALVINGS):
+            middle = (low * value) ** 0.5
+            tighter = look.some(_with(name, limits, middle), FEW)
+            low, value = (middle, value) if tighter is None else (low, middle)
+            plan = tighter or plan
+    value = _limit_words(name, value, look.gone)
+    return _words(name, value, look.gone), _with(name, limits, value), plan
+
+
+def _some(search: Search, presenter: Presenter, limits: Limits, tries: int) -> Plan | None:
+    """A plan that keeps the limits; the fastest first may all be too dear to be looked through."""
+    aims = (
+        (replace(limits, objective="cost"), limits) if limits.budget_usd is not None else (limits,)
+    )
+    for aim in aims:
+        ordered = islice(sorted(search(aim).kept.values(), key=order), tries)
+        plan = next(presenter.under(aim).keeping(ordered), None)
+        if plan is not None:
+            return plan
+    return None
+
+
+def _needed(name: str, limits: Limits, search: Search, presenter: Presenter) -> float | None:
+    """What a limit would have to be for the plan found without it; None if it is not set."""
+    if name == "--confidence":
+        return 0.5 if limits.confidence > 0.5 else None
+    if name == "--hourly":
+        return _least_hourly(limits, search, presenter)
+    if getattr(limits, FIELD[name]) is None:
+        return None
+    free = replace(limits, **{FIELD[name]: None}, objective=AIM[name])  # type: ignore[arg-type]
+    # The fastest and cheapest as a rule may be spot plans of a wide span; others are surer.
+    found = [_best(search(free, only)) for only in ("any", "on_demand")]
+    estimates = [presenter.under(free).plan(best).estimate for best in found if best is not None]
+
+    def needed(estimate: Estimate) -> float:
+        if name == "--max-overhead":
+            return estimate.overhead
+        return estimate.time.p95 if name == "--deadline" else estimate.cost.p95
+
+    return min((needed(e) * MARGIN for e in estimates), default=None)
+
+
+def _least_hourly(limits: Limits, search: Search, presenter: Presenter) -> float | None:
+    """The least hourly limit that leaves a plan, by bisection."""
+    if limits.hourly_usd is None:
+        return None
+    best = _best(search(replace(limits, hourly_usd=None, objective="cost")))
+    if best is None:
+        return None
+    low, high = limits.hourly_usd, presenter.hourly_usd(best)
+    for _ in range(WIDENED):
+        middle = (low * high) ** 0.5
+        if _best(search(replace(limits, hourly_usd=middle, objective="cost"))) is None:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _with(name: str, limits: Limits, value: float) -> Limits:
+    """The limits with one of them at another value."""
+    if name == "--confidence":
+        return replace(limits, confidence=value)
+    return replace(limits, **{FIELD[name]: value})  # type: ignore[arg-type]
+
+
+def _limit_words(name: str, value: float, gone: Progress) -> float:
+    """A limit as one would type it: of the whole job, and never less than what is needed."""
+    if name == "--deadline":
+        return 60.0 * ceil((value + gone.elapsed_s) / 60.0) - gone.elapsed_s
+    if name == "--max-overhead":
+        return ceil(100 * value) / 100
+    if name == "--confidence":
+        return value
+    spent = gone.spent_usd if name == "--budget" else 0.0
+    return _rounded_up(value + spent) - spent
+
+
+def _words(name: str, value: float, gone: Progress) -> str:
+    """A flag with its value, for the whole job, not for what is left."""
+    if name == "--deadline":
+        return f"--deadline {brief_duration(value + gone.elapsed_s)}"
+    if name == "--max-overhead":
+        return f"--max-overhead {round(100 * value)}%"
+    return f"{name} {value + (gone.spent_usd if name == '--budget' else 0.0):g}"
+
+
+def _rounded_up(value: float) -> float:
+    """Three significant digits, never less than the value."""
+    unit = 10.0 ** (floor(log10(value)) - 2)
+    return ceil(value / unit - 1e-9) * unit
+
+
+def _binding(step: Step, limits: Limits) -> str:
+    """By how much a limit is missed when all others are kept."""
+    plan = step.plan
+    if plan is not None and step.change.startswith("--deadline") and limits.deadline_s:
+        time = plan.estimate.time
+        if time.p95 <= limits.deadline_s:
+            return f"{step.change} is about the least that leaves a plan, the others kept"
+        return (
+            f"it takes {duration(time.typical)} as a rule, {duration(time.p95)} with 95 % "
+            f"chance: {duration(time.p95 - limits.deadline_s)} over the deadline"
+        )
+    if step.change.startswith("--confidence"):
+        return f"{step.change} leaves a plan, the other limits kept"
+    return f"{step.change} is about the least that leaves a plan, the others kept"
+
+
+def _effect_alone(plan: Plan) -> str:
+    return f"{usd(plan.estimate.cost.mean)} USD, {duration(plan.estimate.time.typical)}"

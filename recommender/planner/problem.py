@@ -1,0 +1,194 @@
+"""One question made ready: catalog, allowed offers, machine speeds and the plan space."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+
+import numpy as np
+
+from catalogs.catalog import Catalog
+from catalogs.schema import InstanceType
+from recommender.errors import UsageError
+from recommender.inputs.units import format_duration
+from recommender.job.job import Job
+from recommender.job.timings import on_catalog
+from recommender.market.allowed import Allowed, allowed_offers
+from recommender.market.facts import Facts
+from recommender.market.quotas import refuse_unknown
+from recommender.market.sites import Built, SiteBuilder
+from recommender.optimize.lower_bounds import offer_floor, paid_share
+from recommender.optimize.space import ANCHOR, MEMORY_TIER, NONE, OBJECT_STORE, Space, single_steps
+from recommender.performance.clusters import Floats, MachineColumns
+from recommender.performance.machines import machine_columns
+from recommender.plan.limits import Choice, Limits, Progress
+from recommender.risk.outcomes import Memory
+
+SEARCHED = 256  # histories that plans are compared on
+PRINTED = 2048  # histories behind every printed figure
+PATHS_OF = {
+    "auto": (NONE, OBJECT_STORE, ANCHOR, MEMORY_TIER),
+    "none": (NONE,),
+    "object_store": (NONE, OBJECT_STORE),
+    "anchor": (NONE, ANCHOR),
+    "memory_tier": (NONE, MEMORY_TIER),
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    """A job, its limits and everything that may be rented for it."""
+
+    job: Job
+    limits: Limits  # what is left of them, when the job has begun
+    choice: Choice
+    catalog: Catalog
+    now: datetime
+    steps_left: float
+    seed: int
+    progress: Progress = Progress()  # what of the job and of its limits is gone
+
+    @cached_property
+    def facts(self) -> Facts:
+        """Look-ups by offer."""
+        return Facts(self.catalog, self.choice, self.job, self.now)
+
+    @cached_property
+    def allowed(self) -> Allowed:
+        """Offers that may be used."""
+        return allowed_offers(self.catalog, self.choice)
+
+    @cached_property
+    def types(self) -> tuple[InstanceType, ...]:
+        """Instance types of the allowed offers, in order of name."""
+        o = self.catalog.offers
+        keys = sorted({(o.provider[r], o.instance_type[r]) for r in self.allowed.rows})
+        return tuple(self.catalog.instance_types[key] for key in keys)
+
+    @cached_property
+    def columns(self) -> MachineColumns:
+        """What a machine of each type brings to the job."""
+        return machine_columns(self.job, self.types, self.catalog.gpus, self.catalog.achieved)
+
+    @cached_property
+    def step_s(self) -> Floats:
+        """Step seconds by (type, number of machines)."""
+        return single_steps(self.job, self.columns, self.limits.max_machines)
+
+    @cached_property
+    def rows(self) -> tuple[int, ...]:
+        """Allowed offers whose machines can train the job."""
+        able = self.columns.compute_per_s > 0
+        o = self.catalog.offers
+        kinds = self.builder.kinds
+        return tuple(r for r in self.allowed.rows if able[kinds[o.provider[r], o.instance_type[r]]])
+
+    @cached_property
+    def builder(self) -> SiteBuilder:
+        """Makes sites out of offers."""
+        kinds = {(str(t.provider), t.instance_type): i for i, t in enumerate(self.types)}
+        return SiteBuilder(self.facts, self.limits, kinds, self.step_s)
+
+    @cached_property
+    def lists(self) -> Built:
+        """Sites of single regions and failover lists."""
+        return self.builder.lists(self.rows)
+
+    @cached_property
+    def memory(self) -> Memory:
+        """The plans followed so far, by all searches of this question."""
+        return Memory(SEARCHED, self.seed)
+
+    def space(self, built: Built) -> Space:
+        """The plan space of some sites."""
+        return Space(
+            job=self.job,
+            limits=self.limits,
+            columns=self.columns,
+            sites=built.sites,
+            steps_left=self.steps_left,
+            paths=PATHS_OF[self.choice.checkpoint_to],
+            mix=self.choice.mix != "no",
+            trust_notice=self.choice.trust_notice,
+            memory=self.memory,
+        )
+
+    def regions_below(self, bar: float, most: int | None) -> tuple[Built, float]:
+        """Sites of the regions where some entry could be part of a better mix, best first.
+
+        A mix costs at least what its best entry would at perfect scaling (mediant inequality).
+        With `most`, only so many regions; the second value bounds those left out.
+        """
+        if not self.rows:
+            return Built((), ()), float("inf")
+        o = self.catalog.offers
+        floors: dict[tuple[str, str], float] = {}
+        for row, floor in zip(self.rows, self._row_floors().tolist(), strict=True):
+            key = (o.provider[row], o.region[row])
+            floors[key] = min(floor, floors.get(key, np.inf))
+        good = sorted((floor, key) for key, floor in floors.items() if floor < bar)
+        left = good[most][0] if most is not None and len(good) > most else np.inf
+        chosen = {key for _, key in good[:most]}
+        rows = [r for r in self.rows if (o.provider[r], o.region[r]) in chosen]
+        return self.builder.regions(rows, self.lists), left
+
+    def _row_floors(self) -> Floats:
+        """Least goal of each allowed offer at perfect scaling, shape (rows,)."""
+        o, kinds = self.catalog.offers, self.builder.kinds
+        names = [(o.provider[r], o.instance_type[r]) for r in self.rows]
+        kind = np.array([kinds[name] for name in names], dtype=np.int64)
+        spot = np.array([o.market[r] == "spot" for r in self.rows], dtype=np.bool_)
+        price = np.array([self.facts.planning_price(r) for r in self.rows], dtype=np.float64)
+        share = np.where(spot, self._least_shares()[kind], 1.0)
+        return offer_floor(self.space(self.lists), kind, price * share)
+
+    def _least_shares(self) -> Floats:
+        """Least share of spot time that is charged, by instance type."""
+        return np.array([self._least_share(t) for t in self.types])
+
+    def _least_share(self, t: InstanceType) -> float:
+        """Of all laws that a machine may follow: the shortest run with every shape."""
+        laws, rule = self.facts.spot_classes(t), self.facts.billing(t.provider, "spot")
+        most = self.limits.max_machines
+        runs = [c.run_mean_s / (1 + most * (1 - c.co_interruption)) for c in laws]
+        sigma = np.array([c.run_sigma for c in laws] or [1.0])
+        free = 0.0 if rule is None else rule.free_if_interrupted_within_s
+        run = np.full(len(sigma), min(runs, default=1e9))
+        return float(paid_share(run, sigma, np.full(len(sigma), free)).min())
+
+
+def question_of(
+    job: Job,
+    limits: Limits,
+    choice: Choice,
+    catalog: Catalog,
+    progress: Progress,
+    now: datetime,
+    seed: int,
+) -> Question:
+    """What is left of a job and of its limits, ready to be planned.
+
+    Raises `UsageError` for quotas that no machine of the catalog falls under, and for limits
+    that are used up.
+    """
+    refuse_unknown(choice.quotas, catalog)
+    _refuse_used_up(limits, progress)
+    left = replace(
+        limits,
+        deadline_s=None if limits.deadline_s is None else limits.deadline_s - progress.elapsed_s,
+        budget_usd=None if limits.budget_usd is None else limits.budget_usd - progress.spent_usd,
+    )
+    job = on_catalog(job, catalog.gpus, catalog.instance_types.values())
+    steps = job.steps * (1.0 - progress.done_share)
+    return Question(job, left, choice, catalog, now, steps, seed, progress)
+
+
+def _refuse_used_up(limits: Limits, progress: Progress) -> None:
+    problems = []
+    if limits.deadline_s is not None and progress.elapsed_s >= limits.deadline_s:
+        past, due = format_duration(progress.elapsed_s), format_duration(limits.deadline_s)
+        problems.append(f"--elapsed {past} leaves nothing of --deadline {due}; allow more")
+    if limits.budget_usd is not None and progress.spent_usd >= limits.budget_usd:
+        spent, all_usd = progress.spent_usd, limits.budget_usd
+        problems.append(f"--spent {spent:g} leaves nothing of --budget {all_usd:g}; allow more")
+    if problems:
+        raise UsageError(*problems)

@@ -1,0 +1,67 @@
+"""The planner: from a job and its limits to an answer."""
+
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from catalogs.catalog import Catalog
+from catalogs.store import Store, default_root, newest_good
+from recommender.inputs.units import Comparison
+from recommender.inputs.units.times import now as clock_now
+from recommender.job.job import Job
+from recommender.plan.limits import Choice, Limits, Progress
+from recommender.plan.plan import Answer, Plan, PolicyFacts
+from recommender.planner.pipeline import Answering
+from recommender.planner.problem import question_of
+from recommender.risk.random_numbers import SEED
+
+
+def recommend(
+    job: Job,
+    limits: Limits = Limits(),  # noqa: B008 (frozen)
+    choice: Choice = Choice(),  # noqa: B008 (frozen)
+    *,
+    catalog: Catalog | None = None,
+    progress: Progress = Progress(),  # noqa: B008 (frozen)
+    compare: Comparison | None = None,
+    top: int = 5,
+    prove: bool = False,
+    verify: bool = False,
+    explain: int = 0,
+    save_lp: Path | None = None,
+    seed: int = SEED,
+    now: datetime | None = None,
+) -> Answer:
+    """Rank the plans that keep the limits; an infeasible request is an answer as well.
+
+    `catalog` defaults to the newest good version that `recommend catalog refresh` has published
+    for this user, else to the shipped snapshot, as on the command line; a version that had to be
+    passed over is told in `Answer.warnings`, the ages of prices in `Answer.prices`. `now` (for
+    these ages) defaults to the clock. `load_catalog(folder)` loads another catalog.
+    `verify` follows the plans through histories of another seed as well (`Answer.checks`);
+    `explain` computes the fallback policy of one plan, by its number (`Answer.policy`).
+    """
+    passed_over: tuple[str, ...] = ()
+    if catalog is None:
+        found = newest_good(Store(default_root()))
+        catalog, passed_over = found.catalog, found.skipped
+    moment = clock_now() if now is None else now
+    question = question_of(job, limits, choice, catalog, progress, moment, seed)
+    asked = Answering(question, top, compare, prove, save_lp)
+    answer = asked.answer()
+    answer = replace(answer, warnings=(*passed_over, *answer.warnings))
+    if explain and explain <= len(answer.plans):
+        answer = replace(answer, policy=_policy(asked, answer.plans[explain - 1]))
+    if not verify:
+        return answer
+    from recommender.planner.verify import checks
+
+    return replace(answer, checks=checks(asked.presenter, answer.plans))
+
+
+def _policy(asked: Answering, plan: Plan) -> PolicyFacts:
+    from recommender.policies.plan_policy import policy_facts, rule_of
+
+    presenter = asked.presenter
+    journey = presenter.journey(presenter.candidate_of(plan))
+    return policy_facts(journey, presenter.limits.deadline_s, rule_of(plan.fallback))

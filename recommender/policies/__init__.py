@@ -1,0 +1,1 @@
+"""What to do when spot goes away: fallback policies, replay on recorded markets, back-tests."""

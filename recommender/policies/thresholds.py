@@ -1,0 +1,245 @@
+"""The two-threshold rule: from the policy table, evaluated, and shipped per spot class.
+
+Slack is what would be left if on-demand took over now: time left - work left - a changeover.
+The optimal policy spends it at an even pace, so its borders are nearly straight in the work
+left w:
+
+    no spot               wait while slack > wait·w, else on-demand
+    on on-demand, spot    go back to spot when slack > back·w
+    spot                  stay on it
+
+The same recursion, grid and law as `table.py`, so the figures of a rule and of the optimum can be
+set side by side; the plan's own safety net is the rule that waits to the last and never goes back.
+
+`thresholds.csv` holds the rules of a grid of jobs for every spot class of the snapshot, written
+by `python -m tests.research.fits.build_thresholds --write`.
+"""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from recommender.policies.availability import Chain
+from recommender.policies.policy_table import NEVER, Singles, Table, after_spot, started
+from recommender.policies.replay import DONE_S
+from recommender.policies.rules import whole_ticks
+from recommender.policies.state import (
+    NONE,
+    ON_DEMAND,
+    SPOT,
+    Bools,
+    Decide,
+    Floats,
+    Modes,
+    Prices,
+    State,
+    Task,
+)
+
+_WORK_SHARES = (0.25, 0.5, 0.75, 1.0)  # of the work at which the borders are read off
+
+
+@dataclass(frozen=True, slots=True)
+class TwoThresholds:
+    """Wait for spot while there is slack, take on-demand when it is short, go back when it pays.
+
+    Both figures are slack per second of work left. The deadline is always kept: where waiting
+    or starting spot would break it, on-demand runs.
+    """
+
+    wait: float
+    back: float
+    name: str = "two thresholds"
+
+    def begin(self, task: Task, prices: Prices, tick_s: float, windows: int) -> Decide:
+        """The rule as decisions."""
+
+        def decide(state: State) -> Modes:
+            work = task.work_s - state.done_s
+            left = tick_s * np.floor((task.deadline_s - state.now_s) / tick_s + 1e-9)
+            slack = left - work - task.changeover_s
+            on_demand = state.mode == ON_DEMAND
+            spot = state.available & (~on_demand | (slack > self.back * work))
+            rest = np.where(on_demand | (slack <= self.wait * work), ON_DEMAND, NONE)
+            want = np.where(spot, SPOT, rest)
+            return np.where(_safe(want, state, task, tick_s, left), want, ON_DEMAND)
+
+        return decide
+
+
+def _safe(want: Modes, state: State, task: Task, tick_s: float, left: float) -> Bools:
+    """Can on-demand still keep the deadline if it starts only in the next tick?"""
+    pay = np.where((state.mode == SPOT), state.start_up_s, task.changeover_s)
+    gain = np.where(want == SPOT, np.maximum(tick_s - pay, 0.0), 0.0)
+    work = task.work_s - state.done_s - gain
+    in_time = whole_ticks(work + task.changeover_s, tick_s) <= left - tick_s + 1e-6
+    return np.asarray((want == ON_DEMAND) | in_time | (work <= DONE_S))
+
+
+def two_thresholds(table: Table, law: Chain, task: Task) -> TwoThresholds:
+    """Read the two borders off a policy table, as means over the work left."""
+    found = [_borders(table, law, task, share * task.work_s) for share in _WORK_SHARES]
+    waits, backs = np.array(found).T
+    return TwoThresholds(float(np.mean(waits)), float(np.mean(backs)))
+
+
+def _borders(table: Table, law: Chain, task: Task, work_s: float) -> tuple[float, float]:
+    """Least slack, per second of work left, worth waiting with and worth leaving on-demand."""
+    work = round(work_s / table.tick_s)
+    reach = min(table.usd.shape[3] - 1, table.ticks - work)
+    down, fresh = _outage(law), _fresh_run(law)
+    changeover = task.changeover_s
+    wait = back = 0.0
+    for slack in range(reach, -1, -1):  # from much to little: the first border met counts
+        left, spare = work + slack, np.array([slack * table.tick_s])
+        started = spare - changeover
+        idle = table.at(left, NONE, down, spare)[0]
+        if wait == 0.0 and idle >= table.at(left, ON_DEMAND, down, started)[0]:
+            wait = max(float(started[0]), 0.0)
+        stay = table.at(left, ON_DEMAND, fresh, spare)[0]
+        if back == 0.0 and table.at(left, SPOT, fresh, started)[0] >= stay:
+            back = max(float(started[0]), 0.0)
+        if wait > 0.0 and back > 0.0:
+            break
+    return wait / work_s, back / work_s
+
+
+def _outage(law: Chain) -> Floats:
+    """Belief in an outage at a random moment of it."""
+    belief = np.where(law.up, 0.0, law.usual)[None]
+    return np.asarray(belief / belief.sum())
+
+
+def _fresh_run(law: Chain) -> Floats:
+    """Belief when spot has just come back."""
+    belief = np.where(law.up, (_outage(law) @ law.step)[0], 0.0)[None]
+    return np.asarray(belief / belief.sum())
+
+
+# Slack is never large enough to go back.
+SAFETY_NET = TwoThresholds(wait=0.0, back=1e9, name="safety net")
+
+
+def rule_usd(rule: TwoThresholds, law: Chain, task: Task, prices: Prices, tick_s: float) -> float:
+    """Expected cost in USD of a job that follows the rule from a random moment on.
+
+    Errors: none; `NEVER` where the slack is too short to begin with.
+    """
+    ticks = int(task.deadline_s / tick_s + 1e-9)
+    spare = ticks - task.work_s / tick_s
+    size = max(1, int(np.ceil(spare)) + 1) + 1
+    usd = (prices.by_mode * tick_s / 3600.0).astype(np.float32)
+    step = law.step.astype(np.float32)
+    value = np.zeros((3, len(law.up), size), dtype=np.float32)
+    for left in range(1, ticks + 1):
+        run = np.full_like(value, NEVER)
+        run[NONE, :, 1:] = usd[NONE] + (step @ value[NONE])[:, :-1]
+        run[SPOT] = usd[SPOT] + after_spot(law, value)
+        run[ON_DEMAND] = usd[ON_DEMAND] + step @ value[ON_DEMAND]
+        run[:, :, np.arange(size) >= left] = 0.0
+        value = _chosen(rule, run, law, left, task.changeover_s / tick_s)
+    low = min(int(spare + 1e-9), size - 2)
+    part = min(max(spare - low, 0.0), 1.0)
+    begun = law.usual @ value[NONE].astype(np.float64)
+    return float(begun[low] * (1.0 - part) + begun[low + 1] * part)
+
+
+def _chosen(rule: TwoThresholds, run: Singles, law: Chain, left: int, changeover: float) -> Singles:
+    """Cost to go by the mode before the rule's choice, for every slack."""
+    fresh = started(run[1:], changeover)
+    found = np.empty_like(run)
+    slack = np.arange(run.shape[2], dtype=np.float64)
+    for mode in (NONE, SPOT, ON_DEMAND):
+        options = np.stack([run[NONE], fresh[0], fresh[1]])
+        if mode != NONE:
+            options[mode] = run[mode]
+        for up in (False, True):
+            want = _wanted(rule, int(mode), up, slack, left, changeover)
+            rows = law.up == up
+            found[mode, rows] = np.take_along_axis(
+                options[:, rows], np.broadcast_to(want, (1, int(rows.sum()), len(want))), axis=0
+            )[0]
+    return found
+
+
+def _wanted(
+    rule: TwoThresholds, mode: int, up: bool, slack: Floats, left: int, changeover: float
+) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """The rule's choice for every slack, in ticks; on-demand wherever anything else is late."""
+    work = np.maximum(left - slack, 0.0)
+    over = slack - changeover  # what is left if on-demand took over now
+    rest = np.where((mode == ON_DEMAND) | (over <= rule.wait * work), ON_DEMAND, NONE)
+    want = rest
+    if up and mode == ON_DEMAND:
+        want = np.where(over > rule.back * work, SPOT, rest)
+    elif up:
+        want = np.full(len(slack), SPOT)
+    whole = np.ceil(changeover - 1e-9)
+    after = np.where(want == SPOT, slack - (0.0 if mode == SPOT else changeover), slack - 1.0)
+    safe = (want == ON_DEMAND) | (after >= whole - 1e-9)
+    done = work <= 0.0
+    return np.where(done, NONE, np.where(safe, want, ON_DEMAND)).astype(np.int64)
+
+
+AXES = ("work_h", "deadline_ratio", "changeover_h", "price_ratio")
+
+
+def shipped_rule(spot_class: str, task: Task, prices: Prices) -> TwoThresholds | None:
+    """The rule of a class for a job, multilinear in the logarithms of the grid's axes.
+
+    Jobs outside the grid get the rule at its edge. None for a class that is not shipped, and
+    where there is nothing to wait for: spot no cheaper than on-demand, or no slack.
+    """
+    grid = _grid(spot_class)
+    if grid is None or prices.spot >= prices.on_demand or task.slack_s <= 0.0:
+        return None
+    axes, values = grid
+    at = (
+        task.work_s / 3600.0,
+        task.deadline_s / task.work_s,
+        task.changeover_s / 3600.0,
+        prices.spot / prices.on_demand,
+    )
+    wait, back = _interpolate(axes, values, at)
+    return TwoThresholds(wait, back)
+
+
+def _interpolate(
+    axes: Sequence[Floats], values: Floats, at: tuple[float, ...]
+) -> tuple[float, float]:
+    lows, parts = [], []
+    for axis, value in zip(axes, at, strict=True):
+        place = np.log(np.clip(value, axis[0], axis[-1]))
+        low = int(np.clip(np.searchsorted(axis, value) - 1, 0, len(axis) - 2))
+        lows.append(low)
+        parts.append((place - np.log(axis[low])) / np.log(axis[low + 1] / axis[low]))
+    total = np.zeros(2)
+    for corner in product((0, 1), repeat=len(axes)):
+        weight = np.prod(
+            [part if up else 1.0 - part for up, part in zip(corner, parts, strict=True)]
+        )
+        total += weight * values[tuple(low + up for low, up in zip(lows, corner, strict=True))]
+    return float(total[0]), float(total[1])
+
+
+@cache
+def _grid(spot_class: str) -> tuple[tuple[Floats, ...], Floats] | None:
+    """A class's axes, and wait and back at every point of their grid."""
+    path = Path(__file__).with_name("thresholds.csv")
+    table = csv.DictReader(io.StringIO(path.read_text("utf-8")))
+    rows = [row for row in table if row["spot_class"] == spot_class]
+    if not rows:
+        return None
+    axes = [sorted({float(row[name]) for row in rows}) for name in AXES]
+    places = [{value: place for place, value in enumerate(axis)} for axis in axes]
+    grid = np.full((*map(len, axes), 2), np.nan)
+    for row in rows:
+        place = tuple(at[float(row[name])] for at, name in zip(places, AXES, strict=True))
+        grid[place] = float(row["wait"]), float(row["back"])
+    return tuple(np.array(axis) for axis in axes), grid

@@ -1,1 +1,0 @@
-"""Exact replay of fallback policies on recorded availability, tick by tick."""

@@ -1,0 +1,137 @@
+"""How far the models are from published measurements: a line of figures per study."""
+
+from collections.abc import Sequence
+
+from recommender.plan.accuracy import SPANS, Finding, Score
+from recommender.report.layout import Line, inset, paragraph, rule, wrapped
+
+_TITLE = "Errors on published measurements, by what the models had seen of them"
+_HEADS = ("points", "mean", "median", "p90", "bias", "in span")
+_WIDTHS = (7, 8, 8, 8, 8, 8)
+_NARROW = 76  # columns below which figures stand under what they belong to
+
+
+def render(findings: Sequence[Finding], width: int, reference: str = "") -> list[Line]:
+    """Each study: what is predicted, its figures, and below what was asked and published."""
+    room = width - 3 - sum(_WIDTHS)
+    lines = [*paragraph(_TITLE, width, "title"), Line("")]
+    if width >= _NARROW:
+        heads = "".join(head.rjust(w) for head, w in zip(_HEADS, _WIDTHS, strict=True))
+        lines += [Line(f" {'predicted'.ljust(room)}{heads}")]
+    lines += [rule(width)]
+    for each in (each for each in findings if each.score is not None):
+        lines += _study(each, room, width) if width >= _NARROW else _stacked(each, width)
+        lines += [Line(text, "faint") for text in wrapped(_said(each), width - 2, "   ")]
+    return [
+        *lines,
+        rule(width),
+        *(row for text in _below(findings, reference) for row in inset(text, width)),
+    ]
+
+
+def _study(each: Finding, room: int, width: int) -> list[Line]:
+    first, *rest = wrapped(each.subject, room - 1)
+    figures = "".join(f.rjust(w) for f, w in zip(_figures(each.score), _WIDTHS, strict=True))
+    head = f" {first.ljust(room)}{figures}".rstrip()
+    return [Line(head, "strong"), *(Line(f" {more}", "strong") for more in rest)]
+
+
+def _stacked(each: Finding, width: int) -> list[Line]:
+    figures = zip(_HEADS, _figures(each.score), strict=True)
+    words = ", ".join(f"{head} {figure}" for head, figure in figures if figure)
+    head = [Line(text, "strong") for text in wrapped(each.subject, width - 2, " ")]
+    return [*head, *(Line(text) for text in wrapped(words, width - 2, "   ") if words)]
+
+
+def _said(each: Finding) -> str:
+    """Its key, the split, what was asked for, what others reached, and the source."""
+    nothing = each.published.startswith("none")
+    published = f"published {each.published}" if each.published and not nothing else ""
+    return " · ".join(w for w in (each.key, each.split, _asked(each), published, each.source) if w)
+
+
+def _figures(score: Score | None) -> tuple[str, ...]:
+    if score is None:
+        return ("",) * len(_HEADS)
+    digits, unit = (1, " %") if score.unit == "%" else (3, "")
+    each = (score.mean, score.median, score.p90)
+    absolute = tuple("" if x is None else f"{x:.{digits}f}{unit}" for x in each)
+    span = "" if score.coverage is None else f"{100 * score.coverage:.0f} %"
+    bias = "" if score.bias is None else f"{score.bias:+.{digits}f}{unit}"
+    return (str(score.points), *absolute, bias, span)
+
+
+def _asked(each: Finding) -> str:
+    """What was asked for, and whether it was reached."""
+    if each.score is None:
+        return ""
+    unit = f" {each.score.unit}" if each.score.unit != "share" else ""
+    said = []
+    if each.target.words:
+        said.append(f"asked {each.target.words}{unit}: {_verdict(each.target.met_by(each.score))}")
+    if each.score.spans_met is not None:
+        said.append(f"span {_verdict(each.score.spans_met)}")
+    return ", ".join(said)
+
+
+def _verdict(met: bool) -> str:
+    return "met" if met else "missed"
+
+
+def _below(findings: Sequence[Finding], reference: str) -> list[str]:
+    run = [(each.target, each.score) for each in findings if each.score is not None]
+    asked = [(target, score) for target, score in run if target.words]
+    met = sum(target.met_by(score) for target, score in asked)
+    spans = [score.spans_met for _, score in run if score.spans_met is not None]
+    least, most = (round(100 * share) for share in SPANS)
+    said = [
+        f"{len(run)} of {len(findings)} studies run, {met} of {len(asked)} targets met, "
+        f"spans met by {sum(spans)} of {len(spans)}. "
+        "Mean, median, p90: absolute error; bias: median, signed; in span: share of "
+        "the measurements inside the 5-95 % span that an answer would print "
+        f"(right: 90 %, asked: {least} to {most} %, in whole measurements)."
+    ]
+    if reference:
+        said.append(f"Large tables read from {reference}.")
+    return [*said, *_skipped(findings)]
+
+
+def _skipped(findings: Sequence[Finding]) -> list[str]:
+    """The studies that did not run, by what they lack."""
+    skipped = [each for each in findings if each.score is None]
+    return [
+        f"Skipped, {why}: {', '.join(each.key for each in skipped if each.skipped == why)}."
+        for why in dict.fromkeys(each.skipped for each in skipped)
+    ]
+
+
+def facts(findings: Sequence[Finding], reference: str = "") -> dict[str, object]:
+    """The same for programs."""
+    return {"studies": [_facts(each) for each in findings], "reference": reference or None}
+
+
+def _facts(each: Finding) -> dict[str, object]:
+    return {
+        "key": each.key,
+        "subject": each.subject,
+        "split": each.split,
+        "asked": each.target.words,
+        "published": each.published,
+        "source": each.source,
+        "skipped": each.skipped or None,
+        "score": None if each.score is None else _score(each.score, each),
+    }
+
+
+def _score(score: Score, each: Finding) -> dict[str, object]:
+    return {
+        "points": score.points,
+        "unit": score.unit,
+        "mean": score.mean,
+        "median": score.median,
+        "p90": score.p90,
+        "bias": score.bias,
+        "coverage": score.coverage,
+        "met": each.target.met_by(score) if each.target.words else None,
+        "spans_met": score.spans_met,
+    }

@@ -1,0 +1,200 @@
+"""The lines above and under the table of an answer: question, prices, baselines, proof."""
+
+from dataclasses import dataclass, field
+
+from recommender.inputs.units import brief_duration
+from recommender.job.job import Job
+from recommender.plan.limits import Choice, Limits, Progress
+from recommender.plan.plan import Answer, Plan, PriceDate
+from recommender.report import formatting as fmt
+from recommender.report.formatting import age_days
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A job, its limits, the offers allowed, and what of the job is already done."""
+
+    job: Job
+    limits: Limits = field(default_factory=Limits)
+    choice: Choice = field(default_factory=Choice)
+    progress: Progress = field(default_factory=Progress)
+    catalog: str = ""  # version of the catalog that was read
+
+
+def job_line(asked: Asked) -> str:
+    """The job in one line: amount, work, precision, checkpoint."""
+    job = asked.job
+    per = job.tokens_per_sample
+    unit = "token" if per > 1 else fmt.clean(job.sample_unit)
+    facts = [
+        f"{fmt.large(job.samples * per)} {unit}s",
+        f"{fmt.scientific(job.total_flop)} FLOP",
+        "mixed precision" if job.precision == "mixed" else job.precision,
+        *([job.method] if job.method != "full" else []),
+        f"{fmt.size(job.checkpoint_bytes)} checkpoint",
+    ]
+    return f"{fmt.clean(job.name)}: {', '.join(facts)}"
+
+
+def goal_line(answer: Answer, limits: Limits) -> str:
+    """What is sought and which limits are kept with which chance."""
+    kept = limits_kept(limits)
+    if not kept:
+        return {
+            "cost": "Cheapest plans, without any limit",
+            "time": "Fastest plans, without any limit",
+            "frontier": "Plans that no other plan beats in both cost and time",
+        }[answer.goal]
+    what = {"cost": "Cheapest", "time": "Fastest", "frontier": "Best"}[answer.goal]
+    return f"{what} plans that {kept} with at least {fmt.percent(limits.confidence)} chance"
+
+
+def limits_kept(limits: Limits) -> str:
+    """The limits in words: "finish within 24 h and cost at most 200 USD in total"."""
+    costs = []
+    if limits.budget_usd is not None:
+        costs.append(f"{_money(limits.budget_usd)} USD in total")
+    if limits.hourly_usd is not None:
+        costs.append(f"{_money(limits.hourly_usd)} USD/h")
+    parts = []
+    if limits.deadline_s is not None:
+        parts.append(f"finish within {_time(limits.deadline_s)}")
+    if costs:
+        parts.append(f"cost at most {fmt.listing(costs)}")
+    return fmt.listing(parts)
+
+
+def _time(seconds: float) -> str:
+    """A deadline as it was typed: 24 h, 5 d, but 14h24m where one unit would round it."""
+    one_unit = seconds % (3600.0 if seconds < 360_000.0 else 86_400.0) == 0.0
+    return fmt.duration(seconds) if one_unit else brief_duration(seconds)
+
+
+def _money(usd: float) -> str:
+    """An amount as it was typed: 1,234.5."""
+    return f"{usd:,.2f}".rstrip("0").rstrip(".") if usd >= 1.0 else fmt.three(usd)
+
+
+def price_line(answer: Answer, asked: Asked) -> str:
+    """How old the prices are, oldest per provider."""
+    if not answer.prices:
+        return ""
+    ages = [(provider, _age(date)) for provider, date in _oldest(answer.prices)]
+    ages = [each for each in ages if each != ("own", "0")] or ages  # dated today by default
+    known = ", ".join(f"{age} ({fmt.provider(name)})" for name, age in ages)
+    if all(age == "0" for _, age in ages):
+        return "Prices are of today."
+    days = "day" if {age for _, age in ages} == {"1"} else "days"
+    quoted = asked.choice.prices_as_quoted
+    return f"Prices are {known} {days} old; " + (
+        "taken as quoted." if quoted else "the spans include it."
+    )
+
+
+def _oldest(prices: tuple[PriceDate, ...]) -> list[tuple[str, str]]:
+    dates: dict[str, str] = {}
+    for price in prices:
+        dates[price.provider] = min(price.as_of, dates.get(price.provider, price.as_of))
+    return list(dates.items())
+
+
+def _age(as_of: str) -> str:
+    days = age_days(as_of)
+    return "unknown" if days is None else str(days)
+
+
+_MOST_TOP = 1000  # plans that may be asked for
+
+
+def closing_facts(answer: Answer, asked: Asked) -> list[str]:
+    """What stands under the table of every form for people."""
+    return [
+        _floor(answer),
+        *_trivial(answer, asked),
+        *_more(answer),
+        *_regions(answer),
+        _proof(answer),
+    ]
+
+
+def _proof(answer: Answer) -> str:
+    """How sure the first place is, and whether clusters of several types were looked at."""
+    proof, left = answer.proof, fmt.percent(answer.proof.gap)
+    if proof.mixes == "in part":
+        return f"best found; a mix of types up to {left} better is not ruled out"
+    if proof.status == "gap":
+        return f"best found; up to {left} better is not ruled out"
+    if proof.mixes == "not searched":
+        return "plan 1 proven best of one machine type; mixes of types: --mix"
+    return "plan 1 proven best, mixes of types included"
+
+
+def _floor(answer: Answer) -> str:
+    if answer.goal == "time":
+        return f"floor {fmt.duration(answer.floor_s)}"
+    return f"floor {fmt.usd(answer.floor_usd)} USD"
+
+
+def _more(answer: Answer) -> list[str]:
+    if not answer.more_plans:
+        return []
+    top = min(len(answer.plans) + answer.more_plans, _MOST_TOP)
+    return [f"up to {fmt.plural(answer.more_plans, 'more plan')}: --top {top}"]
+
+
+def _regions(answer: Answer) -> list[str]:
+    if not answer.more_regions:
+        return []
+    return [f"{fmt.plural(answer.more_regions, 'more region')} tried: --all-regions"]
+
+
+def _trivial(answer: Answer, asked: Asked) -> list[str]:
+    """The plans anybody would think of first: those in the table by number, then the others."""
+    if not answer.plans:
+        return []
+    ranks = {plan.machines: i for i, plan in reversed(list(enumerate(answer.plans, 1)))}
+    named: dict[int, list[str]] = {}
+    for plan in answer.trivial:
+        if plan.machines in ranks and plan.labels:
+            named.setdefault(ranks[plan.machines], []).append(fmt.clean(plan.labels[0]))
+    shown = [f"{fmt.listing(named[rank])}: plan {rank}" for rank in sorted(named)]
+    others = [plan for plan in answer.trivial if plan.machines not in ranks]
+    return [*shown, *(_against(plan, answer, asked) for plan in others)]
+
+
+def _against(plan: Plan, answer: Answer, asked: Asked) -> str:
+    kinds = fmt.listing(list(dict.fromkeys(fmt.clean(m.instance_type) for m in plan.machines)))
+    name = f"{fmt.clean(plan.labels[0])} ({kinds})" if plan.labels else kinds
+    wrong = why_not(plan, asked)
+    if wrong:
+        return f"{name} {wrong}"
+    best = answer.plans[0].estimate
+    if answer.goal == "time":
+        factor, what = plan.estimate.time.typical / best.time.typical, "time"
+    else:
+        factor, what = plan.estimate.cost.mean / best.cost.mean, "cost"
+    return f"{name}: {fmt.three(round(factor, 1 if factor >= 2 else 2))}× the {what} of plan 1"
+
+
+def why_not(plan: Plan, asked: Asked) -> str:
+    """Which limit a plan does not keep, in words; empty where it keeps all."""
+    limits, estimate = asked.limits, plan.estimate
+    hourly = dearest_usd_per_hour(plan)
+    if limits.hourly_usd is not None and hourly > limits.hourly_usd:
+        return f"costs up to {fmt.three(hourly)} USD/h: too dear"
+    if limits.max_overhead is not None and estimate.overhead > limits.max_overhead:
+        return f"loses {fmt.percent(estimate.overhead)} of the paid time: too much"
+    if estimate.chance >= limits.confidence:
+        return ""
+    if limits.deadline_s is not None and estimate.time.p95 > limits.deadline_s:
+        return f"takes up to {fmt.duration(estimate.time.p95)}: too slow"
+    if limits.budget_usd is not None and estimate.cost.p95 > limits.budget_usd:
+        return f"costs up to {fmt.usd(estimate.cost.p95)} USD: too dear"
+    return f"keeps the limits in {fmt.share(estimate.chance)} only"
+
+
+def dearest_usd_per_hour(plan: Plan) -> float:
+    """List price while everything runs, at the dearest place of the failover list."""
+    places = [site.usd_per_hour for site in plan.sites]
+    more = max(places) - places[0] if places else 0.0
+    return plan.usd_per_hour + more * sum(m.count for m in plan.machines if m.market == "spot")

@@ -1,0 +1,90 @@
+"""A back-test as a table: policies under each job setting, over all traces or one by one."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from recommender.report import formatting as fmt
+from recommender.report.layout import Column, Page
+
+SCHEMA = "recommend.backtest/v1"
+COLUMNS = (
+    "setting", "policy", "trace", "windows", "mean_usd", "p50_usd", "p90_usd", "late_share",
+    "gap_closed", "greedy_usd", "optimum_usd",
+)  # fmt: skip
+ZONE_POLICIES = ("failover", "multi-region")  # of one job over the zones of all traces
+_TOGETHER = (
+    "failover and multi-region: one job that may move between the zones of all traces; closed is "
+    "from failover to the cheapest run over all of them."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How one policy did under one job setting, on one trace or (trace "") on all."""
+
+    setting: str  # "48h/52h/6m": work, deadline, changeover
+    policy: str
+    trace: str
+    windows: int
+    mean_usd: float
+    p50_usd: float | None  # of one trace
+    p90_usd: float | None
+    late_share: float
+    gap_closed: float | None  # share of the way from greedy to the optimum
+    greedy_usd: float
+    optimum_usd: float
+
+
+def page(found: Sequence[Standing], traces: int, split: str) -> Page:
+    """One row per setting and policy; with traces named, one for each of them as well."""
+    columns = (
+        Column("job", right=False),
+        Column("policy", right=False, gap=2),
+        Column("windows", gap=2),
+        Column("mean", gap=2),
+        Column("p50", gap=2),
+        Column("p90", gap=2),
+        Column("late", gap=2),
+        Column("closed", gap=2),
+    )
+    return Page(
+        title=f"Back-test on {fmt.plural(traces, 'trace')}, USD per run",
+        columns=columns,
+        rows=tuple(_row(each) for each in found),
+        flexible=0,
+        below=(
+            f"{split} Job: work, deadline and changeover of a run. Closed: share of the way from "
+            "the greedy rule to the cheapest run with the trace known beforehand, by sums over "
+            "all windows. Late: share of the runs that end after the deadline.",
+            *((_TOGETHER,) if any(each.policy in ZONE_POLICIES for each in found) else ()),
+        ),
+        facts={"schema": SCHEMA, "rows": [asdict(each) for each in found]},
+    )
+
+
+def _row(each: Standing) -> tuple[str, ...]:
+    name = f"{each.setting}\n{fmt.clean(each.trace)}" if each.trace else each.setting
+    return (
+        name,
+        each.policy,
+        f"{each.windows:,}",
+        *(
+            "" if usd is None else f"{usd:.2f}"
+            for usd in (each.mean_usd, each.p50_usd, each.p90_usd)
+        ),
+        fmt.percent(each.late_share),
+        "" if each.gap_closed is None else f"{each.gap_closed:.2f}",
+    )
+
+
+def cells(found: Sequence[Standing]) -> list[tuple[str, ...]]:
+    """The same for CSV, in the order of `COLUMNS`."""
+    rows = []
+    for each in found:
+        figures = (
+            each.mean_usd, each.p50_usd, each.p90_usd, each.late_share, each.gap_closed,
+            each.greedy_usd, each.optimum_usd,
+        )  # fmt: skip
+        written = ("" if x is None else f"{x:.6g}" for x in figures)
+        rows.append((each.setting, each.policy, fmt.clean(each.trace), str(each.windows), *written))
+    return rows

@@ -1,0 +1,250 @@
+"""What a catalog holds, how old it is, and single offers of it."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from recommender.report import formatting as fmt
+from recommender.report.formatting import age_days
+from recommender.report.layout import Column, Page
+
+if TYPE_CHECKING:
+    from catalogs.catalog import Catalog, PriceDate
+    from catalogs.schema import Offer
+
+_WORDS = (
+    ("retired", "retired"),
+    ("reservation_only", "by reservation only"),
+    ("unknown", "not known to be sold"),
+)
+_MARK = {"fallback": "*"}  # an achieved speed that rests on the vendor's peak
+_MOVED = 0.05  # a drift below this is not worth a note
+
+
+def status(catalog: "Catalog", name: str) -> Page:
+    """One row per provider and market: how many offers, how old, and what to know."""
+    dates = catalog.price_dates()
+    columns = (
+        Column("provider", right=False),
+        Column("market", right=False, gap=2),
+        Column("offers", gap=2),
+        Column("regions", gap=2),
+        Column("prices of", gap=2),
+        Column("age", gap=2),
+        Column("note", right=False),
+    )
+    return Page(
+        title=f"Catalog: {fmt.clean(name)}",
+        columns=columns,
+        rows=tuple(_status_row(catalog, date) for date in dates),
+        flexible=len(columns) - 1,
+        below=tuple(line for line in (_left_out(catalog), _checksum(catalog)) if line),
+        facts={
+            "version": catalog.version,
+            "sha256": catalog.sha256,
+            "prices": [
+                {
+                    "provider": d.provider,
+                    "market": d.market,
+                    "oldest": d.oldest,
+                    "newest": d.newest,
+                    "offers": d.offers,
+                }
+                for d in dates
+            ],
+        },
+    )
+
+
+def _status_row(catalog: "Catalog", date: "PriceDate") -> tuple[str, ...]:
+    rows = _rows_of(catalog, date.provider, date.market)
+    regions = {catalog.offers.region[i] for i in rows}
+    age = age_days(date.newest)
+    return (
+        fmt.clean(date.provider),
+        fmt.market(date.market),
+        f"{date.offers:,}",
+        f"{len(regions):,}",
+        date.newest,
+        "unknown" if age is None else f"{age} d",
+        ", ".join(_notes(catalog, date, rows)),
+    )
+
+
+def _rows_of(catalog: "Catalog", provider: str, market: str) -> list[int]:
+    pairs = zip(catalog.offers.provider, catalog.offers.market, strict=True)
+    return [i for i, pair in enumerate(pairs) if pair == (provider, market)]
+
+
+def _notes(catalog: "Catalog", date: "PriceDate", rows: Sequence[int]) -> list[str]:
+    offers = catalog.offers
+    derived = sum(offers.kind[i] == "derived" for i in rows)
+    floor = sum(offers.flag[i] == "floor" for i in rows)
+    notes = [f"{derived:,} derived"] if derived else []
+    notes += [f"{floor:,} at the floor"] if floor else []
+    if date.oldest != date.newest:
+        notes.append(f"oldest {date.oldest}")
+    moved = _drift(catalog, date)
+    return [*notes, moved] if moved else notes
+
+
+def _drift(catalog: "Catalog", date: "PriceDate") -> str:
+    """How far prices of this provider and market move in the time since."""
+    age = age_days(date.newest)
+    known = [
+        d for d in catalog.price_drift if (d.provider, d.market) == (date.provider, date.market)
+    ]
+    if not age or not known:
+        return ""
+    nearest = min(known, key=lambda d: abs(math.log(max(d.age_days, 0.1) / age)))
+    if nearest.sigma < _MOVED:
+        return ""
+    return f"moves {fmt.percent(nearest.sigma)} in {fmt.three(nearest.age_days)} d"
+
+
+def _left_out(catalog: "Catalog") -> str:
+    counts = Counter(catalog.offers.obtainable)
+    said = [f"{counts[key]:,} {word}" for key, word in _WORDS if counts[key]]
+    return f"left out of default answers: {', '.join(said)}" if said else ""
+
+
+def _checksum(catalog: "Catalog") -> str:
+    return f"sha256 {catalog.sha256[:16]}…, {len(catalog.sources)} sources: recommend sources"
+
+
+def offers(catalog: "Catalog", found: Sequence["Offer"], most: int) -> Page:
+    """Single offers, as the planner sees them."""
+    columns = (
+        Column("offer", right=False),
+        Column("market", right=False),
+        Column("USD/h"),
+        Column("as of"),
+        Column("note", right=False),
+    )
+    hidden = len(found) - most
+    below = [f"{hidden:,} more: --top {len(found)}"] if hidden > 0 else []
+    return Page(
+        title="",
+        columns=columns,
+        rows=tuple(_offer_row(catalog, offer) for offer in found[:most]),
+        flexible=0,
+        below=(*below, *_speeds(catalog, found[:most])),
+        facts=[_offer_facts(catalog, offer) for offer in found[:most]],
+    )
+
+
+def _speeds(catalog: "Catalog", found: Sequence["Offer"]) -> list[str]:
+    """Matrix-multiplication speed of the GPUs shown, and whether anybody measured it."""
+    gpus = dict.fromkeys(catalog.type_of(offer).gpu for offer in found)
+    lines = []
+    for gpu in gpus:
+        said = [
+            f"{a.precision} {fmt.three(a.tflops)} "
+            f"({fmt.three(a.low_tflops)}-{fmt.three(a.high_tflops)}){_MARK.get(a.kind, '')}"
+            for a in catalog.achieved.values()
+            if a.gpu == gpu
+        ]
+        lines += [f"TFLOP/s of {fmt.clean(gpu)}: {', '.join(said)}"] if said else []
+    if any(line.count("*") for line in lines):
+        lines.append(
+            "* nobody measured it: the vendor's peak, times what like GPUs reach of theirs"
+        )
+    return lines
+
+
+def matching(
+    catalog: "Catalog", word: str, provider: str, region: str, market: str
+) -> list["Offer"]:
+    """The offers whose instance type or GPU holds a word, cheapest first."""
+    columns = catalog.offers
+    wanted = word.lower()
+    found = [
+        i
+        for i in range(len(columns))
+        if (not provider or columns.provider[i] == provider)
+        and (not region or columns.region[i] == region)
+        and (not market or columns.market[i] == market)
+        and _named(catalog, i, wanted)
+    ]
+    found.sort(key=lambda i: (columns.usd_per_hour[i], columns.instance_type[i], i))
+    return [columns[i] for i in found]
+
+
+def _named(catalog: "Catalog", index: int, wanted: str) -> bool:
+    provider, name = catalog.offers.provider[index], catalog.offers.instance_type[index]
+    return wanted in name.lower() or wanted in catalog.instance_types[provider, name].gpu.lower()
+
+
+def _offer_row(catalog: "Catalog", offer: "Offer") -> tuple[str, ...]:
+    machine = catalog.type_of(offer)
+    remark = {"quote": "", "composed": ""}.get(offer.kind, offer.kind)
+    words = (remark, offer.flag, offer.obtainable if offer.obtainable != "open" else "")
+    return (
+        f"{fmt.clean(offer.instance_type)}\n"
+        f"{machine.gpus} {fmt.clean(machine.gpu) or 'GPUs'} · {offer.provider} "
+        f"{fmt.clean(offer.region)}",
+        fmt.market(offer.market),
+        f"{offer.usd_per_hour:,.4g}",
+        offer.as_of,
+        " ".join(fmt.clean(word).replace("_", " ") for word in words if word),
+    )
+
+
+def _offer_facts(catalog: "Catalog", offer: "Offer") -> dict[str, object]:
+    machine = catalog.type_of(offer)
+    return {
+        "provider": offer.provider,
+        "instance_type": offer.instance_type,
+        "gpu": machine.gpu,
+        "gpus": machine.gpus,
+        "region": offer.region,
+        "zone": offer.zone,
+        "market": offer.market,
+        "usd_per_hour": offer.usd_per_hour,
+        "as_of": offer.as_of,
+        "kind": offer.kind,
+        "flag": offer.flag,
+        "obtainable": offer.obtainable,
+        "matrix_tflops": [
+            {
+                "precision": a.precision,
+                "tflops": a.tflops,
+                "low": a.low_tflops,
+                "high": a.high_tflops,
+                "kind": a.kind,
+                "as_of": a.as_of,
+            }
+            for a in catalog.achieved.values()
+            if a.gpu == machine.gpu
+        ],
+        "source": catalog.source_by_key[offer.source].name,
+    }
+
+
+def sources(catalog: "Catalog") -> Page:
+    """Where the figures come from and under which licence."""
+    columns = (
+        Column("#"),
+        Column("source and licence", right=False, gap=2),
+        Column("taken", right=False, gap=2),
+    )
+    rows = tuple(
+        (
+            str(s.source),
+            f"{fmt.clean(s.attribution or s.name)}\n({fmt.clean(s.licence)})",
+            s.taken,
+        )
+        for s in catalog.sources
+    )
+    facts = [
+        {
+            "source": s.source,
+            "name": s.name,
+            "licence": s.licence,
+            "taken": s.taken,
+            "attribution": s.attribution,
+        }
+        for s in catalog.sources
+    ]
+    return Page("Where the figures come from", columns, rows, 1, facts=facts)

@@ -1,0 +1,206 @@
+"""The answer as CSV (RFC 4180), safe to open in a spreadsheet, and as Markdown."""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Sequence
+
+from recommender.plan.plan import Answer, Plan
+from recommender.report import advice, answer_frame, cells, infeasible
+from recommender.report import formatting as fmt
+from recommender.report.advice import launch_line
+from recommender.report.answer_frame import Asked, closing_facts
+from recommender.report.explain import check_words
+from recommender.report.layout import Line
+
+COLUMNS = (
+    "rank",
+    "status",
+    "machines",
+    "market",
+    "provider",
+    "region",
+    "gpus",
+    "cost_usd",
+    "cost_usd_p05",
+    "cost_usd_p95",
+    "time_h",
+    "time_h_p05",
+    "time_h_p95",
+    "chance",
+    "usd_per_hour",
+    "interruptions",
+    "checkpoint_path",
+    "checkpoint_interval_s",
+    "overhead",
+    "flop_per_usd",
+    "saving",
+    "price_as_of",
+    "labels",
+    "launch",
+)
+
+
+def rows(answer: Answer) -> list[tuple[str, ...]]:
+    """Every plan of an answer as cells; an infeasible one gives its nearest plans."""
+    numbered = [(str(i), "ok", plan) for i, plan in enumerate(answer.plans, 1)]
+    if answer.compared is not None:
+        numbered.append(("now", "compared", answer.compared))
+    if answer.infeasible is not None:
+        nearest = [s for s in answer.infeasible.nearest if s.plan is not None]
+        numbered += [("", f"infeasible: {s.change}", s.plan) for s in nearest if s.plan]
+    return [_row(rank, status, plan) for rank, status, plan in numbered]
+
+
+def _row(rank: str, status: str, plan: Plan) -> tuple[str, ...]:
+    estimate, first = plan.estimate, plan.machines[0]
+    cost, time = estimate.cost, estimate.time
+    markets = dict.fromkeys(fmt.market(m.market) for m in plan.machines)
+    return (
+        rank,
+        fmt.clean(status),
+        " + ".join(f"{m.count}x {fmt.clean(m.instance_type)}" for m in plan.machines),
+        " + ".join(markets),
+        fmt.clean(first.provider),
+        fmt.clean(plan.sites[0].region if plan.sites else first.region),
+        cells.gpus(plan.machines),
+        *(_number(x) for x in (cost.mean, cost.p05, cost.p95)),
+        *(_number(x / 3600) for x in (time.typical, time.p05, time.p95)),
+        _number(estimate.chance),
+        _number(plan.usd_per_hour),
+        _number(estimate.interruptions),
+        plan.checkpointing.path,
+        _number(plan.checkpointing.interval_s),
+        _number(estimate.overhead),
+        _number(plan.flopp),
+        "" if plan.saving is None else _number(plan.saving),
+        min(fmt.clean(m.as_of) for m in plan.machines),
+        "; ".join(fmt.clean(label) for label in plan.labels),
+        launch_line(plan),
+    )
+
+
+def _number(x: float) -> str:
+    return f"{x:.6g}" if x == x and abs(x) != float("inf") else ""
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER = re.compile(r"-?[0-9.]+(?:e[+-]?[0-9]+)?")
+
+
+def render_csv(answer: Answer) -> str:
+    """One header line and one line per plan, ended by CRLF."""
+    return table(COLUMNS, rows(answer))
+
+
+def table(header: Sequence[str], body: Iterable[Sequence[str]]) -> str:
+    """A header and rows as CSV."""
+    made = io.StringIO(newline="")
+    writer = csv.writer(made, lineterminator="\r\n")
+    writer.writerow(header)
+    writer.writerows([safe(cell) for cell in row] for row in body)
+    return made.getvalue()
+
+
+def safe(cell: str) -> str:
+    """A cell that a spreadsheet would run as a formula gets an apostrophe in front."""
+    formula = cell.startswith(_FORMULA) and not _NUMBER.fullmatch(cell)
+    return f"'{cell}" if formula else cell
+
+
+_WIDE = 10_000  # Markdown wraps for itself
+_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"})
+
+
+def render_markdown(answer: Answer, asked: Asked, quiet: bool = False) -> str:
+    """Title, table, and the sentences about plan 1 as a list."""
+    if answer.status == "infeasible":
+        return _infeasible(answer, asked)
+    table = _table(answer)
+    if quiet:
+        return "\n".join(table) + "\n"
+    parts = [
+        f"**{_escape(answer_frame.job_line(asked))}**",
+        f"{_escape(answer_frame.goal_line(answer, asked.limits))}."
+        f" {_escape(answer_frame.price_line(answer, asked))}".rstrip(),
+        *(f"**Warning:** {_escape(w)}" for w in answer.warnings),
+        "\n".join(table),
+        _sentences(closing_facts(answer, asked), " · "),
+        *_first(answer, asked),
+        *_changes(answer),
+        *_checks(answer),
+    ]
+    if answer.assumptions:
+        parts.append(f"Assumed: {_sentences(answer.assumptions, '; ')}.")
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(answer: Answer) -> list[str]:
+    plans = [*answer.plans, *([answer.compared] if answer.compared else [])]
+    names = [str(i) for i in range(1, len(answer.plans) + 1)] + ["now"]
+    unit, name = cells.time_unit(plans)
+    head = ["#", "machines", "cost USD", f"time {name}", "chance", "USD/h"]
+    costs, times = cells.cost_cells(plans), cells.time_cells(plans, unit)
+    rows = [
+        [
+            names[i],
+            "<br>".join(
+                _escape(line) for line in (*cells.machines_lines(plan), *cells.knee(plan, plans[0]))
+            ),
+            f"{costs[i][0]} ({costs[i][1]})",
+            f"{times[i][0]} ({times[i][1]})",
+            fmt.share(plan.estimate.chance),
+            cells.price_cells(plans)[i][0],
+        ]
+        for i, plan in enumerate(plans)
+    ]
+    return [_markdown_row(head), "|--:|:--|--:|--:|--:|--:|", *map(_markdown_row, rows)]
+
+
+def _markdown_row(given: Sequence[str]) -> str:
+    return f"| {' | '.join(given)} |"
+
+
+def _first(answer: Answer, asked: Asked) -> list[str]:
+    if not answer.plans:
+        return []
+    plan = answer.plans[0]
+    said = [(label, words) for label, words in advice.sentences(plan, asked) if words]
+    items = "\n".join(f"* *{label}*: {_escape(words)}" for label, words in said)
+    return [_escape(advice.headline(answer, asked)), items, *_code(plan)]
+
+
+def _code(plan: Plan) -> list[str]:
+    line = launch_line(plan)
+    fence = "~~~~" if "```" in line else "```"
+    return [f"{fence}sh\n{line}\n{fence}"] if line else []
+
+
+def _changes(answer: Answer) -> list[str]:
+    if not answer.steps:
+        return []
+    items = [f"* {_escape(step.change)}: {_escape(step.effect)}" for step in answer.steps]
+    return ["What would change the answer:\n\n" + "\n".join(items)]
+
+
+def _checks(answer: Answer) -> list[str]:
+    if not answer.checks:
+        return []
+    items = [f"* plan {check.rank}: {_escape(check_words(check))}" for check in answer.checks]
+    runs = answer.checks[0].runs
+    return [f"Verified with {runs:,} other runs each:\n\n" + "\n".join(items)]
+
+
+def _infeasible(answer: Answer, asked: Asked) -> str:
+    """The same lines as on a terminal, set as they are."""
+    lines: list[Line] = infeasible.infeasible_lines(answer, asked, 80)
+    return "```text\n" + "".join(f"{line.text}\n" for line in lines) + "```\n"
+
+
+def _sentences(foreign: Sequence[str], between: str) -> str:
+    """Several strings in a row; each is cut where it is too long, not the whole."""
+    return between.join(map(_escape, foreign))
+
+
+def _escape(foreign: str) -> str:
+    return fmt.clean(foreign).translate(_SPECIAL)

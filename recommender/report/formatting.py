@@ -1,0 +1,122 @@
+"""Numbers and ages as people read them: three digits, a unit, nothing foreign unchecked."""
+
+import math
+import re
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+
+from recommender.inputs.units.times import now
+from recommender.text import duration as duration
+from recommender.text import three as three
+from recommender.text import usd as usd
+
+_ESCAPE = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])")
+_SPACES = re.compile(r"\s+")
+_LARGE = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
+_BYTES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+_GLUE = re.compile(r"(?<=\d) (?=(?:%|ms|s|min|h|d|USD|[kMGT]?B|[kMT])\b|%)|(?<=[≥≤±+]) (?=\d)")
+_LONGEST = 400  # of a foreign string in a table
+_PROVIDERS = {"aws": "AWS", "gcp": "GCP", "azure": "Azure", "own": "own"}
+
+
+def clean(foreign: str) -> str:
+    """A foreign string on one line, without escapes, control or direction characters."""
+    spaced = _SPACES.sub(" ", _ESCAPE.sub("", foreign))
+    kept = "".join(c for c in spaced if c.isprintable())
+    return kept.strip() if len(kept) <= _LONGEST else kept[:_LONGEST].strip() + "…"
+
+
+def glued(sentence: str) -> str:
+    """The sentence with its numbers tied to their units, so that no line parts them."""
+    return _GLUE.sub("\N{NO-BREAK SPACE}", sentence)
+
+
+def usd_span(low: float, high: float) -> str:
+    """A span of money: "38-108"."""
+    return f"{usd(low)}-{usd(high)}"
+
+
+def share(x: float) -> str:
+    """A share in per cent, never rounded up to a promise: 94.9 % stays 94 %."""
+    if not math.isfinite(x):
+        return "unknown"
+    percent = 100 * x
+    if 0 < percent < 1:
+        return "<1 %"
+    return ">99 %" if percent >= 99.5 else f"{math.floor(percent + 1e-9)} %"
+
+
+def percent(x: float) -> str:
+    """A share in per cent, rounded: 74 %, 0.4 %."""
+    if 0 < abs(x) < 0.0005:
+        return "<0.1 %"
+    return f"{three(round(100 * x, 1) if abs(x) < 0.1 else round(100 * x))} %"
+
+
+def large(x: float) -> str:
+    """A count of things: 1.0 B, 115 M, 3.2 k."""
+    for scale, name in _LARGE:
+        if x >= 0.9995 * scale:
+            return f"{_two(x / scale)} {name}"
+    return three(x)
+
+
+def size(n_bytes: float) -> str:
+    """Bytes in decimal units: 112 GB."""
+    for scale, name in _BYTES:
+        if n_bytes >= 0.9995 * scale:
+            return f"{_two(n_bytes / scale)} {name}"
+    return f"{three(n_bytes)} B"
+
+
+def _two(x: float) -> str:
+    return f"{x:.1f}" if x < 10 else f"{x:.0f}"
+
+
+def scientific(x: float) -> str:
+    """A very large number: 5.1e19."""
+    mantissa, _, exponent = f"{x:.1e}".partition("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def provider(name: str) -> str:
+    """A provider as it writes itself."""
+    return _PROVIDERS.get(name, clean(name))
+
+
+def market(name: str) -> str:
+    """A market in words."""
+    return {"on_demand": "on-demand", "reserved_block": "reserved block"}.get(name, clean(name))
+
+
+def listing(words: Sequence[str], last: str = "and") -> str:
+    """Words in a row: "a", "a and b", "a, b and c"."""
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} {last} {words[-1]}"
+
+
+def plural(n: float, word: str) -> str:
+    """A count and its noun: 1 run, 2 runs."""
+    return f"{three(n)} {word}" if n == 1 else f"{three(n)} {word}s"
+
+
+def age_days(as_of: str) -> int | None:
+    """Whole days since `as_of`, never negative; `None` where it is not a date."""
+    try:
+        day = date.fromisoformat(as_of[:10])
+    except ValueError:
+        return None
+    return max(0, (now().date() - day).days)
+
+
+def age_hours(fetched_at: str) -> tuple[float, bool]:
+    """Hours since a moment, never negative, and whether it lies in the future."""
+    try:
+        moment = datetime.fromisoformat(fetched_at)
+    except ValueError:
+        return 0.0, False
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    hours = (now() - moment).total_seconds() / 3600
+    return max(0.0, hours), hours < 0

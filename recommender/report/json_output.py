@@ -1,0 +1,112 @@
+"""The answer and errors as JSON: `recommend.plan/v1` and `recommend.error/v1`."""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from recommender.plan.plan import Answer
+from recommender.report.advice import launch_line
+from recommender.report.answer_frame import Asked
+from recommender.version import __version__
+
+PLAN_SCHEMA = "recommend.plan/v1"
+ERROR_SCHEMA = "recommend.error/v1"
+SIMULATION_SCHEMA = "recommend.simulation/v1"
+CALIBRATION_SCHEMA = "recommend.calibration/v1"
+
+
+_DIGITS = 6
+
+
+def document(answer: Answer, asked: Asked) -> dict[str, Any]:
+    """The whole answer: seconds, USD, dates, six significant digits, nothing relative to now."""
+    inputs = {
+        "job": plain(asked.job),
+        "limits": plain(asked.limits),
+        "choice": plain(asked.choice),
+        "progress": plain(asked.progress),
+    }
+    return {
+        "schema": PLAN_SCHEMA,
+        "status": answer.status,
+        "goal": answer.goal,
+        "provenance": {
+            "tool": f"recommend {__version__}",
+            "catalog": asked.catalog,
+            "prices": plain(answer.prices),
+            "seed": answer.seed,
+        },
+        "inputs": {**plain(answer.inputs), **inputs},
+        "proof": plain(answer.proof),
+        "floor": {"usd": plain(answer.floor_usd), "s": plain(answer.floor_s)},
+        "plans": [{"rank": i, **plan_object(plan)} for i, plan in enumerate(answer.plans, 1)],
+        "trivial": [plan_object(plan) for plan in answer.trivial],
+        "compared": plan_object(answer.compared),
+        "steps": _steps(answer.steps),
+        "infeasible": _infeasible(answer),
+        "more": {"plans": answer.more_plans, "regions": answer.more_regions},
+        "assumptions": list(answer.assumptions),
+        "warnings": list(answer.warnings),
+        **({"checks": plain(answer.checks)} if answer.checks else {}),
+    }
+
+
+def error_document(code: str, exit_code: int, problems: Sequence[str]) -> dict[str, Any]:
+    """What went wrong, for programs."""
+    return {
+        "schema": ERROR_SCHEMA,
+        "code": code,
+        "exit_code": exit_code,
+        "message": problems[0] if problems else code,
+        "problems": list(problems),
+    }
+
+
+def dumps(made: Any) -> str:
+    """JSON text, two blanks deep, without NaN or infinity, ending in a newline."""
+    return json.dumps(made, indent=2, allow_nan=False, ensure_ascii=True) + "\n"
+
+
+def plan_object(plan: Any) -> Any:
+    """A plan with the line that rents it; null where there is none."""
+    return None if plan is None else {**plain(plan), "launch": launch_line(plan)}
+
+
+def _steps(steps: Any) -> list[Any]:
+    return [{"change": s.change, "effect": s.effect, "plan": plan_object(s.plan)} for s in steps]
+
+
+def _infeasible(answer: Answer) -> Any:
+    why = answer.infeasible
+    if why is None:
+        return None
+    return {
+        "binding": list(why.binding),
+        "nearest": _steps(why.nearest),
+        "fastest": plan_object(why.fastest),
+        "cheapest": plan_object(why.cheapest),
+    }
+
+
+def plain(value: Any) -> Any:
+    """Dataclasses as objects, tuples as lists, floats rounded; unknown is null, never NaN."""
+    if is_dataclass(value):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, float):
+        return _rounded(value)
+    if isinstance(value, dict):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(each) for each in value]
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    return _rounded(float(value)) if hasattr(value, "__float__") else str(value)
+
+
+def _rounded(x: float) -> float | int | None:
+    if not math.isfinite(x):
+        return None
+    rounded = float(f"{x:.{_DIGITS}g}")
+    return int(rounded) if rounded == int(rounded) and abs(rounded) < 1e15 else rounded

@@ -1,0 +1,308 @@
+"""A simulation as people read it, and as JSON, CSV and Markdown."""
+
+import csv
+import io
+from dataclasses import replace
+from typing import Any
+
+from recommender.plan.plan import Plan
+from recommender.plan.simulation import ClosedForm, Kept, PolicyRun, Quantiles, Simulation
+from recommender.report import answer_frame, cells, layout
+from recommender.report import formatting as fmt
+from recommender.report.answer_frame import Asked
+from recommender.report.csv_markdown import safe
+from recommender.report.json_output import SIMULATION_SCHEMA, plain, plan_object
+from recommender.report.layout import Column, Line, Row, grid, inset, labelled, overflow, paragraph
+from recommender.version import __version__
+
+_UNITS = ((5400.0, 60.0, "min"), (360_000.0, 3600.0, "h"), (float("inf"), 86_400.0, "d"))
+
+
+def time_unit(seconds: float) -> tuple[float, str]:
+    """Seconds per unit and its name, for times of this size."""
+    return next((unit, name) for limit, unit, name in _UNITS if seconds < limit)
+
+
+def render(found: Simulation, asked: Asked, width: int, quiet: bool = False) -> list[Line]:
+    """The whole page; `quiet` leaves the figures only."""
+    lines = figures(found, width)
+    if quiet:
+        return lines
+    unit, name = time_unit(found.time.mean)
+    lines = [*_title(found, asked, width), Line(""), *lines, Line("")]
+    lines += [Line("Where the time goes", "strong"), *_states(found, width), Line("")]
+    lines += policies(found, width)
+    for label, words in sentences(found):
+        lines += labelled(label, words, width, hang=13)
+    lines += [Line(""), Line("Cost in USD, share of the runs", "strong")]
+    lines += [*layout.histogram(found.cost_histogram, 1.0, width), Line("")]
+    lines += [Line(f"Time in {name}, share of the runs", "strong")]
+    lines += layout.histogram(found.time_histogram, unit, width)
+    notes = [line for note in found.notes for line in inset(f"{fmt.clean(note)}.", width)]
+    return lines + ([Line(""), *notes] if notes else [])
+
+
+def _title(found: Simulation, asked: Asked, width: int) -> list[Line]:
+    return [
+        *paragraph(answer_frame.job_line(asked), width, "title"),
+        *paragraph(f"{plan_name(found)}: {plan_words(found.plan)}", width, "title"),
+        *paragraph(f"{found.runs:,} simulated runs, seed {found.seed}", width, "faint"),
+    ]
+
+
+def plan_name(found: Simulation) -> str:
+    """Which plan was simulated."""
+    return f"Plan {found.number}" if found.number else "Your machines"
+
+
+def plan_words(plan: Plan) -> str:
+    """The machines of a plan on one line."""
+    return ", ".join(cells.machines_lines(plan))
+
+
+def shown_time(found: Simulation) -> Quantiles:
+    """The time with the mean that an answer shows, so that both agree; see risk/typical.py."""
+    return replace(found.time, mean=found.typical_time_s, error=found.typical_time_error_s)
+
+
+def figure_rows(found: Simulation) -> list[tuple[str, Quantiles, float, str]]:
+    """Each figure: its name, its quantiles, what they are divided by, the first-order estimate."""
+    unit, name = time_unit(found.time.mean)
+    form = found.closed_form
+    return [
+        ("cost USD", found.cost, 1.0, fmt.usd(form.cost_usd)),
+        (f"time {name}", shown_time(found), unit, fmt.three(form.time_s / unit)),
+        ("interruptions", found.interruptions, 1.0, ""),
+        ("lost work h", found.lost, 3600.0, ""),
+    ]
+
+
+def figures(found: Simulation, width: int) -> list[Line]:
+    """The table of means and quantiles."""
+    table = [_cells(*row) for row in figure_rows(found)]
+    wide = _chosen(table, tuple(range(8)), width)
+    return _chosen(table, (0, 1, 3, 5), width) if overflow(wide, width) else wide
+
+
+def _chosen(table: list[list[str]], chosen: tuple[int, ...], width: int) -> list[Line]:
+    """Some columns of the figures."""
+    titles_ = ["", "mean", "±", "5 %", "50 %", "95 %", "99 %", "first order"]
+    columns = [Column(titles_[i], right=bool(i), gap=2) for i in chosen]
+    rows = [Row(tuple((row[i],) for i in chosen)) for row in table]
+    return grid(columns, rows, width, flexible=0)
+
+
+def _cells(name: str, q: Quantiles, unit: float, form: str) -> list[str]:
+    mean, *rest = (_figure(x / unit) for x in (q.mean, q.p05, q.p50, q.p95, q.p99))
+    return [name, mean, f"{q.error / unit:.2g}", *rest, form]
+
+
+def _figure(x: float) -> str:
+    """Three digits; nothing below a thousandth."""
+    return fmt.three(round(x, 3))
+
+
+def _states(found: Simulation, width: int) -> list[Line]:
+    return layout.bars([(s.name, s.share) for s in found.states if s.share > 0.0], width)
+
+
+POLICY_TITLES = ("policy", "cost USD", "±", "95 %", "time h", "in time", "on-demand h")
+
+
+def policies(found: Simulation, width: int) -> list[Line]:
+    """The policies that were followed beside the plan's own rule."""
+    if not found.policies:
+        return []
+    wide = _policy_grid(found, tuple(range(len(POLICY_TITLES))), width)
+    made = _policy_grid(found, (0, 1, 5), width) if overflow(wide, width) else wide
+    return [*paragraph(policy_title(found), width, "strong"), *made, Line("")]
+
+
+def _policy_grid(found: Simulation, chosen: tuple[int, ...], width: int) -> list[Line]:
+    """Some columns of the policies."""
+    columns = [Column(POLICY_TITLES[i], right=bool(i), gap=2) for i in chosen]
+    cells = [policy_cells(run) for run in found.policies]
+    rows = [Row(tuple((row[i],) for i in chosen)) for row in cells]
+    return grid(columns, rows, width, flexible=0)
+
+
+def policy_title(found: Simulation) -> str:
+    """How the policies were followed."""
+    step = fmt.duration(found.policies[0].tick_s)
+    return f"Policies on the same histories, replayed in steps of {step}, paid in full"
+
+
+def policy_cells(run: PolicyRun) -> tuple[str, ...]:
+    """One policy as a row."""
+    cost = run.cost
+    hours = (run.typical_time_s / 3600.0, run.on_demand_h)
+    time, on_demand = (_figure(x) for x in hours)
+    return (
+        run.name, _figure(cost.mean), f"{cost.error:.2g}", _figure(cost.p95), time,
+        fmt.share(run.in_time), on_demand,
+    )  # fmt: skip
+
+
+def sentences(found: Simulation) -> list[tuple[str, str]]:
+    """What there is to say beside the figures, by label."""
+    return [
+        ("limits", _limits(found)),
+        *([("fallback", _fallback(found))] if found.plan.fallback else []),
+        ("mean time", _all_runs(found)),
+        ("first order", closed_words(found.closed_form)),
+        ("capacity", fmt.clean(found.capacity)),
+    ]
+
+
+def _all_runs(found: Simulation) -> str:
+    unit, name = time_unit(found.time.mean)
+    mean, error = found.time.mean / unit, found.time.error / unit
+    return (
+        "of the nine runs of ten in the span, as in every answer; of all runs "
+        f"{fmt.three(mean)} {name} (± {error:.2g})"
+    )
+
+
+def _limits(found: Simulation) -> str:
+    if not found.kept:
+        return "none given"
+    each = "; ".join(f"{limit_words(k)} {fmt.share(k.chance)}" for k in found.kept)
+    if len(found.kept) == 1:
+        return f"{each} (± {100 * found.chance_error:.1f} %)"
+    return f"{each}; all together {fmt.share(found.chance)} (± {100 * found.chance_error:.1f} %)"
+
+
+def limit_words(kept: Kept) -> str:
+    """A limit in words: "in 24 h"."""
+    if kept.limit == "deadline":
+        return f"in {fmt.duration(kept.value)}"
+    unit = "USD/h" if kept.limit == "hourly" else "USD"
+    return f"within {fmt.three(kept.value)} {unit}"
+
+
+def _fallback(found: Simulation) -> str:
+    said = f"rented in {fmt.percent(found.fallback_share)} of the runs"
+    form = found.closed_form
+    if form.fallback_from_s is None:
+        return f"{said}; first order: never"
+    when = fmt.duration(form.fallback_from_s)
+    share = fmt.percent(form.fallback_share)
+    return f"{said}; first order: in {share}, from {when} on"
+
+
+def closed_words(form: ClosedForm) -> str:
+    """The closed form in one sentence."""
+    said = f"{form.law}: {fmt.duration(form.time_s)} and {fmt.usd(form.cost_usd)} USD expected"
+    if form.time_p95_s is not None:
+        said += f", 95 % of runs within {fmt.duration(form.time_p95_s)}"
+    if form.chance is not None:
+        said += f", in time {fmt.share(form.chance)}"
+    return f"{said}; spot does {fmt.percent(form.drift)} of an hour's work in an hour"
+
+
+_COLUMNS = ("figure", "unit", "mean", "error", "p05", "p25", "p50", "p75", "p95", "p99", "form")
+_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"})
+
+
+def document(found: Simulation, asked: Asked) -> dict[str, Any]:
+    """Everything as plain objects: seconds, USD, shares, six significant digits."""
+    return {
+        "schema": SIMULATION_SCHEMA,
+        "provenance": {
+            "tool": f"recommend {__version__}",
+            "catalog": asked.catalog,
+            "seed": found.seed,
+        },
+        "inputs": {
+            "job": plain(asked.job),
+            "limits": plain(asked.limits),
+            "choice": plain(asked.choice),
+            "progress": plain(asked.progress),
+        },
+        "simulation": {**plain(found), "plan": plan_object(found.plan)},
+    }
+
+
+def csv_text(found: Simulation) -> str:
+    """One row per figure, state and limit, ended by CRLF."""
+    made = io.StringIO(newline="")
+    writer = csv.writer(made, lineterminator="\r\n")
+    writer.writerow(_COLUMNS)
+    writer.writerows([safe(cell) for cell in row] for row in _rows(found))
+    return made.getvalue()
+
+
+def _rows(found: Simulation) -> list[list[str]]:
+    form = found.closed_form
+    rows = [
+        _figure_cells("cost", "USD", found.cost, 1.0, form.cost_usd),
+        _figure_cells("time", "h", found.time, 3600.0, form.time_s / 3600.0),
+        _typical(found),
+        _figure_cells("interruptions", "", found.interruptions, 1.0, None),
+        _figure_cells("lost work", "h", found.lost, 3600.0, None),
+    ]
+    chances = [(limit_words(k), k.chance) for k in found.kept]
+    shares = [(f"state: {s.name}", s.share) for s in found.states]
+    if found.kept:
+        chances.append(("all limits", found.chance))
+    shares += [(f"chance: {name}", chance) for name, chance in chances]
+    shares.append(("fallback rented", found.fallback_share))
+    blank = [""] * (len(_COLUMNS) - 3)
+    for run in found.policies:
+        rows.append(_figure_cells(f"cost, {run.name}", "USD", run.cost, 1.0, None))
+        rows.append(_figure_cells(f"time, {run.name}", "h", run.time, 3600.0, None))
+        shares.append((f"chance in time, {run.name}", run.in_time))
+    return rows + [[name, "share", f"{share:.6g}", *blank] for name, share in shares]
+
+
+def _figure_cells(
+    name: str, unit: str, q: Quantiles, scale: float, form: float | None
+) -> list[str]:
+    values = (q.mean, q.error, q.p05, q.p25, q.p50, q.p75, q.p95, q.p99)
+    last = "" if form is None else f"{form:.6g}"
+    return [name, unit, *(f"{value / scale:.6g}" for value in values), last]
+
+
+def _typical(found: Simulation) -> list[str]:
+    values = (found.typical_time_s / 3600.0, found.typical_time_error_s / 3600.0)
+    blank = [""] * (len(_COLUMNS) - 4)
+    return ["time, middle nine tenths", "h", *(f"{value:.6g}" for value in values), *blank]
+
+
+def markdown(found: Simulation, asked: Asked, quiet: bool = False) -> str:
+    """A table and a list, for issues and reports."""
+    table = [
+        "| | mean | ± | 5 % | 50 % | 95 % | 99 % | first order |",
+        "|:--|--:|--:|--:|--:|--:|--:|--:|",
+        *(_markdown_row(*row) for row in figure_rows(found)),
+    ]
+    if quiet:
+        return "\n".join(table) + "\n"
+    spent = ", ".join(f"{s.name} {fmt.percent(s.share)}" for s in found.states if s.share > 0)
+    said = [*sentences(found), ("time", spent), *(("note", note) for note in found.notes)]
+    parts = [
+        f"**{_escape(answer_frame.job_line(asked))}**",
+        f"{plan_name(found)}: {_escape(plan_words(found.plan))}; {found.runs:,} simulated runs,"
+        f" seed {found.seed}.",
+        "\n".join(table),
+        *_policies(found),
+        "\n".join(f"* *{label}*: {_escape(words)}" for label, words in said),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _policies(found: Simulation) -> list[str]:
+    if not found.policies:
+        return []
+    rows = [POLICY_TITLES, (":--", *["--:"] * (len(POLICY_TITLES) - 1))]
+    rows += [policy_cells(run) for run in found.policies]
+    return [f"{policy_title(found)}:", "\n".join(f"| {' | '.join(row)} |" for row in rows)]
+
+
+def _markdown_row(name: str, q: Quantiles, unit: float, form: str) -> str:
+    mean, *rest = (fmt.three(x / unit) for x in (q.mean, q.p05, q.p50, q.p95, q.p99))
+    return f"| {' | '.join([name, mean, f'{q.error / unit:.2g}', *rest, form])} |"
+
+
+def _escape(foreign: str) -> str:
+    return fmt.clean(foreign).translate(_SPECIAL)

@@ -1,0 +1,165 @@
+"""Differences between versions, and the history of a machine's prices."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from recommender.report import formatting as fmt
+from recommender.report.layout import Column, Page
+
+if TYPE_CHECKING:
+    from catalogs.history import Change, Difference, PricePoint
+    from catalogs.schema import Offer
+
+_SHOWN = 10
+_BARS = "▁▂▃▄▅▆▇█"
+_SPARKS = 24  # days drawn; of a longer history the last ones
+Series = dict[tuple[str, str, str], list["PricePoint"]]  # by provider, market, zone
+
+
+def difference_page(found: "Difference", before: str, after: str) -> Page:
+    """Offers added, gone and repriced by provider and market, then the largest changes."""
+    columns = (
+        Column("provider", right=False),
+        Column("market", right=False, gap=2),
+        Column("added", gap=2),
+        Column("gone", gap=2),
+        Column("repriced", gap=2),
+    )
+    rows = tuple(
+        (fmt.provider(provider), fmt.market(market), *(f"{n:,}" for n in counts))
+        for (provider, market), counts in found.counts().items()
+    )
+    return Page(
+        title=f"From {before} to {after}",
+        columns=columns,
+        rows=rows,
+        flexible=0,
+        below=tuple(_changes(found)) if rows else ("nothing changed",),
+        facts={
+            "before": before,
+            "after": after,
+            "added": [_offer(offer) for offer in found.added],
+            "gone": [_offer(offer) for offer in found.gone],
+            "changed": [_change(change) for change in found.changed],
+            "new_types": [list(each) for each in found.new_types],
+            "gone_types": [list(each) for each in found.gone_types],
+        },
+    )
+
+
+def _changes(found: "Difference") -> list[str]:
+    lines = [
+        fmt.clean(
+            f"{c.offer.instance_type} {c.offer.zone or c.offer.region} "
+            f"{fmt.market(c.offer.market)}: {fmt.three(c.before)} to {fmt.three(c.after)} USD/h "
+            f"({c.ratio - 1:+.0%})"
+        )
+        for c in found.changed[:_SHOWN]
+    ]
+    for word, types in (("new", found.new_types), ("gone", found.gone_types)):
+        if types:
+            names = ", ".join(name for _, name in types[:_SHOWN])
+            more = f" and {len(types) - _SHOWN} more" if len(types) > _SHOWN else ""
+            lines.append(fmt.clean(f"{word} instance types: {names}{more}"))
+    return lines
+
+
+def _offer(offer: "Offer") -> dict[str, Any]:
+    return {
+        "provider": offer.provider,
+        "instance_type": offer.instance_type,
+        "region": offer.region,
+        "zone": offer.zone,
+        "market": offer.market,
+        "usd_per_hour": offer.usd_per_hour,
+    }
+
+
+def _change(change: "Change") -> dict[str, Any]:
+    return {**_offer(change.offer), "usd_per_hour_before": change.before}
+
+
+def history_page(
+    points: Sequence["PricePoint"], instance_type: str, region: str, notes: Sequence[str]
+) -> Page:
+    """One row per market and zone: how far the price has moved, drawn day by day."""
+    columns = (
+        Column("market", right=False),
+        Column("zone", right=False, gap=2),
+        Column("days", gap=2),
+        Column("low", gap=2),
+        Column("high", gap=2),
+        Column("last", gap=2),
+        Column("USD/h by day", right=False),
+    )
+    groups = series(points)
+    facts = {
+        "instance_type": instance_type,
+        "region": region,
+        "prices": [
+            {
+                "date": p.date,
+                "provider": p.provider,
+                "market": p.market,
+                "zone": p.zone,
+                "usd_per_hour": p.usd_per_hour,
+            }
+            for p in points
+        ],
+    }
+    return Page(
+        title=fmt.clean(f"{instance_type} in {region}, {_days(points)}"),
+        columns=columns,
+        rows=tuple(_series_row(market, zone, held) for (_, market, zone), held in groups.items()),
+        flexible=len(columns) - 1,
+        below=tuple(notes),
+        facts=facts,
+    )
+
+
+def series(points: Sequence["PricePoint"]) -> Series:
+    """The prices of each market and zone, oldest first."""
+    groups: Series = {}
+    for point in points:
+        groups.setdefault((point.provider, point.market, point.zone), []).append(point)
+    return dict(sorted(groups.items()))
+
+
+def _days(points: Sequence["PricePoint"]) -> str:
+    return f"{points[0].date} to {points[-1].date}" if points else "no price known"
+
+
+def _series_row(market: str, zone: str, held: Sequence["PricePoint"]) -> tuple[str, ...]:
+    prices = [point.usd_per_hour for point in held]
+    return (
+        fmt.market(market),
+        fmt.clean(zone),
+        str(len(prices)),
+        fmt.three(min(prices)),
+        fmt.three(max(prices)),
+        fmt.three(prices[-1]),
+        sparkline(prices[-_SPARKS:]),
+    )
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """One bar per value, from the lowest to the highest."""
+    low, high = min(values), max(values)
+    if high <= low:
+        return _BARS[3] * len(values)
+    top = len(_BARS) - 1
+    return "".join(_BARS[round(top * (value - low) / (high - low))] for value in values)
+
+
+def plot(groups: Mapping[tuple[str, str, str], Sequence["PricePoint"]], title: str) -> str:
+    """The same prices as a drawing (SVG): a line per market and zone."""
+    from recommender.report.svg import Curve, drawing
+
+    curves = [
+        Curve(
+            name=" ".join(word for word in (fmt.market(market), fmt.clean(zone)) if word),
+            points=tuple((point.date, point.usd_per_hour) for point in held),
+        )
+        for (_, market, zone), held in groups.items()
+    ]
+    return drawing(fmt.clean(title), curves)

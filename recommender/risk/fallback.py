@@ -1,0 +1,161 @@
+"""The safety net: when the fallback takes over, and the least that any fallback could cost."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.risk.capacity import Runs, at, first, row
+from recommender.risk.path_inputs import Journeys
+from recommender.risk.random_numbers import Draws
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def ready_s(p: Journeys, runs: Runs, index: Ints) -> Floats:
+    """Seconds from the start of a run until it trains (or ends before that)."""
+    return np.minimum(p.changeover_s[:, None], at(runs.lengths, index))
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Where each history stopped on the first cluster; shape (plans, paths)."""
+
+    run: Ints
+    used_s: Floats  # of the last run; 0 if stopped while waiting
+    waiting_s: Floats  # wait of the last run that did not happen
+    stop_s: Floats
+    rest_s: Floats  # on the fallback: training, restart and restore
+    delay_s: Floats  # until the fallback was there
+    trained_s: Floats
+    again: Floats  # how often the drawn history was repeated; 0 where the draws were enough
+
+
+def drawn_pace(runs: Runs, last: Ints) -> tuple[Floats, Floats]:
+    """Seconds and work before the last drawn run; what outlasts the draws repeats them."""
+    elapsed = np.maximum(at(runs.starts, last), 1.0)
+    return elapsed, np.maximum(at(runs.durable, last), 1e-4 * elapsed)
+
+
+def safety_net(
+    p: Journeys,
+    deadline_s: float | None,
+    work: Floats,
+    runs: Runs,
+    last: Ints,
+    time: Floats,
+    use: Floats,
+    again: Floats,
+    sample: Draws,
+) -> Stop:
+    """Where each history leaves its first cluster: at the end, or for the fallback."""
+    nothing = np.zeros_like(time)
+    plain = Stop(last, use, np.maximum(-use, 0.0), time, nothing, nothing, work, again)
+    if deadline_s is None or not np.any(p.fallback_speed > 0.0):
+        return plain
+    run, start, stop, durable, repeated = _crossing(p, deadline_s, work, runs, again)
+    net = (p.fallback_speed[:, None] > 0.0) & (stop < time)
+    speed = np.maximum(p.fallback_speed[:, None], 1e-9)
+    rest = (work - durable) / speed + p.fallback_start_s[:, None]
+    late = sample.on_demand[None] >= p.fallback_at_once[:, None]
+    return Stop(
+        run=np.where(net, run, last),
+        used_s=np.where(net, np.maximum(stop - start, 0.0) * (repeated == 0.0), use),
+        waiting_s=np.where(net, np.maximum(start - stop, 0.0), np.maximum(-use, 0.0)),
+        stop_s=np.where(net, stop, time),
+        rest_s=np.where(net, rest, 0.0),
+        delay_s=np.where(net & late, p.fallback_wait_s[:, None], 0.0),
+        trained_s=np.where(net, durable + (work - durable) / speed, work),
+        again=np.where(net, repeated, again),
+    )
+
+
+def _crossing(
+    p: Journeys, deadline_s: float, work: Floats, runs: Runs, again: Floats
+) -> tuple[Ints, Floats, Floats, Floats, Floats]:
+    """First moment at which the time left is the time to finish on the fallback.
+
+    With speed f, h(t) = f·t - durable(t) never falls; it crosses f·(D - reserve) - work.
+    Within a run the durable progress just before a save is used. A history that outlasts the
+    draws repeats them (elapsed e, work w) up to the crossing h = (1 + a)·(f·e - w): its last
+    drawn run ends as every other does.
+    Returns run, its start, moment (before the start: while waiting), durable progress, a.
+    """
+    speed = p.fallback_speed[:, None]
+    latest = deadline_s - p.reserve_s - p.fallback_start_s
+    mark = speed * latest[:, None] - work
+    cycle = (p.interval_s + p.stall_s)[:, None]
+    pace = (p.interval_s / (p.interval_s + p.stall_s))[:, None]
+    height = np.maximum(runs.usable - row(p.interval_s + p.stall_s), np.float32(0.0))
+    height *= -row(p.interval_s / (p.interval_s + p.stall_s))
+    height += row(p.fallback_speed) * (runs.starts + runs.lengths)
+    height -= runs.durable
+    run, rings = first(height >= mark.astype(np.float32)[None])
+    start, durable = at(runs.starts, run), at(runs.durable, run)
+    ready = ready_s(p, runs, run)
+    gap = mark - (speed * (start + ready) - durable)
+    flat = gap / np.maximum(speed, 1e-9)
+    steep = cycle + (gap - speed * cycle) / np.maximum(speed - pace, 1e-9)
+    share = p.elastic_share[:, None]
+    away = gap / np.maximum(speed - share, 1e-9)
+    trains = np.where(gap < 0.0, away, np.where(gap <= speed * cycle, flat, steep))
+    kept = durable + trains * np.where(gap < 0.0, share, pace)
+    # Before the on-demand part of an elastic job has started, nothing is done.
+    earliest = np.minimum(mark / np.maximum(speed, 1e-9), p.changeover_s[:, None])
+    stop = np.maximum(np.maximum(start + ready + trains, earliest), 0.0)
+    beyond = ~rings & (again > 0.0)
+    repeated = np.zeros_like(stop)
+    if beyond.any():
+        elapsed, done = drawn_pace(runs, run)
+        left = mark - (speed * start - durable)
+        most = np.maximum(left / np.maximum(speed * elapsed - done, 1e-9), 0.0)
+        repeated = np.where(beyond, most, 0.0)
+        stop = np.where(beyond, start + repeated * elapsed, stop)
+        kept = np.where(beyond, durable + repeated * done, kept)
+    return run, start, stop, np.clip(kept, 0.0, work), repeated
+
+
+def least_with_net(p: Journeys, work: Floats, runs: Runs, last: Ints) -> Floats:
+    """Least bill of each history if the best fallback could take over at any moment.
+
+    With F the bill of the whole work W on the cheapest fallback and f the speed of the fastest,
+    a plan that hands over at t, with P(t) of the work done, pays at least
+
+        B(t) = fixed + base·t + spot·billed(t) + (F/W + base/f)·(W - P(t))
+
+    More is true of it: starts, waits and minima of billing only add. So B bounds every plan that
+    differs in its fallback only, and its least value is found at a few moments:
+
+    * From the end of a run until the next one trains, t and billed(t) are at least what they
+      were at that end, and P at most what it is then: `at_start`.
+    * In a run they grow in proportion (a planned stop saves first): B is linear, least at
+      `at_start` or at the end. In the last run that end is the plan's own: P = W, its own bill.
+    * What outlasts the draws repeats them at a steady pace: linear from the start of the last
+      drawn run to the end of the plan. The same holds of the plan with a fallback (`_crossing`),
+      else a last run without an end would do better than this.
+
+    The caller takes the plan's own bill into account.
+    """
+    if not np.any(np.isfinite(p.best_net_usd)):
+        return np.full(work.shape, np.inf)
+    rest = np.maximum(work.astype(np.float32)[None] - runs.durable, np.float32(0.0))
+    base, spot = row(p.base_usd_per_hour), row(p.spot_usd_per_hour)
+    rate = row(np.minimum(p.best_net_usd, 1e12)) + base / row(np.maximum(p.best_net_speed, 1e-9))
+    at_start = spot * runs.billed
+    at_end = np.maximum(runs.lengths, runs.bill)
+    at_end *= spot
+    at_end += at_start
+    at_start += rate * rest
+    rest -= runs.usable * row(p.interval_s / (p.interval_s + p.stall_s))
+    np.maximum(rest, np.float32(0.0), out=rest)
+    rest *= rate
+    at_end += rest
+    if np.any(base > 0.0):
+        at_start += base * (runs.starts - runs.waits)
+        at_end += base * (runs.starts + runs.lengths)
+    usd = np.minimum(at_start, at_end, out=at_start)
+    beyond = np.arange(usd.shape[0])[:, None, None] > last[None]
+    np.copyto(usd, np.float32(np.inf), where=beyond)
+    least: Floats = usd.min(axis=0).astype(np.float64)
+    return p.fixed_usd[:, None] + least / 3600.0

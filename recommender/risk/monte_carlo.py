@@ -1,0 +1,149 @@
+"""The law of a job on capacity that comes and goes: vectorised Monte Carlo.
+
+A *journey* is a plan reduced to what its time and bill depend on: work, prices, the law of
+runs and outages, the changeover, checkpoints, billing rules and the fallback. Every history
+of the common draws is followed run by run:
+
+    wait B  ->  run X: changeover d, then intervals of tau work + C stall  ->  interruption
+    durable progress of a run   tau·floor((X - d)+ / (tau + C)),   or (X - d)+·tau/(tau + C)
+                                where the last save beats the notice
+    safety net                  rent the fallback at the first t with
+                                t + (work - durable(t))/speed + reserve >= deadline
+
+Times are seconds, prices USD per hour. On-demand machines are the same process with long
+runs between faults and no waiting.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.risk.capacity import LOGNORMAL, Capacity, Runs, at, draw_runs, first, until
+from recommender.risk.fallback import Stop, drawn_pace, least_with_net, ready_s, safety_net
+from recommender.risk.path_inputs import Histories, Journeys
+from recommender.risk.random_numbers import SEED, Draws, draws, time_factors
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+_CELLS = 1 << 17  # paths × cycles × plans per batch: stays in the second-level cache
+_MOST_CYCLES = 512
+
+
+def follow(
+    plans: Journeys,
+    deadline_s: float | None,
+    paths: int,
+    seed: int = SEED,
+    capacity: Capacity = LOGNORMAL,
+) -> Histories:
+    """Follow every plan through every history."""
+    cycles = cycles_needed(plans, deadline_s)
+    result = Histories(*(np.empty((len(plans), paths)) for _ in Histories.__slots__))
+    for count in sorted(set(cycles.tolist())):
+        rows = np.flatnonzero(cycles == count)
+        sample = draws(paths, count, seed)
+        size = max(1, _CELLS // (paths * count))
+        for begin in range(0, len(rows), size):
+            batch = rows[begin : begin + size]
+            found, _ = follow_sample(plans.take(batch), deadline_s, sample, capacity)
+            for name in Histories.__slots__:
+                getattr(result, name)[batch] = getattr(found, name)
+    return result
+
+
+def cycles_needed(plans: Journeys, deadline_s: float | None) -> Ints:
+    """How many runs to draw: enough for nearly every history, in steps of eight."""
+    useful = np.maximum(plans.run_mean_s - plans.changeover_s, 0.25 * plans.run_mean_s)
+    runs = plans.work_s / useful
+    if deadline_s is not None:
+        with_net = plans.fallback_speed > 0
+        runs = np.where(with_net, np.minimum(runs, deadline_s / plans.run_mean_s), runs)
+    wanted = np.clip(2.0 * runs + 10.0, 8, _MOST_CYCLES)
+    step = np.where(wanted <= 64, 8, 64)
+    return (np.ceil(wanted / step) * step).astype(np.int64)
+
+
+def follow_sample(
+    p: Journeys, deadline_s: float | None, sample: Draws, capacity: Capacity
+) -> tuple[Histories, Bools]:
+    """Follow plans through one sample; and which histories its cycles were enough for.
+
+    Those would come out the same with more cycles. Arrays of shape (plans, paths).
+    """
+    work = p.work_s[:, None] * time_factors(p.speed_sigma[:, None], sample.speed)
+    runs = draw_runs(p, sample, capacity)
+    done = runs.durable + runs.live >= work.astype(np.float32)[None]
+    last, finished = first(done)
+    left = work - at(runs.durable, last)
+    intervals = np.floor(np.maximum(left - 1e-3, 0.0) / p.interval_s[:, None])
+    use = left + p.stall_s[:, None] * intervals
+    # An elastic job can end while the spot part is away, even before the last run starts.
+    use = np.where(left <= 0.0, left / np.maximum(p.elastic_share[:, None], 1e-3), use)
+    use += ready_s(p, runs, last)
+    use, again = _extrapolate(work, runs, last, finished, use)
+    time = at(runs.starts, last) + use
+    net = safety_net(p, deadline_s, work, runs, last, time, use, again, sample)
+    least = least_with_net(p, work, runs, last)
+    return _account(p, runs, net, least, sample), finished
+
+
+def _extrapolate(
+    work: Floats, runs: Runs, last: Ints, finished: NDArray[np.bool_], use: Floats
+) -> tuple[Floats, Floats]:
+    """Histories that outlast the draws go on at their own average pace.
+
+    Returns the time used from the start of the last drawn run, and by what factor the drawn
+    history is repeated (0 where it was long enough).
+    """
+    if finished.all():
+        return use, np.zeros_like(use)
+    elapsed, done = drawn_pace(runs, last)
+    again = np.maximum(work - at(runs.durable, last), 0.0) / done
+    return np.where(finished, use, again * elapsed), np.where(finished, 0.0, again)
+
+
+def _account(p: Journeys, runs: Runs, net: Stop, least: Floats, sample: Draws) -> Histories:
+    """Time, bill and where the time went."""
+    waited = at(until(runs.waits), net.run)
+    billed = at(runs.billed, net.run)
+    again = net.again
+    used = np.maximum(net.used_s, np.where(net.used_s > 0.0, p.minimum_s[:, None], 0.0))
+    waited = np.where(again > 0.0, waited * (1.0 + again), waited - net.waiting_s)
+    waiting = np.clip(waited, 0.0, net.stop_s)
+    late = sample.on_demand[None] >= p.at_once[:, None]
+    queued = np.where(late, p.wait_s[:, None], 0.0)
+    time = net.stop_s + net.delay_s + net.rest_s
+    up = net.stop_s - waiting
+    on_spot = billed + np.where(again > 0.0, billed * again, used)
+    interruptions = net.run * (1.0 + again)
+    spot_usd = p.spot_usd_per_hour[:, None] * on_spot / 3600.0
+    cost = (
+        p.fixed_usd[:, None]
+        + p.base_usd_per_hour[:, None] * time / 3600.0
+        + p.fallback_usd_per_hour[:, None] * net.rest_s / 3600.0
+        + p.usd_per_interruption[:, None] * interruptions
+    )
+    return Histories(
+        time_s=time + queued,
+        cost_usd=cost + spot_usd * _price_factor(p, sample),
+        expected_usd=cost + spot_usd,
+        net_usd=np.minimum(cost + spot_usd, least),
+        spot_s=on_spot,
+        running_s=up + net.rest_s,
+        fallback_s=net.rest_s,
+        waiting_s=waiting + net.delay_s + queued,
+        queued_s=queued,
+        interruptions=interruptions,
+        restarts_s=np.minimum(interruptions * p.changeover_s[:, None], up),
+        trained_s=net.trained_s,
+    )
+
+
+def _price_factor(p: Journeys, sample: Draws) -> Floats:
+    """How far the spot price has moved: lognormal of mean one, the same in all plans."""
+    sigma = p.spot_price_sigma[:, None]
+    return np.exp(sigma * sample.price - 0.5 * sigma**2)
+
+
+__all__ = ["Histories", "Journeys", "cycles_needed", "follow", "follow_sample"]

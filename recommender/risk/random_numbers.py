@@ -1,0 +1,439 @@
+"""Common random numbers: the same luck for every plan, the same bytes on every machine.
+
+A few luck-deciding variates (is capacity there, how good is the zone, how long is the first
+outage, how fast is the job) rule a history. Drawn one by one they leave holes where a good
+zone meets a bad start; Sobol' points (1967) do not: the first 2^m of them put one point into
+every 2^-m of each axis and nearly as many as they should into every box. Each seed scrambles them,
+which keeps that and makes every single point uniform: bits are multiplied by a random lower
+triangular matrix and shifted (Matousek, J. Complexity 14, 1998). The shift alone would leave
+the planes of late dimensions as badly filled as they are with few points.
+
+Direction numbers: S. Joe and F. Y. Kuo, SIAM J. Sci. Comput. 30 (2008), file new-joe-kuo-6.21201,
+https://web.maths.unsw.edu.au/~fkuo/sobol/ (read 2026-11-21).
+
+All plans are judged on one set of sampled histories, so two plans differ by what they are and
+not by their luck, and a longer deadline can never look riskier. Uniforms come from the raw
+output of PCG64DXSM, whose stream numpy guarantees; every law is an own inverse function of
+them, since numpy does not promise the streams of its distributions across versions. What
+decides a history most (zones, the start, the first runs and outages) is spread evenly over all
+histories by Sobol' points instead: half the error at the same work.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+Words = NDArray[np.uint32]
+Ints = NDArray[np.int64]
+
+BITS = 32
+PLAIN = (0,) * BITS
+_OWN = np.uint32(1) << np.arange(BITS - 1, -1, -1, dtype=np.uint32)  # a matrix's diagonal, by row
+_ABOVE = ~(_OWN | (_OWN - np.uint32(1)))  # the bits left of it
+_FOLDS = np.array([16, 8, 4, 2, 1], dtype=np.uint32)
+# Degree and coefficients of each dimension's primitive polynomial, and its first numbers m.
+_DIRECTIONS = (
+    (0, 0, ()),
+    (1, 0, (1,)),
+    (2, 1, (1, 3)),
+    (3, 1, (1, 3, 1)),
+    (3, 2, (1, 1, 1)),
+    (4, 1, (1, 1, 3, 3)),
+    (4, 4, (1, 3, 5, 13)),
+    (5, 2, (1, 1, 5, 5, 17)),
+    (5, 4, (1, 1, 5, 5, 5)),
+    (5, 7, (1, 1, 7, 11, 19)),
+    (5, 11, (1, 1, 5, 1, 1)),
+    (5, 13, (1, 1, 1, 3, 11)),
+    (5, 14, (1, 3, 5, 5, 31)),
+    (6, 1, (1, 3, 3, 9, 7, 49)),
+    (6, 13, (1, 1, 1, 15, 21, 21)),
+    (6, 16, (1, 3, 1, 13, 27, 49)),
+    (6, 19, (1, 1, 1, 15, 7, 5)),
+    (6, 22, (1, 3, 1, 15, 13, 25)),
+)
+DIMENSIONS = len(_DIRECTIONS)
+
+
+def sobol_points(dimension: int, count: int, rows: tuple[int, ...] = PLAIN) -> Words:
+    """The first points of one dimension, as binary fractions of 32 bits; shape (count,).
+
+    `rows` are the random bits of the matrix, its first row first; `PLAIN` scrambles nothing.
+    Bits that no two of these points tell apart are left out where it scrambles.
+    """
+    bits = max(count - 1, 0).bit_length()
+    rows = rows if rows == PLAIN else rows[:bits]
+    directions = _times(rows, np.array(_directions(dimension)[:bits], dtype=np.uint32))
+    found = np.zeros(1 << bits, dtype=np.uint32)  # in the order of the plain index
+    for bit in range(bits):
+        half = 1 << bit
+        np.bitwise_xor(found[:half], directions[bit], out=found[half : 2 * half])
+    return found[_gray(count)]
+
+
+@lru_cache(maxsize=8)
+def _gray(count: int) -> Ints:
+    """The order in which the points come: neighbours differ in one bit."""
+    index = np.arange(count)
+    return index ^ (index >> 1)
+
+
+def _times(rows: tuple[int, ...], words: Words) -> Words:
+    """A lower triangular matrix of bits, ones on its diagonal, times words of bits."""
+    own = _OWN[: len(rows)]
+    met = (np.array(rows, dtype=np.uint32) & _ABOVE[: len(rows)] | own)[:, None] & words
+    for shift in _FOLDS:
+        met ^= met >> shift  # the last bit is the parity
+    made: Words = np.bitwise_or.reduce((met & np.uint32(1)) * own[:, None], axis=0)
+    return made
+
+
+@lru_cache(maxsize=DIMENSIONS)
+def _directions(dimension: int) -> tuple[int, ...]:
+    """v_k = v_(k-s) / 2^s xor v_(k-s) xor the v_(k-i) whose coefficient is set."""
+    degree, coefficients, first = _DIRECTIONS[dimension]
+    if degree == 0:  # the radical inverse of van der Corput
+        return tuple(1 << (BITS - k) for k in range(1, BITS + 1))
+    found = [m << (BITS - k) for k, m in enumerate(first, start=1)]
+    for k in range(degree, BITS):
+        value = found[k - degree] ^ (found[k - degree] >> degree)
+        for i in range(1, degree):
+            if coefficients >> (degree - 1 - i) & 1:
+                value ^= found[k - i]
+        found.append(value)
+    return tuple(found)
+
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+
+PATHS = 1024
+SEED = 7
+SITES = 4  # longest failover list that is followed
+_RUN, _OUTAGE, _MOVED, _NOTICE = 1, 2, 3, 4  # streams: one variate per cycle
+_START, _RESIDUE, _SPEED, _PRICE, _ON_DEMAND, _ZONE = 5, 6, 7, 8, 9, 20  # one per history
+# What is spread evenly, stream and cycle, in the order of its weight: early Sobol' dimensions
+# fill their planes best.
+_EVEN = {
+    place: dimension
+    for dimension, place in enumerate(
+        (
+            (_ZONE, 0), (_START, 0), (_SPEED, 0), (_RESIDUE, 0), (_PRICE, 0), (_OUTAGE, 0),
+            (_RUN, 0), (_MOVED, 1), (_OUTAGE, 1), (_ZONE + 1, 0), (_RUN, 1), (_ON_DEMAND, 0),
+            (_MOVED, 2), (_OUTAGE, 2), (_ZONE + 2, 0), (_RUN, 2), (_ZONE + 3, 0), (_MOVED, 3),
+        )
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Standard variates of `paths` histories with up to `cycles` runs each, made when needed."""
+
+    key: tuple[int, int, int]  # paths, cycles, seed
+
+    @cached_property
+    def run(self) -> Floats:
+        """(paths, cycles) normal: length of each run."""
+        return normal(self.matrix(_RUN))
+
+    @cached_property
+    def outage(self) -> Floats:
+        """(paths, cycles) normal: length of the outage before it."""
+        return normal(self.matrix(_OUTAGE))
+
+    @cached_property
+    def moved(self) -> Singles:
+        """(paths, cycles) uniform: is another listed zone up?"""
+        return self.matrix(_MOVED).astype(np.float32)
+
+    @cached_property
+    def notice(self) -> Singles:
+        """(paths, cycles) uniform: did the save beat the notice?"""
+        return self.matrix(_NOTICE).astype(np.float32)
+
+    def zone_at(self, site: int) -> Floats:
+        """(paths,) normal: how good one zone of the list is, kept between plans."""
+        paths, _, seed = self.key
+        return _zone_at(paths, seed, site)
+
+    @cached_property
+    def start(self) -> Floats:
+        """(paths,) uniform: is capacity there at the request?"""
+        return self._once(_START)
+
+    @cached_property
+    def residue(self) -> Floats:
+        """(paths,) uniform: how much of the current run or outage is left."""
+        return self._once(_RESIDUE)
+
+    @cached_property
+    def speed(self) -> Floats:
+        """(paths,) normal: true speed against predicted."""
+        return normal(self._once(_SPEED))
+
+    @cached_property
+    def price(self) -> Floats:
+        """(paths,) normal: spot price then against now."""
+        return normal(self._once(_PRICE))
+
+    @cached_property
+    def on_demand(self) -> Floats:
+        """(paths,) uniform: is on-demand capacity there at once?"""
+        return self._once(_ON_DEMAND)
+
+    def matrix(self, stream: int) -> Floats:
+        """(paths, cycles) uniforms of a stream, drawn eight cycles at a time."""
+        paths, cycles, seed = self.key
+        values = np.empty((paths, cycles))
+        for block, begin in enumerate(range(0, cycles, 8)):
+            drawn = uniforms(seed, stream + 100 * block, paths * 8).reshape(paths, 8)
+            values[:, begin : begin + 8] = drawn[:, : cycles - begin]
+        for cycle in _even_cycles(stream, cycles):
+            values[:, cycle] = self.even(stream, cycle)
+        return values
+
+    def even(self, stream: int, cycle: int) -> Floats:
+        """(paths,) uniforms of one cycle that is spread evenly."""
+        paths, _, seed = self.key
+        return stratified(seed, 1000 * stream + cycle, paths, _EVEN[stream, cycle])
+
+    def factors(self, which: str, sigma: float) -> Singles:
+        """Lognormal factors of mean one, shape (cycles, paths), kept between plans."""
+        return _factors(*self.key, which, sigma)
+
+    def by_cycle(self, which: str) -> Singles:
+        """Uniforms with the cycles first, shape (cycles, paths), kept between plans."""
+        return _by_cycle(*self.key, which)
+
+    def _once(self, stream: int) -> Floats:
+        paths, _, seed = self.key
+        return stratified(seed, stream, paths, _EVEN[stream, 0])
+
+
+@dataclass(frozen=True, eq=False)
+class Longer(Draws):
+    """Some histories of other samples, with more runs each: those that outlast the others.
+
+    A history's first runs do not depend on how many are drawn, so it goes on as it began.
+    """
+
+    parts: tuple[tuple[Draws, Ints], ...]  # samples and the rows taken of each, in order
+
+    def zone_at(self, site: int) -> Floats:
+        """(paths,) normal: how good one zone of the list is."""
+        return np.concatenate([sample.zone_at(site)[rows] for sample, rows in self.parts])
+
+    def factors(self, which: str, sigma: float) -> Singles:
+        """Lognormal factors of mean one, shape (cycles, paths)."""
+        return _scaled(getattr(self, which), sigma)
+
+    def by_cycle(self, which: str) -> Singles:
+        """Uniforms with the cycles first, shape (cycles, paths)."""
+        return _turned(getattr(self, which))
+
+    def matrix(self, stream: int) -> Floats:
+        """(paths, cycles) uniforms of a stream."""
+        blocks = range(-(-self.key[1] // 8))
+        drawn = [
+            [_picked(sample.key[2], stream + 100 * block, rows) for block in blocks]
+            for sample, rows in self.parts
+        ]
+        values = np.block(drawn)[:, : self.key[1]]
+        for cycle in _even_cycles(stream, self.key[1]):
+            values[:, cycle] = self.even(stream, cycle)
+        return values
+
+    def even(self, stream: int, cycle: int) -> Floats:
+        """(paths,) uniforms of one cycle that is spread evenly."""
+        return np.concatenate([sample.even(stream, cycle)[rows] for sample, rows in self.parts])
+
+    @cached_property
+    def start(self) -> Floats:
+        """(paths,) uniform: is capacity there at the request?"""
+        return self._taken("start")
+
+    @cached_property
+    def residue(self) -> Floats:
+        """(paths,) uniform: how much of the current run or outage is left."""
+        return self._taken("residue")
+
+    @cached_property
+    def speed(self) -> Floats:
+        """(paths,) normal: true speed against predicted."""
+        return self._taken("speed")
+
+    @cached_property
+    def price(self) -> Floats:
+        """(paths,) normal: spot price then against now."""
+        return self._taken("price")
+
+    @cached_property
+    def on_demand(self) -> Floats:
+        """(paths,) uniform: is on-demand capacity there at once?"""
+        return self._taken("on_demand")
+
+    def _taken(self, which: str) -> Floats:
+        return np.concatenate([getattr(sample, which)[rows] for sample, rows in self.parts])
+
+
+def _even_cycles(stream: int, cycles: int) -> list[int]:
+    return [cycle for of, cycle in _EVEN if of == stream and cycle < cycles]
+
+
+def longer(parts: Sequence[tuple[Draws, Ints]], cycles: int) -> Longer:
+    """Rows of some samples as one sample with more cycles."""
+    return Longer((sum(len(rows) for _, rows in parts), cycles, -1), tuple(parts))
+
+
+def _picked(seed: int, stream: int, rows: Ints) -> Floats:
+    """Eight uniforms of each row of a stream, the same as in a whole matrix; (rows, 8)."""
+    source = np.random.PCG64DXSM(np.random.SeedSequence([seed, stream]))
+    raw, passed = np.empty((len(rows), 8), dtype=np.uint64), 0
+    for place, row in enumerate(rows.tolist()):
+        source.advance(8 * row - passed)
+        raw[place] = source.random_raw(8)
+        passed = 8 * row + 8
+    return _unit(raw)
+
+
+def uniforms(seed: int, stream: int, count: int) -> Floats:
+    """Uniforms in (0, 1), bit-stable across numpy versions and machines."""
+    raw = np.random.PCG64DXSM(np.random.SeedSequence([seed, stream])).random_raw(count)
+    return _unit(np.asarray(raw, dtype=np.uint64))
+
+
+def _unit(bits: NDArray[np.uint64]) -> Floats:
+    """Uniforms in (0, 1) from raw bits, which are overwritten."""
+    bits >>= np.uint64(11)
+    found = bits.view(np.int64).astype(np.float64)  # 53 bits: signed is the same, and faster
+    found += 0.5
+    found *= 2.0**-53
+    return found
+
+
+@lru_cache(maxsize=64)
+def stratified(seed: int, stream: int, count: int, dimension: int) -> Floats:
+    """One uniform per stratum, in the order of Sobol' points: together they fill the cube.
+
+    Scrambled by the seed, the points stay spread; their ranks make the strata exact for counts
+    that are no power of two as well.
+    """
+    base = uniforms(seed, stream, count + BITS + 1)
+    shift, *rows = (base[count:] * 2.0**BITS).astype(np.uint32).tolist()
+    spread = sobol_points(dimension, count, tuple(rows)) ^ np.uint32(shift)
+    found: Floats = (_ranks(spread) + base[:count]) / count
+    found.flags.writeable = False  # kept between histories of other lengths
+    return found
+
+
+def _ranks(points: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """The place of each point among all; of 2^m points that is what their first m bits say."""
+    count = len(points)
+    bits = count.bit_length() - 1
+    if count == 1 << bits > 1:
+        return (points >> np.uint32(BITS - bits)).astype(np.int64)
+    rank = np.empty(count, dtype=np.int64)
+    rank[np.argsort(points)] = np.arange(count)
+    return rank
+
+
+@lru_cache(maxsize=32)
+def draws(paths: int = PATHS, cycles: int = 32, seed: int = SEED) -> Draws:
+    """The histories of one seed; more cycles extend a history, they do not change its start."""
+    return Draws((paths, cycles, seed))
+
+
+@lru_cache(maxsize=256)
+def _zone_at(paths: int, seed: int, site: int) -> Floats:
+    return normal(stratified(seed, _ZONE + site, paths, _EVEN[_ZONE + site, 0]))
+
+
+def time_factors(sigma: Floats | float, normals: Floats) -> Floats:
+    """True over predicted time of the training; both arguments broadcast.
+
+    Its median is one, since the constants of the speed model are medians of ln(true / predicted
+    speed) and its spreads were set and scored around them (docs/accuracy.md, "Spans"). Its mean
+    is exp(sigma²/2): a plan whose speed is less known costs more on average.
+    """
+    return np.asarray(np.exp(sigma * normals))
+
+
+def run_uniforms(sample: Draws) -> Floats:
+    """The uniforms behind `run`, for laws other than the lognormal; (paths, cycles)."""
+    return sample.matrix(_RUN)
+
+
+def forget() -> None:
+    """Give the memory of past histories back: a long simulation meets each only once."""
+    for kept in (draws, stratified, _factors, _by_cycle, _zone_at):
+        kept.cache_clear()
+
+
+@lru_cache(maxsize=64)
+def _factors(paths: int, cycles: int, seed: int, which: str, sigma: float) -> Singles:
+    return _scaled(getattr(draws(paths, cycles, seed), which), sigma)
+
+
+def _scaled(values: Floats, sigma: float) -> Singles:
+    power = np.multiply(values.T, sigma, order="C")
+    power -= 0.5 * sigma**2
+    return np.exp(power, out=power).astype(np.float32)
+
+
+@lru_cache(maxsize=64)
+def _by_cycle(paths: int, cycles: int, seed: int, which: str) -> Singles:
+    return _turned(getattr(draws(paths, cycles, seed), which))
+
+
+def _turned(values: Singles) -> Singles:
+    return np.ascontiguousarray(values.T)
+
+
+# Rational approximation of the inverse normal distribution: P. J. Acklam (2003), relative
+# error below 1.2e-9 over (0, 1).
+_CENTRE_TOP = (-3.969683028665376e01, 2.209460984245205e02, -2.759285104469687e02,
+               1.383577518672690e02, -3.066479806614716e01, 2.506628277459239e00)  # fmt: skip
+_CENTRE_BOTTOM = (-5.447609879822406e01, 1.615858368580409e02, -1.556989798598866e02,
+                  6.680131188771972e01, -1.328068155288572e01, 1.0)  # fmt: skip
+_TAIL_TOP = (-7.784894002430293e-03, -3.223964580411365e-01, -2.400758277161838e00,
+             -2.549732539343734e00, 4.374664141464968e00, 2.938163982698783e00)  # fmt: skip
+_TAIL_BOTTOM = (7.784695709041462e-03, 3.224671290700398e-01, 2.445134137142996e00,
+                3.754408661907416e00, 1.0)  # fmt: skip
+_TAIL = 0.02425
+_CHUNK = 16_384  # values at a time: temporaries stay in the second-level cache
+
+
+def normal(uniform: Floats) -> Floats:
+    """Standard normal quantiles of uniforms."""
+    flat = np.ascontiguousarray(uniform).ravel()
+    found = np.empty_like(flat)
+    for begin in range(0, flat.size, _CHUNK):
+        found[begin : begin + _CHUNK] = _normal(flat[begin : begin + _CHUNK])
+    return found.reshape(uniform.shape)
+
+
+def _normal(uniform: Floats) -> Floats:
+    centre = uniform - 0.5
+    square = centre * centre
+    inner = centre * _polynomial(_CENTRE_TOP, square)
+    inner /= _polynomial(_CENTRE_BOTTOM, square)
+    tail = np.flatnonzero(np.abs(centre) > 0.5 - _TAIL - 1e-9)
+    low = np.minimum(uniform[tail], 1.0 - uniform[tail])
+    tail, low = tail[low < _TAIL], low[low < _TAIL]
+    root = np.sqrt(-2.0 * np.log(low))
+    outer = _polynomial(_TAIL_TOP, root) / _polynomial(_TAIL_BOTTOM, root)
+    inner[tail] = np.where(uniform[tail] < 0.5, outer, -outer)
+    return inner
+
+
+def _polynomial(coefficients: tuple[float, ...], at: Floats) -> Floats:
+    value = at * coefficients[0]
+    value += coefficients[1]
+    for coefficient in coefficients[2:]:
+        value *= at
+        value += coefficient
+    return value

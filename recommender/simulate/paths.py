@@ -1,0 +1,193 @@
+"""Many Monte Carlo paths of one plan, by the engine that the search uses (`recommender/risk`).
+
+No cloud sells a deflatable GPU machine; the class says what one would be worth. A machine is
+under pressure a share φ of the time, in episodes, and then runs at 1 - δ of its speed
+(Fuerst et al., Cloud-scale VM Deflation, HPDC'20, arXiv 2006.00508; Sharma et al., Resource
+Deflation, EuroSys'19, for DNN training). Nothing is lost and nothing restarts; synchronous
+training goes at the speed of its slowest worker, so a gang of n is whole (1 - φ)^m of the time,
+m = 1 + (n - 1)(1 - ρ) machines that come under pressure on their own.
+
+For the engine that is an elastic cluster: while the gang is not whole it trains at 1 - δ, and
+every second is paid.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.risk.capacity import LOGNORMAL, Capacity
+from recommender.risk.monte_carlo import cycles_needed, follow_sample
+from recommender.risk.path_inputs import Histories, Journeys
+from recommender.risk.random_numbers import draws, forget, longer
+
+LEAST_SPELL_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Deflatable:
+    """The market class `deflatable`."""
+
+    pressure: float  # share of the time under pressure, of one machine
+    depth: float  # share of the speed lost then
+    episode_s: float  # mean length of a spell of pressure
+    usd_per_hour: float | None = None  # of one machine; None: as the spot machine it replaces
+
+
+def deflated(p: Journeys, market: Deflatable, machines: int, co_pressure: float) -> Journeys:
+    """The same plan on deflatable machines; its checkpoints are kept as they are.
+
+    Time and bill of the first start stay outside the engine's process: see `start_up`.
+    """
+    alone = 1.0 + (machines - 1) * (1.0 - co_pressure)
+    phi = min(max(market.pressure, 1e-9), 1.0 - 1e-9)
+    whole = (1.0 - phi) ** alone
+    run_s = max(market.episode_s * (1.0 - phi) / phi / alone, LEAST_SPELL_S)
+    price = market.usd_per_hour
+    hourly = p.spot_usd_per_hour if price is None else p.spot_usd_per_hour * 0.0 + machines * price
+    zero = np.zeros(1)
+    start_s = p.changeover_s
+    base = p.base_usd_per_hour + hourly
+    return replace(
+        p,
+        base_usd_per_hour=base,
+        spot_usd_per_hour=zero,
+        spot_price_sigma=zero,
+        fixed_usd=p.fixed_usd + base * start_s / 3600.0,
+        usd_per_interruption=zero,
+        run_mean_s=np.array([run_s]),
+        run_sigma=np.ones(1),
+        outage_sigma=np.ones(1),
+        availability_logit=np.array([np.log(whole / (1.0 - whole))]),
+        zone_sd=zero,
+        sites=np.ones(1),
+        correlation=zero,
+        held=np.zeros(1, dtype=bool),
+        changeover_s=zero,
+        notice_saves=np.ones(1),
+        elastic_share=np.array([1.0 - market.depth]),
+        minimum_s=zero,
+        free_s=zero,
+        fallback_speed=zero,
+    )
+
+
+Floats = NDArray[np.float64]
+Tick = Callable[[int, int], None]  # runs done, runs in all
+
+BLOCK = 2048  # histories at a time: those behind the printed figures are the first block
+_SEEDS = 1_000_003  # between the seeds of two blocks
+_TOGETHER = 16  # blocks at a time: 20 MB of draws
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What happened in each history; every field has shape (runs,)."""
+
+    time_s: Floats
+    cost_usd: Floats  # at the price of the day
+    expected_usd: Floats  # at the expected price
+    interruptions: Floats
+    waiting_s: Floats
+    starting_s: Floats
+    training_s: Floats
+    saving_s: Floats
+    restarting_s: Floats
+    lost_s: Floats
+    fallback_s: Floats
+
+
+def simulate(
+    journey: Journeys,
+    deadline_s: float | None,
+    runs: int,
+    seed: int,
+    capacity: Capacity = LOGNORMAL,
+    tick: Tick | None = None,
+) -> Sample:
+    """Follow one plan through `runs` histories; the same seed gives the same histories.
+
+    They are those of `follow`, block by block. Few histories need all the runs that are drawn
+    for them: all are first followed through two thirds, and the rest of some blocks together.
+    """
+    journey = replace(journey, best_net_usd=np.full(1, np.inf))  # a bound that nobody reads here
+    blocks = blocks_of(runs, seed)
+    parts, done = [], 0
+    for begin in range(0, len(blocks), _TOGETHER):
+        parts.append(_blocks(journey, deadline_s, blocks[begin : begin + _TOGETHER], capacity))
+        for paths, _ in blocks[begin : begin + _TOGETHER]:
+            done += paths
+            if tick is not None:
+                tick(done, runs)
+        forget()
+    return _joined(parts)
+
+
+def blocks_of(runs: int, seed: int) -> list[tuple[int, int]]:
+    """The blocks of a simulation: histories and seed of each."""
+    return [
+        (min(BLOCK, runs - begin), seed + _SEEDS * number)
+        for number, begin in enumerate(range(0, runs, BLOCK))
+    ]
+
+
+def _blocks(
+    journey: Journeys,
+    deadline_s: float | None,
+    blocks: Sequence[tuple[int, int]],
+    capacity: Capacity,
+) -> Sample:
+    """Some blocks (histories, seed): most of each in few cycles, the rest in all of them."""
+    cycles = int(cycles_needed(journey, deadline_s)[0])
+    few = min(cycles, -(-cycles // 12) * 8)
+    parts, rest = [], []
+    for paths, seed in blocks:
+        sample = draws(paths, few, seed)
+        histories, settled = follow_sample(journey, deadline_s, sample, capacity)
+        parts.append(_sample(journey, histories))
+        rest.append((sample, np.flatnonzero(~settled[0])))
+    found = _joined(parts)
+    begins = np.cumsum([0, *(paths for paths, _ in blocks)])
+    rows = np.concatenate([begin + late for begin, (_, late) in zip(begins, rest, strict=False)])
+    if few < cycles and len(rows):
+        histories, _ = follow_sample(journey, deadline_s, longer(rest, cycles), capacity)
+        again = _sample(journey, histories)
+        for field in fields(Sample):
+            getattr(found, field.name)[rows] = getattr(again, field.name)
+    return found
+
+
+def _joined(parts: Sequence[Sample]) -> Sample:
+    return Sample(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Sample)))
+
+
+def _sample(j: Journeys, h: Histories) -> Sample:
+    """Split each history's time into states; lost work is what the other states leave.
+
+    Work on the fallback counts as fallback, starts of it included. An elastic cluster trains
+    while it waits for its spot part; that time stays with waiting.
+    """
+    fallback = h.fallback_s[0]
+    rescued = np.where(fallback > 0.0, np.maximum(fallback - j.fallback_start_s[0], 0.0), 0.0)
+    up = np.maximum(h.running_s[0] - fallback, 0.0)
+    starting = np.minimum(j.changeover_s[0], up)
+    left = up - starting
+    training = np.minimum(np.maximum(h.trained_s[0] - rescued, 0.0), left)
+    left = left - training
+    saving = np.minimum(training * (j.stall_s[0] / np.maximum(j.interval_s[0], 1.0)), left)
+    left = left - saving
+    restarting = np.minimum(h.restarts_s[0], left)
+    return Sample(
+        time_s=h.time_s[0],
+        cost_usd=h.cost_usd[0],
+        expected_usd=h.expected_usd[0],
+        interruptions=h.interruptions[0],
+        waiting_s=h.waiting_s[0],
+        starting_s=starting,
+        training_s=training,
+        saving_s=saving,
+        restarting_s=restarting,
+        lost_s=left - restarting,
+        fallback_s=fallback,
+    )

@@ -1,0 +1,117 @@
+"""Replays recorded availability: the plan meets what was really there, from random moments on.
+
+A *series* is a step function of the machines that were up. The gang is there while at least as
+many are up as it needs. Every history begins at a moment drawn evenly over all series and goes
+round when its series ends, so all parts of a recording count alike.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.risk.path_inputs import Journeys
+from recommender.risk.random_numbers import Draws
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+
+FOREVER_S = 1e9  # stands for a run or a wait without end
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One recorded series: `nodes[i]` machines are up from `t_s[i]` to the next, or to `end_s`."""
+
+    trace_id: str
+    t_s: tuple[float, ...]
+    nodes: tuple[int, ...]
+    end_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Spells:
+    """When the gang could run in one series; both of shape (spells,), sorted, seconds."""
+
+    begin_s: Floats
+    end_s: Floats  # the last may reach beyond the series' end, into its beginning
+    length_s: float  # of the series
+
+    @property
+    def endless(self) -> bool:
+        """Never interrupted: one run that meets itself where time goes round."""
+        return len(self.begin_s) == 1 and self.end_s[0] - self.begin_s[0] >= self.length_s
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The capacity of recorded series, for plans of one size."""
+
+    spells: tuple[Spells, ...]
+
+    def runs(self, p: Journeys, sample: Draws) -> tuple[Singles, Singles]:
+        """Lengths of the runs and the wait before each, seconds; the same for every plan."""
+        paths, cycles, _ = sample.key
+        lengths, waits = np.empty((2, cycles, 1, paths), dtype=np.float32)
+        ends = np.cumsum([s.length_s for s in self.spells])
+        moment = sample.start * ends[-1]
+        which = np.minimum(np.searchsorted(ends, moment, side="right"), len(ends) - 1)
+        for number in np.unique(which):
+            mine = which == number
+            inside = moment[mine] - (ends[number] - self.spells[number].length_s)
+            found = _from(self.spells[number], inside, cycles)
+            lengths[:, 0, mine], waits[:, 0, mine] = found
+        shape = (cycles, len(p), paths)
+        return np.broadcast_to(lengths, shape).copy(), np.broadcast_to(waits, shape).copy()
+
+    @property
+    def run_mean_s(self) -> float:
+        """Mean length of a run: time up per interruption, `FOREVER_S` where none was seen.
+
+        A run that is cut by the recording's ends is one run, as time goes round.
+        """
+        up = sum(float((s.end_s - s.begin_s).sum()) for s in self.spells)
+        stops = sum(len(s.begin_s) for s in self.spells if not s.endless)
+        return up / stops if stops else FOREVER_S
+
+    @property
+    def availability(self) -> float:
+        """Share of the time that the gang could run."""
+        up = sum(float((s.end_s - s.begin_s).sum()) for s in self.spells)
+        return up / sum(s.length_s for s in self.spells)
+
+
+def replay(series: tuple[Series, ...], machines: int) -> Replay:
+    """The recording as a gang of so many machines meets it."""
+    return Replay(tuple(_spells(each, machines) for each in series))
+
+
+def _spells(series: Series, machines: int) -> Spells:
+    """Maximal spells with enough machines; one across the ends is joined, as time goes round."""
+    at = np.array([*series.t_s, series.end_s]) - series.t_s[0]
+    up = np.array(series.nodes) >= machines
+    change = np.diff(np.concatenate([[False], up, [False]]).astype(np.int8))
+    begin, end = at[:-1][change[:-1] == 1], at[np.flatnonzero(change == -1)]
+    length = float(at[-1])
+    if len(begin) > 1 and begin[0] == 0.0 and end[-1] == length:
+        begin, end = begin[1:], np.concatenate([end[1:-1], [length + end[0]]])
+    return Spells(begin, end, length)
+
+
+def _from(spells: Spells, moment: Floats, cycles: int) -> tuple[Floats, Floats]:
+    """Runs and waits met from some moments on; (cycles, moments)."""
+    count = len(spells.begin_s)
+    if not count:
+        return np.full((cycles, len(moment)), 1.0), np.full((cycles, len(moment)), FOREVER_S)
+    if spells.endless:
+        return np.full((cycles, len(moment)), FOREVER_S), np.zeros((cycles, len(moment)))
+    # A moment before the end of the joined last spell lies in it, one round earlier.
+    early = moment + spells.length_s < spells.end_s[-1]
+    moment = np.where(early, moment + spells.length_s, moment)
+    first = np.searchsorted(spells.end_s, moment, side="right")
+    turn = first[None] + np.arange(cycles)[:, None]
+    begin = spells.begin_s[turn % count] + (turn // count) * spells.length_s
+    end = spells.end_s[turn % count] + (turn // count) * spells.length_s
+    begin[0] = np.maximum(begin[0], moment)
+    before = np.concatenate([moment[None], end[:-1]])
+    return end - begin, begin - before

@@ -1,0 +1,235 @@
+"""What a simulation may change about a plan: its law of runs, a recording, deflatable machines."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from recommender.errors import UsageError
+from recommender.inputs.csv_text import read_csv
+from recommender.inputs.units import parse_count, parse_duration, parse_money, parse_share
+from recommender.plan.plan import Plan
+from recommender.risk.capacity import LOGNORMAL, Capacity, Lawful
+from recommender.risk.laws import Lognormal, RunLaw, SurvivalCurve, Weibull
+from recommender.risk.path_inputs import Journeys
+from recommender.simulate.paths import Deflatable, deflated
+from recommender.simulate.recorded import FOREVER_S, Replay, Series, replay
+from recommender.text import nearest, shown, shown_path
+from recommender.traces.read import chosen
+
+LAWS = ("weibull:SHAPE", "lognormal:SIGMA", "exponential", "FILE.csv")
+_SHAPES = {"weibull": (0.1, 10.0), "lognormal": (0.01, 4.0)}
+_KEYS = ("pressure", "depth", "episode", "price")
+EPISODE_S = 1800.0  # a spell of pressure, unless said
+
+
+def parse_law(text: str, name: str = "--run-law") -> RunLaw:
+    """Read a law of run lengths: a family with its shape, or a file with a survival curve."""
+    family, colon, shape = text.strip().partition(":")
+    if family.lower() == "exponential" and not colon:
+        return Weibull(1.0)
+    if family.lower() in _SHAPES and colon:
+        low, high = _SHAPES[family.lower()]
+        value = parse_count(shape, f"{name} {family}:")
+        if not low <= value <= high:
+            raise UsageError(f"{name} {shown(text)} is out of range; write {low:g} to {high:g}")
+        return Weibull(value) if family.lower() == "weibull" else Lognormal(value)
+    if text.strip().lower().endswith(".csv"):
+        return read_curve(Path(text.strip()))
+    raise UsageError(f"{name} {shown(text)} is no law of runs; write {', '.join(LAWS)}")
+
+
+def read_curve(path: Path) -> SurvivalCurve:
+    """Read a survival curve: columns age_h, survival (share of runs still alive), from 0 and 1."""
+    rows = read_csv(path, ("age_h", "survival"), (), {"hours": "age_h", "alive": "survival"})
+    points: list[tuple[float, float]] = []
+    for row in rows:
+        values = []
+        for column in ("age_h", "survival"):
+            try:
+                values.append(float(row.cells.get(column, "")))
+            except ValueError:
+                said = shown(row.cells.get(column, "nothing"))
+                raise UsageError(f"{row.where(column)} {said} is not a number") from None
+        points.append((values[0] * 3600.0, values[1]))
+    ages, alive = zip(*points, strict=True)
+    rises = all(a < b for a, b in zip(ages, ages[1:], strict=False))
+    falls = all(1.0 >= a >= b >= 0.0 for a, b in zip(alive, alive[1:], strict=False))
+    if len(points) < 2 or points[0] != (0.0, 1.0) or not (rises and falls) or alive[-1] >= 1.0:
+        raise UsageError(
+            f"{shown(path.name)}: not a survival curve; age_h must rise from 0, "
+            "survival fall from 1"
+        )
+    return SurvivalCurve(ages, alive)
+
+
+def parse_deflatable(text: str, name: str = "--deflatable") -> Deflatable:
+    """Read deflatable machines: `pressure=10%,depth=50%`, optional `episode=30m`, `price=2.5`."""
+    given: dict[str, str] = {}
+    for part in text.split(","):
+        key, sign, value = part.strip().partition("=")
+        if key not in _KEYS or not sign or key in given:
+            meant = nearest(key, _KEYS)
+            hint = f"did you mean {meant}?" if meant and meant != key else "write pressure=10%"
+            raise UsageError(f"{name} '{shown(part)}' cannot be read; {hint}")
+        given[key] = value
+    missing = [key for key in ("pressure", "depth") if key not in given]
+    if missing:
+        raise UsageError(f"{name} has no {' and no '.join(missing)}; write pressure=10%,depth=50%")
+    price = given.get("price")
+    return Deflatable(
+        pressure=parse_share(given["pressure"], f"{name} pressure"),
+        depth=parse_share(given["depth"], f"{name} depth", zero=True, one=True),
+        episode_s=parse_duration(given["episode"], f"{name} episode")
+        if "episode" in given
+        else EPISODE_S,
+        usd_per_hour=None if price is None else parse_money(price, f"{name} price"),
+    )
+
+
+HOUR_S, DAY_S = 3600.0, 86_400.0
+_CURVE = 400  # points of a recording's survival curve
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """What the user wants changed; nothing by default."""
+
+    trace: Path | None = None
+    form: str = ""  # format of the trace; empty: as recognised
+    series: tuple[str, ...] = ()  # of the trace; none: all
+    law: RunLaw | None = None
+    deflatable: Deflatable | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A plan's journey, and where its runs come from."""
+
+    journey: Journeys
+    capacity: Capacity
+    law: RunLaw  # shape of the runs, for the closed form
+    words: str
+    start_s: float = 0.0  # passes before the journey begins, paid in its fixed cost
+    notes: tuple[str, ...] = field(default=())
+
+
+def source_of(journey: Journeys, plan: Plan, wish: WhatIf) -> Source:
+    """The capacity that a plan is simulated on.
+
+    Raises `UsageError` for a recording or a law of spot where the plan rents no spot.
+    """
+    machines = sum(m.count for m in plan.machines if m.market == "spot")
+    if not machines and wish != WhatIf():
+        raise UsageError(
+            "--trace, --run-law and --deflatable change spot machines, and this plan rents none; "
+            "name spot machines or add --market spot"
+        )
+    if wish.trace is not None:
+        return _recorded(journey, _series(wish.trace, wish.form, wish.series), wish.trace, machines)
+    if wish.deflatable is not None:
+        return _deflated(journey, plan, wish.deflatable, machines)
+    if wish.law is not None:
+        return _lawful(journey, wish.law)
+    law = Lognormal(float(journey.run_sigma[0]))
+    if plan.spot is None:
+        return Source(journey, LOGNORMAL, law, "on-demand machines; hardware faults only")
+    words = f"spot class {plan.spot.name} ({plan.spot.basis}, {plan.spot.as_of})"
+    return Source(journey, LOGNORMAL, law, words)
+
+
+def _lawful(journey: Journeys, law: RunLaw) -> Source:
+    if isinstance(law, SurvivalCurve):
+        words = f"the survival curve of your file, mean {law.mean_s / HOUR_S:.3g} h"
+        journey = replace(journey, run_mean_s=np.array([law.mean_s]))
+    elif isinstance(law, Weibull):
+        name = "exponential" if law.shape == 1.0 else f"Weibull runs of shape {law.shape:g}"
+        words = f"{name}, the class's mean"
+    else:
+        assert isinstance(law, Lognormal)
+        words = f"lognormal runs of sigma {law.sigma:g}, the class's mean"
+    return Source(journey, Lawful(law), law, words)
+
+
+def _series(path: Path, form: str, wanted: tuple[str, ...]) -> tuple[Series, ...]:
+    """The series of a file that say how many machines were up; raises `UsageError`."""
+    found = tuple(
+        Series(each.name, tuple(each.t_s.tolist()), tuple(each.machines.tolist()), each.end_s)
+        for each in chosen((path,), form, wanted)
+        if len(each.t_s)
+    )
+    if not found:
+        raise UsageError(f"{shown_path(path)}: no series of machines that were up")
+    return found
+
+
+def _recorded(journey: Journeys, series: tuple[Series, ...], path: Path, machines: int) -> Source:
+    recorded = replay(series, machines)
+    name, days = shown_path(path.name), sum(s.length_s for s in recorded.spells) / DAY_S
+    share = recorded.availability
+    if share <= 0.0:
+        raise UsageError(f"{name}: never has {machines} machines up; simulate a smaller plan")
+    words = (
+        f"recorded: {name}, {len(recorded.spells)} series, {days:.3g} days; "
+        f"{machines} machine{'s' * (machines > 1)} up {100.0 * share:.3g} % of the time, "
+        f"{_stretch(recorded)}"
+    )
+    return Source(
+        _as_recorded(journey, recorded), recorded, _curve(recorded), words,
+        notes=("one zone at a time: a failover list is not replayed",),
+    )  # fmt: skip
+
+
+def _stretch(recorded: Replay) -> str:
+    if recorded.run_mean_s == FOREVER_S:
+        return "never interrupted"
+    return f"{recorded.run_mean_s / HOUR_S:.3g} h at a stretch"
+
+
+def _as_recorded(journey: Journeys, recorded: Replay) -> Journeys:
+    """The journey with the recording's means, for the closed form and the number of cycles."""
+    up = min(recorded.availability, 1.0 - 1e-9)
+    waits = np.concatenate(
+        [np.diff(np.stack([s.end_s[:-1], s.begin_s[1:]]), axis=0)[0] for s in recorded.spells]
+    )
+    varied = float(np.log1p((waits.std() / waits.mean()) ** 2)) if len(waits) else 0.0
+    return replace(
+        journey,
+        run_mean_s=np.array([recorded.run_mean_s]),
+        outage_sigma=np.array([np.sqrt(varied)]),
+        availability_logit=np.array([np.log(up / (1.0 - up))]),
+        zone_sd=np.zeros(1),
+        sites=np.ones(1),
+    )
+
+
+def _curve(recorded: Replay) -> SurvivalCurve:
+    """How long the recorded runs lasted, as a survival curve."""
+    if recorded.run_mean_s == FOREVER_S:
+        return SurvivalCurve((0.0, FOREVER_S), (1.0, 0.0))
+    runs = np.sort(np.concatenate([s.end_s - s.begin_s for s in recorded.spells if not s.endless]))
+    level = np.linspace(0.0, 1.0, _CURVE + 1)
+    ages = np.concatenate([[0.0], np.quantile(runs, level)])
+    alive = np.concatenate([[1.0], 1.0 - level])
+    kept = np.concatenate([[True], np.diff(ages) > 0.0])
+    return SurvivalCurve(tuple(ages[kept].tolist()), tuple(alive[kept].tolist()))
+
+
+def _deflated(journey: Journeys, plan: Plan, market: Deflatable, machines: int) -> Source:
+    co_pressure = plan.spot.co_interruption if plan.spot is not None else 0.0
+    words = (
+        f"deflatable machines: each under pressure {100.0 * market.pressure:.3g} % of the time, "
+        f"{100.0 * market.depth:.3g} % slower then, spells of {market.episode_s / 60.0:.3g} min"
+    )
+    return Source(
+        deflated(journey, market, machines, co_pressure),
+        LOGNORMAL,
+        Lognormal(1.0),
+        words,
+        start_s=float(journey.changeover_s[0]),
+        notes=(
+            "no cloud sells deflatable GPU machines: this is a what-if",
+            "interruptions are spells of pressure; waiting is time at the lower speed",
+            "no fallback: nothing is ever taken away",
+        ),
+    )

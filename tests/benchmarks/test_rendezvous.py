@@ -1,0 +1,91 @@
+"""Processes wait for each other through a store, and hear which of them failed."""
+
+from threading import Thread
+
+import pytest
+
+from benchmarks import backend, rendezvous
+from benchmarks.errors import BenchError
+from benchmarks.rendezvous import Meeting
+
+
+class Words:
+    """A store of one process, as torch.distributed.HashStore is."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, bytes] = {}
+
+    def set(self, key: str, value: str) -> None:
+        self.held[key] = value.encode()
+
+    def get(self, key: str) -> bytes:
+        return self.held[key]
+
+    def check(self, keys: list[str]) -> bool:
+        return all(key in self.held for key in keys)
+
+
+def two() -> tuple[Meeting, Meeting]:
+    store = Words()
+    return Meeting(store, 0, 2), Meeting(store, 1, 2)
+
+
+def test_all_hear_what_each_says():
+    first, second = two()
+    heard: list[tuple[str, ...]] = []
+    other = Thread(target=lambda: heard.append(second.agree("sizes", "out of memory")))
+    other.start()
+    assert first.agree("sizes") == ("", "out of memory")
+    other.join()
+    assert heard == [("", "out of memory")]
+
+
+def test_a_second_meeting_does_not_hear_the_words_of_the_first(monkeypatch: pytest.MonkeyPatch):
+    first, second = two()
+    second.tell("0 sizes", "old")
+    assert first.agree("sizes") == ("", "old")
+    monkeypatch.setattr(rendezvous, "SOON_S", 0.0)
+    with pytest.raises(BenchError):
+        first.agree("sizes")
+
+
+def test_who_does_not_come_is_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(rendezvous, "SOON_S", 0.0)
+    first, _ = two()
+    with pytest.raises(BenchError, match="process 1 of 2 did not come to '0 the start'"):
+        first.agree("the start")
+
+
+def test_who_failed_first_is_named_to_all():
+    first, second = two()
+    second.fail("no such module")
+    first.fail("process 1 of 2 failed")
+    with pytest.raises(BenchError, match="process 1 of 2 failed: no such module"):
+        first.agree("the start")
+
+
+def test_a_store_that_is_gone_is_said():
+    class Gone(Words):
+        def check(self, keys: list[str]) -> bool:
+            raise RuntimeError("Broken pipe")
+
+    with pytest.raises(BenchError, match="first process or its machine is gone"):
+        Meeting(Gone(), 1, 2).words("measured", (0,), 60.0)
+    Meeting(Gone(), 1, 2).fail("anything")  # nobody is left to tell
+
+
+def test_alone_nobody_is_waited_for():
+    assert Meeting().agree("the start", "here") == ()
+    assert Meeting().words("measured", (0,), 60.0) == ()
+    Meeting().fail("anything")
+
+
+def test_more_processes_than_gpus_are_refused_with_the_way_out():
+    class Cuda:
+        device_count = staticmethod(lambda: 4)
+
+    class Torch:
+        cuda = Cuda
+
+    with pytest.raises(BenchError, match="no GPU, torch sees 4; .*--nproc-per-node=4"):
+        backend.take_gpu(Torch, 4)

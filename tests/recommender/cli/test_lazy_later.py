@@ -1,0 +1,40 @@
+"""Commands are imported when they are called; the list of them needs no import."""
+
+import subprocess
+import sys
+
+import pytest
+
+from recommender.cli.app import COMMANDS
+from recommender.cli.lazy import Commands, Later
+
+LOADED = """
+import sys
+from recommender.cli import main
+main(sys.argv[1:])
+print(*(name for name in sys.modules if name.startswith("recommender.cli")), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("later", COMMANDS, ids=[each.name for each in COMMANDS])
+def test_the_list_of_commands_names_what_there_is(later: Later) -> None:
+    command = Commands(COMMANDS)[later.name]
+    assert command.name == later.name
+    assert 10 < len(later.line) <= 60
+
+
+def test_an_unknown_command_is_none() -> None:
+    commands = Commands(COMMANDS)
+    assert commands.get("simulat") is None
+    assert "simulat" not in commands
+    assert len(commands) == len(list(commands)) == len(COMMANDS)
+
+
+def test_help_imports_no_command_but_the_default_one() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, "--help"], capture_output=True, text=True, check=True
+    )
+    loaded = done.stderr.split()
+    assert "recommender.cli.commands.plan" in loaded
+    assert not [name for name in loaded if name.startswith("recommender.cli.commands.")]
+    assert all(f"  {each.name} " in done.stdout for each in COMMANDS)

@@ -1,0 +1,30 @@
+"""Files are read and written as a whole, or refused."""
+
+from pathlib import Path
+
+import pytest
+
+from recommender.errors import UsageError
+from recommender.inputs.files import read_text, write_whole
+
+
+def test_files_that_are_no_text(tmp_path: Path) -> None:
+    (tmp_path / "latin").write_bytes(b"a: \xff\xfe")
+    (tmp_path / "large").write_bytes(b"a" * (2**20 + 1))
+    for name, reason in [
+        ("latin", "UTF-8"),
+        ("large", "1 MiB"),
+        ("none", "no such"),
+        ("", "is a folder"),
+    ]:
+        with pytest.raises(UsageError, match=reason):
+            read_text(tmp_path / name)
+    (tmp_path / "marked").write_bytes(b"\xef\xbb\xbfa: 1")
+    assert read_text(tmp_path / "marked") == "a: 1"
+
+
+def test_a_file_that_cannot_be_put_in_place_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(OSError, match="taken"):
+        write_whole(tmp_path / "taken", b"x")
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]

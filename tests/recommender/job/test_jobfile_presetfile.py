@@ -1,0 +1,27 @@
+"""The presets that are read without a YAML parser are those that people read."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from recommender.inputs.yaml_text import load_yaml
+from recommender.job.jobfile import TREES, preset_names, preset_tree, shipped_preset_text, trees
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_a_preset_is_what_its_file_says(name: str) -> None:
+    assert preset_tree(name) == load_yaml(shipped_preset_text(name), name)
+
+
+def test_every_preset_is_there_and_none_besides() -> None:
+    assert tuple(json.loads(TREES.read_text("utf-8"))) == preset_names()
+    assert TREES.read_text("utf-8") == trees()  # python -m recommender.job.jobfile
+
+
+def test_a_preset_is_planned_without_a_yaml_parser() -> None:
+    code = "import sys; from recommender import find_job; find_job('dlrm'); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "recommender.job.job" in done.stdout.split()
+    assert "yaml" not in done.stdout.split()

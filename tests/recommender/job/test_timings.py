@@ -1,0 +1,58 @@
+"""Measured speeds named by GPU or instance type, completed from the catalog."""
+
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from catalogs.schema import InstanceType
+from recommender.errors import UsageError
+from recommender.inputs.user_files import read_offers
+from recommender.job.job import Job, Timing
+from recommender.job.jobfile import JobFlags, find_job
+from recommender.job.timings import on_catalog
+from tests.catalogs.small import gpu
+
+MEMORY = {"H100": 81559, "A100-40GB": 40960}
+GPUS = {
+    "H100": gpu(gpu="H100", peak_fp16_tflops=989.0),
+    "A100-40GB": gpu(gpu="A100-40GB", peak_fp16_tflops=312.0),
+}
+
+
+@pytest.fixture
+def types(tmp_path: Path) -> list[InstanceType]:
+    (tmp_path / "o.csv").write_text("label,gpu,gpus,usd_per_hour\np4d.24xlarge,A100-40GB,8,22\n")
+    own = read_offers(tmp_path / "o.csv", MEMORY, date(2026, 11, 20))
+    return [machine for machine, _ in own.rows]
+
+
+def _job(*measured: str) -> Job:
+    return find_job("llama3-8b-sft", flags=JobFlags(measured=measured))
+
+
+def test_an_instance_type_is_completed(types: list[InstanceType]) -> None:
+    job = on_catalog(_job("4x P4D.24xlarge: 2 s/step"), GPUS, types)
+    assert job.timings == (Timing("A100-40GB", 32, 4, 64.0, "p4d.24xlarge"),)
+
+
+def test_a_gpu_is_spelt_as_in_the_catalog(types: list[InstanceType]) -> None:
+    job = on_catalog(_job("8xh100: 2 s/step"), GPUS, types)
+    assert job.timings == (Timing("H100", 8, 1, 64.0),)
+    assert replace(job, timings=()) == on_catalog(_job(), GPUS, types)
+
+
+def test_unknown_names_are_refused_together(types: list[InstanceType]) -> None:
+    with pytest.raises(UsageError) as error:
+        on_catalog(_job("8xH1000: 2 s/step", "p4d.24xlrge: 2 s/step"), GPUS, types)
+    assert error.value.problems == (
+        "measured: unknown GPU 'H1000'; did you mean H100?",
+        "measured: unknown instance type 'p4d.24xlrge'; did you mean p4d.24xlarge?",
+    )
+
+
+def test_a_speed_that_no_gpu_can_reach_is_a_slip(types: list[InstanceType]) -> None:
+    with pytest.raises(UsageError, match=r"8xH100: 1.28e\+06 samples/s is .* x the vendor's peak"):
+        on_catalog(_job("8xH100: 0.1 ms/step"), GPUS, types)
+    assert on_catalog(_job("8xH100: 1 s/step"), GPUS, types).timings

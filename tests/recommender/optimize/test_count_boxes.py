@@ -1,0 +1,67 @@
+"""The search by boxes against every plan of small spaces."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from recommender.optimize.count_boxes import search_boxes, suits
+from recommender.optimize.evaluate import evaluate, variants
+from recommender.optimize.incumbent import EPSILON, Found
+from recommender.optimize.space import Space
+from recommender.optimize.supports import counts_floor
+from tests.recommender.optimize.palette import every_cluster, no_fallbacks, oracle, space
+
+SEEDS = range(40)
+
+
+def alone(seed: int) -> Space:
+    """A random space of one region without fallbacks, where cost or time is the goal."""
+    found = space(seed, entries=3 + seed % 2, most=4 + (seed % 3 == 0))
+    site = replace(found.sites[0], fallbacks=no_fallbacks(), region="here")
+    limits = found.limits
+    if limits.goal == "frontier":
+        limits = replace(limits, objective="cost" if seed % 2 else "time")
+    job = replace(found.job, elastic=False)
+    return replace(found, job=job, limits=limits, sites=(site,))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_boxes_find_the_best_plan(seed):
+    asked = alone(seed)
+    best = oracle(asked)[1].goal.min()
+    found = Found(slack=0.0, most=10**6)
+    search_boxes(asked, 0, found)
+    assert found.gap() == 0.0
+    if np.isfinite(best):
+        assert best * (1 - 1e-9) <= found.best <= best * (1 + 1.01 * EPSILON)
+    else:
+        assert not np.isfinite(found.best)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_cluster_called_too_late_never_keeps_its_limits(seed):
+    asked = replace(space(seed), job=replace(space(seed).job, elastic=False))
+    site = asked.sites[0]
+    counts = every_cluster(site, asked.limits.max_machines)
+    late = counts[~np.isfinite(counts_floor(asked, site, counts))]
+    if len(late):
+        assert not np.isfinite(evaluate(asked, site, variants(asked, site, late)).goal).any()
+
+
+def test_what_was_not_looked_at_is_a_gap():
+    asked = next(one for one in map(alone, SEEDS) if np.isfinite(oracle(one)[1].goal.min()))
+    found = Found(slack=0.0, most=10**6, most_supports=0)
+    search_boxes(asked, 0, found)
+    assert found.gap() > 0.0
+
+
+def test_boxes_are_for_many_machines_without_fallbacks_or_a_budget():
+    asked = alone(0)
+    entries = asked.sites[0].entries
+    site = replace(asked.sites[0], entries=replace(entries, cap=np.full(len(entries), 100)))
+    large = replace(asked.limits, max_machines=100, budget_usd=None, objective="cost")
+    assert suits(replace(asked, limits=large), site)
+    assert not suits(replace(asked, limits=replace(large, max_machines=16)), site)
+    assert not suits(replace(asked, limits=replace(large, budget_usd=9.0)), site)
+    assert not suits(replace(asked, job=replace(asked.job, elastic=True), limits=large), site)

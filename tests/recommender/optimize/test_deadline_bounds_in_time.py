@@ -1,0 +1,51 @@
+"""How many histories could meet a deadline, against going through them one by one."""
+
+import math
+
+import numpy as np
+import pytest
+
+from recommender.optimize.deadline_bounds import Way, most_in_time
+from recommender.risk.random_numbers import draws
+
+HISTORIES, SEED = 64, 7
+
+
+def one_by_one(sigma: float, due_s: float, own: list[float], net: list[float] | None) -> int:
+    """The same count by the definition; a way is work, start, chance to be at once, wait."""
+    sample = draws(HISTORIES, 8, SEED)
+    count = 0
+    for z, u in zip(sample.speed.tolist(), sample.on_demand.tolist(), strict=True):
+        queue = own[3] if u >= own[2] else 0.0
+        ends = [queue + own[1] + own[0] * math.exp(sigma * z)]
+        if net is not None:
+            there = net[3] if u >= net[2] else 0.0
+            ends.append(queue + net[1] + there + net[0] * math.exp(sigma * z))
+        count += min(ends) <= due_s
+    return count
+
+
+@pytest.mark.parametrize("with_net", [False, True])
+def test_the_count_is_that_of_the_histories_one_by_one(with_net: bool) -> None:
+    rng = np.random.default_rng(3)
+    sigma = rng.choice([0.05, 0.2, 0.45], 200)
+    own = rng.uniform([1e3, 60, 0, 600], [4e4, 2e3, 1, 2e4], (200, 4))
+    own[:, 2] = rng.choice([0.7, 0.9, 1.0], 200)
+    net = rng.uniform([5e2, 60, 0, 600], [4e4, 2e3, 1, 2e4], (200, 4))
+    net[:, 2] = rng.choice([0.7, 0.99, 1.0], 200)
+    for due_s in (3_000.0, 15_000.0, 40_000.0):
+        found = most_in_time(
+            HISTORIES, SEED, sigma, due_s, Way(*own.T), Way(*net.T) if with_net else None
+        )
+        wanted = [
+            one_by_one(s, due_s, o, n if with_net else None)
+            for s, o, n in zip(sigma.tolist(), own.tolist(), net.tolist(), strict=True)
+        ]
+        assert found.tolist() == wanted
+        assert 0 < sum(wanted) < HISTORIES * len(wanted)
+
+
+def test_machines_that_are_seldom_there_at_once_cannot_be_sure() -> None:
+    own = Way(*(np.array([value]) for value in (3_600.0, 300.0, 0.7, 7_200.0)))
+    count = most_in_time(HISTORIES, SEED, np.array([0.1]), 7_200.0, own)
+    assert 0.65 < count[0] / HISTORIES < 0.75

@@ -1,0 +1,324 @@
+"""No bound is above what it bounds: a pruned plan really is worse.
+
+Every bound of the search is compared with the full model of every plan it stands for, on
+random small plan spaces (end-to-end tests alone let wrong bounds pass).
+"""
+
+import itertools
+from collections import defaultdict
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from recommender.optimize.evaluate import Plans, Values, drafts_of, journeys_of
+from recommender.optimize.fallback_bounds import floors_of_own_fallbacks
+from recommender.optimize.lower_bounds import (
+    Sums,
+    cluster_floor,
+    floor,
+    least_speed_factor,
+    offer_floor,
+    paid_share,
+    plan_floor,
+)
+from recommender.optimize.search import single_floors
+from recommender.optimize.site_bounds import Bounded, bounded
+from recommender.optimize.space import Space, single_steps
+from recommender.optimize.supports import counts_floor, leaves, support_bound
+from recommender.performance.step import steps
+from recommender.plan.limits import Limits
+from recommender.risk.random_numbers import draws
+from tests.recommender.optimize.palette import HISTORIES, oracle, space
+
+ROUNDING = 1e-3
+SPACES = 320
+CHUNKS = 16
+# What a machine adds to a mix can exceed its best alone: micro-batches come in whole samples,
+# and a mix of more GPUs may divide the batch better. Spaces where it does, and by how much.
+SUPPORT_EXCESS = ROUNDING
+
+
+def question(seed: int, histories: int = HISTORIES) -> Space:
+    return space(seed, entries=2 + seed % 4, most=4, histories=histories)
+
+
+@cache
+def looked_at(seed: int, histories: int = HISTORIES) -> tuple[Space, Plans, Values, np.ndarray]:
+    """A question, every plan, what it is worth, and that with its goal's measure.
+
+    A plan without a fallback that misses the deadline is worth nothing: with one it may cost more.
+    """
+    q = question(seed, histories)
+    plans, values = oracle(q)
+    worth = values.time_s if q.limits.goal == "time" else values.cost_usd
+    if q.limits.deadline_s is not None and q.limits.goal != "time":
+        worth = np.where((plans.fallback >= 0) | np.isfinite(values.goal), worth, np.inf)
+    return q, plans, values, worth
+
+
+def excess(bound: np.ndarray, worth: np.ndarray, goal: np.ndarray) -> float:
+    """How far a bound lies above what it bounds, as a share; at most 0 if it is one.
+
+    A finite bound holds for every plan that is worth something, whether it keeps the limits or
+    not; an infinite one says that no plan keeps them.
+    """
+    assert not np.isnan(bound).any()
+    worth = np.where(np.isfinite(bound), worth, goal)
+    rows = np.isfinite(worth)
+    if not rows.any():
+        return 0.0
+    return float((bound[rows] / worth[rows]).max() - 1.0)
+
+
+def seeds_of(chunk: int) -> range:
+    return range(chunk * SPACES // CHUNKS, (chunk + 1) * SPACES // CHUNKS)
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_no_floor_of_a_cluster_is_above_any_of_its_plans(chunk: int) -> None:
+    over = {}
+    for seed in seeds_of(chunk):
+        q, plans, values, worth = looked_at(seed)
+        site = q.sites[0]
+        j, allowed = journeys_of(q, site, plans)
+        sums = Sums(*(getattr(j, name) for name in Sums.__slots__))
+        clusters, row = np.unique(plans.counts, axis=0, return_inverse=True)
+        row = row.ravel()
+        bounds = {
+            "plan": np.where(allowed, plan_floor(q, j), 0.0),
+            "plan, quick": np.where(allowed, floor(q, sums, tight=False), 0.0),
+            "plan, tight": np.where(allowed, floor(q, sums, tight=True), 0.0),
+            "cluster, tight": np.where(allowed, cluster_floor(q, sums, tight=True), 0.0),
+            "counts, quick": counts_floor(q, site, clusters)[row],
+            "counts, tight": counts_floor(q, site, clusters, tight=True)[row],
+        }
+        for name, bound in bounds.items():
+            over[seed, name] = excess(bound, worth, values.goal)
+    assert not {key: share for key, share in over.items() if share > ROUNDING}
+
+
+@pytest.mark.parametrize("goal", ["auto", "time"])
+@pytest.mark.parametrize("share", [1e-5, 1e-3, 0.02])
+def test_floors_hold_for_jobs_that_are_shorter_than_their_start(share: float, goal: str) -> None:
+    over = {}
+    for seed in range(48):
+        q = question(seed)
+        limits = replace(q.limits, objective=goal)  # type: ignore[arg-type]
+        if seed % 2:
+            limits = replace(limits, deadline_s=600.0 + 900.0 * (seed % 9))
+        if limits.budget_usd is not None:
+            limits = replace(limits, budget_usd=limits.budget_usd * max(share, 0.01))
+        q = replace(q, steps_left=q.steps_left * share, limits=limits)
+        plans, values = oracle(q)
+        sites = journeys_of(q, q.sites[0], plans)
+        by_time = limits.goal == "time"
+        finite = np.isfinite(values.goal)
+        worth = np.where(finite, values.time_s if by_time else values.cost_usd, np.inf)
+        for tight in (False, True):
+            sums = Sums(*(getattr(sites[0], name) for name in Sums.__slots__))
+            bound = np.where(sites[1], cluster_floor(q, sums, tight=tight), 0.0)
+            over[seed, tight] = excess(bound, worth, values.goal)
+    assert not {key: share for key, share in over.items() if share > ROUNDING}
+
+
+Part = tuple[int, ...]  # places of entries in one class of networks
+
+
+def part_of(parts: list[Bounded], used: Part) -> tuple[int, Part]:
+    """Whose clusters have exactly these entries, and their places there in order."""
+    for number, part in enumerate(parts):
+        places = {int(entry): place for place, entry in enumerate(part.order)}
+        if set(used) <= set(places):
+            support = tuple(sorted(places[i] for i in used))
+            if support[0] < part.slowest:
+                return number, support
+    raise AssertionError(used)
+
+
+def least_goals(
+    parts: list[Bounded], plans: Plans, goals: np.ndarray
+) -> dict[tuple[int, Part, bool], float]:
+    """Least goal of the mixes of each class that use a set of entries, and only later ones."""
+    least: dict[tuple[int, Part, bool], float] = defaultdict(lambda: np.inf)
+    for counts, goal in zip(plans.counts, goals, strict=True):
+        used = tuple(int(i) for i in np.flatnonzero(counts))
+        if len(used) < 2 or not np.isfinite(goal):
+            continue
+        number, support = part_of(parts, used)
+        for size in range(1, len(used) + 1):
+            for some in itertools.combinations(support, size):
+                key = number, some, some == support[:size]
+                least[key] = min(least[key], float(goal))
+    return least
+
+
+def support_excess(q: Space, plans: Plans, goals: np.ndarray, bars: float) -> dict:
+    """How far bounds lie above the best mix of their entries, under a bar that it is below."""
+    parts = bounded(q, q.sites[0])
+    return {
+        key: support_bound(parts[key[0]], key[1], bars * goal, key[2]) / goal - 1.0
+        for key, goal in least_goals(parts, plans, goals).items()
+    }
+
+
+@pytest.mark.parametrize("bars", [1.0 + 1e-9, 1.5, np.inf])
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_no_bound_of_a_support_is_above_any_plan_that_uses_it(chunk: int, bars: float) -> None:
+    over = {}
+    for seed in seeds_of(chunk):
+        q, plans, values, _ = looked_at(seed)
+        found = support_excess(q, plans, values.goal, bars)
+        over |= {(seed, *key): share for key, share in found.items()}
+    assert not {key: share for key, share in over.items() if share > SUPPORT_EXCESS}
+
+
+@pytest.mark.parametrize("chunk", range(4))
+def test_the_leaves_of_a_support_hold_every_cluster_that_is_good_enough(chunk: int) -> None:
+    for seed in range(chunk * 20, (chunk + 1) * 20):
+        q, plans, values, _ = looked_at(seed)
+        parts = bounded(q, q.sites[0])
+        best: dict[tuple[int, ...], float] = defaultdict(lambda: np.inf)
+        for counts, goal in zip(plans.counts, values.goal, strict=True):
+            best[tuple(counts.tolist())] = min(best[tuple(counts.tolist())], float(goal))
+        for counts, goal in best.items():
+            used = tuple(i for i, n in enumerate(counts) if n)
+            if len(used) > 1 and np.isfinite(goal):
+                number, support = part_of(parts, used)
+                mine = [counts[parts[number].order[i]] for i in support]
+                blocks = leaves(parts[number], support, goal * (1 + ROUNDING))
+                assert any((block == mine).all(axis=1).any() for block in blocks), (seed, counts)
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_no_floor_of_a_single_entry_is_above_any_of_its_plans(chunk: int) -> None:
+    for seed in seeds_of(chunk):
+        q, plans, values, worth = looked_at(seed)
+        site = q.sites[0]
+        floors = single_floors(q, site, single_steps(q.job, q.columns, q.limits.max_machines))
+        alone = (plans.counts > 0).sum(axis=1) == 1
+        bound = floors[plans.counts.argmax(axis=1), plans.counts.max(axis=1) - 1][alone]
+        # inf: over a limit that holds at every moment; such plans have no goal either.
+        assert excess(bound, worth[alone], values.goal[alone]) <= ROUNDING, seed
+
+
+@pytest.mark.parametrize("share", [0.2, 0.4, 0.7])
+def test_floors_of_single_entries_hold_under_short_deadlines(share: float) -> None:
+    lost = 0
+    for seed in range(0, 160, 2):
+        q = question(seed)
+        limits = replace(q.limits, deadline_s=share * (q.limits.deadline_s or 36_000.0))
+        q = replace(q, limits=limits)
+        plans, values = oracle(q)
+        floors = single_floors(q, q.sites[0], single_steps(q.job, q.columns, limits.max_machines))
+        alone = (plans.counts > 0).sum(axis=1) == 1
+        bound = floors[plans.counts.argmax(axis=1), plans.counts.max(axis=1) - 1][alone]
+        assert excess(np.minimum(bound, 1e300), values.goal[alone], values.goal[alone]) <= ROUNDING
+        lost += int(np.isinf(bound).sum())
+    assert lost > 0
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_no_fallback_of_a_plan_is_cheaper_than_its_least_net_bill(chunk: int) -> None:
+    for seed in seeds_of(chunk):
+        q, plans, values, _ = looked_at(seed)
+        if q.limits.deadline_s is None:
+            continue
+        lone = {
+            (tuple(counts), path): values.net_usd[i]
+            for i, (counts, path) in enumerate(zip(plans.counts.tolist(), plans.path, strict=True))
+            if plans.fallback[i] < 0
+        }
+        keys = zip(plans.counts.tolist(), plans.path, strict=True)
+        bound = np.array([lone[tuple(counts), path] for counts, path in keys])
+        bound = np.where(np.isfinite(bound), bound, 0.0)
+        assert excess(bound, values.cost_usd, values.goal) <= ROUNDING, seed
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 1.0])
+def test_a_plan_is_left_out_only_where_neither_it_nor_its_fallbacks_are_good(share: float) -> None:
+    raised = 0
+    for seed in range(1, 120, 2):
+        q = question(seed)
+        limits = replace(q.limits, deadline_s=share * (q.limits.deadline_s or 36_000.0))
+        q, site = replace(q, limits=limits), q.sites[0]
+        plans, values = oracle(q)
+        lone = plans.take(plans.fallback < 0)
+        key = {(*counts, path): row for row, (counts, path) in enumerate(_rows(lone))}
+        least = np.full(len(lone), np.inf)
+        for goal, (counts, path) in zip(values.goal, _rows(plans), strict=True):
+            at = key[*counts, path]
+            least[at] = min(least[at], goal)
+        drafts, allowed = drafts_of(q, site, lone)
+        floors = np.where(allowed, plan_floor(q, drafts), np.inf)
+        bar = float(np.median(least[np.isfinite(least)])) if np.isfinite(least).any() else np.inf
+        own = floors_of_own_fallbacks(q, site, lone, drafts, floors, bar)
+        assert (own * (1.0 - ROUNDING) <= least).all(), seed
+        raised += int((own > floors).sum())
+    assert raised > 0
+
+
+def _rows(plans: Plans) -> list[tuple[list[int], int]]:
+    return list(zip(plans.counts.tolist(), plans.path.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_no_offer_floor_is_above_every_plan_whose_entries_have_it(chunk: int) -> None:
+    for seed in seeds_of(chunk):
+        q, plans, values, worth = looked_at(seed)
+        e = q.sites[0].entries
+        run = e.run_mean_s / (1 + len(e) + q.limits.max_machines * (1 - e.co_interruption))
+        share = np.where(e.spot, paid_share(run, e.run_sigma.max(), e.free_s), 1.0)
+        for sigma in np.unique(e.run_sigma):
+            share = np.minimum(share, np.where(e.spot, paid_share(run, sigma, e.free_s), 1.0))
+        floors = offer_floor(q, e.kind, e.usd_per_hour * share)
+        bound = np.where(plans.counts > 0, floors[None], np.inf).min(axis=1)
+        assert excess(bound, worth, values.goal) <= ROUNDING, seed
+
+
+def speed_excess(q: Space, plans: Plans) -> float:
+    site = q.sites[0]
+    clusters = np.unique(plans.counts, axis=0)
+    step = steps(q.job, q.columns, q.fleet(site, clusters)).step_s
+    rows = np.isfinite(step)
+    most = clusters[rows] @ q.columns.compute_per_s[site.entries.kind]
+    return float((q.job.global_batch / step[rows] / most).max(initial=0.0)) - 1.0
+
+
+def test_a_cluster_is_never_faster_than_the_compute_of_its_machines() -> None:
+    over = [speed_excess(*looked_at(seed)[:2]) for seed in range(SPACES)]
+    assert max(over) <= ROUNDING
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chunk", range(10))
+def test_floors_and_supports_hold_on_the_histories_that_searches_use(chunk: int) -> None:
+    for seed in range(5_000 + chunk * 12, 5_000 + (chunk + 1) * 12):
+        q, plans, values, worth = looked_at(seed, 256)
+        clusters, row = np.unique(plans.counts, axis=0, return_inverse=True)
+        tight = counts_floor(q, q.sites[0], clusters, tight=True)[row.ravel()]
+        assert excess(tight, worth, values.goal) <= ROUNDING, seed
+        over = support_excess(q, plans, values.goal, 1.0 + 1e-9)
+        assert max(over.values(), default=0.0) <= SUPPORT_EXCESS, seed
+
+
+@pytest.mark.parametrize("sigma", [0.0, 0.1, 0.25])
+def test_the_speed_factor_is_what_the_goal_makes_of_the_histories(sigma: float) -> None:
+    q = question(0)
+    factors = np.sort(np.exp(sigma * draws(HISTORIES, 8, q.seed).speed))
+    for objective, expected in (("cost", factors.mean()), ("time", factors[3:-3].mean())):
+        asked = replace(q, limits=Limits(objective=objective))  # type: ignore[arg-type]
+        assert least_speed_factor(asked, np.array([sigma]))[0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("run_h", [0.3, 1.0, 3.35, 20.0])
+@pytest.mark.parametrize("sigma", [0.5, 1.04, 1.48])
+def test_the_paid_share_is_below_the_charged_share_of_time(run_h: float, sigma: float) -> None:
+    runs = run_h * 3600 * np.exp(sigma * draws(4096, 8).run - sigma**2 / 2)
+    charged = np.where(runs < 3600, 0.0, runs).sum() / runs.sum()
+    run, shape, free = (np.array([v]) for v in (run_h * 3600, sigma, 3600.0))
+    share = float(paid_share(run, shape, free)[0])
+    assert share <= charged
+    assert share >= 0.8 * charged - 0.01
+    assert paid_share(run, shape, np.array([0.0]))[0] == 1.0

@@ -1,0 +1,181 @@
+"""Save paths by hand, and the best interval against its two limits and brute force."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from recommender.performance.checkpoint import (
+    CHIEF_STREAM,
+    PATHS,
+    Receiver,
+    anchor,
+    best_interval,
+    memory_tier,
+    none,
+    object_store,
+    object_store_rate,
+    progress,
+    write_s,
+)
+from recommender.risk.laws import lognormal_excess, lognormal_survival
+from tests.recommender.performance.parts import G6, P5, clusters, columns, llama
+
+SIZE = 112e9
+
+
+def fleet(kind=P5, machines=1, **changes):
+    job = llama(**changes)
+    found = columns(job, (kind,))
+    return job, clusters(found, {0: machines})
+
+
+def test_object_stores_take_64_parts_of_80_mb_per_machine():
+    job, two = fleet(machines=2)
+    saved = object_store(job, two, 30.0)
+    assert saved.transfer_s[0] == pytest.approx(0.2 + SIZE / (2 * 64 * 80e6))
+
+
+def test_a_slow_nic_bounds_the_object_store():
+    assert object_store_rate(np.array([1e9]))[0] == pytest.approx(0.6e9)
+    assert object_store_rate(np.array([0.0]))[0] == pytest.approx(0.6 * 1.25e9)
+
+
+def test_a_chief_writes_alone():
+    job, four = fleet(machines=4, writer="chief")
+    assert object_store(job, four, 30.0).transfer_s[0] == pytest.approx(0.2 + SIZE / 5.12e9)
+
+
+def test_the_chief_of_a_parameter_server_job_writes_in_one_stream():
+    """CM-DARE's Shake-Shake (26 M parameters): 7.67 s for 210 MB and 216 tensors."""
+    facts = {"checkpoint_bytes": 209.7e6, "gradient_tensors": 216, "sync": "parameter_server"}
+    job, four = fleet(machines=4, writer="chief", **facts)
+    assert object_store(job, four, 30.0).transfer_s[0] == pytest.approx(7.67, rel=0.07)
+    spread, same = fleet(machines=4, writer="all", **facts)
+    assert object_store(spread, same, 30.0).transfer_s[0] == pytest.approx(0.2 + 209.7e6 / 20.48e9)
+
+
+def test_a_slow_network_slows_the_single_stream_too():
+    seconds = write_s(CHIEF_STREAM, 1e9, 100, np.array([1e7, 1e12]))
+    assert seconds[0] - seconds[1] == pytest.approx(1e9 / 1e7 - 1e9 / CHIEF_STREAM.bytes_per_s)
+
+
+def test_asynchronous_saves_stop_training_for_the_copy_to_the_host_only():
+    job, one = fleet(asynchronous_save=True)
+    waiting, one_too = fleet(asynchronous_save=False)
+    copy = SIZE / (8 * 25e9)
+    quick, slow = object_store(job, one, 30.0), object_store(waiting, one_too, 30.0)
+    assert quick.stall_s[0] == pytest.approx(copy)
+    assert quick.interval_min_s[0] == quick.transfer_s[0]
+    assert slow.stall_s[0] == pytest.approx(copy + slow.transfer_s[0])
+    assert slow.interval_min_s[0] == 0.0
+
+
+def test_a_restore_reads_the_store_and_copies_back_to_the_gpus():
+    for asynchronous in (True, False):
+        job, one = fleet(asynchronous_save=asynchronous)
+        saved = object_store(job, one, 30.0)
+        assert saved.restore_s[0] == pytest.approx(0.2 + SIZE / 5.12e9 + SIZE / (8 * 25e9))
+    job, one = fleet(writer="chief")  # one GPU of eight copies
+    assert object_store(job, one, 30.0).restore_s[0] == pytest.approx(
+        0.2 + SIZE / 5.12e9 + SIZE / 25e9
+    )
+
+
+def test_a_notice_is_trusted_when_the_save_takes_sixty_per_cent_of_it():
+    job, four = fleet(machines=4)
+    whole = float(object_store(job, four, 0.0).stall_s[0])
+    assert object_store(job, four, whole / 0.6 * 1.01).notice_saves[0] == 0.95
+    assert object_store(job, four, whole / 0.6 * 0.99).notice_saves[0] == 0.0
+
+
+def test_an_anchor_is_bound_by_its_disk_or_its_network():
+    job, many = fleet(machines=4)
+    assert anchor(job, many, 30.0).transfer_s[0] == pytest.approx(SIZE / 2e9)
+    job, slow = fleet(G6, machines=4)
+    nic = 0.85 * 2.5e9 / 8
+    assert anchor(job, slow, 30.0).transfer_s[0] == pytest.approx(SIZE * 3 / 4 / nic)
+
+
+def test_a_memory_tier_shares_its_network_and_holds_two_buffers():
+    job, eight = fleet(machines=8)
+    receiver = Receiver(network_bytes_per_s=1.25e9, memory_bytes=64e9)
+    saved = memory_tier(job, eight, 30.0, receiver, 4)
+    assert saved.possible[0]
+    assert saved.transfer_s[0] == pytest.approx(SIZE / (4 * 1.25e9))
+    assert saved.interval_min_s[0] > 0
+    assert not memory_tier(job, eight, 30.0, receiver, 3).possible[0]  # 75 GB each
+
+
+def test_a_memory_tier_keeps_to_the_fan_in_of_deepvm():
+    job, many = fleet(G6, machines=30, checkpoint_bytes=1e9)
+    receiver = Receiver(network_bytes_per_s=1.7e9 / 8, memory_bytes=64e9)
+    assert not memory_tier(job, many, 30.0, receiver, 2).possible[0]
+    assert memory_tier(job, many, 30.0, receiver, 3).possible[0]
+    assert np.isinf(memory_tier(job, many, 30.0, receiver, 2).transfer_s[0])
+
+
+def test_no_checkpoints_cost_nothing_and_never_come():
+    _, one = fleet()
+    saved = none(one)
+    assert saved.path in PATHS
+    assert saved.stall_s[0] == saved.restore_s[0] == saved.notice_saves[0] == 0.0
+    assert math.isinf(saved.interval_min_s[0])
+    found = best_interval(
+        *(np.array([x]) for x in (3600.0, 1.0, 300.0, 0.0)), saved.interval_min_s, 0.0
+    )
+    assert math.isinf(found[0])
+
+
+def arrays(*values):
+    return [np.array([value]) for value in values]
+
+
+def test_progress_sums_the_intervals_that_a_run_outlives():
+    tau, mean, sigma, away, stall = 900.0, 7200.0, 1.5, 600.0, 60.0
+    ends = away + np.arange(1, 200_000) * (tau + stall)
+    expected = tau * lognormal_survival(ends, np.array(mean), np.array(sigma)).sum()
+    found = progress(*arrays(tau, mean, sigma, away, stall, 0.0))[0]
+    assert found == pytest.approx(expected, rel=1e-3)
+
+
+def test_a_covered_notice_loses_only_the_stalls():
+    tau, mean, sigma, away, stall = arrays(900.0, 7200.0, 1.5, 600.0, 60.0)
+    found = progress(tau, mean, sigma, away, stall, np.array([1.0]))
+    assert found == pytest.approx(lognormal_excess(away, mean, sigma) * tau / (tau + stall))
+
+
+def test_long_steady_runs_give_youngs_interval():
+    """A lognormal of sd 1 hardly differs from an exponential law: tau near sqrt(2 C M)."""
+    found = best_interval(*arrays(100 * 3600.0, 1.0, 0.0, 60.0, 0.0, 0.0))[0]
+    assert found == pytest.approx(math.sqrt(2 * 60 * 100 * 3600), rel=0.25)
+
+
+def test_the_sum_gives_daly_for_exponential_runs():
+    """The same sum with S = exp(-t/M) has its maximum at Daly's interval (2006, eq. 37)."""
+    mean, stall = 10_000.0, 100.0
+    tau = np.geomspace(100, 20_000, 20_001)
+    gained = tau / np.expm1((tau + stall) / mean)
+    half = math.sqrt(stall / (2 * mean))
+    daly = math.sqrt(2 * stall * mean) * (1 + half / 3 + half**2 / 9) - stall
+    assert tau[gained.argmax()] == pytest.approx(daly, rel=0.002)
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    some.floats(600, 2e5),
+    some.floats(0.3, 2.5),
+    some.floats(0, 1200),
+    some.floats(0.1, 600),
+    some.floats(0, 1200),
+    some.sampled_from([0.0, 0.95]),
+)
+def test_no_interval_makes_more_progress_than_the_best(mean, sigma, away, stall, least, saves):
+    law = arrays(mean, sigma, away, stall, saves)
+    found = best_interval(*arrays(mean, sigma, away, stall, least, saves))
+    assert found[0] >= max(least, 1.0) * (1 - 1e-9)
+    grid = np.geomspace(max(least, 1.0), 1e7, 400)
+    best = progress(grid, *law).max()
+    assert progress(found, *law)[0] >= 0.995 * best  # it is flat where notices save

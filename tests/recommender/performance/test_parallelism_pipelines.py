@@ -1,0 +1,141 @@
+"""Steps of cut networks by hand, and what is published of them."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from recommender.performance.memory import bytes_of
+from recommender.performance.parallelism import Splits, best_cuts, cut_terms
+from recommender.performance.priors import prior_of
+from recommender.performance.step import explain, steps
+from recommender.performance.step_terms import terms_of
+from tests.recommender.performance.parts import P4DE, P5, clusters, columns, llama, machine
+
+ZERO = np.zeros(1, dtype=np.int64)
+
+
+def one_cut(job, found, machines, tensor, stages, **changes):
+    """The terms of one cut, nothing recomputed."""
+    prior = replace(prior_of(job), **({"batch_penalty": 0.0, "tensor_s": 0.0} | changes))
+    fleet = clusters(found, {0: machines})
+    splits = Splits(ZERO, ZERO, np.array([float(tensor)]), np.array([float(stages)]))
+    return cut_terms(job, prior, fleet, bytes_of(job, prior), splits)
+
+
+def endless(job, kind=P5, **changes):
+    """Columns of one type whose links and network take no time, unless changed."""
+    found = columns(job, (kind,))
+    free = {"intra_bytes_per_s": np.inf, "network_bytes_per_s": 1e30, "memory_bytes": 1e13}
+    free |= {"network_half_bytes": 0.0, "network_latency_s": 0.0} | changes
+    return replace(found, **{name: np.array([value]) for name, value in free.items()})
+
+
+def test_the_bubble_of_four_stages_and_sixteen_micro_batches_is_three_of_nineteen():
+    """(p - 1)/(ga + p - 1), GPipe; one sample each, on one pipeline of four machines."""
+    job = llama(global_batch=16)
+    terms = one_cut(job, endless(job), 4, 8, 4)
+    assert terms.accumulation[0, 0] == 16
+    assert terms.bubble_s[0, 0] / terms.step_s[0, 0] == pytest.approx(3 / 19)
+
+
+def test_micro_batches_balance_the_bubble_and_what_each_of_them_wastes():
+    """r = sqrt((p - 1)·b/(t·b0·φ)) = sqrt(3·64/(8·1.5/4)) = 8; φ = 1024/4096."""
+    job = llama(global_batch=64)
+    terms = one_cut(job, endless(job), 4, 8, 4, batch_penalty=1.5)
+    assert terms.accumulation[0, 0] == 8
+
+
+@pytest.mark.usefixtures("punctual")
+def test_layers_shared_by_eight_gpus_take_four_all_reduces_each():
+    """64 samples × 32 layers × 4 × 2·7/8 × s·h·2 bytes over 440 GB/s."""
+    job = llama(global_batch=64)
+    found = endless(job, intra_bytes_per_s=440e9)
+    terms = one_cut(job, found, 1, 8, 1)
+    expected = 64 * 32 * 4 * 2 * 7 / 8 * 8192 * 4096 * 2 / 440e9
+    assert terms.exposed_s[:, 0] == pytest.approx([expected, 1.5 * expected])
+    assert terms.network_share[0, 0] == 0.0
+
+
+@pytest.mark.usefixtures("punctual")
+def test_stages_on_two_machines_hand_activations_on_and_gradients_back():
+    """Each way 16 samples of s·h·2 bytes; after them no other replica to sum gradients with."""
+    job = llama(global_batch=16)
+    found = endless(job, network_bytes_per_s=10e9)
+    terms = one_cut(job, found, 2, 8, 2)
+    assert terms.exposed_s[0, 0] == pytest.approx(2 * 16 * 8192 * 4096 * 2 / 10e9)
+    assert terms.network_share[0, 0] == 1.0
+
+
+@pytest.mark.usefixtures("punctual")
+def test_replicas_in_one_machine_sum_gradients_over_its_links_only():
+    """Two replicas of four GPUs: 2·(1/2) of a quarter of the gradients, 2 bytes each."""
+    job = llama(global_batch=16)
+    found = endless(job, intra_bytes_per_s=440e9)
+    terms = one_cut(job, found, 1, 1, 4, overlap=0.0)
+    handed = 2 * 8 * 8192 * 4096 * 2 / 440e9
+    summed = 2 * 8.03e9 / 4 / 440e9
+    assert terms.exposed_s[0, 0] == pytest.approx(handed + summed)
+
+
+def test_cutting_lets_more_gpus_than_samples_work():
+    job = llama(global_batch=16, stack="tuned")
+    found = columns(job, (P5,))
+    out = steps(job, found, clusters(found, {0: 8}))
+    assert np.isfinite(out.step_s[0])
+    assert out.tensor[0] * out.stages[0] >= 4
+    fixed = replace(job, sharding="fsdp")
+    assert np.isinf(steps(fixed, found, clusters(found, {0: 8})).step_s[0])
+
+
+def test_a_pipeline_is_chosen_over_slow_networks_and_named_with_its_degrees():
+    size = {"parameters": 70e9, "trainable_parameters": 70e9, "hidden": 8192, "layers": 80}
+    job = llama(stack="tuned", **size)
+    slow = machine("slow", "A100-80GB", 8, network_gbit_per_s=25.0)
+    found = columns(job, (slow,))
+    split = explain(job, found, clusters(found, {0: 4}), 0)
+    assert re.fullmatch(r"(TP 8 × )?PP \d( × DP \d)?", split.sharding)
+    assert split.bubble_s > 0
+    assert split.memory_gib <= found.memory_bytes[0] / 2**30
+    parts = split.compute_s + split.recompute_s + split.exposed_network_s
+    parts += split.exposed_intra_s + split.bubble_s + split.input_s
+    assert parts == pytest.approx(split.step_s)
+
+
+def test_the_best_cut_is_the_least_of_all():
+    job = llama(stack="tuned")
+    found = columns(job)
+    fleet = clusters(found, {0: 1}, {0: 2}, {1: 8}, {3: 4})
+    prior = prior_of(job)
+    best = best_cuts(job, prior, fleet, bytes_of(job, prior))
+    assert (terms_of(job, prior, fleet).step_s[-1] == best.step_s).all()
+    for row, step in enumerate(best.step_s):
+        for sharding in ("tensor", "pipeline"):
+            asked = replace(job, sharding=sharding)
+            other = terms_of(asked, prior, fleet).step_s[-1, row]
+            assert other >= step
+
+
+def test_cutting_keeps_its_lead_over_sharding_as_the_batch_per_gpu_shrinks():
+    """175 B, batch 1,536 (arXiv 2104.04473, table 2): 153 and 144 TFLOP/s on 384 A100 with cuts
+    and with ZeRO-3, 141 and 44 on 1,536: the lead grows."""
+    each = 2048.0 * 12288
+    job = llama(
+        parameters=175e9, active_parameters=175e9, trainable_parameters=175e9, hidden=12288,
+        layers=96, vocabulary=51200, tokens_per_sample=2048, global_batch=1536, stack="tuned",
+        flop_per_sample=6 * 175e9 * 2048 + 6 * 12288 * 96 * 2048**2,
+        activation_bytes_per_sample=34 * each * 96,
+        recomputed_activation_bytes_per_sample=(2 * 96 + 34) * each,
+    )  # fmt: skip
+    selene = replace(P4DE, network_gbit_per_s=1600.0)
+
+    def lead(machines):
+        step = {}
+        for sharding in ("pipeline", "fsdp"):
+            asked = replace(job, sharding=sharding)
+            found = columns(asked, (selene,))
+            step[sharding] = steps(asked, found, clusters(found, {0: machines})).step_s[0]
+        return step["fsdp"] / step["pipeline"]
+
+    assert lead(192) > lead(48) > 1.0

@@ -1,0 +1,110 @@
+"""Which cuts there are, and what a GPU holds under them, by hand."""
+
+import numpy as np
+import pytest
+
+from recommender.performance.memory import bytes_of
+from recommender.performance.parallelism import (
+    cut_parts_gib,
+    held_bytes,
+    lost_share,
+    sample_bytes,
+    splits_of,
+    splittable,
+)
+from recommender.performance.priors import prior_of
+from tests.recommender.performance.parts import G6, G6X8, P5, clusters, columns, llama, resnet
+
+
+def degrees(machines, kind=P5, **changes):
+    """(t, p) of every cut of a transformer of 80 layers on some machines."""
+    job = llama(layers=80, hidden=8192, **changes)
+    found = splits_of(job, clusters(columns(job, (kind,)), {0: machines}))
+    return set(zip(found.tensor.tolist(), found.stages.tolist(), strict=True))
+
+
+def test_one_machine_is_cut_by_layers_parts_or_by_stages():
+    assert degrees(1) == {(8, 1), (1, 2), (1, 4), (1, 8)}
+
+
+def test_four_machines_are_up_to_four_stages():
+    assert degrees(4) == {(8, 1), (1, 2), (1, 4), (1, 8), (8, 2), (8, 4)}
+
+
+def test_five_machines_are_one_pipeline_of_five_stages_where_the_layers_allow_it():
+    assert (8, 5) in degrees(5)
+    assert (8, 5) not in degrees(5, sharding="tensor")
+    assert degrees(7) == degrees(1)  # 7 does not divide 80 layers
+
+
+def test_single_gpus_are_stages():
+    assert degrees(8, kind=G6) == {(1, 2), (1, 4), (1, 8)}
+    assert degrees(1, kind=G6) == set()
+
+
+def test_machines_of_unlike_size_are_not_cut():
+    job = llama()
+    found = columns(job, (P5, G6))
+    assert len(splits_of(job, clusters(found, {0: 1, 1: 1})).cluster) == 0
+
+
+def test_small_networks_and_others_are_cut_only_if_asked_and_possible():
+    assert splittable(llama(stack="tuned"))
+    assert not splittable(llama(stack="typical"))
+    assert not splittable(llama(stack="tuned", parameters=0.4e9))
+    assert splittable(llama(parameters=0.4e9, sharding="pipeline"))
+    assert not splittable(llama(sharding="fsdp"))
+    assert not splittable(resnet(sharding="tensor"))
+
+
+def test_shared_layers_lose_an_eighth_each_unless_they_get_narrow():
+    """8192/8 is as wide as the networks of the fit; 4096/8 is half of it, 1024/8 an eighth."""
+    shares = [lost_share(llama(hidden=h), np.array([1.0, 8.0])) for h in (8192, 4096, 1024, 512)]
+    assert [share.tolist() for share in shares] == [[1, 1 / 8], [1, 1 / 4], [1, 1], [1, 1]]
+
+
+def test_a_gpu_of_175b_over_eight_by_eight_by_two_holds_16_6_gb():
+    """(2 + 2)/64 + 12/128 bytes per parameter, with the optimizer over both replicas."""
+    job = llama(parameters=175e9, trainable_parameters=175e9)
+    needs = bytes_of(job, prior_of(job))
+    held = held_bytes(needs, 128.0, np.array([8.0]), np.array([8.0]))
+    assert held == pytest.approx(175e9 * (4 / 64 + 12 / 128), rel=1e-9)
+
+
+def test_activations_of_a_sample_are_34_shl_over_t():
+    """Korthikanti et al.: 34·s·h·L/t on the first stage, whatever the number of stages."""
+    job = llama(vocabulary=0)
+    needs, p = bytes_of(job, prior_of(job)), np.array([1.0, 2.0, 8.0])
+    sample = sample_bytes(needs, False, np.full(3, 8.0), p)
+    assert sample.tolist() == pytest.approx([34 * 8192 * 4096 * 32 / 8] * 3)
+
+
+def test_logits_lie_on_the_last_stage_only():
+    job = llama()
+    needs = bytes_of(job, prior_of(job))
+    whole = sample_bytes(needs, True, np.array([8.0]), np.array([1.0]))
+    cut = sample_bytes(needs, True, np.array([8.0]), np.array([4.0]))
+    assert whole == pytest.approx((needs.recomputed + needs.logits) / 8)
+    assert cut == pytest.approx((needs.recomputed / 4 + needs.logits) / 8)
+
+
+@pytest.mark.parametrize("stages", [1.0, 2.0, 8.0])
+@pytest.mark.parametrize("again", [False, True])
+def test_the_lines_add_up(stages, again):
+    job = llama()
+    needs = bytes_of(job, prior_of(job))
+    t, p = np.array([4.0]), np.array([stages])
+    total = held_bytes(needs, 64.0, t, p) + needs.context + 3 * sample_bytes(needs, again, t, p)
+    lines = dict(cut_parts_gib(needs, 64.0, 4.0, stages, 3.0, again))
+    assert sum(lines.values()) == pytest.approx(float(total[0]) / 2**30)
+
+
+def test_llama_8b_fits_eight_small_gpus_only_when_cut():
+    """Eight L4 of 24 GB: no strategy that keeps whole layers fits a sample of 8,192 tokens."""
+    job = llama()
+    assert degrees(1, kind=G6X8)
+    needs = bytes_of(job, prior_of(job))
+    whole = needs.states / 8 + needs.context + needs.recomputed + needs.logits
+    cut = held_bytes(needs, 8.0, np.array([8.0]), np.array([1.0])) + needs.context
+    cut += sample_bytes(needs, True, np.array([8.0]), np.array([1.0]))
+    assert whole > 20.7 * 2**30 > float(cut[0])

@@ -1,0 +1,60 @@
+"""What an answer takes for granted is said."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+ASK = [sys.executable, "-m", "recommender"]
+
+
+def told(folder, *words: str) -> str:
+    done = subprocess.run(
+        [*ASK, *words],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        timeout=120,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "RECOMMEND_BENCH": str(folder / "bench")},
+    )
+    return " ".join(done.stdout.split())
+
+
+def test_a_stack_that_was_not_said_is_named(tmp_path):
+    words = ("resnet50-imagenet", "--deadline", "48h", "--provider", "gcp")
+    assert "training scripts as most people run them" in told(tmp_path, *words)
+    assert "training scripts" not in told(tmp_path, *words, "--stack", "tuned")
+
+
+def test_a_gpu_that_nobody_measured_is_marked_where_offers_are_shown(tmp_path):
+    shown = told(tmp_path, "catalog", "show", "g6.xlarge", "--top", "1")
+    assert "bf16 72.6 (60.5-90.8)*" in shown
+    assert "nobody measured it" in shown
+    assert "nobody measured" not in told(tmp_path, "catalog", "show", "T4", "--top", "1")
+
+
+def test_the_kind_and_spread_of_a_speed_are_in_the_json(tmp_path):
+    shown = json.loads(told(tmp_path, "catalog", "show", "p5.48xlarge", "--top", "1", "-o", "json"))
+    row = shown[0] if isinstance(shown, list) else next(iter(shown.values()))[0]
+    speeds = {each["precision"]: each for each in row["matrix_tflops"]}
+    assert speeds["bf16"]["kind"] == "measured"
+    assert speeds["bf16"]["low"] < speeds["bf16"]["tflops"] < speeds["bf16"]["high"]
+    assert speeds["fp32"]["kind"] == "fallback"
+
+
+def test_a_plan_on_own_speeds_says_so_and_takes_as_long_as_they_say(tmp_path):
+    words = ("llama3-8b-sft", "--gpu", "H100", "--no-spot", "--max-machines", "1")
+    before = told(tmp_path, *words, "-o", "json")
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench" / "speeds.csv").write_text(
+        "gpu,precision,tflops,low_tflops,high_tflops,machines,as_of\n"
+        "H100,bf16,381.1,370,400,2,2026-11-20\n"  # half of the shipped 762.2
+    )
+    after = told(tmp_path, *words, "-o", "json")
+    assert "speed of H100 as your own benchmarks have it" in after
+    assert "own benchmarks" not in before
+    slower = [json.loads(each)["floor"]["s"] for each in (after, before)]
+    assert 1.4 < slower[0] / slower[1] < 2.0

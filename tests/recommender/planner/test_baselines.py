@@ -1,0 +1,193 @@
+"""What stands beside the best plan is true of it: limits at every place, savings, neighbours."""
+
+import math
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from catalogs.catalog import extended
+from recommender.inputs.units import parse_duration
+from recommender.inputs.user_files import read_offers
+from recommender.job.jobfile import find_job
+from recommender.plan.limits import Choice, Limits, QuotaLimit
+from recommender.plan.plan import Answer, Plan
+from recommender.planner.recommend import recommend
+from tests.recommender.planning import HOUR, NOW, snapshot
+
+
+@cache
+def asked(job: str, limits: Limits, choice: Choice = Choice()) -> Answer:  # noqa: B008 (frozen)
+    """An answer from the shipped snapshot."""
+    return recommend(find_job(job), limits, choice, catalog=snapshot(), now=NOW)
+
+
+def dearest_usd_per_hour(plan: Plan) -> float:
+    """What the machines cost at the dearest place of their failover list."""
+    (machines,) = plan.machines
+    places = [site.usd_per_hour for site in plan.sites] or [machines.usd_per_hour]
+    return machines.count * max(places)
+
+
+@pytest.mark.parametrize(("job", "usd"), [("resnet50-imagenet", 3.0), ("llama3-70b-qlora", 30.0)])
+def test_a_price_per_hour_is_kept_at_every_place_of_a_failover_list(job: str, usd: float) -> None:
+    plans = asked(job, Limits(hourly_usd=usd)).plans
+    assert plans
+    assert all(dearest_usd_per_hour(plan) <= usd for plan in plans)
+
+
+def test_the_same_plan_costs_the_same_under_a_tighter_limit() -> None:
+    """Its fallback would start earlier: then it is no longer the same to who pays for it."""
+    choice = Choice(failover="none")
+    answer = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR), choice)
+    tighter = asked("resnet50-imagenet", Limits(deadline_s=14.4 * HOUR), choice)
+    cost, other = (each.plans[0].estimate.cost.mean for each in (answer, tighter))
+    said = answer.steps[0].effect
+    assert (said == "the same plan") == (abs(other / cost - 1.0) < 0.01)
+
+
+def test_a_tighter_budget_is_told_the_plan_that_asking_for_it_gives() -> None:
+    """A short search meets the fastest plans first, all of them too dear."""
+    step = asked("resnet50-imagenet", Limits(budget_usd=200.0)).steps[0]
+    assert step.change == "--budget 120"
+    assert step.plan is not None
+    then = asked("resnet50-imagenet", Limits(budget_usd=120.0)).plans[0]
+    assert step.plan.estimate.time.typical <= then.estimate.time.typical * 1.02
+
+
+def test_savings_count_against_the_best_on_demand_plan_that_is_named() -> None:
+    answer = asked("resnet50-imagenet", Limits())
+    (steady,) = (plan for plan in answer.trivial if plan.labels == ("all on-demand",))
+    first = answer.plans[0]
+    share = 1.0 - first.estimate.cost.mean / steady.estimate.cost.mean
+    assert first.saving == pytest.approx(share)
+
+
+def test_no_plain_plan_is_worse_than_its_like_in_the_table() -> None:
+    answer = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR))
+    assert all(m.market == "spot" for m in answer.plans[0].machines)
+    (spot,) = (plan for plan in answer.trivial if plan.labels == ("all spot",))
+    assert spot.machines == answer.plans[0].machines
+
+
+def test_steady_plans_are_looked_for_where_spot_loses_too_much() -> None:
+    """Cheap spot plans above the limit used all patience up, and "no plan" was the answer."""
+    limits = Limits(deadline_s=24 * HOUR, max_overhead=0.03)
+    answer = asked("resnet50-imagenet", limits)
+    assert answer.status == "ok"
+    assert all(plan.estimate.overhead <= 0.03 for plan in answer.plans)
+
+
+def test_a_plan_that_falls_short_on_the_histories_of_the_search_alone_is_found() -> None:
+    choice = Choice(zones=("use1-az*",))
+    looser = asked("llama3-8b-sft", Limits(deadline_s=72 * HOUR), choice)
+    assert looser.steps[0].effect == "the same plan"
+    answer = asked("llama3-8b-sft", Limits(deadline_s=43.2 * HOUR), choice)
+    assert answer.status == "ok"
+    assert all(plan.estimate.chance >= 0.95 for plan in answer.plans)
+
+
+def test_the_nearest_plan_is_the_one_that_asking_for_it_gives() -> None:
+    answer = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR, hourly_usd=0.5))
+    assert answer.infeasible is not None
+    step = next(s for s in answer.infeasible.nearest if s.change.startswith("--hourly"))
+    usd = float(step.change.split()[1])
+    then = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR, hourly_usd=usd)).plans[0]
+    assert step.plan is not None
+    assert then.machines == step.plan.machines
+    assert then.estimate == step.plan.estimate
+
+
+def test_limits_that_fail_each_alone_are_told_apart_with_what_would_do_together() -> None:
+    answer = asked("llama3-70b-sft", Limits(deadline_s=5 * HOUR, budget_usd=100.0))
+    why = answer.infeasible
+    assert why is not None
+    assert why.binding[0].startswith("every limit is too narrow even alone: about --deadline ")
+    words = why.nearest[0].change.split()
+    assert words[::2] == ["--deadline", "--budget"]
+    limits = Limits(deadline_s=parse_duration(words[1], "it"), budget_usd=float(words[3]))
+    assert asked("llama3-70b-sft", limits).status == "ok"
+
+
+def test_quotas_in_the_way_come_with_the_plan_that_they_keep_away() -> None:
+    quotas = (QuotaLimit("aws", "p4", "spot", "", "vcpu", 48.0),)
+    choice = Choice(
+        providers=("aws",), instances=("p4d.24xlarge",), market="spot", quotas=quotas,
+        quotas_known=True,
+    )  # fmt: skip
+    answer = asked("llama3-8b-sft", Limits(deadline_s=72 * HOUR), choice)
+    why = answer.infeasible
+    assert why is not None
+    assert any(step.change == "wider quotas" and step.plan for step in why.nearest)
+    assert "no single limit" not in " ".join(why.binding)
+
+
+def test_a_flag_that_alone_keeps_every_plan_away_is_named_with_the_plan_without_it() -> None:
+    choice = Choice(checkpoint_to="anchor", market="spot")
+    why = asked("llama3-8b-sft", Limits(deadline_s=24 * HOUR), choice).infeasible
+    assert why is not None
+    assert "--checkpoint-to anchor: without it a plan keeps the limits" in why.binding
+    step = next(s for s in why.nearest if s.change == "without --checkpoint-to")
+    assert step.plan is not None
+    assert step.plan.estimate.chance >= 0.95
+
+
+def test_a_path_for_checkpoints_that_no_plan_uses_is_told() -> None:
+    limits = Limits(deadline_s=24 * HOUR)
+    answer = asked("resnet50-imagenet", limits, Choice(checkpoint_to="anchor", mix="no"))
+    (said,) = (each for each in answer.warnings if "no plan shown uses" in each)
+    assert said.endswith("(--no-mix leaves them out)")
+    usual = asked("resnet50-imagenet", limits, Choice(checkpoint_to="memory_tier"))
+    assert not any("no plan shown" in each for each in usual.warnings)
+
+
+def test_an_anchor_that_is_asked_for_is_found() -> None:
+    choice = Choice(checkpoint_to="anchor", providers=("aws",), regions=("us-east-*",))
+    best = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR), choice).plans[0]
+    assert best.checkpointing.path == "anchor"
+    assert {m.market: m.count for m in best.machines}["on_demand"] == 1
+    steady = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR), replace(choice, mix="no"))
+    assert best.estimate.cost.mean < steady.plans[0].estimate.cost.mean
+
+
+def test_prices_told_are_those_of_what_may_be_rented() -> None:
+    choice = Choice(providers=("aws",), market="on_demand")
+    answer = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR), choice)
+    assert {(each.provider, each.market) for each in answer.prices} == {("aws", "on_demand")}
+
+
+def test_of_two_plans_as_fast_the_one_a_third_cheaper_leads() -> None:
+    first, *others = asked("resnet50-imagenet", Limits(hourly_usd=0.2)).plans
+    time, cost = first.estimate.time.typical, first.estimate.cost.mean
+    for plan in others:
+        faster = plan.estimate.time.typical <= time
+        assert not (faster and plan.estimate.cost.mean < cost * 0.95)
+
+
+def test_every_law_of_spot_that_plans_rest_on_is_named() -> None:
+    answer = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR))
+    said = " ".join(answer.assumptions)
+    names = {plan.spot.name for plan in answer.plans if plan.spot}
+    assert len(names) > 1
+    assert all(name in said for name in names)
+
+
+def test_plans_that_save_nothing_have_no_interval() -> None:
+    answer = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR))
+    saved = {p.checkpointing.path: p.checkpointing.interval_s for p in answer.plans}
+    assert math.isnan(saved["none"])
+    assert saved["object_store"] > 0
+
+
+def test_links_that_stand_for_unknown_ones_of_own_machines_are_told(tmp_path: Path) -> None:
+    """Eight H100 take ten times as long by PCIe as by NVLink."""
+    offers = tmp_path / "offers.csv"
+    offers.write_text("label,gpu,gpus,usd_per_hour\nlab,H100,8,23.9\n")
+    memory = {name: gpu.memory_mib for name, gpu in snapshot().gpus.items()}
+    own = read_offers(offers, memory, NOW.date())
+    catalog = extended(snapshot(), own.rows)
+    job, limits = find_job("llama3-8b-sft"), Limits(deadline_s=200 * HOUR)
+    answer = recommend(job, limits, Choice(providers=("own",)), catalog=catalog, now=NOW)
+    assert any("GPUs of lab linked by PCIe" in each for each in answer.assumptions)
+    assert any("network of lab not known" in each for each in answer.assumptions)

@@ -1,0 +1,124 @@
+"""What stands in the table keeps its limits in the figures printed, and its counts are true."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from catalogs.catalog import Catalog
+from recommender.plan.limits import Choice, Limits, Progress
+from recommender.plan.plan import Answer, Plan
+from recommender.planner import assumptions
+from recommender.planner.pipeline import Answering
+from recommender.planner.problem import PRINTED, Question, question_of
+from recommender.planner.recommend import recommend
+from recommender.risk.monte_carlo import follow
+from recommender.text import duration, usd
+from tests.recommender.planning import HOUR, NOW, ask, everything, job, snapshot, written
+
+ASKED = {
+    "budget": Limits(budget_usd=30.0),
+    "hourly": Limits(hourly_usd=20.0),
+    "deadline": Limits(deadline_s=24 * HOUR),
+    "both": Limits(deadline_s=12 * HOUR, budget_usd=40.0),
+    "confidence": Limits(deadline_s=10 * HOUR, confidence=0.9),
+}
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
+    return written(Path(tmp_path_factory.mktemp("catalog")))
+
+
+def question(limits: Limits, catalog: Catalog) -> Question:
+    return question_of(job("90"), limits, Choice(), catalog, Progress(), NOW, 7)
+
+
+@pytest.fixture(scope="module", params=ASKED)
+def shipped(request: pytest.FixtureRequest) -> tuple[Limits, Answer]:
+    limits = ASKED[request.param]
+    return limits, recommend(job("90"), limits, catalog=snapshot(), now=NOW)
+
+
+def test_a_plan_that_is_ranked_keeps_the_limits_as_often_as_asked(
+    shipped: tuple[Limits, Answer],
+) -> None:
+    limits, answer = shipped
+    assert answer.plans
+    assert all(plan.estimate.chance >= limits.confidence for plan in answer.plans)
+
+
+def test_every_time_lies_inside_its_span(shipped: tuple[Limits, Answer]) -> None:
+    for plan in everything(shipped[1]):
+        time = plan.estimate.time
+        assert time.p05 <= time.typical <= time.p95
+
+
+def test_a_longer_table_holds_what_was_announced_and_no_more() -> None:
+    limits = ASKED["hourly"]
+    short = recommend(job("90"), limits, catalog=snapshot(), now=NOW, top=3)
+    top = len(short.plans) + short.more_plans
+    assert short.more_plans > 0
+    long = recommend(job("90"), limits, catalog=snapshot(), now=NOW, top=top)
+    assert len(short.plans) < len(long.plans) <= top
+    assert long.more_plans == 0
+    assert long.plans[0].machines == short.plans[0].machines
+
+
+def test_regions_announced_are_those_of_the_failover_lists(shipped: tuple[Limits, Answer]) -> None:
+    _, answer = shipped
+    tried = {site.region for plan in answer.plans for site in plan.sites}
+    seen = {plan.sites[0].region for plan in answer.plans if plan.sites}
+    assert answer.more_regions == len(tried - seen)
+
+
+def test_a_neighbouring_limit_tells_the_difference_of_printed_figures(
+    shipped: tuple[Limits, Answer],
+) -> None:
+    first = shipped[1].plans[0].estimate
+    for step in shipped[1].steps:
+        if step.plan is None:
+            assert step.effect in ("the same plan", "no plan keeps it")
+            continue
+        e = step.plan.estimate
+        assert f"{usd(abs(e.cost.mean - first.cost.mean))} USD" in step.effect
+        assert duration(abs(e.time.typical - first.time.typical)) in step.effect
+        assert ("saves" in step.effect) == (e.cost.mean < first.cost.mean)
+
+
+def test_savings_stand_beside_every_kind_of_answer(catalog: Catalog) -> None:
+    curve = ask(catalog)
+    assert all(plan.saving is not None for plan in curve.plans)
+    tight = ask(catalog, budget_usd=40.0)  # less than any on-demand plan costs
+    steady = [p for p in tight.trivial if p.labels == ("all on-demand",)]
+    assert steady[0].estimate.cost.mean > 40.0
+    saved = 1.0 - tight.plans[0].estimate.cost.mean / steady[0].estimate.cost.mean
+    assert tight.plans[0].saving == pytest.approx(saved)
+    none = ask(catalog, budget_usd=15.0)
+    assert none.infeasible is not None
+    assert none.infeasible.cheapest is not None
+    assert none.infeasible.cheapest.saving is not None
+    assert 0.0 < none.infeasible.cheapest.saving < 1.0
+
+
+def test_the_waiting_told_is_that_of_the_plans_own_histories() -> None:
+    asked = Answering(question(ASKED["budget"], snapshot()), 3, None, False, None)
+    for plan in asked.plans():
+        j = asked.presenter.journey(asked.presenter.candidate_of(plan))
+        waits = follow(j, None, PRINTED, 7).waiting_s[0]
+        assert plan.spot is not None
+        assert plan.spot.never_waits == pytest.approx((waits == 0).mean())
+        assert plan.spot.waiting_p95_s == pytest.approx(np.quantile(waits, 0.95))
+        longer = plan.estimate.split.waiting_s
+        assert longer <= waits.mean()  # the longest waits are not in the time shown
+
+
+def test_a_first_plan_that_falls_short_is_said_to(catalog: Catalog) -> None:
+    asked = question(Limits(deadline_s=24 * HOUR), catalog)
+    plan: Plan = ask(catalog, deadline_s=24 * HOUR).plans[0]
+    short = replace(plan, estimate=replace(plan.estimate, chance=0.9492))
+    (said,) = assumptions.warnings(asked, (short,))
+    assert "94.9 %" in said
+    assert "95 %" in said
+    assert assumptions.warnings(asked, (plan,)) == ()

@@ -1,0 +1,149 @@
+"""Answers from the shipped snapshot: nothing that a newcomer cannot rent or use."""
+
+import pytest
+
+from catalogs.catalog import Catalog
+from recommender.job.jobfile import find_job, presets
+from recommender.optimize.incumbent import Candidate
+from recommender.plan.limits import Choice, GpuWish, Limits, Progress
+from recommender.plan.plan import Machines
+from recommender.planner.pipeline import Answering
+from recommender.planner.problem import Question, question_of
+from recommender.planner.recommend import recommend
+from tests.recommender.planning import HOUR, NOW, everything, machines_of, snapshot
+
+# AWS and Azure sell parts of one GPU under these names.
+PARTS_OF_A_GPU = ("g6f.", "gr6f.", *(f"Standard_NV{n}ads_A10" for n in (6, 12, 18)))
+RENTABLE = {("open", "spot"), ("open", "on_demand"), ("spot_only", "spot")}
+DAYS = {"llama3-70b-sft": 20, "mixtral-8x7b-sft": 20, "llama3-8b-pretrain": 200, "t5-3b": 30}
+
+
+def faults(machine: Machines, catalog: Catalog) -> list[str]:
+    """What a default answer must not hold."""
+    t = catalog.instance_types[machine.provider, machine.instance_type]
+    rows = [
+        i
+        for i in range(len(catalog.offers))
+        if catalog.offers.provider[i] == machine.provider
+        and catalog.offers.instance_type[i] == machine.instance_type
+        and catalog.offers.market[i] == machine.market
+        and catalog.offers.region[i] == machine.region
+        and catalog.offers.zone[i] == machine.zone
+    ]
+    states = {catalog.offers.obtainable[i] for i in rows}
+    allowed = {"open", "spot_only"} if machine.market == "spot" else {"open"}
+    found = [] if rows else ["not in the catalog"]
+    found += [f"offer {state}" for state in states - allowed]
+    found += [f"type {t.status}"] if t.status not in allowed else []
+    found += [f"arch {t.arch}"] if t.arch != "x86_64" else []
+    if machine.gpu:
+        gpu = catalog.gpus[machine.gpu]
+        found += [gpu.vendor] if gpu.vendor != "nvidia" else []
+        found += ["part of a GPU"] if t.gpu_memory_mib < 0.85 * gpu.memory_mib else []
+        found += ["no whole GPU"] if t.gpus < 1 else []
+    if machine.provider == "aws":
+        found += ["local zone"] if machine.region.count("-") != 2 else []
+    found += ["price not positive"] if machine.usd_per_hour <= 0 else []
+    return found
+
+
+def quick(name: str) -> Answering:
+    """A preset under a generous deadline, ready to be searched."""
+    limits = Limits(deadline_s=DAYS.get(name, 10) * 24 * HOUR)
+    question: Question = question_of(
+        find_job(name), limits, Choice(), snapshot(), Progress(), NOW, 7
+    )
+    return Answering(question, 5, None, False, None)
+
+
+@pytest.mark.parametrize("name", presets())
+def test_the_best_plans_of_every_preset_can_be_rented_and_used(name: str) -> None:
+    answering = quick(name)
+    best: list[Candidate] = sorted(answering.singles.kept.values(), key=lambda c: c.goal)[:6]
+    assert best, "no plan"
+    presenter = answering.presenter
+    for candidate in best:
+        plan = presenter.plan(candidate)
+        for machine in machines_of(plan):
+            assert not faults(machine, snapshot()), machine
+        assert plan.estimate.cost.mean > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", presets())
+def test_no_answer_to_any_preset_holds_what_cannot_be_rented_or_used(name: str) -> None:
+    days = DAYS.get(name, 10) * 24 * HOUR
+    for limits in (Limits(deadline_s=days), Limits(budget_usd=50_000.0), Limits()):
+        answer = recommend(find_job(name), limits, catalog=snapshot(), now=NOW)
+        assert everything(answer)
+        for plan in everything(answer):
+            for machine in machines_of(plan):
+                assert not faults(machine, snapshot()), machine
+
+
+def test_nothing_in_the_pool_of_a_default_question_is_at_fault() -> None:
+    """Beyond the answers: every offer that a default search may choose."""
+    question = quick("resnet50-imagenet").question
+    o, catalog = question.catalog.offers, question.catalog
+    for row in question.rows:
+        t = catalog.instance_types[o.provider[row], o.instance_type[row]]
+        assert t.arch == "x86_64"
+        assert catalog.gpus[t.gpu].vendor == "nvidia"
+        assert o.obtainable[row] == "open" or (o.obtainable[row], o.market[row]) == (
+            "spot_only",
+            "spot",
+        )
+        assert not t.instance_type.startswith(PARTS_OF_A_GPU)
+        assert o.usd_per_hour[row] > 0
+
+
+@pytest.mark.parametrize(
+    ("choice", "allowed"),
+    [
+        (Choice(accelerator="amd"), {"amd"}),
+        (Choice(accelerator="aws"), {"aws"}),
+        (Choice(accelerator="any"), {"nvidia", "amd", "aws"}),
+    ],
+    ids=["amd", "aws", "any"],
+)
+def test_other_accelerators_enter_only_when_asked_for(choice: Choice, allowed: set[str]) -> None:
+    limits = Limits(deadline_s=10 * 24 * HOUR)
+    question = question_of(
+        find_job("resnet50-imagenet"), limits, choice, snapshot(), Progress(), NOW, 7
+    )
+    assert {question.catalog.gpus[t.gpu].vendor for t in question.types} <= allowed
+
+
+@pytest.mark.parametrize("name", ["resnet50-imagenet", "llama3-8b-lora"])
+def test_a_whole_answer_of_the_snapshot_adds_up(name: str) -> None:
+    answer = recommend(find_job(name), Limits(deadline_s=48 * HOUR), catalog=snapshot(), now=NOW)
+    for plan in everything(answer):
+        e = plan.estimate
+        assert sum(item.usd for item in e.bill) == pytest.approx(e.cost.mean, abs=0.05)
+        parts = sum(getattr(e.split, part) for part in e.split.__slots__)
+        assert parts == pytest.approx(e.time.typical, rel=0.01)
+        assert e.cost.mean >= answer.floor_usd * 0.99
+
+
+def test_the_wait_for_on_demand_machines_costs_nothing() -> None:
+    """Nearly half of all histories wait; machines are paid from their start, at list price."""
+    limits = Limits(budget_usd=300.0)
+    choice = Choice(market="on_demand", on_demand_obtainable=0.55)
+    answer = recommend(find_job("gpt2-124m"), limits, choice, catalog=snapshot(), now=NOW)
+    assert answer.plans
+    for plan in answer.plans:
+        machines, *fees = plan.estimate.bill
+        assert plan.estimate.split.waiting_s > 60.0
+        paid_s = machines.usd / plan.usd_per_hour * 3600.0
+        assert paid_s < plan.estimate.time.mean - plan.estimate.split.waiting_s * 0.8
+        assert all(0.0 < fee.usd < 0.05 * machines.usd for fee in fees)
+
+
+def test_a_fallback_comes_with_its_two_thresholds() -> None:
+    """Slack is worth more before on-demand has begun than after: back above wait."""
+    limits, choice = Limits(deadline_s=16 * HOUR), Choice(gpus=(GpuWish("V100"),))
+    answer = recommend(find_job("resnet50-imagenet"), limits, choice, catalog=snapshot(), now=NOW)
+    late = [plan.fallback for plan in answer.plans if plan.fallback is not None]
+    ruled = [each for each in late if each.wait_above is not None and each.back_above is not None]
+    assert ruled
+    assert all(0 < each.wait_above < each.back_above < 2 for each in ruled)  # type: ignore[operator]

@@ -1,0 +1,208 @@
+"""An answer without plans names what is in the way, in words that can be typed."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from recommender.errors import UsageError
+from recommender.inputs.units import parse_duration
+from recommender.job.jobfile import JobFlags, find_job
+from recommender.plan.limits import Choice, GpuWish, Limits, Progress
+from recommender.plan.plan import Infeasible
+from recommender.planner.recommend import recommend
+from tests.recommender.planning import HOUR, NOW, snapshot
+
+HERE = Choice(regions=("us-east-1",), instances=("g4dn.xlarge", "p3.16xlarge", "p4d.24xlarge"))
+
+
+def why(
+    job: str, limits: Limits, choice: Choice = HERE, gone: Progress | None = None, **flags: Any
+) -> Infeasible:
+    """Why a job has no plan."""
+    asked = find_job(job, flags=JobFlags(**flags))
+    progress = gone or Progress()
+    answer = recommend(asked, limits, choice, catalog=snapshot(), progress=progress, now=NOW)
+    assert answer.infeasible is not None
+    return answer.infeasible
+
+
+@pytest.mark.parametrize(
+    ("job", "flags", "choice", "machines", "said"),
+    [
+        ("resnet50-imagenet", {"sharding": "pipeline"}, HERE, 4,
+         "--sharding pipeline needs a transformer, whose layers it cuts; --sharding auto leaves"),
+        ("llama3-70b-sft", {"sharding": "ddp"}, HERE, 16,
+         "--sharding ddp does not fit; --sharding auto leaves machines that can"),
+        ("llama3-70b-sft", {}, HERE, 2, "--max-machines 2 is too few; 8 are enough"),
+        ("llama3-8b-lora", {"precision": "bf16"}, Choice(gpus=(GpuWish("T4"),)), 4,
+         "--precision bf16 is in the way; --precision mixed leaves machines that can"),
+        ("llama3-70b-qlora", {}, Choice(gpus=(GpuWish("T4", 1),)), 1,
+         "--gpu T4:1 leaves no machine that can"),
+    ],
+)  # fmt: skip
+def test_the_flag_that_keeps_a_job_from_fitting_is_named(
+    job: str, flags: dict[str, str], choice: Choice, machines: int, said: str
+) -> None:
+    binding = why(job, Limits(max_machines=machines), choice, **flags).binding
+    assert "among those allowed can train this job" in binding[0]
+    assert [each for each in binding[1:] if said in each]
+
+
+def test_a_budget_is_told_as_well_where_the_fastest_plans_are_far_too_dear() -> None:
+    found = why("resnet50-imagenet", Limits(budget_usd=5.0), Choice())
+    assert found.nearest[0].change.startswith("--budget ")
+    assert found.nearest[0].plan is not None
+    assert "no single limit" not in " ".join(found.binding)
+
+
+def test_a_flag_that_is_not_in_the_way_is_not_named() -> None:
+    binding = why("llama3-70b-sft", Limits(max_machines=2), HERE).binding
+    assert not [each for each in binding if "--sharding" in each or "--precision" in each]
+
+
+@pytest.mark.parametrize("spent", [0.0, 4.99, 300.0])
+def test_a_budget_that_is_too_small_is_told_what_budget_would_do(spent: float) -> None:
+    limits = Limits(budget_usd=spent + 0.01, max_machines=4)
+    found = why("resnet50-imagenet", limits, gone=Progress(spent_usd=spent))
+    step = found.nearest[0]
+    budget = float(re.fullmatch(r"--budget ([0-9.e+]+)", step.change).group(1))  # type: ignore[union-attr]
+    job = find_job("resnet50-imagenet")
+    again = recommend(
+        job,
+        Limits(budget_usd=budget, max_machines=4, objective="cost"),
+        HERE,
+        catalog=snapshot(),
+        progress=Progress(spent_usd=spent),
+        now=NOW,
+    )
+    assert again.status == "ok"
+    assert budget - spent < 3 * again.plans[0].estimate.cost.mean
+    if spent:
+        assert found.binding[0] == f"0.01 USD are left of the budget after --spent {spent:g}"
+
+
+def test_a_deadline_is_suggested_for_the_whole_job_not_for_what_is_left() -> None:
+    gone = Progress(elapsed_s=20 * HOUR)
+    found = why("resnet50-imagenet", Limits(deadline_s=20.1 * HOUR, max_machines=4), gone=gone)
+    assert found.binding[0] == "6m are left of the deadline after --elapsed 20h"
+    (step,) = (each for each in found.nearest if each.change.startswith("--deadline"))
+    hours = re.match(r"--deadline (?:(\d+)d)?(?:(\d+)h)?", step.change)
+    assert hours is not None
+    assert 24 * int(hours[1] or 0) + int(hours[2] or 0) >= 20
+
+
+def test_neighbouring_limits_are_those_of_the_whole_job_too() -> None:
+    gone = Progress(elapsed_s=100 * HOUR, spent_usd=1000.0)
+    answer = recommend(
+        find_job("resnet50-imagenet"),
+        Limits(deadline_s=148 * HOUR, budget_usd=1500.0, max_machines=4),
+        HERE,
+        catalog=snapshot(),
+        progress=gone,
+        now=NOW,
+    )
+    changes = [step.change for step in answer.steps]
+    assert {"--deadline 5d9h", "--deadline 7d4h"} & set(changes)  # 100 h + 48 h x 0.6 or 1.5
+    assert {"--budget 1300", "--budget 1750"} & set(changes)
+
+
+def test_what_is_used_up_is_refused_before() -> None:
+    with pytest.raises(UsageError, match="--spent 20 leaves nothing of --budget 20"):
+        why("resnet50-imagenet", Limits(budget_usd=20.0), gone=Progress(spent_usd=20.0))
+
+
+EVERYWHERE = Choice(instances=("g4dn.xlarge", "p4d.24xlarge", "p5en.48xlarge", "p6-b300.48xlarge"))
+
+
+@pytest.mark.parametrize("preset", ["gpt2-124m", "resnet50-imagenet", "llama3-8b-sft"])
+@pytest.mark.parametrize("aim", ["time", "cost"])
+def test_the_fastest_and_the_cheapest_are_the_plans_of_who_asks_for_them(
+    preset: str, aim: str
+) -> None:
+    found = why(preset, Limits(deadline_s=1.0), EVERYWHERE)
+    named = found.fastest if aim == "time" else found.cheapest
+    free = Limits(objective=aim)  # type: ignore[arg-type]
+    asked = recommend(find_job(preset), free, EVERYWHERE, catalog=snapshot(), now=NOW).plans[0]
+    assert named is not None
+    assert [(m.count, m.instance_type, m.market, m.region) for m in named.machines] == [
+        (m.count, m.instance_type, m.market, m.region) for m in asked.machines
+    ]
+    assert named.estimate.cost.mean == pytest.approx(asked.estimate.cost.mean)
+    assert named.estimate.time.typical == pytest.approx(asked.estimate.time.typical)
+
+
+@pytest.mark.parametrize("preset", ["gpt2-124m", "resnet50-imagenet", "llama3-8b-sft"])
+def test_a_deadline_far_away_does_not_hide_the_fastest_plan(preset: str) -> None:
+    job, times = find_job(preset), []
+    for limits in (Limits(objective="time"), Limits(objective="time", deadline_s=24 * HOUR)):
+        plan = recommend(job, limits, EVERYWHERE, catalog=snapshot(), now=NOW).plans[0]
+        times.append(plan.estimate.time.typical)
+    assert times[1] <= times[0] * 1.01
+
+
+@pytest.mark.parametrize(
+    ("limits", "flag"),
+    [(Limits(deadline_s=60.0), "--deadline"), (Limits(budget_usd=1.0, confidence=0.8), "--budget")],
+)
+def test_much_less_than_the_limit_that_is_named_leaves_no_plan(limits: Limits, flag: str) -> None:
+    step = next(s for s in why("resnet50-imagenet", limits).nearest if s.change.startswith(flag))
+    value = step.change.split()[1]
+    least = (
+        {"deadline_s": 0.85 * parse_duration(value)}
+        if flag == "--deadline"
+        else {"budget_usd": 0.85 * float(value)}
+    )
+    assert why("resnet50-imagenet", replace(limits, **least)).nearest  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("steps", ["1", "1.5", "200"])
+def test_tiny_jobs_are_proven_as_quickly_as_others_and_take_little_more_than_their_start(
+    steps: str,
+) -> None:
+    job = find_job("resnet50-imagenet", flags=JobFlags(steps=steps))
+    answer = recommend(job, Limits(deadline_s=86_400.0), catalog=snapshot(), now=NOW)
+    assert answer.proof.status == "optimal"
+    assert answer.proof.plans_evaluated < 1000
+    for plan in answer.plans:
+        split, time = plan.estimate.split, plan.estimate.time
+        known = split.start_up_s + split.work_s + split.waiting_s + split.restart_s
+        assert known + split.lost_s + split.checkpoint_s == pytest.approx(time.typical, rel=1e-3)
+        if all(m.market == "on_demand" for m in plan.machines):
+            assert time.p50 <= split.start_up_s + 2.0 * split.work_s + 60.0
+
+
+@pytest.mark.parametrize("mtbf_h", [0.1, 4.0])
+def test_a_plan_that_lives_on_free_first_hours_says_so(mtbf_h: float) -> None:
+    choice = replace(HERE, mtbf_h=mtbf_h, market="spot")
+    limits = Limits(deadline_s=86_400.0, confidence=0.5)
+    plans = recommend(
+        find_job("resnet50-imagenet"), limits, choice, catalog=snapshot(), now=NOW
+    ).plans
+    said = [note for plan in plans for note in plan.notes if "are not billed" in note]
+    assert bool(said) == (mtbf_h < 1.0)
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        HERE,
+        replace(HERE, market="on_demand"),
+        replace(HERE, regions=()),
+        Choice(checkpoint_to="memory_tier", instances=("g6.2xlarge", "p4d.24xlarge")),
+        Choice(checkpoint_to="anchor", mix="yes", regions=("us-east-1",)),
+    ],
+)
+@pytest.mark.parametrize("limits", [Limits(hourly_usd=30.0), Limits(deadline_s=6 * HOUR)])
+def test_every_line_of_a_bill_is_paid_and_they_sum_to_the_cost(
+    choice: Choice, limits: Limits
+) -> None:
+    job = find_job("resnet50-imagenet")
+    limits = replace(limits, max_machines=4)
+    answer = recommend(job, limits, choice, catalog=snapshot(), now=NOW)
+    for plan in answer.plans + answer.trivial:
+        bill = plan.estimate.bill
+        assert min(line.usd for line in bill) > 0.0
+        cost = plan.estimate.cost.mean
+        assert sum(line.usd for line in bill) == pytest.approx(cost, rel=1e-4, abs=0.03)

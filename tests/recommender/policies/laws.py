@@ -1,0 +1,21 @@
+"""Availability laws for tests: heavy-tailed, as measured, and simple ones."""
+
+import numpy as np
+
+from recommender.policies.availability import EDGES_H, Availability
+
+# Exits per hour by age for a zone like p3.2xlarge us-east-1c in February 2023 (half of the runs
+# end within half an hour, a few last days), in round figures.
+DOWN = (2.2, 1.2, 0.6, 0.3, 0.15, 0.06)
+UP = (2.5, 1.5, 0.8, 0.35, 0.12, 0.05)
+
+
+def law(down: tuple[float, ...], up: tuple[float, ...]) -> Availability:
+    """One regime with these exits per hour."""
+    return Availability(EDGES_H, np.array([[down, up]]), np.zeros((1, 1)))
+
+
+HEAVY = law(DOWN, UP)
+STEADY = law((0.5,) * 6, (0.25,) * 6)
+ALWAYS = law((50.0,) * 6, (1e-9,) * 6)
+NEVER_UP = law((1e-9,) * 6, (50.0,) * 6)

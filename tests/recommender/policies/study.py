@@ -1,0 +1,180 @@
+"""The study of fallback policies on recorded markets: python -m tests.recommender.fallback.study
+
+Frozen before any error was looked at: campaigns of at least ten days in the reference tables;
+each trace cut in the middle, fitted on the first half and judged on the second; windows start
+every 4 h; a zone left out is fitted on the first halves of the other zones of its set. All
+choices (age buckets, shrinkage, qualities, dwell, planned share) were made on first halves cut
+in two again. Needs RECOMMEND_REFERENCE_DATA.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from recommender.policies.availability import chain
+from recommender.policies.availability_fit import ZoneClass, of_zone, zone_class
+from recommender.policies.backtest import (
+    Bounds,
+    Contender,
+    Fitted,
+    Row,
+    Rule,
+    Trace,
+    bounds,
+    closed_by_sums,
+    judge,
+)
+from recommender.policies.policy_table import policy_table
+from recommender.policies.replay import windows
+from recommender.policies.rules import OnDemand, UniformProgress
+from recommender.policies.state import Decide, Policy, Prices, Task
+from recommender.policies.thresholds import two_thresholds
+from tests.recommender.policies.markets import PRICES, hours, nodes_up
+
+V100 = "cbl-avail-1n-02-15-2023-{}-v100x1"
+H100 = "skynomad-h100-{}"
+ZONES_V100 = ("us-east-1a", "us-east-1c", "us-east-1d", "us-east-2a", "us-west-2b", "us-west-2c")
+ZONES_H100 = (
+    "asia-south2-b",
+    "asia-southeast1-b",
+    "europe-west3-c",
+    "us-central1-a",
+    "us-central1-c",
+    "us-east4-a",
+    "us-east5-a",
+    "us-west1-b",
+)
+# Set: traces and how many nodes the gang needs.
+SETS: dict[str, tuple[tuple[str, ...], int]] = {
+    "1 x V100, AWS 2023": (tuple(V100.format(zone) for zone in ZONES_V100), 1),
+    "16 x V100, AWS 2023": (
+        tuple(f"cbl-avail-16n-08-27-2023-{z}-v100x1" for z in ("us-east-2b", "us-west-2a")),
+        16,
+    ),
+    "4 x V100 held, AWS 2023": (
+        tuple(f"cbl-preem-4n-08-03-2023-{z}-v100x1" for z in ("us-east-1f", "us-west-2c")),
+        4,
+    ),
+    "8 x H100, GCP 2025": (tuple(H100.format(zone) for zone in ZONES_H100), 8),
+    "16 x H100, GCP 2025": (tuple(H100.format(zone) for zone in ZONES_H100), 16),
+}
+TASKS = (hours(48, 52, 0.1), hours(48, 60, 0.1), hours(24, 36, 0.2), hours(24, 48, 0.1))
+PLAN_TICK_S = 600.0
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """The two-threshold rule of a zone's fitted law."""
+
+    kind: ZoneClass
+    name: str = "two thresholds"
+
+    def enter(self, trace: Trace, prices: Prices) -> tuple[Policy, Prices]:
+        """Read off the table when the task is known."""
+        return _Late(of_zone(trace.past, trace.tick_s, self.kind)), prices
+
+
+@dataclass(frozen=True)
+class _Late:
+    law: object
+    name: str = "two thresholds"
+
+    def begin(self, task: Task, prices: Prices, tick_s: float, count: int) -> Decide:
+        process = chain(self.law, PLAN_TICK_S)  # type: ignore[arg-type]
+        table = policy_table(process, task, prices, PLAN_TICK_S)
+        return two_thresholds(table, process, task).begin(task, prices, tick_s, count)
+
+
+def traces(name: str) -> list[Trace]:
+    """The traces of a set, cut in the middle."""
+    ids, need = SETS[name]
+    found = []
+    for trace_id in ids:
+        nodes, tick_s = nodes_up(trace_id)
+        up = nodes >= need
+        found.append(Trace(trace_id, tick_s, up[: len(up) // 2], up[len(up) // 2 :]))
+    return found
+
+
+def contenders(of_set: Sequence[Trace], index: int) -> list[Contender]:
+    """Everything that is judged on one trace."""
+    own = zone_class([trace.past for trace in of_set], of_set[0].tick_s)
+    return [
+        Rule(OnDemand()),
+        Rule(UniformProgress()),
+        Fitted(own),
+        Fitted(own, 0.95, "cost-optimal, 95 %"),
+        Thresholds(own),
+    ]
+
+
+def left_out(of_set: Sequence[Trace], index: int) -> tuple[Contender, Trace]:
+    """The policy of a zone nobody has watched."""
+    trace = of_set[index]
+    others = [other.past for other in of_set if other is not trace]
+    blind = Trace(trace.name, trace.tick_s, trace.past[:0], trace.judged)
+    return Fitted(zone_class(others, trace.tick_s), name="cost-optimal, zone left out"), blind
+
+
+def run(name: str, tasks: Sequence[Task] = TASKS) -> list[Row]:
+    """All rows of one set."""
+    of_set, rows = traces(name), []
+    for index, trace in enumerate(of_set):
+        for task in tasks:
+            if len(windows(len(trace.judged), trace.tick_s, task, 4 * 3600.0)) == 0:
+                continue
+            within: Bounds = bounds(trace, task, PRICES)
+            for each in contenders(of_set, index):
+                rows.append(judge(each, trace, task, PRICES, within))
+            blind, unseen = left_out(of_set, index)
+            rows.append(judge(blind, unseen, task, PRICES, within))
+    return rows
+
+
+def dearer(rows: Sequence[Row], policy: str, uniform: str = "uniform progress") -> float:
+    """By how much a policy is dearer than the better of greedy and uniform progress."""
+    ours = _sum(rows, policy)
+    mine = [row for row in rows if row.policy == policy]
+    greedy = sum(row.windows * row.greedy_usd for row in mine)
+    return ours / min(greedy, _sum(rows, uniform)) - 1.0
+
+
+def _sum(rows: Sequence[Row], policy: str) -> float:
+    return sum(row.windows * row.mean_usd for row in rows if row.policy == policy)
+
+
+def late_share(rows: Sequence[Row]) -> float:
+    """Share of late runs over rows."""
+    counts = np.array([row.windows for row in rows])
+    return float(counts @ np.array([row.late_share for row in rows]) / counts.sum())
+
+
+def show(title: str, rows: Sequence[Row]) -> None:
+    """One block of the table."""
+    for policy in dict.fromkeys(row.policy for row in rows):
+        mine = [row for row in rows if row.policy == policy]
+        mean = _sum(rows, policy) / sum(row.windows for row in mine)
+        share = closed_by_sums(mine)
+        print(
+            f"{title:32} {policy:28} {mean:8.2f} USD  closed {share:6.3f}  "
+            f"{dearer(rows, policy):+7.2%} against the better rule  late {late_share(mine):.3f}",
+            flush=True,
+        )
+
+
+def main() -> None:
+    """Print every set and setting, and all of them by sums."""
+    everything: list[Row] = []
+    for name in SETS:
+        rows = run(name)
+        for task in TASKS:
+            setting = f"{task.work_s / 3600:.0f}/{task.deadline_s / 3600:.0f} h"
+            show(f"{name}, {setting}", [row for row in rows if row.task == task])
+        show(name, rows)
+        everything += rows
+    show("all", everything)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""Back-tests spread over processes and over a Dask cluster give the rows of a single process."""
+
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from recommender.errors import UsageError
+from recommender.policies.backtest import (
+    ENGINES,
+    Piece,
+    Rule,
+    Trace,
+    Workers,
+    backtest,
+    pieces,
+    run,
+)
+from recommender.policies.rules import Greedy, OnDemand, UniformProgress
+from recommender.policies.state import Policy, Prices, Task
+
+HOUR = 3600.0
+PRICES = Prices(1.0, 3.0)
+TASKS = (Task(2 * HOUR, 4 * HOUR, 600.0), Task(3 * HOUR, 5 * HOUR, 600.0))
+RULES = (Rule(Greedy()), Rule(UniformProgress()), Rule(OnDemand()))
+
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+
+
+def traces() -> tuple[Trace, ...]:
+    """Three zones of two days, up for some hours and down for some."""
+    made = []
+    for period in (7, 11, 19):
+        up = (np.arange(288) // period) % 3 != 1
+        made.append(Trace(f"zone {period}", 600.0, up[:144], up[144:]))
+    return tuple(made)
+
+
+@dataclass(frozen=True, slots=True)
+class DiesOnce:
+    """A rule whose first worker is killed while it enters."""
+
+    mark: str  # made by the one that dies
+
+    @property
+    def name(self) -> str:
+        """As the greedy rule."""
+        return "greedy"
+
+    def enter(self, trace: Trace, prices: Prices) -> tuple[Policy, Prices]:
+        """Leave a mark and die; whoever finds the mark goes on."""
+        try:
+            Path(self.mark).mkdir()
+        except FileExistsError:
+            return Greedy(), prices
+        os.kill(os.getpid(), signal.SIGKILL)
+        raise AssertionError("still alive")
+
+
+def work(*extra: DiesOnce) -> tuple[Piece, ...]:
+    return pieces([*RULES, *extra], traces(), TASKS, PRICES)
+
+
+def test_one_process_gives_the_rows_of_the_plain_table() -> None:
+    assert run(work(), Workers()) == backtest(RULES, traces(), TASKS, PRICES)
+
+
+def test_processes_of_loky_give_the_same_rows_in_the_same_order() -> None:
+    assert run(work(), Workers("loky", jobs=2)) == run(work(), Workers())
+
+
+def test_a_dask_cluster_gives_the_same_rows_although_a_worker_is_killed(tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    expected = run(work(), Workers())
+    local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with distributed.LocalCluster(**local, silence_logs=50) as cluster:
+        mark = tmp_path / "died"
+        there = Workers("dask", address=cluster.scheduler_address)
+        found = run(work(DiesOnce(str(mark))), there)
+        assert mark.is_dir()
+    assert tuple(row for i, row in enumerate(found) if i % 4 != 3) == expected
+    greedy = [row.mean_usd for row in expected if row.policy == "greedy"]
+    assert [row.mean_usd for row in found[3::4]] == greedy
+
+
+def test_every_piece_is_heard_of() -> None:
+    heard: list[tuple[int, int]] = []
+    run(work(), Workers(), lambda done, of: heard.append((done, of)))
+    assert heard == [(i, 6) for i in range(1, 7)]
+
+
+def test_traces_shorter_than_every_deadline_are_refused() -> None:
+    with pytest.raises(UsageError, match="longest judged part has 24 h"):
+        pieces(RULES, traces(), (Task(20 * HOUR, 30 * HOUR, 600.0),), PRICES)
+
+
+def test_a_cluster_that_is_not_there_is_named() -> None:
+    pytest.importorskip("distributed")
+    with pytest.raises(UsageError, match="no cluster answers there"):
+        run(work(), Workers("dask", address="tcp://127.0.0.1:9"))
+
+
+def test_the_engines_are_three() -> None:
+    assert ENGINES == ("serial", "loky", "dask")

@@ -1,0 +1,180 @@
+"""What the table promises at any width, for any figure."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from recommender.plan.limits import Limits
+from recommender.plan.plan import Fallback
+from recommender.report import advice, answer_frame, answer_table
+from recommender.report.layout import plain
+from tests.recommender.answers import (
+    ANSWER,
+    AWS_A100,
+    GCP,
+    HURT,
+    INFEASIBLE,
+    ON_DEMAND,
+    QUESTION,
+    machines,
+    plan,
+)
+
+FIGURES = ("64", "38-108", "8.0", "4.2-13.8", "99 %", "10.2", "168-351", "10.6-24.0", "22.0")
+
+
+@pytest.mark.parametrize("width", range(40, 161, 3))
+def test_no_line_is_wider_than_the_terminal_and_no_number_is_cut(width: int) -> None:
+    text = plain(answer_table.render(ANSWER, QUESTION, width))
+    assert all(len(line) <= width for line in text.splitlines())
+    for figure in FIGURES:
+        assert re.search(rf"(?<![\d.]){re.escape(figure)}(?![\d.])", text), figure
+
+
+@pytest.mark.parametrize("width", range(40, 161, 3))
+def test_an_infeasible_answer_fits_as_well(width: int) -> None:
+    lines = plain(answer_table.render(INFEASIBLE, HURT, width)).splitlines()
+    assert all(len(line) <= width for line in lines)
+
+
+def test_chance_and_price_move_below_the_machines_in_narrow_terminals() -> None:
+    narrow, usual = (plain(answer_table.render(ANSWER, QUESTION, width)) for width in (70, 80))
+    assert "99 % chance · 10.2 USD/h" in narrow
+    assert "99 % chance" not in usual.partition("floor")[0].partition("chance   USD/h")[2]
+
+
+def test_wide_terminals_add_the_second_half() -> None:
+    header = plain(answer_table.render(ANSWER, QUESTION, 120)).splitlines()[4]
+    assert header.split() == [
+        *("#", "machines", "cost", "USD", "time", "h", "chance", "USD/h"),
+        *("interr.", "overhead", "checkpoints", "FLOP/USD", "saving"),
+    ]
+
+
+def test_quiet_leaves_the_table_alone() -> None:
+    text = plain(answer_table.render(ANSWER, QUESTION, 80, quiet=True))
+    assert text.splitlines()[0].lstrip().startswith("#")
+    assert "Plan 1" not in text
+
+
+def test_all_regions_lists_the_failover_list() -> None:
+    text = plain(answer_table.render(ANSWER, QUESTION, 140, all_regions=True))
+    assert "also europe-west9, asia-south2" in text
+
+
+def test_prices_have_the_age_of_the_oldest_of_a_provider() -> None:
+    said = answer_frame.price_line(ANSWER, QUESTION)
+    assert said == "Prices are 91 (AWS), 113 (GCP), 184 (Azure) days old; the spans include it."
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        (Limits(deadline_s=24 * 3600.0), "finish within 24 h"),
+        (Limits(deadline_s=5 * 86_400.0), "finish within 5 d"),
+        (Limits(deadline_s=14.4 * 3600.0), "finish within 14h24m"),
+        (Limits(deadline_s=100 * 3600.0), "finish within 4d4h"),
+        (Limits(budget_usd=1234.5), "cost at most 1,234.5 USD in total"),
+        (Limits(hourly_usd=0.2), "cost at most 0.2 USD/h"),
+    ],
+)
+def test_limits_are_repeated_as_they_were_typed(limits: Limits, said: str) -> None:
+    assert answer_frame.limits_kept(limits) == said
+
+
+def test_prices_of_today(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOMMEND_NOW", "2026-05-20T01:00Z")
+    azure = replace(ANSWER, prices=ANSWER.prices[4:])
+    assert answer_frame.price_line(azure, QUESTION) == "Prices are of today."
+
+
+def test_small_jobs_are_told_in_minutes_and_cents() -> None:
+    small = plan(
+        machines("g5.xlarge", "A10G", "aws:us-east-1", "on_demand", gpus=1, usd_per_hour=1.006),
+        (), (0.0475, 0.04, 0.06), (0.05, 0.04, 0.07), 0.99,
+    )  # fmt: skip
+    text = plain(answer_table.render(replace(ANSWER, plans=(small,), trivial=()), QUESTION, 80))
+    assert "time min" in text
+    assert "0.048" in text
+    assert "3.0" in text
+
+
+def test_a_certain_plan_is_not_promised() -> None:
+    sure = replace(GCP, estimate=replace(GCP.estimate, chance=1.0))
+    text = plain(answer_table.render(replace(ANSWER, plans=(sure,)), QUESTION, 80))
+    assert ">99 %" in text
+    assert "100 %" not in text
+
+
+def test_checkpoint_machines_are_named() -> None:
+    anchor = machines("m7i.large", "", "aws:eu-north-1", "on_demand", gpus=0)
+    saving = replace(AWS_A100.checkpointing, path="anchor", machines=(anchor,))
+    anchored = replace(AWS_A100, checkpointing=saving)
+    text = plain(answer_table.render(replace(ANSWER, plans=(anchored,)), QUESTION, 80))
+    assert "+ 1× m7i.large on-demand (anchor)" in text
+
+
+@pytest.mark.parametrize(
+    ("interruptions", "said"),
+    [(0.2, "in about 20 % of runs"), (1.0, "about once"), (4.2, "about 4 times")],
+)
+def test_interruptions_in_words(interruptions: float, said: str) -> None:
+    changed = replace(GCP, estimate=replace(GCP.estimate, interruptions=interruptions))
+    assert advice.spot_sentence(changed).startswith(f"gone {said}")
+
+
+def test_a_second_zone_of_a_region_is_named_by_its_zone() -> None:
+    zones = (*AWS_A100.sites[:2], replace(AWS_A100.sites[1], zone="us-east-1-f"))
+    said = advice.spot_sentence(replace(AWS_A100, sites=zones))
+    assert said.endswith("next in line us-east-1, then us-east-1-f")
+
+
+def test_on_demand_plans_say_nothing_of_spot() -> None:
+    said = dict(advice.sentences(ON_DEMAND, QUESTION))
+    assert said["spot"] == said["save"] == said["if late"] == ""
+
+
+def test_a_plan_that_cuts_the_network_says_what_the_code_must_do() -> None:
+    step = replace(GCP.estimate.step, sharding="TP 8 × PP 4 × DP 2")
+    cut = replace(GCP, estimate=replace(GCP.estimate, step=step))
+    assert dict(advice.sentences(cut, QUESTION))["layout"].startswith("TP 8 × PP 4 × DP 2: for")
+    assert dict(advice.sentences(GCP, QUESTION))["layout"] == ""
+
+
+def test_a_fallback_of_several_types_is_listed() -> None:
+    both = (
+        machines("p5.48xlarge", "H100", "aws:us-east-1", "on_demand"),
+        machines("p4d.24xlarge", "A100", "aws:us-east-1", "on_demand", count=2),
+    )
+    late = replace(GCP, fallback=Fallback(both, 99, 1.0, 0.0, 0.3))
+    assert advice.late_sentence(late) == (
+        "once the time left is the work left: 1× p5.48xlarge on-demand + 2× p4d.24xlarge "
+        "on-demand (99 USD/h), to the end; needed in 30 % of runs"
+    )
+
+
+def test_a_plan_that_costs_more_than_today_says_so() -> None:
+    cheap = replace(ON_DEMAND, estimate=GCP.estimate)
+    answer = replace(ANSWER, plans=(AWS_A100,), compared=cheap)
+    assert advice.headline(answer, QUESTION) == (
+        "Plan 1 saves 66 % against the best on-demand plan (247 USD); it costs 31 % more against "
+        "yours and takes 18 h instead of 8 h."
+    )
+
+
+def test_an_unproven_answer_says_how_far_it_may_be_off() -> None:
+    gap = replace(ANSWER.proof, status="gap", gap=0.03)
+    text = plain(answer_table.render(replace(ANSWER, proof=gap), QUESTION, 160))
+    assert "best found; up to 3 % better is not ruled out" in text
+    part = replace(gap, mixes="in part")
+    text = plain(answer_table.render(replace(ANSWER, proof=part), QUESTION, 160))
+    assert "best found; a mix of types up to 3 % better is not ruled out" in text
+
+
+def test_a_proven_answer_says_what_was_searched() -> None:
+    text = plain(answer_table.render(ANSWER, QUESTION, 160))
+    assert "plan 1 proven best, mixes of types included" in text
+    alone = replace(ANSWER.proof, mixes="not searched")
+    text = plain(answer_table.render(replace(ANSWER, proof=alone), QUESTION, 160))
+    assert "plan 1 proven best of one machine type; mixes of types: --mix" in text

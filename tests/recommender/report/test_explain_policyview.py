@@ -1,0 +1,51 @@
+"""The policy of a plan as `--explain` prints it."""
+
+import pytest
+
+from recommender.plan.plan import PolicyFacts
+from recommender.report.explain import policy_lines
+from recommender.report.layout import plain
+
+H = 3600.0
+FACTS = PolicyFacts(
+    net_usd=41.0,
+    rule_usd=39.0,
+    full_usd=36.0,
+    tick_s=240.0,
+    time_left_s=(24 * H, 12 * H),
+    work_left_s=(16 * H, 8 * H),
+    spot_up=(("spot", "spot"), (None, "on-demand")),
+    spot_away=(("wait", "wait"), (None, "on-demand")),
+)
+
+
+def test_costs_stand_above_the_grid_of_what_to_do() -> None:
+    assert (
+        plain(policy_lines(FACTS, 80))
+        == """
+When spot goes away
+Expected cost by the law of the zones, at the predicted speed:
+  safety net, the plan's own      41 USD
+  two thresholds, the rule above  39 USD
+  cost-optimal, at the least      36 USD
+
+By time left and work left, in steps of 4 min: what to do while spot is up /
+away (od is on-demand).
+  time left, by work left
+             16 h        8 h
+  24 h  spot/wait  spot/wait
+  12 h       late         od
+"""
+    )
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_it_fits_the_terminal(width: int) -> None:
+    assert all(len(line.text) <= width for line in policy_lines(FACTS, width))
+
+
+def test_a_plan_without_a_policy_says_why_and_an_answer_without_one_nothing() -> None:
+    assert plain(policy_lines(PolicyFacts(why_not="the plan rents no spot"), 80)).endswith(
+        "No policy was computed: the plan rents no spot.\n"
+    )
+    assert policy_lines(None, 80) == []

@@ -1,0 +1,75 @@
+"""The time of a plan that waits: inside its span, steady over seeds, moved by every run."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recommender.risk.monte_carlo import follow
+from recommender.risk.outcomes import middle, typical, typical_error
+from tests.recommender.risk.cases import journeys
+
+H = 3600.0
+samples = st.lists(st.floats(1e-3, 1e9), min_size=1, max_size=400).map(np.array)
+# Of the shipped classes the one whose zones differ most (docs/risk-facts.md: h100, a100x8).
+WAITS = {
+    "h100": {"run_mean_s": 3.8 * H, "run_sigma": 2.06, "zone_sd": 2.6, "availability": 0.91},
+    "a100x8": {"run_mean_s": 1.2 * H, "run_sigma": 1.76, "zone_sd": 2.0, "availability": 0.603},
+}
+
+
+@given(samples)
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_the_typical_value_lies_inside_the_span(values: np.ndarray) -> None:
+    low, high = np.quantile(values, (0.05, 0.95))
+    assert low * (1 - 1e-12) <= typical(values) <= high * (1 + 1e-12)
+
+
+def test_it_is_the_mean_of_what_stands_between_one_in_twenty_at_either_end() -> None:
+    values = np.random.default_rng(5).permutation(np.arange(1.0, 101.0))
+    assert typical(values) == pytest.approx(np.mean(np.arange(6.0, 96.0)))
+    assert np.sort(values[middle(values)]).tolist() == list(range(6, 96))
+    assert typical(np.stack([values, 2 * values])).tolist() == [50.5, 101.0]
+
+
+@given(samples, st.data())
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_it_never_falls_when_a_run_takes_longer(values: np.ndarray, data: st.DataObject) -> None:
+    """So a bound on every history bounds it: the search's floors rest on that."""
+    row = data.draw(st.integers(0, len(values) - 1))
+    longer = values.copy()
+    longer[row] *= data.draw(st.floats(1.0, 1e6))
+    assert typical(longer) >= typical(values) * (1 - 1e-12)
+
+
+def test_its_standard_error_is_the_spread_over_samples() -> None:
+    drawn = np.exp(1.5 * np.random.default_rng(11).standard_normal((400, 1000)))
+    told = np.median([typical_error(sample) for sample in drawn])
+    assert told == pytest.approx(typical(drawn).std(), rel=0.1)
+
+
+@pytest.mark.parametrize("law", WAITS)
+def test_2048_histories_tell_the_time_of_a_plan_that_waits(law: str) -> None:
+    """Against 200,704 histories of other seeds; a plain mean is off by far more."""
+    facts = dict(WAITS[law])
+    up = facts.pop("availability")
+    waits = {
+        "work_s": 4 * H,
+        "changeover_s": 500.0,
+        "interval_s": 300.0,
+        "speed_sigma": 0.3,
+        "outage_sigma": 1.33,
+        "availability_logit": float(np.log(up / (1 - up))),
+        "sites": 2.0,
+        "correlation": 0.07,
+        "held": 0.0,
+    }
+    journey = journeys(waits | facts)
+    many = np.concatenate([follow(journey, None, 2048, s).time_s[0] for s in range(500, 598)])
+    few = [follow(journey, None, 2048, seed).time_s[0] for seed in range(20)]
+    errors = np.array([typical(times) / typical(many) - 1.0 for times in few])
+    plain = np.array([times.mean() / many.mean() - 1.0 for times in few])
+    assert errors.std() < 0.025
+    assert abs(errors.mean()) < 0.01
+    assert abs(typical(few[7]) / typical(many) - 1.0) < 0.05
+    assert plain.std() > 4 * errors.std()

@@ -1,0 +1,154 @@
+"""Common random numbers: the same bytes everywhere, the right laws, one luck for all plans."""
+
+import hashlib
+from collections.abc import Callable
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+from recommender.risk.random_numbers import (
+    DIMENSIONS,
+    PATHS,
+    SEED,
+    SITES,
+    Draws,
+    draws,
+    longer,
+    normal,
+    stratified,
+    uniforms,
+)
+
+
+def digest(values: np.ndarray) -> str:
+    return hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest()[:16]
+
+
+def test_uniforms_are_the_same_bytes_on_every_machine() -> None:
+    assert digest(uniforms(7, 1, 1000)) == "77552f2c48b1f2c5"
+    assert uniforms(7, 1, 3).tolist() == [
+        0.9782637458968617,
+        0.7369707559032206,
+        0.8141413347465472,
+    ]
+
+
+def test_stratified_uniforms_are_the_same_bytes_on_every_machine() -> None:
+    assert digest(stratified(7, 5, 1000, 1)) == "c788d04e3d2a6616"
+
+
+def test_uniforms_lie_strictly_inside_the_unit_interval() -> None:
+    values = uniforms(3, 2, 100_000)
+    assert 0.0 < values.min() < 1e-4
+    assert 1.0 - 1e-4 < values.max() < 1.0
+
+
+def test_uniforms_fill_ten_bins_evenly() -> None:
+    counts, _ = np.histogram(uniforms(11, 4, 50_000), bins=10, range=(0, 1))
+    chi_square = ((counts - 5_000.0) ** 2 / 5_000.0).sum()
+    assert chi_square < 27.9  # 0.999 quantile at nine degrees of freedom
+
+
+@pytest.mark.parametrize(("seed", "stream"), [(8, 1), (7, 2)])
+def test_another_seed_or_stream_is_other_luck(seed: int, stream: int) -> None:
+    ours, other = uniforms(7, 1, 4000), uniforms(seed, stream, 4000)
+    assert abs(np.corrcoef(ours, other)[0, 1]) < 0.06
+
+
+def test_more_uniforms_begin_with_the_same() -> None:
+    assert np.array_equal(uniforms(7, 1, 10), uniforms(7, 1, 1000)[:10])
+
+
+@pytest.mark.parametrize("count", [64, 256, 1000, 1024])
+@pytest.mark.parametrize("dimension", [0, 5, DIMENSIONS - 1])
+def test_every_stratum_holds_one_point(count: int, dimension: int) -> None:
+    places = np.sort((stratified(7, 6, count, dimension) * count).astype(int))
+    assert np.array_equal(places, np.arange(count))
+
+
+def test_each_point_of_the_strata_is_uniform_over_the_seeds() -> None:
+    first = np.array([stratified(seed, 6, 64, 3)[:4] for seed in range(2000)])
+    counts = np.stack([np.histogram(c, bins=8, range=(0, 1))[0] for c in first.T])
+    assert (((counts - 250.0) ** 2 / 250.0).sum(axis=1) < 24.3).all()  # 0.999 quantile, 7 degrees
+
+
+def test_strata_of_different_streams_are_shuffled_independently() -> None:
+    columns = np.stack([stratified(7, 5 + d, 1024, d) for d in range(DIMENSIONS)])
+    off_diagonal = np.corrcoef(columns) - np.eye(len(columns))
+    assert np.abs(off_diagonal).max() < 0.12
+
+
+def test_normal_is_the_inverse_of_the_standard_normal_distribution() -> None:
+    exact = NormalDist().inv_cdf
+    tail = np.logspace(-15, -2, 200)
+    at = np.concatenate([tail, np.linspace(0.001, 0.999, 999), 1.0 - tail[tail > 1e-12]])
+    expected = np.array([exact(float(u)) for u in at])
+    assert normal(at) == pytest.approx(expected, rel=2e-9, abs=2e-9)
+
+
+def test_normal_never_falls_where_its_pieces_meet() -> None:
+    for knot in (0.02425, 0.97575):
+        around = knot + np.linspace(-1e-6, 1e-6, 2001)
+        assert (np.diff(normal(around)) > 0).all()
+
+
+def test_normal_variates_have_the_right_moments() -> None:
+    sample = draws(1024, 32, SEED).run
+    assert abs(sample.mean()) < 4 / np.sqrt(sample.size)
+    assert sample.var() == pytest.approx(1.0, abs=4 * np.sqrt(2 / sample.size))
+
+
+@pytest.mark.parametrize("name", ["speed", "price"])
+def test_stratification_makes_quantiles_nearly_exact(name: str) -> None:
+    sample = getattr(draws(1024, 8, SEED), name)
+    for share in (0.05, 0.5, 0.95):
+        near = (NormalDist().inv_cdf(share - 1 / 1024), NormalDist().inv_cdf(share + 1 / 1024))
+        assert near[0] <= np.quantile(sample, share) <= near[1]
+
+
+@pytest.mark.parametrize("field", ["run", "outage", "moved", "notice"])
+def test_more_cycles_extend_a_history_and_keep_its_start(field: str) -> None:
+    longest = getattr(draws(64, 512, 7), field)
+    for cycles in (8, 12, 16, 64, 256):
+        assert np.array_equal(getattr(draws(64, cycles, 7), field), longest[:, :cycles])
+
+
+@pytest.mark.parametrize("field", ["start", "residue", "speed", "price", "on_demand"])
+def test_what_holds_for_a_whole_history_does_not_depend_on_its_length(field: str) -> None:
+    assert np.array_equal(getattr(draws(64, 8, 7), field), getattr(draws(64, 256, 7), field))
+
+
+def test_shapes_are_those_of_paths_cycles_and_sites() -> None:
+    sample = draws(PATHS, 16)
+    assert sample.run.shape == sample.moved.shape == (PATHS, 16)
+    assert sample.zone_at(SITES - 1).shape == (PATHS,)
+    assert sample.start.shape == (PATHS,)
+
+
+@pytest.mark.parametrize("sigma", [0.0, 0.5, 1.48])
+def test_lognormal_factors_have_mean_one(sigma: float) -> None:
+    sample = draws(4096, 64, 7)
+    values = sample.factors("run", sigma)
+    error = np.sqrt((np.exp(sigma**2) - 1.0) / values.size)
+    assert float(values.mean(dtype=float)) == pytest.approx(1.0, abs=5 * error + 1e-6)
+    assert (values > 0).all()
+
+
+def test_a_longer_sample_goes_on_as_the_histories_began() -> None:
+    rows = [np.array([3, 0, 40]), np.array([63])]
+    parts = [(draws(64, 8, seed), some) for seed, some in zip((7, 9), rows, strict=True)]
+    found, whole = longer(parts, 20), [draws(64, 20, seed) for seed in (7, 9)]
+    assert found.key[:2] == (4, 20)
+
+    def same(of: Callable[[Draws], np.ndarray], axis: int = 0) -> None:
+        taken = [of(one).take(some, axis) for one, some in zip(whole, rows, strict=True)]
+        assert np.array_equal(of(found), np.concatenate(taken, axis))
+
+    for name in ("run", "outage", "moved", "notice"):
+        same(lambda sample, name=name: getattr(sample, name))
+    for name in ("start", "residue", "speed", "price", "on_demand"):
+        same(lambda sample, name=name: getattr(sample, name))
+    same(lambda sample: sample.zone_at(2))
+    same(lambda sample: sample.factors("run", 1.3), axis=1)
+    same(lambda sample: sample.by_cycle("moved"), axis=1)

@@ -1,0 +1,75 @@
+"""Recorded availability: what a gang meets of a step function of machines."""
+
+import numpy as np
+import pytest
+
+from recommender.risk.monte_carlo import follow
+from recommender.risk.random_numbers import draws
+from recommender.simulate.recorded import FOREVER_S, Series, replay
+from tests.recommender.risk.cases import journeys
+
+# Up 0-100 (two machines), one 100-200, none 200-500, two 500-1000.
+STEPS = Series("a", (0.0, 100.0, 200.0, 500.0), (2, 1, 0, 2), 1000.0)
+
+
+def state(series: Series, machines: int, moment: float) -> bool:
+    """Whether enough machines are up, going round at the end; the slow way."""
+    inside = moment % series.end_s
+    last = max(i for i, t in enumerate(series.t_s) if t <= inside)
+    return series.nodes[last] >= machines
+
+
+@pytest.mark.parametrize("machines", [1, 2])
+def test_runs_and_waits_follow_the_recording_second_by_second(machines: int) -> None:
+    sample = draws(200, 8, 5)
+    lengths, waits = replay((STEPS,), machines).runs(journeys({}), sample)
+    for path in range(200):
+        clock = sample.start[path] * 1000.0
+        for wait, run in zip(waits[:, 0, path], lengths[:, 0, path], strict=True):
+            if wait > 0.01:
+                assert not state(STEPS, machines, clock + wait / 2)
+            clock += wait
+            assert state(STEPS, machines, clock + run / 2)
+            assert not state(STEPS, machines, clock + run + 0.01)
+            clock += run
+
+
+def test_a_spell_across_the_ends_is_one_spell() -> None:
+    (spells,) = replay((STEPS,), 2).spells
+    assert (spells.begin_s.tolist(), spells.end_s.tolist()) == ([500.0], [1100.0])
+    assert replay((STEPS,), 2).availability == pytest.approx(0.6)
+    assert replay((STEPS,), 1).run_mean_s == pytest.approx(700.0)
+
+
+def test_capacity_that_is_always_or_never_there() -> None:
+    always = replay((Series("b", (0.0,), (3,), 50.0),), 3).runs(journeys({}), draws(8, 8, 1))
+    assert (always[0] == np.float32(FOREVER_S)).all()
+    assert (always[1] == 0).all()
+    never = replay((Series("b", (0.0,), (3,), 50.0),), 4).runs(journeys({}), draws(8, 8, 1))
+    assert (never[1] == np.float32(FOREVER_S)).all()
+
+
+def test_series_count_by_their_length() -> None:
+    long, short = Series("l", (0.0,), (1,), 900.0), Series("s", (0.0,), (0,), 100.0)
+    lengths, _ = replay((long, short), 1).runs(journeys({}), draws(1000, 8, 1))
+    assert (lengths[0, 0] == np.float32(FOREVER_S)).mean() == pytest.approx(0.9, abs=0.002)
+
+
+def test_a_replayed_job_ends_when_the_recording_lets_it() -> None:
+    # 300 s of work, start of 50 s, no saves: only the spells of 600 s are long enough.
+    plan = journeys(
+        {
+            "work_s": 300.0,
+            "changeover_s": 50.0,
+            "interval_s": 1e6,
+            "stall_s": 0.0,
+            "run_mean_s": 600.0,
+        }
+    )
+    found = follow(plan, None, 512, capacity=replay((STEPS,), 2))
+    begin = draws(512, 16, 7).start * 1000.0
+    left = np.where(begin >= 500.0, 1100.0 - begin, np.where(begin < 100.0, 100.0 - begin, 0.0))
+    expected = np.where(
+        left >= 350.0, 350.0, np.where(begin < 500.0, 850.0 - begin, 1850.0 - begin)
+    )
+    assert found.time_s[0] == pytest.approx(expected, abs=0.1)

@@ -1,0 +1,1 @@
+"""Studies, fits and the build of the shipped snapshot: for developers, not installed."""

@@ -1,0 +1,51 @@
+"""Every study, in the order of the table."""
+
+from collections.abc import Sequence
+
+from recommender.errors import UsageError
+from recommender.text import unknown
+from tests.research.accuracy import (
+    cmdare,
+    laboratories,
+    lifetimes,
+    machine_links,
+    other_gpu,
+    parallel,
+    pipelines,
+    published_scaling,
+    scaling,
+    spot_gangs,
+    spot_jobs,
+    spot_runs,
+    spot_zones,
+    training,
+)
+from tests.research.accuracy.study import Study
+
+STUDIES: tuple[Study, ...] = (
+    *training.STUDIES,
+    *laboratories.STUDIES,
+    *other_gpu.STUDIES,
+    *published_scaling.STUDIES,
+    *scaling.STUDIES,
+    *machine_links.STUDIES,
+    *pipelines.STUDIES,
+    *parallel.STUDIES,
+    *cmdare.STUDIES,
+    *spot_runs.STUDIES,
+    *spot_zones.STUDIES,
+    *spot_gangs.STUDIES,
+    *spot_jobs.STUDIES,
+    *lifetimes.STUDIES,
+)
+
+
+def chosen(words: Sequence[str]) -> tuple[Study, ...]:
+    """Studies whose key begins with one of the words; all without words.
+
+    Raises `UsageError` for a word that begins no key.
+    """
+    wrong = [w for w in words if not any(s.key.startswith(w.lower()) for s in STUDIES)]
+    if wrong:
+        raise UsageError("\n".join(unknown("study", w, [s.key for s in STUDIES]) for w in wrong))
+    return tuple(s for s in STUDIES if not words or s.key.startswith(tuple(map(str.lower, words))))

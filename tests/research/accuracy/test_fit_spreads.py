@@ -1,0 +1,51 @@
+"""The fit of the spreads, on errors whose law is known."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+
+from recommender.performance.calibration_spread import Beyond
+from tests.research.accuracy import fit_spreads
+from tests.research.accuracy.extrapolation import Extrapolated
+
+
+def drawn(seed: int, runs: int, source: str, kind: str, links: float, step: float) -> Extrapolated:
+    """Runs whose time on links is off by a normal ln of sd `links`, the step by `step`."""
+    rng = np.random.default_rng(seed)
+    share = rng.uniform(0.0, 0.8, runs) if kind == "inside" else np.zeros(runs)
+    true = 1.0 - share + share * np.exp(links * rng.standard_normal(runs))
+    return Extrapolated(
+        labels=("",) * runs,
+        source=(source,) * runs,
+        predicted=np.ones(runs),
+        measured=true * np.exp(step * rng.standard_normal(runs)),
+        beyond=Beyond((kind,) * runs, share),
+        own=np.zeros(runs),
+    )
+
+
+def fitted(*parts: Extrapolated) -> dict[tuple[str, str], float]:
+    rows = csv.DictReader(io.StringIO(fit_spreads.table(fit_spreads.joined(parts))))
+    return {(row["kind"], row["left_out"]): float(row["sd"]) for row in rows}
+
+
+def test_both_spreads_are_found_again_from_errors_drawn_with_them():
+    sds = fitted(
+        drawn(1, 3000, "a", "inside", 0.6, 0.04),
+        drawn(2, 3000, "b", "inside", 0.6, 0.04),
+        drawn(3, 3000, "b", "machines", 0.0, 0.08),
+    )
+    assert sds["links", ""] == pytest.approx(0.6, abs=0.1)
+    assert sds["inside", ""] == pytest.approx(0.04, rel=0.5)
+    assert sds["machines", ""] == pytest.approx(0.08, rel=0.1)
+
+
+def test_what_judges_a_source_has_not_seen_it():
+    wild = drawn(4, 500, "wild", "inside", 1.2, 0.1)
+    tame = [drawn(seed, 500, name, "inside", 0.2, 0.03) for seed, name in ((5, "a"), (6, "b"))]
+    alone, beside = fitted(*tame), fitted(*tame, wild)
+    assert beside["links", "wild"] == alone["links", ""]
+    assert beside["inside", "wild"] == alone["inside", ""]
+    assert beside["links", ""] > alone["links", ""]

@@ -1,0 +1,1 @@
+"""Fits of the shipped constants on published runs; nothing here runs in an answer."""

@@ -1,0 +1,260 @@
+"""Errors on runs that the constants have not seen, and the spread that follows from them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pandas as pd
+
+from recommender.performance.clusters import WITHIN
+from recommender.performance.machines import SIGMA_NEW_GPU
+from tests.research.fits.estimate import ENOUGH, Mask, Trials, estimate, trials_of
+from tests.research.fits.model import Constants, Floats, errors, left_out_by
+
+FITTED = (
+    ("cnn", "tuned"),
+    ("cnn", "typical"),
+    ("encoder", "tuned"),
+    ("encoder", "typical"),
+    ("decoder", "typical"),
+    ("encdec", "tuned"),
+)
+STATED_BOTH = ("cnn", "encoder")  # families with runs of both stacks
+OVERLAPS = tuple(float(w) for w in np.arange(9) / 10)
+OVERLAP_TRANSFERRED = 0.1  # what the fitted families show
+OWN_WEIGHT = 3.0  # of the family's own errors in its spread, against 1 of all others
+WANTED_INSIDE = 0.9
+LEAST_RUNS = 20  # of other laboratories, to determine a family's constants
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a fold leaves out: a source, or a GPU, in all families."""
+
+    by: str  # "source" or "gpu"
+    name: str
+
+    def keeps(self, rows: pd.DataFrame) -> Mask:
+        """Which rows stay; (rows,)."""
+        return np.asarray(rows[self.by] != self.name, dtype=bool)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """The published runs of one family in one software stack."""
+
+    family: str
+    stack: str
+    by: str  # what its folds leave out
+    trials: Trials  # runs on one machine
+    many: pd.DataFrame  # runs on several, with a known network
+
+    def folds(self) -> tuple[Left, ...]:
+        """Every source (or GPU) once."""
+        return tuple(Left(self.by, str(name)) for name in self.trials.rows[self.by].unique())
+
+
+def groups_of(rows: pd.DataFrame) -> tuple[Group, ...]:
+    """Published runs by family and stack."""
+    found = []
+    for family, stack in FITTED:
+        mine = rows[(rows.family == family) & (rows.tuning == stack)]
+        one, many = mine[mine.nodes == 1], mine[(mine.nodes > 1) & (mine.network > 0)]
+        found.append(Group(family, stack, left_out_by(one), trials_of(one), many))
+    return tuple(found)
+
+
+@cache
+def constants(groups: tuple[Group, ...], group: Group, out: frozenset[Left]) -> Constants:
+    """The constants of a group from all but what is left out."""
+    kept = _kept(group.trials.rows, out)
+    cuda = group.trials.runs.fp32 & kept
+    lacking = min(cuda.sum(), kept.sum() - cuda.sum()) < ENOUGH
+    return estimate(group.trials, kept, fp32_ratio(groups, out) if lacking else 1.0)
+
+
+@cache
+def fp32_ratio(groups: tuple[Group, ...], out: frozenset[Left]) -> float:
+    """ε of CUDA cores over ε of tensor cores: the median of the groups that show both."""
+    ratios = []
+    for group in groups:
+        kept = _kept(group.trials.rows, out)
+        cuda = group.trials.runs.fp32 & kept
+        if min(cuda.sum(), kept.sum() - cuda.sum()) >= ENOUGH:
+            found = estimate(group.trials, kept, 1.0)
+            ratios.append(found.cuda / found.tensor)
+    return float(np.median(ratios)) if ratios else 1.0
+
+
+def gpu_sd(rows: pd.DataFrame, seen: pd.DataFrame) -> Floats:
+    """What a GPU adds to the spread of each run, beside that of its family; (rows,).
+
+    The range of its matrix rate, and `SIGMA_NEW_GPU` where no run of the family saw the GPU.
+    """
+    new = np.where(rows.gpu.isin(seen.gpu), 0.0, SIGMA_NEW_GPU)
+    return np.hypot(new, np.asarray(rows.matmul_sd, dtype=np.float64))
+
+
+def held_sd(base: float, group: Group, several: bool, *left: Left) -> Floats:
+    """Spread of every run that is left out by the first of `left`, its GPU's included."""
+    rows = group.many if several else group.trials.rows
+    seen = group.trials.rows[_kept(group.trials.rows, frozenset(left))]
+    return np.hypot(base, gpu_sd(_test_rows(rows, left[0], left[1:]), seen))
+
+
+def one_machine(groups: tuple[Group, ...], group: Group, left: Left, *also: Left) -> Floats:
+    """ln errors on one machine of what is left out; `also` is neither seen nor predicted."""
+    found = constants(groups, group, frozenset((left, *also)))
+    return errors(_test_rows(group.trials.rows, left, also), found)
+
+
+def several_machines(groups: tuple[Group, ...], group: Group, left: Left, *also: Left) -> Floats:
+    """ln errors on several machines; the overlap too is fitted on the runs that stay."""
+    out = frozenset((left, *also))
+    found = constants(groups, group, out)
+    seen = group.many[_kept(group.many, out)]
+    overlap = OVERLAP_TRANSFERRED
+    if len(seen) >= ENOUGH:
+        lost = [np.abs(errors(seen, found, w)).mean() for w in OVERLAPS]
+        overlap = OVERLAPS[int(np.argmin(lost))]
+    return errors(_test_rows(group.many, left, also), found, overlap)
+
+
+def unseen_errors(
+    groups: tuple[Group, ...], group: Group, several: bool, *also: Left
+) -> Iterator[Floats]:
+    """ln errors of every fold of a group, each predicted from the other ones only."""
+    return (missed for missed, _ in _unseen(groups, group, several, *also))
+
+
+def _unseen(
+    groups: tuple[Group, ...], group: Group, several: bool, *also: Left
+) -> Iterator[tuple[Floats, Floats]]:
+    """ln errors of every fold, and what their GPUs add to the spread."""
+    predict = several_machines if several else one_machine
+    for left in group.folds():
+        if left not in also and _kept(group.trials.rows, frozenset((left, *also))).any():
+            found = predict(groups, group, left, *also)
+            if len(found):
+                yield found, held_sd(0.0, group, several, left, *also)
+
+
+def sigma(groups: tuple[Group, ...], group: Group, several: bool, *also: Left) -> float:
+    """Spread of ln speed, its GPU aside: 90 % of unseen errors lie within 1.645 of both.
+
+    A fold weighs the square root of its runs, the folds of the group itself three times that:
+    one group has too few sources for a spread of its own. Beside it what laboratories differ by
+    (`between_laboratories`): a user is one that no fit has seen.
+    """
+    parts, weights = [], []
+    for each in groups:
+        for missed, of_gpu in _unseen(groups, each, several, *also):
+            parts.append(without(missed, of_gpu))
+            own = OWN_WEIGHT if each is group else 1.0
+            weights.append(np.full(len(missed), own / np.sqrt(len(missed))))
+    return float(np.hypot(conformal(parts, weights), between_laboratories(groups, several, also)))
+
+
+@cache
+def between_laboratories(
+    groups: tuple[Group, ...], several: bool, out: tuple[Left, ...] = ()
+) -> float:
+    """Sd of ln speed between laboratories that the folds of the groups do not hold.
+
+    A random effect by the method of moments: the mean square of the mean error of whole
+    laboratories left out, less that of the folds (versions of a laboratory's scripts, most of them
+    judged by others of the same laboratory). All families are pooled, as one has two or three
+    laboratories; each mean weighs the square root of its runs, 0 where nothing is left.
+    """
+    folds = [part for each in groups for part in unseen_errors(groups, each, several, *out)]
+    whole = [part for each in groups for part in _other_laboratories(groups, each, several, *out)]
+    return float(np.sqrt(max(_mean_square(whole) - _mean_square(folds), 0.0)))
+
+
+def _other_laboratories(
+    groups: tuple[Group, ...], group: Group, several: bool, *out: Left
+) -> Iterator[Floats]:
+    """ln errors of every laboratory of a group, where others have runs enough."""
+    predict = several_machines if several else one_machine
+    rows = group.trials.rows
+    for name in rows.laboratory.unique():
+        left = Left("laboratory", str(name))
+        if left not in out and _kept(rows, frozenset((left, *out))).sum() >= LEAST_RUNS:
+            found = predict(groups, group, left, *out)
+            if len(found):
+                yield found
+
+
+def _mean_square(parts: Sequence[Floats]) -> float:
+    """The mean square of the mean of each part, which weighs the square root of its length."""
+    weights = np.sqrt([len(part) for part in parts])
+    means = np.array([part.mean() for part in parts])
+    return float((weights * means**2).sum() / weights.sum()) if len(parts) else 0.0
+
+
+def without(missed: Floats, known: Floats) -> Floats:
+    """The sd that just holds each ln error in its span, beside a part that is known."""
+    return np.asarray(np.sqrt(np.maximum((missed / WITHIN) ** 2 - known**2, 0.0)))
+
+
+def conformal(parts: Sequence[Floats], weights: Sequence[Floats]) -> float:
+    """The sd that held 90 % of the weight of some folds, were there one run more.
+
+    The run that is still to come may lie anywhere: the finite-sample correction of split
+    conformal prediction (Vovk et al. 2005), n being the effective number (Kish) of runs.
+    """
+    every = np.concatenate(weights)
+    share = WANTED_INSIDE * (1.0 + float((every**2).sum() / every.sum() ** 2))
+    return weighted_quantile(parts, weights, min(float(share), 1.0))
+
+
+def unstated_errors_of(groups: tuple[Group, ...], family: str, left: Left, *also: Left) -> Floats:
+    """ln errors of a source of either stack whose job does not say its stack: as typical."""
+    typical = next(g for g in groups if (g.family, g.stack) == (family, "typical"))
+    found = constants(groups, typical, frozenset((left, *also)))
+    both = pd.concat([g.trials.rows for g in groups if g.family == family])
+    return errors(_test_rows(both, left, also), found)
+
+
+def unstated_errors(groups: tuple[Group, ...], family: str, *also: Left) -> Iterator[Floats]:
+    """The same of every source of a family."""
+    folds = [left for g in groups if g.family == family for left in g.folds()]
+    typical = next(g for g in groups if (g.family, g.stack) == (family, "typical"))
+    for left in dict.fromkeys(folds):
+        seen = _kept(typical.trials.rows, frozenset((left, *also)))
+        if left not in also and seen.any():
+            yield unstated_errors_of(groups, family, left, *also)
+
+
+def unstated_sigma(groups: tuple[Group, ...], family: str, *also: Left) -> float:
+    """Spread of ln speed of a family whose stack is not stated, from its own folds only.
+
+    How far the stacks are apart differs by family: twice among CNNs, a tenth among encoders.
+    Never below the spread of the stack that is assumed.
+    """
+    typical = next(g for g in groups if (g.family, g.stack) == (family, "typical"))
+    parts = [np.abs(part) / WITHIN for part in unstated_errors(groups, family, *also)]
+    weights = [np.full(len(part), 1.0 / np.sqrt(len(part))) for part in parts]
+    own = conformal(parts, weights)
+    return max(own, sigma(groups, typical, False, *also))
+
+
+def weighted_quantile(parts: Sequence[Floats], weights: Sequence[Floats], share: float) -> float:
+    """The least value that `share` of the weight does not exceed."""
+    values, weight = np.concatenate(parts), np.concatenate(weights)
+    order = values.argsort()
+    reached = weight[order].cumsum() / weight.sum()
+    at = min(int(np.searchsorted(reached, share - 1e-12)), len(values) - 1)
+    return float(values[order][at])
+
+
+def _kept(rows: pd.DataFrame, out: frozenset[Left]) -> Mask:
+    kept = np.ones(len(rows), dtype=bool)
+    for left in out:
+        kept &= left.keeps(rows)
+    return kept
+
+
+def _test_rows(rows: pd.DataFrame, left: Left, also: Sequence[Left]) -> pd.DataFrame:
+    return rows[~left.keeps(rows) & _kept(rows, frozenset(also))]

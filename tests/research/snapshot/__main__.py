@@ -1,0 +1,29 @@
+"""Builds the shipped snapshot: `python -m tests.research.snapshot --reference DIR [--out DIR]`."""
+
+import argparse
+from pathlib import Path
+
+from catalogs.load import SNAPSHOT, load
+from catalogs.serialize import write_catalog
+from catalogs.validation import publication_problems
+from tests.research.snapshot.assemble import snapshot_tables
+
+
+def main() -> int:
+    """Write the snapshot, read it back and say what is wrong with it."""
+    parser = argparse.ArgumentParser(prog="python -m tests.research.snapshot", description=__doc__)
+    parser.add_argument("--reference", type=Path, required=True, help="folder of reference tables")
+    parser.add_argument("--out", type=Path, default=SNAPSHOT, help="folder to write")
+    options = parser.parse_args()
+    manifest = write_catalog(options.out, snapshot_tables(options.reference))
+    catalog = load(manifest)
+    for date in catalog.price_dates():
+        print(f"{date.provider:6} {date.market:10} {date.offers:6} {date.oldest} to {date.newest}")
+    problems = publication_problems(catalog)
+    for problem in problems:
+        print(f"guard: {problem}")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
