@@ -4,9 +4,9 @@ import os
 from importlib import import_module
 from typing import Any, Literal
 
-from benchmarks import nvidia
-from benchmarks.errors import BenchError
-from benchmarks.subject import GpuFacts
+from . import nvidia
+from .errors import BenchError
+from .subject import GpuFacts
 
 
 def find_torch() -> Any:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from benchmarks.errors import Skipped, WrongResult
-from benchmarks.subject import Bench, Case, Trial
+from .errors import Skipped, WrongResult
+from .subject import Bench, Case, Trial
 
 _PASSES = 3  # forward once, backward for the input and for the weights
 # images, channels, pixels per side of a middle layer of ResNet-50; sequences, heads, tokens, width

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import benchmarks
-from benchmarks.errors import BenchError
+from .errors import BenchError
 
 # Ubuntu 22.04, on which many GPU images rest, has Python 3.10; our other packages want 3.11.
 _MAIN = """import sys
@@ -20,7 +20,7 @@ try:
     import numpy
 except ImportError:
     sys.exit("error: numpy is not installed here, with or without torch: pip install numpy")
-from benchmarks.command import main
+from .command import main
 sys.exit(main())
 """
 

@@ -7,7 +7,7 @@ operations per cycle of its generation. Memory: two transfers per clock over the
 import re
 from pathlib import Path
 
-from benchmarks.subject import GpuFacts
+from .subject import GpuFacts
 
 # Operations per cycle and multiprocessor, a multiply-add counting two, by compute capability.
 # NVIDIA, CUDA C++ Programming Guide, "Arithmetic Instructions", and the architecture white papers

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.errors import BenchError, Skipped, WrongResult
-from benchmarks.input_pipeline import BLOCK_MIB, CAN_FORGET, forget, holds, read_into, write_safely
-from benchmarks.subject import Bench, Case, Trial
+from .errors import BenchError, Skipped, WrongResult
+from .input_pipeline import BLOCK_MIB, CAN_FORGET, forget, holds, read_into, write_safely
+from .subject import Bench, Case, Trial
 
 MIB = 2**20
 _SIZES_MIB = {"quick": (64,), "full": (64, 1024)}

@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.errors import BenchError, Skipped, WrongResult, said
-from benchmarks.estimate import message_seconds
-from benchmarks.method import Result
-from benchmarks.ring import COLLECTIVES, measure_ring
-from benchmarks.subject import Bench, Case, Trial
+from .errors import BenchError, Skipped, WrongResult, said
+from .estimate import message_seconds
+from .method import Result
+from .ring import COLLECTIVES, measure_ring
+from .subject import Bench, Case, Trial
 
 GOOD = 0.95  # share of the variance that a line must explain to be used
 _LEAST = 3  # sizes of a line

@@ -10,11 +10,11 @@ from pathlib import Path
 from threading import current_thread, main_thread
 from typing import Any
 
-from benchmarks import backend
-from benchmarks.errors import BenchError, WrongResult
-from benchmarks.metadata import Place
-from benchmarks.record import dumps
-from benchmarks.suite import Wishes, prepare, run
+from . import backend
+from .errors import BenchError, WrongResult
+from .metadata import Place
+from .record import dumps
+from .suite import Wishes, prepare, run
 
 
 def main(argv: Sequence[str] | None = None) -> int:

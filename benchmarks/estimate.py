@@ -15,9 +15,9 @@ from time import perf_counter
 
 import numpy as np
 
-from benchmarks.input_pipeline import BLOCK_MIB, write_safely
-from benchmarks.method import LEAST_REPEATS, PATIENCE, TOGETHER_S, Rule
-from benchmarks.subject import Case
+from .input_pipeline import BLOCK_MIB, write_safely
+from .method import LEAST_REPEATS, PATIENCE, TOGETHER_S, Rule
+from .subject import Case
 
 _SIDE, _COPIED = 512, 32 * 2**20  # of the probes: a product of some ms, more than most caches
 _PROBES = 15

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 
-from benchmarks.collectives import GOOD, Line
-from benchmarks.method import Result
-from benchmarks.record import Record
+from .collectives import GOOD, Line
+from .method import Result
+from .record import Record
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,9 +22,9 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.errors import Skipped, WrongResult
-from benchmarks.matmul import cpus
-from benchmarks.subject import Bench, Case, Trial
+from .errors import Skipped, WrongResult
+from .matmul import cpus
+from .subject import Bench, Case, Trial
 
 BLOCK_MIB = 64  # of random data, over and over in larger files
 CHUNK = 2**20  # handed to the kernel at once: larger blocks gain nothing on ext4 and XFS

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import nvidia
-from benchmarks.matmul import cpus
-from benchmarks.metadata import hashed
-from benchmarks.subject import Bench
+from . import nvidia
+from .matmul import cpus
+from .metadata import hashed
+from .subject import Bench
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _IDS = ("/etc/machine-id", "/var/lib/dbus/machine-id")

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks import ceilings
-from benchmarks.errors import Skipped, WrongResult
-from benchmarks.subject import Bench, Case, Trial
+from . import ceilings
+from .errors import Skipped, WrongResult
+from .subject import Bench, Case, Trial
 
 Shape = tuple[int, int, int]  # m, k, n
 

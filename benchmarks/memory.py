@@ -11,9 +11,9 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks import ceilings
-from benchmarks.errors import Skipped, WrongResult
-from benchmarks.subject import Bench, Case, Trial
+from . import ceilings
+from .errors import Skipped, WrongResult
+from .subject import Bench, Case, Trial
 
 MIB = 2**20
 _GIGA = 1e-9

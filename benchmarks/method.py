@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from benchmarks.subject import Case, Trial
+from .subject import Case, Trial
 
 Clock = Callable[[], float]
 CONFIDENCE_Z = 1.96  # standard normal: 95 % two-sided

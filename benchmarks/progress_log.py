@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from benchmarks.errors import Skipped
-from benchmarks.method import Result
+from .errors import Skipped
+from .method import Result
 
 Say = Callable[[str], object]
 

@@ -12,13 +12,13 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from benchmarks.collectives import Line
-from benchmarks.errors import BadRecord, BenchError
-from benchmarks.machine import Machine
-from benchmarks.metadata import Place
-from benchmarks.method import Interference, Result
-from benchmarks.nvidia import GpuState
-from benchmarks.stalls import KINDS, Profile, Run, profile, what_ifs
+from .collectives import Line
+from .errors import BadRecord, BenchError
+from .machine import Machine
+from .metadata import Place
+from .method import Interference, Result
+from .nvidia import GpuState
+from .stalls import KINDS, Profile, Run, profile, what_ifs
 
 SCHEMA = "recommend.bench/v2"
 OLD_SCHEMA = "recommend.bench/v1"  # until November 2026: processors only

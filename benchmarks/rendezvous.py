@@ -13,7 +13,7 @@ from itertools import count
 from time import monotonic, sleep
 from typing import Any, Protocol
 
-from benchmarks.errors import BenchError, said
+from .errors import BenchError, said
 
 SOON_S = 120.0  # within which all come that have nothing else to do
 _LONGEST_PAUSE_S = 0.5

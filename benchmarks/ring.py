@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import benchmarks
-from benchmarks.errors import BenchError, WrongResult
+from .errors import BenchError, WrongResult
 
 TIMEOUT_S = 60.0
 _LOCAL = "127.0.0.1"

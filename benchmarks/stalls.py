@@ -21,7 +21,7 @@ from statistics import fmean, variance
 from time import perf_counter
 from typing import Literal, Protocol
 
-from benchmarks.errors import BenchError
+from .errors import BenchError
 
 Kind = Literal["synthetic_one", "synthetic_all", "cached", "cold"]
 KINDS: tuple[Kind, ...] = ("synthetic_one", "synthetic_all", "cached", "cold")

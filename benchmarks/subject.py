@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from benchmarks.errors import Skipped
-from benchmarks.rendezvous import Meeting
+from .errors import Skipped
+from .rendezvous import Meeting
 
 Suite = Literal["quick", "full"]
 

@@ -7,22 +7,22 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 
-from benchmarks import backend, collectives, metadata, nvidia
-from benchmarks.blocks import blocks
-from benchmarks.checkpoint import checkpoint
-from benchmarks.errors import BenchError, Skipped, attempt, said
-from benchmarks.estimate import probe, profile_seconds, suite_seconds
-from benchmarks.input_pipeline import BATCH, inputs
-from benchmarks.machine import Machine, look, software
-from benchmarks.matmul import matmul
-from benchmarks.memory import memory, transfer
-from benchmarks.metadata import Place
-from benchmarks.method import FULL, QUICK, Result, Rule, measure, measure_in_turns
-from benchmarks.progress_log import Found, Say
-from benchmarks.record import Record
-from benchmarks.rendezvous import join
-from benchmarks.subject import Bench, Case, Subject, Suite, Trial
-from benchmarks.training import find_training, stalls_of, steps_of, workers_of
+from . import backend, collectives, metadata, nvidia
+from .blocks import blocks
+from .checkpoint import checkpoint
+from .errors import BenchError, Skipped, attempt, said
+from .estimate import probe, profile_seconds, suite_seconds
+from .input_pipeline import BATCH, inputs
+from .machine import Machine, look, software
+from .matmul import matmul
+from .memory import memory, transfer
+from .metadata import Place
+from .method import FULL, QUICK, Result, Rule, measure, measure_in_turns
+from .progress_log import Found, Say
+from .record import Record
+from .rendezvous import join
+from .subject import Bench, Case, Subject, Suite, Trial
+from .training import find_training, stalls_of, steps_of, workers_of
 
 SUBJECTS: tuple[Subject, ...] = (
     matmul, memory, transfer, blocks, checkpoint, inputs, collectives.collectives,

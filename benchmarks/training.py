@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.errors import BenchError, Skipped, attempt
-from benchmarks.input_pipeline import (
+from .errors import BenchError, Skipped, attempt
+from .input_pipeline import (
     BATCH,
     CROP,
     Loader,
@@ -33,10 +33,10 @@ from benchmarks.input_pipeline import (
     picture,
     write_safely,
 )
-from benchmarks.matmul import cpus
-from benchmarks.progress_log import Found
-from benchmarks.stalls import KINDS, Kind, Profile, Run, Training, profile, time_runs, what_ifs
-from benchmarks.subject import Bench
+from .matmul import cpus
+from .progress_log import Found
+from .stalls import KINDS, Kind, Profile, Run, Training, profile, time_runs, what_ifs
+from .subject import Bench
 
 NAMES = ("cnn", "transformer", "mlp")
 FILES = 32  # of one batch each, read in turn

@@ -18,15 +18,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, get_args
 
-from catalogs import MANIFEST
-from catalogs.catalog import Catalog
-from catalogs.errors import CatalogError, StoreError
-from catalogs.load import load
-from catalogs.refresh.draft import Draft, content_of, start
-from catalogs.schema import Provider
-from catalogs.store import REPORT, Content, Fetched, Store, check, fetched_of, publish, writing
-from catalogs.tables import TABLES
-from catalogs.validation import publication_problems
+from recommender.catalogs import MANIFEST
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.errors import CatalogError, StoreError
+from recommender.catalogs.load import load
+from recommender.catalogs.refresh.draft import Draft, content_of, start
+from recommender.catalogs.schema import Provider
+from recommender.catalogs.store import REPORT, Content, Fetched, Store, check, fetched_of, publish, writing
+from recommender.catalogs.tables import TABLES
+from recommender.catalogs.validation import publication_problems
 
 SUMS = "SHA256SUMS"
 MOST_BYTES = 200_000_000

@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import compress
 from typing import Any, cast
 
-from catalogs.schema import (
+from recommender.catalogs.schema import (
     Achieved,
     BillingRule,
     Egress,

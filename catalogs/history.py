@@ -14,12 +14,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from catalogs.catalog import Catalog
-from catalogs.errors import CatalogError, StoreError
-from catalogs.files import replace
-from catalogs.load import load
-from catalogs.schema import Offer
-from catalogs.store import Store
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.errors import CatalogError, StoreError
+from recommender.catalogs.files import replace
+from recommender.catalogs.load import load
+from recommender.catalogs.schema import Offer
+from recommender.catalogs.store import Store
 
 Key = tuple[str, str, str, str, str]  # provider, instance type, region, zone, market
 _SAME = 1e-6  # prices of one type differ in the 8th digit between sources

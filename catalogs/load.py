@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
-from catalogs import MANIFEST
-from catalogs.catalog import Catalog, Offers
-from catalogs.errors import CatalogError
-from catalogs.files import parsed
-from catalogs.schema import Provider
-from catalogs.tables import REQUIRED, SCHEMA_VERSION, TABLES, Table, columns_of
-from catalogs.validation import hard_problems
+from recommender.catalogs import MANIFEST
+from recommender.catalogs.catalog import Catalog, Offers
+from recommender.catalogs.errors import CatalogError
+from recommender.catalogs.files import parsed
+from recommender.catalogs.schema import Provider
+from recommender.catalogs.tables import REQUIRED, SCHEMA_VERSION, TABLES, Table, columns_of
+from recommender.catalogs.validation import hard_problems
 
 SNAPSHOT = Path(__file__).parent / "snapshot"
 MOST_BYTES = 200_000_000  # of one table; the largest real one has 1 MB (2026-11)

@@ -10,7 +10,7 @@ is pinned by it. An older catalog of the same signer is not told from the newest
 A copy is kept in the user's cache folder under the checksum of the manifest. Where the server
 does not answer the last copy is used, and said so. Checksums protect from truncation and from
 half-written uploads, not from whoever can change the manifest: serve it from a place that only
-the right people write to, or demand a checksum or a signature in the address (`catalogs.remote`).
+the right people write to, or demand a checksum or a signature in the address (`recommender.catalogs.remote`).
 """
 
 import base64
@@ -30,13 +30,13 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urldefrag, urljoin, urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from catalogs import MANIFEST
-from catalogs.archive import FILES, MOST_BYTES
-from catalogs.catalog import Catalog
-from catalogs.errors import CatalogError
-from catalogs.files import parsed, replace, write_new
-from catalogs.load import load
-from catalogs.tables import TABLES
+from recommender.catalogs import MANIFEST
+from recommender.catalogs.archive import FILES, MOST_BYTES
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.errors import CatalogError
+from recommender.catalogs.files import parsed, replace, write_new
+from recommender.catalogs.load import load
+from recommender.catalogs.tables import TABLES
 
 _KEY_BYTES, _SIGNATURE_BYTES = 32, 64
 

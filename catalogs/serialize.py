@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from catalogs import MANIFEST
-from catalogs.schema import Offer
-from catalogs.tables import SCHEMA_VERSION, TABLES, Row, Table, cell
+from recommender.catalogs import MANIFEST
+from recommender.catalogs.schema import Offer
+from recommender.catalogs.tables import SCHEMA_VERSION, TABLES, Row, Table, cell
 
 
 def text_of(table: Table, rows: Iterable[Row]) -> str:

@@ -27,13 +27,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from catalogs import MANIFEST
-from catalogs.errors import CatalogError, StoreError
-from catalogs.files import Step, no_step, parsed, prepare, replace, sync_folder, write_new
-from catalogs.load import load
+from recommender.catalogs import MANIFEST
+from recommender.catalogs.errors import CatalogError, StoreError
+from recommender.catalogs.files import Step, no_step, parsed, prepare, replace, sync_folder, write_new
+from recommender.catalogs.load import load
 
 if TYPE_CHECKING:
-    from catalogs.catalog import Catalog
+    from recommender.catalogs.catalog import Catalog
 
 
 CURRENT = "CURRENT"
@@ -179,7 +179,7 @@ def fetched_of(manifest: Mapping[str, Any]) -> tuple[Fetched, ...]:
 
 def newest_good(store: Store) -> Found:
     """Load the version that holds; where it is damaged the one before, then the snapshot."""
-    from catalogs.load import (
+    from recommender.catalogs.load import (
         load,
         load_snapshot,  # the name alone of a version needs no table
     )

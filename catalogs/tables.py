@@ -7,7 +7,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, get_args, get_type_hints
 
-from catalogs.schema import (
+from recommender.catalogs.schema import (
     Achieved,
     BillingRule,
     Egress,

@@ -15,9 +15,9 @@ from math import isfinite
 from pathlib import Path
 from statistics import median
 
-from catalogs.catalog import Catalog
-from catalogs.errors import CatalogError
-from catalogs.schema import InstanceType
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.errors import CatalogError
+from recommender.catalogs.schema import InstanceType
 
 
 def hard_problems(catalog: "Catalog") -> list[str]:

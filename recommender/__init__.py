@@ -10,8 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from catalogs.errors import CatalogError, RecommendError
-    from catalogs.load import load as load_catalog
+    from recommender.catalogs.errors import CatalogError, RecommendError
+    from recommender.catalogs.load import load as load_catalog
     from recommender.errors import UsageError
     from recommender.job.job import Job
     from recommender.job.jobfile import find_job, job_from_text, presets

@@ -6,11 +6,11 @@
     ├── SolverError         the solver failed or contradicted itself               1
     └── RecordError         a measurement record cannot be used                    2
 
-The first and third live in `catalogs.errors`, so that catalogs need nothing from here.
+The first and third live in `recommender.catalogs.errors`, so that catalogs need nothing from here.
 An infeasible request is an answer (`Answer.status == "infeasible"`), not an error.
 """
 
-from catalogs.errors import CatalogError, RecommendError
+from recommender.catalogs.errors import CatalogError, RecommendError
 
 __all__ = ["CatalogError", "RecommendError", "RecordError", "SolverError", "UsageError"]
 

@@ -1,6 +1,6 @@
 """What a provider is asked for, and what it hands over: the contract of a refresh.
 
-A client of a provider is a module `catalogs.refresh.<name>` (aws, gcp, azure) with a function
+A client of a provider is a module `recommender.catalogs.providers.<name>.provider` (aws, gcp, azure) with a function
 `provider() -> Provider` that takes nothing: credentials come from the standard chains, from an
 environment variable or from a file, never from a flag. A client only *reads and reports*. It
 neither compares with older prices nor publishes; that is done for all of them in one place.
@@ -22,8 +22,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Generic, Literal, Protocol, TypeVar
 
-from catalogs.errors import ProviderError
-from catalogs.schema import Gpu, InstanceType, Market, Offer, Source
+from recommender.catalogs.errors import ProviderError
+from recommender.catalogs.schema import Gpu, InstanceType, Market, Offer, Source
 
 Part = Literal["on_demand", "spot", "reserved_block", "quotas"]
 OFFERS: frozenset[Part] = frozenset({"on_demand", "spot", "reserved_block"})

@@ -22,10 +22,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
-from catalogs import files
-from catalogs.errors import ProviderError
-from catalogs.files import parsed
-from catalogs.providers.contract import Wanted
+from recommender.catalogs import files
+from recommender.catalogs.errors import ProviderError
+from recommender.catalogs.files import parsed
+from recommender.catalogs.providers.contract import Wanted
 
 if TYPE_CHECKING:
     import httpx

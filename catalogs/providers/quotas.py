@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from catalogs.load import load_snapshot
-from catalogs.providers.contract import Counters, Failed, Harvest, QuotaValue, Wanted
-from catalogs.schema import Quota
+from recommender.catalogs.load import load_snapshot
+from recommender.catalogs.providers.contract import Counters, Failed, Harvest, QuotaValue, Wanted
+from recommender.catalogs.schema import Quota
 
 _COLUMNS = ("provider", "family", "market", "region", "unit", "amount")
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
-from catalogs.errors import ProviderError
-from catalogs.providers.contract import Provider
+from recommender.catalogs.errors import ProviderError
+from recommender.catalogs.providers.contract import Provider
 
 NAMES = ("aws", "gcp", "azure")
 

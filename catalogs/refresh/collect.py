@@ -7,10 +7,10 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from threading import Thread
 
-from catalogs.errors import ProviderError
-from catalogs.providers.contract import Answer, Harvest, Wanted
-from catalogs.providers.http import redacted
-from catalogs.providers.registry import Maker
+from recommender.catalogs.errors import ProviderError
+from recommender.catalogs.providers.contract import Answer, Harvest, Wanted
+from recommender.catalogs.providers.http import redacted
+from recommender.catalogs.providers.registry import Maker
 
 Handed = tuple[Harvest, float]  # and the seconds it took
 _GRACE_S = 5.0  # a client may hand over what it has when its time is over

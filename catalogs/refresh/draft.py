@@ -10,16 +10,16 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from catalogs import MANIFEST
-from catalogs.catalog import Catalog, Offers
-from catalogs.errors import CatalogError
-from catalogs.providers.contract import Failed, Harvest
-from catalogs.refresh.validate_rows import NO_BARGAIN, Sifted, held_as, key_of, place_of
-from catalogs.schema import InstanceType, Offer, Source
-from catalogs.serialize import entry_of, manifest_text, table_bytes
-from catalogs.store import REPORT, Content, Fetched
-from catalogs.tables import REQUIRED, TABLES, Row
-from catalogs.validation import on_demand_prices
+from recommender.catalogs import MANIFEST
+from recommender.catalogs.catalog import Catalog, Offers
+from recommender.catalogs.errors import CatalogError
+from recommender.catalogs.providers.contract import Failed, Harvest
+from recommender.catalogs.refresh.validate_rows import NO_BARGAIN, Sifted, held_as, key_of, place_of
+from recommender.catalogs.schema import InstanceType, Offer, Source
+from recommender.catalogs.serialize import entry_of, manifest_text, table_bytes
+from recommender.catalogs.store import REPORT, Content, Fetched
+from recommender.catalogs.tables import REQUIRED, TABLES, Row
+from recommender.catalogs.validation import on_demand_prices
 
 OWN_SOURCES = 1000  # sources of a refresh are numbered above; those of the snapshot below
 

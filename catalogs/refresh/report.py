@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from catalogs.providers.contract import Counters, Failed, Quarantined, UnknownType
-from catalogs.providers.http import hider
+from recommender.catalogs.providers.contract import Counters, Failed, Quarantined, UnknownType
+from recommender.catalogs.providers.http import hider
 
 SCHEMA = "recommend.catalog-refresh/v1"
 

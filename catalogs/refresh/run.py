@@ -8,16 +8,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from catalogs import files, history
-from catalogs.catalog import Catalog
-from catalogs.errors import CatalogError, StoreError
-from catalogs.files import Step, no_step
-from catalogs.load import SNAPSHOT, load
-from catalogs.providers.contract import OFFERS, Wanted
-from catalogs.providers.http import redacted
-from catalogs.providers.registry import Maker
-from catalogs.refresh.collect import Collected, Deadlines, collect
-from catalogs.refresh.draft import (
+from recommender.catalogs import files, history
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.errors import CatalogError, StoreError
+from recommender.catalogs.files import Step, no_step
+from recommender.catalogs.load import SNAPSHOT, load
+from recommender.catalogs.providers.contract import OFFERS, Wanted
+from recommender.catalogs.providers.http import redacted
+from recommender.catalogs.providers.registry import Maker
+from recommender.catalogs.refresh.collect import Collected, Deadlines, collect
+from recommender.catalogs.refresh.draft import (
     Draft,
     catalog_of,
     content_of,
@@ -27,17 +27,17 @@ from catalogs.refresh.draft import (
     usd_per_gpu,
     with_newer_shipped,
 )
-from catalogs.refresh.report import ProviderReport, RefreshReport, facts
-from catalogs.refresh.validate_batch import (
+from recommender.catalogs.refresh.report import ProviderReport, RefreshReport, facts
+from recommender.catalogs.refresh.validate_batch import (
     Before,
     catalog_problems,
     overlaid,
     row_problems,
     with_lost_regions,
 )
-from catalogs.refresh.validate_rows import Known, Sifted, sift
-from catalogs.store import LAST_ATTEMPT, Store, newest_good, publish, writing
-from catalogs.validation import BOUNDS, CANARIES, Canary, read_canaries
+from recommender.catalogs.refresh.validate_rows import Known, Sifted, sift
+from recommender.catalogs.store import LAST_ATTEMPT, Store, newest_good, publish, writing
+from recommender.catalogs.validation import BOUNDS, CANARIES, Canary, read_canaries
 
 _BEHIND = timedelta(minutes=5)
 COPIES = "copies"  # of public files, in the store's folder

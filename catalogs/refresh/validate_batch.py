@@ -1,20 +1,20 @@
 """Whether a provider's harvest as a whole is believed: counts, floors, canaries, other clouds.
 
 A harvest that trips one of these guards is not published; the provider's last good offers stay.
-Bounds: `catalogs.validation` and docs/refresh.md.
+Bounds: `recommender.catalogs.validation` and docs/refresh.md.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from catalogs.catalog import Catalog
-from catalogs.providers.contract import Failed, Harvest
-from catalogs.refresh.draft import covers
-from catalogs.refresh.validate_rows import Sifted
-from catalogs.schema import Market, Offer
-from catalogs.store import Fetched
-from catalogs.validation import (
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.providers.contract import Failed, Harvest
+from recommender.catalogs.refresh.draft import covers
+from recommender.catalogs.refresh.validate_rows import Sifted
+from recommender.catalogs.schema import Market, Offer
+from recommender.catalogs.store import Fetched
+from recommender.catalogs.validation import (
     Canary,
     Prices,
     dead_canaries,

@@ -16,7 +16,7 @@ that moved farther than any did in that time is held back, and the last good one
 age; what lasts is believed, as the room grows with the age of what it is measured by.
 
 What is not believed is quarantined by name with the rule that it broke. Bounds and where they
-were measured: `catalogs.validation` and docs/refresh.md.
+were measured: `recommender.catalogs.validation` and docs/refresh.md.
 """
 
 import re
@@ -29,9 +29,9 @@ from statistics import median
 from types import MappingProxyType
 from typing import get_args
 
-from catalogs.providers.contract import Harvest, Quarantined
-from catalogs.schema import Gpu, InstanceType, Kind, Obtainable, Offer
-from catalogs.validation import BOUNDS, type_problems
+from recommender.catalogs.providers.contract import Harvest, Quarantined
+from recommender.catalogs.schema import Gpu, InstanceType, Kind, Obtainable, Offer
+from recommender.catalogs.validation import BOUNDS, type_problems
 
 COMPARABLE_DAYS = 400  # an on-demand price older than this is no measure of today's
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from catalogs.errors import CatalogError
-from catalogs.files import parsed
+from recommender.catalogs.errors import CatalogError
+from recommender.catalogs.files import parsed
 from recommender.cli.screen import screen, show
 from recommender.report import formatting as fmt
 from recommender.report.json_output import PLAN_SCHEMA
@@ -84,8 +84,8 @@ def catalog_dates() -> Mapping[str, str]:
 
 def held_manifest() -> Path | None:
     """The manifest of the version that holds in this user's store; none without one."""
-    from catalogs import MANIFEST
-    from catalogs.store import Store, default_root
+    from recommender.catalogs import MANIFEST
+    from recommender.catalogs.store import Store, default_root
 
     try:
         store = Store(default_root())
@@ -97,7 +97,7 @@ def held_manifest() -> Path | None:
 
 
 def _shipped() -> Path:
-    import catalogs
+    import recommender.catalogs
 
     return Path(catalogs.__file__).parent / "snapshot" / "manifest.json"
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from catalogs.errors import CatalogError, RecommendError
+from recommender.catalogs.errors import CatalogError, RecommendError
 from recommender.cli.screen import ReaderGone, put
 from recommender.errors import SolverError, UsageError
 from recommender.text import shown

@@ -12,7 +12,7 @@ from recommender.plan.limits import Choice
 from recommender.text import nearest, shown, unknown
 
 if TYPE_CHECKING:
-    from catalogs.catalog import Catalog
+    from recommender.catalogs.catalog import Catalog
 
 
 T = TypeVar("T")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from catalogs.errors import CatalogError
+from recommender.catalogs.errors import CatalogError
 from recommender.cli.error_collector import Reader
 from recommender.cli.screen import put
 from recommender.inputs import units
@@ -17,8 +17,8 @@ from recommender.report.formatting import age_days
 from recommender.text import shown_path
 
 if TYPE_CHECKING:
-    from catalogs.catalog import Catalog
-    from catalogs.store import Store
+    from recommender.catalogs.catalog import Catalog
+    from recommender.catalogs.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,13 @@ class Opened:
 
 def open_catalog(path: str | None) -> Opened:
     """The catalog of a path; without one the newest good version, else the shipped snapshot."""
-    from catalogs import MANIFEST
-    from catalogs.store import CURRENT, VERSIONS, Store, default_root
+    from recommender.catalogs import MANIFEST
+    from recommender.catalogs.store import CURRENT, VERSIONS, Store, default_root
 
     if path is None:
         return open_store(Store(default_root()))
     if "://" in path:
-        from catalogs.remote import default_cache, load_remote
+        from recommender.catalogs.remote import default_cache, load_remote
 
         remote = load_remote(path, default_cache())
         address = path.partition("#")[0].partition("?")[0]
@@ -54,7 +54,7 @@ def open_catalog(path: str | None) -> Opened:
             f"{shown_path(path)}: is a file; name a catalog folder or a store "
             "(recommend catalog import unpacks an archive)"
         )
-    from catalogs.load import load
+    from recommender.catalogs.load import load
 
     catalog = load(folder)
     return Opened(catalog, f"{path} ({catalog.version})", ())
@@ -62,7 +62,7 @@ def open_catalog(path: str | None) -> Opened:
 
 def open_store(store: "Store") -> Opened:
     """The version that holds in a store, or the newest good one."""
-    from catalogs.store import newest_good
+    from recommender.catalogs.store import newest_good
 
     found = newest_good(store)
     kind = f"version {found.name}" if found.name else f"shipped snapshot {found.catalog.version}"
@@ -71,7 +71,7 @@ def open_store(store: "Store") -> Opened:
 
 def store_at(path: str | None) -> "Store":
     """The store of a path, by default that of this user."""
-    from catalogs.store import Store, default_root
+    from recommender.catalogs.store import Store, default_root
 
     return Store(Path(path) if path else default_root())
 
@@ -109,7 +109,7 @@ def without_old(
     """
     if max_age_s is None:
         return catalog
-    from catalogs.catalog import without_dates
+    from recommender.catalogs.catalog import without_dates
 
     allowed = units.format_duration(max_age_s)
     dates = catalog.price_dates()
@@ -174,7 +174,7 @@ def _newcomer(catalog: "Catalog") -> tuple[QuotaLimit, ...]:
 
 
 def _own(path: str, catalog: "Catalog") -> tuple["Catalog", tuple[QuotaLimit, ...]]:
-    from catalogs.catalog import extended
+    from recommender.catalogs.catalog import extended
     from recommender.inputs.user_files import read_offers
 
     memory = {name: gpu.memory_mib for name, gpu in catalog.gpus.items()}

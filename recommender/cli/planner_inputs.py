@@ -18,7 +18,7 @@ from recommender.report.answer_frame import Asked
 from recommender.text import shown
 
 if TYPE_CHECKING:
-    from catalogs.catalog import Catalog
+    from recommender.catalogs.catalog import Catalog
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from datetime import date
 from pathlib import Path
 from typing import Literal, TypeVar, cast
 
-from catalogs.schema import InstanceType, Market, Offer
+from recommender.catalogs.schema import InstanceType, Market, Offer
 from recommender.errors import UsageError
 from recommender.inputs.csv_text import Row, read_csv, refuse_all
 from recommender.inputs.files import read_text

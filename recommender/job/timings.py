@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, cast
 
-from catalogs.schema import Gpu, InstanceType
+from recommender.catalogs.schema import Gpu, InstanceType
 from recommender.errors import UsageError
 from recommender.inputs.csv_text import Row, read_csv, refuse_all
 from recommender.inputs.units import parse_count, parse_whole

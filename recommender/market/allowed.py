@@ -4,8 +4,8 @@ from collections import Counter
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from catalogs.catalog import Catalog
-from catalogs.schema import InstanceType
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.schema import InstanceType
 from recommender.plan.limits import Choice, GpuWish
 
 GIB_PER_MIB = 1.0 / 1024.0

@@ -7,8 +7,8 @@ from datetime import date, datetime
 from functools import cache, cached_property
 from itertools import permutations
 
-from catalogs.catalog import Catalog
-from catalogs.schema import BillingRule, InstanceType, SpotClass
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.schema import BillingRule, InstanceType, SpotClass
 from recommender.job.job import Job
 from recommender.market.user_spot_laws import law_of_row, of_list, variants
 from recommender.plan.limits import Choice

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.catalog import Catalog
-from catalogs.schema import InstanceType, Quota
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.schema import InstanceType, Quota
 from recommender.errors import UsageError
 from recommender.market.facts import Facts
 from recommender.performance.clusters import Floats

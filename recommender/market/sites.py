@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from catalogs.schema import InstanceType
+from recommender.catalogs.schema import InstanceType
 from recommender.market.facts import HOURS_PER_MONTH, Facts, copies_usd_per_gb, move_usd_per_gb
 from recommender.market.quotas import most_by_quota, quota_rows
 from recommender.optimize.space import Entries, Fallbacks, Site, Tier

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from catalogs.catalog import Catalog
-from catalogs.schema import InstanceType, SpotClass
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.schema import InstanceType, SpotClass
 from recommender.plan.limits import SHORT_RUN_S, OfferLaw
 from recommender.plan.plan import OWN_TRACE
 from recommender.risk.laws import lognormal_survival

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from catalogs.catalog import OWN_BENCH_SOURCE, Catalog
+from recommender.catalogs.catalog import OWN_BENCH_SOURCE, Catalog
 from recommender.measurements.pool import OfferFlopp
 
 _SOLD = ("open", "spot_only")

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from benchmarks import figures
-from benchmarks.record import Record
-from catalogs.catalog import Catalog
-from catalogs.schema import Gpu, InstanceType
+from recommender.benchmarks import figures
+from recommender.benchmarks.record import Record
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.schema import Gpu, InstanceType
 from recommender.errors import RecordError
 from recommender.text import shown, unknown
 

@@ -5,9 +5,9 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import stalls
-from benchmarks.errors import BenchError
-from benchmarks.record import Record
+from recommender.benchmarks import stalls
+from recommender.benchmarks.errors import BenchError
+from recommender.benchmarks.record import Record
 from recommender.errors import UsageError
 from recommender.inputs.files import write_whole
 from recommender.measurements.pool import Stall, StallVector, TimedRun

@@ -10,12 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from benchmarks import figures
-from benchmarks.errors import BadRecord, BenchError
-from benchmarks.record import Record, parse_record, read_record
-from catalogs.catalog import OWN_BENCH_SOURCE, Catalog, with_machines, with_speeds
-from catalogs.errors import RecommendError
-from catalogs.schema import InstanceType, OwnSpeed
+from recommender.benchmarks import figures
+from recommender.benchmarks.errors import BadRecord, BenchError
+from recommender.benchmarks.record import Record, parse_record, read_record
+from recommender.catalogs.catalog import OWN_BENCH_SOURCE, Catalog, with_machines, with_speeds
+from recommender.catalogs.errors import RecommendError
+from recommender.catalogs.schema import InstanceType, OwnSpeed
 from recommender.errors import RecordError, UsageError
 from recommender.inputs.csv_text import Row, read_csv
 from recommender.inputs.files import read_text, write_whole

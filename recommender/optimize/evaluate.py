@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from catalogs.schema import GANG_KNEE
+from recommender.catalogs.schema import GANG_KNEE
 from recommender.optimize.checkpoint_paths import Saves, saves_of
 from recommender.optimize.space import NONE, OBJECT_STORE, Entries, Site, Space
 from recommender.performance.checkpoint import best_interval

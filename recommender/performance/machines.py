@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from catalogs.schema import Achieved, Gpu, InstanceType, OwnSpeed
+from recommender.catalogs.schema import Achieved, Gpu, InstanceType, OwnSpeed
 from recommender.job.job import Job, Precision
 from recommender.performance.checkpoint import object_store_rate
 from recommender.performance.clusters import WITHIN, MachineColumns

@@ -1,7 +1,7 @@
 """What an answer takes for granted, as sentences."""
 
-from catalogs.catalog import OWN_BENCH_SOURCE
-from catalogs.schema import Achieved
+from recommender.catalogs.catalog import OWN_BENCH_SOURCE
+from recommender.catalogs.schema import Achieved
 from recommender.performance.machines import precision_on
 from recommender.plan.plan import OWN_TRACE, Plan
 from recommender.planner.problem import Question

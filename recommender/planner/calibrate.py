@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from catalogs.catalog import Catalog
-from catalogs.schema import Gpu
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.schema import Gpu
 from recommender.errors import UsageError
 from recommender.inputs.csv_text import refuse_all
 from recommender.inputs.files import read_text, write_whole

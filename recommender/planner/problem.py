@@ -6,8 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
-from catalogs.catalog import Catalog
-from catalogs.schema import InstanceType
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.schema import InstanceType
 from recommender.errors import UsageError
 from recommender.inputs.units import format_duration
 from recommender.job.job import Job

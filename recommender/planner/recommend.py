@@ -4,8 +4,8 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from catalogs.catalog import Catalog
-from catalogs.store import Store, default_root, newest_good
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.store import Store, default_root, newest_good
 from recommender.inputs.units import Comparison
 from recommender.inputs.units.times import now as clock_now
 from recommender.job.job import Job

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from catalogs.catalog import Catalog
+from recommender.catalogs.catalog import Catalog
 from recommender.errors import UsageError
 from recommender.inputs.units import Comparison
 from recommender.inputs.units.times import now as clock_now

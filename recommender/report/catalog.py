@@ -10,8 +10,8 @@ from recommender.report.formatting import age_days
 from recommender.report.layout import Column, Page
 
 if TYPE_CHECKING:
-    from catalogs.catalog import Catalog, PriceDate
-    from catalogs.schema import Offer
+    from recommender.catalogs.catalog import Catalog, PriceDate
+    from recommender.catalogs.schema import Offer
 
 _WORDS = (
     ("retired", "retired"),

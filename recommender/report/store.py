@@ -9,7 +9,7 @@ from recommender.report.formatting import age_hours
 from recommender.report.layout import Column, Page
 
 if TYPE_CHECKING:
-    from catalogs.store import Fetched, Store
+    from recommender.catalogs.store import Fetched, Store
 
 
 _SHOWN = 5  # names listed of each kind; all are in the JSON

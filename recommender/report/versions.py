@@ -7,8 +7,8 @@ from recommender.report import formatting as fmt
 from recommender.report.layout import Column, Page
 
 if TYPE_CHECKING:
-    from catalogs.history import Change, Difference, PricePoint
-    from catalogs.schema import Offer
+    from recommender.catalogs.history import Change, Difference, PricePoint
+    from recommender.catalogs.schema import Offer
 
 _SHOWN = 10
 _BARS = "▁▂▃▄▅▆▇█"

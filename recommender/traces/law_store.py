@@ -10,8 +10,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from catalogs.catalog import Catalog
-from catalogs.schema import InstanceType
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.schema import InstanceType
 from recommender.errors import UsageError
 from recommender.inputs.files import read_text, write_whole
 from recommender.inputs.units import PROVIDERS

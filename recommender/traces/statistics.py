@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from catalogs.schema import GANG_KNEE
+from recommender.catalogs.schema import GANG_KNEE
 from recommender.traces.fit_result import Groups, Prices, Value
 from recommender.traces.intervals import (
     Cells,

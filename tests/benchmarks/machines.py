@@ -3,14 +3,14 @@
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.collectives import Line
-from benchmarks.machine import Machine
-from benchmarks.metadata import Place
-from benchmarks.method import Interference, Result
-from benchmarks.nvidia import GpuState
-from benchmarks.record import Record
-from benchmarks.stalls import Kind, Run, profile
-from benchmarks.subject import Bench
+from recommender.benchmarks.collectives import Line
+from recommender.benchmarks.machine import Machine
+from recommender.benchmarks.metadata import Place
+from recommender.benchmarks.method import Interference, Result
+from recommender.benchmarks.nvidia import GpuState
+from recommender.benchmarks.record import Record
+from recommender.benchmarks.stalls import Kind, Run, profile
+from recommender.benchmarks.subject import Bench
 
 SHAPES = (("square", 8192), ("typical", 4096), ("typical", 2048))
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import collectives
-from benchmarks.collectives import fit_line, fit_lines
-from benchmarks.errors import BenchError, Skipped
-from benchmarks.ring import COLLECTIVES, measure_ring
+from recommender.benchmarks import collectives
+from recommender.benchmarks.collectives import fit_line, fit_lines
+from recommender.benchmarks.errors import BenchError, Skipped
+from recommender.benchmarks.ring import COLLECTIVES, measure_ring
 from tests.benchmarks.machines import bench
 
 SIZES = np.array([4e3, 64e3, 1e6, 16e6, 256e6])

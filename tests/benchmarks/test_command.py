@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import (
+from recommender.benchmarks import (
     backend,
     checkpoint,
     collectives,
@@ -21,13 +21,13 @@ from benchmarks import (
     memory,
     suite,
 )
-from benchmarks.bundle import pack
-from benchmarks.errors import BenchError
-from benchmarks.estimate import Probe
-from benchmarks.input_pipeline import Loader
-from benchmarks.record import parse_record, read_record
-from benchmarks.suite import Wishes, prepare
-from benchmarks.training import find_training
+from recommender.benchmarks.bundle import pack
+from recommender.benchmarks.errors import BenchError
+from recommender.benchmarks.estimate import Probe
+from recommender.benchmarks.input_pipeline import Loader
+from recommender.benchmarks.record import parse_record, read_record
+from recommender.benchmarks.suite import Wishes, prepare
+from recommender.benchmarks.training import find_training
 from tests.benchmarks.machines import bench
 
 ROOT = Path(__file__).parents[2]
@@ -245,7 +245,7 @@ def test_cold_data_are_dropped_without_waiting_for_the_disk(
     """An fsync waits for what other programs write too: 100 ms that were counted as fetching."""
     training = find_training(bench(tmp_path), "mlp")()
     dropped: list[Path] = []
-    monkeypatch.setattr("benchmarks.training.drop", dropped.append)
+    monkeypatch.setattr("recommender.benchmarks.training.drop", dropped.append)
     monkeypatch.setattr(os, "fsync", lambda handle: pytest.fail("waited for the disk"))
     step = training.begin("cold")
     assert len(set(dropped)) == 32

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.estimate import Probe, probe, suite_seconds
-from benchmarks.method import Rule
-from benchmarks.subject import Case, Trial
+from recommender.benchmarks.estimate import Probe, probe, suite_seconds
+from recommender.benchmarks.method import Rule
+from recommender.benchmarks.subject import Case, Trial
 
 RULE = Rule(warm_up=2, least=7, most=50, most_s=1.5, half_width=0.02)
 QUIET = Probe(tflops=0.1, gb_per_s=10.0, fresh_gb_per_s=1.0, disk_gb_per_s=0.8, busy=False)

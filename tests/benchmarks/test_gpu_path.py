@@ -12,10 +12,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks import blocks, command, matmul, memory, nvidia, suite, training
-from benchmarks.method import Rule
-from benchmarks.record import read_record
-from benchmarks.subject import Bench, Case, GpuFacts
+from recommender.benchmarks import blocks, command, matmul, memory, nvidia, suite, training
+from recommender.benchmarks.method import Rule
+from recommender.benchmarks.record import read_record
+from recommender.benchmarks.subject import Bench, Case, GpuFacts
 
 torch = pytest.importorskip("torch", reason="torch is not installed; '.[test]' does not pull it")
 H100 = GpuFacts("H100", 80.0, (9, 0), 132, 1830.0, 2619.0, 5120)

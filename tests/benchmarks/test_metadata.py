@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import metadata, suite
-from benchmarks.metadata import Place, find_place, hashed, provider_of
-from benchmarks.suite import Wishes
+from recommender.benchmarks import metadata, suite
+from recommender.benchmarks.metadata import Place, find_place, hashed, provider_of
+from recommender.benchmarks.suite import Wishes
 
 PATIENT_S = 10.0  # a busy machine is slow to answer itself
 Answer = Callable[[str, str, dict[str, str]], tuple[int, str]]

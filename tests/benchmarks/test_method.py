@@ -7,7 +7,7 @@ from statistics import median
 
 import pytest
 
-from benchmarks.method import (
+from recommender.benchmarks.method import (
     CpuTimes,
     Interference,
     Result,
@@ -20,7 +20,7 @@ from benchmarks.method import (
     median_interval,
     together_of,
 )
-from benchmarks.subject import Case, Trial
+from recommender.benchmarks.subject import Case, Trial
 
 RULE = Rule(warm_up=2, least=3, most=5, most_s=100.0, half_width=0.0)
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks import figures
-from benchmarks import record as record_module
-from benchmarks.errors import BadRecord
-from benchmarks.metadata import Place
-from benchmarks.record import Record, document, dumps, parse_record, read_record
+from recommender.benchmarks import figures
+from recommender.benchmarks import record as record_module
+from recommender.benchmarks.errors import BadRecord
+from recommender.benchmarks.metadata import Place
+from recommender.benchmarks.record import Record, document, dumps, parse_record, read_record
 from tests.benchmarks.machines import record
 
 OLD = {

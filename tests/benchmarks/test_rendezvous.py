@@ -4,9 +4,9 @@ from threading import Thread
 
 import pytest
 
-from benchmarks import backend, rendezvous
-from benchmarks.errors import BenchError
-from benchmarks.rendezvous import Meeting
+from recommender.benchmarks import backend, rendezvous
+from recommender.benchmarks.errors import BenchError
+from recommender.benchmarks.rendezvous import Meeting
 
 
 class Words:

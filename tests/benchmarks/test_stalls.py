@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import training
-from benchmarks.errors import BenchError
-from benchmarks.stalls import KINDS, Kind, Profile, Run, predicted, profile, time_runs, what_ifs
-from benchmarks.training import steps_of
+from recommender.benchmarks import training
+from recommender.benchmarks.errors import BenchError
+from recommender.benchmarks.stalls import KINDS, Kind, Profile, Run, predicted, profile, time_runs, what_ifs
+from recommender.benchmarks.training import steps_of
 from tests.benchmarks.machines import bench, runs
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import blocks, ceilings, checkpoint, input_pipeline, matmul, memory, nvidia
-from benchmarks.errors import BenchError, Skipped, WrongResult
-from benchmarks.method import Rule, measure
-from benchmarks.subject import Bench, Case, GpuFacts
+from recommender.benchmarks import blocks, ceilings, checkpoint, input_pipeline, matmul, memory, nvidia
+from recommender.benchmarks.errors import BenchError, Skipped, WrongResult
+from recommender.benchmarks.method import Rule, measure
+from recommender.benchmarks.subject import Bench, Case, GpuFacts
 from tests.benchmarks.machines import bench
 
 ONCE = Rule(warm_up=0, least=3, most=3, most_s=0.0, half_width=1.0)

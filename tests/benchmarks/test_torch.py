@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import blocks, collectives, matmul, memory
-from benchmarks.errors import WrongResult
-from benchmarks.method import Rule, measure
-from benchmarks.record import read_record
-from benchmarks.subject import Case
-from benchmarks.training import find_training
+from recommender.benchmarks import blocks, collectives, matmul, memory
+from recommender.benchmarks.errors import WrongResult
+from recommender.benchmarks.method import Rule, measure
+from recommender.benchmarks.record import read_record
+from recommender.benchmarks.subject import Case
+from recommender.benchmarks.training import find_training
 from tests.benchmarks.machines import bench
 
 torch = pytest.importorskip("torch", reason="torch is not installed; '.[test]' does not pull it")

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from catalogs.schema import Achieved, Gpu, InstanceType, Offer, Source
-from catalogs.serialize import write_catalog
+from recommender.catalogs.schema import Achieved, Gpu, InstanceType, Offer, Source
+from recommender.catalogs.serialize import write_catalog
 
 
 def gpu(**changed: Any) -> Gpu:

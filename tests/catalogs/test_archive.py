@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from catalogs.archive import export, import_into, read_files
-from catalogs.errors import CatalogError, StoreError
-from catalogs.refresh.run import refresh
-from catalogs.store import Store, newest_good
+from recommender.catalogs.archive import export, import_into, read_files
+from recommender.catalogs.errors import CatalogError, StoreError
+from recommender.catalogs.refresh.run import refresh
+from recommender.catalogs.store import Store, newest_good
 from tests.catalogs.refresh.world import World, make_world
 
 
@@ -154,7 +154,7 @@ def test_a_poisoned_price_is_refused_even_with_right_checksums(
 
 
 def test_a_zip_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("catalogs.archive.MOST_BYTES", 100)
+    monkeypatch.setattr("recommender.catalogs.archive.MOST_BYTES", 100)
     with zipfile.ZipFile(tmp_path / "bomb.zip", "x") as archive:
         archive.writestr("manifest.json", b"0" * 101)
     with pytest.raises(CatalogError, match="more than 100 bytes"):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from catalogs.load import SNAPSHOT
-from catalogs.serialize import write_catalog
+from recommender.catalogs.load import SNAPSHOT
+from recommender.catalogs.serialize import write_catalog
 from tests.catalogs import small
 from tests.research.snapshot.assemble import snapshot_tables
 from tests.research.snapshot.reading import iso_date

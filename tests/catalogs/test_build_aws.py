@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from catalogs.schema import Offer
+from recommender.catalogs.schema import Offer
 from tests.catalogs import small
 from tests.catalogs.small import Known
 from tests.research.snapshot import aws, aws_spot

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from catalogs.schema import Offer
+from recommender.catalogs.schema import Offer
 from tests.catalogs.small import Known
 from tests.research.snapshot import azure, gcp
 from tests.research.snapshot.sources import SourceBook

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from catalogs.schema import SpotClass
+from recommender.catalogs.schema import SpotClass
 from tests.catalogs.facts_data import book, reference
 from tests.research.fits import spot_fit as fit
 from tests.research.snapshot import facts_spot as facts

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from catalogs import history
-from catalogs.errors import ProviderError
-from catalogs.refresh.run import refresh
-from catalogs.store import GENERATIONS, writing
+from recommender.catalogs import history
+from recommender.catalogs.errors import ProviderError
+from recommender.catalogs.refresh.run import refresh
+from recommender.catalogs.store import GENERATIONS, writing
 from tests.catalogs.refresh.world import World, make_world
 
 PLACE = ("a2-highgpu-1g", "us-central1")

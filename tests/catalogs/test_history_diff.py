@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from catalogs.catalog import Catalog
-from catalogs.history import difference
-from catalogs.load import load
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.history import difference
+from recommender.catalogs.load import load
 from tests.catalogs import small
 
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from catalogs.errors import CatalogError, RecommendError
-from catalogs.load import SNAPSHOT, load, load_snapshot
-from catalogs.serialize import write_catalog
-from catalogs.tables import TABLES
+from recommender.catalogs.errors import CatalogError, RecommendError
+from recommender.catalogs.load import SNAPSHOT, load, load_snapshot
+from recommender.catalogs.serialize import write_catalog
+from recommender.catalogs.tables import TABLES
 from tests.catalogs import small
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from catalogs.errors import CatalogError
-from catalogs.remote import load_remote
+from recommender.catalogs.errors import CatalogError
+from recommender.catalogs.remote import load_remote
 from tests.catalogs import small
 
 
@@ -65,7 +65,7 @@ def test_a_catalog_is_read_once_and_then_only_its_manifest(
 READ = """
 import sys
 from pathlib import Path
-from catalogs.remote import load_remote
+from recommender.catalogs.remote import load_remote
 input()
 remote = load_remote(sys.argv[1], Path(sys.argv[2]))
 print(remote.catalog.offers.usd_per_hour[0], remote.notes)
@@ -187,6 +187,6 @@ def test_a_manifest_that_names_other_files_is_refused(tmp_path: Path, manifest: 
 def test_an_answer_that_is_too_large_is_refused(
     served: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("catalogs.remote.MOST_BYTES", 10)
+    monkeypatch.setattr("recommender.catalogs.remote.MOST_BYTES", 10)
     with pytest.raises(CatalogError, match="more than 10 bytes"):
         load_remote(served[1], tmp_path / "cache")

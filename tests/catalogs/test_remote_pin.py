@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from catalogs.errors import CatalogError
-from catalogs.remote import Pin, load_remote, pinned
+from recommender.catalogs.errors import CatalogError
+from recommender.catalogs.remote import Pin, load_remote, pinned
 from tests.catalogs import small
 
 ADDRESS = "https://bucket.example.org/manifest.json"

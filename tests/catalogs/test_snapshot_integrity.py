@@ -9,11 +9,11 @@ from datetime import date
 
 import pytest
 
-from catalogs.catalog import Catalog
-from catalogs.load import SNAPSHOT, load_snapshot
-from catalogs.schema import InstanceType, Offer
-from catalogs.tables import TABLES
-from catalogs.validation import BOUNDS, CANARIES, on_demand_prices, publication_problems
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.load import SNAPSHOT, load_snapshot
+from recommender.catalogs.schema import InstanceType, Offer
+from recommender.catalogs.tables import TABLES
+from recommender.catalogs.validation import BOUNDS, CANARIES, on_demand_prices, publication_problems
 
 AWS_REGIONS = {"us-east-1", "us-east-2", "us-west-2", "eu-west-1", "eu-central-1", "ap-northeast-1"}
 GCP_REGIONS = {"us-central1", "us-east4", "us-west1", "europe-west4", "asia-southeast1"}

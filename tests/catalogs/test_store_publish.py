@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from catalogs.errors import CatalogError, StoreError
-from catalogs.store import (
+from recommender.catalogs.errors import CatalogError, StoreError
+from recommender.catalogs.store import (
     CURRENT,
     GENERATIONS,
     Store,
@@ -123,7 +123,7 @@ def test_a_disk_that_fills_at_the_pointer_leaves_the_old_version(
     def full(path: Path, content: bytes) -> Path:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("catalogs.store.prepare", full)
+    monkeypatch.setattr("recommender.catalogs.store.prepare", full)
     with writing(store), pytest.raises(StoreError, match="No space left on device"):
         publish(store, content(tmp_path, 0.6), MORNING)
     assert price(store) == 0.5
@@ -146,9 +146,9 @@ def test_two_writers_do_not_meet(tmp_path: Path) -> None:
 _WAITER = """
 import sys
 from pathlib import Path
-from catalogs.errors import StoreError
-from catalogs.store import writing
-from catalogs.store import Store
+from recommender.catalogs.errors import StoreError
+from recommender.catalogs.store import writing
+from recommender.catalogs.store import Store
 try:
     with writing(Store(Path(sys.argv[1])), wait_s=0):
         print("entered")

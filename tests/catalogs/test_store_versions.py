@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalogs.errors import StoreError
-from catalogs.load import SNAPSHOT, load_snapshot
-from catalogs.store import CURRENT, Store, fetched_of, newest_good, roll_back
+from recommender.catalogs.errors import StoreError
+from recommender.catalogs.load import SNAPSHOT, load_snapshot
+from recommender.catalogs.store import CURRENT, Store, fetched_of, newest_good, roll_back
 from tests.catalogs.versions_data import published
 
 

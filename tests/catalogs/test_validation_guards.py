@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from catalogs.errors import CatalogError
-from catalogs.load import load
+from recommender.catalogs.errors import CatalogError
+from recommender.catalogs.load import load
 from tests.catalogs import small
 
 Tables = dict[str, list[Any]]

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from catalogs.errors import StoreError
-from catalogs.store import Content, Store, newest_good, publish, writing
+from recommender.catalogs.errors import StoreError
+from recommender.catalogs.store import Content, Store, newest_good, publish, writing
 from tests.catalogs import small
 
 MORNING = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from catalogs.catalog import Catalog
-from catalogs.load import load
-from catalogs.schema import (
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.load import load
+from recommender.catalogs.schema import (
     Achieved,
     BillingRule,
     Gpu,
@@ -19,8 +19,8 @@ from catalogs.schema import (
     SpotClass,
     StartUp,
 )
-from catalogs.serialize import write_catalog
-from catalogs.tables import TABLES
+from recommender.catalogs.serialize import write_catalog
+from recommender.catalogs.tables import TABLES
 from recommender.job.job import Job, Timing
 from recommender.optimize.incumbent import Candidate, order
 from recommender.optimize.search import search

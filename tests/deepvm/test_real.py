@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from catalogs.catalog import Catalog
+from recommender.catalogs.catalog import Catalog
 from recommender.job.job import Job
 from recommender.optimize.evaluate import Plans, evaluate
 from recommender.optimize.space import MEMORY_TIER

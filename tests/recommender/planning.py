@@ -5,9 +5,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from catalogs.catalog import Catalog
-from catalogs.load import load, load_snapshot
-from catalogs.serialize import write_catalog
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.load import load, load_snapshot
+from recommender.catalogs.serialize import write_catalog
 from recommender.job.job import Job
 from recommender.job.jobfile import JobFlags, find_job
 from recommender.plan.limits import Choice, Limits

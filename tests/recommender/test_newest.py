@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from catalogs.load import load_snapshot
-from catalogs.refresh.run import refresh
-from catalogs.store import Store, default_root
+from recommender.catalogs.load import load_snapshot
+from recommender.catalogs.refresh.run import refresh
+from recommender.catalogs.store import Store, default_root
 from recommender.cli import main
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits

@@ -33,14 +33,14 @@ sys.path.insert(0, str(ROOT))
 
 import numpy as np  # noqa: E402
 
-from benchmarks import backend, checkpoint, collectives, matmul  # noqa: E402
-from benchmarks.collectives import fit_lines  # noqa: E402
-from benchmarks.input_pipeline import Loader  # noqa: E402
-from benchmarks.machine import look  # noqa: E402
-from benchmarks.method import Result, cpu_times, interference, median_interval  # noqa: E402
-from benchmarks.record import read_record  # noqa: E402
-from benchmarks.stalls import Kind, profile, time_runs  # noqa: E402
-from benchmarks.subject import Bench  # noqa: E402
+from recommender.benchmarks import backend, checkpoint, collectives, matmul  # noqa: E402
+from recommender.benchmarks.collectives import fit_lines  # noqa: E402
+from recommender.benchmarks.input_pipeline import Loader  # noqa: E402
+from recommender.benchmarks.machine import look  # noqa: E402
+from recommender.benchmarks.method import Result, cpu_times, interference, median_interval  # noqa: E402
+from recommender.benchmarks.record import read_record  # noqa: E402
+from recommender.benchmarks.stalls import Kind, profile, time_runs  # noqa: E402
+from recommender.benchmarks.subject import Bench  # noqa: E402
 
 SIZE, MIB = 1024, 128
 PAIRS = {"gemm": 301, "disk": 201}

@@ -22,8 +22,8 @@ from time import perf_counter, process_time
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from catalogs.catalog import Catalog, Offers
-from catalogs.load import load_snapshot
+from recommender.catalogs.catalog import Catalog, Offers
+from recommender.catalogs.load import load_snapshot
 from recommender.job.job import Job
 from recommender.job.jobfile import find_job
 from recommender.optimize.incumbent import Found

@@ -25,7 +25,7 @@ MOST_SECONDS, MOST_MB = 20.0, 400.0  # of three providers with 40,000 rows, on t
 SERVE = """
 import sys
 from tests.catalogs.refresh import azure_items, clouds, gcp_skus
-from tests.catalogs.providers.aws.provider import full, server
+from tests.catalogs.refresh.aws import full, server
 gcp = clouds.gcp_list()
 gcp = clouds.gcp_list(int(sys.argv[1]) - len(gcp))
 azure = clouds.azure_list()
@@ -39,10 +39,10 @@ REFRESH = """
 import json, resource, sys, time
 start = time.perf_counter()
 from pathlib import Path
-from catalogs.refresh.run import Order, refresh
-from catalogs.store import Store
-from catalogs.providers.aws.provider import Aws
-from catalogs.providers.aws.public_files import Places
+from recommender.catalogs.refresh.run import Order, refresh
+from recommender.catalogs.store import Store
+from recommender.catalogs.providers.aws.provider import Aws
+from recommender.catalogs.providers.aws.public_files import Places
 from tests.catalogs.refresh import azure_items, gcp_skus
 from tests.catalogs.refresh.servers import Server
 aws, gcp, azure, folder, names = sys.argv[1:]
@@ -71,8 +71,8 @@ print(json.dumps({
 READ = """
 import json, sys, time
 from pathlib import Path
-from catalogs.load import load_snapshot
-from catalogs.store import Store, newest_good
+from recommender.catalogs.load import load_snapshot
+from recommender.catalogs.store import Store, newest_good
 def best(read):
     times = []
     for _ in range(12):

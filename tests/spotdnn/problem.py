@@ -7,7 +7,7 @@ is never taken away, as in spotDNN's optimisation.
 
 import numpy as np
 
-from catalogs.load import load_snapshot
+from recommender.catalogs.load import load_snapshot
 from recommender.job.job import Job
 from recommender.optimize.space import Entries, Site, Space, Tier
 from recommender.optimize.supports import counts_floor

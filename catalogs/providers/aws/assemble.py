@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from catalogs.providers.aws.capacity_blocks import HOURS
-from catalogs.providers.aws.machines import Machines
-from catalogs.providers.aws.price_list import Listing
-from catalogs.providers.aws.public_files import Ranges
-from catalogs.providers.aws.regions import RegionRead
-from catalogs.providers.contract import Failed, Quarantined, UnknownType, Wanted
-from catalogs.schema import InstanceType, Market, Obtainable, Offer, Source
+from recommender.catalogs.providers.aws.capacity_blocks import HOURS
+from recommender.catalogs.providers.aws.machines import Machines
+from recommender.catalogs.providers.aws.price_list import Listing
+from recommender.catalogs.providers.aws.public_files import Ranges
+from recommender.catalogs.providers.aws.regions import RegionRead
+from recommender.catalogs.providers.contract import Failed, Quarantined, UnknownType, Wanted
+from recommender.catalogs.schema import InstanceType, Market, Obtainable, Offer, Source
 
 API, FILES = "AWS Price List API", "AWS price list files"
 _LISTED, _SPOT, _BLOCK = 1, 2, 3

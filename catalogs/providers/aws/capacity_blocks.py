@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from catalogs.errors import ProviderError
-from catalogs.providers.aws.client import Caller, Refused
-from catalogs.providers.aws.price_list import positive
-from catalogs.providers.contract import Quarantined
+from recommender.catalogs.errors import ProviderError
+from recommender.catalogs.providers.aws.client import Caller, Refused
+from recommender.catalogs.providers.aws.price_list import positive
+from recommender.catalogs.providers.contract import Quarantined
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client

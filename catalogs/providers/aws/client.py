@@ -13,8 +13,8 @@ from concurrent.futures import Future, wait
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from catalogs.errors import ProviderError, ProviderFault
-from catalogs.providers.contract import Answer, Counters, Wanted
+from recommender.catalogs.errors import ProviderError, ProviderFault
+from recommender.catalogs.providers.contract import Answer, Counters, Wanted
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client

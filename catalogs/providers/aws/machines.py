@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from catalogs.providers.contract import UnknownType, Wanted
-from catalogs.schema import InstanceType, Obtainable
+from recommender.catalogs.providers.contract import UnknownType, Wanted
+from recommender.catalogs.schema import InstanceType, Obtainable
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.type_defs import InstanceTypeInfoTypeDef, NetworkInfoTypeDef

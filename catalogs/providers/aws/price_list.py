@@ -13,10 +13,10 @@ from decimal import Decimal, InvalidOperation
 from math import isclose
 from typing import TYPE_CHECKING, Any
 
-from catalogs.files import parsed
-from catalogs.providers.aws.client import Caller, Refused
-from catalogs.providers.contract import Quarantined
-from catalogs.schema import InstanceType
+from recommender.catalogs.files import parsed
+from recommender.catalogs.providers.aws.client import Caller, Refused
+from recommender.catalogs.providers.contract import Quarantined
+from recommender.catalogs.schema import InstanceType
 
 if TYPE_CHECKING:
     from mypy_boto3_pricing import PricingClient

@@ -11,23 +11,23 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 
-from catalogs.errors import ProviderError
-from catalogs.load import load_snapshot
-from catalogs.providers.aws import assemble
-from catalogs.providers.aws.client import HOME, Caller, Tasks
-from catalogs.providers.aws.machines import Machines, machines_of
-from catalogs.providers.aws.price_list import Listing, list_prices, merged
-from catalogs.providers.aws.public_files import (
+from recommender.catalogs.errors import ProviderError
+from recommender.catalogs.load import load_snapshot
+from recommender.catalogs.providers.aws import assemble
+from recommender.catalogs.providers.aws.client import HOME, Caller, Tasks
+from recommender.catalogs.providers.aws.machines import Machines, machines_of
+from recommender.catalogs.providers.aws.price_list import Listing, list_prices, merged
+from recommender.catalogs.providers.aws.public_files import (
     Places,
     Ranges,
     bulk_files,
     bulk_prices,
     read_advisor,
 )
-from catalogs.providers.aws.quotas import quota_names, read_quotas, score_notes, scores_wanted
-from catalogs.providers.aws.regions import RegionRead, account_regions, read_region
-from catalogs.providers.contract import Failed, Harvest, QuotaValue, Wanted
-from catalogs.schema import InstanceType, Market
+from recommender.catalogs.providers.aws.quotas import quota_names, read_quotas, score_notes, scores_wanted
+from recommender.catalogs.providers.aws.regions import RegionRead, account_regions, read_region
+from recommender.catalogs.providers.contract import Failed, Harvest, QuotaValue, Wanted
+from recommender.catalogs.schema import InstanceType, Market
 
 _REGIONS_AT_ONCE = 8
 _FILES_AT_ONCE = 4

@@ -18,12 +18,12 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
-from catalogs.errors import ProviderError
-from catalogs.files import parsed
-from catalogs.providers.aws.client import Caller
-from catalogs.providers.aws.price_list import REGION, Listing, PriceRow, judge
-from catalogs.providers.http import VALIDATORS, Copies, Copy
-from catalogs.schema import InstanceType
+from recommender.catalogs.errors import ProviderError
+from recommender.catalogs.files import parsed
+from recommender.catalogs.providers.aws.client import Caller
+from recommender.catalogs.providers.aws.price_list import REGION, Listing, PriceRow, judge
+from recommender.catalogs.providers.http import VALIDATORS, Copies, Copy
+from recommender.catalogs.schema import InstanceType
 
 _WAITS_S = (0.5, 2.0)  # before the second and third attempt
 _MOST_LINE = 1 << 20

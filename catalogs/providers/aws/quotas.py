@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from catalogs.errors import ProviderError
-from catalogs.providers.aws.client import Caller
-from catalogs.providers.contract import QuotaValue
-from catalogs.schema import InstanceType, Quota
+from recommender.catalogs.errors import ProviderError
+from recommender.catalogs.providers.aws.client import Caller
+from recommender.catalogs.providers.contract import QuotaValue
+from recommender.catalogs.schema import InstanceType, Quota
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from catalogs.errors import ProviderError
-from catalogs.providers.aws.capacity_blocks import Blocks, read_blocks
-from catalogs.providers.aws.client import HOME, Caller
-from catalogs.providers.aws.machines import Described, described
-from catalogs.providers.aws.price_list import REGION, positive
-from catalogs.providers.contract import Quarantined
-from catalogs.schema import InstanceType
+from recommender.catalogs.errors import ProviderError
+from recommender.catalogs.providers.aws.capacity_blocks import Blocks, read_blocks
+from recommender.catalogs.providers.aws.client import HOME, Caller
+from recommender.catalogs.providers.aws.machines import Described, described
+from recommender.catalogs.providers.aws.price_list import REGION, positive
+from recommender.catalogs.providers.contract import Quarantined
+from recommender.catalogs.schema import InstanceType
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from catalogs.providers.contract import Quarantined, UnknownType
-from catalogs.schema import Market
+from recommender.catalogs.providers.contract import Quarantined, UnknownType
+from recommender.catalogs.schema import Market
 
 Place = tuple[str, str, Market]  # instance type, region, market
 

@@ -12,14 +12,14 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from catalogs.errors import ProviderError
-from catalogs.load import load_snapshot
-from catalogs.providers.azure.prices import Prices, Reader
-from catalogs.providers.azure.quotas import Account, account_from, read_quotas
-from catalogs.providers.contract import Counters, Failed, Harvest, Wanted
-from catalogs.providers.http import Patience, Web
-from catalogs.providers.quotas import shipped_places
-from catalogs.schema import Market, Offer, Source
+from recommender.catalogs.errors import ProviderError
+from recommender.catalogs.load import load_snapshot
+from recommender.catalogs.providers.azure.prices import Prices, Reader
+from recommender.catalogs.providers.azure.quotas import Account, account_from, read_quotas
+from recommender.catalogs.providers.contract import Counters, Failed, Harvest, Wanted
+from recommender.catalogs.providers.http import Patience, Web
+from recommender.catalogs.providers.quotas import shipped_places
+from recommender.catalogs.schema import Market, Offer, Source
 
 ADDRESS = "https://prices.azure.com/api/retail/prices"
 _VERSION = "2023-01-01-preview"  # values in filters count in the case they are written in

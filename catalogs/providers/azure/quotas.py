@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from catalogs.errors import ProviderError
-from catalogs.providers.contract import Failed, QuotaValue, Wanted
-from catalogs.providers.http import Patience, Web
-from catalogs.providers.quotas import QuotasRead, value_of
-from catalogs.schema import Quota
+from recommender.catalogs.errors import ProviderError
+from recommender.catalogs.providers.contract import Failed, QuotaValue, Wanted
+from recommender.catalogs.providers.http import Patience, Web
+from recommender.catalogs.providers.quotas import QuotasRead, value_of
+from recommender.catalogs.schema import Quota
 
 _MANAGEMENT = "https://management.azure.com"
 _VERSION = "2024-07-01"

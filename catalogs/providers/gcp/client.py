@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from catalogs.errors import ProviderError, ProviderFault
-from catalogs.providers.contract import Wanted
-from catalogs.providers.gcp.price_parts import Sku
+from recommender.catalogs.errors import ProviderError, ProviderFault
+from recommender.catalogs.providers.contract import Wanted
+from recommender.catalogs.providers.gcp.price_parts import Sku
 
 if TYPE_CHECKING:
     from google.cloud.billing_v1 import CloudCatalogClient

@@ -7,13 +7,13 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
-from catalogs.errors import ProviderError
-from catalogs.providers.contract import Quarantined, UnknownType
-from catalogs.providers.gcp.client import Settings, guarded
-from catalogs.providers.gcp.price_parts import Shape
-from catalogs.providers.http import Web
-from catalogs.providers.quotas import Places
-from catalogs.schema import InstanceType, Offer
+from recommender.catalogs.errors import ProviderError
+from recommender.catalogs.providers.contract import Quarantined, UnknownType
+from recommender.catalogs.providers.gcp.client import Settings, guarded
+from recommender.catalogs.providers.gcp.price_parts import Shape
+from recommender.catalogs.providers.http import Web
+from recommender.catalogs.providers.quotas import Places
+from recommender.catalogs.schema import InstanceType, Offer
 
 _SCOPE = "https://www.googleapis.com/auth/compute.readonly"
 _SSD_GIB = 375.0  # of one partition of a bundled local disk

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from catalogs.providers.contract import Quarantined
-from catalogs.schema import InstanceType, Market
+from recommender.catalogs.providers.contract import Quarantined
+from recommender.catalogs.schema import InstanceType, Market
 
 Component = Literal["core", "ram", "gpu", "slice", "ssd"]  # a slice is a GPU with its host's share
 Key = tuple[Component, str, Market]  # what, of which family or GPU, in which market

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from catalogs.errors import ProviderError
-from catalogs.load import load_snapshot
-from catalogs.providers.contract import Counters, Failed, Harvest, Quarantined, Wanted
-from catalogs.providers.gcp.client import PriceList, Settings, guarded, make_client, settings_from
-from catalogs.providers.gcp.compute import Facts, check_history, machine_facts, token_of
-from catalogs.providers.gcp.price_parts import (
+from recommender.catalogs.errors import ProviderError
+from recommender.catalogs.load import load_snapshot
+from recommender.catalogs.providers.contract import Counters, Failed, Harvest, Quarantined, Wanted
+from recommender.catalogs.providers.gcp.client import PriceList, Settings, guarded, make_client, settings_from
+from recommender.catalogs.providers.gcp.compute import Facts, check_history, machine_facts, token_of
+from recommender.catalogs.providers.gcp.price_parts import (
     PartPrices,
     Shape,
     can_compose,
@@ -26,10 +26,10 @@ from catalogs.providers.gcp.price_parts import (
     read_parts,
     shape_of,
 )
-from catalogs.providers.gcp.quotas import read_quotas
-from catalogs.providers.http import Patience, Web
-from catalogs.providers.quotas import shipped_places
-from catalogs.schema import InstanceType, Market, Offer, Source
+from recommender.catalogs.providers.gcp.quotas import read_quotas
+from recommender.catalogs.providers.http import Patience, Web
+from recommender.catalogs.providers.quotas import shipped_places
+from recommender.catalogs.schema import InstanceType, Market, Offer, Source
 
 if TYPE_CHECKING:
     from google.cloud.billing_v1 import CloudCatalogClient

@@ -10,12 +10,12 @@ from math import isfinite
 from typing import Any
 from urllib.parse import quote
 
-from catalogs.errors import ProviderError
-from catalogs.providers.contract import Failed, QuotaValue, Wanted
-from catalogs.providers.gcp.client import PROJECT, Settings
-from catalogs.providers.http import Web
-from catalogs.providers.quotas import QuotasRead, value_of
-from catalogs.schema import Quota
+from recommender.catalogs.errors import ProviderError
+from recommender.catalogs.providers.contract import Failed, QuotaValue, Wanted
+from recommender.catalogs.providers.gcp.client import PROJECT, Settings
+from recommender.catalogs.providers.http import Web
+from recommender.catalogs.providers.quotas import QuotasRead, value_of
+from recommender.catalogs.schema import Quota
 
 _ALL = "GPUS_ALL_REGIONS"  # limits the GPUs of all regions together; 0 for a new project
 _MOST_PAGES = 20

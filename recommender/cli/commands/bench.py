@@ -17,7 +17,7 @@ from recommender.errors import UsageError
 from recommender.inputs import units
 
 if TYPE_CHECKING:
-    from benchmarks.suite import Wishes
+    from recommender.benchmarks.suite import Wishes
 
 group = together("bench", "Measure machines, and plan with what was measured.", Helpful)
 _MARKET = ("spot", "on-demand")
@@ -83,7 +83,7 @@ def run(flags: RunFlags) -> None:
     \b
     recommend bench run --suite quick -o result.json
     """
-    from benchmarks.command import measure
+    from recommender.benchmarks.command import measure
     from recommender.measurements.store import usable
 
     wishes = _wishes(flags)
@@ -101,7 +101,7 @@ def pack(
     \b
     recommend bench pack -o bench.pyz
     """
-    from benchmarks.bundle import pack as write
+    from recommender.benchmarks.bundle import pack as write
     from recommender.measurements.store import usable
 
     usable(lambda: write(Path(output), force))
@@ -120,7 +120,7 @@ def import_(
     \b
     recommend bench import result.json
     """
-    from catalogs.load import load_snapshot
+    from recommender.catalogs.load import load_snapshot
     from recommender.measurements.store import import_files
     from recommender.report.benchmarks import import_page
 
@@ -187,7 +187,7 @@ def compare(
     \b
     recommend bench compare before.json after.json
     """
-    from benchmarks.record import read_record
+    from recommender.benchmarks.record import read_record
     from recommender.measurements.pool import compared
     from recommender.measurements.store import usable
     from recommender.report.benchmarks import compare_page
@@ -218,7 +218,7 @@ def stalls(
     recommend bench stalls one.json two-machines.json --timings timings.csv
     recommend calibrate my.yaml timings.csv
     """
-    from catalogs.load import load_snapshot
+    from recommender.catalogs.load import load_snapshot
     from recommender.measurements.stall_vector import vector_of, write_timings
     from recommender.measurements.store import checked
     from recommender.report.benchmarks import stalls_page
@@ -235,8 +235,8 @@ def stalls(
 
 
 def _wishes(flags: RunFlags) -> "Wishes":
-    from benchmarks.metadata import Place
-    from benchmarks.suite import Wishes
+    from recommender.benchmarks.metadata import Place
+    from recommender.benchmarks.suite import Wishes
 
     read = Reader()
     suite = read.choice(flags.suite, "--suite", ("quick", "full"), "quick")
@@ -254,7 +254,7 @@ def _wishes(flags: RunFlags) -> "Wishes":
 
 def _priced(wishes: "Wishes") -> "Wishes":
     """The wishes with the place found and the catalog's price of it."""
-    from benchmarks.suite import find_place
+    from recommender.benchmarks.suite import find_place
     from recommender.measurements.flopp import price_of
 
     place = find_place(wishes)

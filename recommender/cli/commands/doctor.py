@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from catalogs.errors import RecommendError
+from recommender.catalogs.errors import RecommendError
 from recommender.cli.edge import CATALOG
 from recommender.cli.lazy import alone
 from recommender.cli.options import PageFlags
@@ -127,7 +127,7 @@ def _credentials(name: str, variables: tuple[str, ...], *files: Path) -> Check:
 
 def _store() -> Check:
     """Whether refreshed prices are there; without any the shipped ones are used."""
-    from catalogs.store import Store, default_root
+    from recommender.catalogs.store import Store, default_root
 
     store = Store(default_root())
     try:
@@ -141,7 +141,7 @@ def _store() -> Check:
 
 
 def _catalog() -> Check:
-    from catalogs.load import load_snapshot
+    from recommender.catalogs.load import load_snapshot
 
     try:
         catalog = load_snapshot()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from catalogs.errors import CatalogError
+from recommender.catalogs.errors import CatalogError
 from recommender.cli.edge import NOTHING, PARTIAL, refuse
 from recommender.cli.error_collector import Reader, name_of, one_of
 from recommender.cli.open_catalog import store_at
@@ -16,8 +16,8 @@ from recommender.inputs.units.times import now
 from recommender.report import formatting as fmt
 
 if TYPE_CHECKING:
-    from catalogs.providers.contract import QuotaValue
-    from catalogs.providers.registry import Maker
+    from recommender.catalogs.providers.contract import QuotaValue
+    from recommender.catalogs.providers.registry import Maker
 
 STORE = Annotated[
     Word,
@@ -62,10 +62,10 @@ def refresh(
     recommend catalog refresh
     recommend catalog refresh --provider aws --dry-run
     """
-    from catalogs.providers.http import redacted
-    from catalogs.refresh.report import facts
-    from catalogs.refresh.run import Order
-    from catalogs.refresh.run import refresh as run
+    from recommender.catalogs.providers.http import redacted
+    from recommender.catalogs.refresh.report import facts
+    from recommender.catalogs.refresh.run import Order
+    from recommender.catalogs.refresh.run import refresh as run
     from recommender.report.store import refresh_page
 
     form = as_json(flags)
@@ -92,15 +92,15 @@ def quotas(provider: _PROVIDERS = None, region: _REGIONS = None) -> None:
     \b
     recommend catalog quotas --provider aws > quotas.csv
     """
-    from catalogs.providers.quotas import quota_text
+    from recommender.catalogs.providers.quotas import quota_text
 
     put(quota_text(_quotas(provider, _regions(region))))
 
 
 def _quotas(provider: list[str] | None, regions: tuple[str, ...]) -> "list[QuotaValue]":
-    from catalogs.load import load_snapshot
-    from catalogs.providers.contract import Wanted
-    from catalogs.refresh.collect import collect
+    from recommender.catalogs.load import load_snapshot
+    from recommender.catalogs.providers.contract import Wanted
+    from recommender.catalogs.refresh.collect import collect
 
     makers, catalog = _makers(provider), load_snapshot()
     wanted = {
@@ -138,7 +138,7 @@ def _quotas(provider: list[str] | None, regions: tuple[str, ...]) -> "list[Quota
 
 
 def _makers(names: list[str] | None) -> "dict[str, Maker]":
-    from catalogs.providers.registry import NAMES, makers
+    from recommender.catalogs.providers.registry import NAMES, makers
 
     read = Reader()
     wanted = read.values(names, "--provider", one_of(NAMES))
@@ -155,6 +155,6 @@ def _regions(names: list[str] | None) -> tuple[str, ...]:
 
 def _say(message: str) -> None:
     """Progress goes to standard error, without secrets and on one line."""
-    from catalogs.providers.http import redacted
+    from recommender.catalogs.providers.http import redacted
 
     put(f"{fmt.clean(redacted(message))}\n", sys.stderr)

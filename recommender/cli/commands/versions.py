@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from catalogs.errors import CatalogError
+from recommender.catalogs.errors import CatalogError
 from recommender.cli.commands.refresh import STORE
 from recommender.cli.open_catalog import store_at, warn
 from recommender.cli.options import PageFlags, Word
@@ -15,8 +15,8 @@ from recommender.inputs.units.times import now
 from recommender.text import shown
 
 if TYPE_CHECKING:
-    from catalogs.catalog import Catalog
-    from catalogs.store import Store
+    from recommender.catalogs.catalog import Catalog
+    from recommender.catalogs.store import Store
 
 SHIPPED = "shipped"
 
@@ -42,7 +42,7 @@ def diff(
     recommend catalog diff
     recommend catalog diff shipped
     """
-    from catalogs.history import difference
+    from recommender.catalogs.history import difference
     from recommender.report.versions import difference_page
 
     kept = store_at(store)
@@ -67,7 +67,7 @@ def history(
     \b
     recommend catalog history p5.48xlarge --region us-east-1
     """
-    from catalogs.history import MISSING, can_keep, points
+    from recommender.catalogs.history import MISSING, can_keep, points
     from recommender.report import versions
 
     kept = store_at(store)
@@ -98,7 +98,7 @@ def rollback(
     \b
     recommend catalog rollback
     """
-    from catalogs.store import roll_back
+    from recommender.catalogs.store import roll_back
 
     kept = store_at(store)
     _refuse_empty(kept)
@@ -120,7 +120,7 @@ def export(
     \b
     recommend catalog export catalog.tar.gz
     """
-    from catalogs.archive import export as write
+    from recommender.catalogs.archive import export as write
 
     kept = store_at(store)
     name = _named(kept, version) if version else _held(kept)
@@ -143,8 +143,8 @@ def import_(
     \b
     recommend catalog import catalog.tar.gz
     """
-    from catalogs.archive import import_into
-    from catalogs.load import SNAPSHOT
+    from recommender.catalogs.archive import import_into
+    from recommender.catalogs.load import SNAPSHOT
 
     name, problems = import_into(store_at(store), Path(file), SNAPSHOT, now())
     warn(tuple(problems))
@@ -173,7 +173,7 @@ def _named(store: "Store", word: str) -> str:
     """The version that a word means: its name, or the number that it begins with."""
     if word == SHIPPED:
         return SHIPPED
-    from catalogs.store import sequence
+    from recommender.catalogs.store import sequence
 
     found = [
         name
@@ -187,6 +187,6 @@ def _named(store: "Store", word: str) -> str:
 
 
 def _load(store: "Store", name: str) -> "Catalog":
-    from catalogs.load import load, load_snapshot
+    from recommender.catalogs.load import load, load_snapshot
 
     return load_snapshot() if name == SHIPPED else load(store.path(name))

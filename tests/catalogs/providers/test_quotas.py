@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from catalogs.errors import ProviderError
-from catalogs.load import load_snapshot
-from catalogs.providers.azure.provider import Azure
-from catalogs.providers.azure.quotas import Account, account_from
-from catalogs.providers.contract import Harvest, QuotaValue, Wanted
-from catalogs.providers.http import Patience
-from catalogs.providers.quotas import quota_text
+from recommender.catalogs.errors import ProviderError
+from recommender.catalogs.load import load_snapshot
+from recommender.catalogs.providers.azure.provider import Azure
+from recommender.catalogs.providers.azure.quotas import Account, account_from
+from recommender.catalogs.providers.contract import Harvest, QuotaValue, Wanted
+from recommender.catalogs.providers.http import Patience
+from recommender.catalogs.providers.quotas import quota_text
 from recommender.inputs.user_files import read_quotas
 from tests.catalogs.refresh import gcp_skus
 from tests.catalogs.refresh.gcp_skus import NOW

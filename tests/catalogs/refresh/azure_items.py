@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlencode
 
-from catalogs.providers.azure.provider import Azure
-from catalogs.providers.contract import Harvest, Wanted
-from catalogs.providers.http import Patience
-from catalogs.schema import Offer
+from recommender.catalogs.providers.azure.provider import Azure
+from recommender.catalogs.providers.contract import Harvest, Wanted
+from recommender.catalogs.providers.http import Patience
+from recommender.catalogs.schema import Offer
 from tests.catalogs.refresh.gcp_skus import NOW, shipped
 from tests.catalogs.refresh.servers import Asked, Reply, Server, http_server
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from catalogs.catalog import Catalog
-from catalogs.schema import InstanceType
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.schema import InstanceType
 from tests.catalogs.refresh import azure_items
 from tests.catalogs.refresh.gcp_skus import Raw, shipped, sku
 

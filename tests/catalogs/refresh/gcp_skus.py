@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from catalogs.catalog import Catalog
-from catalogs.load import load_snapshot
-from catalogs.providers.contract import Harvest, Wanted
-from catalogs.providers.gcp.client import Settings
-from catalogs.providers.gcp.provider import Gcp
-from catalogs.providers.http import Patience
-from catalogs.schema import Offer
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.load import load_snapshot
+from recommender.catalogs.providers.contract import Harvest, Wanted
+from recommender.catalogs.providers.gcp.client import Settings
+from recommender.catalogs.providers.gcp.provider import Gcp
+from recommender.catalogs.providers.http import Patience
+from recommender.catalogs.schema import Offer
 from tests.catalogs.refresh.servers import Asked, Reply, Server, http_server
 
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)

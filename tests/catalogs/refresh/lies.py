@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from random import Random
 
-from catalogs.load import load_snapshot
-from catalogs.providers.contract import Failed, Harvest
-from catalogs.schema import Offer
+from recommender.catalogs.load import load_snapshot
+from recommender.catalogs.providers.contract import Failed, Harvest
+from recommender.catalogs.schema import Offer
 from tests.catalogs.refresh.world import Lie
 
 Made = Callable[[Random], Lie]

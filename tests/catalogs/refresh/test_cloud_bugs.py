@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from catalogs.load import load_snapshot
-from catalogs.refresh.run import Order, refresh
-from catalogs.store import Store, newest_good
+from recommender.catalogs.load import load_snapshot
+from recommender.catalogs.refresh.run import Order, refresh
+from recommender.catalogs.store import Store, newest_good
 from tests.catalogs.refresh import azure_items
 from tests.catalogs.refresh.clouds import gcp_list, shipped_prices
 from tests.catalogs.refresh.gcp_skus import (

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from catalogs.providers.contract import Provider
-from catalogs.refresh.run import Order, refresh
-from catalogs.store import Store, newest_good
+from recommender.catalogs.providers.contract import Provider
+from recommender.catalogs.refresh.run import Order, refresh
+from recommender.catalogs.store import Store, newest_good
 from tests.catalogs.refresh import azure_items, gcp_skus
 from tests.catalogs.refresh.clouds import azure_list, gcp_list
 from tests.catalogs.refresh.gcp_skus import NOW, Raw

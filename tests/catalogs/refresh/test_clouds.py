@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from catalogs.load import load_snapshot
-from catalogs.providers.contract import Provider
-from catalogs.refresh.report import RefreshReport, facts
-from catalogs.refresh.run import Order, refresh
-from catalogs.store import Store, newest_good
+from recommender.catalogs.load import load_snapshot
+from recommender.catalogs.providers.contract import Provider
+from recommender.catalogs.refresh.report import RefreshReport, facts
+from recommender.catalogs.refresh.run import Order, refresh
+from recommender.catalogs.store import Store, newest_good
 from tests.catalogs.refresh import azure_items, gcp_skus
 from tests.catalogs.refresh.clouds import azure_list, gcp_list, shipped_prices
 from tests.catalogs.refresh.gcp_skus import CANARY, NOW

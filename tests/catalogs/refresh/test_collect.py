@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from catalogs.errors import ProviderError
-from catalogs.providers.contract import Harvest, Wanted
-from catalogs.providers.registry import makers
-from catalogs.refresh.collect import Deadlines, collect
+from recommender.catalogs.errors import ProviderError
+from recommender.catalogs.providers.contract import Harvest, Wanted
+from recommender.catalogs.providers.registry import makers
+from recommender.catalogs.refresh.collect import Deadlines, collect
 from tests.catalogs.refresh.world import Client
 
 WANTED = Wanted(types={}, gpus={}, now=datetime(2026, 11, 21, 3, 0, tzinfo=UTC))

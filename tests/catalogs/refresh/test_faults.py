@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
-from catalogs.errors import ProviderError, StoreError
-from catalogs.load import load
-from catalogs.refresh.run import refresh
-from catalogs.schema import Offer
-from catalogs.store import GENERATIONS, newest_good, writing
+from recommender.catalogs.errors import ProviderError, StoreError
+from recommender.catalogs.load import load
+from recommender.catalogs.refresh.run import refresh
+from recommender.catalogs.schema import Offer
+from recommender.catalogs.store import GENERATIONS, newest_good, writing
 from tests.catalogs.refresh.lies import LIES
 from tests.catalogs.refresh.world import NAMES, World, make_world
 

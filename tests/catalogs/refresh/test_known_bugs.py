@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-import catalogs
-from catalogs.refresh.run import refresh
-from catalogs.store import newest_good
+import recommender.catalogs
+from recommender.catalogs.refresh.run import refresh
+from recommender.catalogs.store import newest_good
 from tests.catalogs.refresh.test_faults import STEPS, Stopped
 from tests.catalogs.refresh.world import make_world
 

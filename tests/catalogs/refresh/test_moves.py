@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from catalogs.load import load_snapshot
-from catalogs.providers.contract import Harvest, Quarantined
-from catalogs.refresh.draft import usd_per_gpu
-from catalogs.refresh.run import refresh
-from catalogs.refresh.validate_rows import Families, Known, Sifted, room, sift
-from catalogs.schema import Offer, Source
-from catalogs.store import newest_good
+from recommender.catalogs.load import load_snapshot
+from recommender.catalogs.providers.contract import Harvest, Quarantined
+from recommender.catalogs.refresh.draft import usd_per_gpu
+from recommender.catalogs.refresh.run import refresh
+from recommender.catalogs.refresh.validate_rows import Families, Known, Sifted, room, sift
+from recommender.catalogs.schema import Offer, Source
+from recommender.catalogs.store import newest_good
 from tests.catalogs.refresh.test_validate_rows_sift import NOW
 from tests.catalogs.refresh.world import World, make_world
 

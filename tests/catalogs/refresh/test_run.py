@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from catalogs.errors import CatalogError, ProviderError, StoreError
-from catalogs.load import load
-from catalogs.providers.contract import Failed, Harvest, Quarantined, Wanted
-from catalogs.refresh.collect import Deadlines
-from catalogs.refresh.report import RefreshReport, facts
-from catalogs.refresh.run import Order, refresh
-from catalogs.serialize import write_catalog
-from catalogs.store import Store, newest_good, roll_back, writing
-from catalogs.tables import TABLES
+from recommender.catalogs.errors import CatalogError, ProviderError, StoreError
+from recommender.catalogs.load import load
+from recommender.catalogs.providers.contract import Failed, Harvest, Quarantined, Wanted
+from recommender.catalogs.refresh.collect import Deadlines
+from recommender.catalogs.refresh.report import RefreshReport, facts
+from recommender.catalogs.refresh.run import Order, refresh
+from recommender.catalogs.serialize import write_catalog
+from recommender.catalogs.store import Store, newest_good, roll_back, writing
+from recommender.catalogs.tables import TABLES
 from tests.catalogs.refresh.world import MORNING, World, make_world
 
 

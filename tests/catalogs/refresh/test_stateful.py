@@ -9,12 +9,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from catalogs.errors import ProviderError, StoreError
-from catalogs.load import load
-from catalogs.providers.contract import Failed, Harvest
-from catalogs.refresh.run import refresh
-from catalogs.schema import Offer
-from catalogs.store import GENERATIONS, newest_good, roll_back
+from recommender.catalogs.errors import ProviderError, StoreError
+from recommender.catalogs.load import load
+from recommender.catalogs.providers.contract import Failed, Harvest
+from recommender.catalogs.refresh.run import refresh
+from recommender.catalogs.schema import Offer
+from recommender.catalogs.store import GENERATIONS, newest_good, roll_back
 from tests.catalogs.refresh.world import NAMES, World, make_world
 
 Content = frozenset[tuple[str, str, str, str, str, float, str]]

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from catalogs.providers.contract import Harvest
-from catalogs.refresh.validate_batch import Before, row_problems, with_lost_regions
-from catalogs.refresh.validate_rows import Sifted
-from catalogs.store import Fetched
+from recommender.catalogs.providers.contract import Harvest
+from recommender.catalogs.refresh.validate_batch import Before, row_problems, with_lost_regions
+from recommender.catalogs.refresh.validate_rows import Sifted
+from recommender.catalogs.store import Fetched
 from tests.catalogs.small import offer
 
 NIGHT = datetime(2026, 11, 21, 3, tzinfo=UTC)

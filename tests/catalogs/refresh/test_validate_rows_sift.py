@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from catalogs.load import load_snapshot
-from catalogs.providers.contract import Harvest
-from catalogs.refresh.draft import usd_per_gpu
-from catalogs.refresh.validate_rows import Known, Sifted, sift
-from catalogs.schema import Offer, Source
+from recommender.catalogs.load import load_snapshot
+from recommender.catalogs.providers.contract import Harvest
+from recommender.catalogs.refresh.draft import usd_per_gpu
+from recommender.catalogs.refresh.validate_rows import Known, Sifted, sift
+from recommender.catalogs.schema import Offer, Source
 
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 CATALOG = load_snapshot()

@@ -7,14 +7,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from catalogs.load import load_snapshot
-from catalogs.providers.contract import Harvest, Wanted
-from catalogs.refresh.run import Order
-from catalogs.schema import Offer, Source
-from catalogs.serialize import write_catalog
-from catalogs.store import Store
-from catalogs.tables import TABLES
-from catalogs.validation import CANARIES
+from recommender.catalogs.load import load_snapshot
+from recommender.catalogs.providers.contract import Harvest, Wanted
+from recommender.catalogs.refresh.run import Order
+from recommender.catalogs.schema import Offer, Source
+from recommender.catalogs.serialize import write_catalog
+from recommender.catalogs.store import Store
+from recommender.catalogs.tables import TABLES
+from recommender.catalogs.validation import CANARIES
 
 NAMES = ("aws", "gcp", "azure")
 TYPES = {

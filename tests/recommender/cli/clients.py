@@ -5,9 +5,9 @@ from types import ModuleType
 
 import pytest
 
-from catalogs.load import load_snapshot
-from catalogs.providers.contract import Harvest, QuotaValue, Wanted
-from catalogs.schema import Offer
+from recommender.catalogs.load import load_snapshot
+from recommender.catalogs.providers.contract import Harvest, QuotaValue, Wanted
+from recommender.catalogs.schema import Offer
 from tests.catalogs.refresh.world import Client, Lie, honest
 
 SECRET = "canary+Secret/0123456789abcdefABCDEF0123"

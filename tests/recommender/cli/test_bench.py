@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import suite
-from benchmarks.metadata import Place
-from benchmarks.record import dumps
+from recommender.benchmarks import suite
+from recommender.benchmarks.metadata import Place
+from recommender.benchmarks.record import dumps
 from tests.benchmarks.machines import record
 from tests.recommender.cli.conftest import Planner, Run
 from tests.recommender.measurements.test_pool_links import bare, exchange
@@ -173,8 +173,8 @@ def test_stalls_of_two_records_calibrate_a_job(run: Run) -> None:
 
 def test_a_run_says_its_price_before_it_starts(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     made = record(place=Place("aws", "p5.48xlarge", "us-east-1", "", "on_demand"))
-    monkeypatch.setattr("benchmarks.backend.find_torch", lambda: None)
-    monkeypatch.setattr("benchmarks.command.run", lambda ready, say: made)
+    monkeypatch.setattr("recommender.benchmarks.backend.find_torch", lambda: None)
+    monkeypatch.setattr("recommender.benchmarks.command.run", lambda ready, say: made)
     monkeypatch.setattr(suite.metadata, "provider_of", lambda: "")
     words = ("--provider", "aws", "--instance", "p5.48xlarge", "--region", "us-east-1")
     done = run("bench", "run", *words, "-o", "r.json")

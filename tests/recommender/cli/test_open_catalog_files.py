@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from catalogs.load import SNAPSHOT
+from recommender.catalogs.load import SNAPSHOT
 from recommender.inputs import settings
 from tests.recommender.cli.conftest import Planner, Run
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from catalogs.errors import ProviderError
-from catalogs.providers.contract import Failed, Harvest, Quarantined, UnknownType
-from catalogs.store import Store, default_root, writing
+from recommender.catalogs.errors import ProviderError
+from recommender.catalogs.providers.contract import Failed, Harvest, Quarantined, UnknownType
+from recommender.catalogs.store import Store, default_root, writing
 from recommender.cli.open_catalog import load_catalog
 from recommender.inputs.user_files import read_quotas
 from recommender.plan.limits import QuotaLimit
@@ -157,7 +157,7 @@ def test_a_store_in_use_ends_with_6(
     run: Run, clouds: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = Store(default_root())
-    monkeypatch.setattr("catalogs.refresh.run.writing", partial(writing, wait_s=0))
+    monkeypatch.setattr("recommender.catalogs.refresh.run.writing", partial(writing, wait_s=0))
     with writing(store):
         result = run("catalog", "refresh", "--provider", "azure", "-o", "json")
     assert result.code == 6
@@ -166,7 +166,7 @@ def test_a_store_in_use_ends_with_6(
 
 
 def test_without_a_client_the_report_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "catalogs.providers.azure.provider", None)
+    monkeypatch.setitem(sys.modules, "recommender.catalogs.providers.azure.provider", None)
     result = run("catalog", "refresh", "--provider", "azure")
     assert result.code == 6
     assert "its client cannot be loaded" in result.err
@@ -281,7 +281,7 @@ def test_a_catalog_is_read_from_an_address(
     def get(address: str, most: int) -> bytes:
         return (tmp_path / address.replace(bucket, "served").partition("?")[0]).read_bytes()
 
-    monkeypatch.setattr("catalogs.remote.fetch", get)
+    monkeypatch.setattr("recommender.catalogs.remote.fetch", get)
     address = f"{bucket}/manifest.json"
     result = run("catalog", "status", "--catalog", f"{address}?sig=canary")
     assert (result.code, result.err) == (0, "")
@@ -292,7 +292,7 @@ def test_a_catalog_is_read_from_an_address(
     def down(address: str, most: int) -> bytes:
         raise TimeoutError("timed out")
 
-    monkeypatch.setattr("catalogs.remote.fetch", down)
+    monkeypatch.setattr("recommender.catalogs.remote.fetch", down)
     result = run(*JOB, "--catalog", address)
     assert result.code == 0
     assert "its last copy is used" in result.err

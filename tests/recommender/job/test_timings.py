@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from catalogs.schema import InstanceType
+from recommender.catalogs.schema import InstanceType
 from recommender.errors import UsageError
 from recommender.inputs.user_files import read_offers
 from recommender.job.job import Job, Timing

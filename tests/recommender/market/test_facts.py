@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from catalogs.catalog import Catalog
+from recommender.catalogs.catalog import Catalog
 from recommender.market.facts import Facts
 from recommender.market.sites import Pool, SiteBuilder
 from recommender.plan.limits import Choice, Limits

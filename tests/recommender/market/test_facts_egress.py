@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from catalogs.catalog import Catalog
+from recommender.catalogs.catalog import Catalog
 from recommender.job.job import DataSet
 from recommender.market.facts import (
     Facts,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from catalogs.catalog import Catalog
+from recommender.catalogs.catalog import Catalog
 from recommender.market.facts import Facts
 from recommender.market.sites import Pool, SiteBuilder
 from recommender.market.user_spot_laws import in_place_of, of_list, own_law, variants

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.metadata import Place
-from catalogs.load import load_snapshot
+from recommender.benchmarks.metadata import Place
+from recommender.catalogs.load import load_snapshot
 from recommender.errors import RecordError
 from recommender.measurements.flopp import Wanted, flopp_of_offers, price_of
 from recommender.measurements.pool import (

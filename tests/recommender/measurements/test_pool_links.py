@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.collectives import Line
-from benchmarks.metadata import Place
-from benchmarks.method import Result
-from benchmarks.record import Record
-from catalogs.load import load_snapshot
+from recommender.benchmarks.collectives import Line
+from recommender.benchmarks.metadata import Place
+from recommender.benchmarks.method import Result
+from recommender.benchmarks.record import Record
+from recommender.catalogs.load import load_snapshot
 from recommender.measurements.pool import Kept, link_rates, links_of
 from recommender.measurements.store import with_own_speeds, write_links, write_speeds
 from recommender.performance.machines import listed_gbit

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.metadata import Place
-from benchmarks.record import Record
-from benchmarks.stalls import Run, profile
-from catalogs.load import load_snapshot
+from recommender.benchmarks.metadata import Place
+from recommender.benchmarks.record import Record
+from recommender.benchmarks.stalls import Run, profile
+from recommender.catalogs.load import load_snapshot
 from recommender.errors import UsageError
 from recommender.job.timings import read_runs
 from recommender.measurements.pool import StallVector

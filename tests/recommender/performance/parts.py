@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from catalogs.schema import Achieved, Gpu, InstanceType
+from recommender.catalogs.schema import Achieved, Gpu, InstanceType
 from recommender.job.job import Job
 from recommender.performance.clusters import Fleet, MachineColumns, fleet_of
 from recommender.performance.machines import machine_columns

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from catalogs.load import load_snapshot
+from recommender.catalogs.load import load_snapshot
 from recommender.job.job import DataSet
 from recommender.performance.calibration_model import SIGMA_GPU
 from recommender.performance.clusters import spread_of

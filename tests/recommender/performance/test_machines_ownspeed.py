@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from catalogs.schema import Achieved, OwnSpeed
+from recommender.catalogs.schema import Achieved, OwnSpeed
 from recommender.errors import UsageError
 from recommender.job.job import Run, Timing
 from recommender.performance.calibration import calibrate

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from catalogs.schema import Achieved, Gpu
+from recommender.catalogs.schema import Achieved, Gpu
 from recommender.performance.priors import KINDS, load_gpu_factors, load_priors
 from tests.research.fits import fit_priors
 from tests.research.fits.fit_priors import gpu_factor_rows

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from catalogs.catalog import extended
+from recommender.catalogs.catalog import extended
 from recommender.inputs.units import parse_duration
 from recommender.inputs.user_files import read_offers
 from recommender.job.jobfile import find_job

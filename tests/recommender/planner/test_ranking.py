@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from catalogs.catalog import Catalog
+from recommender.catalogs.catalog import Catalog
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Answer, Plan
 from recommender.planner import assumptions

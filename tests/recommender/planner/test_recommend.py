@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from catalogs.catalog import Catalog
+from recommender.catalogs.catalog import Catalog
 from recommender.errors import UsageError
 from recommender.inputs.units import brief_duration, parse_duration
 from recommender.plan.limits import Choice, GpuWish, Limits, Progress, QuotaLimit

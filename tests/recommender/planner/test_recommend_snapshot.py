@@ -2,7 +2,7 @@
 
 import pytest
 
-from catalogs.catalog import Catalog
+from recommender.catalogs.catalog import Catalog
 from recommender.job.jobfile import find_job, presets
 from recommender.optimize.incumbent import Candidate
 from recommender.plan.limits import Choice, GpuWish, Limits, Progress

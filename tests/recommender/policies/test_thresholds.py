@@ -6,7 +6,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from catalogs.load import load_snapshot
+from recommender.catalogs.load import load_snapshot
 from recommender.policies.availability import chain
 from recommender.policies.availability_fit import lognormal_rates, of_class
 from recommender.policies.optimal import SemiMarkov

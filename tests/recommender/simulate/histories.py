@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from catalogs.load import load_snapshot
+from recommender.catalogs.load import load_snapshot
 from recommender.inputs.units import parse_instant
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits, Progress

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from catalogs.load import load_snapshot
+from recommender.catalogs.load import load_snapshot
 from recommender.errors import UsageError
 from recommender.inputs.units import parse_comparison
 from recommender.job.jobfile import find_job

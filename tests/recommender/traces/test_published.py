@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from catalogs.load import load_snapshot
+from recommender.catalogs.load import load_snapshot
 from recommender.traces.fit import fit, fit_size
 from recommender.traces.intervals import cut
 from recommender.traces.law_fit import fit_laws

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from catalogs.load import load_snapshot
+from recommender.catalogs.load import load_snapshot
 from recommender.job.job import Job
 from recommender.performance.clusters import WITHIN, fleet_of
 from recommender.performance.machines import machine_columns

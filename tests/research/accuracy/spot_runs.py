@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from catalogs.load import load_snapshot
+from recommender.catalogs.load import load_snapshot
 from recommender.plan.accuracy import Score, Target
 from tests.research.accuracy.likelihood import (
     LEAST_CHANCE,

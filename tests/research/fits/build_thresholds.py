@@ -11,7 +11,7 @@ from functools import cache
 from itertools import product
 from pathlib import Path
 
-from catalogs.load import load_snapshot
+from recommender.catalogs.load import load_snapshot
 from recommender.policies import thresholds
 from recommender.policies.availability import chain
 from recommender.policies.availability_fit import of_class

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from catalogs.load import load_snapshot
-from catalogs.schema import Achieved
+from recommender.catalogs.load import load_snapshot
+from recommender.catalogs.schema import Achieved
 from recommender.performance.machines import achieved_sd
 from tests.research.fits.lambda_runs import share_run
 

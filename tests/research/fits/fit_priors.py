@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from catalogs.load import load_snapshot
+from recommender.catalogs.load import load_snapshot
 from recommender.performance import priors as priors_module
 from recommender.performance.priors import KINDS, Prior, kind_of
 from tests.research.fits.data import HERE, runs, table

@@ -17,7 +17,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from catalogs.schema import GANG_KNEE
+from recommender.catalogs.schema import GANG_KNEE
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from catalogs.schema import Achieved, Gpu
+from recommender.catalogs.schema import Achieved, Gpu
 from recommender.job.job import Family, Job, Precision
 from recommender.performance.machines import gpu_speed
 from recommender.performance.priors import KINDS, Prior, kind_of, load_priors

@@ -3,9 +3,9 @@
 import argparse
 from pathlib import Path
 
-from catalogs.load import SNAPSHOT, load
-from catalogs.serialize import write_catalog
-from catalogs.validation import publication_problems
+from recommender.catalogs.load import SNAPSHOT, load
+from recommender.catalogs.serialize import write_catalog
+from recommender.catalogs.validation import publication_problems
 from tests.research.snapshot.assemble import snapshot_tables
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
-from catalogs.schema import Achieved, Gpu
+from recommender.catalogs.schema import Achieved, Gpu
 from tests.research.snapshot.reading import Cells, iso_date, read_table
 from tests.research.snapshot.sources import SourceBook, cite
 

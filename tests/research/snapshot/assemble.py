@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
-from catalogs.schema import InstanceType, Offer
-from catalogs.tables import Row
+from recommender.catalogs.schema import InstanceType, Offer
+from recommender.catalogs.tables import Row
 from tests.research.snapshot.achieved import achieved_rows
 from tests.research.snapshot.aws import aws_offers
 from tests.research.snapshot.azure import azure_offers

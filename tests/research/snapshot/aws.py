@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from catalogs.schema import Obtainable, Offer
+from recommender.catalogs.schema import Obtainable, Offer
 from tests.research.snapshot.aws_spot import spot_offers
 from tests.research.snapshot.machines import Machines
 from tests.research.snapshot.reading import Cells, read_table

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
-from catalogs.schema import Offer
+from recommender.catalogs.schema import Offer
 from tests.research.snapshot.machines import Machines
 from tests.research.snapshot.reading import Cells, read_table
 from tests.research.snapshot.sources import SourceBook, cite

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from catalogs.schema import Market, Offer
+from recommender.catalogs.schema import Market, Offer
 from tests.research.snapshot.machines import Machines
 from tests.research.snapshot.reading import Cells, number, read_table
 from tests.research.snapshot.sources import SourceBook, cite

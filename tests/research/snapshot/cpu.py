@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from catalogs.schema import Offer
+from recommender.catalogs.schema import Offer
 from tests.research.snapshot.aws import is_region
 from tests.research.snapshot.machines import Machines
 from tests.research.snapshot.reading import Cells, iso_date, read_table

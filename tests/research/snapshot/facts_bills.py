@@ -7,7 +7,7 @@ docs/risk-facts.md.
 import csv
 from pathlib import Path
 
-from catalogs.schema import BillingRule, Egress, Fee, Market, Provider
+from recommender.catalogs.schema import BillingRule, Egress, Fee, Market, Provider
 from tests.research.snapshot.sources import SourceBook
 
 AS_OF = "2026-08-22"

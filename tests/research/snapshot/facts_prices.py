@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from catalogs.schema import Kind, Market, PriceDrift, Provider
+from recommender.catalogs.schema import Kind, Market, PriceDrift, Provider
 from tests.research.snapshot.sources import SourceBook
 
 Floats = NDArray[np.float64]

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from catalogs.schema import Kind, SpotClass
+from recommender.catalogs.schema import Kind, SpotClass
 from tests.research.fits.spot_fit import (
     GANGS,
     HOUR,

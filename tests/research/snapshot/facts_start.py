@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from catalogs.schema import Obtainability, Provider, StartUp
+from recommender.catalogs.schema import Obtainability, Provider, StartUp
 from tests.research.snapshot.sources import SourceBook
 
 # Median seconds from the API request to the first boot script, all types (Spare Cores

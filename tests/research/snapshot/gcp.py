@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from catalogs.schema import Kind, Market, Offer
+from recommender.catalogs.schema import Kind, Market, Offer
 from tests.research.snapshot.machines import Machines, attached_name
 from tests.research.snapshot.reading import Cells, number, read_hand, read_table
 from tests.research.snapshot.sources import SourceBook, cite

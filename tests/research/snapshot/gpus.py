@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from catalogs.schema import Gpu, Kind
+from recommender.catalogs.schema import Gpu, Kind
 from tests.research.snapshot.reading import Cells, iso_date, number, read_hand, read_table
 from tests.research.snapshot.sources import SourceBook, cite
 

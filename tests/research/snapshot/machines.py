@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from catalogs.schema import InstanceType, Obtainable, Provider
+from recommender.catalogs.schema import InstanceType, Obtainable, Provider
 from tests.research.snapshot.fabric import (
     UNKNOWN,
     HostCopies,

@@ -2,7 +2,7 @@
 
 import re
 
-from catalogs.schema import Provider, Quota
+from recommender.catalogs.schema import Provider, Quota
 from tests.research.snapshot.reading import read_hand
 from tests.research.snapshot.sources import SourceBook, cite
 

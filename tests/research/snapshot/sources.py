@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from catalogs.schema import Source
+from recommender.catalogs.schema import Source
 from tests.research.snapshot.reading import read_hand
 
 RowT = TypeVar("RowT")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalogs.providers.azure.prices import Reader
+from recommender.catalogs.providers.azure.prices import Reader
 from tests.catalogs.refresh.azure_items import SIZES, harvest, item, price, world
 from tests.catalogs.refresh.gcp_skus import NOW
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from catalogs.errors import ProviderError
-from catalogs.providers.azure.provider import ADDRESS, Azure, provider
+from recommender.catalogs.errors import ProviderError
+from recommender.catalogs.providers.azure.provider import ADDRESS, Azure, provider
 from tests.catalogs.refresh.azure_items import (
     SIZES,
     client,
@@ -95,7 +95,7 @@ def test_what_passes_is_tried_again(status: int):
 
 def test_the_server_says_how_long_to_wait():
     waits: list[float] = []
-    from catalogs.providers.http import Patience
+    from recommender.catalogs.providers.http import Patience
 
     with price_list(world()) as server:
         server.fail(Reply({}, 429, {"Retry-After": "7"}), Reply({}, 429, {"Retry-After": "999"}))
@@ -146,7 +146,7 @@ def test_links_that_lead_in_a_circle_end_the_reading():
 
 
 def test_the_port_in_a_link_is_no_other_server():
-    from catalogs.providers.azure.provider import _server
+    from recommender.catalogs.providers.azure.provider import _server
 
     assert _server("https://prices.azure.com:443/api?$skip=100") == _server(ADDRESS)
     assert _server("http://prices.azure.com/api") != _server(ADDRESS)

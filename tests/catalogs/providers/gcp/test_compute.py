@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from catalogs.errors import ProviderError
-from catalogs.providers.contract import Harvest
-from catalogs.providers.gcp.client import Settings
+from recommender.catalogs.errors import ProviderError
+from recommender.catalogs.providers.contract import Harvest
+from recommender.catalogs.providers.gcp.client import Settings
 from tests.catalogs.refresh.gcp_skus import americas, client, pages_of, prices, rules, wanted
 from tests.catalogs.refresh.servers import Asked, Reply, Server, http_server
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from catalogs.errors import ProviderError
-from catalogs.providers.contract import Wanted
-from catalogs.providers.gcp.client import Settings, settings_from
-from catalogs.providers.gcp.provider import Gcp
+from recommender.catalogs.errors import ProviderError
+from recommender.catalogs.providers.contract import Wanted
+from recommender.catalogs.providers.gcp.client import Settings, settings_from
+from recommender.catalogs.providers.gcp.provider import Gcp
 from tests.catalogs.refresh.gcp_skus import (
     CANARY,
     NOW,

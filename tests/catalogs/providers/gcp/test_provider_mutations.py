@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalogs.providers.gcp.price_parts import Sku, read_parts
+from recommender.catalogs.providers.gcp.price_parts import Sku, read_parts
 from tests.catalogs.refresh.gcp_skus import (
     Raw,
     americas,

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from catalogs.load import load_snapshot
-from catalogs.providers.contract import Wanted
-from catalogs.schema import InstanceType
+from recommender.catalogs.load import load_snapshot
+from recommender.catalogs.providers.contract import Wanted
+from recommender.catalogs.schema import InstanceType
 from tests.catalogs.refresh.aws import wire
 
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)

@@ -9,10 +9,10 @@ from typing import Any
 import botocore.loaders
 import pytest
 
-from catalogs.providers.aws import public_files
-from catalogs.providers.aws.provider import Aws
-from catalogs.providers.aws.public_files import Places
-from catalogs.providers.contract import Harvest
+from recommender.catalogs.providers.aws import public_files
+from recommender.catalogs.providers.aws.provider import Aws
+from recommender.catalogs.providers.aws.public_files import Places
+from recommender.catalogs.providers.contract import Harvest
 from tests.catalogs.refresh.aws.cloud import CANARY, Cloud, make_cloud
 from tests.catalogs.refresh.aws.server import serving
 

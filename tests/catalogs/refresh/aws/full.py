@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from catalogs.load import load_snapshot
+from recommender.catalogs.load import load_snapshot
 from tests.catalogs.refresh.aws.cloud import Cloud, Item, make_cloud
 
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from catalogs.errors import ProviderError
-from catalogs.load import load_snapshot
-from catalogs.providers.aws.provider import provider
-from catalogs.providers.aws.quotas import SETTING
-from catalogs.providers.contract import Harvest, QuotaValue
-from catalogs.providers.registry import makers
-from catalogs.refresh.validate_rows import Known, Sifted, sift
+from recommender.catalogs.errors import ProviderError
+from recommender.catalogs.load import load_snapshot
+from recommender.catalogs.providers.aws.provider import provider
+from recommender.catalogs.providers.aws.quotas import SETTING
+from recommender.catalogs.providers.contract import Harvest, QuotaValue
+from recommender.catalogs.providers.registry import makers
+from recommender.catalogs.refresh.validate_rows import Known, Sifted, sift
 from tests.catalogs.refresh.aws.cloud import NOW, REGIONS, Cloud, block_of, dimension_of
 from tests.catalogs.refresh.aws.conftest import Read
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from catalogs.errors import ProviderError
-from catalogs.providers.contract import Harvest
-from catalogs.providers.http import Copies
+from recommender.catalogs.errors import ProviderError
+from recommender.catalogs.providers.contract import Harvest
+from recommender.catalogs.providers.http import Copies
 from tests.catalogs.refresh.aws.cloud import REGIONS, Cloud, dimension_of
 from tests.catalogs.refresh.aws.conftest import Read
 
@@ -108,5 +108,5 @@ def test_a_full_disk_costs_the_copy_and_not_the_answer(
     def full(path: Path, content: bytes) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("catalogs.files.replace", full)
+    monkeypatch.setattr("recommender.catalogs.files.replace", full)
     assert prices(read(copies=tmp_path))["p5.48xlarge", "us-east-1"] == 55.04

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from catalogs.errors import ProviderError
-from catalogs.providers.aws.client import Tasks
-from catalogs.providers.contract import Failed, Harvest
-from catalogs.providers.http import redacted
+from recommender.catalogs.errors import ProviderError
+from recommender.catalogs.providers.aws.client import Tasks
+from recommender.catalogs.providers.contract import Failed, Harvest
+from recommender.catalogs.providers.http import redacted
 from tests.catalogs.refresh.aws.cloud import CANARY, REGIONS, SHUT, Cloud
 from tests.catalogs.refresh.aws.conftest import Read
 

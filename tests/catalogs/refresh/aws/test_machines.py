@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from catalogs.load import load_snapshot
-from catalogs.providers.contract import Harvest, UnknownType
-from catalogs.validation import type_problems
+from recommender.catalogs.load import load_snapshot
+from recommender.catalogs.providers.contract import Harvest, UnknownType
+from recommender.catalogs.validation import type_problems
 from tests.catalogs.refresh.aws.cloud import NOW, Cloud, block_of, info_of, item_of, quotes_of
 from tests.catalogs.refresh.aws.conftest import Read
 

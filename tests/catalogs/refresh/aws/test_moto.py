@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from catalogs.load import load_snapshot
-from catalogs.providers.aws.client import Caller
-from catalogs.providers.aws.machines import machines_of
-from catalogs.providers.aws.regions import RegionRead, account_regions, read_region
-from catalogs.providers.contract import Wanted
+from recommender.catalogs.load import load_snapshot
+from recommender.catalogs.providers.aws.client import Caller
+from recommender.catalogs.providers.aws.machines import machines_of
+from recommender.catalogs.providers.aws.regions import RegionRead, account_regions, read_region
+from recommender.catalogs.providers.contract import Wanted
 from tests.catalogs.refresh.aws.cloud import NOW, Cloud
 
 pytest.importorskip("moto.server")

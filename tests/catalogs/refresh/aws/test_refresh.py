@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from catalogs.catalog import Catalog
-from catalogs.load import load_snapshot
-from catalogs.providers.aws.provider import Aws
-from catalogs.providers.aws.public_files import Places
-from catalogs.refresh.report import RefreshReport, facts
-from catalogs.refresh.run import Order, refresh
-from catalogs.store import Store, newest_good
-from catalogs.validation import CANARIES
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.load import load_snapshot
+from recommender.catalogs.providers.aws.provider import Aws
+from recommender.catalogs.providers.aws.public_files import Places
+from recommender.catalogs.refresh.report import RefreshReport, facts
+from recommender.catalogs.refresh.run import Order, refresh
+from recommender.catalogs.store import Store, newest_good
+from recommender.catalogs.validation import CANARIES
 from tests.catalogs.refresh.aws.cloud import CANARY, NOW, Cloud, dimension_of, make_cloud
 from tests.catalogs.refresh.aws.server import serving
 

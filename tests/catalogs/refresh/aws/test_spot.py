@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from catalogs.providers.contract import Harvest
+from recommender.catalogs.providers.contract import Harvest
 from tests.catalogs.refresh.aws.cloud import NOW, Cloud, Item
 from tests.catalogs.refresh.aws.conftest import Read
 

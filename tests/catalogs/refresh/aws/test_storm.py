@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from catalogs.catalog import Catalog
-from catalogs.load import load_snapshot
-from catalogs.providers.aws.provider import Aws
-from catalogs.providers.aws.public_files import Places
-from catalogs.providers.contract import Harvest, Wanted
-from catalogs.refresh.run import Order, refresh
-from catalogs.store import Store, newest_good
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.load import load_snapshot
+from recommender.catalogs.providers.aws.provider import Aws
+from recommender.catalogs.providers.aws.public_files import Places
+from recommender.catalogs.providers.contract import Harvest, Wanted
+from recommender.catalogs.refresh.run import Order, refresh
+from recommender.catalogs.store import Store, newest_good
 from tests.catalogs.refresh.aws import test_prices, test_spot
 from tests.catalogs.refresh.aws.cloud import NOW, Cloud
 from tests.catalogs.refresh.aws.full import FullCloud, full_cloud

@@ -7,14 +7,14 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from catalogs.errors import ProviderError
-from catalogs.providers.aws.client import Tasks
-from catalogs.providers.contract import Wanted
+from recommender.catalogs.errors import ProviderError
+from recommender.catalogs.providers.aws.client import Tasks
+from recommender.catalogs.providers.contract import Wanted
 
 LEFT_BEHIND = """
 import threading, time
-from tests.catalogs.providers.aws.provider.test_tasks import wanted
-from catalogs.providers.aws.client import Tasks
+from tests.catalogs.refresh.aws.test_tasks import wanted
+from recommender.catalogs.providers.aws.client import Tasks
 found, failed = Tasks({"hangs": threading.Event().wait, "works": lambda: 7}, 2).results(wanted(0.3))
 print(found, failed["hangs"].reason)
 """

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from catalogs.load import load_snapshot
-from catalogs.providers.aws.provider import Aws
-from catalogs.providers.aws.public_files import Places
-from catalogs.refresh.report import RefreshReport
-from catalogs.refresh.run import Order, refresh
-from catalogs.store import Store, newest_good
+from recommender.catalogs.load import load_snapshot
+from recommender.catalogs.providers.aws.provider import Aws
+from recommender.catalogs.providers.aws.public_files import Places
+from recommender.catalogs.refresh.report import RefreshReport
+from recommender.catalogs.refresh.run import Order, refresh
+from recommender.catalogs.store import Store, newest_good
 from tests.catalogs.refresh import azure_items, clouds, gcp_skus
 from tests.catalogs.refresh.aws.cloud import Cloud
 from tests.catalogs.refresh.aws.full import full_cloud
