@@ -9,7 +9,6 @@ import zipapp
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import benchmarks
 from .errors import BenchError
 
 # Ubuntu 22.04, on which many GPU images rest, has Python 3.10; our other packages want 3.11.
@@ -20,7 +19,7 @@ try:
     import numpy
 except ImportError:
     sys.exit("error: numpy is not installed here, with or without torch: pip install numpy")
-from .command import main
+from benchmarks.command import main
 sys.exit(main())
 """
 
@@ -29,7 +28,7 @@ def pack(target: Path, force: bool = False) -> None:
     """Write the archive. Raises BenchError where a file is in the way."""
     if target.exists() and not force:
         raise BenchError(f"{target.name} exists; name another file with -o, or add --force")
-    source = Path(benchmarks.__file__).parent
+    source = Path(__file__).parent
     if not source.is_dir():
         raise BenchError("these benchmarks are packed already; copy the file itself")
     with TemporaryDirectory() as folder:

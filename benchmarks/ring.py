@@ -11,7 +11,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from select import select
 from time import perf_counter
 from typing import Any
@@ -19,13 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import benchmarks
 from .errors import BenchError, WrongResult
 
 TIMEOUT_S = 60.0
 _LOCAL = "127.0.0.1"
 _BLOCK = 2**18  # bytes handed to the kernel at once
-_SCRIPT = "import sys; sys.path.insert(0, {path!r}); from benchmarks.ring import worker; worker()"
+_SCRIPT = "import sys; sys.path[:] = {path!r}; from {package}.ring import worker; worker()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +92,8 @@ def measure_ring(
 
     Raises WrongResult where a sum is wrong and BenchError where a process fails.
     """
-    path = str(Path(benchmarks.__file__).parents[1])
-    call = [sys.executable, "-c", _SCRIPT.format(path=path)]
+    script = _SCRIPT.format(path=sys.path, package=__package__)
+    call = [sys.executable, "-c", script]
     workers = [
         subprocess.Popen(call, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for _ in range(processes)

@@ -24,7 +24,16 @@ from recommender.catalogs.errors import CatalogError, StoreError
 from recommender.catalogs.load import load
 from recommender.catalogs.refresh.draft import Draft, content_of, start
 from recommender.catalogs.schema import Provider
-from recommender.catalogs.store import REPORT, Content, Fetched, Store, check, fetched_of, publish, writing
+from recommender.catalogs.store import (
+    REPORT,
+    Content,
+    Fetched,
+    Store,
+    check,
+    fetched_of,
+    publish,
+    writing,
+)
 from recommender.catalogs.tables import TABLES
 from recommender.catalogs.validation import publication_problems
 

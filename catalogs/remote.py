@@ -10,7 +10,7 @@ is pinned by it. An older catalog of the same signer is not told from the newest
 A copy is kept in the user's cache folder under the checksum of the manifest. Where the server
 does not answer the last copy is used, and said so. Checksums protect from truncation and from
 half-written uploads, not from whoever can change the manifest: serve it from a place that only
-the right people write to, or demand a checksum or a signature in the address (`recommender.catalogs.remote`).
+the right people write to, or demand a checksum or a signature in the address.
 """
 
 import base64

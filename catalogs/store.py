@@ -29,7 +29,15 @@ from typing import TYPE_CHECKING, Any
 
 from recommender.catalogs import MANIFEST
 from recommender.catalogs.errors import CatalogError, StoreError
-from recommender.catalogs.files import Step, no_step, parsed, prepare, replace, sync_folder, write_new
+from recommender.catalogs.files import (
+    Step,
+    no_step,
+    parsed,
+    prepare,
+    replace,
+    sync_folder,
+    write_new,
+)
 from recommender.catalogs.load import load
 
 if TYPE_CHECKING:

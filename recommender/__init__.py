@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 _HOME = {
-    "catalogs.load:load": ("load_catalog",),
+    "recommender.catalogs.load:load": ("load_catalog",),
     "recommender.errors": ("CatalogError", "RecommendError", "UsageError"),
     "recommender.job.job": ("Job",),
     "recommender.job.jobfile": ("find_job", "job_from_text", "presets"),
@@ -68,24 +68,16 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-def _refuse_foreign() -> None:
-    """Refuse packages of other projects that hide ours: both names are common."""
-    for name in ("catalogs", "benchmarks"):
-        try:
-            package = import_module(name)
-        except ImportError as error:
-            raise ImportError(
-                f"recommend is not complete: its package {name!r} cannot be imported ({error}); "
-                "install recommend again",
-                name=name,
-            ) from error
-        if getattr(package, "PROJECT", None) != "recommend":
-            where = getattr(package, "__file__", None) or ", ".join(package.__path__)
-            raise ImportError(
-                f"{where} hides recommend's own package {name!r}; start Python elsewhere, "
-                "rename that file, or install recommend into an environment of its own",
-                name=name,
-            )
+def _refuse_source() -> None:
+    """Refuse the folder of a clone: two of our packages lie beside it until they are installed."""
+    try:
+        import_module("recommender.catalogs")
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"{__path__[0]} is recommend's source, not an installed package: start Python in "
+            "another folder, run `recommend`, or install the clone with `pip install -e .`",
+            name=error.name,
+        ) from None
 
 
-_refuse_foreign()
+_refuse_source()

@@ -1,7 +1,15 @@
-"""No test reads or writes the catalogs that the person at this machine has refreshed."""
+"""Tests see the installed package, and no catalogs that the person at this machine refreshed."""
 
 import os
+import sys
 import tempfile
+from pathlib import Path
+
+# The source folder `recommender` lacks what is installed into it from beside it. Python must not
+# find it first: here, under `python -m pytest`, nor in the programs that tests start.
+ROOT = Path(__file__).parents[1]
+sys.path[:] = [each for each in sys.path if Path(each).resolve() != ROOT]
+os.environ["PYTHONSAFEPATH"] = "1"
 
 for _name in ("XDG_DATA_HOME", "XDG_CACHE_HOME"):
     os.environ[_name] = os.path.join(tempfile.gettempdir(), "recommend-tests-nobody-writes-here")

@@ -12,12 +12,10 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from recommender.plan.accuracy import Finding
+from tests.research.accuracy.studies import STUDIES
+
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-
-from recommender.plan.accuracy import Finding  # noqa: E402
-from tests.research.accuracy.studies import STUDIES  # noqa: E402
-
 ACCURACY = ROOT / "docs" / "accuracy.md"
 README = ROOT / "README.md"
 PAGES = (README, ROOT / "docs" / "simulate.md", ROOT / "docs" / "policies.md")
@@ -40,7 +38,6 @@ def printed(words: str) -> str:
             "COLUMNS": "80",
             "XDG_CONFIG_HOME": empty,
             "XDG_DATA_HOME": empty,
-            "PYTHONPATH": str(ROOT),
         }
         kept = {k: v for k, v in os.environ.items() if not k.startswith("RECOMMEND_")}
         done = subprocess.run(

@@ -21,7 +21,7 @@ LINES = 40
 def python(*words: str) -> str:
     done = subprocess.run(
         [sys.executable, "-W", "error", *words],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "RECOMMEND_NOW": "2026-11-21T12:00Z"},
+        env={**os.environ, "RECOMMEND_NOW": "2026-11-21T12:00Z"},
         capture_output=True,
         text=True,
         timeout=120,

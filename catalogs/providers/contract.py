@@ -1,6 +1,6 @@
 """What a provider is asked for, and what it hands over: the contract of a refresh.
 
-A client of a provider is a module `recommender.catalogs.providers.<name>.provider` (aws, gcp, azure) with a function
+A client of a provider is a module `providers/<name>/provider.py` (aws, gcp, azure) with a function
 `provider() -> Provider` that takes nothing: credentials come from the standard chains, from an
 environment variable or from a file, never from a flag. A client only *reads and reports*. It
 neither compares with older prices nor publishes; that is done for all of them in one place.

@@ -19,7 +19,9 @@ def makers(names: tuple[str, ...] = NAMES) -> Mapping[str, Maker]:
 def _maker(name: str) -> Maker:
     def make() -> Provider:
         try:
-            client: Provider = import_module(f"catalogs.providers.{name}.provider").provider()
+            client: Provider = import_module(
+                f"recommender.catalogs.providers.{name}.provider"
+            ).provider()
         except ImportError as error:
             reason = f"its client cannot be loaded ({error.name or error}); reinstall recommend"
             raise ProviderError(name, "library", reason) from error

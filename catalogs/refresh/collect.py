@@ -9,7 +9,7 @@ from threading import Thread
 
 from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.providers.contract import Answer, Harvest, Wanted
-from recommender.catalogs.providers.http import redacted
+from recommender.catalogs.providers.redact import redacted
 from recommender.catalogs.providers.registry import Maker
 
 Handed = tuple[Harvest, float]  # and the seconds it took

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from recommender.catalogs.providers.contract import Counters, Failed, Quarantined, UnknownType
-from recommender.catalogs.providers.http import hider
+from recommender.catalogs.providers.redact import hider
 
 SCHEMA = "recommend.catalog-refresh/v1"
 

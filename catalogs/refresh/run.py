@@ -14,7 +14,7 @@ from recommender.catalogs.errors import CatalogError, StoreError
 from recommender.catalogs.files import Step, no_step
 from recommender.catalogs.load import SNAPSHOT, load
 from recommender.catalogs.providers.contract import OFFERS, Wanted
-from recommender.catalogs.providers.http import redacted
+from recommender.catalogs.providers.redact import redacted
 from recommender.catalogs.providers.registry import Maker
 from recommender.catalogs.refresh.collect import Collected, Deadlines, collect
 from recommender.catalogs.refresh.draft import (

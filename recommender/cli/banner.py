@@ -97,7 +97,7 @@ def held_manifest() -> Path | None:
 
 
 def _shipped() -> Path:
-    import recommender.catalogs
+    from recommender import catalogs
 
     return Path(catalogs.__file__).parent / "snapshot" / "manifest.json"
 

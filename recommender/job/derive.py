@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from recommender.errors import UsageError
 from recommender.inputs.units import format_count
-from recommender.job.job import DataSet, Job
-from recommender.job.jobfile import AMOUNTS
+from recommender.job.job import AMOUNTS, DataSet, Job
 from recommender.job.timings import timing
 
 if TYPE_CHECKING:

@@ -15,6 +15,9 @@ Sharding = Literal["auto", "ddp", "hsdp", "fsdp", "tensor", "pipeline"]
 Family = Literal["cnn", "vit", "encoder", "decoder", "moe", "encdec", "diffusion", "recsys"]
 
 
+AMOUNTS = ("tokens", "samples", "epochs", "steps")  # ways to say how long a job trains
+
+
 @dataclass(frozen=True, slots=True)
 class Timing:
     """One speed the user measured on a cluster; it replaces priors."""

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from recommender.errors import UsageError
 from recommender.inputs.files import read_text, write_whole
-from recommender.job.job import Job
+from recommender.job.job import AMOUNTS, Job
 from recommender.text import nearest, shown, unknown
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 Raw = dict[str, Any]  # the text of a job file, checked later by its schema
 
-AMOUNTS = ("tokens", "samples", "epochs", "steps")
 _FLOP = ("flop_per_sample", "title")
 _ACTIVATIONS = ("activation_bytes_per_sample", "recomputed_activation_bytes_per_sample")
 _NETWORK = (

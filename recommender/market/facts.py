@@ -22,6 +22,16 @@ RANGE_SHIFT = 0.2
 MEDIAN_ERROR = 0.6745  # of a normal law, in sd: a catalog states the median error of derived prices
 
 
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Spot machines of one type in the zones of a failover list, or on-demand ones in a region."""
+
+    rows: tuple[int, ...]  # catalog rows in the order tried
+    spot: bool
+    kind: int
+    type: InstanceType
+
+
 @dataclass(frozen=True)
 class Facts:
     """Look-ups by offer, on one catalog, at one moment."""

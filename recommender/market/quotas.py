@@ -2,23 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.schema import InstanceType, Quota
 from recommender.errors import UsageError
-from recommender.market.facts import Facts
+from recommender.market.facts import Facts, Pool
 from recommender.performance.clusters import Floats
 from recommender.plan.limits import QuotaLimit
 from recommender.text import unknown
 
-if TYPE_CHECKING:
-    from recommender.market.sites import Pool
 
-
-def quota_rows(facts: Facts, pools: "Sequence[Pool]") -> tuple[Floats, Floats]:
+def quota_rows(facts: Facts, pools: Sequence[Pool]) -> tuple[Floats, Floats]:
     """What one machine of each pool uses of each quota, and the quotas; (rows, pools), (rows,)."""
     use, amounts = [], []
     places = [_place(facts, pool) for pool in pools] if facts.choice.quotas else []
@@ -30,7 +26,7 @@ def quota_rows(facts: Facts, pools: "Sequence[Pool]") -> tuple[Floats, Floats]:
     return np.array(use, dtype=np.float64).reshape(-1, len(pools)), np.array(amounts)
 
 
-def most_by_quota(facts: Facts, pool: "Pool") -> float:
+def most_by_quota(facts: Facts, pool: Pool) -> float:
     """Most machines of a pool that the quotas allow on their own."""
     place = _place(facts, pool)
     uses = [(limit.amount, _use(limit, pool, place)) for limit in facts.choice.quotas]
@@ -61,7 +57,7 @@ def _unknown(limit: QuotaLimit, known: set[str]) -> str:
     return place + unknown(f"{limit.provider} quota", limit.quota_family, sorted(known - {""}))
 
 
-def yours(facts: Facts, pool: "Pool", unit: str) -> float | None:
+def yours(facts: Facts, pool: Pool, unit: str) -> float | None:
     """The least of the user's quotas that a pool falls under, in a unit; None without one."""
     place = _place(facts, pool)
     amounts = [q.amount for q in facts.choice.quotas if q.unit == unit and _use(q, pool, place)]
@@ -78,7 +74,7 @@ class _Place:
     names: tuple[str, ...]
 
 
-def _place(facts: Facts, pool: "Pool") -> _Place:
+def _place(facts: Facts, pool: Pool) -> _Place:
     """A pool's quota is called by its family's code, the machines' family, or the full name."""
     o, first = facts.catalog.offers, pool.rows[0]
     market = "spot" if pool.spot else "on_demand"
@@ -88,7 +84,7 @@ def _place(facts: Facts, pool: "Pool") -> _Place:
     return _Place(o.provider[first], market, o.region[first], folded)
 
 
-def _use(limit: QuotaLimit, pool: "Pool", at: _Place) -> float:
+def _use(limit: QuotaLimit, pool: Pool, at: _Place) -> float:
     matches = (
         limit.provider == at.provider
         and limit.market in ("any", at.market)

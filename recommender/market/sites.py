@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 
 from recommender.catalogs.schema import InstanceType
-from recommender.market.facts import HOURS_PER_MONTH, Facts, copies_usd_per_gb, move_usd_per_gb
+from recommender.market.facts import (
+    HOURS_PER_MONTH,
+    Facts,
+    Pool,
+    copies_usd_per_gb,
+    move_usd_per_gb,
+)
 from recommender.market.quotas import most_by_quota, quota_rows
 from recommender.optimize.space import Entries, Fallbacks, Site, Tier
 from recommender.performance.checkpoint import object_store_rate
@@ -31,16 +37,6 @@ _TYPES: dict[str, np.dtype[Any]] = {
     **dict.fromkeys(("kind", "offer", "region", "cap"), np.dtype(np.int64)),
     **dict.fromkeys(("spot", "held"), np.dtype(np.bool_)),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Pool:
-    """Spot machines of one type in the zones of a failover list, or on-demand ones in a region."""
-
-    rows: tuple[int, ...]  # catalog rows in the order tried
-    spot: bool
-    kind: int
-    type: InstanceType
 
 
 @dataclass(frozen=True, slots=True)

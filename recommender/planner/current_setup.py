@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from recommender.errors import UsageError
 from recommender.inputs.units import Comparison
-from recommender.market.sites import Built, Pool
+from recommender.market.facts import Pool
+from recommender.market.sites import Built
 from recommender.optimize.incumbent import Candidate
 from recommender.optimize.space import OBJECT_STORE
 from recommender.plan.limits import Choice

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.market.facts import Pool
 from recommender.market.quotas import quota_of, used_by, yours
-from recommender.market.sites import Built, Pool
+from recommender.market.sites import Built
 from recommender.optimize.checkpoint_paths import saves_of
 from recommender.optimize.evaluate import Plans, gang_of, journeys_of, kept
 from recommender.optimize.incumbent import Candidate

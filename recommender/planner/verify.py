@@ -11,7 +11,7 @@ from recommender.planner.plan_builder import Presenter
 from recommender.planner.problem import PRINTED
 from recommender.risk.outcomes import typical, typical_error
 from recommender.simulate.paths import simulate
-from recommender.simulate.simulate import kept
+from recommender.simulate.summary import kept
 
 Floats = NDArray[np.float64]
 

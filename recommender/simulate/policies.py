@@ -26,7 +26,7 @@ from recommender.risk.outcomes import typical
 from recommender.risk.path_inputs import Journeys
 from recommender.risk.random_numbers import Draws, draws, forget, time_factors
 from recommender.simulate.paths import blocks_of
-from recommender.simulate.simulate import quantiles
+from recommender.simulate.summary import quantiles
 
 FULL, RULE = "full", "thresholds"  # beside the net
 _FASTEST = 0.05  # quantile of the work whose slack the table reaches

@@ -277,7 +277,7 @@ def test_the_packed_file_runs_beside_a_folder_of_the_same_name(tmp_path: Path):
     pack(target)
     (tmp_path / "benchmarks").mkdir()
     (tmp_path / "benchmarks" / "__init__.py").write_text("raise SystemExit('not ours')\n")
-    env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONSAFEPATH")}
     script = (
         f"import sys; sys.path.insert(0, {str(target)!r})\n"
         "from benchmarks.ring import measure_ring\n"
@@ -327,16 +327,32 @@ def test_a_file_is_not_overwritten_unasked(tmp_path: Path):
     assert target.stat().st_size < 200_000
 
 
-def test_the_benchmarks_need_nothing_of_the_rest():
+def test_the_benchmarks_need_nothing_of_the_rest(tmp_path: Path):
+    target = tmp_path / "bench.pyz"
+    pack(target)
     script = (
-        "import sys, json, benchmarks.command\n"
+        f"import sys; sys.path.insert(0, {str(target)!r})\n"
+        "import json, benchmarks.command\n"
         "print(json.dumps(sorted({m.partition('.')[0] for m in sys.modules})))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60
     )
     loaded = set(json.loads(done.stdout))
+    assert "benchmarks" in loaded
     assert not loaded & {"recommender", "catalogs", "pandas", "boto3", "torch", "typer"}
+
+
+def test_the_benchmarks_import_each_other_by_no_name_of_their_package():
+    """It is `recommender.benchmarks` where installed and `benchmarks` in the packed file."""
+    for path in (ROOT / "benchmarks").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            named = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom):
+                assert node.level < 2, path.name
+                named = [] if node.level else [node.module or ""]
+            tops = {name.partition(".")[0] for name in named}
+            assert not tops & {"recommender", "catalogs", "benchmarks"}, path.name
 
 
 @pytest.mark.usefixtures("small")

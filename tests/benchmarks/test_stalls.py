@@ -13,7 +13,16 @@ import pytest
 
 from recommender.benchmarks import training
 from recommender.benchmarks.errors import BenchError
-from recommender.benchmarks.stalls import KINDS, Kind, Profile, Run, predicted, profile, time_runs, what_ifs
+from recommender.benchmarks.stalls import (
+    KINDS,
+    Kind,
+    Profile,
+    Run,
+    predicted,
+    profile,
+    time_runs,
+    what_ifs,
+)
 from recommender.benchmarks.training import steps_of
 from tests.benchmarks.machines import bench, runs
 

@@ -8,7 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recommender.benchmarks import blocks, ceilings, checkpoint, input_pipeline, matmul, memory, nvidia
+from recommender.benchmarks import (
+    blocks,
+    ceilings,
+    checkpoint,
+    input_pipeline,
+    matmul,
+    memory,
+    nvidia,
+)
 from recommender.benchmarks.errors import BenchError, Skipped, WrongResult
 from recommender.benchmarks.method import Rule, measure
 from recommender.benchmarks.subject import Bench, Case, GpuFacts

@@ -69,9 +69,8 @@ def test_processes_under_torchrun_measure_their_collectives(tmp_path: Path):
     script = tmp_path / "run.py"
     script.write_text(
         "import sys\n"
-        f"sys.path.insert(0, {str(ROOT)!r})\n"
         "import os, torch\n"
-        "from benchmarks import collectives, command, suite\n"
+        "from recommender.benchmarks import collectives, command, suite\n"
         "ones = torch.ones\n"
         "def small_gpu(*shape, **more):\n"
         "    if os.environ['RANK'] == '1' and shape[0] == 16 * 1024 // 4:\n"
@@ -103,8 +102,7 @@ def test_who_fails_is_named_and_nobody_waits_for_it(tmp_path: Path):
     script = tmp_path / "run.py"
     script.write_text(
         "import os, sys\n"
-        f"sys.path.insert(0, {str(ROOT)!r})\n"
-        "from benchmarks import command, suite\n"
+        "from recommender.benchmarks import command, suite\n"
         "suite.SUBJECTS = ()\n"
         "words = ['--no-metadata', '--device', 'cpu', '-o', 'r.json', '--profile']\n"
         "sys.exit(command.main([*words, ('mlp', 'no_such:f')[int(os.environ['RANK'])]]))\n"

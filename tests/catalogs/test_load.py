@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recommender.catalogs.errors import CatalogError, RecommendError
-from recommender.catalogs.load import SNAPSHOT, load, load_snapshot
+from recommender.catalogs.load import load, load_snapshot
 from recommender.catalogs.serialize import write_catalog
 from recommender.catalogs.tables import TABLES
 from tests.catalogs import small
@@ -250,11 +250,8 @@ def test_empty_cells_mean_unknown(tmp_path: Path) -> None:
 
 def test_loading_needs_no_heavy_package() -> None:
     code = (
-        "import sys; from catalogs.load import load_snapshot; load_snapshot(); "
-        "print([m for m in ('numpy', 'pandas', 'pydantic', 'recommender') if m in sys.modules])"
+        "import sys; from recommender.catalogs.load import load_snapshot; load_snapshot(); "
+        "print([m for m in ('numpy', 'pandas', 'pydantic', 'recommender.job') if m in sys.modules])"
     )
-    root = SNAPSHOT.parent.parent
-    out = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root
-    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"

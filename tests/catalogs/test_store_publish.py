@@ -1,6 +1,6 @@
 """Publishing leaves the old version or the new one, whatever stops it."""
 
-import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -23,6 +23,11 @@ from recommender.catalogs.store import (
 from tests.catalogs.versions_data import MORNING, content, published
 
 ROOT = Path(__file__).parents[2]
+MODULE = "tests.catalogs.versions_data"
+PROGRAM = f"""import runpy, sys
+sys.path.append({str(ROOT)!r})
+runpy.run_module({MODULE!r}, run_name="__main__", alter_sys=True)
+"""
 BEFORE_POINTER = (
     "clean", "folder", "file achieved.csv.gz", "file offers.csv.gz", "file manifest.json",
     "synced", "read back", "pointer", "rename", "swap",
@@ -45,9 +50,7 @@ def killed(folder: Path, step: str, limit: int = 0) -> subprocess.CompletedProce
         for name, data in content(folder, 0.7).files.items():
             (new / name).write_bytes(data)
     return subprocess.run(
-        [sys.executable, "-m", "tests.catalogs.versions_data", str(folder), step, str(limit)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        cwd=ROOT,
+        [sys.executable, "-c", PROGRAM, str(folder), step, str(limit)],
         capture_output=True,
         text=True,
         timeout=60,
@@ -100,11 +103,9 @@ def test_on_a_small_disk_every_publish_leaves_the_old_version_until_there_is_roo
     trial = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
     if shutil.which("unshare") is None or subprocess.run([*trial, mount]).returncode:
         pytest.skip("this machine lets nobody mount a disk of their own")
-    program = f"{sys.executable} -m tests.catalogs.versions_data fill {tmp_path} {disk}"
+    program = shlex.join([sys.executable, "-c", PROGRAM, "fill", str(tmp_path), str(disk)])
     done = subprocess.run(
         [*trial, f"{mount} && {program}"],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=60,
@@ -135,7 +136,6 @@ def test_two_writers_do_not_meet(tmp_path: Path) -> None:
     with writing(store):
         done = subprocess.run(
             [sys.executable, "-c", _WAITER, str(store.root)],
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
             capture_output=True,
             text=True,
             timeout=60,

@@ -28,19 +28,16 @@ from pathlib import Path
 from statistics import fmean, median
 from time import perf_counter, sleep
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
+import numpy as np
 
-import numpy as np  # noqa: E402
-
-from recommender.benchmarks import backend, checkpoint, collectives, matmul  # noqa: E402
-from recommender.benchmarks.collectives import fit_lines  # noqa: E402
-from recommender.benchmarks.input_pipeline import Loader  # noqa: E402
-from recommender.benchmarks.machine import look  # noqa: E402
-from recommender.benchmarks.method import Result, cpu_times, interference, median_interval  # noqa: E402
-from recommender.benchmarks.record import read_record  # noqa: E402
-from recommender.benchmarks.stalls import Kind, profile, time_runs  # noqa: E402
-from recommender.benchmarks.subject import Bench  # noqa: E402
+from recommender.benchmarks import backend, checkpoint, collectives, matmul
+from recommender.benchmarks.collectives import fit_lines
+from recommender.benchmarks.input_pipeline import Loader
+from recommender.benchmarks.machine import look
+from recommender.benchmarks.method import Result, cpu_times, interference, median_interval
+from recommender.benchmarks.record import read_record
+from recommender.benchmarks.stalls import Kind, profile, time_runs
+from recommender.benchmarks.subject import Bench
 
 SIZE, MIB = 1024, 128
 PAIRS = {"gemm": 301, "disk": 201}
@@ -51,7 +48,7 @@ DRAWS = 200
 _ROW_MAJOR, _AS_IS = 101, 111  # cblas.h
 _SYMBOLS = (("scipy_cblas_sgemm64_", ctypes.c_int64), ("cblas_sgemm", ctypes.c_int))
 _GLOO = (
-    "import sys; sys.path.insert(0, {root!r}); from benchmarks import collectives, command, suite; "
+    "import sys; from recommender.benchmarks import collectives, command, suite; "
     "suite.SUBJECTS = (collectives.collectives,); collectives.SUSTAINED_S = 0.01; "
     "sys.exit(command.main(['--no-metadata', '--device', 'cpu', '--suite', 'full', "
     "'--folder', {folder!r}, '-o', {out!r}]))\n"
@@ -185,7 +182,7 @@ def links(folder: Path) -> tuple[list[Row], dict[str, object]]:
     found = list(collectives.ring(Bench("full", "cpu", None, folder)))
     if backend.find_torch() is not None:
         script, out = folder / "gloo.py", folder / "gloo.json"
-        words = {"root": str(ROOT), "folder": str(folder), "out": str(out)}
+        words = {"folder": str(folder), "out": str(out)}
         script.write_text(_GLOO.format(**words))
         call = ["-m", "torch.distributed.run", "--nproc-per-node=4", "--standalone", str(script)]
         env = {**os.environ, "OMP_NUM_THREADS": "1"}

@@ -57,7 +57,7 @@ def installed(folder: str) -> dict[str, str]:
 def unwanted(*words: str) -> list[str]:
     """Libraries that a call loads without need."""
     done = subprocess.run(
-        [sys.executable, "-c", MODULES, *words],
+        [sys.executable, "-P", "-c", MODULES, *words],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -10,17 +10,13 @@ with prices changed a little, so that they compete. JSON on the last line.
 
 import argparse
 import json
-import sys
 from array import array
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from random import Random
 from statistics import median
 from time import perf_counter, process_time
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from recommender.catalogs.catalog import Catalog, Offers
 from recommender.catalogs.load import load_snapshot

@@ -20,6 +20,7 @@ from time import perf_counter
 ROOT = Path(__file__).parents[2]
 ROWS = {"gcp": 18_000, "azure": 17_500}  # with the 4,800 of AWS some 40,000
 PADDING = 4_000_000  # bytes of other products in the price list file of each region
+PATH = f"import sys; sys.path.append({str(ROOT)!r})\n"  # of `tests`, after the installed package
 MOST_SECONDS, MOST_MB = 20.0, 400.0  # of three providers with 40,000 rows, on two cores
 
 SERVE = """
@@ -94,7 +95,7 @@ def measured(addresses: list[str], run: str) -> dict[str, object]:
     names, _, without = run.partition(" ")
     env = {
         **{name: value for name, value in os.environ.items() if not name.startswith("AWS_")},
-        "PYTHONPATH": str(ROOT),
+        "PYTHONSAFEPATH": "1",
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "AWS_EC2_METADATA_DISABLED": "true",
@@ -104,7 +105,7 @@ def measured(addresses: list[str], run: str) -> dict[str, object]:
     for service in ("EC2", "PRICING", "SERVICE_QUOTAS"):
         env[f"AWS_ENDPOINT_URL_{service}"] = addresses[0]
     with tempfile.TemporaryDirectory() as folder:
-        found = _answer(["-c", REFRESH, *addresses, folder, names], env)
+        found = _answer(["-c", PATH + REFRESH, *addresses, folder, names], env)
         return {**found, **_answer(["-c", READ, folder], env), **_status(folder, env)}
 
 
@@ -133,9 +134,9 @@ def _status(folder: str, env: dict[str, str]) -> dict[str, object]:
 def main() -> None:
     """Measure each cloud and all at once, print a table, end with JSON."""
     server = subprocess.Popen(
-        [sys.executable, "-c", SERVE, *map(str, ROWS.values()), str(PADDING)],
+        [sys.executable, "-c", PATH + SERVE, *map(str, ROWS.values()), str(PADDING)],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONSAFEPATH": "1"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.append(str(Path(__file__).parents[2]))
 
 import numpy as np
 

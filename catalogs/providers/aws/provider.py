@@ -24,7 +24,12 @@ from recommender.catalogs.providers.aws.public_files import (
     bulk_prices,
     read_advisor,
 )
-from recommender.catalogs.providers.aws.quotas import quota_names, read_quotas, score_notes, scores_wanted
+from recommender.catalogs.providers.aws.quotas import (
+    quota_names,
+    read_quotas,
+    score_notes,
+    scores_wanted,
+)
 from recommender.catalogs.providers.aws.regions import RegionRead, account_regions, read_region
 from recommender.catalogs.providers.contract import Failed, Harvest, QuotaValue, Wanted
 from recommender.catalogs.schema import InstanceType, Market

@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING
 from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.contract import Counters, Failed, Harvest, Quarantined, Wanted
-from recommender.catalogs.providers.gcp.client import PriceList, Settings, guarded, make_client, settings_from
+from recommender.catalogs.providers.gcp.client import (
+    PriceList,
+    Settings,
+    guarded,
+    make_client,
+    settings_from,
+)
 from recommender.catalogs.providers.gcp.compute import Facts, check_history, machine_facts, token_of
 from recommender.catalogs.providers.gcp.price_parts import (
     PartPrices,

@@ -62,7 +62,7 @@ def refresh(
     recommend catalog refresh
     recommend catalog refresh --provider aws --dry-run
     """
-    from recommender.catalogs.providers.http import redacted
+    from recommender.catalogs.providers.redact import redacted
     from recommender.catalogs.refresh.report import facts
     from recommender.catalogs.refresh.run import Order
     from recommender.catalogs.refresh.run import refresh as run
@@ -155,6 +155,6 @@ def _regions(names: list[str] | None) -> tuple[str, ...]:
 
 def _say(message: str) -> None:
     """Progress goes to standard error, without secrets and on one line."""
-    from recommender.catalogs.providers.http import redacted
+    from recommender.catalogs.providers.redact import redacted
 
     put(f"{fmt.clean(redacted(message))}\n", sys.stderr)

@@ -114,9 +114,7 @@ BUGS = {
         "test_cloud_bugs:test_wrong_catalog_3_cores_and_memory_alone_are_not_believed",
     ),
 }
-SOURCES = sorted(
-    path for path in Path(catalogs.__file__).parent.rglob("*.py") if "build" not in path.parts
-)
+SOURCES = sorted(path for path in Path(recommender.catalogs.__file__).parent.rglob("*.py"))
 
 
 @pytest.mark.parametrize("bug", BUGS)

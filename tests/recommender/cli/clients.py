@@ -44,6 +44,8 @@ def install(
     """Put the clients where the tool looks for them."""
     for name in ("aws", "gcp", "azure"):
         client = Cloud(name, truth(name), (lies or {}).get(name, honest), (errors or {}).get(name))
-        module = ModuleType(f"catalogs.refresh.{name}")
+        module = ModuleType(f"recommender.catalogs.providers.{name}.provider")
         module.provider = lambda client=client: client  # type: ignore[attr-defined]
-        monkeypatch.setitem(__import__("sys").modules, f"catalogs.refresh.{name}", module)
+        monkeypatch.setitem(
+            __import__("sys").modules, f"recommender.catalogs.providers.{name}.provider", module
+        )

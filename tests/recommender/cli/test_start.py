@@ -19,7 +19,7 @@ print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 PLANNED = (
     """
 import sys, recommender.planner.recommend
-sys.path.insert(0, "tests/..")
+sys.path.append("tests/..")
 from tests.recommender.answers import ANSWER
 recommender.planner.recommend.recommend = lambda *given, **options: ANSWER
 """

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from recommender.catalogs.catalog import Catalog
-from recommender.market.facts import Facts
-from recommender.market.sites import Pool, SiteBuilder
+from recommender.market.facts import Facts, Pool
+from recommender.market.sites import SiteBuilder
 from recommender.plan.limits import Choice, Limits
 from tests.catalogs.small import machine
 from tests.recommender import planning

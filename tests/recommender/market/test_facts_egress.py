@@ -10,12 +10,13 @@ from recommender.catalogs.catalog import Catalog
 from recommender.job.job import DataSet
 from recommender.market.facts import (
     Facts,
+    Pool,
     continent,
     copies_usd_per_gb,
     move_usd_per_gb,
     usd_per_gb,
 )
-from recommender.market.sites import Pool, SiteBuilder
+from recommender.market.sites import SiteBuilder
 from recommender.performance.machines import machine_columns
 from recommender.plan.limits import Choice, Limits
 from tests.catalogs.small import machine

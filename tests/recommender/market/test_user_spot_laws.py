@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from recommender.catalogs.catalog import Catalog
-from recommender.market.facts import Facts
-from recommender.market.sites import Pool, SiteBuilder
+from recommender.market.facts import Facts, Pool
+from recommender.market.sites import SiteBuilder
 from recommender.market.user_spot_laws import in_place_of, of_list, own_law, variants
 from recommender.plan.limits import Choice, Limits, OfferLaw
 from recommender.plan.plan import Answer, Plan

@@ -4,9 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).parents[3]
 ASK = [sys.executable, "-m", "recommender"]
 
 
@@ -18,7 +16,7 @@ def told(folder, *words: str) -> str:
         cwd=folder,
         timeout=120,
         check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "RECOMMEND_BENCH": str(folder / "bench")},
+        env={**os.environ, "RECOMMEND_BENCH": str(folder / "bench")},
     )
     return " ".join(done.stdout.split())
 

@@ -6,7 +6,7 @@ import pytest
 from recommender.plan.limits import Limits
 from recommender.risk.monte_carlo import follow
 from recommender.simulate.paths import BLOCK, simulate
-from recommender.simulate.simulate import histogram, kept, quantiles, states
+from recommender.simulate.summary import histogram, kept, quantiles, states
 from tests.recommender.risk.cases import RESCUE, SPOT, journeys, random_plan
 
 H = 3600.0

@@ -22,7 +22,7 @@ from tests.research.fits.lambda_runs import share_run
 HERE = Path(__file__).parent
 SQUAD_TOKENS = 384  # DeepLearningExamples' default where a row gives none
 SHARE_OF_PEAK = {"bf16": 0.77, "tf32": 0.75, "fp32": 0.9}  # GPUs the catalog lacks; large matmul
-SHARE_SD = 0.113  # of ln that share: 0.62 to 0.9 of tensor cores' peaks (catalogs/build/achieved)
+SHARE_SD = 0.113  # of ln that share: 0.62 to 0.9 of tensor cores' peaks (snapshot/achieved.py)
 POSSIBLE = 1.05  # times the matrix rate: more can only be shorter sequences than stated
 PHASE_TWO_FLOP = 1e12  # BERT-large on 512 tokens
 VERSION = r" v\d.*$"  # of a laboratory's scripts, or of an MLPerf round

@@ -11,7 +11,7 @@ import pytest
 from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.providers.aws.client import Tasks
 from recommender.catalogs.providers.contract import Failed, Harvest
-from recommender.catalogs.providers.http import redacted
+from recommender.catalogs.providers.redact import redacted
 from tests.catalogs.refresh.aws.cloud import CANARY, REGIONS, SHUT, Cloud
 from tests.catalogs.refresh.aws.conftest import Read
 

@@ -1,0 +1,79 @@
+"""From simulated runs to figures: means with their error, quantiles, states, limits, histograms."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.plan.limits import Limits
+from recommender.plan.simulation import Histogram, Kept, Quantiles, State
+from recommender.simulate.paths import Sample
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+STATES = (
+    ("waiting", "waiting_s"),
+    ("starting", "starting_s"),
+    ("training", "training_s"),
+    ("saving", "saving_s"),
+    ("restarting", "restarting_s"),
+    ("lost work", "lost_s"),
+    ("fallback", "fallback_s"),
+)
+BINS = 12
+_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+
+
+def quantiles(values: Floats, expected: Floats | None = None) -> Quantiles:
+    """Mean and quantiles; `expected` holds values whose mean is less noisy, where there are."""
+    mean_of = values if expected is None else expected
+    error = float(mean_of.std()) / math.sqrt(len(mean_of))
+    at = (float(q) for q in np.quantile(values, LEVELS))
+    return Quantiles(float(mean_of.mean()), error, *at)
+
+
+def states(sample: Sample) -> tuple[State, ...]:
+    """Shares of the whole simulated time; they sum to one."""
+    total = float(sample.time_s.sum())
+    return tuple(State(name, float(getattr(sample, field).sum()) / total) for name, field in STATES)
+
+
+def kept(sample: Sample, limits: Limits, usd_per_hour: float) -> tuple[tuple[Kept, ...], Floats]:
+    """The chance to keep each limit, and in which histories all of them are kept."""
+    found, together = [], np.ones(len(sample.time_s), dtype=bool)
+    asked: tuple[tuple[str, float | None, Bools], ...] = (
+        ("deadline", limits.deadline_s, sample.time_s <= (limits.deadline_s or 0.0)),
+        ("budget", limits.budget_usd, sample.cost_usd <= (limits.budget_usd or 0.0)),
+        (
+            "hourly",
+            limits.hourly_usd,
+            np.full(len(together), usd_per_hour <= (limits.hourly_usd or 0.0) + 1e-9),
+        ),
+    )
+    for name, value, good in asked:
+        if value is not None:
+            found.append(Kept(name, value, float(good.mean())))
+            together &= good
+    return tuple(found), together.astype(np.float64)
+
+
+def histogram(values: Floats, unit: float = 1.0) -> Histogram:
+    """About a dozen bins with round edges in `unit`; the outer ones take the tails.
+
+    Edges run from the first to the 95th percentile: a tail of a few very long histories would
+    leave nothing to see of the rest.
+    """
+    low, high = (float(q) / unit for q in np.quantile(values, (0.01, 0.95)))
+    step = _round_step(max(high - low, 1e-3 * max(abs(high), 1e-6)) / BINS)
+    first, last = math.floor(low / step), math.floor(high / step) + 1
+    edges = np.arange(first, last + 1) * step * unit
+    inside = np.clip(values, edges[0], edges[-1])
+    counts, _ = np.histogram(inside, bins=edges)
+    return Histogram(tuple(edges.tolist()), tuple((counts / len(values)).tolist()))
+
+
+def _round_step(least: float) -> float:
+    scale = 10.0 ** math.floor(math.log10(least))
+    return next(step * scale for step in _STEPS if step * scale >= least * (1.0 - 1e-9))
