@@ -1,0 +1,148 @@
+"""How long each kind of question takes in a process of its own, and what it loads. By hand:
+
+    python tests/speed/answers.py [--write]
+
+The questions are cases of tests/golden_answers/cases.toml; they take turns, so that a busy machine
+slows all of them alike. `--write` puts the tables into `answers.md` beside this file. The last
+line is JSON.
+"""
+
+import json
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import perf_counter
+
+ROOT = Path(__file__).parents[2]
+GOLDEN = ROOT / "tests" / "golden_answers"
+OWN = ("recommender", "catalogs", "benchmarks")
+REPEATS = 7
+WARM_UP = 1  # bytecode is compiled, files are in the page cache
+COUNTED = "deadline"  # the case whose modules are counted
+CASES = (
+    "deadline", "deadline-explained", "budget", "hourly", "curve", "quota-file", "mix",
+    "mix-quota", "mix-elastic", "own-offers", "checkpoints-memory", "experts", "measured",
+    "compared", "verified", "job-own", "infeasible-budget", "infeasible-quota",
+    "infeasible-deadline", "simulate", "simulate-trace", "simulate-policies", "backtest-zones",
+    "trace-fit", "bench-show-all", "bench-stalls", "calibrate", "catalog-status", "catalog-show",
+    "jobs-list", "sources", "landing", "help-plan", "refused-many",
+)  # fmt: skip
+COUNT = f"""
+import json, sys
+from recommender.cli import main
+main(sys.argv[1:])
+found = dict(sys.modules)
+own = [m.__file__ for name, m in found.items() if name.partition(".")[0] in {OWN}]
+lines = sum(len(open(path, "rb").readlines()) for path in own if path)
+said = dict(own=len(own), lines=lines, all=len(found))
+print(json.dumps(said), file=sys.stderr)
+"""
+
+
+def calls() -> dict[str, list[str]]:
+    """The words of each case."""
+    tables = tomllib.loads((GOLDEN / "cases.toml").read_text("utf-8"))
+    every = {name: call for table in tables.values() for name, call in table.items()}
+    return {name: shlex.split(every[name]) for name in CASES}
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """That of somebody who keeps no settings, with compiled modules."""
+    own = {
+        "RECOMMEND_NOW": "2026-11-21T12:00Z",
+        "PYTHONPATH": str(ROOT),
+        "PYTHONPYCACHEPREFIX": str(folder / "compiled"),
+        "HOME": str(folder / "home"),
+        **{f"XDG_{name}_HOME": str(folder / "home") for name in ("CONFIG", "DATA", "CACHE")},
+    }
+    return {"PATH": os.environ["PATH"], **own}
+
+
+def process(before: list[str], words: list[str], folder: Path) -> tuple[float, str]:
+    """Seconds of one process, and its standard error; it runs in a fresh copy of the files."""
+    here = folder / "here"
+    shutil.rmtree(here, ignore_errors=True)
+    shutil.copytree(GOLDEN / "files", here)
+    start = perf_counter()
+    done = subprocess.run(
+        [sys.executable, *before, *words],
+        cwd=here,
+        env=environment(folder),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=120,
+    )
+    seconds = perf_counter() - start
+    assert done.returncode in (0, 2, 3), (words, done.stderr)
+    return seconds, done.stderr
+
+
+def measured(folder: Path) -> dict[str, list[float]]:
+    """Seconds of every case, in turns."""
+    every = calls()
+    taken: dict[str, list[float]] = {name: [] for name in every}
+    for repeat in range(WARM_UP + REPEATS):
+        for name, words in every.items():
+            seconds, _ = process(["-m", "recommender"], words, folder)
+            if repeat >= WARM_UP:
+                taken[name].append(seconds)
+    return taken
+
+
+def loaded(folder: Path) -> dict[str, int]:
+    """Modules of ours, their lines, and all modules that a cold answer loads."""
+    _, said = process(["-c", COUNT], calls()[COUNTED], folder)
+    found: dict[str, int] = json.loads(said.splitlines()[-1])
+    return found
+
+
+def page(taken: dict[str, list[float]], counts: dict[str, int], load: float) -> str:
+    """Both tables in Markdown."""
+    every = calls()
+    words = f"recommend {shlex.join(every[COUNTED])}"
+    lines = [
+        "# What a question takes",
+        "",
+        f"{datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()} on "
+        f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs, load before "
+        f"{load:.1f}; seconds of a new process, {REPEATS} of each. "
+        f"`python tests/speed/answers.py --write`",
+        "",
+        f"`{words}` loads {counts['own']} modules of ours with {counts['lines']:,} lines, "
+        f"{counts['all']:,} modules in all.",
+        "",
+        "| case | min | median | max |",
+        "|:--|--:|--:|--:|",
+    ]
+    for name, seconds in taken.items():
+        figures = (min(seconds), median(seconds), max(seconds))
+        lines.append(f"| {name} | {' | '.join(f'{s:.2f}' for s in figures)} |")
+    lines += ["", "On a busy machine the least of a case is what to compare."]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Measure, print the tables, end with JSON."""
+    load = os.getloadavg()[0]
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        taken, counts = measured(folder), loaded(folder)
+    text = page(taken, counts, load)
+    print(text)
+    if "--write" in sys.argv:
+        Path(__file__).with_suffix(".md").write_text(text, "utf-8")
+    seconds = {name: [round(s, 4) for s in found] for name, found in taken.items()}
+    print(json.dumps({"modules": counts, "seconds": seconds}))
+
+
+if __name__ == "__main__":
+    main()
