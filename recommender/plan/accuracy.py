@@ -94,7 +94,7 @@ def committed_findings() -> tuple[Finding, ...]:
 
 
 def table_text(findings: Iterable[Finding]) -> str:
-    """Findings as the text of the committed table; figures are rounded to six digits."""
+    """Findings as the text of the committed table; figures are rounded to nine digits."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -141,5 +141,5 @@ def _cells(each: Finding) -> list[str]:
         *(each.key, each.subject, each.split, each.published, each.source),
         *("" if goal is None else f"{goal:g}" for goal in goals),
         *(("", "") if score is None else (str(score.points), score.unit)),
-        *("" if figure is None else f"{figure:.6g}" for figure in figures),
+        *("" if figure is None else f"{figure:.9g}" for figure in figures),
     ]
