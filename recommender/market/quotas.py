@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from recommender.arrays import Floats
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.schema import InstanceType, Quota
 from recommender.errors import UsageError
 from recommender.market.facts import Facts, Pool
-from recommender.performance.clusters import Floats
 from recommender.plan.limits import QuotaLimit
 from recommender.text import unknown
 

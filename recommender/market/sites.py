@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from recommender.arrays import Floats
 from recommender.catalogs.schema import InstanceType
 from recommender.market.facts import (
     HOURS_PER_MONTH,
@@ -19,7 +20,6 @@ from recommender.market.facts import (
 from recommender.market.quotas import most_by_quota, quota_rows
 from recommender.optimize.space import Entries, Fallbacks, Site, Tier
 from recommender.performance.checkpoint import object_store_rate
-from recommender.performance.clusters import Floats
 from recommender.performance.machines import disk_bytes_per_s, network_of
 from recommender.plan.limits import Choice, Limits
 from recommender.risk.random_numbers import SITES

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Ints
 from recommender.optimize.incumbent import EPSILON, Found, consider
 from recommender.optimize.linear_program import Solution, solve, write
 from recommender.optimize.program_rows import Excluded, entry_names, program
@@ -21,7 +21,6 @@ from recommender.optimize.relaxation import Relaxed, hazard_bands, least_bill, r
 from recommender.optimize.space import Site, Space, within_quota
 from recommender.optimize.supports import counts_floor
 
-Ints = NDArray[np.int64]
 Band = tuple[float, float]
 
 WHOLE = 20_000  # clusters of one set of entries that are looked at in one go

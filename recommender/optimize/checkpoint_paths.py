@@ -3,16 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Bools, Floats, Ints
 from recommender.optimize.space import ANCHOR, MEMORY_TIER, NONE, OBJECT_STORE, Site, Space
 from recommender.performance import checkpoint
 from recommender.performance.checkpoint import Receiver, SavePaths
 from recommender.performance.clusters import Fleet
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 TIER_MOST = 4  # CPU machines of a memory tier; DeepVM saw no gain beyond 3 to 4 (2024)
 

@@ -17,8 +17,8 @@ model until no floor is below the bar: the result is exact.
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Bools, Floats, Ints
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.incumbent import EPSILON, Found, consider
 from recommender.optimize.lower_bounds import (
@@ -32,9 +32,6 @@ from recommender.optimize.supports import counts_floor
 from recommender.performance.clusters import spreads_of
 from recommender.performance.step_bounds import Shortest, shortest
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 Lines = tuple[tuple[Floats, Floats], ...]  # (seconds, samples): step >= seconds + samples/compute
 
 ROUND = 512  # boxes split at once

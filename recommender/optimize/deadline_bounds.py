@@ -16,8 +16,8 @@ from functools import lru_cache
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Floats, Ints
 from recommender.optimize.evaluate import HAND_S, RENDEZVOUS_S
 from recommender.optimize.space import Site, Space
 from recommender.performance.checkpoint import CHIEF_STREAM, object_store_rate, write_s
@@ -54,11 +54,6 @@ def most_reserve_s(space: Space) -> float:
     save = float(write_s(CHIEF_STREAM, 2.0 * space.job.checkpoint_bytes, tensors, slowest))
     waits = [float(site.fallbacks.wait_s.max(initial=0.0)) for site in space.sites]
     return HAND_S + save + max(waits, default=0.0)
-
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

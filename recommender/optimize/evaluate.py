@@ -7,8 +7,8 @@ tests all call `evaluate`; bounds are tested against it.
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.schema import GANG_KNEE
 from recommender.optimize.checkpoint_paths import Saves, saves_of
 from recommender.optimize.space import NONE, OBJECT_STORE, Entries, Site, Space
@@ -17,10 +17,6 @@ from recommender.performance.parameter_server import cluster_spread
 from recommender.performance.step import steps
 from recommender.risk.outcomes import typical
 from recommender.risk.path_inputs import Journeys
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 # Seconds of a changeover beside boot, image and restore: rendezvous of the ranks 20 s and the
 # first slow steps 60 s (review of published start-up logs, docs/models.md).

@@ -8,8 +8,8 @@ are slow.
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Floats
 from recommender.optimize.evaluate import RENDEZVOUS_S, Plans, drafts_of, with_fallbacks
 from recommender.optimize.lower_bounds import (
     Sums,
@@ -20,8 +20,6 @@ from recommender.optimize.lower_bounds import (
 )
 from recommender.optimize.space import Site, Space
 from recommender.risk.path_inputs import Journeys
-
-Floats = NDArray[np.float64]
 
 
 def floors_by_queue(space: Space, site: Site, sums: Sums, step_s: Floats, tight: bool) -> Floats:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Bools, Floats, Ints
 from recommender.optimize.evaluate import (
     Plans,
     Values,
@@ -16,9 +16,6 @@ from recommender.optimize.evaluate import (
 from recommender.optimize.fallback_bounds import drafted, floors_of_own_fallbacks
 from recommender.optimize.space import Space
 from recommender.risk.path_inputs import Journeys
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # A site, entries of it, how many machines, the checkpoint path, and whether there is a fallback.
 Shape = tuple[int, tuple[int, ...], int, int, bool]
@@ -43,7 +40,7 @@ class Candidate:
     chance: float
     overhead: float
 
-    def allowed_by(self, masks: tuple[NDArray[np.bool_], ...]) -> bool:
+    def allowed_by(self, masks: tuple[Bools, ...]) -> bool:
         """Whether all its entries may be used; `masks` has one row per site."""
         return bool(masks[self.site][list(self.entries)].all())
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Bools, Floats, Ints
 from recommender.optimize.deadline_bounds import Way, least_start, most_in_time, most_reserve_s
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.space import Site, Space
@@ -21,10 +21,6 @@ from recommender.performance.clusters import spreads_of
 from recommender.risk.outcomes import typical
 from recommender.risk.path_inputs import Journeys
 from recommender.risk.random_numbers import draws, time_factors
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 ROUNDING = 1e-6  # histories are followed in single precision
 # Where interrupted first hours are free, at most a quarter of the histories pay for less than
@@ -170,7 +166,7 @@ def enough_in_time(space: Space, c: Sums, net: Way | None = None) -> Bools:
     return enough
 
 
-def _too_dear(space: Space, c: Sums, budget_usd: float) -> NDArray[np.bool_]:
+def _too_dear(space: Space, c: Sums, budget_usd: float) -> Bools:
     """Whether the slowest history that must keep the budget cannot.
 
     It pays base for the changeover, and base + spot·(price then / price now) for W·factor at
@@ -193,7 +189,7 @@ def _too_dear(space: Space, c: Sums, budget_usd: float) -> NDArray[np.bool_]:
     rate = np.where(c.elastic_share > 0.0, np.minimum(rate, alone), rate)
     away = np.where(netted | (c.elastic_share > 0.0), 0.0, c.changeover_s)
     usd = (rate * c.work_s * factor + c.base_usd_per_hour * away) / 3600.0 + c.fixed_usd
-    dear: NDArray[np.bool_] = usd * (1.0 - ROUNDING) > budget_usd
+    dear: Bools = usd * (1.0 - ROUNDING) > budget_usd
     return dear
 
 

@@ -13,13 +13,10 @@ whose rows are the machines and the quotas). Each μ gives a convex curve of str
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Bools, Floats, Ints
 from recommender.optimize.space import Site
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 Lines = tuple[tuple[Floats, Floats], ...]  # (seconds, samples): step >= seconds + samples/compute
 
 WEIGHTS = 5  # of the edges of the lower hull of (speed, bill)

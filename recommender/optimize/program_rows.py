@@ -14,16 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Floats
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.linear_program import Model
 from recommender.optimize.lower_bounds import ROUNDING
 from recommender.optimize.relaxation import Relaxed, hazard_bands, least_bill
 from recommender.optimize.site_bounds import least_quantile
 from recommender.performance.clusters import spreads_of
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

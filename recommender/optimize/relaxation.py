@@ -14,8 +14,8 @@ largest, the slowest network in use. Bounds are tested against every plan of sma
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Floats, Ints
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.lower_bounds import least_speed_factor, paid_share
 from recommender.optimize.space import Site, Space
@@ -33,9 +33,6 @@ from recommender.performance.memory import bytes_of, largest_micro_batch
 from recommender.performance.parallelism import least_bytes, least_penalty
 from recommender.performance.priors import prior_of
 from recommender.performance.step import steps
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 ENDLESS = 1e30  # samples/s of a GPU that takes no time
 NETWORKS = 3  # classes of networks told apart

@@ -14,8 +14,8 @@ import heapq
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Bools, Floats, Ints
 from recommender.optimize.fallback_bounds import floors_by_queue
 from recommender.optimize.incumbent import Candidate, Found, consider
 from recommender.optimize.lower_bounds import sums_of
@@ -25,7 +25,6 @@ from recommender.performance.clusters import spread_at
 from recommender.performance.parameter_server import cluster_spread
 from recommender.performance.step import steps
 
-Ints = NDArray[np.int64]
 BATCH = 8  # clusters of one pair followed at once
 
 
@@ -59,8 +58,7 @@ def _pairs(site: Site) -> list[Ints]:
     return [np.array([i, j]) for i in steady for j in spot if e.kind[i] == e.kind[j]]
 
 
-Floats = NDArray[np.float64]
-Masks = tuple[NDArray[np.bool_], ...]  # per site, which entries may be used
+Masks = tuple[Bools, ...]  # per site, which entries may be used
 
 CLUSTERS = 32  # clusters expanded into plans at once
 TIGHTEN = 200  # plans followed before floors from tables, slow to make, are worth it

@@ -10,8 +10,8 @@ with the interruptions Λ, which so many machines of so many types can have at m
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Bools, Floats, Ints
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.lower_bounds import (
     MOSTLY_PAID,
@@ -27,9 +27,6 @@ from recommender.optimize.space import Site, Space
 from recommender.optimize.spot_time_bounds import RUN_GRID, least_ratio
 from recommender.performance.clusters import several_spreads_of
 from recommender.performance.step_bounds import Shortest, shortest
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +118,6 @@ def _share(space: Space, site: Site, speed: Floats, power: float, free: float) -
         least = min(least, float(np.maximum(paid, ratio).min()))
     return least
 
-
-Bools = NDArray[np.bool_]
 
 STEPWISE = 4  # up to this many machines every number is bounded by itself
 WIDER = 1.35  # then ranges of them get wider by this factor

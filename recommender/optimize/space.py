@@ -9,17 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Bools, Floats, Ints
 from recommender.job.job import Job
 from recommender.performance.clusters import Fleet, MachineColumns, fleet_of
 from recommender.performance.step import steps
 from recommender.plan.limits import Limits
 from recommender.risk.outcomes import Memory
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 PATHS = ("none", "object_store", "anchor", "memory_tier")
 NONE, OBJECT_STORE, ANCHOR, MEMORY_TIER = range(4)

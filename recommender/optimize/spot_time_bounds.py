@@ -12,13 +12,10 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Floats
 from recommender.risk.monte_carlo import follow
 from recommender.risk.path_inputs import Journeys
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 DEARER = 1.5
 FIRST_S, RATIO = 56.25, 2.0  # the grid of W: 1 min, ... 15 min, 30 min, 1 h, ...

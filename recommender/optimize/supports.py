@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.arrays import Floats, Ints
 from recommender.optimize.evaluate import elastic_share, gang_of
 from recommender.optimize.lower_bounds import cluster_floor, sums_of
 from recommender.optimize.price_curves import Lines, Others, least_product, reach, within
@@ -32,9 +33,6 @@ from recommender.optimize.space import Site, Space, within_quota
 from recommender.optimize.spot_time_bounds import DEARER
 from recommender.performance.parameter_server import cluster_spread
 from recommender.performance.step import steps
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 FASTEST = 1 << 30  # place of a network faster than all, or a larger memory
 LEAF_ROWS = 20_000  # clusters of one support looked at in one block

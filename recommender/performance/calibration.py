@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Bools, Floats
 from recommender.errors import UsageError
 from recommender.job.job import Calibration, Fitted, Job, Run
 from recommender.performance import least_squares as lsq
@@ -46,9 +46,6 @@ from recommender.performance.parameter_server import cluster_spread
 from recommender.performance.priors import Prior, load_priors, prior_of
 from recommender.performance.step import steps
 from recommender.performance.step_terms import terms_of
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 FAR = 2.0  # sd from what GPUs differ by on which a deviation is the job's
 SERVED = 4  # with parameter servers one figure sums up so many bands: to four times the most

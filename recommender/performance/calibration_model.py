@@ -7,16 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Floats
 from recommender.job.job import Job, Run
 from recommender.performance import least_squares as lsq
 from recommender.performance.clusters import Fleet, MachineColumns
 from recommender.performance.parameter_server import load_constants, service_of
 from recommender.performance.priors import Prior, load_priors
 from recommender.performance.step_terms import terms_of
-
-Floats = NDArray[np.float64]
 
 COMPUTE, TENSOR, LATENCY, NETWORK, LINKS, OVERLAP, SERVICE, GPUS = range(8)  # of the parameters
 SIGMA_GPU = 0.18  # between GPUs, one of them timed: docs/models.md, "A user's timings" (2026-11)

@@ -14,14 +14,12 @@ from importlib.resources import files
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Floats
 from recommender.job.job import Job, Run
 from recommender.performance import least_squares as lsq
 from recommender.performance.calibration_model import COMPUTE, FARTHEST, LINKS, USUAL, Model
 from recommender.performance.clusters import WITHIN, MachineColumns
-
-Floats = NDArray[np.float64]
 
 USUAL_ROWS = 4.0  # as many runs as the usual error counts
 FILE = "calibration_spreads.csv"

@@ -6,8 +6,8 @@ Every function takes clusters as columns and gives arrays of shape (clusters,), 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Bools, Floats
 from recommender.job.job import Job
 from recommender.performance.clusters import Fleet
 from recommender.risk.laws import lognormal_excess, lognormal_survival
@@ -20,7 +20,7 @@ STORE_PARTS = 64  # parallel connections of one machine
 UNKNOWN_NIC_BYTES_PER_S = 1.25e9  # assumed where the catalog does not know: 10 Gbit/s
 
 
-def object_store_rate(network_bytes_per_s: NDArray[np.float64]) -> NDArray[np.float64]:
+def object_store_rate(network_bytes_per_s: Floats) -> Floats:
     """Bytes/s between one machine and its region's object store.
 
     min(0.6 × sustained NIC, 80 MB/s × 64 parallel parts); 10 Gbit/s where the NIC is unknown.
@@ -28,8 +28,6 @@ def object_store_rate(network_bytes_per_s: NDArray[np.float64]) -> NDArray[np.fl
     nic = np.where(network_bytes_per_s > 0, network_bytes_per_s, UNKNOWN_NIC_BYTES_PER_S)
     return np.minimum(STORE_SHARE * nic, STORE_PART_BYTES_PER_S * STORE_PARTS)
 
-
-Floats = NDArray[np.float64]
 
 PATHS: tuple[str, ...] = ("object_store", "anchor", "memory_tier", "none")
 
@@ -71,7 +69,7 @@ class SavePaths:
     interval_min_s: Floats  # the next save cannot start earlier
     restore_s: Floats
     notice_saves: Floats  # chance that the provider's notice suffices for a save
-    possible: NDArray[np.bool_]
+    possible: Bools
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +233,7 @@ def _saved(
     )
 
 
-def _only(found: SavePaths, possible: NDArray[np.bool_]) -> SavePaths:
+def _only(found: SavePaths, possible: Bools) -> SavePaths:
     """Infinite times where a path is not possible."""
 
     def masked(values: Floats) -> Floats:

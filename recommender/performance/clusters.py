@@ -7,10 +7,8 @@ function serves single plans, the search, its bounds and the exhaustive oracle a
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from recommender.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +135,7 @@ def spread_of(columns: MachineColumns, kind: Ints, counts: Ints) -> Floats:
     return found
 
 
-def fleet_of(columns: MachineColumns, counts: NDArray[np.int64]) -> Fleet:
+def fleet_of(columns: MachineColumns, counts: Ints) -> Fleet:
     """Sum machines into clusters; `counts` has shape (clusters, types), each row sums to >= 1."""
     used = counts > 0
     kinds_used = used.sum(axis=1)

@@ -10,12 +10,10 @@ input *is* the time of that input: prepare = batch / T3, fetch = batch / T2.
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Floats
 from recommender.job.job import Feed, Run
 from recommender.performance.clusters import MachineColumns
-
-Floats = NDArray[np.float64]
 
 LONGER = 1.05  # times the step without that input: less is noise, and bounds the rate from below
 

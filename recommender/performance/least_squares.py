@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from recommender.arrays import Floats
 
 HUBER = 2.0  # residuals beyond so many sd count linearly: a run that was disturbed
 ROUNDS = 60  # of Levenberg-Marquardt from one start; a dozen are usual

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Floats
 from recommender.catalogs.schema import Achieved, Gpu, InstanceType, OwnSpeed
 from recommender.job.job import Job, Precision
 from recommender.performance.checkpoint import object_store_rate
@@ -46,8 +46,6 @@ def adapted(factor: float, ratio: float, shipped: Achieved) -> tuple[float, floa
     apart = math.log(ratio)
     return factor * math.exp(-share * apart), abs(apart) * math.sqrt(share * (1.0 - share))
 
-
-Floats = NDArray[np.float64]
 
 MIB = 2.0**20
 # What a GPU that no run of the family was on adds to the spread: with all its runs left out

@@ -7,15 +7,14 @@ is set. `calibration.py` fits the constants behind the terms instead.
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Floats
 from recommender.job.job import Job, Timing
 from recommender.performance.clusters import Fleet, MachineColumns, fleet_of
 from recommender.performance.parameter_server import service_of, shares_of, taught
 from recommender.performance.priors import prior_of
 from recommender.performance.step_terms import terms_of
 
-Floats = NDArray[np.float64]
 Readings = dict[int, float]  # machines -> samples/s
 
 REACHABLE = 0.99  # of the rate at infinite compute or network: the last per cent costs all

@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Bools, Floats
 from recommender.job.job import Job
 from recommender.performance.priors import Prior
-
-Floats = NDArray[np.float64]
 
 GIB = 2.0**30
 CONTEXT_BYTES = 1.5e9  # CUDA context, NCCL buffers, fragmentation; assumed (2026-11)
@@ -90,7 +88,7 @@ def per_sample(needs: Bytes, recompute: bool) -> float:
 
 
 def largest_micro_batch(
-    needs: Bytes, memory_bytes: Floats, shards: Floats, recompute: NDArray[np.bool_]
+    needs: Bytes, memory_bytes: Floats, shards: Floats, recompute: Bools
 ) -> Floats:
     """The most samples that fit one GPU at once; 0 where not even one does.
 

@@ -13,16 +13,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Bools, Floats, Ints
 from recommender.job.job import Job
 from recommender.performance.clusters import Fleet
 from recommender.performance.memory import GIB, Bytes
 from recommender.performance.priors import REFERENCE_WIDTH, Prior
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 MOST_TENSOR = 8  # GPUs that share a layer: all of a machine, eight at most
 DEGREES = (1, 2, 4, 8)

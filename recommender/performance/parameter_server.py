@@ -28,14 +28,12 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Floats, Ints
 from recommender.job.job import Job
 from recommender.performance.clusters import SPREAD_STEP, Fleet, MachineColumns, Steps, spread_of
 from recommender.performance.memory import bytes_of
 from recommender.performance.priors import Prior, prior_of
-
-Floats = NDArray[np.float64]
 
 # Of a worker, where the catalog's vCPUs are shared with the input pipeline: CM-DARE's P100 and
 # V100 workers had as many, and so have most machines with one GPU.
@@ -146,9 +144,6 @@ def updates_per_s(workers: Floats, alone_s: Floats, served_s: Floats, cv2: float
             rate = np.where(workers >= n, more, rate)
             queued = n - (alone - served) * rate
     return rate
-
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ inside the machine grow, and is never below global batch / `compute_per_s`.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Bools, Floats, Ints
 from recommender.job.job import Job
 from recommender.performance.clusters import STRATEGIES, Fleet, MachineColumns, Steps
 from recommender.performance.measured import slowdown
@@ -22,10 +22,6 @@ from recommender.performance.parallelism import (
 from recommender.performance.priors import prior_of
 from recommender.performance.step_terms import Terms, shards_of, terms_of
 from recommender.plan.plan import StepSplit
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 TIE = 1 + 1e-12
 PARTS = ("compute_s", "recompute_s", "input_s", "network_share", "micro_batch", "accumulation")

@@ -18,17 +18,14 @@ GPU would: the gradients of the part that a machine holds, and activations where
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Floats, Ints
 from recommender.job.job import Job, Sharding
 from recommender.performance.clusters import Fleet, MachineColumns
 from recommender.performance.memory import bytes_of
 from recommender.performance.parallelism import BACKWARD, least_penalty, splittable
 from recommender.performance.priors import prior_of
 from recommender.performance.step import steps
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 ENDLESS = 1e30  # samples/s, bytes: of a GPU that takes no time and holds everything
 TABLED = 1024  # GPUs up to which A is looked up instead of bounded by B + b0·N

@@ -7,8 +7,8 @@ broadcasts. `docs/models.md`, "Throughput", derives the formulas.
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Bools, Floats
 from recommender.job.job import Job
 from recommender.performance.clusters import STRATEGIES, Fleet
 from recommender.performance.memory import Bytes, bytes_of, largest_micro_batch
@@ -24,11 +24,9 @@ from recommender.performance.parallelism import (
 from recommender.performance.parameter_server import alone_s, service_of, updates_per_s
 from recommender.performance.priors import Prior
 
-Floats = NDArray[np.float64]
-
 RECOMPUTE = np.array([again for _, again in STRATEGIES])
 SHARDING = np.array([name for name, _ in STRATEGIES])
-WANTED: dict[str, NDArray[np.bool_]] = {
+WANTED: dict[str, Bools] = {
     wanted: np.array([wanted in ("auto", name) for name, _ in STRATEGIES])
     for wanted in ("auto", "ddp", "hsdp", "fsdp", "tensor", "pipeline")
 }
@@ -103,7 +101,7 @@ def shards_of(fleet: Fleet) -> Floats:
     return np.maximum(np.stack([ways[name] for name in SHARDING]), 1.0)
 
 
-def _runnable(job: Job, fleet: Fleet) -> NDArray[np.bool_]:
+def _runnable(job: Job, fleet: Fleet) -> Bools:
     """Where a strategy makes sense at all, memory aside; (strategies, clusters)."""
     enough = (fleet.gpus >= 1) & (fleet.gpus <= job.global_batch) & (fleet.compute_per_s > 0)
     linked = (fleet.machines <= 1) | (fleet.network_bytes_per_s > 0)

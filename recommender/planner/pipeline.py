@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Bools, Floats
 from recommender.errors import UsageError
 from recommender.inputs.units import Comparison
 from recommender.market.sites import Built
@@ -69,7 +69,7 @@ SURER = 0.3  # of the way to certainty that is asked for where no plan proves su
 LADDER = 6  # deadlines tried between the fastest and the cheapest plan for the frontier
 MOST_PROGRAMS = 60  # programs solved for a proof
 
-Which = Callable[[Entries, NDArray[np.float64]], NDArray[np.bool_]]
+Which = Callable[[Entries, Floats], Bools]
 # Which entries a search may use, by entries and GPUs per machine.
 ONLY: dict[str, Which] = {
     "any": lambda entries, gpus: gpus > 0,

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Floats, Ints
 from recommender.market.facts import Pool
 from recommender.market.quotas import quota_of, used_by, yours
 from recommender.market.sites import Built
@@ -40,9 +40,6 @@ from recommender.text import duration, usd
 if TYPE_CHECKING:
     from recommender.policies.thresholds import TwoThresholds
 
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 UNPAID = 0.5  # of a plan's cost, from which on free spot time is worth a note
 EVEN_SPEED = 0.95  # of the spot cluster, from which on a fallback counts as fast as it

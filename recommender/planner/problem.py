@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from recommender.arrays import Floats
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.schema import InstanceType
 from recommender.errors import UsageError
@@ -18,7 +19,7 @@ from recommender.market.quotas import refuse_unknown
 from recommender.market.sites import Built, SiteBuilder
 from recommender.optimize.lower_bounds import offer_floor, paid_share
 from recommender.optimize.space import ANCHOR, MEMORY_TIER, NONE, OBJECT_STORE, Space, single_steps
-from recommender.performance.clusters import Floats, MachineColumns
+from recommender.performance.clusters import MachineColumns
 from recommender.performance.machines import machine_columns
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.risk.outcomes import Memory

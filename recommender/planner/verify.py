@@ -3,17 +3,13 @@
 import math
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
+from recommender.arrays import Floats
 from recommender.plan.plan import Check, Difference, Plan
 from recommender.planner.plan_builder import Presenter
 from recommender.planner.problem import PRINTED
 from recommender.risk.outcomes import typical, typical_error
 from recommender.simulate.paths import simulate
 from recommender.simulate.summary import kept
-
-Floats = NDArray[np.float64]
 
 RUNS = 20_480  # ten times those behind the printed figures
 OTHER = 500_009  # from the seed of the printed figures to that of the check

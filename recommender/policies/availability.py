@@ -19,8 +19,8 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
+from recommender.arrays import Bools, Floats
 from recommender.errors import UsageError
-from recommender.policies.state import Bools, Floats
 
 EDGES_H = (0.1, 0.3, 1.0, 3.0, 8.0)  # age buckets; the last one is open
 _SQUARINGS = 30  # of the one-tick matrix: 2^30 ticks, long past any mixing time

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from recommender.arrays import Bools, Floats, Ints
 from recommender.errors import UsageError
 from recommender.policies.availability import EDGES_H, Availability
-from recommender.policies.replay import Ints
-from recommender.policies.state import Bools, Floats
 from recommender.risk.laws import lognormal_excess, lognormal_survival
 
 # Chosen on first halves of the traces only (fitted on one quarter, judged on another).

@@ -16,12 +16,13 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from recommender.arrays import Bools, Floats, Ints
 from recommender.errors import UsageError
 from recommender.policies.availability_fit import ZoneClass, of_zone, zone_class
 from recommender.policies.optimal import SemiMarkov
-from recommender.policies.replay import Ints, optimum, replay, windows
+from recommender.policies.replay import optimum, replay, windows
 from recommender.policies.rules import Greedy, SpotOnly
-from recommender.policies.state import Bools, Floats, Policy, Prices, Task
+from recommender.policies.state import Policy, Prices, Task
 
 EVERY_S = 4 * 3600.0  # between start moments
 

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
+from recommender.arrays import Bools, Floats
 from recommender.errors import UsageError
 from recommender.policies.availability_fit import of_zones
 from recommender.policies.backtest import EVERY_S, Row, Trace, too_short
@@ -22,7 +23,7 @@ from recommender.policies.replay_zones import (
     optimum_zones,
     replay_zones,
 )
-from recommender.policies.state import Bools, Floats, Prices, Task
+from recommender.policies.state import Prices, Task
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from recommender.arrays import Bools, Floats, Ints
 from recommender.errors import UsageError
 from recommender.policies.availability import Availability, Chain, Lumps, chain, lumps, seen
 from recommender.policies.policy_table import (
@@ -26,21 +27,10 @@ from recommender.policies.policy_table import (
     policy_table,
     size,
 )
-from recommender.policies.replay import DONE_S, Ints
+from recommender.policies.replay import DONE_S
 from recommender.policies.replay_zones import ZoneDecide, Zones, ZoneState, move_costs
 from recommender.policies.rules import whole_ticks
-from recommender.policies.state import (
-    NONE,
-    ON_DEMAND,
-    SPOT,
-    Bools,
-    Decide,
-    Floats,
-    Modes,
-    Prices,
-    State,
-    Task,
-)
+from recommender.policies.state import NONE, ON_DEMAND, SPOT, Decide, Modes, Prices, State, Task
 
 GRACE = 0.25  # how much later than the deadline a run that may be late must end, as a share
 

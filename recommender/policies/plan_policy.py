@@ -19,13 +19,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from recommender.arrays import Bools, Floats
 from recommender.errors import UsageError
 from recommender.plan.plan import Fallback, PolicyFacts
 from recommender.policies.availability import Availability, Chain, chain
 from recommender.policies.availability_fit import POINTS, WEIGHTS, of_class
 from recommender.policies.optimal import expected_usd
 from recommender.policies.policy_table import NEVER, Table, policy_table
-from recommender.policies.state import NONE, ON_DEMAND, SPOT, Bools, Floats, Prices, Task
+from recommender.policies.state import NONE, ON_DEMAND, SPOT, Prices, Task
 from recommender.policies.thresholds import SAFETY_NET, TwoThresholds, rule_usd
 from recommender.risk.capacity import logistic
 from recommender.risk.path_inputs import Journeys

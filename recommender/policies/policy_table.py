@@ -30,12 +30,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Bools, Floats, Singles
 from recommender.policies.availability import Chain, Lumps
-from recommender.policies.state import NONE, ON_DEMAND, SPOT, Bools, Floats, Prices, Task
+from recommender.policies.state import NONE, ON_DEMAND, SPOT, Prices, Task
 
-Singles = NDArray[np.float32]
 NEVER = np.float32(1e6)  # USD: worse than anything a job costs
 
 

@@ -24,16 +24,14 @@ from dataclasses import dataclass
 from math import gcd
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Bools, Floats, Ints
 from recommender.errors import UsageError
 from recommender.policies.state import (
     NONE,
     ON_DEMAND,
     SPOT,
-    Bools,
     Decide,
-    Floats,
     Modes,
     Policy,
     Prices,
@@ -41,7 +39,6 @@ from recommender.policies.state import (
     Task,
 )
 
-Ints = NDArray[np.int64]
 DONE_S = 1e-3  # work left that counts as none
 _PATIENCE = 1.5  # deadlines after which a run that waits past the end of the series is given up
 

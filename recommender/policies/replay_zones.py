@@ -16,10 +16,11 @@ from typing import Protocol
 
 import numpy as np
 
+from recommender.arrays import Bools, Floats, Ints
 from recommender.errors import UsageError
-from recommender.policies.replay import DONE_S, Ints
+from recommender.policies.replay import DONE_S
 from recommender.policies.rules import whole_ticks
-from recommender.policies.state import Bools, Floats, Task
+from recommender.policies.state import Task
 
 NOWHERE = -1  # no checkpoint yet
 

@@ -8,17 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recommender.policies.state import (
-    NONE,
-    ON_DEMAND,
-    SPOT,
-    Decide,
-    Floats,
-    Modes,
-    Prices,
-    State,
-    Task,
-)
+from recommender.arrays import Floats
+from recommender.policies.state import NONE, ON_DEMAND, SPOT, Decide, Modes, Prices, State, Task
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.arrays import Bools, Floats
 from recommender.errors import UsageError
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 Modes = NDArray[np.int8]
 
 NONE, SPOT, ON_DEMAND = np.int8(0), np.int8(1), np.int8(2)

@@ -25,22 +25,12 @@ from pathlib import Path
 
 import numpy as np
 
+from recommender.arrays import Bools, Floats, Singles
 from recommender.policies.availability import Chain
-from recommender.policies.policy_table import NEVER, Singles, Table, after_spot, started
+from recommender.policies.policy_table import NEVER, Table, after_spot, started
 from recommender.policies.replay import DONE_S
 from recommender.policies.rules import whole_ticks
-from recommender.policies.state import (
-    NONE,
-    ON_DEMAND,
-    SPOT,
-    Bools,
-    Decide,
-    Floats,
-    Modes,
-    Prices,
-    State,
-    Task,
-)
+from recommender.policies.state import NONE, ON_DEMAND, SPOT, Decide, Modes, Prices, State, Task
 
 _WORK_SHARES = (0.25, 0.5, 0.75, 1.0)  # of the work at which the borders are read off
 

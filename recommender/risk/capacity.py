@@ -12,15 +12,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.arrays import Bools, Floats, Ints, Singles
 from recommender.risk.path_inputs import Journeys
 from recommender.risk.random_numbers import SITES, Draws, run_uniforms
 
 if TYPE_CHECKING:
     from recommender.risk.laws import RunLaw
-
-
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
 
 
 class Capacity(Protocol):
@@ -71,7 +68,7 @@ class Zones:
     run_s: Floats  # mean run
     outage_s: Floats  # mean outage of one zone, shared by those listed
     nowhere: Floats  # chance that no other listed zone is up when the first is not
-    is_down: NDArray[np.bool_]  # nothing is there at the request
+    is_down: Bools  # nothing is there at the request
 
 
 def zones_of(p: Journeys, sample: Draws) -> Zones:
@@ -118,9 +115,6 @@ def _others_down(p: Journeys, sample: Draws) -> Floats:
     return share
 
 
-Ints = NDArray[np.int64]
-
-
 @dataclass(frozen=True, slots=True)
 class Runs:
     """Runs of a batch; shape (cycles, plans, paths), seconds."""
@@ -153,7 +147,7 @@ def _picked(values: NDArray[Any], index: Ints) -> NDArray[Any]:
     return values.ravel().take(place).reshape(index.shape)
 
 
-def first(hit: NDArray[np.bool_]) -> tuple[Ints, NDArray[np.bool_]]:
+def first(hit: Bools) -> tuple[Ints, Bools]:
     """Index of the first hit along the cycles (the last cycle if none), and whether any."""
     index = hit.argmax(axis=0)
     found = _picked(hit, index)

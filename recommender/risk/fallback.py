@@ -3,14 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Floats, Ints
 from recommender.risk.capacity import Runs, at, first, row
 from recommender.risk.path_inputs import Journeys
 from recommender.risk.random_numbers import Draws
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def ready_s(p: Journeys, runs: Runs, index: Ints) -> Floats:

@@ -12,11 +12,9 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Floats
 from recommender.risk.random_numbers import normal
-
-Floats = NDArray[np.float64]
 
 # Abramowitz and Stegun 7.1.26 (1964): erfc within 1.5e-7
 _P = 0.3275911

@@ -15,16 +15,12 @@ runs between faults and no waiting.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Bools, Floats, Ints
 from recommender.risk.capacity import LOGNORMAL, Capacity, Runs, at, draw_runs, first, until
 from recommender.risk.fallback import Stop, drawn_pace, least_with_net, ready_s, safety_net
 from recommender.risk.path_inputs import Histories, Journeys
 from recommender.risk.random_numbers import SEED, Draws, draws, time_factors
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 _CELLS = 1 << 17  # paths × cycles × plans per batch: stays in the second-level cache
 _MOST_CYCLES = 512
@@ -89,7 +85,7 @@ def follow_sample(
 
 
 def _extrapolate(
-    work: Floats, runs: Runs, last: Ints, finished: NDArray[np.bool_], use: Floats
+    work: Floats, runs: Runs, last: Ints, finished: Bools, use: Floats
 ) -> tuple[Floats, Floats]:
     """Histories that outlast the draws go on at their own average pace.
 

@@ -12,12 +12,11 @@ It grows with every single history, so a bound on each history bounds it (`optim
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Floats, Ints
 from recommender.risk.monte_carlo import follow
 from recommender.risk.path_inputs import Histories, Journeys
 
-Floats = NDArray[np.float64]
 Ends = tuple[Floats, ...]  # one value per field of `Outcomes`
 
 MOST = 5000  # plans remembered: 4 kB each
@@ -89,8 +88,6 @@ def _keys(journeys: Journeys, deadline_s: float | None) -> list[bytes]:
     columns = [np.asarray(getattr(journeys, name), dtype=float) for name in journeys.__slots__]
     return [row.tobytes() for row in np.stack([*columns, due_s], axis=1)]
 
-
-Ints = NDArray[np.int64]
 
 ONE_IN = 20  # the fastest and the slowest of so many runs are left out: the span is 5 to 95 %
 

@@ -2,11 +2,7 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from recommender.arrays import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +23,7 @@ class Journeys:
     zone_sd: Floats
     sites: Floats  # length of the failover list
     correlation: Floats  # of two listed zones being down together
-    held: NDArray[np.bool_]  # runs are counted from the machine's start
+    held: Bools  # runs are counted from the machine's start
     changeover_s: Floats
     interval_s: Floats
     stall_s: Floats

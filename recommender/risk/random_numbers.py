@@ -26,8 +26,9 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.arrays import Floats, Ints, Singles
+
 Words = NDArray[np.uint32]
-Ints = NDArray[np.int64]
 
 BITS = 32
 PLAIN = (0,) * BITS
@@ -106,9 +107,6 @@ def _directions(dimension: int) -> tuple[int, ...]:
         found.append(value)
     return tuple(found)
 
-
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
 
 PATHS = 1024
 SEED = 7
@@ -330,7 +328,7 @@ def stratified(seed: int, stream: int, count: int, dimension: int) -> Floats:
     return found
 
 
-def _ranks(points: NDArray[np.uint32]) -> NDArray[np.int64]:
+def _ranks(points: NDArray[np.uint32]) -> Ints:
     """The place of each point among all; of 2^m points that is what their first m bits say."""
     count = len(points)
     bits = count.bit_length() - 1

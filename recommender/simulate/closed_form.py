@@ -17,15 +17,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Floats
 from recommender.plan.simulation import ClosedForm
 from recommender.risk.capacity import zones_of
 from recommender.risk.laws import RunLaw, mills_ratio, normal_cdf
 from recommender.risk.path_inputs import Journeys
 from recommender.risk.random_numbers import draws, time_factors
-
-Floats = NDArray[np.float64]
 
 SAMPLE = 1024  # zones and speeds that the law is averaged over
 _LOGITS = np.linspace(-20.0, 20.0, 2001)

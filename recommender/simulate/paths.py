@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Floats
 from recommender.risk.capacity import LOGNORMAL, Capacity
 from recommender.risk.monte_carlo import cycles_needed, follow_sample
 from recommender.risk.path_inputs import Histories, Journeys
@@ -73,7 +73,6 @@ def deflated(p: Journeys, market: Deflatable, machines: int, co_pressure: float)
     )
 
 
-Floats = NDArray[np.float64]
 Tick = Callable[[int, int], None]  # runs done, runs in all
 
 BLOCK = 2048  # histories at a time: those behind the printed figures are the first block

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from recommender.arrays import Bools, Floats
 from recommender.errors import UsageError
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan
@@ -18,7 +19,7 @@ from recommender.plan.simulation import PolicyRun
 from recommender.policies.optimal import SemiMarkov
 from recommender.policies.plan_policy import Problem, problem_of, rule_of, stretched, unfit
 from recommender.policies.replay import Drawn, Market, replay_drawn
-from recommender.policies.state import Bools, Floats, Policy
+from recommender.policies.state import Policy
 from recommender.policies.thresholds import SAFETY_NET
 from recommender.risk.capacity import Capacity
 from recommender.risk.monte_carlo import cycles_needed

@@ -8,13 +8,10 @@ round when its series ends, so all parts of a recording count alike.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Floats, Singles
 from recommender.risk.path_inputs import Journeys
 from recommender.risk.random_numbers import Draws
-
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
 
 FOREVER_S = 1e9  # stands for a run or a wait without end
 

@@ -3,9 +3,6 @@
 import math
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan
 from recommender.plan.simulation import (
@@ -19,9 +16,6 @@ from recommender.simulate.closed_form import closed_form
 from recommender.simulate.paths import Sample, Tick, simulate
 from recommender.simulate.scenario import Source, WhatIf, source_of
 from recommender.simulate.summary import histogram, kept, quantiles, states
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86_400.0
 

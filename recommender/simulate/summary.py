@@ -3,14 +3,11 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Bools, Floats
 from recommender.plan.limits import Limits
 from recommender.plan.simulation import Histogram, Kept, Quantiles, State
 from recommender.simulate.paths import Sample
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 STATES = (

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import numpy as np
 
+from recommender.arrays import Floats
 from recommender.errors import UsageError
 from recommender.traces.fit_result import Fit, GangSize, LawFit, Value, Watched, ZoneSpread
 from recommender.traces.intervals import cut, lives
@@ -20,7 +21,7 @@ from recommender.traces.statistics import (
     prices_of,
     ratio,
 )
-from recommender.traces.trace import Floats, Place, Trace
+from recommender.traces.trace import Place, Trace
 
 PARTS = 32  # of a series' line
 

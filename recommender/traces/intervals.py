@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Bools, Floats, Ints
 from recommender.risk.random_numbers import uniforms
 from recommender.traces.law_fit import Spells
-from recommender.traces.trace import ADDED, HOUR, TAKEN, Floats, Ints, Trace
+from recommender.traces.trace import ADDED, HOUR, TAKEN, Trace
 
 BLOCK_H = 24.0  # hours that are drawn whole
 FEW_BLOCKS = 6  # into which less than six days are cut
@@ -44,7 +44,7 @@ def sizes_of(capacity: int) -> tuple[int, ...]:
     return (*powers, capacity)
 
 
-def states(trace: Trace, machines: int) -> tuple[Floats, NDArray[np.bool_]]:
+def states(trace: Trace, machines: int) -> tuple[Floats, Bools]:
     """Edges (seconds, ends included) of the spells of a gang, and whether each is up."""
     up = trace.machines >= machines
     new = np.ones(len(up), dtype=np.bool_)

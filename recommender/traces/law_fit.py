@@ -16,12 +16,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Bools, Floats
 from recommender.traces.fit_result import LawFit, Value
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 Slopes = tuple[Floats, Floats, Floats]  # ln f or ln S, and its first two derivatives
 
 Z95 = 1.959963985

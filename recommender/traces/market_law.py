@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from recommender.arrays import Floats
 from recommender.plan.limits import SHORT_RUN_S
 from recommender.risk.laws import normal_cdf
 from recommender.risk.random_numbers import normal, uniforms
@@ -25,7 +26,7 @@ from recommender.traces.statistics import (
     ratio,
     slope,
 )
-from recommender.traces.trace import HOUR, Floats, Trace
+from recommender.traces.trace import HOUR, Trace
 
 RESIDUAL_H = np.array([0.1, 0.3, 1.0, 2.0, 6.0])
 SIGMAS = np.arange(0.30, 3.001, 0.01)

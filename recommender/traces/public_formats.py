@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from recommender.arrays import Floats, Ints
 from recommender.errors import UsageError
 from recommender.inputs.csv_text import refuse_all
 from recommender.inputs.units import parse_instant
@@ -23,8 +24,6 @@ from recommender.traces.trace import (
     ADDED,
     GIVEN_BACK,
     TAKEN,
-    Floats,
-    Ints,
     Kind,
     Place,
     Trace,

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from recommender.arrays import Floats, Ints
 from recommender.catalogs.schema import GANG_KNEE
 from recommender.traces.fit_result import Groups, Prices, Value
 from recommender.traces.intervals import (
@@ -19,7 +20,7 @@ from recommender.traces.intervals import (
     weights,
 )
 from recommender.traces.law_fit import Z95
-from recommender.traces.trace import HOUR, TAKEN, Floats, Ints, Trace
+from recommender.traces.trace import HOUR, TAKEN, Trace
 
 Statistic = Callable[[Floats], Floats]  # totals (n, figures) to values (n,)
 

@@ -6,11 +6,8 @@ from datetime import datetime
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from recommender.arrays import Bools, Floats, Ints
 
 HOUR = 3600.0
 Kind = Literal["", "probe", "hold"]
@@ -76,7 +73,7 @@ class Trace:
         return np.asarray(self.machines_at(np.arange(0.0, self.end_s - 1e-6, step)) >= machines)
 
 
-def changes(t_s: Floats, values: NDArray[np.float64] | Ints) -> Bools:
+def changes(t_s: Floats, values: Floats | Ints) -> Bools:
     """Which rows of a series say something new; the first always does."""
     new = np.ones(len(t_s), dtype=np.bool_)
     new[1:] = values[1:] != values[:-1]

@@ -17,9 +17,10 @@ from recommender.inputs import units
 from recommender.text import shown
 
 if TYPE_CHECKING:
+    from recommender.arrays import Floats
     from recommender.policies.backtest import Contender, Row, Trace, Work, Workers
     from recommender.policies.backtest_zones import ZoneContender
-    from recommender.policies.state import Floats, Prices, Task
+    from recommender.policies.state import Prices, Task
     from recommender.report.backtest import Standing
     from recommender.traces.trace import Trace as Series
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from recommender.arrays import Bools
 from recommender.policies.availability import Availability
-from recommender.policies.state import Bools, Prices, Task
+from recommender.policies.state import Prices, Task
 
 GOLDEN = Path(__file__).with_name("golden.csv")
 PRICES = Prices(spot=0.9731, on_demand=3.06)  # p3.2xlarge us-west-2, those of the golden costs

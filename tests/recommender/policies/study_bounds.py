@@ -18,12 +18,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from recommender.arrays import Bools, Floats
 from recommender.policies.availability import Availability, chain, seen
 from recommender.policies.availability_fit import ages, of_zone, zone_class
 from recommender.policies.backtest import Bounds, Row, Trace, bounds, closed_by_sums, judge
 from recommender.policies.optimal import SemiMarkov
 from recommender.policies.replay import windows
-from recommender.policies.state import Bools, Floats, Policy, Prices, Task
+from recommender.policies.state import Policy, Prices, Task
 from tests.recommender.policies.markets import PRICES, simulated
 from tests.recommender.policies.study import SETS, TASKS, traces
 

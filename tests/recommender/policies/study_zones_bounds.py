@@ -15,6 +15,7 @@ from unittest.mock import patch
 
 import numpy as np
 
+from recommender.arrays import Floats
 from recommender.policies import optimal
 from recommender.policies.availability import Availability, Chain, Lumps, chain
 from recommender.policies.optimal import MultiZone
@@ -26,7 +27,7 @@ from recommender.policies.replay_zones import (
     optimum_zones,
     replay_zones,
 )
-from recommender.policies.state import Floats, Task
+from recommender.policies.state import Task
 from tests.recommender.policies.markets import simulated
 from tests.recommender.policies.study_bounds import one_regime
 from tests.recommender.policies.study_zones import TASK, market

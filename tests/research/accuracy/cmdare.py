@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from recommender.arrays import Floats
 from recommender.performance.checkpoint import StoreWriter, write_s
 from recommender.performance.least_squares import nonnegative
 from recommender.performance.measured import SIGMA_CURVE
@@ -23,7 +24,7 @@ from recommender.performance.parameter_server import (
 )
 from recommender.plan.accuracy import Score, Target
 from tests.research.accuracy.cmdare_data import Written, checkpoints, networks, speeds
-from tests.research.accuracy.study import Floats, Held, Study, score
+from tests.research.accuracy.study import Held, Study, score
 from tests.research.fits.fit_parameter_server import (
     Speed,
     fit_servers,

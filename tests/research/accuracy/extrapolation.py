@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from recommender.arrays import Floats
 from recommender.job.job import Run
 from recommender.performance import least_squares as lsq
 from recommender.performance.calibration_model import Model
 from recommender.performance.calibration_spread import Beyond, bases, beyond, own_spread
-from tests.research.accuracy.study import Floats, Held
+from tests.research.accuracy.study import Held
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,15 +15,14 @@ import io
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Floats, Ints
 from recommender.performance import calibration_spread
 from recommender.performance.calibration_model import NOISE
 from recommender.performance.calibration_spread import links_sd
 from recommender.performance.clusters import WITHIN
 from tests.research.accuracy import published_scaling, scaling
 from tests.research.accuracy.extrapolation import Extrapolated, joined
-from tests.research.accuracy.study import Floats
 from tests.research.fits.held_out import WANTED_INSIDE, conformal, without
 
 AS_OF = "2026-11-22"
@@ -87,7 +86,7 @@ def _known(found: Extrapolated, links: float) -> Floats:
     return np.hypot(found.own, links_sd(found.beyond.links, links))
 
 
-def _by_source(found: Extrapolated) -> list[NDArray[np.int64]]:
+def _by_source(found: Extrapolated) -> list[Ints]:
     source = np.array(found.source)
     return [np.flatnonzero(source == name) for name in sorted(set(found.source))]
 

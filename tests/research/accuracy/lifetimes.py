@@ -11,13 +11,11 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Floats
 from recommender.plan.accuracy import Score, Target
 from tests.research.accuracy.study import Study
 from tests.research.fits.lifetimes import Ends, Lifetimes, fit_early_deaths
-
-Floats = NDArray[np.float64]
 
 TABLE = Path(__file__).parent / "data" / "lifetimes.csv"
 HOURS = np.arange(1.0, 25.0)  # where shares are compared; at hour 0 every law is right

@@ -10,14 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Bools, Floats, Ints
 from recommender.risk.laws import lognormal_excess, lognormal_survival
 from tests.research.fits.spot_fit import Trace
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Ints = NDArray[np.int64]
 
 LEAST_CHANCE = 1e-12  # of a run: what the closed forms resolve
 
@@ -27,8 +23,8 @@ class RunsSeen:
     """The runs of a gang in one series; shape (runs,)."""
 
     ticks: Ints
-    began_before: Flags  # under way at the first tick
-    not_over: Flags  # under way at the last tick
+    began_before: Bools  # under way at the first tick
+    not_over: Bools  # under way at the last tick
     tick_h: float
 
     @property
@@ -58,7 +54,7 @@ class RunLaw:
     survival: Callable[[Floats], Floats]  # P(X > t)
     excess: Callable[[Floats], Floats]  # E[(X - t)+]
 
-    def beyond(self, hours: Floats, residue: Flags) -> Floats:
+    def beyond(self, hours: Floats, residue: Bools) -> Floats:
         """Chance that a run, or the rest of a run met at random, is longer; (runs,)."""
         return np.where(residue, self.excess(hours) / self.mean_h, self.survival(hours))
 

@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from recommender.arrays import Floats
 from recommender.performance.clusters import WITHIN
 from recommender.performance.measured import SIGMA_MEASURED
 from recommender.plan.accuracy import Score, Target
 from tests.research.accuracy.splits import check, splits_of
-from tests.research.accuracy.study import Floats, Held, Study, score
+from tests.research.accuracy.study import Held, Study, score
 from tests.research.accuracy.tables import RUNS, reference_folder
 from tests.research.accuracy.training import groups_in
 from tests.research.fits.held_out import Left

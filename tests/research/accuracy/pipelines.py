@@ -9,15 +9,13 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Bools, Floats
 from recommender.performance import least_squares as lsq
 from recommender.plan.accuracy import Score, Target
 from tests.research.accuracy.stages import PipelineSpeed, pipeline_step_s
 from tests.research.accuracy.study import Held, Study, score
 from tests.research.accuracy.tables import table
-
-Floats = NDArray[np.float64]
 
 MOST_SEEN = 2  # replicas
 # Units that a pipeline is cut into, embedding and head each counted as one, and parameters.
@@ -43,7 +41,7 @@ def parcae(model: str) -> Held:
     measured = _column(rows, "iteration_ms") / 1e3
     seen = replicas <= MOST_SEEN
 
-    def steps(theta: Floats, which: NDArray[np.bool_]) -> Floats:
+    def steps(theta: Floats, which: Bools) -> Floats:
         layer, handover, network, latency = np.exp(theta).tolist()
         speed = PipelineSpeed(
             layer_s=TURN_S * layer,

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Floats
 from tests.research.accuracy.lifetimes import unseen_shares
 from tests.research.accuracy.spot_jobs import job_forecasts
 from tests.research.accuracy.spot_runs import NAMED, RunsForecast, run_forecasts, run_places
 from tests.research.accuracy.spot_zones import gang_forecasts
-
-Floats = NDArray[np.float64]
 
 LEVELS = np.linspace(0.05, 0.95, 19)
 

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
+from recommender.arrays import Floats
 from recommender.job.job import Family, Job, Run
 from recommender.performance.calibration_model import Model, solve, spread_for
 from recommender.performance.clusters import MachineColumns
 from recommender.plan.accuracy import Score, Target
 from tests.research.accuracy.extrapolation import Extrapolated, extrapolated, joined
-from tests.research.accuracy.study import Floats, Study, score
+from tests.research.accuracy.study import Study, score
 from tests.research.accuracy.tables import table
 
 GBIT = 1e9 / 8

@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Floats
 from recommender.market.user_spot_laws import expected_short_runs, slope_by_short_runs
 from recommender.plan.accuracy import Target
 from recommender.traces.fit_result import MarketLaw
@@ -33,8 +33,6 @@ from tests.research.fits.spot_fit import (
     logit,
     mean_availability,
 )
-
-Floats = NDArray[np.float64]
 
 _PER_SHARE = np.arange(0.0, 6.01, 0.1)
 _LEVELS = np.arange(0.0, 8.01, 0.02)

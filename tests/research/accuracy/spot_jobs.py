@@ -11,8 +11,8 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Floats
 from recommender.plan.accuracy import Target
 from recommender.risk.monte_carlo import follow
 from tests.research.accuracy.spot_splits import SOURCE, LeftOut, left_out
@@ -20,9 +20,6 @@ from tests.research.accuracy.spot_zones import journey, zone_law
 from tests.research.accuracy.study import Held, Study, share_score
 from tests.research.accuracy.tables import SPOT, reference_folder
 from tests.research.fits.spot_fit import Trace
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 WORK_H = (1.0, 4.0, 12.0)
 CHANGEOVER_H = (0.1, 0.3)  # a prepared image; the 18 minutes of Can't Be Late (NSDI 2024)

@@ -10,8 +10,8 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Floats
 from recommender.catalogs.load import load_snapshot
 from recommender.plan.accuracy import Score, Target
 from tests.research.accuracy.likelihood import (
@@ -34,8 +34,6 @@ from tests.research.fits.spot_fit import (
     pooled_run_mean,
     spells,
 )
-
-Floats = NDArray[np.float64]
 
 # Fewer interruptions than this tell a mean but no shape: the shipped class lends its own.
 ENOUGH = 20

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Floats
 from recommender.plan.accuracy import Target
 from recommender.risk.capacity import draw_runs
 from recommender.risk.path_inputs import Journeys
@@ -29,8 +29,6 @@ from tests.research.fits.spot_fit import (
     pooled_run_mean,
     spells,
 )
-
-Floats = NDArray[np.float64]
 
 DAY_S = 86_400.0
 PATHS, CYCLES = 1024, 256  # nearly every history reaches the end of its day

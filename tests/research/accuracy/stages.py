@@ -7,9 +7,8 @@ turns, each as long as the largest stage.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from recommender.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Floats
 from recommender.performance.clusters import WITHIN
 from recommender.plan.accuracy import Finding, Score, Target, Unit
 from tests.research.accuracy.tables import MissingTable
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from recommender.arrays import Floats
 from recommender.plan.accuracy import Score, Target
 from tests.research.accuracy.splits import Split, check, splits_of
-from tests.research.accuracy.study import Floats, Held, Study, score
+from tests.research.accuracy.study import Held, Study, score
 from tests.research.accuracy.tables import RUNS, reference_folder
 from tests.research.fits.data import runs
 from tests.research.fits.held_out import (

@@ -9,16 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from tests.research.fits.model import (
-    OVERLAP_ASSUMED,
-    Columns,
-    Constants,
-    Floats,
-    columns_of,
-    per_gpu_rate,
-)
+from recommender.arrays import Bools, Floats, Ints
+from tests.research.fits.model import OVERLAP_ASSUMED, Columns, Constants, columns_of, per_gpu_rate
 
 EFFICIENCY = np.geomspace(0.08, 1.0, 41)
 FINE_EFFICIENCY = np.geomspace(0.08, 1.0, 161)
@@ -30,8 +23,6 @@ BATCH_PENALTY = {
     "encdec": (0.0, 1.0, 2.0, 4.0),
 }
 ENOUGH = 5  # runs that determine the efficiency of a kind of arithmetic
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +37,8 @@ class Trials:
     log_rate: Floats  # measured; (runs,)
     pair: "pd.Series[str]"  # source and GPU; (runs,)
     weight: Floats  # (runs,); each pair weighs the square root of its runs
-    cell: NDArray[np.int64]  # (runs,)
-    on_cuda: Mask  # (cells,)
+    cell: Ints  # (runs,)
+    on_cuda: Bools  # (cells,)
     lost: Floats  # weighted |ln error|; (intensities, penalties, efficiencies, cells)
 
     @property
@@ -77,7 +68,7 @@ def trials_of(rows: pd.DataFrame) -> Trials:
     return Trials(rows, runs, log_rate, pair, weight, cell, on_cuda, lost)
 
 
-def estimate(trials: Trials, kept: Mask, fp32_ratio: float) -> Constants:
+def estimate(trials: Trials, kept: Bools, fp32_ratio: float) -> Constants:
     """Constants from the runs that are kept, (runs,), whole cells of them.
 
     I and b0 are means (of ln I, of ln(1 + b0)) over the grid, each point weighing
@@ -108,7 +99,7 @@ def estimate(trials: Trials, kept: Mask, fp32_ratio: float) -> Constants:
     return Constants(tensor, cuda, intensity, penalty)
 
 
-def _best_efficiency(trials: Trials, part: Mask, intensity: float, penalty: float) -> float:
+def _best_efficiency(trials: Trials, part: Bools, intensity: float, penalty: float) -> float:
     """The ε of least weighted absolute ln error of some runs; 1 where there are none."""
     if not part.any():
         return 1.0

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Floats
 from recommender.performance import parameter_server
 from recommender.performance.least_squares import Belief, Fit, nonnegative, solve, students_excess
 from recommender.performance.machines import GBIT, TCP_SHARE
@@ -24,8 +24,6 @@ from recommender.performance.parameter_server import (
     updates_per_s,
     worker_s,
 )
-
-Floats = NDArray[np.float64]
 
 IMAGES = 128.0  # of an update; Tensor2Tensor's default for these networks
 GRADIENT_BYTES = 4.0  # fp32

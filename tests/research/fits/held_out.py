@@ -7,10 +7,11 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
+from recommender.arrays import Floats
 from recommender.performance.clusters import WITHIN
 from recommender.performance.machines import SIGMA_NEW_GPU
 from tests.research.fits.estimate import ENOUGH, Mask, Trials, estimate, trials_of
-from tests.research.fits.model import Constants, Floats, errors, left_out_by
+from tests.research.fits.model import Constants, errors, left_out_by
 
 FITTED = (
     ("cnn", "tuned"),

@@ -14,11 +14,9 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Floats
 from recommender.risk.laws import normal_cdf
-
-Floats = NDArray[np.float64]
 
 LEAST_H, MOST_H = 1e-4, 1e6  # lifetimes are drawn between a third of a second and a century
 _HALVINGS = 60

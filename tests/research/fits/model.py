@@ -4,13 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from recommender.arrays import Bools, Floats
 from recommender.performance.machines import RDMA_HALF_GBIT, RDMA_HALF_MIB, RDMA_LATENCY_S
 from recommender.performance.parallelism import BACKWARD, BUCKET_BYTES, STRAGGLERS
 from recommender.performance.priors import REFERENCE_WIDTH
-
-Floats = NDArray[np.float64]
 
 MIB = 2.0**20
 TENSOR_S = {"tuned": 1e-5, "typical": 2e-5}  # two or four kernel launches of 5 us
@@ -47,12 +45,12 @@ class Columns:
     micro: Floats
     gradient: Floats  # bytes
     wide: Floats  # byte term: 2 in 32 bit, else 1, times 1024 over a transformer's width
-    fp32: NDArray[np.bool_]  # on CUDA cores
+    fp32: Bools  # on CUDA cores
     again: Floats  # 4/3 when recomputed, else 1
     tensors_s: Floats  # of one micro-batch
-    sharded: NDArray[np.bool_]
+    sharded: Bools
 
-    def take(self, which: NDArray[np.bool_]) -> "Columns":
+    def take(self, which: Bools) -> "Columns":
         """Some of the runs."""
         return Columns(*(getattr(self, name)[which] for name in self.__slots__))
 

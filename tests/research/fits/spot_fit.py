@@ -15,12 +15,9 @@ from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.schema import GANG_KNEE
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 GANGS = (1, 2, 4, 8, 12, 16)  # sizes of gangs that are looked at
 HOUR = 3600.0
@@ -42,9 +39,9 @@ class Trace:
     zone: str
     capacity: int
     gap_h: float
-    nodes: NDArray[np.int64]
+    nodes: Ints
 
-    def up(self, machines: int) -> Flags:
+    def up(self, machines: int) -> Bools:
         """Tell at which ticks a gang of that many machines was there."""
         return np.asarray(self.nodes >= machines, dtype=np.bool_)
 

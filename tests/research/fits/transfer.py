@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from recommender.arrays import Floats
 from recommender.catalogs.schema import Achieved, Gpu
 from recommender.job.job import Family, Job, Precision
 from recommender.performance.machines import gpu_speed
@@ -23,7 +24,6 @@ from tests.research.fits.data import card_speeds, table
 from tests.research.fits.estimate import estimate, trials_of
 from tests.research.fits.held_out import Group, Left, fp32_ratio
 from tests.research.fits.lambda_runs import configured_batch
-from tests.research.fits.model import Floats
 
 LABORATORY = "Lambda deeplearning-benchmark"
 # Runs' worth of belief that the formulas are right of a GPU, that it runs every kind of network

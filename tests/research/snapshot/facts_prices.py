@@ -14,12 +14,10 @@ from datetime import date, datetime
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recommender.arrays import Floats
 from recommender.catalogs.schema import Kind, Market, PriceDrift, Provider
 from tests.research.snapshot.sources import SourceBook
-
-Floats = NDArray[np.float64]
 
 AGES = (1.0, 7.0, 28.0, 91.0, 113.0, 180.0, 365.0)
 # Weekly observations of GCP prices begin here; before, gaps are months long.
