@@ -9,10 +9,10 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from recommender.plan.accuracy import Finding
+from recommender.plan.accuracy import TABLE, Finding, table_text
 from tests.research.accuracy.studies import STUDIES
 
 ROOT = Path(__file__).parents[1]
@@ -74,22 +74,21 @@ def _excerpt(before: str, output: str) -> str:
     return "\n".join([LEFT_OUT, *part, *([LEFT_OUT] if ends else []), ""])
 
 
-def accuracy(reference: Path) -> str:
+def accuracy(findings: Sequence[Finding]) -> str:
     """docs/accuracy.md with the table of all studies."""
-    findings = [study.finding(reference) for study in STUDIES]
     text = ACCURACY.read_text("utf-8")
     head, _, rest = text.partition("<!-- studies -->\n")
     made = _table(findings) + "\n" + _pooled(findings)
     return f"{head}<!-- studies -->\n{made}{rest[rest.index('<!-- end -->') :]}"
 
 
-def _table(findings: list[Finding]) -> str:
+def _table(findings: Sequence[Finding]) -> str:
     heads = ("study", "points", "mean", "median", "p90", "bias", "in span", "asked", "published")
     rows = [heads, ("---",) * len(heads), *map(_row, findings)]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
-def _pooled(findings: list[Finding]) -> str:
+def _pooled(findings: Sequence[Finding]) -> str:
     """How many of all held-out points lie inside their spans."""
     runs = _inside(each for each in findings if each.key == "runs-all")
     speeds = _inside(
@@ -125,4 +124,7 @@ if __name__ == "__main__":
     for each in PAGES:
         each.write_text(page(each), "utf-8")
     if os.environ.get("RECOMMEND_REFERENCE_DATA"):
-        ACCURACY.write_text(accuracy(Path(os.environ["RECOMMEND_REFERENCE_DATA"])), "utf-8")
+        reference = Path(os.environ["RECOMMEND_REFERENCE_DATA"])
+        found = [study.finding(reference) for study in STUDIES]
+        ACCURACY.write_text(accuracy(found), "utf-8")
+        (ROOT / "recommender" / "plan" / TABLE).write_text(table_text(found), "utf-8")

@@ -54,7 +54,7 @@ def texts() -> Iterator[Path]:
     folders = (*PACKAGES, "tests", "docs", "examples", "LICENSES", ".ci")
     within = (path for name in folders for path in (ROOT / name).rglob("*") if path.is_file())
     own = [path for path in within if not {"venv", "__pycache__"} & set(path.parts)]
-    found = [*own, *ROOT.glob("*.*"), ROOT / "NOTICE"]
+    found = [*own, *ROOT.glob("[!.]*.*"), ROOT / "NOTICE"]
     return (path for path in found if path.is_file() and path.suffix in TEXTS)
 
 
@@ -108,7 +108,7 @@ def test_the_solver_stays_in_one_module():
 def test_types_are_checked_strictly_with_one_exception():
     mypy = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["mypy"]
     assert mypy["strict"] is True
-    assert set(mypy["files"]) == set(PACKAGES)
+    assert mypy["packages"] == ["recommender"]
     assert [each["module"] for each in mypy["overrides"]] == ["pulp.*"]
 
 

@@ -90,7 +90,7 @@ def test_every_file_of_the_three_folders_is_shipped(sizes: dict[str, int]):
     assert set(sources().values()) - set(sizes) == set()
     assert "recommender/catalogs/snapshot/manifest.json" in sizes
     assert "recommender/benchmarks/ring.py" in sizes
-    assert "recommender/presets/resnet50-imagenet.yaml" in sizes
+    assert "recommender/job/presets/resnet50-imagenet.yaml" in sizes
 
 
 def test_every_package_is_listed():

@@ -10,7 +10,7 @@ from recommender.cli.error_collector import Reader
 from recommender.cli.screen import put
 from recommender.inputs import units
 from recommender.inputs.units.times import now
-from recommender.measurements.store import folder, holds_tables
+from recommender.measurements.folder import folder, holds_tables
 from recommender.plan.limits import Choice, QuotaLimit
 from recommender.report import formatting as fmt
 from recommender.report.formatting import age_days

@@ -3,7 +3,6 @@
 import csv
 import hashlib
 import io
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,6 +19,7 @@ from recommender.errors import RecordError, UsageError
 from recommender.inputs.csv_text import Row, read_csv
 from recommender.inputs.files import read_text, write_whole
 from recommender.inputs.units import parse_count
+from recommender.measurements.folder import LINKS, SPEEDS, folder
 from recommender.measurements.pool import (
     Kept,
     Links,
@@ -31,25 +31,6 @@ from recommender.measurements.pool import (
     too_small,
 )
 from recommender.text import shown
-
-SPEEDS = "speeds.csv"
-LINKS = "links.csv"
-
-
-def folder() -> Path:
-    """Where imported records are kept: RECOMMEND_BENCH, else the user's data folder."""
-    named = os.environ.get("RECOMMEND_BENCH", "")
-    if named:
-        return Path(named)
-    from platformdirs import user_data_path
-
-    return user_data_path("recommend", appauthor=False) / "bench"
-
-
-def holds_tables(place: Path) -> bool:
-    """Whether plans have figures of the user's own to read: most users keep none."""
-    return any((place / name).is_file() for name in (SPEEDS, LINKS))
-
 
 T = TypeVar("T")
 _COLUMNS = ("gpu", "precision", "tflops", "low_tflops", "high_tflops", "machines", "as_of")

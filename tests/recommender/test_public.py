@@ -12,10 +12,10 @@ import recommender
 HEAVY = {"numpy", "pulp", "highspy", "pandas", "boto3", "google", "typer", "rich", "yaml"}
 
 
-def python(script: str, *first: Path) -> subprocess.CompletedProcess[str]:
+def python(script: str, *first: Path, flags: str = "-P") -> subprocess.CompletedProcess[str]:
     """Run a script in a fresh Python, with some folders before ours."""
     return subprocess.run(
-        [sys.executable, "-c", script],
+        [sys.executable, flags, "-c", script],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, first))},
         capture_output=True,
         text=True,
@@ -44,10 +44,13 @@ def test_importing_the_package_loads_nothing_heavy():
 
 
 def test_a_folder_of_source_says_what_it_is(tmp_path: Path):
-    """Such as that of a clone, where Python looks first when it starts there."""
+    """Such as that of a clone, where Python looks first when it starts there.
+
+    Without site-packages: an editable install would find what the folder lacks.
+    """
     (tmp_path / "recommender").mkdir()
     copy = Path(recommender.__file__).read_text("utf-8")
     (tmp_path / "recommender" / "__init__.py").write_text(copy, "utf-8")
-    done = python("import recommender", tmp_path)
+    done = python("import recommender", tmp_path, flags="-PS")
     assert done.stderr.splitlines()[-1].startswith(f"ImportError: {tmp_path / 'recommender'} is")
     assert "pip install -e ." in done.stderr

@@ -29,7 +29,9 @@ def accuracy(
             show_default=False,
         ),
     ] = None,
-    reference: Annotated[Word, typer.Option(hidden=True)] = None,
+    reference: Annotated[
+        Word, typer.Option(hidden=True, help="No more: studies stay behind.")
+    ] = None,
 ) -> None:
     """Errors of the models on published measurements they did not see.
 

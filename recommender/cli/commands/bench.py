@@ -151,8 +151,9 @@ def show(
     recommend bench show H100 --market spot
     """
     from recommender.measurements.flopp import Wanted, flopp_of_offers
+    from recommender.measurements.folder import folder
     from recommender.measurements.pool import pooled, rates
-    from recommender.measurements.store import folder, records
+    from recommender.measurements.store import records
     from recommender.report import benchmarks
 
     json, read = as_json(flags), Reader()

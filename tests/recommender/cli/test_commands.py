@@ -1,7 +1,6 @@
 """The commands beside the plan."""
 
 import json
-from pathlib import Path
 
 import jsonschema
 import pytest
@@ -111,30 +110,13 @@ def test_accuracy_names_each_study_and_calls_nothing_met_that_was_not_asked(run:
     assert (found["asked"], found["score"]["met"]) == ("", None)
 
 
-def test_accuracy_skips_what_needs_large_tables(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_accuracy_needs_no_large_tables(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RECOMMEND_REFERENCE_DATA", raising=False)
-    found = json.loads(run("accuracy", "cmdare-step", "training-one", "-o", "json").out)
+    found = json.loads(run("accuracy", "-o", "json").out)
     assert found["reference"] is None
-    assert all(study["score"] is None or study["score"]["points"] for study in found["studies"])
-    by_key = {study["key"]: study["skipped"] for study in found["studies"]}
-    assert by_key["cmdare-step-k80"] is None
-    assert by_key["training-one"].startswith("needs the reference tables")
-
-
-def test_accuracy_lists_skipped_studies_once_with_what_they_lack(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A folder with some of the tables costs the studies of the others only."""
-    (tmp_path / "measured").mkdir()
-    monkeypatch.setenv("RECOMMEND_REFERENCE_DATA", str(tmp_path))
-    result = run("accuracy", "deepvm", "training-one", "spot-days")
-    said = " ".join(result.out.split())
-    assert result.code == 0
-    assert "3 of 6 studies run" in said
-    assert "Skipped, measured/training.csv.gz is not in" in said
-    assert ": training-one, training-one-unstated." in said
-    assert "Skipped, spot/traces.csv is not in" in said
-    assert said.count("training-one,") == 1
+    assert [study["key"] for study in found["studies"]] == [study.key for study in STUDIES]
+    assert all(study["score"]["points"] for study in found["studies"])
+    assert {study["skipped"] for study in found["studies"]} == {None}
 
 
 def test_every_line_of_accuracy_says_by_itself_what_is_predicted() -> None:
@@ -146,7 +128,10 @@ def test_every_line_of_accuracy_says_by_itself_what_is_predicted() -> None:
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    [(["resnet"], "unknown study 'resnet'"), (["--reference", "/nowhere"], "no folder 'measured'")],
+    [
+        (["resnet"], "unknown study 'resnet'"),
+        (["--reference", "/nowhere"], "are no part"),
+    ],
 )
 def test_accuracy_refuses_what_it_does_not_know(run: Run, words: list[str], said: str) -> None:
     result = run("accuracy", *words)

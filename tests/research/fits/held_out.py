@@ -7,10 +7,10 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from recommender.arrays import Floats
+from recommender.arrays import Bools, Floats
 from recommender.performance.clusters import WITHIN
 from recommender.performance.machines import SIGMA_NEW_GPU
-from tests.research.fits.estimate import ENOUGH, Mask, Trials, estimate, trials_of
+from tests.research.fits.estimate import ENOUGH, Trials, estimate, trials_of
 from tests.research.fits.model import Constants, errors, left_out_by
 
 FITTED = (
@@ -36,7 +36,7 @@ class Left:
     by: str  # "source" or "gpu"
     name: str
 
-    def keeps(self, rows: pd.DataFrame) -> Mask:
+    def keeps(self, rows: pd.DataFrame) -> Bools:
         """Which rows stay; (rows,)."""
         return np.asarray(rows[self.by] != self.name, dtype=bool)
 
@@ -250,7 +250,7 @@ def weighted_quantile(parts: Sequence[Floats], weights: Sequence[Floats], share:
     return float(values[order][at])
 
 
-def _kept(rows: pd.DataFrame, out: frozenset[Left]) -> Mask:
+def _kept(rows: pd.DataFrame, out: frozenset[Left]) -> Bools:
     kept = np.ones(len(rows), dtype=bool)
     for left in out:
         kept &= left.keeps(rows)
