@@ -22,14 +22,14 @@ from recommender.optimize.space import Entries, Fallbacks, Site, Tier
 from recommender.performance.checkpoint import object_store_rate
 from recommender.performance.machines import disk_bytes_per_s, network_of
 from recommender.plan.limits import Choice, Limits
-from recommender.risk.random_numbers import SITES
+from recommender.risk.random_numbers import MAX_LISTED_ZONES
 
 GIB = 2.0**30
 GB = 1e9
 KEPT_CHECKPOINTS = 2.0  # the newest complete one and the one being written
 CORRELATION_ACROSS = 0.07  # of two regions' spot states; AWS and GCP traces 2022-2025
 TIER_TYPES = 3  # CPU types per region that are tried as a memory tier
-LIST_LENGTHS = (1, 2, SITES)  # lengths of failover lists that are tried
+LIST_LENGTHS = (1, 2, MAX_LISTED_ZONES)  # lengths of failover lists that are tried
 LIST_PRICE_RANGE = 1.6  # a failover list holds no zone dearer than this times its first
 
 
@@ -40,14 +40,14 @@ _TYPES: dict[str, np.dtype[Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class SitePools:
     """Sites and, for each, the pool behind every entry."""
 
     sites: tuple[Site, ...]
     pools: tuple[tuple[Pool, ...], ...]
 
-    def __add__(self, other: "Built") -> "Built":
-        return Built(self.sites + other.sites, self.pools + other.pools)
+    def __add__(self, other: "SitePools") -> "SitePools":
+        return SitePools(self.sites + other.sites, self.pools + other.pools)
 
 
 @dataclass(frozen=True)
@@ -59,16 +59,16 @@ class SiteBuilder:
     kinds: dict[tuple[str, str], int]
     step_s: Floats  # (kinds, machines)
 
-    def lists(self, rows: Sequence[int]) -> Built:
+    def lists(self, rows: Sequence[int]) -> SitePools:
         """A site per provider whose entries are single regions and failover lists."""
         sites, pools = [], []
         for provider, mine in self._by(rows, "provider").items():
             singles = [*self._on_demand(mine), *self._lists(mine, self.facts.choice)]
             sites.append(self._site(provider, "", singles, self._fallbacks(mine, provider)))
             pools.append(tuple(singles))
-        return Built(tuple(sites), tuple(pools))
+        return SitePools(tuple(sites), tuple(pools))
 
-    def regions(self, rows: Sequence[int], lists: Built) -> Built:
+    def regions(self, rows: Sequence[int], lists: SitePools) -> SitePools:
         """A site per region, for clusters that mix entries."""
         fallbacks = {site.provider: site.fallbacks for site in lists.sites}
         sites, pools = [], []
@@ -78,7 +78,7 @@ class SiteBuilder:
                 if len(here) > 1:
                     sites.append(self._site(provider, region, here, fallbacks[provider]))
                     pools.append(tuple(here))
-        return Built(tuple(sites), tuple(pools))
+        return SitePools(tuple(sites), tuple(pools))
 
     def _by(self, rows: Iterable[int], column: str) -> dict[str, list[int]]:
         groups: dict[str, list[int]] = defaultdict(list)
@@ -129,7 +129,7 @@ class SiteBuilder:
         o = self.facts.catalog.offers
         ordered = sorted(rows, key=lambda r: (self._price(r), o.region[r], o.zone[r]))
         most = self._price(ordered[0]) * LIST_PRICE_RANGE
-        kept = [r for r in ordered if self._price(r) <= most][:SITES]
+        kept = [r for r in ordered if self._price(r) <= most][:MAX_LISTED_ZONES]
         return Pool(tuple(kept), True, *self._type(kept[0]))
 
     def _price(self, row: int) -> float:

@@ -14,12 +14,12 @@ from typing import Literal
 import numpy as np
 
 from recommender.arrays import Ints
-from recommender.optimize.incumbent import EPSILON, Found, consider
+from recommender.optimize.incumbent import EPSILON, SearchState, expand_clusters
 from recommender.optimize.linear_program import Solution, solve, write
 from recommender.optimize.program_rows import Excluded, entry_names, program
 from recommender.optimize.relaxation import Relaxed, hazard_bands, least_bill, relaxed
 from recommender.optimize.space import Site, Space, within_quota
-from recommender.optimize.supports import counts_floor
+from recommender.optimize.supports import counts_lower_bounds
 
 Band = tuple[float, float]
 
@@ -27,9 +27,9 @@ WHOLE = 20_000  # clusters of one set of entries that are looked at in one go
 BLOCK = 5_000
 TRIED = (0.35, 0.1)  # the same by programs
 SITES = 3  # regions that the programs last for at least
-HURRIED_S = 1.0  # for one program: nearly all take less
+PROGRAM_LIMIT_S = 1.0  # for one program: nearly all take less
 SLOW = 1  # programs of a band that may run into their time limit
-ROUGH = 0.2  # solutions only say where to look next, so nearly best ones do
+OPTIMALITY_GAP = 0.2  # solutions only say where to look next, so nearly best ones do
 GAPS = (
     0.01,
     0.03,
@@ -52,7 +52,7 @@ class ProgramProof:
 
 
 @dataclass(slots=True)
-class _Work:
+class _ProgramBudget:
     """How many programs were solved, and how many may be."""
 
     most: int
@@ -62,7 +62,7 @@ class _Work:
     def solve(self, r: Relaxed, band: Band, bar: float, excluded: list[Excluded]) -> Solution:
         """One more program; that none is better is proven by its rows, not by its optimum."""
         self.done += 1
-        return solve(program(r, band, bar, excluded), HURRIED_S, ROUGH)
+        return solve(program(r, band, bar, excluded), PROGRAM_LIMIT_S, OPTIMALITY_GAP)
 
     @property
     def over(self) -> bool:
@@ -74,14 +74,14 @@ class _Work:
         self.site_most = self.done + max(self.most // SITES, 1)
 
 
-def prove(space: Space, found: Found, most_programs: int) -> ProgramProof:
+def prove(space: Space, found: SearchState, most_programs: int) -> ProgramProof:
     """Prove that no mix of any region beats the best plan, or find the plan that does.
 
     Better plans met on the way enter `found`. Clusters of one entry are the search's own proof
     where a site is not searched for them.
     """
     # Plans within the slack are the search's; only better ones matter here.
-    work, gap, strict = _Work(most_programs), 0.0, replace(found, slack=0.0)
+    work, gap, strict = _ProgramBudget(most_programs), 0.0, replace(found, slack=0.0)
     ready = [(i, relaxed(space, s, False)) for i, s in enumerate(space.sites) if _mixes(s)]
     for _, index, r in sorted((_quick_ratio(r), i, r) for i, r in ready):
         gap = max(gap, _prove_site(space, index, r, strict, work))
@@ -96,11 +96,13 @@ def _mixes(site: Site) -> bool:
     return bool(site.region) and len(site.entries) >= (1 if site.singles else 2)
 
 
-def _bar(found: Found) -> float:
+def _cutoff(found: SearchState) -> float:
     return found.best * (1.0 - EPSILON)
 
 
-def _prove_site(space: Space, index: int, r: Relaxed, found: Found, work: _Work) -> float:
+def _prove_site(
+    space: Space, index: int, r: Relaxed, found: SearchState, work: _ProgramBudget
+) -> float:
     """The gap that a site leaves open."""
     work.next_site()
     gaps = [_fallback_gap(r, found), _elastic_gap(r, found)]
@@ -109,11 +111,11 @@ def _prove_site(space: Space, index: int, r: Relaxed, found: Found, work: _Work)
 
 
 def _prove_band(
-    space: Space, index: int, whole: Relaxed, band: Band, found: Found, work: _Work
+    space: Space, index: int, whole: Relaxed, band: Band, found: SearchState, work: _ProgramBudget
 ) -> float:
     """The gap that clusters of a site within a band of hazards leave open."""
     for quick in (True, False):  # the second bound is tighter, and takes time
-        rows = _hopeful(whole, band, _bar(found), quick)
+        rows = _improving_entries(whole, band, _cutoff(found), quick)
         if not len(rows):
             return 0.0
     r = relaxed(space, whole.site.only(rows))
@@ -122,7 +124,7 @@ def _prove_band(
     while r.levels:
         if work.over:
             return _gap(r, band, found, excluded)
-        solution = work.solve(r, band, _bar(found), excluded)
+        solution = work.solve(r, band, _cutoff(found), excluded)
         if solution.status == "infeasible":
             break
         if solution.status == "unknown":
@@ -130,14 +132,14 @@ def _prove_band(
         slow += solution.status == "found"
         if slow > SLOW:
             return _gap(r, band, found, excluded)
-        cut = _seen(r, solution)
+        cut = _explored(r, solution)
         for counts in _clusters(space, r, cut, found):
-            consider(space, index, rows[np.array(cut.entries)], counts, found)
+            expand_clusters(space, index, rows[np.array(cut.entries)], counts, found)
         excluded.append(cut)
     return 0.0
 
 
-def _fallback_gap(r: Relaxed, found: Found) -> float:
+def _fallback_gap(r: Relaxed, found: SearchState) -> float:
     """How much better a spot plan could be that does all of its work on the cheapest fallback."""
     least = r.net_s if r.space.limits.goal == "time" else r.net_usd
     if not np.isfinite(found.best):
@@ -146,7 +148,7 @@ def _fallback_gap(r: Relaxed, found: Found) -> float:
     return gap if gap > EPSILON else 0.0
 
 
-def _elastic_gap(r: Relaxed, found: Found) -> float:
+def _elastic_gap(r: Relaxed, found: SearchState) -> float:
     """How much better an elastic mix could be that mostly trains on its on-demand part."""
     steady = ~r.site.entries.spot
     mixed = r.space.job.elastic and steady.any() and not steady.all()
@@ -167,7 +169,7 @@ def _quick_ratio(r: Relaxed) -> float:
     return float((least_bill(r, hazard_bands(r)[0], np.inf, quick=True) / r.speed).min())
 
 
-def _hopeful(r: Relaxed, band: Band, bar: float, quick: bool = False) -> Ints:
+def _improving_entries(r: Relaxed, band: Band, bar: float, quick: bool = False) -> Ints:
     """Entries that a better mix may hold: what one loses, the others must be able to gain.
 
     Gain of a machine: its share of the bar at perfect scaling, less its least bill.
@@ -183,26 +185,29 @@ def _hopeful(r: Relaxed, band: Band, bar: float, quick: bool = False) -> Ints:
     return np.flatnonzero(good & (most >= band[0]))
 
 
-def _gap(r: Relaxed, band: Band, found: Found, excluded: list[Excluded]) -> float:
+def _gap(r: Relaxed, band: Band, found: SearchState, excluded: list[Excluded]) -> float:
     """A gap that a quick bound or a few more programs can prove where the proof itself stops."""
     if not np.isfinite(found.best):
         return 1.0
-    quick = (gap for gap in GAPS if not len(_hopeful(r, band, found.best * (1.0 - gap))))
+    quick = (gap for gap in GAPS if not len(_improving_entries(r, band, found.best * (1.0 - gap))))
     least = next(quick, 1.0)
     for gap in TRIED:
         if gap < least:
-            if not _none(r, band, found.best * (1.0 - gap), excluded):
+            if not _proves_none(r, band, found.best * (1.0 - gap), excluded):
                 break
             least = gap
     return least
 
 
-def _none(r: Relaxed, band: Band, bar: float, excluded: list[Excluded]) -> bool:
+def _proves_none(r: Relaxed, band: Band, bar: float, excluded: list[Excluded]) -> bool:
     """Whether no cluster that is not excluded can beat a bar."""
-    return solve(program(r, band, bar, excluded), HURRIED_S, ROUGH).status == "infeasible"
+    return (
+        solve(program(r, band, bar, excluded), PROGRAM_LIMIT_S, OPTIMALITY_GAP).status
+        == "infeasible"
+    )
 
 
-def _seen(r: Relaxed, solution: Solution) -> Excluded:
+def _explored(r: Relaxed, solution: Solution) -> Excluded:
     """Which clusters a solution stands for: its set of entries, with any or similar numbers."""
     names, most = entry_names(r), r.space.limits.max_machines
     used = tuple(i for i, name in enumerate(names) if solution.values[f"x_{name}"] > 0.5)
@@ -212,16 +217,16 @@ def _seen(r: Relaxed, solution: Solution) -> Excluded:
     return Excluded(used, level.least, level.most)
 
 
-def _clusters(space: Space, r: Relaxed, cut: Excluded, found: Found) -> Iterator[Ints]:
+def _clusters(space: Space, r: Relaxed, cut: Excluded, found: SearchState) -> Iterator[Ints]:
     """Clusters of exactly these entries whose floor is below the bar, best first, in blocks."""
     site = r.site.only(np.array(cut.entries))
     for counts in _compositions(cut):
         counts = counts[within_quota(site, counts)]
         if len(counts):
-            counts = counts[counts_floor(space, site, counts) < found.bar]
+            counts = counts[counts_lower_bounds(space, site, counts) < found.bar]
         if not len(counts):
             continue
-        floors = counts_floor(space, site, counts, tight=True)
+        floors = counts_lower_bounds(space, site, counts, tight=True)
         order = np.argsort(floors, kind="stable")
         good = order[floors[order] < found.bar]
         if len(good):

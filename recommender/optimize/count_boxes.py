@@ -20,7 +20,7 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
 from recommender.optimize.evaluate import RENDEZVOUS_S
-from recommender.optimize.incumbent import EPSILON, Found, consider
+from recommender.optimize.incumbent import EPSILON, SearchState, expand_clusters
 from recommender.optimize.lower_bounds import (
     ROUNDING,
     least_speed_factor,
@@ -28,7 +28,7 @@ from recommender.optimize.lower_bounds import (
     speed_quantile,
 )
 from recommender.optimize.space import Site, Space, within_quota
-from recommender.optimize.supports import counts_floor
+from recommender.optimize.supports import counts_lower_bounds
 from recommender.performance.clusters import spreads_of
 from recommender.performance.step_bounds import Shortest, shortest
 
@@ -36,7 +36,7 @@ Lines = tuple[tuple[Floats, Floats], ...]  # (seconds, samples): step >= seconds
 
 ROUND = 512  # boxes split at once
 GUESSES = 8  # roundings tried per round
-FOLLOWED = 4  # clusters followed at once
+EVALUATED_AT_ONCE = 4  # clusters followed at once
 MOST_BOXES = 200_000  # then the search stops with the gap that is left
 PER_SUPPORT = 500  # boxes that take as long as one set of entries of `supports.py`
 LISTED = 16  # machines up to which the clusters of a set of entries are soon listed
@@ -67,7 +67,7 @@ class Boxes:
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class BoxSite:
     """A site made ready for bounds; arrays have shape (entries,)."""
 
     space: Space
@@ -92,7 +92,7 @@ class Clusters:
     known: set[tuple[int, ...]] = field(default_factory=set)
 
 
-def suits(space: Space, site: Site) -> bool:
+def boxes_apply(space: Space, site: Site) -> bool:
     """Whether a site has too many clusters to list, and the bounds of boxes hold and prune.
 
     They do not hold where a fallback may rescue a slow cluster or on-demand machines work
@@ -106,38 +106,38 @@ def suits(space: Space, site: Site) -> bool:
     return limits.max_machines > LISTED and bool(np.prod(caps) > CLUSTERS)
 
 
-def search_boxes(space: Space, index: int, found: Found) -> None:
+def search_boxes(space: Space, index: int, found: SearchState) -> None:
     """Find the best cluster of any entries of one site; a gap is left where there are too many."""
-    ready = _ready(space, index)
+    ready = _box_site(space, index)
     first = np.zeros((1, len(ready.bill)), dtype=np.int64)
     caps = np.minimum(ready.site.entries.cap, space.limits.max_machines)
-    boxes = _bounded(ready, first, caps[None].astype(np.int64), _bar(found))
+    boxes = _bounded_boxes(ready, first, caps[None].astype(np.int64), _cutoff(found))
     clusters, seen = Clusters(), 0
     most = min(MOST_BOXES, PER_SUPPORT * found.most_supports)
     while True:
-        boxes = boxes.take(boxes.bound < _bar(found))
+        boxes = boxes.take(boxes.bound < _cutoff(found))
         if not len(boxes) or seen >= most or found.full:
             break
         order = np.argsort(boxes.bound, kind="stable")
         now, boxes = boxes.take(order[:ROUND]), boxes.take(order[ROUND:])
         seen += len(now)
-        _reach(ready, clusters, now.guess[:GUESSES], found)
-        _follow(ready, clusters, found, FOLLOWED)
-        halves = _halves(ready, now, _bar(found))
-        single = (halves.low == halves.high).all(axis=1) & (halves.bound < _bar(found))
-        _reach(ready, clusters, halves.low[single], found)
+        _add_clusters(ready, clusters, now.guess[:GUESSES], found)
+        _evaluate_clusters(ready, clusters, found, EVALUATED_AT_ONCE)
+        halves = _halves(ready, now, _cutoff(found))
+        single = (halves.low == halves.high).all(axis=1) & (halves.bound < _cutoff(found))
+        _add_clusters(ready, clusters, halves.low[single], found)
         boxes += halves.take(~single)
-    _follow(ready, clusters, found, found.most)
+    _evaluate_clusters(ready, clusters, found, found.most)
     if len(boxes):
         found.left = min(found.left, float(boxes.bound.min()))
 
 
-def _bar(found: Found) -> float:
+def _cutoff(found: SearchState) -> float:
     """Bounds above this cannot matter; near-ties are not looked for among so many clusters."""
     return found.best * (1.0 - EPSILON)
 
 
-def _ready(space: Space, index: int) -> Ready:
+def _box_site(space: Space, index: int) -> BoxSite:
     site, c, limits = space.sites[index], space.columns, space.limits
     e = site.entries
     sigma = np.unique(spreads_of(c, e.kind))
@@ -147,7 +147,7 @@ def _ready(space: Space, index: int) -> Ready:
         factor = min(speed_quantile(*key, float(value)) for value in sigma)
         longest = (limits.deadline_s - away) / max(factor * space.steps_left, 1e-30)
     most = min(int(e.cap.sum()), limits.max_machines)
-    return Ready(
+    return BoxSite(
         space=space,
         index=index,
         site=site,
@@ -175,7 +175,7 @@ def _least_bill(space: Space, site: Site) -> Floats:
     return np.where(e.spot, e.usd_per_hour * share, e.usd_per_hour)
 
 
-def _bounded(r: Ready, low: Ints, high: Ints, bar: float) -> Boxes:
+def _bounded_boxes(r: BoxSite, low: Ints, high: Ints, bar: float) -> Boxes:
     """The bound of each box, where to split it, and a cluster to try."""
     limits, listed = r.space.limits, r.site.entries.dearest_usd_per_hour
     lines, need = _needed(r, low, high, bar)
@@ -197,7 +197,7 @@ def _bounded(r: Ready, low: Ints, high: Ints, bar: float) -> Boxes:
     return Boxes(low, high, np.where(possible, bound, np.inf), split, at, guess.astype(np.int64))
 
 
-def _needed(r: Ready, low: Ints, high: Ints, bar: float) -> tuple[Lines, Floats]:
+def _needed(r: BoxSite, low: Ints, high: Ints, bar: float) -> tuple[Lines, Floats]:
     """The lines of each box, and the least compute that meets the deadline (or beats the bar)."""
     longest = r.longest_s
     if r.space.limits.goal == "time":
@@ -230,14 +230,14 @@ def _filled(low: Ints, high: Ints, rank: Floats, size: Floats, target: Floats) -
     return filled
 
 
-def _least_time(r: Ready, lines: Lines, bought: Floats) -> Floats:
+def _least_time(r: BoxSite, lines: Lines, bought: Floats) -> Floats:
     """Least time with as much compute as can be had."""
     compute = np.maximum(bought @ r.compute, 1e-30)
     step = np.max([seconds + samples / compute for seconds, samples in lines], axis=0)
     return np.asarray(r.away_s + r.seconds * step)
 
 
-def _least_cost(r: Ready, lines: Lines, high: Ints, filled: Floats) -> Floats:
+def _least_cost(r: BoxSite, lines: Lines, high: Ints, filled: Floats) -> Floats:
     """Least cost with at least as much compute as the filling has."""
     order = np.argsort(r.bill / r.compute, kind="stable")
     price, rate = filled @ r.bill, np.maximum(filled @ r.compute, 1e-30)
@@ -250,7 +250,7 @@ def _least_cost(r: Ready, lines: Lines, high: Ints, filled: Floats) -> Floats:
     return np.asarray(r.fixed_usd + (each * r.seconds + away) / 3600.0)
 
 
-def _split(r: Ready, low: Ints, high: Ints, filled: Floats) -> tuple[Ints, Ints]:
+def _split(r: BoxSite, low: Ints, high: Ints, filled: Floats) -> tuple[Ints, Ints]:
     """Where each box is cut: use of a slow network, else the fraction, else the widest entry."""
     rows, width = np.arange(len(low)), high - low
     whole = np.floor(filled + 1e-9)
@@ -265,17 +265,17 @@ def _split(r: Ready, low: Ints, high: Ints, filled: Floats) -> tuple[Ints, Ints]
     return split, np.clip(at, low[rows, split], high[rows, split] - 1).astype(np.int64)
 
 
-def _halves(r: Ready, boxes: Boxes, bar: float) -> Boxes:
+def _halves(r: BoxSite, boxes: Boxes, bar: float) -> Boxes:
     """Both parts of each box."""
     rows = np.arange(len(boxes))
     lower, upper = boxes.high.copy(), boxes.low.copy()
     lower[rows, boxes.split] = boxes.at
     upper[rows, boxes.split] = boxes.at + 1
     low = np.concatenate([boxes.low, upper])
-    return _bounded(r, low, np.concatenate([lower, boxes.high]), bar)
+    return _bounded_boxes(r, low, np.concatenate([lower, boxes.high]), bar)
 
 
-def _reach(r: Ready, clusters: Clusters, counts: Ints, found: Found) -> None:
+def _add_clusters(r: BoxSite, clusters: Clusters, counts: Ints, found: SearchState) -> None:
     """Add clusters whose floor is below the bar."""
     limits = r.space.limits
     total = counts.sum(axis=1)
@@ -285,8 +285,8 @@ def _reach(r: Ready, clusters: Clusters, counts: Ints, found: Found) -> None:
     counts = np.unique(counts[good], axis=0)
     if not len(counts):
         return
-    floors = counts_floor(r.space, r.site, counts)
-    for row in np.flatnonzero(floors < _bar(found)):
+    floors = counts_lower_bounds(r.space, r.site, counts)
+    for row in np.flatnonzero(floors < _cutoff(found)):
         cluster = tuple(int(n) for n in counts[row])
         if cluster not in clusters.known:
             clusters.known.add(cluster)
@@ -294,18 +294,20 @@ def _reach(r: Ready, clusters: Clusters, counts: Ints, found: Found) -> None:
             clusters.floors.append(float(floors[row]))
 
 
-def _follow(r: Ready, clusters: Clusters, found: Found, most: int) -> None:
+def _evaluate_clusters(r: BoxSite, clusters: Clusters, found: SearchState, most: int) -> None:
     """Follow up to `most` of the clusters reached with the full model, least floor first."""
     rows, done = np.arange(len(r.bill)), 0
     while clusters.counts and done < most and not found.full:
         order = np.argsort(clusters.floors, kind="stable")
-        first = [int(i) for i in order[:FOLLOWED] if clusters.floors[i] < _bar(found)]
+        first = [int(i) for i in order[:EVALUATED_AT_ONCE] if clusters.floors[i] < _cutoff(found)]
         if not first:
             break
         counts = np.array([clusters.counts[i] for i in first], dtype=np.int64)
-        consider(r.space, r.index, rows, counts, found)
+        expand_clusters(r.space, r.index, rows, counts, found)
         done += len(first)
-        left = [int(i) for i in order if int(i) not in first and clusters.floors[i] < _bar(found)]
+        left = [
+            int(i) for i in order if int(i) not in first and clusters.floors[i] < _cutoff(found)
+        ]
         clusters.counts = [clusters.counts[i] for i in left]
         clusters.floors = [clusters.floors[i] for i in left]
     if clusters.counts and found.full:

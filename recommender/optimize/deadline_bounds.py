@@ -18,31 +18,31 @@ from itertools import product
 import numpy as np
 
 from recommender.arrays import Floats, Ints
-from recommender.optimize.evaluate import HAND_S, RENDEZVOUS_S
+from recommender.optimize.evaluate import RENDEZVOUS_S, RESERVE_S
 from recommender.optimize.space import Site, Space
 from recommender.performance.checkpoint import CHIEF_STREAM, object_store_rate, write_s
-from recommender.risk.random_numbers import draws, time_factors
+from recommender.risk.random_numbers import random_numbers, time_factors
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class FallbackStart:
     """The least that any fallback takes before it trains."""
 
     s: float
     usd: float  # times 3,600 s
 
 
-def least_start(sites: tuple[Site, ...]) -> Start:
+def least_fallback_start(sites: tuple[Site, ...]) -> FallbackStart:
     """Boot and rendezvous of the quickest fallback, and of the one that starts for the least."""
     start_s, usd = [np.inf], [np.inf]
     for site in sites:
         seconds = site.fallbacks.boot_s + RENDEZVOUS_S
         start_s.append(float(seconds.min(initial=np.inf)))
         usd.append(float((seconds * site.fallbacks.usd_per_hour).min(initial=np.inf)))
-    return Start(min(start_s), min(usd))
+    return FallbackStart(min(start_s), min(usd))
 
 
-def most_reserve_s(space: Space) -> float:
+def max_reserve_s(space: Space) -> float:
     """More than any plan keeps in hand beside the time to finish on its fallback.
 
     A save stops training for its copy and its transfer at most; each is quicker than this.
@@ -53,11 +53,11 @@ def most_reserve_s(space: Space) -> float:
     tensors = space.job.gradient_tensors
     save = float(write_s(CHIEF_STREAM, 2.0 * space.job.checkpoint_bytes, tensors, slowest))
     waits = [float(site.fallbacks.wait_s.max(initial=0.0)) for site in space.sites]
-    return HAND_S + save + max(waits, default=0.0)
+    return RESERVE_S + save + max(waits, default=0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Completion:
     """A way to the end of a job: its work, its start, and its queue; shape (clusters,), seconds."""
 
     work_s: Floats
@@ -65,9 +65,9 @@ class Way:
     at_once: Floats
     wait_s: Floats
 
-    def take(self, rows: Ints) -> "Way":
+    def take(self, rows: Ints) -> "Completion":
         """The ways of some clusters."""
-        return Way(*(getattr(self, name)[rows] for name in Way.__slots__))
+        return Completion(*(getattr(self, name)[rows] for name in Completion.__slots__))
 
     def latest(self, sigma: Floats, due_s: Floats | float, queues: bool) -> Floats:
         """The largest z with which the job is done by `due_s`; -inf if none is."""
@@ -76,20 +76,25 @@ class Way:
             return np.log(np.maximum(left, 0.0) / np.maximum(self.work_s, 1e-9)) / sigma
 
 
-def most_in_time(
-    histories: int, seed: int, sigma: Floats, due_s: float, own: Way, net: Way | None = None
+def max_paths_in_time(
+    histories: int,
+    seed: int,
+    sigma: Floats,
+    due_s: float,
+    own: Completion,
+    net: Completion | None = None,
 ) -> Ints:
     """Of each cluster, how many histories could meet the deadline at most; (clusters,).
 
     `net` is the fallback that may take over, with infinite work where none may.
     """
     count = np.full(len(sigma), histories, dtype=np.int64)
-    slowest = own.work_s * time_factors(sigma, draws(histories, 8, seed).speed.max())
+    slowest = own.work_s * time_factors(sigma, random_numbers(histories, 8, seed).speed.max())
     open_ = np.flatnonzero(slowest + own.start_s + own.wait_s > due_s)  # most are soon enough
     if not len(open_):
         return count
     own, sigma = own.take(open_), np.maximum(sigma[open_], 1e-9)
-    net = Way(*np.full((4, len(open_)), np.inf)) if net is None else net.take(open_)
+    net = Completion(*np.full((4, len(open_)), np.inf)) if net is None else net.take(open_)
     found = np.zeros(len(open_), dtype=np.int64)
     for at_once, at_once_there, rows in _kinds(own.at_once, net.at_once):
         mine, other, spread = own.take(rows), net.take(rows), sigma[rows]
@@ -119,7 +124,7 @@ def _speeds(
     histories: int, seed: int, own: float, net: float, queues: bool, queues_there: bool
 ) -> Floats:
     """Speeds of the histories that queue, or do not, for a cluster and its fallback; sorted."""
-    sample = draws(histories, 8, seed)
+    sample = random_numbers(histories, 8, seed)
     here = (sample.on_demand >= own) == queues
     there = (sample.on_demand >= net) == queues_there
     return np.sort(sample.speed[here & there])

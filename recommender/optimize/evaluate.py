@@ -15,18 +15,18 @@ from recommender.optimize.space import NONE, OBJECT_STORE, Entries, Site, Space
 from recommender.performance.checkpoint import best_interval
 from recommender.performance.parameter_server import cluster_spread
 from recommender.performance.step import steps
-from recommender.risk.outcomes import typical
-from recommender.risk.path_inputs import Journeys
+from recommender.risk.outcomes import trimmed_mean
+from recommender.risk.path_inputs import PathInputs
 
 # Seconds of a changeover beside boot, image and restore: rendezvous of the ranks 20 s and the
 # first slow steps 60 s (review of published start-up logs, docs/models.md).
 RENDEZVOUS_S = 80.0
 # Kept in hand by the safety net beside the on-demand wait: one save and the decision itself.
-HAND_S = 120.0
+RESERVE_S = 120.0
 # How much faster than the spot cluster a fallback may be asked to be.
-AT_LEAST = (1.0, 2.0, 4.0)
+FALLBACK_SPEEDUPS = (1.0, 2.0, 4.0)
 # Logit that stands for "always there".
-ALWAYS = 40.0
+ALWAYS_UP_LOGIT = 40.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +78,11 @@ class Gang:
 
 def evaluate(space: Space, site: Site, plans: Plans) -> Values:
     """Expected cost and typical time of plans and the chance that they keep every limit."""
-    journeys, allowed = journeys_of(space, site, plans)
+    journeys, allowed = path_inputs_of(space, site, plans)
     return values_of(space, journeys, allowed)
 
 
-def values_of(space: Space, journeys: Journeys, allowed: Bools) -> Values:
+def values_of(space: Space, journeys: PathInputs, allowed: Bools) -> Values:
     """Follow what is allowed; what is not gets an infinite goal."""
     worth = [np.full(len(journeys), np.inf) for _ in range(4)]
     chance, overhead = np.zeros(len(journeys)), np.ones(len(journeys))
@@ -90,8 +90,8 @@ def values_of(space: Space, journeys: Journeys, allowed: Bools) -> Values:
     if len(rows):
         limits = space.limits
         found = space.memory.outcomes(journeys.take(rows), limits.deadline_s)
-        time = typical(found.time_s)
-        chance[rows] = kept(space, found.time_s, found.cost_usd).mean(axis=1)
+        time = trimmed_mean(found.time_s)
+        chance[rows] = limits_kept(space, found.time_s, found.cost_usd).mean(axis=1)
         overhead[rows] = found.overhead
         good = chance[rows] >= limits.confidence - 1e-12
         if limits.max_overhead is not None:
@@ -104,7 +104,7 @@ def values_of(space: Space, journeys: Journeys, allowed: Bools) -> Values:
     return Values(goal, cost, time_s, net, chance, overhead)
 
 
-def kept(space: Space, time_s: Floats, cost_usd: Floats) -> Bools:
+def limits_kept(space: Space, time_s: Floats, cost_usd: Floats) -> Bools:
     """In which histories every limit is kept; (plans, paths)."""
     ok = np.ones(time_s.shape, dtype=bool)
     if space.limits.deadline_s is not None:
@@ -114,13 +114,13 @@ def kept(space: Space, time_s: Floats, cost_usd: Floats) -> Bools:
     return ok
 
 
-def journeys_of(space: Space, site: Site, plans: Plans) -> tuple[Journeys, Bools]:
+def path_inputs_of(space: Space, site: Site, plans: Plans) -> tuple[PathInputs, Bools]:
     """Reduce plans to journeys, and say which of them are allowed at all."""
-    drafts, allowed = drafts_of(space, site, plans)
-    return timed(drafts), allowed
+    drafts, allowed = draft_inputs_of(space, site, plans)
+    return with_best_interval(drafts), allowed
 
 
-def timed(drafts: Journeys) -> Journeys:
+def with_best_interval(drafts: PathInputs) -> PathInputs:
     """Journeys with the best interval between checkpoints, never far longer than the work."""
     best = best_interval(
         drafts.run_mean_s,
@@ -133,7 +133,7 @@ def timed(drafts: Journeys) -> Journeys:
     return replace(drafts, interval_s=np.minimum(best, 10.0 * np.maximum(drafts.work_s, 1.0)))
 
 
-def drafts_of(space: Space, site: Site, plans: Plans) -> tuple[Journeys, Bools]:
+def draft_inputs_of(space: Space, site: Site, plans: Plans) -> tuple[PathInputs, Bools]:
     """Journeys whose interval is only the least possible: enough for floors, and quicker."""
     entries, counts = site.entries, plans.counts
     fleet = space.fleet(site, counts)
@@ -141,20 +141,20 @@ def drafts_of(space: Space, site: Site, plans: Plans) -> tuple[Journeys, Bools]:
     step_s = found.step_s
     gang = gang_of(space, entries, counts)
     saves = saves_of(space, site, fleet, counts, plans.path, gang.notice_s)
-    changeover = worst(entries.boot_s, counts) + RENDEZVOUS_S + saves.restore_s
+    changeover = largest_used(entries.boot_s, counts) + RENDEZVOUS_S + saves.restore_s
     work = np.where(np.isfinite(step_s), step_s, 0.0) * space.steps_left
     on_demand = ~entries.spot
     base = counts[:, on_demand] @ entries.usd_per_hour[on_demand] + saves.usd_per_hour
     spot = counts[:, entries.spot] @ entries.usd_per_hour[entries.spot]
-    net = _net_of(space, site, plans, step_s, saves)
-    journeys = Journeys(
+    net = _fallback_terms(space, site, plans, step_s, saves)
+    journeys = PathInputs(
         work_s=work,
         speed_sigma=cluster_spread(space.job, space.columns, fleet, found, entries.kind, counts),
         base_usd_per_hour=base,
         spot_usd_per_hour=spot,
         spot_price_sigma=gang.price_sigma,
-        fixed_usd=worst(entries.fixed_usd, counts),
-        usd_per_interruption=worst(entries.usd_per_move, counts),
+        fixed_usd=largest_used(entries.fixed_usd, counts),
+        usd_per_interruption=largest_used(entries.usd_per_move, counts),
         run_mean_s=gang.run_mean_s,
         run_sigma=gang.run_sigma,
         outage_sigma=gang.outage_sigma,
@@ -178,21 +178,21 @@ def drafts_of(space: Space, site: Site, plans: Plans) -> tuple[Journeys, Bools]:
         reserve_s=net.reserve_s,
         best_net_usd=net.best_usd,
         best_net_speed=net.best_speed,
-        at_once=least(np.where(on_demand, entries.at_once, 1.0), counts),
-        wait_s=worst(np.where(on_demand, entries.wait_s, 0.0), counts),
+        at_once=least_used(np.where(on_demand, entries.at_once, 1.0), counts),
+        wait_s=largest_used(np.where(on_demand, entries.wait_s, 0.0), counts),
     )
     hourly = counts @ entries.dearest_usd_per_hour + saves.usd_per_hour
     allowed = np.isfinite(step_s) & saves.possible & _limits_ok(space, plans, gang, net, hourly)
     return journeys, allowed
 
 
-def worst(values: Floats, counts: Ints) -> Floats:
+def largest_used(values: Floats, counts: Ints) -> Floats:
     """Largest value among the machines used."""
     found: Floats = np.where(counts > 0, values[None], 0.0).max(axis=1)
     return found
 
 
-def least(values: Floats, counts: Ints) -> Floats:
+def least_used(values: Floats, counts: Ints) -> Floats:
     """Smallest value among the machines used."""
     found: Floats = np.where(counts > 0, values[None], np.inf).min(axis=1)
     return found
@@ -225,18 +225,22 @@ def gang_of(space: Space, entries: Entries, counts: Ints) -> Gang:
         run_mean_s=1.0 / np.maximum(hazard.sum(axis=1) + faults, 1e-12),
         run_sigma=of_lead(entries.run_sigma, 1.0),
         outage_sigma=of_lead(entries.outage_sigma, 1.0),
-        availability_logit=np.where(has_spot, np.log(up / np.maximum(1.0 - up, 1e-12)), ALWAYS),
+        availability_logit=np.where(
+            has_spot, np.log(up / np.maximum(1.0 - up, 1e-12)), ALWAYS_UP_LOGIT
+        ),
         zone_sd=np.where(used, entries.zone_sd, 0.0).max(axis=1),
-        sites=np.where(has_spot, least(np.where(entries.spot, entries.sites, 9.0), counts), 1.0),
+        sites=np.where(
+            has_spot, least_used(np.where(entries.spot, entries.sites, 9.0), counts), 1.0
+        ),
         correlation=np.where(used, entries.correlation, 0.0).max(axis=1),
         held=np.where(has_spot, entries.held[lead], True),
         price_sigma=(bill * entries.price_sigma).sum(axis=1) / np.maximum(bill.sum(axis=1), 1e-9),
         minimum_s=np.where(used, entries.minimum_s, 0.0).max(axis=1),
         free_s=np.where(
-            has_spot, least(np.where(entries.spot, entries.free_s, np.inf), counts), 0.0
+            has_spot, least_used(np.where(entries.spot, entries.free_s, np.inf), counts), 0.0
         ),
         notice_s=np.where(
-            has_spot, least(np.where(entries.spot, entries.notice_s, np.inf), counts), 0.0
+            has_spot, least_used(np.where(entries.spot, entries.notice_s, np.inf), counts), 0.0
         ),
     )
 
@@ -256,7 +260,7 @@ def elastic_share(space: Space, site: Site, counts: Ints, step_s: Floats, gang: 
 
 
 @dataclass(frozen=True, slots=True)
-class Net:
+class FallbackTerms:
     """The fallback of each plan; shape (plans,); speed 0 where there is none."""
 
     speed: Floats
@@ -269,12 +273,14 @@ class Net:
     best_speed: Floats  # of the site's fastest
 
 
-def _net_of(space: Space, site: Site, plans: Plans, step_s: Floats, saves: Saves) -> Net:
+def _fallback_terms(
+    space: Space, site: Site, plans: Plans, step_s: Floats, saves: Saves
+) -> FallbackTerms:
     fall = site.fallbacks
     has = plans.fallback >= 0
     zero = np.zeros(len(plans))
     if not len(fall) or space.limits.deadline_s is None:
-        return Net(zero, zero, zero, zero + 1.0, zero, zero, zero + np.inf, zero + 1.0)
+        return FallbackTerms(zero, zero, zero, zero + 1.0, zero, zero, zero + np.inf, zero + 1.0)
     row = np.maximum(plans.fallback, 0)
 
     def of(values: Floats, without: float = 0.0) -> Floats:
@@ -282,19 +288,21 @@ def _net_of(space: Space, site: Site, plans: Plans, step_s: Floats, saves: Saves
 
     wait = of(fall.wait_s)
     queues = fall.at_once[row] < space.limits.confidence
-    return Net(
+    return FallbackTerms(
         speed=np.nan_to_num(np.where(has, step_s / fall.step_s[row], 0.0), posinf=0.0),
         usd_per_hour=of(fall.usd_per_hour),
         start_s=of(fall.boot_s) + np.where(has, RENDEZVOUS_S + saves.restore_s, 0.0),
         at_once=of(fall.at_once, 1.0),
         wait_s=wait,
-        reserve_s=np.where(has, HAND_S + saves.stall_s + np.where(queues, wait, 0.0), 0.0),
+        reserve_s=np.where(has, RESERVE_S + saves.stall_s + np.where(queues, wait, 0.0), 0.0),
         best_usd=float((fall.usd_per_hour * fall.step_s).min()) / step_s,
         best_speed=step_s / float(fall.step_s.min()),
     )
 
 
-def _limits_ok(space: Space, plans: Plans, gang: Gang, net: Net, usd_per_hour: Floats) -> Bools:
+def _limits_ok(
+    space: Space, plans: Plans, gang: Gang, net: FallbackTerms, usd_per_hour: Floats
+) -> Bools:
     """Limits that hold at every moment: machines and the price per hour, fallback included."""
     ok: Bools = plans.counts.sum(axis=1) <= space.limits.max_machines
     if space.limits.hourly_usd is not None:
@@ -311,7 +319,7 @@ def fallback_choices(site: Site, step_s: Floats) -> Ints:
     the same per unit of work and lets the job wait longer for spot.
     """
     fall = site.fallbacks
-    choices = np.full((len(step_s), 1 + len(AT_LEAST)), -1, dtype=np.int64)
+    choices = np.full((len(step_s), 1 + len(FALLBACK_SPEEDUPS)), -1, dtype=np.int64)
     if not len(fall):
         return choices
     per_step = fall.usd_per_hour * fall.step_s
@@ -320,7 +328,7 @@ def fallback_choices(site: Site, step_s: Floats) -> Ints:
     for row in range(len(fall) - 1, -1, -1):
         lowest = row if per_step[row] <= per_step[lowest] else lowest
         best[row] = lowest
-    for column, times in enumerate(AT_LEAST, start=1):
+    for column, times in enumerate(FALLBACK_SPEEDUPS, start=1):
         first = np.searchsorted(-fall.step_s, -step_s / times * (1 + 1e-9), side="left")
         choices[:, column] = np.where(first < len(fall), best[np.minimum(first, len(fall) - 1)], -1)
     for column in range(2, choices.shape[1]):
@@ -329,7 +337,7 @@ def fallback_choices(site: Site, step_s: Floats) -> Ints:
     return choices
 
 
-def waiting_plans(space: Space, site: Site, counts: Ints) -> Plans:
+def plans_without_fallback(space: Space, site: Site, counts: Ints) -> Plans:
     """Every checkpoint path that makes sense for these clusters, without a fallback."""
     has_spot = (counts[:, site.entries.spot] > 0).any(axis=1)
     rows, paths = [], []
@@ -356,7 +364,7 @@ def with_fallbacks(space: Space, site: Site, plans: Plans) -> tuple[Plans, Ints]
 
 def variants(space: Space, site: Site, counts: Ints) -> Plans:
     """Every plan of these clusters: all checkpoint paths, without and with fallbacks."""
-    alone = waiting_plans(space, site, counts)
+    alone = plans_without_fallback(space, site, counts)
     netted, _ = with_fallbacks(space, site, alone)
     return Plans(
         np.concatenate([alone.counts, netted.counts]),

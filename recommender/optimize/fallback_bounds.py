@@ -10,25 +10,27 @@ from dataclasses import replace
 import numpy as np
 
 from recommender.arrays import Floats
-from recommender.optimize.evaluate import RENDEZVOUS_S, Plans, drafts_of, with_fallbacks
+from recommender.optimize.evaluate import RENDEZVOUS_S, Plans, draft_inputs_of, with_fallbacks
 from recommender.optimize.lower_bounds import (
-    Sums,
-    cluster_floor,
+    ClusterSums,
+    cluster_lower_bounds,
     enough_in_time,
-    plan_floor,
+    plan_lower_bounds,
     sums_of_plans,
 )
 from recommender.optimize.space import Site, Space
-from recommender.risk.path_inputs import Journeys
+from recommender.risk.path_inputs import PathInputs
 
 
-def floors_by_queue(space: Space, site: Site, sums: Sums, step_s: Floats, tight: bool) -> Floats:
+def bounds_by_queue(
+    space: Space, site: Site, sums: ClusterSums, step_s: Floats, tight: bool
+) -> Floats:
     """Floors of clusters of a site; those too slow alone by what each kind of fallback allows.
 
     A plan has one fallback, so the least floor over the kinds bounds it; a kind are all
     fallbacks that are as likely to be there at once. `step_s` has shape (clusters,).
     """
-    floors = cluster_floor(space, sums, tight)
+    floors = cluster_lower_bounds(space, sums, tight)
     if space.limits.deadline_s is None or not len(site.fallbacks):
         return floors
     open_ = np.flatnonzero(np.isfinite(floors) & (sums.spot_usd_per_hour > 0))
@@ -47,19 +49,19 @@ def floors_by_queue(space: Space, site: Site, sums: Sums, step_s: Floats, tight:
             fallback_at_once=np.full(len(rows), chance),
             fallback_wait_s=np.full(len(rows), float(fall.wait_s[kind].min())),
         )
-        least = np.minimum(least, cluster_floor(space, own, tight))
+        least = np.minimum(least, cluster_lower_bounds(space, own, tight))
     floors[rows] = np.maximum(floors[rows], least)
     return floors
 
 
-def drafted(space: Space, site: Site, plans: Plans) -> tuple[Journeys, Floats]:
+def drafts_and_bounds(space: Space, site: Site, plans: Plans) -> tuple[PathInputs, Floats]:
     """The plans as journeys, and their floors; inf where not allowed."""
-    drafts, allowed = drafts_of(space, site, plans)
-    return drafts, np.where(allowed, plan_floor(space, drafts), np.inf)
+    drafts, allowed = draft_inputs_of(space, site, plans)
+    return drafts, np.where(allowed, plan_lower_bounds(space, drafts), np.inf)
 
 
-def floors_of_own_fallbacks(
-    space: Space, site: Site, plans: Plans, drafts: Journeys, floors: Floats, bar: float
+def bounds_with_own_fallbacks(
+    space: Space, site: Site, plans: Plans, drafts: PathInputs, floors: Floats, bar: float
 ) -> Floats:
     """Floors of plans that are too slow without a fallback, by those that they may have."""
     open_ = np.flatnonzero(floors < bar)
@@ -69,7 +71,7 @@ def floors_of_own_fallbacks(
         return floors
     netted, parents = with_fallbacks(space, site, plans.take(needy))
     least = np.full(len(needy), np.inf)
-    np.minimum.at(least, parents, drafted(space, site, netted)[1])
+    np.minimum.at(least, parents, drafts_and_bounds(space, site, netted)[1])
     own = floors.copy()
     own[needy] = np.maximum(floors[needy], least)
     return own

@@ -8,14 +8,14 @@ from recommender.arrays import Bools, Floats, Ints
 from recommender.optimize.evaluate import (
     Plans,
     Values,
-    timed,
+    plans_without_fallback,
     values_of,
-    waiting_plans,
+    with_best_interval,
     with_fallbacks,
 )
-from recommender.optimize.fallback_bounds import drafted, floors_of_own_fallbacks
+from recommender.optimize.fallback_bounds import bounds_with_own_fallbacks, drafts_and_bounds
 from recommender.optimize.space import Space
-from recommender.risk.path_inputs import Journeys
+from recommender.risk.path_inputs import PathInputs
 
 # A site, entries of it, how many machines, the checkpoint path, and whether there is a fallback.
 Shape = tuple[int, tuple[int, ...], int, int, bool]
@@ -45,7 +45,7 @@ class Candidate:
         return bool(masks[self.site][list(self.entries)].all())
 
 
-def order(candidate: Candidate) -> tuple[float, int, int, float, tuple[int, ...]]:
+def ranking_key(candidate: Candidate) -> tuple[float, int, int, float, tuple[int, ...]]:
     """Least goal first; ties go to fewer machines, then fewer kinds, then the cheaper.
 
     Where time is the goal, the same machines take as long in every region.
@@ -55,7 +55,7 @@ def order(candidate: Candidate) -> tuple[float, int, int, float, tuple[int, ...]
 
 
 @dataclass(slots=True)
-class Found:
+class SearchState:
     """State of a search: the best plans of each support and how much was looked at."""
 
     slack: float  # keep plans up to this share above the best
@@ -79,7 +79,7 @@ class Found:
 
     def first(self) -> Candidate:
         """The best plan; call it only where one was kept."""
-        return min(self.kept.values(), key=order)
+        return min(self.kept.values(), key=ranking_key)
 
     def gap(self) -> float:
         """How much better than the best found a plan could still be, as a share."""
@@ -88,23 +88,23 @@ class Found:
         return 1.0 - self.left / self.best if np.isfinite(self.best) else 1.0
 
 
-def consider(space: Space, index: int, rows: Ints, counts: Ints, found: Found) -> None:
+def expand_clusters(space: Space, index: int, rows: Ints, counts: Ints, found: SearchState) -> None:
     """Follow every plan of these clusters that could still be the best.
 
     First without a fallback; that also bounds what any fallback can save, so only few of the
     plans with one have to be followed.
     """
     site = space.sites[index].only(rows)
-    alone = waiting_plans(space, site, counts)
-    drafts, floors = drafted(space, site, alone)
+    alone = plans_without_fallback(space, site, counts)
+    drafts, floors = drafts_and_bounds(space, site, alone)
     netted = space.limits.deadline_s is not None and len(site.fallbacks) > 0
     if netted:
-        floors = floors_of_own_fallbacks(space, site, alone, drafts, floors, found.bar)
+        floors = bounds_with_own_fallbacks(space, site, alone, drafts, floors, found.bar)
     bounds = _follow(space, index, rows, alone, drafts, floors, found)
     hopeful = bounds < found.bar
     if netted and hopeful.any():
         plans = with_fallbacks(space, site, alone.take(hopeful))[0]
-        drafts, floors = drafted(space, site, plans)
+        drafts, floors = drafts_and_bounds(space, site, plans)
         without = np.full(len(plans), np.inf)  # nobody asks what another fallback would save
         _follow(space, index, rows, plans, replace(drafts, best_net_usd=without), floors, found)
 
@@ -114,9 +114,9 @@ def _follow(
     index: int,
     rows: Ints,
     plans: Plans,
-    drafts: Journeys,
+    drafts: PathInputs,
     floors: Floats,
-    found: Found,
+    found: SearchState,
 ) -> Floats:
     """Follow plans in the order of their floors; returns the least cost with any fallback."""
     bounds = np.full(len(plans), np.inf)
@@ -129,14 +129,16 @@ def _follow(
         if found.plans >= MOST_OVER * found.most:  # many clusters at once, none of them good
             found.left = min(found.left, float(floors[keep].min()))
             break
-        values = values_of(space, timed(drafts.take(keep)), np.ones(len(keep), dtype=bool))
+        values = values_of(
+            space, with_best_interval(drafts.take(keep)), np.ones(len(keep), dtype=bool)
+        )
         found.plans += len(keep)
         bounds[keep] = values.net_usd if space.limits.goal != "time" else floors[keep]
         _keep(index, rows, plans.take(keep), values, found)
     return bounds
 
 
-def _keep(index: int, rows: Ints, plans: Plans, values: Values, found: Found) -> None:
+def _keep(index: int, rows: Ints, plans: Plans, values: Values, found: SearchState) -> None:
     """Remember the best plan of each shape that keeps the limits."""
     for i in np.flatnonzero(np.isfinite(values.goal)):
         used = np.flatnonzero(plans.counts[i])

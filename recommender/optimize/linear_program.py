@@ -89,13 +89,13 @@ def rounded(model: Model, values: Mapping[str, float]) -> dict[str, float]:
     }
 
 
-def broken(model: Model, values: Mapping[str, float]) -> tuple[str, ...]:
+def violated(model: Model, values: Mapping[str, float]) -> tuple[str, ...]:
     """Names of the rows and ranges that a solution does not keep, in rational arithmetic."""
     exact = {name: Fraction(value) for name, value in values.items()}
     wrong = [v.name for v in model.variables.values() if not _in_range(v, exact.get(v.name))]
     known = not wrong
     if known:
-        wrong += [row.name for row in model.rows.values() if not _kept(row, exact)]
+        wrong += [row.name for row in model.rows.values() if not _satisfied(row, exact)]
     return tuple(wrong)
 
 
@@ -106,7 +106,7 @@ def _in_range(variable: Variable, value: Fraction | None) -> bool:
     return Fraction(variable.low) - slack <= value <= Fraction(variable.high) + slack
 
 
-def _kept(row: Row, values: Mapping[str, Fraction]) -> bool:
+def _satisfied(row: Row, values: Mapping[str, Fraction]) -> bool:
     parts = [Fraction(factor) * values[name] for name, factor in row.terms.items()]
     limit = Fraction(row.limit)
     size = max([abs(part) for part in parts] + [abs(limit), Fraction(1)])
@@ -143,7 +143,7 @@ def solve(
     if any(value is None for value in values.values()) or problem.sol_status not in (1, 2):
         return Solution("unknown", {})
     kept = rounded(model, {name: values.get(name, 0.0) for name in model.variables})
-    if broken(model, kept):
+    if violated(model, kept):
         return Solution("unknown", kept)
     goal = sum(factor * kept[name] for name, factor in model.objective.items())
     proven = problem.sol_status == pulp.LpSolutionOptimal

@@ -13,14 +13,19 @@ from functools import lru_cache, partial
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
-from recommender.optimize.deadline_bounds import Way, least_start, most_in_time, most_reserve_s
+from recommender.optimize.deadline_bounds import (
+    Completion,
+    least_fallback_start,
+    max_paths_in_time,
+    max_reserve_s,
+)
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.space import Site, Space
-from recommender.optimize.spot_time_bounds import DEARER, least_ratio
+from recommender.optimize.spot_time_bounds import HANDOVER_PRICE_RATIO, least_spot_time_ratio
 from recommender.performance.clusters import spreads_of
-from recommender.risk.outcomes import typical
-from recommender.risk.path_inputs import Journeys
-from recommender.risk.random_numbers import draws, time_factors
+from recommender.risk.outcomes import trimmed_mean
+from recommender.risk.path_inputs import PathInputs
+from recommender.risk.random_numbers import random_numbers, time_factors
 
 ROUNDING = 1e-6  # histories are followed in single precision
 # Where interrupted first hours are free, at most a quarter of the histories pay for less than
@@ -52,8 +57,8 @@ def _of_each(sigma: Floats, factor: Callable[[float], float]) -> Floats:
 
 @lru_cache(maxsize=256)
 def _speed_factor(histories: int, seed: int, by_time: bool, sigma: float) -> float:
-    factor = time_factors(sigma, draws(histories, 8, seed).speed)
-    return float(typical(factor) if by_time else factor.mean())
+    factor = time_factors(sigma, random_numbers(histories, 8, seed).speed)
+    return float(trimmed_mean(factor) if by_time else factor.mean())
 
 
 @lru_cache(maxsize=256)
@@ -62,7 +67,7 @@ def speed_quantile(histories: int, seed: int, confidence: float, sigma: float) -
     must = math.ceil((confidence - 1e-12) * histories)
     if must < 1:
         return 0.0
-    return float(time_factors(sigma, np.sort(draws(histories, 8, seed).speed)[must - 1]))
+    return float(time_factors(sigma, np.sort(random_numbers(histories, 8, seed).speed)[must - 1]))
 
 
 def paid_share(run_mean_s: Floats, run_sigma: Floats, free_s: Floats) -> Floats:
@@ -84,7 +89,7 @@ def _normal_cdf(z: Floats) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
+class ClusterSums:
     """What a floor needs of a cluster; shape (clusters,), seconds and USD per hour."""
 
     work_s: Floats
@@ -106,28 +111,28 @@ class Sums:
     fallback_at_once: Floats
     fallback_wait_s: Floats
 
-    def take(self, rows: Ints) -> "Sums":
+    def take(self, rows: Ints) -> "ClusterSums":
         """The sums of some clusters."""
-        return Sums(*(getattr(self, name)[rows] for name in Sums.__slots__))
+        return ClusterSums(*(getattr(self, name)[rows] for name in ClusterSums.__slots__))
 
 
-def plan_floor(space: Space, j: Journeys) -> Floats:
+def plan_lower_bounds(space: Space, j: PathInputs) -> Floats:
     """Least goal of each journey, with its own fallback or, where it has none, with any."""
-    return cluster_floor(space, sums_of_plans(space, j), tight=False)
+    return cluster_lower_bounds(space, sums_of_plans(space, j), tight=False)
 
 
-def sums_of_plans(space: Space, j: Journeys) -> Sums:
+def sums_of_plans(space: Space, j: PathInputs) -> ClusterSums:
     """What the floor of each journey needs, `best_net` that of its own fallback if it has one."""
     own, speed = j.fallback_speed > 0.0, np.maximum(j.fallback_speed, 1e-12)
     return replace(
-        Sums(*(getattr(j, name) for name in Sums.__slots__)),
+        ClusterSums(*(getattr(j, name) for name in ClusterSums.__slots__)),
         best_net_usd=np.where(own, j.fallback_usd_per_hour / speed, j.best_net_usd),
         best_net_speed=np.where(own, speed, j.best_net_speed),
-        fallback_start_s=np.where(own, j.fallback_start_s, least_start(space.sites).s),
+        fallback_start_s=np.where(own, j.fallback_start_s, least_fallback_start(space.sites).s),
     )
 
 
-def cluster_floor(space: Space, c: Sums, tight: bool) -> Floats:
+def cluster_lower_bounds(space: Space, c: ClusterSums, tight: bool) -> Floats:
     """The floor of clusters that exist; inf where too few histories can keep a limit.
 
     (An imagined cluster of a bound stands for faster ones as well, so only `floor` holds for it.)
@@ -138,11 +143,11 @@ def cluster_floor(space: Space, c: Sums, tight: bool) -> Floats:
     if space.limits.deadline_s is not None:
         late, lost = _too_late(space, c)
     if space.limits.budget_usd is not None:
-        lost = lost | _too_dear(space, c, space.limits.budget_usd)
-    return np.where(lost, np.inf, floor(space, c, tight, late, begun))
+        lost = lost | _over_budget(space, c, space.limits.budget_usd)
+    return np.where(lost, np.inf, lower_bounds_of(space, c, tight, late, begun))
 
 
-def _too_late(space: Space, c: Sums) -> tuple[Bools, Bools]:
+def _too_late(space: Space, c: ClusterSums) -> tuple[Bools, Bools]:
     """Whether too few histories can meet the deadline: without a fallback, and with any."""
     late = ~enough_in_time(space, c)
     lost = late.copy()
@@ -151,22 +156,22 @@ def _too_late(space: Space, c: Sums) -> tuple[Bools, Bools]:
         n = c.take(rows)
         start_s = np.minimum(n.changeover_s, n.fallback_start_s)
         quick_s = n.work_s / np.maximum(n.best_net_speed, 1.0)
-        net = Way(quick_s, start_s, n.fallback_at_once, n.fallback_wait_s)
+        net = Completion(quick_s, start_s, n.fallback_at_once, n.fallback_wait_s)
         lost[rows] = ~enough_in_time(space, n, net)
     return late, lost
 
 
-def enough_in_time(space: Space, c: Sums, net: Way | None = None) -> Bools:
+def enough_in_time(space: Space, c: ClusterSums, net: Completion | None = None) -> Bools:
     """Whether enough histories can meet the deadline, alone or where `net` may take over."""
     limits = space.limits
     due_s = (np.inf if limits.deadline_s is None else limits.deadline_s) * (1.0 + ROUNDING)
-    own = Way(c.work_s, c.changeover_s, c.at_once, c.wait_s)
-    count = most_in_time(space.histories, space.seed, c.speed_sigma, due_s, own, net)
+    own = Completion(c.work_s, c.changeover_s, c.at_once, c.wait_s)
+    count = max_paths_in_time(space.histories, space.seed, c.speed_sigma, due_s, own, net)
     enough: Bools = count >= math.ceil((limits.confidence - 1e-12) * space.histories)
     return enough
 
 
-def _too_dear(space: Space, c: Sums, budget_usd: float) -> Bools:
+def _over_budget(space: Space, c: ClusterSums, budget_usd: float) -> Bools:
     """Whether the slowest history that must keep the budget cannot.
 
     It pays base for the changeover, and base + spot·(price then / price now) for W·factor at
@@ -193,7 +198,7 @@ def _too_dear(space: Space, c: Sums, budget_usd: float) -> Bools:
     return dear
 
 
-def _slowest(space: Space, c: Sums, chance: float) -> Floats:
+def _slowest(space: Space, c: ClusterSums, chance: float) -> Floats:
     """True over predicted time of the slowest history of those that a chance asks for."""
     return _of_each(c.speed_sigma, partial(speed_quantile, space.histories, space.seed, chance))
 
@@ -209,19 +214,19 @@ def joint_quantile(
     must = math.ceil((confidence - 1e-12) * histories)
     if must < 1:
         return 0.0
-    sample = draws(histories, 8, seed)
+    sample = random_numbers(histories, 8, seed)
     speed = time_factors(speed_sigma, sample.speed)
     price = np.exp(price_sigma * sample.price - 0.5 * price_sigma**2)
     both = np.sort(speed * np.minimum(price, 1.0))
     return float(both[must - 1])
 
 
-def _start_s(c: Sums, netted: Bools) -> Floats:
+def _start_s(c: ClusterSums, netted: Bools) -> Floats:
     """Least time before anything trains, on the cluster or on the quickest fallback."""
     return np.where(netted, np.minimum(c.changeover_s, c.fallback_start_s), c.changeover_s)
 
 
-def _by_time(space: Space, c: Sums, work: Floats, netted: Bools) -> Floats:
+def _by_time(space: Space, c: ClusterSums, work: Floats, netted: Bools) -> Floats:
     """Least typical time: d + W, or W on the fastest fallback where one may take over.
 
     A safety net is taken so late that the job ends within its reserve of the deadline D: in
@@ -231,7 +236,7 @@ def _by_time(space: Space, c: Sums, work: Floats, netted: Bools) -> Floats:
     if not netted.any():
         return alone
     deadline = np.inf if space.limits.deadline_s is None else space.limits.deadline_s
-    taken = deadline - most_reserve_s(space)
+    taken = deadline - max_reserve_s(space)
     slowest, quickest = (c.work_s * _slowest(space, c, s) + c.changeover_s for s in (1.0, FIRST))
     handed = work / np.maximum(c.best_net_speed, 1.0) + _start_s(c, netted)
     waits = np.maximum(handed, np.minimum(quickest, taken) * (1.0 - ROUNDING))
@@ -252,8 +257,12 @@ def least_seconds(space: Space) -> float:
     return (min(boots, default=0.0) + RENDEZVOUS_S + work * factor) * (1.0 - ROUNDING)
 
 
-def floor(
-    space: Space, c: Sums, tight: bool, late: Bools | None = None, begun: Floats | None = None
+def lower_bounds_of(
+    space: Space,
+    c: ClusterSums,
+    tight: bool,
+    late: Bools | None = None,
+    begun: Floats | None = None,
 ) -> Floats:
     """Least goal of every plan of a cluster; (clusters,).
 
@@ -273,7 +282,7 @@ def floor(
     ratio = np.where(has_spot, paid, 1.0)
     if tight and has_spot.any():
         law = (c.run_mean_s, c.run_sigma, c.free_s, c.changeover_s)
-        tighter = least_ratio(space.histories, space.seed, *law, work)
+        tighter = least_spot_time_ratio(space.histories, space.seed, *law, work)
         # On-demand machines of an elastic cluster take work over at their own price, not DEARER.
         ratio = np.where(c.elastic_share > 0.0, ratio, np.maximum(ratio, tighter))
     begun = np.zeros(len(work)) if begun is None else begun
@@ -283,14 +292,14 @@ def floor(
     alone = np.where(c.elastic_share > 0.0, np.minimum(alone, steady), alone)
     usd = alone if late is None else np.where(late, np.inf, alone)
     if netted.any():
-        start = np.minimum(begun, least_start(space.sites).usd)
-        net = _netted(space, c, work, paid, ratio, start)
+        start = np.minimum(begun, least_fallback_start(space.sites).usd)
+        net = _least_with_fallback(space, c, work, paid, ratio, start)
         usd = np.where(netted, np.minimum(usd, net), usd)
     return c.fixed_usd + usd / 3600.0
 
 
-def _netted(
-    space: Space, c: Sums, work: Floats, paid: Floats, ratio: Floats, start: Floats
+def _least_with_fallback(
+    space: Space, c: ClusterSums, work: Floats, paid: Floats, ratio: Floats, start: Floats
 ) -> Floats:
     """Least cost with a fallback, times 3,600 s.
 
@@ -309,7 +318,7 @@ def _netted(
     base, spot = c.base_usd_per_hour, c.spot_usd_per_hour
     faster = 1.0 / np.maximum(c.best_net_speed, 1.0)
     net = np.where(np.isfinite(c.best_net_usd), c.best_net_usd, 0.0)
-    dear = net >= DEARER * spot
+    dear = net >= HANDOVER_PRICE_RATIO * spot
 
     def usd(spot_usd: Floats, saved: Floats) -> Floats:
         ends = [
@@ -319,7 +328,7 @@ def _netted(
         return np.minimum(*ends)
 
     plain = work * usd(spot * paid, spot * paid) + start
-    tighter = work * usd(spot * ratio, spot * DEARER)
+    tighter = work * usd(spot * ratio, spot * HANDOVER_PRICE_RATIO)
     both = np.where(dear, np.maximum(plain, tighter), plain)
     alone = base / np.maximum(c.elastic_share, 1e-9) * (1.0 - least) + net * least
     return np.where(c.elastic_share > 0.0, np.minimum(both, work * alone), both)
@@ -338,7 +347,7 @@ def sums_of(
     price_sigma: Floats,
     elastic_share: Floats | None = None,
     queue: tuple[Floats, Floats] | None = None,
-) -> Sums:
+) -> ClusterSums:
     """The sums of clusters of a site; `run` is mean, sigma and free seconds of the best runs.
 
     `queue` is the chance that on-demand machines are there at once, and how long else.
@@ -347,7 +356,7 @@ def sums_of(
     net = len(fall) > 0 and space.limits.deadline_s is not None
     best = float((fall.usd_per_hour * fall.step_s).min()) if net else np.inf
     fastest = float(fall.step_s.min()) if net else np.inf
-    return Sums(
+    return ClusterSums(
         work_s=step_s * space.steps_left,
         speed_sigma=sigma,
         base_usd_per_hour=base,
@@ -363,13 +372,13 @@ def sums_of(
         elastic_share=np.zeros_like(step_s) if elastic_share is None else elastic_share,
         at_once=np.ones_like(step_s) if queue is None else queue[0],
         wait_s=np.zeros_like(step_s) if queue is None else queue[1],
-        fallback_start_s=np.full_like(step_s, least_start(space.sites).s),
+        fallback_start_s=np.full_like(step_s, least_fallback_start(space.sites).s),
         fallback_at_once=np.ones_like(step_s),
         fallback_wait_s=np.zeros_like(step_s),
     )
 
 
-def offer_floor(space: Space, kind: Ints, usd_per_hour: Floats) -> Floats:
+def offer_lower_bounds(space: Space, kind: Ints, usd_per_hour: Floats) -> Floats:
     """Least goal of any cluster whose best entry is this one, by cost alone; (offers,).
 
     price per work at perfect scaling: usd_per_hour·B/R·steps; 0 when time is the goal.

@@ -147,7 +147,7 @@ def _above(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float
 
 
 @dataclass(frozen=True, slots=True)
-class Others:
+class OtherMachines:
     """Machines beside those of supports, by case of their number; (supports, cases) or (cases,)."""
 
     own: Floats  # price of one machine of each entry of the support
@@ -169,7 +169,7 @@ class Others:
         return own + share * c.price - slope * begin, slope
 
 
-def reach(c: Curves, o: Others, money: Floats) -> Floats:
+def reach(c: Curves, o: OtherMachines, money: Floats) -> Floats:
     """Most compute for a sum in each case, 0 where the support itself is dearer.
 
     Shape (supports, cases).
@@ -181,7 +181,7 @@ def reach(c: Curves, o: Others, money: Floats) -> Floats:
     return np.asarray(bought.max(axis=3).min(axis=2))
 
 
-def least_product(c: Curves, o: Others, lines: Lines, low: Floats, high: Floats) -> Floats:
+def least_product(c: Curves, o: OtherMachines, lines: Lines, low: Floats, high: Floats) -> Floats:
     """Least price times step with a compute between two; (supports, cases).
 
     On a piece (p + b·R)·(t + a/R) is least at R = √(p·a/(b·t)), or at an end.
@@ -202,7 +202,7 @@ def least_product(c: Curves, o: Others, lines: Lines, low: Floats, high: Floats)
     return np.asarray(most.min(axis=3).max(axis=2))
 
 
-def within(c: Curves, o: Others, lines: Lines, most: float) -> Floats:
+def within(c: Curves, o: OtherMachines, lines: Lines, most: float) -> Floats:
     """Most compute at which price times step is no more than this; 0 where it never is.
 
     (p + b·R)·(t + a/R) <= most is a quadratic in R on every piece. Shape (supports, cases).

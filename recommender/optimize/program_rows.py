@@ -146,7 +146,7 @@ def _limits(model: Model, r: Relaxed, names: Sequence[str]) -> None:
         model.row("hourly", price, "<=", limits.hourly_usd)
     if limits.deadline_s is not None:
         slowest = _speed_for(r, (limits.deadline_s - _start_s(r)) / _quantile(r, False))
-        _unless_netted(model, r, "deadline", slowest)
+        _unless_fallback(model, r, "deadline", slowest)
     if limits.budget_usd is not None and not np.isfinite(r.net_usd):
         kept = _quantile(r, True) * np.where(e.spot & (e.free_s > 60.0), 0.0, e.usd_per_hour)
         bill = {f"x_{name}": float(p) for name, p in zip(names, kept, strict=True)}
@@ -160,7 +160,7 @@ def _goal(model: Model, r: Relaxed, names: Sequence[str], bill: Floats, bar: flo
         model.objective = {v: -1.0 for v in _speeds(r)}
         start = 0.0 if np.isfinite(r.net_s) else _start_s(r)
         if np.isfinite(bar):
-            _unless_netted(model, r, "better", _speed_for(r, (bar - start) / r.factor), bar)
+            _unless_fallback(model, r, "better", _speed_for(r, (bar - start) / r.factor), bar)
         return
     usd = {f"x_{name}": float(p) for name, p in zip(names, bill, strict=True)}
     left = bar - float(r.site.entries.fixed_usd.min())
@@ -170,7 +170,9 @@ def _goal(model: Model, r: Relaxed, names: Sequence[str], bill: Floats, bar: flo
     model.objective = usd
 
 
-def _unless_netted(model: Model, r: Relaxed, name: str, speed: float, bar: float = np.inf) -> None:
+def _unless_fallback(
+    model: Model, r: Relaxed, name: str, speed: float, bar: float = np.inf
+) -> None:
     """At least this speed; clusters with spot may be faster through their fallback."""
     free = speed if np.isfinite(r.net_s) and (r.net_s < bar) else 0.0
     model.row(name, _speeds(r) | {"w_spot": free}, ">=", speed)

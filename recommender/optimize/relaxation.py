@@ -22,11 +22,11 @@ from recommender.optimize.space import Site, Space
 from recommender.optimize.spot_time_bounds import (
     BEYOND,
     CHANGEOVER_GRID_S,
-    DEARER,
     FIRST_S,
+    HANDOVER_PRICE_RATIO,
     POINTS,
     RATIO,
-    ratio_at,
+    spot_time_ratio_at,
 )
 from recommender.performance.clusters import Fleet, spreads_of
 from recommender.performance.memory import bytes_of, largest_micro_batch
@@ -286,13 +286,13 @@ def least_bill(r: Relaxed, band: tuple[float, float], bar: float, quick: bool = 
         shortest = np.full(len(e), ends[0])
     share = np.min([paid_share(shortest, np.full(len(e), s), e.free_s) for s in sigmas], axis=0)
     if r.space.limits.goal != "time" and not quick:
-        tight = np.maximum(share, _tight(r, ends, sigmas))
-        if r.net_usd * float(tight[e.spot].min()) / DEARER >= bar:
+        tight = np.maximum(share, _tight_share(r, ends, sigmas))
+        if r.net_usd * float(tight[e.spot].min()) / HANDOVER_PRICE_RATIO >= bar:
             share = tight
     return np.where(e.spot, e.usd_per_hour * share, e.usd_per_hour)
 
 
-def _tight(r: Relaxed, ends: tuple[float, ...], sigmas: Floats) -> Floats:
+def _tight_share(r: Relaxed, ends: tuple[float, ...], sigmas: Floats) -> Floats:
     """Least S(W)/W of each entry over every run law and work that its clusters could have."""
     e, space = r.site.entries, r.space
     flop = space.job.global_batch * space.steps_left * r.factor / r.unit
@@ -304,7 +304,7 @@ def _tight(r: Relaxed, ends: tuple[float, ...], sigmas: Floats) -> Floats:
         law = float(e.free_s[i]), float(away[i])
         runs = ends or (float(f"{e.run_mean_s[i]:.3g}") * 1.01,)
         share[i] = BEYOND * min(
-            ratio_at(space.histories, space.seed, run, float(sigma), *law, point)
+            spot_time_ratio_at(space.histories, space.seed, run, float(sigma), *law, point)
             for run in runs
             for sigma in sigmas
             for point in range(first, POINTS)

@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
-from recommender.optimize.fallback_bounds import floors_by_queue
-from recommender.optimize.incumbent import Candidate, Found, consider
+from recommender.optimize.fallback_bounds import bounds_by_queue
+from recommender.optimize.incumbent import SearchState, expand_clusters
 from recommender.optimize.lower_bounds import sums_of
 from recommender.optimize.space import ANCHOR, OBJECT_STORE, Site, Space, single_steps, within_quota
-from recommender.optimize.supports import counts_floor
+from recommender.optimize.supports import counts_lower_bounds
 from recommender.performance.clusters import spread_at
 from recommender.performance.parameter_server import cluster_spread
 from recommender.performance.step import steps
@@ -33,7 +33,7 @@ def anchors_only(space: Space) -> bool:
     return ANCHOR in space.paths and OBJECT_STORE not in space.paths
 
 
-def search_anchored(space: Space, found: Found, first: int = 0) -> None:
+def search_anchored(space: Space, found: SearchState, first: int = 0) -> None:
     """Follow one on-demand and n spot machines of a type, for the sites from `first` on."""
     queue = []
     for index, site in enumerate(space.sites[first:], start=first):
@@ -41,14 +41,14 @@ def search_anchored(space: Space, found: Found, first: int = 0) -> None:
             part, n = site.only(pair), np.arange(1, space.limits.max_machines)
             counts = np.stack([np.ones_like(n), n], axis=1)
             counts = counts[within_quota(part, counts)]
-            floors = counts_floor(space, part, counts)
+            floors = counts_lower_bounds(space, part, counts)
             for start in range(0, len(counts), BATCH):
                 some = slice(start, start + BATCH)
                 queue.append((float(floors[some].min()), index, pair, counts[some]))
     for floor, index, pair, counts in sorted(queue, key=lambda item: item[:2]):
         if floor >= found.bar or found.full:
             break
-        consider(space, index, pair, counts, found)
+        expand_clusters(space, index, pair, counts, found)
 
 
 def _pairs(site: Site) -> list[Ints]:
@@ -64,29 +64,31 @@ CLUSTERS = 32  # clusters expanded into plans at once
 TIGHTEN = 200  # plans followed before floors from tables, slow to make, are worth it
 
 
-def search(space: Space, slack: float = 0.0, most: int = 4000, masks: Masks | None = None) -> Found:
+def search(
+    space: Space, slack: float = 0.0, most: int = 4000, masks: Masks | None = None
+) -> SearchState:
     """Find the plan with the least goal, and those within `slack` of it.
 
     `masks` restricts the entries of each site, for "the best plan that ..." questions.
     """
-    found = Found(slack=slack, most=most)
+    found = SearchState(slack=slack, most=most)
     search_singles(space, found, masks)
     if space.mix:
         search_mixes(space, found)
     return found
 
 
-def search_mixes(space: Space, found: Found, first: int = 0) -> None:
+def search_mixes(space: Space, found: SearchState, first: int = 0) -> None:
     """Clusters of several entries of one site, for the sites from `first` on.
 
     Sets of entries of all sites stand in one queue, best bound first; a site with too many
     clusters to list is searched by boxes of counts.
     """
     from recommender.optimize.count_boxes import (
+        boxes_apply,  # most answers need no mixes
         search_boxes,
-        suits,  # most answers need no mixes
     )
-    from recommender.optimize.site_bounds import Bounded, bounded, lines_of
+    from recommender.optimize.site_bounds import SiteBounds, lines_of, site_bounds_of
     from recommender.optimize.supports import first as entries_of
     from recommender.optimize.supports import grown, leaves
 
@@ -95,13 +97,13 @@ def search_mixes(space: Space, found: Found, first: int = 0) -> None:
     if anchors_only(space):
         search_anchored(space, found, first)
     lines = lines_of(space)
-    ready: list[tuple[int, Bounded]] = []
+    ready: list[tuple[int, SiteBounds]] = []
     queue: list[tuple[float, int, tuple[int, ...]]] = []
     for index, site in enumerate(space.sites[first:], start=first):
-        if site.region and suits(space, site):
+        if site.region and boxes_apply(space, site):
             search_boxes(space, index, found)
         elif site.region:
-            for part in bounded(space, site, lines):
+            for part in site_bounds_of(space, site, lines):
                 narrow, alone = entries_of(part, found.bar)
                 queue += [(bound, len(ready), one) for bound, one in alone]
                 ready.append((index, narrow))
@@ -115,13 +117,13 @@ def search_mixes(space: Space, found: Found, first: int = 0) -> None:
         found.supports += 1
         if len(support) > 1:
             for counts in leaves(part, support, found.bar):
-                consider(space, index, part.order[list(support)], counts, found)
+                expand_clusters(space, index, part.order[list(support)], counts, found)
         for bound, larger in grown(part, support, found.bar):
             heapq.heappush(queue, (bound, place, larger))
 
 
 def search_singles(
-    space: Space, found: Found, masks: Masks | None = None, queue: "Queue | None" = None
+    space: Space, found: SearchState, masks: Masks | None = None, queue: "SingleQueue | None" = None
 ) -> None:
     """Clusters of one entry, cheapest floor first; `queue` if it was made before."""
     if queue is None:
@@ -131,14 +133,14 @@ def search_singles(
     at = 0
     while at < len(queue.floor) and queue.floor[at] < found.bar and not found.full:
         stop = min(at + CLUSTERS, int(np.searchsorted(queue.floor, found.bar)))
-        _single_batch(space, queue, at, stop, found)
+        _expand_singles(space, queue, at, stop, found)
         at = stop
     if at < len(queue.floor):
         found.left = min(found.left, float(queue.floor[at]))
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
+class SingleQueue:
     """Clusters of one entry in the order of their floors; shape (clusters,)."""
 
     floor: Floats
@@ -147,7 +149,7 @@ class Queue:
     machines: Ints
     step_s: Floats  # by (kind, machines) instead
 
-    def masked(self, masks: Masks) -> "Queue":
+    def masked(self, masks: Masks) -> "SingleQueue":
         """The clusters of some entries only."""
         keep = np.zeros(len(self.floor), dtype=bool)
         for index, mask in enumerate(masks):
@@ -162,42 +164,44 @@ class Queue:
         )
 
 
-def single_queue(space: Space, step_s: Floats) -> Queue:
+def single_queue(space: Space, step_s: Floats) -> SingleQueue:
     """Every cluster of one entry, by its quick floor."""
     parts = []
     for index, site in enumerate(space.sites):
         if not site.singles or not len(site.entries):
             continue
-        floors = single_floors(space, site, step_s)
+        floors = single_lower_bounds(space, site, step_s)
         entry, n = np.nonzero(np.isfinite(floors))
         usd = site.entries.usd_per_hour[entry] * (n + 1)
         parts.append((floors[entry, n], usd, np.full(len(entry), index), entry, n + 1))
     if not parts:
         none = np.zeros(0, dtype=np.int64)
-        return Queue(np.zeros(0), none, none, none, step_s)
+        return SingleQueue(np.zeros(0), none, none, none, step_s)
     floors, usd, sites, entries, machines = (np.concatenate(c) for c in zip(*parts, strict=True))
     # Of equal floors the cheaper; the sort is stable, so then by site, entry and machines.
     order = np.lexsort((usd, floors))
-    return Queue(floors[order], sites[order], entries[order], machines[order], step_s)
+    return SingleQueue(floors[order], sites[order], entries[order], machines[order], step_s)
 
 
-def _single_batch(space: Space, queue: Queue, at: int, stop: int, found: Found) -> None:
+def _expand_singles(
+    space: Space, queue: SingleQueue, at: int, stop: int, found: SearchState
+) -> None:
     """Evaluate the next clusters, site by site."""
     for index in sorted(set(queue.site[at:stop].tolist())):
         mine = at + np.flatnonzero(queue.site[at:stop] == index)
         if found.plans >= TIGHTEN:
             where = (queue.entry[mine], queue.machines[mine])
-            tight = _single_floor(space, space.sites[index], queue.step_s, *where, tight=True)
+            tight = _single_bounds(space, space.sites[index], queue.step_s, *where, tight=True)
             mine = mine[tight < found.bar]
             if not len(mine):
                 continue
         rows, column = np.unique(queue.entry[mine], return_inverse=True)
         counts = np.zeros((len(mine), len(rows)), dtype=np.int64)
         counts[np.arange(len(mine)), column] = queue.machines[mine]
-        consider(space, index, rows, counts, found)
+        expand_clusters(space, index, rows, counts, found)
 
 
-def single_floors(space: Space, site: Site, step_s: Floats) -> Floats:
+def single_lower_bounds(space: Space, site: Site, step_s: Floats) -> Floats:
     """Quick floor of every (entry, number of machines) of a site; inf where not allowed."""
     e = site.entries
     n = np.arange(1, step_s.shape[1] + 1)
@@ -209,11 +213,11 @@ def single_floors(space: Space, site: Site, step_s: Floats) -> Floats:
         allowed &= e.dearest_usd_per_hour[:, None] * n <= space.limits.hourly_usd + 1e-9
     entry, machines = np.nonzero(allowed)
     floors = np.full(step.shape, np.inf)
-    floors[entry, machines] = _single_floor(space, site, step_s, entry, machines + 1, tight=False)
+    floors[entry, machines] = _single_bounds(space, site, step_s, entry, machines + 1, tight=False)
     return floors
 
 
-def _single_floor(
+def _single_bounds(
     space: Space, site: Site, step_s: Floats, entry: Ints, machines: Ints, tight: bool
 ) -> Floats:
     """Floor of clusters of one entry; `entry` and `machines` have shape (clusters,)."""
@@ -235,7 +239,7 @@ def _single_floor(
         np.where(spot, e.price_sigma[entry], 0.0),
         queue=(np.where(spot, 1.0, e.at_once[entry]), np.where(spot, 0.0, e.wait_s[entry])),
     )
-    return floors_by_queue(space, site, sums, step, tight)
+    return bounds_by_queue(space, site, sums, step, tight)
 
 
 def _spread(space: Space, site: Site, entry: Ints, machines: Ints) -> Floats:
@@ -248,16 +252,3 @@ def _spread(space: Space, site: Site, entry: Ints, machines: Ints) -> Floats:
     fleet = space.fleet(site, counts)
     found = steps(space.job, c, fleet)
     return cluster_spread(space.job, c, fleet, found, site.entries.kind, counts)
-
-
-__all__ = [
-    "Candidate",
-    "Found",
-    "Masks",
-    "Queue",
-    "search",
-    "search_mixes",
-    "search_singles",
-    "single_floors",
-    "single_queue",
-]

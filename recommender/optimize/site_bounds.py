@@ -24,13 +24,13 @@ from recommender.optimize.lower_bounds import (
 )
 from recommender.optimize.price_curves import Curves, Groups, curves, groups_of, usable, weights_of
 from recommender.optimize.space import Site, Space
-from recommender.optimize.spot_time_bounds import RUN_GRID, least_ratio
+from recommender.optimize.spot_time_bounds import RUN_GRID, least_spot_time_ratio
 from recommender.performance.clusters import several_spreads_of
 from recommender.performance.step_bounds import Shortest, shortest
 
 
 @dataclass(frozen=True, slots=True)
-class Charged:
+class BilledShare:
     """Interruptions per second of each entry, and the least share that is charged by their sum."""
 
     first: Floats  # (entries,): of the first machine; 0 on demand
@@ -53,18 +53,18 @@ class Charged:
         place = np.clip(power - self.least_power, 0, len(self.share) - 1)
         return np.asarray(self.share[place])
 
-    def of(self, space: Space, site: Site) -> "Charged":
+    def of(self, space: Space, site: Site) -> "BilledShare":
         """The same table for some entries of the site that it was made for."""
-        return Charged(*_hazards(space, site), self.least_power, self.share)
+        return BilledShare(*_hazards(space, site), self.least_power, self.share)
 
 
-def mixed(space: Space, site: Site) -> bool:
+def may_train_in_part(space: Space, site: Site) -> bool:
     """Whether on-demand machines may work alone while others are away."""
     spot = site.entries.spot
     return space.job.elastic and bool(spot.any()) and not bool(spot.all())
 
 
-def charged(space: Space, site: Site, speed: Floats) -> Charged:
+def billed_share_of(space: Space, site: Site, speed: Floats) -> BilledShare:
     """The table of a site; one place where nothing is free or the time is the goal."""
     e, most = site.entries, space.limits.max_machines
     first, more, further, fault = _hazards(space, site)
@@ -77,7 +77,7 @@ def charged(space: Space, site: Site, speed: Floats) -> Charged:
         power = high if free <= 60.0 else low
         each = [_share(space, site, speed, float(p), free) for p in range(power, high + 1)]
         share = np.minimum.accumulate(np.array(each)[::-1])[::-1]
-    return Charged(first, more, further, fault, power, share)
+    return BilledShare(first, more, further, fault, power, share)
 
 
 def _hazards(space: Space, site: Site) -> tuple[Floats, Floats, Floats, float]:
@@ -113,8 +113,8 @@ def _share(space: Space, site: Site, speed: Floats, power: float, free: float) -
         paid = paid_share(one * RUN_GRID ** (power - 1.0), *law[1:])
         # On-demand machines of an elastic cluster take work over at their own price, not DEARER.
         ratio = paid
-        if not mixed(space, site):
-            ratio = least_ratio(space.histories, space.seed, *law, one * away, works)
+        if not may_train_in_part(space, site):
+            ratio = least_spot_time_ratio(space.histories, space.seed, *law, one * away, works)
         least = min(least, float(np.maximum(paid, ratio).min()))
     return least
 
@@ -140,7 +140,7 @@ class Cases:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounded:
+class SiteBounds:
     """Some entries of a site made ready for bounds, in the order of their networks; (entries,).
 
     Of these clusters the slowest machine is one of the first `slowest` that fit.
@@ -159,7 +159,7 @@ class Bounded:
     machines: Curves  # fewest machines
     groups: Groups
     lines: Shortest
-    charged: Charged
+    billed: BilledShare
     seconds: float  # true over predicted seconds of a step, at least, times the steps
     late_s: float  # longest step without a fallback
     spent: float  # most USD per hour times seconds of a step, by the budget
@@ -182,7 +182,7 @@ class Bounded:
         return max(self.late_s, most / self.seconds * (1.0 + ROUNDING))
 
 
-def bounded(space: Space, site: Site, every: Shortest | None = None) -> list[Bounded]:
+def site_bounds_of(space: Space, site: Site, every: Shortest | None = None) -> list[SiteBounds]:
     """A site's prices and speeds, and what limits ask of its clusters of several entries.
 
     One for each class of networks that the slowest machine of a cluster may have. `every` are
@@ -198,7 +198,7 @@ def bounded(space: Space, site: Site, every: Shortest | None = None) -> list[Bou
     order = order[fits[order] > 0]
     if len(order) < 2:
         return []
-    table = charged(space, site.only(order), speed[order])
+    table = billed_share_of(space, site.only(order), speed[order])
     values = np.unique(network[order])
     starts = [float(part[0]) for part in np.array_split(values, min(CLASSES, len(values)))]
     ends = [*starts[1:], np.inf]
@@ -207,7 +207,7 @@ def bounded(space: Space, site: Site, every: Shortest | None = None) -> list[Bou
         mine = order[network[order] >= start]
         slowest = int((network[mine] < end).sum())
         if len(mine) > 1:
-            found.append(_bounded(space, site, lines, table, mine, slowest, fits))
+            found.append(_bounds_of_rows(space, site, lines, table, mine, slowest, fits))
     return found
 
 
@@ -217,25 +217,25 @@ def lines_of(space: Space) -> Shortest:
     return shortest(space.job, space.columns, kinds, space.limits.max_machines)
 
 
-def narrowed(b: Bounded, alive: Bools, cases: Bools) -> Bounded:
+def narrowed(b: SiteBounds, alive: Bools, cases: Bools) -> SiteBounds:
     """The same for clusters of some entries and cases only."""
     slowest = int(alive[: b.slowest].sum())
     rows = np.flatnonzero(alive)
     some = b.cases.take(cases)
-    return _bounded(b.space, b.site, b.lines, b.charged, rows, slowest, b.fits, some, b.order)
+    return _bounds_of_rows(b.space, b.site, b.lines, b.billed, rows, slowest, b.fits, some, b.order)
 
 
-def _bounded(
+def _bounds_of_rows(
     space: Space,
     whole: Site,
     lines: Shortest,
-    table: Charged,
+    table: BilledShare,
     rows: Ints,
     slowest: int,
     fits: Ints,
     cases: Cases | None = None,
     order: Ints | None = None,
-) -> Bounded:
+) -> SiteBounds:
     """Bounds of clusters of some rows of a site, whose places are `order` if not the rows."""
     site, fits = whole.only(rows), fits[rows]
     e, c, limits = site.entries, space.columns, space.limits
@@ -255,8 +255,8 @@ def _bounded(
             weights = weights_of(price, speed)
         return curves(price, speed, groups, weights, e.spot, types)
 
-    kept = limits.budget_usd is not None and not netted and not mixed(space, site)
-    return Bounded(
+    kept = limits.budget_usd is not None and not netted and not may_train_in_part(space, site)
+    return SiteBounds(
         space=space,
         site=site,
         order=rows if order is None else order[rows],
@@ -270,7 +270,7 @@ def _bounded(
         machines=curve(np.ones(len(e)), np.zeros(1)),
         groups=groups,
         lines=lines.take(rows),
-        charged=table.of(space, site),
+        billed=table.of(space, site),
         seconds=seconds,
         late_s=_longest(space, sigmas, away),
         spent=_most_spent(space, e.price_sigma, spreads),
@@ -363,7 +363,7 @@ def least_quantile(space: Space, speed_sigma: Floats, price_sigma: float) -> flo
 
 def _alone_usd(space: Space, site: Site, speed: Floats, seconds: float) -> float:
     """Least cost if the on-demand machines of an elastic cluster do all the work alone."""
-    if not mixed(space, site):
+    if not may_train_in_part(space, site):
         return np.inf
     e = site.entries
     least = float((e.usd_per_hour / speed)[~e.spot].min()) * space.job.global_batch * seconds

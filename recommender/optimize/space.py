@@ -15,7 +15,7 @@ from recommender.job.job import Job
 from recommender.performance.clusters import Fleet, MachineColumns, fleet_of
 from recommender.performance.step import steps
 from recommender.plan.limits import Limits
-from recommender.risk.outcomes import Memory
+from recommender.risk.outcomes import OutcomeCache
 
 PATHS = ("none", "object_store", "anchor", "memory_tier")
 NONE, OBJECT_STORE, ANCHOR, MEMORY_TIER = range(4)
@@ -126,7 +126,7 @@ class Space:
     paths: tuple[int, ...]  # checkpoint paths allowed
     mix: bool
     trust_notice: bool = True
-    memory: Memory = field(default_factory=lambda: Memory(1024, 7), compare=False)
+    memory: OutcomeCache = field(default_factory=lambda: OutcomeCache(1024, 7), compare=False)
 
     @property
     def histories(self) -> int:

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from recommender.arrays import Floats
-from recommender.risk.monte_carlo import follow
-from recommender.risk.path_inputs import Journeys
+from recommender.risk.monte_carlo import simulate_paths
+from recommender.risk.path_inputs import PathInputs
 
-DEARER = 1.5
+HANDOVER_PRICE_RATIO = 1.5
 FIRST_S, RATIO = 56.25, 2.0  # the grid of W: 1 min, ... 15 min, 30 min, 1 h, ...
 POINTS = 12  # ... up to 32 h
 MARGIN = 0.98  # S/W bends between grid points, and its sampling error is not quite monotone
@@ -26,7 +26,7 @@ CHANGEOVER_GRID_S = 120.0
 RUN_GRID = 1.6  # runs are taken up to this factor longer, to share tables
 
 
-def least_ratio(
+def least_spot_time_ratio(
     histories: int,
     seed: int,
     run_mean_s: Floats,
@@ -60,14 +60,16 @@ def _corners(
     """The ratio around a law and a work; longer runs lose less, but more of them is charged."""
     powers = (power, power - 1.0) if free_s > 0.0 else (power,)
     return [
-        ratio_at(histories, seed, RUN_GRID**p, run_sigma, free_s, changeover_s, int(point) + more)
+        spot_time_ratio_at(
+            histories, seed, RUN_GRID**p, run_sigma, free_s, changeover_s, int(point) + more
+        )
         for p in powers
         for more in (0, 1)
     ]
 
 
 @lru_cache(maxsize=20000)
-def ratio_at(
+def spot_time_ratio_at(
     histories: int,
     seed: int,
     run_mean_s: float,
@@ -78,7 +80,7 @@ def ratio_at(
 ) -> float:
     """S(W)/W of one law at one point of the grid of W."""
     work = FIRST_S * RATIO**point
-    values = dict.fromkeys(Journeys.__slots__, 0.0)
+    values = dict.fromkeys(PathInputs.__slots__, 0.0)
     values |= {
         "work_s": work,
         "spot_usd_per_hour": 3600.0,
@@ -93,10 +95,10 @@ def ratio_at(
         "free_s": free_s,
         "fallback_at_once": 1.0,
         "at_once": 1.0,
-        "best_net_usd": DEARER * 3600.0,
+        "best_net_usd": HANDOVER_PRICE_RATIO * 3600.0,
         "best_net_speed": 1.0,
     }
     columns: dict[str, Any] = {name: np.full(1, value) for name, value in values.items()}
     columns["held"] = np.zeros(1, dtype=bool)
-    h = follow(Journeys(**columns), None, histories, seed)
+    h = simulate_paths(PathInputs(**columns), None, histories, seed)
     return float(h.net_usd.mean()) / work

@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 
 from recommender.arrays import Floats, Ints
 from recommender.optimize.evaluate import elastic_share, gang_of
-from recommender.optimize.lower_bounds import cluster_floor, sums_of
-from recommender.optimize.price_curves import Lines, Others, least_product, reach, within
-from recommender.optimize.site_bounds import Bounded, narrowed
+from recommender.optimize.lower_bounds import cluster_lower_bounds, sums_of
+from recommender.optimize.price_curves import Lines, OtherMachines, least_product, reach, within
+from recommender.optimize.site_bounds import SiteBounds, narrowed
 from recommender.optimize.space import Site, Space, within_quota
-from recommender.optimize.spot_time_bounds import DEARER
+from recommender.optimize.spot_time_bounds import HANDOVER_PRICE_RATIO
 from recommender.performance.parameter_server import cluster_spread
 from recommender.performance.step import steps
 
@@ -38,7 +38,7 @@ FASTEST = 1 << 30  # place of a network faster than all, or a larger memory
 LEAF_ROWS = 20_000  # clusters of one support looked at in one block
 
 
-def first(b: Bounded, bar: float) -> tuple[Bounded, list[tuple[float, tuple[int, ...]]]]:
+def first(b: SiteBounds, bar: float) -> tuple[SiteBounds, list[tuple[float, tuple[int, ...]]]]:
     """Every slowest entry alone, and the site without what no mix below the bar can have."""
     good = _support_bounds(b, (), np.arange(len(b.fits)), bar, later=False) < bar
     alive, cases = np.asarray(good.any(axis=1)), np.asarray(good[: b.slowest].any(axis=0))
@@ -49,7 +49,9 @@ def first(b: Bounded, bar: float) -> tuple[Bounded, list[tuple[float, tuple[int,
     return b, [(float(bounds[i]), (int(i),)) for i in np.flatnonzero(bounds < bar)]
 
 
-def grown(b: Bounded, support: tuple[int, ...], bar: float) -> list[tuple[float, tuple[int, ...]]]:
+def grown(
+    b: SiteBounds, support: tuple[int, ...], bar: float
+) -> list[tuple[float, tuple[int, ...]]]:
     """The support with one more entry each, where the bound is below the bar."""
     more = np.arange(support[-1] + 1, len(b.fits))
     if len(support) >= b.space.limits.max_machines or not len(more):
@@ -60,7 +62,7 @@ def grown(b: Bounded, support: tuple[int, ...], bar: float) -> list[tuple[float,
 
 
 def support_bound(
-    b: Bounded, support: tuple[int, ...], bar: float = np.inf, later: bool = True
+    b: SiteBounds, support: tuple[int, ...], bar: float = np.inf, later: bool = True
 ) -> float:
     """Least goal of every cluster of several entries that uses these, and further ones.
 
@@ -70,7 +72,7 @@ def support_bound(
 
 
 def _support_bounds(
-    b: Bounded, support: tuple[int, ...], more: Ints, bar: float, later: bool = True
+    b: SiteBounds, support: tuple[int, ...], more: Ints, bar: float, later: bool = True
 ) -> Floats:
     """Bounds of the support with each further entry, case by case; (more, cases)."""
     e, chosen, limits, size = b.site.entries, list(support), b.space.limits, len(support) + 1
@@ -94,11 +96,11 @@ def _support_bounds(
 
     whole = np.ones(possible.shape)
 
-    def others(price: Floats, share: Floats = whole, less: int = 0) -> Others:
+    def others(price: Floats, share: Floats = whole, less: int = 0) -> OtherMachines:
         """One machine of each entry, and those beside them, spot at a share of its price."""
         steady, spot = (own(np.where(e.spot == s, price, 0.0))[:, None] for s in (False, True))
         missing = np.maximum(b.cases.fewest - types, 0) * less
-        return Others(steady + share * spot, share, own(b.speed), least, top, missing, begin)
+        return OtherMachines(steady + share * spot, share, own(b.speed), least, top, missing, begin)
 
     lines = _lines(b, chosen, more, least, top)
     most = reach(b.machines, others(np.ones(len(e))), b.cases.most.astype(np.float64))
@@ -111,8 +113,8 @@ def _support_bounds(
         return np.where(possible, _least_time(b, lines, most), np.inf)
     further = np.maximum(b.cases.types - types, 0)
     extra = b.cases.most - np.maximum(np.maximum(b.cases.fewest, types), 1)
-    hazard = b.charged.most(own(b.charged.first)[:, None], begin[:, None], further, extra)
-    share = b.charged.at(hazard + b.cases.most * b.charged.fault)
+    hazard = b.billed.most(own(b.billed.first)[:, None], begin[:, None], further, extra)
+    share = b.billed.at(hazard + b.cases.most * b.billed.fault)
     low = _least_compute(lines, b.longest_s(bar))
     usd = least_product(b.price, others(e.usd_per_hour, share, less=1), lines, low, most)
     fixed = np.maximum(e.fixed_usd[chosen].max(initial=0.0), e.fixed_usd[more])
@@ -120,12 +122,12 @@ def _support_bounds(
     return np.where(possible, usd, np.inf)
 
 
-def _rest_usd(b: Bounded, share: Floats) -> Floats:
+def _rest_usd(b: SiteBounds, share: Floats) -> Floats:
     """No spot cluster whose fallback is not dear costs less, nor on-demand machines alone."""
-    return np.asarray(np.minimum(b.net_usd * share / DEARER, b.alone_usd))
+    return np.asarray(np.minimum(b.net_usd * share / HANDOVER_PRICE_RATIO, b.alone_usd))
 
 
-def _lines(b: Bounded, chosen: list[int], more: Ints, least: Ints, top: Ints) -> Lines:
+def _lines(b: SiteBounds, chosen: list[int], more: Ints, least: Ints, top: Ints) -> Lines:
     """The lines of each support and case; (supports, cases)."""
     lines, shape = b.lines, (len(more), len(least))
 
@@ -144,7 +146,7 @@ def _lines(b: Bounded, chosen: list[int], more: Ints, least: Ints, top: Ints) ->
     )
 
 
-def _least_time(b: Bounded, lines: Lines, most: Floats) -> Floats:
+def _least_time(b: SiteBounds, lines: Lines, most: Floats) -> Floats:
     """Least time with as much compute as the limits allow; (supports, cases)."""
     compute = np.maximum(most, 1e-30)
     step = np.max([seconds + samples / compute for seconds, samples in lines], axis=0)
@@ -159,7 +161,7 @@ def _least_compute(lines: Lines, longest_s: float) -> Floats:
     return np.asarray(np.max(need, axis=0))
 
 
-def leaves(b: Bounded, support: tuple[int, ...], bar: float) -> list[Ints]:
+def leaves(b: SiteBounds, support: tuple[int, ...], bar: float) -> list[Ints]:
     """Clusters of exactly this support whose floor is below the bar, best first, in blocks."""
     rows = np.array(support)
     sub = b.site.only(rows)
@@ -169,16 +171,16 @@ def leaves(b: Bounded, support: tuple[int, ...], bar: float) -> list[Ints]:
         counts = counts[_quick(b, rows, counts, bar) < bar]
         if not len(counts):
             continue
-        counts = counts[counts_floor(b.space, sub, counts) < bar]
+        counts = counts[counts_lower_bounds(b.space, sub, counts) < bar]
         if not len(counts):
             continue
-        floors = counts_floor(b.space, sub, counts, tight=True)
+        floors = counts_lower_bounds(b.space, sub, counts, tight=True)
         order = np.argsort(floors, kind="stable")
         blocks.append(counts[order[floors[order] < bar]])
     return [block for block in blocks if len(block)]
 
 
-def _quick(b: Bounded, rows: Ints, counts: Ints, bar: float) -> Floats:
+def _quick(b: SiteBounds, rows: Ints, counts: Ints, bar: float) -> Floats:
     """Least goal of clusters of these entries, by the lines of their step; (clusters,)."""
     many, lines = counts.sum(axis=1), b.lines
     gpus, speed = counts @ lines.gpus[rows], counts @ b.speed[rows]
@@ -192,7 +194,7 @@ def _quick(b: Bounded, rows: Ints, counts: Ints, bar: float) -> Floats:
     step = np.max([seconds + samples / speed for seconds, samples in both], axis=0)
     if b.space.limits.goal == "time":
         return np.asarray(np.minimum(b.away_s + b.seconds * step, b.net_s))
-    e, c = b.site.entries, b.charged
+    e, c = b.site.entries, b.billed
     hazard = c.first[rows].sum() + (counts - 1) @ c.more[rows] + many * c.fault
     share = c.at(hazard)
     price = np.where(e.spot[rows], share[:, None], 1.0) * e.usd_per_hour[rows]
@@ -201,7 +203,7 @@ def _quick(b: Bounded, rows: Ints, counts: Ints, bar: float) -> Floats:
     return np.asarray(np.minimum(usd, _rest_usd(b, share)))
 
 
-def counts_floor(space: Space, site: Site, counts: Ints, tight: bool = False) -> Floats:
+def counts_lower_bounds(space: Space, site: Site, counts: Ints, tight: bool = False) -> Floats:
     """Least goal of every plan made of each cluster of a site; (clusters,)."""
     e = site.entries
     fleet = space.fleet(site, counts)
@@ -223,7 +225,7 @@ def counts_floor(space: Space, site: Site, counts: Ints, tight: bool = False) ->
         gang.price_sigma,
         elastic_share(space, site, counts, step, gang),
     )
-    return np.where(runs, cluster_floor(space, sums, tight), np.inf)
+    return np.where(runs, cluster_lower_bounds(space, sums, tight), np.inf)
 
 
 @lru_cache(maxsize=32)

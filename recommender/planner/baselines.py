@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from recommender.optimize.search import single_floors
+from recommender.optimize.search import single_lower_bounds
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan, PriceDate
 from recommender.planner.plan_builder import Presenter, is_steady, keeps
@@ -68,7 +68,9 @@ def floors_of(question: Question) -> tuple[float, float]:
 
 def _least(free: Limits, question: Question) -> float:
     space = replace(question.space(question.lists), limits=free)
-    floors = [single_floors(space, s, question.step_s).min(initial=np.inf) for s in space.sites]
+    floors = [
+        single_lower_bounds(space, s, question.step_s).min(initial=np.inf) for s in space.sites
+    ]
     return float(min(floors, default=np.inf))
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from recommender.errors import UsageError
 from recommender.inputs.units import Comparison
 from recommender.market.facts import Pool
-from recommender.market.sites import Built
+from recommender.market.sites import SitePools
 from recommender.optimize.incumbent import Candidate
 from recommender.optimize.space import OBJECT_STORE
 from recommender.plan.limits import Choice
@@ -51,7 +51,7 @@ def named(
     return Presenter(everything, built), candidate
 
 
-def _place(question: Question, built: Built, today: Comparison, flag: str) -> tuple[int, int]:
+def _place(question: Question, built: SitePools, today: Comparison, flag: str) -> tuple[int, int]:
     """Site and entry of the machines; the cheapest region where none is named."""
     found = [
         (built.sites[s].entries.usd_per_hour[e], s, e)

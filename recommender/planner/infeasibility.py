@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from recommender.inputs.units import brief_duration, format_gpu
-from recommender.optimize.incumbent import Candidate, Found, order
+from recommender.optimize.incumbent import Candidate, SearchState, ranking_key
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Estimate, Infeasible, Plan, Step
 from recommender.planner.plan_builder import Presenter, saving
@@ -157,8 +157,8 @@ def infeasible(question: Question, search: Search, freely: Freely, again: Again)
     )
 
 
-def _best(found: Found) -> Candidate | None:
-    return min(found.kept.values(), key=order, default=None)
+def _best(found: SearchState) -> Candidate | None:
+    return min(found.kept.values(), key=ranking_key, default=None)
 
 
 def _against(plan: Plan | None, steady: Plan | None) -> Plan | None:
@@ -300,7 +300,7 @@ def _some(search: Search, presenter: Presenter, limits: Limits, tries: int) -> P
         (replace(limits, objective="cost"), limits) if limits.budget_usd is not None else (limits,)
     )
     for aim in aims:
-        ordered = islice(sorted(search(aim).kept.values(), key=order), tries)
+        ordered = islice(sorted(search(aim).kept.values(), key=ranking_key), tries)
         plan = next(presenter.under(aim).keeping(ordered), None)
         if plan is not None:
             return plan

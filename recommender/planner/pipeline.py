@@ -11,10 +11,16 @@ import numpy as np
 from recommender.arrays import Bools, Floats
 from recommender.errors import UsageError
 from recommender.inputs.units import Comparison
-from recommender.market.sites import Built
-from recommender.optimize.incumbent import Candidate, Found, order
+from recommender.market.sites import SitePools
+from recommender.optimize.incumbent import Candidate, SearchState, ranking_key
 from recommender.optimize.lower_bounds import least_seconds
-from recommender.optimize.search import Masks, Queue, search_mixes, search_singles, single_queue
+from recommender.optimize.search import (
+    Masks,
+    SingleQueue,
+    search_mixes,
+    search_singles,
+    single_queue,
+)
 from recommender.optimize.space import Entries, Space
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Answer, Infeasible, Plan, Proof, Step
@@ -32,7 +38,7 @@ if TYPE_CHECKING:
     from recommender.optimize.certificate import ProgramProof
 
 
-def save_program(question: Question, built: Built, best: Candidate, path: Path) -> None:
+def save_program(question: Question, built: SitePools, best: Candidate, path: Path) -> None:
     """Write the program; raises UsageError where the file cannot be written."""
     from recommender.optimize.certificate import write_lp
 
@@ -89,8 +95,8 @@ class Answering:
     compare: Comparison | None
     prove: bool
     save_lp: Path | None
-    searched: dict[tuple[Limits, str], Found] = field(default_factory=dict)
-    queues: dict[Limits, Queue] = field(default_factory=dict)
+    searched: dict[tuple[Limits, str], SearchState] = field(default_factory=dict)
+    queues: dict[Limits, SingleQueue] = field(default_factory=dict)
 
     def answer(self) -> Answer:
         """Search, then gather what a reader wants beside the best plan."""
@@ -103,20 +109,20 @@ class Answering:
         return self._answer(shown, None)
 
     @cached_property
-    def singles(self) -> Found:
+    def singles(self) -> SearchState:
         """The search over clusters of one type."""
         found = self.alone(self.question.limits, slack=KNEE)
         return found if found.kept else self._at_the_edge(found)
 
-    def _at_the_edge(self, failed: Found) -> Found:
+    def _at_the_edge(self, failed: SearchState) -> SearchState:
         """Plans that fall short on the histories of the search, and not on those printed."""
         limits = self.question.limits
         sure = limits.confidence
         blur = EDGE * float(
-            np.sqrt(sure * (1.0 - sure) / self.question.space(Built((), ())).histories)
+            np.sqrt(sure * (1.0 - sure) / self.question.space(SitePools((), ())).histories)
         )
         near = self.alone(replace(limits, confidence=max(sure - blur, 0.0)), slack=NEAR)
-        surest = sorted(near.kept.items(), key=lambda item: (-item[1].chance, order(item[1])))
+        surest = sorted(near.kept.items(), key=lambda item: (-item[1].chance, ranking_key(item[1])))
         presenter = Presenter(self.question, self.question.lists)
         kept = {k: c for k, c in surest[:FEW] if keeps(presenter.plan(c), limits)}
         if not kept:
@@ -157,25 +163,25 @@ class Answering:
         return QUOTA_SUPPORTS if self.question.choice.quotas else MIX_SUPPORTS
 
     @cached_property
-    def _regions(self) -> tuple[Built, float]:
+    def _regions(self) -> tuple[SitePools, float]:
         """Regions searched for mixes, and the bound of those that are not."""
         if not self.mixes:
-            return Built((), ()), float("inf")
+            return SitePools((), ()), float("inf")
         most = None if self.whole or self._anchored else MIX_REGIONS
         return self.question.regions_below(self.singles.bar, most)
 
     @cached_property
-    def built(self) -> Built:
+    def built(self) -> SitePools:
         """The sites of the search: lists first, then the regions where a mix may be better."""
         return self.question.lists + self._regions[0]
 
     @property
-    def best(self) -> Found:
+    def best(self) -> SearchState:
         """The search over everything."""
         return self._best[0]
 
     @cached_property
-    def _best(self) -> tuple[Found, "ProgramProof | None"]:
+    def _best(self) -> tuple[SearchState, "ProgramProof | None"]:
         """The same, and what programs prove of it; better plans they meet enter it."""
         found = replace(self.singles, kept=dict(self.singles.kept))
         if self.mixes:
@@ -192,7 +198,7 @@ class Answering:
                 return found, prove(space, found, MOST_PROGRAMS)
         return found, None
 
-    def aside(self, limits: Limits, only: str = "any") -> Found:
+    def aside(self, limits: Limits, only: str = "any") -> SearchState:
         """The same for what only stands beside the answer: with less patience.
 
         Where the best plan of all is one of those asked for, it is the best of them.
@@ -204,11 +210,11 @@ class Answering:
                 return replace(self.singles, kept=kept)
         return self.alone(limits, only, MOST_ASIDE)
 
-    def hurried(self, limits: Limits, only: str = "any") -> Found:
+    def hurried(self, limits: Limits, only: str = "any") -> SearchState:
         """The same for the many limits that are tried where no plan keeps those asked for."""
         return self.alone(limits, only, MOST_HURRIED)
 
-    def near(self, limits: Limits, only: str = "any") -> Found:
+    def near(self, limits: Limits, only: str = "any") -> SearchState:
         """The same; where no plan keeps the limits, the fastest or cheapest without them."""
         found = self.aside(limits, only)
         if found.kept:
@@ -219,7 +225,7 @@ class Answering:
 
     def alone(
         self, limits: Limits, only: str = "any", most: int = MOST_PLANS, slack: float = 0.0
-    ) -> Found:
+    ) -> SearchState:
         """Plans of one entry, under other limits or with some entries only (`ONLY`).
 
         Plans slower than the fastest by up to `slack` are kept, for its knee.
@@ -248,13 +254,13 @@ class Answering:
     def _alone(
         self,
         limits: Limits,
-        lists: Built,
+        lists: SitePools,
         masks: Masks | None,
         most: int = MOST_PLANS,
         slack: float = 0.0,
-    ) -> Found:
+    ) -> SearchState:
         space = replace(self.question.space(lists), limits=limits)
-        found = Found(slack=slack if limits.goal == "time" else 0.0, most=most)
+        found = SearchState(slack=slack if limits.goal == "time" else 0.0, most=most)
         if limits.goal == "time" and limits.deadline_s is not None and lists is not self._bare:
             # Fallbacks make many plans of a cluster and few of them faster: first those without.
             first = self._alone(limits, self._bare, masks, most // 3, slack)
@@ -264,7 +270,7 @@ class Answering:
         )
         return found
 
-    def _queue(self, space: Space) -> Queue:
+    def _queue(self, space: Space) -> SingleQueue:
         """All clusters of one entry, made once for searches under the same limits.
 
         A tighter limit only raises floors, so the question's own queue does for it as well:
@@ -339,11 +345,11 @@ class Answering:
         return next(iter(Answering(question, 1, None, False, None).plans()), None)
 
     @cached_property
-    def _bare(self) -> Built:
+    def _bare(self) -> SitePools:
         """The lists without fallbacks."""
         lists = self.question.lists
         sites = tuple(replace(site, fallbacks=site.fallbacks.none()) for site in lists.sites)
-        return Built(sites, lists.pools)
+        return SitePools(sites, lists.pools)
 
     def _ladder(self) -> list[Candidate]:
         """The cheapest plan, the fastest, and the cheapest under deadlines between them."""
@@ -386,7 +392,7 @@ class Answering:
             seed=question.seed,
         )
 
-    def _proof(self, found: Found) -> Proof:
+    def _proof(self, found: SearchState) -> Proof:
         programs = None if found is self.singles else self._best[1]
         gap = found.gap()
         if programs is not None:

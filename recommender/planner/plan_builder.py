@@ -11,9 +11,9 @@ import numpy as np
 from recommender.arrays import Floats, Ints
 from recommender.market.facts import Pool
 from recommender.market.quotas import quota_of, used_by, yours
-from recommender.market.sites import Built
+from recommender.market.sites import SitePools
 from recommender.optimize.checkpoint_paths import saves_of
-from recommender.optimize.evaluate import Plans, gang_of, journeys_of, kept
+from recommender.optimize.evaluate import Plans, gang_of, limits_kept, path_inputs_of
 from recommender.optimize.incumbent import Candidate
 from recommender.optimize.space import PATHS, Site, Space
 from recommender.performance.step import explain
@@ -32,9 +32,9 @@ from recommender.plan.plan import (
 )
 from recommender.plan.plan import Site as Place
 from recommender.planner.problem import PRINTED, Question
-from recommender.risk.monte_carlo import follow
-from recommender.risk.outcomes import middle, quantiles, typical
-from recommender.risk.path_inputs import Histories, Journeys
+from recommender.risk.monte_carlo import simulate_paths
+from recommender.risk.outcomes import quantiles, trimmed_mean, trimmed_rows
+from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.text import duration, usd
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Presenter:
     """Turns candidates of one set of sites into plans."""
 
     question: Question
-    built: Built
+    built: SitePools
     other: Limits | None = None  # than the question's limits
     made: dict[Candidate, Plan] = field(default_factory=dict)
 
@@ -77,7 +77,7 @@ class Presenter:
             self.made[candidate] = self._plan(candidate)
         return replace(self.made[candidate], labels=labels)
 
-    def journey(self, candidate: Candidate) -> Journeys:
+    def journey(self, candidate: Candidate) -> PathInputs:
         """What the time and the bill of a candidate depend on: one row."""
         return self._journey(candidate)[2]
 
@@ -92,12 +92,12 @@ class Presenter:
         """The candidate that a plan was made of, by its estimate, which later changes keep."""
         return next(c for c, made in self.made.items() if made.estimate is plan.estimate)
 
-    def _journey(self, candidate: Candidate) -> tuple[Site, Plans, Journeys]:
+    def _journey(self, candidate: Candidate) -> tuple[Site, Plans, PathInputs]:
         site = self.built.sites[candidate.site].only(np.array(candidate.entries))
         one = Plans(
             np.array([candidate.counts]), np.array([candidate.path]), np.array([candidate.fallback])
         )
-        journeys, _ = journeys_of(self._space, site, one)
+        journeys, _ = path_inputs_of(self._space, site, one)
         return site, one, journeys
 
     def _plan(self, candidate: Candidate) -> Plan:
@@ -105,7 +105,7 @@ class Presenter:
         site, one, journeys = self._journey(candidate)
         # What another fallback could save is asked by the search alone.
         one_plan = replace(journeys, best_net_usd=np.full(1, np.inf))
-        h = follow(one_plan, space.limits.deadline_s, PRINTED, space.seed)
+        h = simulate_paths(one_plan, space.limits.deadline_s, PRINTED, space.seed)
         pools = [self.built.pools[candidate.site][e] for e in candidate.entries]
         machines = self._machines(pools, candidate.counts)
         usd_per_hour = sum(m.count * m.usd_per_hour for m in machines)
@@ -160,7 +160,7 @@ class Presenter:
         return tuple(Place(o.region[r], o.zone[r], o.usd_per_hour[r], o.flag[r]) for r in spot.rows)
 
     def _checkpointing(
-        self, space: Space, site: Site, one: Plans, journeys: Journeys
+        self, space: Space, site: Site, one: Plans, journeys: PathInputs
     ) -> tuple[Checkpointing, tuple[Machines, ...]]:
         fleet = space.fleet(site, one.counts)
         notice = gang_of(space, site.entries, one.counts).notice_s
@@ -181,7 +181,7 @@ class Presenter:
         ), tier
 
     def _fallback(
-        self, site: Site, candidate: Candidate, j: Journeys, h: Histories, pools: list[Pool]
+        self, site: Site, candidate: Candidate, j: PathInputs, h: Paths, pools: list[Pool]
     ) -> Fallback | None:
         if candidate.fallback < 0:
             return None
@@ -198,7 +198,9 @@ class Presenter:
             back_above=None if rule is None else rule.back,
         )
 
-    def _rule(self, site: Site, row: int, j: Journeys, pools: list[Pool]) -> "TwoThresholds | None":
+    def _rule(
+        self, site: Site, row: int, j: PathInputs, pools: list[Pool]
+    ) -> "TwoThresholds | None":
         """When to wait for spot and when to go back, from the tables of its class.
 
         They hold for all-spot clusters and on-demand ones at least as fast.
@@ -220,19 +222,19 @@ class Presenter:
         space: Space,
         site: Site,
         one: Plans,
-        j: Journeys,
-        h: Histories,
+        j: PathInputs,
+        h: Paths,
         machines: tuple[Machines, ...],
         tier: tuple[Machines, ...],
     ) -> Estimate:
         known = replace(j, speed_sigma=np.zeros(1))
-        sure = follow(known, space.limits.deadline_s, PRINTED, space.seed)
-        running, rows = float(h.running_s.mean()), middle(h.time_s[0])
+        sure = simulate_paths(known, space.limits.deadline_s, PRINTED, space.seed)
+        running, rows = float(h.running_s.mean()), trimmed_rows(h.time_s[0])
         return Estimate(
             cost=_spread(h.cost_usd[0], float(h.expected_usd.mean())),
             time=_spread(h.time_s[0], float(h.time_s.mean())),
-            chance=float(kept(space, h.time_s, h.cost_usd).mean()),
-            chance_if_speed_known=float(kept(space, sure.time_s, sure.cost_usd).mean()),
+            chance=float(limits_kept(space, h.time_s, h.cost_usd).mean()),
+            chance_if_speed_known=float(limits_kept(space, sure.time_s, sure.cost_usd).mean()),
             interruptions=float(h.interruptions.mean()),
             overhead=max(0.0, 1.0 - float(h.trained_s.mean()) / max(running, 1.0)),
             split=_time_split(j, h, rows),
@@ -246,8 +248,8 @@ class Presenter:
         self,
         site: Site,
         one: Plans,
-        j: Journeys,
-        h: Histories,
+        j: PathInputs,
+        h: Paths,
         machines: tuple[Machines, ...],
         tier: tuple[Machines, ...],
     ) -> tuple[BillItem, ...]:
@@ -294,7 +296,7 @@ class Presenter:
         return tuple(needs)
 
     def _spot_facts(
-        self, space: Space, site: Site, one: Plans, pools: list[Pool], h: Histories
+        self, space: Space, site: Site, one: Plans, pools: list[Pool], h: Paths
     ) -> SpotFacts | None:
         """The law of a pool, and what the plan's histories met of it."""
         spot = next((pool for pool in pools if pool.spot), None)
@@ -346,7 +348,7 @@ def saving(plan: Plan, steady: Plan | None) -> float | None:
     return 1.0 - plan.estimate.cost.mean / steady.estimate.cost.mean
 
 
-def _unpaid(j: Journeys, h: Histories) -> tuple[str, ...]:
+def _unpaid(j: PathInputs, h: Paths) -> tuple[str, ...]:
     """That much of a plan's spot time is free, where runs end within their free first hour.
 
     The rule is the provider's, but nobody watched it hold for a machine taken dozens of times.
@@ -367,10 +369,10 @@ def _unpaid(j: Journeys, h: Histories) -> tuple[str, ...]:
 
 def _spread(values: Floats, mean: float) -> Spread:
     low, half, high = quantiles(values, 0.05, 0.5, 0.95)
-    return Spread(mean, low, half, high, float(typical(values)))
+    return Spread(mean, low, half, high, float(trimmed_mean(values)))
 
 
-def _time_split(j: Journeys, h: Histories, rows: Ints) -> TimeSplit:
+def _time_split(j: PathInputs, h: Paths, rows: Ints) -> TimeSplit:
     """Where the time of these histories goes; lost work is what the other parts leave."""
 
     def mean(values: Floats) -> float:

@@ -16,13 +16,13 @@ from recommender.job.timings import on_catalog
 from recommender.market.allowed import Allowed, allowed_offers
 from recommender.market.facts import Facts
 from recommender.market.quotas import refuse_unknown
-from recommender.market.sites import Built, SiteBuilder
-from recommender.optimize.lower_bounds import offer_floor, paid_share
+from recommender.market.sites import SiteBuilder, SitePools
+from recommender.optimize.lower_bounds import offer_lower_bounds, paid_share
 from recommender.optimize.space import ANCHOR, MEMORY_TIER, NONE, OBJECT_STORE, Space, single_steps
 from recommender.performance.clusters import MachineColumns
 from recommender.performance.machines import machine_columns
 from recommender.plan.limits import Choice, Limits, Progress
-from recommender.risk.outcomes import Memory
+from recommender.risk.outcomes import OutcomeCache
 
 SEARCHED = 256  # histories that plans are compared on
 PRINTED = 2048  # histories behind every printed figure
@@ -90,16 +90,16 @@ class Question:
         return SiteBuilder(self.facts, self.limits, kinds, self.step_s)
 
     @cached_property
-    def lists(self) -> Built:
+    def lists(self) -> SitePools:
         """Sites of single regions and failover lists."""
         return self.builder.lists(self.rows)
 
     @cached_property
-    def memory(self) -> Memory:
+    def memory(self) -> OutcomeCache:
         """The plans followed so far, by all searches of this question."""
-        return Memory(SEARCHED, self.seed)
+        return OutcomeCache(SEARCHED, self.seed)
 
-    def space(self, built: Built) -> Space:
+    def space(self, built: SitePools) -> Space:
         """The plan space of some sites."""
         return Space(
             job=self.job,
@@ -113,14 +113,14 @@ class Question:
             memory=self.memory,
         )
 
-    def regions_below(self, bar: float, most: int | None) -> tuple[Built, float]:
+    def regions_below(self, bar: float, most: int | None) -> tuple[SitePools, float]:
         """Sites of the regions where some entry could be part of a better mix, best first.
 
         A mix costs at least what its best entry would at perfect scaling (mediant inequality).
         With `most`, only so many regions; the second value bounds those left out.
         """
         if not self.rows:
-            return Built((), ()), float("inf")
+            return SitePools((), ()), float("inf")
         o = self.catalog.offers
         floors: dict[tuple[str, str], float] = {}
         for row, floor in zip(self.rows, self._row_floors().tolist(), strict=True):
@@ -140,7 +140,7 @@ class Question:
         spot = np.array([o.market[r] == "spot" for r in self.rows], dtype=np.bool_)
         price = np.array([self.facts.planning_price(r) for r in self.rows], dtype=np.float64)
         share = np.where(spot, self._least_shares()[kind], 1.0)
-        return offer_floor(self.space(self.lists), kind, price * share)
+        return offer_lower_bounds(self.space(self.lists), kind, price * share)
 
     def _least_shares(self) -> Floats:
         """Least share of spot time that is charged, by instance type."""

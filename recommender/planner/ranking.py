@@ -6,8 +6,8 @@ from itertools import islice
 
 import numpy as np
 
-from recommender.market.sites import Built
-from recommender.optimize.incumbent import Candidate, Found, order
+from recommender.market.sites import SitePools
+from recommender.optimize.incumbent import Candidate, SearchState, ranking_key
 from recommender.optimize.space import MEMORY_TIER
 from recommender.plan.plan import Plan
 from recommender.planner.plan_builder import Presenter, is_derived, is_steady, keeps, saving
@@ -27,7 +27,9 @@ def _simplest(alike: list[Candidate]) -> Candidate:
     """Among near-ties the cheapest of the fewest machines, none of them just for checkpoints."""
     best = min(candidate.goal for candidate in alike)
     ties = [c for c in alike if c.goal <= best * (1.0 + TIE)]
-    return min(ties, key=lambda c: (c.path == MEMORY_TIER, sum(c.counts), c.cost_usd, order(c)))
+    return min(
+        ties, key=lambda c: (c.path == MEMORY_TIER, sum(c.counts), c.cost_usd, ranking_key(c))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +45,17 @@ class Table:
     """Chooses and orders the plans of one question."""
 
     question: Question
-    built: Built
+    built: SitePools
     presenter: Presenter
     top: int
     steady: Candidate | None  # the best plan without spot: what the others save against
 
-    def ranked(self, found: Found, others: list[Candidate]) -> Shown:
+    def ranked(self, found: SearchState, others: list[Candidate]) -> Shown:
         """The best plan, others that differ from it, and the best of each provider.
 
         All keep the limits by their printed figures, but where no plan followed does.
         """
-        ordered = sorted(found.kept.values(), key=order)
+        ordered = sorted(found.kept.values(), key=ranking_key)
         looks = self._by_look([ordered[0], *others, *ordered])
         made = self._followed(looks)
         good = {look: plan for look, plan in made.items() if keeps(plan, self.presenter.limits)}
@@ -72,7 +74,7 @@ class Table:
         made: dict[Look, Plan] = {}
         for look, alike in islice(looks.items(), max(self.top, FOLLOWED)):
             first = _simplest(alike)
-            tried = [first, *(c for c in sorted(alike, key=order) if c is not first)][:TRIES]
+            tried = [first, *(c for c in sorted(alike, key=ranking_key) if c is not first)][:TRIES]
             plan = next(self.presenter.keeping(tried), None)
             made[look] = plan or self.presenter.plan(first)
         return made

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Protocol
 
 from recommender.inputs.units import brief_duration
-from recommender.optimize.incumbent import Found, order
+from recommender.optimize.incumbent import SearchState, ranking_key
 from recommender.optimize.search import search_singles
 from recommender.plan.limits import Choice, Limits
 from recommender.plan.plan import Plan, Step
@@ -17,7 +17,7 @@ from recommender.text import duration, usd
 class Search(Protocol):
     """Finds plans under other limits, with some entries only: "any", "on_demand"."""
 
-    def __call__(self, limits: Limits, only: str = "any") -> Found:
+    def __call__(self, limits: Limits, only: str = "any") -> SearchState:
         """What was found."""
 
 
@@ -30,7 +30,7 @@ TRIES = 12  # plans followed again until one keeps a neighbouring limit
 
 
 def neighbours(
-    question: Question, search: Search, presenter: Presenter, first: Plan, own: Found
+    question: Question, search: Search, presenter: Presenter, first: Plan, own: SearchState
 ) -> tuple[Step, ...]:
     """What each limit is worth, found by planning again under neighbouring limits.
 
@@ -80,7 +80,7 @@ def _still(presenter: Presenter, tighter: Limits, first: Plan) -> Plan | None:
     return plan if keeps(plan, tighter) else None
 
 
-def _with_kept(found: Found, own: Found, tighter: Limits) -> Found:
+def _with_kept(found: SearchState, own: SearchState, tighter: Limits) -> SearchState:
     """A search under a tighter budget with the plans of the question's own that it may allow.
 
     The fastest plans are looked at first: all that a short search meets may be too dear.
@@ -101,17 +101,17 @@ def wider_quotas(question: Question, first: Plan) -> tuple[Step, ...]:
     return tuple(_step(f"every quota × {LOOSER:g}", found, presenter, first, looser=True))
 
 
-def under_choice(question: Question, choice: Choice) -> tuple[Found, Presenter]:
+def under_choice(question: Question, choice: Choice) -> tuple[SearchState, Presenter]:
     """The best clusters of one type of other offers, and what shows them."""
     other = replace(question, choice=choice)
-    found = Found(slack=0.0, most=MOST_WIDER)
+    found = SearchState(slack=0.0, most=MOST_WIDER)
     search_singles(other.space(other.lists), found)
     return found, Presenter(other, other.lists)
 
 
 def _step(
     change: str,
-    found: Found,
+    found: SearchState,
     presenter: Presenter,
     first: Plan,
     looser: bool,
@@ -135,12 +135,12 @@ def _three(value: float) -> str:
     return f"{float(f'{value:.3g}'):g}"
 
 
-def _lead(found: Found, presenter: Presenter, first: Plan, bar: float) -> Plan | None:
+def _lead(found: SearchState, presenter: Presenter, first: Plan, bar: float) -> Plan | None:
     """The best plan that keeps the limits; at quoted prices, where the plan at hand has them.
 
     Only plans whose goal lies below `bar` are followed again.
     """
-    ordered = (c for c in sorted(found.kept.values(), key=order) if c.goal < bar)
+    ordered = (c for c in sorted(found.kept.values(), key=ranking_key) if c.goal < bar)
     kept = presenter.keeping(islice(ordered, TRIES))
     return next((p for p in kept if is_derived(first) or not is_derived(p)), None)
 

@@ -14,7 +14,7 @@ from recommender.plan.simulation import Simulation
 from recommender.planner.current_setup import named
 from recommender.planner.pipeline import Answering
 from recommender.planner.problem import question_of
-from recommender.risk.path_inputs import Journeys
+from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import SEED
 from recommender.simulate.paths import Tick
 from recommender.simulate.simulate import Order, simulation_of
@@ -72,7 +72,7 @@ def rehearse(
     return Rehearsal(simulation_of(plan, number, journey, limits, order, tick), policy=table)
 
 
-def _table(journey: Journeys, limits: Limits, plan: Plan, catalog: Catalog, order: Order) -> str:
+def _table(journey: PathInputs, limits: Limits, plan: Plan, catalog: Catalog, order: Order) -> str:
     from recommender.policies.plan_policy import policy_csv, problem_of, unfit, words_of
 
     why = unfit(journey, limits.deadline_s)

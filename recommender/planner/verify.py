@@ -7,7 +7,7 @@ from recommender.arrays import Floats
 from recommender.plan.plan import Check, Difference, Plan
 from recommender.planner.plan_builder import Presenter
 from recommender.planner.problem import PRINTED
-from recommender.risk.outcomes import typical, typical_error
+from recommender.risk.outcomes import trimmed_mean, trimmed_mean_error
 from recommender.simulate.paths import simulate
 from recommender.simulate.summary import kept
 
@@ -44,7 +44,7 @@ def _of_mean(figure: str, printed: float, values: Floats) -> Difference:
 
 
 def _of_typical(figure: str, printed: float, values: Floats) -> Difference:
-    return _difference(figure, printed, float(typical(values)), typical_error(values))
+    return _difference(figure, printed, float(trimmed_mean(values)), trimmed_mean_error(values))
 
 
 def _difference(figure: str, printed: float, found: float, error: float) -> Difference:

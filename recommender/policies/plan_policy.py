@@ -29,8 +29,8 @@ from recommender.policies.policy_table import NEVER, Table, policy_table
 from recommender.policies.state import NONE, ON_DEMAND, SPOT, Prices, Task
 from recommender.policies.thresholds import SAFETY_NET, TwoThresholds, rule_usd
 from recommender.risk.capacity import logistic
-from recommender.risk.path_inputs import Journeys
-from recommender.risk.random_numbers import SITES
+from recommender.risk.path_inputs import PathInputs
+from recommender.risk.random_numbers import MAX_LISTED_ZONES
 
 EVEN_SPEED = 0.95  # of the spot cluster, from which on a fallback counts as fast as it
 TICKS = 360  # of a table, from the start to the deadline
@@ -62,7 +62,7 @@ class Problem:
         return replace(self, task=replace(self.task, work_s=work_s))
 
 
-def unfit(j: Journeys, deadline_s: float | None) -> str | None:
+def unfit(j: PathInputs, deadline_s: float | None) -> str | None:
     """Why the programme has nothing to say of a plan (one row), in words; None where it has."""
     if deadline_s is None:
         return "there is no deadline to keep"
@@ -84,7 +84,7 @@ def unfit(j: Journeys, deadline_s: float | None) -> str | None:
     return None
 
 
-def problem_of(j: Journeys, deadline_s: float | None) -> Problem:
+def problem_of(j: PathInputs, deadline_s: float | None) -> Problem:
     """The problem of one plan (one row); raises `UsageError` where there is none."""
     why = unfit(j, deadline_s)
     if why is not None or deadline_s is None:
@@ -101,12 +101,12 @@ def problem_of(j: Journeys, deadline_s: float | None) -> Problem:
     )
 
 
-def stretched(j: Journeys) -> float:
+def stretched(j: PathInputs) -> float:
     """Time on the machines per time of training: saves hold it up."""
     return 1.0 + float(j.stall_s[0] / max(j.interval_s[0], 1.0))
 
 
-def _task(j: Journeys, deadline_s: float) -> Task:
+def _task(j: PathInputs, deadline_s: float) -> Task:
     """Where the fallback is a little slower, what it needs longer is taken off the deadline."""
     work_s = float(j.work_s[0]) * stretched(j)
     lost_s = (1.0 - float(j.notice_saves[0])) * 0.5 * float(j.interval_s[0])
@@ -116,13 +116,13 @@ def _task(j: Journeys, deadline_s: float) -> Task:
     return Task(work_s, max(due_s, 1.0), start_s + lost_s)
 
 
-def _law(j: Journeys) -> Availability:
+def _law(j: PathInputs) -> Availability:
     """Poor, usual and good zones as in the engine (`risk/capacity.py`), to first order.
 
     Each other zone of the list is down with 1 - up·(1 - correlation), its level averaged.
     """
     logit, zone_sd = float(j.availability_logit[0]), float(j.zone_sd[0])
-    sites = min(int(j.sites[0]), SITES)
+    sites = min(int(j.sites[0]), MAX_LISTED_ZONES)
     levels = logistic(logit + zone_sd * np.asarray(POINTS))
     down = 1.0 - float(WEIGHTS @ levels) * (1.0 - float(j.correlation[0]))
     listed = of_class(
@@ -181,7 +181,9 @@ def rule_of(fallback: Fallback | None) -> TwoThresholds | None:
     return TwoThresholds(fallback.wait_above, fallback.back_above)
 
 
-def policy_facts(j: Journeys, deadline_s: float | None, rule: TwoThresholds | None) -> PolicyFacts:
+def policy_facts(
+    j: PathInputs, deadline_s: float | None, rule: TwoThresholds | None
+) -> PolicyFacts:
     """The policy of a plan (one row), what it costs beside simpler rules, and a coarse grid."""
     why = unfit(j, deadline_s)
     if why is not None:

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender.arrays import Bools, Floats, Ints, Singles
-from recommender.risk.path_inputs import Journeys
-from recommender.risk.random_numbers import SITES, Draws, run_uniforms
+from recommender.risk.path_inputs import PathInputs
+from recommender.risk.random_numbers import MAX_LISTED_ZONES, RandomNumbers, run_uniforms
 
 if TYPE_CHECKING:
     from recommender.risk.laws import RunLaw
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 class Capacity(Protocol):
     """Says when a plan's spot capacity is there."""
 
-    def runs(self, p: Journeys, sample: Draws) -> tuple[Singles, Singles]:
+    def runs(self, p: PathInputs, sample: RandomNumbers) -> tuple[Singles, Singles]:
         """Lengths of the runs and the wait before each, seconds."""
 
 
-class Lognormal:
+class LognormalCapacity:
     """Lognormal runs and outages whose shapes are the plans' own: the shipped spot classes."""
 
-    def runs(self, p: Journeys, sample: Draws) -> tuple[Singles, Singles]:
+    def runs(self, p: PathInputs, sample: RandomNumbers) -> tuple[Singles, Singles]:
         """Lengths of the runs and the wait before each, seconds."""
         zones = zones_of(p, sample)
         lengths = zones.run_s.astype(np.float32)[None] * _factors(p.run_sigma, sample, "run")
@@ -43,12 +43,12 @@ class Lognormal:
 
 
 @dataclass(frozen=True, slots=True)
-class Lawful:
+class OtherRunLaw:
     """Runs of another law than the lognormal; zones and outages stay the plans' own."""
 
     law: "RunLaw"
 
-    def runs(self, p: Journeys, sample: Draws) -> tuple[Singles, Singles]:
+    def runs(self, p: PathInputs, sample: RandomNumbers) -> tuple[Singles, Singles]:
         """Lengths of the runs and the wait before each, seconds."""
         zones = zones_of(p, sample)
         shape = self.law.lengths(run_uniforms(sample)).T.astype(np.float32)
@@ -58,7 +58,7 @@ class Lawful:
         return lengths, _waits(p, sample, zones)
 
 
-LOGNORMAL = Lognormal()
+LOGNORMAL = LognormalCapacity()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Zones:
     is_down: Bools  # nothing is there at the request
 
 
-def zones_of(p: Journeys, sample: Draws) -> Zones:
+def zones_of(p: PathInputs, sample: RandomNumbers) -> Zones:
     """The zones' levels: runs are alike everywhere, bad zones have longer outages."""
     up = logistic(p.availability_logit[:, None] + p.zone_sd[:, None] * sample.zone_at(0))
     nowhere = _others_down(p, sample)
@@ -85,7 +85,7 @@ def logistic(value: Floats) -> Floats:
     return 1.0 / (1.0 + np.exp(-value))
 
 
-def _waits(p: Journeys, sample: Draws, zones: Zones) -> Singles:
+def _waits(p: PathInputs, sample: RandomNumbers, zones: Zones) -> Singles:
     """An outage where no other listed zone is up; the first is what is left of one."""
     outages = _factors(p.outage_sigma, sample, "outage")
     waits = zones.outage_s.astype(np.float32)[None] * outages
@@ -95,20 +95,20 @@ def _waits(p: Journeys, sample: Draws, zones: Zones) -> Singles:
     return waits
 
 
-def _factors(sigma: Floats, sample: Draws, which: str) -> Singles:
+def _factors(sigma: Floats, sample: RandomNumbers, which: str) -> Singles:
     """Lognormal factors of mean one for each plan's sigma; plans of a batch often share it."""
     if np.all(sigma == sigma[0]):
         return sample.factors(which, float(sigma[0]))[:, None]
     return np.stack([sample.factors(which, float(value)) for value in sigma], axis=1)
 
 
-def _others_down(p: Journeys, sample: Draws) -> Floats:
+def _others_down(p: PathInputs, sample: RandomNumbers) -> Floats:
     """Chance that no other listed zone is up when this one is not.
 
     For two zones of equal availability a and correlation c, P(up | other down) = a(1 - c).
     """
     share = np.ones((len(p), sample.key[0]))
-    for site in range(1, min(SITES, int(p.sites.max()))):
+    for site in range(1, min(MAX_LISTED_ZONES, int(p.sites.max()))):
         level = p.availability_logit[:, None] + p.zone_sd[:, None] * sample.zone_at(site)
         down = 1.0 - logistic(level) * (1.0 - p.correlation[:, None])
         share = np.where(p.sites[:, None] > site, share * down, share)
@@ -170,7 +170,7 @@ def before(values: Singles) -> Singles:
     return total
 
 
-def draw_runs(p: Journeys, sample: Draws, capacity: Capacity = LOGNORMAL) -> Runs:
+def simulate_runs(p: PathInputs, sample: RandomNumbers, capacity: Capacity = LOGNORMAL) -> Runs:
     """Runs, waits and progress of every plan in every history."""
     lengths, waits = capacity.runs(p, sample)
     starts = before(lengths) + until(waits)
@@ -185,7 +185,7 @@ def draw_runs(p: Journeys, sample: Draws, capacity: Capacity = LOGNORMAL) -> Run
     return Runs(starts, lengths, usable, durable, live, waits, before(bill), bill)
 
 
-def _bill(p: Journeys, lengths: Singles) -> Singles:
+def _bill(p: PathInputs, lengths: Singles) -> Singles:
     """Spot seconds charged for each run that is interrupted."""
     bill = np.maximum(lengths, row(p.minimum_s))
     if np.any(p.free_s > 0.0):
@@ -193,7 +193,7 @@ def _bill(p: Journeys, lengths: Singles) -> Singles:
     return bill
 
 
-def _progress(p: Journeys, usable: Singles, sample: Draws) -> tuple[Singles, Singles]:
+def _progress(p: PathInputs, usable: Singles, sample: RandomNumbers) -> tuple[Singles, Singles]:
     """Durable progress of each interrupted run, and the most it can do until its end."""
     cycle = row(p.interval_s + p.stall_s)
     interval = row(p.interval_s)

@@ -6,17 +6,17 @@ import numpy as np
 
 from recommender.arrays import Floats, Ints
 from recommender.risk.capacity import Runs, at, first, row
-from recommender.risk.path_inputs import Journeys
-from recommender.risk.random_numbers import Draws
+from recommender.risk.path_inputs import PathInputs
+from recommender.risk.random_numbers import RandomNumbers
 
 
-def ready_s(p: Journeys, runs: Runs, index: Ints) -> Floats:
+def ready_s(p: PathInputs, runs: Runs, index: Ints) -> Floats:
     """Seconds from the start of a run until it trains (or ends before that)."""
     return np.minimum(p.changeover_s[:, None], at(runs.lengths, index))
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class FirstClusterEnd:
     """Where each history stopped on the first cluster; shape (plans, paths)."""
 
     run: Ints
@@ -35,8 +35,8 @@ def drawn_pace(runs: Runs, last: Ints) -> tuple[Floats, Floats]:
     return elapsed, np.maximum(at(runs.durable, last), 1e-4 * elapsed)
 
 
-def safety_net(
-    p: Journeys,
+def apply_fallback_rule(
+    p: PathInputs,
     deadline_s: float | None,
     work: Floats,
     runs: Runs,
@@ -44,11 +44,11 @@ def safety_net(
     time: Floats,
     use: Floats,
     again: Floats,
-    sample: Draws,
-) -> Stop:
+    sample: RandomNumbers,
+) -> FirstClusterEnd:
     """Where each history leaves its first cluster: at the end, or for the fallback."""
     nothing = np.zeros_like(time)
-    plain = Stop(last, use, np.maximum(-use, 0.0), time, nothing, nothing, work, again)
+    plain = FirstClusterEnd(last, use, np.maximum(-use, 0.0), time, nothing, nothing, work, again)
     if deadline_s is None or not np.any(p.fallback_speed > 0.0):
         return plain
     run, start, stop, durable, repeated = _crossing(p, deadline_s, work, runs, again)
@@ -56,7 +56,7 @@ def safety_net(
     speed = np.maximum(p.fallback_speed[:, None], 1e-9)
     rest = (work - durable) / speed + p.fallback_start_s[:, None]
     late = sample.on_demand[None] >= p.fallback_at_once[:, None]
-    return Stop(
+    return FirstClusterEnd(
         run=np.where(net, run, last),
         used_s=np.where(net, np.maximum(stop - start, 0.0) * (repeated == 0.0), use),
         waiting_s=np.where(net, np.maximum(start - stop, 0.0), np.maximum(-use, 0.0)),
@@ -69,7 +69,7 @@ def safety_net(
 
 
 def _crossing(
-    p: Journeys, deadline_s: float, work: Floats, runs: Runs, again: Floats
+    p: PathInputs, deadline_s: float, work: Floats, runs: Runs, again: Floats
 ) -> tuple[Ints, Floats, Floats, Floats, Floats]:
     """First moment at which the time left is the time to finish on the fallback.
 
@@ -113,7 +113,7 @@ def _crossing(
     return run, start, stop, np.clip(kept, 0.0, work), repeated
 
 
-def least_with_net(p: Journeys, work: Floats, runs: Runs, last: Ints) -> Floats:
+def least_bill_with_fallback(p: PathInputs, work: Floats, runs: Runs, last: Ints) -> Floats:
     """Least bill of each history if the best fallback could take over at any moment.
 
     With F the bill of the whole work W on the cheapest fallback and f the speed of the fastest,

@@ -17,38 +17,44 @@ runs between faults and no waiting.
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
-from recommender.risk.capacity import LOGNORMAL, Capacity, Runs, at, draw_runs, first, until
-from recommender.risk.fallback import Stop, drawn_pace, least_with_net, ready_s, safety_net
-from recommender.risk.path_inputs import Histories, Journeys
-from recommender.risk.random_numbers import SEED, Draws, draws, time_factors
+from recommender.risk.capacity import LOGNORMAL, Capacity, Runs, at, first, simulate_runs, until
+from recommender.risk.fallback import (
+    FirstClusterEnd,
+    apply_fallback_rule,
+    drawn_pace,
+    least_bill_with_fallback,
+    ready_s,
+)
+from recommender.risk.path_inputs import PathInputs, Paths
+from recommender.risk.random_numbers import SEED, RandomNumbers, random_numbers, time_factors
 
 _CELLS = 1 << 17  # paths × cycles × plans per batch: stays in the second-level cache
 _MOST_CYCLES = 512
 
 
-def follow(
-    plans: Journeys,
+def simulate_paths(
+    plans: PathInputs,
     deadline_s: float | None,
     paths: int,
     seed: int = SEED,
     capacity: Capacity = LOGNORMAL,
-) -> Histories:
+) -> Paths:
     """Follow every plan through every history."""
     cycles = cycles_needed(plans, deadline_s)
-    result = Histories(*(np.empty((len(plans), paths)) for _ in Histories.__slots__))
+    result = Paths(*(np.empty((len(plans), paths)) for _ in Paths.__slots__))
     for count in sorted(set(cycles.tolist())):
         rows = np.flatnonzero(cycles == count)
-        sample = draws(paths, count, seed)
+        sample = random_numbers(paths, count, seed)
         size = max(1, _CELLS // (paths * count))
         for begin in range(0, len(rows), size):
             batch = rows[begin : begin + size]
-            found, _ = follow_sample(plans.take(batch), deadline_s, sample, capacity)
-            for name in Histories.__slots__:
+            found, _ = simulate_sample(plans.take(batch), deadline_s, sample, capacity)
+            for name in Paths.__slots__:
                 getattr(result, name)[batch] = getattr(found, name)
     return result
 
 
-def cycles_needed(plans: Journeys, deadline_s: float | None) -> Ints:
+def cycles_needed(plans: PathInputs, deadline_s: float | None) -> Ints:
     """How many runs to draw: enough for nearly every history, in steps of eight."""
     useful = np.maximum(plans.run_mean_s - plans.changeover_s, 0.25 * plans.run_mean_s)
     runs = plans.work_s / useful
@@ -60,15 +66,15 @@ def cycles_needed(plans: Journeys, deadline_s: float | None) -> Ints:
     return (np.ceil(wanted / step) * step).astype(np.int64)
 
 
-def follow_sample(
-    p: Journeys, deadline_s: float | None, sample: Draws, capacity: Capacity
-) -> tuple[Histories, Bools]:
+def simulate_sample(
+    p: PathInputs, deadline_s: float | None, sample: RandomNumbers, capacity: Capacity
+) -> tuple[Paths, Bools]:
     """Follow plans through one sample; and which histories its cycles were enough for.
 
     Those would come out the same with more cycles. Arrays of shape (plans, paths).
     """
     work = p.work_s[:, None] * time_factors(p.speed_sigma[:, None], sample.speed)
-    runs = draw_runs(p, sample, capacity)
+    runs = simulate_runs(p, sample, capacity)
     done = runs.durable + runs.live >= work.astype(np.float32)[None]
     last, finished = first(done)
     left = work - at(runs.durable, last)
@@ -79,8 +85,8 @@ def follow_sample(
     use += ready_s(p, runs, last)
     use, again = _extrapolate(work, runs, last, finished, use)
     time = at(runs.starts, last) + use
-    net = safety_net(p, deadline_s, work, runs, last, time, use, again, sample)
-    least = least_with_net(p, work, runs, last)
+    net = apply_fallback_rule(p, deadline_s, work, runs, last, time, use, again, sample)
+    least = least_bill_with_fallback(p, work, runs, last)
     return _account(p, runs, net, least, sample), finished
 
 
@@ -99,7 +105,9 @@ def _extrapolate(
     return np.where(finished, use, again * elapsed), np.where(finished, 0.0, again)
 
 
-def _account(p: Journeys, runs: Runs, net: Stop, least: Floats, sample: Draws) -> Histories:
+def _account(
+    p: PathInputs, runs: Runs, net: FirstClusterEnd, least: Floats, sample: RandomNumbers
+) -> Paths:
     """Time, bill and where the time went."""
     waited = at(until(runs.waits), net.run)
     billed = at(runs.billed, net.run)
@@ -120,7 +128,7 @@ def _account(p: Journeys, runs: Runs, net: Stop, least: Floats, sample: Draws) -
         + p.fallback_usd_per_hour[:, None] * net.rest_s / 3600.0
         + p.usd_per_interruption[:, None] * interruptions
     )
-    return Histories(
+    return Paths(
         time_s=time + queued,
         cost_usd=cost + spot_usd * _price_factor(p, sample),
         expected_usd=cost + spot_usd,
@@ -136,10 +144,7 @@ def _account(p: Journeys, runs: Runs, net: Stop, least: Floats, sample: Draws) -
     )
 
 
-def _price_factor(p: Journeys, sample: Draws) -> Floats:
+def _price_factor(p: PathInputs, sample: RandomNumbers) -> Floats:
     """How far the spot price has moved: lognormal of mean one, the same in all plans."""
     sigma = p.spot_price_sigma[:, None]
     return np.exp(sigma * sample.price - 0.5 * sigma**2)
-
-
-__all__ = ["Histories", "Journeys", "cycles_needed", "follow", "follow_sample"]

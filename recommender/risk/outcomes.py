@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from recommender.arrays import Floats, Ints
-from recommender.risk.monte_carlo import follow
-from recommender.risk.path_inputs import Histories, Journeys
+from recommender.risk.monte_carlo import simulate_paths
+from recommender.risk.path_inputs import PathInputs, Paths
 
-Ends = tuple[Floats, ...]  # one value per field of `Outcomes`
+Outcome = tuple[Floats, ...]  # one value per field of `Outcomes`
 
-MOST = 5000  # plans remembered: 4 kB each
+MAX_REMEMBERED = 5000  # plans remembered: 4 kB each
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +37,18 @@ class Outcomes:
         """Room for the outcomes of some plans."""
         return Outcomes(*np.empty((2, plans, paths)), *np.empty((3, plans)))
 
-    def of(self, row: int) -> Ends:
+    def of(self, row: int) -> Outcome:
         """One plan's outcome."""
         return tuple(getattr(self, name)[row] for name in self.__slots__)
 
-    def put(self, rows: int | list[int], ends: Ends) -> None:
+    def put(self, rows: int | list[int], ends: Outcome) -> None:
         """Set the outcome of some plans."""
         for name, values in zip(self.__slots__, ends, strict=True):
             getattr(self, name)[rows] = values
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class OutcomeCache:
     """Outcomes of the plans followed so far, by their journeys.
 
     Searches under other limits meet the same plans again. A journey without a fallback goes
@@ -57,9 +57,9 @@ class Memory:
 
     paths: int
     seed: int
-    known: dict[bytes, Ends] = field(default_factory=dict)
+    known: dict[bytes, Outcome] = field(default_factory=dict)
 
-    def outcomes(self, journeys: Journeys, deadline_s: float | None) -> Outcomes:
+    def outcomes(self, journeys: PathInputs, deadline_s: float | None) -> Outcomes:
         """The outcomes of some plans; only those not met before are followed."""
         keys = _keys(journeys, deadline_s)
         new = [row for row, key in enumerate(keys) if key not in self.known]
@@ -68,20 +68,20 @@ class Memory:
         for row in met:
             found.put(row, self.known[keys[row]])
         if new:
-            h = follow(journeys.take(np.array(new)), deadline_s, self.paths, self.seed)
+            h = simulate_paths(journeys.take(np.array(new)), deadline_s, self.paths, self.seed)
             found.put(new, _ends(h))
-        for row in new[: max(MOST - len(self.known), 0)]:
+        for row in new[: max(MAX_REMEMBERED - len(self.known), 0)]:
             self.known[keys[row]] = found.of(row)
         return found
 
 
-def _ends(h: Histories) -> Ends:
+def _ends(h: Paths) -> Outcome:
     running = np.maximum(h.running_s.mean(axis=1), 1.0)
     overhead = 1.0 - h.trained_s.mean(axis=1) / running
     return h.time_s, h.cost_usd, h.expected_usd.mean(axis=1), h.net_usd.mean(axis=1), overhead
 
 
-def _keys(journeys: Journeys, deadline_s: float | None) -> list[bytes]:
+def _keys(journeys: PathInputs, deadline_s: float | None) -> list[bytes]:
     """Everything that decides how a plan goes, as bytes."""
     due = np.inf if deadline_s is None else deadline_s
     due_s = np.where(journeys.fallback_speed > 0.0, due, np.inf)
@@ -92,7 +92,7 @@ def _keys(journeys: Journeys, deadline_s: float | None) -> list[bytes]:
 ONE_IN = 20  # the fastest and the slowest of so many runs are left out: the span is 5 to 95 %
 
 
-def typical(values: Floats) -> Floats:
+def trimmed_mean(values: Floats) -> Floats:
     """Mean of the middle nine tenths along the last axis."""
     count = values.shape[-1]
     out = count // ONE_IN
@@ -109,13 +109,13 @@ def quantiles(values: Floats, *shares: float) -> tuple[float, ...]:
     return tuple(np.interp(places, np.arange(len(values)), np.sort(values)).tolist())
 
 
-def middle(values: Floats) -> Ints:
+def trimmed_rows(values: Floats) -> Ints:
     """Which histories these are; `values` has shape (histories,)."""
     out = len(values) // ONE_IN
     return np.argsort(values, kind="stable")[out : len(values) - out]
 
 
-def typical_error(values: Floats) -> float:
+def trimmed_mean_error(values: Floats) -> float:
     """Standard error of the typical value of independent histories, shape (histories,).
 
     Tukey and McLaughlin (1963): the deviation of the sample whose tails are pulled in to the

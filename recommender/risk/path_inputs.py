@@ -6,7 +6,7 @@ from recommender.arrays import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
-class Journeys:
+class PathInputs:
     """Many plans at once; every field has shape (plans,)."""
 
     work_s: Floats  # training time on the whole cluster, nothing lost
@@ -45,13 +45,13 @@ class Journeys:
     def __len__(self) -> int:
         return len(self.work_s)
 
-    def take(self, rows: Ints) -> "Journeys":
+    def take(self, rows: Ints) -> "PathInputs":
         """The journeys of some rows."""
-        return Journeys(*(getattr(self, name)[rows] for name in self.__slots__))
+        return PathInputs(*(getattr(self, name)[rows] for name in self.__slots__))
 
 
 @dataclass(frozen=True, slots=True)
-class Histories:
+class Paths:
     """What happened to each plan in each history; every field has shape (plans, paths)."""
 
     time_s: Floats

@@ -110,7 +110,7 @@ def _directions(dimension: int) -> tuple[int, ...]:
 
 PATHS = 1024
 SEED = 7
-SITES = 4  # longest failover list that is followed
+MAX_LISTED_ZONES = 4  # longest failover list that is followed
 _RUN, _OUTAGE, _MOVED, _NOTICE = 1, 2, 3, 4  # streams: one variate per cycle
 _START, _RESIDUE, _SPEED, _PRICE, _ON_DEMAND, _ZONE = 5, 6, 7, 8, 9, 20  # one per history
 # What is spread evenly, stream and cycle, in the order of its weight: early Sobol' dimensions
@@ -128,7 +128,7 @@ _EVEN = {
 
 
 @dataclass(frozen=True)
-class Draws:
+class RandomNumbers:
     """Standard variates of `paths` histories with up to `cycles` runs each, made when needed."""
 
     key: tuple[int, int, int]  # paths, cycles, seed
@@ -213,13 +213,13 @@ class Draws:
 
 
 @dataclass(frozen=True, eq=False)
-class Longer(Draws):
+class ExtendedNumbers(RandomNumbers):
     """Some histories of other samples, with more runs each: those that outlast the others.
 
     A history's first runs do not depend on how many are drawn, so it goes on as it began.
     """
 
-    parts: tuple[tuple[Draws, Ints], ...]  # samples and the rows taken of each, in order
+    parts: tuple[tuple[RandomNumbers, Ints], ...]  # samples and the rows taken of each, in order
 
     def zone_at(self, site: int) -> Floats:
         """(paths,) normal: how good one zone of the list is."""
@@ -282,9 +282,9 @@ def _even_cycles(stream: int, cycles: int) -> list[int]:
     return [cycle for of, cycle in _EVEN if of == stream and cycle < cycles]
 
 
-def longer(parts: Sequence[tuple[Draws, Ints]], cycles: int) -> Longer:
+def extended(parts: Sequence[tuple[RandomNumbers, Ints]], cycles: int) -> ExtendedNumbers:
     """Rows of some samples as one sample with more cycles."""
-    return Longer((sum(len(rows) for _, rows in parts), cycles, -1), tuple(parts))
+    return ExtendedNumbers((sum(len(rows) for _, rows in parts), cycles, -1), tuple(parts))
 
 
 def _picked(seed: int, stream: int, rows: Ints) -> Floats:
@@ -340,9 +340,9 @@ def _ranks(points: NDArray[np.uint32]) -> Ints:
 
 
 @lru_cache(maxsize=32)
-def draws(paths: int = PATHS, cycles: int = 32, seed: int = SEED) -> Draws:
+def random_numbers(paths: int = PATHS, cycles: int = 32, seed: int = SEED) -> RandomNumbers:
     """The histories of one seed; more cycles extend a history, they do not change its start."""
-    return Draws((paths, cycles, seed))
+    return RandomNumbers((paths, cycles, seed))
 
 
 @lru_cache(maxsize=256)
@@ -360,20 +360,20 @@ def time_factors(sigma: Floats | float, normals: Floats) -> Floats:
     return np.asarray(np.exp(sigma * normals))
 
 
-def run_uniforms(sample: Draws) -> Floats:
+def run_uniforms(sample: RandomNumbers) -> Floats:
     """The uniforms behind `run`, for laws other than the lognormal; (paths, cycles)."""
     return sample.matrix(_RUN)
 
 
-def forget() -> None:
+def clear_caches() -> None:
     """Give the memory of past histories back: a long simulation meets each only once."""
-    for kept in (draws, stratified, _factors, _by_cycle, _zone_at):
+    for kept in (random_numbers, stratified, _factors, _by_cycle, _zone_at):
         kept.cache_clear()
 
 
 @lru_cache(maxsize=64)
 def _factors(paths: int, cycles: int, seed: int, which: str, sigma: float) -> Singles:
-    return _scaled(getattr(draws(paths, cycles, seed), which), sigma)
+    return _scaled(getattr(random_numbers(paths, cycles, seed), which), sigma)
 
 
 def _scaled(values: Floats, sigma: float) -> Singles:
@@ -384,7 +384,7 @@ def _scaled(values: Floats, sigma: float) -> Singles:
 
 @lru_cache(maxsize=64)
 def _by_cycle(paths: int, cycles: int, seed: int, which: str) -> Singles:
-    return _turned(getattr(draws(paths, cycles, seed), which))
+    return _turned(getattr(random_numbers(paths, cycles, seed), which))
 
 
 def _turned(values: Singles) -> Singles:

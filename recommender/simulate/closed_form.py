@@ -22,8 +22,8 @@ from recommender.arrays import Floats
 from recommender.plan.simulation import ClosedForm
 from recommender.risk.capacity import zones_of
 from recommender.risk.laws import RunLaw, mills_ratio, normal_cdf
-from recommender.risk.path_inputs import Journeys
-from recommender.risk.random_numbers import draws, time_factors
+from recommender.risk.path_inputs import PathInputs
+from recommender.risk.random_numbers import random_numbers, time_factors
 
 SAMPLE = 1024  # zones and speeds that the law is averaged over
 _LOGITS = np.linspace(-20.0, 20.0, 2001)
@@ -39,9 +39,9 @@ class Cycle:
     billed: Floats  # share of the time that spot is paid
 
 
-def closed_form(p: Journeys, deadline_s: float | None, law: RunLaw, seed: int) -> ClosedForm:
+def closed_form(p: PathInputs, deadline_s: float | None, law: RunLaw, seed: int) -> ClosedForm:
     """The first-order law of one plan; `p` holds one row, `law` the shape of its runs."""
-    sample = draws(SAMPLE, 8, seed)
+    sample = random_numbers(SAMPLE, 8, seed)
     zones = zones_of(p, sample)
     wait = zones.outage_s[0] * zones.nowhere[0]
     square = zones.outage_s[0] ** 2 * np.exp(p.outage_sigma[0] ** 2) * zones.nowhere[0]
@@ -52,7 +52,7 @@ def closed_form(p: Journeys, deadline_s: float | None, law: RunLaw, seed: int) -
     return _net(p, deadline_s, cycle, work)
 
 
-def _cycle(p: Journeys, law: RunLaw, wait_s: Floats, wait_variance: Floats) -> Cycle:
+def _cycle(p: PathInputs, law: RunLaw, wait_s: Floats, wait_variance: Floats) -> Cycle:
     """Moments over the quantiles of the run law, weighed by their width."""
     level = 1.0 / (1.0 + np.exp(-_LOGITS))
     weight = level * (1.0 - level)
@@ -76,7 +76,7 @@ def _cycle(p: Journeys, law: RunLaw, wait_s: Floats, wait_variance: Floats) -> C
     return Cycle(length, drift, variance, float(weight @ bill) / length)
 
 
-def _waiting(p: Journeys, deadline_s: float | None, cycle: Cycle, work: Floats) -> ClosedForm:
+def _waiting(p: PathInputs, deadline_s: float | None, cycle: Cycle, work: Floats) -> ClosedForm:
     start = p.changeover_s[0]
     time = start + work / cycle.drift
     shape = work**2 / np.maximum(cycle.variance, 1e-6 * work)
@@ -96,7 +96,7 @@ def _waiting(p: Journeys, deadline_s: float | None, cycle: Cycle, work: Floats) 
     )
 
 
-def _net(p: Journeys, deadline_s: float, cycle: Cycle, work: Floats) -> ClosedForm:
+def _net(p: PathInputs, deadline_s: float, cycle: Cycle, work: Floats) -> ClosedForm:
     f, start = p.fallback_speed[0], p.changeover_s[0]
     slack = deadline_s - p.reserve_s[0] - p.fallback_start_s[0] - work / f - cycle.drift * start / f
     switch = np.maximum(slack / np.maximum(1.0 - cycle.drift / f, 1e-6), 0.0)
@@ -119,7 +119,7 @@ def _net(p: Journeys, deadline_s: float, cycle: Cycle, work: Floats) -> ClosedFo
     )
 
 
-def _spent(p: Journeys, cycle: Cycle, time_s: Floats) -> Floats:
+def _spent(p: PathInputs, cycle: Cycle, time_s: Floats) -> Floats:
     """Bill of the first cluster: what runs all the time, spot as far as it is charged, moves."""
     hourly = p.base_usd_per_hour[0] + p.spot_usd_per_hour[0] * cycle.billed
     moves = p.usd_per_interruption[0] * time_s / cycle.length_s

@@ -18,9 +18,9 @@ import numpy as np
 
 from recommender.arrays import Floats
 from recommender.risk.capacity import LOGNORMAL, Capacity
-from recommender.risk.monte_carlo import cycles_needed, follow_sample
-from recommender.risk.path_inputs import Histories, Journeys
-from recommender.risk.random_numbers import draws, forget, longer
+from recommender.risk.monte_carlo import cycles_needed, simulate_sample
+from recommender.risk.path_inputs import PathInputs, Paths
+from recommender.risk.random_numbers import clear_caches, extended, random_numbers
 
 LEAST_SPELL_S = 1.0
 
@@ -35,7 +35,7 @@ class Deflatable:
     usd_per_hour: float | None = None  # of one machine; None: as the spot machine it replaces
 
 
-def deflated(p: Journeys, market: Deflatable, machines: int, co_pressure: float) -> Journeys:
+def deflated(p: PathInputs, market: Deflatable, machines: int, co_pressure: float) -> PathInputs:
     """The same plan on deflatable machines; its checkpoints are kept as they are.
 
     Time and bill of the first start stay outside the engine's process: see `start_up`.
@@ -98,7 +98,7 @@ class Sample:
 
 
 def simulate(
-    journey: Journeys,
+    journey: PathInputs,
     deadline_s: float | None,
     runs: int,
     seed: int,
@@ -119,7 +119,7 @@ def simulate(
             done += paths
             if tick is not None:
                 tick(done, runs)
-        forget()
+        clear_caches()
     return _joined(parts)
 
 
@@ -132,7 +132,7 @@ def blocks_of(runs: int, seed: int) -> list[tuple[int, int]]:
 
 
 def _blocks(
-    journey: Journeys,
+    journey: PathInputs,
     deadline_s: float | None,
     blocks: Sequence[tuple[int, int]],
     capacity: Capacity,
@@ -142,15 +142,15 @@ def _blocks(
     few = min(cycles, -(-cycles // 12) * 8)
     parts, rest = [], []
     for paths, seed in blocks:
-        sample = draws(paths, few, seed)
-        histories, settled = follow_sample(journey, deadline_s, sample, capacity)
+        sample = random_numbers(paths, few, seed)
+        histories, settled = simulate_sample(journey, deadline_s, sample, capacity)
         parts.append(_sample(journey, histories))
         rest.append((sample, np.flatnonzero(~settled[0])))
     found = _joined(parts)
     begins = np.cumsum([0, *(paths for paths, _ in blocks)])
     rows = np.concatenate([begin + late for begin, (_, late) in zip(begins, rest, strict=False)])
     if few < cycles and len(rows):
-        histories, _ = follow_sample(journey, deadline_s, longer(rest, cycles), capacity)
+        histories, _ = simulate_sample(journey, deadline_s, extended(rest, cycles), capacity)
         again = _sample(journey, histories)
         for field in fields(Sample):
             getattr(found, field.name)[rows] = getattr(again, field.name)
@@ -161,7 +161,7 @@ def _joined(parts: Sequence[Sample]) -> Sample:
     return Sample(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Sample)))
 
 
-def _sample(j: Journeys, h: Histories) -> Sample:
+def _sample(j: PathInputs, h: Paths) -> Sample:
     """Split each history's time into states; lost work is what the other states leave.
 
     Work on the fallback counts as fallback, starts of it included. An elastic cluster trains

@@ -23,9 +23,14 @@ from recommender.policies.state import Policy
 from recommender.policies.thresholds import SAFETY_NET
 from recommender.risk.capacity import Capacity
 from recommender.risk.monte_carlo import cycles_needed
-from recommender.risk.outcomes import typical
-from recommender.risk.path_inputs import Journeys
-from recommender.risk.random_numbers import Draws, draws, forget, time_factors
+from recommender.risk.outcomes import trimmed_mean
+from recommender.risk.path_inputs import PathInputs
+from recommender.risk.random_numbers import (
+    RandomNumbers,
+    clear_caches,
+    random_numbers,
+    time_factors,
+)
 from recommender.simulate.paths import blocks_of
 from recommender.simulate.summary import quantiles
 
@@ -36,7 +41,7 @@ Parts = dict[str, list[Drawn]]
 
 def policy_runs(
     plan: Plan,
-    journey: Journeys,
+    journey: PathInputs,
     limits: Limits,
     capacity: Capacity,
     wanted: str,
@@ -56,7 +61,7 @@ def policy_runs(
     parts: Parts = {policy.name: [] for policy in policies}
     factors = []
     for paths, block_seed in blocks_of(runs, seed):
-        sample = draws(paths, int(cycles_needed(journey, deadline_s)[0]), block_seed)
+        sample = random_numbers(paths, int(cycles_needed(journey, deadline_s)[0]), block_seed)
         work_s = journey.work_s[0] * time_factors(journey.speed_sigma[:, None], sample.speed)[0]
         work_s = work_s * stretched(journey)
         # Rules see the work left; counted from a small task, that of every history is below it.
@@ -68,7 +73,7 @@ def policy_runs(
             )
         sigma = float(journey.spot_price_sigma[0])
         factors.append(np.exp(sigma * sample.price - 0.5 * sigma**2))
-        forget()
+        clear_caches()
     moved = np.concatenate(factors)
     return tuple(
         _summary(policy.name, parts[policy.name], moved, problem, journey, limits)
@@ -77,7 +82,7 @@ def policy_runs(
 
 
 def market_of(
-    journey: Journeys, capacity: Capacity, sample: Draws, problem: Problem, work_s: Floats
+    journey: PathInputs, capacity: Capacity, sample: RandomNumbers, problem: Problem, work_s: Floats
 ) -> Market:
     """The histories of a sample as the replay meets them, tick by tick until the deadline."""
     lengths, waits = (
@@ -140,7 +145,7 @@ def _summary(
     parts: Sequence[Drawn],
     moved: Floats,
     problem: Problem,
-    journey: Journeys,
+    journey: PathInputs,
     limits: Limits,
 ) -> PolicyRun:
     """Cost at the price of the day, and at the expected price for the mean."""
@@ -156,7 +161,7 @@ def _summary(
         name=name,
         cost=quantiles(expected + spot_usd * (moved - 1.0), expected),
         time=quantiles(time_s),
-        typical_time_s=float(typical(time_s)),
+        typical_time_s=float(trimmed_mean(time_s)),
         in_time=chance,
         in_time_error=float(np.sqrt(chance * (1.0 - chance) / len(time_s))),
         on_demand_h=float(column.of("on_demand_s").mean()) / 3600.0,

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from recommender.arrays import Floats, Singles
-from recommender.risk.path_inputs import Journeys
-from recommender.risk.random_numbers import Draws
+from recommender.risk.path_inputs import PathInputs
+from recommender.risk.random_numbers import RandomNumbers
 
 FOREVER_S = 1e9  # stands for a run or a wait without end
 
@@ -46,7 +46,7 @@ class Replay:
 
     spells: tuple[Spells, ...]
 
-    def runs(self, p: Journeys, sample: Draws) -> tuple[Singles, Singles]:
+    def runs(self, p: PathInputs, sample: RandomNumbers) -> tuple[Singles, Singles]:
         """Lengths of the runs and the wait before each, seconds; the same for every plan."""
         paths, cycles, _ = sample.key
         lengths, waits = np.empty((2, cycles, 1, paths), dtype=np.float32)

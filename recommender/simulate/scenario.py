@@ -9,9 +9,9 @@ from recommender.errors import UsageError
 from recommender.inputs.csv_text import read_csv
 from recommender.inputs.units import parse_count, parse_duration, parse_money, parse_share
 from recommender.plan.plan import Plan
-from recommender.risk.capacity import LOGNORMAL, Capacity, Lawful
+from recommender.risk.capacity import LOGNORMAL, Capacity, OtherRunLaw
 from recommender.risk.laws import Lognormal, RunLaw, SurvivalCurve, Weibull
-from recommender.risk.path_inputs import Journeys
+from recommender.risk.path_inputs import PathInputs
 from recommender.simulate.paths import Deflatable, deflated
 from recommender.simulate.recorded import FOREVER_S, Replay, Series, replay
 from recommender.text import nearest, shown, shown_path
@@ -106,7 +106,7 @@ class WhatIf:
 class Source:
     """A plan's journey, and where its runs come from."""
 
-    journey: Journeys
+    journey: PathInputs
     capacity: Capacity
     law: RunLaw  # shape of the runs, for the closed form
     words: str
@@ -114,7 +114,7 @@ class Source:
     notes: tuple[str, ...] = field(default=())
 
 
-def source_of(journey: Journeys, plan: Plan, wish: WhatIf) -> Source:
+def source_of(journey: PathInputs, plan: Plan, wish: WhatIf) -> Source:
     """The capacity that a plan is simulated on.
 
     Raises `UsageError` for a recording or a law of spot where the plan rents no spot.
@@ -138,7 +138,7 @@ def source_of(journey: Journeys, plan: Plan, wish: WhatIf) -> Source:
     return Source(journey, LOGNORMAL, law, words)
 
 
-def _lawful(journey: Journeys, law: RunLaw) -> Source:
+def _lawful(journey: PathInputs, law: RunLaw) -> Source:
     if isinstance(law, SurvivalCurve):
         words = f"the survival curve of your file, mean {law.mean_s / HOUR_S:.3g} h"
         journey = replace(journey, run_mean_s=np.array([law.mean_s]))
@@ -148,7 +148,7 @@ def _lawful(journey: Journeys, law: RunLaw) -> Source:
     else:
         assert isinstance(law, Lognormal)
         words = f"lognormal runs of sigma {law.sigma:g}, the class's mean"
-    return Source(journey, Lawful(law), law, words)
+    return Source(journey, OtherRunLaw(law), law, words)
 
 
 def _series(path: Path, form: str, wanted: tuple[str, ...]) -> tuple[Series, ...]:
@@ -163,7 +163,7 @@ def _series(path: Path, form: str, wanted: tuple[str, ...]) -> tuple[Series, ...
     return found
 
 
-def _recorded(journey: Journeys, series: tuple[Series, ...], path: Path, machines: int) -> Source:
+def _recorded(journey: PathInputs, series: tuple[Series, ...], path: Path, machines: int) -> Source:
     recorded = replay(series, machines)
     name, days = shown_path(path.name), sum(s.length_s for s in recorded.spells) / DAY_S
     share = recorded.availability
@@ -186,7 +186,7 @@ def _stretch(recorded: Replay) -> str:
     return f"{recorded.run_mean_s / HOUR_S:.3g} h at a stretch"
 
 
-def _as_recorded(journey: Journeys, recorded: Replay) -> Journeys:
+def _as_recorded(journey: PathInputs, recorded: Replay) -> PathInputs:
     """The journey with the recording's means, for the closed form and the number of cycles."""
     up = min(recorded.availability, 1.0 - 1e-9)
     waits = np.concatenate(
@@ -215,7 +215,7 @@ def _curve(recorded: Replay) -> SurvivalCurve:
     return SurvivalCurve(tuple(ages[kept].tolist()), tuple(alive[kept].tolist()))
 
 
-def _deflated(journey: Journeys, plan: Plan, market: Deflatable, machines: int) -> Source:
+def _deflated(journey: PathInputs, plan: Plan, market: Deflatable, machines: int) -> Source:
     co_pressure = plan.spot.co_interruption if plan.spot is not None else 0.0
     words = (
         f"deflatable machines: each under pressure {100.0 * market.pressure:.3g} % of the time, "

@@ -10,8 +10,8 @@ from recommender.plan.simulation import (
     PolicyRun,
     Simulation,
 )
-from recommender.risk.outcomes import typical, typical_error
-from recommender.risk.path_inputs import Journeys
+from recommender.risk.outcomes import trimmed_mean, trimmed_mean_error
+from recommender.risk.path_inputs import PathInputs
 from recommender.simulate.closed_form import closed_form
 from recommender.simulate.paths import Sample, Tick, simulate
 from recommender.simulate.scenario import Source, WhatIf, source_of
@@ -32,7 +32,7 @@ class Order:
 
 
 def simulation_of(
-    plan: Plan, number: int, journey: Journeys, limits: Limits, order: Order, tick: Tick | None
+    plan: Plan, number: int, journey: PathInputs, limits: Limits, order: Order, tick: Tick | None
 ) -> Simulation:
     """Follow a plan through its histories and sum them up."""
     source = source_of(journey, plan, order.what_if)
@@ -52,8 +52,8 @@ def simulation_of(
         capacity=source.words,
         cost=quantiles(sample.cost_usd, sample.expected_usd),
         time=time,
-        typical_time_s=float(typical(sample.time_s)),
-        typical_time_error_s=typical_error(sample.time_s),
+        typical_time_s=float(trimmed_mean(sample.time_s)),
+        typical_time_error_s=trimmed_mean_error(sample.time_s),
         interruptions=quantiles(sample.interruptions),
         lost=quantiles(sample.lost_s),
         states=states(sample),

@@ -22,7 +22,7 @@ from recommender.catalogs.schema import (
 from recommender.catalogs.serialize import write_catalog
 from recommender.catalogs.tables import TABLES
 from recommender.job.job import Job, Timing
-from recommender.optimize.incumbent import Candidate, order
+from recommender.optimize.incumbent import Candidate, ranking_key
 from recommender.optimize.search import search
 from recommender.optimize.space import Space
 from recommender.plan.limits import Choice, Limits, Progress
@@ -169,4 +169,4 @@ def fastest(space: Space, usd_per_hour: float) -> Candidate:
     """Our own search for the least expected time under a price per hour."""
     found = search(replace(space, limits=replace(space.limits, hourly_usd=usd_per_hour)))
     assert found.gap() == 0.0
-    return min(found.kept.values(), key=order)
+    return min(found.kept.values(), key=ranking_key)

@@ -22,7 +22,7 @@ from recommender.catalogs.catalog import Catalog, Offers
 from recommender.catalogs.load import load_snapshot
 from recommender.job.job import Job
 from recommender.job.jobfile import find_job
-from recommender.optimize.incumbent import Found
+from recommender.optimize.incumbent import SearchState
 from recommender.optimize.search import search_singles
 from recommender.plan.limits import Choice, Limits, Progress, QuotaLimit
 from recommender.plan.plan import Answer
@@ -107,9 +107,9 @@ def searched(job: Job, limits: Limits, catalog: Catalog, choice: Choice) -> floa
     """Seconds of the search alone: plan space and tables are made, the best plan is sought."""
     question = question_of(job, limits, choice, catalog, Progress(), NOW, SEED)
     space = question.space(question.lists)
-    search_singles(space, Found(slack=0.0, most=MOST_PLANS))
+    search_singles(space, SearchState(slack=0.0, most=MOST_PLANS))
     start = perf_counter()
-    search_singles(space, Found(slack=0.0, most=MOST_PLANS))
+    search_singles(space, SearchState(slack=0.0, most=MOST_PLANS))
     return perf_counter() - start
 
 

@@ -19,9 +19,9 @@ sys.path.append(str(Path(__file__).parents[2]))
 
 import numpy as np
 
-from recommender.risk.monte_carlo import cycles_needed, follow
-from recommender.risk.path_inputs import Histories, Journeys
-from recommender.risk.random_numbers import forget
+from recommender.risk.monte_carlo import cycles_needed, simulate_paths
+from recommender.risk.path_inputs import PathInputs, Paths
+from recommender.risk.random_numbers import clear_caches
 from recommender.simulate.paths import simulate
 from tests.recommender.risk.cases import RESCUE, journeys
 
@@ -50,20 +50,20 @@ JOB = RESCUE | {
 }
 
 
-def plans(count: int) -> Journeys:
+def plans(count: int) -> PathInputs:
     """Jobs that differ by a second of work each, so that none is the other."""
     return journeys(*(JOB | {"work_s": JOB["work_s"] + k} for k in range(count)))
 
 
-def rate(many: Journeys, paths: int, anew: bool) -> tuple[float, float]:
+def rate(many: PathInputs, paths: int, anew: bool) -> tuple[float, float]:
     """Runs per second of wall clock and of processor time; the median of some repeats."""
     walls, cores = [], []
-    follow(many, DEADLINE_S, paths)
+    simulate_paths(many, DEADLINE_S, paths)
     for repeat in range(REPEATS):
         if anew:
-            forget()
+            clear_caches()
         wall, core = perf_counter(), process_time()
-        follow(many, DEADLINE_S, paths, seed=1000 + repeat if anew else 7)
+        simulate_paths(many, DEADLINE_S, paths, seed=1000 + repeat if anew else 7)
         walls.append(perf_counter() - wall)
         cores.append(process_time() - core)
     runs = len(many) * paths
@@ -83,7 +83,7 @@ def rate_of_simulate(blocks: int = 40) -> tuple[float, float]:
 
 def main() -> None:
     """Measure, print a table, end with JSON."""
-    h: Histories = follow(plans(1), DEADLINE_S, PATHS)
+    h: Paths = simulate_paths(plans(1), DEADLINE_S, PATHS)
     job = {
         "time_h": round(float(h.time_s.mean()) / H, 2),
         "interruptions": round(float(h.interruptions.mean()), 2),

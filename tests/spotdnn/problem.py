@@ -10,10 +10,10 @@ import numpy as np
 from recommender.catalogs.load import load_snapshot
 from recommender.job.job import Job
 from recommender.optimize.space import Entries, Site, Space, Tier
-from recommender.optimize.supports import counts_floor
+from recommender.optimize.supports import counts_lower_bounds
 from recommender.performance.machines import machine_columns
 from recommender.plan.limits import Limits
-from recommender.risk.outcomes import Memory
+from recommender.risk.outcomes import OutcomeCache
 from tests.recommender.optimize.palette import job, no_fallbacks
 
 SPOT_USD = {
@@ -56,14 +56,14 @@ def problem(
         steps_left=network.steps,
         paths=(1,),
         mix=True,
-        memory=Memory(256, 7),
+        memory=OutcomeCache(256, 7),
     )
 
 
 def least_goals(space: Space, counts: np.ndarray) -> np.ndarray:
     """Goal of each cluster but for what a restore adds: its floor, paid start-up included."""
     site = space.sites[0]
-    floors = counts_floor(space, site, counts)
+    floors = counts_lower_bounds(space, site, counts)
     if space.limits.hourly_usd is not None:
         dear = counts @ site.entries.dearest_usd_per_hour > space.limits.hourly_usd + 1e-9
         floors[dear] = np.inf

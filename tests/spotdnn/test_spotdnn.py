@@ -8,9 +8,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from recommender.optimize.count_boxes import Clusters, _reach, _ready, search_boxes
+from recommender.optimize.count_boxes import Clusters, _add_clusters, _box_site, search_boxes
 from recommender.optimize.evaluate import Plans, evaluate
-from recommender.optimize.incumbent import EPSILON, Found
+from recommender.optimize.incumbent import EPSILON, SearchState
 from recommender.optimize.search import search
 from recommender.optimize.space import OBJECT_STORE, Space
 from recommender.plan.limits import Limits
@@ -35,7 +35,7 @@ WHOLE = (
 )
 
 
-def counts(space: Space, found: Found) -> np.ndarray:
+def counts(space: Space, found: SearchState) -> np.ndarray:
     """Machines of each type in the best plan."""
     best = min(found.kept.values(), key=lambda candidate: candidate.goal)
     machines = np.zeros(len(space.sites[0].entries), dtype=np.int64)
@@ -56,7 +56,7 @@ def others(space: Space, best: np.ndarray) -> np.ndarray:
 def test_a_small_quota_is_solved_as_by_exhaustive_search(limits, sync):
     space = problem(limits, SMALL_QUOTA, SMALL, sync=sync)
     best = oracle(space)[1].goal.min()
-    found = Found(slack=0.0, most=10**6)
+    found = SearchState(slack=0.0, most=10**6)
     search_boxes(space, 0, found)
     assert found.gap() == 0.0
     assert np.isfinite(best) == np.isfinite(found.best)
@@ -77,9 +77,9 @@ def test_the_whole_quota_is_solved_and_nothing_tried_beside_it_is_better(limits)
 def test_what_a_cluster_is_left_out_for_is_its_goal_but_for_restores(limits):
     """What is counted twice in a floor leaves the best cluster out, among so many unnoticed."""
     space = problem(limits)
-    ready, reached = _ready(space, 0), Clusters()
+    ready, reached = _box_site(space, 0), Clusters()
     tried = others(space, counts(space, search(space)))[::20]
-    _reach(ready, reached, tried, Found(slack=0.0, most=10**6))
+    _add_clusters(ready, reached, tried, SearchState(slack=0.0, most=10**6))
     clusters = np.array(reached.counts)
     plans = Plans(clusters, np.full(len(clusters), OBJECT_STORE), np.full(len(clusters), -1))
     goals = evaluate(space, space.sites[0], plans).goal

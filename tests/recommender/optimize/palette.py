@@ -17,7 +17,7 @@ from recommender.optimize.space import (
 )
 from recommender.performance.clusters import MachineColumns
 from recommender.plan.limits import Limits
-from recommender.risk.outcomes import Memory
+from recommender.risk.outcomes import OutcomeCache
 
 HISTORIES = 64
 # run hours, sigma, logit availability, zone sd, rho: V100, H100, an 8-GPU machine, a calm zone
@@ -91,7 +91,7 @@ def space(seed: int, entries: int = 3, most: int = 4, histories: int = HISTORIES
         steps_left=toy.steps,
         paths=(0, 1, 2, 3),
         mix=True,
-        memory=Memory(histories, 7),
+        memory=OutcomeCache(histories, 7),
     )
     step = single_steps(toy, columns, most)
     fallbacks = fallbacks_of(site, step)

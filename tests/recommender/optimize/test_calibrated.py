@@ -7,8 +7,8 @@ import pytest
 
 from recommender.job.job import Calibration, Fitted, Job, Timing
 from recommender.optimize.count_boxes import search_boxes
-from recommender.optimize.evaluate import drafts_of
-from recommender.optimize.incumbent import EPSILON, Found
+from recommender.optimize.evaluate import draft_inputs_of
+from recommender.optimize.incumbent import EPSILON, SearchState
 from recommender.optimize.lower_bounds import joint_quantile
 from recommender.optimize.search import _spread, search
 from recommender.optimize.site_bounds import least_quantile
@@ -105,7 +105,7 @@ def test_bounds_know_every_spread_of_every_plan(seed: int) -> None:
     asked = question(seed)
     plans, _ = oracle(asked)
     site = asked.sites[0]
-    seen = drafts_of(asked, site, plans)[0].speed_sigma
+    seen = draft_inputs_of(asked, site, plans)[0].speed_sigma
     known = spreads_of(asked.columns, site.entries.kind)
     assert np.isin(seen, known).all()
     key = (asked.histories, asked.seed, asked.limits.confidence)
@@ -121,7 +121,7 @@ def test_floors_of_one_entry_have_the_spread_of_its_plans(seed: int) -> None:
     counts = counts[(counts > 0).sum(axis=1) == 1]
     found = _spread(asked, site, counts.argmax(axis=1), counts.sum(axis=1))
     plans = oracle(asked)[0]
-    seen = drafts_of(asked, site, plans)[0].speed_sigma
+    seen = draft_inputs_of(asked, site, plans)[0].speed_sigma
     for cluster, sigma in zip(counts, found, strict=True):
         assert (seen[(plans.counts == cluster).all(axis=1)] == sigma).all()
 
@@ -140,7 +140,7 @@ def test_the_search_equals_looking_at_every_plan(seed: int) -> None:
 def test_boxes_find_the_best_plan(seed: int) -> None:
     asked = question(seed)
     best = oracle(asked)[1].goal.min()
-    found = Found(slack=0.0, most=EVERY)
+    found = SearchState(slack=0.0, most=EVERY)
     search_boxes(asked, 0, found)
     assert found.gap() == 0.0
     if np.isfinite(best):

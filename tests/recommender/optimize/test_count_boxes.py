@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.optimize.count_boxes import search_boxes, suits
+from recommender.optimize.count_boxes import boxes_apply, search_boxes
 from recommender.optimize.evaluate import evaluate, variants
-from recommender.optimize.incumbent import EPSILON, Found
+from recommender.optimize.incumbent import EPSILON, SearchState
 from recommender.optimize.space import Space
-from recommender.optimize.supports import counts_floor
+from recommender.optimize.supports import counts_lower_bounds
 from tests.recommender.optimize.palette import every_cluster, no_fallbacks, oracle, space
 
 SEEDS = range(40)
@@ -30,7 +30,7 @@ def alone(seed: int) -> Space:
 def test_boxes_find_the_best_plan(seed):
     asked = alone(seed)
     best = oracle(asked)[1].goal.min()
-    found = Found(slack=0.0, most=10**6)
+    found = SearchState(slack=0.0, most=10**6)
     search_boxes(asked, 0, found)
     assert found.gap() == 0.0
     if np.isfinite(best):
@@ -44,14 +44,14 @@ def test_a_cluster_called_too_late_never_keeps_its_limits(seed):
     asked = replace(space(seed), job=replace(space(seed).job, elastic=False))
     site = asked.sites[0]
     counts = every_cluster(site, asked.limits.max_machines)
-    late = counts[~np.isfinite(counts_floor(asked, site, counts))]
+    late = counts[~np.isfinite(counts_lower_bounds(asked, site, counts))]
     if len(late):
         assert not np.isfinite(evaluate(asked, site, variants(asked, site, late)).goal).any()
 
 
 def test_what_was_not_looked_at_is_a_gap():
     asked = next(one for one in map(alone, SEEDS) if np.isfinite(oracle(one)[1].goal.min()))
-    found = Found(slack=0.0, most=10**6, most_supports=0)
+    found = SearchState(slack=0.0, most=10**6, most_supports=0)
     search_boxes(asked, 0, found)
     assert found.gap() > 0.0
 
@@ -61,7 +61,7 @@ def test_boxes_are_for_many_machines_without_fallbacks_or_a_budget():
     entries = asked.sites[0].entries
     site = replace(asked.sites[0], entries=replace(entries, cap=np.full(len(entries), 100)))
     large = replace(asked.limits, max_machines=100, budget_usd=None, objective="cost")
-    assert suits(replace(asked, limits=large), site)
-    assert not suits(replace(asked, limits=replace(large, max_machines=16)), site)
-    assert not suits(replace(asked, limits=replace(large, budget_usd=9.0)), site)
-    assert not suits(replace(asked, job=replace(asked.job, elastic=True), limits=large), site)
+    assert boxes_apply(replace(asked, limits=large), site)
+    assert not boxes_apply(replace(asked, limits=replace(large, max_machines=16)), site)
+    assert not boxes_apply(replace(asked, limits=replace(large, budget_usd=9.0)), site)
+    assert not boxes_apply(replace(asked, job=replace(asked.job, elastic=True), limits=large), site)

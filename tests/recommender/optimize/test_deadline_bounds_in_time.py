@@ -5,15 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from recommender.optimize.deadline_bounds import Way, most_in_time
-from recommender.risk.random_numbers import draws
+from recommender.optimize.deadline_bounds import Completion, max_paths_in_time
+from recommender.risk.random_numbers import random_numbers
 
 HISTORIES, SEED = 64, 7
 
 
 def one_by_one(sigma: float, due_s: float, own: list[float], net: list[float] | None) -> int:
     """The same count by the definition; a way is work, start, chance to be at once, wait."""
-    sample = draws(HISTORIES, 8, SEED)
+    sample = random_numbers(HISTORIES, 8, SEED)
     count = 0
     for z, u in zip(sample.speed.tolist(), sample.on_demand.tolist(), strict=True):
         queue = own[3] if u >= own[2] else 0.0
@@ -34,8 +34,13 @@ def test_the_count_is_that_of_the_histories_one_by_one(with_net: bool) -> None:
     net = rng.uniform([5e2, 60, 0, 600], [4e4, 2e3, 1, 2e4], (200, 4))
     net[:, 2] = rng.choice([0.7, 0.99, 1.0], 200)
     for due_s in (3_000.0, 15_000.0, 40_000.0):
-        found = most_in_time(
-            HISTORIES, SEED, sigma, due_s, Way(*own.T), Way(*net.T) if with_net else None
+        found = max_paths_in_time(
+            HISTORIES,
+            SEED,
+            sigma,
+            due_s,
+            Completion(*own.T),
+            Completion(*net.T) if with_net else None,
         )
         wanted = [
             one_by_one(s, due_s, o, n if with_net else None)
@@ -46,6 +51,6 @@ def test_the_count_is_that_of_the_histories_one_by_one(with_net: bool) -> None:
 
 
 def test_machines_that_are_seldom_there_at_once_cannot_be_sure() -> None:
-    own = Way(*(np.array([value]) for value in (3_600.0, 300.0, 0.7, 7_200.0)))
-    count = most_in_time(HISTORIES, SEED, np.array([0.1]), 7_200.0, own)
+    own = Completion(*(np.array([value]) for value in (3_600.0, 300.0, 0.7, 7_200.0)))
+    count = max_paths_in_time(HISTORIES, SEED, np.array([0.1]), 7_200.0, own)
     assert 0.65 < count[0] / HISTORIES < 0.75

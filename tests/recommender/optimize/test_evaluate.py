@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from recommender.optimize.checkpoint_paths import Saves, saves_of
-from recommender.optimize.evaluate import Plans, journeys_of, values_of, variants
+from recommender.optimize.evaluate import Plans, path_inputs_of, values_of, variants
 from recommender.optimize.space import MEMORY_TIER, NONE, OBJECT_STORE, Site, Space
 from recommender.plan.limits import Limits
 from tests.recommender.optimize import palette
@@ -40,7 +40,7 @@ def test_a_fallback_starts_in_time_for_a_save_its_queue_and_two_minutes(
     """Its capacity is there at once in 90 %: a queue counts where more than that is asked for."""
     question, plans = netted(confidence)
     site = question.sites[0]
-    journeys, _ = journeys_of(question, site, plans)
+    journeys, _ = path_inputs_of(question, site, plans)
     saves = saved(question, site, plans)
     has = plans.fallback >= 0
     fall, row = site.fallbacks, plans.fallback[has]
@@ -54,13 +54,13 @@ def test_a_fallback_starts_in_time_for_a_save_its_queue_and_two_minutes(
 def test_an_hourly_limit_holds_for_the_fallback_as_well() -> None:
     question, plans = netted(0.8)
     site = question.sites[0]
-    journeys, _ = journeys_of(question, site, plans)
+    journeys, _ = path_inputs_of(question, site, plans)
     own = journeys.base_usd_per_hour + journeys.spot_usd_per_hour
     dear = journeys.fallback_usd_per_hour > own
     assert dear.any()
     cap = float(own[dear].max())
     capped, plans = netted(0.8, hourly_usd=cap)
-    _, allowed = journeys_of(capped, site, plans)
+    _, allowed = path_inputs_of(capped, site, plans)
     assert not allowed[(own > cap + 1e-9) | (journeys.fallback_usd_per_hour > cap + 1e-9)].any()
     assert allowed.any()
 
@@ -80,7 +80,7 @@ def test_checkpoints_are_paid_for_where_they_are_kept() -> None:
 def test_a_limit_on_overhead_leaves_out_what_exceeds_it() -> None:
     question, plans = netted(0.5)
     site = question.sites[0]
-    journeys, allowed = journeys_of(question, site, plans)
+    journeys, allowed = path_inputs_of(question, site, plans)
     free = values_of(question, journeys, allowed)
     good = np.isfinite(free.goal)
     middle = float(np.median(free.overhead[good]))

@@ -8,8 +8,8 @@ import pytest
 
 from recommender.optimize.certificate import ProgramProof, prove, write_lp
 from recommender.optimize.evaluate import evaluate, variants
-from recommender.optimize.incumbent import Found
-from recommender.optimize.linear_program import Model, broken, rounded, solve
+from recommender.optimize.incumbent import SearchState
+from recommender.optimize.linear_program import Model, rounded, solve, violated
 from recommender.optimize.program_rows import entry_names, program
 from recommender.optimize.relaxation import Relaxed, hazard_bands, relaxed
 from recommender.optimize.search import search
@@ -22,13 +22,13 @@ EVERY = 100_000  # plans and programs without end
 BANDS = {"hazard_least", "hazard_most"}
 
 
-def found_by_programs(question: Space) -> tuple[Found, ProgramProof]:
+def found_by_programs(question: Space) -> tuple[SearchState, ProgramProof]:
     """The best plan that the programs find from nothing, and their proof."""
-    found = Found(slack=0.0, most=EVERY)
+    found = SearchState(slack=0.0, most=EVERY)
     return found, prove(question, found, EVERY)
 
 
-def searched(question: Space) -> Found:
+def searched(question: Space) -> SearchState:
     return search(question, most=EVERY)
 
 
@@ -107,7 +107,7 @@ def excluded_wrongly(question: Space) -> list[tuple[tuple[int, ...], set[str]]]:
         for band in hazard_bands(r):
             model = program(r, band, goal * (1.0 + 1e-6))
             values = point(r, model, np.array(counts))
-            missed = {"no level"} if values is None else set(broken(model, values))
+            missed = {"no level"} if values is None else set(violated(model, values))
             if not missed:
                 break
             reasons |= missed - BANDS
@@ -200,13 +200,13 @@ def test_a_corrupted_solution_is_caught() -> None:
     model = program(r, hazard_bands(r)[0], searched(question).best * 1.5)
     solution = solve(model)
     assert solution.status == "optimal"
-    assert broken(model, solution.values) == ()
+    assert violated(model, solution.values) == ()
     for name, value in solution.values.items():
         if name.startswith(("x_", "z_")):
-            assert broken(model, {**solution.values, name: value + 1.0}) != ()
-    assert broken(model, {**solution.values, "n": 1.5}) == ("n",)
+            assert violated(model, {**solution.values, name: value + 1.0}) != ()
+    assert violated(model, {**solution.values, "n": 1.5}) == ("n",)
     without = {k: v for k, v in solution.values.items() if k != "n"}
-    assert "n" in broken(model, without)
+    assert "n" in violated(model, without)
 
 
 def test_whole_numbers_are_rounded_and_others_are_not() -> None:
@@ -240,7 +240,7 @@ def test_the_last_machine_of_a_quota_can_be_used() -> None:
 
 def test_without_programs_the_proof_is_a_gap() -> None:
     question = unlimited(space(5, entries=3, most=4))
-    found = Found(slack=0.0, most=EVERY)
+    found = SearchState(slack=0.0, most=EVERY)
     assert prove(question, found, 0) == ProgramProof("gap", 1.0, 0)
 
 

@@ -12,24 +12,24 @@ from functools import cache
 import numpy as np
 import pytest
 
-from recommender.optimize.evaluate import Plans, Values, drafts_of, journeys_of
-from recommender.optimize.fallback_bounds import floors_of_own_fallbacks
+from recommender.optimize.evaluate import Plans, Values, draft_inputs_of, path_inputs_of
+from recommender.optimize.fallback_bounds import bounds_with_own_fallbacks
 from recommender.optimize.lower_bounds import (
-    Sums,
-    cluster_floor,
-    floor,
+    ClusterSums,
+    cluster_lower_bounds,
     least_speed_factor,
-    offer_floor,
+    lower_bounds_of,
+    offer_lower_bounds,
     paid_share,
-    plan_floor,
+    plan_lower_bounds,
 )
-from recommender.optimize.search import single_floors
-from recommender.optimize.site_bounds import Bounded, bounded
+from recommender.optimize.search import single_lower_bounds
+from recommender.optimize.site_bounds import SiteBounds, site_bounds_of
 from recommender.optimize.space import Space, single_steps
-from recommender.optimize.supports import counts_floor, leaves, support_bound
+from recommender.optimize.supports import counts_lower_bounds, leaves, support_bound
 from recommender.performance.step import steps
 from recommender.plan.limits import Limits
-from recommender.risk.random_numbers import draws
+from recommender.risk.random_numbers import random_numbers
 from tests.recommender.optimize.palette import HISTORIES, oracle, space
 
 ROUNDING = 1e-3
@@ -82,17 +82,17 @@ def test_no_floor_of_a_cluster_is_above_any_of_its_plans(chunk: int) -> None:
     for seed in seeds_of(chunk):
         q, plans, values, worth = looked_at(seed)
         site = q.sites[0]
-        j, allowed = journeys_of(q, site, plans)
-        sums = Sums(*(getattr(j, name) for name in Sums.__slots__))
+        j, allowed = path_inputs_of(q, site, plans)
+        sums = ClusterSums(*(getattr(j, name) for name in ClusterSums.__slots__))
         clusters, row = np.unique(plans.counts, axis=0, return_inverse=True)
         row = row.ravel()
         bounds = {
-            "plan": np.where(allowed, plan_floor(q, j), 0.0),
-            "plan, quick": np.where(allowed, floor(q, sums, tight=False), 0.0),
-            "plan, tight": np.where(allowed, floor(q, sums, tight=True), 0.0),
-            "cluster, tight": np.where(allowed, cluster_floor(q, sums, tight=True), 0.0),
-            "counts, quick": counts_floor(q, site, clusters)[row],
-            "counts, tight": counts_floor(q, site, clusters, tight=True)[row],
+            "plan": np.where(allowed, plan_lower_bounds(q, j), 0.0),
+            "plan, quick": np.where(allowed, lower_bounds_of(q, sums, tight=False), 0.0),
+            "plan, tight": np.where(allowed, lower_bounds_of(q, sums, tight=True), 0.0),
+            "cluster, tight": np.where(allowed, cluster_lower_bounds(q, sums, tight=True), 0.0),
+            "counts, quick": counts_lower_bounds(q, site, clusters)[row],
+            "counts, tight": counts_lower_bounds(q, site, clusters, tight=True)[row],
         }
         for name, bound in bounds.items():
             over[seed, name] = excess(bound, worth, values.goal)
@@ -112,13 +112,13 @@ def test_floors_hold_for_jobs_that_are_shorter_than_their_start(share: float, go
             limits = replace(limits, budget_usd=limits.budget_usd * max(share, 0.01))
         q = replace(q, steps_left=q.steps_left * share, limits=limits)
         plans, values = oracle(q)
-        sites = journeys_of(q, q.sites[0], plans)
+        sites = path_inputs_of(q, q.sites[0], plans)
         by_time = limits.goal == "time"
         finite = np.isfinite(values.goal)
         worth = np.where(finite, values.time_s if by_time else values.cost_usd, np.inf)
         for tight in (False, True):
-            sums = Sums(*(getattr(sites[0], name) for name in Sums.__slots__))
-            bound = np.where(sites[1], cluster_floor(q, sums, tight=tight), 0.0)
+            sums = ClusterSums(*(getattr(sites[0], name) for name in ClusterSums.__slots__))
+            bound = np.where(sites[1], cluster_lower_bounds(q, sums, tight=tight), 0.0)
             over[seed, tight] = excess(bound, worth, values.goal)
     assert not {key: share for key, share in over.items() if share > ROUNDING}
 
@@ -126,7 +126,7 @@ def test_floors_hold_for_jobs_that_are_shorter_than_their_start(share: float, go
 Part = tuple[int, ...]  # places of entries in one class of networks
 
 
-def part_of(parts: list[Bounded], used: Part) -> tuple[int, Part]:
+def part_of(parts: list[SiteBounds], used: Part) -> tuple[int, Part]:
     """Whose clusters have exactly these entries, and their places there in order."""
     for number, part in enumerate(parts):
         places = {int(entry): place for place, entry in enumerate(part.order)}
@@ -138,7 +138,7 @@ def part_of(parts: list[Bounded], used: Part) -> tuple[int, Part]:
 
 
 def least_goals(
-    parts: list[Bounded], plans: Plans, goals: np.ndarray
+    parts: list[SiteBounds], plans: Plans, goals: np.ndarray
 ) -> dict[tuple[int, Part, bool], float]:
     """Least goal of the mixes of each class that use a set of entries, and only later ones."""
     least: dict[tuple[int, Part, bool], float] = defaultdict(lambda: np.inf)
@@ -156,7 +156,7 @@ def least_goals(
 
 def support_excess(q: Space, plans: Plans, goals: np.ndarray, bars: float) -> dict:
     """How far bounds lie above the best mix of their entries, under a bar that it is below."""
-    parts = bounded(q, q.sites[0])
+    parts = site_bounds_of(q, q.sites[0])
     return {
         key: support_bound(parts[key[0]], key[1], bars * goal, key[2]) / goal - 1.0
         for key, goal in least_goals(parts, plans, goals).items()
@@ -178,7 +178,7 @@ def test_no_bound_of_a_support_is_above_any_plan_that_uses_it(chunk: int, bars: 
 def test_the_leaves_of_a_support_hold_every_cluster_that_is_good_enough(chunk: int) -> None:
     for seed in range(chunk * 20, (chunk + 1) * 20):
         q, plans, values, _ = looked_at(seed)
-        parts = bounded(q, q.sites[0])
+        parts = site_bounds_of(q, q.sites[0])
         best: dict[tuple[int, ...], float] = defaultdict(lambda: np.inf)
         for counts, goal in zip(plans.counts, values.goal, strict=True):
             best[tuple(counts.tolist())] = min(best[tuple(counts.tolist())], float(goal))
@@ -196,7 +196,7 @@ def test_no_floor_of_a_single_entry_is_above_any_of_its_plans(chunk: int) -> Non
     for seed in seeds_of(chunk):
         q, plans, values, worth = looked_at(seed)
         site = q.sites[0]
-        floors = single_floors(q, site, single_steps(q.job, q.columns, q.limits.max_machines))
+        floors = single_lower_bounds(q, site, single_steps(q.job, q.columns, q.limits.max_machines))
         alone = (plans.counts > 0).sum(axis=1) == 1
         bound = floors[plans.counts.argmax(axis=1), plans.counts.max(axis=1) - 1][alone]
         # inf: over a limit that holds at every moment; such plans have no goal either.
@@ -211,7 +211,9 @@ def test_floors_of_single_entries_hold_under_short_deadlines(share: float) -> No
         limits = replace(q.limits, deadline_s=share * (q.limits.deadline_s or 36_000.0))
         q = replace(q, limits=limits)
         plans, values = oracle(q)
-        floors = single_floors(q, q.sites[0], single_steps(q.job, q.columns, limits.max_machines))
+        floors = single_lower_bounds(
+            q, q.sites[0], single_steps(q.job, q.columns, limits.max_machines)
+        )
         alone = (plans.counts > 0).sum(axis=1) == 1
         bound = floors[plans.counts.argmax(axis=1), plans.counts.max(axis=1) - 1][alone]
         assert excess(np.minimum(bound, 1e300), values.goal[alone], values.goal[alone]) <= ROUNDING
@@ -250,10 +252,10 @@ def test_a_plan_is_left_out_only_where_neither_it_nor_its_fallbacks_are_good(sha
         for goal, (counts, path) in zip(values.goal, _rows(plans), strict=True):
             at = key[*counts, path]
             least[at] = min(least[at], goal)
-        drafts, allowed = drafts_of(q, site, lone)
-        floors = np.where(allowed, plan_floor(q, drafts), np.inf)
+        drafts, allowed = draft_inputs_of(q, site, lone)
+        floors = np.where(allowed, plan_lower_bounds(q, drafts), np.inf)
         bar = float(np.median(least[np.isfinite(least)])) if np.isfinite(least).any() else np.inf
-        own = floors_of_own_fallbacks(q, site, lone, drafts, floors, bar)
+        own = bounds_with_own_fallbacks(q, site, lone, drafts, floors, bar)
         assert (own * (1.0 - ROUNDING) <= least).all(), seed
         raised += int((own > floors).sum())
     assert raised > 0
@@ -272,7 +274,7 @@ def test_no_offer_floor_is_above_every_plan_whose_entries_have_it(chunk: int) ->
         share = np.where(e.spot, paid_share(run, e.run_sigma.max(), e.free_s), 1.0)
         for sigma in np.unique(e.run_sigma):
             share = np.minimum(share, np.where(e.spot, paid_share(run, sigma, e.free_s), 1.0))
-        floors = offer_floor(q, e.kind, e.usd_per_hour * share)
+        floors = offer_lower_bounds(q, e.kind, e.usd_per_hour * share)
         bound = np.where(plans.counts > 0, floors[None], np.inf).min(axis=1)
         assert excess(bound, worth, values.goal) <= ROUNDING, seed
 
@@ -297,7 +299,7 @@ def test_floors_and_supports_hold_on_the_histories_that_searches_use(chunk: int)
     for seed in range(5_000 + chunk * 12, 5_000 + (chunk + 1) * 12):
         q, plans, values, worth = looked_at(seed, 256)
         clusters, row = np.unique(plans.counts, axis=0, return_inverse=True)
-        tight = counts_floor(q, q.sites[0], clusters, tight=True)[row.ravel()]
+        tight = counts_lower_bounds(q, q.sites[0], clusters, tight=True)[row.ravel()]
         assert excess(tight, worth, values.goal) <= ROUNDING, seed
         over = support_excess(q, plans, values.goal, 1.0 + 1e-9)
         assert max(over.values(), default=0.0) <= SUPPORT_EXCESS, seed
@@ -306,7 +308,7 @@ def test_floors_and_supports_hold_on_the_histories_that_searches_use(chunk: int)
 @pytest.mark.parametrize("sigma", [0.0, 0.1, 0.25])
 def test_the_speed_factor_is_what_the_goal_makes_of_the_histories(sigma: float) -> None:
     q = question(0)
-    factors = np.sort(np.exp(sigma * draws(HISTORIES, 8, q.seed).speed))
+    factors = np.sort(np.exp(sigma * random_numbers(HISTORIES, 8, q.seed).speed))
     for objective, expected in (("cost", factors.mean()), ("time", factors[3:-3].mean())):
         asked = replace(q, limits=Limits(objective=objective))  # type: ignore[arg-type]
         assert least_speed_factor(asked, np.array([sigma]))[0] == pytest.approx(expected)
@@ -315,7 +317,7 @@ def test_the_speed_factor_is_what_the_goal_makes_of_the_histories(sigma: float) 
 @pytest.mark.parametrize("run_h", [0.3, 1.0, 3.35, 20.0])
 @pytest.mark.parametrize("sigma", [0.5, 1.04, 1.48])
 def test_the_paid_share_is_below_the_charged_share_of_time(run_h: float, sigma: float) -> None:
-    runs = run_h * 3600 * np.exp(sigma * draws(4096, 8).run - sigma**2 / 2)
+    runs = run_h * 3600 * np.exp(sigma * random_numbers(4096, 8).run - sigma**2 / 2)
     charged = np.where(runs < 3600, 0.0, runs).sum() / runs.sum()
     run, shape, free = (np.array([v]) for v in (run_h * 3600, sigma, 3600.0))
     share = float(paid_share(run, shape, free)[0])

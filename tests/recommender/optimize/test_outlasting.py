@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.optimize.evaluate import Plans, drafts_of, timed, variants
-from recommender.optimize.lower_bounds import plan_floor
+from recommender.optimize.evaluate import Plans, draft_inputs_of, variants, with_best_interval
+from recommender.optimize.lower_bounds import plan_lower_bounds
 from recommender.optimize.space import Space, single_steps
 from recommender.plan.limits import Limits
-from recommender.risk.monte_carlo import cycles_needed, follow
+from recommender.risk.monte_carlo import cycles_needed, simulate_paths
 from tests.recommender.optimize.palette import every_cluster, fallbacks_of, space
 from tests.recommender.optimize.test_search import problem
 
@@ -84,12 +84,12 @@ def followed(q: Space) -> tuple[Plans, np.ndarray, np.ndarray, np.ndarray, bool]
     """Allowed plans, bills and least bills by history, floors, and whether any outlasts draws."""
     site = q.sites[0]
     plans = variants(q, site, every_cluster(site, q.limits.max_machines))
-    drafts, allowed = drafts_of(q, site, plans)
+    drafts, allowed = draft_inputs_of(q, site, plans)
     rows = np.flatnonzero(allowed)
     drafts = drafts.take(rows)
-    h = follow(timed(drafts), q.limits.deadline_s, q.histories, q.seed)
-    most = int(cycles_needed(timed(drafts), q.limits.deadline_s).max(initial=0))
-    return plans.take(rows), h.expected_usd, h.net_usd, plan_floor(q, drafts), most >= DRAWN
+    h = simulate_paths(with_best_interval(drafts), q.limits.deadline_s, q.histories, q.seed)
+    most = int(cycles_needed(with_best_interval(drafts), q.limits.deadline_s).max(initial=0))
+    return plans.take(rows), h.expected_usd, h.net_usd, plan_lower_bounds(q, drafts), most >= DRAWN
 
 
 @pytest.mark.parametrize("deadline_days", [50.0, 54.0, 60.0])

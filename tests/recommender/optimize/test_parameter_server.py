@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from recommender.optimize.count_boxes import search_boxes
-from recommender.optimize.incumbent import EPSILON, Found
+from recommender.optimize.incumbent import EPSILON, SearchState
 from recommender.optimize.search import search
 from recommender.optimize.space import Space
 from recommender.performance.clusters import spreads_of
@@ -91,7 +91,7 @@ def test_the_search_equals_looking_at_every_plan(seed: int) -> None:
 def test_boxes_find_the_best_plan(seed: int) -> None:
     asked = served(seed)
     best = oracle(asked)[1].goal.min()
-    found = Found(slack=0.0, most=EVERY)
+    found = SearchState(slack=0.0, most=EVERY)
     search_boxes(asked, 0, found)
     assert found.gap() == 0.0
     if np.isfinite(best):

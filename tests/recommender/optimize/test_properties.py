@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recommender.optimize.evaluate import Plans, journeys_of
-from recommender.optimize.incumbent import Candidate, Found
+from recommender.optimize.evaluate import Plans, path_inputs_of
+from recommender.optimize.incumbent import Candidate, SearchState
 from recommender.optimize.search import search
 from recommender.optimize.space import Entries, Site, Space
 from recommender.plan.limits import Limits
-from recommender.risk.monte_carlo import follow
-from recommender.risk.path_inputs import Histories
+from recommender.risk.monte_carlo import simulate_paths
+from recommender.risk.path_inputs import Paths
 from tests.recommender.optimize.palette import space
 
 ENOUGH = 10**6
@@ -23,7 +23,7 @@ questions = st.integers(0, 40_000).map(lambda seed: space(seed, 2 + seed % 3, 4)
 few = settings(max_examples=25, deadline=None, derandomize=True)
 
 
-def found(q: Space) -> Found:
+def found(q: Space) -> SearchState:
     return search(q, most=ENOUGH)
 
 
@@ -55,14 +55,14 @@ def changed(q: Space, **columns: object) -> Space:
     return with_site(q, replace(q.sites[0], entries=replace(q.sites[0].entries, **columns)))
 
 
-def histories(q: Space, c: Candidate) -> Histories:
+def histories(q: Space, c: Candidate) -> Paths:
     site = q.sites[0]
     counts = np.zeros((1, len(site.entries)), dtype=np.int64)
     counts[0, list(c.entries)] = c.counts
     plan = Plans(counts, np.array([c.path]), np.array([c.fallback]))
-    journeys, allowed = journeys_of(q, site, plan)
+    journeys, allowed = path_inputs_of(q, site, plan)
     assert allowed.all()
-    return follow(journeys, q.limits.deadline_s, q.histories, q.seed)
+    return simulate_paths(journeys, q.limits.deadline_s, q.histories, q.seed)
 
 
 def hours_of(q: Space) -> float:

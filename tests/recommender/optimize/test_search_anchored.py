@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from recommender.optimize.incumbent import Found
+from recommender.optimize.incumbent import SearchState
 from recommender.optimize.search import anchors_only, search_anchored
 from recommender.optimize.space import ANCHOR, NONE, OBJECT_STORE, Space
 from tests.recommender.optimize.palette import oracle, space
@@ -28,7 +28,7 @@ def test_the_best_of_these_clusters_is_that_of_the_oracle() -> None:
         pair &= (plans.counts * ~e.spot).sum(axis=1) == 1
         pair &= e.kind[steady.argmax(axis=1)] == e.kind[spot.argmax(axis=1)]
         best = float(values.goal[pair].min(initial=np.inf))
-        found = Found(slack=0.0, most=10_000)
+        found = SearchState(slack=0.0, most=10_000)
         search_anchored(q, found)
         if np.isfinite(best):
             found_any += 1

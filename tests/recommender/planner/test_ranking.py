@@ -13,7 +13,7 @@ from recommender.planner import assumptions
 from recommender.planner.pipeline import Answering
 from recommender.planner.problem import PRINTED, Question, question_of
 from recommender.planner.recommend import recommend
-from recommender.risk.monte_carlo import follow
+from recommender.risk.monte_carlo import simulate_paths
 from recommender.text import duration, usd
 from tests.recommender.planning import HOUR, NOW, ask, everything, job, snapshot, written
 
@@ -106,7 +106,7 @@ def test_the_waiting_told_is_that_of_the_plans_own_histories() -> None:
     asked = Answering(question(ASKED["budget"], snapshot()), 3, None, False, None)
     for plan in asked.plans():
         j = asked.presenter.journey(asked.presenter.candidate_of(plan))
-        waits = follow(j, None, PRINTED, 7).waiting_s[0]
+        waits = simulate_paths(j, None, PRINTED, 7).waiting_s[0]
         assert plan.spot is not None
         assert plan.spot.never_waits == pytest.approx((waits == 0).mean())
         assert plan.spot.waiting_p95_s == pytest.approx(np.quantile(waits, 0.95))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from recommender.risk.path_inputs import Journeys
+from recommender.risk.path_inputs import PathInputs
 
 ALWAYS = 40.0  # logit of capacity that is always there
 NEVER_ENDS = 1e12
@@ -61,12 +61,12 @@ RESCUE = {
 }
 
 
-def journeys(*rows: dict[str, float]) -> Journeys:
+def journeys(*rows: dict[str, float]) -> PathInputs:
     """Columns of plans, each given by what differs from the plain one."""
     plans = [PLAIN | row for row in (rows or ({},))]
-    columns = {name: np.array([float(p[name]) for p in plans]) for name in Journeys.__slots__}
+    columns = {name: np.array([float(p[name]) for p in plans]) for name in PathInputs.__slots__}
     columns["held"] = columns["held"] > 0  # type: ignore[assignment]
-    return Journeys(**columns)  # type: ignore[arg-type]
+    return PathInputs(**columns)  # type: ignore[arg-type]
 
 
 def random_plan(rng: np.random.Generator) -> tuple[dict[str, float], float | None]:

@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from recommender.risk.path_inputs import Journeys
-from recommender.risk.random_numbers import Draws
+from recommender.risk.path_inputs import PathInputs
+from recommender.risk.random_numbers import RandomNumbers
 
 DRAWN = 512  # runs that a history may take before the reference gives up
 
@@ -30,8 +30,8 @@ class Told:
 class Plan:
     """One row of the columns, as numbers."""
 
-    def __init__(self, plans: Journeys, row: int) -> None:
-        for name in Journeys.__slots__:
+    def __init__(self, plans: PathInputs, row: int) -> None:
+        for name in PathInputs.__slots__:
             setattr(self, name, float(getattr(plans, name)[row]))
 
     def __getattr__(self, name: str) -> float:
@@ -48,7 +48,7 @@ def mean_one(sigma: float, z: float) -> float:
     return math.exp(sigma * z - sigma * sigma / 2.0)
 
 
-def capacity(p: Plan, luck: Draws, path: int) -> Iterator[tuple[float, float]]:
+def capacity(p: Plan, luck: RandomNumbers, path: int) -> Iterator[tuple[float, float]]:
     """The wait before each run, and the run's length."""
     up = up_share(p.availability_logit + p.zone_sd * luck.zone_at(0)[path])
     nowhere = 1.0
@@ -89,7 +89,7 @@ class SafetyNet:
         return at + slack / shrinks if shrinks > 0.0 else math.inf
 
 
-def tell(p: Plan, luck: Draws, path: int, deadline_s: float | None) -> Told | None:
+def tell(p: Plan, luck: RandomNumbers, path: int, deadline_s: float | None) -> Told | None:
     """Follow one plan through one history; None if the draws do not reach to its end."""
     work = p.work_s * math.exp(p.speed_sigma * luck.speed[path])
     net = SafetyNet(p, work, deadline_s)
@@ -164,7 +164,7 @@ def _saved(p: Plan, trained_for: float) -> float:
     return saved
 
 
-def _rescued(p: Plan, luck: Draws, path: int, told: Told, bell: float, left: float) -> Told:
+def _rescued(p: Plan, luck: RandomNumbers, path: int, told: Told, bell: float, left: float) -> Told:
     """The fallback does the rest."""
     late = luck.on_demand[path] >= p.fallback_at_once
     delay = p.fallback_wait_s if late else 0.0
@@ -174,7 +174,7 @@ def _rescued(p: Plan, luck: Draws, path: int, told: Told, bell: float, left: flo
     return _closed(p, luck, path, told, bell + delay + told.fallback_s)
 
 
-def _closed(p: Plan, luck: Draws, path: int, told: Told, end: float) -> Told:
+def _closed(p: Plan, luck: RandomNumbers, path: int, told: Told, end: float) -> Told:
     """Add up the bill; nothing is charged before the cluster's own machines are there."""
     queue = p.wait_s if luck.on_demand[path] >= p.at_once else 0.0
     told.time_s = end + queue

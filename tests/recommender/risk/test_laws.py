@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from recommender.risk.laws import lognormal_excess, lognormal_survival
-from recommender.risk.monte_carlo import cycles_needed, follow
-from recommender.risk.path_inputs import Histories, Journeys
-from recommender.risk.random_numbers import draws
+from recommender.risk.monte_carlo import cycles_needed, simulate_paths
+from recommender.risk.path_inputs import PathInputs, Paths
+from recommender.risk.random_numbers import random_numbers
 from tests.recommender.risk.cases import RESCUE, SPOT, journeys, random_plan
 from tests.recommender.risk.reference import Plan, tell
 
@@ -27,7 +27,7 @@ def near(sample: np.ndarray, expected: float, sigmas: float = 4.0, slack: float 
 @pytest.mark.parametrize("held", [0.0, 1.0])
 def test_the_chance_of_no_interruption_is_that_of_the_run_met(hours: float, held: float) -> None:
     row = {"run_mean_s": 4 * HOUR, "run_sigma": 1.2, "held": held, "work_s": hours * HOUR}
-    h = follow(journeys(row | {"interval_s": 1e9, "stall_s": 0.0}), None, PATHS)
+    h = simulate_paths(journeys(row | {"interval_s": 1e9, "stall_s": 0.0}), None, PATHS)
     need, run, sigma = (np.array(v) for v in (hours * HOUR + 300, 4 * HOUR, 1.2))
     # A run met at random has a residue longer than t with chance E[(X - t)+]/E[X].
     fresh = lognormal_survival(need, run, sigma)
@@ -39,7 +39,7 @@ def test_the_chance_of_no_interruption_is_that_of_the_run_met(hours: float, held
 def test_over_a_long_time_capacity_is_there_for_its_share(logit: float) -> None:
     row = SPOT | {"availability_logit": logit, "zone_sd": 0.0, "run_sigma": 0.8}
     row |= {"outage_sigma": 0.8, "work_s": 200 * HOUR, "notice_saves": 1.0}
-    h = follow(journeys(row), None, 512)
+    h = simulate_paths(journeys(row), None, 512)
     up = h.running_s.mean() / h.time_s.mean()
     assert up == pytest.approx(1 / (1 + math.exp(-logit)), abs=0.015)
 
@@ -49,13 +49,13 @@ STEADY = {"run_mean_s": 1e7, "run_sigma": 0.1, "held": 1.0}
 
 def test_at_the_request_capacity_is_there_with_its_share() -> None:
     row = SPOT | {"zone_sd": 0.0, "availability_logit": 0.7, "work_s": 60.0} | STEADY
-    h = follow(journeys(row), None, 1000)
+    h = simulate_paths(journeys(row), None, 1000)
     assert (h.waiting_s[0] > 0).mean() == pytest.approx(1 - 1 / (1 + math.exp(-0.7)), abs=2e-3)
 
 
 def test_a_second_zone_is_down_with_the_first_as_often_as_their_correlation_says() -> None:
     row = SPOT | {"zone_sd": 0.0, "availability_logit": 0.0, "work_s": 60.0, "sites": 2.0} | STEADY
-    h = follow(journeys(row | {"correlation": 0.4}), None, 1000)
+    h = simulate_paths(journeys(row | {"correlation": 0.4}), None, 1000)
     assert (h.waiting_s[0] > 0).mean() == pytest.approx(0.5 * (1 - 0.5 * 0.6), abs=2e-3)
 
 
@@ -135,12 +135,12 @@ def test_an_own_simulation_agrees_in_the_mean(
     deadline_s = None if deadline_h is None else deadline_h * HOUR
     rng = random.Random(5)
     runs = np.array([simulated(row, deadline_s, rng) for _ in range(700)])
-    h = follow(journeys(row), deadline_s, PATHS)
+    h = simulate_paths(journeys(row), deadline_s, PATHS)
     assert near(runs[:, 0], float(h.time_s.mean()), slack=60.0)
     assert near(runs[:, 1], float(h.expected_usd.mean()), slack=0.2)
 
 
-def chance(h: Histories, deadline_s: float) -> float:
+def chance(h: Paths, deadline_s: float) -> float:
     return float((h.time_s <= deadline_s).mean())
 
 
@@ -149,7 +149,7 @@ def test_without_a_fallback_a_longer_deadline_is_never_less_likely_kept(seed: in
     row, _ = random_plan(np.random.default_rng(seed))
     plans = journeys(row | {"fallback_speed": 0.0})
     deadlines = row["work_s"] * np.array([0.5, 1.0, 1.3, 2.0, 4.0, 10.0])
-    chances = [chance(follow(plans, float(d), 256), float(d)) for d in deadlines]
+    chances = [chance(simulate_paths(plans, float(d), 256), float(d)) for d in deadlines]
     assert all(a <= b for a, b in zip(chances, chances[1:], strict=False))
     assert 0.0 <= chances[0] <= chances[-1] <= 1.0
 
@@ -157,15 +157,15 @@ def test_without_a_fallback_a_longer_deadline_is_never_less_likely_kept(seed: in
 @pytest.mark.parametrize("seed", range(40))
 def test_nothing_is_negative_and_the_parts_fit(seed: int) -> None:
     row, deadline_s = random_plan(np.random.default_rng(100 + seed))
-    h = follow(journeys(row), deadline_s, 256)
-    for name in Histories.__slots__:
+    h = simulate_paths(journeys(row), deadline_s, 256)
+    for name in Paths.__slots__:
         assert np.isfinite(getattr(h, name)).all(), name
         assert (getattr(h, name) >= -1e-6).all(), name
     assert h.waiting_s + h.running_s == pytest.approx(h.time_s, rel=1e-3)
     assert (h.fallback_s <= h.running_s + 1e-6).all()
     assert (h.restarts_s <= h.running_s + 1e-6).all()
     fastest = max(1.0, row.get("fallback_speed", 0.0))
-    work = row["work_s"] * np.exp(row["speed_sigma"] * draws(256, 8).speed)
+    work = row["work_s"] * np.exp(row["speed_sigma"] * random_numbers(256, 8).speed)
     assert (h.time_s[0] >= work / fastest - 1.0).all()
 
 
@@ -173,14 +173,14 @@ def test_nothing_is_negative_and_the_parts_fit(seed: int) -> None:
 def test_capacity_that_is_always_there_makes_every_history_alike(seed: int) -> None:
     row, _ = random_plan(np.random.default_rng(200 + seed))
     calm = {"run_mean_s": 1e12, "availability_logit": 40.0, "zone_sd": 0.0, "speed_sigma": 0.0}
-    h = follow(journeys(row | calm | {"at_once": 1.0, "fallback_speed": 0.0}), None, 128)
+    h = simulate_paths(journeys(row | calm | {"at_once": 1.0, "fallback_speed": 0.0}), None, 128)
     saves = math.ceil(row["work_s"] / row["interval_s"]) - 1
     expected = row["changeover_s"] + row["work_s"] + saves * row["stall_s"]
     assert h.time_s == pytest.approx(expected, rel=1e-6)
     assert np.ptp(h.expected_usd) == pytest.approx(0.0, abs=1e-6)
 
 
-def hazards(changed: dict[str, float]) -> Histories:
+def hazards(changed: dict[str, float]) -> Paths:
     """The same spot zone with hazards ×1 ... ×16; outages stay as long as they are."""
     rows = []
     for factor in (1.0, 2.0, 4.0, 8.0, 16.0):
@@ -189,7 +189,7 @@ def hazards(changed: dict[str, float]) -> Histories:
         # The best interval shrinks like the root of the run; the same rule for all.
         law["interval_s"] = 2000.0 / math.sqrt(factor)
         rows.append(SPOT | law | {"work_s": 10 * HOUR, "stall_s": 5.0} | changed)
-    return follow(journeys(*rows), None, 2048)
+    return simulate_paths(journeys(*rows), None, 2048)
 
 
 @pytest.mark.parametrize("held", [0.0, 1.0])
@@ -230,17 +230,17 @@ def test_no_fallback_is_cheaper_than_the_least_net_bill(seed: int, longer: float
     row["work_s"] *= longer
     deadline_s = (deadline_s or 2 * row["work_s"] / longer) * longer
     alone = least_net({k: v for k, v in row.items() if not k.startswith(("fallback", "reserve"))})
-    h = follow(journeys(alone), deadline_s, 256)
+    h = simulate_paths(journeys(alone), deadline_s, 256)
     bound = h.net_usd[0]
     assert (bound <= h.expected_usd[0] + 1e-6).all()
     plans = journeys(*(alone | {"fallback_start_s": 300.0} | n for n in NETS))
-    netted = follow(plans, deadline_s, 256)
+    netted = simulate_paths(plans, deadline_s, 256)
     slack = 1e-4 * np.maximum(netted.expected_usd, 1.0)
     assert (netted.expected_usd + slack >= bound[None]).all()
     assert (netted.net_usd <= netted.expected_usd + 1e-6).all()
 
 
-def long_job(run_mean_s: float, work_h: float, **changed: float) -> tuple[Journeys, dict]:
+def long_job(run_mean_s: float, work_h: float, **changed: float) -> tuple[PathInputs, dict]:
     row = SPOT | {"run_mean_s": run_mean_s, "work_s": work_h * HOUR, "zone_sd": 0.3} | changed
     return journeys(row), row
 
@@ -248,9 +248,9 @@ def long_job(run_mean_s: float, work_h: float, **changed: float) -> tuple[Journe
 def test_histories_longer_than_the_draws_go_on_at_their_own_pace() -> None:
     plans, _ = long_job(1800.0, 1500.0, run_sigma=1.0, interval_s=300.0, stall_s=2.0)
     assert cycles_needed(plans, None)[0] == 512
-    h = follow(plans, None, 32)
+    h = simulate_paths(plans, None, 32)
     assert h.interruptions.min() > 512
-    luck = draws(32, 1 << 14)
+    luck = random_numbers(32, 1 << 14)
     told = [tell(Plan(plans, 0), luck, path, None) for path in range(32)]
     for name in ("time_s", "expected_usd", "spot_s", "waiting_s", "interruptions"):
         expected = np.array([getattr(t, name) for t in told])
@@ -264,9 +264,9 @@ def test_a_safety_net_that_rings_after_the_last_drawn_run_rings_as_with_more_dra
 ) -> None:
     law = {"run_sigma": 1.0, "interval_s": 300.0, "stall_s": 2.0}
     plans, _ = long_job(1800.0, 4500.0, **law, **(RESCUE | {"fallback_speed": 3.0}))
-    h = follow(plans, deadline_h * HOUR, 32)
+    h = simulate_paths(plans, deadline_h * HOUR, 32)
     assert np.quantile(h.interruptions, 0.2) > 512
-    luck = draws(32, 1 << 14)
+    luck = random_numbers(32, 1 << 14)
     told = [tell(Plan(plans, 0), luck, path, deadline_h * HOUR) for path in range(32)]
     assert np.mean([t.fallback_s > 0 for t in told]) > 0.8
     for name in ("time_s", "expected_usd", "spot_s", "fallback_s", "waiting_s", "interruptions"):
@@ -276,7 +276,7 @@ def test_a_safety_net_that_rings_after_the_last_drawn_run_rings_as_with_more_dra
 
 def test_a_job_that_never_gets_on_takes_very_long_and_costs_very_much() -> None:
     plans, row = long_job(200.0, 10.0, run_sigma=0.1, changeover_s=600.0)
-    h = follow(plans, None, 64)
+    h = simulate_paths(plans, None, 64)
     assert np.isfinite(h.time_s).all()
     assert h.time_s.min() > 100 * row["work_s"]
     assert (
@@ -286,8 +286,8 @@ def test_a_job_that_never_gets_on_takes_very_long_and_costs_very_much() -> None:
 
 def test_with_a_safety_net_a_job_that_never_gets_on_is_finished_by_the_fallback() -> None:
     plans, row = long_job(200.0, 10.0, run_sigma=0.1, changeover_s=600.0, **RESCUE)
-    h = follow(plans, 24 * HOUR, 64)
+    h = simulate_paths(plans, 24 * HOUR, 64)
     assert (h.fallback_s > 0).all()
-    sure = draws(64, 8).on_demand < RESCUE["fallback_at_once"]
+    sure = random_numbers(64, 8).on_demand < RESCUE["fallback_at_once"]
     assert (h.time_s[0][sure] <= 24 * HOUR).all()
     assert row["work_s"] / 2 <= h.fallback_s.min()

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from recommender.risk.monte_carlo import follow
-from recommender.risk.path_inputs import Histories
-from recommender.risk.random_numbers import draws
+from recommender.risk.monte_carlo import simulate_paths
+from recommender.risk.path_inputs import Paths
+from recommender.risk.random_numbers import random_numbers
 from tests.recommender.risk.cases import NEVER_ENDS, RESCUE, SPOT, journeys
 
 HOUR = 3600.0
 
 
-def one(deadline_s: float | None = None, paths: int = 64, **changed: float) -> Histories:
-    return follow(journeys(changed), deadline_s, paths)
+def one(deadline_s: float | None = None, paths: int = 64, **changed: float) -> Paths:
+    return simulate_paths(journeys(changed), deadline_s, paths)
 
 
 def mean(values: np.ndarray) -> float:
@@ -139,7 +139,7 @@ def test_an_elastic_job_can_end_before_spot_ever_comes() -> None:
 GONE = {"run_mean_s": 20_000.0, "run_sigma": 0.0, "availability_logit": -25.0, "outage_sigma": 0.0}
 
 
-def _gone(deadline_s: float | None, **changed: float) -> Histories:
+def _gone(deadline_s: float | None, **changed: float) -> Paths:
     return one(deadline_s, **(GONE | RESCUE | {"fallback_at_once": 1.0} | changed))
 
 
@@ -198,15 +198,19 @@ def test_many_plans_followed_together_are_each_followed_alone() -> None:
         SPOT | RESCUE | {"run_mean_s": 1_500.0, "free_s": 3_600.0},
         {"run_mean_s": NEVER_ENDS},
     ] * 7
-    together = follow(journeys(*rows), 80_000.0, 64)
+    together = simulate_paths(journeys(*rows), 80_000.0, 64)
     for place, row in enumerate(rows):
-        alone = follow(journeys(row), 80_000.0, 64)
-        for name in Histories.__slots__:
+        alone = simulate_paths(journeys(row), 80_000.0, 64)
+        for name in Paths.__slots__:
             assert np.array_equal(getattr(together, name)[place], getattr(alone, name)[0]), name
 
 
 def test_the_seed_decides_the_histories() -> None:
     plans = journeys(SPOT)
-    assert np.array_equal(follow(plans, None, 64, 7).time_s, follow(plans, None, 64, 7).time_s)
-    assert not np.array_equal(follow(plans, None, 64, 7).time_s, follow(plans, None, 64, 8).time_s)
-    assert draws(64, 8, 7).key == (64, 8, 7)
+    assert np.array_equal(
+        simulate_paths(plans, None, 64, 7).time_s, simulate_paths(plans, None, 64, 7).time_s
+    )
+    assert not np.array_equal(
+        simulate_paths(plans, None, 64, 7).time_s, simulate_paths(plans, None, 64, 8).time_s
+    )
+    assert random_numbers(64, 8, 7).key == (64, 8, 7)

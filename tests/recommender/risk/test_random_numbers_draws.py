@@ -9,13 +9,13 @@ import pytest
 
 from recommender.risk.random_numbers import (
     DIMENSIONS,
+    MAX_LISTED_ZONES,
     PATHS,
     SEED,
-    SITES,
-    Draws,
-    draws,
-    longer,
+    RandomNumbers,
+    extended,
     normal,
+    random_numbers,
     stratified,
     uniforms,
 )
@@ -94,14 +94,14 @@ def test_normal_never_falls_where_its_pieces_meet() -> None:
 
 
 def test_normal_variates_have_the_right_moments() -> None:
-    sample = draws(1024, 32, SEED).run
+    sample = random_numbers(1024, 32, SEED).run
     assert abs(sample.mean()) < 4 / np.sqrt(sample.size)
     assert sample.var() == pytest.approx(1.0, abs=4 * np.sqrt(2 / sample.size))
 
 
 @pytest.mark.parametrize("name", ["speed", "price"])
 def test_stratification_makes_quantiles_nearly_exact(name: str) -> None:
-    sample = getattr(draws(1024, 8, SEED), name)
+    sample = getattr(random_numbers(1024, 8, SEED), name)
     for share in (0.05, 0.5, 0.95):
         near = (NormalDist().inv_cdf(share - 1 / 1024), NormalDist().inv_cdf(share + 1 / 1024))
         assert near[0] <= np.quantile(sample, share) <= near[1]
@@ -109,26 +109,28 @@ def test_stratification_makes_quantiles_nearly_exact(name: str) -> None:
 
 @pytest.mark.parametrize("field", ["run", "outage", "moved", "notice"])
 def test_more_cycles_extend_a_history_and_keep_its_start(field: str) -> None:
-    longest = getattr(draws(64, 512, 7), field)
+    longest = getattr(random_numbers(64, 512, 7), field)
     for cycles in (8, 12, 16, 64, 256):
-        assert np.array_equal(getattr(draws(64, cycles, 7), field), longest[:, :cycles])
+        assert np.array_equal(getattr(random_numbers(64, cycles, 7), field), longest[:, :cycles])
 
 
 @pytest.mark.parametrize("field", ["start", "residue", "speed", "price", "on_demand"])
 def test_what_holds_for_a_whole_history_does_not_depend_on_its_length(field: str) -> None:
-    assert np.array_equal(getattr(draws(64, 8, 7), field), getattr(draws(64, 256, 7), field))
+    assert np.array_equal(
+        getattr(random_numbers(64, 8, 7), field), getattr(random_numbers(64, 256, 7), field)
+    )
 
 
 def test_shapes_are_those_of_paths_cycles_and_sites() -> None:
-    sample = draws(PATHS, 16)
+    sample = random_numbers(PATHS, 16)
     assert sample.run.shape == sample.moved.shape == (PATHS, 16)
-    assert sample.zone_at(SITES - 1).shape == (PATHS,)
+    assert sample.zone_at(MAX_LISTED_ZONES - 1).shape == (PATHS,)
     assert sample.start.shape == (PATHS,)
 
 
 @pytest.mark.parametrize("sigma", [0.0, 0.5, 1.48])
 def test_lognormal_factors_have_mean_one(sigma: float) -> None:
-    sample = draws(4096, 64, 7)
+    sample = random_numbers(4096, 64, 7)
     values = sample.factors("run", sigma)
     error = np.sqrt((np.exp(sigma**2) - 1.0) / values.size)
     assert float(values.mean(dtype=float)) == pytest.approx(1.0, abs=5 * error + 1e-6)
@@ -137,11 +139,11 @@ def test_lognormal_factors_have_mean_one(sigma: float) -> None:
 
 def test_a_longer_sample_goes_on_as_the_histories_began() -> None:
     rows = [np.array([3, 0, 40]), np.array([63])]
-    parts = [(draws(64, 8, seed), some) for seed, some in zip((7, 9), rows, strict=True)]
-    found, whole = longer(parts, 20), [draws(64, 20, seed) for seed in (7, 9)]
+    parts = [(random_numbers(64, 8, seed), some) for seed, some in zip((7, 9), rows, strict=True)]
+    found, whole = extended(parts, 20), [random_numbers(64, 20, seed) for seed in (7, 9)]
     assert found.key[:2] == (4, 20)
 
-    def same(of: Callable[[Draws], np.ndarray], axis: int = 0) -> None:
+    def same(of: Callable[[RandomNumbers], np.ndarray], axis: int = 0) -> None:
         taken = [of(one).take(some, axis) for one, some in zip(whole, rows, strict=True)]
         assert np.array_equal(of(found), np.concatenate(taken, axis))
 

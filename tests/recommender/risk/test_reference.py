@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from recommender.risk.monte_carlo import cycles_needed, follow
-from recommender.risk.random_numbers import Draws, draws
+from recommender.risk.monte_carlo import cycles_needed, simulate_paths
+from recommender.risk.random_numbers import RandomNumbers, random_numbers
 from tests.recommender.risk.cases import RESCUE, SPOT, journeys, random_plan
 from tests.recommender.risk.reference import DRAWN, Plan, Told, tell
 
@@ -16,11 +16,11 @@ CHUNKS, PER_CHUNK = 10, 40
 
 
 def differences(
-    row: dict[str, float], deadline_s: float | None, luck: Draws
+    row: dict[str, float], deadline_s: float | None, luck: RandomNumbers
 ) -> tuple[list[str], int, int]:
     """What differs, histories compared, and histories that outlast the draws of the journey."""
     plans = journeys(row)
-    ours = follow(plans, deadline_s, PATHS)
+    ours = simulate_paths(plans, deadline_s, PATHS)
     cycles = int(cycles_needed(plans, deadline_s)[0])
     wrong, compared, beyond = [], 0, 0
     for path in range(PATHS):
@@ -38,7 +38,7 @@ def differences(
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_every_history_of_random_plans_is_that_of_the_reference(chunk: int) -> None:
-    luck = draws(PATHS, DRAWN)
+    luck = random_numbers(PATHS, DRAWN)
     compared = beyond = 0
     for seed in range(chunk * PER_CHUNK, (chunk + 1) * PER_CHUNK):
         row, deadline_s = random_plan(np.random.default_rng(seed))
@@ -52,7 +52,7 @@ def test_every_history_of_random_plans_is_that_of_the_reference(chunk: int) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize("chunk", range(10))
 def test_every_history_of_many_more_random_plans_is_that_of_the_reference(chunk: int) -> None:
-    luck = draws(PATHS, DRAWN)
+    luck = random_numbers(PATHS, DRAWN)
     for seed in range(10_000 + chunk * 500, 10_000 + (chunk + 1) * 500):
         row, deadline_s = random_plan(np.random.default_rng(seed))
         wrong, _, _ = differences(row, deadline_s, luck)
@@ -63,13 +63,13 @@ def test_every_history_of_many_more_random_plans_is_that_of_the_reference(chunk:
 @pytest.mark.parametrize("speed", [1.0, 1.5, 4.0])
 def test_the_safety_net_rings_where_the_reference_rings(deadline_h: float, speed: float) -> None:
     row = SPOT | RESCUE | {"fallback_speed": speed, "run_mean_s": 4_000.0}
-    wrong, compared, _ = differences(row, deadline_h * 3600, draws(PATHS, DRAWN))
+    wrong, compared, _ = differences(row, deadline_h * 3600, random_numbers(PATHS, DRAWN))
     assert not wrong
     assert compared > 50
 
 
 def test_the_random_plans_cover_every_ending() -> None:
-    luck = draws(PATHS, DRAWN)
+    luck = random_numbers(PATHS, DRAWN)
     seen = {"net at once": 0, "net in a run": 0, "net while waiting": 0, "own end": 0, "no spot": 0}
     for seed in range(120):
         row, deadline_s = random_plan(np.random.default_rng(seed))

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from recommender.risk.capacity import Lawful
+from recommender.risk.capacity import OtherRunLaw
 from recommender.risk.laws import Lognormal, RunLaw, SurvivalCurve, Weibull
-from recommender.risk.monte_carlo import follow
-from recommender.risk.random_numbers import draws, run_uniforms, uniforms
+from recommender.risk.monte_carlo import simulate_paths
+from recommender.risk.random_numbers import random_numbers, run_uniforms, uniforms
 from tests.recommender.risk.cases import SPOT, journeys
 
 U = (np.arange(200_000) + 0.5) / 200_000
@@ -68,8 +68,8 @@ def test_a_curve_that_ends_before_everybody_died_goes_on_with_its_later_hazard()
 
 def test_the_lognormal_law_tells_the_engine_what_its_own_path_tells_it() -> None:
     plan = journeys(SPOT)
-    own = follow(plan, None, 8192)
-    law = follow(plan, None, 8192, capacity=Lawful(Lognormal(SPOT["run_sigma"])))
+    own = simulate_paths(plan, None, 8192)
+    law = simulate_paths(plan, None, 8192, capacity=OtherRunLaw(Lognormal(SPOT["run_sigma"])))
     for name in ("cost_usd", "interruptions", "running_s"):
         ours, theirs = getattr(own, name), getattr(law, name)
         error = np.sqrt((ours.var() + theirs.var()) / 8192)
@@ -77,7 +77,7 @@ def test_the_lognormal_law_tells_the_engine_what_its_own_path_tells_it() -> None
 
 
 def test_the_uniforms_of_the_runs_are_those_behind_their_normals() -> None:
-    sample = draws(64, 16, 3)
+    sample = random_numbers(64, 16, 3)
     from recommender.risk.random_numbers import normal
 
     assert np.array_equal(normal(run_uniforms(sample)), sample.run)

@@ -14,7 +14,7 @@ from typing import Any
 
 import simpy
 
-from recommender.risk.path_inputs import Journeys
+from recommender.risk.path_inputs import PathInputs
 
 Steps = Generator[simpy.Event, Any, None]
 SPELLS = 300  # runs among which a request meets one at random
@@ -32,9 +32,9 @@ class Told:
     waiting_s: float = 0.0
 
 
-def plan_of(journeys: Journeys, row: int = 0) -> SimpleNamespace:
+def plan_of(journeys: PathInputs, row: int = 0) -> SimpleNamespace:
     """One row of the columns, as numbers."""
-    names = Journeys.__slots__
+    names = PathInputs.__slots__
     return SimpleNamespace(**{name: float(getattr(journeys, name)[row]) for name in names})
 
 

@@ -18,8 +18,8 @@ from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.planner.pipeline import Answering
 from recommender.planner.problem import PRINTED, SEARCHED, question_of
-from recommender.risk.monte_carlo import follow
-from recommender.risk.path_inputs import Journeys
+from recommender.risk.monte_carlo import simulate_paths
+from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import SEED
 from recommender.simulate.paths import simulate
 
@@ -49,7 +49,7 @@ class Row:
     errors: dict[str, float]  # "256 cost mean": 0.01
 
 
-def plans_of(name: str, limits: Limits) -> list[tuple[str, Journeys]]:
+def plans_of(name: str, limits: Limits) -> list[tuple[str, PathInputs]]:
     """The plans shown for one question, as the engine sees them."""
     question = question_of(
         find_job(name), limits, Choice(), load_snapshot(), Progress(), parse_instant(NOW), SEED
@@ -72,13 +72,13 @@ def study() -> list[Row]:
     return rows
 
 
-def row_of(label: str, journey: Journeys, deadline_s: float | None) -> Row:
+def row_of(label: str, journey: PathInputs, deadline_s: float | None) -> Row:
     """One plan's errors."""
     many = simulate(journey, deadline_s, MANY, OTHER_SEED)
     true = figures(many.time_s, many.cost_usd, many.expected_usd)
     errors = {}
     for paths in (SEARCHED, PRINTED):
-        h = follow(journey, deadline_s, paths, SEED)
+        h = simulate_paths(journey, deadline_s, paths, SEED)
         found = figures(h.time_s[0], h.cost_usd[0], h.expected_usd[0])
         errors |= {f"{paths} {key}": found[key] / true[key] - 1.0 for key in true}
     return Row(label, bool(journey.fallback_speed[0] <= 0.0), errors)

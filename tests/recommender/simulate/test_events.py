@@ -6,7 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from recommender.risk.monte_carlo import follow
+from recommender.risk.monte_carlo import simulate_paths
 from tests.recommender.risk.cases import RESCUE, SPOT, journeys
 from tests.recommender.simulate.events import History, Told, plan_of
 
@@ -57,7 +57,7 @@ def test_engine_and_events_agree_within_their_sampling_error(name: str) -> None:
     plans = journeys(given)
     luck = Random(f"events: {name}")
     told = [History(plan_of(plans), deadline_s, luck).tell() for _ in range(HISTORIES)]
-    found = follow(plans, deadline_s, ENGINE, seed=11)
+    found = simulate_paths(plans, deadline_s, ENGINE, seed=11)
     for each in fields(Told):
         theirs = np.array([getattr(one, each.name) for one in told])
         ours = getattr(found, each.name)[0]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from recommender.risk.capacity import LOGNORMAL, Capacity, Lawful
+from recommender.risk.capacity import LOGNORMAL, Capacity, OtherRunLaw
 from recommender.risk.laws import Weibull
 from recommender.simulate.paths import simulate
 from tests.recommender.risk.cases import journeys
@@ -32,7 +32,7 @@ def test_the_exponential_assumption_picks_a_plan_that_simulation_shows_to_be_dea
     An exponential law of the same mean has few runs below an hour, finds spot dearer than
     on-demand at this price, and rents on-demand.
     """
-    believed = cost(SPOT, Lawful(Weibull(1.0)))
+    believed = cost(SPOT, OtherRunLaw(Weibull(1.0)))
     on_demand = cost(ON_DEMAND)
     assert believed > 1.02 * on_demand
     assert cost(SPOT) < 0.98 * on_demand

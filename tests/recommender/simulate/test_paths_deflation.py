@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recommender.risk.path_inputs import Journeys
+from recommender.risk.path_inputs import PathInputs
 from recommender.simulate.paths import Deflatable, deflated, simulate
 from tests.recommender.risk.cases import journeys
 
@@ -17,7 +17,7 @@ SPOT = {
 FREE = SPOT | {"stall_s": 0.0}  # a machine that is never taken needs no checkpoints
 
 
-def slowdown(journey: Journeys) -> float:
+def slowdown(journey: PathInputs) -> float:
     """Time of the job over its work, less one."""
     return float(simulate(journey, None, 2048, 3).time_s.mean()) / (500 * H) - 1.0
 

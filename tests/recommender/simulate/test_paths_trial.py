@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from recommender.plan.limits import Limits
-from recommender.risk.monte_carlo import follow
+from recommender.risk.monte_carlo import simulate_paths
 from recommender.simulate.paths import BLOCK, simulate
 from recommender.simulate.summary import histogram, kept, quantiles, states
 from tests.recommender.risk.cases import RESCUE, SPOT, journeys, random_plan
@@ -15,7 +15,7 @@ H = 3600.0
 def test_the_first_block_is_what_recommend_prints() -> None:
     plan = journeys(SPOT)
     sample = simulate(plan, None, 3 * BLOCK, 7)
-    printed = follow(plan, None, BLOCK, 7)
+    printed = simulate_paths(plan, None, BLOCK, 7)
     assert np.array_equal(sample.time_s[:BLOCK], printed.time_s[0])
     assert not np.array_equal(sample.time_s[:BLOCK], sample.time_s[BLOCK : 2 * BLOCK])
 
@@ -27,7 +27,7 @@ def test_histories_that_outlast_the_others_are_followed_as_if_alone() -> None:
         plans = journeys(plan)
         sample = simulate(plans, deadline, BLOCK + 500, 11)
         for begin, seed, paths in ((0, 11, BLOCK), (BLOCK, 11 + 1_000_003, 500)):
-            alone = follow(plans, deadline, paths, seed)
+            alone = simulate_paths(plans, deadline, paths, seed)
             for name in ("time_s", "cost_usd", "expected_usd", "interruptions", "fallback_s"):
                 found = getattr(sample, name)[begin : begin + paths]
                 assert np.array_equal(found, getattr(alone, name)[0])

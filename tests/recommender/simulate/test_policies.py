@@ -10,7 +10,7 @@ from recommender.plan.limits import Limits
 from recommender.policies.plan_policy import policy_facts, problem_of
 from recommender.policies.thresholds import TwoThresholds
 from recommender.risk.capacity import LOGNORMAL
-from recommender.risk.random_numbers import draws
+from recommender.risk.random_numbers import random_numbers
 from recommender.simulate.paths import simulate
 from recommender.simulate.policies import market_of, policy_runs
 from tests.recommender.risk.cases import RESCUE, SPOT, journeys
@@ -56,7 +56,7 @@ def test_followed_it_costs_what_the_programme_expects_where_the_laws_are_the_sam
 def test_the_histories_are_those_of_the_simulation():
     plan = journeys(PLAN)
     problem = problem_of(plan, LIMITS.deadline_s)
-    sample = draws(512, 64, 7)
+    sample = random_numbers(512, 64, 7)
     market = market_of(plan, LOGNORMAL, sample, problem, np.full(512, problem.task.work_s))
     lengths, waits = LOGNORMAL.runs(plan, sample)
     begin = np.cumsum(waits[:, 0] + lengths[:, 0], axis=0) - lengths[:, 0]

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from recommender.risk.monte_carlo import follow
-from recommender.risk.random_numbers import draws
+from recommender.risk.monte_carlo import simulate_paths
+from recommender.risk.random_numbers import random_numbers
 from recommender.simulate.recorded import FOREVER_S, Series, replay
 from tests.recommender.risk.cases import journeys
 
@@ -21,7 +21,7 @@ def state(series: Series, machines: int, moment: float) -> bool:
 
 @pytest.mark.parametrize("machines", [1, 2])
 def test_runs_and_waits_follow_the_recording_second_by_second(machines: int) -> None:
-    sample = draws(200, 8, 5)
+    sample = random_numbers(200, 8, 5)
     lengths, waits = replay((STEPS,), machines).runs(journeys({}), sample)
     for path in range(200):
         clock = sample.start[path] * 1000.0
@@ -42,16 +42,20 @@ def test_a_spell_across_the_ends_is_one_spell() -> None:
 
 
 def test_capacity_that_is_always_or_never_there() -> None:
-    always = replay((Series("b", (0.0,), (3,), 50.0),), 3).runs(journeys({}), draws(8, 8, 1))
+    always = replay((Series("b", (0.0,), (3,), 50.0),), 3).runs(
+        journeys({}), random_numbers(8, 8, 1)
+    )
     assert (always[0] == np.float32(FOREVER_S)).all()
     assert (always[1] == 0).all()
-    never = replay((Series("b", (0.0,), (3,), 50.0),), 4).runs(journeys({}), draws(8, 8, 1))
+    never = replay((Series("b", (0.0,), (3,), 50.0),), 4).runs(
+        journeys({}), random_numbers(8, 8, 1)
+    )
     assert (never[1] == np.float32(FOREVER_S)).all()
 
 
 def test_series_count_by_their_length() -> None:
     long, short = Series("l", (0.0,), (1,), 900.0), Series("s", (0.0,), (0,), 100.0)
-    lengths, _ = replay((long, short), 1).runs(journeys({}), draws(1000, 8, 1))
+    lengths, _ = replay((long, short), 1).runs(journeys({}), random_numbers(1000, 8, 1))
     assert (lengths[0, 0] == np.float32(FOREVER_S)).mean() == pytest.approx(0.9, abs=0.002)
 
 
@@ -66,8 +70,8 @@ def test_a_replayed_job_ends_when_the_recording_lets_it() -> None:
             "run_mean_s": 600.0,
         }
     )
-    found = follow(plan, None, 512, capacity=replay((STEPS,), 2))
-    begin = draws(512, 16, 7).start * 1000.0
+    found = simulate_paths(plan, None, 512, capacity=replay((STEPS,), 2))
+    begin = random_numbers(512, 16, 7).start * 1000.0
     left = np.where(begin >= 500.0, 1100.0 - begin, np.where(begin < 100.0, 100.0 - begin, 0.0))
     expected = np.where(
         left >= 350.0, 350.0, np.where(begin < 500.0, 850.0 - begin, 1850.0 - begin)

@@ -12,9 +12,9 @@ import numpy as np
 
 from recommender.arrays import Floats
 from recommender.plan.accuracy import Target
-from recommender.risk.capacity import draw_runs
-from recommender.risk.path_inputs import Journeys
-from recommender.risk.random_numbers import draws
+from recommender.risk.capacity import simulate_runs
+from recommender.risk.path_inputs import PathInputs
+from recommender.risk.random_numbers import random_numbers
 from tests.research.accuracy.spot_splits import SOURCE, LeftOut, left_out, series, sizes_of
 from tests.research.accuracy.study import Held, Study, score, share_score
 from tests.research.accuracy.tables import SPOT, reference_folder
@@ -70,9 +70,9 @@ def uptime_forecasts(reference: Path | None) -> Held:
 
 def journey(
     law: ZoneLaw, machines: int, work_h: float = 0.0, changeover_h: float = 0.0
-) -> Journeys:
+) -> PathInputs:
     """A plan of one gang in one zone that keeps all its work when interrupted; one row."""
-    values = dict.fromkeys(Journeys.__slots__, 0.0) | {
+    values = dict.fromkeys(PathInputs.__slots__, 0.0) | {
         "work_s": work_h * HOUR,
         "run_mean_s": law.run_mean(machines) * HOUR,
         "run_sigma": law.run_sigma,
@@ -90,12 +90,12 @@ def journey(
     }
     columns: dict[str, Any] = {name: np.full(1, value) for name, value in values.items()}
     columns["held"] = np.zeros(1, dtype=np.bool_)
-    return Journeys(**columns)
+    return PathInputs(**columns)
 
 
 def forecast_days(law: ZoneLaw, machines: int) -> Floats:
     """Share of a day that a gang is there, in histories that the recommender draws; (paths,)."""
-    runs = draw_runs(journey(law, machines), draws(PATHS, CYCLES))
+    runs = simulate_runs(journey(law, machines), random_numbers(PATHS, CYCLES))
     begin, end = runs.starts[:, 0], runs.starts[:, 0] + runs.lengths[:, 0]
     up = np.minimum(end, DAY_S) - np.minimum(begin, DAY_S)
     return np.asarray(up.sum(axis=0) / DAY_S, dtype=np.float64)
