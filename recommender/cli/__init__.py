@@ -1,4 +1,4 @@
-"""The command line of `recommend`: parses, calls, prints; knows nothing of the problem."""
+"""The command line: parses, calls, prints; holds no logic of the problem."""
 
 import gc
 import os

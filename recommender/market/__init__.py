@@ -1,1 +1,1 @@
-"""From the catalog and the user's wishes to a plan space: who may be rented, where, at what law."""
+"""What may be rented: allowed offers, failover lists, quotas and spot laws, as a plan space."""

@@ -1,1 +1,1 @@
-"""What users measured with `recommend bench`: kept, pooled, and put in place of shipped speeds."""
+"""The user's own benchmarks: kept, pooled, and put in place of shipped speeds."""

@@ -1,1 +1,1 @@
-"""Choosing the machines: exact search over clusters, with bounds and a linear program."""
+"""The choice of machines: exact search over clusters, lower bounds, a linear program."""

@@ -1,1 +1,1 @@
-"""Plain data of a question and its answer: limits, plans, simulations."""
+"""Plain data of question and answer: limits, plans, simulations."""

@@ -1,1 +1,1 @@
-"""The planner: from a job and its limits to an answer."""
+"""From a job to an answer: problem, search, plans, ranking, sensitivity, infeasibility."""

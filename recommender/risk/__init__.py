@@ -1,1 +1,1 @@
-"""How spot capacity comes and goes, and what that does to a job's time and bill."""
+"""What spot does to a job: runs and outages, Monte Carlo paths, fallback."""

@@ -1,1 +1,1 @@
-"""Simulates one plan many times: quantiles, states, limits, and the closed form beside them."""
+"""One plan, simulated many times: quantiles, states, limits, and the closed form."""

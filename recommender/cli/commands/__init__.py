@@ -1,1 +1,1 @@
-"""The commands of `recommend` beside `plan`, one module each or one for a group."""
+"""The commands of `recommend`, one module each or one for a group."""

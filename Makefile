@@ -1,0 +1,36 @@
+# What people and .ci/run do with this repository. `make setup` once, then `make check test`.
+# Run inside a virtual environment; PYTHON names another interpreter.
+PYTHON ?= python
+INSTALLED = cd .ci &&  # away from the sources: catalogs/ and benchmarks/ lie inside of what is installed
+
+.PHONY: setup check style types layers test test-all golden pages picture
+
+setup:  ## install the clone in place, with what the checks need
+	$(PYTHON) -m pip install -e '.[test]' --config-settings editable_mode=strict
+
+check: style types layers  ## all that needs no test run
+
+style:  ## format and lint
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+
+types:  ## mypy --strict over the installed package
+	$(INSTALLED) $(PYTHON) -m mypy --config-file ../pyproject.toml
+
+layers:  ## imports run one way (import-linter)
+	$(INSTALLED) lint-imports --config ../pyproject.toml
+
+test:  ## everything but what is marked slow, on all cores
+	pytest
+
+test-all:  ## the slow ones as well: tens of minutes
+	pytest -m "slow or not slow"
+
+golden:  ## rewrite what 100 calls print, after an agreed change of words
+	RECOMMEND_UPDATE_GOLDEN=1 pytest tests/test_golden_answers.py tests/recommender/report
+
+pages:  ## rewrite the output that README.md and docs/ quote
+	$(PYTHON) -P tests/regenerate.py
+
+picture:  ## redraw docs/architecture.svg from the imports
+	$(PYTHON) -P tests/draw_architecture.py

@@ -1,0 +1,38 @@
+"""The picture and the page of the architecture say what the code is."""
+
+import re
+
+from tests.draw_architecture import PICTURE, ROOT, arrows, layers, picture
+
+PAGE = ROOT / "docs" / "architecture.md"
+
+
+def test_the_picture_is_drawn_from_today_s_imports():
+    assert PICTURE.read_text("utf-8") == picture(), "run: make picture"
+
+
+def test_arrows_run_downwards():
+    row = {name: at for at, names in enumerate(layers()) for name in names}
+    assert [(a, b) for a, used in arrows().items() for b in used if row[a] >= row[b]] == []
+
+
+def test_every_module_that_the_page_names_is_there():
+    found = []
+    for line in PAGE.read_text("utf-8").splitlines():
+        folder = ROOT / "recommender"
+        for name in re.findall(r"`([\w/*<>]+(?:\.py|/))`", line):
+            name = name.replace("<name>", "aws")
+            homes = [ROOT, ROOT / "recommender", folder]
+            home = next((home for home in homes if list(home.glob(name))), None)
+            if home is None:
+                found.append(name)
+            elif home != folder and name.count("/"):
+                folder = (home / name).parent
+    assert found == []
+
+
+def test_few_modules_stand_at_the_root_and_none_is_a_lump():
+    root = [path.name for path in (ROOT / "recommender").glob("*.py")]
+    assert len(root) <= 6, root
+    packages = [path for path in (ROOT / "recommender").iterdir() if (path / "__init__.py").exists()]
+    assert len(packages) + len(root) + 2 <= 25  # and catalogs, benchmarks
