@@ -28,5 +28,7 @@ def test_every_module_that_the_page_names_is_there():
 def test_few_modules_stand_at_the_root_and_none_is_a_lump():
     root = [path.name for path in (ROOT / "recommender").glob("*.py")]
     assert len(root) <= 6, root
-    packages = [path for path in (ROOT / "recommender").iterdir() if (path / "__init__.py").exists()]
+    packages = [
+        path for path in (ROOT / "recommender").iterdir() if (path / "__init__.py").exists()
+    ]
     assert len(packages) + len(root) + 2 <= 25  # and catalogs, benchmarks
