@@ -12,7 +12,7 @@ from recommender.cli.request import check_job_flags, choice_of, limits_of, progr
 from recommender.errors import UsageError
 from recommender.inputs import units
 from recommender.job.job import Job
-from recommender.plan.limits import Limits
+from recommender.plan.limits import LIMITS, Limits
 from recommender.plan.plan import Answer
 from recommender.report.answer_frame import Asked
 from recommender.text import shown
@@ -85,14 +85,12 @@ def answer(ready: Ready, explain: int = 0) -> Answer:
 
 def _idle(call: Call, limits: Limits) -> tuple[str, ...]:
     """What was spent so far where there is no limit that it counts against."""
-    idle = (
-        ("--elapsed", call.own.elapsed, "--deadline", limits.deadline_s),
-        ("--spent", call.own.spent, "--budget", limits.budget_usd),
-    )
+    spent = ((limit, limit.spent.flag) for limit in LIMITS if limit.spent is not None)
+    typed = ((limit, flag, getattr(call.own, flag.removeprefix("--"))) for limit, flag in spent)
     return tuple(
-        f"{flag} {shown(word)} has no effect without {limit}"
-        for flag, word, limit, value in idle
-        if word is not None and value is None
+        f"{flag} {shown(word)} has no effect without {limit.flag}"
+        for limit, flag, word in typed
+        if word is not None and limits.value(limit) is None
     )
 
 

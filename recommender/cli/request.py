@@ -7,9 +7,9 @@ from recommender.cli.error_collector import Reader, name_of, one_of
 from recommender.cli.options import JobFlags, LimitFlags, OfferFlags, OwnFlags
 from recommender.errors import UsageError
 from recommender.inputs import units
-from recommender.inputs.units.times import now
+from recommender.inputs.limits import parse_limit
 from recommender.job.timings import parse_measured
-from recommender.plan.limits import Choice, Limits, Progress
+from recommender.plan.limits import LIMITS, Choice, Limits, Progress
 from recommender.text import shown
 
 _MARKETS = {"any": "any", "spot": "spot", "on-demand": "on_demand", "on_demand": "on_demand"}
@@ -18,15 +18,20 @@ _PATHS = ("auto", "object_store", "anchor", "memory_tier", "none")
 
 def limits_of(flags: LimitFlags, read: Reader) -> Limits:
     """The limits, in seconds and USD."""
-    return Limits(
-        deadline_s=read.value(flags.deadline, "--deadline", _deadline, None),
-        budget_usd=read.value(flags.budget, "--budget", units.parse_money, None),
-        hourly_usd=read.value(flags.hourly, "--hourly", units.parse_hourly, None),
+    values = {
+        limit: read.value(
+            getattr(flags, limit.name.replace("-", "_")), limit.flag, parse_limit(limit), None
+        )
+        for limit in LIMITS
+    }
+    limits = Limits(
         confidence=read.value(flags.confidence, "--confidence", _sure, 0.95),
-        max_overhead=read.value(flags.max_overhead, "--max-overhead", units.parse_share, None),
         max_machines=read.value(flags.max_machines, "--max-machines", _machines, 16),
         objective=read.choice(flags.objective, "--objective", ("auto", "cost", "time"), "auto"),
     )
+    for limit, value in values.items():
+        limits = limits.with_value(limit, value)
+    return limits
 
 
 def _sure(word: str, name: str) -> float:
@@ -35,10 +40,6 @@ def _sure(word: str, name: str) -> float:
     if share < LEAST_CONFIDENCE:
         raise UsageError(f"{name} {shown(word)} is hardly any chance; {instead}")
     return share
-
-
-def _deadline(word: str, name: str) -> float:
-    return units.parse_deadline(word, now(), name)
 
 
 def choice_of(flags: OfferFlags, own: OwnFlags, read: Reader) -> Choice:

@@ -15,6 +15,7 @@ from recommender.optimize.space import NONE, OBJECT_STORE, Entries, Site, Space
 from recommender.performance.checkpoint import best_interval
 from recommender.performance.parameter_server import cluster_spread
 from recommender.performance.step import steps
+from recommender.plan.limits import MEAN_LIMITS, RUN_LIMITS, Limits, RunFigures
 from recommender.risk.outcomes import trimmed_mean
 from recommender.risk.path_inputs import PathInputs
 
@@ -91,11 +92,11 @@ def values_of(space: Space, journeys: PathInputs, allowed: Bools) -> Values:
         limits = space.limits
         found = space.memory.outcomes(journeys.take(rows), limits.deadline_s)
         time = trimmed_mean(found.time_s)
-        chance[rows] = limits_kept(space, found.time_s, found.cost_usd).mean(axis=1)
+        chance[rows] = limits_kept(limits, found).mean(axis=1)
         overhead[rows] = found.overhead
         good = chance[rows] >= limits.confidence - 1e-12
-        if limits.max_overhead is not None:
-            good &= overhead[rows] <= limits.max_overhead
+        for limit, most in limits.given(MEAN_LIMITS):
+            good &= limit.of_means(found) <= most
         aim = time if limits.goal == "time" else found.expected_usd
         columns = (np.where(good, aim, np.inf), found.expected_usd, time, found.net_usd)
         for column, value in zip(worth, columns, strict=True):
@@ -104,13 +105,11 @@ def values_of(space: Space, journeys: PathInputs, allowed: Bools) -> Values:
     return Values(goal, cost, time_s, net, chance, overhead)
 
 
-def limits_kept(space: Space, time_s: Floats, cost_usd: Floats) -> Bools:
-    """In which histories every limit is kept; (plans, paths)."""
-    ok = np.ones(time_s.shape, dtype=bool)
-    if space.limits.deadline_s is not None:
-        ok &= time_s <= space.limits.deadline_s
-    if space.limits.budget_usd is not None:
-        ok &= cost_usd <= space.limits.budget_usd
+def limits_kept(limits: Limits, runs: RunFigures) -> Bools:
+    """In which runs every limit on a run is kept; (plans, paths)."""
+    ok = np.ones(runs.time_s.shape, dtype=bool)
+    for limit, most in limits.given(RUN_LIMITS):
+        ok &= limit.of_runs(runs) <= most
     return ok
 
 

@@ -1,12 +1,162 @@
-"""What the user asked for: limits to keep, and which offers may be used."""
+"""What the user asked for: limits to keep, and which offers may be used.
 
+`LIMITS` is the registry: parsing, the search, infeasibility, sensitivity and every view go
+through it. A limit that stands there with its field in `Limits` and its flag is one that the
+whole program knows (CONTRIBUTING.md, "A new limit").
+"""
+
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from recommender.arrays import Floats
+    from recommender.plan.plan import Plan
 
 MarketChoice = Literal["any", "spot", "on_demand"]
 Failover = Literal["none", "zone", "region"]
 Mix = Literal["auto", "yes", "no"]
 CheckpointTo = Literal["auto", "object_store", "anchor", "memory_tier", "none"]
+
+Goal = Literal["cost", "time", "frontier"]
+Aim = Literal["auto", "cost", "time"]
+Quantity = Literal["time", "usd", "usd_per_hour", "share"]  # how `inputs/limits` reads and writes
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A job in the middle of its run: what is left is planned."""
+
+    done_share: float = 0.0
+    elapsed_s: float = 0.0
+    spent_usd: float = 0.0
+
+
+class RunFigures(Protocol):
+    """What limits may bound of each simulated run."""
+
+    @property
+    def time_s(self) -> "Floats":
+        """From the start of the first machine to the end of the job."""
+
+    @property
+    def cost_usd(self) -> "Floats":
+        """The whole bill."""
+
+
+class MeanFigures(Protocol):
+    """What limits may bound of plans as a mean over their simulated runs; shape (plans,)."""
+
+    @property
+    def overhead(self) -> "Floats":
+        """Share of the paid time in checkpoints, lost work and restarts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a job in the middle of its run has used up of a limit, and the flag that says so."""
+
+    flag: str
+    of: Callable[[Progress], float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """One limit: its name, what it bounds, and how it is loosened.
+
+    `of_plan` is the figure of a plan that the limit has to exceed: what a tighter or a wider
+    one is compared with, and what is printed of a plan that does not keep it.
+    """
+
+    name: str  # the flag without its dashes; its name in the JSON of a simulation
+    field: str  # of `Limits`
+    quantity: Quantity
+    of_plan: "Callable[[Plan], float]"
+    goal: Goal | None = None  # what is sought under it; the first one given decides
+    aim: Aim  # what is sought to find a plan that needs little of it
+    spent: Spent | None = None  # None: nothing is used up on the way
+    sensitivity: bool = True  # whether an answer says what a tighter and a looser one is worth
+    promise: tuple[str, str] | None = None  # "finish within", what follows the amount
+    missed: str  # of a plan: "takes up to {}: too slow"
+
+    @property
+    def flag(self) -> str:
+        """As it is typed."""
+        return f"--{self.name}"
+
+    def spent_of(self, progress: Progress) -> float:
+        """What is used up of it."""
+        return 0.0 if self.spent is None else self.spent.of(progress)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLimit(Limit):
+    """Bounds a figure of each run: kept in a share `confidence` of them."""
+
+    of_runs: "Callable[[RunFigures], Floats]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateLimit(Limit):
+    """Bounds what is paid at any moment: known before anything is simulated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeanLimit(Limit):
+    """Bounds the mean of a figure over all runs."""
+
+    of_means: "Callable[[MeanFigures], Floats]"
+
+
+DEADLINE = RunLimit(
+    name="deadline",
+    field="deadline_s",
+    quantity="time",
+    goal="cost",
+    aim="time",
+    spent=Spent("--elapsed", lambda progress: progress.elapsed_s),
+    of_runs=lambda runs: runs.time_s,
+    of_plan=lambda plan: plan.estimate.time.p95,
+    promise=("finish within", ""),
+    missed="takes up to {}: too slow",
+)
+BUDGET = RunLimit(
+    name="budget",
+    field="budget_usd",
+    quantity="usd",
+    goal="time",
+    aim="cost",
+    spent=Spent("--spent", lambda progress: progress.spent_usd),
+    of_runs=lambda runs: runs.cost_usd,
+    of_plan=lambda plan: plan.estimate.cost.p95,
+    promise=("cost at most", " in total"),
+    missed="costs up to {}: too dear",
+)
+HOURLY = RateLimit(
+    name="hourly",
+    field="hourly_usd",
+    quantity="usd_per_hour",
+    goal="time",
+    aim="cost",
+    of_plan=lambda plan: plan.max_usd_per_hour,
+    promise=("cost at most", ""),
+    missed="costs up to {}: too dear",
+)
+MAX_OVERHEAD = MeanLimit(
+    name="max-overhead",
+    field="max_overhead",
+    quantity="share",
+    aim="auto",
+    sensitivity=False,
+    of_means=lambda means: means.overhead,
+    of_plan=lambda plan: plan.estimate.overhead,
+    missed="loses {} of the paid time: too much",
+)
+LIMITS: tuple[Limit, ...] = (DEADLINE, BUDGET, HOURLY, MAX_OVERHEAD)
+RUN_LIMITS = tuple(limit for limit in LIMITS if isinstance(limit, RunLimit))
+MEAN_LIMITS = tuple(limit for limit in LIMITS if isinstance(limit, MeanLimit))
+
+L = TypeVar("L", bound=Limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,26 +174,45 @@ class Limits:
     confidence: float = 0.95
     max_overhead: float | None = None  # share of paid time in checkpoints, lost work, restarts
     max_machines: int = 16
-    objective: Literal["auto", "cost", "time"] = "auto"
+    objective: Aim = "auto"
 
     @property
-    def goal(self) -> Literal["cost", "time", "frontier"]:
+    def goal(self) -> Goal:
         """What is minimised."""
         if self.objective != "auto":
             return self.objective
-        if self.deadline_s is not None:
-            return "cost"
-        if self.budget_usd is not None or self.hourly_usd is not None:
-            return "time"
-        return "frontier"
+        return next((limit.goal for limit, _ in self.given(LIMITS) if limit.goal), "frontier")
+
+    def value(self, limit: Limit) -> float | None:
+        """The value of one limit."""
+        value: float | None = getattr(self, limit.field)
+        return value
+
+    def given(self, limits: Iterable[L]) -> Iterator[tuple[L, float]]:
+        """Those of some limits that are set, with their values."""
+        values = ((limit, self.value(limit)) for limit in limits)
+        return ((limit, value) for limit, value in values if value is not None)
+
+    def with_value(self, limit: Limit, value: float | None) -> "Limits":
+        """These limits with one of them at another value; None takes it away."""
+        return replace(self, **{limit.field: value})  # type: ignore[arg-type]
+
+    def left_after(self, progress: Progress) -> "Limits":
+        """What is left of them when a job has begun."""
+        left = self
+        for limit, value in self.given(LIMITS):
+            left = left.with_value(limit, value - limit.spent_of(progress))
+        return left
 
     def tighter_than(self, other: "Limits") -> bool:
-        """Whether these differ from others by allowing less time or money only, if at all."""
-        names = ("deadline_s", "budget_usd", "hourly_usd")
-        values = [(getattr(self, name), getattr(other, name)) for name in names]
-        less = all(a == b or (a is not None and b is not None and a < b) for a, b in values)
-        amounts = {name: getattr(other, name) for name in names}
-        return less and replace(self, **amounts) == other
+        """Whether these differ from others by allowing less of what limits bound, if at all."""
+        same = self
+        for limit in LIMITS:
+            mine, theirs = self.value(limit), other.value(limit)
+            if mine != theirs and (mine is None or theirs is None or mine > theirs):
+                return False
+            same = same.with_value(limit, theirs)
+        return same == other
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +296,3 @@ class Choice:
     on_demand_obtainable: float | None = None  # --assume-on-demand
     trust_notice: bool = True
     spot_laws: tuple[OfferLaw, ...] = ()  # of the user's own traces
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """A job in the middle of its run: what is left is planned."""
-
-    done_share: float = 0.0
-    elapsed_s: float = 0.0
-    spent_usd: float = 0.0

@@ -181,6 +181,13 @@ class Plan:
     notes: tuple[str, ...] = ()
     spot: SpotFacts | None = None
 
+    @property
+    def max_usd_per_hour(self) -> float:
+        """List price while everything runs, at the most expensive place of the failover list."""
+        places = [site.usd_per_hour for site in self.sites]
+        more = max(places) - places[0] if places else 0.0
+        return self.usd_per_hour + more * sum(m.count for m in self.machines if m.market == "spot")
+
 
 @dataclass(frozen=True, slots=True)
 class Step:

@@ -17,7 +17,7 @@ from recommender.optimize.evaluate import Plans, gang_of, limits_kept, path_inpu
 from recommender.optimize.incumbent import Candidate
 from recommender.optimize.space import PATHS, Site, Space
 from recommender.performance.step import explain
-from recommender.plan.limits import Limits
+from recommender.plan.limits import MEAN_LIMITS, Limits
 from recommender.plan.plan import (
     BillItem,
     Checkpointing,
@@ -233,8 +233,8 @@ class Presenter:
         return Estimate(
             cost=_spread(h.cost_usd[0], float(h.expected_usd.mean())),
             time=_spread(h.time_s[0], float(h.time_s.mean())),
-            chance=float(limits_kept(space, h.time_s, h.cost_usd).mean()),
-            chance_if_speed_known=float(limits_kept(space, sure.time_s, sure.cost_usd).mean()),
+            chance=float(limits_kept(space.limits, h).mean()),
+            chance_if_speed_known=float(limits_kept(space.limits, sure).mean()),
             interruptions=float(h.interruptions.mean()),
             overhead=max(0.0, 1.0 - float(h.trained_s.mean()) / max(running, 1.0)),
             split=_time_split(j, h, rows),
@@ -326,9 +326,8 @@ class Presenter:
 
 def keeps(plan: Plan, limits: Limits) -> bool:
     """Whether a plan keeps its limits in enough of the histories behind its printed figures."""
-    estimate = plan.estimate
-    most = np.inf if limits.max_overhead is None else limits.max_overhead
-    return estimate.chance >= limits.confidence and estimate.overhead <= most
+    means = all(limit.of_plan(plan) <= most for limit, most in limits.given(MEAN_LIMITS))
+    return means and plan.estimate.chance >= limits.confidence
 
 
 def is_derived(plan: Plan) -> bool:

@@ -1,6 +1,6 @@
 """One question made ready: catalog, allowed offers, machine speeds and the plan space."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
@@ -10,7 +10,7 @@ from recommender.arrays import Floats
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.schema import InstanceType
 from recommender.errors import UsageError
-from recommender.inputs.units import format_duration
+from recommender.inputs.limits import exact
 from recommender.job.job import Job
 from recommender.job.timings import on_catalog
 from recommender.market.allowed import Allowed, allowed_offers
@@ -21,7 +21,7 @@ from recommender.optimize.lower_bounds import offer_lower_bounds, paid_share
 from recommender.optimize.space import ANCHOR, MEMORY_TIER, NONE, OBJECT_STORE, Space, single_steps
 from recommender.performance.clusters import MachineColumns
 from recommender.performance.machines import machine_columns
-from recommender.plan.limits import Choice, Limits, Progress
+from recommender.plan.limits import LIMITS, Choice, Limits, Progress
 from recommender.risk.outcomes import OutcomeCache
 
 SEARCHED = 256  # histories that plans are compared on
@@ -173,23 +173,17 @@ def question_of(
     """
     refuse_unknown(choice.quotas, catalog)
     _refuse_used_up(limits, progress)
-    left = replace(
-        limits,
-        deadline_s=None if limits.deadline_s is None else limits.deadline_s - progress.elapsed_s,
-        budget_usd=None if limits.budget_usd is None else limits.budget_usd - progress.spent_usd,
-    )
     job = on_catalog(job, catalog.gpus, catalog.instance_types.values())
     steps = job.steps * (1.0 - progress.done_share)
-    return Question(job, left, choice, catalog, now, steps, seed, progress)
+    return Question(job, limits.left_after(progress), choice, catalog, now, steps, seed, progress)
 
 
 def _refuse_used_up(limits: Limits, progress: Progress) -> None:
-    problems = []
-    if limits.deadline_s is not None and progress.elapsed_s >= limits.deadline_s:
-        past, due = format_duration(progress.elapsed_s), format_duration(limits.deadline_s)
-        problems.append(f"--elapsed {past} leaves nothing of --deadline {due}; allow more")
-    if limits.budget_usd is not None and progress.spent_usd >= limits.budget_usd:
-        spent, all_usd = progress.spent_usd, limits.budget_usd
-        problems.append(f"--spent {spent:g} leaves nothing of --budget {all_usd:g}; allow more")
+    problems = [
+        f"{limit.spent.flag} {exact(limit, limit.spent.of(progress))} leaves nothing of "
+        f"{limit.flag} {exact(limit, most)}; allow more"
+        for limit, most in limits.given(LIMITS)
+        if limit.spent is not None and limit.spent.of(progress) >= most
+    ]
     if problems:
         raise UsageError(*problems)

@@ -5,9 +5,10 @@ import shlex
 from recommender.plan.plan import Answer, Checkpointing, Machines, Need, Plan, Step, StepSplit
 from recommender.report import cells
 from recommender.report import formatting as fmt
-from recommender.report.answer_frame import Asked, why_not
+from recommender.report.answer_frame import Asked
 from recommender.report.formatting import clean
 from recommender.report.layout import Line, labelled, paragraph, wrapped
+from recommender.report.limit_words import why_not
 
 _SKY = ("aws", "gcp", "azure")
 
@@ -127,7 +128,7 @@ def _against_on_demand(answer: Answer, asked: Asked, saving: float) -> str:
 def _unlisted(answer: Answer, asked: Asked, cost: float) -> str:
     """What the best on-demand plan costs, and why it is not in the table if it may not be."""
     alike = [p for p in answer.trivial if abs(p.estimate.cost.mean / cost - 1.0) < _SAME]
-    wrong = why_not(alike[0], asked) if alike else ""
+    wrong = why_not(alike[0], asked.limits) if alike else ""
     return f"{fmt.usd(cost)} USD; it {wrong}" if wrong else f"{fmt.usd(cost)} USD"
 
 

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, field
 
-from recommender.inputs.units import brief_duration
 from recommender.job.job import Job
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Answer, Plan, PriceDate
 from recommender.report import formatting as fmt
 from recommender.report.formatting import age_days
+from recommender.report.limit_words import limits_in_words, why_not
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def job_line(asked: Asked) -> str:
 
 def goal_line(answer: Answer, limits: Limits) -> str:
     """What is sought and which limits are kept with which chance."""
-    kept = limits_kept(limits)
+    kept = limits_in_words(limits)
     if not kept:
         return {
             "cost": "Cheapest plans, without any limit",
@@ -47,32 +47,6 @@ def goal_line(answer: Answer, limits: Limits) -> str:
         }[answer.goal]
     what = {"cost": "Cheapest", "time": "Fastest", "frontier": "Best"}[answer.goal]
     return f"{what} plans that {kept} with at least {fmt.percent(limits.confidence)} chance"
-
-
-def limits_kept(limits: Limits) -> str:
-    """The limits in words: "finish within 24 h and cost at most 200 USD in total"."""
-    costs = []
-    if limits.budget_usd is not None:
-        costs.append(f"{_money(limits.budget_usd)} USD in total")
-    if limits.hourly_usd is not None:
-        costs.append(f"{_money(limits.hourly_usd)} USD/h")
-    parts = []
-    if limits.deadline_s is not None:
-        parts.append(f"finish within {_time(limits.deadline_s)}")
-    if costs:
-        parts.append(f"cost at most {fmt.listing(costs)}")
-    return fmt.listing(parts)
-
-
-def _time(seconds: float) -> str:
-    """A deadline as it was typed: 24 h, 5 d, but 14h24m where one unit would round it."""
-    one_unit = seconds % (3600.0 if seconds < 360_000.0 else 86_400.0) == 0.0
-    return fmt.duration(seconds) if one_unit else brief_duration(seconds)
-
-
-def _money(usd: float) -> str:
-    """An amount as it was typed: 1,234.5."""
-    return f"{usd:,.2f}".rstrip("0").rstrip(".") if usd >= 1.0 else fmt.three(usd)
 
 
 def price_line(answer: Answer, asked: Asked) -> str:
@@ -165,7 +139,7 @@ def _trivial(answer: Answer, asked: Asked) -> list[str]:
 def _against(plan: Plan, answer: Answer, asked: Asked) -> str:
     kinds = fmt.listing(list(dict.fromkeys(fmt.clean(m.instance_type) for m in plan.machines)))
     name = f"{fmt.clean(plan.labels[0])} ({kinds})" if plan.labels else kinds
-    wrong = why_not(plan, asked)
+    wrong = why_not(plan, asked.limits)
     if wrong:
         return f"{name} {wrong}"
     best = answer.plans[0].estimate
@@ -174,27 +148,3 @@ def _against(plan: Plan, answer: Answer, asked: Asked) -> str:
     else:
         factor, what = plan.estimate.cost.mean / best.cost.mean, "cost"
     return f"{name}: {fmt.three(round(factor, 1 if factor >= 2 else 2))}× the {what} of plan 1"
-
-
-def why_not(plan: Plan, asked: Asked) -> str:
-    """Which limit a plan does not keep, in words; empty where it keeps all."""
-    limits, estimate = asked.limits, plan.estimate
-    hourly = dearest_usd_per_hour(plan)
-    if limits.hourly_usd is not None and hourly > limits.hourly_usd:
-        return f"costs up to {fmt.three(hourly)} USD/h: too dear"
-    if limits.max_overhead is not None and estimate.overhead > limits.max_overhead:
-        return f"loses {fmt.percent(estimate.overhead)} of the paid time: too much"
-    if estimate.chance >= limits.confidence:
-        return ""
-    if limits.deadline_s is not None and estimate.time.p95 > limits.deadline_s:
-        return f"takes up to {fmt.duration(estimate.time.p95)}: too slow"
-    if limits.budget_usd is not None and estimate.cost.p95 > limits.budget_usd:
-        return f"costs up to {fmt.usd(estimate.cost.p95)} USD: too dear"
-    return f"keeps the limits in {fmt.share(estimate.chance)} only"
-
-
-def dearest_usd_per_hour(plan: Plan) -> float:
-    """List price while everything runs, at the dearest place of the failover list."""
-    places = [site.usd_per_hour for site in plan.sites]
-    more = max(places) - places[0] if places else 0.0
-    return plan.usd_per_hour + more * sum(m.count for m in plan.machines if m.market == "spot")

@@ -1,5 +1,6 @@
 """The answer when no plan keeps the limits: which one hurts, and the nearest that would do."""
 
+from recommender.plan.limits import LIMITS
 from recommender.plan.plan import Answer, Infeasible, Plan, Step
 from recommender.report import cells
 from recommender.report import formatting as fmt
@@ -25,8 +26,7 @@ def infeasible_lines(answer: Answer, asked: Asked, width: int) -> list[Line]:
 def headline(asked: Asked) -> str:
     """One sentence that counts the limits."""
     limits = asked.limits
-    given = [limits.deadline_s, limits.budget_usd, limits.hourly_usd, limits.max_overhead]
-    count = sum(each is not None for each in given)
+    count = sum(1 for _ in limits.given(LIMITS))
     if not count:
         return "No plan can do this job with the offers that are allowed."
     kept = {1: "keeps the limit", 2: "keeps both limits"}.get(count, f"keeps all {count} limits")

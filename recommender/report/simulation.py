@@ -6,13 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 from recommender.plan.plan import Plan
-from recommender.plan.simulation import ClosedForm, Kept, PolicyRun, Quantiles, Simulation
+from recommender.plan.simulation import ClosedForm, PolicyRun, Quantiles, Simulation
 from recommender.report import answer_frame, cells, layout
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import Asked
 from recommender.report.csv_markdown import safe
 from recommender.report.json_output import SIMULATION_SCHEMA, plain, plan_object
 from recommender.report.layout import Column, Line, Row, grid, inset, labelled, overflow, paragraph
+from recommender.report.limit_words import limit_words
 from recommender.version import __version__
 
 _UNITS = ((5400.0, 60.0, "min"), (360_000.0, 3600.0, "h"), (float("inf"), 86_400.0, "d"))
@@ -170,14 +171,6 @@ def _limits(found: Simulation) -> str:
     if len(found.kept) == 1:
         return f"{each} (± {100 * found.chance_error:.1f} %)"
     return f"{each}; all together {fmt.share(found.chance)} (± {100 * found.chance_error:.1f} %)"
-
-
-def limit_words(kept: Kept) -> str:
-    """A limit in words: "in 24 h"."""
-    if kept.limit == "deadline":
-        return f"in {fmt.duration(kept.value)}"
-    unit = "USD/h" if kept.limit == "hourly" else "USD"
-    return f"within {fmt.three(kept.value)} {unit}"
 
 
 def _fallback(found: Simulation) -> str:

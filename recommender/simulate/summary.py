@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from recommender.arrays import Bools, Floats
-from recommender.plan.limits import Limits
+from recommender.plan.limits import HOURLY, RUN_LIMITS, Limits, RunLimit
 from recommender.plan.simulation import Histogram, Kept, Quantiles, State
 from recommender.simulate.paths import Sample
 
@@ -40,19 +40,14 @@ def states(sample: Sample) -> tuple[State, ...]:
 def kept(sample: Sample, limits: Limits, usd_per_hour: float) -> tuple[tuple[Kept, ...], Floats]:
     """The chance to keep each limit, and in which histories all of them are kept."""
     found, together = [], np.ones(len(sample.time_s), dtype=bool)
-    asked: tuple[tuple[str, float | None, Bools], ...] = (
-        ("deadline", limits.deadline_s, sample.time_s <= (limits.deadline_s or 0.0)),
-        ("budget", limits.budget_usd, sample.cost_usd <= (limits.budget_usd or 0.0)),
-        (
-            "hourly",
-            limits.hourly_usd,
-            np.full(len(together), usd_per_hour <= (limits.hourly_usd or 0.0) + 1e-9),
-        ),
-    )
-    for name, value, good in asked:
-        if value is not None:
-            found.append(Kept(name, value, float(good.mean())))
-            together &= good
+    good: Bools | bool
+    for limit, most in limits.given((*RUN_LIMITS, HOURLY)):
+        if isinstance(limit, RunLimit):
+            good = limit.of_runs(sample) <= most
+        else:
+            good = usd_per_hour <= most + 1e-9
+        found.append(Kept(limit.name, most, float(np.mean(good))))
+        together &= good
     return tuple(found), together.astype(np.float64)
 
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from recommender.plan.limits import Limits
 from recommender.plan.plan import Fallback
 from recommender.report import advice, answer_frame, answer_table
 from recommender.report.layout import plain
@@ -66,21 +65,6 @@ def test_all_regions_lists_the_failover_list() -> None:
 def test_prices_have_the_age_of_the_oldest_of_a_provider() -> None:
     said = answer_frame.price_line(ANSWER, QUESTION)
     assert said == "Prices are 91 (AWS), 113 (GCP), 184 (Azure) days old; the spans include it."
-
-
-@pytest.mark.parametrize(
-    ("limits", "said"),
-    [
-        (Limits(deadline_s=24 * 3600.0), "finish within 24 h"),
-        (Limits(deadline_s=5 * 86_400.0), "finish within 5 d"),
-        (Limits(deadline_s=14.4 * 3600.0), "finish within 14h24m"),
-        (Limits(deadline_s=100 * 3600.0), "finish within 4d4h"),
-        (Limits(budget_usd=1234.5), "cost at most 1,234.5 USD in total"),
-        (Limits(hourly_usd=0.2), "cost at most 0.2 USD/h"),
-    ],
-)
-def test_limits_are_repeated_as_they_were_typed(limits: Limits, said: str) -> None:
-    assert answer_frame.limits_kept(limits) == said
 
 
 def test_prices_of_today(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,70 @@
+"""Limits in words: what is promised of every plan, and which limit a plan does not keep."""
+
+from collections.abc import Callable, Mapping
+
+from recommender.inputs.units import brief_duration
+from recommender.plan.limits import LIMITS, Limits, Quantity, RunLimit
+from recommender.plan.plan import Plan
+from recommender.plan.simulation import Kept
+from recommender.report import formatting as fmt
+
+
+def limits_in_words(limits: Limits) -> str:
+    """The limits in words: "finish within 24 h and cost at most 200 USD in total"."""
+    amounts: dict[str, list[str]] = {}
+    for limit, value in limits.given(LIMITS):
+        if limit.promise is not None:
+            verb, after = limit.promise
+            amounts.setdefault(verb, []).append(f"{_AS_TYPED[limit.quantity](value)}{after}")
+    return fmt.listing([f"{verb} {fmt.listing(each)}" for verb, each in amounts.items()])
+
+
+def why_not(plan: Plan, limits: Limits) -> str:
+    """Which limit a plan does not keep, in words; empty where it keeps all."""
+    missed = [
+        (limit, limit.missed.format(_ROUNDED[limit.quantity](limit.of_plan(plan))))
+        for limit, most in limits.given(LIMITS)
+        if limit.of_plan(plan) > most
+    ]
+    sure = plan.estimate.chance >= limits.confidence
+    # A run that is too slow or too dear is one of the few that may be, where the chance is kept.
+    said = [words for limit, words in missed if not isinstance(limit, RunLimit)]
+    said += [words for limit, words in missed if isinstance(limit, RunLimit) and not sure]
+    if said or sure:
+        return next(iter(said), "")
+    return f"keeps the limits in {fmt.share(plan.estimate.chance)} only"
+
+
+def limit_words(kept: Kept) -> str:
+    """A simulated limit in words: "in 24 h"."""
+    quantity = next(limit.quantity for limit in LIMITS if limit.name == kept.limit)
+    return f"{'in' if quantity == 'time' else 'within'} {_THREE[quantity](kept.value)}"
+
+
+def _time(seconds: float) -> str:
+    """A deadline as it was typed: 24 h, 5 d, but 14h24m where one unit would round it."""
+    one_unit = seconds % (3600.0 if seconds < 360_000.0 else 86_400.0) == 0.0
+    return fmt.duration(seconds) if one_unit else brief_duration(seconds)
+
+
+def _money(usd: float) -> str:
+    """An amount as it was typed: 1,234.5."""
+    return f"{usd:,.2f}".rstrip("0").rstrip(".") if usd >= 1.0 else fmt.three(usd)
+
+
+_AS_TYPED: Mapping[Quantity, Callable[[float], str]] = {
+    "time": _time,
+    "usd": lambda usd: f"{_money(usd)} USD",
+    "usd_per_hour": lambda usd: f"{_money(usd)} USD/h",
+    "share": fmt.percent,
+}
+_ROUNDED: Mapping[Quantity, Callable[[float], str]] = {
+    "time": fmt.duration,
+    "usd": lambda usd: f"{fmt.usd(usd)} USD",
+    "usd_per_hour": lambda usd: f"{fmt.three(usd)} USD/h",
+    "share": fmt.percent,
+}
+_THREE: Mapping[Quantity, Callable[[float], str]] = {
+    **_ROUNDED,
+    "usd": lambda usd: f"{fmt.three(usd)} USD",
+}

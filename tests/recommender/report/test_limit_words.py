@@ -1,0 +1,63 @@
+"""Limits in words."""
+
+from dataclasses import replace
+
+import pytest
+
+from recommender.plan.limits import Limits
+from recommender.plan.simulation import Kept
+from recommender.report.limit_words import limit_words, limits_in_words, why_not
+from tests.recommender.answers import ANSWER
+
+H = 3600.0
+PLAN = ANSWER.plans[0]
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        (Limits(deadline_s=24 * 3600.0), "finish within 24 h"),
+        (Limits(deadline_s=5 * 86_400.0), "finish within 5 d"),
+        (Limits(deadline_s=14.4 * 3600.0), "finish within 14h24m"),
+        (Limits(deadline_s=100 * 3600.0), "finish within 4d4h"),
+        (Limits(budget_usd=1234.5), "cost at most 1,234.5 USD in total"),
+        (Limits(hourly_usd=0.2), "cost at most 0.2 USD/h"),
+        (
+            Limits(deadline_s=24 * H, budget_usd=200.0, hourly_usd=30.0),
+            "finish within 24 h and cost at most 200 USD in total and 30 USD/h",
+        ),
+        (Limits(max_overhead=0.2), ""),
+    ],
+)
+def test_limits_are_repeated_as_they_were_typed(limits: Limits, said: str) -> None:
+    assert limits_in_words(limits) == said
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        (Limits(), ""),
+        (Limits(hourly_usd=0.01), "costs up to "),
+        (Limits(max_overhead=1e-6), "loses "),
+        (Limits(deadline_s=60.0), "takes up to "),
+        (Limits(budget_usd=0.01), "costs up to "),
+        (Limits(deadline_s=1e9), "keeps the limits in 10 % only"),
+        (Limits(deadline_s=60.0, hourly_usd=0.01), "costs up to "),
+    ],
+)
+def test_a_plan_is_told_by_the_first_limit_that_it_does_not_keep(limits: Limits, said: str) -> None:
+    chance = 0.1 if limits.deadline_s or limits.budget_usd else 0.99
+    unsure = replace(PLAN, estimate=replace(PLAN.estimate, chance=chance))
+    assert why_not(unsure, limits).startswith(said)
+    assert bool(why_not(unsure, limits)) == bool(said)
+
+
+def test_a_slow_run_is_allowed_where_the_chance_is_kept() -> None:
+    sure = replace(PLAN, estimate=replace(PLAN.estimate, chance=0.99))
+    assert why_not(sure, Limits(deadline_s=60.0)) == ""
+
+
+def test_simulated_limits_are_named_by_their_value() -> None:
+    kept = [("deadline", 86_400.0), ("budget", 200.0), ("hourly", 30.0)]
+    said = [limit_words(Kept(name, value, 1.0)) for name, value in kept]
+    assert said == ["in 24 h", "within 200 USD", "within 30 USD/h"]
