@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from recommender.cli.edge import guarded
+from recommender.cli.edge import run_guarded
 
 # A run makes many small objects and hardly any garbage: looking for it costs 8 % (2026-11).
 COLLECT_AFTER = 100_000
@@ -14,7 +14,7 @@ COLLECT_AFTER = 100_000
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `recommend` with the given words, or those of the call; give the exit code."""
     gc.set_threshold(COLLECT_AFTER)
-    return guarded(_run, list(sys.argv[1:] if argv is None else argv))
+    return run_guarded(_run, list(sys.argv[1:] if argv is None else argv))
 
 
 def run() -> int:
@@ -26,9 +26,9 @@ def run() -> int:
 
 def _run(words: Sequence[str]) -> int:
     if list(words) in ([], ["--version"]) and "_RECOMMEND_COMPLETE" not in os.environ:
-        from recommender.cli.banner import page  # needs no Typer, so answers at once
+        from recommender.cli.banner import show_banner  # needs no Typer, so answers at once
 
-        page(version=bool(words))
+        show_banner(version=bool(words))
         return 0
     from typer.main import get_command
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from recommender.cli.lazy import Later
+from recommender.cli.lazy import LazyCommand
 from recommender.cli.strict import DefaultToPlan
 
 _EPILOG = (
@@ -15,19 +15,41 @@ _EPILOG = (
 
 # Name, the module that holds it, its line in the list.
 COMMANDS = (
-    Later("plan", "commands.plan:command", "Which cloud GPUs to rent for a job; the default."),
-    Later("simulate", "commands.simulate:command", "One plan, over thousands of simulated runs."),
-    Later("backtest", "commands.backtest:command", "Fallback policies on recorded spot markets."),
-    Later("calibrate", "commands.jobs:calibrate_command", "Fit a job's speed to runs of your own."),
-    Later("accuracy", "commands.accuracy:command", "Errors of the models on published figures."),
-    Later("sources", "commands.catalog:sources_command", "Where figures come from; licences."),
-    Later("doctor", "commands.doctor:doctor_command", "Check that everything needed is there."),
-    Later("schema", "commands.doctor:schema_command", "The JSON Schema of answers and errors."),
-    Later("jobs", "commands.jobs:group", "The jobs that come with the tool, and your own."),
-    Later("catalog", "commands.catalog:group", "Offers, how old prices are, how to renew them."),
-    Later("trace", "commands.trace:group", "Recorded spot markets, and laws kept for offers."),
-    Later("bench", "commands.bench:group", "Measure machines; plan with what was measured."),
-    Later("config", "commands.config:group", "Defaults that are kept, and where they are from."),
+    LazyCommand(
+        "plan", "commands.plan:command", "Which cloud GPUs to rent for a job; the default."
+    ),
+    LazyCommand(
+        "simulate", "commands.simulate:command", "One plan, over thousands of simulated runs."
+    ),
+    LazyCommand(
+        "backtest", "commands.backtest:command", "Fallback policies on recorded spot markets."
+    ),
+    LazyCommand(
+        "calibrate", "commands.jobs:calibrate_command", "Fit a job's speed to runs of your own."
+    ),
+    LazyCommand(
+        "accuracy", "commands.accuracy:command", "Errors of the models on published figures."
+    ),
+    LazyCommand(
+        "sources", "commands.catalog:sources_command", "Where figures come from; licences."
+    ),
+    LazyCommand(
+        "doctor", "commands.doctor:doctor_command", "Check that everything needed is there."
+    ),
+    LazyCommand(
+        "schema", "commands.doctor:schema_command", "The JSON Schema of answers and errors."
+    ),
+    LazyCommand("jobs", "commands.jobs:group", "The jobs that come with the tool, and your own."),
+    LazyCommand(
+        "catalog", "commands.catalog:group", "Offers, how old prices are, how to renew them."
+    ),
+    LazyCommand(
+        "trace", "commands.trace:group", "Recorded spot markets, and laws kept for offers."
+    ),
+    LazyCommand("bench", "commands.bench:group", "Measure machines; plan with what was measured."),
+    LazyCommand(
+        "config", "commands.config:group", "Defaults that are kept, and where they are from."
+    ),
 )
 
 
@@ -66,7 +88,7 @@ def recommend(
     """
     if not version and ctx.invoked_subcommand is not None:
         return
-    from recommender.cli.banner import page
+    from recommender.cli.banner import show_banner
 
-    page(version)
+    show_banner(version)
     raise typer.Exit()

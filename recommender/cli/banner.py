@@ -5,7 +5,7 @@ from pathlib import Path
 
 from recommender.catalogs.errors import CatalogError
 from recommender.catalogs.files import parsed
-from recommender.cli.screen import screen, show
+from recommender.cli.screen import screen, write_lines
 from recommender.report import formatting as fmt
 from recommender.report.json_output import PLAN_SCHEMA
 from recommender.report.layout import Line, wrapped
@@ -16,13 +16,13 @@ _EXAMPLE = "llama3-8b-pretrain"
 _SHOWN = ("resnet50-imagenet", "bert-large-pretrain", "llama3-8b-lora")
 
 
-def page(version: bool) -> None:
+def show_banner(version: bool) -> None:
     """Print the version, or the landing page."""
     on = screen()
-    show(version_lines(on.width) if version else landing(on.width), on)
+    write_lines(version_lines(on.width) if version else banner_lines(on.width), on)
 
 
-def landing(width: int) -> list[Line]:
+def banner_lines(width: int) -> list[Line]:
     """Ten lines for somebody who types the name of the tool."""
     from recommender.job.jobfile import FILE, presets
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from recommender.catalogs.errors import CatalogError, RecommendError
-from recommender.cli.screen import ReaderGone, put
+from recommender.cli.screen import OutputClosed, write_text
 from recommender.errors import SolverError, UsageError
 from recommender.text import shown
 
@@ -19,7 +19,7 @@ OK, INTERNAL, USAGE, INFEASIBLE, CATALOG, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3,
 PARTIAL, NOTHING = 5, 6  # of `recommend catalog refresh`
 
 
-def guarded(run: Callable[[Sequence[str]], int], words: Sequence[str]) -> int:
+def run_guarded(run: Callable[[Sequence[str]], int], words: Sequence[str]) -> int:
     """Run the program; whatever happens, leave one clear message and an exit code."""
     if sys.stdout is None:  # closed by the caller: >&-
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
@@ -29,30 +29,30 @@ def guarded(run: Callable[[Sequence[str]], int], words: Sequence[str]) -> int:
         code = run(words)
         sys.stdout.flush()
         return code
-    except (BrokenPipeError, ReaderGone):
+    except (BrokenPipeError, OutputClosed):
         return _pipe_closed()
     except KeyboardInterrupt:
         return INTERRUPTED
     except RecommendError as error:
-        return refuse(words, *_kind(error), _problems(error))
+        return report_errors(words, *_kind(error), _problems(error))
     except OSError as error:
-        return refuse(words, "IO", INTERNAL, [_system(error)])
+        return report_errors(words, "IO", INTERNAL, [_system(error)])
     except Exception as error:
         if hasattr(error, "format_message"):  # Typer's own refusals of a call
-            return refuse(words, "USAGE", USAGE, [str(error.format_message())])
+            return report_errors(words, "USAGE", USAGE, [str(error.format_message())])
         if os.environ.get("RECOMMEND_DEBUG"):
             raise
-        return refuse(words, "INTERNAL", INTERNAL, [_internal(error)])
+        return report_errors(words, "INTERNAL", INTERNAL, [_internal(error)])
 
 
-def refuse(words: Sequence[str], code: str, exit_code: int, problems: Sequence[str]) -> int:
+def report_errors(words: Sequence[str], code: str, exit_code: int, problems: Sequence[str]) -> int:
     """Say on standard error what went wrong; as JSON where JSON was asked for."""
     if wants_json(words):
         from recommender.report.json_output import dumps, error_document
 
-        put(dumps(error_document(code, exit_code, problems)), sys.stderr)
+        write_text(dumps(error_document(code, exit_code, problems)), sys.stderr)
     else:
-        put("".join(f"error: {problem}\n" for problem in problems), sys.stderr)
+        write_text("".join(f"error: {problem}\n" for problem in problems), sys.stderr)
     return exit_code
 
 

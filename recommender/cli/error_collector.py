@@ -21,30 +21,30 @@ Parser = Callable[[str, str], T]
 
 
 @dataclass(slots=True)
-class Reader:
+class ErrorCollector:
     """Collects every mistake of a call, so that all are reported at once."""
 
     problems: list[str] = field(default_factory=list)
 
-    def value(self, word: str | None, name: str, parse: Parser[T], default: D) -> T | D:
+    def parse(self, word: str | None, name: str, parse: Parser[T], default: D) -> T | D:
         """The value of one flag; its default where it was not given or is wrong."""
         if word is None:
             return default
         return self.attempt(lambda: parse(word, name), default)
 
-    def values(self, words: Sequence[str] | None, name: str, parse: Parser[T]) -> tuple[T, ...]:
+    def parse_all(self, words: Sequence[str] | None, name: str, parse: Parser[T]) -> tuple[T, ...]:
         """The values of a repeatable flag, one at a time."""
         several = [word for word in words or () if "," in word]
         if several and name != "--measured":
             each = " ".join(f"{name} {shown(w.strip())}" for w in several[0].split(",")[:3])
             self.problems.append(f"{name} {shown(several[0])} names several; write {each}")
             return ()
-        found = (self.value(word, name, parse, None) for word in words or ())
+        found = (self.parse(word, name, parse, None) for word in words or ())
         return tuple(each for each in found if each is not None)
 
-    def choice(self, word: str | None, name: str, choices: Sequence[str], default: str) -> Any:
+    def choose(self, word: str | None, name: str, choices: Sequence[str], default: str) -> Any:
         """One of a few words."""
-        return self.value(word, name, one_of(choices), default)
+        return self.parse(word, name, one_of(choices), default)
 
     def attempt(self, make: Callable[[], T], default: D) -> T | D:
         """What a function makes; its refusal is kept for later."""
@@ -54,7 +54,7 @@ class Reader:
             self.problems.extend(error.problems)
             return default
 
-    def stop(self) -> None:
+    def raise_all(self) -> None:
         """Raise all that was wrong."""
         if self.problems:
             raise UsageError(*dict.fromkeys(self.problems))
@@ -85,7 +85,7 @@ _VENDOR = re.compile(r"^(nvidia|tesla|amd)[- ]|-\d+ ?GB$", re.IGNORECASE)  # A10
 _AWS_LETTER = re.compile(r"[a-z]{2}(-[a-z]+)+-\d[a-f]")  # what it names differs between accounts
 
 
-def check_names(choice: Choice, catalog: "Catalog", data_at: str, read: Reader) -> None:
+def check_names(choice: Choice, catalog: "Catalog", data_at: str, errors: ErrorCollector) -> None:
     """Report every region, zone, GPU and instance type that no offer has."""
     named = (choice.regions, choice.zones, choice.instances, choice.gpus, choice.deny, data_at)
     if not any(named) and "own" not in choice.providers:
@@ -105,9 +105,11 @@ def check_names(choice: Choice, catalog: "Catalog", data_at: str, read: Reader) 
         _place(data_at, places),
         _problems("--deny", "name", choice.deny, anything),
     )
-    read.problems.extend(problem for problems in found for problem in problems)
+    errors.problems.extend(problem for problems in found for problem in problems)
     if "own" in choice.providers and "own" not in set(offers.provider):
-        read.problems.append("--provider own: no machine of yours is known; name a file: --offers")
+        errors.problems.append(
+            "--provider own: no machine of yours is known; name a file: --offers"
+        )
 
 
 def _place(data_at: str, places: set[tuple[str, str]]) -> list[str]:

@@ -11,7 +11,7 @@ import typer
 Command = Callable[..., None]
 
 
-def flat(command: Command) -> Command:
+def with_option_groups(command: Command) -> Command:
     """Spread the fields of every dataclass parameter; gather them again when it is called."""
     hints = get_type_hints(command, include_extras=True)
     groups = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
@@ -55,7 +55,7 @@ def _default(each: "Field[Any]") -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Later:
+class LazyCommand:
     """A command or a group of commands: where it is, and its line in the list of commands."""
 
     name: str
@@ -66,7 +66,7 @@ class Later:
 class Commands(Mapping[str, Any]):
     """Commands by name, each imported when it is first asked for."""
 
-    def __init__(self, known: Iterable[Later]) -> None:
+    def __init__(self, known: Iterable[LazyCommand]) -> None:
         self._known = {each.name: each for each in known}
         self._made: dict[str, Any] = {}
 
@@ -91,14 +91,14 @@ class Commands(Mapping[str, Any]):
         return len(self._known)
 
 
-def alone(name: str, function: Callable[..., None], made_by: type[Any]) -> typer.Typer:
+def command_app(name: str, function: Callable[..., None], made_by: type[Any]) -> typer.Typer:
     """A command that stands in no group."""
     made = _bare(name=name)
-    made.command(name, cls=made_by)(flat(function))
+    made.command(name, cls=made_by)(with_option_groups(function))
     return made
 
 
-def together(name: str, help: str, made_by: type[Any]) -> typer.Typer:
+def group_app(name: str, help: str, made_by: type[Any]) -> typer.Typer:
     """A group, to which its module adds commands."""
     return _bare(name=name, help=help, cls=made_by)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recommender.catalogs.errors import CatalogError
-from recommender.cli.error_collector import Reader
-from recommender.cli.screen import put
+from recommender.cli.error_collector import ErrorCollector
+from recommender.cli.screen import write_text
 from recommender.inputs import units
 from recommender.inputs.units.times import now
 from recommender.measurements.folder import folder, holds_tables
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedCatalog:
     """A catalog, what to call it, and what had to be passed over on the way."""
 
     catalog: "Catalog"
@@ -32,7 +32,7 @@ class Opened:
     version: str = ""  # of that store; "" for the shipped snapshot
 
 
-def open_catalog(path: str | None) -> Opened:
+def open_catalog(path: str | None) -> OpenedCatalog:
     """The catalog of a path; without one the newest good version, else the shipped snapshot."""
     from recommender.catalogs import MANIFEST
     from recommender.catalogs.store import CURRENT, VERSIONS, Store, default_root
@@ -45,7 +45,7 @@ def open_catalog(path: str | None) -> Opened:
         remote = load_remote(path, default_cache())
         address = path.partition("#")[0].partition("?")[0]
         name = f"{address} ({remote.catalog.version})"
-        return Opened(remote.catalog, name, remote.notes)
+        return OpenedCatalog(remote.catalog, name, remote.notes)
     folder = Path(path)
     if (folder / CURRENT).is_file() or (folder / VERSIONS).is_dir():
         return open_store(Store(folder))
@@ -57,16 +57,16 @@ def open_catalog(path: str | None) -> Opened:
     from recommender.catalogs.load import load
 
     catalog = load(folder)
-    return Opened(catalog, f"{path} ({catalog.version})", ())
+    return OpenedCatalog(catalog, f"{path} ({catalog.version})", ())
 
 
-def open_store(store: "Store") -> Opened:
+def open_store(store: "Store") -> OpenedCatalog:
     """The version that holds in a store, or the newest good one."""
     from recommender.catalogs.store import newest_good
 
     found = newest_good(store)
     kind = f"version {found.name}" if found.name else f"shipped snapshot {found.catalog.version}"
-    return Opened(found.catalog, kind, found.skipped, store, found.name)
+    return OpenedCatalog(found.catalog, kind, found.skipped, store, found.name)
 
 
 def store_at(path: str | None) -> "Store":
@@ -79,7 +79,7 @@ def store_at(path: str | None) -> "Store":
 def warn(notes: tuple[str, ...]) -> None:
     """Say on standard error what had to be passed over."""
     for note in notes:
-        put(f"warning: {fmt.clean(note)}\n", sys.stderr)
+        write_text(f"warning: {fmt.clean(note)}\n", sys.stderr)
 
 
 NEWCOMER = "default-new"
@@ -99,7 +99,7 @@ def load_catalog(path: str | None) -> "Catalog":
     return with_own_speeds(opened.catalog)
 
 
-def without_old(
+def without_old_prices(
     catalog: "Catalog", max_age_s: float | None, providers: tuple[str, ...]
 ) -> "Catalog":
     """The catalog without prices older than allowed; say how many those were.
@@ -137,18 +137,22 @@ def _is_old(as_of: str, max_age_s: float) -> bool:
 
 
 def with_files(
-    catalog: "Catalog", choice: Choice, quota: str | None, offers: str | None, read: Reader
+    catalog: "Catalog",
+    choice: Choice,
+    quota: str | None,
+    offers: str | None,
+    errors: ErrorCollector,
 ) -> tuple["Catalog", Choice]:
     """The catalog with own machines, and the choice with all quotas and the laws of own traces."""
     quotas: tuple[QuotaLimit, ...] = ()
     if quota is not None:
-        quotas = read.attempt(lambda: _quotas(quota, catalog), ())
+        quotas = errors.attempt(lambda: _quotas(quota, catalog), ())
     if offers is not None:
-        catalog, own = read.attempt(lambda: _own(offers, catalog), (catalog, ()))
+        catalog, own = errors.attempt(lambda: _own(offers, catalog), (catalog, ()))
         quotas += own
     from recommender.traces.law_store import stored  # reads YAML; help needs none
 
-    laws = read.attempt(stored, ())
+    laws = errors.attempt(stored, ())
     return catalog, replace(choice, quotas=quotas, quotas_known=quota is not None, spot_laws=laws)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from recommender.cli.error_collector import Reader
+from recommender.cli.error_collector import ErrorCollector
 
 Word = str | None
 Words = list[str] | None
@@ -290,15 +290,15 @@ F = TypeVar("F")
 _KEYS = {"provider": "providers", "region": "regions"}  # flag: setting, where they differ
 
 
-def settings(read: Reader) -> Mapping[str, str | tuple[str, ...]]:
+def changed_settings(errors: ErrorCollector) -> Mapping[str, str | tuple[str, ...]]:
     """The settings that were changed by somebody, as text."""
     from recommender.inputs.settings import load
 
-    found = read.attempt(lambda: load({}, Path()), {})
+    found = errors.attempt(lambda: load({}, Path()), {})
     return {key: each.value for key, each in found.items() if each.origin != "default"}
 
 
-def under(flags: F, kept: Mapping[str, str | tuple[str, ...]]) -> F:
+def with_settings(flags: F, kept: Mapping[str, str | tuple[str, ...]]) -> F:
     """The flags, with settings where nothing was typed."""
     changes: dict[str, Any] = {}
     for each in fields(flags):  # type: ignore[arg-type]

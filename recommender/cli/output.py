@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from recommender.cli.error_collector import Reader
+from recommender.cli.error_collector import ErrorCollector
 from recommender.cli.open_catalog import warn
 from recommender.cli.options import AnswerFlags, OutputFlags, PageFlags, SheetFlags
-from recommender.cli.screen import Screen, put, screen, show
+from recommender.cli.screen import Screen, screen, write_lines, write_text
 from recommender.errors import UsageError
 from recommender.inputs import units
 from recommender.plan.plan import Answer
@@ -14,17 +14,17 @@ from recommender.report.answer_frame import Asked
 from recommender.report.layout import Page, render
 from recommender.text import shown
 
-Kind = Literal["table", "json", "csv", "markdown"]
-FORMS = ("table", "json", "csv", "markdown")
+OutputFormat = Literal["table", "json", "csv", "markdown"]
+FORMATS = ("table", "json", "csv", "markdown")
 COLOURS = ("auto", "always", "never")
 _MOST_PLANS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class OutputOptions:
     """How an answer is written and how much of it."""
 
-    kind: Kind = "table"
+    kind: OutputFormat = "table"
     quiet: bool = False
     colour: str = "auto"
     top: int = 5
@@ -36,17 +36,19 @@ class Form:
         return screen(self.colour)
 
 
-def form_of(output: OutputFlags, answer: AnswerFlags, read: Reader) -> Form:
+def output_options(
+    output: OutputFlags, answer: AnswerFlags, errors: ErrorCollector
+) -> OutputOptions:
     """The form that the flags ask for."""
-    kind = read.choice(output.output, "--output", FORMS, "table")
+    kind = errors.choose(output.output, "--output", FORMATS, "table")
     if output.json and output.output is not None and kind != "json":
-        read.problems.append(f"--json contradicts --output {kind}; keep one")
-    top = read.value(answer.top, "--top", _plans, 5)
-    explain = read.value(answer.explain, "--explain", plan_number, 0)
-    return Form(
+        errors.problems.append(f"--json contradicts --output {kind}; keep one")
+    top = errors.parse(answer.top, "--top", _plans, 5)
+    explain = errors.parse(answer.explain, "--explain", plan_number, 0)
+    return OutputOptions(
         kind="json" if output.json else kind,
         quiet=output.quiet,
-        colour=read.choice(output.color, "--color", COLOURS, "auto"),
+        colour=errors.choose(output.color, "--color", COLOURS, "auto"),
         top=max(top, explain),
         explain=explain,
         all_regions=answer.all_regions,
@@ -66,17 +68,17 @@ def plan_number(word: str, name: str) -> int:
     return units.parse_whole(word, name, most=_MOST_PLANS, instead=instead)
 
 
-def show_answer(answer: Answer, asked: Asked, form: Form) -> None:
+def show_answer(answer: Answer, asked: Asked, form: OutputOptions) -> None:
     """Print the answer on standard output."""
     if form.kind == "table":
         _table(answer, asked, form)
     else:
-        put(text_of(answer, asked, form))
+        write_text(text_of(answer, asked, form))
         if form.kind == "csv":  # which has no place for them
             warn(answer.warnings)
 
 
-def text_of(answer: Answer, asked: Asked, form: Form) -> str:
+def text_of(answer: Answer, asked: Asked, form: OutputOptions) -> str:
     """The answer as JSON, CSV or Markdown."""
     if form.kind == "json":
         from recommender.report import json_output
@@ -91,14 +93,14 @@ def text_of(answer: Answer, asked: Asked, form: Form) -> str:
     return csv_markdown.render_markdown(answer, asked, form.quiet)
 
 
-def _table(answer: Answer, asked: Asked, form: Form) -> None:
+def _table(answer: Answer, asked: Asked, form: OutputOptions) -> None:
     from recommender.report import answer_table, explain
 
     on = form.screen()
     if form.explain and answer.status == "ok":
-        show(explain.render(answer, asked, form.explain, on.width), on)
+        write_lines(explain.render(answer, asked, form.explain, on.width), on)
         return
-    show(answer_table.render(answer, asked, on.width, form.quiet, form.all_regions), on)
+    write_lines(answer_table.render(answer, asked, on.width, form.quiet, form.all_regions), on)
 
 
 def show_page(page: Page, flags: PageFlags) -> None:
@@ -107,25 +109,25 @@ def show_page(page: Page, flags: PageFlags) -> None:
         put_json(page.facts)
         return
     on = screen(flags.color or "auto")
-    show(render(page, on.width), on)
+    write_lines(render(page, on.width), on)
 
 
 def as_json(flags: PageFlags) -> bool:
     """Tell whether JSON was asked for; refuse forms that a list does not have."""
-    read = Reader()
-    form = read.choice(flags.output, "--output", ("table", "json"), "table")
-    read.choice(flags.color, "--color", COLOURS, "auto")
-    read.stop()
+    errors = ErrorCollector()
+    form = errors.choose(flags.output, "--output", ("table", "json"), "table")
+    errors.choose(flags.color, "--color", COLOURS, "auto")
+    errors.raise_all()
     return flags.json or form == "json"
 
 
-def sheet_form(flags: SheetFlags) -> str:
+def sheet_format(flags: SheetFlags) -> str:
     """The form of a list that is a table of figures as well: table, json or csv."""
-    read = Reader()
-    form: str = read.choice(flags.output, "--output", ("table", "json", "csv"), "table")
+    errors = ErrorCollector()
+    form: str = errors.choose(flags.output, "--output", ("table", "json", "csv"), "table")
     if flags.json and flags.output is not None and form != "json":
-        read.problems.append(f"--json contradicts --output {form}; keep one")
-    read.stop()
+        errors.problems.append(f"--json contradicts --output {form}; keep one")
+    errors.raise_all()
     return "json" if flags.json else form
 
 
@@ -133,4 +135,4 @@ def put_json(facts: Any) -> None:
     """Print facts as JSON."""
     from recommender.report.json_output import dumps
 
-    put(dumps(facts))
+    write_text(dumps(facts))

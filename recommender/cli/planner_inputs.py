@@ -5,9 +5,16 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recommender.cli.error_collector import Reader, check_names
-from recommender.cli.open_catalog import load_catalog, warn, with_files, without_old
-from recommender.cli.options import JobFlags, LimitFlags, OfferFlags, OwnFlags, SearchFlags, under
+from recommender.cli.error_collector import ErrorCollector, check_names
+from recommender.cli.open_catalog import load_catalog, warn, with_files, without_old_prices
+from recommender.cli.options import (
+    JobFlags,
+    LimitFlags,
+    OfferFlags,
+    OwnFlags,
+    SearchFlags,
+    with_settings,
+)
 from recommender.cli.request import check_job_flags, choice_of, limits_of, progress_of
 from recommender.errors import UsageError
 from recommender.inputs import units
@@ -22,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class PlannerFlags:
     """The flags of one call that bear on the question."""
 
     words: tuple[str, ...]
@@ -32,14 +39,14 @@ class Call:
     job: JobFlags
     search: SearchFlags
 
-    def over(self, kept: Mapping[str, str | tuple[str, ...]]) -> "Call":
+    def over(self, kept: Mapping[str, str | tuple[str, ...]]) -> "PlannerFlags":
         """The same, with settings laid under every flag."""
         flags = (self.limits, self.offers, self.own, self.job, self.search)
-        return Call(self.words, *(under(each, kept) for each in flags))  # type: ignore[arg-type]
+        return PlannerFlags(self.words, *(with_settings(each, kept) for each in flags))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class PlannerInputs:
     """A question and what the planner needs beside it."""
 
     asked: Asked
@@ -47,27 +54,27 @@ class Ready:
     options: dict[str, Any]  # of the planner, those that were given
 
 
-def read(call: Call, top: int, reader: Reader) -> Ready:
+def read_inputs(call: PlannerFlags, top: int, errors: ErrorCollector) -> PlannerInputs:
     """Read everything; raise all mistakes together."""
-    limits = limits_of(call.limits, reader)
-    choice = choice_of(call.offers, call.own, reader)
-    progress = progress_of(call.own, reader)
-    max_age = reader.value(call.search.max_age, "--max-age", units.duration_of("30d"), None)
-    options = _options(call, reader)
-    check_job_flags(call.job, call.own, reader)
-    job = reader.attempt(lambda: _job(call), None)
+    limits = limits_of(call.limits, errors)
+    choice = choice_of(call.offers, call.own, errors)
+    progress = progress_of(call.own, errors)
+    max_age = errors.parse(call.search.max_age, "--max-age", units.duration_of("30d"), None)
+    options = _options(call, errors)
+    check_job_flags(call.job, call.own, errors)
+    job = errors.attempt(lambda: _job(call), None)
     catalog = load_catalog(call.search.catalog)
-    catalog, choice = with_files(catalog, choice, call.own.quota, call.own.offers, reader)
-    check_names(choice, catalog, call.own.data_at or "", reader)
-    reader.stop()
+    catalog, choice = with_files(catalog, choice, call.own.quota, call.own.offers, errors)
+    check_names(choice, catalog, call.own.data_at or "", errors)
+    errors.raise_all()
     assert job is not None  # else the reader has stopped
-    catalog = without_old(catalog, max_age, choice.providers)
+    catalog = without_old_prices(catalog, max_age, choice.providers)
     warn(_idle(call, limits))
     asked = Asked(job, limits, choice, progress, catalog.version)
-    return Ready(asked, catalog, {"top": top, **options})
+    return PlannerInputs(asked, catalog, {"top": top, **options})
 
 
-def answer(ready: Ready, explain: int = 0) -> Answer:
+def run_planner(ready: PlannerInputs, explain: int = 0) -> Answer:
     """Ask the planner; for the whole policy of plan `explain` as well."""
     from recommender.planner.recommend import recommend
 
@@ -83,7 +90,7 @@ def answer(ready: Ready, explain: int = 0) -> Answer:
     )
 
 
-def _idle(call: Call, limits: Limits) -> tuple[str, ...]:
+def _idle(call: PlannerFlags, limits: Limits) -> tuple[str, ...]:
     """What was spent so far where there is no limit that it counts against."""
     spent = ((limit, limit.spent.flag) for limit in LIMITS if limit.spent is not None)
     typed = ((limit, flag, getattr(call.own, flag.removeprefix("--"))) for limit, flag in spent)
@@ -94,11 +101,11 @@ def _idle(call: Call, limits: Limits) -> tuple[str, ...]:
     )
 
 
-def _options(call: Call, reader: Reader) -> dict[str, Any]:
+def _options(call: PlannerFlags, errors: ErrorCollector) -> dict[str, Any]:
     search = call.search
     found: dict[str, Any] = {
-        "compare": reader.value(call.own.compare, "--compare", units.parse_comparison, None),
-        "seed": reader.value(search.seed, "--seed", parse_seed, None),
+        "compare": errors.parse(call.own.compare, "--compare", units.parse_comparison, None),
+        "seed": errors.parse(search.seed, "--seed", parse_seed, None),
         "save_lp": Path(search.save_lp) if search.save_lp else None,
         "prove": search.prove or None,
         "verify": search.verify or None,
@@ -111,7 +118,7 @@ def parse_seed(word: str, name: str) -> int:
     return units.parse_whole(word, name, instead="write a whole number such as 1")
 
 
-def _job(call: Call) -> Job:
+def _job(call: PlannerFlags) -> Job:
     from recommender.job import jobfile
 
     if len(call.words) > 1:

@@ -3,7 +3,7 @@
 from dataclasses import fields
 from typing import Any
 
-from recommender.cli.error_collector import Reader, name_of, one_of
+from recommender.cli.error_collector import ErrorCollector, name_of, one_of
 from recommender.cli.options import JobFlags, LimitFlags, OfferFlags, OwnFlags
 from recommender.errors import UsageError
 from recommender.inputs import units
@@ -16,18 +16,18 @@ _MARKETS = {"any": "any", "spot": "spot", "on-demand": "on_demand", "on_demand":
 _PATHS = ("auto", "object_store", "anchor", "memory_tier", "none")
 
 
-def limits_of(flags: LimitFlags, read: Reader) -> Limits:
+def limits_of(flags: LimitFlags, errors: ErrorCollector) -> Limits:
     """The limits, in seconds and USD."""
     values = {
-        limit: read.value(
+        limit: errors.parse(
             getattr(flags, limit.name.replace("-", "_")), limit.flag, parse_limit(limit), None
         )
         for limit in LIMITS
     }
     limits = Limits(
-        confidence=read.value(flags.confidence, "--confidence", _sure, 0.95),
-        max_machines=read.value(flags.max_machines, "--max-machines", _machines, 16),
-        objective=read.choice(flags.objective, "--objective", ("auto", "cost", "time"), "auto"),
+        confidence=errors.parse(flags.confidence, "--confidence", _sure, 0.95),
+        max_machines=errors.parse(flags.max_machines, "--max-machines", _machines, 16),
+        objective=errors.choose(flags.objective, "--objective", ("auto", "cost", "time"), "auto"),
     )
     for limit, value in values.items():
         limits = limits.with_value(limit, value)
@@ -42,43 +42,45 @@ def _sure(word: str, name: str) -> float:
     return share
 
 
-def choice_of(flags: OfferFlags, own: OwnFlags, read: Reader) -> Choice:
+def choice_of(flags: OfferFlags, own: OwnFlags, errors: ErrorCollector) -> Choice:
     """Which offers may be used; quotas come from their own file."""
     return Choice(
-        providers=read.values(flags.provider, "--provider", one_of(units.PROVIDERS)),
-        regions=read.values(flags.region, "--region", name_of),
-        zones=read.values(flags.zone, "--zone", name_of),
-        gpus=read.values(flags.gpu, "--gpu", units.parse_gpu),
-        instances=read.values(flags.instance, "--instance", name_of),
-        deny=read.values(flags.deny, "--deny", name_of),
-        market=_market(flags, read),
-        failover=read.choice(flags.failover, "--failover", ("none", "zone", "region"), "region"),
-        checkpoint_to=read.choice(flags.checkpoint_to, "--checkpoint-to", _PATHS, "auto"),
+        providers=errors.parse_all(flags.provider, "--provider", one_of(units.PROVIDERS)),
+        regions=errors.parse_all(flags.region, "--region", name_of),
+        zones=errors.parse_all(flags.zone, "--zone", name_of),
+        gpus=errors.parse_all(flags.gpu, "--gpu", units.parse_gpu),
+        instances=errors.parse_all(flags.instance, "--instance", name_of),
+        deny=errors.parse_all(flags.deny, "--deny", name_of),
+        market=_market(flags, errors),
+        failover=errors.choose(flags.failover, "--failover", ("none", "zone", "region"), "region"),
+        checkpoint_to=errors.choose(flags.checkpoint_to, "--checkpoint-to", _PATHS, "auto"),
         mix="auto" if flags.mix is None else "yes" if flags.mix else "no",
-        accelerator=read.choice(
+        accelerator=errors.choose(
             flags.accelerator, "--accelerator", ("nvidia", "amd", "aws", "any"), "nvidia"
         ),
-        arch=read.choice(flags.arch, "--arch", ("x86_64", "arm64", "any"), "x86_64"),
+        arch=errors.choose(flags.arch, "--arch", ("x86_64", "arm64", "any"), "x86_64"),
         quoted_only=flags.quoted_only,
         prices_as_quoted=own.prices_as_quoted,
-        mtbf_h=read.value(own.mtbf, "--mtbf", _mtbf, None),
-        discounts=_discounts(own, read),
-        on_demand_obtainable=read.value(own.assume_on_demand, "--assume-on-demand", _chance, None),
+        mtbf_h=errors.parse(own.mtbf, "--mtbf", _mtbf, None),
+        discounts=_discounts(own, errors),
+        on_demand_obtainable=errors.parse(
+            own.assume_on_demand, "--assume-on-demand", _chance, None
+        ),
     )
 
 
-def _discounts(own: OwnFlags, read: Reader) -> tuple[tuple[str, float], ...]:
-    found = read.values(own.discount, "--discount", units.parse_discount)
+def _discounts(own: OwnFlags, errors: ErrorCollector) -> tuple[tuple[str, float], ...]:
+    found = errors.parse_all(own.discount, "--discount", units.parse_discount)
     names = [name for name, _ in found]
     twice = sorted({name for name in names if names.count(name) > 1})
-    read.problems.extend(f"--discount names {name} twice; keep one" for name in twice)
+    errors.problems.extend(f"--discount names {name} twice; keep one" for name in twice)
     return found
 
 
-def _market(flags: OfferFlags, read: Reader) -> Any:
-    market = _MARKETS[read.choice(flags.market, "--market", tuple(_MARKETS), "any")]
+def _market(flags: OfferFlags, errors: ErrorCollector) -> Any:
+    market = _MARKETS[errors.choose(flags.market, "--market", tuple(_MARKETS), "any")]
     if flags.no_spot and market == "spot":
-        read.problems.append("--no-spot contradicts --market spot; keep one")
+        errors.problems.append("--no-spot contradicts --market spot; keep one")
     return "on_demand" if flags.no_spot else market
 
 
@@ -95,12 +97,12 @@ def _chance(word: str, name: str) -> float:
     return units.parse_share(word, name, zero=True, one=True, instead=instead)
 
 
-def progress_of(own: OwnFlags, read: Reader) -> Progress:
+def progress_of(own: OwnFlags, errors: ErrorCollector) -> Progress:
     """What is already done and spent."""
     return Progress(
-        done_share=read.value(own.done, "--done", _done, 0.0),
-        elapsed_s=read.value(own.elapsed, "--elapsed", units.parse_duration, 0.0),
-        spent_usd=read.value(own.spent, "--spent", units.parse_money, 0.0),
+        done_share=errors.parse(own.done, "--done", _done, 0.0),
+        elapsed_s=errors.parse(own.elapsed, "--elapsed", units.parse_duration, 0.0),
+        spent_usd=errors.parse(own.spent, "--spent", units.parse_money, 0.0),
     )
 
 
@@ -108,14 +110,14 @@ def _done(word: str, name: str) -> float:
     return units.parse_share(word, name, zero=True, instead="write a share such as 40% or 0.4")
 
 
-def check_job_flags(flags: JobFlags, own: OwnFlags, read: Reader) -> None:
+def check_job_flags(flags: JobFlags, own: OwnFlags, errors: ErrorCollector) -> None:
     """Report what is wrong with the job's flags even where the job itself cannot be found."""
-    read.values(own.measured, "--measured", parse_measured)
-    read.value(own.data_at, "--data-at", units.parse_data_at, None)
+    errors.parse_all(own.measured, "--measured", parse_measured)
+    errors.parse(own.data_at, "--data-at", units.parse_data_at, None)
     typed = {each.name: getattr(flags, each.name) for each in fields(flags)}
     for name, word in typed.items():
         if isinstance(word, str):
-            read.value(word, name, _field, None)
+            errors.parse(word, name, _field, None)
 
 
 def _field(word: str, name: str) -> None:

@@ -21,7 +21,7 @@ _SIMPLER = str.maketrans(
 )
 
 
-class ReaderGone(Exception):
+class OutputClosed(Exception):
     """Nobody reads any more; not an OSError, which Typer would take for its own."""
 
 
@@ -62,12 +62,12 @@ def _coloured(wish: str, terminal: bool, env: Mapping[str, str]) -> bool:
     return terminal and env.get("TERM") != "dumb"
 
 
-def show(lines: Sequence[Line], on: Screen) -> None:
+def write_lines(lines: Sequence[Line], on: Screen) -> None:
     """Print lines on standard output."""
-    put(_painted(lines) if on.colour else plain(lines))
+    write_text(_painted(lines) if on.colour else plain(lines))
 
 
-def put(text: str, stream: TextIO | None = None) -> None:
+def write_text(text: str, stream: TextIO | None = None) -> None:
     """Write text; characters that the stream cannot encode are written more simply."""
     stream = stream or sys.stdout
     encoding = stream.encoding or "utf-8"
@@ -78,7 +78,7 @@ def put(text: str, stream: TextIO | None = None) -> None:
     try:
         stream.write(text)
     except BrokenPipeError as error:
-        raise ReaderGone from error
+        raise OutputClosed from error
 
 
 def _painted(lines: Sequence[Line]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from recommender.cli.lazy import Commands, Later
+from recommender.cli.lazy import Commands, LazyCommand
 from recommender.errors import UsageError
 from recommender.text import nearest, shown
 
@@ -110,7 +110,7 @@ TOP_LEVEL = ("--help", "-h", "--version", "--install-completion", "--show-comple
 _PROBLEMS = "recommend.problems"
 
 
-class Careful(TyperCommand):
+class StrictCommand(TyperCommand):
     """A command that finds every wrong flag of a call, and shows its flags by subject."""
 
     collects = False  # whether the command itself reports the problems, with its own
@@ -134,7 +134,7 @@ class Careful(TyperCommand):
         write_options(self.params, ctx, formatter)
 
 
-class PlanCommand(Careful):
+class PlanCommand(StrictCommand):
     """The default command: its own mistakes and those of the call are reported together."""
 
     collects = True
@@ -143,7 +143,7 @@ class PlanCommand(Careful):
 class DefaultToPlan(TyperGroup):
     """A group that reads `recommend --deadline 24h JOB` as `recommend plan …`."""
 
-    known: tuple[Later, ...] = ()
+    known: tuple[LazyCommand, ...] = ()
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
@@ -177,7 +177,7 @@ class DefaultToPlan(TyperGroup):
             formatter.write_dl(self.commands.lines())
 
 
-class Helpful(TyperGroup):
+class SuggestingGroup(TyperGroup):
     """A group of commands that offers the nearest name for one that does not exist."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -191,7 +191,7 @@ class Helpful(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-def problems_of(ctx: typer.Context) -> list[str]:
+def call_problems(ctx: typer.Context) -> list[str]:
     """What was wrong with the words of the call."""
     return list(ctx.meta.get(_PROBLEMS, ()))
 
@@ -227,7 +227,7 @@ def write_options(params: Any, ctx: Any, formatter: Any) -> None:
             formatter.write_dl(records)
 
 
-def job_words(ctx: typer.Context, incomplete: str) -> list[str]:
+def complete_job(ctx: typer.Context, incomplete: str) -> list[str]:
     """What a first word can be: a job, or a command where nothing else was typed yet."""
     from recommender.job.jobfile import presets
 

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recommender.cli.lazy import alone
+from recommender.cli.lazy import command_app
 from recommender.cli.options import PageFlags, Word, Words
 from recommender.cli.output import as_json, put_json
-from recommender.cli.screen import screen, show
-from recommender.cli.strict import Careful
+from recommender.cli.screen import screen, write_lines
+from recommender.cli.strict import StrictCommand
 from recommender.errors import UsageError
 from recommender.text import unknown
 
@@ -54,7 +54,7 @@ def accuracy(
         put_json(accuracy_view.facts(findings))
         return
     on = screen(flags.color or "auto")
-    show(accuracy_view.render(findings, on.width), on)
+    write_lines(accuracy_view.render(findings, on.width), on)
 
 
 def _chosen(findings: "Sequence[Finding]", words: Sequence[str]) -> "list[Finding]":
@@ -67,4 +67,4 @@ def _chosen(findings: "Sequence[Finding]", words: Sequence[str]) -> "list[Findin
     return [each for each in findings if not words or each.key.startswith(begins)]
 
 
-command = alone("accuracy", accuracy, Careful)
+command = command_app("accuracy", accuracy, StrictCommand)

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recommender.cli.error_collector import Reader
-from recommender.cli.lazy import alone
+from recommender.cli.error_collector import ErrorCollector
+from recommender.cli.lazy import command_app
 from recommender.cli.options import PageFlags, SheetFlags, TraceFlags, Word, Words
-from recommender.cli.output import put_json, sheet_form, show_page
-from recommender.cli.screen import progress, put
-from recommender.cli.strict import Careful
+from recommender.cli.output import put_json, sheet_format, show_page
+from recommender.cli.screen import progress, write_text
+from recommender.cli.strict import StrictCommand
 from recommender.errors import UsageError
 from recommender.inputs import units
 from recommender.text import shown
@@ -122,11 +122,11 @@ def backtest(
     from recommender.policies.backtest import run
     from recommender.report import backtest as backtest_view
 
-    read = Reader()
-    past = read.value(trial.past, "--past", units.parse_share, 0.5)
-    where = _workers(worker, read)
-    form = sheet_form(flags)
-    work, traces = _work(files, trace, trial, past, read)
+    errors = ErrorCollector()
+    past = errors.parse(trial.past, "--past", units.parse_share, 0.5)
+    where = _workers(worker, errors)
+    form = sheet_format(flags)
+    work, traces = _work(files, trace, trial, past, errors)
     with progress("back-test", len(work), least=8) as tick:
         rows = run(work, where, tick)
     found = _standings(rows, by_trace)
@@ -137,52 +137,55 @@ def backtest(
     elif form == "csv":
         from recommender.report import csv_markdown
 
-        put(csv_markdown.table(backtest_view.COLUMNS, backtest_view.cells(found)))
+        write_text(csv_markdown.table(backtest_view.COLUMNS, backtest_view.cells(found)))
     else:
         show_page(page, PageFlags(color=flags.color))
 
 
-def _workers(flags: WorkerFlags, read: Reader) -> "Workers":
+def _workers(flags: WorkerFlags, errors: ErrorCollector) -> "Workers":
     from recommender.policies.backtest import ENGINES, Workers
 
     return Workers(
         engine="dask"
         if flags.dask_address
-        else read.choice(flags.engine, "--engine", ENGINES, "serial"),
-        jobs=read.value(flags.jobs, "--jobs", units.parse_whole, -1),
+        else errors.choose(flags.engine, "--engine", ENGINES, "serial"),
+        jobs=errors.parse(flags.jobs, "--jobs", units.parse_whole, -1),
         address=flags.dask_address or "",
     )
 
 
 def _work(
-    files: Sequence[str], trace: TraceFlags, trial: TrialFlags, past: float, read: Reader
+    files: Sequence[str], trace: TraceFlags, trial: TrialFlags, past: float, errors: ErrorCollector
 ) -> "tuple[tuple[Work, ...], int]":
     """Every trace under every job setting, and how many traces; mistakes are raised together."""
     from recommender.policies.backtest import pieces
     from recommender.policies.backtest_zones import market_of, zones_pieces
     from recommender.policies.state import Prices
 
-    tasks = read.values(trial.job or SETTINGS, "--job", _task)
-    spot = read.value(trial.spot_usd, "--spot-usd", _prices, (SPOT_USD,))
-    full = read.value(trial.on_demand_usd, "--on-demand-usd", _prices, (ON_DEMAND_USD,))
-    move = read.value(trial.move_usd, "--move-usd", units.parse_money, 0.0)
-    every_s = read.value(trial.every, "--every", units.parse_duration, 4 * 3600.0)
-    sure = read.value(trial.confidence, "--confidence", units.parse_share, 1.0)
-    count = read.value(trial.machines, "--machines", units.whole_of("8", most=1024), 1)
+    tasks = errors.parse_all(trial.job or SETTINGS, "--job", _task)
+    spot = errors.parse(trial.spot_usd, "--spot-usd", _prices, (SPOT_USD,))
+    full = errors.parse(trial.on_demand_usd, "--on-demand-usd", _prices, (ON_DEMAND_USD,))
+    move = errors.parse(trial.move_usd, "--move-usd", units.parse_money, 0.0)
+    every_s = errors.parse(trial.every, "--every", units.parse_duration, 4 * 3600.0)
+    sure = errors.parse(trial.confidence, "--confidence", units.parse_share, 1.0)
+    count = errors.parse(trial.machines, "--machines", units.whole_of("8", most=1024), 1)
     every = (*POLICIES, *WAITING, *TOGETHER)
-    wanted = [read.choice(word, "--policy", every, "") for word in trial.policy or POLICIES]
-    receivers = read.value(trial.receivers_usd, "--receivers-usd", units.parse_money, 0.0)
-    _check_waiting(wanted, count, trial.receivers_usd, read)
-    read.stop()
-    alone = [name for name in wanted if name not in TOGETHER]
+    wanted = [errors.choose(word, "--policy", every, "") for word in trial.policy or POLICIES]
+    receivers = errors.parse(trial.receivers_usd, "--receivers-usd", units.parse_money, 0.0)
+    _check_waiting(wanted, count, trial.receivers_usd, errors)
+    errors.raise_all()
+    single = [name for name in wanted if name not in TOGETHER]
     together = [name for name in wanted if name in TOGETHER]
-    series = _series(files, trace, len(alone) < len(wanted))
+    series = _series(files, trace, len(single) < len(wanted))
     spots, fulls = _each(spot, series, "--spot-usd"), _each(full, series, "--on-demand-usd")
     prices = [Prices(*pair) for pair in zip(spots, fulls, strict=True)]
     traces = _traces(series, count, past, prices, bool(together))
     work: list[Work] = []
-    if alone:
-        entered = [*_contenders(alone, traces, sure), *_waiting(alone, count, receivers)]
+    if single:
+        entered = [
+            *_contenders(single, traces, sure),
+            *_waiting(single, count, receivers),
+        ]
         work += pieces(entered, traces, tasks, prices[0], every_s)
     if together:
         market = market_of(traces, prices[0], _moves(series, move))
@@ -191,15 +194,15 @@ def _work(
 
 
 def _check_waiting(
-    wanted: Sequence[str], machines: int, receivers: str | None, read: Reader
+    wanted: Sequence[str], machines: int, receivers: str | None, errors: ErrorCollector
 ) -> None:
     if "single-anchor" in wanted and machines < 2:
-        read.problems.append(
+        errors.problems.append(
             "--policy single-anchor keeps one machine of several on-demand; "
             "give --machines 2 or more"
         )
     if ("tiering" in wanted) != (receivers is not None):
-        read.problems.append("--policy tiering and --receivers-usd need each other; give both")
+        errors.problems.append("--policy tiering and --receivers-usd need each other; give both")
 
 
 def _waiting(wanted: Sequence[str], machines: int, receivers: float) -> "list[Contender]":
@@ -376,4 +379,4 @@ def _setting(task: "Task") -> str:
     return "/".join(units.brief_duration(part) for part in parts)
 
 
-command = alone("backtest", backtest, Careful)
+command = command_app("backtest", backtest, StrictCommand)

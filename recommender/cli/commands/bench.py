@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recommender.cli.error_collector import Reader, one_of
-from recommender.cli.lazy import flat, together
+from recommender.cli.error_collector import ErrorCollector, one_of
+from recommender.cli.lazy import group_app, with_option_groups
 from recommender.cli.open_catalog import load_catalog
 from recommender.cli.options import PageFlags, Word
 from recommender.cli.output import as_json, put_json, show_page
-from recommender.cli.strict import Careful, Helpful
+from recommender.cli.strict import StrictCommand, SuggestingGroup
 from recommender.errors import UsageError
 from recommender.inputs import units
 
 if TYPE_CHECKING:
     from recommender.benchmarks.suite import Wishes
 
-group = together("bench", "Measure machines, and plan with what was measured.", Helpful)
+group = group_app("bench", "Measure machines, and plan with what was measured.", SuggestingGroup)
 _MARKET = ("spot", "on-demand")
 _CATALOG = Annotated[
     Word,
@@ -156,11 +156,11 @@ def show(
     from recommender.measurements.store import records
     from recommender.report import benchmarks
 
-    json, read = as_json(flags), Reader()
-    most = read.value(top, "--top", units.whole_of("20"), 20)
-    kind = read.choice(market, "--market", _MARKET, "").replace("-", "_")
-    at = read.value(precision, "--precision", one_of(("fp32", "tf32", "fp16", "bf16", "fp8")), "")
-    read.stop()
+    json, errors = as_json(flags), ErrorCollector()
+    most = errors.parse(top, "--top", units.whole_of("20"), 20)
+    kind = errors.choose(market, "--market", _MARKET, "").replace("-", "_")
+    at = errors.parse(precision, "--precision", one_of(("fp32", "tf32", "fp16", "bf16", "fp8")), "")
+    errors.raise_all()
     loaded = load_catalog(catalog)
     if gpu is not None:
         _refuse_unknown(gpu, tuple(loaded.gpus))
@@ -239,13 +239,13 @@ def _wishes(flags: RunFlags) -> "Wishes":
     from recommender.benchmarks.metadata import Place
     from recommender.benchmarks.suite import Wishes
 
-    read = Reader()
-    suite = read.choice(flags.suite, "--suite", ("quick", "full"), "quick")
-    device = read.choice(flags.device, "--device", ("cuda", "cpu"), "") or None
-    provider = read.choice(flags.provider, "--provider", ("aws", "gcp", "azure", "own"), "")
-    market = read.choice(flags.market, "--market", _MARKET, "").replace("-", "_")
-    price = read.value(flags.usd_per_hour, "--usd-per-hour", units.parse_money, None)
-    read.stop()
+    errors = ErrorCollector()
+    suite = errors.choose(flags.suite, "--suite", ("quick", "full"), "quick")
+    device = errors.choose(flags.device, "--device", ("cuda", "cpu"), "") or None
+    provider = errors.choose(flags.provider, "--provider", ("aws", "gcp", "azure", "own"), "")
+    market = errors.choose(flags.market, "--market", _MARKET, "").replace("-", "_")
+    price = errors.parse(flags.usd_per_hour, "--usd-per-hour", units.parse_money, None)
+    errors.raise_all()
     place = Place(provider, flags.instance or "", flags.region or "", flags.zone or "", market)
     return Wishes(
         suite, device, flags.folder or ".", flags.mount or "", flags.s3 or "",
@@ -273,9 +273,9 @@ def _refuse_unknown(gpu: str, known: tuple[str, ...]) -> None:
         raise UsageError(unknown("GPU", gpu, known))
 
 
-group.command("run", cls=Careful)(flat(run))
-group.command("pack", cls=Careful)(flat(pack))
-group.command("import", cls=Careful)(flat(import_))
-group.command("show", cls=Careful)(flat(show))
-group.command("compare", cls=Careful)(flat(compare))
-group.command("stalls", cls=Careful)(flat(stalls))
+group.command("run", cls=StrictCommand)(with_option_groups(run))
+group.command("pack", cls=StrictCommand)(with_option_groups(pack))
+group.command("import", cls=StrictCommand)(with_option_groups(import_))
+group.command("show", cls=StrictCommand)(with_option_groups(show))
+group.command("compare", cls=StrictCommand)(with_option_groups(compare))
+group.command("stalls", cls=StrictCommand)(with_option_groups(stalls))

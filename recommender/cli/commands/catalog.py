@@ -5,17 +5,19 @@ from typing import Annotated
 import typer
 
 from recommender.cli.commands import refresh, versions
-from recommender.cli.error_collector import Reader, one_of
-from recommender.cli.lazy import alone, flat, together
+from recommender.cli.error_collector import ErrorCollector, one_of
+from recommender.cli.lazy import command_app, group_app, with_option_groups
 from recommender.cli.open_catalog import load_catalog, open_catalog, open_store, store_at, warn
 from recommender.cli.options import PageFlags, Word
 from recommender.cli.output import show_page
-from recommender.cli.strict import Careful, Helpful
+from recommender.cli.strict import StrictCommand, SuggestingGroup
 from recommender.errors import UsageError
 from recommender.inputs import units
 
-group = together(
-    "catalog", "Which offers are known, how old their prices are, and how to renew them.", Helpful
+group = group_app(
+    "catalog",
+    "Which offers are known, how old their prices are, and how to renew them.",
+    SuggestingGroup,
 )
 _FOLDER = Annotated[
     Word,
@@ -67,11 +69,11 @@ def show(
     """
     from recommender.report import catalog as catalog_view
 
-    read = Reader()
-    most = read.value(top, "--top", units.whole_of("20"), 20)
-    wanted = read.value(provider, "--provider", one_of(units.PROVIDERS), "")
-    kind = read.choice(market, "--market", ("spot", "on-demand"), "").replace("-", "_")
-    read.stop()
+    errors = ErrorCollector()
+    most = errors.parse(top, "--top", units.whole_of("20"), 20)
+    wanted = errors.parse(provider, "--provider", one_of(units.PROVIDERS), "")
+    kind = errors.choose(market, "--market", ("spot", "on-demand"), "").replace("-", "_")
+    errors.raise_all()
     loaded = load_catalog(catalog)
     found = catalog_view.matching(loaded, word or "", wanted, region or "", kind)
     if not found:
@@ -90,13 +92,13 @@ def sources(flags: PageFlags, catalog: _FOLDER = None) -> None:
     show_page(catalog_view.sources(load_catalog(catalog)), flags)
 
 
-group.command("status", cls=Careful)(flat(status))
-group.command("show", cls=Careful)(flat(show))
-group.command("refresh", cls=Careful)(flat(refresh.refresh))
-group.command("quotas", cls=Careful)(refresh.quotas)
-group.command("diff", cls=Careful)(flat(versions.diff))
-group.command("history", cls=Careful)(flat(versions.history))
-group.command("rollback", cls=Careful)(versions.rollback)
-group.command("export", cls=Careful)(versions.export)
-group.command("import", cls=Careful)(versions.import_)
-sources_command = alone("sources", sources, Careful)
+group.command("status", cls=StrictCommand)(with_option_groups(status))
+group.command("show", cls=StrictCommand)(with_option_groups(show))
+group.command("refresh", cls=StrictCommand)(with_option_groups(refresh.refresh))
+group.command("quotas", cls=StrictCommand)(refresh.quotas)
+group.command("diff", cls=StrictCommand)(with_option_groups(versions.diff))
+group.command("history", cls=StrictCommand)(with_option_groups(versions.history))
+group.command("rollback", cls=StrictCommand)(versions.rollback)
+group.command("export", cls=StrictCommand)(versions.export)
+group.command("import", cls=StrictCommand)(versions.import_)
+sources_command = command_app("sources", sources, StrictCommand)

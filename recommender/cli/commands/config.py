@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
-from recommender.cli.lazy import flat, together
+from recommender.cli.lazy import group_app, with_option_groups
 from recommender.cli.options import PageFlags
 from recommender.cli.output import show_page
-from recommender.cli.screen import put
-from recommender.cli.strict import Careful, Helpful
+from recommender.cli.screen import write_text
+from recommender.cli.strict import StrictCommand, SuggestingGroup
 
-group = together("config", "Defaults that are kept, and where each comes from.", Helpful)
+group = group_app("config", "Defaults that are kept, and where each comes from.", SuggestingGroup)
 
 
 def show(flags: PageFlags) -> None:
@@ -39,7 +39,7 @@ def set_value(
     from recommender.inputs import settings
 
     path = settings.save(key.replace("-", "_"), tuple(value))
-    put(f"{key} = {' '.join(value)} in {path}\n")
+    write_text(f"{key} = {' '.join(value)} in {path}\n")
 
 
 def unset(
@@ -53,9 +53,9 @@ def unset(
     from recommender.inputs import settings
 
     path, kept = settings.unset(key.replace("-", "_"))
-    put(f"{key} {'removed from' if kept else 'is not kept in'} {path}\n")
+    write_text(f"{key} {'removed from' if kept else 'is not kept in'} {path}\n")
 
 
-group.command("show", cls=Careful)(flat(show))
-group.command("set", cls=Careful)(set_value)
-group.command("unset", cls=Careful)(unset)
+group.command("show", cls=StrictCommand)(with_option_groups(show))
+group.command("set", cls=StrictCommand)(set_value)
+group.command("unset", cls=StrictCommand)(unset)

@@ -14,11 +14,11 @@ import typer
 
 from recommender.catalogs.errors import RecommendError
 from recommender.cli.edge import CATALOG
-from recommender.cli.lazy import alone
+from recommender.cli.lazy import command_app
 from recommender.cli.options import PageFlags
 from recommender.cli.output import show_page
-from recommender.cli.screen import put
-from recommender.cli.strict import Careful
+from recommender.cli.screen import write_text
+from recommender.cli.strict import StrictCommand
 from recommender.report.formatting import age_days
 from recommender.report.layout import Column, Page
 from recommender.text import shown
@@ -174,8 +174,8 @@ def schema() -> None:
     """
     from recommender.report.json_schema import schema_text
 
-    put(schema_text())
+    write_text(schema_text())
 
 
-doctor_command = alone("doctor", doctor, Careful)
-schema_command = alone("schema", schema, Careful)
+doctor_command = command_app("doctor", doctor, StrictCommand)
+schema_command = command_app("schema", schema, StrictCommand)

@@ -5,14 +5,16 @@ from typing import Annotated
 
 import typer
 
-from recommender.cli.lazy import alone, flat, together
+from recommender.cli.lazy import command_app, group_app, with_option_groups
 from recommender.cli.open_catalog import load_catalog
 from recommender.cli.options import PageFlags, Word
 from recommender.cli.output import as_json, put_json, show_page
-from recommender.cli.screen import put
-from recommender.cli.strict import Careful, Helpful
+from recommender.cli.screen import write_text
+from recommender.cli.strict import StrictCommand, SuggestingGroup
 
-group = together("jobs", "The jobs that come with the tool, and how to write your own.", Helpful)
+group = group_app(
+    "jobs", "The jobs that come with the tool, and how to write your own.", SuggestingGroup
+)
 
 
 def _job_names(incomplete: str) -> list[str]:
@@ -65,7 +67,7 @@ def new_job(
     """
     from recommender.job.jobfile import template
 
-    put(template(like))
+    write_text(template(like))
 
 
 def job_schema() -> None:
@@ -79,10 +81,10 @@ def job_schema() -> None:
     put_json(json_schema())
 
 
-group.command("list", cls=Careful)(flat(list_jobs))
-group.command("show", cls=Careful)(flat(show_job))
-group.command("new", cls=Careful)(new_job)
-group.command("schema", cls=Careful)(job_schema)
+group.command("list", cls=StrictCommand)(with_option_groups(list_jobs))
+group.command("show", cls=StrictCommand)(with_option_groups(show_job))
+group.command("new", cls=StrictCommand)(new_job)
+group.command("schema", cls=StrictCommand)(job_schema)
 
 
 def calibrate(
@@ -139,4 +141,4 @@ def calibrate(
     show_page(calibration.constants_page(own, found.efficiency, found.tensor_s, written), flags)
 
 
-calibrate_command = alone("calibrate", calibrate, Careful)
+calibrate_command = command_app("calibrate", calibrate, StrictCommand)

@@ -6,8 +6,8 @@ import typer
 
 from recommender.cli import planner_inputs
 from recommender.cli.edge import INFEASIBLE
-from recommender.cli.error_collector import Reader
-from recommender.cli.lazy import alone
+from recommender.cli.error_collector import ErrorCollector
+from recommender.cli.lazy import command_app
 from recommender.cli.options import (
     AnswerFlags,
     JobFlags,
@@ -16,18 +16,18 @@ from recommender.cli.options import (
     OutputFlags,
     OwnFlags,
     SearchFlags,
-    settings,
-    under,
+    changed_settings,
+    with_settings,
 )
-from recommender.cli.output import form_of, show_answer
-from recommender.cli.strict import PlanCommand, job_words, problems_of
+from recommender.cli.output import output_options, show_answer
+from recommender.cli.strict import PlanCommand, call_problems, complete_job
 
 JobWord = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[JOB]",
         help="A job that comes with the tool, or a job file; recommend.yaml if left out.",
-        autocompletion=job_words,
+        autocompletion=complete_job,
         show_default=False,
     ),
 ]
@@ -53,15 +53,17 @@ def plan(
     recommend --deadline 24h resnet50-imagenet
     recommend --budget 200 --no-spot ./recommend.yaml
     """
-    read = Reader(problems_of(ctx))
-    kept = settings(read)
-    form = form_of(under(output, kept), shown, read)
-    call = planner_inputs.Call(tuple(job or ()), limits, offers, own, job_flags, search).over(kept)
-    ready = planner_inputs.read(call, form.top, read)
-    answer = planner_inputs.answer(ready, form.explain if form.kind == "table" else 0)
+    errors = ErrorCollector(call_problems(ctx))
+    kept = changed_settings(errors)
+    form = output_options(with_settings(output, kept), shown, errors)
+    call = planner_inputs.PlannerFlags(
+        tuple(job or ()), limits, offers, own, job_flags, search
+    ).over(kept)
+    ready = planner_inputs.read_inputs(call, form.top, errors)
+    answer = planner_inputs.run_planner(ready, form.explain if form.kind == "table" else 0)
     show_answer(answer, ready.asked, form)
     if answer.status == "infeasible":
         raise typer.Exit(INFEASIBLE)
 
 
-command = alone("plan", plan, PlanCommand)
+command = command_app("plan", plan, PlanCommand)

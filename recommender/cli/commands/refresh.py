@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recommender.catalogs.errors import CatalogError
-from recommender.cli.edge import NOTHING, PARTIAL, refuse
-from recommender.cli.error_collector import Reader, name_of, one_of
+from recommender.cli.edge import NOTHING, PARTIAL, report_errors
+from recommender.cli.error_collector import ErrorCollector, name_of, one_of
 from recommender.cli.open_catalog import store_at
 from recommender.cli.options import PageFlags, Word, Words
 from recommender.cli.output import as_json, show_page
-from recommender.cli.screen import put
+from recommender.cli.screen import write_text
 from recommender.inputs.units.times import now
 from recommender.report import formatting as fmt
 
@@ -80,7 +80,7 @@ def refresh(
     try:
         report = run(order)
     except CatalogError as error:
-        code = refuse(["--json"] if form else [], "CATALOG", NOTHING, [redacted(str(error))])
+        code = report_errors(["--json"] if form else [], "CATALOG", NOTHING, [redacted(str(error))])
         raise typer.Exit(code) from None
     show_page(refresh_page(facts(report)), flags)
     raise typer.Exit({"published": 0, "partial": PARTIAL, "nothing": NOTHING}[report.outcome])
@@ -94,7 +94,7 @@ def quotas(provider: _PROVIDERS = None, region: _REGIONS = None) -> None:
     """
     from recommender.catalogs.providers.quotas import quota_text
 
-    put(quota_text(_quotas(provider, _regions(region))))
+    write_text(quota_text(_quotas(provider, _regions(region))))
 
 
 def _quotas(provider: list[str] | None, regions: tuple[str, ...]) -> "list[QuotaValue]":
@@ -140,16 +140,16 @@ def _quotas(provider: list[str] | None, regions: tuple[str, ...]) -> "list[Quota
 def _makers(names: list[str] | None) -> "dict[str, Maker]":
     from recommender.catalogs.providers.registry import NAMES, makers
 
-    read = Reader()
-    wanted = read.values(names, "--provider", one_of(NAMES))
-    read.stop()
+    errors = ErrorCollector()
+    wanted = errors.parse_all(names, "--provider", one_of(NAMES))
+    errors.raise_all()
     return dict(makers(wanted or NAMES))
 
 
 def _regions(names: list[str] | None) -> tuple[str, ...]:
-    read = Reader()
-    regions = read.values(names, "--region", name_of)
-    read.stop()
+    errors = ErrorCollector()
+    regions = errors.parse_all(names, "--region", name_of)
+    errors.raise_all()
     return regions
 
 
@@ -157,4 +157,4 @@ def _say(message: str) -> None:
     """Progress goes to standard error, without secrets and on one line."""
     from recommender.catalogs.providers.redact import redacted
 
-    put(f"{fmt.clean(redacted(message))}\n", sys.stderr)
+    write_text(f"{fmt.clean(redacted(message))}\n", sys.stderr)

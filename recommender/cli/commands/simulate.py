@@ -9,8 +9,8 @@ import typer
 
 from recommender.cli import planner_inputs
 from recommender.cli.edge import INFEASIBLE
-from recommender.cli.error_collector import Reader
-from recommender.cli.lazy import alone
+from recommender.cli.error_collector import ErrorCollector
+from recommender.cli.lazy import command_app
 from recommender.cli.open_catalog import warn
 from recommender.cli.options import (
     AnswerFlags,
@@ -22,12 +22,12 @@ from recommender.cli.options import (
     SearchFlags,
     TraceFlags,
     Word,
-    settings,
-    under,
+    changed_settings,
+    with_settings,
 )
-from recommender.cli.output import Form, form_of, plan_number, show_answer
-from recommender.cli.screen import progress, put, show
-from recommender.cli.strict import PlanCommand, job_words, problems_of
+from recommender.cli.output import OutputOptions, output_options, plan_number, show_answer
+from recommender.cli.screen import progress, write_lines, write_text
+from recommender.cli.strict import PlanCommand, call_problems, complete_job
 from recommender.errors import UsageError
 from recommender.inputs import units
 from recommender.inputs.files import write_whole
@@ -92,7 +92,7 @@ Words = Annotated[
     typer.Argument(
         metavar="[JOB] [MACHINES]",
         help="A job, and machines such as 8x p4d.24xlarge spot; without, the best plan.",
-        autocompletion=job_words,
+        autocompletion=complete_job,
         show_default=False,
     ),
 ]
@@ -119,14 +119,16 @@ def simulate(
     recommend simulate resnet50-imagenet 4x g6e.12xlarge spot --runs 100000
     recommend simulate llama3-8b-lora --deadline 12h --trace zone.csv --plot runs.svg
     """
-    read = Reader(problems_of(ctx))
-    kept = settings(read)
-    form = form_of(under(output, kept), AnswerFlags(), read)
+    errors = ErrorCollector(call_problems(ctx))
+    kept = changed_settings(errors)
+    form = output_options(with_settings(output, kept), AnswerFlags(), errors)
     job, named = _parted(words or [])
-    call = planner_inputs.Call(tuple(job), limits, offers, own, job_flags, search).over(kept)
-    order, options = _order(simulation, recording, search, own, named, read)
-    ready = planner_inputs.read(
-        replace(call, search=replace(call.search, seed=None)), form.top, read
+    call = planner_inputs.PlannerFlags(tuple(job), limits, offers, own, job_flags, search).over(
+        kept
+    )
+    order, options = _order(simulation, recording, search, own, named, errors)
+    ready = planner_inputs.read_inputs(
+        replace(call, search=replace(call.search, seed=None)), form.top, errors
     )
     rehearsal = _simulated(ready, order, options, form)
     found = rehearsal.simulation
@@ -153,39 +155,39 @@ def _order(
     search: SearchFlags,
     own: OwnFlags,
     named: str,
-    read: Reader,
+    errors: ErrorCollector,
 ) -> tuple["Order", dict[str, Any]]:
     from recommender.simulate.scenario import WhatIf, parse_deflatable, parse_law
     from recommender.simulate.simulate import Order
 
-    runs = read.value(flags.runs, "--runs", units.whole_of("10000"), 10_000)
+    runs = errors.parse(flags.runs, "--runs", units.whole_of("10000"), 10_000)
     if runs > MOST_RUNS:
-        read.problems.append(f"--runs {runs} is more than {MOST_RUNS:,}; write less")
+        errors.problems.append(f"--runs {runs} is more than {MOST_RUNS:,}; write less")
     if flags.plan is not None and named:
-        read.problems.append("--plan names a plan of the answer; leave it or the machines out")
+        errors.problems.append("--plan names a plan of the answer; leave it or the machines out")
     if own.compare is not None:
-        read.problems.append("--compare has no place here; name the machines behind the job")
+        errors.problems.append("--compare has no place here; name the machines behind the job")
     changes = [flags.trace, flags.run_law, flags.deflatable]
     if sum(change is not None for change in changes) > 1:
-        read.problems.append("--trace, --run-law and --deflatable exclude each other; keep one")
+        errors.problems.append("--trace, --run-law and --deflatable exclude each other; keep one")
     if flags.trace is None and (recording.format or recording.series):
-        read.problems.append("--format and --series read a trace; give --trace FILE as well")
+        errors.problems.append("--format and --series read a trace; give --trace FILE as well")
     what_if = WhatIf(
         trace=None if flags.trace is None else Path(flags.trace),
         form=recording.format or "",
         series=tuple(recording.series or ()),
-        law=read.value(flags.run_law, "--run-law", parse_law, None),
-        deflatable=read.value(flags.deflatable, "--deflatable", parse_deflatable, None),
+        law=errors.parse(flags.run_law, "--run-law", parse_law, None),
+        deflatable=errors.parse(flags.deflatable, "--deflatable", parse_deflatable, None),
     )
     machines = None
     if named:
-        machines = read.value(named, "the machines", units.parse_comparison, None)
-    seed = read.value(search.seed, "--seed", planner_inputs.parse_seed, SEED)
-    policy = read.choice(flags.policy, "--policy", POLICIES, "net")
-    number = read.value(flags.plan, "--plan", plan_number, 1)
+        machines = errors.parse(named, "the machines", units.parse_comparison, None)
+    seed = errors.parse(search.seed, "--seed", planner_inputs.parse_seed, SEED)
+    policy = errors.choose(flags.policy, "--policy", POLICIES, "net")
+    number = errors.parse(flags.plan, "--plan", plan_number, 1)
     table = flags.policy_table
     if table is not None and Path(table).is_dir():
-        read.problems.append(f"--policy-table {shown_path(table)} is a folder; name a file in it")
+        errors.problems.append(f"--policy-table {shown_path(table)} is a folder; name a file in it")
     return Order(runs, seed, what_if, policy, table is not None), {
         "number": number,
         "machines": machines,
@@ -193,7 +195,10 @@ def _order(
 
 
 def _simulated(
-    ready: planner_inputs.Ready, order: "Order", options: dict[str, Any], form: Form
+    ready: planner_inputs.PlannerInputs,
+    order: "Order",
+    options: dict[str, Any],
+    form: OutputOptions,
 ) -> "Rehearsal":
     """The simulation; where no plan keeps the limits, the answer says why."""
     from recommender.planner.simulate_plan import rehearse
@@ -240,19 +245,19 @@ def _plot(found: "Simulation", path: Path) -> None:
         ) from None
 
 
-def _show(found: "Simulation", asked: Asked, form: Form) -> None:
+def _show(found: "Simulation", asked: Asked, form: OutputOptions) -> None:
     from recommender.report import json_output
     from recommender.report import simulation as simulation_view
 
     if form.kind == "table":
         on = form.screen()
-        show(simulation_view.render(found, asked, on.width, form.quiet), on)
+        write_lines(simulation_view.render(found, asked, on.width, form.quiet), on)
     elif form.kind == "json":
-        put(json_output.dumps(simulation_view.document(found, asked)))
+        write_text(json_output.dumps(simulation_view.document(found, asked)))
     elif form.kind == "csv":
-        put(simulation_view.csv_text(found))
+        write_text(simulation_view.csv_text(found))
     else:
-        put(simulation_view.markdown(found, asked, form.quiet))
+        write_text(simulation_view.markdown(found, asked, form.quiet))
 
 
-command = alone("simulate", simulate, PlanCommand)
+command = command_app("simulate", simulate, PlanCommand)

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recommender.cli.error_collector import Reader
-from recommender.cli.lazy import flat, together
+from recommender.cli.error_collector import ErrorCollector
+from recommender.cli.lazy import group_app, with_option_groups
 from recommender.cli.options import PageFlags, SheetFlags, TraceFlags, Word, Words
-from recommender.cli.output import put_json, sheet_form, show_page
-from recommender.cli.screen import put
-from recommender.cli.strict import Careful, Helpful
+from recommender.cli.output import put_json, sheet_format, show_page
+from recommender.cli.screen import write_text
+from recommender.cli.strict import StrictCommand, SuggestingGroup
 from recommender.text import shown
 
 if TYPE_CHECKING:
     from recommender.traces.fit_result import Fit
     from recommender.traces.trace import Trace
 
-group = together(
-    "trace", "Recorded spot markets: what they tell, and laws kept for offers.", Helpful
+group = group_app(
+    "trace", "Recorded spot markets: what they tell, and laws kept for offers.", SuggestingGroup
 )
 _FILES = Annotated[
     list[str], typer.Argument(help="Trace files, gzipped or not.", metavar="FILE...")
@@ -66,14 +66,14 @@ def fit_trace(
     from recommender.report import traces as traces_view
     from recommender.traces.fit import fit
 
-    form = sheet_form(flags)
+    form = sheet_format(flags)
     offers = _parsed(store or [])
     found = fit(chosen_series(files, trace))
     kept = _kept(offers, found, catalog) if offers else []
     if form == "json":
         put_json(traces_view.fit_page(found, kept).facts)
     elif form == "csv":
-        put(traces_view.fit_csv(found))
+        write_text(traces_view.fit_csv(found))
     else:
         show_page(traces_view.fit_page(found, kept), PageFlags(color=flags.color))
 
@@ -81,9 +81,9 @@ def fit_trace(
 def _parsed(words: list[str]) -> list[tuple[str, str, str]]:
     from recommender.traces.law_store import parse_offer
 
-    read = Reader()
-    found = read.values(words, "--store", parse_offer)
-    read.stop()
+    errors = ErrorCollector()
+    found = errors.parse_all(words, "--store", parse_offer)
+    errors.raise_all()
     return list(found)
 
 
@@ -93,10 +93,10 @@ def _kept(offers: list[tuple[str, str, str]], found: "Fit", catalog: str | None)
     from recommender.inputs.units.times import now
     from recommender.traces.law_store import check_offer, keep, laws_for
 
-    loaded, read = load_catalog(catalog), Reader()
+    loaded, errors = load_catalog(catalog), ErrorCollector()
     for offer in offers:
-        read.attempt(partial(check_offer, offer, found, loaded, "--store"), None)
-    read.stop()
+        errors.attempt(partial(check_offer, offer, found, loaded, "--store"), None)
+    errors.raise_all()
     laws = laws_for(offers, found, now().date())
     keep(laws)
     return [law.offer for law in laws]
@@ -130,10 +130,10 @@ def convert(
 
     traces = chosen_series(files, trace)
     if out is None:
-        put(write(traces))
+        write_text(write(traces))
         return
     write_file(traces, Path(out))
-    put(f"{len(traces)} series in {shown(out)}\n")
+    write_text(f"{len(traces)} series in {shown(out)}\n")
 
 
 def list_laws(flags: PageFlags) -> None:
@@ -166,11 +166,11 @@ def forget(
     from recommender.traces.law_store import forget as forget_laws
 
     forget_laws(offers)
-    put("".join(f"forgot {offer}\n" for offer in offers))
+    write_text("".join(f"forgot {offer}\n" for offer in offers))
 
 
-group.command("fit", cls=Careful)(flat(fit_trace))
-group.command("show", cls=Careful)(flat(show))
-group.command("convert", cls=Careful)(flat(convert))
-group.command("list", cls=Careful)(flat(list_laws))
-group.command("forget", cls=Careful)(forget)
+group.command("fit", cls=StrictCommand)(with_option_groups(fit_trace))
+group.command("show", cls=StrictCommand)(with_option_groups(show))
+group.command("convert", cls=StrictCommand)(with_option_groups(convert))
+group.command("list", cls=StrictCommand)(with_option_groups(list_laws))
+group.command("forget", cls=StrictCommand)(forget)

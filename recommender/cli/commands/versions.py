@@ -10,7 +10,7 @@ from recommender.cli.commands.refresh import STORE
 from recommender.cli.open_catalog import store_at, warn
 from recommender.cli.options import PageFlags, Word
 from recommender.cli.output import show_page
-from recommender.cli.screen import put
+from recommender.cli.screen import write_text
 from recommender.inputs.units.times import now
 from recommender.text import shown
 
@@ -103,7 +103,7 @@ def rollback(
     kept = store_at(store)
     _refuse_empty(kept)
     name = roll_back(kept, _named(kept, version) if version else None)
-    put(f"version {name} holds\n")
+    write_text(f"version {name} holds\n")
 
 
 def export(
@@ -129,7 +129,7 @@ def export(
         raise CatalogError(
             "the shipped snapshot comes with every installation; name a version to export"
         )
-    put(f"{write(kept, name, Path(file))}\n")
+    write_text(f"{write(kept, name, Path(file))}\n")
 
 
 def import_(
@@ -148,7 +148,7 @@ def import_(
 
     name, problems = import_into(store_at(store), Path(file), SNAPSHOT, now())
     warn(tuple(problems))
-    put(f"version {name} holds\n")
+    write_text(f"version {name} holds\n")
 
 
 def _refuse_empty(store: "Store") -> None:

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from recommender.cli.app import COMMANDS
-from recommender.cli.lazy import Commands, Later
+from recommender.cli.lazy import Commands, LazyCommand
 
 LOADED = """
 import sys
@@ -17,7 +17,7 @@ print(*(name for name in sys.modules if name.startswith("recommender.cli")), fil
 
 
 @pytest.mark.parametrize("later", COMMANDS, ids=[each.name for each in COMMANDS])
-def test_the_list_of_commands_names_what_there_is(later: Later) -> None:
+def test_the_list_of_commands_names_what_there_is(later: LazyCommand) -> None:
     command = Commands(COMMANDS)[later.name]
     assert command.name == later.name
     assert 10 < len(later.line) <= 60

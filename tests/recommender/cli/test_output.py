@@ -12,7 +12,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from recommender.cli.screen import put, screen
+from recommender.cli.screen import screen, write_text
 from recommender.report.json_schema import schema_text
 from tests.recommender import golden
 from tests.recommender.cli.conftest import Planner, Run
@@ -104,7 +104,7 @@ def test_width_without_a_terminal(
 def test_a_stream_of_few_characters_gets_simpler_ones() -> None:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii")
-    put("1× a3 · ≥ 8 … é\n", stream)
+    write_text("1× a3 · ≥ 8 … é\n", stream)
     stream.flush()
     assert raw.getvalue() == b"1x a3 - >= 8 ... ?\n"
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from recommender.cli import main, screen
-from recommender.cli.screen import put
+from recommender.cli.screen import write_text
 from tests.recommender.cli.conftest import Result
 
 Run = Callable[..., Result]
@@ -169,7 +169,7 @@ def test_verify_reaches_the_planner(planner: Any, monkeypatch: pytest.MonkeyPatc
 def test_a_terminal_of_plain_characters_gets_plain_bars() -> None:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii")
-    put("██▌ 7 %\n█▎ 2 %\n", stream)
+    write_text("██▌ 7 %\n█▎ 2 %\n", stream)
     stream.flush()
     assert raw.getvalue() == b"### 7 %\n# 2 %\n"
 

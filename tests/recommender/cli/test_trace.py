@@ -147,11 +147,11 @@ def test_a_damaged_store_stops_the_next_answer(run: Run, tmp_path: Path) -> None
 
 
 def test_a_stream_of_few_characters_gets_simpler_bars() -> None:
-    from recommender.cli.screen import put
+    from recommender.cli.screen import write_text
 
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii")
-    put("▁▃▆█\n", stream)
+    write_text("▁▃▆█\n", stream)
     stream.flush()
     assert raw.getvalue() == b"_:+#\n"
 
