@@ -12,7 +12,7 @@ from typing import Any
 
 from . import backend
 from .errors import BenchError, WrongResult
-from .metadata import Place
+from .metadata import PROVIDERS, Place
 from .record import dumps
 from .suite import Wishes, prepare, run
 
@@ -122,7 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--profile", default="", metavar="NAME", help="stalls of cnn, transformer, mlp, or of "
         "your own module:function, which is run")  # fmt: skip
     add("--no-metadata", action="store_true", help="do not ask the provider what this machine is")
-    add("--provider", default="", choices=("aws", "gcp", "azure", "own"), help="whose machine")
+    add("--provider", default="", choices=PROVIDERS, help="whose machine")
     add("--instance", default="", metavar="NAME", help="its instance type")
     add("--region", default="", metavar="NAME", help="its region")
     add("--zone", default="", metavar="NAME", help="its zone")

@@ -15,7 +15,7 @@ from typing import Any
 from .collectives import Line
 from .errors import BadRecord, BenchError
 from .machine import Machine
-from .metadata import Place
+from .metadata import PROVIDERS, Place
 from .method import Interference, Result
 from .nvidia import GpuState
 from .stalls import KINDS, Profile, Run, profile, what_ifs
@@ -270,7 +270,7 @@ def _machine(node: _Node) -> Machine:
 
 def _place(node: _Node) -> Place:
     node.choice("market", _MARKETS)
-    node.choice("provider", ("", "aws", "gcp", "azure", "own"))
+    node.choice("provider", ("", *PROVIDERS))
     return Place(*(node.word(each.name) for each in fields(Place)))
 
 

@@ -16,14 +16,14 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from recommender.catalogs import MANIFEST
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.errors import CatalogError, StoreError
 from recommender.catalogs.load import load
 from recommender.catalogs.refresh.draft import Draft, content_of, start
-from recommender.catalogs.schema import Provider
+from recommender.catalogs.registry import NAMES
 from recommender.catalogs.store import (
     REPORT,
     Content,
@@ -44,7 +44,7 @@ _NAME = "name a file or folder that recommend catalog export wrote"
 FILES = frozenset(
     {MANIFEST, REPORT, SUMS, "NOTICE"}
     | {table.file for table in TABLES.values()}
-    | {TABLES["offers"].part(name) for name in get_args(Provider)}
+    | {TABLES["offers"].part(name) for name in NAMES}
 )
 
 

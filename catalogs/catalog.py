@@ -21,7 +21,6 @@ from recommender.catalogs.schema import (
     Offer,
     OwnSpeed,
     PriceDrift,
-    Provider,
     Quota,
     Source,
     SpotClass,
@@ -52,7 +51,7 @@ class Offers:
 
     def __getitem__(self, index: int) -> Offer:
         return Offer(
-            provider=cast(Provider, self.provider[index]),
+            provider=self.provider[index],
             instance_type=self.instance_type[index],
             region=self.region[index],
             zone=self.zone[index],

@@ -9,13 +9,13 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from recommender.catalogs import MANIFEST
 from recommender.catalogs.catalog import Catalog, Offers
 from recommender.catalogs.errors import CatalogError
 from recommender.catalogs.files import parsed
-from recommender.catalogs.schema import Provider
+from recommender.catalogs.registry import NAMES
 from recommender.catalogs.tables import REQUIRED, SCHEMA_VERSION, TABLES, Table, columns_of
 from recommender.catalogs.validation import hard_problems
 
@@ -100,7 +100,7 @@ def _parts(
     if parts is None:
         yield table.file, entry
         return
-    if not isinstance(parts, dict) or not parts.keys() <= set(get_args(Provider)):
+    if not isinstance(parts, dict) or not parts.keys() <= set(NAMES):
         raise CatalogError(f"{folder / MANIFEST}: table {table.name} has parts of no provider")
     for provider, part in sorted(parts.items()):
         yield table.part(provider), part

@@ -14,7 +14,7 @@ of `sources.csv`), the date it held (`as_of`) and its `kind`:
 from dataclasses import dataclass
 from typing import Literal
 
-Provider = Literal["aws", "gcp", "azure", "own"]
+Provider = str  # a name of `registry.NAMES`; tables with another are refused
 Market = Literal["on_demand", "spot", "reserved_block"]
 Obtainable = Literal["open", "spot_only", "reservation_only", "retired", "unknown"]
 Kind = Literal["quote", "composed", "derived", "measured", "fallback"]

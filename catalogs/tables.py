@@ -7,6 +7,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, get_args, get_type_hints
 
+from recommender.catalogs.registry import NAMES
 from recommender.catalogs.schema import (
     Achieved,
     BillingRule,
@@ -154,6 +155,8 @@ def columns_of(table: Table) -> tuple[Column, ...]:
     for name, hint in get_type_hints(table.row).items():
         parse = _PARSERS.get(hint, _texts)
         allowed = frozenset(get_args(hint)) if hint not in _PARSERS else None
+        if name == "provider":
+            allowed = frozenset(NAMES)
         columns.append(Column(name, parse, allowed))
     return tuple(columns)
 

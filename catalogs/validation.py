@@ -1,10 +1,10 @@
 """What a catalog must satisfy before anybody plans with it, and before it is published.
 
-These guards hold for every catalog, somebody's own included, and are checked at each load.
-What a published catalog of the public clouds must satisfy besides is in `publication`.
-
-The bounds are what was measured on good catalogs of 2026, with room; each has caught a
-catalog that somebody published wrong (docs/catalog.md).
+`hard_problems` hold for every catalog, somebody's own included, and are looked for at each load;
+`publication_problems` for the public clouds, before a catalog of them is published. The bounds of
+a provider's prices are those of its `ProviderInfo`: what was measured on good catalogs of 2026,
+with room; each has caught a catalog that somebody published wrong (docs/catalog.md). Only a user's
+own machines have none.
 """
 
 import csv
@@ -17,6 +17,7 @@ from statistics import median
 
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.errors import CatalogError
+from recommender.catalogs.registry import CLOUDS
 from recommender.catalogs.schema import InstanceType
 
 
@@ -119,38 +120,6 @@ def _name(catalog: "Catalog", index: int) -> str:
 CANARIES = Path(__file__).parent / "canaries.csv"
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """What the prices of a provider kept to, and what it must offer at least."""
-
-    spot_share: tuple[float, float]  # of the on-demand price
-    region_spread: tuple[float, float]  # on-demand over the median of the type's regions
-    regions: int
-    gpus: frozenset[str]
-
-
-# Measured 2026-08: spot shares AWS 0.100-1.0, GCP 0.090-0.600, Azure 0.100-0.72; spreads over
-# regions AWS 0.64-1.54, GCP 0.73-1.44, Azure 0.77-1.60.
-BOUNDS: Mapping[str, Bounds] = {
-    "aws": Bounds(
-        (0.08, 1.0),
-        (0.55, 1.75),
-        15,
-        frozenset({"T4", "L4", "A10G", "L40S", "A100", "H100", "H200"}),
-    ),
-    "gcp": Bounds(
-        (0.05, 0.70),
-        (0.65, 1.5),
-        20,
-        frozenset({"T4", "L4", "A100", "A100-80GB", "H100"}),
-    ),
-    "azure": Bounds(
-        (0.08, 0.9),
-        (0.55, 1.75),
-        20,
-        frozenset({"T4", "A10", "A100", "A100-80GB", "H100"}),
-    ),
-}
 _BETWEEN_CLOUDS = 2.5  # USD per GPU, cheapest machine of each; at most 1.9 in 2026
 _CANARY = 0.10
 
@@ -182,10 +151,10 @@ def on_demand_prices(catalog: Catalog) -> Prices:
     }
 
 
-def missing_offers(catalog: Catalog, providers: Iterable[str] = BOUNDS) -> Iterator[str]:
+def missing_offers(catalog: Catalog, providers: Iterable[str] = CLOUDS) -> Iterator[str]:
     """Find providers with too few regions, a missing GPU or a missing market."""
     for provider in providers:
-        bounds = BOUNDS[provider]
+        bounds = CLOUDS[provider].bounds
         gpus = {name: t.gpu for (p, name), t in catalog.instance_types.items() if p == provider}
         o = catalog.offers
         rows = zip(o.provider, o.instance_type, o.region, o.market, strict=True)
@@ -196,21 +165,26 @@ def missing_offers(catalog: Catalog, providers: Iterable[str] = BOUNDS) -> Itera
         missing = bounds.gpus - {gpus[name] for name, _, _ in found}
         if missing:
             yield f"{provider}: no offer with {', '.join(sorted(missing))}"
-        for market in sorted({"on_demand", "spot"} - {market for _, _, market in found}):
+        sold = {"on_demand", "spot"} if bounds.spot else {"on_demand"}
+        for market in sorted(sold - {market for _, _, market in found}):
             yield f"{provider}: no {market} offer"
 
 
 def odd_spot_prices(catalog: Catalog, prices: Prices) -> Iterator[str]:
     """Find spot prices outside the usual share, or of machines not known as spot-only."""
     for offer in catalog.offers:
-        if offer.market == "spot" and offer.provider in BOUNDS:
+        if offer.market == "spot" and offer.provider in CLOUDS:
             name = f"{offer.provider} {offer.instance_type} {offer.zone or offer.region}"
             listed = prices.get((offer.provider, offer.instance_type, offer.region))
             if listed is None:
                 if offer.obtainable != "spot_only":
                     yield f"{name}: spot without an on-demand price"
                 continue
-            low, high = BOUNDS[offer.provider].spot_share
+            bounds = CLOUDS[offer.provider].bounds.spot
+            if bounds is None:
+                yield f"{name}: {offer.provider} is not known to sell spot machines"
+                continue
+            low, high = bounds.share
             if not low <= offer.usd_per_hour / listed <= high:
                 share = offer.usd_per_hour / listed
                 yield f"{name}: spot is {share:.2f} of on-demand; usual is {low} to {high}"
@@ -222,9 +196,9 @@ def odd_regions(catalog: Catalog, prices: Prices) -> Iterator[str]:
     for (provider, name, _), usd in prices.items():
         by_type[provider, name].append(usd)
     for (provider, name, region), usd in prices.items():
-        if provider in BOUNDS and catalog.instance_types[provider, name].gpu:
+        if provider in CLOUDS and catalog.instance_types[provider, name].gpu:
             ratio = usd / median(by_type[provider, name])
-            low, high = BOUNDS[provider].region_spread
+            low, high = CLOUDS[provider].bounds.region_spread
             if not low <= ratio <= high:
                 yield f"{provider} {name} {region}: {ratio:.2f} of the median over regions"
 
@@ -237,7 +211,7 @@ def odd_between_clouds(catalog: Catalog, prices: Prices) -> Iterator[str]:
     cheapest: dict[str, dict[str, float]] = defaultdict(dict)
     for (provider, name), known in by_type.items():
         machine = catalog.instance_types[provider, name]
-        if machine.gpu and provider in BOUNDS:
+        if machine.gpu and provider in CLOUDS:
             usd = median(known) / machine.gpus
             clouds = cheapest[machine.gpu]
             clouds[provider] = min(usd, clouds.get(provider, usd))
@@ -254,7 +228,7 @@ def falling_prices(catalog: Catalog, prices: Prices) -> Iterator[str]:
     cheapest: dict[tuple[str, str, str], dict[int, float]] = defaultdict(dict)
     for (provider, name, region), usd in prices.items():
         machine = catalog.instance_types[provider, name]
-        if machine.gpu and provider in ("aws", "gcp"):
+        if machine.gpu and provider in CLOUDS and CLOUDS[provider].bounds.rises_with_gpus:
             counts = cheapest[provider, machine.gpu, region]
             counts[machine.gpus] = min(usd, counts.get(machine.gpus, usd))
     for (provider, gpu, region), counts in cheapest.items():
@@ -305,8 +279,8 @@ def _canary(row: Mapping[str, str]) -> Canary:
     usd = float(row["usd_per_hour"])
     if not (isfinite(usd) and usd > 0):
         raise ValueError(f"price {row['usd_per_hour']!r} is not a positive number")
-    if row["provider"] not in BOUNDS:
-        raise ValueError(f"provider {row['provider']!r} is none of {', '.join(sorted(BOUNDS))}")
+    if row["provider"] not in CLOUDS:
+        raise ValueError(f"provider {row['provider']!r} is none of {', '.join(sorted(CLOUDS))}")
     return Canary(
         provider=row["provider"],
         instance_type=row["instance_type"],

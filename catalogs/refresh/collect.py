@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from threading import Thread
 
 from recommender.catalogs.errors import ProviderError
+from recommender.catalogs.providers.clients import Maker
 from recommender.catalogs.providers.contract import Answer, Harvest, Wanted
 from recommender.catalogs.providers.redact import redacted
-from recommender.catalogs.providers.registry import Maker
 
 Handed = tuple[Harvest, float]  # and the seconds it took
 _GRACE_S = 5.0  # a client may hand over what it has when its time is over

@@ -14,7 +14,9 @@ from recommender.catalogs import MANIFEST
 from recommender.catalogs.catalog import Catalog, Offers
 from recommender.catalogs.errors import CatalogError
 from recommender.catalogs.providers.contract import Failed, Harvest
-from recommender.catalogs.refresh.validate_rows import NO_BARGAIN, Sifted, held_as, key_of, place_of
+from recommender.catalogs.refresh.reference import held_as, key_of, place_of
+from recommender.catalogs.refresh.validate_rows import Sifted
+from recommender.catalogs.refresh.validate_spot_prices import NO_BARGAIN
 from recommender.catalogs.schema import InstanceType, Offer, Source
 from recommender.catalogs.serialize import entry_of, manifest_text, table_bytes
 from recommender.catalogs.store import REPORT, Content, Fetched

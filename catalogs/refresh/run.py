@@ -13,9 +13,9 @@ from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.errors import CatalogError, StoreError
 from recommender.catalogs.files import Step, no_step
 from recommender.catalogs.load import SNAPSHOT, load
+from recommender.catalogs.providers.clients import Maker
 from recommender.catalogs.providers.contract import OFFERS, Wanted
 from recommender.catalogs.providers.redact import redacted
-from recommender.catalogs.providers.registry import Maker
 from recommender.catalogs.refresh.collect import Collected, Deadlines, collect
 from recommender.catalogs.refresh.draft import (
     Draft,
@@ -27,6 +27,7 @@ from recommender.catalogs.refresh.draft import (
     usd_per_gpu,
     with_newer_shipped,
 )
+from recommender.catalogs.refresh.reference import Known
 from recommender.catalogs.refresh.report import ProviderReport, RefreshReport, facts
 from recommender.catalogs.refresh.validate_batch import (
     Before,
@@ -35,9 +36,10 @@ from recommender.catalogs.refresh.validate_batch import (
     row_problems,
     with_lost_regions,
 )
-from recommender.catalogs.refresh.validate_rows import Known, Sifted, sift
+from recommender.catalogs.refresh.validate_rows import Sifted, sift
+from recommender.catalogs.registry import CLOUDS, SPOT_AUCTIONS
 from recommender.catalogs.store import LAST_ATTEMPT, Store, newest_good, publish, writing
-from recommender.catalogs.validation import BOUNDS, CANARIES, Canary, read_canaries
+from recommender.catalogs.validation import CANARIES, Canary, read_canaries
 
 _BEHIND = timedelta(minutes=5)
 COPIES = "copies"  # of public files, in the store's folder
@@ -191,7 +193,7 @@ def _take(
     """Renew one provider's offers in the draft, or say why its last good ones stay."""
     harvest = collected.harvest
     before_rows = draft.offers.get(name, ())
-    if harvest is None or name not in BOUNDS:
+    if harvest is None or name not in CLOUDS:
         reason = collected.problem or "no guard knows this provider"
         return _left(name, reason, draft, collected)
     last = catalog_of(base, draft)
@@ -237,8 +239,8 @@ def _left(
 
 
 def _waiting(provider: str, sifted: Sifted) -> int:
-    """How many held prices wait for a person; spot moves of AWS are believed once they last."""
-    return sum(provider != "aws" or market != "spot" for *_, market in sifted.held)
+    """How many held prices wait for a person; auctions' moves are believed once they last."""
+    return sum(provider not in SPOT_AUCTIONS or market != "spot" for *_, market in sifted.held)
 
 
 def _seen(report: Mapping[str, Any]) -> frozenset[str]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from recommender.cli.error_collector import ErrorCollector
+from recommender.inputs.units import PROVIDERS
 
 Word = str | None
 Words = list[str] | None
@@ -78,7 +79,7 @@ class OfferFlags:
     """Which offers may be used."""
 
     provider: Annotated[
-        Words, _offer("Only this provider; repeat for more.", metavar="aws|gcp|azure|own")
+        Words, _offer("Only this provider; repeat for more.", metavar="|".join(PROVIDERS))
     ] = None
     region: Annotated[Words, _offer("Only this region; repeatable.", metavar="NAME")] = None
     zone: Annotated[Words, _offer("Only this zone; repeatable.", metavar="NAME")] = None

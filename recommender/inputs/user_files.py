@@ -6,6 +6,7 @@ from datetime import date
 from pathlib import Path
 from typing import Literal, TypeVar, cast
 
+from recommender.catalogs.registry import CLOUDS, OWN
 from recommender.catalogs.schema import InstanceType, Market, Offer
 from recommender.errors import UsageError
 from recommender.inputs.csv_text import Row, read_csv, refuse_all
@@ -27,8 +28,9 @@ _UNITS: dict[str, QuotaUnit] = {
     "machine": "machine", "machines": "machine", "instances": "machine",
 }  # fmt: skip
 _USUAL_UNIT: dict[str, QuotaUnit] = {
-    "aws": "vcpu", "azure": "vcpu", "gcp": "gpu", "own": "machine",
-}  # fmt: skip
+    **{info.name: info.quota_unit for info in CLOUDS.values()},
+    OWN: "machine",
+}
 _QUOTA_REQUIRED = ("provider", "family", "amount")
 _QUOTA_OPTIONAL = ("market", "region", "unit")
 _QUOTA_SYNONYMS = {

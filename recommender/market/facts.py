@@ -8,6 +8,7 @@ from functools import cache, cached_property
 from itertools import permutations
 
 from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.registry import SPOT_AUCTIONS
 from recommender.catalogs.schema import BillingRule, InstanceType, SpotClass
 from recommender.job.job import Job
 from recommender.market.user_spot_laws import law_of_row, of_list, variants
@@ -176,7 +177,7 @@ class Facts:
         return {(e.provider, e.from_region, e.to_region): e.usd_per_gb for e in self.catalog.egress}
 
     def planning_price(self, row: int) -> float:
-        """USD per hour to plan with: a quote at the AWS floor is an empty auction, not a price.
+        """USD per hour to plan with: a quote at an auction's floor is no market price.
 
         Its type's median quote stands for it (catalog rules, docs/catalog.md).
         """
@@ -189,16 +190,17 @@ class Facts:
         if self.choice.discounts:
             prices = [self.listed_usd(row) for row in range(len(o))]
         for row, flag in enumerate(o.flag):
-            if flag == "floor" and o.provider[row] == "aws" and o.market[row] == "spot":
+            if flag == "floor" and o.provider[row] in SPOT_AUCTIONS and o.market[row] == "spot":
                 typical = self._typical_spot.get(o.instance_type[row], 0.0)
                 prices[row] = max(prices[row], typical)
         return prices
 
     @cached_property
     def _typical_spot(self) -> dict[str, float]:
-        """Median market quote of the AWS spot types that have a quote at the floor."""
+        """Median market quote of the auctioned types that have a quote at the floor."""
         o = self.catalog.offers
-        spot = [r for r in range(len(o)) if o.market[r] == "spot" and o.provider[r] == "aws"]
+        auctions = (provider in SPOT_AUCTIONS for provider in o.provider)
+        spot = [r for r, found in enumerate(auctions) if found and o.market[r] == "spot"]
         wanted = {o.instance_type[r] for r in spot if o.flag[r] == "floor"}
         quotes: dict[str, list[float]] = {}
         for r in spot:

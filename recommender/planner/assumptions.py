@@ -1,6 +1,7 @@
 """What an answer takes for granted, as sentences."""
 
 from recommender.catalogs.catalog import OWN_BENCH_SOURCE
+from recommender.catalogs.registry import SPOT_AUCTIONS
 from recommender.catalogs.schema import Achieved
 from recommender.performance.machines import precision_on
 from recommender.plan.plan import OWN_TRACE, Plan
@@ -130,7 +131,7 @@ def warnings(question: Question, plans: tuple[Plan, ...]) -> tuple[str, ...]:
         )
     if any(m.price_kind == "derived" for m in plans[0].machines):
         said.append("plan 1 rests on a derived price; --quoted-only leaves such prices out")
-    if "floor" in flags and plans[0].machines[0].provider == "aws":
+    if "floor" in flags and plans[0].machines[0].provider in SPOT_AUCTIONS:
         said.append("a zone of plan 1 is quoted at the 10 % floor; its type's median is used")
     return tuple(said)
 

@@ -2,6 +2,7 @@
 
 import shlex
 
+from recommender.catalogs.registry import CLOUDS
 from recommender.plan.plan import Answer, Checkpointing, Machines, Need, Plan, Step, StepSplit
 from recommender.report import cells
 from recommender.report import formatting as fmt
@@ -10,17 +11,19 @@ from recommender.report.formatting import clean
 from recommender.report.layout import Line, labelled, paragraph, wrapped
 from recommender.report.limit_words import why_not
 
-_SKY = ("aws", "gcp", "azure")
-
 
 def launch_words(plan: Plan) -> tuple[str, ...]:
     """The words of the launch line, quoted; empty where one line cannot rent the plan."""
     kinds = {(m.provider, m.instance_type, m.market) for m in plan.machines}
-    if len(kinds) != 1 or plan.machines[0].provider not in _SKY:
+    if len(kinds) != 1:
         return ()
     first = plan.machines[0]
+    info = CLOUDS.get(first.provider)
+    if info is None or not info.sky_name:
+        return ()
     nodes = sum(m.count for m in plan.machines)
-    return tuple(shlex.quote(clean(word)) for word in _sky(first, _region(plan, first), nodes))
+    infra = f"{info.sky_name}/{_region(plan, first)}"
+    return tuple(shlex.quote(clean(word)) for word in _sky(first, infra, nodes))
 
 
 def launch_line(plan: Plan) -> str:
@@ -32,13 +35,13 @@ def _region(plan: Plan, first: Machines) -> str:
     return plan.sites[0].region if plan.sites else first.region
 
 
-def _sky(machines: Machines, region: str, nodes: int) -> list[str]:
+def _sky(machines: Machines, infra: str, nodes: int) -> list[str]:
     spot = machines.market == "spot"
     return [
         "sky",
         "launch",
         *(["--use-spot"] if spot else []),
-        *("--infra", f"{machines.provider}/{region}"),
+        *("--infra", infra),
         *("--instance-type", machines.instance_type),
         *(["--num-nodes", str(nodes)] if nodes > 1 else []),
         *(["--retry-until-up"] if spot else []),
@@ -72,7 +75,6 @@ def _pairs(words: tuple[str, ...]) -> list[str]:
 
 
 _WHERE = {"object_store": "the bucket", "anchor": "the anchor", "memory_tier": "the memory tier"}
-_OWNER = {"aws": "the", "gcp": "Google's", "azure": "Azure's"}
 _NARROW = 60
 _HEAVY = 1.15  # from here on the longest runs raise the mean time over what is shown
 _SAME = 1e-9
@@ -221,7 +223,8 @@ def save_sentence(plan: Plan) -> str:
 def _notice(provider: str, saving: Checkpointing) -> str:
     if not saving.notice_s:
         return ""
-    named = f"{_OWNER.get(provider, 'the')} {fmt.duration(saving.notice_s)} notice"
+    info = CLOUDS.get(provider)
+    named = f"{info.notice_owner if info else 'the'} {fmt.duration(saving.notice_s)} notice"
     verdict = "is long enough for a last one" if saving.notice_covers else "is too short for one"
     return f"; {named} {verdict}"
 

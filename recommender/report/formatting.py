@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 
+from recommender.catalogs.registry import CLOUDS
 from recommender.inputs.units.times import now
 from recommender.text import duration as duration
 from recommender.text import three as three
@@ -16,7 +17,6 @@ _LARGE = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
 _BYTES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 _GLUE = re.compile(r"(?<=\d) (?=(?:%|ms|s|min|h|d|USD|[kMGT]?B|[kMT])\b|%)|(?<=[≥≤±+]) (?=\d)")
 _LONGEST = 400  # of a foreign string in a table
-_PROVIDERS = {"aws": "AWS", "gcp": "GCP", "azure": "Azure", "own": "own"}
 
 
 def clean(foreign: str) -> str:
@@ -81,7 +81,8 @@ def scientific(x: float) -> str:
 
 def provider(name: str) -> str:
     """A provider as it writes itself."""
-    return _PROVIDERS.get(name, clean(name))
+    info = CLOUDS.get(name)
+    return info.label if info else clean(name)
 
 
 def market(name: str) -> str:

@@ -11,9 +11,10 @@ import pytest
 
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.load import SNAPSHOT, load_snapshot
+from recommender.catalogs.registry import CLOUDS
 from recommender.catalogs.schema import InstanceType, Offer
 from recommender.catalogs.tables import TABLES
-from recommender.catalogs.validation import BOUNDS, CANARIES, on_demand_prices, publication_problems
+from recommender.catalogs.validation import CANARIES, on_demand_prices, publication_problems
 
 AWS_REGIONS = {"us-east-1", "us-east-2", "us-west-2", "eu-west-1", "eu-central-1", "ap-northeast-1"}
 GCP_REGIONS = {"us-central1", "us-east4", "us-west1", "europe-west4", "asia-southeast1"}
@@ -83,7 +84,7 @@ def test_all_gpus_of_a_cloud_are_there(catalog: Catalog, provider: str, gpus: st
 
 
 def test_both_markets_are_there_for_every_cloud(catalog: Catalog) -> None:
-    for provider in BOUNDS:
+    for provider in CLOUDS:
         assert {d.market for d in catalog.price_dates() if d.provider == provider} == {
             "on_demand",
             "spot",

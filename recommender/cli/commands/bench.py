@@ -66,7 +66,7 @@ class RunFlags:
         typer.Option("--no-metadata", help="Do not ask the provider what this machine is."),
     ] = False
     provider: Annotated[
-        Word, typer.Option(help="Whose machine this is.", metavar="aws|gcp|azure|own")
+        Word, typer.Option(help="Whose machine this is.", metavar="|".join(units.PROVIDERS))
     ] = None
     instance: Annotated[Word, typer.Option(help="Its instance type.", metavar="NAME")] = None
     region: Annotated[Word, typer.Option(help="Its region.", metavar="NAME")] = None
@@ -242,7 +242,7 @@ def _wishes(flags: RunFlags) -> "Wishes":
     errors = ErrorCollector()
     suite = errors.choose(flags.suite, "--suite", ("quick", "full"), "quick")
     device = errors.choose(flags.device, "--device", ("cuda", "cpu"), "") or None
-    provider = errors.choose(flags.provider, "--provider", ("aws", "gcp", "azure", "own"), "")
+    provider = errors.choose(flags.provider, "--provider", units.PROVIDERS, "")
     market = errors.choose(flags.market, "--market", _MARKET, "").replace("-", "_")
     price = errors.parse(flags.usd_per_hour, "--usd-per-hour", units.parse_money, None)
     errors.raise_all()

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from recommender.catalogs.registry import CLOUDS
 from recommender.cli.commands import refresh, versions
 from recommender.cli.error_collector import ErrorCollector, one_of
 from recommender.cli.lazy import command_app, group_app, with_option_groups
@@ -53,7 +54,7 @@ def show(
         ),
     ] = None,
     provider: Annotated[
-        Word, typer.Option(help="Only this provider.", metavar="aws|gcp|azure")
+        Word, typer.Option(help="Only this provider.", metavar="|".join(CLOUDS))
     ] = None,
     region: Annotated[Word, typer.Option(help="Only this region.", metavar="NAME")] = None,
     market: Annotated[

@@ -5,6 +5,7 @@ import platform
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import typer
 
 from recommender.catalogs.errors import RecommendError
+from recommender.catalogs.registry import CLOUDS, ProviderInfo
 from recommender.cli.edge import CATALOG
 from recommender.cli.lazy import command_app
 from recommender.cli.options import PageFlags
@@ -25,8 +27,6 @@ from recommender.text import shown
 
 _PACKAGES = ("numpy", "pulp", "highspy", "PyYAML", "typer", "rich")
 _OLDEST = (3, 11)
-_AWS = ("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE")
-_GCP = ("GOOGLE_APPLICATION_CREDENTIALS",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,7 @@ def all_checks() -> list[Check]:
         _packages,
         _solver,
         _settings,
-        lambda: _credentials("AWS", _AWS, Path("~/.aws/credentials"), Path("~/.aws/config")),
-        lambda: _credentials(
-            "GCP", _GCP, Path("~/.config/gcloud/application_default_credentials.json")
-        ),
-        lambda: Check("Azure", True, "prices are public, no account needed", needed=False),
+        *(partial(_credentials, info) for info in CLOUDS.values()),
         _store,
         _catalog,
     )
@@ -117,12 +113,14 @@ def _settings() -> Check:
     return Check("settings", True, f"{said} (recommend config show)")
 
 
-def _credentials(name: str, variables: tuple[str, ...], *files: Path) -> Check:
+def _credentials(info: ProviderInfo) -> Check:
     """Whether credentials are present; what they are is never read."""
-    found = [v for v in variables if os.environ.get(v)]
-    found += [str(path) for path in files if path.expanduser().is_file()]
+    if not (info.credential_variables or info.credential_files):
+        return Check(info.label, True, "prices are public, no account needed", needed=False)
+    found = [v for v in info.credential_variables if os.environ.get(v)]
+    found += [path for path in info.credential_files if Path(path).expanduser().is_file()]
     said = f"credentials in {found[0]}" if found else "no credentials (needed for no answer)"
-    return Check(name, bool(found), said, needed=False)
+    return Check(info.label, bool(found), said, needed=False)
 
 
 def _store() -> Check:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recommender.catalogs.errors import CatalogError
+from recommender.catalogs.registry import CLOUDS
 from recommender.cli.edge import NOTHING, PARTIAL, report_errors
 from recommender.cli.error_collector import ErrorCollector, name_of, one_of
 from recommender.cli.open_catalog import store_at
@@ -16,8 +17,8 @@ from recommender.inputs.units.times import now
 from recommender.report import formatting as fmt
 
 if TYPE_CHECKING:
+    from recommender.catalogs.providers.clients import Maker
     from recommender.catalogs.providers.contract import QuotaValue
-    from recommender.catalogs.providers.registry import Maker
 
 STORE = Annotated[
     Word,
@@ -28,7 +29,7 @@ _PROVIDERS = Annotated[
     typer.Option(
         "--provider",
         help="Only this provider; repeat for more.",
-        metavar="aws|gcp|azure",
+        metavar="|".join(CLOUDS),
         show_default=False,
     ),
 ]
@@ -138,12 +139,12 @@ def _quotas(provider: list[str] | None, regions: tuple[str, ...]) -> "list[Quota
 
 
 def _makers(names: list[str] | None) -> "dict[str, Maker]":
-    from recommender.catalogs.providers.registry import NAMES, makers
+    from recommender.catalogs.providers.clients import makers
 
     errors = ErrorCollector()
-    wanted = errors.parse_all(names, "--provider", one_of(NAMES))
+    wanted = errors.parse_all(names, "--provider", one_of(tuple(CLOUDS)))
     errors.raise_all()
-    return dict(makers(wanted or NAMES))
+    return dict(makers(wanted or CLOUDS))
 
 
 def _regions(names: list[str] | None) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from recommender.catalogs import registry
 from recommender.errors import UsageError
 from recommender.inputs.units.quantities import (
     format_bytes,
@@ -15,7 +16,7 @@ from recommender.inputs.units.quantities import (
 from recommender.plan.limits import GpuWish
 from recommender.text import shown, unknown
 
-PROVIDERS = ("aws", "gcp", "azure", "own")
+PROVIDERS = registry.NAMES
 MOST_MACHINES = 100_000
 GIB = 2**30
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from recommender.catalogs.errors import ProviderError
+from recommender.catalogs.providers.clients import makers
 from recommender.catalogs.providers.contract import Harvest, Wanted
-from recommender.catalogs.providers.registry import makers
 from recommender.catalogs.refresh.collect import Deadlines, collect
 from tests.catalogs.refresh.world import Client
 

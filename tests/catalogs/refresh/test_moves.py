@@ -11,8 +11,11 @@ import pytest
 from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.contract import Harvest, Quarantined
 from recommender.catalogs.refresh.draft import usd_per_gpu
+from recommender.catalogs.refresh.family_proportions import Families
+from recommender.catalogs.refresh.reference import Known
 from recommender.catalogs.refresh.run import refresh
-from recommender.catalogs.refresh.validate_rows import Families, Known, Sifted, room, sift
+from recommender.catalogs.refresh.validate_rows import Sifted, sift
+from recommender.catalogs.refresh.validate_spot_prices import room
 from recommender.catalogs.schema import Offer, Source
 from recommender.catalogs.store import newest_good
 from tests.catalogs.refresh.test_validate_rows_sift import NOW

@@ -9,7 +9,8 @@ import pytest
 from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.contract import Harvest
 from recommender.catalogs.refresh.draft import usd_per_gpu
-from recommender.catalogs.refresh.validate_rows import Known, Sifted, sift
+from recommender.catalogs.refresh.reference import Known
+from recommender.catalogs.refresh.validate_rows import Sifted, sift
 from recommender.catalogs.schema import Offer, Source
 
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)

@@ -10,9 +10,10 @@ from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.aws.provider import provider
 from recommender.catalogs.providers.aws.quotas import SETTING
+from recommender.catalogs.providers.clients import makers
 from recommender.catalogs.providers.contract import Harvest, QuotaValue
-from recommender.catalogs.providers.registry import makers
-from recommender.catalogs.refresh.validate_rows import Known, Sifted, sift
+from recommender.catalogs.refresh.reference import Known
+from recommender.catalogs.refresh.validate_rows import Sifted, sift
 from tests.catalogs.refresh.aws.cloud import NOW, REGIONS, Cloud, block_of, dimension_of
 from tests.catalogs.refresh.aws.conftest import Read
 

@@ -1,17 +1,16 @@
-"""Finds the clients of the providers; each is loaded only when it is asked for."""
+"""Finds the clients of the providers by name; each is imported only when it is asked for."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 
 from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.providers.contract import Provider
-
-NAMES = ("aws", "gcp", "azure")
+from recommender.catalogs.registry import CLOUDS
 
 Maker = Callable[[], Provider]
 
 
-def makers(names: tuple[str, ...] = NAMES) -> Mapping[str, Maker]:
+def makers(names: Iterable[str] = CLOUDS) -> Mapping[str, Maker]:
     """What makes the client of each provider, once it is needed."""
     return {name: _maker(name) for name in names}
 

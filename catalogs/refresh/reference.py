@@ -1,0 +1,77 @@
+"""What fetched offers are measured against, and what was decided about each of them."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from recommender.catalogs.providers.contract import Quarantined
+from recommender.catalogs.schema import Gpu, InstanceType, Offer
+
+COMPARABLE_DAYS = 400  # an on-demand price older than this is no measure of today's
+
+Key = tuple[str, str, str, str]  # instance type, region, zone, market
+Place = tuple[str, str]  # instance type, region
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a harvest is measured against."""
+
+    provider: str
+    types: Mapping[str, InstanceType]
+    gpus: Mapping[str, Gpu]
+    last: Sequence[Offer]  # of this provider, in the last good version
+    usd_per_gpu: Mapping[str, float]  # typical on-demand price of a GPU, over all providers
+    today: date
+    accept: bool = False  # a person has looked at the changes
+
+
+class Sieve:
+    """Takes out rows and writes down why."""
+
+    def __init__(self, known: Known) -> None:
+        self.known = known
+        self.out: list[Quarantined] = []
+        self.held: set[Key] = set()
+        self.alerts: list[str] = []
+        self.ignored: Counter[str] = Counter()
+
+    def refuse(self, offer: Offer, rule: str, reason: str) -> None:
+        """Quarantine an offer."""
+        said = f"{offer.usd_per_hour!r} USD/h: {reason}"
+        self.out.append(Quarantined(self.known.provider, named(offer), said, rule))
+
+    def hold(self, offer: Offer, rule: str, reason: str) -> None:
+        """Quarantine an offer and keep the last good one in its place."""
+        self.refuse(offer, rule, reason)
+        self.held.add(held_as(offer))
+
+
+def key_of(offer: Offer) -> Key:
+    """What identifies an offer of a provider."""
+    return offer.instance_type, offer.region, offer.zone, offer.market
+
+
+def held_as(offer: Offer) -> Key:
+    """What is held back with an offer: on-demand prices hold for all zones of a region."""
+    zone = "" if offer.market == "on_demand" else offer.zone
+    return offer.instance_type, offer.region, zone, offer.market
+
+
+def place_of(offer: Offer) -> Place:
+    """The machine and region of an offer."""
+    return offer.instance_type, offer.region
+
+
+def named(offer: Offer) -> str:
+    """An offer in words, the same every night."""
+    return f"{offer.instance_type} {offer.zone or offer.region} {offer.market}"
+
+
+def days_old(offer: Offer, known: Known) -> int:
+    """How many days ago a price was read."""
+    try:
+        return (known.today - date.fromisoformat(offer.as_of[:10])).days
+    except ValueError:  # of an imported catalog
+        return COMPARABLE_DAYS + 1

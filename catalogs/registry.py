@@ -1,0 +1,121 @@
+"""The cloud providers that this program knows, and the one place where one is entered.
+
+Plain data: every part of the program reads its names, labels and bounds here, and nothing is
+imported. The client of a provider lies in `providers/<name>/` and is found by name.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class SpotBounds:
+    """What the spot prices of a provider keep to."""
+
+    share: tuple[float, float]  # of the on-demand price
+    jump: float  # a factor since the last price above this one is flagged
+    # Bids move the price of each size by itself: no proportions inside a family.
+    auction: bool = False
+    floor: float | None = None  # the share of the on-demand price that unsold capacity costs
+
+
+@dataclass(frozen=True, slots=True)
+class PriceBounds:
+    """What the prices of a provider keep to, and what it must offer at least.
+
+    Nothing of a provider is published without them: measure them on a good price list, with room.
+    """
+
+    region_spread: tuple[float, float]  # on-demand over the median of the type's regions
+    regions: int  # at least
+    gpus: frozenset[str]  # offered somewhere, by the catalog's short names
+    spot: SpotBounds | None  # None: it sells no spot machines
+    rises_with_gpus: bool = False  # more of the same GPUs cost more, in every region
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderInfo:
+    """A cloud provider: what it is called, where it rents machines, and what bounds its prices."""
+
+    name: str  # as catalogs, flags and files write it; the folder of its client
+    label: str  # as tables print it
+    bounds: PriceBounds
+    region_pattern: str  # of the regions that a catalog holds, whole
+    # How zones are named: "id" (spot only, ids of no account), "region" (they begin with their
+    # region), or "" where prices hold for whole regions.
+    zones: Literal["id", "region", ""] = ""
+    zone_pattern: str = ""  # of ids, whole
+    quota_unit: Literal["vcpu", "gpu"] = "vcpu"  # what its quotas count, where a file says nothing
+    sky_name: str = ""  # as `sky launch --infra` names it; "": SkyPilot does not know it
+    notice_owner: str = "the"  # whose interruption notice: "Google's"
+    credential_variables: tuple[str, ...] = ()  # looked for by `recommend doctor`
+    credential_files: tuple[str, ...] = ()  # neither: its prices are public
+
+
+AWS = ProviderInfo(
+    name="aws",
+    label="AWS",
+    # Measured 2026-08: spot shares 0.100-1.0, spreads over regions 0.64-1.54.
+    bounds=PriceBounds(
+        region_spread=(0.55, 1.75),
+        regions=15,
+        gpus=frozenset({"T4", "L4", "A10G", "L40S", "A100", "H100", "H200"}),
+        spot=SpotBounds(share=(0.08, 1.0), jump=1.5, auction=True, floor=0.10),
+        rises_with_gpus=True,
+    ),
+    region_pattern=r"[a-z]{2}(?!-iso)(-[a-z]+)+-\d",  # no local, wavelength or edge zones
+    zones="id",
+    zone_pattern=r"[a-z]+\d-az\d+",
+    sky_name="aws",
+    credential_variables=("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE"),
+    credential_files=("~/.aws/credentials", "~/.aws/config"),
+)
+
+
+GCP = ProviderInfo(
+    name="gcp",
+    label="GCP",
+    # Measured 2026-08: spot shares 0.090-0.600, spreads over regions 0.73-1.44.
+    bounds=PriceBounds(
+        region_spread=(0.65, 1.5),
+        regions=20,
+        gpus=frozenset({"T4", "L4", "A100", "A100-80GB", "H100"}),
+        spot=SpotBounds(share=(0.05, 0.70), jump=1.35),
+        rises_with_gpus=True,
+    ),
+    region_pattern=r"[a-z]+-[a-z]+\d+",  # no multi-regions
+    zones="region",
+    quota_unit="gpu",
+    sky_name="gcp",
+    notice_owner="Google's",
+    credential_variables=("GOOGLE_APPLICATION_CREDENTIALS",),
+    credential_files=("~/.config/gcloud/application_default_credentials.json",),
+)
+
+
+AZURE = ProviderInfo(
+    name="azure",
+    label="Azure",
+    # Measured 2026-08: spot shares 0.100-0.72, spreads over regions 0.77-1.60.
+    bounds=PriceBounds(
+        region_spread=(0.55, 1.75),
+        regions=20,
+        gpus=frozenset({"T4", "A10", "A100", "A100-80GB", "H100"}),
+        spot=SpotBounds(share=(0.08, 0.9), jump=1.35, floor=0.185),
+    ),
+    # No government regions.
+    region_pattern=r"(?!usgov|usdod)(?=.{6})[a-z]*(east|west|north|south|central)[a-z]*\d?",
+    sky_name="azure",
+    notice_owner="Azure's",
+)
+
+CLOUDS: Mapping[str, ProviderInfo] = MappingProxyType(
+    {info.name: info for info in (AWS, GCP, AZURE)}
+)
+OWN = "own"  # machines outside the clouds, which no refresh renews
+NAMES = (*CLOUDS, OWN)
+SPOT_AUCTIONS = frozenset(
+    info.name for info in CLOUDS.values() if info.bounds.spot and info.bounds.spot.auction
+)
