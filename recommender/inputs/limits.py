@@ -17,6 +17,7 @@ class _Form:
     exact: Callable[[float], str]  # as it was typed
     brief: Callable[[float], str]  # rounded as one would type it
     round_up: Callable[[float], float]  # to the least such value that is not less
+    unit: str = ""  # where a sentence names the amount
 
 
 def _deadline(text: str, name: str) -> float:
@@ -42,8 +43,8 @@ _FORMS: Mapping[Quantity, _Form] = {
     "time": _Form(
         _deadline, units.format_duration, units.brief_duration, lambda s: 60.0 * ceil(s / 60.0)
     ),
-    "usd": _Form(units.parse_money, _exact, _three, _three_up),
-    "usd_per_hour": _Form(units.parse_hourly, _exact, _three, _three_up),
+    "usd": _Form(units.parse_money, _exact, _three, _three_up, " USD"),
+    "usd_per_hour": _Form(units.parse_hourly, _exact, _three, _three_up, " USD/h"),
     "share": _Form(
         units.parse_share,
         units.format_share,
@@ -61,6 +62,12 @@ def parse_limit(limit: Limit) -> Callable[[str, str], float]:
 def exact(limit: Limit, value: float) -> str:
     """A value of a limit as it was typed: 1d12h, 200, 20%."""
     return _FORMS[limit.quantity].exact(value)
+
+
+def amount(limit: Limit, value: float) -> str:
+    """A value of a limit for a sentence: 9h40m, 70 USD."""
+    form = _FORMS[limit.quantity]
+    return f"{form.brief(value)}{form.unit}"
 
 
 def as_typed(limit: Limit, left: float, progress: Progress) -> str:

@@ -14,6 +14,7 @@ from recommender.inputs import units
 from recommender.job import calibration_section
 from recommender.job.job import Calibration, Family, Method, Precision, Sharding, Stack
 from recommender.job.timings import Measured, parse_measured
+from recommender.plan.limits import LIMITS
 from recommender.text import shown, unknown
 
 SCHEMA = "recommend.job/v1"
@@ -45,8 +46,8 @@ _MOST_PARAMS, _MOST_SAMPLES, _MOST_BATCH, _MOST_WIDTH = 1e15, 1e16, 1e12, 1e8
 _MOST_SETUP_S = 86400.0
 _MOST_GIB = 1e9  # an exbibyte
 _NOT_OF_THE_JOB = (
-    "deadline", "budget", "hourly", "confidence", "provider", "region", "zone", "gpu", "market",
-    "instance", "quota", "max_machines", "mix",
+    *(limit.name.replace("-", "_") for limit in LIMITS), "confidence", "provider", "region", "zone",
+    "gpu", "market", "instance", "quota", "max_machines", "mix",
 )  # fmt: skip
 _NUMBERS = ("params", "parameters", "flop", "samples", "images")
 

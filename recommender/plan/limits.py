@@ -217,7 +217,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class GpuWish:
-    """One `--gpu` word: a name (`A100:8` with its count per machine) or a memory floor."""
+    """One `--gpu` word: a name (`A100:8` with its count per machine) or a least memory."""
 
     name: str = ""
     per_machine: int | None = None

@@ -74,12 +74,12 @@ class Spread:
     p05: float
     p50: float
     p95: float
-    typical: float  # mean of the nine runs of ten from p05 to p95: times are shown by it
+    typical: float  # trimmed mean, of the runs from p05 to p95: times are shown by it
 
 
 @dataclass(frozen=True, slots=True)
 class TimeSplit:
-    """Where the time goes; the parts sum to the typical time."""
+    """Where the time goes; the parts sum to the trimmed mean."""
 
     start_up_s: float
     work_s: float
@@ -141,7 +141,7 @@ class Need:
     unit: str
     region: str
     new_accounts: float | None = None  # what a new account starts with; None = unknown
-    yours: float | None = None  # what the user said theirs is; None = not said
+    yours: float | None = None  # what the user reports theirs is; None = not reported
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class SpotFacts:
     co_interruption: float
     basis: str  # "measured", "transferred", "--mtbf", "your trace" (and of how many zones)
     as_of: str
-    # What the plan's own histories met, in good zones and bad, from one place to the next:
+    # What the plan's own paths met, in good zones and bad, from one place to the next:
     waiting_p50_s: float  # of a whole run
     waiting_p95_s: float
     never_waits: float  # share of the runs
@@ -232,7 +232,7 @@ class PriceDate:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A printed figure beside the same figure of other, more histories."""
+    """A printed figure against the same figure of other, more simulated runs."""
 
     figure: str  # "cost_usd", "time_s", "chance"
     printed: float
@@ -242,7 +242,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """How the printed figures of one plan compare with histories of another seed."""
+    """How the printed figures of one plan compare with simulated runs of another seed."""
 
     rank: int
     runs: int
@@ -255,7 +255,7 @@ class PolicyFacts:
     """What to do when spot goes away: the whole policy of a plan, by dynamic programme."""
 
     why_not: str = ""  # in words, where the programme cannot express the plan; the rest is empty
-    net_usd: float = 0.0  # expected cost of the plan's safety net under the programme's law
+    net_usd: float = 0.0  # expected cost of the plan's fallback rule under the programme's law
     rule_usd: float | None = None  # of the two-threshold rule; None where there is none
     full_usd: float = 0.0  # least expected cost, were age and quality of the zone known
     tick_s: float = 0.0
@@ -273,7 +273,7 @@ class Answer:
     status: Literal["ok", "infeasible"]
     goal: Literal["cost", "time", "frontier"]
     plans: tuple[Plan, ...]
-    trivial: tuple[Plan, ...]  # one GPU, one big machine, all on-demand, all spot
+    trivial: tuple[Plan, ...]  # baselines: one GPU, one big machine, all on-demand, all spot
     compared: Plan | None  # --compare
     floor_usd: float
     floor_s: float

@@ -50,9 +50,9 @@ class ClosedForm:
 
     law: str  # "inverse Gaussian", "safety net"
     time_s: float
-    time_p95_s: float | None  # not known of a plan with a safety net
+    time_p95_s: float | None  # not known of a plan with a fallback
     cost_usd: float
-    chance: float | None  # to keep the deadline; the same
+    chance: float | None  # to keep the deadline; None without one, and with a fallback
     drift: float  # useful seconds per second on spot
     fallback_from_s: float | None  # mean moment at which the fallback takes over
     fallback_share: float  # of zones and speeds in which it is needed
@@ -60,12 +60,12 @@ class ClosedForm:
 
 @dataclass(frozen=True, slots=True)
 class PolicyRun:
-    """One policy followed tick by tick through the same histories."""
+    """One policy, simulated tick by tick on the same paths."""
 
     name: str  # "safety net", "two thresholds", "full policy"
     cost: Quantiles
     time: Quantiles
-    typical_time_s: float  # mean of the middle nine runs of ten
+    typical_time_s: float  # trimmed mean
     in_time: float  # chance to keep the deadline
     in_time_error: float
     on_demand_h: float  # mean hours on the fallback, its queue included
@@ -75,7 +75,7 @@ class PolicyRun:
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """One plan followed through many histories."""
+    """One plan, simulated many times."""
 
     plan: Plan
     number: int  # of the plan in the answer; 0 for machines named by the user
@@ -84,7 +84,7 @@ class Simulation:
     capacity: str  # where runs come from, in words
     cost: Quantiles
     time: Quantiles
-    typical_time_s: float  # mean of the middle nine runs of ten: what an answer shows as the time
+    typical_time_s: float  # trimmed mean: what an answer shows as the time
     typical_time_error_s: float  # its standard error
     interruptions: Quantiles
     lost: Quantiles  # seconds of work done again
@@ -92,7 +92,7 @@ class Simulation:
     kept: tuple[Kept, ...]
     chance: float  # all limits together
     chance_error: float
-    fallback_share: float  # of the histories
+    fallback_share: float  # of the runs that need it
     closed_form: ClosedForm
     cost_histogram: Histogram
     time_histogram: Histogram

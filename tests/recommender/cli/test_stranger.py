@@ -102,6 +102,7 @@ def test_what_counts_against_no_limit_is_named(run: Run, flag: str, value: str, 
     ("line", "said"),
     [
         ("deadline: 24h", "'deadline' is no part of a job; give it as --deadline"),
+        ("max_overhead: 20%", "'max_overhead' is no part of a job; give it as --max-overhead"),
         ("max_machines: 4", "'max_machines' is no part of a job; give it as --max-machines"),
         ("assumed: 5", "assumed: 5 cannot be used; write a list"),
         ("batch: [1, 2]", "batch: must be one value"),

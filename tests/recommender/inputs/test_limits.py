@@ -2,7 +2,7 @@
 
 import pytest
 
-from recommender.inputs.limits import as_typed, exact, parse_limit, rounded_up
+from recommender.inputs.limits import amount, as_typed, exact, parse_limit, rounded_up
 from recommender.plan.limits import BUDGET, DEADLINE, HOURLY, LIMITS, MAX_OVERHEAD, Limit, Progress
 
 BEGUN = Progress(elapsed_s=7200.0, spent_usd=1000.0)
@@ -33,6 +33,12 @@ def test_a_limit_is_written_as_it_is_read(limit: Limit, text: str, value: float)
 )
 def test_a_suggested_limit_is_one_of_the_whole_job(limit: Limit, left: float, typed: str) -> None:
     assert as_typed(limit, left, BEGUN) == typed
+
+
+def test_what_is_left_has_its_unit() -> None:
+    assert amount(DEADLINE, 7.666 * 3600.0) == "7h40m"
+    assert amount(BUDGET, 1234.5) == "1230 USD"
+    assert amount(HOURLY, 30.0) == "30 USD/h"
 
 
 @pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.name)
