@@ -55,23 +55,23 @@ class ProgramProof:
 class _ProgramBudget:
     """How many programs were solved, and how many may be."""
 
-    most: int
-    done: int = 0
-    site_most: int = 0
+    max_programs: int
+    solved: int = 0
+    max_for_site: int = 0
 
     def solve(self, r: Relaxed, band: Band, bar: float, excluded: list[Excluded]) -> Solution:
         """One more program; that none is better is proven by its rows, not by its optimum."""
-        self.done += 1
+        self.solved += 1
         return solve(program(r, band, bar, excluded), PROGRAM_LIMIT_S, OPTIMALITY_GAP)
 
     @property
-    def over(self) -> bool:
+    def exhausted(self) -> bool:
         """Whether no more programs may be solved."""
-        return self.done >= min(self.most, self.site_most)
+        return self.solved >= min(self.max_programs, self.max_for_site)
 
     def next_site(self) -> None:
         """A new region: it may use its share of programs."""
-        self.site_most = self.done + max(self.most // SITES, 1)
+        self.max_for_site = self.solved + max(self.max_programs // SITES, 1)
 
 
 def prove(space: Space, found: SearchState, most_programs: int) -> ProgramProof:
@@ -85,10 +85,10 @@ def prove(space: Space, found: SearchState, most_programs: int) -> ProgramProof:
     ready = [(i, relaxed(space, s, False)) for i, s in enumerate(space.sites) if _mixes(s)]
     for _, index, r in sorted((_quick_ratio(r), i, r) for i, r in ready):
         gap = max(gap, _prove_site(space, index, r, strict, work))
-    found.best, found.plans = strict.best, strict.plans
+    found.best_goal, found.plans_evaluated = strict.best_goal, strict.plans_evaluated
     if gap > 0.0:
-        return ProgramProof("gap", gap, work.done)
-    return ProgramProof("optimal" if found.kept else "infeasible", 0.0, work.done)
+        return ProgramProof("gap", gap, work.solved)
+    return ProgramProof("optimal" if found.incumbents else "infeasible", 0.0, work.solved)
 
 
 def _mixes(site: Site) -> bool:
@@ -97,7 +97,7 @@ def _mixes(site: Site) -> bool:
 
 
 def _cutoff(found: SearchState) -> float:
-    return found.best * (1.0 - EPSILON)
+    return found.best_goal * (1.0 - EPSILON)
 
 
 def _prove_site(
@@ -122,7 +122,7 @@ def _prove_band(
     excluded: list[Excluded] = []
     slow = 0
     while r.levels:
-        if work.over:
+        if work.exhausted:
             return _gap(r, band, found, excluded)
         solution = work.solve(r, band, _cutoff(found), excluded)
         if solution.status == "infeasible":
@@ -141,10 +141,10 @@ def _prove_band(
 
 def _fallback_gap(r: Relaxed, found: SearchState) -> float:
     """How much better a spot plan could be that does all of its work on the cheapest fallback."""
-    least = r.net_s if r.space.limits.goal == "time" else r.net_usd
-    if not np.isfinite(found.best):
+    least = r.fallback_s if r.space.limits.goal == "time" else r.fallback_usd
+    if not np.isfinite(found.best_goal):
         return 0.0
-    gap = 1.0 - least / found.best
+    gap = 1.0 - least / found.best_goal
     return gap if gap > EPSILON else 0.0
 
 
@@ -152,10 +152,10 @@ def _elastic_gap(r: Relaxed, found: SearchState) -> float:
     """How much better an elastic mix could be that mostly trains on its on-demand part."""
     steady = ~r.site.entries.spot
     mixed = r.space.job.elastic and steady.any() and not steady.all()
-    if not mixed or r.space.limits.goal == "time" or not np.isfinite(found.best):
+    if not mixed or r.space.limits.goal == "time" or not np.isfinite(found.best_goal):
         return 0.0
     least = float((r.site.entries.usd_per_hour / r.speed)[steady].min()) * _work_hours(r)
-    gap = 1.0 - least / found.best
+    gap = 1.0 - least / found.best_goal
     return gap if gap > EPSILON else 0.0
 
 
@@ -187,13 +187,15 @@ def _improving_entries(r: Relaxed, band: Band, bar: float, quick: bool = False) 
 
 def _gap(r: Relaxed, band: Band, found: SearchState, excluded: list[Excluded]) -> float:
     """A gap that a quick bound or a few more programs can prove where the proof itself stops."""
-    if not np.isfinite(found.best):
+    if not np.isfinite(found.best_goal):
         return 1.0
-    quick = (gap for gap in GAPS if not len(_improving_entries(r, band, found.best * (1.0 - gap))))
+    quick = (
+        gap for gap in GAPS if not len(_improving_entries(r, band, found.best_goal * (1.0 - gap)))
+    )
     least = next(quick, 1.0)
     for gap in TRIED:
         if gap < least:
-            if not _proves_none(r, band, found.best * (1.0 - gap), excluded):
+            if not _proves_none(r, band, found.best_goal * (1.0 - gap), excluded):
                 break
             least = gap
     return least
@@ -214,7 +216,7 @@ def _explored(r: Relaxed, solution: Solution) -> Excluded:
     if comb(most, len(used)) <= WHOLE:
         return Excluded(used, 1, most)
     level = next(k for k in r.levels if solution.values[f"z_{k.name}"] > 0.5)
-    return Excluded(used, level.least, level.most)
+    return Excluded(used, level.min_machines, level.max_machines)
 
 
 def _clusters(space: Space, r: Relaxed, cut: Excluded, found: SearchState) -> Iterator[Ints]:
@@ -223,12 +225,12 @@ def _clusters(space: Space, r: Relaxed, cut: Excluded, found: SearchState) -> It
     for counts in _compositions(cut):
         counts = counts[within_quota(site, counts)]
         if len(counts):
-            counts = counts[counts_lower_bounds(space, site, counts) < found.bar]
+            counts = counts[counts_lower_bounds(space, site, counts) < found.cutoff]
         if not len(counts):
             continue
         floors = counts_lower_bounds(space, site, counts, tight=True)
         order = np.argsort(floors, kind="stable")
-        good = order[floors[order] < found.bar]
+        good = order[floors[order] < found.cutoff]
         if len(good):
             yield counts[good]
 
@@ -236,7 +238,7 @@ def _clusters(space: Space, r: Relaxed, cut: Excluded, found: SearchState) -> It
 def _compositions(cut: Excluded) -> Iterator[Ints]:
     """Positive counts of the entries, for each number of machines; in blocks."""
     parts, block = len(cut.entries), []
-    for total in range(max(cut.least, parts), cut.most + 1):
+    for total in range(max(cut.min_machines, parts), cut.max_machines + 1):
         for marks in combinations(range(1, total), parts - 1):
             block.append((0, *marks, total))
             if len(block) == BLOCK:

@@ -88,8 +88,8 @@ class Clusters:
     """Single clusters that were reached: their floors, and what was followed already."""
 
     counts: list[tuple[int, ...]] = field(default_factory=list)
-    floors: list[float] = field(default_factory=list)
-    known: set[tuple[int, ...]] = field(default_factory=set)
+    bounds: list[float] = field(default_factory=list)
+    seen: set[tuple[int, ...]] = field(default_factory=set)
 
 
 def boxes_apply(space: Space, site: Site) -> bool:
@@ -113,10 +113,10 @@ def search_boxes(space: Space, index: int, found: SearchState) -> None:
     caps = np.minimum(ready.site.entries.cap, space.limits.max_machines)
     boxes = _bounded_boxes(ready, first, caps[None].astype(np.int64), _cutoff(found))
     clusters, seen = Clusters(), 0
-    most = min(MOST_BOXES, PER_SUPPORT * found.most_supports)
+    most = min(MOST_BOXES, PER_SUPPORT * found.max_supports)
     while True:
         boxes = boxes.take(boxes.bound < _cutoff(found))
-        if not len(boxes) or seen >= most or found.full:
+        if not len(boxes) or seen >= most or found.exhausted:
             break
         order = np.argsort(boxes.bound, kind="stable")
         now, boxes = boxes.take(order[:ROUND]), boxes.take(order[ROUND:])
@@ -127,14 +127,14 @@ def search_boxes(space: Space, index: int, found: SearchState) -> None:
         single = (halves.low == halves.high).all(axis=1) & (halves.bound < _cutoff(found))
         _add_clusters(ready, clusters, halves.low[single], found)
         boxes += halves.take(~single)
-    _evaluate_clusters(ready, clusters, found, found.most)
+    _evaluate_clusters(ready, clusters, found, found.max_plans)
     if len(boxes):
-        found.left = min(found.left, float(boxes.bound.min()))
+        found.open_bound = min(found.open_bound, float(boxes.bound.min()))
 
 
 def _cutoff(found: SearchState) -> float:
     """Bounds above this cannot matter; near-ties are not looked for among so many clusters."""
-    return found.best * (1.0 - EPSILON)
+    return found.best_goal * (1.0 - EPSILON)
 
 
 def _box_site(space: Space, index: int) -> BoxSite:
@@ -143,7 +143,7 @@ def _box_site(space: Space, index: int) -> BoxSite:
     sigma = np.unique(spreads_of(c, e.kind))
     away, longest = float(e.boot_s.min()) + RENDEZVOUS_S, np.inf
     if limits.deadline_s is not None:
-        key = (space.histories, space.seed, limits.confidence)
+        key = (space.path_count, space.seed, limits.confidence)
         factor = min(speed_quantile(*key, float(value)) for value in sigma)
         longest = (limits.deadline_s - away) / max(factor * space.steps_left, 1e-30)
     most = min(int(e.cap.sum()), limits.max_machines)
@@ -177,7 +177,7 @@ def _least_bill(space: Space, site: Site) -> Floats:
 
 def _bounded_boxes(r: BoxSite, low: Ints, high: Ints, bar: float) -> Boxes:
     """The bound of each box, where to split it, and a cluster to try."""
-    limits, listed = r.space.limits, r.site.entries.dearest_usd_per_hour
+    limits, listed = r.space.limits, r.site.entries.max_usd_per_hour
     lines, need = _needed(r, low, high, bar)
     possible = (low.sum(axis=1) <= limits.max_machines) & (high @ r.compute >= need)
     bought = high.astype(np.float64)
@@ -281,34 +281,34 @@ def _add_clusters(r: BoxSite, clusters: Clusters, counts: Ints, found: SearchSta
     total = counts.sum(axis=1)
     good = (total >= 1) & (total <= limits.max_machines) & within_quota(r.site, counts)
     if limits.hourly_usd is not None:
-        good &= counts @ r.site.entries.dearest_usd_per_hour <= limits.hourly_usd + 1e-9
+        good &= counts @ r.site.entries.max_usd_per_hour <= limits.hourly_usd + 1e-9
     counts = np.unique(counts[good], axis=0)
     if not len(counts):
         return
     floors = counts_lower_bounds(r.space, r.site, counts)
     for row in np.flatnonzero(floors < _cutoff(found)):
         cluster = tuple(int(n) for n in counts[row])
-        if cluster not in clusters.known:
-            clusters.known.add(cluster)
+        if cluster not in clusters.seen:
+            clusters.seen.add(cluster)
             clusters.counts.append(cluster)
-            clusters.floors.append(float(floors[row]))
+            clusters.bounds.append(float(floors[row]))
 
 
 def _evaluate_clusters(r: BoxSite, clusters: Clusters, found: SearchState, most: int) -> None:
     """Follow up to `most` of the clusters reached with the full model, least floor first."""
     rows, done = np.arange(len(r.bill)), 0
-    while clusters.counts and done < most and not found.full:
-        order = np.argsort(clusters.floors, kind="stable")
-        first = [int(i) for i in order[:EVALUATED_AT_ONCE] if clusters.floors[i] < _cutoff(found)]
+    while clusters.counts and done < most and not found.exhausted:
+        order = np.argsort(clusters.bounds, kind="stable")
+        first = [int(i) for i in order[:EVALUATED_AT_ONCE] if clusters.bounds[i] < _cutoff(found)]
         if not first:
             break
         counts = np.array([clusters.counts[i] for i in first], dtype=np.int64)
         expand_clusters(r.space, r.index, rows, counts, found)
         done += len(first)
         left = [
-            int(i) for i in order if int(i) not in first and clusters.floors[i] < _cutoff(found)
+            int(i) for i in order if int(i) not in first and clusters.bounds[i] < _cutoff(found)
         ]
         clusters.counts = [clusters.counts[i] for i in left]
-        clusters.floors = [clusters.floors[i] for i in left]
-    if clusters.counts and found.full:
-        found.left = min(found.left, min(clusters.floors))
+        clusters.bounds = [clusters.bounds[i] for i in left]
+    if clusters.counts and found.exhausted:
+        found.open_bound = min(found.open_bound, min(clusters.bounds))

@@ -28,8 +28,8 @@ from recommender.risk.random_numbers import random_numbers, time_factors
 class FallbackStart:
     """The least that any fallback takes before it trains."""
 
-    s: float
-    usd: float  # times 3,600 s
+    seconds: float
+    usd_seconds: float  # times 3,600 s
 
 
 def least_fallback_start(sites: tuple[Site, ...]) -> FallbackStart:

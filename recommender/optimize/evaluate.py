@@ -35,15 +35,15 @@ class Plans:
     """Plans of one site: which machines, which checkpoint path, which fallback (-1: none)."""
 
     counts: Ints  # (plans, entries)
-    path: Ints  # (plans,)
+    checkpoint_path: Ints  # (plans,)
     fallback: Ints  # (plans,)
 
     def __len__(self) -> int:
-        return len(self.path)
+        return len(self.checkpoint_path)
 
     def take(self, rows: Ints | Bools) -> "Plans":
         """The plans of some rows."""
-        return Plans(self.counts[rows], self.path[rows], self.fallback[rows])
+        return Plans(self.counts[rows], self.checkpoint_path[rows], self.fallback[rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Values:
     goal: Floats
     cost_usd: Floats  # expected
     time_s: Floats  # typical (`risk/typical.py`)
-    net_usd: Floats  # least expected cost with any fallback of the site
+    usd_with_any_fallback: Floats  # least expected cost with any fallback of the site
     chance: Floats  # all limits kept
     overhead: Floats
 
@@ -90,7 +90,7 @@ def values_of(space: Space, journeys: PathInputs, allowed: Bools) -> Values:
     rows = np.flatnonzero(allowed)
     if len(rows):
         limits = space.limits
-        found = space.memory.outcomes(journeys.take(rows), limits.deadline_s)
+        found = space.cache.outcomes(journeys.take(rows), limits.deadline_s)
         time = trimmed_mean(found.time_s)
         chance[rows] = limits_kept(limits, found).mean(axis=1)
         overhead[rows] = found.overhead
@@ -98,7 +98,12 @@ def values_of(space: Space, journeys: PathInputs, allowed: Bools) -> Values:
         for limit, most in limits.given(MEAN_LIMITS):
             good &= limit.of_means(found) <= most
         aim = time if limits.goal == "time" else found.expected_usd
-        columns = (np.where(good, aim, np.inf), found.expected_usd, time, found.net_usd)
+        columns = (
+            np.where(good, aim, np.inf),
+            found.expected_usd,
+            time,
+            found.usd_with_any_fallback,
+        )
         for column, value in zip(worth, columns, strict=True):
             column[rows] = value
     goal, cost, time_s, net = worth
@@ -139,7 +144,7 @@ def draft_inputs_of(space: Space, site: Site, plans: Plans) -> tuple[PathInputs,
     found = steps(space.job, space.columns, fleet)
     step_s = found.step_s
     gang = gang_of(space, entries, counts)
-    saves = saves_of(space, site, fleet, counts, plans.path, gang.notice_s)
+    saves = saves_of(space, site, fleet, counts, plans.checkpoint_path, gang.notice_s)
     changeover = largest_used(entries.boot_s, counts) + RENDEZVOUS_S + saves.restore_s
     work = np.where(np.isfinite(step_s), step_s, 0.0) * space.steps_left
     on_demand = ~entries.spot
@@ -175,12 +180,12 @@ def draft_inputs_of(space: Space, site: Site, plans: Plans) -> tuple[PathInputs,
         fallback_at_once=net.at_once,
         fallback_wait_s=net.wait_s,
         reserve_s=net.reserve_s,
-        best_net_usd=net.best_usd,
-        best_net_speed=net.best_speed,
+        best_fallback_usd_per_hour=net.best_usd,
+        best_fallback_speed=net.best_speed,
         at_once=least_used(np.where(on_demand, entries.at_once, 1.0), counts),
         wait_s=largest_used(np.where(on_demand, entries.wait_s, 0.0), counts),
     )
-    hourly = counts @ entries.dearest_usd_per_hour + saves.usd_per_hour
+    hourly = counts @ entries.max_usd_per_hour + saves.usd_per_hour
     allowed = np.isfinite(step_s) & saves.possible & _limits_ok(space, plans, gang, net, hourly)
     return journeys, allowed
 
@@ -340,7 +345,7 @@ def plans_without_fallback(space: Space, site: Site, counts: Ints) -> Plans:
     """Every checkpoint path that makes sense for these clusters, without a fallback."""
     has_spot = (counts[:, site.entries.spot] > 0).any(axis=1)
     rows, paths = [], []
-    for path in space.paths:
+    for path in space.checkpoint_paths:
         fits = np.full(len(counts), path == OBJECT_STORE)
         fits |= ~has_spot if path == NONE else has_spot
         found = np.flatnonzero(fits)
@@ -358,7 +363,7 @@ def with_fallbacks(space: Space, site: Site, plans: Plans) -> tuple[Plans, Ints]
     has_spot = np.asarray((plans.counts[:, site.entries.spot] > 0).any(axis=1))
     possible = (choices >= 0) & has_spot[:, None] & (space.limits.deadline_s is not None)
     row, column = np.nonzero(possible)
-    return Plans(plans.counts[row], plans.path[row], choices[row, column]), row
+    return Plans(plans.counts[row], plans.checkpoint_path[row], choices[row, column]), row
 
 
 def variants(space: Space, site: Site, counts: Ints) -> Plans:
@@ -367,6 +372,6 @@ def variants(space: Space, site: Site, counts: Ints) -> Plans:
     netted, _ = with_fallbacks(space, site, alone)
     return Plans(
         np.concatenate([alone.counts, netted.counts]),
-        np.concatenate([alone.path, netted.path]),
+        np.concatenate([alone.checkpoint_path, netted.checkpoint_path]),
         np.concatenate([alone.fallback, netted.fallback]),
     )

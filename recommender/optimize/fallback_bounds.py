@@ -43,8 +43,8 @@ def bounds_by_queue(
         usd = float((fall.usd_per_hour * fall.step_s)[kind].min())
         own = replace(
             sums.take(rows),
-            best_net_usd=usd / step_s[rows],
-            best_net_speed=step_s[rows] / float(fall.step_s[kind].min()),
+            best_fallback_usd_per_hour=usd / step_s[rows],
+            best_fallback_speed=step_s[rows] / float(fall.step_s[kind].min()),
             fallback_start_s=np.full(len(rows), float(fall.boot_s[kind].min()) + RENDEZVOUS_S),
             fallback_at_once=np.full(len(rows), chance),
             fallback_wait_s=np.full(len(rows), float(fall.wait_s[kind].min())),

@@ -32,7 +32,7 @@ class Candidate:
     site: int
     entries: tuple[int, ...]
     counts: tuple[int, ...]
-    path: int
+    checkpoint_path: int
     fallback: int
     goal: float
     cost_usd: float
@@ -59,33 +59,35 @@ class SearchState:
     """State of a search: the best plans of each support and how much was looked at."""
 
     slack: float  # keep plans up to this share above the best
-    most: int  # plans to follow at most
-    most_supports: int = 100_000  # sets of entries to look at, at most
-    best: float = np.inf
-    plans: int = 0
-    supports: int = 0
-    left: float = np.inf  # least floor that was not looked at
-    kept: dict[Shape, Candidate] = field(default_factory=dict)
+    max_plans: int  # plans to follow at most
+    max_supports: int = 100_000  # sets of entries to look at, at most
+    best_goal: float = np.inf
+    plans_evaluated: int = 0
+    supports_expanded: int = 0
+    open_bound: float = np.inf  # least floor that was not looked at
+    incumbents: dict[Shape, Candidate] = field(default_factory=dict)
 
     @property
-    def bar(self) -> float:
+    def cutoff(self) -> float:
         """Floors above this cannot matter."""
-        return self.best * (1.0 + self.slack) if self.slack else self.best * (1.0 - EPSILON)
+        return (
+            self.best_goal * (1.0 + self.slack) if self.slack else self.best_goal * (1.0 - EPSILON)
+        )
 
     @property
-    def full(self) -> bool:
+    def exhausted(self) -> bool:
         """Whether the work allowed is used up."""
-        return self.plans >= self.most or self.supports >= self.most_supports
+        return self.plans_evaluated >= self.max_plans or self.supports_expanded >= self.max_supports
 
-    def first(self) -> Candidate:
+    def best_candidate(self) -> Candidate:
         """The best plan; call it only where one was kept."""
-        return min(self.kept.values(), key=ranking_key)
+        return min(self.incumbents.values(), key=ranking_key)
 
     def gap(self) -> float:
         """How much better than the best found a plan could still be, as a share."""
-        if not np.isfinite(self.left) or self.left >= self.best * (1.0 - EPSILON):
+        if not np.isfinite(self.open_bound) or self.open_bound >= self.best_goal * (1.0 - EPSILON):
             return 0.0
-        return 1.0 - self.left / self.best if np.isfinite(self.best) else 1.0
+        return 1.0 - self.open_bound / self.best_goal if np.isfinite(self.best_goal) else 1.0
 
 
 def expand_clusters(space: Space, index: int, rows: Ints, counts: Ints, found: SearchState) -> None:
@@ -99,14 +101,22 @@ def expand_clusters(space: Space, index: int, rows: Ints, counts: Ints, found: S
     drafts, floors = drafts_and_bounds(space, site, alone)
     netted = space.limits.deadline_s is not None and len(site.fallbacks) > 0
     if netted:
-        floors = bounds_with_own_fallbacks(space, site, alone, drafts, floors, found.bar)
+        floors = bounds_with_own_fallbacks(space, site, alone, drafts, floors, found.cutoff)
     bounds = _follow(space, index, rows, alone, drafts, floors, found)
-    hopeful = bounds < found.bar
+    hopeful = bounds < found.cutoff
     if netted and hopeful.any():
         plans = with_fallbacks(space, site, alone.take(hopeful))[0]
         drafts, floors = drafts_and_bounds(space, site, plans)
         without = np.full(len(plans), np.inf)  # nobody asks what another fallback would save
-        _follow(space, index, rows, plans, replace(drafts, best_net_usd=without), floors, found)
+        _follow(
+            space,
+            index,
+            rows,
+            plans,
+            replace(drafts, best_fallback_usd_per_hour=without),
+            floors,
+            found,
+        )
 
 
 def _follow(
@@ -123,17 +133,19 @@ def _follow(
     if not len(plans):
         return bounds
     for batch in np.array_split(np.argsort(floors, kind="stable"), -(-len(plans) // BATCH)):
-        keep = batch[floors[batch] < found.bar]
+        keep = batch[floors[batch] < found.cutoff]
         if not len(keep):
             break
-        if found.plans >= MOST_OVER * found.most:  # many clusters at once, none of them good
-            found.left = min(found.left, float(floors[keep].min()))
+        if (
+            found.plans_evaluated >= MOST_OVER * found.max_plans
+        ):  # many clusters at once, none of them good
+            found.open_bound = min(found.open_bound, float(floors[keep].min()))
             break
         values = values_of(
             space, with_best_interval(drafts.take(keep)), np.ones(len(keep), dtype=bool)
         )
-        found.plans += len(keep)
-        bounds[keep] = values.net_usd if space.limits.goal != "time" else floors[keep]
+        found.plans_evaluated += len(keep)
+        bounds[keep] = values.usd_with_any_fallback if space.limits.goal != "time" else floors[keep]
         _keep(index, rows, plans.take(keep), values, found)
     return bounds
 
@@ -146,7 +158,7 @@ def _keep(index: int, rows: Ints, plans: Plans, values: Values, found: SearchSta
             site=index,
             entries=tuple(int(rows[k]) for k in used),
             counts=tuple(int(plans.counts[i, k]) for k in used),
-            path=int(plans.path[i]),
+            checkpoint_path=int(plans.checkpoint_path[i]),
             fallback=int(plans.fallback[i]),
             goal=float(values.goal[i]),
             cost_usd=float(values.cost_usd[i]),
@@ -158,9 +170,9 @@ def _keep(index: int, rows: Ints, plans: Plans, values: Values, found: SearchSta
             index,
             candidate.entries,
             sum(candidate.counts),
-            candidate.path,
+            candidate.checkpoint_path,
             candidate.fallback >= 0,
         )
-        if key not in found.kept or candidate.goal < found.kept[key].goal:
-            found.kept[key] = candidate
-        found.best = min(found.best, candidate.goal)
+        if key not in found.incumbents or candidate.goal < found.incumbents[key].goal:
+            found.incumbents[key] = candidate
+        found.best_goal = min(found.best_goal, candidate.goal)

@@ -44,7 +44,7 @@ def least_speed_factor(space: Space, sigma: Floats) -> Floats:
 
     A typical value grows with every history, so T >= a·W·factor + d in each of them bounds it.
     """
-    key = (space.histories, space.seed, space.limits.goal == "time")
+    key = (space.path_count, space.seed, space.limits.goal == "time")
     return _of_each(sigma, partial(_speed_factor, *key))
 
 
@@ -102,8 +102,8 @@ class ClusterSums:
     run_mean_s: Floats  # of the gang, at most
     run_sigma: Floats
     free_s: Floats
-    best_net_usd: Floats  # per hour of this cluster's work on the cheapest fallback
-    best_net_speed: Floats
+    best_fallback_usd_per_hour: Floats  # per hour of this cluster's work on the cheapest fallback
+    best_fallback_speed: Floats
     elastic_share: Floats  # speed of the on-demand part alone; 0 for a gang
     at_once: Floats  # chance that the on-demand machines are there at once, at most
     wait_s: Floats  # for them, else; at least
@@ -126,9 +126,13 @@ def sums_of_plans(space: Space, j: PathInputs) -> ClusterSums:
     own, speed = j.fallback_speed > 0.0, np.maximum(j.fallback_speed, 1e-12)
     return replace(
         ClusterSums(*(getattr(j, name) for name in ClusterSums.__slots__)),
-        best_net_usd=np.where(own, j.fallback_usd_per_hour / speed, j.best_net_usd),
-        best_net_speed=np.where(own, speed, j.best_net_speed),
-        fallback_start_s=np.where(own, j.fallback_start_s, least_fallback_start(space.sites).s),
+        best_fallback_usd_per_hour=np.where(
+            own, j.fallback_usd_per_hour / speed, j.best_fallback_usd_per_hour
+        ),
+        best_fallback_speed=np.where(own, speed, j.best_fallback_speed),
+        fallback_start_s=np.where(
+            own, j.fallback_start_s, least_fallback_start(space.sites).seconds
+        ),
     )
 
 
@@ -151,11 +155,13 @@ def _too_late(space: Space, c: ClusterSums) -> tuple[Bools, Bools]:
     """Whether too few histories can meet the deadline: without a fallback, and with any."""
     late = ~enough_in_time(space, c)
     lost = late.copy()
-    rows = np.flatnonzero(late & np.isfinite(c.best_net_usd) & (c.spot_usd_per_hour > 0))
+    rows = np.flatnonzero(
+        late & np.isfinite(c.best_fallback_usd_per_hour) & (c.spot_usd_per_hour > 0)
+    )
     if len(rows):
         n = c.take(rows)
         start_s = np.minimum(n.changeover_s, n.fallback_start_s)
-        quick_s = n.work_s / np.maximum(n.best_net_speed, 1.0)
+        quick_s = n.work_s / np.maximum(n.best_fallback_speed, 1.0)
         net = Completion(quick_s, start_s, n.fallback_at_once, n.fallback_wait_s)
         lost[rows] = ~enough_in_time(space, n, net)
     return late, lost
@@ -166,8 +172,8 @@ def enough_in_time(space: Space, c: ClusterSums, net: Completion | None = None) 
     limits = space.limits
     due_s = (np.inf if limits.deadline_s is None else limits.deadline_s) * (1.0 + ROUNDING)
     own = Completion(c.work_s, c.changeover_s, c.at_once, c.wait_s)
-    count = max_paths_in_time(space.histories, space.seed, c.speed_sigma, due_s, own, net)
-    enough: Bools = count >= math.ceil((limits.confidence - 1e-12) * space.histories)
+    count = max_paths_in_time(space.path_count, space.seed, c.speed_sigma, due_s, own, net)
+    enough: Bools = count >= math.ceil((limits.confidence - 1e-12) * space.path_count)
     return enough
 
 
@@ -181,14 +187,14 @@ def _over_budget(space: Space, c: ClusterSums, budget_usd: float) -> Bools:
     unpaid = MOSTLY_PAID if space.limits.confidence >= 0.8 else 0.0
     mostly = np.where(c.run_mean_s >= MOSTLY_PAID_RUN_S, unpaid, 0.0)
     spot = np.where(c.free_s > 60.0, mostly, 1.0) * c.spot_usd_per_hour
-    spot = np.minimum(spot, c.best_net_usd)
-    key = (space.histories, space.seed, space.limits.confidence)
+    spot = np.minimum(spot, c.best_fallback_usd_per_hour)
+    key = (space.path_count, space.seed, space.limits.confidence)
     pairs = np.stack([c.speed_sigma, c.spot_price_sigma], axis=1)
     values, where = np.unique(pairs, axis=0, return_inverse=True)
     joint = np.array([joint_quantile(*key, *map(float, pair)) for pair in values])
     factor = joint[where.ravel()]
-    netted = np.isfinite(c.best_net_usd) & (c.spot_usd_per_hour > 0)
-    quick = np.where(netted, np.maximum(c.best_net_speed, 1.0), 1.0)
+    netted = np.isfinite(c.best_fallback_usd_per_hour) & (c.spot_usd_per_hour > 0)
+    quick = np.where(netted, np.maximum(c.best_fallback_speed, 1.0), 1.0)
     rate = c.base_usd_per_hour / quick + spot
     alone = c.base_usd_per_hour / np.maximum(c.elastic_share, 1e-9)
     rate = np.where(c.elastic_share > 0.0, np.minimum(rate, alone), rate)
@@ -200,7 +206,7 @@ def _over_budget(space: Space, c: ClusterSums, budget_usd: float) -> Bools:
 
 def _slowest(space: Space, c: ClusterSums, chance: float) -> Floats:
     """True over predicted time of the slowest history of those that a chance asks for."""
-    return _of_each(c.speed_sigma, partial(speed_quantile, space.histories, space.seed, chance))
+    return _of_each(c.speed_sigma, partial(speed_quantile, space.path_count, space.seed, chance))
 
 
 @lru_cache(maxsize=4096)
@@ -238,7 +244,7 @@ def _by_time(space: Space, c: ClusterSums, work: Floats, netted: Bools) -> Float
     deadline = np.inf if space.limits.deadline_s is None else space.limits.deadline_s
     taken = deadline - max_reserve_s(space)
     slowest, quickest = (c.work_s * _slowest(space, c, s) + c.changeover_s for s in (1.0, FIRST))
-    handed = work / np.maximum(c.best_net_speed, 1.0) + _start_s(c, netted)
+    handed = work / np.maximum(c.best_fallback_speed, 1.0) + _start_s(c, netted)
     waits = np.maximum(handed, np.minimum(quickest, taken) * (1.0 - ROUNDING))
     waits = np.where(slowest * (1.0 + ROUNDING) < taken, alone, np.minimum(waits, alone))
     return np.where(netted, np.where(c.elastic_share > 0.0, handed, waits), alone)
@@ -251,7 +257,7 @@ def least_seconds(space: Space) -> float:
     boots = [float(site.entries.boot_s.min(initial=np.inf)) for site in space.sites]
     boots += [float(site.fallbacks.boot_s.min(initial=np.inf)) for site in space.sites]
     sigmas = spreads_of(columns, np.arange(len(columns.names)))
-    key = (space.histories, space.seed, space.limits.confidence)
+    key = (space.path_count, space.seed, space.limits.confidence)
     factor = min((speed_quantile(*key, float(value)) for value in np.unique(sigmas)), default=0.0)
     work = space.job.global_batch * space.steps_left / max(fastest, 1e-30)
     return (min(boots, default=0.0) + RENDEZVOUS_S + work * factor) * (1.0 - ROUNDING)
@@ -275,14 +281,14 @@ def lower_bounds_of(
     """
     work = c.work_s * least_speed_factor(space, c.speed_sigma)
     has_spot = c.spot_usd_per_hour > 0
-    netted = np.isfinite(c.best_net_usd) & has_spot
+    netted = np.isfinite(c.best_fallback_usd_per_hour) & has_spot
     if space.limits.goal == "time":
         return _by_time(space, c, work, netted)
     paid = paid_share(c.run_mean_s, c.run_sigma, c.free_s)
     ratio = np.where(has_spot, paid, 1.0)
     if tight and has_spot.any():
         law = (c.run_mean_s, c.run_sigma, c.free_s, c.changeover_s)
-        tighter = least_spot_time_ratio(space.histories, space.seed, *law, work)
+        tighter = least_spot_time_ratio(space.path_count, space.seed, *law, work)
         # On-demand machines of an elastic cluster take work over at their own price, not DEARER.
         ratio = np.where(c.elastic_share > 0.0, ratio, np.maximum(ratio, tighter))
     begun = np.zeros(len(work)) if begun is None else begun
@@ -292,7 +298,7 @@ def lower_bounds_of(
     alone = np.where(c.elastic_share > 0.0, np.minimum(alone, steady), alone)
     usd = alone if late is None else np.where(late, np.inf, alone)
     if netted.any():
-        start = np.minimum(begun, least_fallback_start(space.sites).usd)
+        start = np.minimum(begun, least_fallback_start(space.sites).usd_seconds)
         net = _least_with_fallback(space, c, work, paid, ratio, start)
         usd = np.where(netted, np.minimum(usd, net), usd)
     return c.fixed_usd + usd / 3600.0
@@ -316,8 +322,8 @@ def _least_with_fallback(
     spare = max(deadline, 0.0) * (1.0 + ROUNDING) - c.changeover_s
     least = np.clip(1.0 - np.maximum(spare, 0.0) / np.maximum(work, 1e-9), 0.0, 1.0)
     base, spot = c.base_usd_per_hour, c.spot_usd_per_hour
-    faster = 1.0 / np.maximum(c.best_net_speed, 1.0)
-    net = np.where(np.isfinite(c.best_net_usd), c.best_net_usd, 0.0)
+    faster = 1.0 / np.maximum(c.best_fallback_speed, 1.0)
+    net = np.where(np.isfinite(c.best_fallback_usd_per_hour), c.best_fallback_usd_per_hour, 0.0)
     dear = net >= HANDOVER_PRICE_RATIO * spot
 
     def usd(spot_usd: Floats, saved: Floats) -> Floats:
@@ -367,12 +373,12 @@ def sums_of(
         run_mean_s=run[0],
         run_sigma=run[1],
         free_s=run[2],
-        best_net_usd=best / step_s,
-        best_net_speed=step_s / fastest if net else np.ones_like(step_s),
+        best_fallback_usd_per_hour=best / step_s,
+        best_fallback_speed=step_s / fastest if net else np.ones_like(step_s),
         elastic_share=np.zeros_like(step_s) if elastic_share is None else elastic_share,
         at_once=np.ones_like(step_s) if queue is None else queue[0],
         wait_s=np.zeros_like(step_s) if queue is None else queue[1],
-        fallback_start_s=np.full_like(step_s, least_fallback_start(space.sites).s),
+        fallback_start_s=np.full_like(step_s, least_fallback_start(space.sites).seconds),
         fallback_at_once=np.ones_like(step_s),
         fallback_wait_s=np.zeros_like(step_s),
     )

@@ -150,21 +150,23 @@ def _above(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float
 class OtherMachines:
     """Machines beside those of supports, by case of their number; (supports, cases) or (cases,)."""
 
-    own: Floats  # price of one machine of each entry of the support
+    own_price: Floats  # price of one machine of each entry of the support
     share: Floats  # of the prices of others that counts
-    speed: Floats  # (supports,): compute of the same
-    least: Ints  # others
-    most: Ints
-    types: Ints  # spot types that they add at least; (supports, cases)
+    own_speed: Floats  # (supports,): compute of the same
+    min_machines: Ints  # others
+    max_machines: Ints
+    min_types: Ints  # spot types that they add at least; (supports, cases)
     begin: Ints  # (supports,): of the entries from here on
 
     def at(self, c: Curves) -> tuple[Floats, Floats]:
         """Price at no compute, and slope, of every piece; (supports, cases, weights, pieces)."""
-        machines = np.where(c.weight < 0.0, self.least[:, None], self.most[:, None])
-        begin = self.speed[:, None, None, None] + c.start
-        more = c.types[self.begin[:, None], np.minimum(self.types, c.types.shape[1] - 1)]
+        machines = np.where(c.weight < 0.0, self.min_machines[:, None], self.max_machines[:, None])
+        begin = self.own_speed[:, None, None, None] + c.start
+        more = c.types[self.begin[:, None], np.minimum(self.min_types, c.types.shape[1] - 1)]
         share = self.share[:, :, None, None]
-        own = self.own[:, :, None, None] + share * (more - (c.weight * machines)[None, ..., None])
+        own = self.own_price[:, :, None, None] + share * (
+            more - (c.weight * machines)[None, ..., None]
+        )
         slope = share * c.slope
         return own + share * c.price - slope * begin, slope
 
@@ -175,7 +177,7 @@ def reach(c: Curves, o: OtherMachines, money: Floats) -> Floats:
     Shape (supports, cases).
     """
     intercept, slope = o.at(c)
-    begin, end = (o.speed[:, None, None, None] + part for part in (c.start, c.end))
+    begin, end = (o.own_speed[:, None, None, None] + part for part in (c.start, c.end))
     bought = np.minimum((money[:, None, None] - intercept) / np.maximum(slope, 1e-200), end)
     bought = np.where(bought >= begin * (1.0 - 1e-12), bought, 0.0)
     return np.asarray(bought.max(axis=3).min(axis=2))
@@ -187,7 +189,7 @@ def least_product(c: Curves, o: OtherMachines, lines: Lines, low: Floats, high: 
     On a piece (p + b·R)·(t + a/R) is least at R = √(p·a/(b·t)), or at an end.
     """
     intercept, slope = o.at(c)
-    begin, end = (o.speed[:, None, None, None] + part for part in (c.start, c.end))
+    begin, end = (o.own_speed[:, None, None, None] + part for part in (c.start, c.end))
     begin = np.maximum(begin, low[:, :, None, None])
     end = np.minimum(end, high[:, :, None, None])
     most = np.zeros(begin.shape)
@@ -208,8 +210,8 @@ def within(c: Curves, o: OtherMachines, lines: Lines, most: float) -> Floats:
     (p + b·R)·(t + a/R) <= most is a quadratic in R on every piece. Shape (supports, cases).
     """
     intercept, slope = o.at(c)
-    begin, end = (o.speed[:, None, None, None] + part for part in (c.start, c.end))
-    found = np.full((len(o.speed), len(o.least)), np.inf)
+    begin, end = (o.own_speed[:, None, None, None] + part for part in (c.start, c.end))
+    found = np.full((len(o.own_speed), len(o.min_machines)), np.inf)
     for seconds, samples in lines:
         t, a = seconds[:, :, None, None], samples[:, :, None, None]
         square = np.maximum(slope * t, 1e-200)

@@ -29,8 +29,8 @@ class Excluded:
     """Clusters that were looked at: exactly these entries, with so many machines."""
 
     entries: tuple[int, ...]
-    least: int  # machines; a range of the levels, or everything
-    most: int
+    min_machines: int  # machines; a range of the levels, or everything
+    max_machines: int
 
 
 def entry_names(r: Relaxed) -> tuple[str, ...]:
@@ -68,7 +68,7 @@ def _unknowns(model: Model, r: Relaxed, names: Sequence[str]) -> None:
         model.whole(f"x_{name}", 0, min(int(cap), most))
         model.whole(f"y_{name}", 0, 1)
     for level in r.levels:
-        top = level.most * float(r.compute.max())
+        top = level.max_machines * float(r.compute.max())
         model.whole(f"z_{level.name}", 0, 1)
         model.real(f"R_{level.name}", top)
         model.real(f"v_{level.name}", top)
@@ -82,9 +82,9 @@ def _counts(model: Model, r: Relaxed, names: Sequence[str]) -> None:
     x, z = [f"x_{name}" for name in names], [f"z_{level.name}" for level in r.levels]
     model.row("one", dict.fromkeys(z, 1.0), "=", 1.0)
     model.row("count", dict.fromkeys(x, 1.0) | {"n": -1.0}, "=", 0.0)
-    least = {z[k]: -float(level.least) for k, level in enumerate(r.levels)}
+    least = {z[k]: -float(level.min_machines) for k, level in enumerate(r.levels)}
     model.row("count_least", {"n": 1.0} | least, ">=", 0.0)
-    most = {z[k]: -float(level.most) for k, level in enumerate(r.levels)}
+    most = {z[k]: -float(level.max_machines) for k, level in enumerate(r.levels)}
     model.row("count_most", {"n": 1.0} | most, "<=", 0.0)
     if not r.site.singles:
         model.row("mix", {f"y_{name}": 1.0 for name in names}, ">=", 2.0)
@@ -114,7 +114,7 @@ def _rates(model: Model, r: Relaxed, names: Sequence[str]) -> None:
     model.row("rate", speeds | {x[i]: -float(s) for i, s in enumerate(r.speed)}, "<=", 0.0)
     for level in r.levels:
         mine = (f"z_{level.name}", f"R_{level.name}", f"v_{level.name}")
-        top = level.most * float(r.compute.max())
+        top = level.max_machines * float(r.compute.max())
         model.row(f"inside_{level.name}", {mine[1]: 1.0, mine[0]: -top}, "<=", 0.0)
         for number, (constant, slope) in enumerate(level.tangents):
             terms = {mine[2]: 1.0, mine[0]: -constant, mine[1]: -slope}
@@ -137,17 +137,17 @@ def _limits(model: Model, r: Relaxed, names: Sequence[str]) -> None:
         model.row(f"quota_{number}", terms, "<=", float(quota))
     gpus = r.space.columns.gpus[e.kind]
     for i, name in enumerate(names):
-        if r.need[i] > gpus[i]:
+        if r.gpus_needed[i] > gpus[i]:
             held = {f"x_{other}": float(g) for other, g in zip(names, gpus, strict=True)}
-            model.row(f"memory_{name}", held | {f"y_{name}": -float(r.need[i])}, ">=", 0.0)
+            model.row(f"memory_{name}", held | {f"y_{name}": -float(r.gpus_needed[i])}, ">=", 0.0)
     if limits.hourly_usd is not None:
-        dearest = zip(names, e.dearest_usd_per_hour, strict=True)
+        dearest = zip(names, e.max_usd_per_hour, strict=True)
         price = {f"x_{name}": float(p) for name, p in dearest}
         model.row("hourly", price, "<=", limits.hourly_usd)
     if limits.deadline_s is not None:
         slowest = _speed_for(r, (limits.deadline_s - _start_s(r)) / _quantile(r, False))
         _unless_fallback(model, r, "deadline", slowest)
-    if limits.budget_usd is not None and not np.isfinite(r.net_usd):
+    if limits.budget_usd is not None and not np.isfinite(r.fallback_usd):
         kept = _quantile(r, True) * np.where(e.spot & (e.free_s > 60.0), 0.0, e.usd_per_hour)
         bill = {f"x_{name}": float(p) for name, p in zip(names, kept, strict=True)}
         paid = {v: -_usd_per_hour(r, limits.budget_usd) for v in _speeds(r)}
@@ -158,7 +158,7 @@ def _goal(model: Model, r: Relaxed, names: Sequence[str], bill: Floats, bar: flo
     """What beats the bar: less cost than it, or less time."""
     if r.space.limits.goal == "time":
         model.objective = {v: -1.0 for v in _speeds(r)}
-        start = 0.0 if np.isfinite(r.net_s) else _start_s(r)
+        start = 0.0 if np.isfinite(r.fallback_s) else _start_s(r)
         if np.isfinite(bar):
             _unless_fallback(model, r, "better", _speed_for(r, (bar - start) / r.factor), bar)
         return
@@ -174,7 +174,7 @@ def _unless_fallback(
     model: Model, r: Relaxed, name: str, speed: float, bar: float = np.inf
 ) -> None:
     """At least this speed; clusters with spot may be faster through their fallback."""
-    free = speed if np.isfinite(r.net_s) and (r.net_s < bar) else 0.0
+    free = speed if np.isfinite(r.fallback_s) and (r.fallback_s < bar) else 0.0
     model.row(name, _speeds(r) | {"w_spot": free}, ">=", speed)
 
 
@@ -218,7 +218,11 @@ def _exclude(model: Model, r: Relaxed, names: Sequence[str], number: int, cut: E
     inside = set(cut.entries)
     terms = {f"y_{name}": 1.0 if i in inside else -1.0 for i, name in enumerate(names)}
     limit = len(inside) - 1.0
-    some = [f"z_{k.name}" for k in r.levels if cut.least <= k.least and k.most <= cut.most]
+    some = [
+        f"z_{k.name}"
+        for k in r.levels
+        if cut.min_machines <= k.min_machines and k.max_machines <= cut.max_machines
+    ]
     if len(some) < len(r.levels):
         terms |= dict.fromkeys(some, 1.0)
         limit += 1.0

@@ -48,8 +48,8 @@ class Level:
     """Clusters alike in number of machines, largest machine and slowest network."""
 
     name: str
-    least: int  # machines
-    most: int
+    min_machines: int  # machines
+    max_machines: int
     gpus: float  # of the largest machine
     network: float  # bytes/s of the slowest machine, at least
     tangents: tuple[tuple[float, float], ...]  # speed <= intercept + slope·R
@@ -64,12 +64,12 @@ class Relaxed:
     compute: Floats  # of the fastest machine = 1
     speed: Floats  # the same, less what its own GPUs lose to small batches
     unit: float  # samples/s of the fastest machine
-    need: Floats  # GPUs a cluster must have to hold the job beside this entry
+    gpus_needed: Floats  # GPUs a cluster must have to hold the job beside this entry
     hazard_first: Floats  # per hour, of the first machine of an entry
     hazard_more: Floats  # of each further one
     levels: tuple[Level, ...]
-    net_usd: float  # least bill of the whole work on a fallback; inf: none
-    net_s: float
+    fallback_usd: float  # least bill of the whole work on a fallback; inf: none
+    fallback_s: float
     factor: float  # mean of true over predicted time, at least
 
 
@@ -93,12 +93,12 @@ def relaxed(space: Space, site: Site, with_levels: bool = True) -> Relaxed:
         compute=compute / unit,
         speed=compute / unit * batch / (batch + penalty * c.gpus[e.kind]),
         unit=unit,
-        need=_gpus_needed(space, e.kind),
+        gpus_needed=_gpus_needed(space, e.kind),
         hazard_first=hazard + faults,
         hazard_more=hazard * (1.0 - e.co_interruption) + faults,
         levels=_levels(space, site, compute, unit) if with_levels else (),
-        net_usd=net_usd,
-        net_s=float(fall.step_s.min()) * work if netted else np.inf,
+        fallback_usd=net_usd,
+        fallback_s=float(fall.step_s.min()) * work if netted else np.inf,
         factor=factor,
     )
 
@@ -123,13 +123,13 @@ class _Shape:
 
     gpus: float
     network: float
-    latest: float  # step seconds if computing took no time
-    fewest: float  # GPUs
+    overhead_s: float  # step seconds if computing took no time
+    min_gpus: float  # GPUs
     span: tuple[float, float]  # compute
 
     def top(self, batch: float) -> float:
         """About the largest speed."""
-        return 1.0 / (batch / self.span[1] + self.latest)
+        return 1.0 / (batch / self.span[1] + self.overhead_s)
 
 
 def _levels(space: Space, site: Site, compute: Floats, unit: float) -> tuple[Level, ...]:
@@ -143,7 +143,7 @@ def _levels(space: Space, site: Site, compute: Floats, unit: float) -> tuple[Lev
         for shape in shapes:
             name = f"n{least}_{most}_g{shape.gpus:.0f}_net{shape.network / 1e6:.0f}"
             span = shape.span[0] / unit, shape.span[1] / unit
-            tangents = _tangents(space, shape.latest, shape.fewest, span, unit)
+            tangents = _tangents(space, shape.overhead_s, shape.min_gpus, span, unit)
             levels.append(Level(name, least, most, shape.gpus, shape.network, tangents))
     return tuple(levels)
 
@@ -153,8 +153,8 @@ def _together(shapes: list[_Shape]) -> _Shape:
     return _Shape(
         gpus=max(shape.gpus for shape in shapes),
         network=min(shape.network for shape in shapes),
-        latest=min(shape.latest for shape in shapes),
-        fewest=min(shape.fewest for shape in shapes),
+        overhead_s=min(shape.overhead_s for shape in shapes),
+        min_gpus=min(shape.min_gpus for shape in shapes),
         span=(min(s.span[0] for s in shapes), max(s.span[1] for s in shapes)),
     )
 
@@ -287,7 +287,7 @@ def least_bill(r: Relaxed, band: tuple[float, float], bar: float, quick: bool = 
     share = np.min([paid_share(shortest, np.full(len(e), s), e.free_s) for s in sigmas], axis=0)
     if r.space.limits.goal != "time" and not quick:
         tight = np.maximum(share, _tight_share(r, ends, sigmas))
-        if r.net_usd * float(tight[e.spot].min()) / HANDOVER_PRICE_RATIO >= bar:
+        if r.fallback_usd * float(tight[e.spot].min()) / HANDOVER_PRICE_RATIO >= bar:
             share = tight
     return np.where(e.spot, e.usd_per_hour * share, e.usd_per_hour)
 
@@ -304,7 +304,7 @@ def _tight_share(r: Relaxed, ends: tuple[float, ...], sigmas: Floats) -> Floats:
         law = float(e.free_s[i]), float(away[i])
         runs = ends or (float(f"{e.run_mean_s[i]:.3g}") * 1.01,)
         share[i] = BEYOND * min(
-            spot_time_ratio_at(space.histories, space.seed, run, float(sigma), *law, point)
+            spot_time_ratio_at(space.path_count, space.seed, run, float(sigma), *law, point)
             for run in runs
             for sigma in sigmas
             for point in range(first, POINTS)

@@ -30,7 +30,7 @@ BATCH = 8  # clusters of one pair followed at once
 
 def anchors_only(space: Space) -> bool:
     """Whether an anchor is the only place that spot machines may save to."""
-    return ANCHOR in space.paths and OBJECT_STORE not in space.paths
+    return ANCHOR in space.checkpoint_paths and OBJECT_STORE not in space.checkpoint_paths
 
 
 def search_anchored(space: Space, found: SearchState, first: int = 0) -> None:
@@ -46,7 +46,7 @@ def search_anchored(space: Space, found: SearchState, first: int = 0) -> None:
                 some = slice(start, start + BATCH)
                 queue.append((float(floors[some].min()), index, pair, counts[some]))
     for floor, index, pair, counts in sorted(queue, key=lambda item: item[:2]):
-        if floor >= found.bar or found.full:
+        if floor >= found.cutoff or found.exhausted:
             break
         expand_clusters(space, index, pair, counts, found)
 
@@ -71,7 +71,7 @@ def search(
 
     `masks` restricts the entries of each site, for "the best plan that ..." questions.
     """
-    found = SearchState(slack=slack, most=most)
+    found = SearchState(slack=slack, max_plans=most)
     search_singles(space, found, masks)
     if space.mix:
         search_mixes(space, found)
@@ -104,21 +104,21 @@ def search_mixes(space: Space, found: SearchState, first: int = 0) -> None:
             search_boxes(space, index, found)
         elif site.region:
             for part in site_bounds_of(space, site, lines):
-                narrow, alone = entries_of(part, found.bar)
+                narrow, alone = entries_of(part, found.cutoff)
                 queue += [(bound, len(ready), one) for bound, one in alone]
                 ready.append((index, narrow))
     heapq.heapify(queue)
-    while queue and queue[0][0] < found.bar:
-        if found.full:
-            found.left = min(found.left, queue[0][0])
+    while queue and queue[0][0] < found.cutoff:
+        if found.exhausted:
+            found.open_bound = min(found.open_bound, queue[0][0])
             break
         _, place, support = heapq.heappop(queue)
         index, part = ready[place]
-        found.supports += 1
+        found.supports_expanded += 1
         if len(support) > 1:
-            for counts in leaves(part, support, found.bar):
+            for counts in leaves(part, support, found.cutoff):
                 expand_clusters(space, index, part.order[list(support)], counts, found)
-        for bound, larger in grown(part, support, found.bar):
+        for bound, larger in grown(part, support, found.cutoff):
             heapq.heappush(queue, (bound, place, larger))
 
 
@@ -131,19 +131,19 @@ def search_singles(
         queue = single_queue(space, step_s)
     queue = queue if masks is None else queue.masked(masks)
     at = 0
-    while at < len(queue.floor) and queue.floor[at] < found.bar and not found.full:
-        stop = min(at + CLUSTERS, int(np.searchsorted(queue.floor, found.bar)))
+    while at < len(queue.bound) and queue.bound[at] < found.cutoff and not found.exhausted:
+        stop = min(at + CLUSTERS, int(np.searchsorted(queue.bound, found.cutoff)))
         _expand_singles(space, queue, at, stop, found)
         at = stop
-    if at < len(queue.floor):
-        found.left = min(found.left, float(queue.floor[at]))
+    if at < len(queue.bound):
+        found.open_bound = min(found.open_bound, float(queue.bound[at]))
 
 
 @dataclass(frozen=True, slots=True)
 class SingleQueue:
     """Clusters of one entry in the order of their floors; shape (clusters,)."""
 
-    floor: Floats
+    bound: Floats
     site: Ints
     entry: Ints
     machines: Ints
@@ -151,13 +151,13 @@ class SingleQueue:
 
     def masked(self, masks: Masks) -> "SingleQueue":
         """The clusters of some entries only."""
-        keep = np.zeros(len(self.floor), dtype=bool)
+        keep = np.zeros(len(self.bound), dtype=bool)
         for index, mask in enumerate(masks):
             here = self.site == index
             keep[here] = mask[self.entry[here]]
         return replace(
             self,
-            floor=self.floor[keep],
+            bound=self.bound[keep],
             site=self.site[keep],
             entry=self.entry[keep],
             machines=self.machines[keep],
@@ -189,10 +189,10 @@ def _expand_singles(
     """Evaluate the next clusters, site by site."""
     for index in sorted(set(queue.site[at:stop].tolist())):
         mine = at + np.flatnonzero(queue.site[at:stop] == index)
-        if found.plans >= TIGHTEN:
+        if found.plans_evaluated >= TIGHTEN:
             where = (queue.entry[mine], queue.machines[mine])
             tight = _single_bounds(space, space.sites[index], queue.step_s, *where, tight=True)
-            mine = mine[tight < found.bar]
+            mine = mine[tight < found.cutoff]
             if not len(mine):
                 continue
         rows, column = np.unique(queue.entry[mine], return_inverse=True)
@@ -210,7 +210,7 @@ def single_lower_bounds(space: Space, site: Site, step_s: Floats) -> Floats:
     for use, quota in zip(site.quota_use, site.quota, strict=True):
         allowed &= use[:, None] * n <= quota + 1e-9
     if space.limits.hourly_usd is not None:
-        allowed &= e.dearest_usd_per_hour[:, None] * n <= space.limits.hourly_usd + 1e-9
+        allowed &= e.max_usd_per_hour[:, None] * n <= space.limits.hourly_usd + 1e-9
     entry, machines = np.nonzero(allowed)
     floors = np.full(step.shape, np.inf)
     floors[entry, machines] = _single_bounds(space, site, step_s, entry, machines + 1, tight=False)

@@ -33,27 +33,31 @@ from recommender.performance.step_bounds import Shortest, shortest
 class BilledShare:
     """Interruptions per second of each entry, and the least share that is charged by their sum."""
 
-    first: Floats  # (entries,): of the first machine; 0 on demand
-    more: Floats  # of each further one
-    further: Floats  # (entries + 1, types + 1): of so many types from an entry on, at most
-    fault: float  # of each machine
+    first_hazard: Floats  # (entries,): of the first machine; 0 on demand
+    next_hazard: Floats  # of each further one
+    further_types_hazard: (
+        Floats  # (entries + 1, types + 1): of so many types from an entry on, at most
+    )
+    fault_hazard: float  # of each machine
     least_power: int
     share: Floats  # where the mean run is at most RUN_GRID ** (least_power + place)
 
-    def most(self, own: Floats, begin: Ints, types: Ints, machines: Ints) -> Floats:
+    def max_hazard(self, own: Floats, begin: Ints, types: Ints, machines: Ints) -> Floats:
         """Most interruptions with further spot types from an entry on, and machines beside them."""
-        further = self.further[begin, np.minimum(types, self.further.shape[1] - 1)]
-        extra = np.maximum(machines, 0) * self.more.max(initial=0.0)
+        further = self.further_types_hazard[
+            begin, np.minimum(types, self.further_types_hazard.shape[1] - 1)
+        ]
+        extra = np.maximum(machines, 0) * self.next_hazard.max(initial=0.0)
         return np.asarray(own + further + extra)
 
-    def at(self, hazard: Floats) -> Floats:
+    def share_at(self, hazard: Floats) -> Floats:
         """The least share at so many interruptions or fewer."""
         run = 1.0 / np.maximum(hazard, 1e-12)
         power = np.ceil(np.log(run) / np.log(RUN_GRID) - 1e-9).astype(np.int64)
         place = np.clip(power - self.least_power, 0, len(self.share) - 1)
         return np.asarray(self.share[place])
 
-    def of(self, space: Space, site: Site) -> "BilledShare":
+    def for_site(self, space: Space, site: Site) -> "BilledShare":
         """The same table for some entries of the site that it was made for."""
         return BilledShare(*_hazards(space, site), self.least_power, self.share)
 
@@ -114,7 +118,7 @@ def _share(space: Space, site: Site, speed: Floats, power: float, free: float) -
         # On-demand machines of an elastic cluster take work over at their own price, not DEARER.
         ratio = paid
         if not may_train_in_part(space, site):
-            ratio = least_spot_time_ratio(space.histories, space.seed, *law, one * away, works)
+            ratio = least_spot_time_ratio(space.path_count, space.seed, *law, one * away, works)
         least = min(least, float(np.maximum(paid, ratio).min()))
     return least
 
@@ -129,10 +133,10 @@ CLASSES = 5  # of networks told apart
 class Cases:
     """Clusters bounded together: so many machines, of so many spot types; (cases,)."""
 
-    least: Ints  # machines
-    most: Ints
-    fewest: Ints  # spot types
-    types: Ints  # and at most
+    min_machines: Ints  # machines
+    max_machines: Ints
+    min_types: Ints  # spot types
+    max_types: Ints  # and at most
 
     def take(self, rows: Bools) -> "Cases":
         """Some of the cases."""
@@ -151,9 +155,9 @@ class SiteBounds:
     order: Ints  # place of each entry in the site that was asked about
     slowest: int
     cases: Cases
-    fits: Ints  # most machines that quotas allow
+    machines_allowed: Ints  # most machines that quotas allow
     speed: Floats  # samples/s per machine
-    counted: Floats  # least USD per hour that a budget counts
+    budget_usd_per_hour: Floats  # least USD per hour that a budget counts
     price: Curves  # of listed prices
     budget: Curves | None  # of what a budget counts, where only that can keep it
     machines: Curves  # fewest machines
@@ -161,25 +165,25 @@ class SiteBounds:
     lines: Shortest
     billed: BilledShare
     seconds: float  # true over predicted seconds of a step, at least, times the steps
-    late_s: float  # longest step without a fallback
-    spent: float  # most USD per hour times seconds of a step, by the budget
+    max_step_s: float  # longest step without a fallback
+    max_spend: float  # most USD per hour times seconds of a step, by the budget
     away_s: float  # least changeover
-    net_usd: float  # least bill of the whole work on a fallback; inf: none
-    net_s: float  # least time of that
-    alone_usd: float  # least cost of on-demand machines of an elastic cluster alone; inf: none
+    fallback_usd: float  # least bill of the whole work on a fallback; inf: none
+    fallback_s: float  # least time of that
+    on_demand_usd: float  # least cost of on-demand machines of an elastic cluster alone; inf: none
 
-    def longest_s(self, bar: float) -> float:
+    def longest_step_s(self, bar: float) -> float:
         """The longest step of a cluster that may be below the bar.
 
         A fallback of bill F does a share 1 - D/W at least: W <= D/(1 - bar/F), D less changeover.
         """
         limit = self.space.limits.deadline_s
-        if limit is None or np.isinf(self.net_usd):
-            return self.late_s
-        if not bar < self.net_usd:
+        if limit is None or np.isinf(self.fallback_usd):
+            return self.max_step_s
+        if not bar < self.fallback_usd:
             return np.inf
-        most = max(limit - self.away_s, 0.0) / (1.0 - bar / self.net_usd)
-        return max(self.late_s, most / self.seconds * (1.0 + ROUNDING))
+        most = max(limit - self.away_s, 0.0) / (1.0 - bar / self.fallback_usd)
+        return max(self.max_step_s, most / self.seconds * (1.0 + ROUNDING))
 
 
 def site_bounds_of(space: Space, site: Site, every: Shortest | None = None) -> list[SiteBounds]:
@@ -222,7 +226,9 @@ def narrowed(b: SiteBounds, alive: Bools, cases: Bools) -> SiteBounds:
     slowest = int(alive[: b.slowest].sum())
     rows = np.flatnonzero(alive)
     some = b.cases.take(cases)
-    return _bounds_of_rows(b.space, b.site, b.lines, b.billed, rows, slowest, b.fits, some, b.order)
+    return _bounds_of_rows(
+        b.space, b.site, b.lines, b.billed, rows, slowest, b.machines_allowed, some, b.order
+    )
 
 
 def _bounds_of_rows(
@@ -262,22 +268,22 @@ def _bounds_of_rows(
         order=rows if order is None else order[rows],
         slowest=slowest,
         cases=cases,
-        fits=fits,
+        machines_allowed=fits,
         speed=speed,
-        counted=counted,
-        price=curve(e.usd_per_hour, types=int(cases.fewest.max(initial=0))),
+        budget_usd_per_hour=counted,
+        price=curve(e.usd_per_hour, types=int(cases.min_types.max(initial=0))),
         budget=curve(counted) if kept else None,
         machines=curve(np.ones(len(e)), np.zeros(1)),
         groups=groups,
         lines=lines.take(rows),
-        billed=table.of(space, site),
+        billed=table.for_site(space, site),
         seconds=seconds,
-        late_s=_longest(space, sigmas, away),
-        spent=_most_spent(space, e.price_sigma, spreads),
+        max_step_s=_longest(space, sigmas, away),
+        max_spend=_most_spent(space, e.price_sigma, spreads),
         away_s=away,
-        net_usd=net_usd if netted else np.inf,
-        net_s=float(net.step_s.min()) * seconds if netted else np.inf,
-        alone_usd=_alone_usd(space, site, speed, seconds),
+        fallback_usd=net_usd if netted else np.inf,
+        fallback_s=float(net.step_s.min()) * seconds if netted else np.inf,
+        on_demand_usd=_alone_usd(space, site, speed, seconds),
     )
 
 
@@ -326,7 +332,7 @@ def _longest(space: Space, sigmas: Floats, away_s: float) -> float:
     """The longest step of a cluster that meets the deadline without a fallback."""
     if space.limits.deadline_s is None or not len(sigmas):
         return np.inf
-    key = (space.histories, space.seed, space.limits.confidence)
+    key = (space.path_count, space.seed, space.limits.confidence)
     factor = min(speed_quantile(*key, float(value)) for value in sigmas)
     longest = (space.limits.deadline_s - away_s) / max(factor * space.steps_left, 1e-30)
     return longest * (1.0 + ROUNDING)
@@ -357,7 +363,7 @@ def least_quantile(space: Space, speed_sigma: Floats, price_sigma: float) -> flo
     least may lie between the ends. Of price it is at the largest spread: min(price, 1) falls with
     it in every history.
     """
-    key = (space.histories, space.seed, space.limits.confidence)
+    key = (space.path_count, space.seed, space.limits.confidence)
     return min(joint_quantile(*key, float(s), price_sigma) for s in np.unique(speed_sigma))
 
 

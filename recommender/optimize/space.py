@@ -30,7 +30,7 @@ class Entries:
     region: Ints  # number of its region (of a list: the first), for the CPU machines beside it
     spot: Bools
     usd_per_hour: Floats  # fees of a running machine included
-    dearest_usd_per_hour: Floats  # the same at the dearest place of a failover list
+    max_usd_per_hour: Floats  # the same at the dearest place of a failover list
     cap: Ints  # most machines of it
     fixed_usd: Floats  # paid once: egress of the data
     usd_per_move: Floats  # egress of one checkpoint to the next zone of the list
@@ -123,20 +123,20 @@ class Space:
     columns: MachineColumns
     sites: tuple[Site, ...]
     steps_left: float  # optimiser steps still to do
-    paths: tuple[int, ...]  # checkpoint paths allowed
+    checkpoint_paths: tuple[int, ...]  # checkpoint paths allowed
     mix: bool
     trust_notice: bool = True
-    memory: OutcomeCache = field(default_factory=lambda: OutcomeCache(1024, 7), compare=False)
+    cache: OutcomeCache = field(default_factory=lambda: OutcomeCache(1024, 7), compare=False)
 
     @property
-    def histories(self) -> int:
+    def path_count(self) -> int:
         """How many histories plans are compared on."""
-        return self.memory.paths
+        return self.cache.path_count
 
     @property
     def seed(self) -> int:
         """What the histories are drawn from."""
-        return self.memory.seed
+        return self.cache.seed
 
     def fleet(self, site: Site, counts: Ints) -> Fleet:
         """Clusters of a site as columns; `counts` has shape (plans, entries)."""

@@ -95,10 +95,10 @@ def spot_time_ratio_at(
         "free_s": free_s,
         "fallback_at_once": 1.0,
         "at_once": 1.0,
-        "best_net_usd": HANDOVER_PRICE_RATIO * 3600.0,
-        "best_net_speed": 1.0,
+        "best_fallback_usd_per_hour": HANDOVER_PRICE_RATIO * 3600.0,
+        "best_fallback_speed": 1.0,
     }
     columns: dict[str, Any] = {name: np.full(1, value) for name, value in values.items()}
     columns["held"] = np.zeros(1, dtype=bool)
     h = simulate_paths(PathInputs(**columns), None, histories, seed)
-    return float(h.net_usd.mean()) / work
+    return float(h.usd_with_any_fallback.mean()) / work

@@ -40,7 +40,7 @@ LEAF_ROWS = 20_000  # clusters of one support looked at in one block
 
 def first(b: SiteBounds, bar: float) -> tuple[SiteBounds, list[tuple[float, tuple[int, ...]]]]:
     """Every slowest entry alone, and the site without what no mix below the bar can have."""
-    good = _support_bounds(b, (), np.arange(len(b.fits)), bar, later=False) < bar
+    good = _support_bounds(b, (), np.arange(len(b.machines_allowed)), bar, later=False) < bar
     alive, cases = np.asarray(good.any(axis=1)), np.asarray(good[: b.slowest].any(axis=0))
     if alive.sum() < 2 or not cases.any():
         return b, []
@@ -53,7 +53,7 @@ def grown(
     b: SiteBounds, support: tuple[int, ...], bar: float
 ) -> list[tuple[float, tuple[int, ...]]]:
     """The support with one more entry each, where the bound is below the bar."""
-    more = np.arange(support[-1] + 1, len(b.fits))
+    more = np.arange(support[-1] + 1, len(b.machines_allowed))
     if len(support) >= b.space.limits.max_machines or not len(more):
         return []
     bounds = _support_bounds(b, support, more, bar).min(axis=1)
@@ -82,14 +82,17 @@ def _support_bounds(
     types = (e.spot[chosen].sum() + e.spot[more])[:, None]
     begin = more + 1 if later else np.zeros(len(more), dtype=np.int64)
     left = np.append(np.cumsum(e.spot[::-1])[::-1], 0)[begin][:, None]
-    possible = fits[:, None] & (b.cases.most >= size) & (types <= b.cases.types)
+    possible = fits[:, None] & (b.cases.max_machines >= size) & (types <= b.cases.max_types)
     lowest = more if later and not chosen else np.full(len(more), chosen[0] if later else 0)
     beside = b.groups.machines(chosen, more, lowest, limits.max_machines)[:, None]
-    possible &= b.cases.fewest <= types + np.minimum(left, beside)
-    possible &= b.cases.least <= size + beside
+    possible &= b.cases.min_types <= types + np.minimum(left, beside)
+    possible &= b.cases.min_machines <= size + beside
     if not possible.any():
         return np.full(possible.shape, np.inf)
-    least, top = np.maximum(b.cases.least - size, 0), np.maximum(b.cases.most - size, 0)
+    least, top = (
+        np.maximum(b.cases.min_machines - size, 0),
+        np.maximum(b.cases.max_machines - size, 0),
+    )
 
     def own(values: Floats) -> Floats:
         return np.asarray(values[chosen].sum() + values[more])
@@ -99,23 +102,27 @@ def _support_bounds(
     def others(price: Floats, share: Floats = whole, less: int = 0) -> OtherMachines:
         """One machine of each entry, and those beside them, spot at a share of its price."""
         steady, spot = (own(np.where(e.spot == s, price, 0.0))[:, None] for s in (False, True))
-        missing = np.maximum(b.cases.fewest - types, 0) * less
+        missing = np.maximum(b.cases.min_types - types, 0) * less
         return OtherMachines(steady + share * spot, share, own(b.speed), least, top, missing, begin)
 
     lines = _lines(b, chosen, more, least, top)
-    most = reach(b.machines, others(np.ones(len(e))), b.cases.most.astype(np.float64))
+    most = reach(b.machines, others(np.ones(len(e))), b.cases.max_machines.astype(np.float64))
     if limits.hourly_usd is not None:
         hourly = np.full(len(top), limits.hourly_usd + 1e-9)
         most = np.minimum(most, reach(b.price, others(e.usd_per_hour, less=1), hourly))
     if limits.goal == "time":
         if b.budget is not None:
-            most = np.minimum(most, within(b.budget, others(b.counted), lines, b.spent))
+            most = np.minimum(
+                most, within(b.budget, others(b.budget_usd_per_hour), lines, b.max_spend)
+            )
         return np.where(possible, _least_time(b, lines, most), np.inf)
-    further = np.maximum(b.cases.types - types, 0)
-    extra = b.cases.most - np.maximum(np.maximum(b.cases.fewest, types), 1)
-    hazard = b.billed.most(own(b.billed.first)[:, None], begin[:, None], further, extra)
-    share = b.billed.at(hazard + b.cases.most * b.billed.fault)
-    low = _least_compute(lines, b.longest_s(bar))
+    further = np.maximum(b.cases.max_types - types, 0)
+    extra = b.cases.max_machines - np.maximum(np.maximum(b.cases.min_types, types), 1)
+    hazard = b.billed.max_hazard(
+        own(b.billed.first_hazard)[:, None], begin[:, None], further, extra
+    )
+    share = b.billed.share_at(hazard + b.cases.max_machines * b.billed.fault_hazard)
+    low = _least_compute(lines, b.longest_step_s(bar))
     usd = least_product(b.price, others(e.usd_per_hour, share, less=1), lines, low, most)
     fixed = np.maximum(e.fixed_usd[chosen].max(initial=0.0), e.fixed_usd[more])
     usd = np.minimum(fixed[:, None] + usd * b.seconds / 3600.0, _rest_usd(b, share))
@@ -124,7 +131,7 @@ def _support_bounds(
 
 def _rest_usd(b: SiteBounds, share: Floats) -> Floats:
     """No spot cluster whose fallback is not dear costs less, nor on-demand machines alone."""
-    return np.asarray(np.minimum(b.net_usd * share / HANDOVER_PRICE_RATIO, b.alone_usd))
+    return np.asarray(np.minimum(b.fallback_usd * share / HANDOVER_PRICE_RATIO, b.on_demand_usd))
 
 
 def _lines(b: SiteBounds, chosen: list[int], more: Ints, least: Ints, top: Ints) -> Lines:
@@ -150,7 +157,7 @@ def _least_time(b: SiteBounds, lines: Lines, most: Floats) -> Floats:
     """Least time with as much compute as the limits allow; (supports, cases)."""
     compute = np.maximum(most, 1e-30)
     step = np.max([seconds + samples / compute for seconds, samples in lines], axis=0)
-    return np.minimum(np.where(most > 0.0, b.away_s + b.seconds * step, np.inf), b.net_s)
+    return np.minimum(np.where(most > 0.0, b.away_s + b.seconds * step, np.inf), b.fallback_s)
 
 
 def _least_compute(lines: Lines, longest_s: float) -> Floats:
@@ -193,13 +200,13 @@ def _quick(b: SiteBounds, rows: Ints, counts: Ints, bar: float) -> Floats:
     )
     step = np.max([seconds + samples / speed for seconds, samples in both], axis=0)
     if b.space.limits.goal == "time":
-        return np.asarray(np.minimum(b.away_s + b.seconds * step, b.net_s))
+        return np.asarray(np.minimum(b.away_s + b.seconds * step, b.fallback_s))
     e, c = b.site.entries, b.billed
-    hazard = c.first[rows].sum() + (counts - 1) @ c.more[rows] + many * c.fault
-    share = c.at(hazard)
+    hazard = c.first_hazard[rows].sum() + (counts - 1) @ c.next_hazard[rows] + many * c.fault_hazard
+    share = c.share_at(hazard)
     price = np.where(e.spot[rows], share[:, None], 1.0) * e.usd_per_hour[rows]
     usd = (counts * price).sum(axis=1) * step * b.seconds / 3600.0 + e.fixed_usd[rows].max()
-    usd = np.where(step <= b.longest_s(bar), usd, np.inf)
+    usd = np.where(step <= b.longest_step_s(bar), usd, np.inf)
     return np.asarray(np.minimum(usd, _rest_usd(b, share)))
 
 

@@ -41,8 +41,8 @@ def trivial(
     plans = []
     for label, under, which in asked:
         found = near(under, which)
-        if found.kept:
-            best = _best_like(which, presenter.plan(found.first()), under, shown)
+        if found.incumbents:
+            best = _best_like(which, presenter.plan(found.best_candidate()), under, shown)
             plans.append(replace(best, labels=(label,), saving=None, also_regions=()))
     return tuple(plans)
 

@@ -158,7 +158,7 @@ def infeasible(question: Question, search: Search, freely: Freely, again: Again)
 
 
 def _best(found: SearchState) -> Candidate | None:
-    return min(found.kept.values(), key=ranking_key, default=None)
+    return min(found.incumbents.values(), key=ranking_key, default=None)
 
 
 def _against(plan: Plan | None, steady: Plan | None) -> Plan | None:
@@ -300,7 +300,7 @@ def _some(search: Search, presenter: Presenter, limits: Limits, tries: int) -> P
         (replace(limits, objective="cost"), limits) if limits.budget_usd is not None else (limits,)
     )
     for aim in aims:
-        ordered = islice(sorted(search(aim).kept.values(), key=ranking_key), tries)
+        ordered = islice(sorted(search(aim).incumbents.values(), key=ranking_key), tries)
         plan = next(presenter.under(aim).keeping(ordered), None)
         if plan is not None:
             return plan

@@ -100,35 +100,42 @@ class Answering:
 
     def answer(self) -> Answer:
         """Search, then gather what a reader wants beside the best plan."""
-        if not self.best.kept:
+        if not self.best.incumbents:
             why = infeasible(self.question, self.hurried, self.freely, self.again)
             return self._answer(Shown((), 0), why)
         shown = self.shown()
         if self.save_lp is not None:
-            save_program(self.question, self.built, self.best.first(), self.save_lp)
+            save_program(self.question, self.built, self.best.best_candidate(), self.save_lp)
         return self._answer(shown, None)
 
     @cached_property
     def singles(self) -> SearchState:
         """The search over clusters of one type."""
         found = self.alone(self.question.limits, slack=KNEE)
-        return found if found.kept else self._at_the_edge(found)
+        return found if found.incumbents else self._at_the_edge(found)
 
     def _at_the_edge(self, failed: SearchState) -> SearchState:
         """Plans that fall short on the histories of the search, and not on those printed."""
         limits = self.question.limits
         sure = limits.confidence
         blur = EDGE * float(
-            np.sqrt(sure * (1.0 - sure) / self.question.space(SitePools((), ())).histories)
+            np.sqrt(sure * (1.0 - sure) / self.question.space(SitePools((), ())).path_count)
         )
         near = self.alone(replace(limits, confidence=max(sure - blur, 0.0)), slack=NEAR)
-        surest = sorted(near.kept.items(), key=lambda item: (-item[1].chance, ranking_key(item[1])))
+        surest = sorted(
+            near.incumbents.items(), key=lambda item: (-item[1].chance, ranking_key(item[1]))
+        )
         presenter = Presenter(self.question, self.question.lists)
         kept = {k: c for k, c in surest[:FEW] if keeps(presenter.plan(c), limits)}
         if not kept:
             return failed
         best = min(candidate.goal for candidate in kept.values())
-        return replace(failed, kept=kept, best=best, left=min(failed.left, near.left, near.best))
+        return replace(
+            failed,
+            incumbents=kept,
+            best_goal=best,
+            open_bound=min(failed.open_bound, near.open_bound, near.best_goal),
+        )
 
     @property
     def whole(self) -> bool:
@@ -141,7 +148,7 @@ class Answering:
         wish = self.question.choice.mix
         if not self.question.rows:
             return False
-        failed = not self.singles.kept and self._in_reach
+        failed = not self.singles.incumbents and self._in_reach
         pays = self.whole or self.question.job.elastic or failed or self._anchored
         return wish == "yes" or (wish == "auto" and pays)
 
@@ -168,7 +175,7 @@ class Answering:
         if not self.mixes:
             return SitePools((), ()), float("inf")
         most = None if self.whole or self._anchored else MIX_REGIONS
-        return self.question.regions_below(self.singles.bar, most)
+        return self.question.regions_below(self.singles.cutoff, most)
 
     @cached_property
     def built(self) -> SitePools:
@@ -183,13 +190,13 @@ class Answering:
     @cached_property
     def _best(self) -> tuple[SearchState, "ProgramProof | None"]:
         """The same, and what programs prove of it; better plans they meet enter it."""
-        found = replace(self.singles, kept=dict(self.singles.kept))
+        found = replace(self.singles, incumbents=dict(self.singles.incumbents))
         if self.mixes:
             # A mix seldom keeps what no cluster of one type keeps: then fewer are followed.
-            hopeful = bool(found.kept) or self.whole
-            found.most = found.plans + (MOST_MIXED if hopeful else MOST_SAVING)
-            found.most_supports = self._most_supports if hopeful else SAVING_SUPPORTS
-            found.left = min(found.left, self._regions[1])
+            hopeful = bool(found.incumbents) or self.whole
+            found.max_plans = found.plans_evaluated + (MOST_MIXED if hopeful else MOST_SAVING)
+            found.max_supports = self._most_supports if hopeful else SAVING_SUPPORTS
+            found.open_bound = min(found.open_bound, self._regions[1])
             space = self.question.space(self.built)
             search_mixes(space, found, first=len(self.question.lists.sites))
             if self.prove:
@@ -203,11 +210,11 @@ class Answering:
 
         Where the best plan of all is one of those asked for, it is the best of them.
         """
-        if limits == self.question.limits and self.singles.kept:
+        if limits == self.question.limits and self.singles.incumbents:
             masks = self._masks(only)
-            if self.singles.first().allowed_by(masks):
-                kept = {k: c for k, c in self.singles.kept.items() if c.allowed_by(masks)}
-                return replace(self.singles, kept=kept)
+            if self.singles.best_candidate().allowed_by(masks):
+                kept = {k: c for k, c in self.singles.incumbents.items() if c.allowed_by(masks)}
+                return replace(self.singles, incumbents=kept)
         return self.alone(limits, only, MOST_ASIDE)
 
     def hurried(self, limits: Limits, only: str = "any") -> SearchState:
@@ -217,7 +224,7 @@ class Answering:
     def near(self, limits: Limits, only: str = "any") -> SearchState:
         """The same; where no plan keeps the limits, the fastest or cheapest without them."""
         found = self.aside(limits, only)
-        if found.kept:
+        if found.incumbents:
             return found
         aim: Literal["time", "cost"] = "time" if limits.deadline_s is not None else "cost"
         free = Limits(objective=aim, max_machines=limits.max_machines, confidence=0.0)
@@ -234,14 +241,14 @@ class Answering:
         if key not in self.searched:
             lists = self.question.lists
             found = self._alone(limits, lists, self._masks(only), most, slack)
-            if only == "any" and found.full and not found.kept:
+            if only == "any" and found.exhausted and not found.incumbents:
                 # Cheap spot plans used all patience up: steady ones are dearer, and may still do.
                 steady = self._alone(limits, lists, self._masks("on_demand"), most, slack)
                 found = replace(
                     steady,
-                    left=min(found.left, steady.left),
-                    plans=found.plans + steady.plans,
-                    most=found.most + steady.most,
+                    open_bound=min(found.open_bound, steady.open_bound),
+                    plans_evaluated=found.plans_evaluated + steady.plans_evaluated,
+                    max_plans=found.max_plans + steady.max_plans,
                 )
             self.searched[key] = found
         return self.searched[key]
@@ -260,11 +267,11 @@ class Answering:
         slack: float = 0.0,
     ) -> SearchState:
         space = replace(self.question.space(lists), limits=limits)
-        found = SearchState(slack=slack if limits.goal == "time" else 0.0, most=most)
+        found = SearchState(slack=slack if limits.goal == "time" else 0.0, max_plans=most)
         if limits.goal == "time" and limits.deadline_s is not None and lists is not self._bare:
             # Fallbacks make many plans of a cluster and few of them faster: first those without.
             first = self._alone(limits, self._bare, masks, most // 3, slack)
-            found.best, found.kept = first.best, dict(first.kept)
+            found.best_goal, found.incumbents = first.best_goal, dict(first.incumbents)
         search_singles(
             space, found, masks, self._queue(space) if lists is self.question.lists else None
         )
@@ -295,7 +302,7 @@ class Answering:
 
     def shown(self) -> Shown:
         """The same, and how many more there are."""
-        if not self.best.kept:
+        if not self.best.incumbents:
             return Shown((), 0)
         limits = self.question.limits
         steady = self.near(limits, "on_demand")
@@ -304,7 +311,7 @@ class Answering:
             self.built,
             self.presenter,
             self.top,
-            steady.first() if steady.kept else None,
+            steady.best_candidate() if steady.incumbents else None,
         )
         if limits.goal == "frontier":
             return table.frontier(self._ladder())
@@ -314,7 +321,7 @@ class Answering:
         # All fell short of the chance on the histories printed: look among surer ones as well.
         surer = limits.confidence + SURER * (1.0 - limits.confidence)
         found = self.alone(replace(limits, confidence=surer))
-        more = replace(self.best, kept=self.best.kept | found.kept)
+        more = replace(self.best, incumbents=self.best.incumbents | found.incumbents)
         return table.ranked(more, self._others())
 
     def _others(self) -> list[Candidate]:
@@ -322,22 +329,24 @@ class Answering:
         limits, lists = self.question.limits, self.question.lists
         found = [self.aside(limits, "on_demand")]
         for index, site in enumerate(lists.sites):
-            if self.singles.kept and self.singles.first().site == index:
+            if self.singles.incumbents and self.singles.best_candidate().site == index:
                 continue  # the best plan of all is the best of its provider
             masks = tuple(np.full(len(s.entries), s is site) for s in lists.sites)
             found.append(self._alone(limits, lists, masks, MOST_ASIDE))
-        return [f.first() for f in found if f.kept]
+        return [f.best_candidate() for f in found if f.incumbents]
 
     def freely(self, aim: Literal["time", "cost"]) -> Candidate | None:
         """The plan that leads the table of the same question with no limit but an aim."""
         limits = Limits(objective=aim, max_machines=self.question.limits.max_machines)
         found = self.alone(limits, slack=BLUR)
-        if not found.kept:
+        if not found.incumbents:
             return None
-        near = {k: c for k, c in found.kept.items() if c.goal <= found.best * (1.0 + NEAR)}
+        near = {
+            k: c for k, c in found.incumbents.items() if c.goal <= found.best_goal * (1.0 + NEAR)
+        }
         presenter = self.presenter.under(limits)
         table = Table(self.question, self.built, presenter, 1, None)
-        return presenter.candidate_of(table.ranked(replace(found, kept=near), []).plans[0])
+        return presenter.candidate_of(table.ranked(replace(found, incumbents=near), []).plans[0])
 
     def again(self, limits: Limits) -> Plan | None:
         """The plan that leads the table of the same question under other limits."""
@@ -355,17 +364,17 @@ class Answering:
         """The cheapest plan, the fastest, and the cheapest under deadlines between them."""
         limits, alone = self.question.limits, self._bare
         ends = [
-            found.first()
+            found.best_candidate()
             for aim in (replace(limits, objective="time"), replace(limits, objective="cost"))
             for found in [self._alone(aim, alone, None)]
-            if found.kept
+            if found.incumbents
         ]
         times = [c.time_s for c in ends]
         between = np.geomspace(min(times), max(times), LADDER + 2)[1:-1] if len(ends) > 1 else ()
         for deadline in between:
             under = replace(limits, deadline_s=float(deadline) * 1.3, objective="cost")
             between_them = self._alone(under, alone, None)
-            ends += [between_them.first()] if between_them.kept else []
+            ends += [between_them.best_candidate()] if between_them.incumbents else []
         return ends
 
     def _answer(self, shown: Shown, failed: Infeasible | None) -> Answer:
@@ -397,13 +406,13 @@ class Answering:
         gap = found.gap()
         if programs is not None:
             # Search and programs each bound all mixes; clusters of one type are the search's.
-            alone = replace(found, left=self.singles.left).gap()
+            alone = replace(found, open_bound=self.singles.open_bound).gap()
             gap = min(gap, max(alone, programs.gap))
         return Proof(
             status="gap" if gap > 0 else "optimal",
             gap=gap,
             method="search" if programs is None else "search + program",
-            plans_evaluated=found.plans,
+            plans_evaluated=found.plans_evaluated,
             programs_solved=0 if programs is None else programs.programs,
             mixes=self._mixes_said(gap),
         )

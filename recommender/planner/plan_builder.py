@@ -84,7 +84,7 @@ class Presenter:
     def hourly_usd(self, candidate: Candidate) -> float:
         """Most USD per hour ever paid: at the dearest place, fees and fallback included."""
         site, one, journeys = self._journey(candidate)
-        spot = np.where(site.entries.spot, site.entries.dearest_usd_per_hour, 0.0)
+        spot = np.where(site.entries.spot, site.entries.max_usd_per_hour, 0.0)
         running = float(journeys.base_usd_per_hour[0] + one.counts[0] @ spot)
         return max(running, float(journeys.fallback_usd_per_hour[0]))
 
@@ -95,7 +95,9 @@ class Presenter:
     def _journey(self, candidate: Candidate) -> tuple[Site, Plans, PathInputs]:
         site = self.built.sites[candidate.site].only(np.array(candidate.entries))
         one = Plans(
-            np.array([candidate.counts]), np.array([candidate.path]), np.array([candidate.fallback])
+            np.array([candidate.counts]),
+            np.array([candidate.checkpoint_path]),
+            np.array([candidate.fallback]),
         )
         journeys, _ = path_inputs_of(self._space, site, one)
         return site, one, journeys
@@ -104,7 +106,7 @@ class Presenter:
         space = self._space
         site, one, journeys = self._journey(candidate)
         # What another fallback could save is asked by the search alone.
-        one_plan = replace(journeys, best_net_usd=np.full(1, np.inf))
+        one_plan = replace(journeys, best_fallback_usd_per_hour=np.full(1, np.inf))
         h = simulate_paths(one_plan, space.limits.deadline_s, PRINTED, space.seed)
         pools = [self.built.pools[candidate.site][e] for e in candidate.entries]
         machines = self._machines(pools, candidate.counts)
@@ -164,14 +166,14 @@ class Presenter:
     ) -> tuple[Checkpointing, tuple[Machines, ...]]:
         fleet = space.fleet(site, one.counts)
         notice = gang_of(space, site.entries, one.counts).notice_s
-        saves = saves_of(space, site, fleet, one.counts, one.path, notice)
+        saves = saves_of(space, site, fleet, one.counts, one.checkpoint_path, notice)
         tier: tuple[Machines, ...] = ()
         if saves.tier_type[0] >= 0:
             row = int(site.tier.offer[saves.tier_type[0]])
             tier = (self._machine(row, int(saves.tier_count[0])),)
         return Checkpointing(
-            path=PATHS[int(one.path[0])],
-            interval_s=float(journeys.interval_s[0]) if one.path[0] else math.nan,
+            path=PATHS[int(one.checkpoint_path[0])],
+            interval_s=float(journeys.interval_s[0]) if one.checkpoint_path[0] else math.nan,
             stall_s=float(saves.stall_s[0]),
             transfer_s=float(saves.transfer_s[0]),
             restore_s=float(saves.restore_s[0]),
@@ -276,7 +278,7 @@ class Presenter:
         items.append(BillItem("data: egress to the region", float(j.fixed_usd[0])))
         moves = float(h.interruptions.mean()) * float(j.usd_per_interruption[0])
         items.append(BillItem("checkpoints moved between regions", moves))
-        if one.path[0] != 0:
+        if one.checkpoint_path[0] != 0:
             items.append(BillItem("checkpoint storage", site.store_usd_per_hour * all_h))
         items.append(BillItem("disks and addresses", fees))
         items.append(BillItem("dearer places of the failover list", zones))

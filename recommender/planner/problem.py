@@ -107,10 +107,10 @@ class Question:
             columns=self.columns,
             sites=built.sites,
             steps_left=self.steps_left,
-            paths=PATHS_OF[self.choice.checkpoint_to],
+            checkpoint_paths=PATHS_OF[self.choice.checkpoint_to],
             mix=self.choice.mix != "no",
             trust_notice=self.choice.trust_notice,
-            memory=self.memory,
+            cache=self.memory,
         )
 
     def regions_below(self, bar: float, most: int | None) -> tuple[SitePools, float]:

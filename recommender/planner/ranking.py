@@ -28,7 +28,8 @@ def _simplest(alike: list[Candidate]) -> Candidate:
     best = min(candidate.goal for candidate in alike)
     ties = [c for c in alike if c.goal <= best * (1.0 + TIE)]
     return min(
-        ties, key=lambda c: (c.path == MEMORY_TIER, sum(c.counts), c.cost_usd, ranking_key(c))
+        ties,
+        key=lambda c: (c.checkpoint_path == MEMORY_TIER, sum(c.counts), c.cost_usd, ranking_key(c)),
     )
 
 
@@ -55,7 +56,7 @@ class Table:
 
         All keep the limits by their printed figures, but where no plan followed does.
         """
-        ordered = sorted(found.kept.values(), key=ranking_key)
+        ordered = sorted(found.incumbents.values(), key=ranking_key)
         looks = self._by_look([ordered[0], *others, *ordered])
         made = self._followed(looks)
         good = {look: plan for look, plan in made.items() if keeps(plan, self.presenter.limits)}

@@ -88,8 +88,8 @@ def _with_kept(found: SearchState, own: SearchState, tighter: Limits) -> SearchS
     budget = tighter.budget_usd
     if budget is None:
         return found
-    also = {k: c for k, c in own.kept.items() if c.fallback < 0 and c.cost_usd < budget}
-    return replace(found, kept=also | found.kept)
+    also = {k: c for k, c in own.incumbents.items() if c.fallback < 0 and c.cost_usd < budget}
+    return replace(found, incumbents=also | found.incumbents)
 
 
 def wider_quotas(question: Question, first: Plan) -> tuple[Step, ...]:
@@ -104,7 +104,7 @@ def wider_quotas(question: Question, first: Plan) -> tuple[Step, ...]:
 def under_choice(question: Question, choice: Choice) -> tuple[SearchState, Presenter]:
     """The best clusters of one type of other offers, and what shows them."""
     other = replace(question, choice=choice)
-    found = SearchState(slack=0.0, most=MOST_WIDER)
+    found = SearchState(slack=0.0, max_plans=MOST_WIDER)
     search_singles(other.space(other.lists), found)
     return found, Presenter(other, other.lists)
 
@@ -123,7 +123,7 @@ def _step(
     if mine is not None and (best is None or not _better(best, mine, by_time)):
         best = mine
     if best is None and not looser:
-        return [] if found.full and not found.kept else [Step(change, NONE_KEEPS, None)]
+        return [] if found.exhausted and not found.incumbents else [Step(change, NONE_KEEPS, None)]
     # Under a looser limit the plan at hand remains; it may mix types, which this search does not.
     if best is None or alike(best, first) or (looser and not _better(best, first, by_time)):
         return [Step(change, SAME, None)]
@@ -140,7 +140,7 @@ def _lead(found: SearchState, presenter: Presenter, first: Plan, bar: float) -> 
 
     Only plans whose goal lies below `bar` are followed again.
     """
-    ordered = (c for c in sorted(found.kept.values(), key=ranking_key) if c.goal < bar)
+    ordered = (c for c in sorted(found.incumbents.values(), key=ranking_key) if c.goal < bar)
     kept = presenter.keeping(islice(ordered, TRIES))
     return next((p for p in kept if is_derived(first) or not is_derived(p)), None)
 

@@ -67,7 +67,7 @@ class Zones:
 
     run_s: Floats  # mean run
     outage_s: Floats  # mean outage of one zone, shared by those listed
-    nowhere: Floats  # chance that no other listed zone is up when the first is not
+    others_down: Floats  # chance that no other listed zone is up when the first is not
     is_down: Bools  # nothing is there at the request
 
 
@@ -89,7 +89,7 @@ def _waits(p: PathInputs, sample: RandomNumbers, zones: Zones) -> Singles:
     """An outage where no other listed zone is up; the first is what is left of one."""
     outages = _factors(p.outage_sigma, sample, "outage")
     waits = zones.outage_s.astype(np.float32)[None] * outages
-    waits *= sample.by_cycle("moved")[:, None] < zones.nowhere.astype(np.float32)[None]
+    waits *= sample.by_cycle("moved")[:, None] < zones.others_down.astype(np.float32)[None]
     biased = np.exp(p.outage_sigma[:, None] ** 2) * sample.residue[None]
     waits[0] = np.where(zones.is_down, zones.outage_s * outages[0] * biased, 0.0)
     return waits
@@ -123,10 +123,10 @@ class Runs:
     lengths: Singles
     usable: Singles
     durable: Singles  # progress when the run begins to train
-    live: Singles  # most work that the run can do, saved or not
+    most_work: Singles  # most work that the run can do, saved or not
     waits: Singles
-    billed: Singles  # spot time charged for the runs before it
-    bill: Singles  # and for it, if it is interrupted
+    billed_before: Singles  # spot time charged for the runs before it
+    billed_if_interrupted: Singles  # and for it, if it is interrupted
 
 
 def row(column: Floats) -> Singles:

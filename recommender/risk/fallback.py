@@ -26,7 +26,7 @@ class FirstClusterEnd:
     rest_s: Floats  # on the fallback: training, restart and restore
     delay_s: Floats  # until the fallback was there
     trained_s: Floats
-    again: Floats  # how often the drawn history was repeated; 0 where the draws were enough
+    repeats: Floats  # how often the drawn history was repeated; 0 where the draws were enough
 
 
 def drawn_pace(runs: Runs, last: Ints) -> tuple[Floats, Floats]:
@@ -64,7 +64,7 @@ def apply_fallback_rule(
         rest_s=np.where(net, rest, 0.0),
         delay_s=np.where(net & late, p.fallback_wait_s[:, None], 0.0),
         trained_s=np.where(net, durable + (work - durable) / speed, work),
-        again=np.where(net, repeated, again),
+        repeats=np.where(net, repeated, again),
     )
 
 
@@ -134,13 +134,15 @@ def least_bill_with_fallback(p: PathInputs, work: Floats, runs: Runs, last: Ints
 
     The caller takes the plan's own bill into account.
     """
-    if not np.any(np.isfinite(p.best_net_usd)):
+    if not np.any(np.isfinite(p.best_fallback_usd_per_hour)):
         return np.full(work.shape, np.inf)
     rest = np.maximum(work.astype(np.float32)[None] - runs.durable, np.float32(0.0))
     base, spot = row(p.base_usd_per_hour), row(p.spot_usd_per_hour)
-    rate = row(np.minimum(p.best_net_usd, 1e12)) + base / row(np.maximum(p.best_net_speed, 1e-9))
-    at_start = spot * runs.billed
-    at_end = np.maximum(runs.lengths, runs.bill)
+    rate = row(np.minimum(p.best_fallback_usd_per_hour, 1e12)) + base / row(
+        np.maximum(p.best_fallback_speed, 1e-9)
+    )
+    at_start = spot * runs.billed_before
+    at_end = np.maximum(runs.lengths, runs.billed_if_interrupted)
     at_end *= spot
     at_end += at_start
     at_start += rate * rest

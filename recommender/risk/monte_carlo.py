@@ -75,7 +75,7 @@ def simulate_sample(
     """
     work = p.work_s[:, None] * time_factors(p.speed_sigma[:, None], sample.speed)
     runs = simulate_runs(p, sample, capacity)
-    done = runs.durable + runs.live >= work.astype(np.float32)[None]
+    done = runs.durable + runs.most_work >= work.astype(np.float32)[None]
     last, finished = first(done)
     left = work - at(runs.durable, last)
     intervals = np.floor(np.maximum(left - 1e-3, 0.0) / p.interval_s[:, None])
@@ -110,8 +110,8 @@ def _account(
 ) -> Paths:
     """Time, bill and where the time went."""
     waited = at(until(runs.waits), net.run)
-    billed = at(runs.billed, net.run)
-    again = net.again
+    billed = at(runs.billed_before, net.run)
+    again = net.repeats
     used = np.maximum(net.used_s, np.where(net.used_s > 0.0, p.minimum_s[:, None], 0.0))
     waited = np.where(again > 0.0, waited * (1.0 + again), waited - net.waiting_s)
     waiting = np.clip(waited, 0.0, net.stop_s)
@@ -132,7 +132,7 @@ def _account(
         time_s=time + queued,
         cost_usd=cost + spot_usd * _price_factor(p, sample),
         expected_usd=cost + spot_usd,
-        net_usd=np.minimum(cost + spot_usd, least),
+        usd_with_any_fallback=np.minimum(cost + spot_usd, least),
         spot_s=on_spot,
         running_s=up + net.rest_s,
         fallback_s=net.rest_s,

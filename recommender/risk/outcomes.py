@@ -29,7 +29,9 @@ class Outcomes:
     time_s: Floats  # (plans, paths)
     cost_usd: Floats  # (plans, paths)
     expected_usd: Floats
-    net_usd: Floats  # least expected bill if any fallback could take over after any run
+    usd_with_any_fallback: (
+        Floats  # least expected bill if any fallback could take over after any run
+    )
     overhead: Floats  # share of the running time that trains nothing
 
     @staticmethod
@@ -55,7 +57,7 @@ class OutcomeCache:
     the same way under every deadline.
     """
 
-    paths: int
+    path_count: int
     seed: int
     known: dict[bytes, Outcome] = field(default_factory=dict)
 
@@ -64,11 +66,11 @@ class OutcomeCache:
         keys = _keys(journeys, deadline_s)
         new = [row for row, key in enumerate(keys) if key not in self.known]
         met = [row for row, key in enumerate(keys) if key in self.known]
-        found = Outcomes.blank(len(keys), self.paths)
+        found = Outcomes.blank(len(keys), self.path_count)
         for row in met:
             found.put(row, self.known[keys[row]])
         if new:
-            h = simulate_paths(journeys.take(np.array(new)), deadline_s, self.paths, self.seed)
+            h = simulate_paths(journeys.take(np.array(new)), deadline_s, self.path_count, self.seed)
             found.put(new, _ends(h))
         for row in new[: max(MAX_REMEMBERED - len(self.known), 0)]:
             self.known[keys[row]] = found.of(row)
@@ -78,7 +80,13 @@ class OutcomeCache:
 def _ends(h: Paths) -> Outcome:
     running = np.maximum(h.running_s.mean(axis=1), 1.0)
     overhead = 1.0 - h.trained_s.mean(axis=1) / running
-    return h.time_s, h.cost_usd, h.expected_usd.mean(axis=1), h.net_usd.mean(axis=1), overhead
+    return (
+        h.time_s,
+        h.cost_usd,
+        h.expected_usd.mean(axis=1),
+        h.usd_with_any_fallback.mean(axis=1),
+        overhead,
+    )
 
 
 def _keys(journeys: PathInputs, deadline_s: float | None) -> list[bytes]:

@@ -37,8 +37,10 @@ class PathInputs:
     fallback_at_once: Floats  # chance that on-demand capacity is there
     fallback_wait_s: Floats  # and the wait otherwise
     reserve_s: Floats  # kept beyond the time to finish on the fallback
-    best_net_usd: Floats  # USD per hour of this cluster's work on the cheapest fallback; inf: none
-    best_net_speed: Floats  # of the fastest fallback
+    best_fallback_usd_per_hour: (
+        Floats  # USD per hour of this cluster's work on the cheapest fallback; inf: none
+    )
+    best_fallback_speed: Floats  # of the fastest fallback
     at_once: Floats  # chance that the cluster's own on-demand machines are there
     wait_s: Floats  # and the wait otherwise
 
@@ -57,7 +59,7 @@ class Paths:
     time_s: Floats
     cost_usd: Floats
     expected_usd: Floats  # the same at the expected price: its mean is the expected cost
-    net_usd: Floats  # least bill if any fallback could take over after any run
+    usd_with_any_fallback: Floats  # least bill if any fallback could take over after any run
     spot_s: Floats  # spot time paid for
     running_s: Floats  # time with the cluster up, fallback included
     fallback_s: Floats

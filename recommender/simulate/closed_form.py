@@ -43,8 +43,8 @@ def closed_form(p: PathInputs, deadline_s: float | None, law: RunLaw, seed: int)
     """The first-order law of one plan; `p` holds one row, `law` the shape of its runs."""
     sample = random_numbers(SAMPLE, 8, seed)
     zones = zones_of(p, sample)
-    wait = zones.outage_s[0] * zones.nowhere[0]
-    square = zones.outage_s[0] ** 2 * np.exp(p.outage_sigma[0] ** 2) * zones.nowhere[0]
+    wait = zones.outage_s[0] * zones.others_down[0]
+    square = zones.outage_s[0] ** 2 * np.exp(p.outage_sigma[0] ** 2) * zones.others_down[0]
     cycle = _cycle(p, law, wait, square - wait**2)
     work = p.work_s[0] * time_factors(float(p.speed_sigma[0]), sample.speed)
     if deadline_s is None or p.fallback_speed[0] <= 0.0:

@@ -110,7 +110,9 @@ def simulate(
     They are those of `follow`, block by block. Few histories need all the runs that are drawn
     for them: all are first followed through two thirds, and the rest of some blocks together.
     """
-    journey = replace(journey, best_net_usd=np.full(1, np.inf))  # a bound that nobody reads here
+    journey = replace(
+        journey, best_fallback_usd_per_hour=np.full(1, np.inf)
+    )  # a bound that nobody reads here
     blocks = blocks_of(runs, seed)
     parts, done = [], 0
     for begin in range(0, len(blocks), _TOGETHER):

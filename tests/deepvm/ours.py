@@ -169,4 +169,4 @@ def fastest(space: Space, usd_per_hour: float) -> Candidate:
     """Our own search for the least expected time under a price per hour."""
     found = search(replace(space, limits=replace(space.limits, hourly_usd=usd_per_hour)))
     assert found.gap() == 0.0
-    return min(found.kept.values(), key=ranking_key)
+    return min(found.incumbents.values(), key=ranking_key)

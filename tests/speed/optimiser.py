@@ -93,7 +93,10 @@ def mixed(
         start = process_time()
         found = Answering(question, 5, None, False, None).best
         seconds, gap = process_time() - start, found.gap()
-        many = max((len(c.entries) for c in found.kept.values() if c.goal <= found.best), default=0)
+        many = max(
+            (len(c.entries) for c in found.incumbents.values() if c.goal <= found.best_goal),
+            default=0,
+        )
         print(
             f"{'quotas':10}{name:22}{words:14}{quota:10}{seconds:7.2f} s of the process, "
             f"gap {gap:6.1%}, best of {many} types",
@@ -107,9 +110,9 @@ def searched(job: Job, limits: Limits, catalog: Catalog, choice: Choice) -> floa
     """Seconds of the search alone: plan space and tables are made, the best plan is sought."""
     question = question_of(job, limits, choice, catalog, Progress(), NOW, SEED)
     space = question.space(question.lists)
-    search_singles(space, SearchState(slack=0.0, most=MOST_PLANS))
+    search_singles(space, SearchState(slack=0.0, max_plans=MOST_PLANS))
     start = perf_counter()
-    search_singles(space, SearchState(slack=0.0, most=MOST_PLANS))
+    search_singles(space, SearchState(slack=0.0, max_plans=MOST_PLANS))
     return perf_counter() - start
 
 

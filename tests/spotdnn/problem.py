@@ -54,9 +54,9 @@ def problem(
         columns=columns,
         sites=(_site(types, quota),),
         steps_left=network.steps,
-        paths=(1,),
+        checkpoint_paths=(1,),
         mix=True,
-        memory=OutcomeCache(256, 7),
+        cache=OutcomeCache(256, 7),
     )
 
 
@@ -65,7 +65,7 @@ def least_goals(space: Space, counts: np.ndarray) -> np.ndarray:
     site = space.sites[0]
     floors = counts_lower_bounds(space, site, counts)
     if space.limits.hourly_usd is not None:
-        dear = counts @ site.entries.dearest_usd_per_hour > space.limits.hourly_usd + 1e-9
+        dear = counts @ site.entries.max_usd_per_hour > space.limits.hourly_usd + 1e-9
         floors[dear] = np.inf
     return floors
 
@@ -83,7 +83,7 @@ def _site(types: tuple[str, ...], quota: int) -> Site:
             region=np.zeros(count, dtype=np.int64),
             spot=np.ones(count, dtype=bool),
             usd_per_hour=np.array([SPOT_USD[name] for name in types]),
-            dearest_usd_per_hour=np.array([SPOT_USD[name] for name in types]),
+            max_usd_per_hour=np.array([SPOT_USD[name] for name in types]),
             cap=np.full(count, quota),
             fixed_usd=0.0 * ones,
             usd_per_move=0.0 * ones,

@@ -37,7 +37,7 @@ WHOLE = (
 
 def counts(space: Space, found: SearchState) -> np.ndarray:
     """Machines of each type in the best plan."""
-    best = min(found.kept.values(), key=lambda candidate: candidate.goal)
+    best = min(found.incumbents.values(), key=lambda candidate: candidate.goal)
     machines = np.zeros(len(space.sites[0].entries), dtype=np.int64)
     machines[list(best.entries)] = best.counts
     return machines
@@ -56,12 +56,12 @@ def others(space: Space, best: np.ndarray) -> np.ndarray:
 def test_a_small_quota_is_solved_as_by_exhaustive_search(limits, sync):
     space = problem(limits, SMALL_QUOTA, SMALL, sync=sync)
     best = oracle(space)[1].goal.min()
-    found = SearchState(slack=0.0, most=10**6)
+    found = SearchState(slack=0.0, max_plans=10**6)
     search_boxes(space, 0, found)
     assert found.gap() == 0.0
-    assert np.isfinite(best) == np.isfinite(found.best)
+    assert np.isfinite(best) == np.isfinite(found.best_goal)
     if np.isfinite(best):
-        assert best * (1 - 1e-9) <= found.best <= best * (1 + 1.01 * EPSILON)
+        assert best * (1 - 1e-9) <= found.best_goal <= best * (1 + 1.01 * EPSILON)
 
 
 @pytest.mark.parametrize("limits", WHOLE)
@@ -70,7 +70,7 @@ def test_the_whole_quota_is_solved_and_nothing_tried_beside_it_is_better(limits)
     found = search(space)
     assert found.gap() == 0.0
     goals = least_goals(space, others(space, counts(space, found)))
-    assert goals.min() >= found.best * (1 - 2 * EPSILON)
+    assert goals.min() >= found.best_goal * (1 - 2 * EPSILON)
 
 
 @pytest.mark.parametrize("limits", WHOLE)
@@ -79,13 +79,13 @@ def test_what_a_cluster_is_left_out_for_is_its_goal_but_for_restores(limits):
     space = problem(limits)
     ready, reached = _box_site(space, 0), Clusters()
     tried = others(space, counts(space, search(space)))[::20]
-    _add_clusters(ready, reached, tried, SearchState(slack=0.0, most=10**6))
+    _add_clusters(ready, reached, tried, SearchState(slack=0.0, max_plans=10**6))
     clusters = np.array(reached.counts)
     plans = Plans(clusters, np.full(len(clusters), OBJECT_STORE), np.full(len(clusters), -1))
     goals = evaluate(space, space.sites[0], plans).goal
     kept = np.isfinite(goals)
     assert kept.sum() >= 3
-    extra = goals[kept] / np.array(reached.floors)[kept] - 1.0
+    extra = goals[kept] / np.array(reached.bounds)[kept] - 1.0
     assert extra.min() >= -1e-9
     assert extra.min() < 1e-4
 
@@ -94,5 +94,5 @@ def test_what_a_cluster_is_left_out_for_is_its_goal_but_for_restores(limits):
 @pytest.mark.parametrize("limits", WHOLE)
 def test_the_whole_quota_is_solved_to_the_least_of_nineteen_million_clusters(limits):
     space = problem(limits)
-    best, least = search(space).best, exhaustive(space)
+    best, least = search(space).best_goal, exhaustive(space)
     assert least * (1 - 1e-9) <= best <= least * (1 + 2 * EPSILON)

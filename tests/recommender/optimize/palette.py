@@ -89,9 +89,9 @@ def space(seed: int, entries: int = 3, most: int = 4, histories: int = HISTORIES
         columns=columns,
         sites=(site,),
         steps_left=toy.steps,
-        paths=(0, 1, 2, 3),
+        checkpoint_paths=(0, 1, 2, 3),
         mix=True,
-        memory=OutcomeCache(histories, 7),
+        cache=OutcomeCache(histories, 7),
     )
     step = single_steps(toy, columns, most)
     fallbacks = fallbacks_of(site, step)
@@ -157,7 +157,7 @@ def _site(rng: np.random.Generator, columns: MachineColumns, entries: int, most:
             region=np.zeros(entries, dtype=np.int64),
             spot=spot,
             usd_per_hour=price,
-            dearest_usd_per_hour=price * np.where(spot, 1.0 + 0.1 * (np.arange(entries) % 3), 1.0),
+            max_usd_per_hour=price * np.where(spot, 1.0 + 0.1 * (np.arange(entries) % 3), 1.0),
             cap=rng.integers(1, 4, entries) if quota else np.full(entries, most),
             fixed_usd=ones * float(rng.choice([0.0, 2.0])),
             usd_per_move=np.where(spot, 0.1, 0.0),

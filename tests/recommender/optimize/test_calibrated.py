@@ -108,7 +108,7 @@ def test_bounds_know_every_spread_of_every_plan(seed: int) -> None:
     seen = draft_inputs_of(asked, site, plans)[0].speed_sigma
     known = spreads_of(asked.columns, site.entries.kind)
     assert np.isin(seen, known).all()
-    key = (asked.histories, asked.seed, asked.limits.confidence)
+    key = (asked.path_count, asked.seed, asked.limits.confidence)
     least = min(joint_quantile(*key, float(sigma), 0.1) for sigma in np.unique(seen))
     assert least_quantile(asked, known, 0.1) <= least
 
@@ -131,20 +131,20 @@ def test_the_search_equals_looking_at_every_plan(seed: int) -> None:
     asked = question(seed)
     best = oracle(asked)[1].goal.min()
     found = search(asked, most=EVERY)
-    assert np.isfinite(best) == np.isfinite(found.best)
+    assert np.isfinite(best) == np.isfinite(found.best_goal)
     if np.isfinite(best):
-        assert best * (1 - 1e-9) <= found.best <= best * (1 + 1.01 * EPSILON)
+        assert best * (1 - 1e-9) <= found.best_goal <= best * (1 + 1.01 * EPSILON)
 
 
 @pytest.mark.parametrize("seed", SEEDS[1::2])
 def test_boxes_find_the_best_plan(seed: int) -> None:
     asked = question(seed)
     best = oracle(asked)[1].goal.min()
-    found = SearchState(slack=0.0, most=EVERY)
+    found = SearchState(slack=0.0, max_plans=EVERY)
     search_boxes(asked, 0, found)
     assert found.gap() == 0.0
     if np.isfinite(best):
-        assert best * (1 - 1e-9) <= found.best <= best * (1 + 1.01 * EPSILON)
+        assert best * (1 - 1e-9) <= found.best_goal <= best * (1 + 1.01 * EPSILON)
 
 
 @pytest.mark.parametrize("seed", SEEDS[1::4])
@@ -157,6 +157,6 @@ def test_the_least_quantile_may_lie_between_the_ends_of_the_spreads() -> None:
     asked = space(0, most=2)
     asked = replace(asked, limits=replace(asked.limits, confidence=0.5))
     spreads = np.arange(0.05, 0.9, 0.01)
-    each = [joint_quantile(asked.histories, asked.seed, 0.5, float(s), 0.6) for s in spreads]
+    each = [joint_quantile(asked.path_count, asked.seed, 0.5, float(s), 0.6) for s in spreads]
     assert min(each) < 0.9 * min(each[0], each[-1])
     assert least_quantile(asked, spreads, 0.6) == min(each)

@@ -30,7 +30,7 @@ def netted(confidence: float, **limits: float) -> tuple[Space, Plans]:
 def saved(question: Space, site: Site, plans: Plans) -> Saves:
     """How the plans save, with two minutes of notice."""
     fleet, notice_s = question.fleet(site, plans.counts), np.full(len(plans), 120.0)
-    return saves_of(question, site, fleet, plans.counts, plans.path, notice_s)
+    return saves_of(question, site, fleet, plans.counts, plans.checkpoint_path, notice_s)
 
 
 @pytest.mark.parametrize(("confidence", "queue_s"), [(0.8, 0.0), (0.95, 3600.0)])
@@ -69,9 +69,9 @@ def test_checkpoints_are_paid_for_where_they_are_kept() -> None:
     question, plans = netted(0.8)
     site = replace(question.sites[0], store_usd_per_hour=0.25)
     saves = saved(question, site, plans)
-    assert (saves.usd_per_hour[plans.path == NONE] == 0.0).all()
-    assert saves.usd_per_hour[plans.path == OBJECT_STORE] == pytest.approx(0.25)
-    tier = (plans.path == MEMORY_TIER) & saves.possible
+    assert (saves.usd_per_hour[plans.checkpoint_path == NONE] == 0.0).all()
+    assert saves.usd_per_hour[plans.checkpoint_path == OBJECT_STORE] == pytest.approx(0.25)
+    tier = (plans.checkpoint_path == MEMORY_TIER) & saves.possible
     assert tier.any()
     count = saves.tier_count[tier]
     assert saves.usd_per_hour[tier] == pytest.approx(0.25 + 0.2 * count)

@@ -24,7 +24,7 @@ BANDS = {"hazard_least", "hazard_most"}
 
 def found_by_programs(question: Space) -> tuple[SearchState, ProgramProof]:
     """The best plan that the programs find from nothing, and their proof."""
-    found = SearchState(slack=0.0, most=EVERY)
+    found = SearchState(slack=0.0, max_plans=EVERY)
     return found, prove(question, found, EVERY)
 
 
@@ -43,8 +43,8 @@ def agree(seeds: range, entries: int, most: int) -> None:
         question = space(seed, entries, most)
         by_search = searched(question)
         by_programs, proof = found_by_programs(question)
-        assert by_programs.best == pytest.approx(by_search.best, rel=1e-3), seed
-        assert (proof.status == "infeasible") == (not by_search.kept), seed
+        assert by_programs.best_goal == pytest.approx(by_search.best_goal, rel=1e-3), seed
+        assert (proof.status == "infeasible") == (not by_search.incumbents), seed
         after = prove(question, by_search, EVERY)
         assert after.status in ("optimal", "infeasible") or after.gap > 0.0, seed
         if not question.job.elastic and not len(question.sites[0].fallbacks):
@@ -74,7 +74,9 @@ def point(r: Relaxed, model: Model, counts: np.ndarray) -> dict[str, float] | No
     gpus, network = c.gpus[e.kind][used].max(), c.network_bytes_per_s[e.kind][used].min()
     n = int(counts.sum())
     levels = [
-        k for k in r.levels if k.least <= n <= k.most and k.gpus >= gpus and k.network <= network
+        k
+        for k in r.levels
+        if k.min_machines <= n <= k.max_machines and k.gpus >= gpus and k.network <= network
     ]
     if not levels:
         return None
@@ -98,7 +100,7 @@ def excluded_wrongly(question: Space) -> list[tuple[tuple[int, ...], set[str]]]:
     goals: dict[tuple[int, ...], float] = {}
     for counts, goal in zip(plans.counts, evaluate(question, site, plans).goal, strict=True):
         goals[tuple(counts)] = min(goals.get(tuple(counts), np.inf), float(goal))
-    handed_over = r.net_s if question.limits.goal == "time" else r.net_usd
+    handed_over = r.fallback_s if question.limits.goal == "time" else r.fallback_usd
     for counts, goal in goals.items():
         has_spot = bool((np.array(counts)[site.entries.spot] > 0).any())
         if not np.isfinite(goal) or (has_spot and goal > handed_over):
@@ -137,7 +139,7 @@ def test_an_elastic_job_is_not_called_proven_where_its_steady_part_is_cheap() ->
 def test_highs_and_cbc_agree_on_the_same_program(seed: int) -> None:
     question = space(seed, entries=4, most=6)
     r = relaxed(question, question.sites[0])
-    best = searched(question).best
+    best = searched(question).best_goal
     for bar in (best * 1.2, best * 0.9):
         for band in hazard_bands(r)[:2]:
             model = program(r, band, bar)
@@ -149,7 +151,7 @@ def test_highs_and_cbc_agree_on_the_same_program(seed: int) -> None:
 def test_every_row_and_variable_is_named_and_in_the_file(tmp_path: Path) -> None:
     question = unlimited(space(3, entries=4, most=6))
     site, path = question.sites[0], tmp_path / "best.lp"
-    write_lp(question, site, path, best=searched(question).best)
+    write_lp(question, site, path, best=searched(question).best_goal)
     text = path.read_text(encoding="utf-8")
     r = relaxed(question, site)
     model = program(r, hazard_bands(r)[0], 1e3)
@@ -197,7 +199,7 @@ def test_a_solution_at_the_time_limit_is_never_called_optimal(solver: str) -> No
 def test_a_corrupted_solution_is_caught() -> None:
     question = space(1, entries=4, most=6)
     r = relaxed(question, question.sites[0])
-    model = program(r, hazard_bands(r)[0], searched(question).best * 1.5)
+    model = program(r, hazard_bands(r)[0], searched(question).best_goal * 1.5)
     solution = solve(model)
     assert solution.status == "optimal"
     assert violated(model, solution.values) == ()
@@ -221,7 +223,7 @@ def test_an_impossible_question_is_proven_infeasible() -> None:
     hopeless = replace(question, limits=replace(question.limits, deadline_s=60.0))
     alone = replace(hopeless.sites[0], fallbacks=no_fallbacks())
     found, proof = found_by_programs(replace(hopeless, sites=(alone,)))
-    assert not found.kept
+    assert not found.incumbents
     assert proof.status == "infeasible"
     assert proof.programs >= 1
 
@@ -240,7 +242,7 @@ def test_the_last_machine_of_a_quota_can_be_used() -> None:
 
 def test_without_programs_the_proof_is_a_gap() -> None:
     question = unlimited(space(5, entries=3, most=4))
-    found = SearchState(slack=0.0, most=EVERY)
+    found = SearchState(slack=0.0, max_plans=EVERY)
     assert prove(question, found, 0) == ProgramProof("gap", 1.0, 0)
 
 
@@ -248,4 +250,4 @@ def test_the_same_question_gets_the_same_proof() -> None:
     first = [found_by_programs(space(seed, 4, 6)) for seed in (8, 9)]
     again = [found_by_programs(space(seed, 4, 6)) for seed in (8, 9)]
     assert [p for _, p in first] == [p for _, p in again]
-    assert [f.best for f, _ in first] == [f.best for f, _ in again]
+    assert [f.best_goal for f, _ in first] == [f.best_goal for f, _ in again]

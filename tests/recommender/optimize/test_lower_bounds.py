@@ -228,11 +228,13 @@ def test_no_fallback_of_a_plan_is_cheaper_than_its_least_net_bill(chunk: int) ->
         if q.limits.deadline_s is None:
             continue
         lone = {
-            (tuple(counts), path): values.net_usd[i]
-            for i, (counts, path) in enumerate(zip(plans.counts.tolist(), plans.path, strict=True))
+            (tuple(counts), path): values.usd_with_any_fallback[i]
+            for i, (counts, path) in enumerate(
+                zip(plans.counts.tolist(), plans.checkpoint_path, strict=True)
+            )
             if plans.fallback[i] < 0
         }
-        keys = zip(plans.counts.tolist(), plans.path, strict=True)
+        keys = zip(plans.counts.tolist(), plans.checkpoint_path, strict=True)
         bound = np.array([lone[tuple(counts), path] for counts, path in keys])
         bound = np.where(np.isfinite(bound), bound, 0.0)
         assert excess(bound, values.cost_usd, values.goal) <= ROUNDING, seed
@@ -262,7 +264,7 @@ def test_a_plan_is_left_out_only_where_neither_it_nor_its_fallbacks_are_good(sha
 
 
 def _rows(plans: Plans) -> list[tuple[list[int], int]]:
-    return list(zip(plans.counts.tolist(), plans.path.tolist(), strict=True))
+    return list(zip(plans.counts.tolist(), plans.checkpoint_path.tolist(), strict=True))
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))

@@ -87,9 +87,15 @@ def followed(q: Space) -> tuple[Plans, np.ndarray, np.ndarray, np.ndarray, bool]
     drafts, allowed = draft_inputs_of(q, site, plans)
     rows = np.flatnonzero(allowed)
     drafts = drafts.take(rows)
-    h = simulate_paths(with_best_interval(drafts), q.limits.deadline_s, q.histories, q.seed)
+    h = simulate_paths(with_best_interval(drafts), q.limits.deadline_s, q.path_count, q.seed)
     most = int(cycles_needed(with_best_interval(drafts), q.limits.deadline_s).max(initial=0))
-    return plans.take(rows), h.expected_usd, h.net_usd, plan_lower_bounds(q, drafts), most >= DRAWN
+    return (
+        plans.take(rows),
+        h.expected_usd,
+        h.usd_with_any_fallback,
+        plan_lower_bounds(q, drafts),
+        most >= DRAWN,
+    )
 
 
 @pytest.mark.parametrize("deadline_days", [50.0, 54.0, 60.0])
@@ -114,7 +120,9 @@ def test_no_history_with_a_fallback_is_cheaper_than_the_least_of_its_waiting_pla
     for number, q in enumerate(questions):
         plans, usd, least, floors, outlasts = followed(q)
         long += outlasts
-        keys = [(tuple(c), p) for c, p in zip(plans.counts.tolist(), plans.path, strict=True)]
+        keys = [
+            (tuple(c), p) for c, p in zip(plans.counts.tolist(), plans.checkpoint_path, strict=True)
+        ]
         waiting = {key: i for i, key in enumerate(keys) if plans.fallback[i] < 0}
         for i in np.flatnonzero(plans.fallback >= 0):
             bound = least[waiting[keys[i]]]

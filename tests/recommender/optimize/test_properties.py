@@ -28,7 +28,7 @@ def found(q: Space) -> SearchState:
 
 
 def best(q: Space) -> Candidate | None:
-    return min(found(q).kept.values(), key=lambda c: c.goal, default=None)
+    return min(found(q).incumbents.values(), key=lambda c: c.goal, default=None)
 
 
 def goal(q: Space) -> float:
@@ -59,10 +59,10 @@ def histories(q: Space, c: Candidate) -> Paths:
     site = q.sites[0]
     counts = np.zeros((1, len(site.entries)), dtype=np.int64)
     counts[0, list(c.entries)] = c.counts
-    plan = Plans(counts, np.array([c.path]), np.array([c.fallback]))
+    plan = Plans(counts, np.array([c.checkpoint_path]), np.array([c.fallback]))
     journeys, allowed = path_inputs_of(q, site, plan)
     assert allowed.all()
-    return simulate_paths(journeys, q.limits.deadline_s, q.histories, q.seed)
+    return simulate_paths(journeys, q.limits.deadline_s, q.path_count, q.seed)
 
 
 def hours_of(q: Space) -> float:
@@ -199,7 +199,7 @@ def test_more_work_never_costs_less(q: Space, more: float) -> None:
 @given(questions)
 @few
 def test_every_plan_keeps_its_limits_in_enough_histories(q: Space) -> None:
-    for plan in found(q).kept.values():
+    for plan in found(q).incumbents.values():
         h = histories(q, plan)
         late = over = np.zeros(h.time_s.shape, dtype=bool)
         if q.limits.deadline_s is not None:
@@ -264,8 +264,12 @@ def test_an_entry_listed_twice_changes_nothing(q: Space, which: int) -> None:
 @few
 def test_the_same_question_has_the_same_answer(q: Space) -> None:
     once, again = found(q), found(q)
-    assert once.kept == again.kept
-    assert (once.plans, once.supports, once.left) == (again.plans, again.supports, again.left)
+    assert once.incumbents == again.incumbents
+    assert (once.plans_evaluated, once.supports_expanded, once.open_bound) == (
+        again.plans_evaluated,
+        again.supports_expanded,
+        again.open_bound,
+    )
 
 
 @given(questions, st.integers(0, 10))

@@ -40,7 +40,7 @@ def test_no_cluster_that_runs_has_fewer_gpus_than_are_needed(sharding: str) -> N
         gpus = r.space.columns.gpus[r.site.entries.kind]
         for n in range(1, 7):
             runs = np.isfinite(steps[:, n - 1])
-            assert (n * gpus[runs] >= r.need[runs]).all(), seed
+            assert (n * gpus[runs] >= r.gpus_needed[runs]).all(), seed
 
 
 @pytest.mark.parametrize("sharding", ["auto", "tensor", "pipeline"])
@@ -54,7 +54,7 @@ def test_every_level_is_at_least_as_fast_as_its_clusters_of_one_type(sharding: s
             mine = [
                 max(min(a + b * (n + 1) * r.compute[i] for a, b in level.tangents), 0.0)
                 for level in r.levels
-                if level.least <= n + 1 <= level.most
+                if level.min_machines <= n + 1 <= level.max_machines
                 and level.network <= network[i]
                 and gpus[i] <= level.gpus
             ]

@@ -31,11 +31,15 @@ def problem(q: Space) -> str:
     if found.gap() > 0.0:
         return f"gap {found.gap():.3g}"
     if not np.isfinite(best):
-        return "" if not found.kept else f"found {found.best:.6g} where no plan keeps the limits"
-    if not found.best <= best * (1.0 + TOLERANCE):
-        return f"found {found.best:.6g}, best {best:.6g}"
-    if found.best < best * (1.0 - 1e-9):
-        return f"found {found.best:.6g}, better than the best {best:.6g}"
+        return (
+            ""
+            if not found.incumbents
+            else f"found {found.best_goal:.6g} where no plan keeps the limits"
+        )
+    if not found.best_goal <= best * (1.0 + TOLERANCE):
+        return f"found {found.best_goal:.6g}, best {best:.6g}"
+    if found.best_goal < best * (1.0 - 1e-9):
+        return f"found {found.best_goal:.6g}, better than the best {best:.6g}"
     return ""
 
 
@@ -80,7 +84,7 @@ def test_the_random_questions_cover_every_kind_of_limit_and_answer() -> None:
         seen["no limit"] += limits.goal == "frontier"
         seen["elastic"] += q.job.elastic
         seen["quota"] += bool((q.sites[0].quota < 1e9).any())
-        best = min(search(q, most=ENOUGH).kept.values(), key=lambda c: c.goal, default=None)
+        best = min(search(q, most=ENOUGH).incumbents.values(), key=lambda c: c.goal, default=None)
         seen["infeasible"] += best is None
         if best is not None:
             spot = q.sites[0].entries.spot[list(best.entries)]
@@ -88,7 +92,9 @@ def test_the_random_questions_cover_every_kind_of_limit_and_answer() -> None:
             seen["spot and on-demand"] += bool(spot.any() and not spot.all())
             seen["all on-demand"] += not spot.any()
             seen["fallback"] += best.fallback >= 0
-            seen |= Counter({f"path {best.path}": seen[f"path {best.path}"] + 1})
+            seen |= Counter(
+                {f"path {best.checkpoint_path}": seen[f"path {best.checkpoint_path}"] + 1}
+            )
     assert min(seen.values()) >= 1, seen
     assert {f"path {p}" for p in range(4)} <= set(seen)
 
@@ -97,14 +103,14 @@ def reevaluated(q: Space, found: Candidate) -> Plans:
     """A candidate as a plan of its whole site."""
     counts = np.zeros((1, len(q.sites[found.site].entries)), dtype=np.int64)
     counts[0, list(found.entries)] = found.counts
-    return Plans(counts, np.array([found.path]), np.array([found.fallback]))
+    return Plans(counts, np.array([found.checkpoint_path]), np.array([found.fallback]))
 
 
 @pytest.mark.parametrize("seed", range(40, 100))
 def test_every_plan_kept_is_worth_what_the_full_model_says_and_keeps_every_limit(seed: int) -> None:
     q = question(seed)
     site = q.sites[0]
-    for found in search(q, slack=0.3, most=ENOUGH).kept.values():
+    for found in search(q, slack=0.3, most=ENOUGH).incumbents.values():
         plan = reevaluated(q, found)
         worth = evaluate(q, site, plan)
         assert found.goal == pytest.approx(worth.goal[0], rel=1e-9)
@@ -124,12 +130,12 @@ def test_every_plan_kept_is_worth_what_the_full_model_says_and_keeps_every_limit
 def test_slack_keeps_near_best_plans_and_the_same_best(seed: int) -> None:
     q = question(seed)
     exact, loose = search(q, most=ENOUGH), search(q, slack=0.2, most=ENOUGH)
-    assert loose.best <= exact.best * (1 + 1e-4) or not exact.kept
-    assert loose.plans >= exact.plans
+    assert loose.best_goal <= exact.best_goal * (1 + 1e-4) or not exact.incumbents
+    assert loose.plans_evaluated >= exact.plans_evaluated
     plans, values = oracle(q)
     near = np.isfinite(values.goal) & (values.goal < 1.1 * values.goal.min())
     clusters = {tuple(c) for c in plans.counts[near].tolist()}
-    kept = {tuple(reevaluated(q, c).counts[0].tolist()) for c in loose.kept.values()}
+    kept = {tuple(reevaluated(q, c).counts[0].tolist()) for c in loose.incumbents.values()}
     shapes = {(tuple(np.flatnonzero(c)), sum(c)) for c in clusters}
     found = {(tuple(np.flatnonzero(c)), sum(c)) for c in kept}
     assert shapes <= found
@@ -143,7 +149,7 @@ def test_a_search_cut_short_says_how_much_better_a_plan_could_be(seed: int) -> N
     for most in (1, 3, 10):
         found = search(q, most=most)
         if np.isfinite(best):
-            bound = found.best * (1 - found.gap()) if found.kept else 0.0
+            bound = found.best_goal * (1 - found.gap()) if found.incumbents else 0.0
             assert bound <= best * (1 + TOLERANCE)
 
 
@@ -153,7 +159,7 @@ def test_the_last_machine_of_a_quota_is_used() -> None:
     for seed in range(100):
         q = question(seed)
         site = q.sites[0]
-        for found in search(q, most=ENOUGH).kept.values():
+        for found in search(q, most=ENOUGH).incumbents.values():
             counts = reevaluated(q, found).counts
             used += bool(np.isclose(counts @ site.quota_use.T, site.quota).any())
     assert used >= 5
@@ -166,8 +172,8 @@ def test_without_mixes_only_clusters_of_one_entry_are_found() -> None:
         alone = (plans.counts > 0).sum(axis=1) == 1
         best = float(np.where(alone, values.goal, np.inf).min())
         found = search(q, most=ENOUGH)
-        assert all(len(c.entries) == 1 for c in found.kept.values())
-        assert found.best == best or abs(found.best / best - 1) < TOLERANCE
+        assert all(len(c.entries) == 1 for c in found.incumbents.values())
+        assert found.best_goal == best or abs(found.best_goal / best - 1) < TOLERANCE
 
 
 def test_an_entry_that_is_masked_is_not_used() -> None:
@@ -176,7 +182,7 @@ def test_an_entry_that_is_masked_is_not_used() -> None:
         mask = np.ones(len(q.sites[0].entries), dtype=bool)
         mask[seed % len(mask)] = False
         found = search(q, most=ENOUGH, masks=(mask,))
-        assert all(mask[list(c.entries)].all() for c in found.kept.values())
+        assert all(mask[list(c.entries)].all() for c in found.incumbents.values())
 
 
 def test_a_question_without_any_usable_machine_has_no_plan() -> None:
@@ -184,5 +190,5 @@ def test_a_question_without_any_usable_machine_has_no_plan() -> None:
     site = q.sites[0]
     none = replace(site, quota=np.zeros_like(site.quota))
     found = search(replace(q, sites=(none,), limits=Limits(max_machines=4)), most=ENOUGH)
-    assert not found.kept
+    assert not found.incumbents
     assert found.gap() in (0.0, 1.0)

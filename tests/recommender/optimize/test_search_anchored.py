@@ -12,7 +12,7 @@ from tests.recommender.optimize.palette import oracle, space
 
 def anchored(seed: int) -> Space:
     """A small question in which spot machines may save to an anchor only."""
-    q = replace(space(seed, entries=4, most=4), paths=(ANCHOR, NONE))
+    q = replace(space(seed, entries=4, most=4), checkpoint_paths=(ANCHOR, NONE))
     return replace(q, sites=tuple(replace(site, region="here") for site in q.sites))
 
 
@@ -28,16 +28,16 @@ def test_the_best_of_these_clusters_is_that_of_the_oracle() -> None:
         pair &= (plans.counts * ~e.spot).sum(axis=1) == 1
         pair &= e.kind[steady.argmax(axis=1)] == e.kind[spot.argmax(axis=1)]
         best = float(values.goal[pair].min(initial=np.inf))
-        found = SearchState(slack=0.0, most=10_000)
+        found = SearchState(slack=0.0, max_plans=10_000)
         search_anchored(q, found)
         if np.isfinite(best):
             found_any += 1
-            assert found.best <= best * 1.001, seed
-        assert (found.best >= best * 0.999) or not np.isfinite(found.best), seed
+            assert found.best_goal <= best * 1.001, seed
+        assert (found.best_goal >= best * 0.999) or not np.isfinite(found.best_goal), seed
     assert found_any > 5
 
 
 def test_an_anchor_is_sought_where_nothing_else_may_be_saved_to() -> None:
     q = anchored(0)
     assert anchors_only(q)
-    assert not anchors_only(replace(q, paths=(OBJECT_STORE, ANCHOR, NONE)))
+    assert not anchors_only(replace(q, checkpoint_paths=(OBJECT_STORE, ANCHOR, NONE)))

@@ -23,7 +23,7 @@ def asked(job: str, limits: Limits, choice: Choice = Choice()) -> Answer:  # noq
     return recommend(find_job(job), limits, choice, catalog=snapshot(), now=NOW)
 
 
-def dearest_usd_per_hour(plan: Plan) -> float:
+def max_usd_per_hour(plan: Plan) -> float:
     """What the machines cost at the dearest place of their failover list."""
     (machines,) = plan.machines
     places = [site.usd_per_hour for site in plan.sites] or [machines.usd_per_hour]
@@ -34,7 +34,7 @@ def dearest_usd_per_hour(plan: Plan) -> float:
 def test_a_price_per_hour_is_kept_at_every_place_of_a_failover_list(job: str, usd: float) -> None:
     plans = asked(job, Limits(hourly_usd=usd)).plans
     assert plans
-    assert all(dearest_usd_per_hour(plan) <= usd for plan in plans)
+    assert all(max_usd_per_hour(plan) <= usd for plan in plans)
 
 
 def test_the_same_plan_costs_the_same_under_a_tighter_limit() -> None:

@@ -59,7 +59,7 @@ def quick(name: str) -> Answering:
 @pytest.mark.parametrize("name", presets())
 def test_the_best_plans_of_every_preset_can_be_rented_and_used(name: str) -> None:
     answering = quick(name)
-    best: list[Candidate] = sorted(answering.singles.kept.values(), key=lambda c: c.goal)[:6]
+    best: list[Candidate] = sorted(answering.singles.incumbents.values(), key=lambda c: c.goal)[:6]
     assert best, "no plan"
     presenter = answering.presenter
     for candidate in best:

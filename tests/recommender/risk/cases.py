@@ -36,8 +36,8 @@ PLAIN: dict[str, float] = {
     "fallback_at_once": 1.0,
     "fallback_wait_s": 0.0,
     "reserve_s": 0.0,
-    "best_net_usd": np.inf,
-    "best_net_speed": 1.0,
+    "best_fallback_usd_per_hour": np.inf,
+    "best_fallback_speed": 1.0,
     "at_once": 1.0,
     "wait_s": 0.0,
 }
