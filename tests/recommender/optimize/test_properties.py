@@ -174,7 +174,7 @@ def test_all_prices_times_k_give_the_same_plan_at_k_times_the_cost(q: Space, k: 
         assert before is after
         return
     assert after.cost_usd == pytest.approx(before.cost_usd * k, rel=SAME)
-    shape = ("entries", "counts", "path")
+    shape = ("entries", "counts", "checkpoint_path")
     same = all(getattr(before, name) == getattr(after, name) for name in shape)
     assert same or after.cost_usd == pytest.approx(before.cost_usd * k, rel=1e-4)
     if same:
