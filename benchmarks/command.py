@@ -116,7 +116,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--device", choices=("cuda", "cpu"), help="a GPU where there is one")
     add("-o", "--output", metavar="FILE", help="write the JSON record to FILE")
     add("--folder", default=".", metavar="DIR", help="on the disk that is measured (here)")
-    add("--mount", default="", metavar="DIR", help="measure this mounted path beside the disk")
+    add("--mount", default="", metavar="DIR", help="measure this mounted path as well as the disk")
     add("--s3", default="", metavar="s3://BUCKET/PREFIX", help="measure this object store")
     add("--s3-endpoint", default="", metavar="URL", help="of an S3-compatible store")
     add("--profile", default="", metavar="NAME", help="stalls of cnn, transformer, mlp, or of "

@@ -104,7 +104,7 @@ def _dear_spot(catalog: "Catalog") -> Iterator[str]:
     for index in spot:
         limit = listed.get(keys[index])
         if limit is not None and offers.usd_per_hour[index] > limit * (1 + 1e-9):
-            yield f"{_name(catalog, index)}: spot is dearer than on-demand ({limit})"
+            yield f"{_name(catalog, index)}: spot is more expensive than on-demand ({limit})"
 
 
 def _positive(value: float) -> bool:

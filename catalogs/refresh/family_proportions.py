@@ -54,7 +54,7 @@ class Families:
         off = [ratio for ratio in ratios if abs(ratio - 1) > _OFF]
         if 2 * len(off) <= len(ratios):
             return ""
-        return f"{median(ratios) - 1:+.0%} beside {len(off)} of {len(ratios)} sizes of its family"
+        return f"{median(ratios) - 1:+.0%} next to {len(off)} of {len(ratios)} sizes of its family"
 
     def odd_per_gpu(self, place: Place, usd: float) -> str:
         """Say how far USD per GPU of the sizes here are apart; empty where they are usual."""

@@ -139,7 +139,7 @@ def _usual_share(
     share = offer.usd_per_hour / listed
     usual = f"{share:.3f} of on-demand; usual is {low} to {high}"
     if share > 1 + 1e-9:
-        sieve.refuse(offer, "spot_dearer", f"dearer than on-demand ({listed:.6g})")
+        sieve.refuse(offer, "spot_dearer", f"more expensive than on-demand ({listed:.6g})")
     elif share < low:
         sieve.hold(offer, "spot_share", usual)
     elif high < share < NO_BARGAIN:

@@ -11,7 +11,9 @@ from recommender.report.json_output import PLAN_SCHEMA
 from recommender.report.layout import Line, wrapped
 from recommender.version import __version__
 
-_TITLE = "recommend: which cloud GPUs to rent for a training job, with the chance it ends in time."
+_TITLE = (
+    "recommend: which cloud GPUs to rent for a training job, with the chance to finish in time."
+)
 _EXAMPLE = "llama3-8b-pretrain"
 _SHOWN = ("resnet50-imagenet", "bert-large-pretrain", "llama3-8b-lora")
 

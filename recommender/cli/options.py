@@ -32,7 +32,7 @@ def _one_of(words: Sequence[str]) -> Callable[[str], list[str]]:
 
 
 def _limit(help: str, *names: str, metavar: str) -> Any:
-    return _flag("Limits (all kept together)", help, *names, metavar=metavar)
+    return _flag("Limits (all must hold)", help, *names, metavar=metavar)
 
 
 def _offer(help: str, *names: str, metavar: str | None = None) -> Any:
@@ -62,10 +62,14 @@ class LimitFlags:
     hourly: Annotated[Word, _limit("Cost at most, at any moment: 30, $30/h.", metavar="USD/H")] = (
         None
     )
-    confidence: Annotated[Word, _limit("Chance to keep all limits (95%).", metavar="SHARE")] = None
+    confidence: Annotated[Word, _limit("Chance of meeting all limits (95%).", metavar="SHARE")] = (
+        None
+    )
     max_overhead: Annotated[
         Word,
-        _limit("Most of the paid time in checkpoints, lost work, restarts: 20%.", metavar="SHARE"),
+        _limit(
+            "Largest share of paid time in checkpoints, lost work, restarts: 20%.", metavar="SHARE"
+        ),
     ] = None
     max_machines: Annotated[Word, _limit("Most machines at once (16).", metavar="N")] = None
     objective: Annotated[
@@ -99,7 +103,7 @@ class OfferFlags:
     no_spot: Annotated[bool, _offer("Same as --market on-demand.", "--no-spot")] = False
     failover: Annotated[
         Word,
-        _offer("Where spot is asked for when it is gone (region).", metavar="none|zone|region"),
+        _offer("Where to request spot after an interruption (region).", metavar="none|zone|region"),
     ] = None
     mix: Annotated[
         bool | None,
@@ -144,24 +148,25 @@ class OwnFlags:
         Words, _own("Discount on on-demand prices: aws=0.2; repeatable.", metavar="NAME=SHARE")
     ] = None
     data_at: Annotated[
-        Word, _own("Where the data lie, and how much: aws:us-east-1,150GB.", metavar="PLACE")
+        Word, _own("Where the data is, and how much: aws:us-east-1,150GB.", metavar="PLACE")
     ] = None
     mtbf: Annotated[
-        Word, _own("Mean run of one spot machine in hours, or as 3h.", metavar="HOURS")
+        Word,
+        _own("Mean time to interruption of a spot machine, in hours or as 3h.", metavar="HOURS"),
     ] = None
     assume_on_demand: Annotated[
-        Word, _own("Chance that on-demand capacity is there at once.", metavar="SHARE")
+        Word, _own("Chance that on-demand capacity is available at once.", metavar="SHARE")
     ] = None
     prices_as_quoted: Annotated[
-        bool, _own("Spans without the drift of old prices.", "--prices-as-quoted")
+        bool, _own("Leave the drift of old prices out of the spans.", "--prices-as-quoted")
     ] = False
     compare: Annotated[
         Word,
         _own('What you rent today: "8x p4d.24xlarge on-demand us-east-1".', metavar="MACHINES"),
     ] = None
     done: Annotated[Word, _own("Share of the job already done: 40%.", metavar="SHARE")] = None
-    elapsed: Annotated[Word, _own("Time it took so far.", metavar="TIME")] = None
-    spent: Annotated[Word, _own("Money it took so far.", metavar="USD")] = None
+    elapsed: Annotated[Word, _own("Time elapsed so far.", metavar="TIME")] = None
+    spent: Annotated[Word, _own("Money spent so far.", metavar="USD")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +181,7 @@ class JobFlags:
     params: Annotated[Word, _job("Parameters of the network: 8B.", metavar="N")] = None
     seq_len: Annotated[Word, _job("Mean tokens in a sequence.", metavar="N")] = None
     precision: Annotated[
-        Word, _job("Arithmetic of the training.", metavar="mixed|bf16|fp16|tf32|fp32")
+        Word, _job("Numeric precision of the training.", metavar="mixed|bf16|fp16|tf32|fp32")
     ] = None
     method: Annotated[Word, _job("Train all weights or adapters.", metavar="full|lora|qlora")] = (
         None
@@ -186,17 +191,20 @@ class JobFlags:
         Word, _job("Optimiser; its states take memory.", metavar="adamw|sgd|lamb|adafactor")
     ] = None
     sharding: Annotated[
-        Word, _job("How weights lie on the GPUs.", metavar="auto|ddp|hsdp|fsdp|tensor|pipeline")
+        Word,
+        _job(
+            "How weights are sharded over the GPUs.", metavar="auto|ddp|hsdp|fsdp|tensor|pipeline"
+        ),
     ] = None
     elastic: Annotated[
         bool | None,
-        _job("Go on with fewer machines, or all or nothing.", "--elastic/--gang"),
+        _job("Continue with fewer machines, or all or nothing.", "--elastic/--gang"),
     ] = None
     stack: Annotated[
         Word, _job("Vendor recipes, or third-party scripts.", metavar="tuned|typical")
     ] = None
     image: Annotated[
-        Word, _job("Container pulled at each start, or in the image.", metavar="cold|prebuilt")
+        Word, _job("Container pulled at each start, or preinstalled.", metavar="cold|prebuilt")
     ] = None
     setup: Annotated[Word, _job("Time from a machine's start to training: 5m.", metavar="TIME")] = (
         None
@@ -283,7 +291,7 @@ class AnswerFlags:
 
     top: Annotated[Word, _out("Number of plans shown (5).", metavar="N")] = None
     all_regions: Annotated[bool, _out("Every region a plan could run in.", "--all-regions")] = False
-    explain: Annotated[Word, _out("Every term of plan N: time, memory, money.", metavar="N")] = None
+    explain: Annotated[Word, _out("Breakdown of plan N: time, memory, money.", metavar="N")] = None
 
 
 F = TypeVar("F")

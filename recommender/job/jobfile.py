@@ -364,15 +364,15 @@ def template(like: str) -> str:
     amount = next(key for key in AMOUNTS if key in raw)
     lines = (
         ("schema: recommend.job/v1", ""),
-        (f"like: {like}", "all that is not said here is taken from this preset"),
+        (f"like: {like}", "everything not set here comes from this preset"),
         (f"# params: {raw['params']}", "a network of another size; its shape and FLOP follow"),
         (f"{amount}: {raw[amount]}", "how much to train on: tokens, samples, epochs or steps"),
         (f"batch: {raw['batch']}", "samples per optimiser step, or such as 4M tokens"),
         (f"# method: {raw.get('method', 'full')}", "full, lora or qlora"),
-        ("# data: {at: aws:us-east-1, gib: 150}", "where the data lie: egress and staging"),
+        ("# data: {at: aws:us-east-1, gib: 150}", "where the data is: egress and staging"),
         ('# measured: ["8xH100: 3.1 s/step"]', "your own timing; it replaces our estimate"),
-        ("# image: prebuilt", "machines start with the container on them"),
-        ("# elastic: yes", "training goes on with fewer machines"),
+        ("# image: prebuilt", "machines start with the container installed"),
+        ("# elastic: yes", "training continues with fewer machines"),
     )
     written = (f"{left:<40}{'# ' + right if right else ''}".rstrip() for left, right in lines)
     return "\n".join(written) + "\n"

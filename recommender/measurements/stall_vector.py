@@ -15,9 +15,9 @@ from recommender.text import shown, shown_path
 
 _WANTED = {
     "interconnect": "a run of one GPU and one of all GPUs of a machine",
-    "network": "a run on several machines beside one on one machine",
-    "preparation": "runs on cached data beside those on synthetic data",
-    "fetch": "runs on cold data beside those on cached data",
+    "network": "a run on several machines and one on one machine",
+    "preparation": "runs on cached data as well as on synthetic data",
+    "fetch": "runs on cold data as well as on cached data",
 }
 Shape = tuple[stalls.Kind, int, int]  # kind, machines, GPUs of all
 

@@ -77,7 +77,7 @@ class Limit:
     spent: Spent | None = None  # None: nothing is used up on the way
     sensitivity: bool = True  # whether an answer says what a tighter and a looser one is worth
     promise: tuple[str, str] | None = None  # "finish within", what follows the amount
-    missed: str  # of a plan: "takes up to {}: too slow"
+    missed: str  # of a plan: "takes up to {}: misses the deadline"
 
     @property
     def flag(self) -> str:
@@ -118,7 +118,7 @@ DEADLINE = RunLimit(
     of_runs=lambda runs: runs.time_s,
     of_plan=lambda plan: plan.estimate.time.p95,
     promise=("finish within", ""),
-    missed="takes up to {}: too slow",
+    missed="takes up to {}: misses the deadline",
 )
 BUDGET = RunLimit(
     name="budget",
@@ -130,7 +130,7 @@ BUDGET = RunLimit(
     of_runs=lambda runs: runs.cost_usd,
     of_plan=lambda plan: plan.estimate.cost.p95,
     promise=("cost at most", " in total"),
-    missed="costs up to {}: too dear",
+    missed="costs up to {}: over budget",
 )
 HOURLY = RateLimit(
     name="hourly",
@@ -140,7 +140,7 @@ HOURLY = RateLimit(
     aim="cost",
     of_plan=lambda plan: plan.max_usd_per_hour,
     promise=("cost at most", ""),
-    missed="costs up to {}: too dear",
+    missed="costs up to {}: over the hourly limit",
 )
 MAX_OVERHEAD = MeanLimit(
     name="max-overhead",
@@ -150,7 +150,7 @@ MAX_OVERHEAD = MeanLimit(
     sensitivity=False,
     of_means=lambda means: means.overhead,
     of_plan=lambda plan: plan.estimate.overhead,
-    missed="loses {} of the paid time: too much",
+    missed="loses {} of the paid time: too high an overhead",
 )
 LIMITS: tuple[Limit, ...] = (DEADLINE, BUDGET, HOURLY, MAX_OVERHEAD)
 RUN_LIMITS = tuple(limit for limit in LIMITS if isinstance(limit, RunLimit))

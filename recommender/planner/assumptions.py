@@ -22,14 +22,16 @@ def of(question: Question, plans: tuple[Plan, ...]) -> tuple[str, ...]:
     said += _rented_elsewhere(question, plans)
     said += _calibrated(question, plans)
     if choice.on_demand_obtainable is None:
-        said.append("on-demand capacity at once: 99 % small GPUs, 90 % A100, 70 % H100 and newer")
+        said.append(
+            "on-demand capacity available at once: 99 % small GPUs, 90 % A100, 70 % H100 and newer"
+        )
     if not choice.quotas_known:
         said.append("quotas not checked (--quota)")
     if "stack" in job.assumed:
-        said.append("training scripts as most people run them (--stack tuned: a vendor's recipe)")
+        said.append("typical training scripts (--stack tuned: a vendor's recipe)")
     derived = [name for name in job.assumed if name != "stack"]
     if derived:
-        said.append("of the job: " + ", ".join(derived))
+        said.append("job fields: " + ", ".join(derived))
     return tuple(said)
 
 
@@ -38,7 +40,7 @@ def _unmeasured(question: Question, plans: tuple[Plan, ...]) -> list[str]:
     timed = {timing.gpu for timing in question.job.timings}
     names = dict.fromkeys(machine.gpu for plan in plans for machine in plan.machines)
     guessed = [name for name in names if name not in timed and _is_guessed(question, name)]
-    said = f"speed of {', '.join(guessed)} from the vendor's peak, nobody measured it"
+    said = f"speed of {', '.join(guessed)} from the vendor's peak, not measured"
     return [said] if guessed else []
 
 
@@ -52,7 +54,7 @@ def _rented_elsewhere(question: Question, plans: tuple[Plan, ...]) -> list[str]:
     if slow:
         said.append(f"GPUs of {', '.join(slow)} linked by PCIe (column intra: nvlink, nvswitch)")
     if alone:
-        said.append(f"network of {', '.join(alone)} not known (column network_gbit_per_s)")
+        said.append(f"network of {', '.join(alone)} unknown (column network_gbit_per_s)")
     return said
 
 
@@ -62,12 +64,12 @@ def _own(question: Question, plans: tuple[Plan, ...]) -> list[str]:
     names = dict.fromkeys(machine.gpu for plan in plans for machine in plan.machines)
     rows = {name: _speed(question, name) for name in names}
     own = [n for n, row in rows.items() if row and row.source == own_source]
-    said = [f"speed of {', '.join(own)} as your own benchmarks have it"] if own else []
+    said = [f"speed of {', '.join(own)} from your own benchmarks"] if own else []
     used = {(m.provider, m.instance_type) for plan in plans for m in plan.machines}
     types = question.catalog.instance_types
     mine = [key[1] for key in sorted(used) if key in types and types[key].source == own_source]
     if mine:
-        said.append(f"links of {', '.join(mine)} as your own benchmarks have them")
+        said.append(f"links of {', '.join(mine)} from your own benchmarks")
     return said
 
 
@@ -79,7 +81,7 @@ def _calibrated(question: Question, plans: tuple[Plan, ...]) -> list[str]:
     timed = {name for name, _ in own.gpus}
     names = dict.fromkeys(machine.gpu for plan in plans for machine in plan.machines)
     others = [name for name in names if name not in timed]
-    said = f"speed as {own.rows} of your own runs taught it on {own.as_of} (calibration)"
+    said = f"speed calibrated on {own.rows} of your own runs on {own.as_of}"
     return [f"{said}, none of them on {', '.join(others)}" if others else said]
 
 
@@ -110,9 +112,9 @@ def _spot(names: str, basis: str, as_of: str) -> str:
         return f"spot law: {OWN_TRACE} of {names}, fitted {as_of}{part}"
     how = {
         "measured": "as measured until",
-        "transferred": "carried over from other GPUs, traces until",
+        "transferred": "transferred from other GPUs, traces until",
     }.get(basis, "as stated, class of")
-    return f"spot runs and outages of class {names} {how} {as_of}"
+    return f"spot up and down times of class {names} {how} {as_of}"
 
 
 def warnings(question: Question, plans: tuple[Plan, ...]) -> tuple[str, ...]:
@@ -126,13 +128,15 @@ def warnings(question: Question, plans: tuple[Plan, ...]) -> tuple[str, ...]:
     chance, asked = plans[0].estimate.chance, question.limits.confidence
     if chance < asked:
         said.append(
-            f"plan 1 keeps the limits in {100 * chance:.1f} % of its histories only: no plan "
-            f"was found that keeps them in {100 * asked:g} %"
+            f"plan 1 meets the limits in only {100 * chance:.1f} % of its simulated runs: no plan "
+            f"was found that meets them in {100 * asked:g} %"
         )
     if any(m.price_kind == "derived" for m in plans[0].machines):
-        said.append("plan 1 rests on a derived price; --quoted-only leaves such prices out")
+        said.append("plan 1 relies on a derived price; --quoted-only leaves such prices out")
     if "floor" in flags and plans[0].machines[0].provider in SPOT_AUCTIONS:
-        said.append("a zone of plan 1 is quoted at the 10 % floor; its type's median is used")
+        said.append(
+            "a zone of plan 1 is quoted at the 10 % price floor; the median of its type is used"
+        )
     return tuple(said)
 
 
@@ -141,8 +145,8 @@ def _unsaved(question: Question, plans: tuple[Plan, ...]) -> list[str]:
     asked = question.choice.checkpoint_to
     if asked in ("auto", "none") or any(plan.checkpointing.path == asked for plan in plans):
         return []
-    why = "on-demand machines, which save nothing, do better"
+    why = "on-demand machines, which need no checkpoints, do better"
     if asked == "anchor":
-        why += "; an anchor is an on-demand machine beside spot ones"
+        why += "; an anchor is an on-demand machine next to spot ones"
         why += " (--no-mix leaves them out)" if question.choice.mix == "no" else ""
     return [f"no plan shown uses --checkpoint-to {asked}: {why}"]

@@ -41,14 +41,14 @@ def in_the_way(question: Question) -> tuple[str, ...]:
     most = question.limits.max_machines
     up_to = "no machine" if most == 1 else f"no cluster of up to {most} machines"
     first = (f"{up_to} among those allowed can train this job",) if question.allowed.rows else ()
-    return (*first, *(found or ("more than one flag is in the way: leave several out",)))
+    return (*first, *(found or ("more than one flag rules machines out: leave several out",)))
 
 
 def _sharding(question: Question) -> str:
     job = question.job
     if job.sharding == "auto" or not fits(replace(question, job=replace(job, sharding="auto"))):
         return ""
-    why = "needs a transformer, whose layers it cuts" if not job.layers else "does not fit"
+    why = "needs a transformer, whose layers it splits" if not job.layers else "does not fit"
     return f"--sharding {job.sharding} {why}; --sharding auto leaves machines that can"
 
 
@@ -56,7 +56,7 @@ def _precision(question: Question) -> str:
     job = question.job
     if job.precision == "mixed" or not fits(replace(question, job=replace(job, precision="mixed"))):
         return ""
-    return f"--precision {job.precision} is in the way; --precision mixed leaves machines that can"
+    return f"--precision {job.precision} rules them all out; --precision mixed leaves machines that can"
 
 
 def _machines(question: Question) -> str:
@@ -187,7 +187,7 @@ def _quotas(question: Question) -> tuple[list[Step], list[str]]:
         f'the quotas: the best plan needs "{n.name}" ≥ {n.amount:g} {UNITS[n.unit]} in {n.region}'
         for n in plan.needs
     ]
-    return [Step("wider quotas", _effect_alone(plan), plan)], said
+    return [Step("larger quotas", _effect_alone(plan), plan)], said
 
 
 def _narrowed(question: Question) -> tuple[list[Step], list[str]]:
@@ -200,7 +200,7 @@ def _narrowed(question: Question) -> tuple[list[Step], list[str]]:
             continue
         plan = presenter.plan(best)
         steps.append(Step(f"without {name}", _effect_alone(plan), plan))
-        said.append(f"{flag}: without it a plan keeps the limits")
+        said.append(f"{flag}: without it a plan meets the limits")
     return steps, said
 
 
@@ -262,8 +262,8 @@ def _together(limits: Limits, look: Look) -> tuple[list[Step], list[str]]:
             steps += [Step(" ".join(words), _effect_alone(plan), plan)] if plan else []
     if alone and len(alone) == len(given):
         each = " and ".join(alone)
-        return steps, [f"every limit is too narrow even alone: about {each} would be the least"]
-    return steps, ["no single limit is to blame: more than one has to be relaxed"]
+        return steps, [f"each limit alone is too tight: the minimum is about {each}"]
+    return steps, ["relaxing a single limit is not enough: more than one has to change"]
 
 
 def _relaxed(name: str, limits: Limits, look: Look) -> tuple[str, Limits, Plan] | None:
@@ -385,14 +385,14 @@ def _binding(step: Step, limits: Limits) -> str:
     if plan is not None and step.change.startswith("--deadline") and limits.deadline_s:
         time = plan.estimate.time
         if time.p95 <= limits.deadline_s:
-            return f"{step.change} is about the least that leaves a plan, the others kept"
+            return f"{step.change} is about the least that leaves a plan, other limits unchanged"
         return (
-            f"it takes {duration(time.typical)} as a rule, {duration(time.p95)} with 95 % "
+            f"it takes {duration(time.typical)} typically, {duration(time.p95)} with 95 % "
             f"chance: {duration(time.p95 - limits.deadline_s)} over the deadline"
         )
     if step.change.startswith("--confidence"):
-        return f"{step.change} leaves a plan, the other limits kept"
-    return f"{step.change} is about the least that leaves a plan, the others kept"
+        return f"{step.change} leaves a plan, other limits unchanged"
+    return f"{step.change} is about the least that leaves a plan, other limits unchanged"
 
 
 def _effect_alone(plan: Plan) -> str:

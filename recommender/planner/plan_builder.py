@@ -281,7 +281,7 @@ class Presenter:
         if one.checkpoint_path[0] != 0:
             items.append(BillItem("checkpoint storage", site.store_usd_per_hour * all_h))
         items.append(BillItem("disks and addresses", fees))
-        items.append(BillItem("dearer places of the failover list", zones))
+        items.append(BillItem("failover to more expensive zones", zones))
         return tuple(item for item in items if abs(item.usd) >= 0.005)
 
     def _needs(self, pools: list[Pool], counts: tuple[int, ...]) -> tuple[Need, ...]:

@@ -24,7 +24,7 @@ class Search(Protocol):
 TIGHTER, LOOSER = 0.6, 1.5
 MOST_WIDER = 1000  # plans followed to see what wider quotas are worth
 WORTH = 0.01  # a change of the answer below this share is not worth a line
-SAME, NONE_KEEPS = "the same plan", "no plan keeps it"
+SAME, NONE_KEEPS = "the same plan", "no plan meets it"
 LIMITS = ("--deadline", "--budget", "--hourly", "--max-overhead", "--confidence")
 TRIES = 12  # plans followed again until one keeps a neighbouring limit
 

@@ -108,7 +108,7 @@ class Fitted:
     name: str = "cost-optimal"
 
     def enter(self, trace: Trace, prices: Prices) -> tuple[Policy, Prices]:
-        """Fit to the past only: the judged part is not looked at."""
+        """Fit to the past only: the evaluated part is not looked at."""
         if len(trace.past) > 1:
             kind = self.kind or zone_class([trace.past], trace.tick_s)
             law = of_zone(trace.past, trace.tick_s, kind)
@@ -156,7 +156,8 @@ def bounds(trace: Trace, task: Task, prices: Prices, every_s: float = EVERY_S) -
     starts = windows(len(trace.judged), trace.tick_s, task, every_s)
     if len(starts) == 0:
         raise UsageError(
-            f"trace {trace.name}: the judged part is {len(trace.judged) * trace.tick_s / 3600:.0f} "
+            f"trace {trace.name}: the evaluated part is "
+            f"{len(trace.judged) * trace.tick_s / 3600:.0f} "
             f"h long, shorter than the deadline of {task.deadline_s / 3600:.0f} h"
         )
     greedy = replay(Greedy(), trace.judged, trace.tick_s, starts, task, prices).cost_usd
@@ -224,7 +225,8 @@ def pieces(
 def too_short(longest_s: float) -> UsageError:
     """The refusal of traces none of which is as long as a deadline."""
     return UsageError(
-        f"no trace is as long as a deadline: the longest judged part has {longest_s / 3600.0:.3g} "
+        "no trace is as long as a deadline: the longest evaluated part has "
+        f"{longest_s / 3600.0:.3g} "
         "h; give longer traces, a shorter --job, or a smaller --past"
     )
 

@@ -65,18 +65,18 @@ class Problem:
 def unfit(j: PathInputs, deadline_s: float | None) -> str | None:
     """Why the programme has nothing to say of a plan (one row), in words; None where it has."""
     if deadline_s is None:
-        return "there is no deadline to keep"
+        return "there is no deadline"
     if float(j.spot_usd_per_hour[0]) <= 0.0:
         return "the plan rents no spot"
     if float(j.elastic_share[0]) > 0.0:
-        return "the plan trains on while its spot part is away, which the programme cannot express"
+        return "the plan trains on while its spot machines are down, which the model cannot express"
     speed = float(j.fallback_speed[0])
     if speed <= 0.0:
-        return "the plan waits for spot and has no on-demand machines to go to"
+        return "the plan waits for spot and has no on-demand fallback"
     if speed < EVEN_SPEED:
         return (
             f"its fallback is {100.0 * speed:.0f} % as fast as the spot cluster, "
-            "which the programme cannot express"
+            "which the model cannot express"
         )
     task = _task(j, deadline_s)
     if task.deadline_s - task.work_s <= 2.0 * task.changeover_s:
@@ -251,7 +251,7 @@ def words_of(problem: Problem) -> str:
     task, prices = problem.task, problem.prices
     return (
         f"work {task.work_s / 3600.0:.6g} h; deadline {task.deadline_s / 3600.0:.6g} h, reserve "
-        f"taken off; a start {task.changeover_s / 3600.0:.4g} h; USD/h: spot {prices.spot:.6g}, "
+        f"subtracted; a start {task.changeover_s / 3600.0:.4g} h; USD/h: spot {prices.spot:.6g}, "
         f"on-demand {prices.on_demand:.6g}, waiting {prices.idle:.6g}; "
         f"steps of {problem.tick_s:.6g} s"
     )

@@ -113,7 +113,7 @@ def _fresh_run(law: Chain) -> Floats:
 
 
 # Slack is never large enough to go back.
-SAFETY_NET = TwoThresholds(wait=0.0, back=1e9, name="safety net")
+SAFETY_NET = TwoThresholds(wait=0.0, back=1e9, name="fallback rule")
 
 
 def rule_usd(rule: TwoThresholds, law: Chain, task: Task, prices: Prices, tick_s: float) -> float:

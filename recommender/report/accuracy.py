@@ -68,7 +68,7 @@ def _asked(each: Finding) -> str:
     unit = f" {each.score.unit}" if each.score.unit != "share" else ""
     said = []
     if each.target.words:
-        said.append(f"asked {each.target.words}{unit}: {_verdict(each.target.met_by(each.score))}")
+        said.append(f"target {each.target.words}{unit}: {_verdict(each.target.met_by(each.score))}")
     if each.score.spans_met is not None:
         said.append(f"span {_verdict(each.score.spans_met)}")
     return ", ".join(said)
@@ -89,7 +89,7 @@ def _below(findings: Sequence[Finding], reference: str) -> list[str]:
         f"spans met by {sum(spans)} of {len(spans)}. "
         "Mean, median, p90: absolute error; bias: median, signed; in span: share of "
         "the measurements inside the 5-95 % span that an answer would print "
-        f"(right: 90 %, asked: {least} to {most} %, in whole measurements)."
+        f"(ideal: 90 %, target: {least} to {most} %, in whole measurements)."
     ]
     if reference:
         said.append(f"Large tables read from {reference}.")

@@ -111,9 +111,9 @@ def headline(answer: Answer, asked: Asked) -> str:
 def _against_today(first: Plan, today: Plan) -> str:
     saved = 1 - first.estimate.cost.mean / today.estimate.cost.mean
     times = [fmt.duration(plan.estimate.time.typical) for plan in (first, today)]
-    verb, more = ("saves", "") if saved >= 0 else ("costs", " more")
     share = fmt.percent(abs(saved))
-    return f"{verb} {share}{more} against yours and takes {times[0]} instead of {times[1]}"
+    verb = f"is {share} cheaper" if saved >= 0 else f"costs {share} more"
+    return f"{verb} than yours and takes {times[0]} instead of {times[1]}"
 
 
 def _against_on_demand(answer: Answer, asked: Asked, saving: float) -> str:
@@ -124,7 +124,7 @@ def _against_on_demand(answer: Answer, asked: Asked, saving: float) -> str:
     best = f"the best on-demand plan ({next(shown, '') or _unlisted(answer, asked, cost)})"
     if saving < 0.0:
         return f"costs {fmt.percent(-saving)} more than {best}"
-    return f"saves {fmt.percent(saving)} against {best}"
+    return f"is {fmt.percent(saving)} cheaper than {best}"
 
 
 def _unlisted(answer: Answer, asked: Asked, cost: float) -> str:
@@ -147,7 +147,7 @@ def sentences(plan: Plan, asked: Asked) -> list[tuple[str, str]]:
         ("time", time_sentence(plan)),
         ("spot", spot_sentence(plan)),
         ("save", save_sentence(plan)),
-        ("if late", late_sentence(plan)),
+        ("fallback", late_sentence(plan)),
         ("rule", rule_sentence(plan)),
         ("needs", needs_sentence(plan, asked)),
         ("layout", layout_sentence(plan.estimate.step)),
@@ -177,9 +177,9 @@ def spot_sentence(plan: Plan) -> str:
     if all(m.market != "spot" for m in plan.machines):
         return ""
     others = _next_in_line(plan)
-    after = f"; next in line {', then '.join(others[:3])}" if others else ""
+    after = f"; failover to {', then '.join(others[:3])}" if others else ""
     more = f" and {len(others) - 3} more" if len(others) > 3 else ""
-    return f"gone {_times(plan.estimate.interruptions)}{after}{more}"
+    return f"interrupted {_times(plan.estimate.interruptions)}{after}{more}"
 
 
 def layout_sentence(step: StepSplit) -> str:
@@ -187,8 +187,8 @@ def layout_sentence(step: StepSplit) -> str:
     if " " not in step.sharding:  # "ddp", "hsdp", "fsdp"; degrees are "TP 8 × PP 4"
         return ""
     return (
-        f"{fmt.clean(step.sharding)}: for code that cuts networks (Megatron-LM, NeMo, "
-        "torchtitan); --sharding fsdp plans without"
+        f"{fmt.clean(step.sharding)}: needs model-parallel code (Megatron-LM, NeMo, "
+        "torchtitan); --sharding fsdp plans without it"
     )
 
 
@@ -213,9 +213,9 @@ def save_sentence(plan: Plan) -> str:
     saving = plan.checkpointing
     if saving.path == "none":
         return ""
-    stop = f", training stops for {fmt.duration(saving.stall_s)}" if saving.stall_s else ""
+    stop = f", blocks training for {fmt.duration(saving.stall_s)}" if saving.stall_s else ""
     every = f"every {fmt.duration(saving.interval_s)} to {_WHERE[saving.path]}"
-    said = f"{every} ({fmt.duration(saving.transfer_s)}{stop})"
+    said = f"{every} (takes {fmt.duration(saving.transfer_s)}{stop})"
     spot = any(m.market == "spot" for m in plan.machines)
     return said + (_notice(plan.machines[0].provider, saving) if spot else "")
 
@@ -225,7 +225,9 @@ def _notice(provider: str, saving: Checkpointing) -> str:
         return ""
     info = CLOUDS.get(provider)
     named = f"{info.notice_owner if info else 'the'} {fmt.duration(saving.notice_s)} notice"
-    verdict = "is long enough for a last one" if saving.notice_covers else "is too short for one"
+    verdict = (
+        "leaves time for a final one" if saving.notice_covers else "is too short for a final one"
+    )
     return f"; {named} {verdict}"
 
 
@@ -237,8 +239,8 @@ def late_sentence(plan: Plan) -> str:
     machines = " + ".join(cells.group_line(m) for m in late.machines)
     reserve = f" + {fmt.duration(late.reserve_s)}" if late.reserve_s else ""
     return (
-        f"once the time left is the work left{reserve}: {machines} "
-        f"({fmt.three(late.usd_per_hour)} USD/h), to the end; "
+        f"when the time left is down to the work left{reserve}: {machines} "
+        f"({fmt.three(late.usd_per_hour)} USD/h) until the end; "
         f"needed in {fmt.percent(late.probability)} of runs"
     )
 
@@ -249,9 +251,9 @@ def tail_sentence(plan: Plan) -> str:
     if time.mean <= _HEAVY * time.typical:
         return ""
     return (
-        f"half of all runs take {fmt.duration(time.p50)} or less; 1 of 20 takes longer than "
-        f"{fmt.duration(time.p95)}, some of these far longer: the time shown is the mean of "
-        f"the 9 of 10 runs in its span"
+        f"half of all runs take {fmt.duration(time.p50)} or less; 1 in 20 takes longer than "
+        f"{fmt.duration(time.p95)}, some far longer: the time shown is the trimmed mean of "
+        f"the 9 in 10 runs within its span"
     )
 
 
@@ -263,9 +265,9 @@ def rule_sentence(plan: Plan) -> str:
     work_s = plan.estimate.split.work_s
     wait, back = (fmt.duration(share * work_s) for share in (late.wait_above, late.back_above))
     return (
-        f"on recorded markets cheaper, and not in the figures: wait for spot while more than "
-        f"{wait} of slack are left ({fmt.percent(late.wait_above)} of the work left), else "
-        f"on-demand; go back to spot above {back} ({fmt.percent(late.back_above)})"
+        f"cheaper on recorded markets, not in the figures: wait for spot while there is more than "
+        f"{wait} of slack ({fmt.percent(late.wait_above)} of the work left), else go "
+        f"on-demand; return to spot above {back} ({fmt.percent(late.back_above)})"
     )
 
 
@@ -285,7 +287,7 @@ def _need(need: Need, known: bool) -> str:
         return f"{said} (not among the quotas you gave)"
     new = need.new_accounts
     started = "" if new is None else f"; new accounts have {fmt.three(new)}"
-    return f"{said} (yours is not known{started})"
+    return f"{said} (yours is unknown{started})"
 
 
 def _go(plan: Plan, width: int) -> list[Line]:
@@ -294,9 +296,9 @@ def _go(plan: Plan, width: int) -> list[Line]:
         return []
     if width < _NARROW:
         lines = folded(words, width - 4, "  ")
-        return [Line("  go"), *(Line(f"    {each}") for each in lines)]
+        return [Line("  launch"), *(Line(f"    {each}") for each in lines)]
     first, *rest = folded(words, width - 11, "  ")
-    return [Line(f"  go       {first}"), *(Line(" " * 11 + each) for each in rest)]
+    return [Line(f"  launch   {first}"), *(Line(" " * 11 + each) for each in rest)]
 
 
 def _step(step: Step, width: int) -> list[Line]:

@@ -57,11 +57,11 @@ def price_line(answer: Answer, asked: Asked) -> str:
     ages = [each for each in ages if each != ("own", "0")] or ages  # dated today by default
     known = ", ".join(f"{age} ({fmt.provider(name)})" for name, age in ages)
     if all(age == "0" for _, age in ages):
-        return "Prices are of today."
+        return "Prices are from today."
     days = "day" if {age for _, age in ages} == {"1"} else "days"
     quoted = asked.choice.prices_as_quoted
     return f"Prices are {known} {days} old; " + (
-        "taken as quoted." if quoted else "the spans include it."
+        "used as quoted." if quoted else "the spans allow for it."
     )
 
 
@@ -95,18 +95,18 @@ def _proof(answer: Answer) -> str:
     """How sure the first place is, and whether clusters of several types were looked at."""
     proof, left = answer.proof, fmt.percent(answer.proof.gap)
     if proof.mixes == "in part":
-        return f"best found; a mix of types up to {left} better is not ruled out"
+        return f"best found; a mixed cluster up to {left} better is not ruled out"
     if proof.status == "gap":
         return f"best found; up to {left} better is not ruled out"
     if proof.mixes == "not searched":
-        return "plan 1 proven best of one machine type; mixes of types: --mix"
-    return "plan 1 proven best, mixes of types included"
+        return "plan 1 proven best among clusters of one machine type; mixed clusters: --mix"
+    return "plan 1 proven best, mixed clusters included"
 
 
 def _floor(answer: Answer) -> str:
     if answer.goal == "time":
-        return f"floor {fmt.duration(answer.floor_s)}"
-    return f"floor {fmt.usd(answer.floor_usd)} USD"
+        return f"lower bound {fmt.duration(answer.floor_s)}"
+    return f"lower bound {fmt.usd(answer.floor_usd)} USD"
 
 
 def _more(answer: Answer) -> list[str]:

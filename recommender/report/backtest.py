@@ -14,7 +14,7 @@ COLUMNS = (
 ZONE_POLICIES = ("failover", "multi-region")  # of one job over the zones of all traces
 _TOGETHER = (
     "failover and multi-region: one job that may move between the zones of all traces; closed is "
-    "from failover to the cheapest run over all of them."
+    "the gap between failover and the optimum in hindsight over all of them."
 )
 
 
@@ -48,14 +48,14 @@ def page(found: Sequence[Standing], traces: int, split: str) -> Page:
         Column("closed", gap=2),
     )
     return Page(
-        title=f"Back-test on {fmt.plural(traces, 'trace')}, USD per run",
+        title=f"Backtest on {fmt.plural(traces, 'trace')}, USD per run",
         columns=columns,
         rows=tuple(_row(each) for each in found),
         flexible=0,
         below=(
-            f"{split} Job: work, deadline and changeover of a run. Closed: share of the way from "
-            "the greedy rule to the cheapest run with the trace known beforehand, by sums over "
-            "all windows. Late: share of the runs that end after the deadline.",
+            f"{split} Job: work, deadline and changeover of a run. Closed: share of the gap "
+            "between the greedy rule and the optimum in hindsight that is closed, from sums over "
+            "all windows. Late: share of the runs that miss the deadline.",
             *((_TOGETHER,) if any(each.policy in ZONE_POLICIES for each in found) else ()),
         ),
         facts={"schema": SCHEMA, "rows": [asdict(each) for each in found]},

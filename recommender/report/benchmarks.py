@@ -11,7 +11,7 @@ from recommender.report.layout import Column, Page
 _SOURCES = {
     "yours": "yours",
     "measured": "published",
-    "derived": "like GPUs",
+    "derived": "similar GPUs",
     "fallback": "vendor's peak *",
 }
 
@@ -76,7 +76,7 @@ def offers_page(found: Sequence[OfferFlopp], most: int, precision: str) -> Page:
     rows = tuple(_offer(rank, each) for rank, each in enumerate(found[:most], 1))
     below = [f"{len(found) - most:,} more: --top {len(found)}"] if len(found) > most else []
     if any(each.kind == "fallback" for each in found[:most]):
-        below.append("* nobody measured it: the vendor's peak, times what like GPUs reach")
+        below.append("* not measured: the vendor's peak times the share that similar GPUs reach")
     title = f"Matrix multiplication in {precision} per dollar"
     return Page(title, columns, rows, 1, tuple(below))
 
@@ -195,7 +195,7 @@ def compare_page(found: Sequence[Compared], first: str, second: str) -> Page:
     below = (f"A: {fmt.clean(first)}", f"B: {fmt.clean(second)}",
              "noise: the 95 % intervals of the two medians overlap")  # fmt: skip
     return Page(
-        "Two records, the cases that both hold",
+        "Two records, the cases found in both",
         columns,
         rows,
         0,

@@ -24,18 +24,18 @@ def constants_page(own: Calibration, efficiency: float, tensor_s: float, written
         Column("what it is", right=False),
         Column("shipped"),
         Column("yours"),
-        Column("known to"),
+        Column("uncertainty"),
     )
     rows = (
         *((f"efficiency, {gpu}", "share of achieved FLOP/s", *_value(value, efficiency))
           for gpu, value in own.gpus),
-        ("efficiency, others", "the same, not timed", *_value(own.compute, efficiency)),
+        ("efficiency, others", "of GPUs not timed", *_value(own.compute, efficiency)),
         ("tensor_s", "µs per gradient tensor", *_value(own.tensor, tensor_s * 1e6)),
         ("latency", "of the network", *_factor(own.latency)),
-        ("network", "its sustained bandwidth", *_factor(own.network)),
-        ("links", "the same inside a machine", *_factor(own.links)),
+        ("network", "sustained bandwidth", *_factor(own.network)),
+        ("links", "bandwidth inside a machine", *_factor(own.links)),
         *([("servers", "time of an update", *_factor(own.service))] if own.service else ()),
-        ("overlap", "hidden; 0 until runs show it", "", fmt.three(round(own.overlap, 4)),
+        ("overlap", "share overlapped; 0 until runs show it", "", fmt.three(round(own.overlap, 4)),
          f"± {fmt.three(own.overlap_sd)}"),
         *((f"samples/s, {feed.machine}", "prepared, fetched", "",
            f"{_rate(feed.prepare_per_s)}, {_rate(feed.fetch_per_s)}", "")
@@ -51,7 +51,7 @@ def constants_page(own: Calibration, efficiency: float, tensor_s: float, written
         f"Speed of one machine whose GPU was timed: ± {fmt.percent(own.sigma)}; of several: "
         f"± {fmt.percent(own.sigma_several)}{_larger(own)}; of other GPUs: "
         f"± {fmt.percent(own.sigma_other)}. One standard deviation.",
-        "×/÷ 2: known to within a factor of two. Where yours is as shipped, no run taught it.",
+        "×/÷ 2: known to within a factor of two. Where yours equals shipped, no run informs it.",
         f"Written to {fmt.clean(written)}; recommend plans with it from now on.",
     )
     return Page(_title(own), columns, rows, 1, below)

@@ -82,7 +82,7 @@ def _notes(catalog: "Catalog", date: "PriceDate", rows: Sequence[int]) -> list[s
     derived = sum(offers.kind[i] == "derived" for i in rows)
     floor = sum(offers.flag[i] == "floor" for i in rows)
     notes = [f"{derived:,} derived"] if derived else []
-    notes += [f"{floor:,} at the floor"] if floor else []
+    notes += [f"{floor:,} at the price floor"] if floor else []
     if date.oldest != date.newest:
         notes.append(f"oldest {date.oldest}")
     moved = _drift(catalog, date)
@@ -147,9 +147,7 @@ def _speeds(catalog: "Catalog", found: Sequence["Offer"]) -> list[str]:
         ]
         lines += [f"TFLOP/s of {fmt.clean(gpu)}: {', '.join(said)}"] if said else []
     if any(line.count("*") for line in lines):
-        lines.append(
-            "* nobody measured it: the vendor's peak, times what like GPUs reach of theirs"
-        )
+        lines.append("* not measured: the vendor's peak times the share that similar GPUs reach")
     return lines
 
 
@@ -227,7 +225,7 @@ def sources(catalog: "Catalog") -> Page:
     columns = (
         Column("#"),
         Column("source and licence", right=False, gap=2),
-        Column("taken", right=False, gap=2),
+        Column("used as", right=False, gap=2),
     )
     rows = tuple(
         (

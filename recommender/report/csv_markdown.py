@@ -188,7 +188,7 @@ def _checks(answer: Answer) -> list[str]:
         return []
     items = [f"* plan {check.rank}: {_escape(check_words(check))}" for check in answer.checks]
     runs = answer.checks[0].runs
-    return [f"Verified with {runs:,} other runs each:\n\n" + "\n".join(items)]
+    return [f"Verified with {runs:,} new simulated runs each:\n\n" + "\n".join(items)]
 
 
 def _infeasible(answer: Answer, asked: Asked) -> str:

@@ -29,15 +29,15 @@ def policy_lines(facts: PolicyFacts | None, width: int) -> list[Line]:
     """The block of `--explain`; one line where the programme cannot express the plan."""
     if facts is None:
         return []
-    title = Line("When spot goes away", "strong")
+    title = Line("Fallback policy", "strong")
     if facts.why_not:
         said = f"No policy was computed: {fmt.clean(facts.why_not)}."
         return [Line(""), title, *paragraph(said, width)]
     step = fmt.duration(facts.tick_s)
     lines = [Line(""), title, *_costs(facts, width), Line("")]
     lines += paragraph(
-        f"By time left and work left, in steps of {step}: what to do while spot is up / away "
-        "(od is on-demand).",
+        f"By time left and work left, in steps of {step}: what to do while spot is up / down "
+        "(od: on-demand).",
         width,
     )
     return lines + _grid(facts, width)
@@ -45,14 +45,14 @@ def policy_lines(facts: PolicyFacts | None, width: int) -> list[Line]:
 
 def _costs(facts: PolicyFacts, width: int) -> list[Line]:
     """Expected costs under one law, from a random moment of the market on."""
-    rows = [("safety net, the plan's own", facts.net_usd)]
+    rows = [("fallback rule of the plan", facts.net_usd)]
     if facts.rule_usd is not None:
         rows.append(("two thresholds, the rule above", facts.rule_usd))
-    rows.append(("cost-optimal, at the least", facts.full_usd))
+    rows.append(("cost-optimal, a lower bound", facts.full_usd))
     first = max(len(name) for name, _ in rows)
     amounts = [f"{fmt.usd(usd)} USD" for _, usd in rows]
     second = max(map(len, amounts))
-    said = "Expected cost by the law of the zones, at the predicted speed:"
+    said = "Expected cost under the availability model of the zones, at the predicted speed:"
     return [
         *paragraph(said, width),
         *(
@@ -94,7 +94,7 @@ def check_lines(answer: Answer, width: int) -> list[Line]:
     if not answer.checks:
         return []
     runs, seed = answer.checks[0].runs, answer.checks[0].seed
-    title = f"Verified with {runs:,} other runs each (seed {seed})"
+    title = f"Verified with {runs:,} new simulated runs each (seed {seed})"
     lines = [Line(""), *paragraph(title, width, "strong")]
     for check in answer.checks:
         lines += labelled(f"plan {check.rank}", check_words(check), width)
@@ -106,7 +106,7 @@ def check_words(check: Check) -> str:
     said = [_words(each) for each in check.differences]
     far = [d.figure for d in check.differences if abs(d.simulated - d.printed) > _ERRORS * d.error]
     names = fmt.listing([name.partition("_")[0] for name in far])
-    beyond = f"; {names}: more than {_ERRORS:g} sampling errors apart" if far else ""
+    beyond = f"; {names}: more than {_ERRORS:g} standard errors apart" if far else ""
     return "; ".join(said) + beyond
 
 
@@ -155,16 +155,16 @@ def _sections(plan: Plan, asked: Asked) -> list[tuple[str, Sequence[_Term]]]:
         ),
         (f"Memory of one GPU: {fmt.three(step.memory_gib)} GiB", _memory(step)),
         (
-            f"Time: {fmt.duration(time.typical)}, the mean of the 9 of 10 runs that take "
+            f"Time: {fmt.duration(time.typical)}, trimmed mean of the 9 in 10 runs that take "
             f"{fmt.duration(time.p05)} to {fmt.duration(time.p95)}",
             _time(plan),
         ),
         (
-            f"Bill: {fmt.usd(cost.mean)} USD expected, 9 of 10 runs cost "
+            f"Bill: {fmt.usd(cost.mean)} USD expected, 9 in 10 runs cost "
             f"{fmt.usd_span(cost.p05, cost.p95)} USD",
             _bill(plan),
         ),
-        ("How sure", _certainty(plan)),
+        ("Confidence", _certainty(plan)),
     ]
     if plan.spot is not None:
         of = "as in your trace of" if plan.spot.basis.startswith(OWN_TRACE) else "of class"
@@ -175,17 +175,17 @@ def _sections(plan: Plan, asked: Asked) -> list[tuple[str, Sequence[_Term]]]:
 
 def _step(step: StepSplit) -> list[_Term]:
     parts = [
-        ("arithmetic", step.compute_s),
-        ("done again to save memory", step.recompute_s),
-        ("network, not hidden", step.exposed_network_s),
-        ("between GPUs, not hidden", step.exposed_intra_s),
-        ("pipeline filling and draining", step.bubble_s),
+        ("compute", step.compute_s),
+        ("recomputation", step.recompute_s),
+        ("network, exposed", step.exposed_network_s),
+        ("intra-node, exposed", step.exposed_intra_s),
+        ("pipeline bubble", step.bubble_s),
         ("input", step.input_s),
     ]
     terms = [(name, fmt.duration(s), _of(s, step.step_s)) for name, s in parts if s]
     where = "replica" if " " in step.sharding else "GPU"  # "fsdp", or "TP 8 × PP 4"
-    batch = f"{step.micro_batch} samples per {where}, {step.accumulation} accumulated"
-    return [*terms, ("micro-batch", batch, f"weights: {fmt.clean(step.sharding)}")]
+    batch = f"{step.micro_batch} samples per {where}, accumulation {step.accumulation}"
+    return [*terms, ("micro-batch", batch, f"sharding: {fmt.clean(step.sharding)}")]
 
 
 def _memory(step: StepSplit) -> list[_Term]:
@@ -199,7 +199,7 @@ def _time(plan: Plan) -> list[_Term]:
         ("start-up", split.start_up_s),
         ("work", split.work_s),
         ("checkpoints", split.checkpoint_s),
-        ("lost work, done again", split.lost_s),
+        ("lost work, repeated", split.lost_s),
         ("restarts", split.restart_s),
         ("waiting for capacity", split.waiting_s),
     ]
@@ -218,10 +218,10 @@ def _bill(plan: Plan) -> list[_Term]:
 def _certainty(plan: Plan) -> list[_Term]:
     estimate = plan.estimate
     return [
-        ("all limits are kept", fmt.share(estimate.chance), ""),
-        ("the same, were the speed known", fmt.share(estimate.chance_if_speed_known), ""),
-        ("speed is known to", f"±{fmt.percent(estimate.speed_sigma)}", "one sigma"),
-        ("prices have drifted by", f"±{fmt.percent(estimate.price_sigma)}", "one sigma"),
+        ("all limits met", fmt.share(estimate.chance), ""),
+        ("all limits met, if the speed is right", fmt.share(estimate.chance_if_speed_known), ""),
+        ("speed uncertainty", f"±{fmt.percent(estimate.speed_sigma)}", "one sigma"),
+        ("price drift", f"±{fmt.percent(estimate.price_sigma)}", "one sigma"),
         ("work per dollar", f"{fmt.scientific(plan.flopp)} FLOP/USD", "at list price"),
     ]
 
@@ -233,26 +233,26 @@ def _spot(facts: SpotFacts, estimate: Estimate) -> list[_Term]:
     half = (
         "half of the runs wait",
         fmt.duration(facts.waiting_p50_s),
-        "or less, all in all",
+        "or less in total",
     )
     return [
         (
             "one machine runs",
             fmt.duration(facts.run_mean_s),
-            "on average, until it is taken",
+            "on average, until reclaimed",
         ),
         (
             "this cluster runs",
             fmt.duration(facts.gang_run_mean_s),
-            "until one of it is taken",
+            "until one is reclaimed",
         ),
-        ("machines go together", fmt.percent(facts.co_interruption), "of interruptions"),
-        ("a run loses them", _times(estimate.interruptions), "on average"),
+        ("reclaimed together", fmt.percent(facts.co_interruption), "of interruptions"),
+        ("a run is interrupted", _times(estimate.interruptions), "on average"),
         ("runs that never wait", fmt.percent(facts.never_waits), "of all runs"),
         *([half] if facts.waiting_p50_s > 0.0 else []),
-        ("1 run of 20 waits", fmt.duration(facts.waiting_p95_s), "or more, all in all"),
+        ("1 run in 20 waits", fmt.duration(facts.waiting_p95_s), "or more in total"),
         ("waiting takes", _of(waiting, estimate.time.typical), "of the time above"),
-        ("known from", basis, ""),
+        ("basis", basis, ""),
     ]
 
 
@@ -290,8 +290,8 @@ def _lost(answer: Answer, number: int, width: int) -> list[Line]:
             f"{fmt.usd(abs(d))} USD {_more(d)} {name}"
             for name, d in _differences(_dollars(this), _dollars(after))
         ]
-    why = fmt.listing(said) or "less apart than is shown"
-    return [Line(""), *paragraph(f"Plan {number + 1} against it: {why}.", width)]
+    why = fmt.listing(said) or "no visible difference"
+    return [Line(""), *paragraph(f"Plan {number + 1} compared: {why}.", width)]
 
 
 def _more(difference: float) -> str:
@@ -332,4 +332,4 @@ def _derived(asked: Asked, width: int) -> list[Line]:
     if not names:
         return []
     listed = ", ".join(fmt.clean(name) for name in names)
-    return [Line(""), *paragraph(f"Derived from the rest of the job: {listed}.", width, "faint")]
+    return [Line(""), *paragraph(f"Job fields derived from the others: {listed}.", width, "faint")]

@@ -28,8 +28,8 @@ def headline(asked: Asked) -> str:
     limits = asked.limits
     count = sum(1 for _ in limits.given(LIMITS))
     if not count:
-        return "No plan can do this job with the offers that are allowed."
-    kept = {1: "keeps the limit", 2: "keeps both limits"}.get(count, f"keeps all {count} limits")
+        return "No plan can run this job on the offers that are allowed."
+    kept = {1: "meets the limit", 2: "meets both limits"}.get(count, f"meets all {count} limits")
     return f"No plan {kept} with {fmt.percent(limits.confidence)} chance."
 
 
@@ -65,7 +65,7 @@ def _changes(steps: list[Step], width: int) -> list[Line]:
     title = "change one thing" if all(len(each) == 1 for each in changes) else "change one of"
     columns = [
         Column(title, right=False),
-        Column("then", right=False),
+        Column("best plan", right=False),
         Column("cost USD"),
         Column(f"time {name}"),
         *([Column("saving")] if saves else []),
@@ -119,8 +119,8 @@ def _brief(plan: Plan) -> str:
 
 def _extremes(why: Infeasible, width: int) -> list[Line]:
     said = [
-        _extreme("Fastest of all, no limits", why.fastest),
-        _extreme("Cheapest of all, no limits", why.cheapest),
+        _extreme("Fastest without limits", why.fastest),
+        _extreme("Cheapest without limits", why.cheapest),
     ]
     lines = [line for each in said if each for line in paragraph(each, width)]
     return [Line(""), *lines] if lines else []

@@ -54,7 +54,7 @@ def _shown(value: object) -> str:
         return ", ".join(_shown(each) for each in value) or "none"
     if isinstance(value, dict):
         return ", ".join(f"{key} {_shown(each)}" for key, each in value.items())
-    return fmt.clean(str(value)) if value not in (None, "") else "not said"
+    return fmt.clean(str(value)) if value not in (None, "") else "not given"
 
 
 class Setting(Protocol):

@@ -27,12 +27,12 @@ def why_not(plan: Plan, limits: Limits) -> str:
         if limit.of_plan(plan) > most
     ]
     sure = plan.estimate.chance >= limits.confidence
-    # A run that is too slow or too dear is one of the few that may be, where the chance is kept.
+    # A run that is too slow or over budget is one of the few that may be, where the chance is kept.
     said = [words for limit, words in missed if not isinstance(limit, RunLimit)]
     said += [words for limit, words in missed if isinstance(limit, RunLimit) and not sure]
     if said or sure:
         return next(iter(said), "")
-    return f"keeps the limits in {fmt.share(plan.estimate.chance)} only"
+    return f"meets the limits in only {fmt.share(plan.estimate.chance)} of runs"
 
 
 def limit_words(kept: Kept) -> str:

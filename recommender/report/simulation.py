@@ -130,7 +130,7 @@ def _policy_grid(found: Simulation, chosen: tuple[int, ...], width: int) -> list
 def policy_title(found: Simulation) -> str:
     """How the policies were followed."""
     step = fmt.duration(found.policies[0].tick_s)
-    return f"Policies on the same histories, replayed in steps of {step}, paid in full"
+    return f"Policies on the same simulated runs, in steps of {step}, billed in full"
 
 
 def policy_cells(run: PolicyRun) -> tuple[str, ...]:
@@ -159,7 +159,7 @@ def _all_runs(found: Simulation) -> str:
     unit, name = time_unit(found.time.mean)
     mean, error = found.time.mean / unit, found.time.error / unit
     return (
-        "of the nine runs of ten in the span, as in every answer; of all runs "
+        "trimmed to the nine runs in ten within the span, as in every answer; over all runs "
         f"{fmt.three(mean)} {name} (± {error:.2g})"
     )
 
@@ -190,7 +190,7 @@ def closed_words(form: ClosedForm) -> str:
         said += f", 95 % of runs within {fmt.duration(form.time_p95_s)}"
     if form.chance is not None:
         said += f", in time {fmt.share(form.chance)}"
-    return f"{said}; spot does {fmt.percent(form.drift)} of an hour's work in an hour"
+    return f"{said}; spot delivers {fmt.percent(form.drift)} of an hour's work per hour"
 
 
 _COLUMNS = ("figure", "unit", "mean", "error", "p05", "p25", "p50", "p75", "p95", "p99", "form")

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 _SHOWN = 5  # names listed of each kind; all are in the JSON
 _RESULTS = {"published": "new", "partial": "new in part", "kept": "last good kept"}
 _OUTCOMES = {
-    "published": "all providers renewed",
-    "partial": "some providers renewed",
+    "published": "all providers updated",
+    "partial": "some providers updated",
     "nothing": "nothing published",
 }
 

@@ -39,7 +39,7 @@ def series_page(found: Fit) -> Page:
         Column("series", right=False),
         Column("watched", gap=2),
         Column("up", gap=2),
-        Column("stops", gap=2),
+        Column("interruptions", gap=2),
         Column("USD/h", gap=2),
     )
     return Page(
@@ -115,7 +115,7 @@ def _law_row(law: OfferLaw) -> tuple[str, ...]:
         fmt.duration(law.run_mean_s),
         fmt.percent(law.availability),
         law.fitted,
-        f"{fmt.clean(law.trace)}{seen}, {law.interruptions:,} stops",
+        f"{fmt.clean(law.trace)}{seen}, {law.interruptions:,} interruptions",
     )
 
 
@@ -140,7 +140,7 @@ def fit_page(found: Fit, stored: Sequence[str]) -> Page:
     longest = max(series.hours for series in found.series)
     if stored and longest < _FEW_WEEKS_H:
         seen = fmt.duration(longest * 3600.0)
-        below.append(f"warning: watched for {seen} only; levels move from week to week")
+        below.append(f"warning: watched for only {seen}; availability moves from week to week")
     return Page(
         title=_title(found),
         columns=columns,
@@ -178,7 +178,7 @@ def _rows(found: Fit) -> Iterator[_Row]:
     yield from (_fit_row(law) for law in found.laws)
     yield from (_size_row(size) for size in found.sizes)
     if found.co_interruption is not None:
-        yield _row("gang: lost together", found.co_interruption, "co-interruption ρ")
+        yield _row("gang: reclaimed together", found.co_interruption, "co-interruption ρ")
     if found.groups is not None:
         yield from _group_rows(found.groups)
     if found.zones is not None:
@@ -213,7 +213,7 @@ def _fit_row(law: LawFit) -> _Row:
     if s.low is not None and s.high is not None:
         name = "σ" if law.family == "lognormal" else "k"
         shape = f", {name} {fmt.three(s.value)} ({fmt.three(s.low)} to {fmt.three(s.high)})"
-    counted = f"{law.seen:,} seen, {law.unfinished} cut"
+    counted = f"{law.seen:,} observed, {law.unfinished} censored"
     note = f"mean {_hours(law.mean_h.value)}{shape}, AIC {fmt.three(law.aic)}"
     best = "; best" if law.best else ""
     return _row(
@@ -228,7 +228,7 @@ def _size_row(size: GangSize) -> _Row:
         note = "never interrupted" if size.availability.value > 0.0 else "never up"
         return _row(name, size.availability, note, fmt.percent)
     limits = "" if run.low is None or run.high is None else f" ({_span(run.low, run.high)})"
-    note = f"runs {_hours(run.value)}{limits}, {size.interruptions:,} stops"
+    note = f"runs {_hours(run.value)}{limits}, {size.interruptions:,} interruptions"
     return _row(name, size.availability, note, fmt.percent)
 
 
@@ -237,10 +237,12 @@ def _span(low: float, high: float) -> str:
 
 
 def _group_rows(groups: Groups) -> Iterator[_Row]:
-    note = f"machines at once; {groups.lost:,} lost at {groups.moments:,} moments"
-    yield _row("lost in groups of", groups.mean_group, note)
-    yield _row("lost with another", groups.share_in_groups, "of lost machines", fmt.percent)
-    yield _row("losses", groups.per_machine_hour, "per machine-hour up")
+    note = f"machines at once; {groups.lost:,} reclaimed at {groups.moments:,} moments"
+    yield _row("reclaimed in groups of", groups.mean_group, note)
+    yield _row(
+        "reclaimed with another", groups.share_in_groups, "of reclaimed machines", fmt.percent
+    )
+    yield _row("reclaims", groups.per_machine_hour, "per machine-hour up")
     if groups.co_interruption is not None:
         yield _row("named machines: ρ", groups.co_interruption, "co-interruption")
 
@@ -268,16 +270,16 @@ def _price_rows(series: Watched) -> Iterator[_Row]:
 
 
 def _market_rows(law: MarketLaw) -> Iterator[_Row]:
-    yield _row("law: mean run", law.run_mean_s, "of one machine, until taken", fmt.duration)
+    yield _row("law: mean run", law.run_mean_s, "of one machine, until reclaimed", fmt.duration)
     yield _row("law: σ of runs", law.run_sigma, "of ln(run), keeps the mean")
     yield _row("law: σ of outages", law.outage_sigma, "of ln(outage)")
-    yield _row("law: typical day up", law.availability, "median of the days", fmt.percent)
-    untold = as_class = "not told by this trace; as the GPU's class has it"
+    yield _row("law: median day up", law.availability, "median of the days", fmt.percent)
+    untold = as_class = "not identified by this trace; that of the GPU's class"
     if law.short_runs is not None:
         yield _row("law: short runs", law.short_runs, "of 20 min at most", fmt.percent)
-        untold = "as the GPU's class has it, moved by the short runs"
+        untold = "that of the GPU's class, adjusted by the short runs"
     for name, value, note, otherwise in (
-        ("law: days differ by", law.zone_sd, "sd of the logit of a day's level", as_class),
+        ("law: days differ by", law.zone_sd, "sd of the logit of a day's availability", as_class),
         ("law: gang loses", law.availability_slope, "logits from one machine to nine", untold),
         ("law: ρ", law.co_interruption, "co-interruption", as_class),
     ):

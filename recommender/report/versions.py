@@ -22,7 +22,7 @@ def difference_page(found: "Difference", before: str, after: str) -> Page:
         Column("provider", right=False),
         Column("market", right=False, gap=2),
         Column("added", gap=2),
-        Column("gone", gap=2),
+        Column("removed", gap=2),
         Column("repriced", gap=2),
     )
     rows = tuple(
@@ -56,7 +56,7 @@ def _changes(found: "Difference") -> list[str]:
         )
         for c in found.changed[:_SHOWN]
     ]
-    for word, types in (("new", found.new_types), ("gone", found.gone_types)):
+    for word, types in (("new", found.new_types), ("removed", found.gone_types)):
         if types:
             names = ", ".join(name for _, name in types[:_SHOWN])
             more = f" and {len(types) - _SHOWN} more" if len(types) > _SHOWN else ""

@@ -108,7 +108,7 @@ def _net(p: PathInputs, deadline_s: float, cycle: Cycle, work: Floats) -> Closed
     usd = _spent(p, cycle, first)
     usd += rest * (p.fallback_usd_per_hour[0] + p.base_usd_per_hour[0]) / 3600.0
     return ClosedForm(
-        law="safety net",
+        law="fallback rule",
         time_s=float((first + rest).mean()),
         time_p95_s=None,
         cost_usd=float(usd.mean()),

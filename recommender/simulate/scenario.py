@@ -183,7 +183,7 @@ def _recorded(journey: PathInputs, series: tuple[Series, ...], path: Path, machi
 def _stretch(recorded: Replay) -> str:
     if recorded.run_mean_s == FOREVER_S:
         return "never interrupted"
-    return f"{recorded.run_mean_s / HOUR_S:.3g} h at a stretch"
+    return f"{recorded.run_mean_s / HOUR_S:.3g} h at a time"
 
 
 def _as_recorded(journey: PathInputs, recorded: Replay) -> PathInputs:
@@ -219,7 +219,7 @@ def _deflated(journey: PathInputs, plan: Plan, market: Deflatable, machines: int
     co_pressure = plan.spot.co_interruption if plan.spot is not None else 0.0
     words = (
         f"deflatable machines: each under pressure {100.0 * market.pressure:.3g} % of the time, "
-        f"{100.0 * market.depth:.3g} % slower then, spells of {market.episode_s / 60.0:.3g} min"
+        f"{100.0 * market.depth:.3g} % slower then, for {market.episode_s / 60.0:.3g} min at a time"
     )
     return Source(
         deflated(journey, market, machines, co_pressure),
@@ -229,7 +229,7 @@ def _deflated(journey: PathInputs, plan: Plan, market: Deflatable, machines: int
         start_s=float(journey.changeover_s[0]),
         notes=(
             "no cloud sells deflatable GPU machines: this is a what-if",
-            "interruptions are spells of pressure; waiting is time at the lower speed",
-            "no fallback: nothing is ever taken away",
+            "interruptions are episodes of pressure; waiting is time at the lower speed",
+            "no fallback: nothing is ever reclaimed",
         ),
     )

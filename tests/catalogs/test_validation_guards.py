@@ -58,7 +58,7 @@ def test_spot_dearer_than_on_demand_is_refused(tmp_path: Path) -> None:
     def dear(tables: Tables) -> None:
         tables["offers"] = [small.offer(), small.spot(usd_per_hour=0.53)]
 
-    with pytest.raises(CatalogError, match="use1-az1 spot: spot is dearer"):
+    with pytest.raises(CatalogError, match="use1-az1 spot: spot is more expensive"):
         load(small.written(tmp_path, dear))
 
 

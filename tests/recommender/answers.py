@@ -218,7 +218,7 @@ INFEASIBLE = replace(
     infeasible=Infeasible(
         binding=(
             "--hourly 60: one p5.48xlarge (55.04 USD/h) is the most it buys",
-            "it takes 4.9 h expected, 6.8 h with 95 % chance: 4.8 h over the deadline",
+            "it takes 4.9 h typically, 6.8 h with 95 % chance: 4.8 h over the deadline",
         ),
         nearest=(
             Step("--deadline 6h50m", "one machine is then enough", owned(1, 267, 4.9)),

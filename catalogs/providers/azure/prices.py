@@ -152,7 +152,9 @@ def _current(meters: list[Meter]) -> list[Meter]:
 def _doubled(meters: list[Meter]) -> Iterator[Quarantined]:
     said = Counter(f"{meter.what}, {meter.usd_per_hour!r} USD/h" for meter in meters)
     for what in said:
-        yield Quarantined("azure", what, "priced twice and differently; none is taken", "duplicate")
+        yield Quarantined(
+            "azure", what, "priced twice and differently; neither is used", "duplicate"
+        )
 
 
 def _text(item: Mapping[str, Any], name: str) -> str:

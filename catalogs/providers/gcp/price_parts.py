@@ -254,7 +254,7 @@ def _agreed(rivals: list[Part]) -> float | None:
 def _doubled(region: str, rivals: list[Part]) -> Iterator[Quarantined]:
     for part in rivals:
         what = f"{part.description} ({region}, {part.usd_per_hour:.6g} USD/h)"
-        yield _quarantined(what, "duplicate", "priced twice and differently; none is taken")
+        yield _quarantined(what, "duplicate", "priced twice and differently; neither is used")
 
 
 @dataclass(frozen=True, slots=True)

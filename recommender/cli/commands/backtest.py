@@ -53,7 +53,8 @@ class TrialFlags:
         ),
     ] = None
     confidence: Annotated[
-        Word, typer.Option(help="Chance of cost-optimal to be in time (100%).", metavar="SHARE")
+        Word,
+        typer.Option(help="Chance that cost-optimal meets the deadline (100%).", metavar="SHARE"),
     ] = None
     machines: Annotated[
         Word, typer.Option(help="Machines that must be up together (1).", metavar="N")
@@ -78,7 +79,8 @@ class TrialFlags:
         Word, typer.Option(help="Price of a move to another region (0).", metavar="USD")
     ] = None
     past: Annotated[
-        Word, typer.Option(help="First share of each trace, to learn from (50%).", metavar="SHARE")
+        Word,
+        typer.Option(help="First share of each trace, to fit policies to (50%).", metavar="SHARE"),
     ] = None
     every: Annotated[
         Word, typer.Option(help="Time between two starts of a run (4h).", metavar="TIME")
@@ -90,13 +92,13 @@ class WorkerFlags:
     """Where the work is done."""
 
     engine: Annotated[
-        Word, typer.Option(help="Where the work is done (serial).", metavar="serial|loky|dask")
+        Word, typer.Option(help="What runs the work (serial).", metavar="serial|loky|dask")
     ] = None
     jobs: Annotated[
         Word, typer.Option(help="Processes of loky or Dask (one per core).", metavar="N")
     ] = None
     dask_address: Annotated[
-        Word, typer.Option(help="A Dask cluster that runs already.", metavar="ADDRESS")
+        Word, typer.Option(help="A Dask cluster that is already running.", metavar="ADDRESS")
     ] = None
 
 
@@ -109,12 +111,12 @@ def backtest(
     worker: WorkerFlags,
     flags: SheetFlags,
     by_trace: Annotated[
-        bool, typer.Option("--by-trace", help="A row for each trace as well.")
+        bool, typer.Option("--by-trace", help="One more row for each trace.")
     ] = False,
 ) -> None:
-    """Fallback policies replayed on recorded markets: cost, delay, and how near to the best.
+    """Fallback policies replayed on recorded markets: cost, lateness, gap to the optimum.
 
-    What a policy learns, it learns from the first part of each trace; it is judged on the rest.
+    Policies are fitted to the first part of each trace and evaluated on the rest.
 
     \b
     recommend backtest us-west-2a.json us-west-2b.json --job 24h/36h/6m
@@ -130,7 +132,7 @@ def backtest(
     with progress("back-test", len(work), least=8) as tick:
         rows = run(work, where, tick)
     found = _standings(rows, by_trace)
-    split = f"Judged on the last {100 * (1 - past):.0f} % of each trace."
+    split = f"Evaluated on the last {100 * (1 - past):.0f} % of each trace."
     page = backtest_view.page(found, traces, split)
     if form == "json":
         put_json(page.facts)
@@ -260,7 +262,7 @@ def _series(files: Sequence[str], flags: TraceFlags, together: bool) -> "tuple[S
     found = chosen_series(list(files), flags)
     for each in found:
         if not len(each.t_s):
-            raise UsageError(f"{shown(each.name)}: only prices; a back-test needs machines up")
+            raise UsageError(f"{shown(each.name)}: only prices; a backtest needs machines up")
     starts = {each.start for each in found if each.start is not None}
     if together and len(starts) > 1:
         raise UsageError(

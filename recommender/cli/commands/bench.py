@@ -45,7 +45,7 @@ class RunFlags:
         Word, typer.Option(help="Folder on the disk that is measured (here).", metavar="DIR")
     ] = None
     mount: Annotated[
-        Word, typer.Option(help="Mounted path that is measured beside it.", metavar="DIR")
+        Word, typer.Option(help="Mounted path that is measured as well.", metavar="DIR")
     ] = None
     s3: Annotated[
         Word, typer.Option(help="Object store that is measured.", metavar="s3://BUCKET/PREFIX")
@@ -66,7 +66,7 @@ class RunFlags:
         typer.Option("--no-metadata", help="Do not ask the provider what this machine is."),
     ] = False
     provider: Annotated[
-        Word, typer.Option(help="Whose machine this is.", metavar="|".join(units.PROVIDERS))
+        Word, typer.Option(help="Provider of this machine.", metavar="|".join(units.PROVIDERS))
     ] = None
     instance: Annotated[Word, typer.Option(help="Its instance type.", metavar="NAME")] = None
     region: Annotated[Word, typer.Option(help="Its region.", metavar="NAME")] = None
@@ -78,7 +78,7 @@ class RunFlags:
 
 
 def run(flags: RunFlags) -> None:
-    """Measure this machine: matrix products, memory, links, disk, input. Costs its rent.
+    """Measure this machine: matrix products, memory, links, disk, input. The rental is paid.
 
     \b
     recommend bench run --suite quick -o result.json
@@ -183,7 +183,7 @@ def compare(
     first: Annotated[str, typer.Argument(help="A record.", metavar="A")],
     second: Annotated[str, typer.Argument(help="Another one.", metavar="B")],
 ) -> None:
-    """Two records side by side; what is only noise is said.
+    """Two records side by side; differences that are only noise are marked.
 
     \b
     recommend bench compare before.json after.json

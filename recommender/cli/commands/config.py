@@ -45,7 +45,7 @@ def set_value(
 def unset(
     key: Annotated[str, typer.Argument(help="Name of the setting.", metavar="KEY")],
 ) -> None:
-    """Take a default out of your own settings file; what is built in holds again.
+    """Remove a default from your own settings file; the built-in one applies again.
 
     \b
     recommend config unset max_age

@@ -43,7 +43,7 @@ def list_jobs(flags: PageFlags) -> None:
 
 
 def show_job(flags: PageFlags, name: Annotated[str, _NAME]) -> None:
-    """A job with everything that was derived, and what that was.
+    """A job with all its fields, those derived marked.
 
     \b
     recommend jobs show llama3-8b-lora

@@ -44,7 +44,7 @@ def plan(
     output: OutputFlags,
     job: JobWord = None,
 ) -> None:
-    """Which cloud GPUs to rent for a training job, with the chance that it ends in time.
+    """Which cloud GPUs to rent for a training job, with the chance that it finishes in time.
 
     With a deadline: the cheapest plans in time. With a budget or a price per hour: the
     fastest plans for it. Without any limit: the whole curve of cost and time.

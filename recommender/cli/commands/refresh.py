@@ -45,19 +45,19 @@ def refresh(
     flags: PageFlags,
     provider: _PROVIDERS = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Ask and check, but publish nothing.")
+        bool, typer.Option("--dry-run", help="Fetch and check, but publish nothing.")
     ] = False,
     accept: Annotated[
         bool,
         typer.Option(
-            "--accept", help="Take changes that a guard holds back, after you looked at them."
+            "--accept", help="Accept changes that a guard holds back, once you have checked them."
         ),
     ] = False,
     store: STORE = None,
 ) -> None:
-    """Ask the providers for today's offers, check them and publish a new version.
+    """Fetch today's offers from the providers, check them and publish a new version.
 
-    Exit codes: 0 all providers renewed, 5 some of them, 6 nothing published.
+    Exit codes: 0 all providers updated, 5 some of them, 6 nothing published.
 
     \b
     recommend catalog refresh

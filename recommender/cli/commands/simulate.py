@@ -77,14 +77,16 @@ class SimulationFlags:
     policy: Annotated[
         Word,
         _flag(
-            "Beside the plan's safety net (net), follow the two thresholds or the full policy.",
+            "With the plan's fallback rule (net), simulate two thresholds or the full policy.",
             metavar="net|thresholds|full",
         ),
     ] = None
     policy_table: Annotated[
         Word, _flag("Write the plan's full policy as a table.", metavar="FILE.csv")
     ] = None
-    plot: Annotated[Word, _flag("Write the histograms as a picture.", metavar="FILE.svg")] = None
+    plot: Annotated[Word, _flag("Write the histograms as a picture (SVG).", metavar="FILE.svg")] = (
+        None
+    )
 
 
 Words = Annotated[
@@ -110,7 +112,7 @@ def simulate(
     output: OutputFlags,
     words: Words = None,
 ) -> None:
-    """How one plan goes, over thousands of simulated runs: cost, time, states, limits.
+    """Simulate one plan over thousands of runs: cost, time, states, limits.
 
     The best plan under the limits, plan N of them (--plan), or machines that you name.
 

@@ -56,7 +56,7 @@ def fit_trace(
 ) -> None:
     """Hazards, outages, gangs, zones, hours and prices of a trace, with confidence limits.
 
-    With --store the planner follows the fitted law for an offer instead of the law of its GPU's
+    With --store the planner uses the fitted law for an offer instead of the law of its GPU's
     class: PLACE is a zone, a region or *, MACHINE an instance type or a GPU such as H100:8.
 
     \b

@@ -93,7 +93,7 @@ def rollback(
     ] = None,
     store: STORE = None,
 ) -> None:
-    """Let an earlier version hold again; the next refresh starts from it.
+    """Use an earlier version again; the next refresh starts from it.
 
     \b
     recommend catalog rollback
@@ -115,7 +115,7 @@ def export(
     ] = None,
     store: STORE = None,
 ) -> None:
-    """Write a version with its checksums, to hand it on or to serve it.
+    """Write a version with its checksums, to share or serve it.
 
     \b
     recommend catalog export catalog.tar.gz

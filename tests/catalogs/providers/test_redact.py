@@ -46,7 +46,7 @@ def test_a_secret_that_begins_like_a_path_is_hidden() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "p5.48xlarge us-east-1 spot 21.5 USD/h: dearer than on-demand (20.1)",
+        "p5.48xlarge us-east-1 spot 21.5 USD/h: more expensive than on-demand (20.1)",
         "cannot read /etc/keys/recommend.json",
         "the token has expired",
         "HTTP 503 from https://pricing.us-east-1.amazonaws.com/offers",

@@ -182,9 +182,7 @@ def test_an_answer_names_the_runs_behind_it_and_the_calibration_it_does_not_use(
     job, catalog = find_job(), snapshot()
     answer = recommend(job, Limits(max_machines=2), choice, catalog=catalog)
     said = next(each for each in answer.assumptions if "(calibration)" in each)
-    assert said == (
-        "speed as 2 of your own runs taught it on 2026-11-20 (calibration), none of them on A100"
-    )
+    assert said == ("speed calibrated on 2 of your own runs on 2026-11-20, none of them on A100")
     assert answer.warnings == ()
     tuned = find_job(flags=JobFlags(stack="tuned"))
     answer = recommend(tuned, Limits(max_machines=2), choice, catalog=catalog)

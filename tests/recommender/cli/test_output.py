@@ -23,13 +23,13 @@ JOB = "resnet50-imagenet"
 def test_an_answer_is_exit_0_and_a_table(run: Run) -> None:
     result = run("--deadline", "24h", JOB)
     assert (result.code, result.err) == (0, "")
-    assert "Plan 1 saves 74 %" in result.out
+    assert "Plan 1 is 74 % cheaper" in result.out
 
 
 def test_no_plan_is_an_answer_on_stdout_with_exit_3(run: Run) -> None:
     result = run("--hourly", "1", JOB)
     assert (result.code, result.err) == (3, "")
-    assert result.out.startswith("No plan keeps the limit with 95 % chance.")
+    assert result.out.startswith("No plan meets the limit with 95 % chance.")
     made = run("--hourly", "1", JOB, "--json")
     assert made.code == 3
     assert json.loads(made.out)["status"] == "infeasible"

@@ -181,10 +181,10 @@ RESCUED = ("gpt2-xl", "--deadline", "200h", "--plan", "4", "--runs", "512")
 def test_the_full_policy_is_followed_beside_the_safety_net(run: Run) -> None:
     found = run(*RESCUED, "--policy", "full")
     assert (found.code, found.err) == (0, "")
-    for name in ("safety net", "two thresholds", "full policy"):
+    for name in ("fallback rule", "two thresholds", "full policy"):
         assert name in found.out
     facts = json.loads(run(*RESCUED, "--policy", "full", "--json").out)["simulation"]["policies"]
-    assert [each["name"] for each in facts] == ["safety net", "two thresholds", "full policy"]
+    assert [each["name"] for each in facts] == ["fallback rule", "two thresholds", "full policy"]
     rows = run(*RESCUED, "--policy", "thresholds", "-o", "csv").out
     assert '"cost, two thresholds"' in rows
     assert "full policy" not in rows

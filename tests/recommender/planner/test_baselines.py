@@ -119,7 +119,7 @@ def test_quotas_in_the_way_come_with_the_plan_that_they_keep_away() -> None:
     answer = asked("llama3-8b-sft", Limits(deadline_s=72 * HOUR), choice)
     why = answer.infeasible
     assert why is not None
-    assert any(step.change == "wider quotas" and step.plan for step in why.nearest)
+    assert any(step.change == "larger quotas" and step.plan for step in why.nearest)
     assert "no single limit" not in " ".join(why.binding)
 
 
@@ -127,7 +127,7 @@ def test_a_flag_that_alone_keeps_every_plan_away_is_named_with_the_plan_without_
     choice = Choice(checkpoint_to="anchor", market="spot")
     why = asked("llama3-8b-sft", Limits(deadline_s=24 * HOUR), choice).infeasible
     assert why is not None
-    assert "--checkpoint-to anchor: without it a plan keeps the limits" in why.binding
+    assert "--checkpoint-to anchor: without it a plan meets the limits" in why.binding
     step = next(s for s in why.nearest if s.change == "without --checkpoint-to")
     assert step.plan is not None
     assert step.plan.estimate.chance >= 0.95

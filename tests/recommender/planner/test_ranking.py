@@ -79,7 +79,7 @@ def test_a_neighbouring_limit_tells_the_difference_of_printed_figures(
     first = shipped[1].plans[0].estimate
     for step in shipped[1].steps:
         if step.plan is None:
-            assert step.effect in ("the same plan", "no plan keeps it")
+            assert step.effect in ("the same plan", "no plan meets it")
             continue
         e = step.plan.estimate
         assert f"{usd(abs(e.cost.mean - first.cost.mean))} USD" in step.effect

@@ -93,7 +93,7 @@ def test_every_piece_is_heard_of() -> None:
 
 
 def test_traces_shorter_than_every_deadline_are_refused() -> None:
-    with pytest.raises(UsageError, match="longest judged part has 24 h"):
+    with pytest.raises(UsageError, match="longest evaluated part has 24 h"):
         pieces(RULES, traces(), (Task(20 * HOUR, 30 * HOUR, 600.0),), PRICES)
 
 

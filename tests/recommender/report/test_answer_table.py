@@ -64,13 +64,13 @@ def test_all_regions_lists_the_failover_list() -> None:
 
 def test_prices_have_the_age_of_the_oldest_of_a_provider() -> None:
     said = answer_frame.price_line(ANSWER, QUESTION)
-    assert said == "Prices are 91 (AWS), 113 (GCP), 184 (Azure) days old; the spans include it."
+    assert said == "Prices are 91 (AWS), 113 (GCP), 184 (Azure) days old; the spans allow for it."
 
 
 def test_prices_of_today(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECOMMEND_NOW", "2026-05-20T01:00Z")
     azure = replace(ANSWER, prices=ANSWER.prices[4:])
-    assert answer_frame.price_line(azure, QUESTION) == "Prices are of today."
+    assert answer_frame.price_line(azure, QUESTION) == "Prices are from today."
 
 
 def test_small_jobs_are_told_in_minutes_and_cents() -> None:
@@ -105,24 +105,24 @@ def test_checkpoint_machines_are_named() -> None:
 )
 def test_interruptions_in_words(interruptions: float, said: str) -> None:
     changed = replace(GCP, estimate=replace(GCP.estimate, interruptions=interruptions))
-    assert advice.spot_sentence(changed).startswith(f"gone {said}")
+    assert advice.spot_sentence(changed).startswith(f"interrupted {said}")
 
 
 def test_a_second_zone_of_a_region_is_named_by_its_zone() -> None:
     zones = (*AWS_A100.sites[:2], replace(AWS_A100.sites[1], zone="us-east-1-f"))
     said = advice.spot_sentence(replace(AWS_A100, sites=zones))
-    assert said.endswith("next in line us-east-1, then us-east-1-f")
+    assert said.endswith("failover to us-east-1, then us-east-1-f")
 
 
 def test_on_demand_plans_say_nothing_of_spot() -> None:
     said = dict(advice.sentences(ON_DEMAND, QUESTION))
-    assert said["spot"] == said["save"] == said["if late"] == ""
+    assert said["spot"] == said["save"] == said["fallback"] == ""
 
 
 def test_a_plan_that_cuts_the_network_says_what_the_code_must_do() -> None:
     step = replace(GCP.estimate.step, sharding="TP 8 × PP 4 × DP 2")
     cut = replace(GCP, estimate=replace(GCP.estimate, step=step))
-    assert dict(advice.sentences(cut, QUESTION))["layout"].startswith("TP 8 × PP 4 × DP 2: for")
+    assert dict(advice.sentences(cut, QUESTION))["layout"].startswith("TP 8 × PP 4 × DP 2: needs")
     assert dict(advice.sentences(GCP, QUESTION))["layout"] == ""
 
 
@@ -133,8 +133,8 @@ def test_a_fallback_of_several_types_is_listed() -> None:
     )
     late = replace(GCP, fallback=Fallback(both, 99, 1.0, 0.0, 0.3))
     assert advice.late_sentence(late) == (
-        "once the time left is the work left: 1× p5.48xlarge on-demand + 2× p4d.24xlarge "
-        "on-demand (99 USD/h), to the end; needed in 30 % of runs"
+        "when the time left is down to the work left: 1× p5.48xlarge on-demand + 2× p4d.24xlarge "
+        "on-demand (99 USD/h) until the end; needed in 30 % of runs"
     )
 
 
@@ -142,7 +142,7 @@ def test_a_plan_that_costs_more_than_today_says_so() -> None:
     cheap = replace(ON_DEMAND, estimate=GCP.estimate)
     answer = replace(ANSWER, plans=(AWS_A100,), compared=cheap)
     assert advice.headline(answer, QUESTION) == (
-        "Plan 1 saves 66 % against the best on-demand plan (247 USD); it costs 31 % more against "
+        "Plan 1 is 66 % cheaper than the best on-demand plan (247 USD); it costs 31 % more than "
         "yours and takes 18 h instead of 8 h."
     )
 
@@ -153,12 +153,12 @@ def test_an_unproven_answer_says_how_far_it_may_be_off() -> None:
     assert "best found; up to 3 % better is not ruled out" in text
     part = replace(gap, mixes="in part")
     text = plain(answer_table.render(replace(ANSWER, proof=part), QUESTION, 160))
-    assert "best found; a mix of types up to 3 % better is not ruled out" in text
+    assert "best found; a mixed cluster up to 3 % better is not ruled out" in text
 
 
 def test_a_proven_answer_says_what_was_searched() -> None:
     text = plain(answer_table.render(ANSWER, QUESTION, 160))
-    assert "plan 1 proven best, mixes of types included" in text
+    assert "plan 1 proven best, mixed clusters included" in text
     alone = replace(ANSWER.proof, mixes="not searched")
     text = plain(answer_table.render(replace(ANSWER, proof=alone), QUESTION, 160))
-    assert "plan 1 proven best of one machine type; mixes of types: --mix" in text
+    assert "plan 1 proven best among clusters of one machine type; mixed clusters: --mix" in text

@@ -23,14 +23,14 @@ def test_costs_stand_above_the_grid_of_what_to_do() -> None:
     assert (
         plain(policy_lines(FACTS, 80))
         == """
-When spot goes away
-Expected cost by the law of the zones, at the predicted speed:
-  safety net, the plan's own      41 USD
+Fallback policy
+Expected cost under the availability model of the zones, at the predicted speed:
+  fallback rule of the plan       41 USD
   two thresholds, the rule above  39 USD
-  cost-optimal, at the least      36 USD
+  cost-optimal, a lower bound     36 USD
 
 By time left and work left, in steps of 4 min: what to do while spot is up /
-away (od is on-demand).
+down (od: on-demand).
   time left, by work left
              16 h        8 h
   24 h  spot/wait  spot/wait

@@ -135,4 +135,4 @@ def test_an_answer_without_limits_and_plans_says_so() -> None:
     empty = replace(INFEASIBLE, infeasible=None)
     unlimited = replace(QUESTION, limits=type(QUESTION.limits)())
     text = plain(infeasible.infeasible_lines(empty, unlimited, 80))
-    assert text.startswith("No plan can do this job with the offers that are allowed.")
+    assert text.startswith("No plan can run this job on the offers that are allowed.")

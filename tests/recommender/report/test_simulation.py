@@ -57,7 +57,7 @@ FOUND = Simulation(
     chance=0.957,
     chance_error=0.002,
     fallback_share=0.04,
-    closed_form=ClosedForm("safety net", 8.2 * H, None, 57.0, None, 0.62, 14 * H, 0.03),
+    closed_form=ClosedForm("fallback rule", 8.2 * H, None, 57.0, None, 0.62, 14 * H, 0.03),
     cost_histogram=Histogram((20.0, 40.0, 60.0, 80.0, 100.0), (0.07, 0.44, 0.37, 0.12)),
     time_histogram=Histogram((0.0, 5 * H, 10 * H, 15 * H), (0.04, 0.66, 0.3)),
     notes=("one zone at a time",),
@@ -73,7 +73,7 @@ def test_the_page_is_kept_and_fits(width: int) -> None:
 
 POLICIES = tuple(
     PolicyRun(name, FOUND.cost, FOUND.time, 8.9 * H, 0.97, 0.002, 1.25, 3.2, 240.0)
-    for name in ("safety net", "two thresholds", "full policy")
+    for name in ("fallback rule", "two thresholds", "full policy")
 )
 
 
@@ -121,7 +121,7 @@ def test_the_time_has_the_mean_of_an_answer_and_names_that_of_all_runs() -> None
     page = "\n".join(line.text for line in simulation.render(FOUND, ASKED, 80))
     time = next(line for line in page.split("\n") if line.lstrip().startswith("time h"))
     assert time.split()[2:4] == ["8.9", "0.03"]
-    assert "of all runs 9.1 h (± 0.05)" in " ".join(page.split())
+    assert "over all runs 9.1 h (± 0.05)" in " ".join(page.split())
     rows = {row["figure"]: row for row in csv.DictReader(io.StringIO(simulation.csv_text(FOUND)))}
     assert float(rows["time"]["mean"]) == pytest.approx(9.1)
     assert float(rows["time, middle nine tenths"]["mean"]) == pytest.approx(8.9)
@@ -175,12 +175,16 @@ def test_a_check_tells_both_figures_their_difference_and_its_error() -> None:
         "chance 96.0 % printed, 95.5 % simulated (-0.5, ± 0.4)"
     )
     far = replace(VERIFIED.checks[0], differences=(Difference("cost_usd", 100.0, 104.0, 1.0),))
-    assert check_words(far).endswith("; cost: more than 3 sampling errors apart")
+    assert check_words(far).endswith("; cost: more than 3 standard errors apart")
 
 
 def test_a_check_stands_below_the_answer_and_in_its_other_forms() -> None:
-    assert "Verified with 20,480 other runs each" in plain(answer_table.render(VERIFIED, ASKED, 80))
-    assert "Verified with 20,480 other runs each" in csv_markdown.render_markdown(VERIFIED, ASKED)
+    assert "Verified with 20,480 new simulated runs each" in plain(
+        answer_table.render(VERIFIED, ASKED, 80)
+    )
+    assert "Verified with 20,480 new simulated runs each" in csv_markdown.render_markdown(
+        VERIFIED, ASKED
+    )
     made = json.loads(dumps(document(VERIFIED, ASKED)))
     jsonschema.Draft202012Validator(json.loads(json_schema.schema_text())).validate(made)
     assert made["checks"][0]["differences"][0]["simulated"] == 103

@@ -56,7 +56,7 @@ def test_the_safety_net_starts_where_the_slack_is_used_up() -> None:
     # Capacity is never there: g = 0, so the fallback starts at D - R - W/f.
     never = STEADY | RESCUE | {"work_s": 20 * H, "availability_logit": -30.0}
     found = closed_form(journeys(never), 30 * H, Lognormal(0.8), 7)
-    assert found.law == "safety net"
+    assert found.law == "fallback rule"
     assert found.fallback_share == 1.0
     assert found.fallback_from_s == pytest.approx(30 * H - 200 - 600 - 10 * H, rel=1e-3)
     assert found.cost_usd == pytest.approx((10 + 1 / 6) * 80, rel=1e-3)

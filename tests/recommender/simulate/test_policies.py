@@ -34,7 +34,7 @@ def test_the_net_costs_and_takes_what_the_simulation_of_the_plan_says():
         plan = journeys(PLAN | change)
         sample = simulate(plan, LIMITS.deadline_s, 2048, 7)
         net = followed(change)[0]
-        assert net.name == "safety net"
+        assert net.name == "fallback rule"
         # Ticks are paid whole and runs shorter than one are often not seen.
         assert net.cost.mean == pytest.approx(sample.expected_usd.mean(), rel=0.05)
         assert net.time.mean == pytest.approx(sample.time_s.mean(), rel=0.05)
@@ -87,7 +87,7 @@ def test_the_full_policy_saves_money_where_spot_comes_and_goes():
     change = {"work_s": 144 * H, "run_mean_s": 4 * H, "zone_sd": 0.0, "availability_logit": 0.0}
     net, rule, full = followed(change)
     assert [run.name for run in (net, rule, full)] == [
-        "safety net",
+        "fallback rule",
         "two thresholds",
         "full policy",
     ]

@@ -84,7 +84,7 @@ def test_a_recording_takes_the_place_of_the_spot_class(tmp_path: Path) -> None:
     path.write_text(RECORDED)
     found = rehearsed(WhatIf(trace=path), machines=SPOT)
     assert "zone.csv, 1 series" in found.capacity
-    assert "4 machines up 50 % of the time, 10 h at a stretch" in found.capacity
+    assert "4 machines up 50 % of the time, 10 h at a time" in found.capacity
     path.write_text("t_s,event,value\n0,machines,3\n72000,end,\n")
     with pytest.raises(UsageError, match="never has 4 machines up"):
         rehearsed(WhatIf(trace=path), machines=SPOT)
