@@ -56,7 +56,7 @@ def _precision(question: Question) -> str:
     job = question.job
     if job.precision == "mixed" or not fits(replace(question, job=replace(job, precision="mixed"))):
         return ""
-    return f"--precision {job.precision} rules them all out; --precision mixed leaves machines that can"
+    return f"--precision {job.precision} is in the way; --precision mixed leaves machines that can"
 
 
 def _machines(question: Question) -> str:
