@@ -9,6 +9,7 @@ import typer
 
 from recommender.cli.error_collector import ErrorCollector
 from recommender.inputs.units import PROVIDERS
+from recommender.job.job import SHARDINGS
 
 Word = str | None
 Words = list[str] | None
@@ -192,9 +193,7 @@ class JobFlags:
     ] = None
     sharding: Annotated[
         Word,
-        _job(
-            "How weights are sharded over the GPUs.", metavar="auto|ddp|hsdp|fsdp|tensor|pipeline"
-        ),
+        _job("How weights are sharded over the GPUs.", metavar="|".join(SHARDINGS)),
     ] = None
     elastic: Annotated[
         bool | None,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from recommender.errors import UsageError
 from recommender.inputs.units import format_count
-from recommender.job.job import AMOUNTS, DataSet, Job
+from recommender.job.job import AMOUNTS, SERVED_SHARDINGS, DataSet, Job
 from recommender.job.timings import timing
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _counted(file: "JobFile") -> str:
 def _sync_problems(file: "JobFile") -> list[str]:
     """Fields that only one way of exchanging gradients knows."""
     if file.sync == "parameter_server":
-        if file.sharding in ("fsdp", "hsdp", "tensor", "pipeline"):
+        if file.sharding not in (None, *SERVED_SHARDINGS):
             return [f"sharding: {file.sharding} needs all-reduce; remove it or sync"]
         return []
     gone = file.parameter_servers is not None

@@ -6,12 +6,15 @@ that a model needs. Units: seconds, bytes, FLOP, samples.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 Precision = Literal["mixed", "bf16", "fp16", "tf32", "fp32"]
 Stack = Literal["tuned", "typical"]  # vendors' recipes and MLPerf; everybody else's scripts
 Method = Literal["full", "lora", "qlora"]
+# How weights lie on the GPUs; `performance/strategies.py` has the strategy of each word.
 Sharding = Literal["auto", "ddp", "hsdp", "fsdp", "tensor", "pipeline"]
+SHARDINGS: tuple[Sharding, ...] = get_args(Sharding)
+SERVED_SHARDINGS = ("auto", "ddp")  # that parameter servers leave: every worker holds all states
 Family = Literal["cnn", "vit", "encoder", "decoder", "moe", "encdec", "diffusion", "recsys"]
 
 

@@ -1,6 +1,6 @@
 """The fields of a job file: how the text of each is read, and its JSON Schema.
 
-A job file's values arrive as the text that was typed (`yamltext`); each field reads its own
+A job file's values arrive as the text that was typed (`inputs.yaml_text`); each field reads its own
 text with `units`, so `params: 8B` and `--params 8B` mean the same and fail alike. A field that
 is left out is None; what it then is, `derive` decides.
 """
@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 from recommender.errors import UsageError
 from recommender.inputs import units
 from recommender.job import calibration_section
-from recommender.job.job import Calibration, Family, Method, Precision, Sharding, Stack
+from recommender.job.job import SHARDINGS, Calibration, Family, Method, Precision, Stack
 from recommender.job.timings import Measured, parse_measured
 from recommender.plan.limits import LIMITS
 from recommender.text import shown, unknown
@@ -219,7 +219,7 @@ class JobFile:
     method: Method | None = _choice(*get_args(Method))
     lora_rank: int | None = _whole("16", most=1e5)
     optimizer: str | None = _choice("adamw", "sgd", "lamb", "adafactor")
-    sharding: str | None = _choice(*get_args(Sharding))
+    sharding: str | None = _choice(*SHARDINGS)
     sync: str | None = _choice("allreduce", "parameter_server")
     parameter_servers: int | None = _whole(
         "1", most=1e5, said="on the CPUs of the first machines; they cost nothing more"

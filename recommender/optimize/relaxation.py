@@ -30,9 +30,9 @@ from recommender.optimize.spot_time_bounds import (
 )
 from recommender.performance.clusters import Fleet, spreads_of
 from recommender.performance.memory import bytes_of, largest_micro_batch
-from recommender.performance.parallelism import least_bytes, least_penalty
 from recommender.performance.priors import prior_of
 from recommender.performance.step import steps
+from recommender.performance.strategies import divides_states, least_bytes, least_penalty
 
 ENDLESS = 1e30  # samples/s of a GPU that takes no time
 NETWORKS = 3  # classes of networks told apart
@@ -107,12 +107,13 @@ def _gpus_needed(space: Space, kind: Ints) -> Floats:
     """Fewest GPUs over which the states must be cut for a machine to hold its share."""
     needs = least_bytes(space.job, bytes_of(space.job, prior_of(space.job)))
     most = int(space.limits.max_machines * space.columns.gpus.max())
-    cut = np.arange(1.0, most + 1.0) if space.job.sharding != "ddp" else np.ones(1)
+    cut = np.arange(1.0, most + 1.0) if divides_states(space.job) else np.ones(1)
     memory = space.columns.memory_bytes[kind]
     again = np.array([True])
-    fits = [largest_micro_batch(needs, np.full(len(cut), m), cut[None], again)[0] for m in memory]
+    held = needs.states / cut[None]
+    fits = [largest_micro_batch(needs, np.full(len(cut), m), held, again)[0] for m in memory]
     plain = np.array([False])
-    also = [largest_micro_batch(needs, np.full(len(cut), m), cut[None], plain)[0] for m in memory]
+    also = [largest_micro_batch(needs, np.full(len(cut), m), held, plain)[0] for m in memory]
     good = np.maximum(np.array(fits), np.array(also)).reshape(len(kind), len(cut)) >= 1
     return np.where(good.any(axis=1), cut[good.argmax(axis=1)], most + 1.0)
 

@@ -1,9 +1,9 @@
 """A job's speed constants from a handful of its own runs: a robust fit with priors.
 
-Two ways lead from a user's timings to a plan. `readings.py` makes the model give a few timings
+Two ways lead from a user's timings to a plan. `measured.py` makes the model give a few timings
 exactly, where they were taken (`measured:` in a job file, `--measured`). This module fits the
 constants behind every term (`recommend calibrate`), so that runs on one and two machines say
-something of thirty-two; the formulas are those of `terms.py`.
+something of thirty-two; the formulas are those of `strategies.terms_of`.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ from recommender.performance.input_pipeline import feeds_of, with_feeds
 from recommender.performance.parameter_server import cluster_spread
 from recommender.performance.priors import Prior, load_priors, prior_of
 from recommender.performance.step import steps
-from recommender.performance.step_terms import terms_of
+from recommender.performance.strategies import terms_of
 
 FAR = 2.0  # sd from what GPUs differ by on which a deviation is the job's
 SERVED = 4  # with parameter servers one figure sums up so many bands: to four times the most
@@ -70,7 +70,7 @@ def calibrate(
 
     Maximum a posteriori of the ln of all constants under ln(step) = ln(model) + noise, Huber
     weights; the sds are the posterior's. Runs on synthetic data teach compute and communication,
-    `cached` and `cold` ones what the input adds (`feeds.py`). The model must be able to make
+    `cached` and `cold` ones what the input adds (`input_pipeline.py`). The model must be able to make
     every run (`step.why_infeasible`).
     """
     job = replace(job, calibration=None, timings=())

@@ -1,6 +1,6 @@
 """The model behind a calibration: step times as a function of the constants of a job.
 
-The formulas are those of `terms.py`; the fit is a maximum a posteriori with robust weights.
+The formulas are those of `strategies.terms_of`; the fit is a maximum a posteriori with robust weights.
 """
 
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from recommender.performance import least_squares as lsq
 from recommender.performance.clusters import Fleet, MachineColumns
 from recommender.performance.parameter_server import load_constants, service_of
 from recommender.performance.priors import Prior, load_priors
-from recommender.performance.step_terms import terms_of
+from recommender.performance.strategies import terms_of
 
 COMPUTE, TENSOR, LATENCY, NETWORK, LINKS, OVERLAP, SERVICE, GPUS = range(8)  # of the parameters
 SIGMA_GPU = 0.18  # between GPUs, one of them timed: docs/models.md, "A user's timings" (2026-11)
@@ -108,7 +108,7 @@ class Model:
         return found
 
     def steps(self, theta: Floats) -> Floats:
-        """The step of every run by every strategy of `terms.py`; (strategies, runs)."""
+        """The step of every run by every row of `strategies.terms_of`; (rows, runs)."""
         prior = replace(
             self.prior,
             tensor_s=self.prior.tensor_s * float(np.exp(theta[TENSOR])),

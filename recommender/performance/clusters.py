@@ -79,21 +79,11 @@ class Steps:
     exposed_intra_s: Floats
     bubble_s: Floats
     input_s: Floats  # how much longer the step is because of the input pipeline
-    strategy: Ints  # index into STRATEGIES; the next one for a network that is cut
+    row: Ints  # of `strategies.STRATEGY_OF_ROW`
     micro_batch: Floats
     accumulation: Floats
     tensor: Floats  # GPUs that share a layer
     stages: Floats  # of a pipeline
-
-
-STRATEGIES: tuple[tuple[str, bool], ...] = (
-    ("ddp", False),
-    ("ddp", True),
-    ("hsdp", False),
-    ("hsdp", True),
-    ("fsdp", False),
-    ("fsdp", True),
-)  # sharding, full recomputation
 
 
 WITHIN = 1.6449  # standard deviations on either side that hold 90 % of a normal law

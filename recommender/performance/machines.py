@@ -156,7 +156,7 @@ def gpu_speed(
 
     1/rate = F·(1/(ε·A) + s/(I·BW)): A achieved FLOP/s, BW memory bytes/s, s = 2 in 32 bit.
     The factor of the score is 1 where nothing is known (docs/models.md, "A timing on one
-    GPU"); beside a speed of the user's it is adapted (`ownspeed.py`).
+    GPU"); beside a speed of the user's it is adapted (`adapted`).
     """
     gpu = gpus.get(name)
     precision = precision_on(job.precision, gpu) if gpu else ""

@@ -13,7 +13,7 @@ from recommender.job.job import Job, Timing
 from recommender.performance.clusters import Fleet, MachineColumns, fleet_of
 from recommender.performance.parameter_server import service_of, shares_of, taught
 from recommender.performance.priors import prior_of
-from recommender.performance.step_terms import terms_of
+from recommender.performance.strategies import terms_of
 
 Readings = dict[int, float]  # machines -> samples/s
 

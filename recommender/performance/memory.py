@@ -88,31 +88,35 @@ def per_sample(needs: Bytes, recompute: bool) -> float:
 
 
 def largest_micro_batch(
-    needs: Bytes, memory_bytes: Floats, shards: Floats, recompute: Bools
+    needs: Bytes, memory_bytes: Floats, held_bytes: Floats, recompute: Bools
 ) -> Floats:
     """The most samples that fit one GPU at once; 0 where not even one does.
 
-    `memory_bytes` (clusters,), `shards` (strategies, clusters), `recompute` (strategies,).
+    `memory_bytes` (clusters,), `held_bytes` of states (rows, clusters), `recompute` (rows,).
     """
     each = np.where(recompute, per_sample(needs, True), per_sample(needs, False))[:, None]
-    room = memory_bytes - needs.context - needs.states / shards
+    room = memory_bytes - needs.context - held_bytes
     with np.errstate(divide="ignore", invalid="ignore"):
         fits = np.where(each > 0, np.floor(room / each), np.inf)
     return np.where(room > 0, np.maximum(fits, 0.0), 0.0)
 
 
-def parts_gib(
-    needs: Bytes, shards: float, micro_batch: float, recompute: bool
+def gib_lines(
+    weights: float,
+    gradients: float,
+    optimizer: float,
+    activations: float,
+    logits: float,
+    context: float,
 ) -> tuple[tuple[str, float], ...]:
-    """The memory of one GPU line by line, in GiB."""
-    kept = needs.recomputed if recompute else needs.activations
+    """The memory of one GPU line by line, from bytes to GiB."""
     lines = (
-        ("weights", needs.weights / shards),
-        ("gradients", needs.gradients / shards),
-        ("optimizer", needs.optimizer / shards),
-        ("activations", micro_batch * kept),
-        ("logits", micro_batch * needs.logits),
-        ("context", needs.context),
+        ("weights", weights),
+        ("gradients", gradients),
+        ("optimizer", optimizer),
+        ("activations", activations),
+        ("logits", logits),
+        ("context", context),
     )
     return tuple((name, value / GIB) for name, value in lines)
 

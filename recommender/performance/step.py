@@ -9,22 +9,24 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
 from recommender.job.job import Job
-from recommender.performance.clusters import STRATEGIES, Fleet, MachineColumns, Steps
+from recommender.performance.clusters import Fleet, MachineColumns, Steps
 from recommender.performance.measured import slowdown
-from recommender.performance.memory import GIB, bytes_of, parts_gib, per_sample
-from recommender.performance.parallelism import (
-    cut_parts_gib,
-    held_bytes,
-    sample_bytes,
-    splits_of,
-    splittable,
-)
+from recommender.performance.memory import GIB, bytes_of
 from recommender.performance.priors import prior_of
-from recommender.performance.step_terms import Terms, shards_of, terms_of
+from recommender.performance.strategies import (
+    STRATEGIES,
+    STRATEGY_OF_ROW,
+    strategy_of,
+    terms_of,
+)
+from recommender.performance.strategy import StepTerms
 from recommender.plan.plan import StepSplit
 
 TIE = 1 + 1e-12
-PARTS = ("compute_s", "recompute_s", "input_s", "network_share", "micro_batch", "accumulation")
+PARTS = (
+    "compute_s", "recompute_s", "bubble_s", "input_s", "network_share", "micro_batch",
+    "accumulation",
+)  # fmt: skip
 
 
 def steps(job: Job, columns: MachineColumns, fleet: Fleet) -> Steps:
@@ -48,22 +50,16 @@ def steps(job: Job, columns: MachineColumns, fleet: Fleet) -> Steps:
         step_s=step,
         exposed_network_s=exposed * network,
         exposed_intra_s=exposed * (1.0 - network),
-        strategy=np.where(runs, best, 0).astype(np.int64),
+        row=np.where(runs, best, 0).astype(np.int64),
         **part,
     )
 
 
-def _parts(terms: Terms, best: Ints, runs: Bools) -> dict[str, Floats]:
-    """The terms of the best strategy of every cluster by name; 0 where none runs."""
-    plain, rows = np.minimum(best, len(STRATEGIES) - 1), np.arange(len(best))
-    part = {name: np.where(runs, getattr(terms, name)[plain, rows], 0.0) for name in PARTS}
-    part |= {"bubble_s": np.zeros(len(best)), "tensor": np.ones(len(best))}
-    part["stages"] = part["tensor"]
-    if terms.cut is not None:
-        is_cut = best == len(STRATEGIES)
-        for name, values in part.items():
-            part[name] = np.where(is_cut, getattr(terms.cut, name), values)
-    return part
+def _parts(terms: StepTerms, best: Ints, runs: Bools) -> dict[str, Floats]:
+    """The terms of the best row of every cluster by name; 0 where none runs."""
+    columns = np.arange(len(best))
+    part = {name: np.where(runs, getattr(terms, name)[best, columns], 0.0) for name in PARTS}
+    return part | {name: getattr(terms, name)[best, columns] for name in ("tensor", "stages")}
 
 
 def explain(job: Job, columns: MachineColumns, fleet: Fleet, row: int) -> StepSplit:
@@ -72,7 +68,8 @@ def explain(job: Job, columns: MachineColumns, fleet: Fleet, row: int) -> StepSp
     found = steps(job, columns, one)
     if not np.isfinite(found.step_s[0]):
         raise ValueError(why_infeasible(job, columns, fleet, row))
-    sharding, parts = _layout(job, one, found)
+    strategy = STRATEGY_OF_ROW[int(found.row[0])]
+    layout = strategy.layout(bytes_of(job, prior_of(job)), one, found)
     return StepSplit(
         step_s=float(found.step_s[0]),
         compute_s=float(found.compute_s[0]),
@@ -83,23 +80,10 @@ def explain(job: Job, columns: MachineColumns, fleet: Fleet, row: int) -> StepSp
         input_s=float(found.input_s[0]),
         micro_batch=int(found.micro_batch[0]),
         accumulation=int(found.accumulation[0]),
-        sharding=sharding,
-        memory_gib=sum(gib for _, gib in parts),
-        memory_parts_gib=parts,
+        sharding=layout.label,
+        memory_gib=sum(gib for _, gib in layout.memory_parts_gib),
+        memory_parts_gib=layout.memory_parts_gib,
     )
-
-
-def _layout(job: Job, one: Fleet, found: Steps) -> tuple[str, tuple[tuple[str, float], ...]]:
-    """Where the network lies, in words, and the memory of one GPU in GiB, part by part."""
-    needs, micro = bytes_of(job, prior_of(job)), float(found.micro_batch[0])
-    strategy, again = int(found.strategy[0]), bool(found.recompute_s[0] > 0)
-    if strategy < len(STRATEGIES):
-        shards = float(shards_of(one)[strategy, 0])
-        return STRATEGIES[strategy][0], parts_gib(needs, shards, micro, again)
-    t, p, gpus = float(found.tensor[0]), float(found.stages[0]), float(one.gpus[0])
-    degrees = (("TP", t), ("PP", p), ("DP", gpus / (t * p)))
-    text = " × ".join(f"{name} {degree:.0f}" for name, degree in degrees if degree > 1)
-    return text, cut_parts_gib(needs, gpus, t, p, micro, again)
 
 
 def why_infeasible(job: Job, columns: MachineColumns, fleet: Fleet, row: int) -> str:
@@ -110,40 +94,12 @@ def why_infeasible(job: Job, columns: MachineColumns, fleet: Fleet, row: int) ->
     kind = int(one.kind[0])
     if kind >= 0 and columns.reasons[kind]:
         return columns.reasons[kind]
-    least = _least_memory(job, one)
-    if not len(least):
-        return _no_strategy(job, one)
+    needs = bytes_of(job, prior_of(job))
+    least = [x for strategy in STRATEGIES for x in strategy.least_memory_bytes(job, needs, one)]
+    if not least:
+        return strategy_of(job.sharding).why_none(job, one)
     if one.machines[0] > 1 and one.network_bytes_per_s[0] <= 0:
         return "its network bandwidth is not known: one machine only"
     name = columns.names[kind] if kind >= 0 else "the smallest GPU"
     has = float(one.memory_bytes[0])
     return f"needs {min(least) / GIB:.1f} GiB per GPU, {name} has {has / GIB:.1f} usable"
-
-
-def _least_memory(job: Job, one: Fleet) -> list[float]:
-    """Bytes of one GPU for one sample under each strategy that the cluster's size allows."""
-    needs, gpus = bytes_of(job, prior_of(job)), float(one.gpus[0])
-    least = [
-        needs.context + needs.states / float(shards) + per_sample(needs, again)
-        for (name, again), shards in zip(STRATEGIES, shards_of(one)[:, 0], strict=True)
-        if job.sharding in ("auto", name) and gpus <= job.global_batch
-    ]
-    if splittable(job):
-        cuts = splits_of(job, one)
-        cuts = cuts.take(gpus <= cuts.tensor * cuts.stages * job.global_batch)
-        held = held_bytes(needs, gpus, cuts.tensor, cuts.stages) + needs.context
-        least += (held + sample_bytes(needs, True, cuts.tensor, cuts.stages)).tolist()
-    return least
-
-
-def _no_strategy(job: Job, one: Fleet) -> str:
-    """Why no strategy suits a cluster, whatever its memory."""
-    gpus, machines = int(one.gpus[0]), int(one.machines[0])
-    if job.sharding not in ("tensor", "pipeline"):
-        return f"{gpus} GPUs share a batch of {job.global_batch}: less than one sample each"
-    if not splittable(job):
-        return f"{job.sharding} parallelism needs a transformer of known width and layers"
-    return (
-        f"no {job.sharding} parallelism of 2, 4 or 8 divides {gpus} GPUs on {machines} machines "
-        f"and {job.layers} layers"
-    )

@@ -1,8 +1,8 @@
 """The shortest step that any cluster between two others can have, as lines over 1/compute.
 
-With R the sum of compute and N the GPUs, terms.py has busy >= tau + A/R, where tau is the time
+With R the sum of compute and N the GPUs, a strategy has busy >= tau + A/R, where tau is the time
 of the gradient tensors and A what N GPUs of the smallest memory surely in use need at R = 1 if
-nothing is sent (B + φ·b0·N where the network may be cut, `splits.py`, and N·(ceil(B/N) + b0)
+nothing is sent (B + φ·b0·N where the network may be cut, and N·(ceil(B/N) + b0)
 under parameter servers); traffic between machines and inside them; and a share of `busy` that
 hides traffic. So
 
@@ -20,12 +20,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from recommender.arrays import Floats, Ints
-from recommender.job.job import Job, Sharding
+from recommender.job.job import Job
 from recommender.performance.clusters import Fleet, MachineColumns
 from recommender.performance.memory import bytes_of
-from recommender.performance.parallelism import BACKWARD, least_penalty, splittable
 from recommender.performance.priors import prior_of
 from recommender.performance.step import steps
+from recommender.performance.strategies import (
+    cuts_network,
+    hidden_share,
+    least_inside_bytes,
+    least_penalty,
+    one_gpu_shardings,
+)
 
 ENDLESS = 1e30  # samples/s, bytes: of a GPU that takes no time and holds everything
 TABLED = 1024  # GPUs up to which A is looked up instead of bounded by B + b0·N
@@ -123,13 +129,11 @@ def shortest(job: Job, columns: MachineColumns, kind: Ints, most: int) -> Shorte
     """The lines of clusters of up to `most` machines of these kinds (rows of the columns)."""
     prior, gpus = prior_of(job), columns.gpus[kind].astype(np.int64)
     served = job.sync == "parameter_server"
-    hidden = prior.overlap * (BACKWARD if job.sharding == "ddp" else 1.0)
-    needs = bytes_of(job, prior)
-    cut, penalty = splittable(job), least_penalty(job, prior)
-    sent = 0.0 if cut else min(2.0 * needs.reduced, 2.0 * needs.gathered + needs.reduced)
+    hidden = prior.overlap * hidden_share(job)
+    sent, penalty = least_inside_bytes(job, bytes_of(job, prior)), least_penalty(job, prior)
     memory, place = np.unique(columns.memory_bytes[kind], return_inverse=True)
     most_gpus = int(most * gpus.max())
-    if cut or served:
+    if served or cuts_network(job):
         least = _least_arithmetic(job.global_batch, prior.batch_penalty, penalty, most_gpus)
     else:
         least = _held_arithmetic(job, columns, memory, most_gpus)
@@ -214,16 +218,6 @@ def _starts(columns: MachineColumns, kind: Ints) -> tuple[Floats, Ints]:
     return np.stack([values, least], axis=1), place.ravel()
 
 
-def _traffic_of(job: Job) -> tuple[Sharding, ...]:
-    """Strategies between machines of one GPU that send what the job's send between machines.
-
-    A replica inside a machine sends the gradients of a whole network, as without cuts.
-    """
-    if job.sharding == "tensor":
-        return ("ddp",)
-    return ("ddp", "pipeline") if job.sharding == "pipeline" else (job.sharding,)
-
-
 def _traffic(job: Job, columns: MachineColumns, kind: Ints, sizes: int) -> Floats:
     """Least traffic by network, start and machines: nothing else takes time.
 
@@ -251,7 +245,7 @@ def _traffic(job: Job, columns: MachineColumns, kind: Ints, sizes: int) -> Float
         disk_bytes_per_s=whole,
     )
     tensors = job.gradient_tensors if job.sync == "parameter_server" else 0
-    bare = [replace(job, gradient_tensors=tensors, sharding=way) for way in _traffic_of(job)]
+    bare = [replace(job, gradient_tensors=tensors, sharding=way) for way in one_gpu_shardings(job)]
     table = np.min([steps(each, columns, fleet).step_s for each in bare], axis=0).reshape(shape)
     table = np.minimum.accumulate(table[..., ::-1], axis=2)[..., ::-1]
     return np.concatenate([table[..., :1], table], axis=2)

@@ -101,10 +101,15 @@ class StepSplit:
     input_s: float
     micro_batch: int
     accumulation: int
-    sharding: str  # "ddp", "hsdp", "fsdp", or degrees: "TP 8 × PP 4 × DP 2"
+    sharding: str  # label of the strategy: "fsdp", or degrees: "TP 8 × PP 4 × DP 2"
     memory_gib: float  # of one GPU
     memory_parts_gib: tuple[tuple[str, float], ...] = ()
     bubble_s: float = 0.0  # stages of a pipeline that wait for its first and last micro-batch
+
+    @property
+    def cuts_network(self) -> bool:
+        """Whether GPUs share a network, so that the label is made of degrees."""
+        return " " in self.sharding
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,7 +184,7 @@ def spot_sentence(plan: Plan) -> str:
 
 def layout_sentence(step: StepSplit) -> str:
     """That the training code must cut the network, where the plan counts on it."""
-    if " " not in step.sharding:  # "ddp", "hsdp", "fsdp"; degrees are "TP 8 × PP 4"
+    if not step.cuts_network:
         return ""
     return (
         f"{fmt.clean(step.sharding)}: needs model-parallel code (Megatron-LM, NeMo, "

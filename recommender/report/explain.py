@@ -183,7 +183,7 @@ def _step(step: StepSplit) -> list[_Term]:
         ("input", step.input_s),
     ]
     terms = [(name, fmt.duration(s), _of(s, step.step_s)) for name, s in parts if s]
-    where = "replica" if " " in step.sharding else "GPU"  # "fsdp", or "TP 8 × PP 4"
+    where = "replica" if step.cuts_network else "GPU"
     batch = f"{step.micro_batch} samples per {where}, accumulation {step.accumulation}"
     return [*terms, ("micro-batch", batch, f"sharding: {fmt.clean(step.sharding)}")]
 

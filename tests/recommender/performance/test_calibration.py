@@ -16,7 +16,7 @@ from recommender.performance.clusters import spread_of
 from recommender.performance.machines import part_links
 from recommender.performance.priors import load_priors, prior_of
 from recommender.performance.step import steps
-from recommender.performance.step_terms import terms_of
+from recommender.performance.strategies import terms_of
 from tests.recommender.performance.parts import (
     G4DN,
     G6,

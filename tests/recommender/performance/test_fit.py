@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from recommender.performance.clusters import STRATEGIES, WITHIN
+from recommender.performance.clusters import WITHIN
+from recommender.performance.data_parallel import ROWS
 from recommender.performance.priors import load_priors, prior_of
-from recommender.performance.step_terms import terms_of
+from recommender.performance.strategies import terms_of
 from tests.recommender.performance.parts import P5, clusters, columns, llama
 from tests.research.fits.data import HERE, h100_run
 from tests.research.fits.estimate import estimate, trials_of
@@ -68,7 +69,7 @@ def test_a_run_is_predicted_as_the_recommender_would(index):
         compute_per_s=np.array([8 / (run.flop * per_flop)]),
     )
     terms = terms_of(job, prior, clusters(found, {0: int(run.nodes)}))
-    row = STRATEGIES.index(("fsdp", bool(run.recompute)))
+    row = ROWS.index(("fsdp", bool(run.recompute)))
     assert terms.accumulation[row, 0] == run.rounds
     expected = job.global_batch / gpus / terms.step_s[row, 0]
     one = columns_of(H100.iloc[[index]])

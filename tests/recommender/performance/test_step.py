@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from recommender.job.job import Timing
-from recommender.performance.clusters import STRATEGIES
+from recommender.performance.data_parallel import ROWS
 from recommender.performance.priors import prior_of
 from recommender.performance.step import explain, steps, why_infeasible
-from recommender.performance.step_terms import terms_of
+from recommender.performance.strategies import terms_of
 from tests.recommender.performance.parts import (
     G4DN,
     G5X8,
@@ -24,7 +24,7 @@ from tests.recommender.performance.parts import (
     resnet,
 )
 
-FSDP_AGAIN = STRATEGIES.index(("fsdp", True))
+FSDP_AGAIN = ROWS.index(("fsdp", True))
 
 
 def plain(job, **changes):
@@ -251,7 +251,7 @@ def test_a_stated_sharding_is_kept():
     job = llama(sharding="fsdp")
     found = columns(job)
     out = steps(job, found, clusters(found, {0: 1}, {0: 4}))
-    assert {STRATEGIES[i][0] for i in out.strategy} == {"fsdp"}
+    assert {ROWS[i][0] for i in out.row} == {"fsdp"}
 
 
 @pytest.mark.filterwarnings("error")

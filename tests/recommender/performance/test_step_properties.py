@@ -10,12 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from recommender.job.job import Job
-from recommender.performance.clusters import STRATEGIES, Fleet
+from recommender.performance.clusters import Fleet
+from recommender.performance.data_parallel import ROWS
 from recommender.performance.memory import bytes_of, per_sample
-from recommender.performance.parallelism import BUCKET_BYTES, splittable
+from recommender.performance.model_parallel import splittable
 from recommender.performance.parameter_server import load_constants
 from recommender.performance.priors import Prior, prior_of
-from recommender.performance.step_terms import terms_of
+from recommender.performance.strategies import terms_of
+from recommender.performance.strategy import BUCKET_BYTES
 from tests.recommender.performance.parts import llama, resnet
 
 JOBS = (
@@ -98,8 +100,7 @@ def test_units_cancel(fleet, job, unit):
 def test_arrays_equal_the_scalar_formulas(fleet, job):
     prior = prior_of(job)
     expected = [
-        scalar(job, prior, fleet, *strategy) if job.sharding == "auto" else inf
-        for strategy in STRATEGIES
+        scalar(job, prior, fleet, *strategy) if job.sharding == "auto" else inf for strategy in ROWS
     ]
     if splittable(job):
         expected.append(best_cut(job, prior, fleet))
@@ -128,7 +129,7 @@ def test_servers_pass_on_no_more_updates_than_their_network_and_tensors_allow(fl
 @settings(deadline=None, max_examples=300)
 @given(fleets(), some.sampled_from(SERVED))
 def test_steps_of_served_clusters_equal_the_scalar_formulas(fleet, job):
-    expected = [scalar(job, prior_of(job), fleet, *strategy) for strategy in STRATEGIES]
+    expected = [scalar(job, prior_of(job), fleet, *strategy) for strategy in ROWS]
     found = terms_of(job, prior_of(job), fleet).step_s[:, 0]
     assert found.tolist() == pytest.approx(expected, rel=1e-9)
 

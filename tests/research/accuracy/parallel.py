@@ -25,7 +25,7 @@ from recommender.job.job import Job
 from recommender.performance.clusters import WITHIN, fleet_of
 from recommender.performance.machines import machine_columns
 from recommender.performance.memory import bytes_of
-from recommender.performance.parallelism import Splits, cut_terms, held_bytes, sample_bytes
+from recommender.performance.model_parallel import Splits, cut_terms, held_bytes, sample_bytes
 from recommender.performance.priors import prior_of
 from recommender.plan.accuracy import Score, Target
 from tests.research.accuracy.study import Held, Study, score

@@ -2,7 +2,7 @@
 
 The split was fixed before any error was looked at: plans with one or two replicas teach four
 constants of a network, plans with three and more are predicted. The form was chosen on the plans
-with one replica; its all-reduce is that of `terms.py`.
+with one replica; its all-reduce is that of `data_parallel.py`.
 """
 
 from functools import partial

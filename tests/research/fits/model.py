@@ -7,8 +7,8 @@ import pandas as pd
 
 from recommender.arrays import Bools, Floats
 from recommender.performance.machines import RDMA_HALF_GBIT, RDMA_HALF_MIB, RDMA_LATENCY_S
-from recommender.performance.parallelism import BACKWARD, BUCKET_BYTES, STRAGGLERS
 from recommender.performance.priors import REFERENCE_WIDTH
+from recommender.performance.strategy import BACKWARD, BUCKET_BYTES, STRAGGLERS
 
 MIB = 2.0**20
 TENSOR_S = {"tuned": 1e-5, "typical": 2e-5}  # two or four kernel launches of 5 us
@@ -87,7 +87,7 @@ def columns_of(rows: pd.DataFrame) -> Columns:
 def per_gpu_rate(
     runs: Columns, efficiency: Floats, intensity: float, penalty: float, overlap: float
 ) -> Floats:
-    """Samples/s of one GPU by the formulas of `terms.py`; `efficiency` broadcasts."""
+    """Samples/s of one GPU by the formulas of `data_parallel.py`; `efficiency` broadcasts."""
     sample = runs.flop * (1 / (efficiency * runs.matmul) + runs.wide / (intensity * runs.memory))
     busy = runs.rounds * ((runs.micro + penalty) * sample * runs.again + runs.tensors_s)
     return runs.micro * runs.rounds / (busy + _exposed(runs, busy, overlap))

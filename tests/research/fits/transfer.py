@@ -111,7 +111,7 @@ def predicted(
 ) -> pd.DataFrame:
     """The readings with their relative speed by the recommender's own `gpu_speed`.
 
-    A batch of b samples runs at b/(b + b0) of the rate of an endless one (`terms.py`).
+    A batch of b samples runs at b/(b + b0) of the rate of an endless one (`data_parallel.py`).
     """
     networks = table("transfer")
     factors = {} if missed is None else factors_of(found, missed)

@@ -1,4 +1,4 @@
-"""Tensor and pipeline parallelism: ways to cut a network, and the step of each.
+"""Model parallelism, tensor and pipeline: ways to cut a network, and the step of each.
 
 A replica of the network lies on t·p GPUs: each layer on t GPUs of one machine, the layers in p
 stages. Weights and gradients are divided by t·p, optimizer states by all GPUs.
@@ -15,10 +15,19 @@ from functools import lru_cache
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
-from recommender.job.job import Job
-from recommender.performance.clusters import Fleet
-from recommender.performance.memory import GIB, Bytes
+from recommender.job.job import Job, Sharding
+from recommender.performance.clusters import Fleet, Steps
+from recommender.performance.memory import Bytes, gib_lines
 from recommender.performance.priors import REFERENCE_WIDTH, Prior
+from recommender.performance.strategy import (
+    BACKWARD,
+    BUCKET_BYTES,
+    RECOMPUTED,
+    STRAGGLERS,
+    Layout,
+    StepTerms,
+    Strategy,
+)
 
 MOST_TENSOR = 8  # GPUs that share a layer: all of a machine, eight at most
 DEGREES = (1, 2, 4, 8)
@@ -71,17 +80,6 @@ def lost_share(job: Job, tensor: Floats) -> Floats:
     where it is narrower: its kernels do too little work.
     """
     return np.maximum(1.0 / tensor, min(1.0, REFERENCE_WIDTH / job.hidden))
-
-
-def least_penalty(job: Job, prior: Prior) -> float:
-    """Samples' worth of time that a micro-batch loses at least, per GPU of the cluster.
-
-    b0 where every GPU runs the network; its least share where layers are shared. p stages run
-    at least p turns, in each of which they lose a p-th.
-    """
-    if not splittable(job):
-        return prior.batch_penalty
-    return prior.batch_penalty * float(lost_share(job, np.array([MOST_TENSOR]))[0])
 
 
 def splits_of(job: Job, fleet: Fleet, held: float = 0.0) -> Splits:
@@ -152,64 +150,25 @@ def sample_bytes(needs: Bytes, recompute: bool, tensor: Floats, stages: Floats) 
     return np.asarray(np.where(stages > 1, most, (kept + needs.logits) / tensor))
 
 
-def least_bytes(job: Job, needs: Bytes) -> Bytes:
-    """Bytes of which no strategy of the job holds less on N GPUs than states/N and one sample.
-
-    Cuts divide a sample's activations by eight at most, and leave logits to the last stage.
-    """
-    if not splittable(job):
-        return needs
-    kept, least = needs.activations / MOST_TENSOR, needs.recomputed / MOST_TENSOR
-    return replace(needs, activations=kept, recomputed=least, logits=0.0)
-
-
 def cut_parts_gib(
     needs: Bytes, gpus: float, tensor: float, stages: float, micro_batch: float, recompute: bool
 ) -> tuple[tuple[str, float], ...]:
     """The memory of the GPU that holds most line by line, in GiB."""
     cut, kept = tensor * stages, needs.recomputed if recompute else needs.activations
     last = stages == 1 or kept / stages + needs.logits > kept
-    lines = (
-        ("weights", needs.weights / cut),
-        ("gradients", needs.gradients / cut),
-        ("optimizer", needs.optimizer / gpus),
-        ("activations", micro_batch * kept / tensor / (stages if last else 1.0)),
-        ("logits", micro_batch * needs.logits / tensor * last),
-        ("context", needs.context),
+    return gib_lines(
+        weights=needs.weights / cut,
+        gradients=needs.gradients / cut,
+        optimizer=needs.optimizer / gpus,
+        activations=micro_batch * kept / tensor / (stages if last else 1.0),
+        logits=micro_batch * needs.logits / tensor * last,
+        context=needs.context,
     )
-    return tuple((name, value / GIB) for name, value in lines)
 
 
-BUCKET_BYTES = 25 * 2.0**20  # torch DistributedDataParallel, bucket_cap_mb=25 (docs, 2.9)
-BACKWARD = 2.0 / 3.0  # share of a step's arithmetic that is the backward pass
-RECOMPUTED = 1.0 / 3.0  # the forward pass done again: 4/3 of the arithmetic
 REDUCED = 4.0  # all-reduces per layer and micro-batch, two each way (Megatron-LM, 1909.08053)
 REDUCED_AGAIN = 6.0  # with the forward pass done twice
-
-
-# Share of the compute by which the slowest of twice as many GPUs is later: 0.5 % was best in every
-# one of the published sources that was left out (docs/accuracy-scaling.md; 2026-11).
-STRAGGLERS = 0.005
 AGAIN = np.array([[False], [True]])  # rows of the arrays below: nothing recomputed, everything
-
-
-@dataclass(frozen=True, slots=True)
-class CutTerms:
-    """Seconds of one step of each cut, without and with recomputation: shape (2, cuts), or
-    (cuts,) where both agree. Of the best cuts: shape (clusters,).
-    """
-
-    step_s: Floats  # inf where it cannot run
-    compute_s: Floats
-    recompute_s: Floats
-    exposed_s: Floats
-    bubble_s: Floats  # stages wait for the first and the last micro-batch
-    input_s: Floats
-    network_share: Floats
-    micro_batch: Floats
-    accumulation: Floats
-    tensor: Floats
-    stages: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,8 +195,8 @@ class _Turns:
         return _Turns(*(x[cut] if x.ndim == 1 else x[again, cut] for x in each))
 
 
-def best_cuts(job: Job, prior: Prior, fleet: Fleet, needs: Bytes) -> CutTerms:
-    """The fastest cut of the network on each cluster; (clusters,), inf where there is none."""
+def best_cuts(job: Job, prior: Prior, fleet: Fleet, needs: Bytes) -> StepTerms:
+    """The fastest cut of the network on each cluster, one row; inf where there is none."""
     splits = splits_of(job, fleet, needs.states)
     memory, gpus = fleet.memory_bytes[splits.cluster], fleet.gpus[splits.cluster]
     least = sample_bytes(needs, True, splits.tensor, splits.stages) + needs.context
@@ -253,13 +212,13 @@ def best_cuts(job: Job, prior: Prior, fleet: Fleet, needs: Bytes) -> CutTerms:
     cut = number[way[cluster], cluster]
     found = _terms(turns.take(again[cut], cut))
     rows = {}
-    for name in CutTerms.__slots__:
-        rows[name] = np.full(len(fleet), np.inf if name == "step_s" else 1.0)
-        rows[name][cluster] = getattr(found, name)
-    return CutTerms(**rows)
+    for name in StepTerms.__slots__:
+        rows[name] = np.full((1, len(fleet)), np.inf if name == "step_s" else 1.0)
+        rows[name][0, cluster] = getattr(found, name)
+    return StepTerms(**rows)
 
 
-def cut_terms(job: Job, prior: Prior, fleet: Fleet, needs: Bytes, splits: Splits) -> CutTerms:
+def cut_terms(job: Job, prior: Prior, fleet: Fleet, needs: Bytes, splits: Splits) -> StepTerms:
     """Every term of some cuts; the fleet has one row per cut.
 
     Per stage: arithmetic (b/t + r·b0·φ)·N/R/p, φ of `lost_share`, and r·β·k/p; all-reduces of
@@ -312,13 +271,13 @@ def _turns(job: Job, prior: Prior, fleet: Fleet, needs: Bytes, splits: Splits) -
     )
 
 
-def _terms(c: _Turns) -> CutTerms:
+def _terms(c: _Turns) -> StepTerms:
     """The parts of the steps of some cuts."""
     compute = c.grown_s + c.rounds * c.launch_s
     again = (c.again - 1.0) * c.grown_s
     bubble = (c.stages - 1.0) / c.rounds * c.turns_s
     talked = np.maximum(c.outside_s + c.inside_s, 1e-30)
-    return CutTerms(
+    return StepTerms(
         step_s=c.step_s,
         compute_s=compute,
         recompute_s=again,
@@ -379,3 +338,66 @@ def _gradients(fleet: Fleet, needs: Bytes, splits: Splits) -> tuple[Floats, Floa
     far = sent / np.where(alone, 1.0, rate)
     far = far + fleet.network_latency_s * np.log2(np.maximum(others, 1.0))
     return near, np.where(alone, 0.0, far)
+
+
+class ModelParallel(Strategy):
+    """Tensor and pipeline parallelism; one row, the best cut of each cluster."""
+
+    words = ("tensor", "pipeline")
+    whole_network = False
+    divides_states = True
+    hidden_share = 1.0
+
+    def allowed(self, job: Job) -> bool:
+        """Where the network may be cut."""
+        return splittable(job)
+
+    def layout(self, needs: Bytes, one: Fleet, step: Steps) -> Layout:
+        """The degrees of the cut, and the memory of the GPU that holds most."""
+        t, p, gpus = float(step.tensor[0]), float(step.stages[0]), float(one.gpus[0])
+        degrees = (("TP", t), ("PP", p), ("DP", gpus / (t * p)))
+        label = " × ".join(f"{name} {degree:.0f}" for name, degree in degrees if degree > 1)
+        micro, again = float(step.micro_batch[0]), bool(step.recompute_s[0] > 0)
+        return Layout(label, cut_parts_gib(needs, gpus, t, p, micro, again))
+
+    def least_memory_bytes(self, job: Job, needs: Bytes, one: Fleet) -> list[float]:
+        """Of every cut, with everything recomputed."""
+        if not splittable(job):
+            return []
+        cuts, gpus = splits_of(job, one), float(one.gpus[0])
+        cuts = cuts.take(gpus <= cuts.tensor * cuts.stages * job.global_batch)
+        held = held_bytes(needs, gpus, cuts.tensor, cuts.stages) + needs.context
+        least: list[float] = (held + sample_bytes(needs, True, cuts.tensor, cuts.stages)).tolist()
+        return least
+
+    def why_none(self, job: Job, one: Fleet) -> str:
+        """No cut is known, or none divides the cluster and the layers."""
+        if not splittable(job):
+            return f"{job.sharding} parallelism needs a transformer of known width and layers"
+        return (
+            f"no {job.sharding} parallelism of 2, 4 or 8 divides {int(one.gpus[0])} GPUs on "
+            f"{int(one.machines[0])} machines and {job.layers} layers"
+        )
+
+    def least_penalty(self, job: Job, prior: Prior) -> float:
+        """The least share of b0 that is lost where layers are shared.
+
+        p stages run at least p turns, in each of which they lose a p-th.
+        """
+        return prior.batch_penalty * float(lost_share(job, np.array([MOST_TENSOR]))[0])
+
+    def least_bytes(self, needs: Bytes) -> Bytes:
+        """Cuts divide a sample's activations by eight at most, and leave logits to one stage."""
+        kept, least = needs.activations / MOST_TENSOR, needs.recomputed / MOST_TENSOR
+        return replace(needs, activations=kept, recomputed=least, logits=0.0)
+
+    def least_inside_bytes(self, job: Job, needs: Bytes) -> float:
+        """Next to nothing: stages of few samples."""
+        return 0.0 if splittable(job) else np.inf
+
+    def one_gpu_shardings(self, word: Sharding) -> tuple[Sharding, ...]:
+        """Replicas inside a machine send the gradients of a whole network, as without cuts."""
+        return ("ddp",) if word == "tensor" else ("ddp", "pipeline")
+
+
+MODEL_PARALLEL = ModelParallel()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from recommender.performance.memory import bytes_of
-from recommender.performance.parallelism import (
+from recommender.performance.model_parallel import (
     cut_parts_gib,
     held_bytes,
     lost_share,

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from recommender.performance.memory import bytes_of
-from recommender.performance.parallelism import Splits, best_cuts, cut_terms
+from recommender.performance.model_parallel import Splits, best_cuts, cut_terms
 from recommender.performance.priors import prior_of
 from recommender.performance.step import explain, steps
-from recommender.performance.step_terms import terms_of
+from recommender.performance.strategies import terms_of
 from tests.recommender.performance.parts import P4DE, P5, clusters, columns, llama, machine
 
 ZERO = np.zeros(1, dtype=np.int64)
@@ -110,7 +110,7 @@ def test_the_best_cut_is_the_least_of_all():
     prior = prior_of(job)
     best = best_cuts(job, prior, fleet, bytes_of(job, prior))
     assert (terms_of(job, prior, fleet).step_s[-1] == best.step_s).all()
-    for row, step in enumerate(best.step_s):
+    for row, step in enumerate(best.step_s[0]):
         for sharding in ("tensor", "pipeline"):
             asked = replace(job, sharding=sharding)
             other = terms_of(asked, prior, fleet).step_s[-1, row]

@@ -1,0 +1,333 @@
+"""Data parallelism: every GPU runs the whole network; DDP, HSDP and FSDP.
+
+The strategies differ in how they divide the states (weights, gradients, optimizer) among GPUs,
+in what they send, and in which arithmetic hides it; the rest of the step they share. Each has
+two rows of every array of shape (rows, clusters): nothing recomputed, then everything.
+`docs/models.md`, "Throughput", derives the formulas.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from recommender.arrays import Bools, Floats
+from recommender.job.job import SHARDINGS, Job, Sharding
+from recommender.performance.clusters import Fleet, Steps
+from recommender.performance.memory import (
+    Bytes,
+    gib_lines,
+    largest_micro_batch,
+    per_sample,
+)
+from recommender.performance.parameter_server import alone_s, service_of, updates_per_s
+from recommender.performance.priors import Prior
+from recommender.performance.strategy import (
+    BACKWARD,
+    BUCKET_BYTES,
+    RECOMPUTED,
+    STRAGGLERS,
+    Layout,
+    StepTerms,
+    Strategy,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What a strategy sends in one step, before the ring's (n - 1)/n; shape (2, clusters)."""
+
+    inside_bytes: Floats | float  # of a GPU, on the links of its machine
+    network_bytes: Floats | float  # of a machine
+    message_bytes: float  # of one call between machines
+    calls: Floats | float  # between machines
+
+
+class DataParallel(Strategy):
+    """A strategy in which every GPU runs the whole network on samples of its own."""
+
+    name: ClassVar[Sharding]
+    whole_network = True
+
+    @abstractmethod
+    def shards(self, fleet: Fleet) -> Floats:
+        """Into how many parts the states are cut; (clusters,)."""
+
+    @abstractmethod
+    def traffic(self, job: Job, needs: Bytes, rounds: Floats | float) -> Traffic:
+        """What is sent in a step of so many micro-batches."""
+
+    @abstractmethod
+    def exposed_s(self, inside: Floats, between: Floats, last: Floats, all_of_it: Floats) -> Floats:
+        """Seconds of communication that a step waits for; negative where all is hidden.
+
+        `last` is what the last backward pass hides, `all_of_it` what the whole compute does.
+        """
+
+    def held_bytes(self, needs: Bytes, fleet: Fleet) -> Floats:
+        """States that a GPU holds; (clusters,)."""
+        return needs.states / np.maximum(self.shards(fleet), 1.0)
+
+    def held_parts(self, needs: Bytes, fleet: Fleet) -> tuple[Floats, Floats, Floats]:
+        """Weights, gradients and optimizer states that a GPU holds; (clusters,) each."""
+        shards = np.maximum(self.shards(fleet), 1.0)
+        return needs.weights / shards, needs.gradients / shards, needs.optimizer / shards
+
+    def suits(self, fleet: Fleet) -> Bools:
+        """Clusters on which it makes sense at all; (clusters,)."""
+        return np.ones(len(fleet), dtype=bool)
+
+    def allowed(self, job: Job) -> bool:
+        """Where the user leaves the choice, or asks for it."""
+        return job.sharding in ("auto", self.name)
+
+    def layout(self, needs: Bytes, one: Fleet, step: Steps) -> Layout:
+        """The strategy's name, and the memory of a GPU."""
+        weights, gradients, optimizer = (float(part[0]) for part in self.held_parts(needs, one))
+        micro, again = float(step.micro_batch[0]), bool(step.recompute_s[0] > 0)
+        kept = needs.recomputed if again else needs.activations
+        activations, logits = micro * kept, micro * needs.logits
+        held = weights, gradients, optimizer, activations, logits, needs.context
+        return Layout(self.name, gib_lines(*held))
+
+    def least_memory_bytes(self, job: Job, needs: Bytes, one: Fleet) -> list[float]:
+        """With everything kept, and with everything recomputed."""
+        if not self.allowed(job) or one.gpus[0] > job.global_batch:
+            return []
+        held = float(self.held_bytes(needs, one)[0])
+        return [needs.context + held + per_sample(needs, again) for again in (False, True)]
+
+    def why_none(self, job: Job, one: Fleet) -> str:
+        """Only a batch of fewer samples than GPUs is in the way."""
+        gpus = int(one.gpus[0])
+        return f"{gpus} GPUs share a batch of {job.global_batch}: less than one sample each"
+
+    def least_penalty(self, job: Job, prior: Prior) -> float:
+        """b0, where every GPU runs the network."""
+        return prior.batch_penalty
+
+    def least_bytes(self, needs: Bytes) -> Bytes:
+        """What a whole network needs."""
+        return needs
+
+    def least_inside_bytes(self, job: Job, needs: Bytes) -> float:
+        """What one micro-batch sends."""
+        return float(self.traffic(job, needs, 1.0).inside_bytes)
+
+    def one_gpu_shardings(self, word: Sharding) -> tuple[Sharding, ...]:
+        """The strategy itself: it sends between machines what it would with one GPU in each."""
+        return (word,)
+
+
+def _gathered_bytes(needs: Bytes, rounds: Floats | float) -> Floats | float:
+    """Two gathers and one reduction of every micro-batch."""
+    return rounds * (2.0 * needs.gathered + needs.reduced)
+
+
+def _layer_bytes(job: Job, needs: Bytes) -> float:
+    return needs.gathered / job.layers if job.layers else BUCKET_BYTES
+
+
+class Ddp(DataParallel):
+    """Every GPU holds all states; gradients are summed once per step behind the last backward pass.
+
+    2(n-1)/n·G between machines and 2(g-1)/g·G inside.
+    """
+
+    name = "ddp"
+    words = ("ddp",)
+    divides_states = False
+    hidden_share = BACKWARD
+
+    def shards(self, fleet: Fleet) -> Floats:
+        """One: nothing is cut."""
+        return np.ones_like(fleet.gpus)
+
+    def traffic(self, job: Job, needs: Bytes, rounds: Floats | float) -> Traffic:
+        """An all-reduce of the gradients in buckets."""
+        reduced = 2.0 * needs.reduced
+        return Traffic(reduced, reduced, min(BUCKET_BYTES, needs.reduced), 1.0)
+
+    def exposed_s(self, inside: Floats, between: Floats, last: Floats, all_of_it: Floats) -> Floats:
+        """What the last backward pass does not hide."""
+        return inside + between - last
+
+
+class Fsdp(DataParallel):
+    """All GPUs of the cluster divide the states; weights are gathered layer by layer.
+
+    Two gathers and one reduction of every micro-batch, behind all of the compute.
+    """
+
+    name = "fsdp"
+    words = ("fsdp",)
+    divides_states = True
+    hidden_share = 1.0
+
+    def shards(self, fleet: Fleet) -> Floats:
+        """One for each GPU of the cluster."""
+        return fleet.gpus
+
+    def traffic(self, job: Job, needs: Bytes, rounds: Floats | float) -> Traffic:
+        """Gathers and reductions, a layer at a time, inside machines and between them."""
+        gathered = _gathered_bytes(needs, rounds)
+        return Traffic(gathered, gathered, _layer_bytes(job, needs), 3.0 * rounds)
+
+    def exposed_s(self, inside: Floats, between: Floats, last: Floats, all_of_it: Floats) -> Floats:
+        """What the whole compute does not hide."""
+        return inside + between - all_of_it
+
+
+class Hsdp(DataParallel):
+    """The GPUs of a machine divide the states; machines hold copies and sum their gradients.
+
+    FSDP's traffic inside the machine, gradients between machines once per step.
+    """
+
+    name = "hsdp"
+    words = ("hsdp",)
+    divides_states = True
+    hidden_share = 1.0
+
+    def shards(self, fleet: Fleet) -> Floats:
+        """One for each GPU of a machine."""
+        return fleet.gpus_per_machine
+
+    def suits(self, fleet: Fleet) -> Bools:
+        """Machines of one size, or the smallest would hold too much."""
+        return np.asarray(fleet.gpus == fleet.machines * fleet.gpus_per_machine)
+
+    def traffic(self, job: Job, needs: Bytes, rounds: Floats | float) -> Traffic:
+        """Gathers inside machines, an all-reduce of the gradients between them."""
+        gathered = _gathered_bytes(needs, rounds)
+        return Traffic(gathered, 2.0 * needs.reduced, _layer_bytes(job, needs), 1.0)
+
+    def exposed_s(self, inside: Floats, between: Floats, last: Floats, all_of_it: Floats) -> Floats:
+        """The later of gradients behind the last backward pass and all behind the compute."""
+        return np.maximum(between - last, inside + between - all_of_it)
+
+
+DATA_PARALLEL: tuple[DataParallel, ...] = (Ddp(), Hsdp(), Fsdp())
+# Rows of the arrays: the strategy's name, and whether all activations are recomputed.
+ROWS: tuple[tuple[str, bool], ...] = tuple(
+    (strategy.name, again) for strategy in DATA_PARALLEL for again in (False, True)
+)
+RECOMPUTE = np.array([again for _, again in ROWS])
+ALLOWED: dict[str, Bools] = {
+    word: np.array([word in ("auto", name) for name, _ in ROWS]) for word in SHARDINGS
+}
+
+
+def data_parallel_terms(job: Job, prior: Prior, fleet: Fleet, needs: Bytes) -> StepTerms:
+    """Every term of every row on every cluster.
+
+    step = max(compute + recompute + exposed, input), all per GPU, with
+    compute = (b + ga·b0)·N/R + ga·β·k for b = ceil(B/N) samples in ga = ceil(b/m)
+    micro-batches, whose sizes differ by one at most. The step never gets shorter when compute,
+    memory, network or links inside the machine get slower, and is never below B/R.
+    """
+    held = np.repeat(np.stack([s.held_bytes(needs, fleet) for s in DATA_PARALLEL]), 2, axis=0)
+    micro = largest_micro_batch(needs, fleet.memory_bytes, held, RECOMPUTE)
+    batch = np.ceil(job.global_batch / np.maximum(fleet.gpus, 1.0))
+    possible = (micro >= 1) & _runnable(job, fleet)
+    micro = np.clip(micro, 1.0, batch)
+    rounds = np.ceil(batch / micro)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sample_s = np.where(fleet.compute_per_s > 0, fleet.gpus / fleet.compute_per_s, np.inf)
+        arithmetic = (batch + rounds * prior.batch_penalty) * sample_s
+        compute = arithmetic + rounds * prior.tensor_s * job.gradient_tensors
+        again = np.where(RECOMPUTE[:, None], RECOMPUTED * arithmetic, 0.0)
+        busy = compute + again
+        exposed, network = _exposed(job, prior, fleet, needs, rounds, busy)
+        feed = job.global_batch / np.minimum(fleet.prepare_per_s, fleet.fetch_per_s)
+        waiting = np.maximum(feed - busy - exposed, 0.0)
+        step = np.where(possible, busy + exposed + waiting, np.inf)
+    return StepTerms(
+        step_s=np.where(np.isnan(step), np.inf, step),
+        compute_s=compute,
+        recompute_s=again,
+        exposed_s=exposed,
+        bubble_s=np.zeros(step.shape),
+        input_s=waiting,
+        network_share=network,
+        micro_batch=np.ceil(batch / rounds),
+        accumulation=rounds,
+        tensor=np.ones(step.shape),
+        stages=np.ones(step.shape),
+    )
+
+
+def _runnable(job: Job, fleet: Fleet) -> Bools:
+    """Where a strategy makes sense at all, memory aside; (rows, clusters)."""
+    enough = (fleet.gpus >= 1) & (fleet.gpus <= job.global_batch) & (fleet.compute_per_s > 0)
+    linked = (fleet.machines <= 1) | (fleet.network_bytes_per_s > 0)
+    fitting = np.repeat(np.stack([s.suits(fleet) for s in DATA_PARALLEL]), 2, axis=0)
+    return np.asarray((enough & linked) & ALLOWED[job.sharding][:, None] & fitting)
+
+
+def _exposed(
+    job: Job, prior: Prior, fleet: Fleet, needs: Bytes, rounds: Floats, busy: Floats
+) -> tuple[Floats, Floats]:
+    """Communication that compute does not hide, and the network's share of all of it."""
+    inside, between = _traffic_s(job, fleet, needs, rounds)
+    if job.sync == "parameter_server":
+        local = _unhidden(prior, inside, np.zeros_like(inside), rounds, busy)
+        local = local + _late(fleet.gpus_per_machine, busy)
+        served = _served(job, prior, fleet, busy + local)
+        exposed = local + served
+        return exposed, np.where(exposed > 0, served / np.where(exposed > 0, exposed, 1.0), 0.0)
+    both = inside + between
+    share = np.where(both > 0, between / np.where(both > 0, both, 1.0), 0.0)
+    exposed = _unhidden(prior, inside, between, rounds, busy) + _late(fleet.gpus, busy)
+    return exposed, share
+
+
+def _late(gpus: Floats, busy: Floats) -> Floats:
+    """How long GPUs that wait for each other wait for the slowest."""
+    return STRAGGLERS * np.log2(np.maximum(gpus, 1.0)) * busy
+
+
+def _unhidden(
+    prior: Prior, inside: Floats, between: Floats, rounds: Floats, busy: Floats
+) -> Floats:
+    """Seconds of communication that a synchronous step waits for; (rows, clusters)."""
+    last = prior.overlap * BACKWARD * busy / rounds
+    all_of_it = prior.overlap * busy
+    exposed = np.empty_like(inside)
+    for strategy, own in _OWN_ROWS:
+        terms = inside[own], between[own], last[own], all_of_it[own]
+        exposed[own] = strategy.exposed_s(*terms)
+    return np.maximum(exposed, 0.0)
+
+
+_OWN_ROWS = tuple((strategy, slice(2 * i, 2 * i + 2)) for i, strategy in enumerate(DATA_PARALLEL))
+
+
+def _traffic_s(job: Job, fleet: Fleet, needs: Bytes, rounds: Floats) -> tuple[Floats, Floats]:
+    """Seconds on the links inside machines and between them; (rows, clusters)."""
+    n, g = fleet.machines, np.maximum(fleet.gpus_per_machine, 1.0)
+    sent = np.empty((4, *rounds.shape))
+    for strategy, own in _OWN_ROWS:
+        each = strategy.traffic(job, needs, rounds[own])
+        sent[0, own], sent[1, own] = each.inside_bytes, each.network_bytes
+        sent[2, own], sent[3, own] = each.message_bytes, each.calls
+    in_machine, on_network, message, calls = sent
+    rate = fleet.network_bytes_per_s * message / (message + fleet.network_half_bytes)
+    inside = in_machine * ((g - 1) / g) / fleet.intra_bytes_per_s
+    latency = calls * fleet.network_latency_s * np.log2(n)
+    alone = n <= 1
+    network = on_network * ((n - 1) / n) / np.where(alone | (rate <= 0), 1.0, rate)
+    return inside, np.where(alone, 0.0, network + latency)
+
+
+def _served(job: Job, prior: Prior, fleet: Fleet, local_s: Floats) -> Floats:
+    """Seconds by which asynchronous parameter servers lengthen a step; 0 on one machine.
+
+    Each machine is a worker: its GPUs add up their gradients, then it sends one update. A
+    global batch is n updates, so a step takes n/X(n).
+    """
+    served = service_of(job, prior, fleet).served_s
+    rate = updates_per_s(fleet.machines, alone_s(job, local_s), served)
+    waited = fleet.machines / np.where(rate > 0, rate, 1.0) - local_s
+    return np.where(fleet.machines > 1, np.maximum(waited, 0.0), 0.0)

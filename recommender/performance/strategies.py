@@ -1,0 +1,88 @@
+"""The list of parallelism strategies, and what the step, its bounds and reports ask of all.
+
+A new strategy is a class with the methods of `Strategy` (of `DataParallel` where every GPU runs
+the whole network), a place in the list, and its word in `recommender.job.job.Sharding`.
+"""
+
+from dataclasses import fields
+
+import numpy as np
+
+from recommender.job.job import Job, Sharding
+from recommender.performance.clusters import Fleet
+from recommender.performance.data_parallel import DATA_PARALLEL, data_parallel_terms
+from recommender.performance.memory import Bytes, bytes_of
+from recommender.performance.model_parallel import MODEL_PARALLEL, best_cuts
+from recommender.performance.priors import Prior
+from recommender.performance.strategy import StepTerms, Strategy
+
+STRATEGIES: tuple[Strategy, ...] = (*DATA_PARALLEL, MODEL_PARALLEL)
+# The strategy of each row of `terms_of`: two of each data-parallel one, one of the best cuts.
+STRATEGY_OF_ROW: tuple[Strategy, ...] = (
+    *(strategy for strategy in DATA_PARALLEL for _ in range(2)),
+    MODEL_PARALLEL,
+)
+
+
+def terms_of(job: Job, prior: Prior, fleet: Fleet) -> StepTerms:
+    """Every term of every layout on every cluster; (rows, clusters).
+
+    The row of the best cuts is there only where the network may be cut.
+    """
+    needs = bytes_of(job, prior)
+    terms = data_parallel_terms(job, prior, fleet, needs)
+    if not MODEL_PARALLEL.allowed(job):
+        return terms
+    cut = best_cuts(job, prior, fleet, needs)
+    names = (field.name for field in fields(StepTerms))
+    return StepTerms(*(np.concatenate([getattr(terms, n), getattr(cut, n)]) for n in names))
+
+
+def strategy_of(word: Sharding) -> Strategy:
+    """The strategy that a job's `sharding` asks for; the plainest under `auto`."""
+    return next((s for s in STRATEGIES if word in s.words), STRATEGIES[0])
+
+
+def allowed(job: Job) -> tuple[Strategy, ...]:
+    """The strategies that a job may be trained with."""
+    return tuple(strategy for strategy in STRATEGIES if strategy.allowed(job))
+
+
+def divides_states(job: Job) -> bool:
+    """Whether more GPUs may hold less of the states each."""
+    return any(s.divides_states for s in STRATEGIES if job.sharding in ("auto", *s.words))
+
+
+def cuts_network(job: Job) -> bool:
+    """Whether GPUs may share the work on a sample."""
+    return any(not strategy.whole_network for strategy in allowed(job))
+
+
+def hidden_share(job: Job) -> float:
+    """The share of a step's arithmetic that may hide communication at most."""
+    return max((strategy.hidden_share for strategy in allowed(job)), default=1.0)
+
+
+def least_penalty(job: Job, prior: Prior) -> float:
+    """Samples' worth of time that a micro-batch loses at least, per GPU of the cluster."""
+    each = (strategy.least_penalty(job, prior) for strategy in allowed(job))
+    return min(each, default=prior.batch_penalty)
+
+
+def least_bytes(job: Job, needs: Bytes) -> Bytes:
+    """Bytes of which no strategy of the job holds less on N GPUs than states/N and one sample."""
+    each = [strategy.least_bytes(needs) for strategy in allowed(job)] or [needs]
+    names = (field.name for field in fields(Bytes))
+    return Bytes(*(min(getattr(some, name) for some in each) for name in names))
+
+
+def least_inside_bytes(job: Job, needs: Bytes) -> float:
+    """What a GPU sends over the links of its machine at least, under any strategy."""
+    return min(strategy.least_inside_bytes(job, needs) for strategy in STRATEGIES)
+
+
+def one_gpu_shardings(job: Job) -> tuple[Sharding, ...]:
+    """Words under which machines of one GPU send what the job's send between machines."""
+    if job.sharding == "auto":
+        return ("auto",)
+    return strategy_of(job.sharding).one_gpu_shardings(job.sharding)

@@ -1,0 +1,91 @@
+"""What every parallelism strategy must tell of itself, and the terms of a step that it gives.
+
+`strategies.py` lists the strategies; `data_parallel.py` holds those in which every GPU runs the
+whole network, `model_parallel.py` those that cut it. `step.py`, `step_bounds.py` and the search
+ask through the list only, so a new strategy is one class and one line there.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from recommender.arrays import Floats
+from recommender.job.job import Job, Sharding
+from recommender.performance.clusters import Fleet, Steps
+from recommender.performance.memory import Bytes
+from recommender.performance.priors import Prior
+
+BUCKET_BYTES = 25 * 2.0**20  # torch DistributedDataParallel, bucket_cap_mb=25 (docs, 2.9)
+BACKWARD = 2.0 / 3.0  # share of a step's arithmetic that is the backward pass
+RECOMPUTED = 1.0 / 3.0  # the forward pass done again: 4/3 of the arithmetic
+# Share of the compute by which the slowest of twice as many GPUs is later: 0.5 % was best in every
+# one of the published sources that was left out (docs/accuracy-scaling.md; 2026-11).
+STRAGGLERS = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class StepTerms:
+    """Seconds of one step, part by part; shape (rows, clusters), a row for each layout tried."""
+
+    step_s: Floats  # inf where it cannot run
+    compute_s: Floats
+    recompute_s: Floats
+    exposed_s: Floats  # communication that nothing hides
+    bubble_s: Floats  # stages wait for the first and the last micro-batch
+    input_s: Floats
+    network_share: Floats  # of the communication, the part between machines
+    micro_batch: Floats
+    accumulation: Floats
+    tensor: Floats  # GPUs that share a layer
+    stages: Floats  # of a pipeline
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the network lies on the GPUs, for people, and what one of them holds."""
+
+    label: str  # "fsdp", or degrees: "TP 8 × PP 4 × DP 2"
+    memory_parts_gib: tuple[tuple[str, float], ...]
+
+
+class Strategy(ABC):
+    """One way to divide a network's training among GPUs."""
+
+    words: ClassVar[tuple[Sharding, ...]]  # values of the job's `sharding` that ask for it
+    whole_network: ClassVar[bool]  # whether every GPU runs all of it, on samples of its own
+    divides_states: ClassVar[bool]  # whether more GPUs hold less of the states each
+    hidden_share: ClassVar[float]  # of a step's arithmetic, what may hide communication at most
+
+    @abstractmethod
+    def allowed(self, job: Job) -> bool:
+        """Whether the job may be trained so, on whatever cluster."""
+
+    @abstractmethod
+    def layout(self, needs: Bytes, one: Fleet, step: Steps) -> Layout:
+        """Where the network lies on one cluster with this step, and the memory of a GPU."""
+
+    @abstractmethod
+    def least_memory_bytes(self, job: Job, needs: Bytes, one: Fleet) -> list[float]:
+        """What a GPU of one cluster holds for one sample, for each layout that its size allows."""
+
+    @abstractmethod
+    def why_none(self, job: Job, one: Fleet) -> str:
+        """Why it does not suit a cluster, whatever the memory."""
+
+    # Lower bounds on the step; `step_bounds.py` takes the least of all strategies.
+
+    @abstractmethod
+    def least_penalty(self, job: Job, prior: Prior) -> float:
+        """Samples' worth of time that a micro-batch loses at least, per GPU of the cluster."""
+
+    @abstractmethod
+    def least_bytes(self, needs: Bytes) -> Bytes:
+        """Bytes of which N GPUs never hold less than states/N and one sample each."""
+
+    @abstractmethod
+    def least_inside_bytes(self, job: Job, needs: Bytes) -> float:
+        """What a GPU sends over the links of its machine at least; inf where it is not allowed."""
+
+    @abstractmethod
+    def one_gpu_shardings(self, word: Sharding) -> tuple[Sharding, ...]:
+        """Words under which machines of one GPU send what this strategy sends between machines."""

@@ -1,0 +1,88 @@
+"""Every parallelism strategy in the list, through what the step, its bounds and reports ask."""
+
+import numpy as np
+import pytest
+
+from recommender.job.job import SHARDINGS
+from recommender.performance.data_parallel import ROWS, Fsdp
+from recommender.performance.memory import GIB, bytes_of, per_sample
+from recommender.performance.priors import prior_of
+from recommender.performance.step import explain, steps
+from recommender.performance.strategies import (
+    STRATEGIES,
+    STRATEGY_OF_ROW,
+    allowed,
+    divides_states,
+    hidden_share,
+    least_bytes,
+    least_inside_bytes,
+    least_penalty,
+    one_gpu_shardings,
+    strategy_of,
+    terms_of,
+)
+from tests.recommender.performance.parts import clusters, columns, llama, resnet
+
+WORDS = [word for word in SHARDINGS if word != "auto"]
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_every_word_of_a_job_file_has_one_strategy(word):
+    assert [word in strategy.words for strategy in STRATEGIES].count(True) == 1
+    assert word in strategy_of(word).words
+
+
+def test_every_row_of_the_terms_belongs_to_a_strategy():
+    job = llama(stack="tuned")
+    terms = terms_of(job, prior_of(job), clusters(columns(job), {0: 1}))
+    assert len(terms.step_s) == len(STRATEGY_OF_ROW)
+    assert [STRATEGY_OF_ROW[i].words for i in range(len(ROWS))] == [(name,) for name, _ in ROWS]
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_step_is_explained_by_the_strategy_that_was_asked_for(word):
+    job = llama(sharding=word, parameters=4e8, trainable_parameters=4e8)
+    found = columns(job)
+    fleet = clusters(found, {0: 2})
+    step = steps(job, found, fleet)
+    assert STRATEGY_OF_ROW[int(step.row[0])] is strategy_of(word)
+    split = explain(job, found, fleet, 0)
+    assert split.sharding == word or word in ("tensor", "pipeline")
+    assert 0 < split.memory_gib <= found.memory_bytes[0] / GIB
+
+
+@pytest.mark.parametrize("job", [llama(), llama(stack="tuned"), llama(sharding="ddp"), resnet()])
+def test_the_bounds_are_no_higher_than_any_strategy_of_the_job_allows(job):
+    prior, needs = prior_of(job), bytes_of(job, prior_of(job))
+    for strategy in allowed(job):
+        assert least_penalty(job, prior) <= strategy.least_penalty(job, prior)
+        assert least_inside_bytes(job, needs) <= strategy.least_inside_bytes(job, needs)
+        assert hidden_share(job) >= strategy.hidden_share
+        assert divides_states(job) or not strategy.divides_states
+        assert least_bytes(job, needs).activations <= strategy.least_bytes(needs).activations
+
+
+def test_machines_of_one_gpu_send_what_the_asked_strategy_sends_between_machines():
+    assert one_gpu_shardings(llama()) == ("auto",)
+    assert one_gpu_shardings(llama(sharding="hsdp")) == ("hsdp",)
+    assert one_gpu_shardings(llama(sharding="tensor")) == ("ddp",)
+
+
+def test_the_lines_of_the_memory_add_up():
+    job = llama(sharding="fsdp")
+    needs, found = bytes_of(job, prior_of(job)), columns(job)
+    fleet = clusters(found, {0: 1})
+    lines = dict(Fsdp().layout(needs, fleet, steps(job, found, fleet)).memory_parts_gib)
+    split = explain(job, found, fleet, 0)
+    shards = float(fleet.gpus[0])
+    total = needs.states / shards + needs.context
+    total += split.micro_batch * per_sample(needs, split.recompute_s > 0)
+    assert sum(lines.values()) == pytest.approx(total / GIB)
+    assert lines["logits"] == pytest.approx(split.micro_batch * 8192 * 128_256 * 10 / GIB)
+
+
+def test_a_job_without_any_strategy_keeps_the_plain_bounds():
+    job = resnet(sharding="tensor")
+    assert allowed(job) == ()
+    assert least_penalty(job, prior_of(job)) == prior_of(job).batch_penalty
+    assert np.isinf(steps(job, columns(job), clusters(columns(job), {0: 1})).step_s[0])
