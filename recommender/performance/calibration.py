@@ -70,8 +70,8 @@ def calibrate(
 
     Maximum a posteriori of the ln of all constants under ln(step) = ln(model) + noise, Huber
     weights; the sds are the posterior's. Runs on synthetic data teach compute and communication,
-    `cached` and `cold` ones what the input adds (`input_pipeline.py`). The model must be able to make
-    every run (`step.why_infeasible`).
+    `cached` and `cold` ones what the input adds (`input_pipeline.py`). The model must be able to
+    make every run (`step.why_infeasible`).
     """
     job = replace(job, calibration=None, timings=())
     free = tuple(run for run in runs if run.data in ("", "synthetic")) or runs
