@@ -1,6 +1,7 @@
 """The model behind a calibration: step times as a function of the constants of a job.
 
-The formulas are those of `strategies.terms_of`; the fit is a maximum a posteriori with robust weights.
+The formulas are those of `strategies.terms_of`; the fit is a maximum a posteriori with robust
+weights.
 """
 
 from dataclasses import dataclass, replace

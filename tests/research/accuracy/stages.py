@@ -28,7 +28,8 @@ def pipeline_step_s(
     """Seconds of one step; all arrays (plans,), one stage on each machine.
 
     (M + S - 1)·(ceil(L/S)·layer + handover) + 2(D-1)/D·G/(S·B) + α·log2 D: a stage reduces its own
-    gradients over the D replicas, after the last turn, in the all-reduce form of `data_parallel.py`.
+    gradients over the D replicas, after the last turn, in the all-reduce form of
+    `data_parallel.py`.
     """
     turn = np.ceil(layers / stages) * speed.layer_s + speed.handover_s
     sent = 2.0 * (replicas - 1) / replicas * speed.gradient_bytes / stages
