@@ -13,6 +13,7 @@ from recommender.catalogs.schema import GANG_KNEE
 from recommender.optimize.checkpoint_paths import Saves, saves_of
 from recommender.optimize.space import NONE, OBJECT_STORE, Entries, Site, Space
 from recommender.performance.checkpoint import best_interval
+from recommender.performance.clusters import Fleet
 from recommender.performance.parameter_server import cluster_spread
 from recommender.performance.step import steps
 from recommender.plan.limits import MEAN_LIMITS, RUN_LIMITS, Limits, RunFigures
@@ -118,10 +119,27 @@ def limits_kept(limits: Limits, runs: RunFigures) -> Bools:
     return ok
 
 
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """What plans of one site are reduced to, and the parts that it was computed from."""
+
+    inputs: PathInputs
+    allowed: Bools  # (plans,)
+    fleet: Fleet
+    gang: Gang
+    saves: Saves
+
+
 def path_inputs_of(space: Space, site: Site, plans: Plans) -> tuple[PathInputs, Bools]:
-    """Reduce plans to journeys, and say which of them are allowed at all."""
-    drafts, allowed = draft_inputs_of(space, site, plans)
-    return with_best_interval(drafts), allowed
+    """Reduce plans to what their paths are simulated with, and say which are allowed at all."""
+    found = reduced(space, site, plans)
+    return found.inputs, found.allowed
+
+
+def reduced(space: Space, site: Site, plans: Plans) -> Reduced:
+    """Plans as path inputs with the best checkpoint interval, and the parts behind them."""
+    draft = _draft(space, site, plans)
+    return replace(draft, inputs=with_best_interval(draft.inputs))
 
 
 def with_best_interval(drafts: PathInputs) -> PathInputs:
@@ -138,7 +156,12 @@ def with_best_interval(drafts: PathInputs) -> PathInputs:
 
 
 def draft_inputs_of(space: Space, site: Site, plans: Plans) -> tuple[PathInputs, Bools]:
-    """Journeys whose interval is only the least possible: enough for floors, and quicker."""
+    """Path inputs whose interval is only the least possible: enough for bounds, and quicker."""
+    draft = _draft(space, site, plans)
+    return draft.inputs, draft.allowed
+
+
+def _draft(space: Space, site: Site, plans: Plans) -> Reduced:
     entries, counts = site.entries, plans.counts
     fleet = space.fleet(site, counts)
     found = steps(space.job, space.columns, fleet)
@@ -187,7 +210,7 @@ def draft_inputs_of(space: Space, site: Site, plans: Plans) -> tuple[PathInputs,
     )
     hourly = counts @ entries.max_usd_per_hour + saves.usd_per_hour
     allowed = np.isfinite(step_s) & saves.possible & _limits_ok(space, plans, gang, net, hourly)
-    return journeys, allowed
+    return Reduced(journeys, allowed, fleet, gang, saves)
 
 
 def largest_used(values: Floats, counts: Ints) -> Floats:

@@ -195,7 +195,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SensitivityStep:
     """What changing one limit is worth, found by planning again."""
 
     change: str  # "--deadline 9h"
@@ -220,7 +220,7 @@ class Infeasible:
     """Why no plan keeps the limits, and the nearest that would."""
 
     binding: tuple[str, ...]  # sentences: which limit, by how much
-    nearest: tuple[Step, ...]
+    nearest: tuple[SensitivityStep, ...]
     fastest: Plan | None = None
     cheapest: Plan | None = None
 
@@ -282,7 +282,7 @@ class Answer:
     compared: Plan | None  # --compare
     floor_usd: float
     floor_s: float
-    steps: tuple[Step, ...]
+    steps: tuple[SensitivityStep, ...]
     proof: Proof
     infeasible: Infeasible | None
     prices: tuple[PriceDate, ...]

@@ -5,22 +5,22 @@ from recommender.catalogs.registry import SPOT_AUCTIONS
 from recommender.catalogs.schema import Achieved
 from recommender.performance.machines import precision_on
 from recommender.plan.plan import OWN_TRACE, Plan
-from recommender.planner.problem import Question
+from recommender.planner.problem import Problem
 
 
-def of(question: Question, plans: tuple[Plan, ...]) -> tuple[str, ...]:
+def of(problem: Problem, plans: tuple[Plan, ...]) -> tuple[str, ...]:
     """Everything assumed that could change the answer."""
-    job, choice = question.job, question.choice
+    job, choice = problem.job, problem.choice
     said = []
     if not job.data.at:
         said.append("data location unknown, egress and staging not included (--data-at)")
     if job.setup_s is None and job.image == "cold":
         said.append("cold container (image pull 310 s)")
     said += _spots(plans)
-    said += _unmeasured(question, plans)
-    said += _own(question, plans)
-    said += _rented_elsewhere(question, plans)
-    said += _calibrated(question, plans)
+    said += _unmeasured(problem, plans)
+    said += _own(problem, plans)
+    said += _rented_elsewhere(problem, plans)
+    said += _calibrated(problem, plans)
     if choice.on_demand_obtainable is None:
         said.append(
             "on-demand capacity available at once: 99 % small GPUs, 90 % A100, 70 % H100 and newer"
@@ -35,19 +35,19 @@ def of(question: Question, plans: tuple[Plan, ...]) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _unmeasured(question: Question, plans: tuple[Plan, ...]) -> list[str]:
+def _unmeasured(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:
     """The GPUs of the plans whose matrix speed is a share of the vendor's peak, if any."""
-    timed = {timing.gpu for timing in question.job.timings}
+    timed = {timing.gpu for timing in problem.job.timings}
     names = dict.fromkeys(machine.gpu for plan in plans for machine in plan.machines)
-    guessed = [name for name in names if name not in timed and _is_guessed(question, name)]
+    guessed = [name for name in names if name not in timed and _is_guessed(problem, name)]
     said = f"speed of {', '.join(guessed)} from the vendor's peak, not measured"
     return [said] if guessed else []
 
 
-def _rented_elsewhere(question: Question, plans: tuple[Plan, ...]) -> list[str]:
+def _rented_elsewhere(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:
     """The links that stand for those an offers file does not tell, where they decide the speed."""
     mine = {m.instance_type for plan in plans for m in plan.machines if m.provider == "own"}
-    types = [question.catalog.instance_types["own", name] for name in sorted(mine)]
+    types = [problem.catalog.instance_types["own", name] for name in sorted(mine)]
     slow = [t.instance_type for t in types if t.gpus > 1 and t.intra_kind == "pcie"]
     alone = [t.instance_type for t in types if t.network_basis == "unknown"]
     said = []
@@ -58,24 +58,24 @@ def _rented_elsewhere(question: Question, plans: tuple[Plan, ...]) -> list[str]:
     return said
 
 
-def _own(question: Question, plans: tuple[Plan, ...]) -> list[str]:
+def _own(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:
     """The GPUs of the plans whose matrix speed the user measured, and the machines' links."""
     own_source = OWN_BENCH_SOURCE.source
     names = dict.fromkeys(machine.gpu for plan in plans for machine in plan.machines)
-    rows = {name: _speed(question, name) for name in names}
+    rows = {name: _speed(problem, name) for name in names}
     own = [n for n, row in rows.items() if row and row.source == own_source]
     said = [f"speed of {', '.join(own)} from your own benchmarks"] if own else []
     used = {(m.provider, m.instance_type) for plan in plans for m in plan.machines}
-    types = question.catalog.instance_types
+    types = problem.catalog.instance_types
     mine = [key[1] for key in sorted(used) if key in types and types[key].source == own_source]
     if mine:
         said.append(f"links of {', '.join(mine)} from your own benchmarks")
     return said
 
 
-def _calibrated(question: Question, plans: tuple[Plan, ...]) -> list[str]:
+def _calibrated(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:
     """That the user's own runs speak in the figures, and for which GPUs of the plans none does."""
-    own = question.job.calibration
+    own = problem.job.calibration
     if own is None:
         return []
     timed = {name for name, _ in own.gpus}
@@ -85,17 +85,17 @@ def _calibrated(question: Question, plans: tuple[Plan, ...]) -> list[str]:
     return [f"{said}, none of them on {', '.join(others)}" if others else said]
 
 
-def _is_guessed(question: Question, name: str) -> bool:
-    row = _speed(question, name)
+def _is_guessed(problem: Problem, name: str) -> bool:
+    row = _speed(problem, name)
     return row is not None and row.kind == "fallback"
 
 
-def _speed(question: Question, name: str) -> Achieved | None:
+def _speed(problem: Problem, name: str) -> Achieved | None:
     """The matrix speed that the plan of a GPU rests on."""
-    gpu = question.catalog.gpus.get(name)
+    gpu = problem.catalog.gpus.get(name)
     if gpu is None:
         return None
-    return question.catalog.achieved.get((name, precision_on(question.job.precision, gpu)))
+    return problem.catalog.achieved.get((name, precision_on(problem.job.precision, gpu)))
 
 
 def _spots(plans: tuple[Plan, ...]) -> list[str]:
@@ -117,15 +117,15 @@ def _spot(names: str, basis: str, as_of: str) -> str:
     return f"spot up and down times of class {names} {how} {as_of}"
 
 
-def warnings(question: Question, plans: tuple[Plan, ...]) -> tuple[str, ...]:
+def warnings(problem: Problem, plans: tuple[Plan, ...]) -> tuple[str, ...]:
     """What was stated and is not used, and what to know before trusting the first plan."""
-    unused = question.job.unused
+    unused = problem.job.unused
     if not plans:
         return unused
     flags = {m.price_flag for m in plans[0].machines} | {s.price_flag for s in plans[0].sites}
     said = list(unused)
-    said += _unsaved(question, plans)
-    chance, asked = plans[0].estimate.chance, question.limits.confidence
+    said += _unsaved(problem, plans)
+    chance, asked = plans[0].estimate.chance, problem.limits.confidence
     if chance < asked:
         said.append(
             f"plan 1 meets the limits in only {100 * chance:.1f} % of its simulated runs: no plan "
@@ -140,13 +140,13 @@ def warnings(question: Question, plans: tuple[Plan, ...]) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _unsaved(question: Question, plans: tuple[Plan, ...]) -> list[str]:
+def _unsaved(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:
     """That no plan saves where it was asked to, and why that can be."""
-    asked = question.choice.checkpoint_to
+    asked = problem.choice.checkpoint_to
     if asked in ("auto", "none") or any(plan.checkpointing.path == asked for plan in plans):
         return []
     why = "on-demand machines, which need no checkpoints, do better"
     if asked == "anchor":
         why += "; an anchor is an on-demand machine next to spot ones"
-        why += " (--no-mix leaves them out)" if question.choice.mix == "no" else ""
+        why += " (--no-mix leaves them out)" if problem.choice.mix == "no" else ""
     return [f"no plan shown uses --checkpoint-to {asked}: {why}"]

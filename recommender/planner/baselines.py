@@ -1,6 +1,6 @@
-"""What stands under the table: plain plans, the floor, the age of the prices."""
+"""What stands under the table: plain plans, lower bounds, the age of the prices."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -8,85 +8,81 @@ import numpy as np
 from recommender.optimize.search import single_lower_bounds
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan, PriceDate
-from recommender.planner.plan_builder import Presenter, is_steady, keeps
-from recommender.planner.problem import Question
-from recommender.planner.sensitivity import Search
+from recommender.planner.plan_builder import goal_of, is_on_demand_only, keeps
+from recommender.planner.problem import Problem
+from recommender.planner.search import Only, PlanSearch
 
-# Which plans of a table are of a kind; the names are those of the search.
-LIKE: dict[str, Callable[[Plan], bool]] = {
+# Which plans of a table are of a kind that a search can be restricted to.
+IS_KIND: dict[Only, Callable[[Plan], bool]] = {
     "any": lambda plan: True,
-    "on_demand": is_steady,
+    "on_demand": is_on_demand_only,
     "spot": lambda plan: all(m.market == "spot" for m in plan.machines),
     "one GPU": lambda plan: plan.gpus == 1,
     "big": lambda plan: [m.count for m in plan.machines] == [1] and plan.gpus >= 8,
 }
 
 
-def trivial(
-    limits: Limits, near: Search, presenter: Presenter, shown: tuple[Plan, ...]
-) -> tuple[Plan, ...]:
+def baselines(search: PlanSearch, shown: tuple[Plan, ...]) -> tuple[Plan, ...]:
     """One GPU, one big machine, all on demand, all spot, whether in time or not.
 
     The best of each kind by the printed figures, so none is beaten by its like in the table.
     """
-    one = replace(limits, max_machines=1)
-    asked = [
-        ("one GPU", one, "one GPU"),
-        ("one big machine", one, "big"),
-        ("all on-demand", limits, "on_demand"),
-        ("all spot", limits, "spot"),
-    ]
-    if limits.goal == "time":
-        asked.append(("the cheapest", replace(limits, objective="cost"), "any"))
     plans = []
-    for label, under, which in asked:
-        found = near(under, which)
-        if found.incumbents:
-            best = _best_like(which, presenter.plan(found.best_candidate()), under, shown)
+    for label, limits, only in _kinds(search.problem.limits):
+        state = search.search_or_relaxed(limits, only)
+        if state.incumbents:
+            rival = search.builder.build(state.best_candidate()).plan
+            best = _best_of_kind(only, rival, limits, shown)
             plans.append(replace(best, labels=(label,), saving=None, also_regions=()))
     return tuple(plans)
 
 
-def _best_like(which: str, rival: Plan, under: Limits, shown: tuple[Plan, ...]) -> Plan:
+def _kinds(limits: Limits) -> Iterator[tuple[str, Limits, Only]]:
+    """Each baseline: its label, its limits and the entries that it may use."""
+    one = replace(limits, max_machines=1)
+    yield "one GPU", one, "one GPU"
+    yield "one big machine", one, "big"
+    yield "all on-demand", limits, "on_demand"
+    yield "all spot", limits, "spot"
+    if limits.goal == "time":
+        yield "the cheapest", replace(limits, objective="cost"), "any"
+
+
+def _best_of_kind(only: Only, rival: Plan, limits: Limits, shown: tuple[Plan, ...]) -> Plan:
     """The best of a plan and those of the table that are of its kind."""
-    like = [plan for plan in shown if LIKE[which](plan) and keeps(plan, under)]
-    like += [rival] if keeps(rival, under) or not like else []
-    return min(like, key=lambda plan: _goal(plan, under))
+    plans = [plan for plan in shown if IS_KIND[only](plan) and keeps(plan, limits)]
+    plans += [rival] if keeps(rival, limits) or not plans else []
+    return min(plans, key=lambda plan: goal_of(plan, limits))
 
 
-def _goal(plan: Plan, limits: Limits) -> float:
-    estimate = plan.estimate
-    return estimate.time.typical if limits.goal == "time" else estimate.cost.mean
-
-
-def floors_of(question: Question) -> tuple[float, float]:
+def lower_bounds_of(problem: Problem) -> tuple[float, float]:
     """Least cost and time of any plan: best job FLOPP, nothing lost, nothing waited for."""
-    most = question.limits.max_machines
-    cost = _least(Limits(objective="cost", max_machines=most), question)
-    return cost, _least(Limits(objective="time", max_machines=most), question)
+    most = problem.limits.max_machines
+    cost = _least(Limits(objective="cost", max_machines=most), problem)
+    return cost, _least(Limits(objective="time", max_machines=most), problem)
 
 
-def _least(free: Limits, question: Question) -> float:
-    space = replace(question.space(question.lists), limits=free)
-    floors = [
-        single_lower_bounds(space, s, question.step_s).min(initial=np.inf) for s in space.sites
+def _least(free: Limits, problem: Problem) -> float:
+    space = replace(problem.space(problem.lists), limits=free)
+    bounds = [
+        single_lower_bounds(space, site, problem.step_s).min(initial=np.inf) for site in space.sites
     ]
-    return float(min(floors, default=np.inf))
+    return float(min(bounds, default=np.inf))
 
 
 def more_regions(plans: tuple[Plan, ...]) -> int:
     """Regions that stand in the failover lists of plans and not in the table."""
-    named = {plan.sites[0].region for plan in plans if plan.sites}
-    return len({site.region for plan in plans for site in plan.sites} - named)
+    first = {plan.sites[0].region for plan in plans if plan.sites}
+    return len({site.region for plan in plans for site in plan.sites} - first)
 
 
-def price_dates(question: Question) -> tuple[PriceDate, ...]:
+def price_dates(problem: Problem) -> tuple[PriceDate, ...]:
     """The newest price of each provider and market of which something may be rented."""
-    offers = question.catalog.offers
-    rows = question.allowed.rows or range(len(offers))
+    offers = problem.catalog.offers
+    rows = problem.allowed.rows or range(len(offers))
     used = {(offers.provider[row], offers.market[row]) for row in rows}
     return tuple(
         PriceDate(d.provider, d.market, d.newest, d.offers)
-        for d in question.catalog.price_dates()
+        for d in problem.catalog.price_dates()
         if (d.provider, d.market) in used
     )

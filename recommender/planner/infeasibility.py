@@ -1,20 +1,20 @@
-"""Why no plan keeps the limits: which of them bind, by how much, and the nearest plans."""
+"""Why no plan keeps the limits: which of them bind, by how much, and the plans nearest to them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from math import ceil, floor, log10
-from typing import Literal, Protocol
 
 import numpy as np
 
 from recommender.inputs.units import brief_duration, format_gpu
 from recommender.optimize.incumbent import Candidate, SearchState, ranking_key
 from recommender.plan.limits import Choice, Limits, Progress
-from recommender.plan.plan import Estimate, Infeasible, Plan, Step
-from recommender.planner.plan_builder import Presenter, saving
-from recommender.planner.problem import Question
-from recommender.planner.sensitivity import LIMITS, TRIES, Search, under_choice
+from recommender.plan.plan import Estimate, Infeasible, Plan, SensitivityStep
+from recommender.planner.plan_builder import saving
+from recommender.planner.problem import Problem
+from recommender.planner.search import QUICK, Only, PlanSearch, search_other_offers
+from recommender.planner.sensitivity import LIMITS, TRIES
 from recommender.text import duration, usd
 
 MOST_MACHINES = 128  # looked at for a job that does not fit
@@ -27,52 +27,52 @@ NARROWED = (
 HARDER = (("--checkpoint-to", "checkpoint_to"), ("--failover", "failover"))  # keep plans away only
 
 
-def fits(question: Question) -> bool:
+def fits(problem: Problem) -> bool:
     """Whether some cluster of one type can train the job: computes so, and has the memory."""
-    return bool(question.rows) and bool(np.isfinite(question.step_s).any())
+    return bool(problem.rows) and bool(np.isfinite(problem.step_s).any())
 
 
-def in_the_way(question: Question) -> tuple[str, ...]:
+def blocking_flags(problem: Problem) -> tuple[str, ...]:
     """Which flag alone keeps the job from being trained; the first sentence says that it does."""
-    of_the_job = (_sharding(question), _precision(question))
+    of_the_job = (_sharding(problem), _precision(problem))
     found = tuple(each for each in of_the_job if each)
     if not found:
-        found = tuple(each for each in (_machines(question), *_choices(question)) if each)
-    most = question.limits.max_machines
+        found = tuple(each for each in (_machines(problem), *_choices(problem)) if each)
+    most = problem.limits.max_machines
     up_to = "no machine" if most == 1 else f"no cluster of up to {most} machines"
-    first = (f"{up_to} among those allowed can train this job",) if question.allowed.rows else ()
+    first = (f"{up_to} among those allowed can train this job",) if problem.allowed.rows else ()
     return (*first, *(found or ("more than one flag rules machines out: leave several out",)))
 
 
-def _sharding(question: Question) -> str:
-    job = question.job
-    if job.sharding == "auto" or not fits(replace(question, job=replace(job, sharding="auto"))):
+def _sharding(problem: Problem) -> str:
+    job = problem.job
+    if job.sharding == "auto" or not fits(replace(problem, job=replace(job, sharding="auto"))):
         return ""
     why = "needs a transformer, whose layers it splits" if not job.layers else "does not fit"
     return f"--sharding {job.sharding} {why}; --sharding auto leaves machines that can"
 
 
-def _precision(question: Question) -> str:
-    job = question.job
-    if job.precision == "mixed" or not fits(replace(question, job=replace(job, precision="mixed"))):
+def _precision(problem: Problem) -> str:
+    job = problem.job
+    if job.precision == "mixed" or not fits(replace(problem, job=replace(job, precision="mixed"))):
         return ""
     return f"--precision {job.precision} is in the way; --precision mixed leaves machines that can"
 
 
-def _machines(question: Question) -> str:
-    limits, most = question.limits, question.limits.max_machines
+def _machines(problem: Problem) -> str:
+    limits, most = problem.limits, problem.limits.max_machines
     while most < MOST_MACHINES:
         most = min(2 * most, MOST_MACHINES)
-        if fits(replace(question, limits=replace(limits, max_machines=most))):
+        if fits(replace(problem, limits=replace(limits, max_machines=most))):
             return f"--max-machines {limits.max_machines} is too few; {most} are enough"
     return ""
 
 
-def _choices(question: Question) -> list[str]:
+def _choices(problem: Problem) -> list[str]:
     return [
         f"{typed} leaves no machine that can"
-        for typed, _, wider in wider_choices(question.choice, NARROWED)
-        if fits(replace(question, choice=wider))
+        for typed, _, wider in wider_choices(problem.choice, NARROWED)
+        if fits(replace(problem, choice=wider))
     ]
 
 
@@ -107,101 +107,94 @@ FIELD = {
     "--hourly": "hourly_usd", "--max-overhead": "max_overhead",
 }  # fmt: skip
 AIM = {"--deadline": "time", "--budget": "cost", "--max-overhead": "auto"}
+EITHER: tuple[Only, ...] = ("any", "on_demand")
 
 
-class Again(Protocol):
-    """Finds the plan that leads the answer to the same question under other limits."""
-
-    def __call__(self, limits: Limits) -> Plan | None:
-        """The first plan of the table; none where no plan keeps them."""
-
-
-class Freely(Protocol):
-    """Finds the plan that leads the answer to the same question with no limit but an aim."""
-
-    def __call__(self, aim: Literal["time", "cost"]) -> Candidate | None:
-        """The fastest or the cheapest."""
-
-
-def infeasible(question: Question, search: Search, freely: Freely, again: Again) -> Infeasible:
-    """Which limits bind, by how much, and the nearest plans when one of them is relaxed.
+def infeasible(search: PlanSearch) -> Infeasible:
+    """Which limits bind, by how much, and the plans nearest when one of them is relaxed.
 
     The fastest and the cheapest plan without limits are those that one gets who asks for them.
     """
-    if not fits(question):
-        said = () if question.allowed.rows else (_nothing(question),)
-        return Infeasible(binding=said + in_the_way(question), nearest=())
-    limits, gone = question.limits, question.progress
-    look = Look(search, Presenter(question, question.lists), again, gone)
-    free = Limits(max_machines=limits.max_machines, confidence=0.0)
-    fastest, cheapest = freely("time"), freely("cost")
-    without = _best(search(replace(free, objective="cost"), "on_demand"))
-    steady = None if without is None else look.presenter.plan(without)
-    steps = [step for name in LIMITS for step in _alone(name, limits, look)]
-    sentences = [*_left(limits, gone), *(_binding(step, limits) for step in steps)]
-    if question.choice.quotas:
-        more, needed = _quotas(question)
+    problem = search.problem
+    if not fits(problem):
+        nothing = () if problem.allowed.rows else (_nothing(problem),)
+        return Infeasible(binding=nothing + blocking_flags(problem), nearest=())
+    limits = problem.limits
+    fastest, cheapest = search.best_unconstrained("time"), search.best_unconstrained("cost")
+    baseline = _cheapest_on_demand(search)
+    steps = [step for name in LIMITS for step in _alone(name, limits, search)]
+    sentences = [*_left(limits, problem.progress), *(_binding(step, limits) for step in steps)]
+    if problem.choice.quotas:
+        more, needed = _quotas(problem)
         sentences += needed
         steps += more
     if not steps:
-        steps, why = _narrowed(question)
+        steps, why = _narrowed(problem)
         sentences += why
     if not steps:
-        steps, why = _together(limits, look)
+        steps, why = _together(search)
         sentences += why
     return Infeasible(
         binding=tuple(sentences),
-        nearest=tuple(replace(step, plan=_against(step.plan, steady)) for step in steps),
-        fastest=None if fastest is None else _against(look.presenter.plan(fastest), steady),
-        cheapest=None if cheapest is None else _against(look.presenter.plan(cheapest), steady),
+        nearest=tuple(replace(step, plan=_against(step.plan, baseline)) for step in steps),
+        fastest=None if fastest is None else fastest.against(baseline).plan,
+        cheapest=None if cheapest is None else cheapest.against(baseline).plan,
     )
 
 
-def _best(found: SearchState) -> Candidate | None:
-    return min(found.incumbents.values(), key=ranking_key, default=None)
+def _cheapest_on_demand(search: PlanSearch) -> Plan | None:
+    """The cheapest plan without spot, limits or not: what the others save against."""
+    most = search.problem.limits.max_machines
+    free = Limits(max_machines=most, confidence=0.0, objective="cost")
+    best = _best(search.search(free, "on_demand", QUICK))
+    return None if best is None else search.builder.build(best).plan
 
 
-def _against(plan: Plan | None, steady: Plan | None) -> Plan | None:
-    """A plan with what it saves against the cheapest one without spot, limits or not."""
-    return None if plan is None else replace(plan, saving=saving(plan, steady))
+def _best(state: SearchState) -> Candidate | None:
+    return min(state.incumbents.values(), key=ranking_key, default=None)
 
 
-def _nothing(question: Question) -> str:
+def _against(plan: Plan | None, baseline: Plan | None) -> Plan | None:
+    return None if plan is None else replace(plan, saving=saving(plan, baseline))
+
+
+def _nothing(problem: Problem) -> str:
     """Why no offer is left to plan with: first what the user did not ask for."""
     counts = sorted(
-        question.allowed.left_out,
+        problem.allowed.left_out,
         key=lambda reason: (reason[0].startswith(("not ", "no ")), -reason[1], reason[0]),
     )
     said = ", ".join(f"{count:,} {reason}" for reason, count in counts[:3])
     return f"no offer is left that can train this job ({said} left out)"
 
 
-def _quotas(question: Question) -> tuple[list[Step], list[str]]:
+def _quotas(problem: Problem) -> tuple[list[SensitivityStep], list[str]]:
     """The best plan without quotas, and what it would need of them."""
-    found, presenter = under_choice(question, replace(question.choice, quotas=()))
-    best = _best(found)
-    if best is None:
+    plan = _plan_of_other_offers(problem, replace(problem.choice, quotas=()))
+    if plan is None:
         return [], []
-    plan = presenter.plan(best)
-    said = [
+    needs = [
         f'the quotas: the best plan needs "{n.name}" ≥ {n.amount:g} {UNITS[n.unit]} in {n.region}'
         for n in plan.needs
     ]
-    return [Step("larger quotas", _effect_alone(plan), plan)], said
+    return [SensitivityStep("larger quotas", _effect_alone(plan), plan)], needs
 
 
-def _narrowed(question: Question) -> tuple[list[Step], list[str]]:
+def _narrowed(problem: Problem) -> tuple[list[SensitivityStep], list[str]]:
     """Flags about offers that alone keep every plan away, and the best plan without each."""
-    steps, said = [], []
-    for flag, name, wider in wider_choices(question.choice):
-        found, presenter = under_choice(question, wider)
-        best = _best(found)
-        if best is None:
-            continue
-        plan = presenter.plan(best)
-        steps.append(Step(f"without {name}", _effect_alone(plan), plan))
-        said.append(f"{flag}: without it a plan meets the limits")
-    return steps, said
+    steps, reasons = [], []
+    for flag, name, wider in wider_choices(problem.choice):
+        plan = _plan_of_other_offers(problem, wider)
+        if plan is not None:
+            steps.append(SensitivityStep(f"without {name}", _effect_alone(plan), plan))
+            reasons.append(f"{flag}: without it a plan meets the limits")
+    return steps, reasons
+
+
+def _plan_of_other_offers(problem: Problem, choice: Choice) -> Plan | None:
+    state, builder = search_other_offers(problem, choice)
+    best = _best(state)
+    return None if best is None else builder.build(best).plan
 
 
 def _left(limits: Limits, gone: Progress) -> list[str]:
@@ -216,32 +209,20 @@ def _left(limits: Limits, gone: Progress) -> list[str]:
     return said
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What a limit is widened with."""
-
-    search: Search
-    presenter: Presenter
-    again: Again
-    gone: Progress
-
-    def some(self, limits: Limits, tries: int = TRIES) -> Plan | None:
-        """A plan that keeps the limits."""
-        return _some(self.search, self.presenter, limits, tries)
-
-
-def _alone(name: str, limits: Limits, look: Look) -> list[Step]:
+def _alone(name: str, limits: Limits, search: PlanSearch) -> list[SensitivityStep]:
     """The least value of one limit that leaves a plan, and the plan one gets who asks for it."""
-    found = _relaxed(name, limits, look)
+    found = _relaxed(name, limits, search)
     if found is None:
         return []
     words, wider, plan = found
-    plan = look.again(wider) or plan
-    return [Step(words, _effect_alone(plan), plan)]
+    leading = search.replan(wider)
+    plan = plan if leading is None else leading.plan
+    return [SensitivityStep(words, _effect_alone(plan), plan)]
 
 
-def _together(limits: Limits, look: Look) -> tuple[list[Step], list[str]]:
+def _together(search: PlanSearch) -> tuple[list[SensitivityStep], list[str]]:
     """What would do where no limit does alone: one as near as it can be, then the others."""
+    limits = search.problem.limits
     given = [name for name in FIELD if getattr(limits, FIELD[name]) is not None]
     steps, alone = [], []
     free = replace(limits, **{FIELD[name]: None for name in given})  # type: ignore[arg-type]
@@ -249,34 +230,36 @@ def _together(limits: Limits, look: Look) -> tuple[list[Step], list[str]]:
         now, words = free, []
         for name in (lead, *(each for each in given if each != lead)):
             now = _with(name, now, getattr(limits, FIELD[name]))
-            if look.some(now) is not None:
+            if _some(now, search) is not None:
                 continue
-            found = _relaxed(name, now, look)
+            found = _relaxed(name, now, search)
             if found is None:
                 break
-            said, now, _ = found
-            words.append(said)
-            alone += [said] if name == lead else []
+            typed, now, _ = found
+            words.append(typed)
+            alone += [typed] if name == lead else []
         else:
-            plan = look.again(now)
-            steps += [Step(" ".join(words), _effect_alone(plan), plan)] if plan else []
+            leading = search.replan(now)
+            if leading is not None:
+                plan = leading.plan
+                steps.append(SensitivityStep(" ".join(words), _effect_alone(plan), plan))
     if alone and len(alone) == len(given):
         each = " and ".join(alone)
         return steps, [f"each limit alone is too tight: the minimum is about {each}"]
     return steps, ["relaxing a single limit is not enough: more than one has to change"]
 
 
-def _relaxed(name: str, limits: Limits, look: Look) -> tuple[str, Limits, Plan] | None:
+def _relaxed(name: str, limits: Limits, search: PlanSearch) -> tuple[str, Limits, Plan] | None:
     """The least value of one limit that leaves a plan, checked by planning again.
 
     As words, as limits and with a plan that keeps it, if there is one.
     """
-    value = _needed(name, limits, look.search, look.presenter)
+    value = _needed(name, limits, search)
     if value is None:
         return None
     plan: Plan | None = None
     for _ in range(1 if name == "--confidence" else WIDENED):
-        plan = look.some(_with(name, limits, value))
+        plan = _some(_with(name, limits, value), search)
         if plan is not None:
             break
         value *= WIDER
@@ -287,38 +270,41 @@ def _relaxed(name: str, limits: Limits, look: Look) -> tuple[str, Limits, Plan] 
         low = max(getattr(limits, FIELD[name]), value / NARROWER)
         for _ in range(HALVINGS):
             middle = (low * value) ** 0.5
-            tighter = look.some(_with(name, limits, middle), FEW)
+            tighter = _some(_with(name, limits, middle), search, FEW)
             low, value = (middle, value) if tighter is None else (low, middle)
             plan = tighter or plan
-    value = _limit_words(name, value, look.gone)
-    return _words(name, value, look.gone), _with(name, limits, value), plan
+    gone = search.problem.progress
+    value = _limit_words(name, value, gone)
+    return _words(name, value, gone), _with(name, limits, value), plan
 
 
-def _some(search: Search, presenter: Presenter, limits: Limits, tries: int) -> Plan | None:
-    """A plan that keeps the limits; the fastest first may all be too dear to be looked through."""
+def _some(limits: Limits, search: PlanSearch, tries: int = TRIES) -> Plan | None:
+    """A plan that keeps the limits; the fastest are met first, and may all be over the budget."""
     aims = (
         (replace(limits, objective="cost"), limits) if limits.budget_usd is not None else (limits,)
     )
     for aim in aims:
-        ordered = islice(sorted(search(aim).incumbents.values(), key=ranking_key), tries)
-        plan = next(presenter.under(aim).keeping(ordered), None)
-        if plan is not None:
-            return plan
+        kept = search.search(aim, budget=QUICK).incumbents
+        ordered = islice(sorted(kept.values(), key=ranking_key), tries)
+        evaluated = next(search.builder.under(aim).keeping(ordered), None)
+        if evaluated is not None:
+            return evaluated.plan
     return None
 
 
-def _needed(name: str, limits: Limits, search: Search, presenter: Presenter) -> float | None:
+def _needed(name: str, limits: Limits, search: PlanSearch) -> float | None:
     """What a limit would have to be for the plan found without it; None if it is not set."""
     if name == "--confidence":
         return 0.5 if limits.confidence > 0.5 else None
     if name == "--hourly":
-        return _least_hourly(limits, search, presenter)
+        return _least_hourly(limits, search)
     if getattr(limits, FIELD[name]) is None:
         return None
     free = replace(limits, **{FIELD[name]: None}, objective=AIM[name])  # type: ignore[arg-type]
     # The fastest and cheapest as a rule may be spot plans of a wide span; others are surer.
-    found = [_best(search(free, only)) for only in ("any", "on_demand")]
-    estimates = [presenter.under(free).plan(best).estimate for best in found if best is not None]
+    found = [_best(search.search(free, only, QUICK)) for only in EITHER]
+    builder = search.builder.under(free)
+    estimates = [builder.build(best).plan.estimate for best in found if best is not None]
 
     def needed(estimate: Estimate) -> float:
         if name == "--max-overhead":
@@ -328,17 +314,18 @@ def _needed(name: str, limits: Limits, search: Search, presenter: Presenter) -> 
     return min((needed(e) * MARGIN for e in estimates), default=None)
 
 
-def _least_hourly(limits: Limits, search: Search, presenter: Presenter) -> float | None:
+def _least_hourly(limits: Limits, search: PlanSearch) -> float | None:
     """The least hourly limit that leaves a plan, by bisection."""
     if limits.hourly_usd is None:
         return None
-    best = _best(search(replace(limits, hourly_usd=None, objective="cost")))
+    best = _best(search.search(replace(limits, hourly_usd=None, objective="cost"), budget=QUICK))
     if best is None:
         return None
-    low, high = limits.hourly_usd, presenter.hourly_usd(best)
+    low, high = limits.hourly_usd, search.builder.build(best).max_usd_per_hour
     for _ in range(WIDENED):
         middle = (low * high) ** 0.5
-        if _best(search(replace(limits, hourly_usd=middle, objective="cost"))) is None:
+        under = replace(limits, hourly_usd=middle, objective="cost")
+        if _best(search.search(under, budget=QUICK)) is None:
             low = middle
         else:
             high = middle
@@ -379,7 +366,7 @@ def _rounded_up(value: float) -> float:
     return ceil(value / unit - 1e-9) * unit
 
 
-def _binding(step: Step, limits: Limits) -> str:
+def _binding(step: SensitivityStep, limits: Limits) -> str:
     """By how much a limit is missed when all others are kept."""
     plan = step.plan
     if plan is not None and step.change.startswith("--deadline") and limits.deadline_s:

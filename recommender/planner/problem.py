@@ -1,4 +1,4 @@
-"""One question made ready: catalog, allowed offers, machine speeds and the plan space."""
+"""One problem made ready: catalog, allowed offers, machine speeds and the plan space."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,8 +24,8 @@ from recommender.performance.machines import machine_columns
 from recommender.plan.limits import LIMITS, Choice, Limits, Progress
 from recommender.risk.outcomes import OutcomeCache
 
-SEARCHED = 256  # histories that plans are compared on
-PRINTED = 2048  # histories behind every printed figure
+SEARCHED = 256  # paths that plans are compared on
+PRINTED = 2048  # paths behind every printed figure
 PATHS_OF = {
     "auto": (NONE, OBJECT_STORE, ANCHOR, MEMORY_TIER),
     "none": (NONE,),
@@ -36,7 +36,7 @@ PATHS_OF = {
 
 
 @dataclass(frozen=True)
-class Question:
+class Problem:
     """A job, its limits and everything that may be rented for it."""
 
     job: Job
@@ -96,7 +96,7 @@ class Question:
 
     @cached_property
     def memory(self) -> OutcomeCache:
-        """The plans followed so far, by all searches of this question."""
+        """The plans simulated so far, by all searches of this problem."""
         return OutcomeCache(SEARCHED, self.seed)
 
     def space(self, built: SitePools) -> Space:
@@ -157,7 +157,7 @@ class Question:
         return float(paid_share(run, sigma, np.full(len(sigma), free)).min())
 
 
-def question_of(
+def planning_problem(
     job: Job,
     limits: Limits,
     choice: Choice,
@@ -165,7 +165,7 @@ def question_of(
     progress: Progress,
     now: datetime,
     seed: int,
-) -> Question:
+) -> Problem:
     """What is left of a job and of its limits, ready to be planned.
 
     Raises `UsageError` for quotas that no machine of the catalog falls under, and for limits
@@ -175,7 +175,7 @@ def question_of(
     _refuse_used_up(limits, progress)
     job = on_catalog(job, catalog.gpus, catalog.instance_types.values())
     steps = job.steps * (1.0 - progress.done_share)
-    return Question(job, limits.left_after(progress), choice, catalog, now, steps, seed, progress)
+    return Problem(job, limits.left_after(progress), choice, catalog, now, steps, seed, progress)
 
 
 def _refuse_used_up(limits: Limits, progress: Progress) -> None:

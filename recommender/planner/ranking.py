@@ -1,26 +1,154 @@
 """Which plans stand in the table, and in which order."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
 
-from recommender.market.sites import SitePools
 from recommender.optimize.incumbent import Candidate, SearchState, ranking_key
 from recommender.optimize.space import MEMORY_TIER
 from recommender.plan.plan import Plan
-from recommender.planner.plan_builder import Presenter, is_derived, is_steady, keeps, saving
-from recommender.planner.problem import Question
+from recommender.planner.plan_builder import (
+    Evaluated,
+    PlanBuilder,
+    goal_of,
+    has_derived_price,
+    is_on_demand_only,
+    keeps,
+)
 
-FOLLOWED = 12  # kinds of plans that are followed again, however few are shown: the same plan wins
-TRIES = 4  # plans of one kind that are followed again until one keeps the limits
+SIMULATED = 12  # kinds of plans simulated again, however few are shown: the same plan wins
+TRIES = 4  # plans of one kind that are simulated again until one keeps the limits
 TIE = 0.005  # goals closer than this are a tie: fewer machines win
 DOMINATES = 0.05  # a tie that is this much better in the other figure is no tie
 KNEE = 0.10  # the knee is the cheapest plan at most this much slower than the fastest
 
-Goal = Callable[[Plan], float]
-Look = tuple[object, ...]
+Kind = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """The plans of a table, and how many more kinds of plans a longer one could hold at most."""
+
+    plans: tuple[Evaluated, ...]
+    more: int
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Chooses and orders the plans of one problem."""
+
+    builder: PlanBuilder
+    top: int
+    on_demand: Candidate | None  # the best plan without spot: what the others save against
+
+    def ranked(self, state: SearchState, others: list[Candidate]) -> Ranked:
+        """The best plan, others that differ from it, and the best of each provider.
+
+        All keep the limits by their printed figures, unless no plan that was simulated does.
+        """
+        ordered = sorted(state.incumbents.values(), key=ranking_key)
+        kinds = self._by_kind([ordered[0], *others, *ordered])
+        built = self._best_of_kinds(kinds)
+        keeping = [each for each in built.values() if keeps(each.plan, self.builder.limits)]
+        kept = sorted(keeping or built.values(), key=self._goal)
+        kept = self._quoted_first(self._fewest_machines_first(kept))
+        wanted = [built[kind] for kind in map(self._kind, others) if kind in built]
+        wanted = [each for each in wanted if each in kept]
+        first = [kept[0], *(each for each in wanted if each != kept[0])][: self.top]
+        rest = [each for each in kept if each not in first]
+        shown = [*first, *rest[: self.top - len(first)]]
+        plans = self._labelled([each for each in kept if each in shown], built.values())
+        return Ranked(plans, len(kept) - len(plans) + len(kinds) - len(built))
+
+    def _best_of_kinds(self, kinds: dict[Kind, list[Candidate]]) -> dict[Kind, Evaluated]:
+        """A plan of each of the first kinds: the simplest that keeps the limits, if any does."""
+        built: dict[Kind, Evaluated] = {}
+        for kind, alike in islice(kinds.items(), max(self.top, SIMULATED)):
+            first = _simplest(alike)
+            tried = [first, *(c for c in sorted(alike, key=ranking_key) if c != first)][:TRIES]
+            keeping = next(self.builder.keeping(tried), None)
+            built[kind] = keeping or self.builder.build(first)
+        return built
+
+    def frontier(self, candidates: Iterable[Candidate]) -> Ranked:
+        """Plans that no other beats in both cost and time, cheapest first."""
+        built = sorted(
+            (self.builder.build(_simplest(alike)) for alike in self._by_kind(candidates).values()),
+            key=lambda each: (each.cost_usd, each.time_s),
+        )
+        kept: list[Evaluated] = []
+        for each in built:
+            last = kept[-1].time_s if kept else np.inf
+            if each.time_s < last * (1 - TIE):
+                kept.append(each)
+        return Ranked(self._labelled(kept, built), 0)
+
+    def _goal(self, evaluated: Evaluated) -> float:
+        return goal_of(evaluated.plan, self.builder.limits)
+
+    def _by_kind(self, candidates: Iterable[Candidate]) -> dict[Kind, list[Candidate]]:
+        """Candidates of the same GPUs, markets and size, in the order of their first."""
+        kinds: dict[Kind, list[Candidate]] = {}
+        for candidate in candidates:
+            kinds.setdefault(self._kind(candidate), []).append(candidate)
+        return kinds
+
+    def _kind(self, candidate: Candidate) -> Kind:
+        pools = self.builder.pools_of(candidate)
+        types = tuple(sorted({(p.type.provider, p.type.gpu, p.spot) for p in pools}))
+        gpus = sum(n * p.type.gpus for n, p in zip(candidate.counts, pools, strict=True))
+        return (types, round(float(np.log(gpus) / np.log(1.5))))
+
+    def _labelled(
+        self, shown: list[Evaluated], simulated: Iterable[Evaluated]
+    ) -> tuple[Evaluated, ...]:
+        """Savings against the best on-demand plan simulated, best of each provider, the knee."""
+        baseline = self._cheapest_on_demand(simulated)
+        providers: set[str] = set()
+        result = []
+        for each in shown:
+            provider = each.plan.machines[0].provider
+            labels = () if provider in providers else (f"best of {provider}",)
+            providers.add(provider)
+            result.append(each.labelled(*each.plan.labels, *labels).against(baseline))
+        if self.builder.limits.goal == "time" and result:
+            near = [each for each in result if each.time_s <= result[0].time_s * (1.0 + KNEE)]
+            knee = min(near, key=lambda each: each.cost_usd)
+            if knee != result[0]:
+                result[result.index(knee)] = knee.labelled(*knee.plan.labels, "knee")
+        return tuple(result)
+
+    def _cheapest_on_demand(self, simulated: Iterable[Evaluated]) -> Plan | None:
+        """The best plan without spot by its printed figures, of those that keep the limits."""
+        plans = [each.plan for each in simulated if is_on_demand_only(each.plan)]
+        plans += [] if self.on_demand is None else [self.builder.build(self.on_demand).plan]
+        keeping = [plan for plan in plans if keeps(plan, self.builder.limits)]
+        return min(
+            keeping or plans, key=lambda plan: goal_of(plan, self.builder.limits), default=None
+        )
+
+    def _fewest_machines_first(self, plans: list[Evaluated]) -> list[Evaluated]:
+        """Among near-ties with the first, the plan with the fewest machines leads."""
+        goal = self._goal
+        if not plans:
+            return plans
+        ties = [p for p in plans if goal(p) <= goal(plans[0]) * (1.0 + TIE)]
+        # Never one that another tie beats in the other figure too: 36 % dearer, no faster.
+        fair = [p for p in ties if not any(goal(o) <= goal(p) and _dominates(o, p) for o in ties)]
+        return _led_by(min(fair, key=lambda p: sum(m.count for m in p.plan.machines)), plans)
+
+    def _quoted_first(self, plans: list[Evaluated]) -> list[Evaluated]:
+        """A plan at derived prices does not lead a quoted one that is within the derived error."""
+        lead = next((p for p in plans if not has_derived_price(p.plan)), None)
+        if not plans or lead is None or not has_derived_price(plans[0].plan):
+            return plans
+        # zone medians err 11 % (snapshot rules, 2026)
+        error = max(plans[0].plan.estimate.price_sigma, 0.11)
+        if self._goal(lead) > self._goal(plans[0]) * (1.0 + error):
+            return plans
+        return _led_by(lead, plans)
 
 
 def _simplest(alike: list[Candidate]) -> Candidate:
@@ -33,136 +161,11 @@ def _simplest(alike: list[Candidate]) -> Candidate:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """The plans of a table, and how many more kinds of plans a longer one could hold at most."""
-
-    plans: tuple[Plan, ...]
-    more: int
+def _led_by(lead: Evaluated, plans: list[Evaluated]) -> list[Evaluated]:
+    return [lead, *(plan for plan in plans if plan != lead)]
 
 
-@dataclass(frozen=True)
-class Table:
-    """Chooses and orders the plans of one question."""
-
-    question: Question
-    built: SitePools
-    presenter: Presenter
-    top: int
-    steady: Candidate | None  # the best plan without spot: what the others save against
-
-    def ranked(self, found: SearchState, others: list[Candidate]) -> Shown:
-        """The best plan, others that differ from it, and the best of each provider.
-
-        All keep the limits by their printed figures, but where no plan followed does.
-        """
-        ordered = sorted(found.incumbents.values(), key=ranking_key)
-        looks = self._by_look([ordered[0], *others, *ordered])
-        made = self._followed(looks)
-        good = {look: plan for look, plan in made.items() if keeps(plan, self.presenter.limits)}
-        kept = sorted((good or made).values(), key=self._goal)
-        kept = _quoted_first(_fewer_machines(kept, self._goal), self._goal)
-        wanted = [made[look] for look in map(self._looks, others) if look in made]
-        wanted = [plan for plan in wanted if plan in kept]
-        first = [kept[0], *(plan for plan in wanted if plan is not kept[0])][: self.top]
-        rest = [plan for plan in kept if plan not in first]
-        shown = [*first, *rest[: self.top - len(first)]]
-        plans = self._labelled([plan for plan in kept if plan in shown], made.values())
-        return Shown(plans, len(kept) - len(plans) + len(looks) - len(made))
-
-    def _followed(self, looks: dict[Look, list[Candidate]]) -> dict[Look, Plan]:
-        """A plan of each of the first looks: the simplest that keeps the limits, if any does."""
-        made: dict[Look, Plan] = {}
-        for look, alike in islice(looks.items(), max(self.top, FOLLOWED)):
-            first = _simplest(alike)
-            tried = [first, *(c for c in sorted(alike, key=ranking_key) if c is not first)][:TRIES]
-            plan = next(self.presenter.keeping(tried), None)
-            made[look] = plan or self.presenter.plan(first)
-        return made
-
-    def frontier(self, candidates: Iterable[Candidate]) -> Shown:
-        """Plans that no other beats in both cost and time, cheapest first."""
-        plans = sorted(
-            (self.presenter.plan(_simplest(c)) for c in self._by_look(candidates).values()),
-            key=lambda p: (p.estimate.cost.mean, p.estimate.time.typical),
-        )
-        kept: list[Plan] = []
-        for plan in plans:
-            last = kept[-1].estimate.time.typical if kept else np.inf
-            if plan.estimate.time.typical < last * (1 - TIE):
-                kept.append(plan)
-        return Shown(self._labelled(kept, plans), 0)
-
-    def _goal(self, plan: Plan) -> float:
-        estimate = plan.estimate
-        return estimate.time.typical if self._by_time else estimate.cost.mean
-
-    @property
-    def _by_time(self) -> bool:
-        return self.presenter.limits.goal == "time"
-
-    def _by_look(self, candidates: Iterable[Candidate]) -> dict[Look, list[Candidate]]:
-        """Candidates of the same GPUs, markets and size, in the order of their first."""
-        looks: dict[Look, list[Candidate]] = {}
-        for candidate in candidates:
-            looks.setdefault(self._looks(candidate), []).append(candidate)
-        return looks
-
-    def _looks(self, candidate: Candidate) -> Look:
-        pools = [self.built.pools[candidate.site][e] for e in candidate.entries]
-        kinds = tuple(sorted({(p.type.provider, p.type.gpu, p.spot) for p in pools}))
-        gpus = sum(n * p.type.gpus for n, p in zip(candidate.counts, pools, strict=True))
-        return (kinds, round(float(np.log(gpus) / np.log(1.5))))
-
-    def _labelled(self, plans: list[Plan], followed: Iterable[Plan]) -> tuple[Plan, ...]:
-        """Savings against the best on-demand plan followed, best of each provider, the knee."""
-        limits = self.presenter.limits
-        steady = [p for p in followed if is_steady(p)]
-        steady += [] if self.steady is None else [self.presenter.plan(self.steady)]
-        good = [p for p in steady if keeps(p, limits)]
-        best = min(good or steady, key=self._goal, default=None)
-        seen: set[str] = set()
-        result = []
-        for plan in plans:
-            provider = plan.machines[0].provider
-            labels = () if provider in seen else (f"best of {provider}",)
-            seen.add(provider)
-            result.append(replace(plan, saving=saving(plan, best), labels=plan.labels + labels))
-        if self._by_time and result:
-            limit = result[0].estimate.time.typical * (1.0 + KNEE)
-            near = [p for p in result if p.estimate.time.typical <= limit]
-            knee = min(near, key=lambda p: p.estimate.cost.mean)
-            if knee is not result[0]:
-                place = result.index(knee)
-                result[place] = replace(knee, labels=(*knee.labels, "knee"))
-        return tuple(result)
-
-
-def _fewer_machines(plans: list[Plan], goal: Goal) -> list[Plan]:
-    """Among near-ties with the first, the plan with the fewest machines leads."""
-    if not plans:
-        return plans
-    value = goal(plans[0])
-    ties = [p for p in plans if goal(p) <= value * (1.0 + TIE)]
-    # Never one that another tie beats in what is not sought as well: 36 % dearer, no faster.
-    fair = [p for p in ties if not any(goal(o) <= goal(p) and _clearly(o, p) for o in ties)]
-    lead = min(fair, key=lambda p: sum(m.count for m in p.machines))
-    return [lead, *(p for p in plans if p is not lead)]
-
-
-def _clearly(other: Plan, plan: Plan) -> bool:
+def _dominates(other: Evaluated, one: Evaluated) -> bool:
     """Whether a plan is clearly cheaper or clearly faster than another."""
-    ours, theirs = other.estimate, plan.estimate
-    cheaper = ours.cost.mean < theirs.cost.mean * (1.0 - DOMINATES)
-    return cheaper or ours.time.typical < theirs.time.typical * (1.0 - DOMINATES)
-
-
-def _quoted_first(plans: list[Plan], goal: Goal) -> list[Plan]:
-    """A plan at derived prices does not lead a quoted one that is within the derived error."""
-    lead = next((p for p in plans if not is_derived(p)), None)
-    if not plans or lead is None or not is_derived(plans[0]):
-        return plans
-    error = max(plans[0].estimate.price_sigma, 0.11)  # zone medians err 11 % (snapshot rules, 2026)
-    if goal(lead) > goal(plans[0]) * (1.0 + error):
-        return plans
-    return [lead, *(p for p in plans if p is not lead)]
+    cheaper = other.cost_usd < one.cost_usd * (1.0 - DOMINATES)
+    return cheaper or other.time_s < one.time_s * (1.0 - DOMINATES)

@@ -10,9 +10,10 @@ from recommender.inputs.units import Comparison
 from recommender.inputs.units.times import now as clock_now
 from recommender.job.job import Job
 from recommender.plan.limits import Choice, Limits, Progress
-from recommender.plan.plan import Answer, Plan, PolicyFacts
-from recommender.planner.pipeline import Answering
-from recommender.planner.problem import question_of
+from recommender.plan.plan import Answer, PolicyFacts
+from recommender.planner.pipeline import Pipeline
+from recommender.planner.plan_builder import Evaluated
+from recommender.planner.problem import Problem, planning_problem
 from recommender.risk.random_numbers import SEED
 
 
@@ -36,9 +37,9 @@ def recommend(
 
     `catalog` defaults to the newest good version that `recommend catalog refresh` has published
     for this user, else to the shipped snapshot, as on the command line; a version that had to be
-    passed over is told in `Answer.warnings`, the ages of prices in `Answer.prices`. `now` (for
+    passed over is reported in `Answer.warnings`, the ages of prices in `Answer.prices`. `now` (for
     these ages) defaults to the clock. `load_catalog(folder)` loads another catalog.
-    `verify` follows the plans through histories of another seed as well (`Answer.checks`);
+    `verify` simulates the plans on paths of another seed as well (`Answer.checks`);
     `explain` computes the fallback policy of one plan, by its number (`Answer.policy`).
     """
     passed_over: tuple[str, ...] = ()
@@ -46,22 +47,22 @@ def recommend(
         found = newest_good(Store(default_root()))
         catalog, passed_over = found.catalog, found.skipped
     moment = clock_now() if now is None else now
-    question = question_of(job, limits, choice, catalog, progress, moment, seed)
-    asked = Answering(question, top, compare, prove, save_lp)
-    answer = asked.answer()
+    problem = planning_problem(job, limits, choice, catalog, progress, moment, seed)
+    pipeline = Pipeline(problem, top, compare, prove, save_lp)
+    answer = pipeline.answer()
     answer = replace(answer, warnings=(*passed_over, *answer.warnings))
-    if explain and explain <= len(answer.plans):
-        answer = replace(answer, policy=_policy(asked, answer.plans[explain - 1]))
+    plans = pipeline.ranked.plans
+    if explain and explain <= len(plans):
+        answer = replace(answer, policy=_policy(problem, plans[explain - 1]))
     if not verify:
         return answer
     from recommender.planner.verify import checks
 
-    return replace(answer, checks=checks(asked.presenter, answer.plans))
+    return replace(answer, checks=checks(problem, plans))
 
 
-def _policy(asked: Answering, plan: Plan) -> PolicyFacts:
+def _policy(problem: Problem, evaluated: Evaluated) -> PolicyFacts:
     from recommender.policies.plan_policy import policy_facts, rule_of
 
-    presenter = asked.presenter
-    journey = presenter.journey(presenter.candidate_of(plan))
-    return policy_facts(journey, presenter.limits.deadline_s, rule_of(plan.fallback))
+    rule = rule_of(evaluated.plan.fallback)
+    return policy_facts(evaluated.inputs, problem.limits.deadline_s, rule)

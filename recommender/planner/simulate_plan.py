@@ -9,12 +9,12 @@ from recommender.inputs.units import Comparison
 from recommender.inputs.units.times import now as clock_now
 from recommender.job.job import Job
 from recommender.plan.limits import Choice, Limits, Progress
-from recommender.plan.plan import Answer, Plan
+from recommender.plan.plan import Answer
 from recommender.plan.simulation import Simulation
-from recommender.planner.current_setup import named
-from recommender.planner.pipeline import Answering
-from recommender.planner.problem import question_of
-from recommender.risk.path_inputs import PathInputs
+from recommender.planner.current_setup import current_setup
+from recommender.planner.pipeline import Pipeline
+from recommender.planner.plan_builder import Evaluated
+from recommender.planner.problem import Problem, planning_problem
 from recommender.risk.random_numbers import SEED
 from recommender.simulate.paths import Tick
 from recommender.simulate.simulate import Order, simulation_of
@@ -24,7 +24,7 @@ NAMED = "the machines to simulate"
 
 
 @dataclass(frozen=True, slots=True)
-class Rehearsal:
+class PlanSimulation:
     """A simulation, or the answer that says why there is no plan to simulate."""
 
     simulation: Simulation | None
@@ -32,7 +32,7 @@ class Rehearsal:
     policy: str | None = None  # the policy table as CSV, where it was asked for
 
 
-def rehearse(
+def simulate_plan(
     job: Job,
     limits: Limits,
     choice: Choice,
@@ -46,46 +46,50 @@ def rehearse(
     top: int = 5,
     prove: bool = False,
     now: datetime | None = None,
-) -> Rehearsal:
+) -> PlanSimulation:
     """Simulate plan `number` under the limits, or the machines named.
 
-    The plan is that of `recommend` under the same limits; only the histories are of the order's
+    The plan is that of `recommend` under the same limits; only the paths are of the order's
     seed. Raises `UsageError` for a plan that is not there.
     """
     moment = clock_now() if now is None else now
-    question = question_of(job, limits, choice, catalog, progress, moment, SEED)
+    problem = planning_problem(job, limits, choice, catalog, progress, moment, SEED)
     if machines is not None:
-        presenter, candidate = named(question, machines, NAMED)
-        plan, number = presenter.plan(candidate, ("today",)), 0
-    else:
-        asked = Answering(question, max(top, number), None, prove, None)
-        plans = asked.plans()
-        if not plans:
-            return Rehearsal(None, asked.answer())
-        if number > len(plans):
-            raise UsageError(f"--plan {number}: there are {len(plans)} plans")
-        presenter, plan = asked.presenter, plans[number - 1]
-        candidate = presenter.candidate_of(plan)
-    journey = presenter.journey(candidate)
-    limits = presenter.question.limits
-    table = _table(journey, limits, plan, catalog, order) if order.policy_table else None
-    return Rehearsal(simulation_of(plan, number, journey, limits, order, tick), policy=table)
+        return _simulated(problem, current_setup(problem, machines, NAMED), 0, order, tick)
+    pipeline = Pipeline(problem, max(top, number), prove=prove)
+    plans = pipeline.ranked.plans
+    if not plans:
+        return PlanSimulation(None, pipeline.answer())
+    if number > len(plans):
+        raise UsageError(f"--plan {number}: there are {len(plans)} plans")
+    return _simulated(problem, plans[number - 1], number, order, tick)
 
 
-def _table(journey: PathInputs, limits: Limits, plan: Plan, catalog: Catalog, order: Order) -> str:
+def _simulated(
+    problem: Problem, evaluated: Evaluated, number: int, order: Order, tick: Tick | None
+) -> PlanSimulation:
+    policy = _policy_csv(problem, evaluated, order) if order.policy_table else None
+    simulation = simulation_of(
+        evaluated.plan, number, evaluated.inputs, problem.limits, order, tick
+    )
+    return PlanSimulation(simulation, policy=policy)
+
+
+def _policy_csv(problem: Problem, evaluated: Evaluated, order: Order) -> str:
     from recommender.policies.plan_policy import policy_csv, problem_of, unfit, words_of
 
-    why = unfit(journey, limits.deadline_s)
+    plan, deadline_s = evaluated.plan, problem.limits.deadline_s
+    why = unfit(evaluated.inputs, deadline_s)
     if why is not None:
         raise UsageError(f"--policy-table: {why}; choose another --plan or leave it out")
-    problem = problem_of(journey, limits.deadline_s)
+    programme = problem_of(evaluated.inputs, deadline_s)
     rented = ", ".join(
         f"{m.count}x {m.instance_type} {m.market} {m.region}"
         for m in (*plan.machines, *(plan.fallback.machines if plan.fallback else ()))
     )
     law = "" if plan.spot is None else f"{plan.spot.name} ({plan.spot.basis}, {plan.spot.as_of})"
     return policy_csv(
-        problem,
-        f"recommend {__version__}; catalog {catalog.version}; seed {order.seed}; {rented}; "
-        f"{words_of(problem)}; spot class {law}",
+        programme,
+        f"recommend {__version__}; catalog {problem.catalog.version}; seed {order.seed}; {rented}; "
+        f"{words_of(programme)}; spot class {law}",
     )

@@ -38,7 +38,7 @@ LEAST_TICK_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class PolicyProblem:
     """What the programme is asked for one plan."""
 
     task: Task
@@ -57,7 +57,7 @@ class Problem:
         whole = self.with_work(self.tick_s)
         return policy_table(self.chain, whole.task, self.prices, self.tick_s)
 
-    def with_work(self, work_s: float) -> "Problem":
+    def with_work(self, work_s: float) -> "PolicyProblem":
         """The same with more or less to do."""
         return replace(self, task=replace(self.task, work_s=work_s))
 
@@ -84,7 +84,7 @@ def unfit(j: PathInputs, deadline_s: float | None) -> str | None:
     return None
 
 
-def problem_of(j: PathInputs, deadline_s: float | None) -> Problem:
+def problem_of(j: PathInputs, deadline_s: float | None) -> PolicyProblem:
     """The problem of one plan (one row); raises `UsageError` where there is none."""
     why = unfit(j, deadline_s)
     if why is not None or deadline_s is None:
@@ -92,7 +92,7 @@ def problem_of(j: PathInputs, deadline_s: float | None) -> Problem:
     task, always = _task(j, deadline_s), float(j.base_usd_per_hour[0])
     speed = max(float(j.fallback_speed[0]), 1e-9)
     on_demand = float(j.fallback_usd_per_hour[0]) / speed
-    return Problem(
+    return PolicyProblem(
         task=task,
         prices=Prices(always + float(j.spot_usd_per_hour[0]), always + on_demand, always),
         law=_law(j),
@@ -233,7 +233,7 @@ STEPS = 24  # of time left, and of work left
 _RUNNING = ("none", "spot", "on-demand")
 
 
-def policy_csv(problem: Problem, said: str) -> str:
+def policy_csv(problem: PolicyProblem, said: str) -> str:
     """The table as text, a comment with what it holds for first; lines end in LF.
 
     Points from which the deadline cannot be kept are left out.
@@ -246,7 +246,7 @@ def policy_csv(problem: Problem, said: str) -> str:
     return made.getvalue()
 
 
-def words_of(problem: Problem) -> str:
+def words_of(problem: PolicyProblem) -> str:
     """What the programme was asked, in words."""
     task, prices = problem.task, problem.prices
     return (
@@ -257,7 +257,7 @@ def words_of(problem: Problem) -> str:
     )
 
 
-def _rows(problem: Problem) -> Iterator[Sequence[str]]:
+def _rows(problem: PolicyProblem) -> Iterator[Sequence[str]]:
     law, task = problem.chain, problem.task
     table = problem.table()
     states = list(_states(problem))
@@ -291,7 +291,7 @@ def _choices(
     return [int(order[place]) for place in best], usd.min(axis=0)
 
 
-def _states(problem: Problem) -> Iterator[tuple[str, str, str, str]]:
+def _states(problem: PolicyProblem) -> Iterator[tuple[str, str, str, str]]:
     """Side, kind of zone and age of every state, in the order of the chain."""
     edges = [0.0, *problem.law.edges_h]
     ends = [*(f"{edge:g}" for edge in problem.law.edges_h), ""]

@@ -3,7 +3,15 @@
 import shlex
 
 from recommender.catalogs.registry import CLOUDS
-from recommender.plan.plan import Answer, Checkpointing, Machines, Need, Plan, Step, StepSplit
+from recommender.plan.plan import (
+    Answer,
+    Checkpointing,
+    Machines,
+    Need,
+    Plan,
+    SensitivityStep,
+    StepSplit,
+)
 from recommender.report import cells
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import Asked
@@ -301,7 +309,7 @@ def _go(plan: Plan, width: int) -> list[Line]:
     return [Line(f"  launch   {first}"), *(Line(" " * 11 + each) for each in rest)]
 
 
-def _step(step: Step, width: int) -> list[Line]:
+def _step(step: SensitivityStep, width: int) -> list[Line]:
     """A change on the left, what it does on the right; one below the other where narrow."""
     change, effect = fmt.clean(step.change), fmt.clean(step.effect)
     room = min(44, width * 55 // 100)

@@ -1,7 +1,7 @@
 """The answer when no plan keeps the limits: which one hurts, and the nearest that would do."""
 
 from recommender.plan.limits import LIMITS
-from recommender.plan.plan import Answer, Infeasible, Plan, Step
+from recommender.plan.plan import Answer, Infeasible, Plan, SensitivityStep
 from recommender.report import cells
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import Asked
@@ -56,7 +56,7 @@ def _nearest(why: Infeasible, width: int) -> list[Line]:
     return lines
 
 
-def _changes(steps: list[Step], width: int) -> list[Line]:
+def _changes(steps: list[SensitivityStep], width: int) -> list[Line]:
     plans = [step.plan for step in steps if step.plan is not None]
     unit, name = cells.time_unit(plans)
     costs, times = cells.cost_cells(plans), cells.time_cells(plans, unit)
@@ -98,7 +98,7 @@ def _saved(plan: Plan) -> tuple[str, ...]:
     return cells.saving_cell(plan) if (plan.saving or 0.0) > 0.0 else ("",)
 
 
-def _listed(steps: list[Step], width: int) -> list[Line]:
+def _listed(steps: list[SensitivityStep], width: int) -> list[Line]:
     """The same as a list, for narrow terminals."""
     several = any(len(_flags(step.change)) > 1 for step in steps)
     lines = [Line("Change one of:" if several else "Change one thing:", "strong")]

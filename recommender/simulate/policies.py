@@ -17,7 +17,7 @@ from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan
 from recommender.plan.simulation import PolicyRun
 from recommender.policies.optimal import SemiMarkov
-from recommender.policies.plan_policy import Problem, problem_of, rule_of, stretched, unfit
+from recommender.policies.plan_policy import PolicyProblem, problem_of, rule_of, stretched, unfit
 from recommender.policies.replay import Drawn, Market, replay_drawn
 from recommender.policies.state import Policy
 from recommender.policies.thresholds import SAFETY_NET
@@ -82,7 +82,11 @@ def policy_runs(
 
 
 def market_of(
-    journey: PathInputs, capacity: Capacity, sample: RandomNumbers, problem: Problem, work_s: Floats
+    journey: PathInputs,
+    capacity: Capacity,
+    sample: RandomNumbers,
+    problem: PolicyProblem,
+    work_s: Floats,
 ) -> Market:
     """The histories of a sample as the replay meets them, tick by tick until the deadline."""
     lengths, waits = (
@@ -120,7 +124,7 @@ def _there(waits: Floats, lengths: Floats, moments: Floats) -> tuple[Bools, Floa
     return available, run
 
 
-def _policies(plan: Plan, problem: Problem, wanted: str) -> Sequence[Policy]:
+def _policies(plan: Plan, problem: PolicyProblem, wanted: str) -> Sequence[Policy]:
     rule = rule_of(plan.fallback)
     if wanted == RULE and rule is None:
         raise UsageError(
@@ -144,7 +148,7 @@ def _summary(
     name: str,
     parts: Sequence[Drawn],
     moved: Floats,
-    problem: Problem,
+    problem: PolicyProblem,
     journey: PathInputs,
     limits: Limits,
 ) -> PolicyRun:

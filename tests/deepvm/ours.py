@@ -26,7 +26,7 @@ from recommender.optimize.incumbent import Candidate, ranking_key
 from recommender.optimize.search import search
 from recommender.optimize.space import Space
 from recommender.plan.limits import Choice, Limits, Progress
-from recommender.planner.problem import Question, question_of
+from recommender.planner.problem import Problem, planning_problem
 from tests.deepvm.figures import AS_OF, REMOTE, SOURCE, VCPUS, CpuVm, GpuVm
 from tests.recommender.optimize.palette import job as network
 
@@ -159,10 +159,10 @@ def timed_job(speeds: Mapping[str, Mapping[int, float]], samples: float, **chang
     return network(**(facts | changes))
 
 
-def question(job: Job, limits: Limits, known: Catalog) -> Question:
+def question(job: Job, limits: Limits, known: Catalog) -> Problem:
     """One question to our planner: clusters of one type, as DeepVM's curves describe them."""
     choice = Choice(mix="no", prices_as_quoted=True)
-    return question_of(job, limits, choice, known, Progress(), NOW, seed=7)
+    return planning_problem(job, limits, choice, known, Progress(), NOW, seed=7)
 
 
 def fastest(space: Space, usd_per_hour: float) -> Candidate:

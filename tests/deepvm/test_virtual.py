@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from recommender.plan.limits import Limits
-from recommender.planner.problem import Question
+from recommender.planner.problem import Problem
 from tests.deepvm import policies
 from tests.deepvm.figures import FASTER_THAN_DEEPVM, REMOTE, SIMULATED, VIRTUAL
 from tests.deepvm.ours import catalog, fastest, question, timed_job
@@ -42,7 +42,7 @@ def replayed() -> dict[str, list[float]]:
     return found
 
 
-def planned(asked: Question) -> list[float]:
+def planned(asked: Problem) -> list[float]:
     """Throughput of our own plan at each price, by the planner's own step times."""
     space, rates = asked.space(asked.lists), []
     for willing in PRICES:
@@ -52,7 +52,7 @@ def planned(asked: Question) -> list[float]:
     return rates
 
 
-def asked(folder: Path) -> Question:
+def asked(folder: Path) -> Problem:
     """The question with every type timed at every number of machines by its curve."""
     sizes = range(1, LARGEST + 1)
     speeds = {vm.name: {n: throughput(vm, n) for n in sizes} for vm in VIRTUAL}

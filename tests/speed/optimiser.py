@@ -26,9 +26,9 @@ from recommender.optimize.incumbent import SearchState
 from recommender.optimize.search import search_singles
 from recommender.plan.limits import Choice, Limits, Progress, QuotaLimit
 from recommender.plan.plan import Answer
-from recommender.planner.pipeline import MOST_PLANS, Answering
-from recommender.planner.problem import question_of
+from recommender.planner.problem import planning_problem
 from recommender.planner.recommend import recommend
+from recommender.planner.search import FULL, PlanSearch
 
 HOUR = 3600.0
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -87,11 +87,11 @@ def mixed(
     asked = [(job, words, q) for q in QUOTAS for job in jobs for words in LIMITS]
     for name, words, quota in asked[:: max(len(asked) // most, 1) if most else 1]:
         choice = Choice(quotas=quotas_of(catalog, QUOTAS[quota]), quotas_known=True)
-        question = question_of(
+        problem = planning_problem(
             find_job(name), LIMITS[words], choice, catalog, Progress(), NOW, SEED
         )
         start = process_time()
-        found = Answering(question, 5, None, False, None).best
+        found = PlanSearch(problem).best
         seconds, gap = process_time() - start, found.gap()
         many = max(
             (len(c.entries) for c in found.incumbents.values() if c.goal <= found.best_goal),
@@ -108,11 +108,11 @@ def mixed(
 
 def searched(job: Job, limits: Limits, catalog: Catalog, choice: Choice) -> float:
     """Seconds of the search alone: plan space and tables are made, the best plan is sought."""
-    question = question_of(job, limits, choice, catalog, Progress(), NOW, SEED)
-    space = question.space(question.lists)
-    search_singles(space, SearchState(slack=0.0, max_plans=MOST_PLANS))
+    problem = planning_problem(job, limits, choice, catalog, Progress(), NOW, SEED)
+    space = problem.space(problem.lists)
+    search_singles(space, SearchState(slack=0.0, most=FULL.plans))
     start = perf_counter()
-    search_singles(space, SearchState(slack=0.0, max_plans=MOST_PLANS))
+    search_singles(space, SearchState(slack=0.0, most=FULL.plans))
     return perf_counter() - start
 
 

@@ -36,7 +36,7 @@ from recommender.text import shown_path
 
 if TYPE_CHECKING:
     from recommender.plan.simulation import Simulation
-    from recommender.planner.simulate_plan import Rehearsal
+    from recommender.planner.simulate_plan import PlanSimulation
     from recommender.simulate.simulate import Order
 
 MOST_RUNS = 10_000_000
@@ -201,13 +201,13 @@ def _simulated(
     order: "Order",
     options: dict[str, Any],
     form: OutputOptions,
-) -> "Rehearsal":
+) -> "PlanSimulation":
     """The simulation; where no plan keeps the limits, the answer says why."""
-    from recommender.planner.simulate_plan import rehearse
+    from recommender.planner.simulate_plan import simulate_plan
 
     asked = ready.asked
     with progress("simulated runs", order.runs) as tick:
-        found = rehearse(
+        found = simulate_plan(
             asked.job,
             asked.limits,
             asked.choice,

@@ -10,9 +10,9 @@ from recommender.catalogs.catalog import Catalog
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Answer, Plan
 from recommender.planner import assumptions
-from recommender.planner.pipeline import Answering
-from recommender.planner.problem import PRINTED, Question, question_of
+from recommender.planner.problem import PRINTED, Problem, planning_problem
 from recommender.planner.recommend import recommend
+from recommender.planner.search import PlanSearch
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.text import duration, usd
 from tests.recommender.planning import HOUR, NOW, ask, everything, job, snapshot, written
@@ -31,8 +31,8 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
     return written(Path(tmp_path_factory.mktemp("catalog")))
 
 
-def question(limits: Limits, catalog: Catalog) -> Question:
-    return question_of(job("90"), limits, Choice(), catalog, Progress(), NOW, 7)
+def problem_under(limits: Limits, catalog: Catalog) -> Problem:
+    return planning_problem(job("90"), limits, Choice(), catalog, Progress(), NOW, 7)
 
 
 @pytest.fixture(scope="module", params=ASKED)
@@ -103,10 +103,10 @@ def test_savings_stand_beside_every_kind_of_answer(catalog: Catalog) -> None:
 
 
 def test_the_waiting_told_is_that_of_the_plans_own_histories() -> None:
-    asked = Answering(question(ASKED["budget"], snapshot()), 3, None, False, None)
-    for plan in asked.plans():
-        j = asked.presenter.journey(asked.presenter.candidate_of(plan))
-        waits = simulate_paths(j, None, PRINTED, 7).waiting_s[0]
+    search = PlanSearch(problem_under(ASKED["budget"], snapshot()))
+    for evaluated in search.ranked(3).plans:
+        plan = evaluated.plan
+        waits = simulate_paths(evaluated.inputs, None, PRINTED, 7).waiting_s[0]
         assert plan.spot is not None
         assert plan.spot.never_waits == pytest.approx((waits == 0).mean())
         assert plan.spot.waiting_p95_s == pytest.approx(np.quantile(waits, 0.95))
@@ -115,10 +115,10 @@ def test_the_waiting_told_is_that_of_the_plans_own_histories() -> None:
 
 
 def test_a_first_plan_that_falls_short_is_said_to(catalog: Catalog) -> None:
-    asked = question(Limits(deadline_s=24 * HOUR), catalog)
+    problem = problem_under(Limits(deadline_s=24 * HOUR), catalog)
     plan: Plan = ask(catalog, deadline_s=24 * HOUR).plans[0]
     short = replace(plan, estimate=replace(plan.estimate, chance=0.9492))
-    (said,) = assumptions.warnings(asked, (short,))
+    (said,) = assumptions.warnings(problem, (short,))
     assert "94.9 %" in said
     assert "95 %" in said
-    assert assumptions.warnings(asked, (plan,)) == ()
+    assert assumptions.warnings(problem, (plan,)) == ()

@@ -10,7 +10,7 @@ from recommender.catalogs.catalog import Catalog
 from recommender.errors import UsageError
 from recommender.inputs.units import brief_duration, parse_duration
 from recommender.plan.limits import Choice, GpuWish, Limits, Progress, QuotaLimit
-from recommender.plan.plan import Answer, Plan, Step
+from recommender.plan.plan import Answer, Plan, SensitivityStep
 from recommender.planner.recommend import recommend
 from tests.recommender.planning import HOUR, NOW, ask, everything, job, machines_of, written
 
@@ -362,7 +362,7 @@ def test_a_quota_may_be_written_in_capitals(catalog: Catalog) -> None:
 
 
 def test_what_wider_quotas_are_worth_is_said_where_there_are_quotas(catalog: Catalog) -> None:
-    def last(amount: float) -> Step:
+    def last(amount: float) -> SensitivityStep:
         return ask(catalog, choice=quota(amount), budget_usd=500.0).steps[-1]
 
     assert last(8.0).change == "every quota × 1.5"

@@ -7,9 +7,9 @@ from recommender.job.jobfile import find_job, presets
 from recommender.optimize.incumbent import Candidate
 from recommender.plan.limits import Choice, GpuWish, Limits, Progress
 from recommender.plan.plan import Machines
-from recommender.planner.pipeline import Answering
-from recommender.planner.problem import Question, question_of
+from recommender.planner.problem import Problem, planning_problem
 from recommender.planner.recommend import recommend
+from recommender.planner.search import PlanSearch
 from tests.recommender.planning import HOUR, NOW, everything, machines_of, snapshot
 
 # AWS and Azure sell parts of one GPU under these names.
@@ -47,23 +47,22 @@ def faults(machine: Machines, catalog: Catalog) -> list[str]:
     return found
 
 
-def quick(name: str) -> Answering:
+def search_of(name: str) -> PlanSearch:
     """A preset under a generous deadline, ready to be searched."""
     limits = Limits(deadline_s=DAYS.get(name, 10) * 24 * HOUR)
-    question: Question = question_of(
+    problem: Problem = planning_problem(
         find_job(name), limits, Choice(), snapshot(), Progress(), NOW, 7
     )
-    return Answering(question, 5, None, False, None)
+    return PlanSearch(problem)
 
 
 @pytest.mark.parametrize("name", presets())
 def test_the_best_plans_of_every_preset_can_be_rented_and_used(name: str) -> None:
-    answering = quick(name)
-    best: list[Candidate] = sorted(answering.singles.incumbents.values(), key=lambda c: c.goal)[:6]
+    search = search_of(name)
+    best: list[Candidate] = sorted(search.single_type.incumbents.values(), key=lambda c: c.goal)[:6]
     assert best, "no plan"
-    presenter = answering.presenter
     for candidate in best:
-        plan = presenter.plan(candidate)
+        plan = search.builder.build(candidate).plan
         for machine in machines_of(plan):
             assert not faults(machine, snapshot()), machine
         assert plan.estimate.cost.mean > 0
@@ -81,11 +80,11 @@ def test_no_answer_to_any_preset_holds_what_cannot_be_rented_or_used(name: str) 
                 assert not faults(machine, snapshot()), machine
 
 
-def test_nothing_in_the_pool_of_a_default_question_is_at_fault() -> None:
+def test_nothing_in_the_pool_of_a_default_problem_is_at_fault() -> None:
     """Beyond the answers: every offer that a default search may choose."""
-    question = quick("resnet50-imagenet").question
-    o, catalog = question.catalog.offers, question.catalog
-    for row in question.rows:
+    problem = search_of("resnet50-imagenet").problem
+    o, catalog = problem.catalog.offers, problem.catalog
+    for row in problem.rows:
         t = catalog.instance_types[o.provider[row], o.instance_type[row]]
         assert t.arch == "x86_64"
         assert catalog.gpus[t.gpu].vendor == "nvidia"
@@ -108,10 +107,10 @@ def test_nothing_in_the_pool_of_a_default_question_is_at_fault() -> None:
 )
 def test_other_accelerators_enter_only_when_asked_for(choice: Choice, allowed: set[str]) -> None:
     limits = Limits(deadline_s=10 * 24 * HOUR)
-    question = question_of(
+    problem = planning_problem(
         find_job("resnet50-imagenet"), limits, choice, snapshot(), Progress(), NOW, 7
     )
-    assert {question.catalog.gpus[t.gpu].vendor for t in question.types} <= allowed
+    assert {problem.catalog.gpus[t.gpu].vendor for t in problem.types} <= allowed
 
 
 @pytest.mark.parametrize("name", ["resnet50-imagenet", "llama3-8b-lora"])

@@ -16,8 +16,8 @@ from recommender.catalogs.load import load_snapshot
 from recommender.inputs.units import parse_instant
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits, Progress
-from recommender.planner.pipeline import Answering
-from recommender.planner.problem import PRINTED, SEARCHED, question_of
+from recommender.planner.problem import PRINTED, SEARCHED, planning_problem
+from recommender.planner.search import PlanSearch
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import SEED
@@ -51,16 +51,11 @@ class Row:
 
 def plans_of(name: str, limits: Limits) -> list[tuple[str, PathInputs]]:
     """The plans shown for one question, as the engine sees them."""
-    question = question_of(
+    problem = planning_problem(
         find_job(name), limits, Choice(), load_snapshot(), Progress(), parse_instant(NOW), SEED
     )
-    asked = Answering(question, 5, None, False, None)
-    shown = asked.plans()
-    presenter = asked.presenter
-    return [
-        (f"{name} plan {i}", presenter.journey(presenter.candidate_of(plan)))
-        for i, plan in enumerate(shown, 1)
-    ]
+    plans = PlanSearch(problem).ranked(5).plans
+    return [(f"{name} plan {i}", evaluated.inputs) for i, evaluated in enumerate(plans, 1)]
 
 
 def study() -> list[Row]:

@@ -12,7 +12,7 @@ from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits
 from recommender.plan.simulation import Simulation
 from recommender.planner.recommend import recommend
-from recommender.planner.simulate_plan import Rehearsal, rehearse
+from recommender.planner.simulate_plan import PlanSimulation, simulate_plan
 from recommender.risk.laws import Weibull
 from recommender.simulate.paths import Deflatable
 from recommender.simulate.scenario import WhatIf
@@ -31,7 +31,7 @@ NOTHING = WhatIf()
 
 def rehearsed(what_if: WhatIf = NOTHING, **options: object) -> Simulation:
     given = {"order": Order(2048, 7, what_if), "catalog": CATALOG, "now": NOW, **options}
-    found = rehearse(JOB, given.pop("limits", LIMITS), CHOICE, **given)  # type: ignore[arg-type]
+    found = simulate_plan(JOB, given.pop("limits", LIMITS), CHOICE, **given)  # type: ignore[arg-type]
     assert found.simulation is not None
     return found.simulation
 
@@ -68,11 +68,11 @@ def test_machines_can_be_named() -> None:
 
 
 def test_where_no_plan_keeps_the_limits_the_answer_says_why() -> None:
-    found = rehearse(JOB, Limits(deadline_s=60.0), CHOICE, catalog=CATALOG, now=NOW)
+    found = simulate_plan(JOB, Limits(deadline_s=60.0), CHOICE, catalog=CATALOG, now=NOW)
     assert found.simulation is None
     assert found.answer is not None
     assert found.answer.status == "infeasible"
-    assert isinstance(found, Rehearsal)
+    assert isinstance(found, PlanSimulation)
 
 
 RECORDED = "t_s,event,value\n0,machines,4\n36000,machines,0\n72000,end,\n"

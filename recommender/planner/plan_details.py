@@ -1,0 +1,330 @@
+"""The parts of one plan as they are printed: machines, checkpoints, fallback, estimate, bill."""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.arrays import Floats, Ints
+from recommender.market.facts import Pool
+from recommender.market.quotas import quota_of, used_by, yours
+from recommender.optimize.evaluate import Plans, Reduced, limits_kept
+from recommender.optimize.incumbent import Candidate
+from recommender.optimize.space import PATHS, Site, Space
+from recommender.performance.step import explain
+from recommender.plan.plan import (
+    BillItem,
+    Checkpointing,
+    Estimate,
+    Fallback,
+    Machines,
+    Need,
+    Plan,
+    SpotFacts,
+    Spread,
+    TimeSplit,
+)
+from recommender.plan.plan import Site as Place
+from recommender.planner.problem import PRINTED, Problem
+from recommender.risk.monte_carlo import simulate_paths
+from recommender.risk.outcomes import quantiles, trimmed_mean, trimmed_rows
+from recommender.risk.path_inputs import PathInputs, Paths
+from recommender.text import duration, usd
+
+if TYPE_CHECKING:
+    from recommender.policies.thresholds import TwoThresholds
+
+
+UNPAID = 0.5  # of a plan's cost, from which on free spot time is worth a note
+EVEN_SPEED = 0.95  # of the spot cluster, from which on a fallback counts as fast as it
+
+
+@dataclass(frozen=True)
+class PlanDetails:
+    """What is computed once of a candidate, and the parts of its plan read off it."""
+
+    problem: Problem
+    space: Space
+    candidate: Candidate
+    site: Site  # with the candidate's entries only
+    pools: tuple[Pool, ...]  # behind each of these entries
+    row: Plans  # the candidate as a plan of the site: one row
+    reduced: Reduced  # its path inputs, gang and checkpoints: one row
+
+    @property
+    def inputs(self) -> PathInputs:
+        """What the time and the bill depend on: one row."""
+        return self.reduced.inputs
+
+    @cached_property
+    def paths(self) -> Paths:
+        """The paths behind everything printed."""
+        return self._simulated(self.inputs)
+
+    def _simulated(self, inputs: PathInputs) -> Paths:
+        # What another fallback could save is asked by the search alone.
+        one_plan = replace(inputs, best_fallback_usd_per_hour=np.full(1, np.inf))
+        return simulate_paths(one_plan, self.space.limits.deadline_s, PRINTED, self.space.seed)
+
+    def plan(self) -> Plan:
+        """The whole plan."""
+        listed_usd = [m.count * m.usd_per_hour for m in self.machines]
+        hours = float(self.inputs.work_s[0]) / 3600.0
+        flop = self.problem.steps_left * self.problem.job.global_batch
+        flop *= self.problem.job.flop_per_sample
+        return Plan(
+            machines=self.machines,
+            sites=self._places(),
+            checkpointing=self._checkpointing(),
+            fallback=self._fallback(),
+            estimate=self._estimate(),
+            usd_per_hour=sum(listed_usd) + sum(m.count * m.usd_per_hour for m in self.tier),
+            gpus=sum(m.count * m.gpus for m in self.machines),
+            flopp=flop / max(sum(listed_usd) * hours, 1e-12),
+            needs=self._needs(),
+            notes=_unpaid(self.inputs, self.paths),
+            spot=self._spot_facts(),
+        )
+
+    def max_usd_per_hour(self) -> float:
+        """Most USD per hour ever paid: at the most expensive place, fees and fallback included."""
+        entries, inputs = self.site.entries, self.inputs
+        spot = np.where(entries.spot, entries.max_usd_per_hour, 0.0)
+        running = float(inputs.base_usd_per_hour[0] + self.row.counts[0] @ spot)
+        return max(running, float(inputs.fallback_usd_per_hour[0]))
+
+    @cached_property
+    def machines(self) -> tuple[Machines, ...]:
+        """The machines that train, at the first place of their failover list."""
+        pools = zip(self.pools, self.candidate.counts, strict=True)
+        return tuple(self._machine(pool.rows[0], count) for pool, count in pools)
+
+    @cached_property
+    def tier(self) -> tuple[Machines, ...]:
+        """The CPU machines that take checkpoints into memory, if any."""
+        saves = self.reduced.saves
+        if saves.tier_type[0] < 0:
+            return ()
+        row = int(self.site.tier.offer[saves.tier_type[0]])
+        return (self._machine(row, int(saves.tier_count[0])),)
+
+    def _machine(self, row: int, count: int) -> Machines:
+        o = self.problem.catalog.offers[row]
+        t = self.problem.catalog.type_of(o)
+        return Machines(
+            count=count,
+            provider=o.provider,
+            instance_type=o.instance_type,
+            market=o.market,
+            gpu=t.gpu,
+            gpus=t.gpus,
+            region=o.region,
+            zone=o.zone,
+            usd_per_hour=self.problem.facts.listed_usd(row),
+            price_kind=o.kind,
+            price_flag=o.flag,
+            as_of=o.as_of,
+        )
+
+    @cached_property
+    def _spot_pool(self) -> Pool | None:
+        """The first spot pool; mixes share its failover list inside their region."""
+        return next((pool for pool in self.pools if pool.spot), None)
+
+    def _places(self) -> tuple[Place, ...]:
+        """The failover list of the spot machines."""
+        if self._spot_pool is None:
+            return ()
+        o = self.problem.catalog.offers
+        rows = self._spot_pool.rows
+        return tuple(Place(o.region[r], o.zone[r], o.usd_per_hour[r], o.flag[r]) for r in rows)
+
+    def _checkpointing(self) -> Checkpointing:
+        saves, path = self.reduced.saves, self.candidate.checkpoint_path
+        return Checkpointing(
+            path=PATHS[path],
+            interval_s=float(self.inputs.interval_s[0]) if path else math.nan,
+            stall_s=float(saves.stall_s[0]),
+            transfer_s=float(saves.transfer_s[0]),
+            restore_s=float(saves.restore_s[0]),
+            notice_s=float(self.reduced.gang.notice_s[0]),
+            notice_covers=bool(saves.notice_saves[0] > 0),
+            machines=self.tier,
+        )
+
+    def _fallback(self) -> Fallback | None:
+        row, fallbacks, inputs = self.candidate.fallback, self.site.fallbacks, self.inputs
+        if row < 0:
+            return None
+        rule = self._rule()
+        return Fallback(
+            machines=(self._machine(int(fallbacks.offer[row]), int(fallbacks.count[row])),),
+            usd_per_hour=float(fallbacks.usd_per_hour[row]),
+            speed=float(inputs.fallback_speed[0]),
+            reserve_s=float(inputs.reserve_s[0] + inputs.fallback_start_s[0]),
+            probability=float((self.paths.fallback_s > 0).mean()),
+            wait_above=None if rule is None else rule.wait,
+            back_above=None if rule is None else rule.back,
+        )
+
+    def _rule(self) -> "TwoThresholds | None":
+        """When to wait for spot and when to go back, from the tables of its class.
+
+        They hold for all-spot clusters and on-demand ones at least as fast.
+        """
+        inputs, first = self.inputs, self.pools[0]
+        speed, deadline_s = float(inputs.fallback_speed[0]), self.space.limits.deadline_s
+        law = self.problem.facts.spot_class(first.type, first.rows)
+        mixed = not self.site.entries.spot.all()
+        if deadline_s is None or law is None or mixed or speed < EVEN_SPEED:
+            return None
+        from recommender.policies.state import Prices, Task
+        from recommender.policies.thresholds import shipped_rule
+
+        task = Task(float(inputs.work_s[0]), deadline_s, float(inputs.changeover_s[0]))
+        usd = float(self.site.fallbacks.usd_per_hour[self.candidate.fallback]) / speed
+        return shipped_rule(law.spot_class, task, Prices(float(inputs.spot_usd_per_hour[0]), usd))
+
+    def _estimate(self) -> Estimate:
+        space, inputs, paths = self.space, self.inputs, self.paths
+        sure = self._simulated(replace(inputs, speed_sigma=np.zeros(1)))
+        running = float(paths.running_s.mean())
+        return Estimate(
+            cost=_spread(paths.cost_usd[0], float(paths.expected_usd.mean())),
+            time=_spread(paths.time_s[0], float(paths.time_s.mean())),
+            chance=float(limits_kept(space.limits, paths).mean()),
+            chance_if_speed_known=float(limits_kept(space.limits, sure).mean()),
+            interruptions=float(paths.interruptions.mean()),
+            overhead=max(0.0, 1.0 - float(paths.trained_s.mean()) / max(running, 1.0)),
+            split=_time_split(inputs, paths, trimmed_rows(paths.time_s[0])),
+            step=explain(space.job, space.columns, self.reduced.fleet, 0),
+            bill=self._bill(),
+            speed_sigma=float(inputs.speed_sigma[0]),
+            price_sigma=float(inputs.spot_price_sigma[0]),
+        )
+
+    def _bill(self) -> tuple[BillItem, ...]:
+        """The expected bill, line by line; the lines sum to the expected cost."""
+        inputs, paths = self.inputs, self.paths
+        all_h = self._paid_h
+        machines, fees_usd, zones_usd = self._machine_items()
+        items = [*machines]
+        items += [
+            BillItem(f"{m.count}x {m.instance_type} checkpoints", m.count * m.usd_per_hour * all_h)
+            for m in self.tier
+        ]
+        if self.candidate.fallback >= 0:
+            fall_h = float(paths.fallback_s.mean()) / 3600.0
+            items.append(
+                BillItem("on-demand fallback", fall_h * float(inputs.fallback_usd_per_hour[0]))
+            )
+        items.append(BillItem("data: egress to the region", float(inputs.fixed_usd[0])))
+        moves = float(paths.interruptions.mean()) * float(inputs.usd_per_interruption[0])
+        items.append(BillItem("checkpoints moved between regions", moves))
+        if self.candidate.checkpoint_path != 0:
+            items.append(BillItem("checkpoint storage", self.site.store_usd_per_hour * all_h))
+        items.append(BillItem("disks and addresses", fees_usd))
+        items.append(BillItem("failover to more expensive zones", zones_usd))
+        return tuple(item for item in items if abs(item.usd) >= 0.005)
+
+    @cached_property
+    def _paid_h(self) -> float:
+        """Hours that on-demand machines are paid: from their start."""
+        return float((self.paths.time_s - self.paths.queued_s).mean()) / 3600.0
+
+    def _machine_items(self) -> tuple[list[BillItem], float, float]:
+        """A line for the machines of each entry, their fees, and what costlier zones add."""
+        facts = self.problem.facts
+        spot_h = float(self.paths.spot_s.mean()) / 3600.0
+        items, fees, zones = [], 0.0, 0.0
+        for m, paid in zip(self.machines, self.site.entries.usd_per_hour.tolist(), strict=True):
+            hours = m.count * (spot_h if m.market == "spot" else self._paid_h)
+            fee = facts.running_fees(m.provider, m.market)
+            name = f"{m.count}x {m.instance_type} {m.market.replace('_', '-')}"
+            items.append(BillItem(name, m.usd_per_hour * hours))
+            fees += fee * hours
+            zones += (paid - fee - m.usd_per_hour) * hours
+        for m in self.tier:
+            fees += m.count * facts.running_fees(m.provider, m.market) * self._paid_h
+        return items, fees, zones
+
+    def _needs(self) -> tuple[Need, ...]:
+        facts, needs = self.problem.facts, []
+        for pool, count in zip(self.pools, self.candidate.counts, strict=True):
+            quota = quota_of(facts, pool.type, "spot" if pool.spot else "on_demand")
+            if quota is None:
+                continue
+            region = self.problem.catalog.offers.region[pool.rows[0]]
+            amount = count * used_by(pool.type, quota.unit)
+            mine = yours(facts, pool, quota.unit)
+            needs.append(Need(quota.name, amount, quota.unit, region, quota.default_new, mine))
+        return tuple(needs)
+
+    def _spot_facts(self) -> SpotFacts | None:
+        """The law of a pool, and what the plan's paths met of it."""
+        spot, facts, gang = self._spot_pool, self.problem.facts, self.reduced.gang
+        law = None if spot is None else facts.spot_class(spot.type, spot.rows)
+        if law is None:
+            return None
+        up = float(1.0 / (1.0 + np.exp(-gang.availability_logit[0])))
+        user = self.problem.choice.mtbf_h is not None
+        waits = self.paths.waiting_s[0]
+        median, longest = quantiles(waits, 0.5, 0.95)
+        return SpotFacts(
+            name=law.spot_class,
+            run_mean_s=float(self.site.entries.run_mean_s[self.site.entries.spot][0]),
+            gang_run_mean_s=float(gang.run_mean_s[0]),
+            outage_mean_s=float(gang.run_mean_s[0]) * (1.0 - up) / up,
+            availability=up,
+            co_interruption=law.co_interruption,
+            basis="--mtbf" if user else law.basis,
+            as_of=law.as_of,
+            waiting_p50_s=median,
+            waiting_p95_s=longest,
+            never_waits=float((waits <= 0.0).mean()),
+        )
+
+
+def _unpaid(j: PathInputs, h: Paths) -> tuple[str, ...]:
+    """That much of a plan's spot time is free, where runs end within their free first hour.
+
+    The rule is the provider's, but nobody watched it hold for a machine taken dozens of times.
+    """
+    if j.free_s[0] <= 0.0:
+        return ()
+    up_s = float((h.running_s - h.fallback_s).mean())
+    hours = max(up_s - float(h.spot_s.mean()), 0.0) / 3600.0
+    value, cost = hours * float(j.spot_usd_per_hour[0]), float(h.expected_usd.mean())
+    if value < UNPAID * cost:
+        return ()
+    return (
+        f"{duration(3600.0 * hours)} on spot are not billed: the provider charges nothing for a "
+        f"run that it ends within {duration(float(j.free_s[0]))}; charged, they would cost "
+        f"{usd(value)} USD more. Do not count on it for many short runs",
+    )
+
+
+def _spread(values: Floats, mean: float) -> Spread:
+    low, half, high = quantiles(values, 0.05, 0.5, 0.95)
+    return Spread(mean, low, half, high, float(trimmed_mean(values)))
+
+
+def _time_split(j: PathInputs, h: Paths, rows: Ints) -> TimeSplit:
+    """Where the time of these paths goes; lost work is what the other parts leave."""
+
+    def mean(values: Floats) -> float:
+        return float(values[0, rows].mean())
+
+    total, work, waiting = mean(h.time_s), mean(h.trained_s), mean(h.waiting_s)
+    # Runs shorter than a changeover do not take all of it, and a fallback may start at once.
+    start = min(float(j.changeover_s[0]), max(total - work - waiting, 0.0))
+    restart = mean(h.restarts_s) + float((h.fallback_s[0, rows] > 0).mean()) * float(
+        j.fallback_start_s[0]
+    )
+    restart = min(restart, max(total - work - waiting - start, 0.0))
+    saving = work * float(j.stall_s[0] / max(j.interval_s[0], 1.0))
+    saving = min(saving, max(total - start - work - restart - waiting, 0.0))
+    lost = max(total - start - work - restart - waiting - saving, 0.0)
+    return TimeSplit(start, work, saving, lost, restart, waiting)

@@ -1,0 +1,366 @@
+"""The searches behind one answer: the best plans of a problem, and of the same under other limits.
+
+Everything that needs a search asks `PlanSearch`: the table, the baselines, the sensitivity to each
+limit and the reasons of an infeasible problem. What was searched once is kept.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from recommender.arrays import Bools, Floats
+from recommender.market.sites import SitePools
+from recommender.optimize.incumbent import Candidate, SearchState, ranking_key
+from recommender.optimize.lower_bounds import least_seconds
+from recommender.optimize.search import (
+    Masks,
+    SingleQueue,
+    search_mixes,
+    search_singles,
+    single_queue,
+)
+from recommender.optimize.space import Entries, Space
+from recommender.plan.limits import Choice, Limits
+from recommender.plan.plan import Proof
+from recommender.planner.plan_builder import Evaluated, PlanBuilder, keeps
+from recommender.planner.problem import SEARCHED, Problem
+from recommender.planner.ranking import KNEE, Ranked, Ranking
+
+if TYPE_CHECKING:
+    from recommender.optimize.certificate import ProgramProof
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How far a search goes before it stops with a gap."""
+
+    plans: int  # simulated at most
+    supports: int = 100_000  # sets of entries tried at most, for mixes
+
+
+FULL = Budget(3000)
+BASELINE = Budget(1000)  # for what stands next to the answer; most need fewer than 100
+QUICK = Budget(200)  # for limits that are only tried
+MIXES = Budget(600, 200)
+MIXES_QUOTAS = Budget(600, 600)  # on 12 problems, 1,500 sets found nothing better
+MIXES_PROOF = Budget(600, 3000)
+MIXES_LAST = Budget(100, 60)  # where no cluster of one type keeps the limits, a mix seldom does
+
+MIX_REGIONS = 4  # regions in which mixes are tried, unless a proof is asked for
+NEAR = 0.25  # above the best goal: what quoted prices may still make the first of a table
+BLUR = 0.05  # as above, by the error of the paths of a search
+EDGE = 3.0  # standard errors of the chance in a search, within which plans are simulated again
+FEW = 8  # such plans at most
+SURER = 0.3  # of the way to certainty that is asked for where no plan proves sure enough
+LADDER = 6  # deadlines tried between the fastest and the cheapest plan for the frontier
+MOST_PROGRAMS = 60  # programs solved for a proof
+
+Only = Literal["any", "on_demand", "spot", "one GPU", "big"]
+# Which entries a search may use, by entries and GPUs per machine.
+ALLOWED: dict[Only, Callable[[Entries, Floats], Bools]] = {
+    "any": lambda entries, gpus: gpus > 0,
+    "on_demand": lambda entries, gpus: ~entries.spot,
+    "spot": lambda entries, gpus: entries.spot,
+    "one GPU": lambda entries, gpus: gpus == 1,
+    "big": lambda entries, gpus: gpus >= 8,
+}
+
+
+@dataclass(frozen=True)
+class PlanSearch:
+    """Searches one problem, and the same problem under other limits."""
+
+    problem: Problem
+    prove: bool = False  # search mixes as far as they go, and solve programs for a proof
+    searched: dict[tuple[Limits, Only], SearchState] = field(default_factory=dict)
+    queues: dict[Limits, SingleQueue] = field(default_factory=dict)
+
+    def search(self, limits: Limits, only: Only = "any", budget: Budget = FULL) -> SearchState:
+        """Clusters of one type under other limits, or of some entries only (`ALLOWED`).
+
+        Where the best plan of the problem itself is one of those asked for, it is the best of them.
+        """
+        if limits == self.problem.limits and self.single_type.incumbents:
+            masks = self._masks(only)
+            if self.single_type.best_candidate().allowed_by(masks):
+                kept = {k: c for k, c in self.single_type.incumbents.items() if c.allowed_by(masks)}
+                return replace(self.single_type, incumbents=kept)
+        return self._search(limits, only, budget)
+
+    def search_or_relaxed(self, limits: Limits, only: Only = "any") -> SearchState:
+        """Plans under the limits; where none keeps them, the fastest or cheapest without limits."""
+        found = self.search(limits, only, BASELINE)
+        if found.incumbents:
+            return found
+        aim: Literal["time", "cost"] = "time" if limits.deadline_s is not None else "cost"
+        free = Limits(objective=aim, max_machines=limits.max_machines, confidence=0.0)
+        return self.search(free, only, BASELINE)
+
+    @cached_property
+    def single_type(self) -> SearchState:
+        """The search over clusters of one type under the problem's limits."""
+        found = self._search(self.problem.limits, "any", FULL, slack=KNEE)
+        return found if found.incumbents else self._at_the_edge(found)
+
+    def _at_the_edge(self, failed: SearchState) -> SearchState:
+        """Plans that fall short on the paths of the search, and not on those printed."""
+        limits = self.problem.limits
+        sure = limits.confidence
+        blur = EDGE * float(np.sqrt(sure * (1.0 - sure) / SEARCHED))
+        near = self._search(
+            replace(limits, confidence=max(sure - blur, 0.0)), "any", FULL, slack=NEAR
+        )
+        surest = sorted(
+            near.incumbents.items(), key=lambda item: (-item[1].chance, ranking_key(item[1]))
+        )
+        builder = PlanBuilder(self.problem, self.problem.lists)
+        kept = {k: c for k, c in surest[:FEW] if keeps(builder.build(c).plan, limits)}
+        if not kept:
+            return failed
+        best = min(candidate.goal for candidate in kept.values())
+        return replace(
+            failed,
+            incumbents=kept,
+            best_goal=best,
+            open_bound=min(failed.open_bound, near.open_bound, near.best_goal),
+        )
+
+    def _search(
+        self, limits: Limits, only: Only, budget: Budget, slack: float = 0.0
+    ) -> SearchState:
+        """Clusters of one type; plans slower than the fastest by up to `slack` are kept as well."""
+        key = (limits, only)
+        if key not in self.searched:
+            found = self._clusters(limits, self._masks(only), budget, slack)
+            if only == "any" and found.exhausted and not found.incumbents:
+                # Cheap spot plans used the budget up: on-demand ones cost more and may still do.
+                reliable = self._clusters(limits, self._masks("on_demand"), budget, slack)
+                found = replace(
+                    reliable,
+                    open_bound=min(found.open_bound, reliable.open_bound),
+                    plans_evaluated=found.plans_evaluated + reliable.plans_evaluated,
+                    max_plans=found.max_plans + reliable.max_plans,
+                )
+            self.searched[key] = found
+        return self.searched[key]
+
+    def _masks(self, only: Only) -> Masks:
+        gpus = self.problem.columns.gpus
+        sites = self.problem.lists.sites
+        return tuple(ALLOWED[only](site.entries, gpus[site.entries.kind]) for site in sites)
+
+    def _clusters(
+        self, limits: Limits, masks: Masks, budget: Budget, slack: float = 0.0
+    ) -> SearchState:
+        state = SearchState(slack=slack if limits.goal == "time" else 0.0, max_plans=budget.plans)
+        if limits.goal == "time" and limits.deadline_s is not None:
+            # Fallbacks make many plans of a cluster and few of them faster: first those without.
+            first = self._without_fallbacks(limits, masks, Budget(budget.plans // 3), slack)
+            state.best_goal, state.incumbents = first.best_goal, dict(first.incumbents)
+        space = replace(self.problem.space(self.problem.lists), limits=limits)
+        search_singles(space, state, masks, self._queue(space))
+        return state
+
+    def _without_fallbacks(
+        self,
+        limits: Limits,
+        masks: Masks | None = None,
+        budget: Budget = FULL,
+        slack: float = 0.0,
+    ) -> SearchState:
+        state = SearchState(slack=slack if limits.goal == "time" else 0.0, max_plans=budget.plans)
+        space = replace(self.problem.space(self._sites_without_fallbacks), limits=limits)
+        search_singles(space, state, masks)
+        return state
+
+    @cached_property
+    def _sites_without_fallbacks(self) -> SitePools:
+        lists = self.problem.lists
+        sites = tuple(replace(site, fallbacks=site.fallbacks.none()) for site in lists.sites)
+        return SitePools(sites, lists.pools)
+
+    def _queue(self, space: Space) -> SingleQueue:
+        """All clusters of one entry, made once for searches under the same limits.
+
+        A tighter limit only raises lower bounds, so the problem's own queue does for it as well:
+        clusters that cannot keep it are met, and dropped.
+        """
+        own = self.problem.limits
+        if own in self.queues and space.limits.tighter_than(own):
+            return self.queues[own]
+        if space.limits not in self.queues:
+            step_s = self.problem.step_s[:, : space.limits.max_machines]
+            self.queues[space.limits] = single_queue(space, step_s)
+        return self.queues[space.limits]
+
+    # Clusters of several types
+
+    @property
+    def mixes(self) -> bool:
+        """Whether clusters of several types are searched: they seldom pay without quotas."""
+        mix = self.problem.choice.mix
+        if not self.problem.rows:
+            return False
+        failed = not self.single_type.incumbents and self._in_reach
+        pays = self._all_mixes or self.problem.job.elastic or failed or self._anchored
+        return mix == "yes" or (mix == "auto" and pays)
+
+    @property
+    def _all_mixes(self) -> bool:
+        """Whether mixes are searched as far as they go: quotas bind, or a proof is asked for."""
+        return self.prove or bool(self.problem.choice.quotas)
+
+    @property
+    def _anchored(self) -> bool:
+        """Whether spot machines may save to an on-demand machine of their cluster only."""
+        return self.problem.choice.checkpoint_to == "anchor"
+
+    @property
+    def _in_reach(self) -> bool:
+        """Whether a deadline leaves time to start machines and to compute on the fastest."""
+        due_s, lists = self.problem.limits.deadline_s, self.problem.lists
+        return due_s is None or due_s > least_seconds(self.problem.space(lists))
+
+    @property
+    def _mix_budget(self) -> Budget:
+        if self.prove:
+            return MIXES_PROOF
+        if self.problem.choice.quotas:
+            return MIXES_QUOTAS
+        return MIXES if self.single_type.incumbents else MIXES_LAST
+
+    @cached_property
+    def _mix_regions(self) -> tuple[SitePools, float]:
+        """Regions searched for mixes, and the lower bound of those that are not."""
+        if not self.mixes:
+            return SitePools((), ()), float("inf")
+        most = None if self._all_mixes or self._anchored else MIX_REGIONS
+        return self.problem.regions_below(self.single_type.cutoff, most)
+
+    @cached_property
+    def sites(self) -> SitePools:
+        """All sites: those of single types first, then the regions where a mix may be better."""
+        return self.problem.lists + self._mix_regions[0]
+
+    @property
+    def best(self) -> SearchState:
+        """The search over clusters of one type and, where they may pay, of several."""
+        return self._best[0]
+
+    @cached_property
+    def _best(self) -> tuple[SearchState, "ProgramProof | None"]:
+        """The search over everything, and what programs prove; better plans they meet enter it."""
+        state = replace(self.single_type, incumbents=dict(self.single_type.incumbents))
+        if not self.mixes:
+            return state, None
+        budget = self._mix_budget
+        state.max_plans, state.max_supports = state.plans_evaluated + budget.plans, budget.supports
+        state.open_bound = min(state.open_bound, self._mix_regions[1])
+        space = self.problem.space(self.sites)
+        search_mixes(space, state, first=len(self.problem.lists.sites))
+        if not self.prove:
+            return state, None
+        from recommender.optimize.certificate import prove
+
+        return state, prove(space, state, MOST_PROGRAMS)
+
+    def proof(self) -> Proof:
+        """How far below the best plan the goal of a plan that was not found could lie."""
+        state, programs = self._best
+        gap = state.gap()
+        if programs is not None:
+            # Search and programs each bound all mixes; clusters of one type are the search's.
+            single = replace(state, open_bound=self.single_type.open_bound).gap()
+            gap = min(gap, max(single, programs.gap))
+        return Proof(
+            status="gap" if gap > 0 else "optimal",
+            gap=gap,
+            method="search" if programs is None else "search + program",
+            plans_evaluated=state.plans_evaluated,
+            programs_solved=0 if programs is None else programs.programs,
+            mixes=self._mixes_searched(gap),
+        )
+
+    def _mixes_searched(self, gap: float) -> Literal["searched", "in part", "not searched"]:
+        if not self.mixes:
+            return "not searched"
+        return "in part" if gap > self.single_type.gap() else "searched"
+
+    # Plans
+
+    @cached_property
+    def builder(self) -> PlanBuilder:
+        """Builds plans of candidates."""
+        return PlanBuilder(self.problem, self.sites)
+
+    def ranked(self, top: int) -> Ranked:
+        """The best plans of a table of `top`; none where no plan keeps the limits."""
+        if not self.best.incumbents:
+            return Ranked((), 0)
+        limits = self.problem.limits
+        on_demand = self.search_or_relaxed(limits, "on_demand")
+        ranking = Ranking(
+            self.builder, top, on_demand.best_candidate() if on_demand.incumbents else None
+        )
+        if limits.goal == "frontier":
+            return ranking.frontier(self._ladder())
+        ranked = ranking.ranked(self.best, self._best_of_each())
+        if keeps(ranked.plans[0].plan, limits):
+            return ranked
+        # All fell short of the chance on the paths printed: look among surer ones as well.
+        surer = limits.confidence + SURER * (1.0 - limits.confidence)
+        state = self.search(replace(limits, confidence=surer))
+        more = replace(self.best, incumbents=self.best.incumbents | state.incumbents)
+        return ranking.ranked(more, self._best_of_each())
+
+    def _best_of_each(self) -> list[Candidate]:
+        """The best plan without spot, and the best of each provider."""
+        limits, lists = self.problem.limits, self.problem.lists
+        found = [self.search(limits, "on_demand", BASELINE)]
+        for index, site in enumerate(lists.sites):
+            if self.single_type.incumbents and self.single_type.best_candidate().site == index:
+                continue  # the best plan of all is the best of its provider
+            masks = tuple(np.full(len(s.entries), s is site) for s in lists.sites)
+            found.append(self._clusters(limits, masks, BASELINE))
+        return [state.best_candidate() for state in found if state.incumbents]
+
+    def _ladder(self) -> list[Candidate]:
+        """The cheapest plan, the fastest, and the cheapest under deadlines between them."""
+        limits = self.problem.limits
+        aims = (replace(limits, objective="time"), replace(limits, objective="cost"))
+        found = [self._without_fallbacks(aim) for aim in aims]
+        times = [state.best_candidate().time_s for state in found if state.incumbents]
+        if len(times) > 1:
+            for due_s in np.geomspace(min(times), max(times), LADDER + 2)[1:-1].tolist():
+                under = replace(limits, deadline_s=due_s * 1.3, objective="cost")
+                found.append(self._without_fallbacks(under))
+        return [state.best_candidate() for state in found if state.incumbents]
+
+    def best_unconstrained(self, aim: Literal["time", "cost"]) -> Evaluated | None:
+        """The plan that leads the table of the same problem with no limit but an aim."""
+        limits = Limits(objective=aim, max_machines=self.problem.limits.max_machines)
+        state = self._search(limits, "any", FULL, slack=BLUR)
+        if not state.incumbents:
+            return None
+        near = {
+            k: c for k, c in state.incumbents.items() if c.goal <= state.best_goal * (1.0 + NEAR)
+        }
+        ranking = Ranking(self.builder.under(limits), 1, None)
+        first = ranking.ranked(replace(state, incumbents=near), []).plans[0]
+        return self.builder.build(first.candidate)
+
+    def replan(self, limits: Limits) -> Evaluated | None:
+        """The plan that leads the table of the same problem under other limits."""
+        other = PlanSearch(replace(self.problem, limits=limits))
+        return next(iter(other.ranked(1).plans), None)
+
+
+def search_other_offers(problem: Problem, choice: Choice) -> tuple[SearchState, PlanBuilder]:
+    """The best clusters of one type of other offers, and what builds plans of them."""
+    other = replace(problem, choice=choice)
+    state = SearchState(slack=0.0, max_plans=BASELINE.plans)
+    search_singles(other.space(other.lists), state)
+    return state, PlanBuilder(other, other.lists)
