@@ -31,6 +31,7 @@ from recommender.optimize.space import Site, Space, within_quota
 from recommender.optimize.supports import counts_lower_bounds
 from recommender.performance.clusters import spreads_of
 from recommender.performance.step_bounds import Shortest, shortest
+from recommender.risk.laws import gang_hazard
 
 Lines = tuple[tuple[Floats, Floats], ...]  # (seconds, samples): step >= seconds + samples/compute
 
@@ -168,7 +169,7 @@ def _least_bill(space: Space, site: Site) -> Floats:
     A free first hour helps most where runs are shortest: with every machine in use.
     """
     e, one = site.entries, np.ones(len(site.entries))
-    hazard = np.where(e.spot, (1.0 + e.cap * (1.0 - e.co_interruption)) / e.run_mean_s, 0.0)
+    hazard = np.where(e.spot, gang_hazard(e.cap + 1, e.co_interruption) / e.run_mean_s, 0.0)
     faults = space.job.fault_rate_per_hour / 3600.0 * space.limits.max_machines
     run, free = one / max(float(hazard.sum()) + faults, 1e-12), one * float(e.free_s.max())
     share = np.min([paid_share(run, one * sigma, free) for sigma in np.unique(e.run_sigma)], axis=0)

@@ -1,7 +1,8 @@
-"""The full model of a plan: one vectorised function that everything else trusts.
+"""The full model of a plan: from machines, checkpoint path and fallback to cost, time and chance.
 
-Single plans, the search's leaves, the re-check of the winner and the exhaustive oracle of the
-tests all call `evaluate`; bounds are tested against it.
+Plans become the inputs of the simulation (`path_inputs_of`), and what their paths are worth under
+the limits is `values_of`. The search, the plans shown and the exhaustive oracle of the tests use
+these two; bounds are tested against them.
 """
 
 from dataclasses import dataclass, replace
@@ -9,7 +10,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
-from recommender.catalogs.schema import GANG_KNEE
 from recommender.optimize.checkpoint_paths import Saves, saves_of
 from recommender.optimize.space import NONE, OBJECT_STORE, Entries, Site, Space
 from recommender.performance.checkpoint import best_interval
@@ -17,6 +17,7 @@ from recommender.performance.clusters import Fleet
 from recommender.performance.parameter_server import cluster_spread
 from recommender.performance.step import steps
 from recommender.plan.limits import MEAN_LIMITS, RUN_LIMITS, Limits, RunFigures
+from recommender.risk.laws import gang_doublings, gang_hazard
 from recommender.risk.outcomes import trimmed_mean
 from recommender.risk.path_inputs import PathInputs
 
@@ -76,12 +77,6 @@ class Gang:
     minimum_s: Floats
     free_s: Floats
     notice_s: Floats
-
-
-def evaluate(space: Space, site: Site, plans: Plans) -> Values:
-    """Expected cost and typical time of plans and the chance that they keep every limit."""
-    journeys, allowed = path_inputs_of(space, site, plans)
-    return values_of(space, journeys, allowed)
 
 
 def values_of(space: Space, journeys: PathInputs, allowed: Bools) -> Values:
@@ -234,10 +229,10 @@ def gang_of(space: Space, entries: Entries, counts: Ints) -> Gang:
     """
     used = (counts > 0) & entries.spot
     many = np.maximum(counts, 1)
-    hazard = np.where(used, (1 + (many - 1) * (1 - entries.co_interruption)), 0.0)
+    hazard = np.where(used, gang_hazard(many, entries.co_interruption), 0.0)
     hazard = np.where(used, hazard / entries.run_mean_s, 0.0)
     faults = space.job.fault_rate_per_hour / 3600.0 * counts.sum(axis=1)
-    lost = entries.availability_slope * np.log2(1.0 + (many - 1.0) / GANG_KNEE)
+    lost = entries.availability_slope * gang_doublings(many)
     logit = entries.availability_logit - lost
     up = np.where(used, 1.0 / (1.0 + np.exp(-logit)), 1.0).prod(axis=1)
     has_spot = np.asarray(used.any(axis=1))
@@ -387,14 +382,3 @@ def with_fallbacks(space: Space, site: Site, plans: Plans) -> tuple[Plans, Ints]
     possible = (choices >= 0) & has_spot[:, None] & (space.limits.deadline_s is not None)
     row, column = np.nonzero(possible)
     return Plans(plans.counts[row], plans.checkpoint_path[row], choices[row, column]), row
-
-
-def variants(space: Space, site: Site, counts: Ints) -> Plans:
-    """Every plan of these clusters: all checkpoint paths, without and with fallbacks."""
-    alone = plans_without_fallback(space, site, counts)
-    netted, _ = with_fallbacks(space, site, alone)
-    return Plans(
-        np.concatenate([alone.counts, netted.counts]),
-        np.concatenate([alone.checkpoint_path, netted.checkpoint_path]),
-        np.concatenate([alone.fallback, netted.fallback]),
-    )

@@ -33,6 +33,7 @@ from recommender.performance.memory import bytes_of, largest_micro_batch
 from recommender.performance.priors import prior_of
 from recommender.performance.step import steps
 from recommender.performance.strategies import divides_states, least_bytes, least_penalty
+from recommender.risk.laws import further_hazard
 
 ENDLESS = 1e30  # samples/s of a GPU that takes no time
 NETWORKS = 3  # classes of networks told apart
@@ -95,7 +96,7 @@ def relaxed(space: Space, site: Site, with_levels: bool = True) -> Relaxed:
         unit=unit,
         gpus_needed=_gpus_needed(space, e.kind),
         hazard_first=hazard + faults,
-        hazard_more=hazard * (1.0 - e.co_interruption) + faults,
+        hazard_more=hazard * further_hazard(2, e.co_interruption) + faults,
         levels=_levels(space, site, compute, unit) if with_levels else (),
         fallback_usd=net_usd,
         fallback_s=float(fall.step_s.min()) * work if netted else np.inf,

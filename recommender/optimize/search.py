@@ -24,6 +24,7 @@ from recommender.optimize.supports import counts_lower_bounds
 from recommender.performance.clusters import spread_at
 from recommender.performance.parameter_server import cluster_spread
 from recommender.performance.step import steps
+from recommender.risk.laws import gang_hazard
 
 BATCH = 8  # clusters of one pair followed at once
 
@@ -224,7 +225,7 @@ def _single_bounds(
     e = site.entries
     kind, spot = e.kind[entry], e.spot[entry]
     price = e.usd_per_hour[entry] * machines
-    gang = 1.0 + (machines - 1.0) * (1.0 - e.co_interruption[entry])
+    gang = gang_hazard(machines, e.co_interruption[entry])
     step = step_s[kind, machines - 1]
     sums = sums_of(
         space,

@@ -27,6 +27,7 @@ from recommender.optimize.space import Site, Space
 from recommender.optimize.spot_time_bounds import RUN_GRID, least_spot_time_ratio
 from recommender.performance.clusters import several_spreads_of
 from recommender.performance.step_bounds import Shortest, shortest
+from recommender.risk.laws import further_hazard
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ def _hazards(space: Space, site: Site) -> tuple[Floats, Floats, Floats, float]:
     e = site.entries
     first = np.where(e.spot, 1.0 / e.run_mean_s, 0.0)
     further = _largest_from(first, space.limits.max_machines)
-    more = first * (1.0 - e.co_interruption)
+    more = first * further_hazard(2, e.co_interruption)
     return first, more, further, space.job.fault_rate_per_hour / 3600.0
 
 

@@ -61,16 +61,6 @@ def grown(
     return [(float(bounds[i]), (*support, int(more[i]))) for i in good]
 
 
-def support_bound(
-    b: SiteBounds, support: tuple[int, ...], bar: float = np.inf, later: bool = True
-) -> float:
-    """Least goal of every cluster of several entries that uses these, and further ones.
-
-    With `later` the further ones come after them. Above the bar it says only that none is below.
-    """
-    return float(_support_bounds(b, support[:-1], np.array(support[-1:]), bar, later).min())
-
-
 def _support_bounds(
     b: SiteBounds, support: tuple[int, ...], more: Ints, bar: float, later: bool = True
 ) -> Floats:

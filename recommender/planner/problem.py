@@ -22,6 +22,7 @@ from recommender.optimize.space import ANCHOR, MEMORY_TIER, NONE, OBJECT_STORE, 
 from recommender.performance.clusters import MachineColumns
 from recommender.performance.machines import machine_columns
 from recommender.plan.limits import LIMITS, Choice, Limits, Progress
+from recommender.risk.laws import gang_hazard
 from recommender.risk.outcomes import OutcomeCache
 
 SEARCHED = 256  # paths that plans are compared on
@@ -149,8 +150,9 @@ class Problem:
     def _least_share(self, t: InstanceType) -> float:
         """Of all laws that a machine may follow: the shortest run with every shape."""
         laws, rule = self.facts.spot_classes(t), self.facts.billing(t.provider, "spot")
-        most = self.limits.max_machines
-        runs = [c.run_mean_s / (1 + most * (1 - c.co_interruption)) for c in laws]
+        together = np.array([c.co_interruption for c in laws])
+        hazard = gang_hazard(self.limits.max_machines + 1, together)
+        runs = [c.run_mean_s / factor for c, factor in zip(laws, hazard.tolist(), strict=True)]
         sigma = np.array([c.run_sigma for c in laws] or [1.0])
         free = 0.0 if rule is None else rule.free_if_interrupted_within_s
         run = np.full(len(sigma), min(runs, default=1e9))

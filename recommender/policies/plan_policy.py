@@ -28,7 +28,7 @@ from recommender.policies.optimal import expected_usd
 from recommender.policies.policy_table import NEVER, Table, policy_table
 from recommender.policies.state import NONE, ON_DEMAND, SPOT, Prices, Task
 from recommender.policies.thresholds import SAFETY_NET, TwoThresholds, rule_usd
-from recommender.risk.capacity import logistic
+from recommender.risk.laws import logistic
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import MAX_LISTED_ZONES
 

@@ -7,17 +7,15 @@ planes, ten times as fast as along the last axis. Single precision halves the me
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recommender.arrays import Bools, Floats, Ints, Singles
+from recommender.risk.laws import RunLaw, logistic
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import MAX_LISTED_ZONES, RandomNumbers, run_uniforms
-
-if TYPE_CHECKING:
-    from recommender.risk.laws import RunLaw
 
 
 class Capacity(Protocol):
@@ -46,7 +44,7 @@ class LognormalCapacity:
 class OtherRunLaw:
     """Runs of another law than the lognormal; zones and outages stay the plans' own."""
 
-    law: "RunLaw"
+    law: RunLaw
 
     def runs(self, p: PathInputs, sample: RandomNumbers) -> tuple[Singles, Singles]:
         """Lengths of the runs and the wait before each, seconds."""
@@ -78,11 +76,6 @@ def zones_of(p: PathInputs, sample: RandomNumbers) -> Zones:
     run_s = p.run_mean_s[:, None] * np.ones_like(up)
     outage_s = run_s * (1.0 - up) / up / p.sites[:, None]
     return Zones(run_s, outage_s, nowhere, sample.start[None] < (1.0 - up) * nowhere)
-
-
-def logistic(value: Floats) -> Floats:
-    """Probability of a logit."""
-    return 1.0 / (1.0 + np.exp(-value))
 
 
 def _waits(p: PathInputs, sample: RandomNumbers, zones: Zones) -> Singles:

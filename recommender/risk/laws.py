@@ -1,6 +1,6 @@
-"""Laws of run lengths behind one interface: Weibull, lognormal, exponential, survival curves.
+"""Laws of spot runs: lengths (Weibull, lognormal, survival curves) and the hazard of a gang.
 
-A law here is a *shape*: runs of mean one. Two functions of a uniform are all that the engine
+A run law is a *shape*: runs of mean one. Two functions of a uniform are all that the simulation
 needs: the length of a run, and what is left of a run met at a random moment, whose density is
 S(x)/mean (the equilibrium law of renewal theory). Weibull shapes below one and lognormals die
 early: the hazard falls with age.
@@ -13,7 +13,8 @@ from typing import Protocol
 
 import numpy as np
 
-from recommender.arrays import Floats
+from recommender.arrays import Floats, Ints
+from recommender.catalogs.schema import GANG_KNEE
 from recommender.risk.random_numbers import normal
 
 # Abramowitz and Stegun 7.1.26 (1964): erfc within 1.5e-7
@@ -42,6 +43,31 @@ def _scaled_tail(x: Floats) -> Floats:
     return tail
 
 
+def logistic(value: Floats) -> Floats:
+    """Probability of a logit."""
+    return 1.0 / (1.0 + np.exp(-value))
+
+
+def further_hazard(machines: Ints | Floats | int, co_interruption: Floats) -> Floats:
+    """Interruptions that the further machines of a gang add, per interruption of its first.
+
+    (n - 1)·(1 - ρ): a machine is interrupted together with the others with probability ρ, the
+    co-interruption, and alone otherwise. Fitted to gangs of 1 to 16 machines in recorded zones
+    (docs/risk-facts.md).
+    """
+    return np.asarray((machines - 1) * (1 - co_interruption))
+
+
+def gang_hazard(machines: Ints | Floats | int, co_interruption: Floats) -> Floats:
+    """Interruptions of a gang of n machines, per interruption of one: 1 + (n - 1)·(1 - ρ)."""
+    return 1 + further_hazard(machines, co_interruption)
+
+
+def gang_doublings(machines: Ints | Floats) -> Floats:
+    """log2(1 + (n - 1)/8): a gang of n machines is there with so many slopes of logit less."""
+    return np.asarray(np.log2(1.0 + (machines - 1.0) / GANG_KNEE))
+
+
 def lognormal_survival(t: Floats, mean: Floats, sigma: Floats) -> Floats:
     """P(X > t) of a lognormal X with the given mean and sd of ln X; arguments broadcast."""
     centre = np.log(mean) - 0.5 * sigma * sigma
@@ -54,6 +80,16 @@ def lognormal_excess(t: Floats, mean: Floats, sigma: Floats) -> Floats:
     t = np.minimum(t, 1e300)
     z = (np.log(mean) - 0.5 * scale * scale - np.log(np.maximum(t, 1e-300))) / scale
     return np.maximum(mean * normal_cdf(z + scale) - t * normal_cdf(z), 0.0)
+
+
+def lognormal_residual(t: Floats, mean: float, sigma: Floats) -> Floats:
+    """P(more than t of a lognormal X is left at a random moment in it); arguments broadcast.
+
+    E[(X - t)+]/E[X] = Φ(σ - z) - t/mean·Φ(-z), z = (ln(t/mean) + σ²/2)/σ.
+    """
+    z = (np.log(t / mean) + 0.5 * sigma**2) / sigma
+    found: Floats = normal_cdf(sigma - z) - t / mean * normal_cdf(-z)
+    return found
 
 
 _GRID = 4001  # points of the table of a law's residue

@@ -13,7 +13,7 @@ import numpy as np
 
 from recommender.arrays import Floats
 from recommender.plan.limits import SHORT_RUN_S
-from recommender.risk.laws import normal_cdf
+from recommender.risk.laws import logistic, lognormal_residual
 from recommender.risk.random_numbers import normal, uniforms
 from recommender.traces.fit_result import MarketLaw, Value
 from recommender.traces.intervals import BLOCK_H, FEW_BLOCKS, cut, states
@@ -36,23 +36,13 @@ _LEVELS, _DAYS, _SEED = 100, 12, 7
 _MOST_SPELLS = 4000
 
 
-def residual(mean: float, sigma: Floats, hours: Floats) -> Floats:
-    """P(more than `hours` of a lognormal spell is left at a random moment in it); broadcast.
-
-    E[(X - h)+]/E[X] = Φ(σ - z) - h/mean·Φ(-z), z = (ln(h/mean) + σ²/2)/σ.
-    """
-    z = (np.log(hours / mean) + 0.5 * sigma**2) / sigma
-    found: Floats = normal_cdf(sigma - z) - hours / mean * normal_cdf(-z)
-    return found
-
-
 def residual_sigma(lengths: Floats, mean: float) -> float:
     """σ of the lognormal of this mean that is nearest to what is left of the seen spells.
 
     `lengths` in hours, cut spells as long as they were seen; least squares over `RESIDUAL_H`.
     """
     left = np.maximum(lengths[:, None] - RESIDUAL_H, 0.0).mean(axis=0) / lengths.mean()
-    errors = ((residual(mean, SIGMAS[:, None], RESIDUAL_H) - left) ** 2).sum(axis=1)
+    errors = ((lognormal_residual(RESIDUAL_H, mean, SIGMAS[:, None]) - left) ** 2).sum(axis=1)
     return float(SIGMAS[int(errors.argmin())])
 
 
@@ -66,11 +56,6 @@ def resampled_sigmas(lengths: Floats, mean: float, replicates: int, stream: int)
 
 def _scaled_sigma(drawn: Floats, lengths: Floats, mean: float) -> float:
     return residual_sigma(drawn, mean * float(drawn.mean() / lengths.mean()))
-
-
-def logistic(x: Floats) -> Floats:
-    """The inverse of the logit."""
-    return 1.0 / (1.0 + np.exp(-x))
 
 
 def logit(share: float) -> float:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from recommender.arrays import Floats, Ints
-from recommender.catalogs.schema import GANG_KNEE
+from recommender.risk.laws import further_hazard, gang_doublings
 from recommender.traces.fit_result import Groups, Prices, Value
 from recommender.traces.intervals import (
     Cells,
@@ -99,7 +99,7 @@ def ratio(sums: Floats) -> Floats:
 
 
 def co_interruption(run_means: Floats, sizes: Sequence[int]) -> float:
-    """ρ of u(n) = u(1)/(1 + (n - 1)(1 - ρ)), least squares of ln u over gang sizes.
+    """ρ of u(n) = u(1)/`gang_hazard`(n, ρ), least squares of ln u over gang sizes.
 
     Sizes that were never interrupted say nothing; not a number where only one is left.
     """
@@ -108,7 +108,7 @@ def co_interruption(run_means: Floats, sizes: Sequence[int]) -> float:
     if not known.any() or not np.isfinite(run_means[0]):
         return float("nan")
     fall = np.log(run_means[0] / run_means[known])
-    law = np.log1p((n[known][None] - 1.0) * (1.0 - _RHOS[:, None]))
+    law = np.log1p(further_hazard(n[known][None], _RHOS[:, None]))
     return float(_RHOS[int(((fall - law) ** 2).sum(axis=1).argmin())])
 
 
@@ -117,7 +117,7 @@ def slope(locations: Floats, sizes: Sequence[int]) -> float:
 
     The unit of the classes (`SpotClass.availability_slope`), in whose place it is put.
     """
-    doublings = np.log2(1.0 + (np.array(sizes, dtype=np.float64) - 1.0) / GANG_KNEE)
+    doublings = gang_doublings(np.array(sizes, dtype=np.float64))
     centred = doublings - doublings.mean()
     return float((centred * (locations[0] - locations)).sum() / (centred**2).sum())
 

@@ -7,7 +7,7 @@ import pytest
 
 from recommender.catalogs.catalog import Catalog
 from recommender.job.job import Job
-from recommender.optimize.evaluate import Plans, evaluate
+from recommender.optimize.evaluate import Plans
 from recommender.optimize.space import MEMORY_TIER
 from recommender.plan.limits import Choice, Limits, QuotaLimit
 from recommender.plan.plan import Plan
@@ -24,6 +24,7 @@ from tests.deepvm.policies import (
     ranked,
 )
 from tests.deepvm.scaling import curve, images_per_s, none, released
+from tests.recommender.optimize.palette import evaluate
 
 WILLING = 3.0
 TIMES = 1000  # the job of figure 5 takes seconds; a bill is compared for a thousand of them

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from recommender.optimize.count_boxes import Clusters, _add_clusters, _box_site, search_boxes
-from recommender.optimize.evaluate import Plans, evaluate
+from recommender.optimize.evaluate import Plans
 from recommender.optimize.incumbent import EPSILON, SearchState
 from recommender.optimize.search import search
 from recommender.optimize.space import OBJECT_STORE, Space
 from recommender.plan.limits import Limits
-from tests.recommender.optimize.palette import oracle
+from tests.recommender.optimize.palette import evaluate, oracle
 from tests.speed.spotdnn import exhaustive
 from tests.spotdnn.problem import HOUR, SPOT_USD, least_goals, problem
 

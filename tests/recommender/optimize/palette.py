@@ -5,7 +5,14 @@ import itertools
 import numpy as np
 
 from recommender.job.job import DataSet, Job
-from recommender.optimize.evaluate import Plans, Values, evaluate, variants
+from recommender.optimize.evaluate import (
+    Plans,
+    Values,
+    path_inputs_of,
+    plans_without_fallback,
+    values_of,
+    with_fallbacks,
+)
 from recommender.optimize.space import (
     Entries,
     Fallbacks,
@@ -242,8 +249,24 @@ def every_cluster(site: Site, most: int) -> np.ndarray:
     return counts[within_quota(site, counts)]
 
 
+def evaluate(space: Space, site: Site, plans: Plans) -> Values:
+    """Expected cost and trimmed mean time of plans and the chance that they keep every limit."""
+    return values_of(space, *path_inputs_of(space, site, plans))
+
+
+def every_plan(space: Space, site: Site, counts: np.ndarray) -> Plans:
+    """Every plan of these clusters: all checkpoint paths, without and with fallbacks."""
+    alone = plans_without_fallback(space, site, counts)
+    others, _ = with_fallbacks(space, site, alone)
+    return Plans(
+        np.concatenate([alone.counts, others.counts]),
+        np.concatenate([alone.checkpoint_path, others.checkpoint_path]),
+        np.concatenate([alone.fallback, others.fallback]),
+    )
+
+
 def oracle(question: Space) -> tuple[Plans, Values]:
-    """Every plan of the only site, followed with the full model."""
+    """Every plan of the only site, evaluated with the full model."""
     site = question.sites[0]
-    plans = variants(question, site, every_cluster(site, question.limits.max_machines))
+    plans = every_plan(question, site, every_cluster(site, question.limits.max_machines))
     return plans, evaluate(question, site, plans)

@@ -6,11 +6,17 @@ import numpy as np
 import pytest
 
 from recommender.optimize.count_boxes import boxes_apply, search_boxes
-from recommender.optimize.evaluate import evaluate, variants
 from recommender.optimize.incumbent import EPSILON, SearchState
 from recommender.optimize.space import Space
 from recommender.optimize.supports import counts_lower_bounds
-from tests.recommender.optimize.palette import every_cluster, no_fallbacks, oracle, space
+from tests.recommender.optimize.palette import (
+    evaluate,
+    every_cluster,
+    every_plan,
+    no_fallbacks,
+    oracle,
+    space,
+)
 
 SEEDS = range(40)
 
@@ -46,7 +52,7 @@ def test_a_cluster_called_too_late_never_keeps_its_limits(seed):
     counts = every_cluster(site, asked.limits.max_machines)
     late = counts[~np.isfinite(counts_lower_bounds(asked, site, counts))]
     if len(late):
-        assert not np.isfinite(evaluate(asked, site, variants(asked, site, late)).goal).any()
+        assert not np.isfinite(evaluate(asked, site, every_plan(asked, site, late)).goal).any()
 
 
 def test_what_was_not_looked_at_is_a_gap():

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from recommender.optimize.checkpoint_paths import Saves, saves_of
-from recommender.optimize.evaluate import Plans, path_inputs_of, values_of, variants
+from recommender.optimize.evaluate import Plans, path_inputs_of, values_of
 from recommender.optimize.space import MEMORY_TIER, NONE, OBJECT_STORE, Site, Space
 from recommender.plan.limits import Limits
 from tests.recommender.optimize import palette
+from tests.recommender.optimize.palette import every_plan
 
 DAY_S = 86_400.0
 
@@ -22,7 +23,7 @@ def netted(confidence: float, **limits: float) -> tuple[Space, Plans]:
     site = question.sites[0]
     counts = palette.every_cluster(site, 3)
     counts = counts[(counts[:, ~site.entries.spot] == 0).all(axis=1)]
-    plans = variants(question, site, counts)
+    plans = every_plan(question, site, counts)
     assert (plans.fallback >= 0).any()
     return question, plans
 

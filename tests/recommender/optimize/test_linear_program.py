@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from recommender.optimize.certificate import ProgramProof, prove, write_lp
-from recommender.optimize.evaluate import evaluate, variants
 from recommender.optimize.incumbent import SearchState
 from recommender.optimize.linear_program import Model, rounded, solve, violated
 from recommender.optimize.program_rows import entry_names, program
@@ -16,7 +15,13 @@ from recommender.optimize.search import search
 from recommender.optimize.space import Space
 from recommender.performance.step import steps
 from recommender.plan.limits import Limits
-from tests.recommender.optimize.palette import every_cluster, no_fallbacks, space
+from tests.recommender.optimize.palette import (
+    evaluate,
+    every_cluster,
+    every_plan,
+    no_fallbacks,
+    space,
+)
 
 EVERY = 100_000  # plans and programs without end
 BANDS = {"hazard_least", "hazard_most"}
@@ -96,7 +101,7 @@ def excluded_wrongly(question: Space) -> list[tuple[tuple[int, ...], set[str]]]:
     """Clusters that a program with a bar just above their own goal leaves out."""
     site, wrong = question.sites[0], []
     r = relaxed(question, site)
-    plans = variants(question, site, every_cluster(site, question.limits.max_machines))
+    plans = every_plan(question, site, every_cluster(site, question.limits.max_machines))
     goals: dict[tuple[int, ...], float] = {}
     for counts, goal in zip(plans.counts, evaluate(question, site, plans).goal, strict=True):
         goals[tuple(counts)] = min(goals.get(tuple(counts), np.inf), float(goal))

@@ -26,7 +26,7 @@ from recommender.optimize.lower_bounds import (
 from recommender.optimize.search import single_lower_bounds
 from recommender.optimize.site_bounds import SiteBounds, site_bounds_of
 from recommender.optimize.space import Space, single_steps
-from recommender.optimize.supports import counts_lower_bounds, leaves, support_bound
+from recommender.optimize.supports import _support_bounds, counts_lower_bounds, leaves
 from recommender.performance.step import steps
 from recommender.plan.limits import Limits
 from recommender.risk.random_numbers import random_numbers
@@ -152,6 +152,16 @@ def least_goals(
                 key = number, some, some == support[:size]
                 least[key] = min(least[key], float(goal))
     return least
+
+
+def support_bound(
+    b: SiteBounds, support: tuple[int, ...], bar: float = np.inf, later: bool = True
+) -> float:
+    """Least goal of every cluster of several entries that uses these, and further ones.
+
+    With `later` the further ones come after them. Above the bar it says only that none is below.
+    """
+    return float(_support_bounds(b, support[:-1], np.array(support[-1:]), bar, later).min())
 
 
 def support_excess(q: Space, plans: Plans, goals: np.ndarray, bars: float) -> dict:

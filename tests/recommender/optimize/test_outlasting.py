@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.optimize.evaluate import Plans, draft_inputs_of, variants, with_best_interval
+from recommender.optimize.evaluate import Plans, draft_inputs_of, with_best_interval
 from recommender.optimize.lower_bounds import plan_lower_bounds
 from recommender.optimize.space import Space, single_steps
 from recommender.plan.limits import Limits
 from recommender.risk.monte_carlo import cycles_needed, simulate_paths
-from tests.recommender.optimize.palette import every_cluster, fallbacks_of, space
+from tests.recommender.optimize.palette import every_cluster, every_plan, fallbacks_of, space
 from tests.recommender.optimize.test_search import problem
 
 DAY = 86_400.0
@@ -83,7 +83,7 @@ def outlasting(seed: int) -> Space:
 def followed(q: Space) -> tuple[Plans, np.ndarray, np.ndarray, np.ndarray, bool]:
     """Allowed plans, bills and least bills by history, floors, and whether any outlasts draws."""
     site = q.sites[0]
-    plans = variants(q, site, every_cluster(site, q.limits.max_machines))
+    plans = every_plan(q, site, every_cluster(site, q.limits.max_machines))
     drafts, allowed = draft_inputs_of(q, site, plans)
     rows = np.flatnonzero(allowed)
     drafts = drafts.take(rows)

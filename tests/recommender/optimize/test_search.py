@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.optimize.evaluate import Plans, evaluate
+from recommender.optimize.evaluate import Plans
 from recommender.optimize.incumbent import Candidate
 from recommender.optimize.search import search
 from recommender.optimize.space import Space, within_quota
 from recommender.plan.limits import Limits
-from tests.recommender.optimize.palette import oracle, space
+from tests.recommender.optimize.palette import evaluate, oracle, space
 
 ENOUGH = 10**6  # plans that a search may follow: it has to come to its end by itself
 TOLERANCE = 1e-3

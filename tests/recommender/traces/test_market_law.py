@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.risk.laws import lognormal_excess
+from recommender.risk.laws import logistic, lognormal_excess, lognormal_residual
 from recommender.traces.fit import fit_size
 from recommender.traces.market_law import (
     LEVEL_SDS,
@@ -13,8 +13,6 @@ from recommender.traces.market_law import (
     law_of,
     level_sd_of,
     location_of_mean,
-    logistic,
-    residual,
     residual_sigma,
 )
 from recommender.traces.statistics import co_interruption, limits_of, market_of, slope, student
@@ -25,7 +23,7 @@ def test_what_is_left_of_a_spell_is_its_excess_over_its_mean() -> None:
     hours = np.array([0.1, 1.0, 6.0])
     mean, sigma = np.full(3, 2.5), np.full(3, 1.4)
     expected = lognormal_excess(hours, mean, sigma) / 2.5
-    assert residual(2.5, sigma, hours) == pytest.approx(expected, abs=1e-6)
+    assert lognormal_residual(hours, 2.5, sigma) == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("sigma", [0.8, 1.5, 2.0])

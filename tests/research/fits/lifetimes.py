@@ -90,25 +90,6 @@ class Recorded:
         return np.interp(hours, (0.0, *self.hours), (1.0, *self.alive))
 
 
-@dataclass(frozen=True, slots=True)
-class Limited:
-    """A law under a provider's limit: at that age every machine is taken back."""
-
-    law: Lifetimes
-    limit_h: float  # 24 for Google's preemptible VMs
-
-    def survival(self, hours: Floats) -> Floats:
-        """Chance to live longer than `hours` ≥ 0; any shape."""
-        return np.where(hours < self.limit_h, self.law.survival(hours), 0.0)
-
-
-def hazard_per_hour(law: Lifetimes, begin_h: Floats, end_h: Floats) -> Floats:
-    """Mean rate of deaths between two ages, -ln(S(end)/S(begin))/(end - begin); any shape."""
-    with np.errstate(divide="ignore"):
-        lost = np.log(law.survival(begin_h)) - np.log(law.survival(end_h))
-    return np.asarray(lost / (end_h - begin_h), dtype=np.float64)
-
-
 def drawn(law: Lifetimes, uniforms: Floats) -> Floats:
     """Lifetimes in hours for uniforms in (0, 1), S(T) = u by bisection; any shape.
 

@@ -7,12 +7,10 @@ import pytest
 
 from tests.research.fits.lifetimes import (
     EarlyDeaths,
-    Limited,
     Lognormal,
     Recorded,
     Weibull,
     drawn,
-    hazard_per_hour,
 )
 
 LAWS = [
@@ -21,7 +19,6 @@ LAWS = [
     Lognormal(8.0, 2.0),
     EarlyDeaths(0.3, 1.5, Weibull(100.0, 0.7)),
     Recorded((1.0, 6.0, 24.0), (0.8, 0.7, 0.4)),
-    Limited(Weibull(40.0, 0.4), 24.0),
 ]
 
 
@@ -51,12 +48,6 @@ def test_a_recorded_law_goes_through_its_points():
     np.testing.assert_allclose(found, [1.0, 0.9, 0.8, 0.6, 0.4, 0.4])
 
 
-def test_nobody_lives_longer_than_the_limit():
-    found = Limited(Weibull(100.0, 1.0), 24.0).survival(np.array([23.9, 24.0, 30.0]))
-    assert found[0] > 0.7
-    assert found[1:].tolist() == [0.0, 0.0]
-
-
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: type(law).__name__)
 def test_survival_starts_at_one_and_never_rises(law):
     found = law.survival(np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 200)]))
@@ -74,29 +65,6 @@ def test_drawn_lifetimes_survive_as_the_law_says(law):
         assert (lives > hours).mean() == pytest.approx(expected, abs=1e-3)
 
 
-def test_a_limit_is_where_many_drawn_lives_end():
-    lives = drawn(Limited(Weibull(24.0, 1.0), 24.0), (np.arange(1000) + 0.5) / 1000)
-    assert lives.max() == pytest.approx(24.0)
-    assert (lives > 23.999).mean() == pytest.approx(math.exp(-1), abs=2e-3)
-
-
 def test_better_laws_draw_longer_lives_from_the_same_uniforms():
     uniforms = np.linspace(0.01, 0.99, 99)
     assert (drawn(Weibull(20.0, 0.5), uniforms) > drawn(Weibull(10.0, 0.5), uniforms)).all()
-
-
-def test_the_hazard_of_an_exponential_is_constant():
-    begin = np.array([0.0, 3.0, 20.0])
-    np.testing.assert_allclose(hazard_per_hour(Weibull(5.0, 1.0), begin, begin + 0.5), 0.2)
-
-
-def test_early_deaths_make_the_hazard_fall():
-    hours = np.arange(12.0)
-    hazard = hazard_per_hour(EarlyDeaths(0.3, 1.0, Weibull(60.0, 1.0)), hours, hours + 1.0)
-    assert (np.diff(hazard) < 0).all()
-    assert hazard[-1] == pytest.approx(1 / 60, rel=1e-3)
-
-
-def test_the_hazard_at_the_limit_is_infinite():
-    law = Limited(Weibull(60.0, 1.0), 24.0)
-    assert hazard_per_hour(law, np.array([23.0]), np.array([24.0]))[0] == math.inf
