@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from recommender.catalogs.load import load as load_catalog
     from recommender.errors import UsageError
     from recommender.job.job import Job
-    from recommender.job.jobfile import find_job, job_from_text, presets
+    from recommender.job.jobfile import find_job, job_from_text
+    from recommender.job.preset_files import presets
     from recommender.plan.limits import Choice, GpuWish, Limits, Progress, QuotaLimit
     from recommender.plan.plan import Answer, Infeasible, Plan
     from recommender.planner.recommend import recommend
@@ -45,7 +46,8 @@ _HOME = {
     "recommender.catalogs.load:load": ("load_catalog",),
     "recommender.errors": ("CatalogError", "RecommendError", "UsageError"),
     "recommender.job.job": ("Job",),
-    "recommender.job.jobfile": ("find_job", "job_from_text", "presets"),
+    "recommender.job.jobfile": ("find_job", "job_from_text"),
+    "recommender.job.preset_files": ("presets",),
     "recommender.plan.limits": ("Choice", "GpuWish", "Limits", "Progress", "QuotaLimit"),
     "recommender.plan.plan": ("Answer", "Infeasible", "Plan"),
     "recommender.planner.recommend": ("recommend",),

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from recommender.job.jobfile import find_job, job_from_text, presets
+from recommender.job.jobfile import find_job, job_from_text
+from recommender.job.preset_files import presets
 from tests import regenerate
 
 ROOT = Path(__file__).parents[1]

@@ -119,13 +119,12 @@ def parse_seed(word: str, name: str) -> int:
 
 
 def _job(call: PlannerFlags) -> Job:
-    from recommender.job import jobfile
+    from recommender.job.jobfile import find_job
+    from recommender.job.layers import JobFlags
 
     if len(call.words) > 1:
         extra = ", ".join(shown(word) for word in call.words[1:])
         raise UsageError(f"one job at a time; remove {extra}")
     typed = {each.name: getattr(call.job, each.name) for each in fields(call.job)}
-    flags = jobfile.JobFlags(
-        **typed, measured=tuple(call.own.measured or ()), data_at=call.own.data_at
-    )
-    return jobfile.find_job(call.words[0] if call.words else None, flags=flags)
+    flags = JobFlags(**typed, measured=tuple(call.own.measured or ()), data_at=call.own.data_at)
+    return find_job(call.words[0] if call.words else None, flags=flags)

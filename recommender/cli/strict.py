@@ -162,7 +162,7 @@ class DefaultToPlan(TyperGroup):
 
     def _refuse_misspelt(self, first: str) -> None:
         """A first word close to a command, and no job, is a command misspelt."""
-        from recommender.job.jobfile import presets
+        from recommender.job.preset_files import presets
 
         known = first in presets() or first.startswith("-") or Path(first).exists()
         meant = None if known or nearest(first, presets()) else nearest(first, self.commands)
@@ -229,7 +229,7 @@ def write_options(params: Any, ctx: Any, formatter: Any) -> None:
 
 def complete_job(ctx: typer.Context, incomplete: str) -> list[str]:
     """What a first word can be: a job, or a command where nothing else was typed yet."""
-    from recommender.job.jobfile import presets
+    from recommender.job.preset_files import presets
 
     nothing_yet = not any(ctx.params.values())
     group = ctx.parent.command if ctx.parent is not None else None

@@ -12,15 +12,13 @@ adapters       r·(in + out) of every linear layer, about 20·h·r a layer (Llam
 """
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from recommender.errors import UsageError
 from recommender.inputs.units import format_count
 from recommender.job.job import AMOUNTS, SERVED_SHARDINGS, DataSet, Job
+from recommender.job.schema import DataFile, JobFile
 from recommender.job.timings import timing
-
-if TYPE_CHECKING:
-    from recommender.job.schema import DataFile, JobFile
 
 T = TypeVar("T")
 
@@ -81,7 +79,7 @@ class _Shape:
     longest: float  # positions of the longest sample
 
 
-def job_of(file: "JobFile", fallback_name: str) -> Job:
+def job_of(file: JobFile, fallback_name: str) -> Job:
     """Turn a checked job file into a job; every problem found is reported at once."""
     gone = [key for key in _NEEDED if getattr(file, key) is None]
     problems = [f"{key}: is missing; say {_NEEDED[key]}" for key in gone]
@@ -93,12 +91,12 @@ def job_of(file: "JobFile", fallback_name: str) -> Job:
     return _assemble(file, shape, derived, fallback_name)
 
 
-def is_sequence(file: "JobFile") -> bool:
+def is_sequence(file: JobFile) -> bool:
     """Say whether a sample of the job is a sequence of tokens."""
     return file.family in TOKEN_FAMILIES and file.sample_unit in (None, "sequence")
 
 
-def _amount_problems(file: "JobFile") -> list[str]:
+def _amount_problems(file: JobFile) -> list[str]:
     given = [key for key in AMOUNTS if getattr(file, key) is not None]
     if not given:
         wanted = "tokens" if file.family in (None, *TOKEN_FAMILIES) else "samples"
@@ -117,12 +115,12 @@ def _amount_problems(file: "JobFile") -> list[str]:
     return []
 
 
-def _counted(file: "JobFile") -> str:
+def _counted(file: JobFile) -> str:
     unit = file.sample_unit or _UNITS.get(str(file.family), "sample")
     return f"{'an' if unit[:1] in 'aeiou' else 'a'} {unit} job"
 
 
-def _sync_problems(file: "JobFile") -> list[str]:
+def _sync_problems(file: JobFile) -> list[str]:
     """Fields that only one way of exchanging gradients knows."""
     if file.sync == "parameter_server":
         if file.sharding not in (None, *SERVED_SHARDINGS):
@@ -132,7 +130,7 @@ def _sync_problems(file: "JobFile") -> list[str]:
     return ["parameter_servers: needs sync: parameter_server"] if gone else []
 
 
-def _kind_problems(file: "JobFile") -> list[str]:
+def _kind_problems(file: JobFile) -> list[str]:
     """Fields that are missing for the kind of network, and those that it does not know."""
     if file.family is None:
         return []
@@ -151,7 +149,7 @@ def _kind_problems(file: "JobFile") -> list[str]:
     return []
 
 
-def _shape(file: "JobFile", derived: _Derived) -> _Shape:
+def _shape(file: JobFile, derived: _Derived) -> _Shape:
     family, params = str(file.family), float(file.params or 0)
     active = (
         derived.pick("active_parameters", file.active_params, params)
@@ -178,7 +176,7 @@ def _shape(file: "JobFile", derived: _Derived) -> _Shape:
     return _Shape(family, params, active, hidden, layers, vocabulary, tokens, flop, longest)
 
 
-def _flop_per_token(file: "JobFile", active: float, width: int, tokens: int) -> float:
+def _flop_per_token(file: JobFile, active: float, width: int, tokens: int) -> float:
     multiplied = active - min(file.lookup_params or 0.0, active / 2)
     if file.family == "encdec":
         multiplied /= 2  # a token passes the encoder or the decoder
@@ -186,7 +184,7 @@ def _flop_per_token(file: "JobFile", active: float, width: int, tokens: int) -> 
     return 6 * multiplied + attention
 
 
-def _assemble(file: "JobFile", shape: _Shape, derived: _Derived, fallback_name: str) -> Job:
+def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: str) -> Job:
     method = file.method or "full"
     batch = _batch(file, shape)
     samples = _samples(file, shape, batch)
@@ -237,20 +235,20 @@ def _assemble(file: "JobFile", shape: _Shape, derived: _Derived, fallback_name: 
     )
 
 
-def _refuse_too_little(file: "JobFile", samples: float, batch: int) -> None:
+def _refuse_too_little(file: JobFile, samples: float, batch: int) -> None:
     if samples < batch:
         key = next(key for key in AMOUNTS if getattr(file, key) is not None)
         raise UsageError(f"{key}: is less than one step of {batch:,} samples; write more")
 
 
-def _batch(file: "JobFile", shape: _Shape) -> int:
+def _batch(file: JobFile, shape: _Shape) -> int:
     if file.batch is None:
         raise UsageError("batch: is missing")
     count = file.batch.count / (shape.tokens if file.batch.in_tokens else 1)
     return max(round(count), 1)
 
 
-def _samples(file: "JobFile", shape: _Shape, batch: int) -> float:
+def _samples(file: JobFile, shape: _Shape, batch: int) -> float:
     if file.tokens is not None:
         return file.tokens / shape.tokens
     if file.samples is not None:
@@ -260,14 +258,14 @@ def _samples(file: "JobFile", shape: _Shape, batch: int) -> float:
     return (file.epochs or 1) * (file.data.samples or 1)
 
 
-def _title(file: "JobFile", shape: _Shape, samples: float) -> str:
+def _title(file: JobFile, shape: _Shape, samples: float) -> str:
     amount = f"{format_count(float(f'{samples * shape.tokens:.3g}'))} "
     amount += "tokens" if shape.tokens > 1 else f"{file.sample_unit or _UNITS.get(shape.family)}s"
     method = "" if file.method in (None, "full") else f", {file.method}"
     return f"{format_count(float(f'{shape.params:.3g}'))} parameters, {amount}{method}"
 
 
-def _trainable(file: "JobFile", shape: _Shape, derived: _Derived) -> float:
+def _trainable(file: JobFile, shape: _Shape, derived: _Derived) -> float:
     if file.trainable_params is not None or file.method in (None, "full"):
         return file.trainable_params or shape.params
     rank = derived.pick("lora_rank", file.lora_rank, _LORA_RANK)
@@ -276,14 +274,14 @@ def _trainable(file: "JobFile", shape: _Shape, derived: _Derived) -> float:
     return min(_ADAPTED_PER_HIDDEN * rank * shape.hidden * shape.layers, shape.params)
 
 
-def _tensors(file: "JobFile", shape: _Shape, derived: _Derived) -> int:
+def _tensors(file: JobFile, shape: _Shape, derived: _Derived) -> int:
     each, besides = _TENSORS.get(shape.family, (0, 100))
     if file.method in ("lora", "qlora"):
         each, besides = _ADAPTED_TENSORS, 0
     return derived.pick("gradient_tensors", file.gradient_tensors, each * shape.layers + besides)
 
 
-def _activations(file: "JobFile", shape: _Shape, derived: _Derived) -> tuple[float, float]:
+def _activations(file: JobFile, shape: _Shape, derived: _Derived) -> tuple[float, float]:
     if shape.family in TRANSFORMERS:
         each = shape.longest * shape.hidden
         logits = _LOGIT_BYTES * shape.vocabulary * max(shape.longest - shape.tokens, 0.0)
@@ -301,7 +299,7 @@ def _activations(file: "JobFile", shape: _Shape, derived: _Derived) -> tuple[flo
     return wide * full, wide * least
 
 
-def _checkpoint(file: "JobFile", shape: _Shape, trainable: float, derived: _Derived) -> float:
+def _checkpoint(file: JobFile, shape: _Shape, trainable: float, derived: _Derived) -> float:
     if file.method in ("lora", "qlora"):
         return derived.pick(
             "checkpoint_bytes", file.checkpoint_bytes, _ADAPTER_CHECKPOINT_BYTES * trainable
@@ -311,7 +309,7 @@ def _checkpoint(file: "JobFile", shape: _Shape, trainable: float, derived: _Deri
     return derived.pick("checkpoint_bytes", file.checkpoint_bytes, each * shape.params)
 
 
-def _data(file: "DataFile", shape: _Shape, samples: float, derived: _Derived) -> DataSet:
+def _data(file: DataFile, shape: _Shape, samples: float, derived: _Derived) -> DataSet:
     image = shape.family in ("cnn", "vit")
     each = (file.bytes_per_token or 4.0) * shape.tokens if shape.tokens > 1 else _IMAGE_BYTES
     if shape.tokens > 1 and file.bytes_per_token is not None:

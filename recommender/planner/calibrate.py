@@ -14,7 +14,9 @@ from recommender.inputs.csv_text import refuse_all
 from recommender.inputs.files import read_text, write_whole
 from recommender.job.calibration_section import calibration_text
 from recommender.job.job import Calibration, Job, Run
-from recommender.job.jobfile import FILE, find_job, job_from_text, presets
+from recommender.job.jobfile import find_job, job_from_text
+from recommender.job.layers import FILE
+from recommender.job.preset_files import presets
 from recommender.job.timings import above_peak, read_runs
 from recommender.performance.calibration import calibrate
 from recommender.performance.calibration_model import clusters

@@ -9,7 +9,8 @@ from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.load import load, load_snapshot
 from recommender.catalogs.serialize import write_catalog
 from recommender.job.job import Job
-from recommender.job.jobfile import JobFlags, find_job
+from recommender.job.jobfile import find_job
+from recommender.job.layers import JobFlags
 from recommender.plan.limits import Choice, Limits
 from recommender.plan.plan import Answer, Machines, Plan
 from recommender.planner.recommend import recommend

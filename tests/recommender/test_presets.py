@@ -3,14 +3,9 @@
 import pytest
 
 from recommender.errors import UsageError
-from recommender.job.jobfile import (
-    JobFlags,
-    find_job,
-    job_from_text,
-    preset_text,
-    presets,
-    template,
-)
+from recommender.job.jobfile import find_job, job_from_text, template
+from recommender.job.layers import JobFlags
+from recommender.job.preset_files import preset_text, presets
 
 # Total training FLOP, samples and bytes of a full checkpoint, counted apart from the presets
 # over the published shapes (2026-08): ImageNet-1k 1,281,167 images; DeepLearningExamples' steps

@@ -18,7 +18,7 @@ group = group_app(
 
 
 def _job_names(incomplete: str) -> list[str]:
-    from recommender.job.jobfile import presets
+    from recommender.job.preset_files import presets
 
     return [name for name in presets() if name.startswith(incomplete)]
 
@@ -36,7 +36,8 @@ def list_jobs(flags: PageFlags) -> None:
     \b
     recommend jobs list
     """
-    from recommender.job.jobfile import find_job, presets
+    from recommender.job.jobfile import find_job
+    from recommender.job.preset_files import presets
     from recommender.report.jobs import job_list
 
     show_page(job_list([find_job(name) for name in presets()]), flags)
@@ -76,7 +77,7 @@ def job_schema() -> None:
     \b
     recommend jobs schema > job.schema.json
     """
-    from recommender.job.jobfile import json_schema
+    from recommender.job.schema import json_schema
 
     put_json(json_schema())
 

@@ -5,7 +5,8 @@ import json
 import jsonschema
 import pytest
 
-from recommender.job.jobfile import job_from_text, presets
+from recommender.job.jobfile import job_from_text
+from recommender.job.preset_files import presets
 from tests.recommender.cli.conftest import Run
 from tests.research.accuracy.studies import STUDIES
 

@@ -12,7 +12,8 @@ from recommender.inputs.yaml_text import load_yaml
 from recommender.job import calibration_section
 from recommender.job.calibration_section import calibration_text, read_calibration
 from recommender.job.job import Calibration, Feed, Fitted
-from recommender.job.jobfile import JobFlags, find_job, job_from_text
+from recommender.job.jobfile import find_job, job_from_text
+from recommender.job.layers import JobFlags
 
 OWN = Calibration(
     as_of="2026-11-21",

@@ -11,15 +11,10 @@ from hypothesis import strategies as st
 
 from recommender.errors import UsageError
 from recommender.job.job import Job, Timing
-from recommender.job.jobfile import (
-    JobFlags,
-    find_job,
-    job_from_text,
-    json_schema,
-    preset_text,
-    presets,
-)
-from recommender.job.schema import field_names
+from recommender.job.jobfile import find_job, job_from_text
+from recommender.job.layers import JobFlags
+from recommender.job.preset_files import preset_text, presets
+from recommender.job.schema import field_names, json_schema
 
 HEAD = "schema: recommend.job/v1\n"
 OWN = HEAD + "family: decoder\nparams: 8B\ntokens: 1B\nbatch: 4M tokens\n"

@@ -10,7 +10,8 @@ from recommender.catalogs.schema import InstanceType
 from recommender.errors import UsageError
 from recommender.inputs.user_files import read_offers
 from recommender.job.job import Job, Timing
-from recommender.job.jobfile import JobFlags, find_job
+from recommender.job.jobfile import find_job
+from recommender.job.layers import JobFlags
 from recommender.job.timings import on_catalog
 from tests.catalogs.small import gpu
 

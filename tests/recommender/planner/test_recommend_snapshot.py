@@ -3,7 +3,8 @@
 import pytest
 
 from recommender.catalogs.catalog import Catalog
-from recommender.job.jobfile import find_job, presets
+from recommender.job.jobfile import find_job
+from recommender.job.preset_files import presets
 from recommender.optimize.incumbent import Candidate
 from recommender.plan.limits import Choice, GpuWish, Limits, Progress
 from recommender.plan.plan import Machines

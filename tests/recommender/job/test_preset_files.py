@@ -7,17 +7,17 @@ import sys
 import pytest
 
 from recommender.inputs.yaml_text import load_yaml
-from recommender.job.jobfile import TREES, preset_names, preset_tree, shipped_preset_text, trees
+from recommender.job.preset_files import TREES, preset_text, preset_tree, presets, trees
 
 
-@pytest.mark.parametrize("name", preset_names())
+@pytest.mark.parametrize("name", presets())
 def test_a_preset_is_what_its_file_says(name: str) -> None:
-    assert preset_tree(name) == load_yaml(shipped_preset_text(name), name)
+    assert preset_tree(name) == load_yaml(preset_text(name), name)
 
 
 def test_every_preset_is_there_and_none_besides() -> None:
-    assert tuple(json.loads(TREES.read_text("utf-8"))) == preset_names()
-    assert TREES.read_text("utf-8") == trees()  # python -m recommender.job.jobfile
+    assert tuple(json.loads(TREES.read_text("utf-8"))) == presets()
+    assert TREES.read_text("utf-8") == trees()  # python -m recommender.job.preset_files
 
 
 def test_a_preset_is_planned_without_a_yaml_parser() -> None:

@@ -1,0 +1,174 @@
+"""The layers of a job as plain text: a preset, a job file, the flags, each laid over the last.
+
+A job is three layers of plain text, merged before anything is read: the preset named by
+`like`, the file, the flags. A layer that changes the network drops what the layers below it
+stated about the old one, so that `derive` computes it anew: `--params 13B` over a preset of 8 B
+also replaces its width, FLOP, activations and checkpoint.
+"""
+
+import re
+from dataclasses import dataclass, fields
+from typing import Any
+
+from recommender.errors import UsageError
+from recommender.job.job import AMOUNTS
+from recommender.job.preset_files import preset_tree, presets
+from recommender.text import unknown
+
+FILE = "recommend.yaml"  # the usual name of a job file
+Raw = dict[str, Any]  # the text of a job file, checked later by its schema
+
+_FLOP = ("flop_per_sample", "title")
+_ACTIVATIONS = ("activation_bytes_per_sample", "recomputed_activation_bytes_per_sample")
+_NETWORK = (
+    "active_params", "lookup_params", "trainable_params", "hidden", "layers", "gradient_tensors",
+    "checkpoint_bytes", "memory_gib_at_batch", "measured", "calibration",
+    *_FLOP, *_ACTIVATIONS,
+)  # fmt: skip
+# What a layer below stated about a field that the layer above changes is no longer true.
+_STALE: dict[str, tuple[str, ...]] = {
+    **{key: (*AMOUNTS, "title") for key in AMOUNTS},
+    "family": (*_NETWORK, "params", "vocab", "seq_len", "max_seq_len", "sample_unit"),
+    "params": _NETWORK,
+    "lora_rank": ("trainable_params", "checkpoint_bytes", "title"),
+    "active_params": _FLOP,
+    "hidden": (*_FLOP, *_ACTIVATIONS),
+    "layers": (*_FLOP, *_ACTIVATIONS, "gradient_tensors"),
+    "seq_len": ("max_seq_len", "measured", *_FLOP, *_ACTIVATIONS),
+    "max_seq_len": _ACTIVATIONS,
+    "method": (
+        "checkpoint_bytes",
+        "gradient_tensors",
+        "trainable_params",
+        "measured",
+        "calibration",
+        "title",
+    ),
+    "optimizer": ("checkpoint_bytes",),
+    "precision": ("measured", "calibration"),
+    "stack": ("calibration",),
+    "setup": ("image",),
+}
+# What a field is where nothing is said: to say so is no change. As `Job` has them.
+_DEFAULTS = {"stack": "typical", "precision": "mixed", "method": "full"}
+_PER_STEP = re.compile(r"/\s*(step|it\b|iteration)|\b(steps?|it|iterations?)\s*/")
+OWN_FIGURES = ("measured", "calibration")  # of the user's; they do not go without a word
+SYNONYMS = {
+    "parameters": "params",
+    "active_parameters": "active_params",
+    "trainable_parameters": "trainable_params",
+    "global_batch": "batch",
+    "vocabulary": "vocab",
+    "timings": "measured",
+    "tokens_per_sample": "seq_len",
+}
+
+
+def merged(lower: Raw, upper: Raw) -> Raw:
+    """Lay one layer over another; what the upper one makes untrue is dropped."""
+    stale = {name for names in _stale(lower, upper).values() for name in names}
+    kept = {key: value for key, value in lower.items() if key not in stale}
+    both = {**kept, **upper}
+    if isinstance(kept.get("data"), dict) and isinstance(upper.get("data"), dict):
+        both["data"] = {**kept["data"], **upper["data"]}
+    if isinstance(kept.get("assumed"), list) and isinstance(upper.get("assumed", []), list):
+        still = [name for name in kept["assumed"] if not _restated(name, upper)]
+        both["assumed"] = [*still, *upper.get("assumed", [])]
+    return both
+
+
+def set_aside(lower: Raw, upper: Raw) -> dict[str, str]:
+    """Own figures of the lower layer that the upper one makes untrue: each, and because of what."""
+    return {
+        name: key
+        for key, names in _stale(lower, upper).items()
+        for name in names
+        if name in OWN_FIGURES and name in lower and name not in upper
+    }
+
+
+def _stale(lower: Raw, upper: Raw) -> dict[str, tuple[str, ...]]:
+    """The fields that each changed one makes untrue in the layers below."""
+    changed = [key for key, value in upper.items() if value != lower.get(key, _DEFAULTS.get(key))]
+    stale = {key: _STALE.get(key, ()) for key in changed}
+    if "method" in stale and upper["method"] == "full":
+        stale["method"] += ("lora_rank",)
+    if "batch" in stale and _PER_STEP.search(str(lower.get("measured", ""))):
+        stale["batch"] = ("measured",)  # of other steps
+    return stale
+
+
+def _restated(assumed: str, upper: Raw) -> bool:
+    outer, _, inner = SYNONYMS.get(assumed, assumed).partition(".")
+    value = upper.get(outer)
+    return value is not None and (not inner or (isinstance(value, dict) and inner in value))
+
+
+@dataclass(frozen=True, slots=True)
+class JobFlags:
+    """The job's part of the command line, as typed; None where a flag was not given."""
+
+    tokens: str | None = None
+    samples: str | None = None
+    epochs: str | None = None
+    steps: str | None = None
+    batch: str | None = None
+    params: str | None = None
+    seq_len: str | None = None
+    precision: str | None = None
+    method: str | None = None
+    lora_rank: str | None = None
+    optimizer: str | None = None
+    sharding: str | None = None
+    stack: str | None = None
+    sync: str | None = None
+    elastic: bool | None = None
+    image: str | None = None
+    setup: str | None = None
+    measured: tuple[str, ...] = ()
+    data_at: str | None = None
+
+    def raw(self) -> Raw:
+        """Give the flags as the upper layer of a job."""
+        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        raw: Raw = {key: value for key, value in given.items() if value not in (None, ())}
+        if "measured" in raw:
+            raw["measured"] = list(self.measured)
+        if "elastic" in raw:
+            raw["elastic"] = "yes" if self.elastic else "no"
+        if "data_at" in raw:
+            raw["data"] = {"at": raw.pop("data_at")}
+        return raw
+
+
+def own_layer(tree: Any, where: str) -> Raw:
+    """Give what a file states, each key under its one name."""
+    if not isinstance(tree, dict):
+        raise UsageError(f"{where}: not a job file; begin with the line schema: recommend.job/v1")
+    raw: Raw = {}
+    for typed, value in tree.items():
+        key = SYNONYMS.get(str(typed), str(typed))
+        if key in raw:
+            raise UsageError(f"{where}: {key}: is given twice under two names; keep one")
+        if value is not None:
+            raw[key] = value
+    return raw
+
+
+def preset_layer(name: str, seen: tuple[str, ...] = ()) -> Raw:
+    """Give a preset, laid over those that it is like; `seen` are those laid over it."""
+    if name not in presets():
+        raise UsageError(unknown("job", name, presets()))
+    raw = own_layer(preset_tree(name), name)
+    return with_preset(raw, (*seen, name))
+
+
+def with_preset(raw: Raw, seen: tuple[str, ...] = ()) -> Raw:
+    """Lay a job over the preset it is like."""
+    own = {key: value for key, value in raw.items() if key != "like"}
+    like = raw.get("like")
+    if like is None:
+        return own
+    if not isinstance(like, str) or like not in presets() or like in seen:
+        raise UsageError(f"like: {unknown('job', str(like), presets())}")
+    return merged(preset_layer(like, seen), own)
