@@ -31,6 +31,8 @@ def _three(value: float) -> str:
 
 def _three_up(value: float) -> float:
     """Three significant digits, never less than the value."""
+    if value <= 0.0:
+        return value
     unit: float = 10.0 ** (floor(log10(value)) - 2)
     return ceil(value / unit - 1e-9) * unit
 

@@ -1,20 +1,29 @@
 """Why no plan keeps the limits: which of them bind, by how much, and the plans nearest to them."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
-from math import ceil, floor, log10
 
 import numpy as np
 
-from recommender.inputs.units import brief_duration, format_gpu
+from recommender.inputs.limits import amount, as_typed, exact, rounded_up
+from recommender.inputs.units import format_gpu
 from recommender.optimize.incumbent import Candidate, SearchState, ranking_key
-from recommender.plan.limits import Choice, Limits, Progress
-from recommender.plan.plan import Estimate, Infeasible, Plan, SensitivityStep
+from recommender.plan.limits import (
+    DEADLINE,
+    LIMITS,
+    Choice,
+    Limit,
+    Limits,
+    Progress,
+    RateLimit,
+    RunLimit,
+)
+from recommender.plan.plan import Infeasible, Plan, SensitivityStep
 from recommender.planner.plan_builder import saving
 from recommender.planner.problem import Problem
 from recommender.planner.search import QUICK, Only, PlanSearch, search_other_offers
-from recommender.planner.sensitivity import LIMITS, TRIES
+from recommender.planner.sensitivity import TRIES
 from recommender.text import duration, usd
 
 MOST_MACHINES = 128  # looked at for a job that does not fit
@@ -102,12 +111,18 @@ MARGIN = 1.03  # a suggested limit is this much wider than what its plan needs o
 WIDER = 1.15  # and is widened by this factor while no plan keeps it
 WIDENED = 6  # times at most
 NARROWER, HALVINGS, FEW = 3.0, 4, 3  # then it is halved so often, down to a third, on few plans
-FIELD = {
-    "--deadline": "deadline_s", "--budget": "budget_usd",
-    "--hourly": "hourly_usd", "--max-overhead": "max_overhead",
-}  # fmt: skip
-AIM = {"--deadline": "time", "--budget": "cost", "--max-overhead": "auto"}
 EITHER: tuple[Only, ...] = ("any", "on_demand")
+LEAST_SURE = 0.5  # the chance that is tried where a surer one leaves no plan
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxed:
+    """One limit loosened by as little as leaves a plan."""
+
+    limit: Limit | None  # None: the chance that all are kept
+    typed: str  # "--deadline 9h40m"
+    limits: Limits
+    plan: Plan
 
 
 def infeasible(search: PlanSearch) -> Infeasible:
@@ -122,8 +137,10 @@ def infeasible(search: PlanSearch) -> Infeasible:
     limits = problem.limits
     fastest, cheapest = search.best_unconstrained("time"), search.best_unconstrained("cost")
     baseline = _cheapest_on_demand(search)
-    steps = [step for name in LIMITS for step in _alone(name, limits, search)]
-    sentences = [*_left(limits, problem.progress), *(_binding(step, limits) for step in steps)]
+    relaxed = _each_relaxed(limits, search)
+    steps = [_step(each, search) for each in relaxed]
+    binding = (_binding(*each, limits) for each in zip(relaxed, steps, strict=True))
+    sentences = [*_left(limits, problem.progress), *binding]
     if problem.choice.quotas:
         more, needed = _quotas(problem)
         sentences += needed
@@ -199,45 +216,47 @@ def _plan_of_other_offers(problem: Problem, choice: Choice) -> Plan | None:
 
 def _left(limits: Limits, gone: Progress) -> list[str]:
     """What is left of the limits of a job that has begun."""
-    said = []
-    if limits.deadline_s is not None and gone.elapsed_s:
-        left, past = brief_duration(limits.deadline_s), brief_duration(gone.elapsed_s)
-        said.append(f"{left} are left of the deadline after --elapsed {past}")
-    if limits.budget_usd is not None and gone.spent_usd:
-        left = f"{limits.budget_usd:.3g} USD are left of the budget"
-        said.append(f"{left} after --spent {gone.spent_usd:g}")
-    return said
+    return [
+        f"{amount(limit, left)} are left of the {limit.name} after {limit.spent.flag} "
+        f"{exact(limit, limit.spent.of(gone))}"
+        for limit, left in limits.given(LIMITS)
+        if limit.spent is not None and limit.spent.of(gone)
+    ]
 
 
-def _alone(name: str, limits: Limits, search: PlanSearch) -> list[SensitivityStep]:
-    """The least value of one limit that leaves a plan, and the plan one gets who asks for it."""
-    found = _relaxed(name, limits, search)
-    if found is None:
-        return []
-    words, wider, plan = found
-    leading = search.replan(wider)
-    plan = plan if leading is None else leading.plan
-    return [SensitivityStep(words, _effect_alone(plan), plan)]
+def _each_relaxed(limits: Limits, search: PlanSearch) -> list[Relaxed]:
+    """Each limit loosened alone, those that leave a plan; the chance is lowered last."""
+    found = [_relaxed(limit, limits, search) for limit, _ in limits.given(LIMITS)]
+    found.append(_less_sure(limits, search))
+    return [each for each in found if each is not None]
+
+
+def _step(relaxed: Relaxed, search: PlanSearch) -> SensitivityStep:
+    """The plan one gets who asks for a limit that was loosened."""
+    leading = search.replan(relaxed.limits)
+    plan = relaxed.plan if leading is None else leading.plan
+    return SensitivityStep(relaxed.typed, _effect_alone(plan), plan)
 
 
 def _together(search: PlanSearch) -> tuple[list[SensitivityStep], list[str]]:
     """What would do where no limit does alone: one as near as it can be, then the others."""
-    limits = search.problem.limits
-    given = [name for name in FIELD if getattr(limits, FIELD[name]) is not None]
+    given = list(search.problem.limits.given(LIMITS))
     steps, alone = [], []
-    free = replace(limits, **{FIELD[name]: None for name in given})  # type: ignore[arg-type]
+    free = search.problem.limits
+    for limit, _ in given:
+        free = free.with_value(limit, None)
     for lead in given:
         now, words = free, []
-        for name in (lead, *(each for each in given if each != lead)):
-            now = _with(name, now, getattr(limits, FIELD[name]))
+        for limit, value in (lead, *(each for each in given if each != lead)):
+            now = now.with_value(limit, value)
             if _some(now, search) is not None:
                 continue
-            found = _relaxed(name, now, search)
-            if found is None:
+            relaxed = _relaxed(limit, now, search)
+            if relaxed is None:
                 break
-            typed, now, _ = found
-            words.append(typed)
-            alone += [typed] if name == lead else []
+            now = relaxed.limits
+            words.append(relaxed.typed)
+            alone += [relaxed.typed] if limit == lead[0] else []
         else:
             leading = search.replan(now)
             if leading is not None:
@@ -249,33 +268,54 @@ def _together(search: PlanSearch) -> tuple[list[SensitivityStep], list[str]]:
     return steps, ["relaxing a single limit is not enough: more than one has to change"]
 
 
-def _relaxed(name: str, limits: Limits, search: PlanSearch) -> tuple[str, Limits, Plan] | None:
-    """The least value of one limit that leaves a plan, checked by planning again.
-
-    As words, as limits and with a plan that keeps it, if there is one.
-    """
-    value = _needed(name, limits, search)
+def _relaxed(limit: Limit, limits: Limits, search: PlanSearch) -> Relaxed | None:
+    """The least value of one limit that leaves a plan, checked by planning again."""
+    value = (_least_rate if isinstance(limit, RateLimit) else _needed)(limit, limits, search)
     if value is None:
         return None
-    plan: Plan | None = None
-    for _ in range(1 if name == "--confidence" else WIDENED):
-        plan = _some(_with(name, limits, value), search)
-        if plan is not None:
-            break
-        value *= WIDER
-    if plan is None:
+    found = _widened(limit, value, limits, search)
+    if found is None:
         return None
-    if name in ("--deadline", "--budget"):
-        # What one plan needs is enough; others may need less.
-        low = max(getattr(limits, FIELD[name]), value / NARROWER)
-        for _ in range(HALVINGS):
-            middle = (low * value) ** 0.5
-            tighter = _some(_with(name, limits, middle), search, FEW)
-            low, value = (middle, value) if tighter is None else (low, middle)
-            plan = tighter or plan
+    if isinstance(limit, RunLimit):
+        found = _narrowed_again(limit, *found, limits, search)
+    value, plan = found
     gone = search.problem.progress
-    value = _limit_words(name, value, gone)
-    return _words(name, value, gone), _with(name, limits, value), plan
+    value = rounded_up(limit, value, gone)
+    return Relaxed(limit, as_typed(limit, value, gone), limits.with_value(limit, value), plan)
+
+
+def _widened(
+    limit: Limit, value: float, limits: Limits, search: PlanSearch
+) -> tuple[float, Plan] | None:
+    """A value of one limit that leaves a plan, from one that may, and that plan."""
+    for _ in range(WIDENED):
+        plan = _some(limits.with_value(limit, value), search)
+        if plan is not None:
+            return value, plan
+        value *= WIDER
+    return None
+
+
+def _narrowed_again(
+    limit: Limit, value: float, plan: Plan, limits: Limits, search: PlanSearch
+) -> tuple[float, Plan]:
+    """What one plan needs is enough; others may need less."""
+    low = max(limits.value(limit) or 0.0, value / NARROWER)
+    for _ in range(HALVINGS):
+        middle = (low * value) ** 0.5
+        tighter = _some(limits.with_value(limit, middle), search, FEW)
+        low, value = (middle, value) if tighter is None else (low, middle)
+        plan = tighter or plan
+    return value, plan
+
+
+def _less_sure(limits: Limits, search: PlanSearch) -> Relaxed | None:
+    """A plan that keeps all limits with a lower chance."""
+    if limits.confidence <= LEAST_SURE:
+        return None
+    wider = replace(limits, confidence=LEAST_SURE)
+    plan = _some(wider, search)
+    return None if plan is None else Relaxed(None, f"--confidence {LEAST_SURE:g}", wider, plan)
 
 
 def _some(limits: Limits, search: PlanSearch, tries: int = TRIES) -> Plan | None:
@@ -292,84 +332,36 @@ def _some(limits: Limits, search: PlanSearch, tries: int = TRIES) -> Plan | None
     return None
 
 
-def _needed(name: str, limits: Limits, search: PlanSearch) -> float | None:
-    """What a limit would have to be for the plan found without it; None if it is not set."""
-    if name == "--confidence":
-        return 0.5 if limits.confidence > 0.5 else None
-    if name == "--hourly":
-        return _least_hourly(limits, search)
-    if getattr(limits, FIELD[name]) is None:
-        return None
-    free = replace(limits, **{FIELD[name]: None}, objective=AIM[name])  # type: ignore[arg-type]
+def _needed(limit: Limit, limits: Limits, search: PlanSearch) -> float | None:
+    """What a limit would have to be for the plan found without it."""
+    free = replace(limits.with_value(limit, None), objective=limit.aim)
     # The fastest and cheapest as a rule may be spot plans of a wide span; others are surer.
     found = [_best(search.search(free, only, QUICK)) for only in EITHER]
     builder = search.builder.under(free)
-    estimates = [builder.build(best).plan.estimate for best in found if best is not None]
-
-    def needed(estimate: Estimate) -> float:
-        if name == "--max-overhead":
-            return estimate.overhead
-        return estimate.time.p95 if name == "--deadline" else estimate.cost.p95
-
-    return min((needed(e) * MARGIN for e in estimates), default=None)
+    plans = [builder.build(best).plan for best in found if best is not None]
+    return min((limit.of_plan(plan) * MARGIN for plan in plans), default=None)
 
 
-def _least_hourly(limits: Limits, search: PlanSearch) -> float | None:
-    """The least hourly limit that leaves a plan, by bisection."""
-    if limits.hourly_usd is None:
-        return None
-    best = _best(search.search(replace(limits, hourly_usd=None, objective="cost"), budget=QUICK))
+def _least_rate(limit: Limit, limits: Limits, search: PlanSearch) -> float | None:
+    """The least price per hour that leaves a plan, by bisection."""
+    free = replace(limits.with_value(limit, None), objective=limit.aim)
+    best = _best(search.search(free, budget=QUICK))
     if best is None:
         return None
-    low, high = limits.hourly_usd, search.builder.build(best).max_usd_per_hour
+    low, high = limits.value(limit) or 0.0, search.builder.build(best).max_usd_per_hour
     for _ in range(WIDENED):
         middle = (low * high) ** 0.5
-        under = replace(limits, hourly_usd=middle, objective="cost")
-        if _best(search.search(under, budget=QUICK)) is None:
+        if _best(search.search(free.with_value(limit, middle), budget=QUICK)) is None:
             low = middle
         else:
             high = middle
     return high
 
 
-def _with(name: str, limits: Limits, value: float) -> Limits:
-    """The limits with one of them at another value."""
-    if name == "--confidence":
-        return replace(limits, confidence=value)
-    return replace(limits, **{FIELD[name]: value})  # type: ignore[arg-type]
-
-
-def _limit_words(name: str, value: float, gone: Progress) -> float:
-    """A limit as one would type it: of the whole job, and never less than what is needed."""
-    if name == "--deadline":
-        return 60.0 * ceil((value + gone.elapsed_s) / 60.0) - gone.elapsed_s
-    if name == "--max-overhead":
-        return ceil(100 * value) / 100
-    if name == "--confidence":
-        return value
-    spent = gone.spent_usd if name == "--budget" else 0.0
-    return _rounded_up(value + spent) - spent
-
-
-def _words(name: str, value: float, gone: Progress) -> str:
-    """A flag with its value, for the whole job, not for what is left."""
-    if name == "--deadline":
-        return f"--deadline {brief_duration(value + gone.elapsed_s)}"
-    if name == "--max-overhead":
-        return f"--max-overhead {round(100 * value)}%"
-    return f"{name} {value + (gone.spent_usd if name == '--budget' else 0.0):g}"
-
-
-def _rounded_up(value: float) -> float:
-    """Three significant digits, never less than the value."""
-    unit = 10.0 ** (floor(log10(value)) - 2)
-    return ceil(value / unit - 1e-9) * unit
-
-
-def _binding(step: SensitivityStep, limits: Limits) -> str:
+def _binding(relaxed: Relaxed, step: SensitivityStep, limits: Limits) -> str:
     """By how much a limit is missed when all others are kept."""
     plan = step.plan
-    if plan is not None and step.change.startswith("--deadline") and limits.deadline_s:
+    if plan is not None and relaxed.limit == DEADLINE and limits.deadline_s:
         time = plan.estimate.time
         if time.p95 <= limits.deadline_s:
             return f"{step.change} is about the least that leaves a plan, other limits unchanged"
@@ -377,7 +369,7 @@ def _binding(step: SensitivityStep, limits: Limits) -> str:
             f"it takes {duration(time.typical)} typically, {duration(time.p95)} with 95 % "
             f"chance: {duration(time.p95 - limits.deadline_s)} over the deadline"
         )
-    if step.change.startswith("--confidence"):
+    if relaxed.limit is None:
         return f"{step.change} leaves a plan, other limits unchanged"
     return f"{step.change} is about the least that leaves a plan, other limits unchanged"
 

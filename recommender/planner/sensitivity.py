@@ -3,9 +3,9 @@
 from dataclasses import replace
 from itertools import islice
 
-from recommender.inputs.units import brief_duration
+from recommender.inputs.limits import as_typed
 from recommender.optimize.incumbent import SearchState, ranking_key
-from recommender.plan.limits import Limits
+from recommender.plan.limits import LIMITS, RUN_LIMITS, Limits
 from recommender.plan.plan import Plan, SensitivityStep
 from recommender.planner.plan_builder import (
     Evaluated,
@@ -21,7 +21,6 @@ from recommender.text import duration, usd
 TIGHTER, LOOSER = 0.6, 1.5
 WORTH = 0.01  # a change of the answer below this share is not worth a line
 SAME, NONE_KEEPS = "the same plan", "no plan meets it"
-LIMITS = ("--deadline", "--budget", "--hourly", "--max-overhead", "--confidence")
 TRIES = 12  # plans simulated again until one keeps another limit
 
 
@@ -39,21 +38,12 @@ def sensitivity(search: PlanSearch, first: Evaluated) -> tuple[SensitivityStep, 
 def _other_limits(problem: Problem) -> list[tuple[str, Limits, bool]]:
     """Each limit tightened and loosened: as typed, as limits, and whether it is looser."""
     limits, gone = problem.limits, problem.progress
-    others: list[tuple[str, Limits, bool]] = []
-    for share in (TIGHTER, LOOSER):
-        looser = share > 1.0
-        if limits.deadline_s is not None:
-            value = limits.deadline_s * share
-            words = f"--deadline {brief_duration(value + gone.elapsed_s)}"
-            others.append((words, replace(limits, deadline_s=value), looser))
-        if limits.budget_usd is not None:
-            value = limits.budget_usd * share
-            words = f"--budget {_three(value + gone.spent_usd)}"
-            others.append((words, replace(limits, budget_usd=value), looser))
-        if limits.hourly_usd is not None:
-            value = limits.hourly_usd * share
-            others.append((f"--hourly {_three(value)}", replace(limits, hourly_usd=value), looser))
-    return sorted(others, key=lambda other: LIMITS.index(other[0].split()[0]))
+    return [
+        (as_typed(limit, share * value, gone), limits.with_value(limit, share * value), share > 1.0)
+        for limit, value in limits.given(LIMITS)
+        if limit.sensitivity
+        for share in (TIGHTER, LOOSER)
+    ]
 
 
 def _looser(
@@ -97,13 +87,11 @@ def _kept_first(search: PlanSearch, tighter: Limits, first: Evaluated) -> Plan |
 
     It is then as good as any there, but for a fallback that has to start earlier.
     """
-    estimate = first.plan.estimate
     if tighter.hourly_usd is not None and first.max_usd_per_hour > tighter.hourly_usd:
         return None
-    if first.plan.fallback is None and tighter.confidence >= 0.95:  # seen without simulating again
-        late = tighter.deadline_s is not None and estimate.time.p95 > tighter.deadline_s
-        if late or (tighter.budget_usd is not None and estimate.cost.p95 > tighter.budget_usd):
-            return None
+    over = any(limit.of_plan(first.plan) > most for limit, most in tighter.given(RUN_LIMITS))
+    if over and first.plan.fallback is None and tighter.confidence >= 0.95:
+        return None  # seen without simulating again
     plan = search.builder.under(tighter).build(first.candidate).plan
     return plan if keeps(plan, tighter) else None
 
@@ -129,11 +117,6 @@ def _wider_quotas(problem: Problem, first: Plan) -> list[SensitivityStep]:
     state, builder = search_other_offers(problem, replace(problem.choice, quotas=quotas))
     best = _lead(state, builder, first)
     return [_gain(f"every quota × {LOOSER:g}", best, first, problem.limits)]
-
-
-def _three(value: float) -> str:
-    """Three significant digits without a power of ten: 1300."""
-    return f"{float(f'{value:.3g}'):g}"
 
 
 def _lead(
