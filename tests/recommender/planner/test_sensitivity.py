@@ -33,7 +33,7 @@ def why(
     ("job", "flags", "choice", "machines", "said"),
     [
         ("resnet50-imagenet", {"sharding": "pipeline"}, HERE, 4,
-         "--sharding pipeline needs a transformer, whose layers it cuts; --sharding auto leaves"),
+         "--sharding pipeline needs a transformer, whose layers it splits; --sharding auto leaves"),
         ("llama3-70b-sft", {"sharding": "ddp"}, HERE, 16,
          "--sharding ddp does not fit; --sharding auto leaves machines that can"),
         ("llama3-70b-sft", {}, HERE, 2, "--max-machines 2 is too few; 8 are enough"),
