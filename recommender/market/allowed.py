@@ -23,12 +23,12 @@ class Allowed:
 
 def allowed_offers(catalog: Catalog, choice: Choice) -> Allowed:
     """Offers that somebody can rent and that the user did not exclude."""
-    types = {key: _refused_type(t, catalog, choice) for key, t in catalog.instance_types.items()}
+    types = {key: _type_exclusion(t, catalog, choice) for key, t in catalog.instance_types.items()}
     rows: list[int] = []
     reasons: Counter[str] = Counter()
     for row in range(len(catalog.offers)):
         key = (catalog.offers.provider[row], catalog.offers.instance_type[row])
-        reason = types.get(key, "no hardware facts") or _refused_offer(catalog, row, choice)
+        reason = types.get(key, "no hardware facts") or _offer_exclusion(catalog, row, choice)
         if reason:
             reasons[reason] += 1
         else:
@@ -36,7 +36,7 @@ def allowed_offers(catalog: Catalog, choice: Choice) -> Allowed:
     return Allowed(tuple(rows), tuple(sorted(reasons.items())))
 
 
-def _refused_type(t: InstanceType, catalog: Catalog, choice: Choice) -> str:
+def _type_exclusion(t: InstanceType, catalog: Catalog, choice: Choice) -> str:
     """Why an instance type is left out; "" if it is not."""
     if not t.gpu:
         return "no GPU"
@@ -47,28 +47,28 @@ def _refused_type(t: InstanceType, catalog: Catalog, choice: Choice) -> str:
         return f"not {choice.accelerator}"
     if choice.arch not in ("any", t.arch):
         return f"not {choice.arch}"
-    if choice.instances and not any(_like(t.instance_type, i) for i in choice.instances):
+    if choice.instances and not any(_matches(t.instance_type, i) for i in choice.instances):
         return "not among --instance"
-    if choice.gpus and not any(_wished(t, wish) for wish in choice.gpus):
+    if choice.gpus and not any(_matches_gpu(t, wish) for wish in choice.gpus):
         return "not among --gpu"
-    if any(_like(t.instance_type, d) or _like(t.gpu, d) for d in choice.deny):
+    if any(_matches(t.instance_type, d) or _matches(t.gpu, d) for d in choice.deny):
         return "denied"
     return ""
 
 
-def _like(value: str, pattern: str) -> bool:
+def _matches(value: str, pattern: str) -> bool:
     return fnmatchcase(value.lower(), pattern.lower())
 
 
-def _wished(t: InstanceType, wish: GpuWish) -> bool:
-    if wish.name and not _like(t.gpu, wish.name):
+def _matches_gpu(t: InstanceType, wish: GpuWish) -> bool:
+    if wish.name and not _matches(t.gpu, wish.name):
         return False
     if wish.per_machine is not None and t.gpus != wish.per_machine:
         return False
     return t.gpu_memory_mib * GIB_PER_MIB >= wish.memory_gib * NOMINAL
 
 
-def _refused_offer(catalog: Catalog, row: int, choice: Choice) -> str:
+def _offer_exclusion(catalog: Catalog, row: int, choice: Choice) -> str:
     """Why an offer of an allowed type is left out; "" if it is not."""
     o = catalog.offers
     market, state = o.market[row], o.obtainable[row]
@@ -78,11 +78,11 @@ def _refused_offer(catalog: Catalog, row: int, choice: Choice) -> str:
         return f"market {market}"
     if choice.providers and o.provider[row] not in choice.providers:
         return "not among --provider"
-    if choice.regions and not any(_like(o.region[row], r) for r in choice.regions):
+    if choice.regions and not any(_matches(o.region[row], r) for r in choice.regions):
         return "not among --region"
-    if choice.zones and not any(_like(o.zone[row], z) for z in choice.zones):
+    if choice.zones and not any(_matches(o.zone[row], z) for z in choice.zones):
         return "not among --zone"
-    if any(_like(o.region[row], d) or o.provider[row] == d for d in choice.deny):
+    if any(_matches(o.region[row], d) or o.provider[row] == d for d in choice.deny):
         return "denied"
     if choice.quoted_only and o.kind[row] == "derived":
         return "derived price"

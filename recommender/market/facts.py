@@ -11,7 +11,7 @@ from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.registry import SPOT_AUCTIONS
 from recommender.catalogs.schema import BillingRule, InstanceType, SpotClass
 from recommender.job.job import Job
-from recommender.market.user_spot_laws import law_of_row, of_list, variants
+from recommender.market.user_spot_laws import law_of_failover_list, law_of_row, possible_laws
 from recommender.plan.limits import Choice
 from recommender.plan.plan import OWN_TRACE
 
@@ -50,7 +50,7 @@ class Facts:
         base = self._classes.get((t.gpu, t.gpus))
         if not self.choice.spot_laws or base is None or not rows:
             return base
-        return of_list([self.row_law(base, t, row) for row in rows])
+        return law_of_failover_list([self.row_law(base, t, row) for row in rows])
 
     def row_law(self, base: SpotClass, t: InstanceType, row: int) -> SpotClass:
         """The law of one offer: of its class, or of the user's own trace."""
@@ -66,7 +66,7 @@ class Facts:
     def spot_classes(self, t: InstanceType) -> tuple[SpotClass, ...]:
         """Every law that a machine of this type may follow in some zone."""
         base = self._classes.get((t.gpu, t.gpus))
-        return () if base is None else variants(base, self.choice.spot_laws, t)
+        return () if base is None else possible_laws(base, self.choice.spot_laws, t)
 
     @cached_property
     def _classes(self) -> dict[tuple[str, int], SpotClass]:
@@ -282,7 +282,7 @@ def usd_per_gb(facts: Facts, provider: str, from_region: str, to_region: str) ->
     return facts.fee(provider, "egress_continent_gb" if apart else "egress_region_gb")
 
 
-def move_usd_per_gb(facts: Facts, provider: str, regions: Sequence[str]) -> float:
+def migration_usd_per_gb(facts: Facts, provider: str, regions: Sequence[str]) -> float:
     """Mean price of a GB that goes from one zone of a failover list to another."""
     if len(set(regions)) < 2:
         return 0.0

@@ -26,14 +26,14 @@ def quota_rows(facts: Facts, pools: Sequence[Pool]) -> tuple[Floats, Floats]:
     return np.array(use, dtype=np.float64).reshape(-1, len(pools)), np.array(amounts)
 
 
-def most_by_quota(facts: Facts, pool: Pool) -> float:
+def max_machines_by_quota(facts: Facts, pool: Pool) -> float:
     """Most machines of a pool that the quotas allow on their own."""
     place = _place(facts, pool)
     uses = [(limit.amount, _use(limit, pool, place)) for limit in facts.choice.quotas]
     return min((amount / use for amount, use in uses if use > 0), default=float("inf")) + 1e-9
 
 
-def refuse_unknown(limits: Sequence[QuotaLimit], catalog: Catalog) -> None:
+def refuse_unknown_quotas(limits: Sequence[QuotaLimit], catalog: Catalog) -> None:
     """Raise `UsageError` for quotas of families that no machine has: they would limit nothing."""
     if not limits:
         return
@@ -42,14 +42,14 @@ def refuse_unknown(limits: Sequence[QuotaLimit], catalog: Catalog) -> None:
         known.setdefault(t.provider, set()).update((t.quota_family, t.family))
     for q in catalog.quotas:
         known.setdefault(q.provider, set()).add(q.name)
-    wrong = [
+    problems = [
         _unknown(limit, known[limit.provider])
         for limit in limits
         if limit.provider in known
         and limit.quota_family.casefold() not in map(str.casefold, known[limit.provider])
     ]
-    if wrong:
-        raise UsageError(*wrong)
+    if problems:
+        raise UsageError(*problems)
 
 
 def _unknown(limit: QuotaLimit, known: set[str]) -> str:
@@ -57,7 +57,7 @@ def _unknown(limit: QuotaLimit, known: set[str]) -> str:
     return place + unknown(f"{limit.provider} quota", limit.quota_family, sorted(known - {""}))
 
 
-def yours(facts: Facts, pool: Pool, unit: str) -> float | None:
+def users_quota(facts: Facts, pool: Pool, unit: str) -> float | None:
     """The least of the user's quotas that a pool falls under, in a unit; None without one."""
     place = _place(facts, pool)
     amounts = [q.amount for q in facts.choice.quotas if q.unit == unit and _use(q, pool, place)]
@@ -91,10 +91,10 @@ def _use(limit: QuotaLimit, pool: Pool, at: _Place) -> float:
         and limit.region in ("", at.region)
         and limit.quota_family.casefold() in at.names
     )
-    return used_by(pool.type, limit.unit) if matches else 0.0
+    return quota_use(pool.type, limit.unit) if matches else 0.0
 
 
-def used_by(t: InstanceType, unit: str) -> float:
+def quota_use(t: InstanceType, unit: str) -> float:
     """What one machine takes of a quota."""
     return {"vcpu": float(t.vcpus), "gpu": float(t.gpus), "machine": 1.0}[unit]
 

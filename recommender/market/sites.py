@@ -15,9 +15,9 @@ from recommender.market.facts import (
     Facts,
     Pool,
     copies_usd_per_gb,
-    move_usd_per_gb,
+    migration_usd_per_gb,
 )
-from recommender.market.quotas import most_by_quota, quota_rows
+from recommender.market.quotas import max_machines_by_quota, quota_rows
 from recommender.optimize.space import Entries, Fallbacks, Site, Tier
 from recommender.performance.checkpoint import object_store_rate
 from recommender.performance.machines import disk_bytes_per_s, network_of
@@ -30,7 +30,7 @@ KEPT_CHECKPOINTS = 2.0  # the newest complete one and the one being written
 CORRELATION_ACROSS = 0.07  # of two regions' spot states; AWS and GCP traces 2022-2025
 TIER_TYPES = 3  # CPU types per region that are tried as a memory tier
 LIST_LENGTHS = (1, 2, MAX_LISTED_ZONES)  # lengths of failover lists that are tried
-LIST_PRICE_RANGE = 1.6  # a failover list holds no zone dearer than this times its first
+LIST_PRICE_RANGE = 1.6  # a failover list holds no zone more expensive than this times its first
 
 
 _TYPES: dict[str, np.dtype[Any]] = {
@@ -52,29 +52,29 @@ class SitePools:
 
 @dataclass(frozen=True)
 class SiteBuilder:
-    """Builds sites of one question; `kinds` numbers the instance types of the machine columns."""
+    """Builds sites of one problem; `kinds` numbers the instance types of the machine columns."""
 
     facts: Facts
     limits: Limits
     kinds: dict[tuple[str, str], int]
     step_s: Floats  # (kinds, machines)
 
-    def lists(self, rows: Sequence[int]) -> SitePools:
+    def provider_sites(self, rows: Sequence[int]) -> SitePools:
         """A site per provider whose entries are single regions and failover lists."""
         sites, pools = [], []
         for provider, mine in self._by(rows, "provider").items():
-            singles = [*self._on_demand(mine), *self._lists(mine, self.facts.choice)]
+            singles = [*self._on_demand(mine), *self._failover_lists(mine, self.facts.choice)]
             sites.append(self._site(provider, "", singles, self._fallbacks(mine, provider)))
             pools.append(tuple(singles))
         return SitePools(tuple(sites), tuple(pools))
 
-    def regions(self, rows: Sequence[int], lists: SitePools) -> SitePools:
+    def region_sites(self, rows: Sequence[int], providers: SitePools) -> SitePools:
         """A site per region, for clusters that mix entries."""
-        fallbacks = {site.provider: site.fallbacks for site in lists.sites}
+        fallbacks = {site.provider: site.fallbacks for site in providers.sites}
         sites, pools = [], []
         for provider, mine in self._by(rows, "provider").items():
             for region, local in self._by(mine, "region").items():
-                here = [*self._on_demand(local), *self._zone_lists(local)]
+                here = [*self._on_demand(local), *self._local_failover_lists(local)]
                 if len(here) > 1:
                     sites.append(self._site(provider, region, here, fallbacks[provider]))
                     pools.append(tuple(here))
@@ -100,7 +100,7 @@ class SiteBuilder:
         o = self.facts.catalog.offers
         return self._by([r for r in rows if o.market[r] == "spot"], "instance_type")
 
-    def _lists(self, rows: Sequence[int], choice: Choice) -> list[Pool]:
+    def _failover_lists(self, rows: Sequence[int], choice: Choice) -> list[Pool]:
         """Failover lists: the cheapest zones of a type, as far apart as the user allows."""
         pools = []
         for mine in self._spot_by_type(rows).values():
@@ -109,23 +109,25 @@ class SiteBuilder:
                 groups = list(self._by(mine, "region").values())
             elif choice.failover == "none":
                 groups = [[row] for row in mine]
-            pools += [pool for group in groups for pool in self._prefixes(self._list(group))]
+            pools += [
+                pool for group in groups for pool in self._prefixes(self._failover_list(group))
+            ]
         return pools
 
     def _prefixes(self, pool: Pool) -> list[Pool]:
-        """A list and its shorter beginnings: fewer zones are cheaper, more are steadier."""
+        """A list and its shorter beginnings: fewer zones are cheaper, more are interrupted less."""
         lengths = sorted({min(length, len(pool.rows)) for length in LIST_LENGTHS})
         return [replace(pool, rows=pool.rows[:length]) for length in lengths]
 
-    def _zone_lists(self, rows: Sequence[int]) -> list[Pool]:
+    def _local_failover_lists(self, rows: Sequence[int]) -> list[Pool]:
         """Lists inside one region, for clusters that mix entries."""
         alone = self.facts.choice.failover == "none"
         pools = []
         for mine in self._spot_by_type(rows).values():
-            pools.append(self._list(mine[:1] if alone else mine))
+            pools.append(self._failover_list(mine[:1] if alone else mine))
         return pools
 
-    def _list(self, rows: Sequence[int]) -> Pool:
+    def _failover_list(self, rows: Sequence[int]) -> Pool:
         o = self.facts.catalog.offers
         ordered = sorted(rows, key=lambda r: (self._price(r), o.region[r], o.zone[r]))
         most = self._price(ordered[0]) * LIST_PRICE_RANGE
@@ -153,8 +155,8 @@ class SiteBuilder:
         price = sum(w * self._price(r) for w, r in zip(weights, pool.rows, strict=True))
         return price / sum(weights) + fees(o.provider[pool.rows[0]], market)
 
-    def _dearest_usd(self, pool: Pool) -> float:
-        """USD per hour of one machine at the dearest listed place: limits hold there as well."""
+    def _max_usd(self, pool: Pool) -> float:
+        """USD per hour of one machine at the most expensive listed place: limits hold there too."""
         provider = self.facts.catalog.offers.provider[pool.rows[0]]
         fees = self.facts.running_fees(provider, "spot" if pool.spot else "on_demand")
         return max(map(self._price, pool.rows)) + fees
@@ -204,7 +206,7 @@ class SiteBuilder:
             self.region_number(provider, o.region[first]),
             pool.spot,
             self.machine_usd(pool),
-            self._dearest_usd(pool),
+            self._max_usd(pool),
             self.limits.max_machines,
             self._fixed_usd(pool),
             self._move_usd(pool),
@@ -267,7 +269,7 @@ class SiteBuilder:
         if len(pool.rows) < 2:
             return 0.0
         gb = self.facts.job.checkpoint_bytes / GB
-        return gb * move_usd_per_gb(self.facts, *self._places(pool))
+        return gb * migration_usd_per_gb(self.facts, *self._places(pool))
 
     def _places(self, pool: Pool) -> tuple[str, tuple[str, ...]]:
         """Provider and regions of a pool, in the order tried."""
@@ -324,7 +326,7 @@ class SiteBuilder:
         options = sorted(
             (float(step), n * price * float(step), n * price, n, kind)
             for kind, pool in sorted(cheapest.items())
-            for price, most in [(self.machine_usd(pool), most_by_quota(self.facts, pool))]
+            for price, most in [(self.machine_usd(pool), max_machines_by_quota(self.facts, pool))]
             for n, step in enumerate(self.step_s[kind], start=1)
             if np.isfinite(step) and n <= most and self._affordable(n * price)
         )

@@ -1,4 +1,4 @@
-"""Spot laws of the user's own traces, in the place of the class's where they apply."""
+"""Spot laws of the user's own traces, which replace those of the class where they apply."""
 
 import math
 from collections.abc import Sequence
@@ -28,13 +28,13 @@ def slope_by_short_runs(of_class: float, beyond: float, per_share: float) -> flo
     """Logits that a gang of n loses per log2(1 + (n-1)/8) where one machine was watched.
 
     A pool that comes and goes within minutes does so as a whole and seldom holds a few machines
-    only: the more of one machine's runs are short, the less a gang loses beside it. `beyond` is
+    only: the more of one machine's runs are short, the less a gang loses. `beyond` is
     the share of short runs less the share that the class expects.
     """
     return max(of_class - per_share * beyond, 0.0)
 
 
-def own_law(laws: Sequence[OfferLaw], t: InstanceType, region: str, zone: str) -> OfferLaw | None:
+def user_law(laws: Sequence[OfferLaw], t: InstanceType, region: str, zone: str) -> OfferLaw | None:
     """The law kept for an offer; the narrowest place counts first, then the narrowest machine."""
     places = ("*", region, zone) if zone else ("*", region)
     machines = (t.gpu.lower(), f"{t.gpu}:{t.gpus}".lower(), t.instance_type.lower())
@@ -46,20 +46,20 @@ def own_law(laws: Sequence[OfferLaw], t: InstanceType, region: str, zone: str) -
     return laws[max(found)[2]] if found else None
 
 
-def in_place_of(base: SpotClass, law: OfferLaw) -> SpotClass:
-    """A class with what a trace told put in its place.
+def with_user_law(base: SpotClass, law: OfferLaw) -> SpotClass:
+    """A class with the figures of a trace in place of its own.
 
     The spread of levels stays at least the class's: from one half of a trace to the other the
-    level of a zone moves as far as zones differ (docs/traces.md), which no half can tell.
+    level of a zone moves as far as zones differ (docs/traces.md), which no half can show.
     """
-    told = {
+    traced = {
         name: value
         for name in ("availability_slope", "co_interruption")
         if (value := getattr(law, name)) is not None
     }
     if law.availability_slope is None and law.short_runs is not None:
         beyond = law.short_runs - expected_short_runs(base.run_mean_s, base.run_sigma)
-        told["availability_slope"] = slope_by_short_runs(
+        traced["availability_slope"] = slope_by_short_runs(
             base.availability_slope, beyond, SLOPE_PER_SHORT_RUNS
         )
     seen = f", {law.seen}" if law.seen else ""
@@ -74,11 +74,11 @@ def in_place_of(base: SpotClass, law: OfferLaw) -> SpotClass:
         held=law.held,
         basis=OWN_TRACE,
         as_of=law.fitted,
-        **told,
+        **traced,
     )
 
 
-def of_list(laws: Sequence[SpotClass]) -> SpotClass:
+def law_of_failover_list(laws: Sequence[SpotClass]) -> SpotClass:
     """One law for a failover list: the first zone's, at the mean level and run of all.
 
     The mean of the logits of availability, and of the logarithms of mean runs.
@@ -100,16 +100,18 @@ def of_list(laws: Sequence[SpotClass]) -> SpotClass:
     )
 
 
-def variants(base: SpotClass, laws: Sequence[OfferLaw], t: InstanceType) -> tuple[SpotClass, ...]:
-    """Every law that a machine of a type may follow somewhere: its class's and its own ones."""
+def possible_laws(
+    base: SpotClass, laws: Sequence[OfferLaw], t: InstanceType
+) -> tuple[SpotClass, ...]:
+    """Every law that a machine of a type may have somewhere: its class's and the user's."""
     machines = (t.gpu.lower(), f"{t.gpu}:{t.gpus}".lower(), t.instance_type.lower())
     own = (law for law in laws if law.provider == t.provider and law.machine.lower() in machines)
-    return (base, *(in_place_of(base, law) for law in own))
+    return (base, *(with_user_law(base, law) for law in own))
 
 
 def law_of_row(
     base: SpotClass, laws: Sequence[OfferLaw], catalog: Catalog, t: InstanceType, row: int
 ) -> SpotClass:
     """The law of one offer of the catalog."""
-    law = own_law(laws, t, catalog.offers.region[row], catalog.offers.zone[row])
-    return base if law is None else in_place_of(base, law)
+    law = user_law(laws, t, catalog.offers.region[row], catalog.offers.zone[row])
+    return base if law is None else with_user_law(base, law)

@@ -63,7 +63,7 @@ def lower_bounds_of(problem: Problem) -> tuple[float, float]:
 
 
 def _least(free: Limits, problem: Problem) -> float:
-    space = replace(problem.space(problem.lists), limits=free)
+    space = replace(problem.space(problem.single_type_sites), limits=free)
     bounds = [
         single_lower_bounds(space, site, problem.step_s).min(initial=np.inf) for site in space.sites
     ]

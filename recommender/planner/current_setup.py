@@ -36,15 +36,15 @@ def current_setup(problem: Problem, machines: Comparison, flag: str = "--compare
     )
     site, entry = _place(everything, machines, flag)
     candidate = Candidate(site, (entry,), (machines.count,), OBJECT_STORE, -1, 0, 0, 0, 0, 0)
-    return PlanBuilder(everything, everything.lists).build(candidate).labelled("today")
+    return PlanBuilder(everything, everything.single_type_sites).build(candidate).labelled("today")
 
 
 def _place(problem: Problem, machines: Comparison, flag: str) -> tuple[int, int]:
     """Site and entry of the machines; the cheapest region where none is named."""
-    lists = problem.lists
+    sites = problem.single_type_sites
     found = [
-        (lists.sites[s].entries.usd_per_hour[e], s, e)
-        for s, pools in enumerate(lists.pools)
+        (sites.sites[s].entries.usd_per_hour[e], s, e)
+        for s, pools in enumerate(sites.pools)
         for e, pool in enumerate(pools)
         if _is_named(problem, pool, machines)
     ]

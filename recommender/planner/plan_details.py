@@ -9,7 +9,7 @@ import numpy as np
 
 from recommender.arrays import Floats, Ints
 from recommender.market.facts import Pool
-from recommender.market.quotas import quota_of, used_by, yours
+from recommender.market.quotas import quota_of, quota_use, users_quota
 from recommender.optimize.evaluate import Plans, Reduced, limits_kept
 from recommender.optimize.incumbent import Candidate
 from recommender.optimize.space import PATHS, Site, Space
@@ -257,8 +257,8 @@ class PlanDetails:
             if quota is None:
                 continue
             region = self.problem.catalog.offers.region[pool.rows[0]]
-            amount = count * used_by(pool.type, quota.unit)
-            mine = yours(facts, pool, quota.unit)
+            amount = count * quota_use(pool.type, quota.unit)
+            mine = users_quota(facts, pool, quota.unit)
             needs.append(Need(quota.name, amount, quota.unit, region, quota.default_new, mine))
         return tuple(needs)
 

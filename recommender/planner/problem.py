@@ -15,7 +15,7 @@ from recommender.job.job import Job
 from recommender.job.timings import on_catalog
 from recommender.market.allowed import Allowed, allowed_offers
 from recommender.market.facts import Facts
-from recommender.market.quotas import refuse_unknown
+from recommender.market.quotas import refuse_unknown_quotas
 from recommender.market.sites import SiteBuilder, SitePools
 from recommender.optimize.lower_bounds import offer_lower_bounds, paid_share
 from recommender.optimize.space import ANCHOR, MEMORY_TIER, NONE, OBJECT_STORE, Space, single_steps
@@ -81,67 +81,67 @@ class Problem:
         """Allowed offers whose machines can train the job."""
         able = self.columns.compute_per_s > 0
         o = self.catalog.offers
-        kinds = self.builder.kinds
+        kinds = self.site_builder.kinds
         return tuple(r for r in self.allowed.rows if able[kinds[o.provider[r], o.instance_type[r]]])
 
     @cached_property
-    def builder(self) -> SiteBuilder:
+    def site_builder(self) -> SiteBuilder:
         """Makes sites out of offers."""
         kinds = {(str(t.provider), t.instance_type): i for i, t in enumerate(self.types)}
         return SiteBuilder(self.facts, self.limits, kinds, self.step_s)
 
     @cached_property
-    def lists(self) -> SitePools:
-        """Sites of single regions and failover lists."""
-        return self.builder.lists(self.rows)
+    def single_type_sites(self) -> SitePools:
+        """A site per provider, for clusters of one type in a region or along a failover list."""
+        return self.site_builder.provider_sites(self.rows)
 
     @cached_property
-    def memory(self) -> OutcomeCache:
+    def outcome_cache(self) -> OutcomeCache:
         """The plans simulated so far, by all searches of this problem."""
         return OutcomeCache(SEARCHED, self.seed)
 
-    def space(self, built: SitePools) -> Space:
+    def space(self, sites: SitePools) -> Space:
         """The plan space of some sites."""
         return Space(
             job=self.job,
             limits=self.limits,
             columns=self.columns,
-            sites=built.sites,
+            sites=sites.sites,
             steps_left=self.steps_left,
             checkpoint_paths=PATHS_OF[self.choice.checkpoint_to],
             mix=self.choice.mix != "no",
             trust_notice=self.choice.trust_notice,
-            cache=self.memory,
+            cache=self.outcome_cache,
         )
 
-    def regions_below(self, bar: float, most: int | None) -> tuple[SitePools, float]:
+    def mix_regions(self, cutoff: float, most: int | None) -> tuple[SitePools, float]:
         """Sites of the regions where some entry could be part of a better mix, best first.
 
         A mix costs at least what its best entry would at perfect scaling (mediant inequality).
-        With `most`, only so many regions; the second value bounds those left out.
+        With `most`, only so many regions; the second value is the lower bound of the rest.
         """
         if not self.rows:
             return SitePools((), ()), float("inf")
         o = self.catalog.offers
-        floors: dict[tuple[str, str], float] = {}
-        for row, floor in zip(self.rows, self._row_floors().tolist(), strict=True):
+        bounds: dict[tuple[str, str], float] = {}
+        for row, bound in zip(self.rows, self._row_lower_bounds().tolist(), strict=True):
             key = (o.provider[row], o.region[row])
-            floors[key] = min(floor, floors.get(key, np.inf))
-        good = sorted((floor, key) for key, floor in floors.items() if floor < bar)
-        left = good[most][0] if most is not None and len(good) > most else np.inf
-        chosen = {key for _, key in good[:most]}
+            bounds[key] = min(bound, bounds.get(key, np.inf))
+        promising = sorted((bound, key) for key, bound in bounds.items() if bound < cutoff)
+        bound_of_rest = promising[most][0] if most is not None and len(promising) > most else np.inf
+        chosen = {key for _, key in promising[:most]}
         rows = [r for r in self.rows if (o.provider[r], o.region[r]) in chosen]
-        return self.builder.regions(rows, self.lists), left
+        return self.site_builder.region_sites(rows, self.single_type_sites), bound_of_rest
 
-    def _row_floors(self) -> Floats:
+    def _row_lower_bounds(self) -> Floats:
         """Least goal of each allowed offer at perfect scaling, shape (rows,)."""
-        o, kinds = self.catalog.offers, self.builder.kinds
+        o, kinds = self.catalog.offers, self.site_builder.kinds
         names = [(o.provider[r], o.instance_type[r]) for r in self.rows]
         kind = np.array([kinds[name] for name in names], dtype=np.int64)
         spot = np.array([o.market[r] == "spot" for r in self.rows], dtype=np.bool_)
         price = np.array([self.facts.planning_price(r) for r in self.rows], dtype=np.float64)
         share = np.where(spot, self._least_shares()[kind], 1.0)
-        return offer_lower_bounds(self.space(self.lists), kind, price * share)
+        return offer_lower_bounds(self.space(self.single_type_sites), kind, price * share)
 
     def _least_shares(self) -> Floats:
         """Least share of spot time that is charged, by instance type."""
@@ -173,7 +173,7 @@ def planning_problem(
     Raises `UsageError` for quotas that no machine of the catalog falls under, and for limits
     that are used up.
     """
-    refuse_unknown(choice.quotas, catalog)
+    refuse_unknown_quotas(choice.quotas, catalog)
     _refuse_used_up(limits, progress)
     job = on_catalog(job, catalog.gpus, catalog.instance_types.values())
     steps = job.steps * (1.0 - progress.done_share)

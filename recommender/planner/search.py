@@ -116,7 +116,7 @@ class PlanSearch:
         surest = sorted(
             near.incumbents.items(), key=lambda item: (-item[1].chance, ranking_key(item[1]))
         )
-        builder = PlanBuilder(self.problem, self.problem.lists)
+        builder = PlanBuilder(self.problem, self.problem.single_type_sites)
         kept = {k: c for k, c in surest[:FEW] if keeps(builder.build(c).plan, limits)}
         if not kept:
             return failed
@@ -149,7 +149,7 @@ class PlanSearch:
 
     def _masks(self, only: Only) -> Masks:
         gpus = self.problem.columns.gpus
-        sites = self.problem.lists.sites
+        sites = self.problem.single_type_sites.sites
         return tuple(ALLOWED[only](site.entries, gpus[site.entries.kind]) for site in sites)
 
     def _clusters(
@@ -160,7 +160,7 @@ class PlanSearch:
             # Fallbacks make many plans of a cluster and few of them faster: first those without.
             first = self._without_fallbacks(limits, masks, Budget(budget.plans // 3), slack)
             state.best_goal, state.incumbents = first.best_goal, dict(first.incumbents)
-        space = replace(self.problem.space(self.problem.lists), limits=limits)
+        space = replace(self.problem.space(self.problem.single_type_sites), limits=limits)
         search_singles(space, state, masks, self._queue(space))
         return state
 
@@ -178,9 +178,9 @@ class PlanSearch:
 
     @cached_property
     def _sites_without_fallbacks(self) -> SitePools:
-        lists = self.problem.lists
-        sites = tuple(replace(site, fallbacks=site.fallbacks.none()) for site in lists.sites)
-        return SitePools(sites, lists.pools)
+        all_sites = self.problem.single_type_sites
+        sites = tuple(replace(site, fallbacks=site.fallbacks.none()) for site in all_sites.sites)
+        return SitePools(sites, all_sites.pools)
 
     def _queue(self, space: Space) -> SingleQueue:
         """All clusters of one entry, made once for searches under the same limits.
@@ -221,8 +221,9 @@ class PlanSearch:
     @property
     def _in_reach(self) -> bool:
         """Whether a deadline leaves time to start machines and to compute on the fastest."""
-        due_s, lists = self.problem.limits.deadline_s, self.problem.lists
-        return due_s is None or due_s > least_seconds(self.problem.space(lists))
+        due_s = self.problem.limits.deadline_s
+        space = self.problem.space(self.problem.single_type_sites)
+        return due_s is None or due_s > least_seconds(space)
 
     @property
     def _mix_budget(self) -> Budget:
@@ -238,12 +239,12 @@ class PlanSearch:
         if not self.mixes:
             return SitePools((), ()), float("inf")
         most = None if self._all_mixes or self._anchored else MIX_REGIONS
-        return self.problem.regions_below(self.single_type.cutoff, most)
+        return self.problem.mix_regions(self.single_type.cutoff, most)
 
     @cached_property
     def sites(self) -> SitePools:
         """All sites: those of single types first, then the regions where a mix may be better."""
-        return self.problem.lists + self._mix_regions[0]
+        return self.problem.single_type_sites + self._mix_regions[0]
 
     @property
     def best(self) -> SearchState:
@@ -260,7 +261,7 @@ class PlanSearch:
         state.max_plans, state.max_supports = state.plans_evaluated + budget.plans, budget.supports
         state.open_bound = min(state.open_bound, self._mix_regions[1])
         space = self.problem.space(self.sites)
-        search_mixes(space, state, first=len(self.problem.lists.sites))
+        search_mixes(space, state, first=len(self.problem.single_type_sites.sites))
         if not self.prove:
             return state, None
         from recommender.optimize.certificate import prove
@@ -318,12 +319,12 @@ class PlanSearch:
 
     def _best_of_each(self) -> list[Candidate]:
         """The best plan without spot, and the best of each provider."""
-        limits, lists = self.problem.limits, self.problem.lists
+        limits, sites = self.problem.limits, self.problem.single_type_sites.sites
         found = [self.search(limits, "on_demand", BASELINE)]
-        for index, site in enumerate(lists.sites):
+        for index in range(len(sites)):
             if self.single_type.incumbents and self.single_type.best_candidate().site == index:
                 continue  # the best plan of all is the best of its provider
-            masks = tuple(np.full(len(s.entries), s is site) for s in lists.sites)
+            masks = tuple(np.full(len(s.entries), i == index) for i, s in enumerate(sites))
             found.append(self._clusters(limits, masks, BASELINE))
         return [state.best_candidate() for state in found if state.incumbents]
 
@@ -362,5 +363,5 @@ def search_other_offers(problem: Problem, choice: Choice) -> tuple[SearchState, 
     """The best clusters of one type of other offers, and what builds plans of them."""
     other = replace(problem, choice=choice)
     state = SearchState(slack=0.0, max_plans=BASELINE.plans)
-    search_singles(other.space(other.lists), state)
-    return state, PlanBuilder(other, other.lists)
+    search_singles(other.space(other.single_type_sites), state)
+    return state, PlanBuilder(other, other.single_type_sites)

@@ -159,8 +159,8 @@ def timed_job(speeds: Mapping[str, Mapping[int, float]], samples: float, **chang
     return network(**(facts | changes))
 
 
-def question(job: Job, limits: Limits, known: Catalog) -> Problem:
-    """One question to our planner: clusters of one type, as DeepVM's curves describe them."""
+def problem(job: Job, limits: Limits, known: Catalog) -> Problem:
+    """One problem for our planner: clusters of one type, as DeepVM's curves describe them."""
     choice = Choice(mix="no", prices_as_quoted=True)
     return planning_problem(job, limits, choice, known, Progress(), NOW, seed=7)
 

@@ -13,7 +13,7 @@ from recommender.plan.limits import Choice, Limits, QuotaLimit
 from recommender.plan.plan import Plan
 from recommender.planner.recommend import recommend
 from tests.deepvm.figures import FIG5_IMAGES, FIG5_S, FIG8, QUOTA_GPU, REAL, SIZES
-from tests.deepvm.ours import NOW, catalog, question, timed_job
+from tests.deepvm.ours import NOW, catalog, problem, timed_job
 from tests.deepvm.policies import (
     AWS,
     Pick,
@@ -100,13 +100,13 @@ def risky(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
 
 def deepvm_seconds(job: Job, known: Catalog) -> float:
     """Time of DeepVM's 17 g4dn.xlarge on the measured scaling, between its sizes as we do."""
-    asked = question(job, FASTEST, known)
+    asked = problem(job, FASTEST, known)
     kind = [t.instance_type for t in asked.types].index("g4dn.xlarge")
     return float(asked.step_s[kind, 17 - 1]) * job.steps
 
 
 def test_the_timings_are_the_planner_s_speeds(calm):
-    asked = question(figure5(1), FASTEST, calm)
+    asked = problem(figure5(1), FASTEST, calm)
     for kind, t in enumerate(asked.types):
         if t.gpu:
             seconds = asked.step_s[kind, np.array(SIZES) - 1] * asked.job.steps
@@ -122,7 +122,7 @@ def test_our_fastest_plan_on_the_measured_scaling_beats_deepvm_under_its_price(c
 
 
 def test_no_cluster_of_one_type_is_faster_under_the_price(calm):
-    asked = question(figure5(1), FASTEST, calm)
+    asked = problem(figure5(1), FASTEST, calm)
     price = {vm.name: vm.spot for vm in REAL}
     seconds = min(
         float(asked.step_s[kind, n - 1]) * asked.job.steps
@@ -157,9 +157,11 @@ def deepvm_bill(job: Job, known: Catalog) -> float:
 
     Without the limit of 3 USD/h: DeepVM does not count disks and addresses.
     """
-    asked = question(job, Limits(max_machines=SIZES[-1]), known)
-    space = asked.space(asked.lists)
-    for site, pools in zip(asked.lists.sites, asked.lists.pools, strict=True):
+    asked = problem(job, Limits(max_machines=SIZES[-1]), known)
+    space = asked.space(asked.single_type_sites)
+    for site, pools in zip(
+        asked.single_type_sites.sites, asked.single_type_sites.pools, strict=True
+    ):
         for entry, pool in enumerate(pools):
             if pool.spot and pool.type.instance_type == "g4dn.xlarge":
                 counts = np.zeros((1, len(pools)), dtype=np.int64)

@@ -11,7 +11,7 @@ from recommender.plan.limits import Limits
 from recommender.planner.problem import Problem
 from tests.deepvm import policies
 from tests.deepvm.figures import FASTER_THAN_DEEPVM, REMOTE, SIMULATED, VIRTUAL
-from tests.deepvm.ours import catalog, fastest, question, timed_job
+from tests.deepvm.ours import catalog, fastest, problem, timed_job
 from tests.deepvm.policies import MOST, Market, Pick
 from tests.deepvm.scaling import curve, throughput
 
@@ -44,7 +44,7 @@ def replayed() -> dict[str, list[float]]:
 
 def planned(asked: Problem) -> list[float]:
     """Throughput of our own plan at each price, by the planner's own step times."""
-    space, rates = asked.space(asked.lists), []
+    space, rates = asked.space(asked.single_type_sites), []
     for willing in PRICES:
         plan = fastest(space, willing)
         kind = int(space.sites[plan.site].entries.kind[plan.entries[0]])
@@ -53,12 +53,12 @@ def planned(asked: Problem) -> list[float]:
 
 
 def asked(folder: Path) -> Problem:
-    """The question with every type timed at every number of machines by its curve."""
+    """The problem with every type timed at every number of machines by its curve."""
     sizes = range(1, LARGEST + 1)
     speeds = {vm.name: {n: throughput(vm, n) for n in sizes} for vm in VIRTUAL}
     job = timed_job(speeds, samples=1e9)
     limits = Limits(hourly_usd=PRICES[-1], max_machines=LARGEST)
-    return question(job, limits, catalog(folder, VIRTUAL, calm=True))
+    return problem(job, limits, catalog(folder, VIRTUAL, calm=True))
 
 
 @pytest.fixture(scope="module")

@@ -15,12 +15,12 @@ def timed() -> dict[str, float]:
     """Seconds of the preparation (catalog, timings, sites) and of the sweep, cold and warm."""
     with tempfile.TemporaryDirectory() as folder:
         start = perf_counter()
-        question = asked(Path(folder))
-        assert question.lists.sites
+        problem = asked(Path(folder))
+        assert problem.single_type_sites.sites
         ready = perf_counter()
-        planned(question)
+        planned(problem)
         cold = perf_counter()
-        planned(question)
+        planned(problem)
         return {
             "prices": len(PRICES),
             "prepare_s": round(ready - start, 3),

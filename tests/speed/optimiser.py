@@ -56,7 +56,7 @@ IMPOSSIBLE = {
 
 
 def asked(job: Job, limits: Limits, catalog: Catalog, choice: Choice) -> tuple[float, Answer]:
-    """Seconds of one question, and its answer."""
+    """Seconds of one problem, and its answer."""
     start = perf_counter()
     answer = recommend(job, limits, choice, catalog=catalog)
     return perf_counter() - start, answer
@@ -109,7 +109,7 @@ def mixed(
 def searched(job: Job, limits: Limits, catalog: Catalog, choice: Choice) -> float:
     """Seconds of the search alone: plan space and tables are made, the best plan is sought."""
     problem = planning_problem(job, limits, choice, catalog, Progress(), NOW, SEED)
-    space = problem.space(problem.lists)
+    space = problem.space(problem.single_type_sites)
     search_singles(space, SearchState(slack=0.0, most=FULL.plans))
     start = perf_counter()
     search_singles(space, SearchState(slack=0.0, most=FULL.plans))
@@ -138,7 +138,7 @@ def grown(catalog: Catalog, size: int) -> Catalog:
 def measured(
     jobs: tuple[str, ...], limits: dict[str, Limits], catalog: Catalog, label: str
 ) -> Iterator[dict[str, object]]:
-    """One row per question, printed as it is answered."""
+    """One row per problem, printed as it is answered."""
     for name in jobs:
         for words, each in limits.items():
             choice = Choice(market="on_demand") if "no spot" in words else Choice()

@@ -13,7 +13,7 @@ from recommender.market.facts import (
     Pool,
     continent,
     copies_usd_per_gb,
-    move_usd_per_gb,
+    migration_usd_per_gb,
     usd_per_gb,
 )
 from recommender.market.sites import SiteBuilder
@@ -72,13 +72,13 @@ def test_a_gb_between_regions_costs_what_its_provider_asks(
 
 
 def test_a_list_inside_one_region_moves_checkpoints_for_nothing() -> None:
-    assert move_usd_per_gb(facts(), "aws", ("eu-north-1", "eu-north-1")) == 0.0
+    assert migration_usd_per_gb(facts(), "aws", ("eu-north-1", "eu-north-1")) == 0.0
 
 
 def test_a_move_costs_the_mean_over_the_pairs_of_zones() -> None:
     # Two zones of one region and one abroad: 4 of 6 moves cross, two each way.
     regions = ("ap-southeast-3", "ap-southeast-3", "us-west-2")
-    assert move_usd_per_gb(facts(), "aws", regions) == pytest.approx((2 * 0.10 + 2 * 0.02) / 6)
+    assert migration_usd_per_gb(facts(), "aws", regions) == pytest.approx((2 * 0.10 + 2 * 0.02) / 6)
 
 
 def test_the_data_are_copied_to_every_region_of_a_list_once() -> None:

@@ -10,7 +10,12 @@ import pytest
 from recommender.catalogs.catalog import Catalog
 from recommender.market.facts import Facts, Pool
 from recommender.market.sites import SiteBuilder
-from recommender.market.user_spot_laws import in_place_of, of_list, own_law, variants
+from recommender.market.user_spot_laws import (
+    law_of_failover_list,
+    possible_laws,
+    user_law,
+    with_user_law,
+)
 from recommender.plan.limits import Choice, Limits, OfferLaw
 from recommender.plan.plan import Answer, Plan
 from tests.catalogs.small import machine
@@ -50,7 +55,7 @@ def law(place: str, name: str, run_mean_s: float = 7200.0) -> OfferLaw:
     ],
 )
 def test_the_narrowest_law_counts(laws: list[OfferLaw], chosen: int) -> None:
-    assert own_law(laws, T4, "us-east-1", "us-east-1-a") is laws[chosen]
+    assert user_law(laws, T4, "us-east-1", "us-east-1-a") is laws[chosen]
 
 
 @pytest.mark.parametrize(
@@ -58,11 +63,11 @@ def test_the_narrowest_law_counts(laws: list[OfferLaw], chosen: int) -> None:
     [law("us-west-2", "T4"), law("*", "T4:4"), law("*", "L4"), replace(LAW, machine="T4")],
 )
 def test_a_law_of_another_offer_does_not_count(other: OfferLaw) -> None:
-    assert own_law([other], T4, "us-east-1", "us-east-1-a") is None
+    assert user_law([other], T4, "us-east-1", "us-east-1-a") is None
 
 
 def test_what_a_trace_cannot_tell_stays_as_it_was() -> None:
-    own = in_place_of(CLASS, law("*", "T4"))
+    own = with_user_law(CLASS, law("*", "T4"))
     assert (own.run_mean_s, own.run_sigma, own.availability) == (7200.0, 1.5, 0.7)
     assert (own.zone_sd, own.availability_slope, own.co_interruption) == (1.4, 0.13, 0.9)
     assert (own.basis, own.as_of) == ("your trace", "2026-03-16")
@@ -74,27 +79,29 @@ def test_short_runs_of_one_machine_move_the_slope() -> None:
     """Runs of mean 1200·e^(σ²/2) s have their median at 20 minutes: half are expected short."""
     base = replace(CLASS, run_mean_s=1200.0 * math.exp(0.5 * 1.9**2), availability_slope=1.0)
     alike, more, all_short = (replace(law("*", "T4"), short_runs=x) for x in (0.5, 0.7, 1.0))
-    assert in_place_of(base, alike).availability_slope == pytest.approx(1.0, abs=1e-5)
-    assert in_place_of(base, more).availability_slope == pytest.approx(1.0 - 0.2 * 2.6, abs=1e-5)
-    assert in_place_of(base, all_short).availability_slope == 0.0  # a gang loses nothing, not less
+    assert with_user_law(base, alike).availability_slope == pytest.approx(1.0, abs=1e-5)
+    assert with_user_law(base, more).availability_slope == pytest.approx(1.0 - 0.2 * 2.6, abs=1e-5)
+    assert (
+        with_user_law(base, all_short).availability_slope == 0.0
+    )  # a gang loses nothing, not less
 
 
 def test_a_measured_gang_counts_more_than_short_runs() -> None:
     both = replace(law("*", "T4"), short_runs=0.9, availability_slope=3.0)
-    assert in_place_of(CLASS, both).availability_slope == 3.0
+    assert with_user_law(CLASS, both).availability_slope == 3.0
 
 
 def test_the_spread_of_levels_is_never_below_the_class_s() -> None:
     narrow, wide = (replace(law("*", "T4"), zone_sd=sd) for sd in (0.3, 2.2))
-    assert in_place_of(CLASS, narrow).zone_sd == 1.4
-    assert in_place_of(CLASS, wide).zone_sd == 2.2
+    assert with_user_law(CLASS, narrow).zone_sd == 1.4
+    assert with_user_law(CLASS, wide).zone_sd == 2.2
 
 
 def test_a_list_of_zones_meets_in_the_middle() -> None:
-    own = in_place_of(CLASS, law("us-east-1", "T4", 3000.0))
-    assert of_list([CLASS, CLASS]) is CLASS
-    assert of_list([own, own]) is own
-    mixed = of_list([CLASS, own])
+    own = with_user_law(CLASS, law("us-east-1", "T4", 3000.0))
+    assert law_of_failover_list([CLASS, CLASS]) is CLASS
+    assert law_of_failover_list([own, own]) is own
+    mixed = law_of_failover_list([CLASS, own])
     assert mixed.run_mean_s == pytest.approx(math.sqrt(12_000.0 * 3000.0))
     odds = math.sqrt(0.6 / 0.4 * 0.7 / 0.3)
     assert mixed.availability == pytest.approx(odds / (1 + odds))
@@ -104,7 +111,11 @@ def test_a_list_of_zones_meets_in_the_middle() -> None:
 
 def test_every_law_of_a_machine_is_listed_for_bounds() -> None:
     laws = [law("us-east-1", "T4"), law("*", "T4:4"), law("us-west-2", "g4dn.xlarge")]
-    assert [c.basis for c in variants(CLASS, laws, T4)] == ["measured", "your trace", "your trace"]
+    assert [c.basis for c in possible_laws(CLASS, laws, T4)] == [
+        "measured",
+        "your trace",
+        "your trace",
+    ]
 
 
 @pytest.fixture(scope="module")
