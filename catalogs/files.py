@@ -21,16 +21,24 @@ def write_new(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def replace(path: Path, content: bytes) -> None:
-    """Replace a file in one step: a reader sees the old content or the new."""
-    aside = prepare(path, content)
-    os.replace(aside, path)
+def replace_file(path: Path, content: bytes) -> None:
+    """Replace a file in one step: a reader sees the old content or the new.
+
+    Raises:
+        OSError: it cannot be written; what stood there stays, and nothing else is left.
+    """
+    aside = prepare(path, content, str(os.getpid()))  # two programs may write the same file
+    try:
+        os.replace(aside, path)
+    except OSError:
+        aside.unlink(missing_ok=True)
+        raise
     sync_folder(path.parent)
 
 
-def prepare(path: Path, content: bytes) -> Path:
-    """Write what shall replace a file beside it; taking its place then needs no room."""
-    aside = path.with_name(f".{path.name}.new")
+def prepare(path: Path, content: bytes, suffix: str = "new") -> Path:
+    """Write what shall replace a file next to it; taking its place then needs no room."""
+    aside = path.with_name(f".{path.name}.{suffix}")
     aside.unlink(missing_ok=True)
     try:
         write_new(aside, content)

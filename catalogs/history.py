@@ -16,7 +16,7 @@ from typing import Any
 
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.errors import CatalogError, StoreError
-from recommender.catalogs.files import replace
+from recommender.catalogs.files import replace_file
 from recommender.catalogs.load import load
 from recommender.catalogs.schema import Offer
 from recommender.catalogs.store import Store
@@ -169,7 +169,7 @@ def _write(store: Store, name: str) -> None:
     parquet.write_table(pa.table({**table, "version": [name] * len(rows)}), out, compression="zstd")
     path = store.root / HISTORY / f"date={day}" / f"{name}.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
-    replace(path, out.getvalue().to_pybytes())
+    replace_file(path, out.getvalue().to_pybytes())
 
 
 def _read_on(catalog: "Catalog", day: str) -> list[int]:

@@ -34,7 +34,7 @@ from recommender.catalogs import MANIFEST
 from recommender.catalogs.archive import FILES, MOST_BYTES
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.errors import CatalogError
-from recommender.catalogs.files import parsed, replace, write_new
+from recommender.catalogs.files import parsed, replace_file, write_new
 from recommender.catalogs.load import load
 from recommender.catalogs.tables import TABLES
 
@@ -259,7 +259,7 @@ def _files(address: str, manifest: bytes) -> list[str]:
 def _remember(kept: Path, folder: Path) -> None:
     """Keep this copy for days without a connection, and no other."""
     try:
-        replace(kept / _LAST, folder.name.encode())
+        replace_file(kept / _LAST, folder.name.encode())
         for path in kept.iterdir():
             if path.is_dir() and path != folder and not _is_being_filled(path):
                 shutil.rmtree(path, ignore_errors=True)

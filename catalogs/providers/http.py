@@ -67,7 +67,7 @@ class Copies:
         packed = gzip.compress(content, compresslevel=1, mtime=0)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            files.replace(self.folder / name, json.dumps(about).encode() + b"\n" + packed)
+            files.replace_file(self.folder / name, json.dumps(about).encode() + b"\n" + packed)
         except OSError:
             return
 

@@ -293,7 +293,7 @@ def _noted(store: Store, report: RefreshReport) -> RefreshReport:
     """Keep what this refresh did, for `catalog status`; a full disk costs only the note."""
     text = json.dumps(facts(report), indent=1) + "\n"
     try:
-        files.replace(store.root / LAST_ATTEMPT, text.encode())
+        files.replace_file(store.root / LAST_ATTEMPT, text.encode())
     except OSError as error:
         note = f"{LAST_ATTEMPT} was not written: {error.strerror}"
         return replace(report, notes=(*report.notes, note))

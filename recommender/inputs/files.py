@@ -1,23 +1,11 @@
-"""Files as a whole: small texts are read at once, and no reader sees half a file written."""
+"""Small text files that a user names, read at once; `catalogs.files` writes files."""
 
-import os
 from pathlib import Path
 
 from recommender.errors import UsageError
 from recommender.text import shown, shown_path
 
 MOST_BYTES = 2**20
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Put the content beside the file, then in its place; raises `OSError`."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_bytes(content)
-        os.replace(beside, path)
-    except OSError:
-        beside.unlink(missing_ok=True)
-        raise
 
 
 def read_text(path: Path, most: int = MOST_BYTES) -> str:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from recommender.catalogs.files import replace_file
 from recommender.errors import UsageError
 from recommender.inputs import units
-from recommender.inputs.files import read_text, write_whole
+from recommender.inputs.files import read_text
 from recommender.text import has_control, shown, shown_path, unknown
 
 PROJECT_FILE = "recommend.toml"
@@ -144,7 +145,7 @@ def _rewrite(path: Path, key: str, first: list[str]) -> None:
     if not _same_but(key, old, whole):  # a value over several lines, say
         raise UsageError(f"{shown_path(path)}: {key} cannot be changed from here; edit the file")
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, whole.encode("utf-8"))
+    replace_file(path, whole.encode("utf-8"))
 
 
 def _same_but(key: str, old: str, new: str) -> bool:

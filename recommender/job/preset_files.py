@@ -46,6 +46,6 @@ def trees() -> str:
 
 
 if __name__ == "__main__":
-    from recommender.catalogs.files import replace
+    from recommender.catalogs.files import replace_file
 
-    replace(TREES, trees().encode("utf-8"))
+    replace_file(TREES, trees().encode("utf-8"))

@@ -8,8 +8,8 @@ from pathlib import Path
 from recommender.benchmarks import stalls
 from recommender.benchmarks.errors import BenchError
 from recommender.benchmarks.record import Record
+from recommender.catalogs.files import replace_file
 from recommender.errors import UsageError
-from recommender.inputs.files import write_whole
 from recommender.measurements.pool import Stall, StallVector, TimedRun
 from recommender.text import shown, shown_path
 
@@ -116,6 +116,6 @@ def write_timings(found: StallVector, path: Path, known: Sequence[str], force: b
         row = (run.instance, "") if named else ("", run.gpu)
         out.writerow((*row, run.machines, run.gpus, run.batch, f"{run.step_s:.6g}", run.data))
     try:
-        write_whole(path, text.getvalue().encode("utf-8"))
+        replace_file(path, text.getvalue().encode("utf-8"))
     except OSError as error:
         raise UsageError(f"{shown_path(path)}: cannot be written ({error.strerror})") from None

@@ -14,10 +14,11 @@ from recommender.benchmarks.errors import BadRecord, BenchError
 from recommender.benchmarks.record import Record, parse_record, read_record
 from recommender.catalogs.catalog import OWN_BENCH_SOURCE, Catalog, with_machines, with_speeds
 from recommender.catalogs.errors import RecommendError
+from recommender.catalogs.files import replace_file
 from recommender.catalogs.schema import InstanceType, OwnSpeed
 from recommender.errors import RecordError, UsageError
 from recommender.inputs.csv_text import Row, read_csv
-from recommender.inputs.files import read_text, write_whole
+from recommender.inputs.files import read_text
 from recommender.inputs.units import parse_count
 from recommender.measurements.folder import LINKS, SPEEDS, folder
 from recommender.measurements.pool import (
@@ -57,7 +58,7 @@ def keep(place: Path, name: str, text: str) -> bool:
     place.mkdir(parents=True, exist_ok=True)
     if (place / name).exists():
         return False
-    write_whole(place / name, text.encode("utf-8"))
+    replace_file(place / name, text.encode("utf-8"))
     return True
 
 
@@ -94,7 +95,7 @@ def _write(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) 
     out = csv.writer(text, lineterminator="\n")
     out.writerow(header)
     out.writerows(rows)
-    write_whole(path, text.getvalue().encode("utf-8"))
+    replace_file(path, text.getvalue().encode("utf-8"))
 
 
 def with_own_speeds(catalog: Catalog, place: Path | None = None) -> Catalog:

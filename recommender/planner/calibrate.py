@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.files import replace_file
 from recommender.catalogs.schema import Gpu
 from recommender.errors import UsageError
 from recommender.inputs.csv_text import refuse_all
-from recommender.inputs.files import read_text, write_whole
+from recommender.inputs.files import read_text
 from recommender.job.calibration_section import calibration_text
 from recommender.job.job import Calibration, Job, Run
 from recommender.job.jobfile import find_job, job_from_text
@@ -118,7 +119,7 @@ def _text(word: str, own: Calibration) -> str:
 
 def _write(path: Path, text: str) -> None:
     try:
-        write_whole(path, text.encode("utf-8"))
+        replace_file(path, text.encode("utf-8"))
     except OSError as error:
         raise UsageError(
             f"{shown_path(path)}: cannot be written ({error.strerror}); name another with --to"

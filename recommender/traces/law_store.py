@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.files import replace_file
 from recommender.catalogs.schema import InstanceType
 from recommender.errors import UsageError
-from recommender.inputs.files import read_text, write_whole
+from recommender.inputs.files import read_text
 from recommender.inputs.units import PROVIDERS
 from recommender.plan.limits import OfferLaw
 from recommender.text import shown, shown_path, unknown
@@ -265,5 +266,5 @@ def _changed(change: Callable[[tuple[OfferLaw, ...]], Iterable[OfferLaw]], path:
     with FileLock(f"{path}.lock"):
         laws = sorted(change(stored(path)), key=lambda law: law.offer)
         text = json.dumps({"schema": SCHEMA, "laws": [asdict(law) for law in laws]}, indent=2)
-        write_whole(path, f"{text}\n".encode())
+        replace_file(path, f"{text}\n".encode())
     return path

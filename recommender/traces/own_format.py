@@ -25,9 +25,9 @@ from typing import Literal, cast
 
 import numpy as np
 
+from recommender.catalogs.files import replace_file
 from recommender.errors import UsageError
 from recommender.inputs.csv_text import Row, parse_csv, refuse_all
-from recommender.inputs.files import write_whole
 from recommender.inputs.units import PROVIDERS, format_instant, parse_instant
 from recommender.text import shown, shown_path, unknown
 from recommender.traces.trace import (
@@ -329,6 +329,6 @@ def write_file(traces: Sequence[Trace], path: Path) -> None:
     if path.suffix == ".gz":
         data = gzip.compress(data, mtime=0)
     try:
-        write_whole(path, data)
+        replace_file(path, data)
     except OSError as error:
         raise UsageError(f"{shown_path(path)}: cannot be written ({shown(error)})") from None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from recommender.catalogs.files import replace_file
 from recommender.cli import planner_inputs
 from recommender.cli.edge import INFEASIBLE
 from recommender.cli.error_collector import ErrorCollector
@@ -30,7 +31,6 @@ from recommender.cli.screen import progress, write_lines, write_text
 from recommender.cli.strict import PlanCommand, call_problems, complete_job
 from recommender.errors import UsageError
 from recommender.inputs import units
-from recommender.inputs.files import write_whole
 from recommender.report.answer_frame import Asked
 from recommender.text import shown_path
 
@@ -229,7 +229,7 @@ def _simulated(
 def _write(path: Path, table: str) -> None:
     """The policy table, whole or not at all."""
     try:
-        write_whole(path, table.encode("utf-8"))
+        replace_file(path, table.encode("utf-8"))
     except OSError as error:
         raise UsageError(
             f"--policy-table {shown_path(path)}: cannot be written ({error.strerror}); name another"

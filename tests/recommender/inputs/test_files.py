@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from recommender.catalogs.files import replace_file
 from recommender.errors import UsageError
-from recommender.inputs.files import read_text, write_whole
+from recommender.inputs.files import read_text
 
 
 def test_files_that_are_no_text(tmp_path: Path) -> None:
@@ -26,5 +27,11 @@ def test_files_that_are_no_text(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_put_in_place_leaves_nothing_beside_it(tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
     with pytest.raises(OSError, match="taken"):
-        write_whole(tmp_path / "taken", b"x")
+        replace_file(tmp_path / "taken", b"x")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    (tmp_path / "kept").write_text("old")
+    replace_file(tmp_path / "kept", b"new")
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("kept", "new")]

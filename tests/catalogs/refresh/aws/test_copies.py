@@ -108,5 +108,5 @@ def test_a_full_disk_costs_the_copy_and_not_the_answer(
     def full(path: Path, content: bytes) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("recommender.catalogs.files.replace", full)
+    monkeypatch.setattr("recommender.catalogs.files.replace_file", full)
     assert prices(read(copies=tmp_path))["p5.48xlarge", "us-east-1"] == 55.04
