@@ -34,7 +34,7 @@ from recommender.catalogs.files import (
     no_step,
     parsed,
     prepare,
-    replace,
+    replace_file,
     sync_folder,
     write_new,
 )
@@ -293,7 +293,7 @@ def publish(store: Store, content: Content, now: datetime, at: Step = no_step) -
 
 def point_to(store: Store, name: str) -> None:
     """Let a version hold."""
-    replace(store.root / CURRENT, f"{name}\n".encode())
+    replace_file(store.root / CURRENT, f"{name}\n".encode())
 
 
 def prune(store: Store) -> None:
