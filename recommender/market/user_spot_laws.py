@@ -10,7 +10,7 @@ from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.schema import InstanceType, SpotClass
 from recommender.plan.limits import SHORT_RUN_S, OfferLaw
 from recommender.plan.plan import OWN_TRACE
-from recommender.risk.laws import lognormal_survival
+from recommender.risk.laws import RUN_FAMILY
 
 # Logits of slope that a zone has less per share of runs beyond its class's that are short.
 # Fitted by tests/research/accuracy/spot_gangs.py on eleven zones (AWS V100, 2023; GCP H100, 2025);
@@ -19,9 +19,9 @@ SLOPE_PER_SHORT_RUNS = 2.6
 
 
 def expected_short_runs(run_mean_s: float, run_sigma: float) -> float:
-    """Share of lognormal runs that last `SHORT_RUN_S` at most."""
-    limit, mean, sigma = np.array(SHORT_RUN_S), np.array(run_mean_s), np.array(run_sigma)
-    return 1.0 - float(lognormal_survival(limit, mean, sigma))
+    """Share of runs that last `SHORT_RUN_S` at most."""
+    limit, mean, shape = np.array(SHORT_RUN_S), np.array(run_mean_s), np.array(run_sigma)
+    return 1.0 - float(RUN_FAMILY.survival(limit, mean, shape))
 
 
 def slope_by_short_runs(of_class: float, beyond: float, per_share: float) -> float:

@@ -23,6 +23,7 @@ from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.space import Site, Space
 from recommender.optimize.spot_time_bounds import HANDOVER_PRICE_RATIO, least_spot_time_ratio
 from recommender.performance.clusters import spreads_of
+from recommender.risk.laws import RUN_FAMILY
 from recommender.risk.outcomes import trimmed_mean
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import random_numbers, time_factors
@@ -73,19 +74,11 @@ def speed_quantile(histories: int, seed: int, confidence: float, sigma: float) -
 def paid_share(run_mean_s: Floats, run_sigma: Floats, free_s: Floats) -> Floats:
     """Least share of spot time that is charged where interrupted first hours are free.
 
-    E[X; X >= f]/E[X] for lognormal runs, by Wald's identity a bound on charged per useful
+    E[X; X >= f]/E[X] of the runs, by Wald's identity a bound on charged per useful
     time; 1 where nothing is free.
     """
-    with np.errstate(divide="ignore"):
-        z = np.log(np.maximum(run_mean_s, 1.0)) + 0.5 * run_sigma**2 - np.log(free_s)
-    z = z / run_sigma
-    return np.where(free_s > 60.0, SAMPLING * _normal_cdf(z), 1.0)
-
-
-def _normal_cdf(z: Floats) -> Floats:
-    """Lower bound of the standard normal distribution: logistic form, less its largest error."""
-    z = np.clip(z, -30.0, 30.0)
-    return np.maximum(1.0 / (1.0 + np.exp(-1.5976 * z - 0.07056 * z**3)) - 2e-4, 0.0)
+    share = RUN_FAMILY.least_long_share(free_s, np.maximum(run_mean_s, 1.0), run_sigma)
+    return np.where(free_s > 60.0, SAMPLING * share, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

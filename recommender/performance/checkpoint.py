@@ -10,7 +10,7 @@ import numpy as np
 from recommender.arrays import Bools, Floats
 from recommender.job.job import Job
 from recommender.performance.clusters import Fleet
-from recommender.risk.laws import lognormal_excess, lognormal_survival
+from recommender.risk.laws import RUN_FAMILY
 
 # Parallel transfers reached 6.3 GB/s on p3dn (100 Gbit/s) and 8.0 on c5n.18xlarge: the public
 # table of dvassallo/s3-benchmark (2019). The rest is assumed (2026-11).
@@ -158,7 +158,7 @@ def best_interval(
 ) -> Floats:
     """The interval of useful work between two checkpoints that makes most progress per run.
 
-    All (clusters,), seconds; runs X are lognormal with mean `run_mean_s`. Maximises
+    All (clusters,), seconds; runs X are of the shipped family with mean `run_mean_s`. Maximises
     a(τ) = p·E[(X-d)+]·τ/(τ+C) + (1-p)·τ·Σ_{j≥1} P(X > d + j(τ+C)), p the chance that the
     notice saves the work, over τ ≥ transfer; Daly's optimum for exponential X
     (J. T. Daly, Future Generation Computer Systems 22, 2006).
@@ -192,15 +192,15 @@ def progress(
     """Useful seconds kept of one run of spot capacity, on average; arguments broadcast.
 
     The first `EXACT` intervals are summed one by one, the others by the midpoint rule, whose
-    integral is the lognormal's closed form.
+    integral is the family's `excess`.
     """
     step, away, mean, sigma = np.broadcast_arrays(
         interval_s + stall_s, changeover_s, run_mean_s, run_sigma
     )
     ends = away + np.multiply.outer(np.arange(1, EXACT + 1), step)
-    kept = lognormal_survival(ends, mean, sigma).sum(axis=0)
+    kept = RUN_FAMILY.survival(ends, mean, sigma).sum(axis=0)
     beyond = np.stack([away + (EXACT + 0.5) * step, away])
-    rest, covered = lognormal_excess(beyond, mean, sigma) / step
+    rest, covered = RUN_FAMILY.excess(beyond, mean, sigma) / step
     found: Floats = interval_s * ((1.0 - notice_saves) * (kept + rest) + notice_saves * covered)
     return found
 

@@ -14,7 +14,7 @@ import numpy as np
 from recommender.arrays import Bools, Floats, Ints
 from recommender.errors import UsageError
 from recommender.policies.availability import EDGES_H, Availability
-from recommender.risk.laws import lognormal_excess, lognormal_survival
+from recommender.risk.laws import OUTAGE_FAMILY, RUN_FAMILY, IntervalFamily
 
 # Chosen on first halves of the traces only (fitted on one quarter, judged on another).
 SHRINKAGE_H = 2.0  # hours of watching a bucket that the class counts for
@@ -162,11 +162,11 @@ def of_class(
     """
     level = np.log(availability / (1.0 - availability)) + zone_sd * POINTS
     outage_mean_s = run_mean_s * np.exp(-level) / sites
-    up = lognormal_rates(run_mean_s / 3600.0, run_sigma)
+    up = exit_rates(RUN_FAMILY, run_mean_s / 3600.0, run_sigma)
     laws = [
         Availability(
             EDGES_H,
-            np.stack([lognormal_rates(mean_s / 3600.0, outage_sigma), up])[None],
+            np.stack([exit_rates(OUTAGE_FAMILY, mean_s / 3600.0, outage_sigma), up])[None],
             np.zeros((1, 1)),
         )
         for mean_s in outage_mean_s
@@ -174,11 +174,11 @@ def of_class(
     return mixture(laws, WEIGHTS)
 
 
-def lognormal_rates(mean_h: float, sigma: float) -> Floats:
+def exit_rates(family: IntervalFamily, mean_h: float, shape: float) -> Floats:
     """Exits per hour by age bucket: exits in the bucket over hours lived in it, exactly."""
     edges = np.array((0.0, *EDGES_H))
-    mean, spread = np.array(mean_h), np.array(sigma)
-    alive = np.append(lognormal_survival(edges, mean, spread), 0.0)
-    beyond = np.append(lognormal_excess(edges, mean, spread), 0.0)  # hours lived after each edge
+    mean, spread = np.array(mean_h), np.array(shape)
+    alive = np.append(family.survival(edges, mean, spread), 0.0)
+    beyond = np.append(family.excess(edges, mean, spread), 0.0)  # hours lived after each edge
     lived = np.maximum(beyond[:-1] - beyond[1:], 1e-12)
     return np.asarray((alive[:-1] - alive[1:]) / lived)

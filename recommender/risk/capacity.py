@@ -1,7 +1,5 @@
 """Spot capacity over time: laws or recordings of runs and outages, and what they let a job do.
 
-Arrays have shape (cycles, plans, paths), as in `runs.py`.
-
 Arrays have shape (cycles, plans, paths): sums along the cycles are then sums of whole
 planes, ten times as fast as along the last axis. Single precision halves the memory traffic.
 """
@@ -13,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender.arrays import Bools, Floats, Ints, Singles
-from recommender.risk.laws import RunLaw, logistic
+from recommender.risk.laws import OUTAGE_FAMILY, RUN_FAMILY, RunLaw, logistic
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import MAX_LISTED_ZONES, RandomNumbers, run_uniforms
 
@@ -26,23 +24,22 @@ class Capacity(Protocol):
 
 
 class LognormalCapacity:
-    """Lognormal runs and outages whose shapes are the plans' own: the shipped spot classes."""
+    """Runs and outages of the shipped families, with the means and shapes of the plans."""
 
     def runs(self, p: PathInputs, sample: RandomNumbers) -> tuple[Singles, Singles]:
         """Lengths of the runs and the wait before each, seconds."""
         zones = zones_of(p, sample)
         lengths = zones.run_s.astype(np.float32)[None] * _factors(p.run_sigma, sample, "run")
         waits = _waits(p, sample, zones)
-        # The job asks at a random moment: a run met at random is length-biased, and for a
-        # lognormal that law is ln X ~ N(mu + sigma², sigma²).
-        biased = np.exp(p.run_sigma[:, None] ** 2) * sample.residue[None]
-        lengths[0] *= np.where(zones.is_down | p.held[:, None], 1.0, biased)
+        # The job asks at a random moment, when part of a run is over.
+        left = RUN_FAMILY.residual_factors(lengths[0], p.run_sigma[:, None], sample.residue[None])
+        lengths[0] *= np.where(zones.is_down | p.held[:, None], 1.0, left)
         return lengths, waits
 
 
 @dataclass(frozen=True, slots=True)
 class OtherRunLaw:
-    """Runs of another law than the lognormal; zones and outages stay the plans' own."""
+    """Runs of another law than the shipped one; zones and outages stay the plans' own."""
 
     law: RunLaw
 
@@ -83,16 +80,16 @@ def _waits(p: PathInputs, sample: RandomNumbers, zones: Zones) -> Singles:
     outages = _factors(p.outage_sigma, sample, "outage")
     waits = zones.outage_s.astype(np.float32)[None] * outages
     waits *= sample.by_cycle("moved")[:, None] < zones.others_down.astype(np.float32)[None]
-    biased = np.exp(p.outage_sigma[:, None] ** 2) * sample.residue[None]
-    waits[0] = np.where(zones.is_down, zones.outage_s * outages[0] * biased, 0.0)
+    left = OUTAGE_FAMILY.residual_factors(outages[0], p.outage_sigma[:, None], sample.residue[None])
+    waits[0] = np.where(zones.is_down, zones.outage_s * outages[0] * left, 0.0)
     return waits
 
 
-def _factors(sigma: Floats, sample: RandomNumbers, which: str) -> Singles:
-    """Lognormal factors of mean one for each plan's sigma; plans of a batch often share it."""
-    if np.all(sigma == sigma[0]):
-        return sample.factors(which, float(sigma[0]))[:, None]
-    return np.stack([sample.factors(which, float(value)) for value in sigma], axis=1)
+def _factors(shape: Floats, sample: RandomNumbers, which: str) -> Singles:
+    """Lengths of mean one for each plan's shape; plans of a batch often share it."""
+    if np.all(shape == shape[0]):
+        return sample.factors(which, float(shape[0]))[:, None]
+    return np.stack([sample.factors(which, float(value)) for value in shape], axis=1)
 
 
 def _others_down(p: PathInputs, sample: RandomNumbers) -> Floats:

@@ -1,9 +1,14 @@
-"""Laws of spot runs: lengths (Weibull, lognormal, survival curves) and the hazard of a gang.
+"""Laws of run and outage lengths: the families the planner believes, single laws, gangs.
 
-A run law is a *shape*: runs of mean one. Two functions of a uniform are all that the simulation
-needs: the length of a run, and what is left of a run met at a random moment, whose density is
-S(x)/mean (the equilibrium law of renewal theory). Weibull shapes below one and lognormals die
-early: the hazard falls with age.
+A *family* is given by a mean and one shape parameter for each plan. Everything that the planner
+derives from how long spot stays and stays away reads `RUN_FAMILY` or `OUTAGE_FAMILY`: simulated
+paths, checkpoint intervals, lower bounds, the fallback programme, the fits to traces. To believe
+another law, write its family here and name it below (CONTRIBUTING.md lists what else to touch).
+
+A single law (`RunLaw`) is a shape: runs of mean one, for `--run-law` and the closed form. Two
+functions of a uniform are all that the simulation needs: the length of a run, and what is left of
+a run met at a random moment, whose density is S(x)/mean (the equilibrium law of renewal
+theory). Weibull shapes below one and lognormals die early: the hazard falls with age.
 """
 
 import math
@@ -15,32 +20,92 @@ import numpy as np
 
 from recommender.arrays import Floats, Ints
 from recommender.catalogs.schema import GANG_KNEE
-from recommender.risk.random_numbers import normal
-
-# Abramowitz and Stegun 7.1.26 (1964): erfc within 1.5e-7
-_P = 0.3275911
-_COEFFICIENTS = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
+from recommender.risk.normal_law import normal_cdf, normal_cdf_lower_bound, normal_quantile
 
 
-def normal_cdf(x: Floats) -> Floats:
-    """P(N ≤ x) of the standard normal law, within 1e-7; any shape."""
-    tail = 0.5 * _scaled_tail(np.abs(x)) * np.exp(-0.5 * x * x)
-    found: Floats = np.where(x < 0, tail, 1.0 - tail)
-    return found
+class IntervalFamily(Protocol):
+    """Laws of positive lengths, one for each mean and shape; arguments broadcast."""
+
+    @property
+    def candidate_shapes(self) -> Floats:
+        """Shapes among which a fit to a trace chooses."""
+
+    def scores(self, uniform: Floats) -> Floats:
+        """Quantiles of what the shape scales, so that plans of other shapes share them."""
+
+    def lengths(self, scores: Floats, shape: Floats | float) -> Floats:
+        """Lengths of mean one from scores."""
+
+    def residual_factors(self, lengths: Floats, shape: Floats, uniform: Floats) -> Floats:
+        """By what to multiply `lengths` so that they are what is left at a random moment."""
+
+    def survival(self, t: Floats, mean: Floats, shape: Floats) -> Floats:
+        """P(X > t)."""
+
+    def excess(self, t: Floats, mean: Floats, shape: Floats) -> Floats:
+        """E[(X - t)+]; over the mean, the chance that more than t is left at a random moment."""
+
+    def least_long_share(self, t: Floats, mean: Floats, shape: Floats) -> Floats:
+        """Lower bound of E[X; X >= t] / E[X], the share of time in lengths of t and more."""
+
+    def mean_square(self, shape: Floats) -> Floats:
+        """E[X²] / E[X]²."""
+
+    def law(self, shape: float) -> "RunLaw":
+        """One law of the family."""
 
 
-def mills_ratio(x: Floats) -> Floats:
-    """P(N > x) / density(x) for x ≥ 0: where both are too small to be divided."""
-    return np.asarray(np.sqrt(0.5 * np.pi) * _scaled_tail(x))
+class LognormalFamily:
+    """ln X ~ N(ln(mean) - shape²/2, shape²): the shape is σ, the sd of ln X."""
+
+    candidate_shapes: Floats = np.arange(0.30, 3.001, 0.01)
+
+    def scores(self, uniform: Floats) -> Floats:
+        """Quantiles of what the shape scales: standard normal."""
+        return normal_quantile(uniform)
+
+    def lengths(self, scores: Floats, shape: Floats | float) -> Floats:
+        """Lengths of mean one from scores."""
+        power = np.multiply(scores, shape, order="C")
+        power -= 0.5 * shape**2
+        return np.exp(power, out=power)
+
+    def residual_factors(self, lengths: Floats, shape: Floats, uniform: Floats) -> Floats:
+        """By what to multiply `lengths` so that they are what is left at a random moment.
+
+        What is met at random is length-biased, ln X ~ N(mu + σ², σ²), and part of it is over.
+        """
+        return np.asarray(np.exp(shape**2) * uniform)
+
+    def survival(self, t: Floats, mean: Floats, shape: Floats) -> Floats:
+        """P(X > t)."""
+        centre = np.log(mean) - 0.5 * shape * shape
+        return normal_cdf((centre - np.log(np.maximum(t, 1e-300))) / np.maximum(shape, 1e-9))
+
+    def excess(self, t: Floats, mean: Floats, shape: Floats) -> Floats:
+        """E[(X - t)+]; over the mean, the chance that more than t is left at a random moment."""
+        scale = np.maximum(shape, 1e-9)
+        t = np.minimum(t, 1e300)
+        z = (np.log(mean) - 0.5 * scale * scale - np.log(np.maximum(t, 1e-300))) / scale
+        return np.maximum(mean * normal_cdf(z + scale) - t * normal_cdf(z), 0.0)
+
+    def least_long_share(self, t: Floats, mean: Floats, shape: Floats) -> Floats:
+        """Lower bound of E[X; X >= t] / E[X], the share of time in lengths of t and more."""
+        with np.errstate(divide="ignore"):
+            z = np.log(mean) + 0.5 * shape**2 - np.log(t)
+        return normal_cdf_lower_bound(z / shape)
+
+    def mean_square(self, shape: Floats) -> Floats:
+        """E[X²] / E[X]²."""
+        return np.asarray(np.exp(shape**2))
+
+    def law(self, shape: float) -> "RunLaw":
+        """One law of the family."""
+        return Lognormal(shape)
 
 
-def _scaled_tail(x: Floats) -> Floats:
-    """erfc(x/√2)·exp(x²/2) for x ≥ 0."""
-    t = 1.0 / (1.0 + (_P / np.sqrt(2.0)) * x)
-    tail: Floats = np.zeros_like(t)
-    for coefficient in _COEFFICIENTS:
-        tail = (tail + coefficient) * t
-    return tail
+RUN_FAMILY: IntervalFamily = LognormalFamily()
+OUTAGE_FAMILY: IntervalFamily = LognormalFamily()
 
 
 def logistic(value: Floats) -> Floats:
@@ -66,30 +131,6 @@ def gang_hazard(machines: Ints | Floats | int, co_interruption: Floats) -> Float
 def gang_doublings(machines: Ints | Floats) -> Floats:
     """log2(1 + (n - 1)/8): a gang of n machines is there with so many slopes of logit less."""
     return np.asarray(np.log2(1.0 + (machines - 1.0) / GANG_KNEE))
-
-
-def lognormal_survival(t: Floats, mean: Floats, sigma: Floats) -> Floats:
-    """P(X > t) of a lognormal X with the given mean and sd of ln X; arguments broadcast."""
-    centre = np.log(mean) - 0.5 * sigma * sigma
-    return normal_cdf((centre - np.log(np.maximum(t, 1e-300))) / np.maximum(sigma, 1e-9))
-
-
-def lognormal_excess(t: Floats, mean: Floats, sigma: Floats) -> Floats:
-    """E[(X - t)+] of a lognormal X with the given mean and sd of ln X; arguments broadcast."""
-    scale = np.maximum(sigma, 1e-9)
-    t = np.minimum(t, 1e300)
-    z = (np.log(mean) - 0.5 * scale * scale - np.log(np.maximum(t, 1e-300))) / scale
-    return np.maximum(mean * normal_cdf(z + scale) - t * normal_cdf(z), 0.0)
-
-
-def lognormal_residual(t: Floats, mean: float, sigma: Floats) -> Floats:
-    """P(more than t of a lognormal X is left at a random moment in it); arguments broadcast.
-
-    E[(X - t)+]/E[X] = Φ(σ - z) - t/mean·Φ(-z), z = (ln(t/mean) + σ²/2)/σ.
-    """
-    z = (np.log(t / mean) + 0.5 * sigma**2) / sigma
-    found: Floats = normal_cdf(sigma - z) - t / mean * normal_cdf(-z)
-    return found
 
 
 _GRID = 4001  # points of the table of a law's residue
@@ -148,7 +189,7 @@ class Lognormal(_Tabled):
 
     def lengths(self, uniform: Floats) -> Floats:
         """Length of a run: the quantile function."""
-        return np.asarray(np.exp(self.sigma * normal(uniform) - 0.5 * self.sigma**2))
+        return np.asarray(np.exp(self.sigma * normal_quantile(uniform) - 0.5 * self.sigma**2))
 
 
 @dataclass(frozen=True)

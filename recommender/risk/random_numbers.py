@@ -27,6 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender.arrays import Floats, Ints, Singles
+from recommender.risk.laws import OUTAGE_FAMILY, RUN_FAMILY
+from recommender.risk.normal_law import normal_quantile
 
 Words = NDArray[np.uint32]
 
@@ -135,13 +137,13 @@ class RandomNumbers:
 
     @cached_property
     def run(self) -> Floats:
-        """(paths, cycles) normal: length of each run."""
-        return normal(self.matrix(_RUN))
+        """(paths, cycles) scores of the family of runs: length of each run."""
+        return RUN_FAMILY.scores(self.matrix(_RUN))
 
     @cached_property
     def outage(self) -> Floats:
-        """(paths, cycles) normal: length of the outage before it."""
-        return normal(self.matrix(_OUTAGE))
+        """(paths, cycles) scores of the family of outages: length of the outage before it."""
+        return OUTAGE_FAMILY.scores(self.matrix(_OUTAGE))
 
     @cached_property
     def moved(self) -> Singles:
@@ -171,12 +173,12 @@ class RandomNumbers:
     @cached_property
     def speed(self) -> Floats:
         """(paths,) normal: true speed against predicted."""
-        return normal(self._once(_SPEED))
+        return normal_quantile(self._once(_SPEED))
 
     @cached_property
     def price(self) -> Floats:
         """(paths,) normal: spot price then against now."""
-        return normal(self._once(_PRICE))
+        return normal_quantile(self._once(_PRICE))
 
     @cached_property
     def on_demand(self) -> Floats:
@@ -199,9 +201,9 @@ class RandomNumbers:
         paths, _, seed = self.key
         return stratified(seed, 1000 * stream + cycle, paths, _EVEN[stream, cycle])
 
-    def factors(self, which: str, sigma: float) -> Singles:
-        """Lognormal factors of mean one, shape (cycles, paths), kept between plans."""
-        return _factors(*self.key, which, sigma)
+    def factors(self, which: str, shape: float) -> Singles:
+        """Lengths of mean one, "run" or "outage", (cycles, paths); kept between plans."""
+        return _factors(*self.key, which, shape)
 
     def by_cycle(self, which: str) -> Singles:
         """Uniforms with the cycles first, shape (cycles, paths), kept between plans."""
@@ -225,9 +227,9 @@ class ExtendedNumbers(RandomNumbers):
         """(paths,) normal: how good one zone of the list is."""
         return np.concatenate([sample.zone_at(site)[rows] for sample, rows in self.parts])
 
-    def factors(self, which: str, sigma: float) -> Singles:
-        """Lognormal factors of mean one, shape (cycles, paths)."""
-        return _scaled(getattr(self, which), sigma)
+    def factors(self, which: str, shape: float) -> Singles:
+        """Lengths of mean one, "run" or "outage", (cycles, paths)."""
+        return _lengths(self, which, shape)
 
     def by_cycle(self, which: str) -> Singles:
         """Uniforms with the cycles first, shape (cycles, paths)."""
@@ -347,7 +349,7 @@ def random_numbers(paths: int = PATHS, cycles: int = 32, seed: int = SEED) -> Ra
 
 @lru_cache(maxsize=256)
 def _zone_at(paths: int, seed: int, site: int) -> Floats:
-    return normal(stratified(seed, _ZONE + site, paths, _EVEN[_ZONE + site, 0]))
+    return normal_quantile(stratified(seed, _ZONE + site, paths, _EVEN[_ZONE + site, 0]))
 
 
 def time_factors(sigma: Floats | float, normals: Floats) -> Floats:
@@ -361,7 +363,7 @@ def time_factors(sigma: Floats | float, normals: Floats) -> Floats:
 
 
 def run_uniforms(sample: RandomNumbers) -> Floats:
-    """The uniforms behind `run`, for laws other than the lognormal; (paths, cycles)."""
+    """The uniforms behind `run`, for laws other than the shipped one; (paths, cycles)."""
     return sample.matrix(_RUN)
 
 
@@ -372,14 +374,13 @@ def clear_caches() -> None:
 
 
 @lru_cache(maxsize=64)
-def _factors(paths: int, cycles: int, seed: int, which: str, sigma: float) -> Singles:
-    return _scaled(getattr(random_numbers(paths, cycles, seed), which), sigma)
+def _factors(paths: int, cycles: int, seed: int, which: str, shape: float) -> Singles:
+    return _lengths(random_numbers(paths, cycles, seed), which, shape)
 
 
-def _scaled(values: Floats, sigma: float) -> Singles:
-    power = np.multiply(values.T, sigma, order="C")
-    power -= 0.5 * sigma**2
-    return np.exp(power, out=power).astype(np.float32)
+def _lengths(sample: RandomNumbers, which: str, shape: float) -> Singles:
+    family, scores = (RUN_FAMILY, sample.run) if which == "run" else (OUTAGE_FAMILY, sample.outage)
+    return family.lengths(scores.T, shape).astype(np.float32)
 
 
 @lru_cache(maxsize=64)
@@ -389,49 +390,3 @@ def _by_cycle(paths: int, cycles: int, seed: int, which: str) -> Singles:
 
 def _turned(values: Singles) -> Singles:
     return np.ascontiguousarray(values.T)
-
-
-# Rational approximation of the inverse normal distribution: P. J. Acklam (2003), relative
-# error below 1.2e-9 over (0, 1).
-_CENTRE_TOP = (-3.969683028665376e01, 2.209460984245205e02, -2.759285104469687e02,
-               1.383577518672690e02, -3.066479806614716e01, 2.506628277459239e00)  # fmt: skip
-_CENTRE_BOTTOM = (-5.447609879822406e01, 1.615858368580409e02, -1.556989798598866e02,
-                  6.680131188771972e01, -1.328068155288572e01, 1.0)  # fmt: skip
-_TAIL_TOP = (-7.784894002430293e-03, -3.223964580411365e-01, -2.400758277161838e00,
-             -2.549732539343734e00, 4.374664141464968e00, 2.938163982698783e00)  # fmt: skip
-_TAIL_BOTTOM = (7.784695709041462e-03, 3.224671290700398e-01, 2.445134137142996e00,
-                3.754408661907416e00, 1.0)  # fmt: skip
-_TAIL = 0.02425
-_CHUNK = 16_384  # values at a time: temporaries stay in the second-level cache
-
-
-def normal(uniform: Floats) -> Floats:
-    """Standard normal quantiles of uniforms."""
-    flat = np.ascontiguousarray(uniform).ravel()
-    found = np.empty_like(flat)
-    for begin in range(0, flat.size, _CHUNK):
-        found[begin : begin + _CHUNK] = _normal(flat[begin : begin + _CHUNK])
-    return found.reshape(uniform.shape)
-
-
-def _normal(uniform: Floats) -> Floats:
-    centre = uniform - 0.5
-    square = centre * centre
-    inner = centre * _polynomial(_CENTRE_TOP, square)
-    inner /= _polynomial(_CENTRE_BOTTOM, square)
-    tail = np.flatnonzero(np.abs(centre) > 0.5 - _TAIL - 1e-9)
-    low = np.minimum(uniform[tail], 1.0 - uniform[tail])
-    tail, low = tail[low < _TAIL], low[low < _TAIL]
-    root = np.sqrt(-2.0 * np.log(low))
-    outer = _polynomial(_TAIL_TOP, root) / _polynomial(_TAIL_BOTTOM, root)
-    inner[tail] = np.where(uniform[tail] < 0.5, outer, -outer)
-    return inner
-
-
-def _polynomial(coefficients: tuple[float, ...], at: Floats) -> Floats:
-    value = at * coefficients[0]
-    value += coefficients[1]
-    for coefficient in coefficients[2:]:
-        value *= at
-        value += coefficient
-    return value

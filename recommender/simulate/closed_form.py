@@ -21,7 +21,8 @@ import numpy as np
 from recommender.arrays import Floats
 from recommender.plan.simulation import ClosedForm
 from recommender.risk.capacity import zones_of
-from recommender.risk.laws import RunLaw, mills_ratio, normal_cdf
+from recommender.risk.laws import OUTAGE_FAMILY, RunLaw
+from recommender.risk.normal_law import mills_ratio, normal_cdf
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import random_numbers, time_factors
 
@@ -44,7 +45,8 @@ def closed_form(p: PathInputs, deadline_s: float | None, law: RunLaw, seed: int)
     sample = random_numbers(SAMPLE, 8, seed)
     zones = zones_of(p, sample)
     wait = zones.outage_s[0] * zones.others_down[0]
-    square = zones.outage_s[0] ** 2 * np.exp(p.outage_sigma[0] ** 2) * zones.others_down[0]
+    spread = OUTAGE_FAMILY.mean_square(p.outage_sigma)[0]
+    square = zones.outage_s[0] ** 2 * spread * zones.others_down[0]
     cycle = _cycle(p, law, wait, square - wait**2)
     work = p.work_s[0] * time_factors(float(p.speed_sigma[0]), sample.speed)
     if deadline_s is None or p.fallback_speed[0] <= 0.0:

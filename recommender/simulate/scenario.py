@@ -10,7 +10,7 @@ from recommender.inputs.csv_text import read_csv
 from recommender.inputs.units import parse_count, parse_duration, parse_money, parse_share
 from recommender.plan.plan import Plan
 from recommender.risk.capacity import LOGNORMAL, Capacity, OtherRunLaw
-from recommender.risk.laws import Lognormal, RunLaw, SurvivalCurve, Weibull
+from recommender.risk.laws import RUN_FAMILY, Lognormal, RunLaw, SurvivalCurve, Weibull
 from recommender.risk.path_inputs import PathInputs
 from recommender.simulate.paths import Deflatable, deflated
 from recommender.simulate.recorded import FOREVER_S, Replay, Series, replay
@@ -131,7 +131,7 @@ def source_of(journey: PathInputs, plan: Plan, wish: WhatIf) -> Source:
         return _deflated(journey, plan, wish.deflatable, machines)
     if wish.law is not None:
         return _lawful(journey, wish.law)
-    law = Lognormal(float(journey.run_sigma[0]))
+    law = RUN_FAMILY.law(float(journey.run_sigma[0]))
     if plan.spot is None:
         return Source(journey, LOGNORMAL, law, "on-demand machines; hardware faults only")
     words = f"spot class {plan.spot.name} ({plan.spot.basis}, {plan.spot.as_of})"
@@ -224,7 +224,7 @@ def _deflated(journey: PathInputs, plan: Plan, market: Deflatable, machines: int
     return Source(
         deflated(journey, market, machines, co_pressure),
         LOGNORMAL,
-        Lognormal(1.0),
+        RUN_FAMILY.law(1.0),
         words,
         start_s=float(journey.changeover_s[0]),
         notes=(

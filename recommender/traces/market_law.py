@@ -13,8 +13,9 @@ import numpy as np
 
 from recommender.arrays import Floats
 from recommender.plan.limits import SHORT_RUN_S
-from recommender.risk.laws import logistic, lognormal_residual
-from recommender.risk.random_numbers import normal, uniforms
+from recommender.risk.laws import OUTAGE_FAMILY, RUN_FAMILY, IntervalFamily, logistic
+from recommender.risk.normal_law import normal_quantile
+from recommender.risk.random_numbers import uniforms
 from recommender.traces.fit_result import MarketLaw, Value
 from recommender.traces.intervals import BLOCK_H, FEW_BLOCKS, cut, states
 from recommender.traces.law_fit import Z95
@@ -28,34 +29,39 @@ from recommender.traces.statistics import (
 )
 from recommender.traces.trace import HOUR, Trace
 
+# How much of a run is left at a random moment is compared at these hours: from a changeover
+# (minutes) to the length of a short job.
 RESIDUAL_H = np.array([0.1, 0.3, 1.0, 2.0, 6.0])
-SIGMAS = np.arange(0.30, 3.001, 0.01)
 LEVEL_SDS = np.arange(0.0, 4.01, 0.25)
 DAY_H = 24.0
 _LEVELS, _DAYS, _SEED = 100, 12, 7
-_MOST_SPELLS = 4000
+_MOST_INTERVALS = 4000
 
 
-def residual_sigma(lengths: Floats, mean: float) -> float:
-    """σ of the lognormal of this mean that is nearest to what is left of the seen spells.
+def fitted_shape(family: IntervalFamily, lengths: Floats, mean: float) -> float:
+    """Shape of the law of this mean that is nearest to what is left of the seen intervals.
 
-    `lengths` in hours, cut spells as long as they were seen; least squares over `RESIDUAL_H`.
+    `lengths` in hours, cut intervals as long as they were seen; least squares over `RESIDUAL_H`.
     """
+    shapes = family.candidate_shapes
     left = np.maximum(lengths[:, None] - RESIDUAL_H, 0.0).mean(axis=0) / lengths.mean()
-    errors = ((lognormal_residual(RESIDUAL_H, mean, SIGMAS[:, None]) - left) ** 2).sum(axis=1)
-    return float(SIGMAS[int(errors.argmin())])
+    expected = family.excess(RESIDUAL_H, np.array(mean), shapes[:, None]) / mean
+    errors = ((expected - left) ** 2).sum(axis=1)
+    return float(shapes[int(errors.argmin())])
 
 
-def resampled_sigmas(lengths: Floats, mean: float, replicates: int, stream: int) -> Floats:
-    """`residual_sigma` of spells drawn with replacement; (replicates,)."""
+def resampled_shapes(
+    family: IntervalFamily, lengths: Floats, mean: float, replicates: int, stream: int
+) -> Floats:
+    """`fitted_shape` of intervals drawn with replacement; (replicates,)."""
     count = len(lengths)
     drawn = uniforms(_SEED, stream, replicates * count).reshape(replicates, count)
     rows = np.floor(drawn * count).astype(np.int64)
-    return np.array([_scaled_sigma(lengths[row], lengths, mean) for row in rows])
+    return np.array([_rescaled_shape(family, lengths[row], lengths, mean) for row in rows])
 
 
-def _scaled_sigma(drawn: Floats, lengths: Floats, mean: float) -> float:
-    return residual_sigma(drawn, mean * float(drawn.mean() / lengths.mean()))
+def _rescaled_shape(family: IntervalFamily, drawn: Floats, lengths: Floats, mean: float) -> float:
+    return fitted_shape(family, drawn, mean * float(drawn.mean() / lengths.mean()))
 
 
 def logit(share: float) -> float:
@@ -66,7 +72,7 @@ def logit(share: float) -> float:
 
 def quantiles(count: int) -> Floats:
     """Standard normal quantiles at the middle of equal shares."""
-    return normal((np.arange(count) + 0.5) / count)
+    return normal_quantile((np.arange(count) + 0.5) / count)
 
 
 def location_of_mean(mean: float, level_sd: float) -> float:
@@ -98,12 +104,18 @@ def _days(level: Floats, run_mean_h: float, run_sigma: float, outage_sigma: floa
     outage = run_mean_h * (1.0 - a) / a
     up = uniforms(_SEED, 8000, len(a)) < a
     now, total = np.zeros(len(a)), np.zeros(len(a))
-    for spell in range(_MOST_SPELLS):
-        mean, sigma = np.where(up, run_mean_h, outage), np.where(up, run_sigma, outage_sigma)
-        noise = normal(uniforms(_SEED, 8100 + spell, len(a)))
-        length = mean * np.exp(sigma * noise - 0.5 * sigma**2)
-        if spell == 0:  # met at a random moment: length-biased, and part of it is over
-            length *= np.exp(sigma**2) * uniforms(_SEED, 8050, len(a))
+    for number in range(_MOST_INTERVALS):
+        uniform = uniforms(_SEED, 8100 + number, len(a))
+        runs = run_mean_h * RUN_FAMILY.lengths(RUN_FAMILY.scores(uniform), run_sigma)
+        outages = outage * OUTAGE_FAMILY.lengths(OUTAGE_FAMILY.scores(uniform), outage_sigma)
+        length = np.where(up, runs, outages)
+        if number == 0:  # met at a random moment, when part of it is over
+            moment = uniforms(_SEED, 8050, len(a))
+            length *= np.where(
+                up,
+                RUN_FAMILY.residual_factors(runs / run_mean_h, np.array(run_sigma), moment),
+                OUTAGE_FAMILY.residual_factors(outages / outage, np.array(outage_sigma), moment),
+            )
         end = np.minimum(now + length, DAY_H)
         total += np.where(up, end - now, 0.0)
         now, up = end, ~up
@@ -120,7 +132,7 @@ def level_sd_of(day_sd: float, table: Floats) -> float:
 LEAST_INTERRUPTIONS = 5
 LEAST_OUTAGES = 5
 COARSEST_S = 600.0  # a look every ten minutes tells runs of 20 minutes from longer ones
-_SIGMA_REPLICATES = 200
+_SHAPE_REPLICATES = 200
 _LOCATIONS = np.linspace(-15.0, 15.0, 601)
 
 
@@ -137,8 +149,8 @@ def law_of(market: Market) -> tuple[MarketLaw | None, str]:
         return None, f"{len(outages)} whole outages seen; a law needs {LEAST_OUTAGES}"
     run_h = market.limited(ratio, np.stack([up[:, 0], ends[:, 0]], axis=1))
     runs = np.concatenate([_seen_runs(trace) for trace in market.traces])
-    run_sigma = _sigma(runs, run_h.value, 7500)
-    outage_sigma = _sigma(outages, float(outages.mean()), 7501)
+    run_sigma = _shape(RUN_FAMILY, runs, run_h.value, 7500)
+    outage_sigma = _shape(OUTAGE_FAMILY, outages, float(outages.mean()), 7501)
     hours = market.days([c.hours for c in market.cells])
     level_sd = _level_sd(market, up[:, 0], hours, run_h.value, run_sigma, outage_sigma)
     spread = 0.0 if level_sd is None else level_sd.value
@@ -197,9 +209,9 @@ def _outages(traces: tuple[Trace, ...]) -> Floats:
     return np.concatenate(found) if found else np.empty(0)
 
 
-def _sigma(lengths: Floats, mean: float, stream: int) -> Value:
-    drawn = resampled_sigmas(lengths, mean, _SIGMA_REPLICATES, stream)
-    return limits_of(residual_sigma(lengths, mean), drawn, len(lengths))
+def _shape(family: IntervalFamily, lengths: Floats, mean: float, stream: int) -> Value:
+    drawn = resampled_shapes(family, lengths, mean, _SHAPE_REPLICATES, stream)
+    return limits_of(fitted_shape(family, lengths, mean), drawn, len(lengths))
 
 
 def _level_sd(

@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from recommender.risk.laws import RUN_FAMILY
+from recommender.traces.market_law import fitted_shape
 from tests.catalogs.facts_data import reference
 from tests.research.fits import spot_fit as fit
 
@@ -48,14 +50,16 @@ def test_spells_that_are_not_over_count_as_longer() -> None:
 
 @pytest.mark.parametrize(("mean", "sigma"), [(0.9, 1.0), (3.0, 1.5), (3.8, 2.0)])
 def test_residual_fit_finds_sigma(mean: float, sigma: float) -> None:
-    assert fit.residual_sigma(lognormal(mean, sigma), mean) == pytest.approx(sigma, abs=0.06)
+    assert fitted_shape(RUN_FAMILY, lognormal(mean, sigma), mean) == pytest.approx(sigma, abs=0.06)
 
 
 def test_residual_law_is_what_is_left_at_a_random_moment() -> None:
-    lengths = lognormal(3.0, 1.2)
+    lengths, law = lognormal(3.0, 1.2), (np.array(3.0), np.array(1.2))
     for hours in (0.1, 1.0, 5.0):
         counted = np.maximum(lengths - hours, 0).sum() / lengths.sum()
-        assert fit.residual(3.0, 1.2, hours) == pytest.approx(counted, abs=0.01)
+        assert float(RUN_FAMILY.excess(np.array(hours), *law)) / 3.0 == pytest.approx(
+            counted, abs=0.01
+        )
 
 
 @pytest.mark.parametrize("sigma", [0.4, 1.0, 2.0])

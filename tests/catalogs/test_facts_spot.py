@@ -4,9 +4,11 @@ import csv
 import functools
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from recommender.catalogs.schema import SpotClass
+from recommender.risk.laws import RUN_FAMILY
 from tests.catalogs.facts_data import book, reference
 from tests.research.fits import spot_fit as fit
 from tests.research.snapshot import facts_spot as facts
@@ -98,9 +100,8 @@ def test_chance_to_last_from_a_random_moment(family: str, campaign: str, hours: 
         for run in fit.spells(trace, 1).seen:
             up += float(run)
             lasting += max(float(run) - hours, 0.0)
-    assert fit.residual(law.run_mean_h, law.run_sigma, hours) == pytest.approx(
-        lasting / up, abs=0.05
-    )
+    beyond_h = RUN_FAMILY.excess(np.array(hours), np.array(law.run_mean_h), np.array(law.run_sigma))
+    assert float(beyond_h) / law.run_mean_h == pytest.approx(lasting / up, abs=0.05)
 
 
 @pytest.mark.reference

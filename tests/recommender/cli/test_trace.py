@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recommender.risk.random_numbers import normal, uniforms
+from recommender.risk.normal_law import normal_quantile
+from recommender.risk.random_numbers import uniforms
 from recommender.traces.own_format import write
 from tests.recommender import golden
 from tests.recommender.cli.conftest import Planner, Run
@@ -21,7 +22,7 @@ OFFER = "gcp:us-central1:a3-highgpu-8g"
 @pytest.fixture
 def zones(tmp_path: Path) -> Path:
     """Two zones of four machines, each watched for some weeks."""
-    lengths = [np.exp(0.7 * normal(uniforms(1, stream, 120))) for stream in range(4)]
+    lengths = [np.exp(0.7 * normal_quantile(uniforms(1, stream, 120))) for stream in range(4)]
     made = [
         alternating(2.7 * lengths[0], 1.3 * lengths[1], 4, "us-central1-a"),
         alternating(2.7 * lengths[2], 1.3 * lengths[3], 4, "us-central1-b"),

@@ -20,7 +20,7 @@ from recommender.performance.checkpoint import (
     progress,
     write_s,
 )
-from recommender.risk.laws import lognormal_excess, lognormal_survival
+from recommender.risk.laws import RUN_FAMILY
 from tests.recommender.performance.parts import G6, P5, clusters, columns, llama
 
 SIZE = 112e9
@@ -136,7 +136,7 @@ def arrays(*values):
 def test_progress_sums_the_intervals_that_a_run_outlives():
     tau, mean, sigma, away, stall = 900.0, 7200.0, 1.5, 600.0, 60.0
     ends = away + np.arange(1, 200_000) * (tau + stall)
-    expected = tau * lognormal_survival(ends, np.array(mean), np.array(sigma)).sum()
+    expected = tau * RUN_FAMILY.survival(ends, np.array(mean), np.array(sigma)).sum()
     found = progress(*arrays(tau, mean, sigma, away, stall, 0.0))[0]
     assert found == pytest.approx(expected, rel=1e-3)
 
@@ -144,7 +144,7 @@ def test_progress_sums_the_intervals_that_a_run_outlives():
 def test_a_covered_notice_loses_only_the_stalls():
     tau, mean, sigma, away, stall = arrays(900.0, 7200.0, 1.5, 600.0, 60.0)
     found = progress(tau, mean, sigma, away, stall, np.array([1.0]))
-    assert found == pytest.approx(lognormal_excess(away, mean, sigma) * tau / (tau + stall))
+    assert found == pytest.approx(RUN_FAMILY.excess(away, mean, sigma) * tau / (tau + stall))
 
 
 def test_long_steady_runs_give_youngs_interval():

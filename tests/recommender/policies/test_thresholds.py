@@ -8,13 +8,14 @@ import pytest
 
 from recommender.catalogs.load import load_snapshot
 from recommender.policies.availability import chain
-from recommender.policies.availability_fit import lognormal_rates, of_class
+from recommender.policies.availability_fit import exit_rates, of_class
 from recommender.policies.optimal import SemiMarkov
 from recommender.policies.policy_table import policy_table
 from recommender.policies.replay import replay, windows
 from recommender.policies.rules import Greedy
 from recommender.policies.state import NONE, ON_DEMAND, SPOT, Prices, State
 from recommender.policies.thresholds import TwoThresholds, shipped_rule, two_thresholds
+from recommender.risk.laws import RUN_FAMILY
 from tests.recommender.policies.laws import HEAVY
 from tests.recommender.policies.markets import PRICES, hours, simulated
 from tests.research.fits import build_thresholds
@@ -68,7 +69,7 @@ def test_two_figures_keep_most_of_what_the_whole_table_saves():
 
 def test_rates_of_a_lognormal_give_back_its_mean():
     for mean_h, sigma in ((3.35, 1.88), (1.0, 1.3)):
-        law = lognormal_rates(mean_h, sigma)
+        law = exit_rates(RUN_FAMILY, mean_h, sigma)
         assert (np.diff(law[1:]) < 0.0).all()  # the hazard falls
         series_h = np.exp(
             np.log(mean_h) - sigma**2 / 2 + sigma * np.random.default_rng(0).normal(size=200_000)

@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from recommender.risk.laws import lognormal_excess, lognormal_survival
+from recommender.risk.laws import RUN_FAMILY
 from recommender.risk.monte_carlo import cycles_needed, simulate_paths
 from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.risk.random_numbers import random_numbers
@@ -30,8 +30,8 @@ def test_the_chance_of_no_interruption_is_that_of_the_run_met(hours: float, held
     h = simulate_paths(journeys(row | {"interval_s": 1e9, "stall_s": 0.0}), None, PATHS)
     need, run, sigma = (np.array(v) for v in (hours * HOUR + 300, 4 * HOUR, 1.2))
     # A run met at random has a residue longer than t with chance E[(X - t)+]/E[X].
-    fresh = lognormal_survival(need, run, sigma)
-    met = lognormal_excess(need, run, sigma) / run
+    fresh = RUN_FAMILY.survival(need, run, sigma)
+    met = RUN_FAMILY.excess(need, run, sigma) / run
     assert near(h.interruptions[0] == 0, float(fresh if held else met), slack=1e-3)
 
 

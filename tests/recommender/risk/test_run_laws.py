@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from recommender.risk.capacity import OtherRunLaw
-from recommender.risk.laws import Lognormal, RunLaw, SurvivalCurve, Weibull
+from recommender.risk.laws import RUN_FAMILY, Lognormal, RunLaw, SurvivalCurve, Weibull
 from recommender.risk.monte_carlo import simulate_paths
+from recommender.risk.normal_law import normal_quantile
 from recommender.risk.random_numbers import random_numbers, run_uniforms, uniforms
 from tests.recommender.risk.cases import SPOT, journeys
 
@@ -78,8 +79,22 @@ def test_the_lognormal_law_tells_the_engine_what_its_own_path_tells_it() -> None
 
 def test_the_uniforms_of_the_runs_are_those_behind_their_normals() -> None:
     sample = random_numbers(64, 16, 3)
-    from recommender.risk.random_numbers import normal
-
-    assert np.array_equal(normal(run_uniforms(sample)), sample.run)
+    assert np.array_equal(normal_quantile(run_uniforms(sample)), sample.run)
     plain = uniforms(3, 1, 64 * 8).reshape(64, 8)
     assert np.array_equal(run_uniforms(sample)[:, 3:8], plain[:, 3:])  # the first are spread
+
+
+def test_survival_at_the_median_is_a_half():
+    mean, sigma = np.array([3600.0]), np.array([1.2])
+    median = mean * np.exp(-0.5 * sigma**2)
+    assert RUN_FAMILY.survival(median, mean, sigma)[0] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("sigma", [0.3, 1.0, 2.0])
+@pytest.mark.parametrize("t", [0.0, 600.0, 20_000.0])
+def test_excess_is_the_integral_of_survival(sigma, t):
+    mean, spread = np.array([3600.0]), np.array([sigma])
+    grid = np.concatenate([[t], t + np.geomspace(1e-3, 1e8, 200_001)])
+    area = np.trapezoid(RUN_FAMILY.survival(grid, mean, spread), grid)
+    found = RUN_FAMILY.excess(np.array([t]), mean, spread)[0]
+    assert found == pytest.approx(area, rel=1e-3, abs=1e-4)

@@ -5,32 +5,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.risk.laws import logistic, lognormal_excess, lognormal_residual
+from recommender.risk.laws import RUN_FAMILY, logistic
 from recommender.traces.fit import fit_size
 from recommender.traces.market_law import (
     LEVEL_SDS,
     day_sds,
+    fitted_shape,
     law_of,
     level_sd_of,
     location_of_mean,
-    residual_sigma,
 )
 from recommender.traces.statistics import co_interruption, limits_of, market_of, slope, student
 from tests.recommender.traces.made import alternating, drawn, first, trace
-
-
-def test_what_is_left_of_a_spell_is_its_excess_over_its_mean() -> None:
-    hours = np.array([0.1, 1.0, 6.0])
-    mean, sigma = np.full(3, 2.5), np.full(3, 1.4)
-    expected = lognormal_excess(hours, mean, sigma) / 2.5
-    assert lognormal_residual(hours, 2.5, sigma) == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("sigma", [0.8, 1.5, 2.0])
 def test_the_shape_that_keeps_the_mean_is_found(sigma: float) -> None:
     rng = np.random.default_rng(4)
     hours = rng.lognormal(np.log(3.0) - 0.5 * sigma**2, sigma, 40_000)
-    assert residual_sigma(hours, float(hours.mean())) == pytest.approx(sigma, abs=0.1)
+    assert fitted_shape(RUN_FAMILY, hours, float(hours.mean())) == pytest.approx(sigma, abs=0.1)
 
 
 def test_the_mean_over_levels_is_kept() -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
-from recommender.risk.laws import lognormal_excess, lognormal_survival
+from recommender.risk.laws import RUN_FAMILY
 from tests.research.fits.spot_fit import Trace
 
 LEAST_CHANCE = 1e-12  # of a run: what the closed forms resolve
@@ -73,8 +73,8 @@ def lognormal_law(mean_h: float, sigma: float) -> RunLaw:
     mean, spread = np.array(mean_h), np.array(sigma)
     return RunLaw(
         mean_h,
-        lambda hours: lognormal_survival(hours, mean, spread),
-        lambda hours: lognormal_excess(hours, mean, spread),
+        lambda hours: RUN_FAMILY.survival(hours, mean, spread),
+        lambda hours: RUN_FAMILY.excess(hours, mean, spread),
     )
 
 

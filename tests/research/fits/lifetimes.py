@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from recommender.arrays import Floats
-from recommender.risk.laws import normal_cdf
+from recommender.risk.normal_law import normal_cdf
 
 LEAST_H, MOST_H = 1e-4, 1e6  # lifetimes are drawn between a third of a second and a century
 _HALVINGS = 60

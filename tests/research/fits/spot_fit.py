@@ -18,16 +18,14 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.schema import GANG_KNEE
+from recommender.risk.laws import OUTAGE_FAMILY, RUN_FAMILY
+from recommender.traces.market_law import fitted_shape
 
 GANGS = (1, 2, 4, 8, 12, 16)  # sizes of gangs that are looked at
 HOUR = 3600.0
 DAYS = 40  # drawn per zone when the spread of zones is fitted
 DAY_H = 24.0
 _NORMAL = NormalDist()
-# How much of a run is left at a random moment is compared at these hours: from a changeover
-# (minutes) to the length of a short job.
-RESIDUAL_HOURS = (0.1, 0.3, 1.0, 2.0, 6.0)
-_SIGMAS = np.arange(0.30, 3.001, 0.01)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,26 +163,6 @@ def sigma_of_mean_and_median(mean: float, median: float) -> float:
     return math.sqrt(2 * math.log(mean / median))
 
 
-def residual(mean: float, sigma: float, hours: float) -> float:
-    """Chance that more than `hours` of a lognormal spell is left at a random moment in it."""
-    z = (math.log(hours / mean) + sigma**2 / 2) / sigma
-    return _NORMAL.cdf(sigma - z) - hours / mean * _NORMAL.cdf(-z)
-
-
-def residual_sigma(lengths: Floats, mean: float) -> float:
-    """Fit the sigma of a lognormal of given mean to what is left of a spell at a random moment.
-
-    The likelihood weighs every short spell alike and then misses the mean by 30-50 %; this
-    keeps the mean and fits the law that survival and progress after a changeover follow.
-    """
-    left = [float(np.maximum(lengths - h, 0).mean() / lengths.mean()) for h in RESIDUAL_HOURS]
-    errors = [
-        sum((residual(mean, s, h) - r) ** 2 for h, r in zip(RESIDUAL_HOURS, left, strict=True))
-        for s in _SIGMAS
-    ]
-    return float(_SIGMAS[int(np.argmin(errors))])
-
-
 def pooled_run_mean(zones: Iterable[Spells]) -> float:
     """Hours up per interruption over all zones."""
     known = list(zones)
@@ -297,7 +275,7 @@ def fit_runs(seen: Mapping[int, Sequence[Spells]], rho: float) -> ZoneLaw:
     return ZoneLaw(
         run_mean_h=pooled_run_mean(smallest),
         run_sigma=float(np.mean([pooled_run_sigma(gang) for gang in seen.values()])),
-        outage_sigma=residual_sigma(outages, 1.0),
+        outage_sigma=fitted_shape(OUTAGE_FAMILY, outages, 1.0),
         location=0.0,
         slope=0.0,
         zone_sd=0.0,
@@ -308,7 +286,7 @@ def fit_runs(seen: Mapping[int, Sequence[Spells]], rho: float) -> ZoneLaw:
 def pooled_run_sigma(zones: Sequence[Spells]) -> float:
     """Sigma of the runs of all zones, by what is left of them at a random moment."""
     runs = np.concatenate([zone.seen for zone in zones])
-    return residual_sigma(runs, pooled_run_mean(zones))
+    return fitted_shape(RUN_FAMILY, runs, pooled_run_mean(zones))
 
 
 def mean_availabilities(seen: Mapping[int, Sequence[Spells]]) -> dict[int, float]:
