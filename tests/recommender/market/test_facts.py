@@ -103,7 +103,7 @@ def test_an_empty_auction_of_aws_is_planned_with_at_the_median_of_its_type() -> 
     assert found.planning_price(azure) == o.usd_per_hour[azure]
 
 
-def test_a_list_costs_what_its_zones_cost_when_each_is_the_first_that_is_up() -> None:
+def test_a_failover_list_costs_what_its_zones_cost_when_each_is_the_first_that_is_up() -> None:
     found = facts()
     chosen = sorted(
         rows(found.catalog, "aws", "g5.xlarge", "spot"),
@@ -120,7 +120,7 @@ def test_a_list_costs_what_its_zones_cost_when_each_is_the_first_that_is_up() ->
     assert builder(found).machine_usd(listed) == pytest.approx(expected)
 
 
-def test_a_list_holds_four_zones_at_most_and_none_dearer_than_1_6_times_the_first() -> None:
+def test_a_failover_list_holds_four_zones_at_most_and_none_above_1_6_times_the_first() -> None:
     found = facts()
     o, cut = found.catalog.offers, 0
     names = {o.instance_type[r] for r in range(len(o)) if o.market[r] == "spot"}
@@ -130,7 +130,7 @@ def test_a_list_holds_four_zones_at_most_and_none_dearer_than_1_6_times_the_firs
         ]
         prices = sorted(found.planning_price(r) for r in everywhere)
         near = [usd for usd in prices if usd <= 1.6 * prices[0]][:4]
-        kept = builder(found)._list(everywhere).rows
+        kept = builder(found)._failover_list(everywhere).rows
         assert [found.planning_price(r) for r in kept] == near, name
         cut += len(near) < min(4, len(prices))
     assert cut > 5
