@@ -1,6 +1,6 @@
 """Writes what the documentation quotes: `python tests/regenerate.py`, after figures change.
 
-Also the table of docs/accuracy.md, where RECOMMEND_REFERENCE_DATA names the reference tables.
+Also the table of docs/research/accuracy.md, where RECOMMEND_REFERENCE_DATA names the reference tables.
 The golden files of the views are written by RECOMMEND_UPDATE_GOLDEN=1 pytest tests/recommender.
 """
 
@@ -16,7 +16,7 @@ from recommender.plan.accuracy import TABLE, Finding, table_text
 from tests.research.accuracy.studies import STUDIES
 
 ROOT = Path(__file__).parents[1]
-ACCURACY = ROOT / "docs" / "accuracy.md"
+ACCURACY = ROOT / "docs" / "research" / "accuracy.md"
 README = ROOT / "README.md"
 PAGES = (README, ROOT / "docs" / "simulate.md", ROOT / "docs" / "policies.md")
 NOW = "2026-11-21T12:00Z"
@@ -75,7 +75,7 @@ def _excerpt(before: str, output: str) -> str:
 
 
 def accuracy(findings: Sequence[Finding]) -> str:
-    """docs/accuracy.md with the table of all studies."""
+    """docs/research/accuracy.md with the table of all studies."""
     text = ACCURACY.read_text("utf-8")
     head, _, rest = text.partition("<!-- studies -->\n")
     made = _table(findings) + "\n" + _pooled(findings)
@@ -83,7 +83,7 @@ def accuracy(findings: Sequence[Finding]) -> str:
 
 
 def _table(findings: Sequence[Finding]) -> str:
-    heads = ("study", "points", "mean", "median", "p90", "bias", "in span", "asked", "published")
+    heads = ("study", "points", "mean", "median", "p90", "bias", "in span", "target", "published")
     rows = [heads, ("---",) * len(heads), *map(_row, findings)]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 

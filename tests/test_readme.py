@@ -12,7 +12,8 @@ from tests import regenerate
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text("utf-8")
-INSTALL, TEST = TEXT.splitlines()[1:3]
+INSTALL, TEST = re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)[0].splitlines()
+FIRST_SCREEN = 12  # lines
 
 
 @pytest.mark.parametrize("path", regenerate.PAGES, ids=lambda path: path.name)
@@ -24,8 +25,9 @@ def test_the_output_is_what_the_tool_prints(path: Path):
     assert regenerate.page(path) == text, "run: python tests/regenerate.py"
 
 
-def test_it_opens_with_two_shell_lines():
-    assert TEXT.startswith("```sh\n" + INSTALL + "\n" + TEST + "\n```\n")
+def test_it_opens_with_its_title_and_two_shell_lines():
+    assert TEXT.startswith("# recommend\n")
+    assert f"```sh\n{INSTALL}\n{TEST}\n```" in "\n".join(TEXT.splitlines()[:FIRST_SCREEN])
     assert INSTALL.startswith("pip install . && recommend ")
     assert TEST == "pip install '.[test]' && pytest"
 

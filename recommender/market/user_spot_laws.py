@@ -14,7 +14,7 @@ from recommender.risk.laws import RUN_FAMILY
 
 # Logits of slope that a zone has less per share of runs beyond its class's that are short.
 # Fitted by tests/research/accuracy/spot_gangs.py on eleven zones (AWS V100, 2023; GCP H100, 2025);
-# docs/accuracy-spot.md has the errors. A test fits it again.
+# docs/research/accuracy-spot.md has the errors. A test fits it again.
 SLOPE_PER_SHORT_RUNS = 2.6
 
 

@@ -155,7 +155,7 @@ def gpu_speed(
     """The speed of a GPU by the formulas; zero where it cannot run.
 
     1/rate = F·(1/(ε·A) + s/(I·BW)): A achieved FLOP/s, BW memory bytes/s, s = 2 in 32 bit.
-    The factor of the score is 1 where nothing is known (docs/models.md, "A timing on one
+    The factor of the score is 1 where nothing is known (docs/research/fits.md, "A timing on one
     GPU"); beside a speed of the user's it is adapted (`adapted`).
     """
     gpu = gpus.get(name)

@@ -91,7 +91,7 @@ def _by_gpu(
         if (usable & (names == gpu)).any()
     ]
     level = float(np.exp(np.mean(levels))) if levels else 1.0
-    # Networks left out: 8.5 % in the median; docs/accuracy-training.md
+    # Networks left out: 8.5 % in the median; docs/research/accuracy-training.md
     others = np.where(usable, level * scores * columns.gpus, 0.0)
     own = columns.compute_per_s * np.array([scale.get(gpu, 1.0) for gpu in gpu_of])
     compute = np.where(known, own, others if levels else columns.compute_per_s)

@@ -118,7 +118,7 @@ def further_hazard(machines: Ints | Floats | int, co_interruption: Floats) -> Fl
 
     (n - 1)·(1 - ρ): a machine is interrupted together with the others with probability ρ, the
     co-interruption, and alone otherwise. Fitted to gangs of 1 to 16 machines in recorded zones
-    (docs/risk-facts.md).
+    (docs/research/risk-facts.md).
     """
     return np.asarray((machines - 1) * (1 - co_interruption))
 

@@ -14,12 +14,12 @@ from tests.research.accuracy import plot
 from tests.research.accuracy.studies import STUDIES
 
 REFERENCE = os.environ.get("RECOMMEND_REFERENCE_DATA")
-# Targets that are missed, each with its reason in docs/accuracy.md.
+# Targets that are missed, each with its reason in docs/research/accuracy.md.
 LIST = Path(__file__).with_name("missed.csv").read_text(encoding="utf-8")
 ROWS = list(csv.DictReader(LIST.splitlines()))
 MISSED = {row["key"] for row in ROWS if row["what"] == "error"}
 SPANS_MISSED = {row["key"] for row in ROWS if row["what"] == "span"}
-DOCS = Path(__file__).parents[2] / "docs" / "accuracy.md"
+DOCS = Path(__file__).parents[2] / "docs" / "research" / "accuracy.md"
 
 pytestmark = pytest.mark.accuracy
 

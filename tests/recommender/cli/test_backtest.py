@@ -24,7 +24,7 @@ def test_policies_stand_beside_each_other(run: Run, trace: str) -> None:
     assert (found.code, found.err) == (0, "")
     for name in ("on-demand", "spot-only", "greedy", "uniform progress", "cost-optimal"):
         assert name in found.out
-    assert "Judged on the last 50 % of each trace" in found.out
+    assert "Evaluated on the last 50 % of each trace" in found.out
 
 
 def test_on_demand_costs_its_price_times_the_work_and_the_changeover(run: Run, trace: str) -> None:

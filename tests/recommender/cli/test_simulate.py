@@ -196,7 +196,7 @@ def test_explain_tells_the_policy_or_why_there_is_none(
 ) -> None:
     assert main(["gpt2-xl", "--deadline", "200h", "--explain", "4"]) == 0
     out = capsys.readouterr().out
-    assert "When spot goes away" in out
+    assert "Fallback policy" in out
     assert "cost-optimal, at the least" in out
     assert "spot/wait" in out
     assert main(["gpt2-xl", "--deadline", "200h", "--explain", "1"]) == 0
@@ -226,12 +226,12 @@ def test_the_policy_is_written_as_a_table(run: Run, tmp_path: Path) -> None:
         ((*RESCUED, "--policy", "best"), "--policy: unknown value 'best'"),
         ((*RESCUED, "--policy-table", "."), "--policy-table . is a folder"),
         ((*RESCUED, "--policy-table", "none/there.csv"), "cannot be written"),
-        (("gpt2-xl", "--deadline", "200h", "--policy", "full"), "no on-demand machines to go to"),
+        (("gpt2-xl", "--deadline", "200h", "--policy", "full"), "no on-demand fallback"),
         (
             ("gpt2-xl", "--deadline", "200h", "--policy-table", "x.csv"),
-            "no on-demand machines to go to",
+            "no on-demand fallback",
         ),
-        (("gpt2-xl", "--policy", "full"), "there is no deadline to keep"),
+        (("gpt2-xl", "--policy", "full"), "there is no deadline"),
     ],
 )
 def test_what_has_no_policy_is_refused(

@@ -91,7 +91,7 @@ def test_a_law_of_few_days_is_kept_with_a_warning(run: Run, tmp_path: Path) -> N
     short = alternating(np.full(30, 2.0), np.full(30, 1.0), 1, "us-central1-a")
     (tmp_path / "short.csv").write_text(write([short]))
     out = run("trace", "fit", "short.csv", "--store", OFFER).out
-    assert "warning: watched for 90 h only; levels move from week to week" in out
+    assert "warning: watched for only 90 h; availability moves from week to week" in out
 
 
 def test_one_series_can_be_chosen(run: Run, zones: Path) -> None:

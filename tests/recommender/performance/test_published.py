@@ -1,4 +1,4 @@
-"""Published throughput against the model, within the errors that docs/models.md states."""
+"""Published throughput against the model, within the errors that docs/research/fits.md states."""
 
 import csv
 from dataclasses import replace

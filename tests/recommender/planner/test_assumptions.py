@@ -52,7 +52,7 @@ def test_a_plan_on_own_speeds_says_so_and_takes_as_long_as_they_say(tmp_path):
         "H100,bf16,381.1,370,400,2,2026-11-20\n"  # half of the shipped 762.2
     )
     after = told(tmp_path, *words, "-o", "json")
-    assert "speed of H100 as your own benchmarks have it" in after
+    assert "speed of H100 from your own benchmarks" in after
     assert "own benchmarks" not in before
     slower = [json.loads(each)["floor"]["s"] for each in (after, before)]
     assert 1.4 < slower[0] / slower[1] < 2.0

@@ -126,7 +126,7 @@ def test_on_the_h100_zones_ours_is_near_the_multi_region_optimum(nodes, most):
 @pytest.mark.reference
 @pytest.mark.parametrize("nodes", [8, 16])
 def test_without_the_best_zone_ours_is_nearer_than_failover(nodes):
-    # Missed: 6 % of the optimum (docs/policies.md).
+    # Missed: 6 % of the optimum (docs/research/policies.md).
     failover, ours = study_zones.rows(study_zones.market(nodes, ("asia-south2-b",)))
     assert study_zones.dearer(ours) <= 0.12
     assert ours.mean_usd < failover.mean_usd

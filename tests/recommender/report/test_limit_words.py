@@ -41,7 +41,7 @@ def test_limits_are_repeated_as_they_were_typed(limits: Limits, said: str) -> No
         (Limits(max_overhead=1e-6), "loses "),
         (Limits(deadline_s=60.0), "takes up to "),
         (Limits(budget_usd=0.01), "costs up to "),
-        (Limits(deadline_s=1e9), "keeps the limits in 10 % only"),
+        (Limits(deadline_s=1e9), "meets the limits in only 10 % of runs"),
         (Limits(deadline_s=60.0, hourly_usd=0.01), "costs up to "),
     ],
 )

@@ -10,7 +10,7 @@ from tests.recommender.risk.cases import journeys
 H = 3600.0
 RUNS = 20_480
 # p3.16xlarge on AWS, 2022: runs of 0.91 h on average, lognormal sigma 1.68
-# (docs/risk-facts.md); AWS does not charge a run that it ends within the first hour.
+# (docs/research/risk-facts.md); AWS does not charge a run that it ends within the first hour.
 SPOT = {
     "work_s": 40 * H, "run_mean_s": 0.91 * H, "run_sigma": 1.68, "outage_sigma": 1.36,
     "availability_logit": -0.45, "zone_sd": 0.0, "held": 1.0, "free_s": 3600.0,

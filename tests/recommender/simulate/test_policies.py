@@ -106,7 +106,7 @@ def test_a_run_that_outlasts_one_block_goes_on_in_the_next():
 def test_what_cannot_be_followed_is_refused():
     with pytest.raises(UsageError, match="--policy thresholds: the tables have no rule"):
         followed(wanted="thresholds", plan=UNRULED)
-    with pytest.raises(UsageError, match="--policy full: .*no on-demand machines"):
+    with pytest.raises(UsageError, match="--policy full: .*no on-demand fallback"):
         followed({"fallback_speed": 0.0})
     with pytest.raises(UsageError, match="no deadline"):
         followed(limits=Limits())

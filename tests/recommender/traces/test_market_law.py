@@ -37,7 +37,7 @@ def test_days_differ_more_where_levels_do() -> None:
     table = day_sds(0.64, 3.35, 1.88, 1.36)
     assert len(table) == len(LEVEL_SDS)
     assert (np.diff(table) >= 0).all()
-    # The shipped V100 class: levels of sd 1.4 make days of sd 0.345 (docs/risk-facts.md).
+    # The shipped V100 class: levels of sd 1.4 make days of sd 0.345 (docs/research/risk-facts.md).
     assert level_sd_of(0.345, table) == pytest.approx(1.4, abs=0.3)
 
 

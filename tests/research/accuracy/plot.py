@@ -1,6 +1,6 @@
 """Draws predicted against measured speed of published runs, by source.
 
-python -m tests.research.accuracy.plot --reference DIR -o docs/accuracy.svg
+python -m tests.research.accuracy.plot --reference DIR -o docs/research/accuracy.svg
 """
 
 import argparse
@@ -101,7 +101,7 @@ def _legend() -> Iterator[str]:
 
 
 def main() -> None:
-    """Draw the picture of docs/accuracy.md."""
+    """Draw the picture of docs/research/accuracy.md."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reference", type=Path, required=True)
     parser.add_argument("-o", "--output", type=Path, required=True)

@@ -120,7 +120,7 @@ def jobs_table(reference: Path) -> str:
 
 
 def main() -> None:
-    """Print the table of docs/risk.md."""
+    """Print the table of docs/research/risk.md."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reference", type=Path, required=True)
     print(jobs_table(parser.parse_args().reference), end="")

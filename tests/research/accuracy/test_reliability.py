@@ -56,5 +56,5 @@ def test_a_brier_score_by_hand():
 
 @pytest.mark.reference
 def test_the_table_of_the_page_is_what_the_forecasts_give():
-    page = Path(__file__).parents[3] / "docs" / "risk.md"
+    page = Path(__file__).parents[3] / "docs" / "research" / "risk.md"
     assert jobs_table(reference()) in page.read_text(encoding="utf-8")

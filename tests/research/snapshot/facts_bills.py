@@ -1,7 +1,7 @@
 """How providers charge: seconds of machines, fees beside them, traffic between regions.
 
 Which lines were read in the providers' documentation and which are rules of thumb:
-docs/risk-facts.md.
+docs/research/risk-facts.md.
 """
 
 import csv

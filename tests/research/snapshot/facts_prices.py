@@ -1,7 +1,7 @@
 """How far prices drift with age: the spread of ln(price now / price then).
 
 Only the spread is used, never the median: a past rise is no forecast. What was computed
-on what is in docs/risk-facts.md.
+on what is in docs/research/risk-facts.md.
 """
 
 import csv

@@ -1,6 +1,6 @@
 """The classes of spot capacity: fitted where somebody measured, transferred elsewhere.
 
-What was fitted on what, how well it agrees, and what is assumed: docs/risk-facts.md.
+What was fitted on what, how well it agrees, and what is assumed: docs/research/risk-facts.md.
 """
 
 import csv
