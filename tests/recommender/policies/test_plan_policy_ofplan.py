@@ -68,7 +68,7 @@ def test_a_failover_list_shortens_outages_and_skips_some():
         ({}, None, "no deadline"),
         ({"spot_usd_per_hour": 0.0}, DEADLINE, "no spot"),
         ({"elastic_share": 0.5}, DEADLINE, "trains on"),
-        ({"fallback_speed": 0.0}, DEADLINE, "no on-demand machines"),
+        ({"fallback_speed": 0.0}, DEADLINE, "no on-demand fallback"),
         ({"fallback_speed": 0.5}, DEADLINE, "50 % as fast"),
         ({}, 10.5 * H, "no time to wait"),
     ],
