@@ -1,8 +1,8 @@
 """What a search needs of a plan's paths: trimmed means, quantiles, a memory of plans.
 
-A zone's mean outage is lognormal with a spread of 1.4 to 2.6 (docs/research/risk-facts.md), so a few
-histories in a thousand wait for months. They rule a plain mean: over 2,048 histories it is off
-by a third, and may lie above the 95 % quantile. They are no forecast either: the spread comes
+A zone's mean outage is lognormal with a spread of 1.4 to 2.6 (docs/research/risk-facts.md), so a
+few simulated runs in a thousand wait for months. They rule a plain mean: over 2,048 of them it is
+off by a third, and may lie above the 95 % quantile. They are no forecast either: the spread comes
 from recordings of weeks. The mean of the middle nine tenths is a figure of those runs that the
 printed span holds; it lies inside the span, and 2,048 histories tell it to a few per cent.
 
