@@ -11,7 +11,7 @@ from tests.recommender.risk.cases import journeys
 
 H = 3600.0
 samples = st.lists(st.floats(1e-3, 1e9), min_size=1, max_size=400).map(np.array)
-# Of the shipped classes the one whose zones differ most (docs/research/risk-facts.md: h100, a100x8).
+# Of the shipped classes the one whose zones differ most (docs/research/risk-facts.md: h100).
 WAITS = {
     "h100": {"run_mean_s": 3.8 * H, "run_sigma": 2.06, "zone_sd": 2.6, "availability": 0.91},
     "a100x8": {"run_mean_s": 1.2 * H, "run_sigma": 1.76, "zone_sd": 2.0, "availability": 0.603},

@@ -120,7 +120,7 @@ def test_losses_of_bamboo(name: str, share: float, group: float, per_hour: float
 
 
 def test_the_law_of_h100_is_that_of_the_shipped_class() -> None:
-    """Same traces as the class (docs/research/risk-facts.md), other code: run 3.80 h, ρ 0.90, ..."""
+    """Same traces as the class (docs/research/risk-facts.md), other code: run 3.80 h, ρ 0.9."""
     law = fit(campaign("skynomad-gcp-2025-10")).law
     assert law is not None
     assert law.run_mean_s.value == pytest.approx(3.80 * 3600, rel=0.01)

@@ -1,4 +1,4 @@
-"""The picture of docs/research/accuracy.md: a dot per run in its square, perfect ones on the diagonal."""
+"""The picture of docs/research/accuracy.md: a dot per run, perfect ones on the diagonal."""
 
 import re
 import xml.etree.ElementTree as ET
