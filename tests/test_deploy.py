@@ -13,7 +13,7 @@ import yaml
 from typer.main import get_command
 
 from recommender.cli.app import app
-from recommender.cli.strict import flags_of, scan
+from recommender.cli.strict import check_words, options_of
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 FILES = sorted(path for path in DEPLOY.rglob("*") if path.is_file())
@@ -75,10 +75,12 @@ def problems_of(words: Sequence[str]) -> list[str]:
     """What the command line says of a call, without running it."""
     command: Any = get_command(app)
     rest = list(words)
-    while getattr(command, "commands", None):
-        assert rest[0] in command.commands, f"no command {rest[0]}"
-        command = command.commands[rest.pop(0)]
-    kept, problems = scan(rest, flags_of(command.params))
+    while hasattr(command, "get_command"):
+        found = command.get_command(None, rest[0])
+        assert found, f"no command {rest[0]}"
+        command = found
+        del rest[0]
+    _, problems = check_words(rest, options_of(command.params))
     if not problems:
         command.make_context("recommend", list(rest))
     return problems

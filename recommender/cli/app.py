@@ -4,8 +4,7 @@ from typing import Annotated
 
 import typer
 
-from recommender.cli.lazy import LazyCommand
-from recommender.cli.strict import DefaultToPlan
+from recommender.cli.groups import DefaultToPlan, LazyCommand
 
 _EPILOG = (
     "Exit codes: 0 an answer, 1 an internal error, 2 the call is wrong, 3 no plan keeps the "
@@ -14,49 +13,30 @@ _EPILOG = (
 )
 
 # Name, the module that holds it, its line in the list.
-COMMANDS = (
-    LazyCommand(
-        "plan", "commands.plan:command", "Which cloud GPUs to rent for a job; the default."
-    ),
-    LazyCommand(
-        "simulate", "commands.simulate:command", "One plan, over thousands of simulated runs."
-    ),
-    LazyCommand(
-        "backtest", "commands.backtest:command", "Fallback policies on recorded spot markets."
-    ),
-    LazyCommand(
-        "calibrate", "commands.jobs:calibrate_command", "Fit a job's speed to runs of your own."
-    ),
-    LazyCommand(
-        "accuracy", "commands.accuracy:command", "Errors of the models on published figures."
-    ),
-    LazyCommand(
-        "sources", "commands.catalog:sources_command", "Where figures come from; licences."
-    ),
-    LazyCommand(
-        "doctor", "commands.doctor:doctor_command", "Check that everything needed is there."
-    ),
-    LazyCommand(
-        "schema", "commands.doctor:schema_command", "The JSON Schema of answers and errors."
-    ),
-    LazyCommand("jobs", "commands.jobs:group", "The jobs that come with the tool, and your own."),
-    LazyCommand(
-        "catalog", "commands.catalog:group", "Offers, how old prices are, how to renew them."
-    ),
-    LazyCommand(
-        "trace", "commands.trace:group", "Recorded spot markets, and laws kept for offers."
-    ),
-    LazyCommand("bench", "commands.bench:group", "Measure machines; plan with what was measured."),
-    LazyCommand(
-        "config", "commands.config:group", "Defaults that are kept, and where they are from."
-    ),
+COMMANDS = tuple(
+    LazyCommand(*row)
+    for row in (
+        ("plan", "plan:command", "Which cloud GPUs to rent for a job; the default."),
+        ("simulate", "simulate:command", "One plan, over thousands of simulated runs."),
+        ("backtest", "backtest:command", "Fallback policies on recorded spot markets."),
+        ("calibrate", "jobs:calibrate_command", "Fit a job's speed to runs of your own."),
+        ("accuracy", "accuracy:command", "Errors of the models on published figures."),
+        ("sources", "catalog:sources_command", "Where figures come from; licences."),
+        ("doctor", "doctor:doctor_command", "Check that everything needed is there."),
+        ("schema", "doctor:schema_command", "The JSON Schema of answers and errors."),
+        ("jobs", "jobs:group", "The jobs that come with the tool, and your own."),
+        ("catalog", "catalog:group", "Offers, how old prices are, how to renew them."),
+        ("trace", "trace:group", "Recorded spot markets, and laws kept for offers."),
+        ("bench", "bench:group", "Measure machines; plan with what was measured."),
+        ("config", "config:group", "Defaults that are kept, and where they are from."),
+    )
 )
 
 
 class Recommend(DefaultToPlan):
     """`recommend` itself."""
 
-    known = COMMANDS
+    lazy_commands = COMMANDS
 
 
 app = typer.Typer(

@@ -1,112 +1,19 @@
-"""Commands that report every mistake of a call at once, and a group whose default is `plan`."""
+"""Commands that report every mistake of a call at once, and whose help is sorted by subject.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+Click stops at the first flag that it does not know, takes the next flag for a value that was left
+out, and lets the last of two values win in silence. So the words of a call are checked before it
+parses them: it is given those that it can read, and all problems are reported together.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
-from recommender.cli.lazy import Commands, LazyCommand
 from recommender.errors import UsageError
 from recommender.text import nearest, shown
 
-
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """What a flag takes: nothing, one value, or one value each time it is given."""
-
-    name: str  # the first long spelling
-    takes_value: bool
-    repeatable: bool
-    value: str = ""  # what stands for its value in the help
-
-
-def scan(words: Sequence[str], flags: Mapping[str, Flag]) -> tuple[list[str], list[str]]:
-    """Split the words of a call into those that can be parsed and what is wrong with the rest."""
-    kept: list[str] = []
-    problems: list[str] = []
-    seen: dict[str, str] = {}
-    at = 0
-    while at < len(words):
-        word = words[at]
-        if word == "--":
-            return [*kept, *words[at:]], problems
-        name, flag = _flag(word, flags)
-        following = words[at + 1] if at + 1 < len(words) else None
-        if flag is None:
-            step = _unknown(word, name, following, flags, kept, problems)
-        else:
-            _note_twice(flag, name, seen, problems)
-            step = _known(word, name, flag, following, flags, kept, problems)
-        at += step
-    return kept, problems
-
-
-def _flag(word: str, flags: Mapping[str, Flag]) -> tuple[str, Flag | None]:
-    """The flag in a word: `--top=3` holds `--top`, `-ojson` holds `-o`."""
-    name = word.partition("=")[0] if word.startswith("--") else word[:2]
-    return name, flags.get(name)
-
-
-def _unknown(
-    word: str,
-    name: str,
-    following: str | None,
-    flags: Mapping[str, Flag],
-    kept: list[str],
-    problems: list[str],
-) -> int:
-    """An argument is kept; a flag that does not exist is reported, with its value."""
-    if not word.startswith("-") or word == "-":
-        kept.append(word)
-        return 1
-    name = word.partition("=")[0]
-    meant = nearest(name, [each for each in flags if each.startswith("--")])
-    hint = f"did you mean {meant}?" if meant else "see recommend --help"
-    problems.append(f"unknown flag {shown(name)}; {hint}")
-    takes = flags[meant].takes_value if meant else False
-    has_value = following is not None and not following.startswith("-")
-    return 2 if takes and has_value and "=" not in word else 1
-
-
-def _known(
-    word: str,
-    name: str,
-    flag: Flag,
-    following: str | None,
-    flags: Mapping[str, Flag],
-    kept: list[str],
-    problems: list[str],
-) -> int:
-    attached = word != name
-    if not flag.takes_value:
-        if word.startswith("--") and attached:
-            problems.append(f"{name} takes no value; write {name} alone")
-            return 1
-        kept.append(word)
-        return 1
-    if attached:
-        kept.append(word)
-        return 1
-    if following is None or _flag(following, flags)[1] is not None:
-        problems.append(f"{name} needs a value: {name} {flag.value}".rstrip())
-        return 1
-    kept += [word, following]
-    return 2
-
-
-def _note_twice(flag: Flag, name: str, seen: dict[str, str], problems: list[str]) -> None:
-    if flag.name in seen and flag.takes_value and not flag.repeatable:
-        problems.append(f"{name} is given twice; keep one")
-    if not flag.takes_value and seen.get(flag.name, name) != name and name.startswith("--"):
-        problems.append(f"{name} contradicts {seen[flag.name]}; keep one")
-    seen[flag.name] = name
-
-
-DEFAULT = "plan"
-TOP_LEVEL = ("--help", "-h", "--version", "--install-completion", "--show-completion")
 _PROBLEMS = "recommend.problems"
 
 
@@ -119,14 +26,13 @@ class StrictCommand(TyperCommand):
         """Take out what cannot be parsed, and remember what was wrong with it."""
         if ctx.resilient_parsing or {"--help", "-h"} & set(args):
             return super().parse_args(ctx, args)
-        kept, problems = scan(args, flags_of(self.params))
-        ctx.meta[_PROBLEMS] = problems
+        kept, ctx.meta[_PROBLEMS] = check_words(args, options_of(self.get_params(ctx)))
         return super().parse_args(ctx, kept)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command unless the call was wrong."""
-        if ctx.meta.get(_PROBLEMS) and not self.collects:
-            raise UsageError(*ctx.meta[_PROBLEMS])
+        if call_problems(ctx) and not self.collects:
+            raise UsageError(*call_problems(ctx))
         return super().invoke(ctx)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -135,60 +41,9 @@ class StrictCommand(TyperCommand):
 
 
 class PlanCommand(StrictCommand):
-    """The default command: its own mistakes and those of the call are reported together."""
+    """A command that plans: its own mistakes and those of the call are reported together."""
 
     collects = True
-
-
-class DefaultToPlan(TyperGroup):
-    """A group that reads `recommend --deadline 24h JOB` as `recommend plan …`."""
-
-    known: tuple[LazyCommand, ...] = ()
-
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
-        self.commands: Any = Commands(self.known)
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put `plan` in front unless a command or a flag of the group comes first."""
-        first = args[0] if args else ""
-        if args and first not in self.commands and first not in TOP_LEVEL:
-            if not ctx.resilient_parsing:
-                self._refuse_misspelt(first)
-            args = [DEFAULT, *args]
-        elif not args and ctx.resilient_parsing:
-            args = [DEFAULT]  # completion of the first word
-        return super().parse_args(ctx, args)
-
-    def _refuse_misspelt(self, first: str) -> None:
-        """A first word close to a command, and no job, is a command misspelt."""
-        from recommender.job.preset_files import presets
-
-        known = first in presets() or first.startswith("-") or Path(first).exists()
-        meant = None if known or nearest(first, presets()) else nearest(first, self.commands)
-        if meant:
-            raise UsageError(f"unknown word '{shown(first)}'; did you mean recommend {meant}?")
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """The flags of the default command, then the commands."""
-        write_options(self.commands[DEFAULT].params, ctx, formatter)
-        write_options([p for p in self.params if p.opts[0] in TOP_LEVEL], ctx, formatter)
-        with formatter.section("Commands"):
-            formatter.write_dl(self.commands.lines())
-
-
-class SuggestingGroup(TyperGroup):
-    """A group of commands that offers the nearest name for one that does not exist."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse an unknown command with the nearest one; without any, show the help."""
-        args = args or ["--help"]
-        first = args[0] if args else ""
-        if first and not first.startswith("-") and first not in self.commands:
-            meant = nearest(first, self.commands)
-            known = f"did you mean {meant}?" if meant else f"known: {', '.join(self.commands)}"
-            raise UsageError(f"unknown command '{shown(ctx.info_name)} {shown(first)}'; {known}")
-        return super().parse_args(ctx, args)
 
 
 def call_problems(ctx: typer.Context) -> list[str]:
@@ -196,19 +51,78 @@ def call_problems(ctx: typer.Context) -> list[str]:
     return list(ctx.meta.get(_PROBLEMS, ()))
 
 
-def flags_of(params: Any) -> Mapping[str, Flag]:
-    """Every spelling of every flag, and what it takes."""
-    found = {}
-    for param in params:
-        if param.param_type_name != "option":
-            continue
-        long = next((name for name in param.opts if name.startswith("--")), param.opts[0])
-        takes = not (param.is_flag or param.count)
-        flag = Flag(long, takes, param.multiple, param.metavar or "")
-        found.update(dict.fromkeys([*param.opts, *param.secondary_opts], flag))
-    found.setdefault("--help", Flag("--help", False, False))
-    found.setdefault("-h", Flag("--help", False, False))
-    return found
+def options_of(params: Iterable[Any]) -> dict[str, Any]:
+    """Click's options by each of their spellings."""
+    options = [param for param in params if param.param_type_name == "option"]
+    return {flag: each for each in options for flag in (*each.opts, *each.secondary_opts)}
+
+
+def check_words(words: Sequence[str], options: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Split the words of a call into those that can be parsed and what is wrong with the rest."""
+    kept: list[str] = []
+    problems: list[str] = []
+    given: dict[str, str] = {}
+    rest = list(words)
+    while rest and rest[0] != "--":
+        word = rest.pop(0)
+        flag = _flag(word)
+        option = options.get(flag)
+        problem, values = "", 0  # how many of the next words are values of this one
+        if option is not None:
+            problem = _misuse(word, flag, option, rest, options)
+            values = int(_takes_value(option) and word == flag and not problem)
+            problems += _repetition(flag, option, given)
+        elif word.startswith("-") and word != "-":
+            problem, values = _unknown_flag(word, rest, options)
+        if problem:
+            problems.append(problem)
+        else:
+            kept += [word, *rest[:values]]
+        del rest[:values]
+    return kept + rest, problems
+
+
+def _flag(word: str) -> str:
+    """The flag in a word: `--top=3` holds `--top`, `-ojson` holds `-o`."""
+    return word.partition("=")[0] if word.startswith("--") else word[:2]
+
+
+def _takes_value(option: Any) -> bool:
+    return not (option.is_flag or option.count)
+
+
+def _misuse(
+    word: str, flag: str, option: Any, rest: Sequence[str], options: Mapping[str, Any]
+) -> str:
+    """What is wrong with a flag that exists, as it is written; empty where nothing is."""
+    if not _takes_value(option):
+        wrong = word.startswith("--") and word != flag
+        return f"{flag} takes no value; write {flag} alone" if wrong else ""
+    if word != flag or (rest and _flag(rest[0]) not in options):
+        return ""
+    return f"{flag} needs a value: {flag} {option.metavar or ''}".rstrip()
+
+
+def _repetition(flag: str, option: Any, given: dict[str, str]) -> list[str]:
+    """Two values where one is taken, or a switch turned on and off."""
+    before = given.get(option.name)
+    given[option.name] = flag
+    if before is None or option.multiple:
+        return []
+    if _takes_value(option):
+        return [f"{flag} is given twice; keep one"]
+    turned = (flag in option.secondary_opts) != (before in option.secondary_opts)
+    return [f"{flag} contradicts {before}; keep one"] if turned else []
+
+
+def _unknown_flag(word: str, rest: Sequence[str], options: Mapping[str, Any]) -> tuple[str, int]:
+    """What is wrong with a flag that does not exist, and how many words are values of it."""
+    name = word.partition("=")[0]
+    meant = nearest(name, [each for each in options if each.startswith("--")])
+    hint = f"did you mean {meant}?" if meant else "see recommend --help"
+    has_value = bool(rest) and not rest[0].startswith("-") and "=" not in word
+    takes = meant is not None and _takes_value(options[meant])
+    return f"unknown flag {shown(name)}; {hint}", int(takes and has_value)
 
 
 def write_options(params: Any, ctx: Any, formatter: Any) -> None:
@@ -232,6 +146,6 @@ def complete_job(ctx: typer.Context, incomplete: str) -> list[str]:
     from recommender.job.preset_files import presets
 
     nothing_yet = not any(ctx.params.values())
-    group = ctx.parent.command if ctx.parent is not None else None
-    commands = list(getattr(group, "commands", {})) if nothing_yet else []
+    group: Any = ctx.parent.command if ctx.parent is not None else None
+    commands = group.list_commands(ctx) if nothing_yet and group is not None else []
     return [word for word in (*presets(), *commands) if word.startswith(incomplete)]

@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recommender.cli.lazy import command_app
+from recommender.cli.groups import command_app
 from recommender.cli.options import PageFlags, Word, Words
 from recommender.cli.output import as_json, put_json
 from recommender.cli.screen import screen, write_lines
-from recommender.cli.strict import StrictCommand
 from recommender.errors import UsageError
 from recommender.text import unknown
 
@@ -67,4 +66,4 @@ def _chosen(findings: "Sequence[Finding]", words: Sequence[str]) -> "list[Findin
     return [each for each in findings if not words or each.key.startswith(begins)]
 
 
-command = command_app("accuracy", accuracy, StrictCommand)
+command = command_app("accuracy", accuracy)

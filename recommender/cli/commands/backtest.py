@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recommender.cli.error_collector import ErrorCollector
-from recommender.cli.lazy import command_app
+from recommender.cli.groups import command_app
 from recommender.cli.options import PageFlags, SheetFlags, TraceFlags, Word, Words
 from recommender.cli.output import put_json, sheet_format, show_page
 from recommender.cli.screen import progress, write_text
-from recommender.cli.strict import StrictCommand
 from recommender.errors import UsageError
 from recommender.inputs import units
 from recommender.text import shown
@@ -381,4 +380,4 @@ def _setting(task: "Task") -> str:
     return "/".join(units.brief_duration(part) for part in parts)
 
 
-command = command_app("backtest", backtest, StrictCommand)
+command = command_app("backtest", backtest)

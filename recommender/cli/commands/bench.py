@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recommender.cli.error_collector import ErrorCollector, one_of
-from recommender.cli.lazy import group_app, with_option_groups
+from recommender.cli.groups import add_command, group_app
 from recommender.cli.open_catalog import load_catalog
 from recommender.cli.options import PageFlags, Word
 from recommender.cli.output import as_json, put_json, show_page
-from recommender.cli.strict import StrictCommand, SuggestingGroup
 from recommender.errors import UsageError
 from recommender.inputs import units
 
 if TYPE_CHECKING:
     from recommender.benchmarks.suite import Wishes
 
-group = group_app("bench", "Measure machines, and plan with what was measured.", SuggestingGroup)
+group = group_app("bench", "Measure machines, and plan with what was measured.")
 _MARKET = ("spot", "on-demand")
 _CATALOG = Annotated[
     Word,
@@ -273,9 +272,9 @@ def _refuse_unknown(gpu: str, known: tuple[str, ...]) -> None:
         raise UsageError(unknown("GPU", gpu, known))
 
 
-group.command("run", cls=StrictCommand)(with_option_groups(run))
-group.command("pack", cls=StrictCommand)(with_option_groups(pack))
-group.command("import", cls=StrictCommand)(with_option_groups(import_))
-group.command("show", cls=StrictCommand)(with_option_groups(show))
-group.command("compare", cls=StrictCommand)(with_option_groups(compare))
-group.command("stalls", cls=StrictCommand)(with_option_groups(stalls))
+add_command(group, "run", run)
+add_command(group, "pack", pack)
+add_command(group, "import", import_)
+add_command(group, "show", show)
+add_command(group, "compare", compare)
+add_command(group, "stalls", stalls)

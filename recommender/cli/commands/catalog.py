@@ -7,18 +7,15 @@ import typer
 from recommender.catalogs.registry import CLOUDS
 from recommender.cli.commands import refresh, versions
 from recommender.cli.error_collector import ErrorCollector, one_of
-from recommender.cli.lazy import command_app, group_app, with_option_groups
+from recommender.cli.groups import add_command, command_app, group_app
 from recommender.cli.open_catalog import load_catalog, open_catalog, open_store, store_at, warn
 from recommender.cli.options import PageFlags, Word
 from recommender.cli.output import show_page
-from recommender.cli.strict import StrictCommand, SuggestingGroup
 from recommender.errors import UsageError
 from recommender.inputs import units
 
 group = group_app(
-    "catalog",
-    "Which offers are known, how old their prices are, and how to renew them.",
-    SuggestingGroup,
+    "catalog", "Which offers are known, how old their prices are, and how to renew them."
 )
 _FOLDER = Annotated[
     Word,
@@ -93,13 +90,13 @@ def sources(flags: PageFlags, catalog: _FOLDER = None) -> None:
     show_page(catalog_view.sources(load_catalog(catalog)), flags)
 
 
-group.command("status", cls=StrictCommand)(with_option_groups(status))
-group.command("show", cls=StrictCommand)(with_option_groups(show))
-group.command("refresh", cls=StrictCommand)(with_option_groups(refresh.refresh))
-group.command("quotas", cls=StrictCommand)(refresh.quotas)
-group.command("diff", cls=StrictCommand)(with_option_groups(versions.diff))
-group.command("history", cls=StrictCommand)(with_option_groups(versions.history))
-group.command("rollback", cls=StrictCommand)(versions.rollback)
-group.command("export", cls=StrictCommand)(versions.export)
-group.command("import", cls=StrictCommand)(versions.import_)
-sources_command = command_app("sources", sources, StrictCommand)
+add_command(group, "status", status)
+add_command(group, "show", show)
+add_command(group, "refresh", refresh.refresh)
+add_command(group, "quotas", refresh.quotas)
+add_command(group, "diff", versions.diff)
+add_command(group, "history", versions.history)
+add_command(group, "rollback", versions.rollback)
+add_command(group, "export", versions.export)
+add_command(group, "import", versions.import_)
+sources_command = command_app("sources", sources)

@@ -5,13 +5,12 @@ from typing import Annotated
 
 import typer
 
-from recommender.cli.lazy import group_app, with_option_groups
+from recommender.cli.groups import add_command, group_app
 from recommender.cli.options import PageFlags
 from recommender.cli.output import show_page
 from recommender.cli.screen import write_text
-from recommender.cli.strict import StrictCommand, SuggestingGroup
 
-group = group_app("config", "Defaults that are kept, and where each comes from.", SuggestingGroup)
+group = group_app("config", "Defaults that are kept, and where each comes from.")
 
 
 def show(flags: PageFlags) -> None:
@@ -56,6 +55,6 @@ def unset(
     write_text(f"{key} {'removed from' if kept else 'is not kept in'} {path}\n")
 
 
-group.command("show", cls=StrictCommand)(with_option_groups(show))
-group.command("set", cls=StrictCommand)(set_value)
-group.command("unset", cls=StrictCommand)(unset)
+add_command(group, "show", show)
+add_command(group, "set", set_value)
+add_command(group, "unset", unset)

@@ -16,11 +16,10 @@ import typer
 from recommender.catalogs.errors import RecommendError
 from recommender.catalogs.registry import CLOUDS, ProviderInfo
 from recommender.cli.edge import CATALOG
-from recommender.cli.lazy import command_app
+from recommender.cli.groups import command_app
 from recommender.cli.options import PageFlags
 from recommender.cli.output import show_page
 from recommender.cli.screen import write_text
-from recommender.cli.strict import StrictCommand
 from recommender.report.formatting import age_days
 from recommender.report.layout import Column, Page
 from recommender.text import shown
@@ -175,5 +174,5 @@ def schema() -> None:
     write_text(schema_text())
 
 
-doctor_command = command_app("doctor", doctor, StrictCommand)
-schema_command = command_app("schema", schema, StrictCommand)
+doctor_command = command_app("doctor", doctor)
+schema_command = command_app("schema", schema)

@@ -5,16 +5,13 @@ from typing import Annotated
 
 import typer
 
-from recommender.cli.lazy import command_app, group_app, with_option_groups
+from recommender.cli.groups import add_command, command_app, group_app
 from recommender.cli.open_catalog import load_catalog
 from recommender.cli.options import PageFlags, Word
 from recommender.cli.output import as_json, put_json, show_page
 from recommender.cli.screen import write_text
-from recommender.cli.strict import StrictCommand, SuggestingGroup
 
-group = group_app(
-    "jobs", "The jobs that come with the tool, and how to write your own.", SuggestingGroup
-)
+group = group_app("jobs", "The jobs that come with the tool, and how to write your own.")
 
 
 def _job_names(incomplete: str) -> list[str]:
@@ -82,10 +79,10 @@ def job_schema() -> None:
     put_json(json_schema())
 
 
-group.command("list", cls=StrictCommand)(with_option_groups(list_jobs))
-group.command("show", cls=StrictCommand)(with_option_groups(show_job))
-group.command("new", cls=StrictCommand)(new_job)
-group.command("schema", cls=StrictCommand)(job_schema)
+add_command(group, "list", list_jobs)
+add_command(group, "show", show_job)
+add_command(group, "new", new_job)
+add_command(group, "schema", job_schema)
 
 
 def calibrate(
@@ -142,4 +139,4 @@ def calibrate(
     show_page(calibration.constants_page(own, found.efficiency, found.tensor_s, written), flags)
 
 
-calibrate_command = command_app("calibrate", calibrate, StrictCommand)
+calibrate_command = command_app("calibrate", calibrate)

@@ -7,7 +7,7 @@ import typer
 from recommender.cli import planner_inputs
 from recommender.cli.edge import INFEASIBLE
 from recommender.cli.error_collector import ErrorCollector
-from recommender.cli.lazy import command_app
+from recommender.cli.groups import command_app
 from recommender.cli.options import (
     AnswerFlags,
     JobFlags,

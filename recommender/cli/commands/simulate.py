@@ -11,7 +11,7 @@ from recommender.catalogs.files import replace_file
 from recommender.cli import planner_inputs
 from recommender.cli.edge import INFEASIBLE
 from recommender.cli.error_collector import ErrorCollector
-from recommender.cli.lazy import command_app
+from recommender.cli.groups import command_app
 from recommender.cli.open_catalog import warn
 from recommender.cli.options import (
     AnswerFlags,

@@ -7,20 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recommender.cli.error_collector import ErrorCollector
-from recommender.cli.lazy import group_app, with_option_groups
+from recommender.cli.groups import add_command, group_app
 from recommender.cli.options import PageFlags, SheetFlags, TraceFlags, Word, Words
 from recommender.cli.output import put_json, sheet_format, show_page
 from recommender.cli.screen import write_text
-from recommender.cli.strict import StrictCommand, SuggestingGroup
 from recommender.text import shown
 
 if TYPE_CHECKING:
     from recommender.traces.fit_result import Fit
     from recommender.traces.trace import Trace
 
-group = group_app(
-    "trace", "Recorded spot markets: what they tell, and laws kept for offers.", SuggestingGroup
-)
+group = group_app("trace", "Recorded spot markets: what they tell, and laws kept for offers.")
 _FILES = Annotated[
     list[str], typer.Argument(help="Trace files, gzipped or not.", metavar="FILE...")
 ]
@@ -169,8 +166,8 @@ def forget(
     write_text("".join(f"forgot {offer}\n" for offer in offers))
 
 
-group.command("fit", cls=StrictCommand)(with_option_groups(fit_trace))
-group.command("show", cls=StrictCommand)(with_option_groups(show))
-group.command("convert", cls=StrictCommand)(with_option_groups(convert))
-group.command("list", cls=StrictCommand)(with_option_groups(list_laws))
-group.command("forget", cls=StrictCommand)(forget)
+add_command(group, "fit", fit_trace)
+add_command(group, "show", show)
+add_command(group, "convert", convert)
+add_command(group, "list", list_laws)
+add_command(group, "forget", forget)
