@@ -196,7 +196,7 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
         key: getattr(file, key)
         for key in (
             "precision", "optimizer", "sharding", "sync", "parameter_servers", "elastic", "writer",
-            "image", "reshard", "fault_rate_per_hour",
+            "image", "fault_rate_per_hour",
         )
         if getattr(file, key) is not None
     }  # fmt: skip

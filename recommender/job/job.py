@@ -134,7 +134,6 @@ class Job:
     asynchronous_save: bool = False
     image: Literal["cold", "prebuilt"] = "cold"
     setup_s: float | None = None  # replaces boot, image and staging where the user knows it
-    reshard: bool = True  # a checkpoint can be restored onto another number of GPUs
     fault_rate_per_hour: float = 1.6e-4  # per machine; Llama 3 log, arXiv 2407.21783 (2024)
     timings: tuple[Timing, ...] = ()
     calibration: Calibration | None = None

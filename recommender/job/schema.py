@@ -237,7 +237,6 @@ class JobFile:
         *("5m", "300s"),
         said="from a machine's start to training",
     )
-    reshard: bool | None = _flag()
     fault_rate_per_hour: float | None = _counted("1.6e-4", most=60.0)
     measured: tuple[Measured, ...] = _field(
         _measured, {"type": ["array", "string", "null"], "items": {"type": "string"}}, "", ()

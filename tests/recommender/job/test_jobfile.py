@@ -44,7 +44,7 @@ def test_every_field_can_be_stated() -> None:
     job = job_from_text(
         HEAD + "name: mine\ntitle: My job\nlike: llama3-8b-sft\nprecision: bf16\noptimizer: lamb\n"
         "sharding: ddp\nsync: parameter_server\nstack: tuned\nelastic: yes\nwriter: chief\n"
-        "parameter_servers: 2\nasynchronous_save: no\nimage: prebuilt\nsetup: 5m\nreshard: no\n"
+        "parameter_servers: 2\nasynchronous_save: no\nimage: prebuilt\nsetup: 5m\n"
         "fault_rate_per_hour: 1e-3\nmemory_gib_at_batch: {8: 21.3, 4: 15}\n"
         'measured: ["8xH100: 3.2 s/step", "4x p4d.24xlarge: 412 samples/s"]\n'
         "data: {at: 'aws:us-east-1', gib: 150GiB, read: stage, bytes_per_sample: 2kB,"
@@ -53,7 +53,7 @@ def test_every_field_can_be_stated() -> None:
     assert (job.name, job.title, job.precision, job.optimizer) == ("mine", "My job", "bf16", "lamb")
     assert (job.sharding, job.sync, job.stack) == ("ddp", "parameter_server", "tuned")
     assert job.parameter_servers == 2
-    assert (job.elastic, job.asynchronous_save, job.reshard) == (True, False, False)
+    assert (job.elastic, job.asynchronous_save) == (True, False)
     assert (job.writer, job.image, job.setup_s) == ("chief", "prebuilt", 300)
     assert job.fault_rate_per_hour == 1e-3
     assert job.memory_gib_at_batch == ((4, 15.0), (8, 21.3))
@@ -171,6 +171,7 @@ def test_all_problems_at_once() -> None:
         (OWN + "memory_gib_at_batch: 5\n", "must be like {8: 21.3}"),
         (OWN + "setup: 300\n", "setup: 300 has no unit"),
         (OWN + "nonsense: 1\n", "unknown key 'nonsense'; recommend jobs schema lists them"),
+        (OWN + "reshard: no\n", "unknown key 'reshard'"),
     ],
 )
 def test_bad_files(text: str, reason: str) -> None:
