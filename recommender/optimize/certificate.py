@@ -1,7 +1,7 @@
 """The proof by programs: region by region, no cluster is left that could beat the best plan.
 
-solve -> round -> check every row -> follow every plan of the entries found -> exclude them ->
-solve again with the bar of the best plan so far; infeasible means proven.
+solve -> round -> check every row -> evaluate every plan of the entries found -> exclude them ->
+solve again with the cutoff of the best plan so far; infeasible means proven.
 """
 
 from collections.abc import Iterator
@@ -59,10 +59,10 @@ class _ProgramBudget:
     solved: int = 0
     max_for_site: int = 0
 
-    def solve(self, r: Relaxed, band: Band, bar: float, excluded: list[Excluded]) -> Solution:
+    def solve(self, r: Relaxed, band: Band, cutoff: float, excluded: list[Excluded]) -> Solution:
         """One more program; that none is better is proven by its rows, not by its optimum."""
         self.solved += 1
-        return solve(program(r, band, bar, excluded), PROGRAM_LIMIT_S, OPTIMALITY_GAP)
+        return solve(program(r, band, cutoff, excluded), PROGRAM_LIMIT_S, OPTIMALITY_GAP)
 
     @property
     def exhausted(self) -> bool:
@@ -74,21 +74,21 @@ class _ProgramBudget:
         self.max_for_site = self.solved + max(self.max_programs // SITES, 1)
 
 
-def prove(space: Space, found: SearchState, most_programs: int) -> ProgramProof:
+def prove(space: Space, state: SearchState, most_programs: int) -> ProgramProof:
     """Prove that no mix of any region beats the best plan, or find the plan that does.
 
     Better plans met on the way enter `found`. Clusters of one entry are the search's own proof
     where a site is not searched for them.
     """
     # Plans within the slack are the search's; only better ones matter here.
-    work, gap, strict = _ProgramBudget(most_programs), 0.0, replace(found, slack=0.0)
+    work, gap, strict = _ProgramBudget(most_programs), 0.0, replace(state, slack=0.0)
     ready = [(i, relaxed(space, s, False)) for i, s in enumerate(space.sites) if _mixes(s)]
     for _, index, r in sorted((_quick_ratio(r), i, r) for i, r in ready):
         gap = max(gap, _prove_site(space, index, r, strict, work))
-    found.best_goal, found.plans_evaluated = strict.best_goal, strict.plans_evaluated
+    state.best_goal, state.plans_evaluated = strict.best_goal, strict.plans_evaluated
     if gap > 0.0:
         return ProgramProof("gap", gap, work.solved)
-    return ProgramProof("optimal" if found.incumbents else "infeasible", 0.0, work.solved)
+    return ProgramProof("optimal" if state.incumbents else "infeasible", 0.0, work.solved)
 
 
 def _mixes(site: Site) -> bool:
@@ -96,26 +96,26 @@ def _mixes(site: Site) -> bool:
     return bool(site.region) and len(site.entries) >= (1 if site.singles else 2)
 
 
-def _cutoff(found: SearchState) -> float:
-    return found.best_goal * (1.0 - EPSILON)
+def _cutoff(state: SearchState) -> float:
+    return state.best_goal * (1.0 - EPSILON)
 
 
 def _prove_site(
-    space: Space, index: int, r: Relaxed, found: SearchState, work: _ProgramBudget
+    space: Space, index: int, r: Relaxed, state: SearchState, work: _ProgramBudget
 ) -> float:
     """The gap that a site leaves open."""
     work.next_site()
-    gaps = [_fallback_gap(r, found), _elastic_gap(r, found)]
-    gaps += [_prove_band(space, index, r, band, found, work) for band in hazard_bands(r)]
+    gaps = [_fallback_gap(r, state), _elastic_gap(r, state)]
+    gaps += [_prove_band(space, index, r, band, state, work) for band in hazard_bands(r)]
     return max(gaps)
 
 
 def _prove_band(
-    space: Space, index: int, whole: Relaxed, band: Band, found: SearchState, work: _ProgramBudget
+    space: Space, index: int, whole: Relaxed, band: Band, state: SearchState, work: _ProgramBudget
 ) -> float:
     """The gap that clusters of a site within a band of hazards leave open."""
     for quick in (True, False):  # the second bound is tighter, and takes time
-        rows = _improving_entries(whole, band, _cutoff(found), quick)
+        rows = _improving_entries(whole, band, _cutoff(state), quick)
         if not len(rows):
             return 0.0
     r = relaxed(space, whole.site.only(rows))
@@ -123,39 +123,39 @@ def _prove_band(
     slow = 0
     while r.levels:
         if work.exhausted:
-            return _gap(r, band, found, excluded)
-        solution = work.solve(r, band, _cutoff(found), excluded)
+            return _gap(r, band, state, excluded)
+        solution = work.solve(r, band, _cutoff(state), excluded)
         if solution.status == "infeasible":
             break
         if solution.status == "unknown":
-            return _gap(r, band, found, excluded)
+            return _gap(r, band, state, excluded)
         slow += solution.status == "found"
         if slow > SLOW:
-            return _gap(r, band, found, excluded)
+            return _gap(r, band, state, excluded)
         cut = _explored(r, solution)
-        for counts in _clusters(space, r, cut, found):
-            expand_clusters(space, index, rows[np.array(cut.entries)], counts, found)
+        for counts in _clusters(space, r, cut, state):
+            expand_clusters(space, index, rows[np.array(cut.entries)], counts, state)
         excluded.append(cut)
     return 0.0
 
 
-def _fallback_gap(r: Relaxed, found: SearchState) -> float:
+def _fallback_gap(r: Relaxed, state: SearchState) -> float:
     """How much better a spot plan could be that does all of its work on the cheapest fallback."""
     least = r.fallback_s if r.space.limits.goal == "time" else r.fallback_usd
-    if not np.isfinite(found.best_goal):
+    if not np.isfinite(state.best_goal):
         return 0.0
-    gap = 1.0 - least / found.best_goal
+    gap = 1.0 - least / state.best_goal
     return gap if gap > EPSILON else 0.0
 
 
-def _elastic_gap(r: Relaxed, found: SearchState) -> float:
+def _elastic_gap(r: Relaxed, state: SearchState) -> float:
     """How much better an elastic mix could be that mostly trains on its on-demand part."""
-    steady = ~r.site.entries.spot
-    mixed = r.space.job.elastic and steady.any() and not steady.all()
-    if not mixed or r.space.limits.goal == "time" or not np.isfinite(found.best_goal):
+    on_demand = ~r.site.entries.spot
+    mixed = r.space.job.elastic and on_demand.any() and not on_demand.all()
+    if not mixed or r.space.limits.goal == "time" or not np.isfinite(state.best_goal):
         return 0.0
-    least = float((r.site.entries.usd_per_hour / r.speed)[steady].min()) * _work_hours(r)
-    gap = 1.0 - least / found.best_goal
+    least = float((r.site.entries.usd_per_hour / r.speed)[on_demand].min()) * _work_hours(r)
+    gap = 1.0 - least / state.best_goal
     return gap if gap > EPSILON else 0.0
 
 
@@ -169,15 +169,15 @@ def _quick_ratio(r: Relaxed) -> float:
     return float((least_bill(r, hazard_bands(r)[0], np.inf, quick=True) / r.speed).min())
 
 
-def _improving_entries(r: Relaxed, band: Band, bar: float, quick: bool = False) -> Ints:
+def _improving_entries(r: Relaxed, band: Band, cutoff: float, quick: bool = False) -> Ints:
     """Entries that a better mix may hold: what one loses, the others must be able to gain.
 
-    Gain of a machine: its share of the bar at perfect scaling, less its least bill.
+    Gain of a machine: its share of the cutoff at perfect scaling, less its least bill.
     """
-    if r.space.limits.goal == "time" or not np.isfinite(bar):
+    if r.space.limits.goal == "time" or not np.isfinite(cutoff):
         return np.arange(len(r.speed))
-    left = bar - float(r.site.entries.fixed_usd.min())
-    gain = max(left, 0.0) / _work_hours(r) * r.speed - least_bill(r, band, bar, quick)
+    left = cutoff - float(r.site.entries.fixed_usd.min())
+    gain = max(left, 0.0) / _work_hours(r) * r.speed - least_bill(r, band, cutoff, quick)
     others = (r.space.limits.max_machines - 1) * max(float(gain.max()), 0.0)
     good = (gain + others > 0.0) & (r.site.entries.cap > 0)
     most = np.sort(r.hazard_first[good])[-r.space.limits.max_machines :].sum()
@@ -185,26 +185,26 @@ def _improving_entries(r: Relaxed, band: Band, bar: float, quick: bool = False) 
     return np.flatnonzero(good & (most >= band[0]))
 
 
-def _gap(r: Relaxed, band: Band, found: SearchState, excluded: list[Excluded]) -> float:
+def _gap(r: Relaxed, band: Band, state: SearchState, excluded: list[Excluded]) -> float:
     """A gap that a quick bound or a few more programs can prove where the proof itself stops."""
-    if not np.isfinite(found.best_goal):
+    if not np.isfinite(state.best_goal):
         return 1.0
     quick = (
-        gap for gap in GAPS if not len(_improving_entries(r, band, found.best_goal * (1.0 - gap)))
+        gap for gap in GAPS if not len(_improving_entries(r, band, state.best_goal * (1.0 - gap)))
     )
     least = next(quick, 1.0)
     for gap in TRIED:
         if gap < least:
-            if not _proves_none(r, band, found.best_goal * (1.0 - gap), excluded):
+            if not _proves_none(r, band, state.best_goal * (1.0 - gap), excluded):
                 break
             least = gap
     return least
 
 
-def _proves_none(r: Relaxed, band: Band, bar: float, excluded: list[Excluded]) -> bool:
-    """Whether no cluster that is not excluded can beat a bar."""
+def _proves_none(r: Relaxed, band: Band, cutoff: float, excluded: list[Excluded]) -> bool:
+    """Whether no cluster that is not excluded can beat a cutoff."""
     return (
-        solve(program(r, band, bar, excluded), PROGRAM_LIMIT_S, OPTIMALITY_GAP).status
+        solve(program(r, band, cutoff, excluded), PROGRAM_LIMIT_S, OPTIMALITY_GAP).status
         == "infeasible"
     )
 
@@ -219,18 +219,18 @@ def _explored(r: Relaxed, solution: Solution) -> Excluded:
     return Excluded(used, level.min_machines, level.max_machines)
 
 
-def _clusters(space: Space, r: Relaxed, cut: Excluded, found: SearchState) -> Iterator[Ints]:
-    """Clusters of exactly these entries whose floor is below the bar, best first, in blocks."""
+def _clusters(space: Space, r: Relaxed, cut: Excluded, state: SearchState) -> Iterator[Ints]:
+    """Clusters of exactly these entries that may beat the cutoff, best bound first, in blocks."""
     site = r.site.only(np.array(cut.entries))
     for counts in _compositions(cut):
         counts = counts[within_quota(site, counts)]
         if len(counts):
-            counts = counts[counts_lower_bounds(space, site, counts) < found.cutoff]
+            counts = counts[counts_lower_bounds(space, site, counts) < state.cutoff]
         if not len(counts):
             continue
-        floors = counts_lower_bounds(space, site, counts, tight=True)
-        order = np.argsort(floors, kind="stable")
-        good = order[floors[order] < found.cutoff]
+        lower_bounds = counts_lower_bounds(space, site, counts, tight=True)
+        order = np.argsort(lower_bounds, kind="stable")
+        good = order[lower_bounds[order] < state.cutoff]
         if len(good):
             yield counts[good]
 

@@ -4,14 +4,14 @@
 of several entries (seven entries of ten machines: 19 million clusters). Here a *box* low <= x
 <= high stands for all its clusters. With P(R) the least price of a fractional cluster of the
 box that computes R (entries filled in the order of price per compute) and step >= t + a/R
-(`performance/shortest.py`),
+(`performance/step_bounds.py`),
 
     cost >= fixed + P·(d + step·steps)   step·P >= t·P(R0) + a·min P(R)/R over R >= R0
     time >= d + step(R1)·steps           R0: what the deadline needs, R1: what the price buys
 
 Boxes with the least bound are split where the filling is fractional; its rounding is tried as
-a cluster. Single clusters that are left get their floor, and the best are followed by the full
-model until no floor is below the bar: the result is exact.
+a cluster. Single clusters that are left get their lower bound, and the best are evaluated with
+the full model until no lower bound is below the cutoff: the result is exact.
 """
 
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ Lines = tuple[tuple[Floats, Floats], ...]  # (seconds, samples): step >= seconds
 
 ROUND = 512  # boxes split at once
 GUESSES = 8  # roundings tried per round
-EVALUATED_AT_ONCE = 4  # clusters followed at once
+EVALUATED_AT_ONCE = 4  # clusters evaluated at once
 MOST_BOXES = 200_000  # then the search stops with the gap that is left
 PER_SUPPORT = 500  # boxes that take as long as one set of entries of `supports.py`
 LISTED = 16  # machines up to which the clusters of a set of entries are soon listed
@@ -86,7 +86,7 @@ class BoxSite:
 
 @dataclass(slots=True)
 class Clusters:
-    """Single clusters that were reached: their floors, and what was followed already."""
+    """Single clusters that wait for the full model, their lower bounds, and all seen so far."""
 
     counts: list[tuple[int, ...]] = field(default_factory=list)
     bounds: list[float] = field(default_factory=list)
@@ -100,42 +100,47 @@ def boxes_apply(space: Space, site: Site) -> bool:
     alone, and they know nothing of a budget.
     """
     limits = space.limits
-    netted = len(site.fallbacks) > 0 and limits.deadline_s is not None
-    if netted or space.job.elastic or limits.goal == "frontier" or limits.budget_usd is not None:
+    has_fallback = len(site.fallbacks) > 0 and limits.deadline_s is not None
+    if (
+        has_fallback
+        or space.job.elastic
+        or limits.goal == "frontier"
+        or limits.budget_usd is not None
+    ):
         return False
     caps = np.minimum(site.entries.cap, limits.max_machines) + 1.0
     return limits.max_machines > LISTED and bool(np.prod(caps) > CLUSTERS)
 
 
-def search_boxes(space: Space, index: int, found: SearchState) -> None:
+def search_boxes(space: Space, index: int, state: SearchState) -> None:
     """Find the best cluster of any entries of one site; a gap is left where there are too many."""
     ready = _box_site(space, index)
     first = np.zeros((1, len(ready.bill)), dtype=np.int64)
     caps = np.minimum(ready.site.entries.cap, space.limits.max_machines)
-    boxes = _bounded_boxes(ready, first, caps[None].astype(np.int64), _cutoff(found))
+    boxes = _bounded_boxes(ready, first, caps[None].astype(np.int64), _cutoff(state))
     clusters, seen = Clusters(), 0
-    most = min(MOST_BOXES, PER_SUPPORT * found.max_supports)
+    most = min(MOST_BOXES, PER_SUPPORT * state.max_supports)
     while True:
-        boxes = boxes.take(boxes.bound < _cutoff(found))
-        if not len(boxes) or seen >= most or found.exhausted:
+        boxes = boxes.take(boxes.bound < _cutoff(state))
+        if not len(boxes) or seen >= most or state.exhausted:
             break
         order = np.argsort(boxes.bound, kind="stable")
         now, boxes = boxes.take(order[:ROUND]), boxes.take(order[ROUND:])
         seen += len(now)
-        _add_clusters(ready, clusters, now.guess[:GUESSES], found)
-        _evaluate_clusters(ready, clusters, found, EVALUATED_AT_ONCE)
-        halves = _halves(ready, now, _cutoff(found))
-        single = (halves.low == halves.high).all(axis=1) & (halves.bound < _cutoff(found))
-        _add_clusters(ready, clusters, halves.low[single], found)
+        _add_clusters(ready, clusters, now.guess[:GUESSES], state)
+        _evaluate_clusters(ready, clusters, state, EVALUATED_AT_ONCE)
+        halves = _halves(ready, now, _cutoff(state))
+        single = (halves.low == halves.high).all(axis=1) & (halves.bound < _cutoff(state))
+        _add_clusters(ready, clusters, halves.low[single], state)
         boxes += halves.take(~single)
-    _evaluate_clusters(ready, clusters, found, found.max_plans)
+    _evaluate_clusters(ready, clusters, state, state.max_plans)
     if len(boxes):
-        found.open_bound = min(found.open_bound, float(boxes.bound.min()))
+        state.open_bound = min(state.open_bound, float(boxes.bound.min()))
 
 
-def _cutoff(found: SearchState) -> float:
+def _cutoff(state: SearchState) -> float:
     """Bounds above this cannot matter; near-ties are not looked for among so many clusters."""
-    return found.best_goal * (1.0 - EPSILON)
+    return state.best_goal * (1.0 - EPSILON)
 
 
 def _box_site(space: Space, index: int) -> BoxSite:
@@ -176,10 +181,10 @@ def _least_bill(space: Space, site: Site) -> Floats:
     return np.where(e.spot, e.usd_per_hour * share, e.usd_per_hour)
 
 
-def _bounded_boxes(r: BoxSite, low: Ints, high: Ints, bar: float) -> Boxes:
+def _bounded_boxes(r: BoxSite, low: Ints, high: Ints, cutoff: float) -> Boxes:
     """The bound of each box, where to split it, and a cluster to try."""
     limits, listed = r.space.limits, r.site.entries.max_usd_per_hour
-    lines, need = _needed(r, low, high, bar)
+    lines, need = _needed(r, low, high, cutoff)
     possible = (low.sum(axis=1) <= limits.max_machines) & (high @ r.compute >= need)
     bought = high.astype(np.float64)
     if limits.hourly_usd is not None:
@@ -198,11 +203,11 @@ def _bounded_boxes(r: BoxSite, low: Ints, high: Ints, bar: float) -> Boxes:
     return Boxes(low, high, np.where(possible, bound, np.inf), split, at, guess.astype(np.int64))
 
 
-def _needed(r: BoxSite, low: Ints, high: Ints, bar: float) -> tuple[Lines, Floats]:
-    """The lines of each box, and the least compute that meets the deadline (or beats the bar)."""
+def _needed(r: BoxSite, low: Ints, high: Ints, cutoff: float) -> tuple[Lines, Floats]:
+    """The lines of each box, and the least compute that meets the deadline or the cutoff."""
     longest = r.longest_s
     if r.space.limits.goal == "time":
-        longest = min(longest, (bar - r.away_s) / r.seconds)
+        longest = min(longest, (cutoff - r.away_s) / r.seconds)
     lines = r.steps.lines(low, high, np.ones(len(low), dtype=np.int64))
     need = _compute_for(lines, longest)
     reachable = np.minimum(need, high @ r.compute)
@@ -266,18 +271,18 @@ def _split(r: BoxSite, low: Ints, high: Ints, filled: Floats) -> tuple[Ints, Int
     return split, np.clip(at, low[rows, split], high[rows, split] - 1).astype(np.int64)
 
 
-def _halves(r: BoxSite, boxes: Boxes, bar: float) -> Boxes:
+def _halves(r: BoxSite, boxes: Boxes, cutoff: float) -> Boxes:
     """Both parts of each box."""
     rows = np.arange(len(boxes))
     lower, upper = boxes.high.copy(), boxes.low.copy()
     lower[rows, boxes.split] = boxes.at
     upper[rows, boxes.split] = boxes.at + 1
     low = np.concatenate([boxes.low, upper])
-    return _bounded_boxes(r, low, np.concatenate([lower, boxes.high]), bar)
+    return _bounded_boxes(r, low, np.concatenate([lower, boxes.high]), cutoff)
 
 
-def _add_clusters(r: BoxSite, clusters: Clusters, counts: Ints, found: SearchState) -> None:
-    """Add clusters whose floor is below the bar."""
+def _add_clusters(r: BoxSite, clusters: Clusters, counts: Ints, state: SearchState) -> None:
+    """Add clusters whose lower bound is below the cutoff."""
     limits = r.space.limits
     total = counts.sum(axis=1)
     good = (total >= 1) & (total <= limits.max_machines) & within_quota(r.site, counts)
@@ -286,30 +291,30 @@ def _add_clusters(r: BoxSite, clusters: Clusters, counts: Ints, found: SearchSta
     counts = np.unique(counts[good], axis=0)
     if not len(counts):
         return
-    floors = counts_lower_bounds(r.space, r.site, counts)
-    for row in np.flatnonzero(floors < _cutoff(found)):
+    lower_bounds = counts_lower_bounds(r.space, r.site, counts)
+    for row in np.flatnonzero(lower_bounds < _cutoff(state)):
         cluster = tuple(int(n) for n in counts[row])
         if cluster not in clusters.seen:
             clusters.seen.add(cluster)
             clusters.counts.append(cluster)
-            clusters.bounds.append(float(floors[row]))
+            clusters.bounds.append(float(lower_bounds[row]))
 
 
-def _evaluate_clusters(r: BoxSite, clusters: Clusters, found: SearchState, most: int) -> None:
-    """Follow up to `most` of the clusters reached with the full model, least floor first."""
+def _evaluate_clusters(r: BoxSite, clusters: Clusters, state: SearchState, most: int) -> None:
+    """Evaluate up to `most` of the clusters with the full model, least bound first."""
     rows, done = np.arange(len(r.bill)), 0
-    while clusters.counts and done < most and not found.exhausted:
+    while clusters.counts and done < most and not state.exhausted:
         order = np.argsort(clusters.bounds, kind="stable")
-        first = [int(i) for i in order[:EVALUATED_AT_ONCE] if clusters.bounds[i] < _cutoff(found)]
+        first = [int(i) for i in order[:EVALUATED_AT_ONCE] if clusters.bounds[i] < _cutoff(state)]
         if not first:
             break
         counts = np.array([clusters.counts[i] for i in first], dtype=np.int64)
-        expand_clusters(r.space, r.index, rows, counts, found)
+        expand_clusters(r.space, r.index, rows, counts, state)
         done += len(first)
         left = [
-            int(i) for i in order if int(i) not in first and clusters.bounds[i] < _cutoff(found)
+            int(i) for i in order if int(i) not in first and clusters.bounds[i] < _cutoff(state)
         ]
         clusters.counts = [clusters.counts[i] for i in left]
         clusters.bounds = [clusters.bounds[i] for i in left]
-    if clusters.counts and found.exhausted:
-        found.open_bound = min(found.open_bound, min(clusters.bounds))
+    if clusters.counts and state.exhausted:
+        state.open_bound = min(state.open_bound, min(clusters.bounds))

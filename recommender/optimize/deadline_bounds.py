@@ -1,13 +1,13 @@
 """Bounds under a deadline: the least start-up, and the most paths that could end in time.
 
-With d the changeover, W the work as predicted, z the history's speed and v >= 1 how much faster a
-fallback is, a history lasts
+With d the changeover, W the work as predicted, z the path's speed and v >= 1 how much faster a
+fallback is, a path lasts
 
     time >= queue + d + W·exp(σz)                              on the cluster alone
     time >= queue + start + its queue + W·exp(σz)/v            where a fallback takes over
 
 and queues where its machines are not there at once. Both grow with z, so a binary search over the
-common histories that queue for neither, for one and for both counts those that could be in time.
+common paths that queue for neither, for one and for both counts those that could be in time.
 """
 
 from collections.abc import Iterator
@@ -77,29 +77,31 @@ class Completion:
 
 
 def max_paths_in_time(
-    histories: int,
+    paths: int,
     seed: int,
     sigma: Floats,
     due_s: float,
     own: Completion,
-    net: Completion | None = None,
+    fallback: Completion | None = None,
 ) -> Ints:
-    """Of each cluster, how many histories could meet the deadline at most; (clusters,).
+    """Of each cluster, how many paths could meet the deadline at most; (clusters,).
 
-    `net` is the fallback that may take over, with infinite work where none may.
+    `fallback` is the one that may take over, with infinite work where none may.
     """
-    count = np.full(len(sigma), histories, dtype=np.int64)
-    slowest = own.work_s * time_factors(sigma, random_numbers(histories, 8, seed).speed.max())
+    count = np.full(len(sigma), paths, dtype=np.int64)
+    slowest = own.work_s * time_factors(sigma, random_numbers(paths, 8, seed).speed.max())
     open_ = np.flatnonzero(slowest + own.start_s + own.wait_s > due_s)  # most are soon enough
     if not len(open_):
         return count
     own, sigma = own.take(open_), np.maximum(sigma[open_], 1e-9)
-    net = Completion(*np.full((4, len(open_)), np.inf)) if net is None else net.take(open_)
+    fallback = (
+        Completion(*np.full((4, len(open_)), np.inf)) if fallback is None else fallback.take(open_)
+    )
     found = np.zeros(len(open_), dtype=np.int64)
-    for at_once, at_once_there, rows in _kinds(own.at_once, net.at_once):
-        mine, other, spread = own.take(rows), net.take(rows), sigma[rows]
+    for at_once, at_once_there, rows in _kinds(own.at_once, fallback.at_once):
+        mine, other, spread = own.take(rows), fallback.take(rows), sigma[rows]
         for queues, queues_there in product((False, True), repeat=2):
-            z = _speeds(histories, seed, at_once, at_once_there, queues, queues_there)
+            z = _speeds(paths, seed, at_once, at_once_there, queues, queues_there)
             if len(z):
                 after_s = due_s - (mine.wait_s if queues else 0.0)
                 there = other.latest(spread, after_s, queues_there)
@@ -109,22 +111,22 @@ def max_paths_in_time(
     return count
 
 
-def _kinds(own: Floats, net: Floats) -> Iterator[tuple[float, float, Ints]]:
+def _kinds(own: Floats, fallback: Floats) -> Iterator[tuple[float, float, Ints]]:
     """The clusters of each pair of chances: there are few pairs."""
     left = np.arange(len(own))
     while len(left):
-        pair = float(own[left[0]]), float(net[left[0]])
-        same = (own[left] == pair[0]) & (net[left] == pair[1])
+        pair = float(own[left[0]]), float(fallback[left[0]])
+        same = (own[left] == pair[0]) & (fallback[left] == pair[1])
         yield *pair, left[same]
         left = left[~same]
 
 
 @lru_cache(maxsize=256)
 def _speeds(
-    histories: int, seed: int, own: float, net: float, queues: bool, queues_there: bool
+    paths: int, seed: int, own: float, fallback: float, queues: bool, queues_there: bool
 ) -> Floats:
-    """Speeds of the histories that queue, or do not, for a cluster and its fallback; sorted."""
-    sample = random_numbers(histories, 8, seed)
+    """Speeds of the paths that queue, or do not, for a cluster and its fallback; sorted."""
+    sample = random_numbers(paths, 8, seed)
     here = (sample.on_demand >= own) == queues
-    there = (sample.on_demand >= net) == queues_there
+    there = (sample.on_demand >= fallback) == queues_there
     return np.sort(sample.speed[here & there])

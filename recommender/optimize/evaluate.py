@@ -24,7 +24,7 @@ from recommender.risk.path_inputs import PathInputs
 # Seconds of a changeover beside boot, image and restore: rendezvous of the ranks 20 s and the
 # first slow steps 60 s (review of published start-up logs, docs/models.md).
 RENDEZVOUS_S = 80.0
-# Kept in hand by the safety net beside the on-demand wait: one save and the decision itself.
+# Time that the fallback rule reserves besides the on-demand wait: one save and the decision.
 RESERVE_S = 120.0
 # How much faster than the spot cluster a fallback may be asked to be.
 FALLBACK_SPEEDUPS = (1.0, 2.0, 4.0)
@@ -54,7 +54,7 @@ class Values:
 
     goal: Floats
     cost_usd: Floats  # expected
-    time_s: Floats  # typical (`risk/typical.py`)
+    time_s: Floats  # trimmed mean (`risk/outcomes.py`)
     usd_with_any_fallback: Floats  # least expected cost with any fallback of the site
     chance: Floats  # all limits kept
     overhead: Floats
@@ -79,14 +79,14 @@ class Gang:
     notice_s: Floats
 
 
-def values_of(space: Space, journeys: PathInputs, allowed: Bools) -> Values:
-    """Follow what is allowed; what is not gets an infinite goal."""
-    worth = [np.full(len(journeys), np.inf) for _ in range(4)]
-    chance, overhead = np.zeros(len(journeys)), np.ones(len(journeys))
+def values_of(space: Space, inputs: PathInputs, allowed: Bools) -> Values:
+    """Simulate what is allowed; what is not gets an infinite goal."""
+    worth = [np.full(len(inputs), np.inf) for _ in range(4)]
+    chance, overhead = np.zeros(len(inputs)), np.ones(len(inputs))
     rows = np.flatnonzero(allowed)
     if len(rows):
         limits = space.limits
-        found = space.cache.outcomes(journeys.take(rows), limits.deadline_s)
+        found = space.cache.outcomes(inputs.take(rows), limits.deadline_s)
         time = trimmed_mean(found.time_s)
         chance[rows] = limits_kept(limits, found).mean(axis=1)
         overhead[rows] = found.overhead
@@ -102,8 +102,8 @@ def values_of(space: Space, journeys: PathInputs, allowed: Bools) -> Values:
         )
         for column, value in zip(worth, columns, strict=True):
             column[rows] = value
-    goal, cost, time_s, net = worth
-    return Values(goal, cost, time_s, net, chance, overhead)
+    goal, cost, time_s, with_any = worth
+    return Values(goal, cost, time_s, with_any, chance, overhead)
 
 
 def limits_kept(limits: Limits, runs: RunFigures) -> Bools:
@@ -138,7 +138,7 @@ def reduced(space: Space, site: Site, plans: Plans) -> Reduced:
 
 
 def with_best_interval(drafts: PathInputs) -> PathInputs:
-    """Journeys with the best interval between checkpoints, never far longer than the work."""
+    """Path inputs with the best interval between checkpoints, never far longer than the work."""
     best = best_interval(
         drafts.run_mean_s,
         drafts.run_sigma,
@@ -168,8 +168,8 @@ def _draft(space: Space, site: Site, plans: Plans) -> Reduced:
     on_demand = ~entries.spot
     base = counts[:, on_demand] @ entries.usd_per_hour[on_demand] + saves.usd_per_hour
     spot = counts[:, entries.spot] @ entries.usd_per_hour[entries.spot]
-    net = _fallback_terms(space, site, plans, step_s, saves)
-    journeys = PathInputs(
+    terms = _fallback_terms(space, site, plans, step_s, saves)
+    inputs = PathInputs(
         work_s=work,
         speed_sigma=cluster_spread(space.job, space.columns, fleet, found, entries.kind, counts),
         base_usd_per_hour=base,
@@ -192,20 +192,20 @@ def _draft(space: Space, site: Site, plans: Plans) -> Reduced:
         elastic_share=elastic_share(space, site, counts, step_s, gang),
         minimum_s=gang.minimum_s,
         free_s=gang.free_s,
-        fallback_speed=net.speed,
-        fallback_usd_per_hour=net.usd_per_hour,
-        fallback_start_s=net.start_s,
-        fallback_at_once=net.at_once,
-        fallback_wait_s=net.wait_s,
-        reserve_s=net.reserve_s,
-        best_fallback_usd_per_hour=net.best_usd,
-        best_fallback_speed=net.best_speed,
+        fallback_speed=terms.speed,
+        fallback_usd_per_hour=terms.usd_per_hour,
+        fallback_start_s=terms.start_s,
+        fallback_at_once=terms.at_once,
+        fallback_wait_s=terms.wait_s,
+        reserve_s=terms.reserve_s,
+        best_fallback_usd_per_hour=terms.best_usd,
+        best_fallback_speed=terms.best_speed,
         at_once=least_used(np.where(on_demand, entries.at_once, 1.0), counts),
         wait_s=largest_used(np.where(on_demand, entries.wait_s, 0.0), counts),
     )
     hourly = counts @ entries.max_usd_per_hour + saves.usd_per_hour
-    allowed = np.isfinite(step_s) & saves.possible & _limits_ok(space, plans, gang, net, hourly)
-    return Reduced(journeys, allowed, fleet, gang, saves)
+    allowed = np.isfinite(step_s) & saves.possible & _limits_ok(space, plans, gang, terms, hourly)
+    return Reduced(inputs, allowed, fleet, gang, saves)
 
 
 def largest_used(values: Floats, counts: Ints) -> Floats:
@@ -323,15 +323,15 @@ def _fallback_terms(
 
 
 def _limits_ok(
-    space: Space, plans: Plans, gang: Gang, net: FallbackTerms, usd_per_hour: Floats
+    space: Space, plans: Plans, gang: Gang, terms: FallbackTerms, usd_per_hour: Floats
 ) -> Bools:
     """Limits that hold at every moment: machines and the price per hour, fallback included."""
     ok: Bools = plans.counts.sum(axis=1) <= space.limits.max_machines
     if space.limits.hourly_usd is not None:
         cap = space.limits.hourly_usd + 1e-9
-        ok = ok & (usd_per_hour <= cap) & (net.usd_per_hour <= cap)
-    has_net = plans.fallback >= 0
-    return ok & ~(has_net & ~gang.has_spot) & ~(has_net & (net.speed <= 0.0))
+        ok = ok & (usd_per_hour <= cap) & (terms.usd_per_hour <= cap)
+    has_fallback = plans.fallback >= 0
+    return ok & ~(has_fallback & ~gang.has_spot) & ~(has_fallback & (terms.speed <= 0.0))
 
 
 def fallback_choices(site: Site, step_s: Floats) -> Ints:

@@ -1,8 +1,8 @@
-"""Floors of what needs a fallback to be good, by the fallbacks that there are.
+"""Lower bounds of clusters that need a fallback to meet the deadline, by the fallbacks on offer.
 
-The floor of a cluster takes the quickest fallback of its site and the cheapest for one. Under a
-short deadline that lets pass what no single fallback can save: the quick ones queue, the others
-are slow.
+The bound of a cluster (`lower_bounds.py`) joins the quickest fallback of its site with the price
+of the cheapest. Under a short deadline that lets pass what no single fallback can save: the quick
+ones queue, the others are slow.
 """
 
 from dataclasses import replace
@@ -25,18 +25,18 @@ from recommender.risk.path_inputs import PathInputs
 def bounds_by_queue(
     space: Space, site: Site, sums: ClusterSums, step_s: Floats, tight: bool
 ) -> Floats:
-    """Floors of clusters of a site; those too slow alone by what each kind of fallback allows.
+    """Lower bounds of clusters; of those too slow alone, by what each kind of fallback allows.
 
-    A plan has one fallback, so the least floor over the kinds bounds it; a kind are all
+    A plan has one fallback, so the least lower bound over the kinds bounds it; a kind are all
     fallbacks that are as likely to be there at once. `step_s` has shape (clusters,).
     """
-    floors = cluster_lower_bounds(space, sums, tight)
+    lower_bounds = cluster_lower_bounds(space, sums, tight)
     if space.limits.deadline_s is None or not len(site.fallbacks):
-        return floors
-    open_ = np.flatnonzero(np.isfinite(floors) & (sums.spot_usd_per_hour > 0))
+        return lower_bounds
+    open_ = np.flatnonzero(np.isfinite(lower_bounds) & (sums.spot_usd_per_hour > 0))
     rows = open_[~enough_in_time(space, sums.take(open_))]
     if not len(rows):
-        return floors
+        return lower_bounds
     fall, least = site.fallbacks, np.full(len(rows), np.inf)
     for chance in sorted(set(fall.at_once.tolist())):
         kind = fall.at_once == chance
@@ -50,28 +50,28 @@ def bounds_by_queue(
             fallback_wait_s=np.full(len(rows), float(fall.wait_s[kind].min())),
         )
         least = np.minimum(least, cluster_lower_bounds(space, own, tight))
-    floors[rows] = np.maximum(floors[rows], least)
-    return floors
+    lower_bounds[rows] = np.maximum(lower_bounds[rows], least)
+    return lower_bounds
 
 
 def drafts_and_bounds(space: Space, site: Site, plans: Plans) -> tuple[PathInputs, Floats]:
-    """The plans as journeys, and their floors; inf where not allowed."""
+    """The plans as inputs of the simulation, and their lower bounds; inf where not allowed."""
     drafts, allowed = draft_inputs_of(space, site, plans)
     return drafts, np.where(allowed, plan_lower_bounds(space, drafts), np.inf)
 
 
 def bounds_with_own_fallbacks(
-    space: Space, site: Site, plans: Plans, drafts: PathInputs, floors: Floats, bar: float
+    space: Space, site: Site, plans: Plans, drafts: PathInputs, lower_bounds: Floats, cutoff: float
 ) -> Floats:
-    """Floors of plans that are too slow without a fallback, by those that they may have."""
-    open_ = np.flatnonzero(floors < bar)
+    """Lower bounds of plans that are too slow without a fallback, by those that they may have."""
+    open_ = np.flatnonzero(lower_bounds < cutoff)
     sums = sums_of_plans(space, drafts.take(open_))
     needy = open_[~enough_in_time(space, sums)]
     if not len(needy):
-        return floors
-    netted, parents = with_fallbacks(space, site, plans.take(needy))
+        return lower_bounds
+    with_own, parents = with_fallbacks(space, site, plans.take(needy))
     least = np.full(len(needy), np.inf)
-    np.minimum.at(least, parents, drafts_and_bounds(space, site, netted)[1])
-    own = floors.copy()
-    own[needy] = np.maximum(floors[needy], least)
+    np.minimum.at(least, parents, drafts_and_bounds(space, site, with_own)[1])
+    own = lower_bounds.copy()
+    own[needy] = np.maximum(lower_bounds[needy], least)
     return own

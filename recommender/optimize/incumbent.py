@@ -1,4 +1,4 @@
-"""What a search has found so far, and how clusters are turned into plans and followed."""
+"""The state of a search, and how clusters are expanded into plans that may become incumbents."""
 
 from dataclasses import dataclass, field, replace
 
@@ -21,8 +21,8 @@ from recommender.risk.path_inputs import PathInputs
 Shape = tuple[int, tuple[int, ...], int, int, bool]
 
 EPSILON = 1e-4  # a plan must be better by this share to matter
-MOST_OVER = 2  # times the plans allowed that are followed at most, before clusters are broken off
-BATCH = 16  # plans followed between two looks at the bar
+MOST_OVER = 2  # no batch starts beyond so many times the plans allowed
+BATCH = 16  # plans simulated before the cutoff is applied again
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def ranking_key(candidate: Candidate) -> tuple[float, int, int, float, tuple[int
 
 @dataclass(slots=True)
 class SearchState:
-    """State of a search: the best plans of each support and how much was looked at."""
+    """State of a search: the incumbents (best plan of each shape) and the work done."""
 
     slack: float  # keep plans up to this share above the best
     max_plans: int  # plans to follow at most
@@ -64,19 +64,19 @@ class SearchState:
     best_goal: float = np.inf
     plans_evaluated: int = 0
     supports_expanded: int = 0
-    open_bound: float = np.inf  # least floor that was not looked at
+    open_bound: float = np.inf  # least lower bound of what was not explored
     incumbents: dict[Shape, Candidate] = field(default_factory=dict)
 
     @property
     def cutoff(self) -> float:
-        """Floors above this cannot matter."""
+        """Lower bounds above this cannot matter."""
         return (
             self.best_goal * (1.0 + self.slack) if self.slack else self.best_goal * (1.0 - EPSILON)
         )
 
     @property
     def exhausted(self) -> bool:
-        """Whether the work allowed is used up."""
+        """Whether the plans or supports allowed are used up."""
         return self.plans_evaluated >= self.max_plans or self.supports_expanded >= self.max_supports
 
     def best_candidate(self) -> Candidate:
@@ -90,32 +90,34 @@ class SearchState:
         return 1.0 - self.open_bound / self.best_goal if np.isfinite(self.best_goal) else 1.0
 
 
-def expand_clusters(space: Space, index: int, rows: Ints, counts: Ints, found: SearchState) -> None:
-    """Follow every plan of these clusters that could still be the best.
+def expand_clusters(space: Space, index: int, rows: Ints, counts: Ints, state: SearchState) -> None:
+    """Expand clusters into plans and simulate every one that could still be the best.
 
-    First without a fallback; that also bounds what any fallback can save, so only few of the
-    plans with one have to be followed.
+    Plans without a fallback come first: they also bound what any fallback can save, so only few
+    of the plans with one have to be simulated.
     """
     site = space.sites[index].only(rows)
     alone = plans_without_fallback(space, site, counts)
-    drafts, floors = drafts_and_bounds(space, site, alone)
-    netted = space.limits.deadline_s is not None and len(site.fallbacks) > 0
-    if netted:
-        floors = bounds_with_own_fallbacks(space, site, alone, drafts, floors, found.cutoff)
-    bounds = _follow(space, index, rows, alone, drafts, floors, found)
-    hopeful = bounds < found.cutoff
-    if netted and hopeful.any():
+    drafts, lower_bounds = drafts_and_bounds(space, site, alone)
+    has_fallback = space.limits.deadline_s is not None and len(site.fallbacks) > 0
+    if has_fallback:
+        lower_bounds = bounds_with_own_fallbacks(
+            space, site, alone, drafts, lower_bounds, state.cutoff
+        )
+    bounds = _follow(space, index, rows, alone, drafts, lower_bounds, state)
+    hopeful = bounds < state.cutoff
+    if has_fallback and hopeful.any():
         plans = with_fallbacks(space, site, alone.take(hopeful))[0]
-        drafts, floors = drafts_and_bounds(space, site, plans)
-        without = np.full(len(plans), np.inf)  # nobody asks what another fallback would save
+        drafts, lower_bounds = drafts_and_bounds(space, site, plans)
+        without = np.full(len(plans), np.inf)  # what another fallback would save is not needed
         _follow(
             space,
             index,
             rows,
             plans,
             replace(drafts, best_fallback_usd_per_hour=without),
-            floors,
-            found,
+            lower_bounds,
+            state,
         )
 
 
@@ -125,32 +127,34 @@ def _follow(
     rows: Ints,
     plans: Plans,
     drafts: PathInputs,
-    floors: Floats,
-    found: SearchState,
+    lower_bounds: Floats,
+    state: SearchState,
 ) -> Floats:
-    """Follow plans in the order of their floors; returns the least cost with any fallback."""
+    """Simulate plans, least bound first; returns the least cost of each with any fallback."""
     bounds = np.full(len(plans), np.inf)
     if not len(plans):
         return bounds
-    for batch in np.array_split(np.argsort(floors, kind="stable"), -(-len(plans) // BATCH)):
-        keep = batch[floors[batch] < found.cutoff]
+    for batch in np.array_split(np.argsort(lower_bounds, kind="stable"), -(-len(plans) // BATCH)):
+        keep = batch[lower_bounds[batch] < state.cutoff]
         if not len(keep):
             break
         if (
-            found.plans_evaluated >= MOST_OVER * found.max_plans
-        ):  # many clusters at once, none of them good
-            found.open_bound = min(found.open_bound, float(floors[keep].min()))
+            state.plans_evaluated >= MOST_OVER * state.max_plans
+        ):  # many clusters at once, none of them better
+            state.open_bound = min(state.open_bound, float(lower_bounds[keep].min()))
             break
         values = values_of(
             space, with_best_interval(drafts.take(keep)), np.ones(len(keep), dtype=bool)
         )
-        found.plans_evaluated += len(keep)
-        bounds[keep] = values.usd_with_any_fallback if space.limits.goal != "time" else floors[keep]
-        _keep(index, rows, plans.take(keep), values, found)
+        state.plans_evaluated += len(keep)
+        bounds[keep] = (
+            values.usd_with_any_fallback if space.limits.goal != "time" else lower_bounds[keep]
+        )
+        _keep(index, rows, plans.take(keep), values, state)
     return bounds
 
 
-def _keep(index: int, rows: Ints, plans: Plans, values: Values, found: SearchState) -> None:
+def _keep(index: int, rows: Ints, plans: Plans, values: Values, state: SearchState) -> None:
     """Remember the best plan of each shape that keeps the limits."""
     for i in np.flatnonzero(np.isfinite(values.goal)):
         used = np.flatnonzero(plans.counts[i])
@@ -173,6 +177,6 @@ def _keep(index: int, rows: Ints, plans: Plans, values: Values, found: SearchSta
             candidate.checkpoint_path,
             candidate.fallback >= 0,
         )
-        if key not in found.incumbents or candidate.goal < found.incumbents[key].goal:
-            found.incumbents[key] = candidate
-        found.best_goal = min(found.best_goal, candidate.goal)
+        if key not in state.incumbents or candidate.goal < state.incumbents[key].goal:
+            state.incumbents[key] = candidate
+        state.best_goal = min(state.best_goal, candidate.goal)

@@ -1,6 +1,6 @@
 """Bounds that hold for every plan they stand for: what is pruned was proven worse.
 
-A floor needs only sums of prices and speeds and the best run law in use, so it covers every
+A bound needs only sums of prices and speeds and the best run law in use, so it covers every
 checkpoint path and every fallback of a cluster. Tests compare it with the full model of every
 plan below it.
 """
@@ -21,29 +21,28 @@ from recommender.optimize.deadline_bounds import (
 )
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.space import Site, Space
-from recommender.optimize.spot_time_bounds import HANDOVER_PRICE_RATIO, least_spot_time_ratio
+from recommender.optimize.spot_time_bounds import HANDOVER_RATIO, least_spot_time_ratio
 from recommender.performance.clusters import spreads_of
 from recommender.risk.laws import RUN_FAMILY
 from recommender.risk.outcomes import trimmed_mean
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import random_numbers, time_factors
 
-ROUNDING = 1e-6  # histories are followed in single precision
-# Where interrupted first hours are free, at most a quarter of the histories pay for less than
+ROUNDING = 1e-6  # paths are simulated in single precision
+# Where interrupted first hours are free, at most a quarter of the paths pay for less than
 # half of their spot time (runs of 0.6 h and more, work of 0.5 to 64 h),
 # so one of any 80 % of them pays for at least half.
 MOSTLY_PAID = 0.5
 MOSTLY_PAID_RUN_S = 0.6 * 3600.0  # of the gang, at least; shorter runs may all be free
-FIRST = 1e-9  # the chance that asks for one history only
-# Share by which a law's expectation may exceed the mean over the common histories.
+FIRST = 1e-9  # the chance that asks for one path only
+# Share by which a law's expectation may exceed the mean over the common paths.
 SAMPLING = 0.85
 
 
 def least_speed_factor(space: Space, sigma: Floats) -> Floats:
-    """Mean over the common histories of true time / predicted time; its typical value where
-    time is the goal.
+    """Mean over the common paths of true time / predicted time; trimmed where time is the goal.
 
-    A typical value grows with every history, so T >= a·W·factor + d in each of them bounds it.
+    A trimmed mean grows with every path, so T >= a·W·factor + d in each of them bounds it.
     """
     key = (space.path_count, space.seed, space.limits.goal == "time")
     return _of_each(sigma, partial(_speed_factor, *key))
@@ -57,18 +56,18 @@ def _of_each(sigma: Floats, factor: Callable[[float], float]) -> Floats:
 
 
 @lru_cache(maxsize=256)
-def _speed_factor(histories: int, seed: int, by_time: bool, sigma: float) -> float:
-    factor = time_factors(sigma, random_numbers(histories, 8, seed).speed)
+def _speed_factor(paths: int, seed: int, by_time: bool, sigma: float) -> float:
+    factor = time_factors(sigma, random_numbers(paths, 8, seed).speed)
     return float(trimmed_mean(factor) if by_time else factor.mean())
 
 
 @lru_cache(maxsize=256)
-def speed_quantile(histories: int, seed: int, confidence: float, sigma: float) -> float:
-    """True over predicted time of the slowest history that must keep a limit; 0 if none must."""
-    must = math.ceil((confidence - 1e-12) * histories)
+def speed_quantile(paths: int, seed: int, confidence: float, sigma: float) -> float:
+    """True over predicted time of the slowest path that must keep a limit; 0 if none must."""
+    must = math.ceil((confidence - 1e-12) * paths)
     if must < 1:
         return 0.0
-    return float(time_factors(sigma, np.sort(random_numbers(histories, 8, seed).speed)[must - 1]))
+    return float(time_factors(sigma, np.sort(random_numbers(paths, 8, seed).speed)[must - 1]))
 
 
 def paid_share(run_mean_s: Floats, run_sigma: Floats, free_s: Floats) -> Floats:
@@ -83,7 +82,7 @@ def paid_share(run_mean_s: Floats, run_sigma: Floats, free_s: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSums:
-    """What a floor needs of a cluster; shape (clusters,), seconds and USD per hour."""
+    """What a lower bound needs of a cluster; shape (clusters,), seconds and USD per hour."""
 
     work_s: Floats
     speed_sigma: Floats
@@ -110,12 +109,12 @@ class ClusterSums:
 
 
 def plan_lower_bounds(space: Space, j: PathInputs) -> Floats:
-    """Least goal of each journey, with its own fallback or, where it has none, with any."""
+    """Least goal of each plan, with its own fallback or, where it has none, with any."""
     return cluster_lower_bounds(space, sums_of_plans(space, j), tight=False)
 
 
 def sums_of_plans(space: Space, j: PathInputs) -> ClusterSums:
-    """What the floor of each journey needs, `best_net` that of its own fallback if it has one."""
+    """What the bound of each plan needs, with its own fallback as the best if it has one."""
     own, speed = j.fallback_speed > 0.0, np.maximum(j.fallback_speed, 1e-12)
     return replace(
         ClusterSums(*(getattr(j, name) for name in ClusterSums.__slots__)),
@@ -130,9 +129,9 @@ def sums_of_plans(space: Space, j: PathInputs) -> ClusterSums:
 
 
 def cluster_lower_bounds(space: Space, c: ClusterSums, tight: bool) -> Floats:
-    """The floor of clusters that exist; inf where too few histories can keep a limit.
+    """The lower bound of clusters that exist; inf where too few paths can keep a limit.
 
-    (An imagined cluster of a bound stands for faster ones as well, so only `floor` holds for it.)
+    (A relaxed cluster stands for faster ones as well, so only `lower_bounds_of` holds for it.)
     """
     late = np.zeros(len(c.work_s), dtype=bool)
     lost = late
@@ -145,7 +144,7 @@ def cluster_lower_bounds(space: Space, c: ClusterSums, tight: bool) -> Floats:
 
 
 def _too_late(space: Space, c: ClusterSums) -> tuple[Bools, Bools]:
-    """Whether too few histories can meet the deadline: without a fallback, and with any."""
+    """Whether too few paths can meet the deadline: without a fallback, and with any."""
     late = ~enough_in_time(space, c)
     lost = late.copy()
     rows = np.flatnonzero(
@@ -155,26 +154,26 @@ def _too_late(space: Space, c: ClusterSums) -> tuple[Bools, Bools]:
         n = c.take(rows)
         start_s = np.minimum(n.changeover_s, n.fallback_start_s)
         quick_s = n.work_s / np.maximum(n.best_fallback_speed, 1.0)
-        net = Completion(quick_s, start_s, n.fallback_at_once, n.fallback_wait_s)
-        lost[rows] = ~enough_in_time(space, n, net)
+        fallback = Completion(quick_s, start_s, n.fallback_at_once, n.fallback_wait_s)
+        lost[rows] = ~enough_in_time(space, n, fallback)
     return late, lost
 
 
-def enough_in_time(space: Space, c: ClusterSums, net: Completion | None = None) -> Bools:
-    """Whether enough histories can meet the deadline, alone or where `net` may take over."""
+def enough_in_time(space: Space, c: ClusterSums, fallback: Completion | None = None) -> Bools:
+    """Whether enough paths can meet the deadline, alone or where `fallback` may take over."""
     limits = space.limits
     due_s = (np.inf if limits.deadline_s is None else limits.deadline_s) * (1.0 + ROUNDING)
     own = Completion(c.work_s, c.changeover_s, c.at_once, c.wait_s)
-    count = max_paths_in_time(space.path_count, space.seed, c.speed_sigma, due_s, own, net)
+    count = max_paths_in_time(space.path_count, space.seed, c.speed_sigma, due_s, own, fallback)
     enough: Bools = count >= math.ceil((limits.confidence - 1e-12) * space.path_count)
     return enough
 
 
 def _over_budget(space: Space, c: ClusterSums, budget_usd: float) -> Bools:
-    """Whether the slowest history that must keep the budget cannot.
+    """Whether the slowest path that must keep the budget cannot.
 
     It pays base for the changeover, and base + spot·(price then / price now) for W·factor at
-    least; the joint quantile of speed and price is sought over the common histories. Where
+    least; the joint quantile of speed and price is sought over the common paths. Where
     first hours may be free, only `MOSTLY_PAID` of the spot time counts.
     """
     unpaid = MOSTLY_PAID if space.limits.confidence >= 0.8 else 0.0
@@ -186,61 +185,61 @@ def _over_budget(space: Space, c: ClusterSums, budget_usd: float) -> Bools:
     values, where = np.unique(pairs, axis=0, return_inverse=True)
     joint = np.array([joint_quantile(*key, *map(float, pair)) for pair in values])
     factor = joint[where.ravel()]
-    netted = np.isfinite(c.best_fallback_usd_per_hour) & (c.spot_usd_per_hour > 0)
-    quick = np.where(netted, np.maximum(c.best_fallback_speed, 1.0), 1.0)
+    has_fallback = np.isfinite(c.best_fallback_usd_per_hour) & (c.spot_usd_per_hour > 0)
+    quick = np.where(has_fallback, np.maximum(c.best_fallback_speed, 1.0), 1.0)
     rate = c.base_usd_per_hour / quick + spot
     alone = c.base_usd_per_hour / np.maximum(c.elastic_share, 1e-9)
     rate = np.where(c.elastic_share > 0.0, np.minimum(rate, alone), rate)
-    away = np.where(netted | (c.elastic_share > 0.0), 0.0, c.changeover_s)
+    away = np.where(has_fallback | (c.elastic_share > 0.0), 0.0, c.changeover_s)
     usd = (rate * c.work_s * factor + c.base_usd_per_hour * away) / 3600.0 + c.fixed_usd
-    dear: Bools = usd * (1.0 - ROUNDING) > budget_usd
-    return dear
+    expensive: Bools = usd * (1.0 - ROUNDING) > budget_usd
+    return expensive
 
 
 def _slowest(space: Space, c: ClusterSums, chance: float) -> Floats:
-    """True over predicted time of the slowest history of those that a chance asks for."""
+    """True over predicted time of the slowest path of those that a chance asks for."""
     return _of_each(c.speed_sigma, partial(speed_quantile, space.path_count, space.seed, chance))
 
 
 @lru_cache(maxsize=4096)
 def joint_quantile(
-    histories: int, seed: int, confidence: float, speed_sigma: float, price_sigma: float
+    paths: int, seed: int, confidence: float, speed_sigma: float, price_sigma: float
 ) -> float:
-    """Least, over which histories must keep a limit, of the largest speed × price among them.
+    """Least, over which paths must keep a limit, of the largest speed × price among them.
 
-    At least ceil(confidence·K) histories keep it, so one of them reaches that order statistic.
+    At least ceil(confidence·K) paths keep it, so one of them reaches that order statistic.
     """
-    must = math.ceil((confidence - 1e-12) * histories)
+    must = math.ceil((confidence - 1e-12) * paths)
     if must < 1:
         return 0.0
-    sample = random_numbers(histories, 8, seed)
+    sample = random_numbers(paths, 8, seed)
     speed = time_factors(speed_sigma, sample.speed)
     price = np.exp(price_sigma * sample.price - 0.5 * price_sigma**2)
     both = np.sort(speed * np.minimum(price, 1.0))
     return float(both[must - 1])
 
 
-def _start_s(c: ClusterSums, netted: Bools) -> Floats:
+def _start_s(c: ClusterSums, has_fallback: Bools) -> Floats:
     """Least time before anything trains, on the cluster or on the quickest fallback."""
-    return np.where(netted, np.minimum(c.changeover_s, c.fallback_start_s), c.changeover_s)
+    return np.where(has_fallback, np.minimum(c.changeover_s, c.fallback_start_s), c.changeover_s)
 
 
-def _by_time(space: Space, c: ClusterSums, work: Floats, netted: Bools) -> Floats:
-    """Least typical time: d + W, or W on the fastest fallback where one may take over.
+def _by_time(space: Space, c: ClusterSums, work: Floats, has_fallback: Bools) -> Floats:
+    """Least trimmed mean time: d + W, or W on the fastest fallback where one may take over.
 
-    A safety net is taken so late that the job ends within its reserve of the deadline D: in
-    every history time >= min(d + W, D - reserve). Where the slowest is early, so are all.
+    A fallback rule is taken so late that the job ends within its reserve of the deadline D: in
+    every path time >= min(d + W, D - reserve). Where the slowest is early, so are all.
     """
     alone = work + c.changeover_s
-    if not netted.any():
+    if not has_fallback.any():
         return alone
     deadline = np.inf if space.limits.deadline_s is None else space.limits.deadline_s
     taken = deadline - max_reserve_s(space)
     slowest, quickest = (c.work_s * _slowest(space, c, s) + c.changeover_s for s in (1.0, FIRST))
-    handed = work / np.maximum(c.best_fallback_speed, 1.0) + _start_s(c, netted)
+    handed = work / np.maximum(c.best_fallback_speed, 1.0) + _start_s(c, has_fallback)
     waits = np.maximum(handed, np.minimum(quickest, taken) * (1.0 - ROUNDING))
     waits = np.where(slowest * (1.0 + ROUNDING) < taken, alone, np.minimum(waits, alone))
-    return np.where(netted, np.where(c.elastic_share > 0.0, handed, waits), alone)
+    return np.where(has_fallback, np.where(c.elastic_share > 0.0, handed, waits), alone)
 
 
 def least_seconds(space: Space) -> float:
@@ -269,31 +268,31 @@ def lower_bounds_of(
 
         cost >= fixed + base·(d + W) + spot·S(W),     time >= d + W
 
-    S is the least spot time charged (`stretch.py`); without `tight` only the paid share bounds it.
+    S is the least spot time billed (`spot_time_bounds.py`), the paid share alone unless `tight`.
     An elastic cluster may do part of W, or all of it, with its on-demand machines alone.
     """
     work = c.work_s * least_speed_factor(space, c.speed_sigma)
     has_spot = c.spot_usd_per_hour > 0
-    netted = np.isfinite(c.best_fallback_usd_per_hour) & has_spot
+    has_fallback = np.isfinite(c.best_fallback_usd_per_hour) & has_spot
     if space.limits.goal == "time":
-        return _by_time(space, c, work, netted)
+        return _by_time(space, c, work, has_fallback)
     paid = paid_share(c.run_mean_s, c.run_sigma, c.free_s)
     ratio = np.where(has_spot, paid, 1.0)
     if tight and has_spot.any():
         law = (c.run_mean_s, c.run_sigma, c.free_s, c.changeover_s)
         tighter = least_spot_time_ratio(space.path_count, space.seed, *law, work)
-        # On-demand machines of an elastic cluster take work over at their own price, not DEARER.
+        # On-demand machines of an elastic cluster take work over at a price of their own.
         ratio = np.where(c.elastic_share > 0.0, ratio, np.maximum(ratio, tighter))
     begun = np.zeros(len(work)) if begun is None else begun
     spot = np.maximum(c.spot_usd_per_hour * ratio * work, c.spot_usd_per_hour * paid * work + begun)
     alone = c.base_usd_per_hour * (work + c.changeover_s) + spot
-    steady = c.base_usd_per_hour * work / np.maximum(c.elastic_share, 1e-9)
-    alone = np.where(c.elastic_share > 0.0, np.minimum(alone, steady), alone)
+    on_demand = c.base_usd_per_hour * work / np.maximum(c.elastic_share, 1e-9)
+    alone = np.where(c.elastic_share > 0.0, np.minimum(alone, on_demand), alone)
     usd = alone if late is None else np.where(late, np.inf, alone)
-    if netted.any():
+    if has_fallback.any():
         start = np.minimum(begun, least_fallback_start(space.sites).usd_seconds)
-        net = _least_with_fallback(space, c, work, paid, ratio, start)
-        usd = np.where(netted, np.minimum(usd, net), usd)
+        usd_with_fallback = _least_with_fallback(space, c, work, paid, ratio, start)
+        usd = np.where(has_fallback, np.minimum(usd, usd_with_fallback), usd)
     return c.fixed_usd + usd / 3600.0
 
 
@@ -306,30 +305,32 @@ def _least_with_fallback(
     ρ·W >= W - (D - d), so with F the bill of the whole work on the cheapest fallback
 
         cost >= base·W·(1 - ρ + ρ/speed) + spot·paid·W·(1 - ρ) + ρ·F
-        cost >= base·W·(1 - ρ + ρ/speed) + spot·(S(W) - DEARER·ρ·W) + ρ·F     where F is dear
+        cost >= base·W·(1 - ρ + ρ/speed) + spot·(S(W) - κ·ρ·W) + ρ·F     where F >= κ·spot·W
 
-    as S counts DEARER for every second handed over. Both are linear in ρ. They hold for each
-    history, and what they say of W is convex, so they hold for its mean.
+    as S counts κ = `HANDOVER_RATIO` for every second handed over. Both are linear in ρ. They hold
+    for each path, and what they say of W is convex, so they hold for its mean.
     """
     deadline = np.inf if space.limits.deadline_s is None else space.limits.deadline_s
     spare = max(deadline, 0.0) * (1.0 + ROUNDING) - c.changeover_s
     least = np.clip(1.0 - np.maximum(spare, 0.0) / np.maximum(work, 1e-9), 0.0, 1.0)
     base, spot = c.base_usd_per_hour, c.spot_usd_per_hour
     faster = 1.0 / np.maximum(c.best_fallback_speed, 1.0)
-    net = np.where(np.isfinite(c.best_fallback_usd_per_hour), c.best_fallback_usd_per_hour, 0.0)
-    dear = net >= HANDOVER_PRICE_RATIO * spot
+    fallback = np.where(
+        np.isfinite(c.best_fallback_usd_per_hour), c.best_fallback_usd_per_hour, 0.0
+    )
+    expensive = fallback >= HANDOVER_RATIO * spot
 
     def usd(spot_usd: Floats, saved: Floats) -> Floats:
         ends = [
-            base * (1.0 - rest + rest * faster) + spot_usd - saved * rest + net * rest
+            base * (1.0 - rest + rest * faster) + spot_usd - saved * rest + fallback * rest
             for rest in (least, np.ones(len(work)))
         ]
         return np.minimum(*ends)
 
     plain = work * usd(spot * paid, spot * paid) + start
-    tighter = work * usd(spot * ratio, spot * HANDOVER_PRICE_RATIO)
-    both = np.where(dear, np.maximum(plain, tighter), plain)
-    alone = base / np.maximum(c.elastic_share, 1e-9) * (1.0 - least) + net * least
+    tighter = work * usd(spot * ratio, spot * HANDOVER_RATIO)
+    both = np.where(expensive, np.maximum(plain, tighter), plain)
+    alone = base / np.maximum(c.elastic_share, 1e-9) * (1.0 - least) + fallback * least
     return np.where(c.elastic_share > 0.0, np.minimum(both, work * alone), both)
 
 
@@ -352,9 +353,9 @@ def sums_of(
     `queue` is the chance that on-demand machines are there at once, and how long else.
     """
     fall = site.fallbacks
-    net = len(fall) > 0 and space.limits.deadline_s is not None
-    best = float((fall.usd_per_hour * fall.step_s).min()) if net else np.inf
-    fastest = float(fall.step_s.min()) if net else np.inf
+    has_fallback = len(fall) > 0 and space.limits.deadline_s is not None
+    best = float((fall.usd_per_hour * fall.step_s).min()) if has_fallback else np.inf
+    fastest = float(fall.step_s.min()) if has_fallback else np.inf
     return ClusterSums(
         work_s=step_s * space.steps_left,
         speed_sigma=sigma,
@@ -367,7 +368,7 @@ def sums_of(
         run_sigma=run[1],
         free_s=run[2],
         best_fallback_usd_per_hour=best / step_s,
-        best_fallback_speed=step_s / fastest if net else np.ones_like(step_s),
+        best_fallback_speed=step_s / fastest if has_fallback else np.ones_like(step_s),
         elastic_share=np.zeros_like(step_s) if elastic_share is None else elastic_share,
         at_once=np.ones_like(step_s) if queue is None else queue[0],
         wait_s=np.zeros_like(step_s) if queue is None else queue[1],

@@ -125,7 +125,7 @@ def weights_of(bill: Floats, speed: Floats) -> Floats:
     order = np.lexsort((bill, speed))
     hull: list[tuple[float, float]] = []
     for x, y in zip(speed[order].tolist(), bill[order].tolist(), strict=True):
-        while hull and hull[-1][1] >= y:  # no dearer and faster
+        while hull and hull[-1][1] >= y:  # no cheaper, and slower
             hull.pop()
         while len(hull) > 1 and _above(hull[-2], hull[-1], (x, y)):
             hull.pop()
@@ -172,7 +172,7 @@ class OtherMachines:
 
 
 def reach(c: Curves, o: OtherMachines, money: Floats) -> Floats:
-    """Most compute for a sum in each case, 0 where the support itself is dearer.
+    """Most compute for a sum in each case, 0 where the support itself is more expensive.
 
     Shape (supports, cases).
     """

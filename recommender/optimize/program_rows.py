@@ -1,12 +1,12 @@
-"""The program of a site: can any cluster still beat a bar? Named rows over named counts.
+"""The program of a site: can any cluster still beat a cutoff? Named rows over named counts.
 
     x_e machines of entry e, y_e whether it is used, z_k one level k of clusters, w any spot,
     R_k compute and v_k speed inside level k (the fastest machine = 1)
 
-For a bar F on the cost, `better` asks bill·W < F with W = steps·B/v: linear in x and v, since
+For a cutoff F on the cost, `better` asks bill·W < F with W = steps·B/v: linear in x and v, since
 a ratio of linear forms is below a number where their difference is negative (W. Dinkelbach,
 "On nonlinear fractional programming", Management Science 13(7), 1967). An infeasible program
-proves that no cluster which is not excluded beats the bar.
+proves that no cluster which is not excluded beats the cutoff.
 """
 
 import re
@@ -44,9 +44,9 @@ def entry_names(r: Relaxed) -> tuple[str, ...]:
 
 
 def program(
-    r: Relaxed, band: tuple[float, float], bar: float, excluded: Sequence[Excluded] = ()
+    r: Relaxed, band: tuple[float, float], cutoff: float, excluded: Sequence[Excluded] = ()
 ) -> Model:
-    """The program of a site for one band of hazards and a bar on the goal."""
+    """The program of a site for one band of hazards and a cutoff on the goal."""
     place = re.sub(r"\W+", "_", f"{r.site.provider}_{r.site.region}").strip("_")
     model = Model(f"better_mix_in_{place}")
     names = entry_names(r)
@@ -56,7 +56,7 @@ def program(
     _limits(model, r, names)
     if len(hazard_bands(r)) > 1:
         _hazard(model, r, names, band)
-    _goal(model, r, names, least_bill(r, band, bar), bar)
+    _goal(model, r, names, least_bill(r, band, cutoff), cutoff)
     for number, cut in enumerate(excluded):
         _exclude(model, r, names, number, cut)
     return model
@@ -154,27 +154,27 @@ def _limits(model: Model, r: Relaxed, names: Sequence[str]) -> None:
         model.row("budget", bill | paid, "<=", 0.0)
 
 
-def _goal(model: Model, r: Relaxed, names: Sequence[str], bill: Floats, bar: float) -> None:
-    """What beats the bar: less cost than it, or less time."""
+def _goal(model: Model, r: Relaxed, names: Sequence[str], bill: Floats, cutoff: float) -> None:
+    """What beats the cutoff: less cost than it, or less time."""
     if r.space.limits.goal == "time":
         model.objective = {v: -1.0 for v in _speeds(r)}
         start = 0.0 if np.isfinite(r.fallback_s) else _start_s(r)
-        if np.isfinite(bar):
-            _unless_fallback(model, r, "better", _speed_for(r, (bar - start) / r.factor), bar)
+        if np.isfinite(cutoff):
+            _unless_fallback(model, r, "better", _speed_for(r, (cutoff - start) / r.factor), cutoff)
         return
     usd = {f"x_{name}": float(p) for name, p in zip(names, bill, strict=True)}
-    left = bar - float(r.site.entries.fixed_usd.min())
-    if np.isfinite(bar):
+    left = cutoff - float(r.site.entries.fixed_usd.min())
+    if np.isfinite(cutoff):
         usd |= {v: -_usd_per_hour(r, max(left, 0.0) / r.factor) for v in _speeds(r)}
         model.row("better", usd, "<=", 0.0)
     model.objective = usd
 
 
 def _unless_fallback(
-    model: Model, r: Relaxed, name: str, speed: float, bar: float = np.inf
+    model: Model, r: Relaxed, name: str, speed: float, cutoff: float = np.inf
 ) -> None:
     """At least this speed; clusters with spot may be faster through their fallback."""
-    free = speed if np.isfinite(r.fallback_s) and (r.fallback_s < bar) else 0.0
+    free = speed if np.isfinite(r.fallback_s) and (r.fallback_s < cutoff) else 0.0
     model.row(name, _speeds(r) | {"w_spot": free}, ">=", speed)
 
 

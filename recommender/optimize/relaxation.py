@@ -23,7 +23,7 @@ from recommender.optimize.spot_time_bounds import (
     BEYOND,
     CHANGEOVER_GRID_S,
     FIRST_S,
-    HANDOVER_PRICE_RATIO,
+    HANDOVER_RATIO,
     POINTS,
     RATIO,
     spot_time_ratio_at,
@@ -85,9 +85,11 @@ def relaxed(space: Space, site: Site, with_levels: bool = True) -> Relaxed:
     hazard = np.where(e.spot, 3600.0 / np.maximum(e.run_mean_s, 1.0), 0.0)
     faults = space.job.fault_rate_per_hour
     fall = site.fallbacks
-    netted = len(fall) > 0 and space.limits.deadline_s is not None and bool(e.spot.any())
+    has_fallback = len(fall) > 0 and space.limits.deadline_s is not None and bool(e.spot.any())
     work = space.steps_left * factor
-    net_usd = float((fall.usd_per_hour * fall.step_s).min()) * work / 3600.0 if netted else np.inf
+    fallback_usd = (
+        float((fall.usd_per_hour * fall.step_s).min()) * work / 3600.0 if has_fallback else np.inf
+    )
     return Relaxed(
         space=space,
         site=site,
@@ -98,8 +100,8 @@ def relaxed(space: Space, site: Site, with_levels: bool = True) -> Relaxed:
         hazard_first=hazard + faults,
         hazard_more=hazard * further_hazard(2, e.co_interruption) + faults,
         levels=_levels(space, site, compute, unit) if with_levels else (),
-        fallback_usd=net_usd,
-        fallback_s=float(fall.step_s.min()) * work if netted else np.inf,
+        fallback_usd=fallback_usd,
+        fallback_s=float(fall.step_s.min()) * work if has_fallback else np.inf,
         factor=factor,
     )
 
@@ -269,12 +271,12 @@ def hazard_bands(r: Relaxed) -> list[tuple[float, float]]:
     return bands
 
 
-def least_bill(r: Relaxed, band: tuple[float, float], bar: float, quick: bool = False) -> Floats:
+def least_bill(r: Relaxed, band: tuple[float, float], cutoff: float, quick: bool = False) -> Floats:
     """Least USD per hour of work of each entry, in clusters of a band of hazards.
 
-    Charged share of spot: `paid_share`, and S(W)/W of `stretch.py` where handing the work to a
-    fallback at any moment could not pay: S rises at most in proportion to the fallback's price,
-    so a fallback of bill F for the whole work leaves at least F·share/DEARER.
+    Charged share of spot: `paid_share`, and S(W)/W of `spot_time_bounds.py` where handing the work
+    to a fallback at any moment could not pay: S rises at most in proportion to its price, so a
+    fallback of bill F for the whole work leaves at least F·share/HANDOVER_RATIO.
     """
     e = r.site.entries
     if not e.spot.any():
@@ -289,7 +291,7 @@ def least_bill(r: Relaxed, band: tuple[float, float], bar: float, quick: bool = 
     share = np.min([paid_share(shortest, np.full(len(e), s), e.free_s) for s in sigmas], axis=0)
     if r.space.limits.goal != "time" and not quick:
         tight = np.maximum(share, _tight_share(r, ends, sigmas))
-        if r.fallback_usd * float(tight[e.spot].min()) / HANDOVER_PRICE_RATIO >= bar:
+        if r.fallback_usd * float(tight[e.spot].min()) / HANDOVER_RATIO >= cutoff:
             share = tight
     return np.where(e.spot, e.usd_per_hour * share, e.usd_per_hour)
 

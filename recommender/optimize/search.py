@@ -1,13 +1,14 @@
 """The exact search: singles first, then sets of entries, each pruned by a proven lower bound.
 
-Where checkpoints may go to an anchor only, no cluster of one entry has anywhere to save, and the
-general search for mixes meets these late. They are few, so all of them get a floor first.
-
-1. Every cluster of one entry gets a floor; in the order of the floors its plans are followed
-   until the next floor is no better than the best plan found.
-2. Sets of entries (supports) of one site grow while their bound beats the best plan; what a
+1. Every cluster of one entry gets a lower bound; best bound first, its plans are simulated until
+   the next bound is no better than the incumbent.
+2. Sets of entries (supports) of one site grow while their bound beats the incumbent; what a
    surviving set allows is enumerated and evaluated in the same way.
-The search stops early after `most` plans and then reports the gap that is left.
+
+Where checkpoints may go to an anchor only, no cluster of one entry has anywhere to save, and the
+general search would meet one on-demand machine beside spot machines of its type late. These mixes
+are few, so all of them come first (`search_anchored`). The search stops early after `most` plans
+and then reports the gap that is left.
 """
 
 import heapq
@@ -26,7 +27,7 @@ from recommender.performance.parameter_server import cluster_spread
 from recommender.performance.step import steps
 from recommender.risk.laws import gang_hazard
 
-BATCH = 8  # clusters of one pair followed at once
+BATCH = 8  # clusters of one pair simulated at once
 
 
 def anchors_only(space: Space) -> bool:
@@ -34,35 +35,35 @@ def anchors_only(space: Space) -> bool:
     return ANCHOR in space.checkpoint_paths and OBJECT_STORE not in space.checkpoint_paths
 
 
-def search_anchored(space: Space, found: SearchState, first: int = 0) -> None:
-    """Follow one on-demand and n spot machines of a type, for the sites from `first` on."""
+def search_anchored(space: Space, state: SearchState, first: int = 0) -> None:
+    """Simulate one on-demand and n spot machines of a type, for the sites from `first` on."""
     queue = []
     for index, site in enumerate(space.sites[first:], start=first):
         for pair in _pairs(site) if site.region else ():
             part, n = site.only(pair), np.arange(1, space.limits.max_machines)
             counts = np.stack([np.ones_like(n), n], axis=1)
             counts = counts[within_quota(part, counts)]
-            floors = counts_lower_bounds(space, part, counts)
+            lower_bounds = counts_lower_bounds(space, part, counts)
             for start in range(0, len(counts), BATCH):
                 some = slice(start, start + BATCH)
-                queue.append((float(floors[some].min()), index, pair, counts[some]))
-    for floor, index, pair, counts in sorted(queue, key=lambda item: item[:2]):
-        if floor >= found.cutoff or found.exhausted:
+                queue.append((float(lower_bounds[some].min()), index, pair, counts[some]))
+    for lower_bound, index, pair, counts in sorted(queue, key=lambda item: item[:2]):
+        if lower_bound >= state.cutoff or state.exhausted:
             break
-        expand_clusters(space, index, pair, counts, found)
+        expand_clusters(space, index, pair, counts, state)
 
 
 def _pairs(site: Site) -> list[Ints]:
     """An on-demand entry and a spot entry of each type of a site."""
     e = site.entries
-    steady, spot = np.flatnonzero(~e.spot), np.flatnonzero(e.spot)
-    return [np.array([i, j]) for i in steady for j in spot if e.kind[i] == e.kind[j]]
+    on_demand, spot = np.flatnonzero(~e.spot), np.flatnonzero(e.spot)
+    return [np.array([i, j]) for i in on_demand for j in spot if e.kind[i] == e.kind[j]]
 
 
 Masks = tuple[Bools, ...]  # per site, which entries may be used
 
 CLUSTERS = 32  # clusters expanded into plans at once
-TIGHTEN = 200  # plans followed before floors from tables, slow to make, are worth it
+TIGHTEN = 200  # plans simulated before lower bounds from tables, slow to make, are worth it
 
 
 def search(
@@ -72,14 +73,14 @@ def search(
 
     `masks` restricts the entries of each site, for "the best plan that ..." questions.
     """
-    found = SearchState(slack=slack, max_plans=most)
-    search_singles(space, found, masks)
+    state = SearchState(slack=slack, max_plans=most)
+    search_singles(space, state, masks)
     if space.mix:
-        search_mixes(space, found)
-    return found
+        search_mixes(space, state)
+    return state
 
 
-def search_mixes(space: Space, found: SearchState, first: int = 0) -> None:
+def search_mixes(space: Space, state: SearchState, first: int = 0) -> None:
     """Clusters of several entries of one site, for the sites from `first` on.
 
     Sets of entries of all sites stand in one queue, best bound first; a site with too many
@@ -96,53 +97,53 @@ def search_mixes(space: Space, found: SearchState, first: int = 0) -> None:
     if not any(site.region for site in space.sites[first:]):
         return
     if anchors_only(space):
-        search_anchored(space, found, first)
+        search_anchored(space, state, first)
     lines = lines_of(space)
     ready: list[tuple[int, SiteBounds]] = []
     queue: list[tuple[float, int, tuple[int, ...]]] = []
     for index, site in enumerate(space.sites[first:], start=first):
         if site.region and boxes_apply(space, site):
-            search_boxes(space, index, found)
+            search_boxes(space, index, state)
         elif site.region:
             for part in site_bounds_of(space, site, lines):
-                narrow, alone = entries_of(part, found.cutoff)
+                narrow, alone = entries_of(part, state.cutoff)
                 queue += [(bound, len(ready), one) for bound, one in alone]
                 ready.append((index, narrow))
     heapq.heapify(queue)
-    while queue and queue[0][0] < found.cutoff:
-        if found.exhausted:
-            found.open_bound = min(found.open_bound, queue[0][0])
+    while queue and queue[0][0] < state.cutoff:
+        if state.exhausted:
+            state.open_bound = min(state.open_bound, queue[0][0])
             break
         _, place, support = heapq.heappop(queue)
         index, part = ready[place]
-        found.supports_expanded += 1
+        state.supports_expanded += 1
         if len(support) > 1:
-            for counts in leaves(part, support, found.cutoff):
-                expand_clusters(space, index, part.order[list(support)], counts, found)
-        for bound, larger in grown(part, support, found.cutoff):
+            for counts in leaves(part, support, state.cutoff):
+                expand_clusters(space, index, part.order[list(support)], counts, state)
+        for bound, larger in grown(part, support, state.cutoff):
             heapq.heappush(queue, (bound, place, larger))
 
 
 def search_singles(
-    space: Space, found: SearchState, masks: Masks | None = None, queue: "SingleQueue | None" = None
+    space: Space, state: SearchState, masks: Masks | None = None, queue: "SingleQueue | None" = None
 ) -> None:
-    """Clusters of one entry, cheapest floor first; `queue` if it was made before."""
+    """Clusters of one entry, cheapest lower bound first; `queue` if it was made before."""
     if queue is None:
         step_s = single_steps(space.job, space.columns, space.limits.max_machines)
         queue = single_queue(space, step_s)
     queue = queue if masks is None else queue.masked(masks)
     at = 0
-    while at < len(queue.bound) and queue.bound[at] < found.cutoff and not found.exhausted:
-        stop = min(at + CLUSTERS, int(np.searchsorted(queue.bound, found.cutoff)))
-        _expand_singles(space, queue, at, stop, found)
+    while at < len(queue.bound) and queue.bound[at] < state.cutoff and not state.exhausted:
+        stop = min(at + CLUSTERS, int(np.searchsorted(queue.bound, state.cutoff)))
+        _expand_singles(space, queue, at, stop, state)
         at = stop
     if at < len(queue.bound):
-        found.open_bound = min(found.open_bound, float(queue.bound[at]))
+        state.open_bound = min(state.open_bound, float(queue.bound[at]))
 
 
 @dataclass(frozen=True, slots=True)
 class SingleQueue:
-    """Clusters of one entry in the order of their floors; shape (clusters,)."""
+    """Clusters of one entry in the order of their lower bounds; shape (clusters,)."""
 
     bound: Floats
     site: Ints
@@ -166,44 +167,46 @@ class SingleQueue:
 
 
 def single_queue(space: Space, step_s: Floats) -> SingleQueue:
-    """Every cluster of one entry, by its quick floor."""
+    """Every cluster of one entry, by its quick lower bound."""
     parts = []
     for index, site in enumerate(space.sites):
         if not site.singles or not len(site.entries):
             continue
-        floors = single_lower_bounds(space, site, step_s)
-        entry, n = np.nonzero(np.isfinite(floors))
+        lower_bounds = single_lower_bounds(space, site, step_s)
+        entry, n = np.nonzero(np.isfinite(lower_bounds))
         usd = site.entries.usd_per_hour[entry] * (n + 1)
-        parts.append((floors[entry, n], usd, np.full(len(entry), index), entry, n + 1))
+        parts.append((lower_bounds[entry, n], usd, np.full(len(entry), index), entry, n + 1))
     if not parts:
         none = np.zeros(0, dtype=np.int64)
         return SingleQueue(np.zeros(0), none, none, none, step_s)
-    floors, usd, sites, entries, machines = (np.concatenate(c) for c in zip(*parts, strict=True))
-    # Of equal floors the cheaper; the sort is stable, so then by site, entry and machines.
-    order = np.lexsort((usd, floors))
-    return SingleQueue(floors[order], sites[order], entries[order], machines[order], step_s)
+    lower_bounds, usd, sites, entries, machines = (
+        np.concatenate(c) for c in zip(*parts, strict=True)
+    )
+    # Of equal lower bounds the cheaper; the sort is stable, so then by site, entry and machines.
+    order = np.lexsort((usd, lower_bounds))
+    return SingleQueue(lower_bounds[order], sites[order], entries[order], machines[order], step_s)
 
 
 def _expand_singles(
-    space: Space, queue: SingleQueue, at: int, stop: int, found: SearchState
+    space: Space, queue: SingleQueue, at: int, stop: int, state: SearchState
 ) -> None:
     """Evaluate the next clusters, site by site."""
     for index in sorted(set(queue.site[at:stop].tolist())):
         mine = at + np.flatnonzero(queue.site[at:stop] == index)
-        if found.plans_evaluated >= TIGHTEN:
+        if state.plans_evaluated >= TIGHTEN:
             where = (queue.entry[mine], queue.machines[mine])
             tight = _single_bounds(space, space.sites[index], queue.step_s, *where, tight=True)
-            mine = mine[tight < found.cutoff]
+            mine = mine[tight < state.cutoff]
             if not len(mine):
                 continue
         rows, column = np.unique(queue.entry[mine], return_inverse=True)
         counts = np.zeros((len(mine), len(rows)), dtype=np.int64)
         counts[np.arange(len(mine)), column] = queue.machines[mine]
-        expand_clusters(space, index, rows, counts, found)
+        expand_clusters(space, index, rows, counts, state)
 
 
 def single_lower_bounds(space: Space, site: Site, step_s: Floats) -> Floats:
-    """Quick floor of every (entry, number of machines) of a site; inf where not allowed."""
+    """Quick lower bound of every (entry, number of machines) of a site; inf where not allowed."""
     e = site.entries
     n = np.arange(1, step_s.shape[1] + 1)
     step = step_s[e.kind]
@@ -213,9 +216,11 @@ def single_lower_bounds(space: Space, site: Site, step_s: Floats) -> Floats:
     if space.limits.hourly_usd is not None:
         allowed &= e.max_usd_per_hour[:, None] * n <= space.limits.hourly_usd + 1e-9
     entry, machines = np.nonzero(allowed)
-    floors = np.full(step.shape, np.inf)
-    floors[entry, machines] = _single_bounds(space, site, step_s, entry, machines + 1, tight=False)
-    return floors
+    lower_bounds = np.full(step.shape, np.inf)
+    lower_bounds[entry, machines] = _single_bounds(
+        space, site, step_s, entry, machines + 1, tight=False
+    )
+    return lower_bounds
 
 
 def _single_bounds(

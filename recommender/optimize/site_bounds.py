@@ -1,4 +1,4 @@
-"""A site made ready for bounds on its clusters: prices, charged time, speeds, limits.
+"""What bounds the clusters of a site: prices, billed share of spot time, speeds and limits.
 
 A cluster's runs are shorter than those of its machines and have the shape of any of them. Where
 early interruptions are free, shorter runs lose more but less of them is charged: the share falls
@@ -116,7 +116,7 @@ def _share(space: Space, site: Site, speed: Floats, power: float, free: float) -
     for sigma in (float(e.run_sigma.min()), float(e.run_sigma.max())):
         law = (one * RUN_GRID**power, one * sigma, one * free)
         paid = paid_share(one * RUN_GRID ** (power - 1.0), *law[1:])
-        # On-demand machines of an elastic cluster take work over at their own price, not DEARER.
+        # On-demand machines of an elastic cluster take work over at a price of their own.
         ratio = paid
         if not may_train_in_part(space, site):
             ratio = least_spot_time_ratio(space.path_count, space.seed, *law, one * away, works)
@@ -146,7 +146,7 @@ class Cases:
 
 @dataclass(frozen=True, slots=True)
 class SiteBounds:
-    """Some entries of a site made ready for bounds, in the order of their networks; (entries,).
+    """Some entries of a site with all that bounds need, in the order of their networks; (entries,).
 
     Of these clusters the slowest machine is one of the first `slowest` that fit.
     """
@@ -173,17 +173,18 @@ class SiteBounds:
     fallback_s: float  # least time of that
     on_demand_usd: float  # least cost of on-demand machines of an elastic cluster alone; inf: none
 
-    def longest_step_s(self, bar: float) -> float:
-        """The longest step of a cluster that may be below the bar.
+    def longest_step_s(self, cutoff: float) -> float:
+        """The longest step of a cluster that may be below the cutoff.
 
-        A fallback of bill F does a share 1 - D/W at least: W <= D/(1 - bar/F), D less changeover.
+        A fallback of bill F does a share 1 - D/W at least, so W <= D/(1 - cutoff/F), D being the
+        deadline less the changeover.
         """
         limit = self.space.limits.deadline_s
         if limit is None or np.isinf(self.fallback_usd):
             return self.max_step_s
-        if not bar < self.fallback_usd:
+        if not cutoff < self.fallback_usd:
             return np.inf
-        most = max(limit - self.away_s, 0.0) / (1.0 - bar / self.fallback_usd)
+        most = max(limit - self.away_s, 0.0) / (1.0 - cutoff / self.fallback_usd)
         return max(self.max_step_s, most / self.seconds * (1.0 + ROUNDING))
 
 
@@ -251,9 +252,9 @@ def _bounds_of_rows(
     sigmas = np.unique(spreads)
     away = float(e.boot_s.min()) + RENDEZVOUS_S
     seconds = float(least_speed_factor(space, sigmas).min()) * space.steps_left
-    net = site.fallbacks
-    netted = len(net) > 0 and limits.deadline_s is not None and bool(e.spot.any())
-    net_usd = float((net.usd_per_hour * net.step_s).min(initial=np.inf)) * seconds / 3600.0
+    fall = site.fallbacks
+    has_fallback = len(fall) > 0 and limits.deadline_s is not None and bool(e.spot.any())
+    fallback_usd = float((fall.usd_per_hour * fall.step_s).min(initial=np.inf)) * seconds / 3600.0
     counted, groups = _counted(space, site), groups_of(site, speed)
     cases = cases_of(space, site) if cases is None else cases
 
@@ -262,7 +263,7 @@ def _bounds_of_rows(
             weights = weights_of(price, speed)
         return curves(price, speed, groups, weights, e.spot, types)
 
-    kept = limits.budget_usd is not None and not netted and not may_train_in_part(space, site)
+    kept = limits.budget_usd is not None and not has_fallback and not may_train_in_part(space, site)
     return SiteBounds(
         space=space,
         site=site,
@@ -282,8 +283,8 @@ def _bounds_of_rows(
         max_step_s=_longest(space, sigmas, away),
         max_spend=_most_spent(space, e.price_sigma, spreads),
         away_s=away,
-        fallback_usd=net_usd if netted else np.inf,
-        fallback_s=float(net.step_s.min()) * seconds if netted else np.inf,
+        fallback_usd=fallback_usd if has_fallback else np.inf,
+        fallback_s=float(fall.step_s.min()) * seconds if has_fallback else np.inf,
         on_demand_usd=_alone_usd(space, site, speed, seconds),
     )
 
@@ -358,11 +359,11 @@ def _most_spent(space: Space, price_sigma: Floats, speed_sigma: Floats) -> float
 
 
 def least_quantile(space: Space, speed_sigma: Floats, price_sigma: float) -> float:
-    """Least speed × price of the history that must keep a limit, of any of some spreads of speed.
+    """Least speed × price of the path that must keep a limit, of any of some spreads of speed.
 
-    Every spread is tried: histories faster than predicted and slower ones change places, so the
+    Every spread is tried: paths faster than predicted and slower ones change places, so the
     least may lie between the ends. Of price it is at the largest spread: min(price, 1) falls with
-    it in every history.
+    it in every path.
     """
     key = (space.path_count, space.seed, space.limits.confidence)
     return min(joint_quantile(*key, float(s), price_sigma) for s in np.unique(speed_sigma))

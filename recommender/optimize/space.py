@@ -30,7 +30,7 @@ class Entries:
     region: Ints  # number of its region (of a list: the first), for the CPU machines beside it
     spot: Bools
     usd_per_hour: Floats  # fees of a running machine included
-    max_usd_per_hour: Floats  # the same at the dearest place of a failover list
+    max_usd_per_hour: Floats  # the same at the most expensive place of a failover list
     cap: Ints  # most machines of it
     fixed_usd: Floats  # paid once: egress of the data
     usd_per_move: Floats  # egress of one checkpoint to the next zone of the list
@@ -130,12 +130,12 @@ class Space:
 
     @property
     def path_count(self) -> int:
-        """How many histories plans are compared on."""
+        """How many paths plans are compared on."""
         return self.cache.path_count
 
     @property
     def seed(self) -> int:
-        """What the histories are drawn from."""
+        """What the paths are drawn from."""
         return self.cache.seed
 
     def fleet(self, site: Site, counts: Ints) -> Fleet:

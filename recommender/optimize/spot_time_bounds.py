@@ -1,11 +1,11 @@
-"""How much spot time a second of work costs at least: the part of the law that bounds use.
+"""The least spot time that a second of work is billed: bounds from the run law, tabulated.
 
-S(W) is the expected spot time charged for work W when nothing but changeovers is lost (saves
-are free and immediate) and the job may at any moment be handed to a fallback that costs
-`DEARER` times as much per unit of work. It depends only on the run law, the changeover and the
-billing rule, not on zones or outages, and it falls when runs get longer or changeovers shorter:
-so one machine's law bounds every gang with it. Where early interruptions are free, shorter
-runs are charged less as well. S is tabulated over W, once per law.
+S(W) is the expected spot time billed for work W when nothing but changeovers is lost (saves are
+free and immediate) and the job may at any moment be handed to a fallback that costs
+`HANDOVER_RATIO` times as much per unit of work. It depends only on the run law, the changeover
+and the billing rule, not on zones or outages, and it falls when runs get longer or changeovers
+shorter: so one machine's law bounds every gang with it. Where early interruptions are free,
+shorter runs are billed less as well. S is tabulated over W, once per law.
 """
 
 from functools import lru_cache
@@ -17,7 +17,7 @@ from recommender.arrays import Floats
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import PathInputs
 
-HANDOVER_PRICE_RATIO = 1.5
+HANDOVER_RATIO = 1.5
 FIRST_S, RATIO = 56.25, 2.0  # the grid of W: 1 min, ... 15 min, 30 min, 1 h, ...
 POINTS = 12  # ... up to 32 h
 MARGIN = 0.98  # S/W bends between grid points, and its sampling error is not quite monotone
@@ -27,7 +27,7 @@ RUN_GRID = 1.6  # runs are taken up to this factor longer, to share tables
 
 
 def least_spot_time_ratio(
-    histories: int,
+    paths: int,
     seed: int,
     run_mean_s: Floats,
     run_sigma: Floats,
@@ -42,14 +42,14 @@ def least_spot_time_ratio(
     point = np.clip(np.floor(place), 0, POINTS - 2).astype(np.int64)
     keys = np.stack([power, run_sigma, free_s, away, point], axis=1)
     unique, where = np.unique(keys, axis=0, return_inverse=True)
-    least = [min(_corners(histories, seed, *map(float, key))) for key in unique]
+    least = [min(_corners(paths, seed, *map(float, key))) for key in unique]
     longest = FIRST_S * RATIO ** (POINTS - 1)
     tabled = np.where(work_s <= longest, MARGIN, BEYOND) * np.array(least)[where.ravel()]
     return np.where(work_s >= FIRST_S, tabled, np.minimum(free_s < 61, 1.0))
 
 
 def _corners(
-    histories: int,
+    paths: int,
     seed: int,
     power: float,
     run_sigma: float,
@@ -61,7 +61,7 @@ def _corners(
     powers = (power, power - 1.0) if free_s > 0.0 else (power,)
     return [
         spot_time_ratio_at(
-            histories, seed, RUN_GRID**p, run_sigma, free_s, changeover_s, int(point) + more
+            paths, seed, RUN_GRID**p, run_sigma, free_s, changeover_s, int(point) + more
         )
         for p in powers
         for more in (0, 1)
@@ -70,7 +70,7 @@ def _corners(
 
 @lru_cache(maxsize=20000)
 def spot_time_ratio_at(
-    histories: int,
+    paths: int,
     seed: int,
     run_mean_s: float,
     run_sigma: float,
@@ -95,10 +95,10 @@ def spot_time_ratio_at(
         "free_s": free_s,
         "fallback_at_once": 1.0,
         "at_once": 1.0,
-        "best_fallback_usd_per_hour": HANDOVER_PRICE_RATIO * 3600.0,
+        "best_fallback_usd_per_hour": HANDOVER_RATIO * 3600.0,
         "best_fallback_speed": 1.0,
     }
     columns: dict[str, Any] = {name: np.full(1, value) for name, value in values.items()}
     columns["held"] = np.zeros(1, dtype=bool)
-    h = simulate_paths(PathInputs(**columns), None, histories, seed)
+    h = simulate_paths(PathInputs(**columns), None, paths, seed)
     return float(h.usd_with_any_fallback.mean()) / work

@@ -1,18 +1,18 @@
 """Sets of entries used together: their bound, how they grow, and the clusters they allow.
 
 A cluster of a support U has one machine of each of its entries at least, and k others. With
-R_U, P_U the speed and price of the first, price(R) the least price of others (`curves.py`) and
-step >= t + a/R (`performance/shortest.py`, by the number of machines and the slowest in U),
+R_U, P_U the speed and price of the first, price(R) the least price of others (`price_curves.py`),
+step >= t + a/R (`performance/step_bounds.py`, by the number of machines and the slowest in U),
 
     cost >= fixed + steps·min over R of (P_U + price(R - R_U))·(t + a/R)     R >= R0
     time >= d + steps·(t + a/R1)
 
 R0 is what the deadline needs, and R1 what limits of price, machines and quotas allow. A fallback
 of bill F may do what a cluster is too slow for: it does a share of at least 1 - D/W, so that
-W > D/(1 - bar/F) costs more than the bar. On every piece of a curve the price is a line p + b·R,
-and (p + b·R)·(t + a/R) is least at R = √(p·a/(b·t)) or an end. Spot prices count by the least
-share charged of any law that a cluster of the site can have (`stretch.py`); where a fallback
-costs less than DEARER times as much, that share of F/DEARER is left.
+W > D/(1 - cutoff/F) costs more than the cutoff. On every piece of a curve the price is a line
+p + b·R, and (p + b·R)·(t + a/R) is least at R = √(p·a/(b·t)) or an end. Spot prices count by the
+least share billed under any run law that a cluster of the site can have (`spot_time_bounds.py`);
+where a fallback costs less than κ = HANDOVER_RATIO times as much, that share of F/κ is left.
 
 The bound never falls when U grows, so only surviving sets are grown.
 """
@@ -30,7 +30,7 @@ from recommender.optimize.lower_bounds import cluster_lower_bounds, sums_of
 from recommender.optimize.price_curves import Lines, OtherMachines, least_product, reach, within
 from recommender.optimize.site_bounds import SiteBounds, narrowed
 from recommender.optimize.space import Site, Space, within_quota
-from recommender.optimize.spot_time_bounds import HANDOVER_PRICE_RATIO
+from recommender.optimize.spot_time_bounds import HANDOVER_RATIO
 from recommender.performance.parameter_server import cluster_spread
 from recommender.performance.step import steps
 
@@ -38,31 +38,31 @@ FASTEST = 1 << 30  # place of a network faster than all, or a larger memory
 LEAF_ROWS = 20_000  # clusters of one support looked at in one block
 
 
-def first(b: SiteBounds, bar: float) -> tuple[SiteBounds, list[tuple[float, tuple[int, ...]]]]:
-    """Every slowest entry alone, and the site without what no mix below the bar can have."""
-    good = _support_bounds(b, (), np.arange(len(b.machines_allowed)), bar, later=False) < bar
+def first(b: SiteBounds, cutoff: float) -> tuple[SiteBounds, list[tuple[float, tuple[int, ...]]]]:
+    """Every slowest entry alone, and the site without what no mix below the cutoff can have."""
+    good = _support_bounds(b, (), np.arange(len(b.machines_allowed)), cutoff, later=False) < cutoff
     alive, cases = np.asarray(good.any(axis=1)), np.asarray(good[: b.slowest].any(axis=0))
     if alive.sum() < 2 or not cases.any():
         return b, []
     b = narrowed(b, alive, cases)
-    bounds = _support_bounds(b, (), np.arange(b.slowest), bar).min(axis=1)
-    return b, [(float(bounds[i]), (int(i),)) for i in np.flatnonzero(bounds < bar)]
+    bounds = _support_bounds(b, (), np.arange(b.slowest), cutoff).min(axis=1)
+    return b, [(float(bounds[i]), (int(i),)) for i in np.flatnonzero(bounds < cutoff)]
 
 
 def grown(
-    b: SiteBounds, support: tuple[int, ...], bar: float
+    b: SiteBounds, support: tuple[int, ...], cutoff: float
 ) -> list[tuple[float, tuple[int, ...]]]:
-    """The support with one more entry each, where the bound is below the bar."""
+    """The support with one more entry each, where the bound is below the cutoff."""
     more = np.arange(support[-1] + 1, len(b.machines_allowed))
     if len(support) >= b.space.limits.max_machines or not len(more):
         return []
-    bounds = _support_bounds(b, support, more, bar).min(axis=1)
-    good = np.flatnonzero(bounds < bar)
+    bounds = _support_bounds(b, support, more, cutoff).min(axis=1)
+    good = np.flatnonzero(bounds < cutoff)
     return [(float(bounds[i]), (*support, int(more[i]))) for i in good]
 
 
 def _support_bounds(
-    b: SiteBounds, support: tuple[int, ...], more: Ints, bar: float, later: bool = True
+    b: SiteBounds, support: tuple[int, ...], more: Ints, cutoff: float, later: bool = True
 ) -> Floats:
     """Bounds of the support with each further entry, case by case; (more, cases)."""
     e, chosen, limits, size = b.site.entries, list(support), b.space.limits, len(support) + 1
@@ -91,9 +91,11 @@ def _support_bounds(
 
     def others(price: Floats, share: Floats = whole, less: int = 0) -> OtherMachines:
         """One machine of each entry, and those beside them, spot at a share of its price."""
-        steady, spot = (own(np.where(e.spot == s, price, 0.0))[:, None] for s in (False, True))
+        on_demand, spot = (own(np.where(e.spot == s, price, 0.0))[:, None] for s in (False, True))
         missing = np.maximum(b.cases.min_types - types, 0) * less
-        return OtherMachines(steady + share * spot, share, own(b.speed), least, top, missing, begin)
+        return OtherMachines(
+            on_demand + share * spot, share, own(b.speed), least, top, missing, begin
+        )
 
     lines = _lines(b, chosen, more, least, top)
     most = reach(b.machines, others(np.ones(len(e))), b.cases.max_machines.astype(np.float64))
@@ -112,7 +114,7 @@ def _support_bounds(
         own(b.billed.first_hazard)[:, None], begin[:, None], further, extra
     )
     share = b.billed.share_at(hazard + b.cases.max_machines * b.billed.fault_hazard)
-    low = _least_compute(lines, b.longest_step_s(bar))
+    low = _least_compute(lines, b.longest_step_s(cutoff))
     usd = least_product(b.price, others(e.usd_per_hour, share, less=1), lines, low, most)
     fixed = np.maximum(e.fixed_usd[chosen].max(initial=0.0), e.fixed_usd[more])
     usd = np.minimum(fixed[:, None] + usd * b.seconds / 3600.0, _rest_usd(b, share))
@@ -120,8 +122,8 @@ def _support_bounds(
 
 
 def _rest_usd(b: SiteBounds, share: Floats) -> Floats:
-    """No spot cluster whose fallback is not dear costs less, nor on-demand machines alone."""
-    return np.asarray(np.minimum(b.fallback_usd * share / HANDOVER_PRICE_RATIO, b.on_demand_usd))
+    """No spot cluster whose fallback is not expensive costs less, nor on-demand machines alone."""
+    return np.asarray(np.minimum(b.fallback_usd * share / HANDOVER_RATIO, b.on_demand_usd))
 
 
 def _lines(b: SiteBounds, chosen: list[int], more: Ints, least: Ints, top: Ints) -> Lines:
@@ -158,26 +160,26 @@ def _least_compute(lines: Lines, longest_s: float) -> Floats:
     return np.asarray(np.max(need, axis=0))
 
 
-def leaves(b: SiteBounds, support: tuple[int, ...], bar: float) -> list[Ints]:
-    """Clusters of exactly this support whose floor is below the bar, best first, in blocks."""
+def leaves(b: SiteBounds, support: tuple[int, ...], cutoff: float) -> list[Ints]:
+    """Clusters of exactly this support that may beat the cutoff, best bound first, in blocks."""
     rows = np.array(support)
     sub = b.site.only(rows)
     blocks = []
     for counts in _compositions(b.space.limits.max_machines, len(support)):
         counts = counts[within_quota(sub, counts)]
-        counts = counts[_quick(b, rows, counts, bar) < bar]
+        counts = counts[_quick(b, rows, counts, cutoff) < cutoff]
         if not len(counts):
             continue
-        counts = counts[counts_lower_bounds(b.space, sub, counts) < bar]
+        counts = counts[counts_lower_bounds(b.space, sub, counts) < cutoff]
         if not len(counts):
             continue
-        floors = counts_lower_bounds(b.space, sub, counts, tight=True)
-        order = np.argsort(floors, kind="stable")
-        blocks.append(counts[order[floors[order] < bar]])
+        lower_bounds = counts_lower_bounds(b.space, sub, counts, tight=True)
+        order = np.argsort(lower_bounds, kind="stable")
+        blocks.append(counts[order[lower_bounds[order] < cutoff]])
     return [block for block in blocks if len(block)]
 
 
-def _quick(b: SiteBounds, rows: Ints, counts: Ints, bar: float) -> Floats:
+def _quick(b: SiteBounds, rows: Ints, counts: Ints, cutoff: float) -> Floats:
     """Least goal of clusters of these entries, by the lines of their step; (clusters,)."""
     many, lines = counts.sum(axis=1), b.lines
     gpus, speed = counts @ lines.gpus[rows], counts @ b.speed[rows]
@@ -196,7 +198,7 @@ def _quick(b: SiteBounds, rows: Ints, counts: Ints, bar: float) -> Floats:
     share = c.share_at(hazard)
     price = np.where(e.spot[rows], share[:, None], 1.0) * e.usd_per_hour[rows]
     usd = (counts * price).sum(axis=1) * step * b.seconds / 3600.0 + e.fixed_usd[rows].max()
-    usd = np.where(step <= b.longest_step_s(bar), usd, np.inf)
+    usd = np.where(step <= b.longest_step_s(cutoff), usd, np.inf)
     return np.asarray(np.minimum(usd, _rest_usd(b, share)))
 
 

@@ -1,7 +1,8 @@
 """Spot capacity over time: laws or recordings of runs and outages, and what they let a job do.
 
-Arrays have shape (cycles, plans, paths): sums along the cycles are then sums of whole
-planes, ten times as fast as along the last axis. Single precision halves the memory traffic.
+Arrays have shape (cycles, plans, paths), one cycle being an outage and a run: sums along
+the cycles are then sums of whole planes, ten times as fast as along the last axis. Single
+precision halves the memory traffic.
 """
 
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from recommender.risk.random_numbers import MAX_LISTED_ZONES, RandomNumbers, run
 
 
 class Capacity(Protocol):
-    """Says when a plan's spot capacity is there."""
+    """When a plan's spot capacity is there."""
 
     def runs(self, p: PathInputs, sample: RandomNumbers) -> tuple[Singles, Singles]:
         """Lengths of the runs and the wait before each, seconds."""
@@ -125,7 +126,7 @@ def row(column: Floats) -> Singles:
 
 
 def at(values: Singles, index: Ints) -> Floats:
-    """The value of each history at its own cycle; (plans, paths)."""
+    """The value of each path at its own cycle; (plans, paths)."""
     return np.asarray(_picked(values, index), dtype=np.float64)
 
 
@@ -161,7 +162,7 @@ def before(values: Singles) -> Singles:
 
 
 def simulate_runs(p: PathInputs, sample: RandomNumbers, capacity: Capacity = LOGNORMAL) -> Runs:
-    """Runs, waits and progress of every plan in every history."""
+    """Runs, waits and progress of every plan in every path."""
     lengths, waits = capacity.runs(p, sample)
     starts = before(lengths) + until(waits)
     usable = np.maximum(lengths - row(p.changeover_s), np.float32(0.0))

@@ -1,4 +1,4 @@
-"""The safety net: when the fallback takes over, and the least that any fallback could cost."""
+"""The fallback rule: when on-demand machines take over, and the least any fallback could cost."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ def ready_s(p: PathInputs, runs: Runs, index: Ints) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class FirstClusterEnd:
-    """Where each history stopped on the first cluster; shape (plans, paths)."""
+    """Where each path stopped on the first cluster; shape (plans, paths)."""
 
     run: Ints
     used_s: Floats  # of the last run; 0 if stopped while waiting
@@ -26,11 +26,11 @@ class FirstClusterEnd:
     rest_s: Floats  # on the fallback: training, restart and restore
     delay_s: Floats  # until the fallback was there
     trained_s: Floats
-    repeats: Floats  # how often the drawn history was repeated; 0 where the draws were enough
+    repeats: Floats  # how often the sampled runs were repeated; 0 where they were enough
 
 
 def drawn_pace(runs: Runs, last: Ints) -> tuple[Floats, Floats]:
-    """Seconds and work before the last drawn run; what outlasts the draws repeats them."""
+    """Seconds and work before the last sampled run; what outlasts the runs repeats them."""
     elapsed = np.maximum(at(runs.starts, last), 1.0)
     return elapsed, np.maximum(at(runs.durable, last), 1e-4 * elapsed)
 
@@ -46,25 +46,25 @@ def apply_fallback_rule(
     again: Floats,
     sample: RandomNumbers,
 ) -> FirstClusterEnd:
-    """Where each history leaves its first cluster: at the end, or for the fallback."""
+    """Where each path leaves its first cluster: at its end, or when the fallback takes over."""
     nothing = np.zeros_like(time)
     plain = FirstClusterEnd(last, use, np.maximum(-use, 0.0), time, nothing, nothing, work, again)
     if deadline_s is None or not np.any(p.fallback_speed > 0.0):
         return plain
     run, start, stop, durable, repeated = _crossing(p, deadline_s, work, runs, again)
-    net = (p.fallback_speed[:, None] > 0.0) & (stop < time)
+    handed_over = (p.fallback_speed[:, None] > 0.0) & (stop < time)
     speed = np.maximum(p.fallback_speed[:, None], 1e-9)
     rest = (work - durable) / speed + p.fallback_start_s[:, None]
     late = sample.on_demand[None] >= p.fallback_at_once[:, None]
     return FirstClusterEnd(
-        run=np.where(net, run, last),
-        used_s=np.where(net, np.maximum(stop - start, 0.0) * (repeated == 0.0), use),
-        waiting_s=np.where(net, np.maximum(start - stop, 0.0), np.maximum(-use, 0.0)),
-        stop_s=np.where(net, stop, time),
-        rest_s=np.where(net, rest, 0.0),
-        delay_s=np.where(net & late, p.fallback_wait_s[:, None], 0.0),
-        trained_s=np.where(net, durable + (work - durable) / speed, work),
-        repeats=np.where(net, repeated, again),
+        run=np.where(handed_over, run, last),
+        used_s=np.where(handed_over, np.maximum(stop - start, 0.0) * (repeated == 0.0), use),
+        waiting_s=np.where(handed_over, np.maximum(start - stop, 0.0), np.maximum(-use, 0.0)),
+        stop_s=np.where(handed_over, stop, time),
+        rest_s=np.where(handed_over, rest, 0.0),
+        delay_s=np.where(handed_over & late, p.fallback_wait_s[:, None], 0.0),
+        trained_s=np.where(handed_over, durable + (work - durable) / speed, work),
+        repeats=np.where(handed_over, repeated, again),
     )
 
 
@@ -74,7 +74,7 @@ def _crossing(
     """First moment at which the time left is the time to finish on the fallback.
 
     With speed f, h(t) = f·t - durable(t) never falls; it crosses f·(D - reserve) - work.
-    Within a run the durable progress just before a save is used. A history that outlasts the
+    Within a run the durable progress just before a save is used. A path that outlasts the
     draws repeats them (elapsed e, work w) up to the crossing h = (1 + a)·(f·e - w): its last
     drawn run ends as every other does.
     Returns run, its start, moment (before the start: while waiting), durable progress, a.
@@ -114,7 +114,7 @@ def _crossing(
 
 
 def least_bill_with_fallback(p: PathInputs, work: Floats, runs: Runs, last: Ints) -> Floats:
-    """Least bill of each history if the best fallback could take over at any moment.
+    """Least bill of each path if the best fallback could take over at any moment.
 
     With F the bill of the whole work W on the cheapest fallback and f the speed of the fastest,
     a plan that hands over at t, with P(t) of the work done, pays at least
@@ -128,9 +128,9 @@ def least_bill_with_fallback(p: PathInputs, work: Floats, runs: Runs, last: Ints
       were at that end, and P at most what it is then: `at_start`.
     * In a run they grow in proportion (a planned stop saves first): B is linear, least at
       `at_start` or at the end. In the last run that end is the plan's own: P = W, its own bill.
-    * What outlasts the draws repeats them at a steady pace: linear from the start of the last
-      drawn run to the end of the plan. The same holds of the plan with a fallback (`_crossing`),
-      else a last run without an end would do better than this.
+    * What outlasts the sampled runs repeats them at a steady pace: linear from the start of the
+      last sampled run to the end of the plan. The same holds of the plan with a fallback
+      (`_crossing`), else a last run without an end would do better than this.
 
     The caller takes the plan's own bill into account.
     """

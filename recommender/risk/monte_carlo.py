@@ -1,13 +1,13 @@
-"""The law of a job on capacity that comes and goes: vectorised Monte Carlo.
+"""Time and bill of a job on capacity that comes and goes: vectorised Monte Carlo.
 
-A *journey* is a plan reduced to what its time and bill depend on: work, prices, the law of
-runs and outages, the changeover, checkpoints, billing rules and the fallback. Every history
-of the common draws is followed run by run:
+Plans come as `PathInputs`: what their time and bill depend on (work, prices, the law of runs and
+outages, the changeover, checkpoints, billing rules and the fallback). Every path of the common
+random numbers is simulated run by run:
 
     wait B  ->  run X: changeover d, then intervals of tau work + C stall  ->  interruption
     durable progress of a run   tau·floor((X - d)+ / (tau + C)),   or (X - d)+·tau/(tau + C)
-                                where the last save beats the notice
-    safety net                  rent the fallback at the first t with
+                                where the last save beats the interruption notice
+    fallback rule               rent the fallback at the first t with
                                 t + (work - durable(t))/speed + reserve >= deadline
 
 Times are seconds, prices USD per hour. On-demand machines are the same process with long
@@ -39,7 +39,7 @@ def simulate_paths(
     seed: int = SEED,
     capacity: Capacity = LOGNORMAL,
 ) -> Paths:
-    """Follow every plan through every history."""
+    """Simulate every plan on every path of the common random numbers."""
     cycles = cycles_needed(plans, deadline_s)
     result = Paths(*(np.empty((len(plans), paths)) for _ in Paths.__slots__))
     for count in sorted(set(cycles.tolist())):
@@ -55,12 +55,12 @@ def simulate_paths(
 
 
 def cycles_needed(plans: PathInputs, deadline_s: float | None) -> Ints:
-    """How many runs to draw: enough for nearly every history, in steps of eight."""
+    """How many runs to draw: enough for nearly every path, in steps of eight."""
     useful = np.maximum(plans.run_mean_s - plans.changeover_s, 0.25 * plans.run_mean_s)
     runs = plans.work_s / useful
     if deadline_s is not None:
-        with_net = plans.fallback_speed > 0
-        runs = np.where(with_net, np.minimum(runs, deadline_s / plans.run_mean_s), runs)
+        with_fallback = plans.fallback_speed > 0
+        runs = np.where(with_fallback, np.minimum(runs, deadline_s / plans.run_mean_s), runs)
     wanted = np.clip(2.0 * runs + 10.0, 8, _MOST_CYCLES)
     step = np.where(wanted <= 64, 8, 64)
     return (np.ceil(wanted / step) * step).astype(np.int64)
@@ -69,7 +69,7 @@ def cycles_needed(plans: PathInputs, deadline_s: float | None) -> Ints:
 def simulate_sample(
     p: PathInputs, deadline_s: float | None, sample: RandomNumbers, capacity: Capacity
 ) -> tuple[Paths, Bools]:
-    """Follow plans through one sample; and which histories its cycles were enough for.
+    """Simulate plans on one sample of random numbers, and say which paths had cycles enough.
 
     Those would come out the same with more cycles. Arrays of shape (plans, paths).
     """
@@ -85,18 +85,18 @@ def simulate_sample(
     use += ready_s(p, runs, last)
     use, again = _extrapolate(work, runs, last, finished, use)
     time = at(runs.starts, last) + use
-    net = apply_fallback_rule(p, deadline_s, work, runs, last, time, use, again, sample)
+    end = apply_fallback_rule(p, deadline_s, work, runs, last, time, use, again, sample)
     least = least_bill_with_fallback(p, work, runs, last)
-    return _account(p, runs, net, least, sample), finished
+    return _account(p, runs, end, least, sample), finished
 
 
 def _extrapolate(
     work: Floats, runs: Runs, last: Ints, finished: Bools, use: Floats
 ) -> tuple[Floats, Floats]:
-    """Histories that outlast the draws go on at their own average pace.
+    """Paths that outlast the sampled runs go on at their own average pace.
 
     Returns the time used from the start of the last drawn run, and by what factor the drawn
-    history is repeated (0 where it was long enough).
+    path is repeated (0 where it was long enough).
     """
     if finished.all():
         return use, np.zeros_like(use)
@@ -106,26 +106,26 @@ def _extrapolate(
 
 
 def _account(
-    p: PathInputs, runs: Runs, net: FirstClusterEnd, least: Floats, sample: RandomNumbers
+    p: PathInputs, runs: Runs, end: FirstClusterEnd, least: Floats, sample: RandomNumbers
 ) -> Paths:
     """Time, bill and where the time went."""
-    waited = at(until(runs.waits), net.run)
-    billed = at(runs.billed_before, net.run)
-    again = net.repeats
-    used = np.maximum(net.used_s, np.where(net.used_s > 0.0, p.minimum_s[:, None], 0.0))
-    waited = np.where(again > 0.0, waited * (1.0 + again), waited - net.waiting_s)
-    waiting = np.clip(waited, 0.0, net.stop_s)
+    waited = at(until(runs.waits), end.run)
+    billed = at(runs.billed_before, end.run)
+    again = end.repeats
+    used = np.maximum(end.used_s, np.where(end.used_s > 0.0, p.minimum_s[:, None], 0.0))
+    waited = np.where(again > 0.0, waited * (1.0 + again), waited - end.waiting_s)
+    waiting = np.clip(waited, 0.0, end.stop_s)
     late = sample.on_demand[None] >= p.at_once[:, None]
     queued = np.where(late, p.wait_s[:, None], 0.0)
-    time = net.stop_s + net.delay_s + net.rest_s
-    up = net.stop_s - waiting
+    time = end.stop_s + end.delay_s + end.rest_s
+    up = end.stop_s - waiting
     on_spot = billed + np.where(again > 0.0, billed * again, used)
-    interruptions = net.run * (1.0 + again)
+    interruptions = end.run * (1.0 + again)
     spot_usd = p.spot_usd_per_hour[:, None] * on_spot / 3600.0
     cost = (
         p.fixed_usd[:, None]
         + p.base_usd_per_hour[:, None] * time / 3600.0
-        + p.fallback_usd_per_hour[:, None] * net.rest_s / 3600.0
+        + p.fallback_usd_per_hour[:, None] * end.rest_s / 3600.0
         + p.usd_per_interruption[:, None] * interruptions
     )
     return Paths(
@@ -134,13 +134,13 @@ def _account(
         expected_usd=cost + spot_usd,
         usd_with_any_fallback=np.minimum(cost + spot_usd, least),
         spot_s=on_spot,
-        running_s=up + net.rest_s,
-        fallback_s=net.rest_s,
-        waiting_s=waiting + net.delay_s + queued,
+        running_s=up + end.rest_s,
+        fallback_s=end.rest_s,
+        waiting_s=waiting + end.delay_s + queued,
         queued_s=queued,
         interruptions=interruptions,
         restarts_s=np.minimum(interruptions * p.changeover_s[:, None], up),
-        trained_s=net.trained_s,
+        trained_s=end.trained_s,
     )
 
 

@@ -1,12 +1,12 @@
-"""What a search needs of a plan's paths: trimmed means, quantiles, a memory of plans.
+"""What a search needs of a plan's paths: trimmed means, quantiles, and a cache of outcomes.
 
 A zone's mean outage is lognormal with a spread of 1.4 to 2.6 (docs/research/risk-facts.md), so a
 few simulated runs in a thousand wait for months. They rule a plain mean: over 2,048 of them it is
 off by a third, and may lie above the 95 % quantile. They are no forecast either: the spread comes
 from recordings of weeks. The mean of the middle nine tenths is a figure of those runs that the
-printed span holds; it lies inside the span, and 2,048 histories tell it to a few per cent.
+printed span holds; it lies inside the span, and 2,048 paths tell it to a few per cent.
 
-It grows with every single history, so a bound on each history bounds it (`optimize/floors.py`).
+It grows with every single path, so a bound on each path bounds it (`optimize/lower_bounds.py`).
 """
 
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ MAX_REMEMBERED = 5000  # plans remembered: 4 kB each
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """How each plan ends in each history; shape (plans, paths) or (plans,)."""
+    """How each plan ends in each path; shape (plans, paths) or (plans,)."""
 
     time_s: Floats  # (plans, paths)
     cost_usd: Floats  # (plans, paths)
@@ -51,9 +51,9 @@ class Outcomes:
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCache:
-    """Outcomes of the plans followed so far, by their journeys.
+    """Outcomes of the plans simulated so far, by the inputs of their simulation.
 
-    Searches under other limits meet the same plans again. A journey without a fallback goes
+    Searches under other limits meet the same plans again. A plan without a fallback goes
     the same way under every deadline.
     """
 
@@ -61,16 +61,16 @@ class OutcomeCache:
     seed: int
     known: dict[bytes, Outcome] = field(default_factory=dict)
 
-    def outcomes(self, journeys: PathInputs, deadline_s: float | None) -> Outcomes:
-        """The outcomes of some plans; only those not met before are followed."""
-        keys = _keys(journeys, deadline_s)
+    def outcomes(self, inputs: PathInputs, deadline_s: float | None) -> Outcomes:
+        """The outcomes of some plans; only those not met before are simulated."""
+        keys = _keys(inputs, deadline_s)
         new = [row for row, key in enumerate(keys) if key not in self.known]
         met = [row for row, key in enumerate(keys) if key in self.known]
         found = Outcomes.blank(len(keys), self.path_count)
         for row in met:
             found.put(row, self.known[keys[row]])
         if new:
-            h = simulate_paths(journeys.take(np.array(new)), deadline_s, self.path_count, self.seed)
+            h = simulate_paths(inputs.take(np.array(new)), deadline_s, self.path_count, self.seed)
             found.put(new, _ends(h))
         for row in new[: max(MAX_REMEMBERED - len(self.known), 0)]:
             self.known[keys[row]] = found.of(row)
@@ -89,11 +89,11 @@ def _ends(h: Paths) -> Outcome:
     )
 
 
-def _keys(journeys: PathInputs, deadline_s: float | None) -> list[bytes]:
+def _keys(inputs: PathInputs, deadline_s: float | None) -> list[bytes]:
     """Everything that decides how a plan goes, as bytes."""
     due = np.inf if deadline_s is None else deadline_s
-    due_s = np.where(journeys.fallback_speed > 0.0, due, np.inf)
-    columns = [np.asarray(getattr(journeys, name), dtype=float) for name in journeys.__slots__]
+    due_s = np.where(inputs.fallback_speed > 0.0, due, np.inf)
+    columns = [np.asarray(getattr(inputs, name), dtype=float) for name in inputs.__slots__]
     return [row.tobytes() for row in np.stack([*columns, due_s], axis=1)]
 
 
@@ -109,7 +109,7 @@ def trimmed_mean(values: Floats) -> Floats:
 
 
 def quantiles(values: Floats, *shares: float) -> tuple[float, ...]:
-    """Values that these shares of the histories do not exceed, between two by their distance.
+    """Values that these shares of the paths do not exceed, between two by their distance.
 
     `np.quantile` gives the same, and imports `numpy.ma` for it at the first call.
     """
@@ -118,13 +118,13 @@ def quantiles(values: Floats, *shares: float) -> tuple[float, ...]:
 
 
 def trimmed_rows(values: Floats) -> Ints:
-    """Which histories these are; `values` has shape (histories,)."""
+    """Which paths these are; `values` has shape (paths,)."""
     out = len(values) // ONE_IN
     return np.argsort(values, kind="stable")[out : len(values) - out]
 
 
 def trimmed_mean_error(values: Floats) -> float:
-    """Standard error of the typical value of independent histories, shape (histories,).
+    """Standard error of the trimmed mean of independent paths, shape (paths,).
 
     Tukey and McLaughlin (1963): the deviation of the sample whose tails are pulled in to the
     ends of the middle, over the share that is left.

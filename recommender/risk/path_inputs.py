@@ -1,4 +1,4 @@
-"""What the law of a job needs of a plan, and what it tells: plain columns."""
+"""What a simulation needs of plans, and what it gives of each path: plain columns."""
 
 from dataclasses import dataclass
 
@@ -48,13 +48,13 @@ class PathInputs:
         return len(self.work_s)
 
     def take(self, rows: Ints) -> "PathInputs":
-        """The journeys of some rows."""
+        """The inputs of some rows."""
         return PathInputs(*(getattr(self, name)[rows] for name in self.__slots__))
 
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """What happened to each plan in each history; every field has shape (plans, paths)."""
+    """What happened to each plan in each path; every field has shape (plans, paths)."""
 
     time_s: Floats
     cost_usd: Floats

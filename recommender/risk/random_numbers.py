@@ -1,7 +1,7 @@
-"""Common random numbers: the same luck for every plan, the same bytes on every machine.
+"""Common random numbers: every plan meets one set of paths, byte for byte on every machine.
 
-A few luck-deciding variates (is capacity there, how good is the zone, how long is the first
-outage, how fast is the job) rule a history. Drawn one by one they leave holes where a good
+A few variates (is capacity there, how good is the zone, how long is the first
+outage, how fast is the job) rule a path. Drawn one by one they leave holes where a good
 zone meets a bad start; Sobol' points (1967) do not: the first 2^m of them put one point into
 every 2^-m of each axis and nearly as many as they should into every box. Each seed scrambles them,
 which keeps that and makes every single point uniform: bits are multiplied by a random lower
@@ -11,12 +11,12 @@ the planes of late dimensions as badly filled as they are with few points.
 Direction numbers: S. Joe and F. Y. Kuo, SIAM J. Sci. Comput. 30 (2008), file new-joe-kuo-6.21201,
 https://web.maths.unsw.edu.au/~fkuo/sobol/ (read 2026-11-21).
 
-All plans are judged on one set of sampled histories, so two plans differ by what they are and
+All plans are judged on one set of sampled paths, so two plans differ by what they are and
 not by their luck, and a longer deadline can never look riskier. Uniforms come from the raw
 output of PCG64DXSM, whose stream numpy guarantees; every law is an own inverse function of
 them, since numpy does not promise the streams of its distributions across versions. What
-decides a history most (zones, the start, the first runs and outages) is spread evenly over all
-histories by Sobol' points instead: half the error at the same work.
+decides a path most (zones, the start, the first runs and outages) is spread evenly over all
+paths by Sobol' points instead: half the error at the same work.
 """
 
 from collections.abc import Sequence
@@ -112,9 +112,9 @@ def _directions(dimension: int) -> tuple[int, ...]:
 
 PATHS = 1024
 SEED = 7
-MAX_LISTED_ZONES = 4  # longest failover list that is followed
+MAX_LISTED_ZONES = 4  # zones of a failover list that are simulated at most
 _RUN, _OUTAGE, _MOVED, _NOTICE = 1, 2, 3, 4  # streams: one variate per cycle
-_START, _RESIDUE, _SPEED, _PRICE, _ON_DEMAND, _ZONE = 5, 6, 7, 8, 9, 20  # one per history
+_START, _RESIDUE, _SPEED, _PRICE, _ON_DEMAND, _ZONE = 5, 6, 7, 8, 9, 20  # one per path
 # What is spread evenly, stream and cycle, in the order of its weight: early Sobol' dimensions
 # fill their planes best.
 _EVEN = {
@@ -131,7 +131,7 @@ _EVEN = {
 
 @dataclass(frozen=True)
 class RandomNumbers:
-    """Standard variates of `paths` histories with up to `cycles` runs each, made when needed."""
+    """Standard variates of some paths with up to `cycles` runs each, made when needed."""
 
     key: tuple[int, int, int]  # paths, cycles, seed
 
@@ -216,9 +216,9 @@ class RandomNumbers:
 
 @dataclass(frozen=True, eq=False)
 class ExtendedNumbers(RandomNumbers):
-    """Some histories of other samples, with more runs each: those that outlast the others.
+    """Some paths of other samples, with more runs each: those that outlast the others.
 
-    A history's first runs do not depend on how many are drawn, so it goes on as it began.
+    A path's first runs do not depend on how many are drawn, so it goes on as it began.
     """
 
     parts: tuple[tuple[RandomNumbers, Ints], ...]  # samples and the rows taken of each, in order
@@ -326,7 +326,7 @@ def stratified(seed: int, stream: int, count: int, dimension: int) -> Floats:
     shift, *rows = (base[count:] * 2.0**BITS).astype(np.uint32).tolist()
     spread = sobol_points(dimension, count, tuple(rows)) ^ np.uint32(shift)
     found: Floats = (_ranks(spread) + base[:count]) / count
-    found.flags.writeable = False  # kept between histories of other lengths
+    found.flags.writeable = False  # kept between paths of other lengths
     return found
 
 
@@ -343,7 +343,7 @@ def _ranks(points: NDArray[np.uint32]) -> Ints:
 
 @lru_cache(maxsize=32)
 def random_numbers(paths: int = PATHS, cycles: int = 32, seed: int = SEED) -> RandomNumbers:
-    """The histories of one seed; more cycles extend a history, they do not change its start."""
+    """The paths of one seed; more cycles extend a path, they do not change its start."""
     return RandomNumbers((paths, cycles, seed))
 
 
@@ -368,7 +368,7 @@ def run_uniforms(sample: RandomNumbers) -> Floats:
 
 
 def clear_caches() -> None:
-    """Give the memory of past histories back: a long simulation meets each only once."""
+    """Give the memory of past paths back: a long simulation meets each only once."""
     for kept in (random_numbers, stratified, _factors, _by_cycle, _zone_at):
         kept.cache_clear()
 

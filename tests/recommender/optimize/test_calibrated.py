@@ -130,21 +130,21 @@ def test_floors_of_one_entry_have_the_spread_of_its_plans(seed: int) -> None:
 def test_the_search_equals_looking_at_every_plan(seed: int) -> None:
     asked = question(seed)
     best = oracle(asked)[1].goal.min()
-    found = search(asked, most=EVERY)
-    assert np.isfinite(best) == np.isfinite(found.best_goal)
+    state = search(asked, most=EVERY)
+    assert np.isfinite(best) == np.isfinite(state.best_goal)
     if np.isfinite(best):
-        assert best * (1 - 1e-9) <= found.best_goal <= best * (1 + 1.01 * EPSILON)
+        assert best * (1 - 1e-9) <= state.best_goal <= best * (1 + 1.01 * EPSILON)
 
 
 @pytest.mark.parametrize("seed", SEEDS[1::2])
 def test_boxes_find_the_best_plan(seed: int) -> None:
     asked = question(seed)
     best = oracle(asked)[1].goal.min()
-    found = SearchState(slack=0.0, max_plans=EVERY)
-    search_boxes(asked, 0, found)
-    assert found.gap() == 0.0
+    state = SearchState(slack=0.0, max_plans=EVERY)
+    search_boxes(asked, 0, state)
+    assert state.gap() == 0.0
     if np.isfinite(best):
-        assert best * (1 - 1e-9) <= found.best_goal <= best * (1 + 1.01 * EPSILON)
+        assert best * (1 - 1e-9) <= state.best_goal <= best * (1 + 1.01 * EPSILON)
 
 
 @pytest.mark.parametrize("seed", SEEDS[1::4])
@@ -153,7 +153,7 @@ def test_no_program_leaves_out_a_plan_that_beats_its_bar(seed: int) -> None:
 
 
 def test_the_least_quantile_may_lie_between_the_ends_of_the_spreads() -> None:
-    """Half of 64 histories: some are faster than predicted, and slower where prices fell."""
+    """Half of 64 paths: some are faster than predicted, and slower where prices fell."""
     asked = space(0, most=2)
     asked = replace(asked, limits=replace(asked.limits, confidence=0.5))
     spreads = np.arange(0.05, 0.9, 0.01)

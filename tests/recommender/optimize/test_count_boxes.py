@@ -36,13 +36,13 @@ def alone(seed: int) -> Space:
 def test_boxes_find_the_best_plan(seed):
     asked = alone(seed)
     best = oracle(asked)[1].goal.min()
-    found = SearchState(slack=0.0, max_plans=10**6)
-    search_boxes(asked, 0, found)
-    assert found.gap() == 0.0
+    state = SearchState(slack=0.0, max_plans=10**6)
+    search_boxes(asked, 0, state)
+    assert state.gap() == 0.0
     if np.isfinite(best):
-        assert best * (1 - 1e-9) <= found.best_goal <= best * (1 + 1.01 * EPSILON)
+        assert best * (1 - 1e-9) <= state.best_goal <= best * (1 + 1.01 * EPSILON)
     else:
-        assert not np.isfinite(found.best_goal)
+        assert not np.isfinite(state.best_goal)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -57,9 +57,9 @@ def test_a_cluster_called_too_late_never_keeps_its_limits(seed):
 
 def test_what_was_not_looked_at_is_a_gap():
     asked = next(one for one in map(alone, SEEDS) if np.isfinite(oracle(one)[1].goal.min()))
-    found = SearchState(slack=0.0, max_plans=10**6, max_supports=0)
-    search_boxes(asked, 0, found)
-    assert found.gap() > 0.0
+    state = SearchState(slack=0.0, max_plans=10**6, max_supports=0)
+    search_boxes(asked, 0, state)
+    assert state.gap() > 0.0
 
 
 def test_boxes_are_for_many_machines_without_fallbacks_or_a_budget():

@@ -1,4 +1,4 @@
-"""How many histories could meet a deadline, against going through them one by one."""
+"""How many paths could meet a deadline, against going through them one by one."""
 
 import math
 

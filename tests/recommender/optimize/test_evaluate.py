@@ -1,4 +1,4 @@
-"""What plans are reduced to before they are followed: fallbacks, caps, tiers and storage."""
+"""What plans are reduced to before they are simulated: fallbacks, caps, tiers and storage."""
 
 from dataclasses import replace
 

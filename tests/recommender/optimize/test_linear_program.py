@@ -29,8 +29,8 @@ BANDS = {"hazard_least", "hazard_most"}
 
 def found_by_programs(question: Space) -> tuple[SearchState, ProgramProof]:
     """The best plan that the programs find from nothing, and their proof."""
-    found = SearchState(slack=0.0, max_plans=EVERY)
-    return found, prove(question, found, EVERY)
+    state = SearchState(slack=0.0, max_plans=EVERY)
+    return state, prove(question, state, EVERY)
 
 
 def searched(question: Space) -> SearchState:
@@ -98,7 +98,7 @@ def point(r: Relaxed, model: Model, counts: np.ndarray) -> dict[str, float] | No
 
 
 def excluded_wrongly(question: Space) -> list[tuple[tuple[int, ...], set[str]]]:
-    """Clusters that a program with a bar just above their own goal leaves out."""
+    """Clusters that a program with a cutoff just above their own goal leaves out."""
     site, wrong = question.sites[0], []
     r = relaxed(question, site)
     plans = every_plan(question, site, every_cluster(site, question.limits.max_machines))
@@ -145,9 +145,9 @@ def test_highs_and_cbc_agree_on_the_same_program(seed: int) -> None:
     question = space(seed, entries=4, most=6)
     r = relaxed(question, question.sites[0])
     best = searched(question).best_goal
-    for bar in (best * 1.2, best * 0.9):
+    for cutoff in (best * 1.2, best * 0.9):
         for band in hazard_bands(r)[:2]:
-            model = program(r, band, bar)
+            model = program(r, band, cutoff)
             one, other = solve(model), solve(model, solver="cbc")
             assert one.status == other.status
             assert one.objective == pytest.approx(other.objective, rel=1e-5, abs=1e-5)
@@ -247,8 +247,8 @@ def test_the_last_machine_of_a_quota_can_be_used() -> None:
 
 def test_without_programs_the_proof_is_a_gap() -> None:
     question = unlimited(space(5, entries=3, most=4))
-    found = SearchState(slack=0.0, max_plans=EVERY)
-    assert prove(question, found, 0) == ProgramProof("gap", 1.0, 0)
+    state = SearchState(slack=0.0, max_plans=EVERY)
+    assert prove(question, state, 0) == ProgramProof("gap", 1.0, 0)
 
 
 def test_the_same_question_gets_the_same_proof() -> None:

@@ -155,31 +155,31 @@ def least_goals(
 
 
 def support_bound(
-    b: SiteBounds, support: tuple[int, ...], bar: float = np.inf, later: bool = True
+    b: SiteBounds, support: tuple[int, ...], cutoff: float = np.inf, later: bool = True
 ) -> float:
     """Least goal of every cluster of several entries that uses these, and further ones.
 
-    With `later` the further ones come after them. Above the bar it says only that none is below.
+    With `later` the further ones come after them. Above the cutoff it says only that none is below.
     """
-    return float(_support_bounds(b, support[:-1], np.array(support[-1:]), bar, later).min())
+    return float(_support_bounds(b, support[:-1], np.array(support[-1:]), cutoff, later).min())
 
 
-def support_excess(q: Space, plans: Plans, goals: np.ndarray, bars: float) -> dict:
-    """How far bounds lie above the best mix of their entries, under a bar that it is below."""
+def support_excess(q: Space, plans: Plans, goals: np.ndarray, cutoffs: float) -> dict:
+    """How far bounds lie above the best mix of their entries, under a cutoff that it is below."""
     parts = site_bounds_of(q, q.sites[0])
     return {
-        key: support_bound(parts[key[0]], key[1], bars * goal, key[2]) / goal - 1.0
+        key: support_bound(parts[key[0]], key[1], cutoffs * goal, key[2]) / goal - 1.0
         for key, goal in least_goals(parts, plans, goals).items()
     }
 
 
-@pytest.mark.parametrize("bars", [1.0 + 1e-9, 1.5, np.inf])
+@pytest.mark.parametrize("cutoffs", [1.0 + 1e-9, 1.5, np.inf])
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_no_bound_of_a_support_is_above_any_plan_that_uses_it(chunk: int, bars: float) -> None:
+def test_no_bound_of_a_support_is_above_any_plan_that_uses_it(chunk: int, cutoffs: float) -> None:
     over = {}
     for seed in seeds_of(chunk):
         q, plans, values, _ = looked_at(seed)
-        found = support_excess(q, plans, values.goal, bars)
+        found = support_excess(q, plans, values.goal, cutoffs)
         over |= {(seed, *key): share for key, share in found.items()}
     assert not {key: share for key, share in over.items() if share > SUPPORT_EXCESS}
 
@@ -206,9 +206,11 @@ def test_no_floor_of_a_single_entry_is_above_any_of_its_plans(chunk: int) -> Non
     for seed in seeds_of(chunk):
         q, plans, values, worth = looked_at(seed)
         site = q.sites[0]
-        floors = single_lower_bounds(q, site, single_steps(q.job, q.columns, q.limits.max_machines))
+        lower_bounds = single_lower_bounds(
+            q, site, single_steps(q.job, q.columns, q.limits.max_machines)
+        )
         alone = (plans.counts > 0).sum(axis=1) == 1
-        bound = floors[plans.counts.argmax(axis=1), plans.counts.max(axis=1) - 1][alone]
+        bound = lower_bounds[plans.counts.argmax(axis=1), plans.counts.max(axis=1) - 1][alone]
         # inf: over a limit that holds at every moment; such plans have no goal either.
         assert excess(bound, worth[alone], values.goal[alone]) <= ROUNDING, seed
 
@@ -221,11 +223,11 @@ def test_floors_of_single_entries_hold_under_short_deadlines(share: float) -> No
         limits = replace(q.limits, deadline_s=share * (q.limits.deadline_s or 36_000.0))
         q = replace(q, limits=limits)
         plans, values = oracle(q)
-        floors = single_lower_bounds(
+        lower_bounds = single_lower_bounds(
             q, q.sites[0], single_steps(q.job, q.columns, limits.max_machines)
         )
         alone = (plans.counts > 0).sum(axis=1) == 1
-        bound = floors[plans.counts.argmax(axis=1), plans.counts.max(axis=1) - 1][alone]
+        bound = lower_bounds[plans.counts.argmax(axis=1), plans.counts.max(axis=1) - 1][alone]
         assert excess(np.minimum(bound, 1e300), values.goal[alone], values.goal[alone]) <= ROUNDING
         lost += int(np.isinf(bound).sum())
     assert lost > 0
@@ -265,11 +267,11 @@ def test_a_plan_is_left_out_only_where_neither_it_nor_its_fallbacks_are_good(sha
             at = key[*counts, path]
             least[at] = min(least[at], goal)
         drafts, allowed = draft_inputs_of(q, site, lone)
-        floors = np.where(allowed, plan_lower_bounds(q, drafts), np.inf)
-        bar = float(np.median(least[np.isfinite(least)])) if np.isfinite(least).any() else np.inf
-        own = bounds_with_own_fallbacks(q, site, lone, drafts, floors, bar)
+        lower_bounds = np.where(allowed, plan_lower_bounds(q, drafts), np.inf)
+        cutoff = float(np.median(least[np.isfinite(least)])) if np.isfinite(least).any() else np.inf
+        own = bounds_with_own_fallbacks(q, site, lone, drafts, lower_bounds, cutoff)
         assert (own * (1.0 - ROUNDING) <= least).all(), seed
-        raised += int((own > floors).sum())
+        raised += int((own > lower_bounds).sum())
     assert raised > 0
 
 
@@ -286,8 +288,8 @@ def test_no_offer_floor_is_above_every_plan_whose_entries_have_it(chunk: int) ->
         share = np.where(e.spot, paid_share(run, e.run_sigma.max(), e.free_s), 1.0)
         for sigma in np.unique(e.run_sigma):
             share = np.minimum(share, np.where(e.spot, paid_share(run, sigma, e.free_s), 1.0))
-        floors = offer_lower_bounds(q, e.kind, e.usd_per_hour * share)
-        bound = np.where(plans.counts > 0, floors[None], np.inf).min(axis=1)
+        lower_bounds = offer_lower_bounds(q, e.kind, e.usd_per_hour * share)
+        bound = np.where(plans.counts > 0, lower_bounds[None], np.inf).min(axis=1)
         assert excess(bound, worth, values.goal) <= ROUNDING, seed
 
 

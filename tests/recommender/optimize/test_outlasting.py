@@ -1,4 +1,4 @@
-"""Jobs of weeks on runs of minutes: histories with more runs than are drawn.
+"""Jobs of weeks on runs of minutes: paths with more runs than are drawn.
 
 They go on at their own pace, the fallback takes over from it, and the search's bound holds.
 """
@@ -17,8 +17,8 @@ from tests.recommender.optimize.palette import every_cluster, every_plan, fallba
 from tests.recommender.optimize.test_search import problem
 
 DAY = 86_400.0
-DRAWN = 512  # runs of a history at most
-SINGLE = 1e-4  # histories are followed in single precision, the bar leaves as much
+DRAWN = 512  # runs of a path at most
+SINGLE = 1e-4  # paths are simulated in single precision, the cutoff leaves as much
 
 
 def weeks_of_short_runs(deadline_days: float, availability_logit: float) -> Space:
@@ -81,7 +81,7 @@ def outlasting(seed: int) -> Space:
 
 
 def followed(q: Space) -> tuple[Plans, np.ndarray, np.ndarray, np.ndarray, bool]:
-    """Allowed plans, bills and least bills by history, floors, and whether any outlasts draws."""
+    """Allowed plans, bills and least bills by path, bounds, and whether paths outlast the sample."""
     site = q.sites[0]
     plans = every_plan(q, site, every_cluster(site, q.limits.max_machines))
     drafts, allowed = draft_inputs_of(q, site, plans)
@@ -118,7 +118,7 @@ def test_no_history_with_a_fallback_is_cheaper_than_the_least_of_its_waiting_pla
     questions += [outlasting(seed) for seed in range(12)]
     compared = long = 0
     for number, q in enumerate(questions):
-        plans, usd, least, floors, outlasts = followed(q)
+        plans, usd, least, lower_bounds, outlasts = followed(q)
         long += outlasts
         keys = [
             (tuple(c), p) for c, p in zip(plans.counts.tolist(), plans.checkpoint_path, strict=True)
@@ -127,8 +127,8 @@ def test_no_history_with_a_fallback_is_cheaper_than_the_least_of_its_waiting_pla
         for i in np.flatnonzero(plans.fallback >= 0):
             bound = least[waiting[keys[i]]]
             assert (bound <= usd[i] * (1.0 + SINGLE)).all(), (number, keys[i])
-            if np.isfinite(floors[i]):  # else too few histories can keep the deadline
-                assert floors[i] <= usd[i].mean() * (1.0 + SINGLE), (number, keys[i])
+            if np.isfinite(lower_bounds[i]):  # else too few paths can keep the deadline
+                assert lower_bounds[i] <= usd[i].mean() * (1.0 + SINGLE), (number, keys[i])
             compared += 1
     assert compared > 200
     assert long > 10

@@ -81,21 +81,21 @@ def test_bounds_know_every_spread_that_a_cluster_has() -> None:
 def test_the_search_equals_looking_at_every_plan(seed: int) -> None:
     asked = served(seed)
     best = oracle(asked)[1].goal.min()
-    found = search(asked, most=EVERY)
-    assert np.isfinite(best) == np.isfinite(found.best_goal)
+    state = search(asked, most=EVERY)
+    assert np.isfinite(best) == np.isfinite(state.best_goal)
     if np.isfinite(best):
-        assert best * (1 - 1e-9) <= found.best_goal <= best * (1 + 1.01 * EPSILON)
+        assert best * (1 - 1e-9) <= state.best_goal <= best * (1 + 1.01 * EPSILON)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_boxes_find_the_best_plan(seed: int) -> None:
     asked = served(seed)
     best = oracle(asked)[1].goal.min()
-    found = SearchState(slack=0.0, max_plans=EVERY)
-    search_boxes(asked, 0, found)
-    assert found.gap() == 0.0
+    state = SearchState(slack=0.0, max_plans=EVERY)
+    search_boxes(asked, 0, state)
+    assert state.gap() == 0.0
     if np.isfinite(best):
-        assert best * (1 - 1e-9) <= found.best_goal <= best * (1 + 1.01 * EPSILON)
+        assert best * (1 - 1e-9) <= state.best_goal <= best * (1 + 1.01 * EPSILON)
 
 
 @pytest.mark.parametrize("seed", SEEDS[::3])

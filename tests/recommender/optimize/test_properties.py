@@ -88,7 +88,7 @@ def test_a_much_longer_deadline_never_costs_more_with_fallbacks(
     deadline = hours_of(q) * 3600 * tightness
     near = goal(under(q, deadline_s=deadline))
     far = goal(under(q, deadline_s=deadline * longer))
-    # The fallback is rented later then, and in other histories: a few of 64 may fare worse.
+    # The fallback is rented later then, and in other paths: a few of 64 may fare worse.
     assert far <= near * 1.02
 
 
@@ -226,7 +226,7 @@ def test_the_cost_of_the_deadlines_plan_as_a_budget_buys_a_plan_as_fast(
     if plan is None:
         return
     costs = np.sort(histories(q, plan).cost_usd[0])
-    kept = float(costs[int(np.ceil(0.95 * len(costs))) - 1])  # what 95 % of the histories keep
+    kept = float(costs[int(np.ceil(0.95 * len(costs))) - 1])  # what 95 % of the paths keep
     if plan.fallback < 0:
         assert goal(under(q, budget_usd=kept, confidence=0.95)) <= plan.time_s * (1 + SAME)
     both = under(

@@ -27,19 +27,19 @@ def problem(q: Space) -> str:
     """What is wrong with the search's answer to a question, if anything."""
     _, values = oracle(q)
     best = float(values.goal.min())
-    found = search(q, most=ENOUGH)
-    if found.gap() > 0.0:
-        return f"gap {found.gap():.3g}"
+    state = search(q, most=ENOUGH)
+    if state.gap() > 0.0:
+        return f"gap {state.gap():.3g}"
     if not np.isfinite(best):
         return (
             ""
-            if not found.incumbents
-            else f"found {found.best_goal:.6g} where no plan keeps the limits"
+            if not state.incumbents
+            else f"found {state.best_goal:.6g} where no plan keeps the limits"
         )
-    if not found.best_goal <= best * (1.0 + TOLERANCE):
-        return f"found {found.best_goal:.6g}, best {best:.6g}"
-    if found.best_goal < best * (1.0 - 1e-9):
-        return f"found {found.best_goal:.6g}, better than the best {best:.6g}"
+    if not state.best_goal <= best * (1.0 + TOLERANCE):
+        return f"found {state.best_goal:.6g}, best {best:.6g}"
+    if state.best_goal < best * (1.0 - 1e-9):
+        return f"found {state.best_goal:.6g}, better than the best {best:.6g}"
     return ""
 
 
@@ -147,9 +147,9 @@ def test_a_search_cut_short_says_how_much_better_a_plan_could_be(seed: int) -> N
     _, values = oracle(q)
     best = float(values.goal.min())
     for most in (1, 3, 10):
-        found = search(q, most=most)
+        state = search(q, most=most)
         if np.isfinite(best):
-            bound = found.best_goal * (1 - found.gap()) if found.incumbents else 0.0
+            bound = state.best_goal * (1 - state.gap()) if state.incumbents else 0.0
             assert bound <= best * (1 + TOLERANCE)
 
 
@@ -171,9 +171,9 @@ def test_without_mixes_only_clusters_of_one_entry_are_found() -> None:
         plans, values = oracle(q)
         alone = (plans.counts > 0).sum(axis=1) == 1
         best = float(np.where(alone, values.goal, np.inf).min())
-        found = search(q, most=ENOUGH)
-        assert all(len(c.entries) == 1 for c in found.incumbents.values())
-        assert found.best_goal == best or abs(found.best_goal / best - 1) < TOLERANCE
+        state = search(q, most=ENOUGH)
+        assert all(len(c.entries) == 1 for c in state.incumbents.values())
+        assert state.best_goal == best or abs(state.best_goal / best - 1) < TOLERANCE
 
 
 def test_an_entry_that_is_masked_is_not_used() -> None:
@@ -181,14 +181,14 @@ def test_an_entry_that_is_masked_is_not_used() -> None:
         q = replace(question(seed), mix=False)
         mask = np.ones(len(q.sites[0].entries), dtype=bool)
         mask[seed % len(mask)] = False
-        found = search(q, most=ENOUGH, masks=(mask,))
-        assert all(mask[list(c.entries)].all() for c in found.incumbents.values())
+        state = search(q, most=ENOUGH, masks=(mask,))
+        assert all(mask[list(c.entries)].all() for c in state.incumbents.values())
 
 
 def test_a_question_without_any_usable_machine_has_no_plan() -> None:
     q = question(5)
     site = q.sites[0]
     none = replace(site, quota=np.zeros_like(site.quota))
-    found = search(replace(q, sites=(none,), limits=Limits(max_machines=4)), most=ENOUGH)
-    assert not found.incumbents
-    assert found.gap() in (0.0, 1.0)
+    state = search(replace(q, sites=(none,), limits=Limits(max_machines=4)), most=ENOUGH)
+    assert not state.incumbents
+    assert state.gap() in (0.0, 1.0)

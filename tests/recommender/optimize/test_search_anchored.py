@@ -28,12 +28,12 @@ def test_the_best_of_these_clusters_is_that_of_the_oracle() -> None:
         pair &= (plans.counts * ~e.spot).sum(axis=1) == 1
         pair &= e.kind[steady.argmax(axis=1)] == e.kind[spot.argmax(axis=1)]
         best = float(values.goal[pair].min(initial=np.inf))
-        found = SearchState(slack=0.0, max_plans=10_000)
-        search_anchored(q, found)
+        state = SearchState(slack=0.0, max_plans=10_000)
+        search_anchored(q, state)
         if np.isfinite(best):
             found_any += 1
-            assert found.best_goal <= best * 1.001, seed
-        assert (found.best_goal >= best * 0.999) or not np.isfinite(found.best_goal), seed
+            assert state.best_goal <= best * 1.001, seed
+        assert (state.best_goal >= best * 0.999) or not np.isfinite(state.best_goal), seed
     assert found_any > 5
 
 

@@ -1,4 +1,4 @@
-"""Journeys for tests: one plain plan to change one thing at a time in, and random ones."""
+"""Path inputs for tests: one plain plan to change one thing at a time in, and random ones."""
 
 import numpy as np
 

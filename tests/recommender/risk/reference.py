@@ -1,6 +1,6 @@
-"""The same story told slowly: one plan, one history, event by event, in plain Python floats.
+"""A slow reference of the simulation: one plan, one path, event by event, in plain floats.
 
-Shares nothing with `journey.py` but the draws and the names of the columns.
+Shares nothing with `plan.py` but the random numbers and the names of the columns.
 """
 
 import math
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import RandomNumbers
 
-DRAWN = 512  # runs that a history may take before the reference gives up
+DRAWN = 512  # runs that a path may take before the reference gives up
 
 
 @dataclass
 class Told:
-    """What one plan did in one history."""
+    """What one plan did in one path."""
 
     time_s: float = 0.0
     cost_usd: float = 0.0
@@ -90,7 +90,7 @@ class SafetyNet:
 
 
 def tell(p: Plan, luck: RandomNumbers, path: int, deadline_s: float | None) -> Told | None:
-    """Follow one plan through one history; None if the draws do not reach to its end."""
+    """Simulate one plan through one path; None if the random numbers do not reach to its end."""
     work = p.work_s * math.exp(p.speed_sigma * luck.speed[path])
     net = SafetyNet(p, work, deadline_s)
     told = Told()

@@ -1,4 +1,4 @@
-"""The journey against probability theory, an own simulation, and what any law must obey."""
+"""The simulation against probability theory, an own simulation, and what any law must obey."""
 
 import math
 import random

@@ -35,7 +35,7 @@ def test_it_is_the_mean_of_what_stands_between_one_in_twenty_at_either_end() -> 
 @given(samples, st.data())
 @settings(max_examples=100, deadline=None, derandomize=True)
 def test_it_never_falls_when_a_run_takes_longer(values: np.ndarray, data: st.DataObject) -> None:
-    """So a bound on every history bounds it: the search's floors rest on that."""
+    """So a bound on every path bounds it: the search's lower bounds rest on that."""
     row = data.draw(st.integers(0, len(values) - 1))
     longer = values.copy()
     longer[row] *= data.draw(st.floats(1.0, 1e6))
@@ -50,7 +50,7 @@ def test_its_standard_error_is_the_spread_over_samples() -> None:
 
 @pytest.mark.parametrize("law", WAITS)
 def test_2048_histories_tell_the_time_of_a_plan_that_waits(law: str) -> None:
-    """Against 200,704 histories of other seeds; a plain mean is off by far more."""
+    """Against 200,704 paths of other seeds; a plain mean is off by far more."""
     facts = dict(WAITS[law])
     up = facts.pop("availability")
     waits = {
@@ -64,11 +64,11 @@ def test_2048_histories_tell_the_time_of_a_plan_that_waits(law: str) -> None:
         "correlation": 0.07,
         "held": 0.0,
     }
-    journey = journeys(waits | facts)
+    inputs = journeys(waits | facts)
     many = np.concatenate(
-        [simulate_paths(journey, None, 2048, s).time_s[0] for s in range(500, 598)]
+        [simulate_paths(inputs, None, 2048, s).time_s[0] for s in range(500, 598)]
     )
-    few = [simulate_paths(journey, None, 2048, seed).time_s[0] for seed in range(20)]
+    few = [simulate_paths(inputs, None, 2048, seed).time_s[0] for seed in range(20)]
     errors = np.array([trimmed_mean(times) / trimmed_mean(many) - 1.0 for times in few])
     plain = np.array([times.mean() / many.mean() - 1.0 for times in few])
     assert errors.std() < 0.025

@@ -1,4 +1,4 @@
-"""The vectorised journey against the event-by-event reference, history by history."""
+"""The vectorised simulation against the event-by-event reference, path by path."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ CHUNKS, PER_CHUNK = 10, 40
 def differences(
     row: dict[str, float], deadline_s: float | None, luck: RandomNumbers
 ) -> tuple[list[str], int, int]:
-    """What differs, histories compared, and histories that outlast the draws of the journey."""
+    """What differs, paths compared, and paths that outlast the random numbers of the simulation."""
     plans = journeys(row)
     ours = simulate_paths(plans, deadline_s, PATHS)
     cycles = int(cycles_needed(plans, deadline_s)[0])
