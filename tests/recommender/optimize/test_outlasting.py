@@ -81,7 +81,7 @@ def outlasting(seed: int) -> Space:
 
 
 def followed(q: Space) -> tuple[Plans, np.ndarray, np.ndarray, np.ndarray, bool]:
-    """Allowed plans, bills and least bills by path, bounds, and whether paths outlast the sample."""
+    """Allowed plans, bills and least bills by path, bounds, and whether paths outlast it."""
     site = q.sites[0]
     plans = every_plan(q, site, every_cluster(site, q.limits.max_machines))
     drafts, allowed = draft_inputs_of(q, site, plans)
