@@ -220,7 +220,7 @@ class Infeasible:
     """Why no plan keeps the limits, and the nearest that would."""
 
     binding: tuple[str, ...]  # sentences: which limit, by how much
-    nearest: tuple[SensitivityStep, ...]
+    relaxed: tuple[SensitivityStep, ...]
     fastest: Plan | None = None
     cheapest: Plan | None = None
 
@@ -260,7 +260,7 @@ class PolicyFacts:
     """What to do when spot goes away: the whole policy of a plan, by dynamic programme."""
 
     why_not: str = ""  # in words, where the programme cannot express the plan; the rest is empty
-    net_usd: float = 0.0  # expected cost of the plan's fallback rule under the programme's law
+    fallback_usd: float = 0.0  # expected cost of the plan's fallback rule under the programme's law
     rule_usd: float | None = None  # of the two-threshold rule; None where there is none
     full_usd: float = 0.0  # least expected cost, were age and quality of the zone known
     tick_s: float = 0.0
@@ -278,11 +278,11 @@ class Answer:
     status: Literal["ok", "infeasible"]
     goal: Literal["cost", "time", "frontier"]
     plans: tuple[Plan, ...]
-    trivial: tuple[Plan, ...]  # baselines: one GPU, one big machine, all on-demand, all spot
+    baselines: tuple[Plan, ...]  # one GPU, one big machine, all on-demand, all spot
     compared: Plan | None  # --compare
-    floor_usd: float
-    floor_s: float
-    steps: tuple[SensitivityStep, ...]
+    lower_bound_usd: float
+    lower_bound_s: float
+    sensitivity: tuple[SensitivityStep, ...]
     proof: Proof
     infeasible: Infeasible | None
     prices: tuple[PriceDate, ...]

@@ -133,7 +133,7 @@ def infeasible(search: PlanSearch) -> Infeasible:
     problem = search.problem
     if not fits(problem):
         nothing = () if problem.allowed.rows else (_nothing(problem),)
-        return Infeasible(binding=nothing + blocking_flags(problem), nearest=())
+        return Infeasible(binding=nothing + blocking_flags(problem), relaxed=())
     limits = problem.limits
     fastest, cheapest = search.best_unconstrained("time"), search.best_unconstrained("cost")
     baseline = _cheapest_on_demand(search)
@@ -153,7 +153,7 @@ def infeasible(search: PlanSearch) -> Infeasible:
         sentences += why
     return Infeasible(
         binding=tuple(sentences),
-        nearest=tuple(replace(step, plan=_against(step.plan, baseline)) for step in steps),
+        relaxed=tuple(replace(step, plan=_against(step.plan, baseline)) for step in steps),
         fastest=None if fastest is None else fastest.against(baseline).plan,
         cheapest=None if cheapest is None else cheapest.against(baseline).plan,
     )

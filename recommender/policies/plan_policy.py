@@ -207,7 +207,7 @@ def policy_facts(
         return problem.fixed_usd + spent
 
     return PolicyFacts(
-        net_usd=usd(SAFETY_NET),
+        fallback_usd=usd(SAFETY_NET),
         rule_usd=None if rule is None else usd(rule),
         full_usd=problem.fixed_usd + expected_usd(table, law, task),
         tick_s=problem.tick_s,

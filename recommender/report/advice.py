@@ -95,9 +95,9 @@ def advice(answer: Answer, asked: Asked, width: int) -> list[Line]:
         return []
     lines = [Line(""), *paragraph(headline(answer, asked), width, "strong")]
     lines += plan_lines(answer.plans[0], asked, width)
-    if answer.steps:
+    if answer.sensitivity:
         lines += [Line(""), Line("What would change the answer", "strong")]
-        lines += [line for step in answer.steps for line in _step(step, width)]
+        lines += [line for step in answer.sensitivity for line in _step(step, width)]
     if answer.assumptions:
         assumed = "; ".join(fmt.clean(a).rstrip(".") for a in answer.assumptions)
         lines += [*paragraph(f"Assumed: {assumed}.", width, "faint")]
@@ -137,7 +137,7 @@ def _against_on_demand(answer: Answer, asked: Asked, saving: float) -> str:
 
 def _unlisted(answer: Answer, asked: Asked, cost: float) -> str:
     """What the best on-demand plan costs, and why it is not in the table if it may not be."""
-    alike = [p for p in answer.trivial if abs(p.estimate.cost.mean / cost - 1.0) < _SAME]
+    alike = [p for p in answer.baselines if abs(p.estimate.cost.mean / cost - 1.0) < _SAME]
     wrong = why_not(alike[0], asked.limits) if alike else ""
     return f"{fmt.usd(cost)} USD; it {wrong}" if wrong else f"{fmt.usd(cost)} USD"
 

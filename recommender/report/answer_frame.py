@@ -84,7 +84,7 @@ def closing_facts(answer: Answer, asked: Asked) -> list[str]:
     """What stands under the table of every form for people."""
     return [
         _floor(answer),
-        *_trivial(answer, asked),
+        *_baselines(answer, asked),
         *_more(answer),
         *_regions(answer),
         _proof(answer),
@@ -105,8 +105,8 @@ def _proof(answer: Answer) -> str:
 
 def _floor(answer: Answer) -> str:
     if answer.goal == "time":
-        return f"lower bound {fmt.duration(answer.floor_s)}"
-    return f"lower bound {fmt.usd(answer.floor_usd)} USD"
+        return f"lower bound {fmt.duration(answer.lower_bound_s)}"
+    return f"lower bound {fmt.usd(answer.lower_bound_usd)} USD"
 
 
 def _more(answer: Answer) -> list[str]:
@@ -122,17 +122,17 @@ def _regions(answer: Answer) -> list[str]:
     return [f"{fmt.plural(answer.more_regions, 'more region')} tried: --all-regions"]
 
 
-def _trivial(answer: Answer, asked: Asked) -> list[str]:
+def _baselines(answer: Answer, asked: Asked) -> list[str]:
     """The plans anybody would think of first: those in the table by number, then the others."""
     if not answer.plans:
         return []
     ranks = {plan.machines: i for i, plan in reversed(list(enumerate(answer.plans, 1)))}
     named: dict[int, list[str]] = {}
-    for plan in answer.trivial:
+    for plan in answer.baselines:
         if plan.machines in ranks and plan.labels:
             named.setdefault(ranks[plan.machines], []).append(fmt.clean(plan.labels[0]))
     shown = [f"{fmt.listing(named[rank])}: plan {rank}" for rank in sorted(named)]
-    others = [plan for plan in answer.trivial if plan.machines not in ranks]
+    others = [plan for plan in answer.baselines if plan.machines not in ranks]
     return [*shown, *(_against(plan, answer, asked) for plan in others)]
 
 

@@ -47,7 +47,7 @@ def rows(answer: Answer) -> list[tuple[str, ...]]:
     if answer.compared is not None:
         numbered.append(("now", "compared", answer.compared))
     if answer.infeasible is not None:
-        nearest = [s for s in answer.infeasible.nearest if s.plan is not None]
+        nearest = [s for s in answer.infeasible.relaxed if s.plan is not None]
         numbered += [("", f"infeasible: {s.change}", s.plan) for s in nearest if s.plan]
     return [_row(rank, status, plan) for rank, status, plan in numbered]
 
@@ -177,9 +177,9 @@ def _code(plan: Plan) -> list[str]:
 
 
 def _changes(answer: Answer) -> list[str]:
-    if not answer.steps:
+    if not answer.sensitivity:
         return []
-    items = [f"* {_escape(step.change)}: {_escape(step.effect)}" for step in answer.steps]
+    items = [f"* {_escape(step.change)}: {_escape(step.effect)}" for step in answer.sensitivity]
     return ["What would change the answer:\n\n" + "\n".join(items)]
 
 

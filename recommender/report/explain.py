@@ -45,7 +45,7 @@ def policy_lines(facts: PolicyFacts | None, width: int) -> list[Line]:
 
 def _costs(facts: PolicyFacts, width: int) -> list[Line]:
     """Expected costs under one law, from a random moment of the market on."""
-    rows = [("fallback rule of the plan", facts.net_usd)]
+    rows = [("fallback rule of the plan", facts.fallback_usd)]
     if facts.rule_usd is not None:
         rows.append(("two thresholds, the rule above", facts.rule_usd))
     rows.append(("cost-optimal, a lower bound", facts.full_usd))

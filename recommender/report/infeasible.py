@@ -43,14 +43,14 @@ def _bindings(why: Infeasible) -> list[tuple[str, str]]:
 
 
 def _nearest(why: Infeasible, width: int) -> list[Line]:
-    enough = [step for step in why.nearest if step.plan is not None]
+    enough = [step for step in why.relaxed if step.plan is not None]
     lines: list[Line] = []
     if enough:
         lines += [
             Line(""),
             *(_changes(enough, width) if width >= _NARROW else _listed(enough, width)),
         ]
-    alone = [f"{fmt.clean(s.change)} ({fmt.clean(s.effect)})" for s in why.nearest if not s.plan]
+    alone = [f"{fmt.clean(s.change)} ({fmt.clean(s.effect)})" for s in why.relaxed if not s.plan]
     if alone:
         lines += inset(f"not enough alone: {', '.join(alone)}", width)
     return lines

@@ -40,11 +40,11 @@ def document(answer: Answer, asked: Asked) -> dict[str, Any]:
         },
         "inputs": {**plain(answer.inputs), **inputs},
         "proof": plain(answer.proof),
-        "floor": {"usd": plain(answer.floor_usd), "s": plain(answer.floor_s)},
+        "floor": {"usd": plain(answer.lower_bound_usd), "s": plain(answer.lower_bound_s)},
         "plans": [{"rank": i, **plan_object(plan)} for i, plan in enumerate(answer.plans, 1)],
-        "trivial": [plan_object(plan) for plan in answer.trivial],
+        "trivial": [plan_object(plan) for plan in answer.baselines],
         "compared": plan_object(answer.compared),
-        "steps": _steps(answer.steps),
+        "steps": _steps(answer.sensitivity),
         "infeasible": _infeasible(answer),
         "more": {"plans": answer.more_plans, "regions": answer.more_regions},
         "assumptions": list(answer.assumptions),
@@ -84,7 +84,7 @@ def _infeasible(answer: Answer) -> Any:
         return None
     return {
         "binding": list(why.binding),
-        "nearest": _steps(why.nearest),
+        "nearest": _steps(why.relaxed),
         "fastest": plan_object(why.fastest),
         "cheapest": plan_object(why.cheapest),
     }

@@ -163,11 +163,11 @@ ANSWER = Answer(
     status="ok",
     goal="cost",
     plans=(GCP, AWS_A100, AWS_H100, AZURE, ON_DEMAND),
-    trivial=(ONE_GPU, ON_DEMAND, TWO_MACHINES),
+    baselines=(ONE_GPU, ON_DEMAND, TWO_MACHINES),
     compared=None,
-    floor_usd=46.2,
-    floor_s=1.3 * HOUR,
-    steps=(
+    lower_bound_usd=46.2,
+    lower_bound_s=1.3 * HOUR,
+    sensitivity=(
         SensitivityStep("one timed step on any H100 (--measured)",
              "the spans rest on a speed known to ±23 %; they shrink by half", None),
         SensitivityStep("--deadline 9h",
@@ -210,8 +210,8 @@ INFEASIBLE = replace(
     ANSWER,
     status="infeasible",
     plans=(),
-    trivial=(),
-    steps=(),
+    baselines=(),
+    sensitivity=(),
     assumptions=(),
     more_plans=0,
     more_regions=0,
@@ -220,7 +220,7 @@ INFEASIBLE = replace(
             "--hourly 60: one p5.48xlarge (55.04 USD/h) is the most it buys",
             "it takes 4.9 h typically, 6.8 h with 95 % chance: 4.8 h over the deadline",
         ),
-        nearest=(
+        relaxed=(
             SensitivityStep("--deadline 6h50m", "one machine is then enough", owned(1, 267, 4.9)),
             SensitivityStep("--hourly 221", "four machines", owned(4, 313, 1.4)),
             SensitivityStep("--confidence 0.5 --hourly 166", "three machines", owned(3, 301, 1.8)),

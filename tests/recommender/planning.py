@@ -96,10 +96,10 @@ def ask(
 
 def everything(answer: Answer) -> list[Plan]:
     """Every plan that an answer shows anywhere."""
-    plans = [*answer.plans, *answer.trivial]
-    plans += [step.plan for step in answer.steps if step.plan]
+    plans = [*answer.plans, *answer.baselines]
+    plans += [step.plan for step in answer.sensitivity if step.plan]
     if answer.infeasible:
-        plans += [step.plan for step in answer.infeasible.nearest if step.plan]
+        plans += [step.plan for step in answer.infeasible.relaxed if step.plan]
         plans += [p for p in (answer.infeasible.fastest, answer.infeasible.cheapest) if p]
     return plans
 

@@ -43,13 +43,13 @@ def test_the_same_plan_costs_the_same_under_a_tighter_limit() -> None:
     answer = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR), choice)
     tighter = asked("resnet50-imagenet", Limits(deadline_s=14.4 * HOUR), choice)
     cost, other = (each.plans[0].estimate.cost.mean for each in (answer, tighter))
-    said = answer.steps[0].effect
+    said = answer.sensitivity[0].effect
     assert (said == "the same plan") == (abs(other / cost - 1.0) < 0.01)
 
 
 def test_a_tighter_budget_is_told_the_plan_that_asking_for_it_gives() -> None:
     """A short search meets the fastest plans first, all of them too dear."""
-    step = asked("resnet50-imagenet", Limits(budget_usd=200.0)).steps[0]
+    step = asked("resnet50-imagenet", Limits(budget_usd=200.0)).sensitivity[0]
     assert step.change == "--budget 120"
     assert step.plan is not None
     then = asked("resnet50-imagenet", Limits(budget_usd=120.0)).plans[0]
@@ -58,7 +58,7 @@ def test_a_tighter_budget_is_told_the_plan_that_asking_for_it_gives() -> None:
 
 def test_savings_count_against_the_best_on_demand_plan_that_is_named() -> None:
     answer = asked("resnet50-imagenet", Limits())
-    (steady,) = (plan for plan in answer.trivial if plan.labels == ("all on-demand",))
+    (steady,) = (plan for plan in answer.baselines if plan.labels == ("all on-demand",))
     first = answer.plans[0]
     share = 1.0 - first.estimate.cost.mean / steady.estimate.cost.mean
     assert first.saving == pytest.approx(share)
@@ -67,7 +67,7 @@ def test_savings_count_against_the_best_on_demand_plan_that_is_named() -> None:
 def test_no_plain_plan_is_worse_than_its_like_in_the_table() -> None:
     answer = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR))
     assert all(m.market == "spot" for m in answer.plans[0].machines)
-    (spot,) = (plan for plan in answer.trivial if plan.labels == ("all spot",))
+    (spot,) = (plan for plan in answer.baselines if plan.labels == ("all spot",))
     assert spot.machines == answer.plans[0].machines
 
 
@@ -82,7 +82,7 @@ def test_steady_plans_are_looked_for_where_spot_loses_too_much() -> None:
 def test_a_plan_that_falls_short_on_the_histories_of_the_search_alone_is_found() -> None:
     choice = Choice(zones=("use1-az*",))
     looser = asked("llama3-8b-sft", Limits(deadline_s=72 * HOUR), choice)
-    assert looser.steps[0].effect == "the same plan"
+    assert looser.sensitivity[0].effect == "the same plan"
     answer = asked("llama3-8b-sft", Limits(deadline_s=43.2 * HOUR), choice)
     assert answer.status == "ok"
     assert all(plan.estimate.chance >= 0.95 for plan in answer.plans)
@@ -91,7 +91,7 @@ def test_a_plan_that_falls_short_on_the_histories_of_the_search_alone_is_found()
 def test_the_nearest_plan_is_the_one_that_asking_for_it_gives() -> None:
     answer = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR, hourly_usd=0.5))
     assert answer.infeasible is not None
-    step = next(s for s in answer.infeasible.nearest if s.change.startswith("--hourly"))
+    step = next(s for s in answer.infeasible.relaxed if s.change.startswith("--hourly"))
     usd = float(step.change.split()[1])
     then = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR, hourly_usd=usd)).plans[0]
     assert step.plan is not None
@@ -104,7 +104,7 @@ def test_limits_that_fail_each_alone_are_told_apart_with_what_would_do_together(
     why = answer.infeasible
     assert why is not None
     assert why.binding[0].startswith("every limit is too narrow even alone: about --deadline ")
-    words = why.nearest[0].change.split()
+    words = why.relaxed[0].change.split()
     assert words[::2] == ["--deadline", "--budget"]
     limits = Limits(deadline_s=parse_duration(words[1], "it"), budget_usd=float(words[3]))
     assert asked("llama3-70b-sft", limits).status == "ok"
@@ -119,7 +119,7 @@ def test_quotas_in_the_way_come_with_the_plan_that_they_keep_away() -> None:
     answer = asked("llama3-8b-sft", Limits(deadline_s=72 * HOUR), choice)
     why = answer.infeasible
     assert why is not None
-    assert any(step.change == "larger quotas" and step.plan for step in why.nearest)
+    assert any(step.change == "larger quotas" and step.plan for step in why.relaxed)
     assert "no single limit" not in " ".join(why.binding)
 
 
@@ -128,7 +128,7 @@ def test_a_flag_that_alone_keeps_every_plan_away_is_named_with_the_plan_without_
     why = asked("llama3-8b-sft", Limits(deadline_s=24 * HOUR), choice).infeasible
     assert why is not None
     assert "--checkpoint-to anchor: without it a plan meets the limits" in why.binding
-    step = next(s for s in why.nearest if s.change == "without --checkpoint-to")
+    step = next(s for s in why.relaxed if s.change == "without --checkpoint-to")
     assert step.plan is not None
     assert step.plan.estimate.chance >= 0.95
 

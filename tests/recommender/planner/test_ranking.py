@@ -77,7 +77,7 @@ def test_a_neighbouring_limit_tells_the_difference_of_printed_figures(
     shipped: tuple[Limits, Answer],
 ) -> None:
     first = shipped[1].plans[0].estimate
-    for step in shipped[1].steps:
+    for step in shipped[1].sensitivity:
         if step.plan is None:
             assert step.effect in ("the same plan", "no plan meets it")
             continue
@@ -91,7 +91,7 @@ def test_savings_stand_beside_every_kind_of_answer(catalog: Catalog) -> None:
     curve = ask(catalog)
     assert all(plan.saving is not None for plan in curve.plans)
     tight = ask(catalog, budget_usd=40.0)  # less than any on-demand plan costs
-    steady = [p for p in tight.trivial if p.labels == ("all on-demand",)]
+    steady = [p for p in tight.baselines if p.labels == ("all on-demand",)]
     assert steady[0].estimate.cost.mean > 40.0
     saved = 1.0 - tight.plans[0].estimate.cost.mean / steady[0].estimate.cost.mean
     assert tight.plans[0].saving == pytest.approx(saved)

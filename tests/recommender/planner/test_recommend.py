@@ -43,7 +43,7 @@ def test_an_answer_has_plans_and_says_how_sure_it_is(answered: tuple[Limits, Ans
     assert 1 <= len(answer.plans) <= 12
     assert answer.proof.plans_evaluated > 0
     assert 0.0 <= answer.proof.gap <= 1.0
-    assert 3 <= len(answer.trivial) <= 4
+    assert 3 <= len(answer.baselines) <= 4
 
 
 def test_the_items_of_a_bill_sum_to_the_expected_cost(answered: tuple[Limits, Answer]) -> None:
@@ -91,8 +91,8 @@ def test_every_limit_is_kept(answered: tuple[Limits, Answer]) -> None:
 
 def test_no_plan_is_below_the_floors(answered: tuple[Limits, Answer]) -> None:
     for plan in everything(answered[1]):
-        assert plan.estimate.cost.mean >= answered[1].floor_usd * 0.99
-        assert plan.estimate.time.typical >= answered[1].floor_s * 0.99
+        assert plan.estimate.cost.mean >= answered[1].lower_bound_usd * 0.99
+        assert plan.estimate.time.typical >= answered[1].lower_bound_s * 0.99
 
 
 def test_plans_come_in_the_order_of_the_goal(answered: tuple[Limits, Answer]) -> None:
@@ -117,7 +117,9 @@ def test_what_a_limit_is_worth_is_what_asking_again_gives(
     longer_s = limits.deadline_s * 1.5
     longer = replace(limits, deadline_s=longer_s)
     again = recommend(job(), longer, catalog=catalog, now=NOW).plans[0].estimate
-    step = next(s for s in answer.steps if s.change == f"--deadline {brief_duration(longer_s)}")
+    step = next(
+        s for s in answer.sensitivity if s.change == f"--deadline {brief_duration(longer_s)}"
+    )
     shown = answer.plans[0] if step.plan is None else step.plan
     assert shown.estimate.cost.mean == pytest.approx(again.cost.mean, rel=0.02)
     assert again.cost.mean <= answer.plans[0].estimate.cost.mean * 1.01
@@ -222,12 +224,12 @@ def test_the_last_machine_of_a_quota_is_used(catalog: Catalog, machines: int) ->
 def test_no_plan_needs_more_than_a_quota(catalog: Catalog, amount: float) -> None:
     vcpus = {"g4dn.xlarge": 4, "g4dn.2xlarge": 8, "g4dn.12xlarge": 48}
     answer = ask(catalog, choice=quota(amount), **DAY)
-    inside = tuple(s for s in answer.steps if "quota" not in s.change)  # not of wider ones
+    inside = tuple(s for s in answer.sensitivity if "quota" not in s.change)  # not of wider ones
     why = answer.infeasible
     if why is not None:
-        nearest = tuple(s for s in why.nearest if "quota" not in s.change)
-        why = replace(why, nearest=nearest)
-    for plan in everything(replace(answer, steps=inside, infeasible=why)):
+        relaxed = tuple(s for s in why.relaxed if "quota" not in s.change)
+        why = replace(why, relaxed=relaxed)
+    for plan in everything(replace(answer, sensitivity=inside, infeasible=why)):
         assert sum(m.count * vcpus[m.instance_type] for m in plan.machines) <= amount
         if plan.fallback is not None:
             fallback = plan.fallback.machines
@@ -265,7 +267,7 @@ def test_what_cannot_be_done_is_said_with_what_could(catalog: Catalog, name: str
     assert failed.cheapest is not None
     assert failed.fastest.estimate.time.mean <= failed.cheapest.estimate.time.mean
     assert failed.cheapest.estimate.cost.mean <= failed.fastest.estimate.cost.mean
-    words = " ".join([*failed.binding, *(step.change for step in failed.nearest)])
+    words = " ".join([*failed.binding, *(step.change for step in failed.relaxed)])
     assert any(f"--{part}" in words for part in name.split(" and "))
 
 
@@ -285,7 +287,7 @@ def test_a_suggested_limit_is_one_that_can_be_kept(catalog: Catalog, name: str) 
     failed = ask(catalog, **limits).infeasible
     assert failed is not None
     tried = 0
-    for step in failed.nearest:
+    for step in failed.relaxed:
         if step.plan is None or step.change.split()[0] not in FIELDS:
             continue
         field, value = suggested(step.change)
@@ -363,12 +365,12 @@ def test_a_quota_may_be_written_in_capitals(catalog: Catalog) -> None:
 
 def test_what_wider_quotas_are_worth_is_said_where_there_are_quotas(catalog: Catalog) -> None:
     def last(amount: float) -> SensitivityStep:
-        return ask(catalog, choice=quota(amount), budget_usd=500.0).steps[-1]
+        return ask(catalog, choice=quota(amount), budget_usd=500.0).sensitivity[-1]
 
     assert last(8.0).change == "every quota × 1.5"
     assert "sooner" in last(8.0).effect
     assert last(10_000.0).effect == "the same plan"
-    assert "quota" not in ask(catalog, budget_usd=500.0).steps[-1].change
+    assert "quota" not in ask(catalog, budget_usd=500.0).sensitivity[-1].change
 
 
 def test_where_nothing_is_offered_the_answer_says_so(catalog: Catalog) -> None:

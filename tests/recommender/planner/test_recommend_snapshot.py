@@ -122,7 +122,7 @@ def test_a_whole_answer_of_the_snapshot_adds_up(name: str) -> None:
         assert sum(item.usd for item in e.bill) == pytest.approx(e.cost.mean, abs=0.05)
         parts = sum(getattr(e.split, part) for part in e.split.__slots__)
         assert parts == pytest.approx(e.time.typical, rel=0.01)
-        assert e.cost.mean >= answer.floor_usd * 0.99
+        assert e.cost.mean >= answer.lower_bound_usd * 0.99
 
 
 def test_the_wait_for_on_demand_machines_costs_nothing() -> None:

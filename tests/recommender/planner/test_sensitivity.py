@@ -53,8 +53,8 @@ def test_the_flag_that_keeps_a_job_from_fitting_is_named(
 
 def test_a_budget_is_told_as_well_where_the_fastest_plans_are_far_too_dear() -> None:
     found = why("resnet50-imagenet", Limits(budget_usd=5.0), Choice())
-    assert found.nearest[0].change.startswith("--budget ")
-    assert found.nearest[0].plan is not None
+    assert found.relaxed[0].change.startswith("--budget ")
+    assert found.relaxed[0].plan is not None
     assert "no single limit" not in " ".join(found.binding)
 
 
@@ -67,7 +67,7 @@ def test_a_flag_that_is_not_in_the_way_is_not_named() -> None:
 def test_a_budget_that_is_too_small_is_told_what_budget_would_do(spent: float) -> None:
     limits = Limits(budget_usd=spent + 0.01, max_machines=4)
     found = why("resnet50-imagenet", limits, gone=Progress(spent_usd=spent))
-    step = found.nearest[0]
+    step = found.relaxed[0]
     budget = float(re.fullmatch(r"--budget ([0-9.e+]+)", step.change).group(1))  # type: ignore[union-attr]
     job = find_job("resnet50-imagenet")
     again = recommend(
@@ -88,7 +88,7 @@ def test_a_deadline_is_suggested_for_the_whole_job_not_for_what_is_left() -> Non
     gone = Progress(elapsed_s=20 * HOUR)
     found = why("resnet50-imagenet", Limits(deadline_s=20.1 * HOUR, max_machines=4), gone=gone)
     assert found.binding[0] == "6m are left of the deadline after --elapsed 20h"
-    (step,) = (each for each in found.nearest if each.change.startswith("--deadline"))
+    (step,) = (each for each in found.relaxed if each.change.startswith("--deadline"))
     hours = re.match(r"--deadline (?:(\d+)d)?(?:(\d+)h)?", step.change)
     assert hours is not None
     assert 24 * int(hours[1] or 0) + int(hours[2] or 0) >= 20
@@ -104,7 +104,7 @@ def test_neighbouring_limits_are_those_of_the_whole_job_too() -> None:
         progress=gone,
         now=NOW,
     )
-    changes = [step.change for step in answer.steps]
+    changes = [step.change for step in answer.sensitivity]
     assert {"--deadline 5d9h", "--deadline 7d4h"} & set(changes)  # 100 h + 48 h x 0.6 or 1.5
     assert {"--budget 1300", "--budget 1750"} & set(changes)
 
@@ -148,14 +148,14 @@ def test_a_deadline_far_away_does_not_hide_the_fastest_plan(preset: str) -> None
     [(Limits(deadline_s=60.0), "--deadline"), (Limits(budget_usd=1.0, confidence=0.8), "--budget")],
 )
 def test_much_less_than_the_limit_that_is_named_leaves_no_plan(limits: Limits, flag: str) -> None:
-    step = next(s for s in why("resnet50-imagenet", limits).nearest if s.change.startswith(flag))
+    step = next(s for s in why("resnet50-imagenet", limits).relaxed if s.change.startswith(flag))
     value = step.change.split()[1]
     least = (
         {"deadline_s": 0.85 * parse_duration(value)}
         if flag == "--deadline"
         else {"budget_usd": 0.85 * float(value)}
     )
-    assert why("resnet50-imagenet", replace(limits, **least)).nearest  # type: ignore[arg-type]
+    assert why("resnet50-imagenet", replace(limits, **least)).relaxed  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("steps", ["1", "1.5", "200"])
@@ -202,7 +202,7 @@ def test_every_line_of_a_bill_is_paid_and_they_sum_to_the_cost(
     job = find_job("resnet50-imagenet")
     limits = replace(limits, max_machines=4)
     answer = recommend(job, limits, choice, catalog=snapshot(), now=NOW)
-    for plan in answer.plans + answer.trivial:
+    for plan in answer.plans + answer.baselines:
         bill = plan.estimate.bill
         assert min(line.usd for line in bill) > 0.0
         cost = plan.estimate.cost.mean

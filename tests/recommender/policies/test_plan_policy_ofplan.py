@@ -84,7 +84,7 @@ def test_a_plan_that_the_programme_cannot_express_says_why(change, deadline_s, w
 def test_the_policy_costs_less_than_simpler_rules_and_the_grid_knows_what_is_late():
     facts = policy_facts(journeys(EVEN), DEADLINE, TwoThresholds(0.2, 0.1))
     assert facts.rule_usd is not None
-    assert facts.full_usd < min(facts.net_usd, facts.rule_usd)
+    assert facts.full_usd < min(facts.fallback_usd, facts.rule_usd)
     for time_s, up, away in zip(facts.time_left_s, facts.spot_up, facts.spot_away, strict=True):
         for work_s, here, gone in zip(facts.work_left_s, up, away, strict=True):
             if time_s < work_s:

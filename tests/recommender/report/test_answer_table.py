@@ -78,7 +78,7 @@ def test_small_jobs_are_told_in_minutes_and_cents() -> None:
         machines("g5.xlarge", "A10G", "aws:us-east-1", "on_demand", gpus=1, usd_per_hour=1.006),
         (), (0.0475, 0.04, 0.06), (0.05, 0.04, 0.07), 0.99,
     )  # fmt: skip
-    text = plain(answer_table.render(replace(ANSWER, plans=(small,), trivial=()), QUESTION, 80))
+    text = plain(answer_table.render(replace(ANSWER, plans=(small,), baselines=()), QUESTION, 80))
     assert "time min" in text
     assert "0.048" in text
     assert "3.0" in text

@@ -8,7 +8,7 @@ from recommender.report.layout import plain
 
 H = 3600.0
 FACTS = PolicyFacts(
-    net_usd=41.0,
+    fallback_usd=41.0,
     rule_usd=39.0,
     full_usd=36.0,
     tick_s=240.0,

@@ -47,7 +47,7 @@ def test_followed_it_costs_what_the_programme_expects_where_the_laws_are_the_sam
     steady = scarce | {"zone_sd": 0.0, "run_sigma": 0.5, "outage_sigma": 0.5} | change
     facts = policy_facts(journeys(PLAN | steady), LIMITS.deadline_s, TwoThresholds(0.2, 0.1))
     net, rule, full = followed(steady, runs=4096)
-    for run, expected in ((net, facts.net_usd), (rule, facts.rule_usd)):
+    for run, expected in ((net, facts.fallback_usd), (rule, facts.rule_usd)):
         assert abs(run.cost.mean - expected) < 4.0 * run.cost.error
     # The programme knows the true age of runs and outages; the policy infers it.
     assert facts.full_usd - 4.0 * full.cost.error < full.cost.mean < 1.03 * facts.full_usd
