@@ -103,7 +103,7 @@ def test_limits_that_fail_each_alone_are_told_apart_with_what_would_do_together(
     answer = asked("llama3-70b-sft", Limits(deadline_s=5 * HOUR, budget_usd=100.0))
     why = answer.infeasible
     assert why is not None
-    assert why.binding[0].startswith("every limit is too narrow even alone: about --deadline ")
+    assert why.binding[0].startswith("each limit alone is too tight: the minimum is about --dead")
     words = why.relaxed[0].change.split()
     assert words[::2] == ["--deadline", "--budget"]
     limits = Limits(deadline_s=parse_duration(words[1], "it"), budget_usd=float(words[3]))
@@ -190,4 +190,4 @@ def test_links_that_stand_for_unknown_ones_of_own_machines_are_told(tmp_path: Pa
     job, limits = find_job("llama3-8b-sft"), Limits(deadline_s=200 * HOUR)
     answer = recommend(job, limits, Choice(providers=("own",)), catalog=catalog, now=NOW)
     assert any("GPUs of lab linked by PCIe" in each for each in answer.assumptions)
-    assert any("network of lab not known" in each for each in answer.assumptions)
+    assert any("network of lab unknown" in each for each in answer.assumptions)
