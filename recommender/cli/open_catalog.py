@@ -157,7 +157,7 @@ def with_files(
 
 
 def _quotas(word: str, catalog: "Catalog") -> tuple[QuotaLimit, ...]:
-    from recommender.inputs.user_files import read_quotas
+    from recommender.inputs.quota_file import read_quotas
 
     return _newcomer(catalog) if word.lower() == NEWCOMER else read_quotas(Path(word))
 
@@ -179,7 +179,7 @@ def _newcomer(catalog: "Catalog") -> tuple[QuotaLimit, ...]:
 
 def _own(path: str, catalog: "Catalog") -> tuple["Catalog", tuple[QuotaLimit, ...]]:
     from recommender.catalogs.catalog import extended
-    from recommender.inputs.user_files import read_offers
+    from recommender.inputs.offers_file import read_offers
 
     memory = {name: gpu.memory_mib for name, gpu in catalog.gpus.items()}
     own = read_offers(Path(path), memory, now().date())

@@ -3,9 +3,10 @@
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from recommender.errors import UsageError
 from recommender.inputs.files import read_text
@@ -15,11 +16,19 @@ MOST_BYTES = 10 * 2**20
 MOST_ROWS = 100_000
 MOST_PROBLEMS = 20  # more would hide the first
 
+T = TypeVar("T")
+
+# What people call the markets of an offer or a quota.
+MARKETS = {
+    "any": "any", "both": "any", "spot": "spot", "preemptible": "spot",
+    "on-demand": "on_demand", "on_demand": "on_demand", "ondemand": "on_demand",
+}  # fmt: skip
+
 _SIGNED = re.compile(r"[+-][0-9.]+(e[+-]?[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CsvRow:
     """One row of text; empty cells are left out."""
 
     place: str  # "offers.csv, line 3"
@@ -32,7 +41,7 @@ class Row:
 
 def read_csv(
     path: Path, required: Iterable[str], optional: Iterable[str], synonyms: Mapping[str, str]
-) -> list[Row]:
+) -> list[CsvRow]:
     """Read a CSV file whose header names known columns; every problem is reported at once."""
     return parse_csv(read_text(path, MOST_BYTES), shown(path.name), required, optional, synonyms)
 
@@ -44,10 +53,10 @@ def parse_csv(
     optional: Iterable[str],
     synonyms: Mapping[str, str],
     most_rows: int = MOST_ROWS,
-) -> list[Row]:
+) -> list[CsvRow]:
     """Read CSV text whose header names known columns; `name` stands before each problem."""
     lines = csv.reader(io.StringIO(text, newline=""), strict=True)
-    rows: list[Row] = []
+    rows: list[CsvRow] = []
     try:
         header = _header(next(lines, []), name, tuple(required), tuple(optional), synonyms)
         for cells in lines:
@@ -71,6 +80,34 @@ def refuse_all(problems: Iterable[str]) -> None:
         found = [*found[:MOST_PROBLEMS], f"and {len(found) - MOST_PROBLEMS} more"]
     if found:
         raise UsageError(*found)
+
+
+def read_each(rows: list[CsvRow], read: Callable[[CsvRow], T]) -> tuple[T, ...]:
+    """Read every row; what is wrong with any is reported at once."""
+    values: list[T] = []
+    problems: list[str] = []
+    for row in rows:
+        try:
+            values.append(read(row))
+        except UsageError as error:
+            problems += error.problems
+    refuse_all(problems)
+    return tuple(values)
+
+
+def needed_cell(row: CsvRow, column: str) -> str:
+    """The cell of a column that must not be empty."""
+    if column not in row.cells:
+        raise UsageError(f"{row.where(column)} is empty")
+    return row.cells[column]
+
+
+def chosen_cell(row: CsvRow, column: str, choices: Mapping[str, T], default: str) -> T:
+    """What the word of a cell stands for, among a few."""
+    word = row.cells.get(column, default)
+    if word.lower() not in choices:
+        raise UsageError(f"{row.where(column)} {unknown('value', word, tuple(choices))}")
+    return choices[word.lower()]
 
 
 def _header(
@@ -100,14 +137,14 @@ def _header(
     return columns
 
 
-def _row(cells: list[str], header: list[str], place: str) -> Row:
+def _row(cells: list[str], header: list[str], place: str) -> CsvRow:
     if len(cells) > len(header):
         raise UsageError(f"{place}: {len(cells)} cells under {len(header)} columns")
     filled = {column: cell.strip() for column, cell in zip(header, cells, strict=False)}
-    return Row(place, {column: cell for column, cell in filled.items() if cell})
+    return CsvRow(place, {column: cell for column, cell in filled.items() if cell})
 
 
-def _problems(row: Row) -> list[str]:
+def _problems(row: CsvRow) -> list[str]:
     found = []
     for column, cell in row.cells.items():
         if has_control(cell) or len(cell) > 1000:

@@ -9,7 +9,7 @@ from typing import Literal, cast
 
 from recommender.catalogs.schema import Gpu, InstanceType
 from recommender.errors import UsageError
-from recommender.inputs.csv_text import Row, read_csv, refuse_all
+from recommender.inputs.csv_text import CsvRow, read_csv, read_each, refuse_all
 from recommender.inputs.units import parse_count, parse_whole
 from recommender.inputs.units.machines import MOST_MACHINES, NAME, looks_like_instance
 from recommender.inputs.units.quantities import NUMBER, refusal, refuse_sign, refuse_size, scaled
@@ -136,18 +136,10 @@ def read_runs(path: Path, types: Iterable[InstanceType], batch: int) -> tuple[Ru
             f"{shown(path.name)}: {len(rows)} runs; at most {MOST_RUNS}, one row for each set-up"
         )
     machines = tuple(sorted((t for t in types if t.gpus), key=lambda t: (t.provider, t.gpus)))
-    runs: list[Run] = []
-    problems: list[str] = []
-    for row in rows:
-        try:
-            runs.append(_run(row, machines, batch))
-        except UsageError as error:
-            problems += error.problems
-    refuse_all(problems)
-    return tuple(runs)
+    return read_each(rows, lambda row: _run(row, machines, batch))
 
 
-def _run(row: Row, machines: tuple[InstanceType, ...], batch: int) -> Run:
+def _run(row: CsvRow, machines: tuple[InstanceType, ...], batch: int) -> Run:
     problems = [
         f"{row.place}: has neither {one} nor {other}; write one of them"
         if one not in row.cells
@@ -177,7 +169,9 @@ def _run(row: Row, machines: tuple[InstanceType, ...], batch: int) -> Run:
     )
 
 
-def _machine(row: Row, machines: tuple[InstanceType, ...], count: int, gpus: int) -> InstanceType:
+def _machine(
+    row: CsvRow, machines: tuple[InstanceType, ...], count: int, gpus: int
+) -> InstanceType:
     if "instance" in row.cells:
         word = row.cells["instance"]
         same = [t for t in machines if t.instance_type.lower() == word.lower()]
@@ -198,7 +192,7 @@ def _machine(row: Row, machines: tuple[InstanceType, ...], count: int, gpus: int
     return min(alike, key=lambda t: (t.gpus * count < gpus, abs(t.gpus - gpus / count)))
 
 
-def _refuse_shape(row: Row, machine: InstanceType, count: int, gpus: int, batch: int) -> None:
+def _refuse_shape(row: CsvRow, machine: InstanceType, count: int, gpus: int, batch: int) -> None:
     """Refuse clusters that no machine of that type makes."""
     if gpus < count or gpus > count * machine.gpus:
         fits = f"{machine.instance_type} has {machine.gpus}"
@@ -210,22 +204,22 @@ def _refuse_shape(row: Row, machine: InstanceType, count: int, gpus: int, batch:
         )
 
 
-def _whole(row: Row, column: str, default: int) -> int:
+def _whole(row: CsvRow, column: str, default: int) -> int:
     text = row.cells.get(column)
     return default if text is None else parse_whole(text, row.where(column))
 
 
-def _step_s(row: Row, batch: int) -> float:
+def _step_s(row: CsvRow, batch: int) -> float:
     if "step_s" in row.cells:
         return _csv_rate(row, "step_s", "write seconds, such as 0.35")
     return batch / _csv_rate(row, "samples_per_s", "write samples a second, such as 1450")
 
 
-def _csv_rate(row: Row, column: str, instead: str) -> float:
+def _csv_rate(row: CsvRow, column: str, instead: str) -> float:
     return parse_count(row.cells[column], row.where(column), instead=instead)
 
 
-def _data(row: Row) -> Data:
+def _data(row: CsvRow) -> Data:
     word = row.cells.get("data", "")
     if word.lower() not in ("", *_DATA):
         raise UsageError(f"{row.where('data')} {unknown('value', shown(word), _DATA)}")

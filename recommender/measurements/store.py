@@ -17,7 +17,7 @@ from recommender.catalogs.errors import RecommendError
 from recommender.catalogs.files import replace_file
 from recommender.catalogs.schema import InstanceType, OwnSpeed
 from recommender.errors import RecordError, UsageError
-from recommender.inputs.csv_text import Row, read_csv
+from recommender.inputs.csv_text import CsvRow, read_csv
 from recommender.inputs.files import read_text
 from recommender.inputs.units import parse_count
 from recommender.measurements.folder import LINKS, SPEEDS, folder
@@ -111,7 +111,7 @@ def with_own_speeds(catalog: Catalog, place: Path | None = None) -> Catalog:
 
 
 def _rows(
-    path: Path, required: Sequence[str], optional: Sequence[str], read: Callable[[Row], T]
+    path: Path, required: Sequence[str], optional: Sequence[str], read: Callable[[CsvRow], T]
 ) -> list[T]:
     if not path.is_file():
         return []
@@ -122,7 +122,7 @@ def _rows(
         raise UsageError(*said) from None
 
 
-def _speed(row: Row, catalog: Catalog) -> OwnSpeed:
+def _speed(row: CsvRow, catalog: Catalog) -> OwnSpeed:
     low, middle, high = (
         parse_count(row.cells.get(name, ""), row.where(name))
         for name in ("low_tflops", "tflops", "high_tflops")
@@ -136,7 +136,7 @@ def _speed(row: Row, catalog: Catalog) -> OwnSpeed:
     )  # fmt: skip
 
 
-def _machine(row: Row, catalog: Catalog) -> InstanceType | None:
+def _machine(row: CsvRow, catalog: Catalog) -> InstanceType | None:
     """The catalog's instance type with the user's links; None where the catalog has none."""
     from recommender.performance.machines import listed_gbit
 
@@ -157,7 +157,7 @@ def _machine(row: Row, catalog: Catalog) -> InstanceType | None:
     )
 
 
-def _maybe(row: Row, name: str) -> float | None:
+def _maybe(row: CsvRow, name: str) -> float | None:
     return parse_count(row.cells[name], row.where(name)) if name in row.cells else None
 
 

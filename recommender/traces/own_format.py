@@ -27,7 +27,7 @@ import numpy as np
 
 from recommender.catalogs.files import replace_file
 from recommender.errors import UsageError
-from recommender.inputs.csv_text import Row, parse_csv, refuse_all
+from recommender.inputs.csv_text import CsvRow, parse_csv, refuse_all
 from recommender.inputs.units import PROVIDERS, format_instant, parse_instant
 from recommender.text import shown, shown_path, unknown
 from recommender.traces.trace import (
@@ -89,7 +89,7 @@ def parse(text: str, name: str) -> tuple[Trace, ...]:
     return tuple(made)
 
 
-def _take(draft: _Draft, row: Row) -> list[str]:
+def _take(draft: _Draft, row: CsvRow) -> list[str]:
     """Add one row to its series; what is wrong with it."""
     cells = row.cells
     problems = [
@@ -112,7 +112,7 @@ def _take(draft: _Draft, row: Row) -> list[str]:
     return problems + _event(draft, row, event, t_s)
 
 
-def _event(draft: _Draft, row: Row, event: str, t_s: float) -> list[str]:
+def _event(draft: _Draft, row: CsvRow, event: str, t_s: float) -> list[str]:
     if event == "end":
         draft.end_s = t_s
     elif event in ("machines", "price"):
@@ -122,7 +122,7 @@ def _event(draft: _Draft, row: Row, event: str, t_s: float) -> list[str]:
     return []
 
 
-def _level(draft: _Draft, row: Row, event: str, t_s: float) -> list[str]:
+def _level(draft: _Draft, row: CsvRow, event: str, t_s: float) -> list[str]:
     word = row.cells.get("value", "")
     value = _number(word)
     if event == "price":
@@ -136,7 +136,7 @@ def _level(draft: _Draft, row: Row, event: str, t_s: float) -> list[str]:
     return []
 
 
-def _node(draft: _Draft, row: Row, event: str, t_s: float) -> list[str]:
+def _node(draft: _Draft, row: CsvRow, event: str, t_s: float) -> list[str]:
     node = row.cells.get("node", "")
     if not node:
         return [f"{row.where('node')} is empty; name the machine"]

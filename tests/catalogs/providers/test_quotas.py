@@ -15,7 +15,7 @@ from recommender.catalogs.providers.azure.quotas import Account, account_from
 from recommender.catalogs.providers.contract import Harvest, QuotaValue, Wanted
 from recommender.catalogs.providers.http import Patience
 from recommender.catalogs.providers.quotas import quota_text
-from recommender.inputs.user_files import read_quotas
+from recommender.inputs.quota_file import read_quotas
 from tests.catalogs.refresh import gcp_skus
 from tests.catalogs.refresh.gcp_skus import NOW
 from tests.catalogs.refresh.servers import Asked, Reply, Server, http_server

@@ -75,7 +75,7 @@ def test_the_shipped_snapshot_can_be_imported(run: Run) -> None:
 
 def test_an_unknown_quota_is_named_with_its_file_and_line(tmp_path: Path) -> None:
     from recommender.errors import UsageError
-    from recommender.inputs.user_files import read_quotas
+    from recommender.inputs.quota_file import read_quotas
     from recommender.job.jobfile import find_job
     from recommender.plan.limits import Choice, Limits
     from recommender.planner.recommend import recommend

@@ -15,7 +15,7 @@ from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.providers.contract import Failed, Harvest, Quarantined, UnknownType
 from recommender.catalogs.store import Store, default_root, writing
 from recommender.cli.open_catalog import load_catalog
-from recommender.inputs.user_files import read_quotas
+from recommender.inputs.quota_file import read_quotas
 from recommender.plan.limits import QuotaLimit
 from tests.recommender.cli import clients
 from tests.recommender.cli.conftest import Run

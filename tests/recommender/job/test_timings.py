@@ -8,7 +8,7 @@ import pytest
 
 from recommender.catalogs.schema import InstanceType
 from recommender.errors import UsageError
-from recommender.inputs.user_files import read_offers
+from recommender.inputs.offers_file import read_offers
 from recommender.job.job import Job, Timing
 from recommender.job.jobfile import find_job
 from recommender.job.layers import JobFlags

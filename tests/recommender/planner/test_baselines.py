@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from recommender.catalogs.catalog import extended
+from recommender.inputs.offers_file import read_offers
 from recommender.inputs.units import parse_duration
-from recommender.inputs.user_files import read_offers
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits, QuotaLimit
 from recommender.plan.plan import Answer, Plan

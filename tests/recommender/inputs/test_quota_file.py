@@ -1,19 +1,12 @@
-"""Quotas and own machines from files: typed rows, or every mistake with its line."""
+"""Quotas from files: typed rows, or every mistake with its line."""
 
-from datetime import date
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from recommender.errors import UsageError
-from recommender.inputs.user_files import OwnMachines, read_offers, read_quotas
+from recommender.inputs.quota_file import read_quotas
 from recommender.plan.limits import QuotaLimit
-
-GPUS = {"H100": 81559, "A100-80GB": 81920, "L4": 23034}
-TODAY = date(2026, 11, 20)
-OFFERS = "label,gpu,gpus,usd_per_hour\n"
 
 
 def test_quotas_from_csv(tmp_path: Path) -> None:
@@ -91,79 +84,6 @@ def test_all_mistakes_are_named_with_their_lines(tmp_path: Path) -> None:
     assert error.value.problems[-1] == "and 30 more"
 
 
-def test_own_machines(tmp_path: Path) -> None:
-    own = _offers(tmp_path, OFFERS + "lab,h100,8,12.50\n")
-    ((machine, offer),) = own.rows
-    assert (machine.provider, machine.instance_type, machine.gpu) == ("own", "lab", "H100")
-    assert (machine.gpus, machine.gpu_memory_mib, machine.vcpus) == (8, 81559, 64)
-    assert (machine.status, machine.kind, machine.as_of) == ("open", "quote", "2026-11-20")
-    assert (offer.provider, offer.region, offer.market) == ("own", "own", "on_demand")
-    assert (offer.usd_per_hour, offer.flag, offer.obtainable) == (12.5, "imported", "open")
-    assert own.limits == ()
-
-
-def test_own_machines_in_full(tmp_path: Path) -> None:
-    own = _offers(
-        tmp_path,
-        "provider,instance_type,gpu,gpus,price,region,market,vcpus,memory_gib,network_gbit_per_s,"
-        "network,intra,gpu_memory_gib,count,as_of\n"
-        "lambda,8x,A100-80GB,8,$14.32,us-west-1,spot,124,1800,100,InfiniBand,nvswitch,80,4,2026-11-01\n",
-    )
-    ((machine, offer),) = own.rows
-    assert machine.instance_type == offer.instance_type == "lambda/8x"
-    assert (machine.network_gbit_per_s, machine.network_kind) == (100, "rdma")
-    assert (machine.intra_kind, machine.memory_gib, machine.vcpus) == ("nvswitch", 1800, 124)
-    assert (offer.market, offer.region, offer.as_of) == ("spot", "us-west-1", "2026-11-01")
-    assert own.limits == (QuotaLimit("own", "lambda/8x", "any", "us-west-1", "machine", 4),)
-
-
-@pytest.mark.parametrize(
-    ("row", "reason"),
-    [
-        ("lab,H1000,8,12", "line 2, column gpu: unknown GPU 'H1000'; did you mean H100?"),
-        ("lab,H100,0,12", "line 2, column gpus: 0 is zero"),
-        ("lab,H100,1.5,12", "column gpus: 1.5 is not a whole number"),
-        ("lab,H100,8,free", "column usd_per_hour: free is not an amount"),
-        ("lab,H100,8,0", "column usd_per_hour: 0 is zero"),
-        ("lab,H100,8,nan", "column usd_per_hour: nan is not a finite number"),
-        ("=cmd(),H100,8,12", "column label: '=cmd()' looks like a formula"),
-        ("lab,H100,8,1\nlab,L4,1,2", "'lab' describes two different machines"),
-    ],
-)
-def test_bad_offers(tmp_path: Path, row: str, reason: str) -> None:
-    with pytest.raises(UsageError) as error:
-        _offers(tmp_path, OFFERS + row + "\n")
-    assert reason in str(error.value)
-
-
-def test_a_bad_date(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="yesterday is not a date; write 2026-11-20"):
-        _offers(tmp_path, OFFERS.strip() + ",as_of\nlab,H100,8,12,yesterday\n")
-
-
-def test_large_files_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="larger than 10 MiB"):
-        _offers(tmp_path, OFFERS + "x" * (10 * 2**20))
-
-
-@given(st.text(max_size=120) | st.text('",=\n\r;abc0H\x1b', max_size=60))
-@settings(
-    deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-def test_any_text_is_read_or_refused(tmp_path: Path, text: str) -> None:
-    for body in (text, OFFERS + text):
-        try:
-            own = _offers(tmp_path, body)
-        except UsageError:
-            continue
-        assert own.rows
-
-
 def _quotas(folder: Path, text: str, name: str = "q.csv") -> tuple[QuotaLimit, ...]:
     (folder / name).write_text(text)
     return read_quotas(folder / name)
-
-
-def _offers(folder: Path, text: str) -> OwnMachines:
-    (folder / "o.csv").write_bytes(text.encode("utf-8", "surrogatepass"))
-    return read_offers(folder / "o.csv", GPUS, TODAY)

@@ -1,0 +1,99 @@
+"""Quotas that users hand in as a file: `--quota FILE`, CSV or YAML."""
+
+from pathlib import Path
+from typing import Literal, cast
+
+from recommender.catalogs.registry import CLOUDS, OWN
+from recommender.errors import UsageError
+from recommender.inputs.csv_text import (
+    MARKETS,
+    CsvRow,
+    chosen_cell,
+    needed_cell,
+    read_csv,
+    read_each,
+    refuse_all,
+)
+from recommender.inputs.files import read_text
+from recommender.inputs.units import PROVIDERS, count_of
+from recommender.inputs.yaml_text import load_yaml
+from recommender.plan.limits import QuotaLimit
+from recommender.text import shown, unknown
+
+QuotaUnit = Literal["vcpu", "gpu", "machine"]
+
+_UNITS: dict[str, QuotaUnit] = {
+    "vcpu": "vcpu", "vcpus": "vcpu", "cpu": "vcpu", "gpu": "gpu", "gpus": "gpu",
+    "machine": "machine", "machines": "machine", "instances": "machine",
+}  # fmt: skip
+_USUAL_UNIT: dict[str, QuotaUnit] = {
+    **{info.name: info.quota_unit for info in CLOUDS.values()},
+    OWN: "machine",
+}
+_REQUIRED = ("provider", "family", "amount")
+_OPTIONAL = ("market", "region", "unit")
+_SYNONYMS = {
+    "quota": "family", "quota_family": "family", "quota_name": "family", "name": "family",
+    "limit": "amount", "value": "amount",
+}  # fmt: skip
+_AMOUNT = count_of("192", most=1e7)
+
+
+def read_quotas(path: Path) -> tuple[QuotaLimit, ...]:
+    """Read what an account may run, from a CSV or YAML file.
+
+    Columns: provider, family (or the quota's own name), amount; optional market (any, spot,
+    on-demand), region (empty: every region) and unit (vcpu, gpu, machine; by default the unit
+    in which the provider counts).
+    """
+    if path.suffix.lower() in (".yaml", ".yml", ".json"):
+        rows = _yaml_rows(path)
+    else:
+        rows = read_csv(path, _REQUIRED, _OPTIONAL, _SYNONYMS)
+    return read_each(rows, _quota)
+
+
+def _yaml_rows(path: Path) -> list[CsvRow]:
+    tree = load_yaml(read_text(path), shown(path.name))
+    if isinstance(tree, dict):
+        tree = tree.get("quotas")
+    if not isinstance(tree, list):
+        raise UsageError(f"{shown(path.name)}: not a list of quotas; write quotas: [{{…}}, …]")
+    rows: list[CsvRow] = []
+    problems: list[str] = []
+    for number, item in enumerate(tree, 1):
+        place = f"{shown(path.name)}, entry {number}"
+        found, cells = _entry(item, place)
+        problems += found
+        rows.append(CsvRow(place, cells))
+    refuse_all(problems)
+    return rows
+
+
+def _entry(item: object, place: str) -> tuple[list[str], dict[str, str]]:
+    if not isinstance(item, dict):
+        return [f"{place}: not a quota; write {{provider: aws, family: …, amount: …}}"], {}
+    known = (*_REQUIRED, *_OPTIONAL)
+    cells = {_SYNONYMS.get(str(k), str(k)): v for k, v in item.items() if v is not None}
+    odd = [k for k, v in cells.items() if not isinstance(v, str)]
+    problems = [f"{place}: {unknown('key', k, known)}" for k in cells if k not in known]
+    problems += [f"{place}, column {k}: is missing" for k in _REQUIRED if k not in cells]
+    problems += [f"{place}, column {k}: must be one value" for k in odd]
+    return problems, cells
+
+
+def _quota(row: CsvRow) -> QuotaLimit:
+    provider = chosen_cell(row, "provider", {p: p for p in PROVIDERS}, needed_cell(row, "provider"))
+    amount = needed_cell(row, "amount")
+    market = chosen_cell(row, "market", MARKETS, "any")
+    region = row.cells.get("region", "")
+    return QuotaLimit(
+        provider=provider,
+        quota_family=needed_cell(row, "family"),
+        market=cast("Literal['on_demand', 'spot', 'any']", market),
+        region="" if region.lower() in ("*", "any", "all") else region,
+        unit=chosen_cell(row, "unit", _UNITS, _USUAL_UNIT[provider]),
+        # A quota of zero is the usual state of a new account, and no mistake.
+        amount=0.0 if amount in ("0", "0.0") else _AMOUNT(amount, row.where("amount")),
+        place=row.place,
+    )
