@@ -11,7 +11,7 @@ _NO_PRICE = ("floor",)  # an empty auction: nobody can rent at that price
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class FloppFilter:
     """Which offers are ranked; empty: all."""
 
     gpu: str = ""
@@ -20,7 +20,7 @@ class Wanted:
     precision: str = "bf16"
 
 
-def flopp_of_offers(catalog: Catalog, wanted: Wanted) -> list[OfferFlopp]:
+def flopp_of_offers(catalog: Catalog, wanted: FloppFilter) -> list[OfferFlopp]:
     """Rank offers by FLOP per dollar: GPUs · achieved FLOP/s · 3600 s/h / (USD/h).
 
     Of a type in a region and market only its cheapest zone is listed; of accelerators by other
@@ -50,7 +50,7 @@ def flopp_of_offers(catalog: Catalog, wanted: Wanted) -> list[OfferFlopp]:
     return sorted(best.values(), key=lambda r: (-r.flop_per_usd, r.instance_type, r.region))
 
 
-def _fits(wanted: Wanted, gpu: str, market: str, region: str) -> bool:
+def _fits(wanted: FloppFilter, gpu: str, market: str, region: str) -> bool:
     return (
         (not wanted.gpu or gpu.lower() == wanted.gpu.lower())
         and (not wanted.market or market == wanted.market)

@@ -50,14 +50,14 @@ class StallVector:
     machines: int
     gpus: int  # of all machines
     step_s: float  # the longest: on cold data, all GPUs
-    stalls: tuple["Stall", ...]
+    stalls: tuple["StalledTime", ...]
     runs: tuple["TimedRun", ...]
     what_ifs: tuple[tuple[str, float], ...]  # change, seconds per step then
     missing: tuple[str, ...]  # stalls that no run tells, and which run would
 
 
 @dataclass(frozen=True, slots=True)
-class Stall:
+class StalledTime:
     """Seconds of each step that one cause takes, with their 95 % limits."""
 
     name: str
@@ -183,23 +183,23 @@ DEVICE_COPY = "device copy"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredRecord:
     """A record that was imported, with the catalog's name of its GPU ("" for a processor)."""
 
     gpu: str
     record: Record
 
 
-def newest(kept: Iterable[Kept]) -> list[Kept]:
+def newest(kept: Iterable[StoredRecord]) -> list[StoredRecord]:
     """The newest record of each machine and device; those that name no machine all count."""
-    last: dict[tuple[str, str, int], Kept] = {}
+    last: dict[tuple[str, str, int], StoredRecord] = {}
     for i, each in enumerate(sorted(kept, key=lambda k: k.record.taken_at)):
         machine = each.record.machine.machine
         last[machine, each.record.device, 0 if machine else i] = each
     return list(last.values())
 
 
-def pooled(kept: Iterable[Kept], gpus: dict[str, Gpu]) -> tuple[Pooled, ...]:
+def pooled(kept: Iterable[StoredRecord], gpus: dict[str, Gpu]) -> tuple[Pooled, ...]:
     """Matrix speed by GPU and precision over all machines."""
     groups: dict[tuple[str, str], list[tuple[figures.Speed, str]]] = {}
     copies: dict[str, list[float]] = {}
@@ -271,7 +271,7 @@ def too_small(record: Record, gpu: Gpu | None) -> list[str]:
     ]
 
 
-def rates(kept: Iterable[Kept]) -> tuple[Rate, ...]:
+def rates(kept: Iterable[StoredRecord]) -> tuple[Rate, ...]:
     """Every other figure of the newest records; processors give their matrix speed here too."""
     found = []
     for each in newest(kept):
@@ -306,7 +306,7 @@ _FROM_GPU = "from GPU pinned"
 Found = dict[str, float]
 
 
-def links_of(kept: Iterable[Kept], catalog: Catalog) -> tuple[Links, ...]:
+def links_of(kept: Iterable[StoredRecord], catalog: Catalog) -> tuple[Links, ...]:
     """The links of every instance type that a record names; medians over machines.
 
     Of each machine the newest record that holds a link counts for it: runs with one process and

@@ -10,7 +10,7 @@ from recommender.benchmarks.errors import BenchError
 from recommender.benchmarks.record import Record
 from recommender.catalogs.files import replace_file
 from recommender.errors import UsageError
-from recommender.measurements.pool import Stall, StallVector, TimedRun
+from recommender.measurements.pool import StalledTime, StallVector, TimedRun
 from recommender.text import shown, shown_path
 
 _WANTED = {
@@ -56,7 +56,7 @@ def vector_of(records: Sequence[tuple[str, Record]], gpus: Sequence[str]) -> Sta
         machines=most,
         gpus=max(run.gpus for run in used),
         step_s=found.step_s,
-        stalls=tuple(Stall(s.name, s.seconds, s.low, s.high, s.share) for s in found.stalls),
+        stalls=tuple(StalledTime(s.name, s.seconds, s.low, s.high, s.share) for s in found.stalls),
         runs=tuple(timed for _, timed in runs.values()),
         what_ifs=tuple((each.change, each.step_s) for each in stalls.what_ifs(found)),
         missing=tuple(f"{name}: needs {why}" for name, why in _WANTED.items() if name not in names),

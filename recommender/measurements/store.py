@@ -22,9 +22,9 @@ from recommender.inputs.files import read_text
 from recommender.inputs.units import parse_count
 from recommender.measurements.folder import LINKS, SPEEDS, folder
 from recommender.measurements.pool import (
-    Kept,
     Links,
     Pooled,
+    StoredRecord,
     catalog_gpu,
     impossible,
     links_of,
@@ -181,7 +181,7 @@ def import_files(paths: Sequence[Path], catalog: Catalog, gpu: str | None) -> Im
 
     Raises UsageError with everything that is wrong with any of them.
     """
-    read: list[tuple[Path, str, Kept]] = []
+    read: list[tuple[Path, str, StoredRecord]] = []
     problems: list[str] = []
     for path in paths:
         try:
@@ -208,10 +208,10 @@ def import_files(paths: Sequence[Path], catalog: Catalog, gpu: str | None) -> Im
     return Imported(tuple(added), found, links, tuple(warnings), place)
 
 
-def records(place: Path) -> list[Kept]:
+def records(place: Path) -> list[StoredRecord]:
     """Every record that was imported. Raises RecordError for one that was changed since."""
     paths = sorted(place.glob("*.*.json")) if place.is_dir() else []
-    return [Kept(gpu_of(path), usable(partial(read_record, path))) for path in paths]
+    return [StoredRecord(gpu_of(path), usable(partial(read_record, path))) for path in paths]
 
 
 def usable(read: Callable[[], T]) -> T:
@@ -224,7 +224,7 @@ def usable(read: Callable[[], T]) -> T:
         raise UsageError(str(error)) from None
 
 
-def checked(path: Path, catalog: Catalog, gpu: str | None) -> tuple[str, Kept]:
+def checked(path: Path, catalog: Catalog, gpu: str | None) -> tuple[str, StoredRecord]:
     """A file's text, and its record with the catalog's name of its GPU.
 
     Raises RecordError with everything that is wrong with it.
@@ -232,7 +232,7 @@ def checked(path: Path, catalog: Catalog, gpu: str | None) -> tuple[str, Kept]:
     text = read_text(path, _MOST_BYTES)
     record = usable(lambda: parse_record(text, shown(path.name)))
     if not record.machine.gpu or record.device == "cpu":
-        return text, Kept("", record)
+        return text, StoredRecord("", record)
     place = record.place
     try:
         name = catalog_gpu(catalog, record.machine.gpu, place.provider, place.instance_type, gpu)
@@ -243,17 +243,17 @@ def checked(path: Path, catalog: Catalog, gpu: str | None) -> tuple[str, Kept]:
         wrong += too_small(record, catalog.gpus.get(name))
     if wrong:
         raise RecordError("\n".join(f"{shown(path.name)}: {each}" for each in wrong))
-    return text, Kept(name, record)
+    return text, StoredRecord(name, record)
 
 
-def _what(each: Kept) -> str:
+def _what(each: StoredRecord) -> str:
     own: Record = each.record
     where = " ".join(word for word in (own.place.instance_type, own.place.region) if word)
     device = each.gpu or own.machine.processor
     return f"{device}{f' ({where})' if where else ''}, {own.suite} suite of {own.taken_at[:10]}"
 
 
-def _doubts(path: Path, each: Kept, catalog: Catalog) -> list[str]:
+def _doubts(path: Path, each: StoredRecord, catalog: Catalog) -> list[str]:
     """What is usable and yet worth a word: disturbed, or far from what was published."""
     name = shown(path.name)
     said = []

@@ -180,12 +180,14 @@ class PlanDetails:
         mixed = not self.site.entries.spot.all()
         if deadline_s is None or law is None or mixed or speed < EVEN_SPEED:
             return None
-        from recommender.policies.state import Prices, Task
+        from recommender.policies.state import ModePrices, Task
         from recommender.policies.thresholds import shipped_rule
 
         task = Task(float(inputs.work_s[0]), deadline_s, float(inputs.changeover_s[0]))
         usd = float(self.site.fallbacks.usd_per_hour[self.candidate.fallback]) / speed
-        return shipped_rule(law.spot_class, task, Prices(float(inputs.spot_usd_per_hour[0]), usd))
+        return shipped_rule(
+            law.spot_class, task, ModePrices(float(inputs.spot_usd_per_hour[0]), usd)
+        )
 
     def _estimate(self) -> Estimate:
         space, inputs, paths = self.space, self.inputs, self.paths

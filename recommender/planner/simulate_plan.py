@@ -16,8 +16,8 @@ from recommender.planner.pipeline import Pipeline
 from recommender.planner.plan_builder import Evaluated
 from recommender.planner.problem import Problem, planning_problem
 from recommender.risk.random_numbers import SEED
-from recommender.simulate.paths import Tick
-from recommender.simulate.simulate import Order, simulation_of
+from recommender.simulate.paths import ProgressCallback
+from recommender.simulate.simulate import SimulationOptions, simulation_of
 from recommender.version import __version__
 
 NAMED = "the machines to simulate"
@@ -41,8 +41,8 @@ def simulate_plan(
     progress: Progress = Progress(),  # noqa: B008 (frozen)
     number: int = 1,
     machines: Comparison | None = None,
-    order: Order = Order(),  # noqa: B008 (frozen)
-    tick: Tick | None = None,
+    order: SimulationOptions = SimulationOptions(),  # noqa: B008 (frozen)
+    tick: ProgressCallback | None = None,
     top: int = 5,
     prove: bool = False,
     now: datetime | None = None,
@@ -66,7 +66,11 @@ def simulate_plan(
 
 
 def _simulated(
-    problem: Problem, evaluated: Evaluated, number: int, order: Order, tick: Tick | None
+    problem: Problem,
+    evaluated: Evaluated,
+    number: int,
+    order: SimulationOptions,
+    tick: ProgressCallback | None,
 ) -> PlanSimulation:
     policy = _policy_csv(problem, evaluated, order) if order.policy_table else None
     simulation = simulation_of(
@@ -75,11 +79,11 @@ def _simulated(
     return PlanSimulation(simulation, policy=policy)
 
 
-def _policy_csv(problem: Problem, evaluated: Evaluated, order: Order) -> str:
-    from recommender.policies.plan_policy import policy_csv, problem_of, unfit, words_of
+def _policy_csv(problem: Problem, evaluated: Evaluated, order: SimulationOptions) -> str:
+    from recommender.policies.plan_policy import policy_csv, problem_of, why_no_policy, words_of
 
     plan, deadline_s = evaluated.plan, problem.limits.deadline_s
-    why = unfit(evaluated.inputs, deadline_s)
+    why = why_no_policy(evaluated.inputs, deadline_s)
     if why is not None:
         raise UsageError(f"--policy-table: {why}; choose another --plan or leave it out")
     programme = problem_of(evaluated.inputs, deadline_s)

@@ -86,10 +86,10 @@ def chain(law: Availability, tick_s: float) -> Chain:
         for each in (stay + moved, moved)
     )
     up = np.tile(np.repeat([False, True], buckets), regimes)
-    return Chain(step, up, _usual(step), taken if law.elsewhere else None)
+    return Chain(step, up, _long_run_shares(step), taken if law.elsewhere else None)
 
 
-def seen(law: Chain, belief: Floats, available: Bools) -> Floats:
+def belief_after_look(law: Chain, belief: Floats, available: Bools) -> Floats:
     """The belief (windows, states) after a look at whether spot is there (windows,)."""
     sides = law.up[None] == available[:, None]
     here = np.where(sides, belief, 0.0)
@@ -98,7 +98,7 @@ def seen(law: Chain, belief: Floats, available: Bools) -> Floats:
     return np.asarray(here / here.sum(axis=1, keepdims=True))
 
 
-def _usual(step: Floats) -> Floats:
+def _long_run_shares(step: Floats) -> Floats:
     power = step
     for _ in range(_SQUARINGS):
         power = power @ power
@@ -114,7 +114,7 @@ def memoryless(law: Availability, share_up: float, mean_run_h: float) -> Availab
 
 
 @dataclass(frozen=True, slots=True)
-class Lumps:
+class AggregatedStates:
     """A small chain that stands for a large one."""
 
     member: Floats  # (states, lumps) 1 where a state belongs to a lump
@@ -122,7 +122,7 @@ class Lumps:
     up: Bools  # (lumps,)
 
 
-def lumps(law: Chain, ups: int) -> Lumps:
+def aggregate_states(law: Chain, ups: int) -> AggregatedStates:
     """One lump of outages and `ups` of runs; states weigh their long-run shares.
 
     Runs are cut where the weighted variance of ln(expected ticks left) within lumps is least.
@@ -133,7 +133,7 @@ def lumps(law: Chain, ups: int) -> Lumps:
         member[states, lump] = 1.0
     weights = member * (law.usual[:, None] + 1e-300)
     weights /= weights.sum(axis=0)
-    return Lumps(member, weights.T @ law.step @ member, np.arange(len(groups)) > 0)
+    return AggregatedStates(member, weights.T @ law.step @ member, np.arange(len(groups)) > 0)
 
 
 def time_left(law: Chain) -> Floats:

@@ -22,20 +22,20 @@ from recommender.policies.availability_fit import ZoneClass, of_zone, zone_class
 from recommender.policies.optimal import SemiMarkov
 from recommender.policies.replay import optimum, replay, windows
 from recommender.policies.rules import Greedy, SpotOnly
-from recommender.policies.state import Policy, Prices, Task
+from recommender.policies.state import ModePrices, Policy, Task
 
 EVERY_S = 4 * 3600.0  # between start moments
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
+class BacktestTrace:
     """One zone's recorded availability: what a policy may learn from, and what it is judged on."""
 
     name: str
     tick_s: float
     past: Bools  # (ticks,) before the judged part; may be empty for rules that learn nothing
     judged: Bools  # (ticks,)
-    prices: Prices | None = None  # of this zone; None: those of the back-test
+    prices: ModePrices | None = None  # of this zone; None: those of the back-test
     one_fewer: Bools | None = None  # (ticks,) judged part for a gang of one spot machine fewer
 
 
@@ -49,7 +49,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BacktestRow:
     """One line of the table: a policy on all windows of one trace and setting.
 
     A run that does not end within the series is late, at what it cost until then.
@@ -79,12 +79,12 @@ class Contender(Protocol):
     def name(self) -> str:
         """Name in the table."""
 
-    def enter(self, trace: Trace, prices: Prices) -> tuple[Policy, Prices]:
+    def enter(self, trace: BacktestTrace, prices: ModePrices) -> tuple[Policy, ModePrices]:
         """The policy for a trace, and what its machines cost."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class FixedRule:
     """A rule that learns nothing from the past."""
 
     policy: Policy
@@ -94,20 +94,20 @@ class Rule:
         """The rule's own name."""
         return self.policy.name
 
-    def enter(self, trace: Trace, prices: Prices) -> tuple[Policy, Prices]:
+    def enter(self, trace: BacktestTrace, prices: ModePrices) -> tuple[Policy, ModePrices]:
         """The rule at the market's prices."""
         return self.policy, prices
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class FittedPolicy:
     """The cost-optimal policy, fitted to the trace's past; without one, to its class."""
 
     kind: ZoneClass | None = None  # zones like it; None: only the trace's own past
     confidence: float = 1.0
     name: str = "cost-optimal"
 
-    def enter(self, trace: Trace, prices: Prices) -> tuple[Policy, Prices]:
+    def enter(self, trace: BacktestTrace, prices: ModePrices) -> tuple[Policy, ModePrices]:
         """Fit to the past only: the evaluated part is not looked at."""
         if len(trace.past) > 1:
             kind = self.kind or zone_class([trace.past], trace.tick_s)
@@ -131,11 +131,11 @@ class SingleAnchor:
     machines: int
     name: str = "DeepVM single anchor"
 
-    def enter(self, trace: Trace, prices: Prices) -> tuple[Policy, Prices]:
+    def enter(self, trace: BacktestTrace, prices: ModePrices) -> tuple[Policy, ModePrices]:
         """Spot or wait, with the anchor on the bill."""
         anchor = prices.on_demand / self.machines
         spot = prices.spot * (self.machines - 1) / self.machines + anchor
-        return SpotOnly(self.name), Prices(spot, prices.on_demand, prices.idle + anchor)
+        return SpotOnly(self.name), ModePrices(spot, prices.on_demand, prices.idle + anchor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +145,17 @@ class Tiering:
     receivers_usd_per_hour: float
     name: str = "DeepVM tiering"
 
-    def enter(self, trace: Trace, prices: Prices) -> tuple[Policy, Prices]:
+    def enter(self, trace: BacktestTrace, prices: ModePrices) -> tuple[Policy, ModePrices]:
         """Spot or wait, with the receivers on the bill."""
         more = self.receivers_usd_per_hour
-        return SpotOnly(self.name), Prices(prices.spot + more, prices.on_demand, prices.idle + more)
+        return SpotOnly(self.name), ModePrices(
+            prices.spot + more, prices.on_demand, prices.idle + more
+        )
 
 
-def bounds(trace: Trace, task: Task, prices: Prices, every_s: float = EVERY_S) -> Bounds:
+def bounds(
+    trace: BacktestTrace, task: Task, prices: ModePrices, every_s: float = EVERY_S
+) -> Bounds:
     """Greedy and optimum of every window whose deadline lies inside the judged part."""
     starts = windows(len(trace.judged), trace.tick_s, task, every_s)
     if len(starts) == 0:
@@ -165,14 +169,16 @@ def bounds(trace: Trace, task: Task, prices: Prices, every_s: float = EVERY_S) -
     return Bounds(starts, greedy, best)
 
 
-def judge(contender: Contender, trace: Trace, task: Task, prices: Prices, within: Bounds) -> Row:
+def judge(
+    contender: Contender, trace: BacktestTrace, task: Task, prices: ModePrices, within: Bounds
+) -> BacktestRow:
     """Replay one contender on one trace and setting."""
     policy, paid = contender.enter(trace, prices)
     anchored = isinstance(contender, SingleAnchor) and trace.one_fewer is not None
     seen = trace.one_fewer if anchored else trace.judged
     assert seen is not None
     result = replay(policy, seen, trace.tick_s, within.starts, task, paid)
-    return Row(
+    return BacktestRow(
         policy=contender.name,
         trace=trace.name,
         task=task,
@@ -191,12 +197,12 @@ class Piece:
     """One trace under one setting, with everything that is judged on it."""
 
     contenders: tuple[Contender, ...]
-    trace: Trace
+    trace: BacktestTrace
     task: Task
-    prices: Prices
+    prices: ModePrices
     every_s: float = EVERY_S
 
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[BacktestRow, ...]:
         """The rows of this piece of work: a pure function of plain data."""
         within = bounds(self.trace, self.task, self.prices, self.every_s)
         one = (self.trace, self.task, self.prices, within)
@@ -205,9 +211,9 @@ class Piece:
 
 def pieces(
     contenders: Sequence[Contender],
-    traces: Sequence[Trace],
+    traces: Sequence[BacktestTrace],
     tasks: Sequence[Task],
-    prices: Prices,
+    prices: ModePrices,
     every_s: float = EVERY_S,
 ) -> tuple[Piece, ...]:
     """The work of a back-test; raises `UsageError` where no trace is as long as a deadline."""
@@ -233,11 +239,11 @@ def too_short(longest_s: float) -> UsageError:
 
 def backtest(
     contenders: Sequence[Contender],
-    traces: Sequence[Trace],
+    traces: Sequence[BacktestTrace],
     tasks: Sequence[Task],
-    prices: Prices,
+    prices: ModePrices,
     every_s: float = EVERY_S,
-) -> tuple[Row, ...]:
+) -> tuple[BacktestRow, ...]:
     """The whole table, one after the other; traces shorter than a deadline are left out of it."""
     work = pieces(contenders, traces, tasks, prices, every_s)
     return tuple(row for piece in work for row in piece.rows())
@@ -249,7 +255,7 @@ def closed(greedy_usd: float, policy_usd: float, optimum_usd: float) -> float | 
     return (greedy_usd - policy_usd) / gap if gap > 1e-9 else None
 
 
-def closed_by_sums(rows: Iterable[Row]) -> float | None:
+def closed_by_sums(rows: Iterable[BacktestRow]) -> float | None:
     """The same over many rows of one policy, every window counting alike."""
     sums = np.zeros(3)
     for row in rows:
@@ -264,7 +270,7 @@ ENGINES: tuple[Engine, ...] = ("serial", "loky", "dask")
 class Work(Protocol):
     """A piece of work."""
 
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[BacktestRow, ...]:
         """Its rows, by nothing but its own data."""
 
 
@@ -277,16 +283,16 @@ class Workers:
     address: str = ""  # of an existing Dask cluster
 
 
-def judged(piece: Work) -> tuple[Row, ...]:
+def judged(piece: Work) -> tuple[BacktestRow, ...]:
     """The rows of one piece of work."""
     return piece.rows()
 
 
 def run(
     work: Sequence[Work], workers: Workers, tick: Callable[[int, int], None] | None = None
-) -> tuple[Row, ...]:
+) -> tuple[BacktestRow, ...]:
     """All rows, in the order of the work; `tick` hears how many pieces are done."""
-    rows: list[Row] = []
+    rows: list[BacktestRow] = []
     for done, found in enumerate(_each(work, workers), 1):
         rows += found
         if tick is not None:
@@ -294,7 +300,7 @@ def run(
     return tuple(rows)
 
 
-def _each(work: Sequence[Work], workers: Workers) -> Iterator[tuple[Row, ...]]:
+def _each(work: Sequence[Work], workers: Workers) -> Iterator[tuple[BacktestRow, ...]]:
     if workers.engine == "serial":
         yield from map(judged, work)
     elif workers.engine == "loky":

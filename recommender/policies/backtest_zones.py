@@ -13,26 +13,26 @@ import numpy as np
 from recommender.arrays import Bools, Floats
 from recommender.errors import UsageError
 from recommender.policies.availability_fit import of_zones
-from recommender.policies.backtest import EVERY_S, Row, Trace, too_short
+from recommender.policies.backtest import EVERY_S, BacktestRow, BacktestTrace, too_short
 from recommender.policies.optimal import MultiZone
 from recommender.policies.replay import DONE_S, windows
 from recommender.policies.replay_zones import (
     Failover,
+    RecordedZones,
     ZonePolicy,
-    Zones,
     optimum_zones,
     replay_zones,
 )
-from recommender.policies.state import Prices, Task
+from recommender.policies.state import ModePrices, Task
 
 
 @dataclass(frozen=True, slots=True)
-class Market:
+class ZonesTrace:
     """Zones that one job may use: what may be learnt from, and what is judged."""
 
     name: str
     past: Bools  # (zones, ticks)
-    judged: Zones
+    judged: RecordedZones
 
 
 class ZoneContender(Protocol):
@@ -42,7 +42,7 @@ class ZoneContender(Protocol):
     def name(self) -> str:
         """Name in the table."""
 
-    def enter(self, market: Market) -> ZonePolicy:
+    def enter(self, market: ZonesTrace) -> ZonePolicy:
         """The policy for a market."""
 
 
@@ -57,7 +57,7 @@ class ZoneRule:
         """The rule's own name."""
         return self.policy.name
 
-    def enter(self, market: Market) -> ZonePolicy:
+    def enter(self, market: ZonesTrace) -> ZonePolicy:
         """The rule itself."""
         return self.policy
 
@@ -68,7 +68,7 @@ class FittedZones:
 
     name: str = "multi-region"
 
-    def enter(self, market: Market) -> ZonePolicy:
+    def enter(self, market: ZonesTrace) -> ZonePolicy:
         """Fit to the past only: the judged part is not looked at."""
         if market.past.shape[1] < 2:
             raise UsageError(f"{market.name}: no past to fit; raise --past above 0")
@@ -80,11 +80,11 @@ class ZonesPiece:
     """One market under one setting, with everything that is judged on it."""
 
     contenders: tuple[ZoneContender, ...]
-    market: Market
+    market: ZonesTrace
     task: Task
     every_s: float = EVERY_S
 
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[BacktestRow, ...]:
         """The rows of this piece of work: a pure function of plain data."""
         zones = self.market.judged
         starts = windows(zones.available.shape[1], zones.tick_s, self.task, self.every_s)
@@ -97,8 +97,8 @@ class ZonesPiece:
             rows.append(self._row(each.name, found.cost_usd, float(late.mean()), greedy, best))
         return tuple(rows)
 
-    def _row(self, name: str, usd: Floats, late: float, greedy: float, best: float) -> Row:
-        return Row(
+    def _row(self, name: str, usd: Floats, late: float, greedy: float, best: float) -> BacktestRow:
+        return BacktestRow(
             policy=name,
             trace=self.market.name,
             task=self.task,
@@ -112,7 +112,7 @@ class ZonesPiece:
         )
 
 
-def market_of(traces: Sequence[Trace], prices: Prices, move_usd: Floats) -> Market:
+def market_of(traces: Sequence[BacktestTrace], prices: ModePrices, move_usd: Floats) -> ZonesTrace:
     """Traces that begin and end together and have one tick, as zones of one market.
 
     `move_usd` (zones, zones) from row to column.
@@ -124,7 +124,7 @@ def market_of(traces: Sequence[Trace], prices: Prices, move_usd: Floats) -> Mark
             + ", ".join(f"{tick:g} s x {past + judged}" for tick, past, judged in sorted(shapes))
         )
     own = [trace.prices or prices for trace in traces]
-    zones = Zones(
+    zones = RecordedZones(
         available=np.stack([trace.judged for trace in traces]),
         spot_usd_per_hour=np.array([each.spot for each in own]),
         on_demand_usd_per_hour=np.array([each.on_demand for each in own]),
@@ -132,12 +132,12 @@ def market_of(traces: Sequence[Trace], prices: Prices, move_usd: Floats) -> Mark
         tick_s=traces[0].tick_s,
     )
     past = np.stack([trace.past for trace in traces])
-    return Market(f"{len(traces)} zones together", past, zones)
+    return ZonesTrace(f"{len(traces)} zones together", past, zones)
 
 
 def zones_pieces(
     contenders: Sequence[ZoneContender],
-    market: Market,
+    market: ZonesTrace,
     tasks: Sequence[Task],
     every_s: float = EVERY_S,
 ) -> tuple[ZonesPiece, ...]:

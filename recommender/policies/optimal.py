@@ -17,20 +17,36 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
 from recommender.errors import UsageError
-from recommender.policies.availability import Availability, Chain, Lumps, chain, lumps, seen
+from recommender.policies.availability import (
+    AggregatedStates,
+    Availability,
+    Chain,
+    aggregate_states,
+    belief_after_look,
+    chain,
+)
 from recommender.policies.policy_table import (
     NEVER,
     JointTable,
-    Offers,
-    Table,
+    PolicyTable,
+    ZonePrices,
     joint_table,
     policy_table,
     size,
 )
 from recommender.policies.replay import DONE_S
-from recommender.policies.replay_zones import ZoneDecide, Zones, ZoneState, move_costs
+from recommender.policies.replay_zones import RecordedZones, ZoneDecide, ZoneState, move_costs
 from recommender.policies.rules import whole_ticks
-from recommender.policies.state import NONE, ON_DEMAND, SPOT, Decide, Modes, Prices, State, Task
+from recommender.policies.state import (
+    NONE,
+    ON_DEMAND,
+    SPOT,
+    Decide,
+    ModePrices,
+    Modes,
+    PolicyState,
+    Task,
+)
 
 GRACE = 0.25  # how much later than the deadline a run that may be late must end, as a share
 
@@ -54,11 +70,11 @@ class SemiMarkov:
         if not 0.0 < self.confidence <= 1.0:
             raise UsageError(f"confidence {self.confidence}: must be above 0 and at most 1")
 
-    def table(self, task: Task, prices: Prices, tick_s: float) -> Table:
+    def table(self, task: Task, prices: ModePrices, tick_s: float) -> PolicyTable:
         """The policy as a table of costs to go."""
         return policy_table(chain(self.law, tick_s), task, prices, tick_s)
 
-    def begin(self, task: Task, prices: Prices, tick_s: float, windows: int) -> Decide:
+    def begin(self, task: Task, prices: ModePrices, tick_s: float, windows: int) -> Decide:
         """Belief and table of one replay."""
         law = chain(self.law, tick_s)
 
@@ -80,11 +96,11 @@ class _Watch:
     """The decisions of one replay: the belief moves with every tick seen."""
 
     law: Chain
-    table: Table
+    table: PolicyTable
     task: Task
     belief: Floats  # (windows, states) before the coming tick is seen
 
-    def decide(self, state: State) -> Modes:
+    def decide(self, state: PolicyState) -> Modes:
         """The least expected cost among what is safe; on-demand where nothing is."""
         belief = self._see(state.available)
         left = self.table.ticks - round(state.now_s / self.table.tick_s)
@@ -100,11 +116,13 @@ class _Watch:
         return np.asarray(order[usd[order].argmin(axis=0)])
 
     def _see(self, available: Bools) -> Floats:
-        here = seen(self.law, self.belief, available)
+        here = belief_after_look(self.law, self.belief, available)
         self.belief = here @ self.law.step
         return here
 
-    def _usd(self, left: int, mode: int, belief: Floats, spare: Floats, state: State) -> Floats:
+    def _usd(
+        self, left: int, mode: int, belief: Floats, spare: Floats, state: PolicyState
+    ) -> Floats:
         """Expected cost to go when a mode runs in the coming tick."""
         pay = np.where(state.mode == mode, state.start_up_s, self.task.changeover_s)
         slack = spare if mode == NONE else spare - pay
@@ -114,7 +132,7 @@ class _Watch:
         """Can on-demand, started in the next tick, still end in time?"""
         return whole_ticks(self.task.changeover_s - spare, self.table.tick_s) <= 1e-6
 
-    def _spot_safe(self, state: State, left: int) -> Bools:
+    def _spot_safe(self, state: PolicyState, left: int) -> Bools:
         """Can it, when spot runs for one tick and then vanishes?"""
         tick_s = self.table.tick_s
         pay = np.where(state.mode == SPOT, state.start_up_s, self.task.changeover_s)
@@ -123,7 +141,7 @@ class _Watch:
         return state.available & (self._safe(spare) | (work <= DONE_S))
 
 
-def expected_usd(table: Table, law: Chain, task: Task) -> float:
+def expected_usd(table: PolicyTable, law: Chain, task: Task) -> float:
     """Least expected cost of a job that starts at a random moment, seeing whether spot is there."""
     total = 0.0
     spare = np.array([table.ticks * table.tick_s - task.work_s])
@@ -155,33 +173,37 @@ class MultiZone:
     laws: tuple[Availability, ...]  # of each zone, in the order of the market
     name: str = "multi-region"
 
-    def begin(self, task: Task, zones: Zones, windows: int) -> ZoneDecide:
+    def begin(self, task: Task, zones: RecordedZones, windows: int) -> ZoneDecide:
         """Beliefs and table of one replay."""
         if len(self.laws) != len(zones.available):
             raise UsageError(f"{len(self.laws)} laws for {len(zones.available)} zones: one each")
         chains = [chain(law, zones.tick_s) for law in self.laws]
         grid_s = zones.tick_s * max(1, round(GRID_S / zones.tick_s))
         kept = chosen(zones, [each.share_up for each in chains])
-        small = _lumped([self.laws[zone] for zone in kept], zones, kept, task, grid_s)
+        small = _aggregated([self.laws[zone] for zone in kept], zones, kept, task, grid_s)
         rent = int(zones.on_demand_usd_per_hour.argmin())
         places = [*kept, rent]
         usd = np.append(zones.spot_usd_per_hour[kept], zones.on_demand_usd_per_hour[rent])
-        offers = Offers(usd, zones.move_usd[np.ix_(places, places)])
+        offers = ZonePrices(usd, zones.move_usd[np.ix_(places, places)])
         table = joint_table(small, offers, task, grid_s)
         belief = [np.tile(each.usual, (windows, 1)) for each in chains]
         return _WatchZones(task, zones, chains, kept, small, table, rent, belief).decide
 
 
-def chosen(zones: Zones, share_up: Sequence[float]) -> list[int]:
+def chosen(zones: RecordedZones, share_up: Sequence[float]) -> list[int]:
     """The zones that the programme sees: cheapest per hour, with on-demand in outages."""
     up = np.array(share_up)
     hour = up * zones.spot_usd_per_hour + (1.0 - up) * zones.on_demand_usd_per_hour.min()
     return sorted(int(zone) for zone in np.argsort(hour, kind="stable")[:MOST_ZONES])
 
 
-def _lumped(
-    laws: Sequence[Availability], zones: Zones, kept: Sequence[int], task: Task, grid_s: float
-) -> list[Lumps]:
+def _aggregated(
+    laws: Sequence[Availability],
+    zones: RecordedZones,
+    kept: Sequence[int],
+    task: Task,
+    grid_s: float,
+) -> list[AggregatedStates]:
     """States for each zone: two, and one more at a time for the cheapest while there is room."""
     ticks, spare = size(task, grid_s)
     room = MOST_CELLS / ((ticks + 1) * (spare + 1) * (len(kept) + 2))
@@ -191,7 +213,7 @@ def _lumped(
         for zone in cheapest:
             more = np.where(np.arange(len(kept)) == zone, most, ups)
             ups = more if np.prod(more + 1) <= room else ups
-    return [lumps(chain(law, grid_s), int(n)) for law, n in zip(laws, ups, strict=True)]
+    return [aggregate_states(chain(law, grid_s), int(n)) for law, n in zip(laws, ups, strict=True)]
 
 
 @dataclass
@@ -199,10 +221,10 @@ class _WatchZones:
     """The decisions of one replay: all beliefs move with every tick seen."""
 
     task: Task
-    zones: Zones
+    zones: RecordedZones
     chains: list[Chain]
     kept: list[int]
-    small: list[Lumps]
+    small: list[AggregatedStates]
     table: JointTable
     rent: int  # zone in whose region on-demand is cheapest
     belief: list[Floats] = field(default_factory=list)  # per zone (windows, states), before a look
@@ -239,7 +261,7 @@ class _WatchZones:
         for zone, law in enumerate(self.chains):
             if zone not in self.kept:
                 continue
-            here = seen(law, self.belief[zone], available[:, zone])
+            here = belief_after_look(law, self.belief[zone], available[:, zone])
             self.belief[zone] = here @ law.step
             lump = here @ self.small[self.kept.index(zone)].member
             joint = (joint[:, :, None] * lump[:, None, :]).reshape(len(available), -1)

@@ -25,8 +25,8 @@ from recommender.plan.plan import Fallback, PolicyFacts
 from recommender.policies.availability import Availability, Chain, chain
 from recommender.policies.availability_fit import POINTS, WEIGHTS, of_class
 from recommender.policies.optimal import expected_usd
-from recommender.policies.policy_table import NEVER, Table, policy_table
-from recommender.policies.state import NONE, ON_DEMAND, SPOT, Prices, Task
+from recommender.policies.policy_table import NEVER, PolicyTable, policy_table
+from recommender.policies.state import NONE, ON_DEMAND, SPOT, ModePrices, Task
 from recommender.policies.thresholds import SAFETY_NET, TwoThresholds, rule_usd
 from recommender.risk.laws import logistic
 from recommender.risk.path_inputs import PathInputs
@@ -42,7 +42,7 @@ class PolicyProblem:
     """What the programme is asked for one plan."""
 
     task: Task
-    prices: Prices
+    prices: ModePrices
     law: Availability
     tick_s: float
     fixed_usd: float  # paid whatever happens, beside the prices
@@ -52,7 +52,7 @@ class PolicyProblem:
         """The law seen once per tick."""
         return chain(self.law, self.tick_s)
 
-    def table(self) -> Table:
+    def table(self) -> PolicyTable:
         """Costs to go at every slack up to the deadline: for any work left, reachable or not."""
         whole = self.with_work(self.tick_s)
         return policy_table(self.chain, whole.task, self.prices, self.tick_s)
@@ -62,7 +62,7 @@ class PolicyProblem:
         return replace(self, task=replace(self.task, work_s=work_s))
 
 
-def unfit(j: PathInputs, deadline_s: float | None) -> str | None:
+def why_no_policy(j: PathInputs, deadline_s: float | None) -> str | None:
     """Why the programme has nothing to say of a plan (one row), in words; None where it has."""
     if deadline_s is None:
         return "there is no deadline"
@@ -86,7 +86,7 @@ def unfit(j: PathInputs, deadline_s: float | None) -> str | None:
 
 def problem_of(j: PathInputs, deadline_s: float | None) -> PolicyProblem:
     """The problem of one plan (one row); raises `UsageError` where there is none."""
-    why = unfit(j, deadline_s)
+    why = why_no_policy(j, deadline_s)
     if why is not None or deadline_s is None:
         raise UsageError(f"no policy for this plan: {why}; see `rule` under the plan")
     task, always = _task(j, deadline_s), float(j.base_usd_per_hour[0])
@@ -94,21 +94,21 @@ def problem_of(j: PathInputs, deadline_s: float | None) -> PolicyProblem:
     on_demand = float(j.fallback_usd_per_hour[0]) / speed
     return PolicyProblem(
         task=task,
-        prices=Prices(always + float(j.spot_usd_per_hour[0]), always + on_demand, always),
+        prices=ModePrices(always + float(j.spot_usd_per_hour[0]), always + on_demand, always),
         law=_law(j),
         tick_s=max(task.deadline_s / TICKS, LEAST_TICK_S),
         fixed_usd=float(j.fixed_usd[0]),
     )
 
 
-def stretched(j: PathInputs) -> float:
+def time_per_training_time(j: PathInputs) -> float:
     """Time on the machines per time of training: saves hold it up."""
     return 1.0 + float(j.stall_s[0] / max(j.interval_s[0], 1.0))
 
 
 def _task(j: PathInputs, deadline_s: float) -> Task:
     """Where the fallback is a little slower, what it needs longer is taken off the deadline."""
-    work_s = float(j.work_s[0]) * stretched(j)
+    work_s = float(j.work_s[0]) * time_per_training_time(j)
     lost_s = (1.0 - float(j.notice_saves[0])) * 0.5 * float(j.interval_s[0])
     start_s = max(float(j.changeover_s[0]), float(j.fallback_start_s[0]))
     slower_s = max(1.0 / float(j.fallback_speed[0]) - 1.0, 0.0) * work_s
@@ -142,7 +142,7 @@ LATE_USD = 0.5 * float(NEVER)  # a cost to go above it is that of a deadline mis
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class PolicyChoice:
     """The cheapest choice at one time left, work left and belief; None: cannot be in time."""
 
     choice: str | None
@@ -150,21 +150,21 @@ class Point:
 
 
 def choice_at(
-    table: Table, task: Task, left: int, work_s: float, mode: int, up: bool, belief: Floats
-) -> Point:
+    table: PolicyTable, task: Task, left: int, work_s: float, mode: int, up: bool, belief: Floats
+) -> PolicyChoice:
     """The choice with `left` ticks to go, by what runs before it and the belief (states,).
 
     Ties go to spot, then to waiting, as in the policy.
     """
     spare = left * table.tick_s - work_s
-    found = Point(None, float("inf"))
+    found = PolicyChoice(None, float("inf"))
     for new in (SPOT, NONE, ON_DEMAND):
         if new == SPOT and not up:
             continue
         pay = 0.0 if new in (NONE, mode) else task.changeover_s
         usd = float(table.at(left, new, belief[None], np.array([spare - pay]))[0])
         if usd < min(found.usd, LATE_USD):
-            found = Point(NAMES[int(new)], usd)
+            found = PolicyChoice(NAMES[int(new)], usd)
     return found
 
 
@@ -185,7 +185,7 @@ def policy_facts(
     j: PathInputs, deadline_s: float | None, rule: TwoThresholds | None
 ) -> PolicyFacts:
     """The policy of a plan (one row), what it costs beside simpler rules, and a coarse grid."""
-    why = unfit(j, deadline_s)
+    why = why_no_policy(j, deadline_s)
     if why is not None:
         return PolicyFacts(why_not=why)
     problem = problem_of(j, deadline_s)
@@ -277,7 +277,7 @@ def _rows(problem: PolicyProblem) -> Iterator[Sequence[str]]:
 
 
 def _choices(
-    table: Table, left: int, mode: int, work_s: float, changeover_s: float, up: Bools
+    table: PolicyTable, left: int, mode: int, work_s: float, changeover_s: float, up: Bools
 ) -> tuple[list[int], Floats]:
     """The cheapest choice in every state, and its cost; ties go to spot, then to waiting."""
     spare = left * table.tick_s - work_s

@@ -32,14 +32,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Singles
-from recommender.policies.availability import Chain, Lumps
-from recommender.policies.state import NONE, ON_DEMAND, SPOT, Prices, Task
+from recommender.policies.availability import AggregatedStates, Chain
+from recommender.policies.state import NONE, ON_DEMAND, SPOT, ModePrices, Task
 
 NEVER = np.float32(1e6)  # USD: worse than anything a job costs
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PolicyTable:
     """Cost to go in USD of what runs in the coming tick, start-up already taken from the slack."""
 
     usd: Singles  # (ticks left + 1, 3 modes, states, slack in ticks + 1)
@@ -66,7 +66,7 @@ class Table:
         return np.where(place < -1e-6, float(NEVER), value)
 
 
-def policy_table(law: Chain, task: Task, prices: Prices, tick_s: float) -> Table:
+def policy_table(law: Chain, task: Task, prices: ModePrices, tick_s: float) -> PolicyTable:
     """Backward induction on the grid of one tick.
 
     Seconds of one core: about ticks × states × slack × 2e-8; 12 bytes of memory per cell.
@@ -86,7 +86,7 @@ def policy_table(law: Chain, task: Task, prices: Prices, tick_s: float) -> Table
         run[ON_DEMAND] = usd[ON_DEMAND] + step @ value[ON_DEMAND]
         run[:, :, slack >= left] = 0.0
         value = _best(run, task.changeover_s / tick_s)
-    return Table(table, tick_s)
+    return PolicyTable(table, tick_s)
 
 
 def after_spot(law: Chain, value: Singles) -> Singles:
@@ -126,7 +126,7 @@ def started(run: Singles, changeover: float) -> Singles:
 
 
 @dataclass(frozen=True, slots=True)
-class Offers:
+class ZonePrices:
     """What the zones of a table cost; the last place is that of on-demand."""
 
     usd_per_hour: Floats  # (zones + 1,)
@@ -169,7 +169,9 @@ def size(task: Task, tick_s: float) -> tuple[int, int]:
     return ticks, max(1, int(np.ceil((ticks * tick_s - task.work_s) / tick_s)) + 1)
 
 
-def joint_table(zones: Sequence[Lumps], offers: Offers, task: Task, tick_s: float) -> JointTable:
+def joint_table(
+    zones: Sequence[AggregatedStates], offers: ZonePrices, task: Task, tick_s: float
+) -> JointTable:
     """Backward induction on the grid of `tick_s`; four bytes per cell.
 
     Seconds of one core: about ticks × modes × joint states × slack × 3e-8.
@@ -197,7 +199,7 @@ def joint_table(zones: Sequence[Lumps], offers: Offers, task: Task, tick_s: floa
     return JointTable(table, tick_s)
 
 
-def _up(zones: Sequence[Lumps]) -> Bools:
+def _up(zones: Sequence[AggregatedStates]) -> Bools:
     """Is each zone up in each joint state? (zones, joint states)"""
     place = np.indices([len(zone.up) for zone in zones]).reshape(len(zones), -1)
     return np.stack([zone.up[index] for zone, index in zip(zones, place, strict=True)])

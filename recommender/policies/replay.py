@@ -32,10 +32,10 @@ from recommender.policies.state import (
     ON_DEMAND,
     SPOT,
     Decide,
+    ModePrices,
     Modes,
     Policy,
-    Prices,
-    State,
+    PolicyState,
     Task,
 )
 
@@ -59,7 +59,7 @@ class Replays:
 
 
 def replay(
-    policy: Policy, available: Bools, tick_s: float, starts: Ints, task: Task, prices: Prices
+    policy: Policy, available: Bools, tick_s: float, starts: Ints, task: Task, prices: ModePrices
 ) -> Replays:
     """Costs and ends of a policy from each start tick of one availability series.
 
@@ -68,7 +68,7 @@ def replay(
     UsageError for start ticks outside the series.
     """
     _check(available, tick_s, starts)
-    run = Run(len(starts), task, prices, tick_s)
+    run = ReplayState(len(starts), task, prices, tick_s)
     decide = policy.begin(task, prices, tick_s, len(starts))
     longest = task.work_s + task.changeover_s + _PATIENCE * task.deadline_s
     after = int(np.ceil(longest / tick_s)) + 1
@@ -96,10 +96,10 @@ def _check(available: Bools, tick_s: float, starts: Ints) -> None:
         raise UsageError(f"start ticks must lie in 0 to {len(available) - 1}, the series")
 
 
-class Run:
+class ReplayState:
     """The windows in flight."""
 
-    def __init__(self, count: int, task: Task, prices: Prices, tick_s: float) -> None:
+    def __init__(self, count: int, task: Task, prices: ModePrices, tick_s: float) -> None:
         self.task, self.tick_s = task, tick_s
         self.usd = prices.by_mode * tick_s / 3600.0
         self.mode: Modes = np.zeros(count, dtype=np.int8)
@@ -115,7 +115,7 @@ class Run:
         now = tick * self.tick_s
         gone = ~available if taken is None else ~available | taken
         self.mode = np.where((self.mode == SPOT) & gone, NONE, self.mode)
-        want = decide(State(now, self.mode, self.done, self.start_up, available))
+        want = decide(PolicyState(now, self.mode, self.done, self.start_up, available))
         if bool(((want == SPOT) & ~available & ~self.stopped).any()):
             raise UsageError(f"the policy asked for spot at {now:.0f} s, where there is none")
         live = ~self.stopped
@@ -141,7 +141,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Market:
+class SimulatedMarket:
     """What each history meets; past the last tick there is no spot."""
 
     available: Bools  # (ticks, windows) can spot be had in this tick?
@@ -152,22 +152,22 @@ class Market:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class SimulatedReplays:
     """What came of each history; arrays of shape (windows,)."""
 
     replays: Replays
     interruptions: Ints
 
 
-def replay_drawn(
-    policy: Policy, market: Market, tick_s: float, task: Task, prices: Prices
-) -> Drawn:
+def replay_simulated(
+    policy: Policy, market: SimulatedMarket, tick_s: float, task: Task, prices: ModePrices
+) -> SimulatedReplays:
     """Costs and ends of a policy on every history of a drawn market, all begun at its tick 0.
 
     A policy that waits for spot past the last tick is not followed: it never finishes.
     """
     count = len(market.done_s)
-    run = Run(count, task, prices, tick_s)
+    run = ReplayState(count, task, prices, tick_s)
     run.done, run.queue_s = market.done_s.copy(), market.queue_s
     decide = policy.begin(task, prices, tick_s, count)
     interruptions: Ints = np.zeros(count, dtype=np.int64)
@@ -195,14 +195,16 @@ def replay_drawn(
         stuck = not inside and not bool((~run.stopped & (run.mode != NONE)).any())
         if stuck or bool(run.stopped.all()):
             break
-    return Drawn(run.result(), interruptions)
+    return SimulatedReplays(run.result(), interruptions)
 
 
 _BATCH_CELLS = 1 << 15  # windows × levels per batch: three modes of them stay in the cache
 _MOST_LEVELS = 200_000
 
 
-def optimum(available: Bools, tick_s: float, starts: Ints, task: Task, prices: Prices) -> Floats:
+def optimum(
+    available: Bools, tick_s: float, starts: Ints, task: Task, prices: ModePrices
+) -> Floats:
     """Least cost in USD with the trace known, per start tick; inf where nothing is in time.
 
     Work counts as minus one changeover at each start of a machine, ticks are paid in full and

@@ -26,7 +26,7 @@ NOWHERE = -1  # no checkpoint yet
 
 
 @dataclass(frozen=True, slots=True)
-class Zones:
+class RecordedZones:
     """Recorded availability and prices of zones that a job may use."""
 
     available: Bools  # (zones, ticks)
@@ -66,7 +66,7 @@ class ZonePolicy(Protocol):
     def name(self) -> str:
         """Short name for tables."""
 
-    def begin(self, task: Task, zones: Zones, windows: int) -> ZoneDecide:
+    def begin(self, task: Task, zones: RecordedZones, windows: int) -> ZoneDecide:
         """The decisions of one replay; spot may only be named where it is available."""
 
 
@@ -86,7 +86,7 @@ class Failover:
 
     name: str = "failover"
 
-    def begin(self, task: Task, zones: Zones, windows: int) -> ZoneDecide:
+    def begin(self, task: Task, zones: RecordedZones, windows: int) -> ZoneDecide:
         """Running spot is kept; the price of a move counts as spread over the work left."""
         count = len(zones.available)
 
@@ -108,7 +108,7 @@ class Failover:
         return decide
 
 
-def replay_zones(policy: ZonePolicy, zones: Zones, starts: Ints, task: Task) -> ZoneReplays:
+def replay_zones(policy: ZonePolicy, zones: RecordedZones, starts: Ints, task: Task) -> ZoneReplays:
     """Costs and ends of a policy from each start tick; on-demand goes on past the series."""
     count, ticks = zones.available.shape
     usd = np.concatenate([[0.0], zones.spot_usd_per_hour, zones.on_demand_usd_per_hour])
@@ -147,12 +147,12 @@ def replay_zones(policy: ZonePolicy, zones: Zones, starts: Ints, task: Task) -> 
     return ZoneReplays(cost, finish, moves, moved_usd)
 
 
-def move_costs(zones: Zones, place: Ints) -> Floats:
+def move_costs(zones: RecordedZones, place: Ints) -> Floats:
     """Price of starting in each zone from where the checkpoint is; (windows, zones)."""
     return np.where((place == NOWHERE)[:, None], 0.0, zones.move_usd[np.maximum(place, 0)])
 
 
-def optimum_zones(zones: Zones, starts: Ints, task: Task) -> Floats:
+def optimum_zones(zones: RecordedZones, starts: Ints, task: Task) -> Floats:
     """Least cost in USD with all traces known, per start tick; inf where nothing is in time.
 
     Work counts as minus one changeover at each start, ticks are paid in full, waiting is free.
@@ -170,7 +170,7 @@ def optimum_zones(zones: Zones, starts: Ints, task: Task) -> Floats:
     return np.array(costs)
 
 
-def _cheapest(seen: Bools, zones: Zones, tick: int, changeover: int, most: int) -> float:
+def _cheapest(seen: Bools, zones: RecordedZones, tick: int, changeover: int, most: int) -> float:
     count, ticks = seen.shape
     hours = zones.tick_s / 3600.0
     spot_usd = zones.spot_usd_per_hour[:, None] * hours

@@ -9,7 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from recommender.arrays import Floats
-from recommender.policies.state import NONE, ON_DEMAND, SPOT, Decide, Modes, Prices, State, Task
+from recommender.policies.state import (
+    NONE,
+    ON_DEMAND,
+    SPOT,
+    Decide,
+    ModePrices,
+    Modes,
+    PolicyState,
+    Task,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +27,7 @@ class OnDemand:
 
     name: str = "on-demand"
 
-    def begin(self, task: Task, prices: Prices, tick_s: float, windows: int) -> Decide:
+    def begin(self, task: Task, prices: ModePrices, tick_s: float, windows: int) -> Decide:
         """Every tick on-demand."""
         return lambda state: np.full(len(state.mode), ON_DEMAND)
 
@@ -29,7 +38,7 @@ class SpotOnly:
 
     name: str = "spot-only"
 
-    def begin(self, task: Task, prices: Prices, tick_s: float, windows: int) -> Decide:
+    def begin(self, task: Task, prices: ModePrices, tick_s: float, windows: int) -> Decide:
         """Spot or nothing."""
         return lambda state: np.where(state.available, SPOT, NONE)
 
@@ -40,10 +49,10 @@ class Greedy:
 
     name: str = "greedy"
 
-    def begin(self, task: Task, prices: Prices, tick_s: float, windows: int) -> Decide:
+    def begin(self, task: Task, prices: ModePrices, tick_s: float, windows: int) -> Decide:
         """The safety net counts one start-up; a spot machine that runs then is kept."""
 
-        def decide(state: State) -> Modes:
+        def decide(state: PolicyState) -> Modes:
             left = task.work_s - state.done_s + task.changeover_s
             urgent = whole_ticks(left, tick_s) >= task.deadline_s - state.now_s
             net = np.where(state.mode == SPOT, SPOT, ON_DEMAND)
@@ -58,11 +67,11 @@ class UniformProgress:
 
     name: str = "uniform progress"
 
-    def begin(self, task: Task, prices: Prices, tick_s: float, windows: int) -> Decide:
+    def begin(self, task: Task, prices: ModePrices, tick_s: float, windows: int) -> Decide:
         """Behind the line without spot: on-demand, left only with a lead of two start-ups."""
         pace = task.work_s / task.deadline_s
 
-        def decide(state: State) -> Modes:
+        def decide(state: PolicyState) -> Modes:
             now, done, mode = state.now_s, state.done_s, state.mode
             rest = np.where(done < now * pace, ON_DEMAND, NONE)
             want = np.where(state.available, SPOT, rest)

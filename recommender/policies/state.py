@@ -38,7 +38,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Prices:
+class ModePrices:
     """USD per hour while on spot, on-demand and while waiting (0 unless something stays rented)."""
 
     spot: float
@@ -52,7 +52,7 @@ class Prices:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class PolicyState:
     """What is known at the start of a tick, after an interruption took effect."""
 
     now_s: float  # since the start of the window
@@ -62,7 +62,7 @@ class State:
     available: Bools  # can spot be had in this tick?
 
 
-Decide = Callable[[State], Modes]
+Decide = Callable[[PolicyState], Modes]
 
 
 class Policy(Protocol):
@@ -76,5 +76,5 @@ class Policy(Protocol):
     def name(self) -> str:
         """Short name for tables."""
 
-    def begin(self, task: Task, prices: Prices, tick_s: float, windows: int) -> Decide:
+    def begin(self, task: Task, prices: ModePrices, tick_s: float, windows: int) -> Decide:
         """The decisions of one replay."""

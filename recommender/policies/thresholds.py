@@ -27,10 +27,19 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats, Singles
 from recommender.policies.availability import Chain
-from recommender.policies.policy_table import NEVER, Table, after_spot, started
+from recommender.policies.policy_table import NEVER, PolicyTable, after_spot, started
 from recommender.policies.replay import DONE_S
 from recommender.policies.rules import whole_ticks
-from recommender.policies.state import NONE, ON_DEMAND, SPOT, Decide, Modes, Prices, State, Task
+from recommender.policies.state import (
+    NONE,
+    ON_DEMAND,
+    SPOT,
+    Decide,
+    ModePrices,
+    Modes,
+    PolicyState,
+    Task,
+)
 
 _WORK_SHARES = (0.25, 0.5, 0.75, 1.0)  # of the work at which the borders are read off
 
@@ -47,10 +56,10 @@ class TwoThresholds:
     back: float
     name: str = "two thresholds"
 
-    def begin(self, task: Task, prices: Prices, tick_s: float, windows: int) -> Decide:
+    def begin(self, task: Task, prices: ModePrices, tick_s: float, windows: int) -> Decide:
         """The rule as decisions."""
 
-        def decide(state: State) -> Modes:
+        def decide(state: PolicyState) -> Modes:
             work = task.work_s - state.done_s
             left = tick_s * np.floor((task.deadline_s - state.now_s) / tick_s + 1e-9)
             slack = left - work - task.changeover_s
@@ -63,7 +72,7 @@ class TwoThresholds:
         return decide
 
 
-def _safe(want: Modes, state: State, task: Task, tick_s: float, left: float) -> Bools:
+def _safe(want: Modes, state: PolicyState, task: Task, tick_s: float, left: float) -> Bools:
     """Can on-demand still keep the deadline if it starts only in the next tick?"""
     pay = np.where((state.mode == SPOT), state.start_up_s, task.changeover_s)
     gain = np.where(want == SPOT, np.maximum(tick_s - pay, 0.0), 0.0)
@@ -72,14 +81,14 @@ def _safe(want: Modes, state: State, task: Task, tick_s: float, left: float) -> 
     return np.asarray((want == ON_DEMAND) | in_time | (work <= DONE_S))
 
 
-def two_thresholds(table: Table, law: Chain, task: Task) -> TwoThresholds:
+def two_thresholds(table: PolicyTable, law: Chain, task: Task) -> TwoThresholds:
     """Read the two borders off a policy table, as means over the work left."""
     found = [_borders(table, law, task, share * task.work_s) for share in _WORK_SHARES]
     waits, backs = np.array(found).T
     return TwoThresholds(float(np.mean(waits)), float(np.mean(backs)))
 
 
-def _borders(table: Table, law: Chain, task: Task, work_s: float) -> tuple[float, float]:
+def _borders(table: PolicyTable, law: Chain, task: Task, work_s: float) -> tuple[float, float]:
     """Least slack, per second of work left, worth waiting with and worth leaving on-demand."""
     work = round(work_s / table.tick_s)
     reach = min(table.usd.shape[3] - 1, table.ticks - work)
@@ -116,7 +125,9 @@ def _fresh_run(law: Chain) -> Floats:
 SAFETY_NET = TwoThresholds(wait=0.0, back=1e9, name="fallback rule")
 
 
-def rule_usd(rule: TwoThresholds, law: Chain, task: Task, prices: Prices, tick_s: float) -> float:
+def rule_usd(
+    rule: TwoThresholds, law: Chain, task: Task, prices: ModePrices, tick_s: float
+) -> float:
     """Expected cost in USD of a job that follows the rule from a random moment on.
 
     Errors: none; `NEVER` where the slack is too short to begin with.
@@ -180,7 +191,7 @@ def _wanted(
 AXES = ("work_h", "deadline_ratio", "changeover_h", "price_ratio")
 
 
-def shipped_rule(spot_class: str, task: Task, prices: Prices) -> TwoThresholds | None:
+def shipped_rule(spot_class: str, task: Task, prices: ModePrices) -> TwoThresholds | None:
     """The rule of a class for a job, multilinear in the logarithms of the grid's axes.
 
     Jobs outside the grid get the rule at its edge. None for a class that is not shipped, and

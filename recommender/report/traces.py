@@ -8,12 +8,12 @@ from recommender.report.csv_markdown import table
 from recommender.report.json_output import plain
 from recommender.report.layout import Column, Page
 from recommender.traces.fit_result import (
-    Fit,
     GangSize,
-    Groups,
+    GroupLosses,
     LawFit,
     MarketLaw,
-    Prices,
+    PriceStatistics,
+    TraceFit,
     Value,
     Watched,
 )
@@ -33,7 +33,7 @@ def _bar(share: float) -> str:
     return _BARS[min(1 + int(share * 7 * (1 - 1e-9)), 7)]
 
 
-def series_page(found: Fit) -> Page:
+def series_page(found: TraceFit) -> Page:
     """One row per series: how long, how much of the time up, and a line over time."""
     columns = (
         Column("series", right=False),
@@ -74,13 +74,13 @@ def _about(s: Watched) -> list[str]:
     return [known, machine, " ".join(w for w in (kind, every) if w), s.begin[:10]]
 
 
-def _price(prices: Prices) -> str:
+def _price(prices: PriceStatistics) -> str:
     if prices.least_usd == prices.most_usd:
         return fmt.three(prices.mean_usd.value)
     return f"{fmt.three(prices.least_usd)}-{fmt.three(prices.most_usd)}"
 
 
-def _legend(found: Fit) -> tuple[str, ...]:
+def _legend(found: TraceFit) -> tuple[str, ...]:
     said = []
     if any(series.shares for series in found.series):
         said.append("up: one machine, share of the time; bars: share of the machines up")
@@ -127,7 +127,7 @@ _Row = tuple[str, str, str, str]  # figure, value, limits, note
 _Cells = tuple[str, str, str, Value, str]  # part, of, figure, value, unit
 
 
-def fit_page(found: Fit, stored: Sequence[str]) -> Page:
+def fit_page(found: TraceFit, stored: Sequence[str]) -> Page:
     """The figures as a table; `stored` names the offers for which the law was kept."""
     columns = (
         Column("figure", right=False),
@@ -151,7 +151,7 @@ def fit_page(found: Fit, stored: Sequence[str]) -> Page:
     )
 
 
-def fit_csv(found: Fit) -> str:
+def fit_csv(found: TraceFit) -> str:
     """Every figure with its limits, one row each."""
     body = (
         (part, of, figure, _exact(v.value), _exact(v.low), _exact(v.high), unit)
@@ -165,7 +165,7 @@ def _exact(number: float | None) -> str:
     return "" if found is None else str(found)
 
 
-def _title(found: Fit) -> str:
+def _title(found: TraceFit) -> str:
     hours = sum(series.hours for series in found.series)
     machines = fmt.listing(sorted({fmt.clean(s.machine) for s in found.series if s.machine}))
     kinds = {"probe": "probed", "hold": "held"}
@@ -174,7 +174,7 @@ def _title(found: Fit) -> str:
     return ", ".join(word for word in (counted, machines, kind) if word)
 
 
-def _rows(found: Fit) -> Iterator[_Row]:
+def _rows(found: TraceFit) -> Iterator[_Row]:
     yield from (_fit_row(law) for law in found.laws)
     yield from (_size_row(size) for size in found.sizes)
     if found.co_interruption is not None:
@@ -236,7 +236,7 @@ def _span(low: float, high: float) -> str:
     return f"{_hours(low)} to {_hours(high)}"
 
 
-def _group_rows(groups: Groups) -> Iterator[_Row]:
+def _group_rows(groups: GroupLosses) -> Iterator[_Row]:
     note = f"machines at once; {groups.lost:,} reclaimed at {groups.moments:,} moments"
     yield _row("reclaimed in groups of", groups.mean_group, note)
     yield _row(
@@ -286,7 +286,7 @@ def _market_rows(law: MarketLaw) -> Iterator[_Row]:
         yield (name, "", "", otherwise) if value is None else _row(name, value, note)
 
 
-def _cells(found: Fit) -> Iterator[_Cells]:
+def _cells(found: TraceFit) -> Iterator[_Cells]:
     for law in found.laws:
         of = f"{law.what} {law.family}"
         yield "law", of, "median", law.median_h, "h"

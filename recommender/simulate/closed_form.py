@@ -8,7 +8,7 @@ a = E[kept(X)], so useful time passes at drift g with variance rate s²:
     safety net     t' = (D - R - W/f - g·d/f) / (1 - g/f): the slack is used up, the fallback
                    (speed f; R its start and reserve) takes over; done at d + W/g if before t'
 
-The means of zones and of the true speed differ between histories (docs/method.md), so the law is
+The means of zones and of the true speed differ between paths (docs/method.md), so the law is
 averaged over the same sample of them that the engine uses. First order: where in a cycle the
 job ends is ignored; the mean is 4-30 % low for jobs of a few cycles.
 """

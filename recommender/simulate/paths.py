@@ -22,7 +22,7 @@ from recommender.risk.monte_carlo import cycles_needed, simulate_sample
 from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.risk.random_numbers import clear_caches, extended, random_numbers
 
-LEAST_SPELL_S = 1.0
+LEAST_RUN_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Deflatable:
 
     pressure: float  # share of the time under pressure, of one machine
     depth: float  # share of the speed lost then
-    episode_s: float  # mean length of a spell of pressure
+    episode_s: float  # mean length of a episode of pressure
     usd_per_hour: float | None = None  # of one machine; None: as the spot machine it replaces
 
 
@@ -43,7 +43,7 @@ def deflated(p: PathInputs, market: Deflatable, machines: int, co_pressure: floa
     alone = 1.0 + (machines - 1) * (1.0 - co_pressure)
     phi = min(max(market.pressure, 1e-9), 1.0 - 1e-9)
     whole = (1.0 - phi) ** alone
-    run_s = max(market.episode_s * (1.0 - phi) / phi / alone, LEAST_SPELL_S)
+    run_s = max(market.episode_s * (1.0 - phi) / phi / alone, LEAST_RUN_S)
     price = market.usd_per_hour
     hourly = p.spot_usd_per_hour if price is None else p.spot_usd_per_hour * 0.0 + machines * price
     zero = np.zeros(1)
@@ -73,16 +73,16 @@ def deflated(p: PathInputs, market: Deflatable, machines: int, co_pressure: floa
     )
 
 
-Tick = Callable[[int, int], None]  # runs done, runs in all
+ProgressCallback = Callable[[int, int], None]  # runs done, runs in all
 
-BLOCK = 2048  # histories at a time: those behind the printed figures are the first block
+BLOCK = 2048  # paths at a time: those behind the printed figures are the first block
 _SEEDS = 1_000_003  # between the seeds of two blocks
 _TOGETHER = 16  # blocks at a time: 20 MB of draws
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """What happened in each history; every field has shape (runs,)."""
+class SimulatedRuns:
+    """What happened on each path; every field has shape (runs,)."""
 
     time_s: Floats
     cost_usd: Floats  # at the price of the day
@@ -98,73 +98,77 @@ class Sample:
 
 
 def simulate(
-    journey: PathInputs,
+    inputs: PathInputs,
     deadline_s: float | None,
     runs: int,
     seed: int,
     capacity: Capacity = LOGNORMAL,
-    tick: Tick | None = None,
-) -> Sample:
-    """Follow one plan through `runs` histories; the same seed gives the same histories.
+    tick: ProgressCallback | None = None,
+) -> SimulatedRuns:
+    """Simulate one plan `runs` times; the same seed gives the same paths.
 
-    They are those of `follow`, block by block. Few histories need all the runs that are drawn
-    for them: all are first followed through two thirds, and the rest of some blocks together.
+    They are those of `simulate_paths`, block by block. Few paths need all the runs that are drawn
+    for them: all are first simulated through two thirds, and the rest of some blocks together.
     """
-    journey = replace(
-        journey, best_fallback_usd_per_hour=np.full(1, np.inf)
+    inputs = replace(
+        inputs, best_fallback_usd_per_hour=np.full(1, np.inf)
     )  # a bound that nobody reads here
     blocks = blocks_of(runs, seed)
     parts, done = [], 0
     for begin in range(0, len(blocks), _TOGETHER):
-        parts.append(_blocks(journey, deadline_s, blocks[begin : begin + _TOGETHER], capacity))
+        parts.append(
+            _simulate_blocks(inputs, deadline_s, blocks[begin : begin + _TOGETHER], capacity)
+        )
         for paths, _ in blocks[begin : begin + _TOGETHER]:
             done += paths
             if tick is not None:
                 tick(done, runs)
         clear_caches()
-    return _joined(parts)
+    return _concatenated(parts)
 
 
 def blocks_of(runs: int, seed: int) -> list[tuple[int, int]]:
-    """The blocks of a simulation: histories and seed of each."""
+    """The blocks of a simulation: paths and seed of each."""
     return [
         (min(BLOCK, runs - begin), seed + _SEEDS * number)
         for number, begin in enumerate(range(0, runs, BLOCK))
     ]
 
 
-def _blocks(
-    journey: PathInputs,
+def _simulate_blocks(
+    inputs: PathInputs,
     deadline_s: float | None,
     blocks: Sequence[tuple[int, int]],
     capacity: Capacity,
-) -> Sample:
-    """Some blocks (histories, seed): most of each in few cycles, the rest in all of them."""
-    cycles = int(cycles_needed(journey, deadline_s)[0])
+) -> SimulatedRuns:
+    """Some blocks (paths, seed): most of each in few cycles, the rest in all of them."""
+    cycles = int(cycles_needed(inputs, deadline_s)[0])
     few = min(cycles, -(-cycles // 12) * 8)
     parts, rest = [], []
     for paths, seed in blocks:
         sample = random_numbers(paths, few, seed)
-        histories, settled = simulate_sample(journey, deadline_s, sample, capacity)
-        parts.append(_sample(journey, histories))
+        simulated, settled = simulate_sample(inputs, deadline_s, sample, capacity)
+        parts.append(_split_into_states(inputs, simulated))
         rest.append((sample, np.flatnonzero(~settled[0])))
-    found = _joined(parts)
+    found = _concatenated(parts)
     begins = np.cumsum([0, *(paths for paths, _ in blocks)])
     rows = np.concatenate([begin + late for begin, (_, late) in zip(begins, rest, strict=False)])
     if few < cycles and len(rows):
-        histories, _ = simulate_sample(journey, deadline_s, extended(rest, cycles), capacity)
-        again = _sample(journey, histories)
-        for field in fields(Sample):
+        simulated, _ = simulate_sample(inputs, deadline_s, extended(rest, cycles), capacity)
+        again = _split_into_states(inputs, simulated)
+        for field in fields(SimulatedRuns):
             getattr(found, field.name)[rows] = getattr(again, field.name)
     return found
 
 
-def _joined(parts: Sequence[Sample]) -> Sample:
-    return Sample(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Sample)))
+def _concatenated(parts: Sequence[SimulatedRuns]) -> SimulatedRuns:
+    return SimulatedRuns(
+        *(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(SimulatedRuns))
+    )
 
 
-def _sample(j: PathInputs, h: Paths) -> Sample:
-    """Split each history's time into states; lost work is what the other states leave.
+def _split_into_states(j: PathInputs, h: Paths) -> SimulatedRuns:
+    """Split each path's time into states; lost work is what the other states leave.
 
     Work on the fallback counts as fallback, starts of it included. An elastic cluster trains
     while it waits for its spot part; that time stays with waiting.
@@ -179,7 +183,7 @@ def _sample(j: PathInputs, h: Paths) -> Sample:
     saving = np.minimum(training * (j.stall_s[0] / np.maximum(j.interval_s[0], 1.0)), left)
     left = left - saving
     restarting = np.minimum(h.restarts_s[0], left)
-    return Sample(
+    return SimulatedRuns(
         time_s=h.time_s[0],
         cost_usd=h.cost_usd[0],
         expected_usd=h.expected_usd[0],

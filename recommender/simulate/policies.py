@@ -1,8 +1,8 @@
-"""Follows a plan under its safety net, the two thresholds and the full policy, tick by tick.
+"""Simulates a plan under its fallback rule, the two thresholds and the full policy, tick by tick.
 
-The histories are those of the simulation, block by block (`trial.py`): the same zones, runs,
+The paths are those of the simulation, block by block (`simulate/paths.py`): the same zones, runs,
 outages, speeds and queues for on-demand machines. What differs is the engine: policies choose
-once per tick and pay ticks in full (`replay/drawn.py`), and every start loses the work that an
+once per tick and pay ticks in full (`policies/replay.py`), and every start loses the work that an
 interruption loses on average. Spot is there in a tick if it is there at its beginning.
 """
 
@@ -17,8 +17,14 @@ from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan
 from recommender.plan.simulation import PolicyRun
 from recommender.policies.optimal import SemiMarkov
-from recommender.policies.plan_policy import PolicyProblem, problem_of, rule_of, stretched, unfit
-from recommender.policies.replay import Drawn, Market, replay_drawn
+from recommender.policies.plan_policy import (
+    PolicyProblem,
+    problem_of,
+    rule_of,
+    time_per_training_time,
+    why_no_policy,
+)
+from recommender.policies.replay import SimulatedMarket, SimulatedReplays, replay_simulated
 from recommender.policies.state import Policy
 from recommender.policies.thresholds import SAFETY_NET
 from recommender.risk.capacity import Capacity
@@ -34,80 +40,82 @@ from recommender.risk.random_numbers import (
 from recommender.simulate.paths import blocks_of
 from recommender.simulate.summary import quantiles
 
-FULL, RULE = "full", "thresholds"  # beside the net
+FULL, RULE = "full", "thresholds"  # next to the fallback rule
 _FASTEST = 0.05  # quantile of the work whose slack the table reaches
-Parts = dict[str, list[Drawn]]
+Parts = dict[str, list[SimulatedReplays]]
 
 
 def policy_runs(
     plan: Plan,
-    journey: PathInputs,
+    inputs: PathInputs,
     limits: Limits,
     capacity: Capacity,
     wanted: str,
     runs: int,
     seed: int,
 ) -> tuple[PolicyRun, ...]:
-    """The safety net, and beside it the wanted policy; with the full one the thresholds as well.
+    """The fallback rule, and the wanted policy; with the full one the thresholds as well.
 
     Raises `UsageError` where the programme cannot express the plan.
     """
     deadline_s = limits.deadline_s
-    why = unfit(journey, deadline_s)
+    why = why_no_policy(inputs, deadline_s)
     if why is not None or deadline_s is None:
         raise UsageError(f"--policy {wanted}: {why}; leave it out or choose another --plan")
-    problem = problem_of(journey, deadline_s)
+    problem = problem_of(inputs, deadline_s)
     policies = _policies(plan, problem, wanted)
     parts: Parts = {policy.name: [] for policy in policies}
     factors = []
     for paths, block_seed in blocks_of(runs, seed):
-        sample = random_numbers(paths, int(cycles_needed(journey, deadline_s)[0]), block_seed)
-        work_s = journey.work_s[0] * time_factors(journey.speed_sigma[:, None], sample.speed)[0]
-        work_s = work_s * stretched(journey)
-        # Rules see the work left; counted from a small task, that of every history is below it.
+        sample = random_numbers(paths, int(cycles_needed(inputs, deadline_s)[0]), block_seed)
+        work_s = inputs.work_s[0] * time_factors(inputs.speed_sigma[:, None], sample.speed)[0]
+        work_s = work_s * time_per_training_time(inputs)
+        # Rules see the work left; counted from a small task, that of every path is below it.
         begun = problem.with_work(float(np.quantile(work_s, _FASTEST)))
-        market = market_of(journey, capacity, sample, begun, work_s)
+        market = simulated_market(inputs, capacity, sample, begun, work_s)
         for policy in policies:
             parts[policy.name].append(
-                replay_drawn(policy, market, begun.tick_s, begun.task, begun.prices)
+                replay_simulated(policy, market, begun.tick_s, begun.task, begun.prices)
             )
-        sigma = float(journey.spot_price_sigma[0])
+        sigma = float(inputs.spot_price_sigma[0])
         factors.append(np.exp(sigma * sample.price - 0.5 * sigma**2))
         clear_caches()
     moved = np.concatenate(factors)
     return tuple(
-        _summary(policy.name, parts[policy.name], moved, problem, journey, limits)
+        _summary(policy.name, parts[policy.name], moved, problem, inputs, limits)
         for policy in policies
     )
 
 
-def market_of(
-    journey: PathInputs,
+def simulated_market(
+    inputs: PathInputs,
     capacity: Capacity,
     sample: RandomNumbers,
     problem: PolicyProblem,
     work_s: Floats,
-) -> Market:
-    """The histories of a sample as the replay meets them, tick by tick until the deadline."""
+) -> SimulatedMarket:
+    """The paths of a sample as the replay meets them, tick by tick until the deadline."""
     lengths, waits = (
-        np.asarray(each[:, 0], dtype=np.float64) for each in capacity.runs(journey, sample)
+        np.asarray(each[:, 0], dtype=np.float64) for each in capacity.runs(inputs, sample)
     )
     ticks = int(problem.task.deadline_s / problem.tick_s) + 1
-    available, run = _there(waits, lengths, np.arange(ticks, dtype=np.float64) * problem.tick_s)
+    available, run = _availability_at(
+        waits, lengths, np.arange(ticks, dtype=np.float64) * problem.tick_s
+    )
     taken = np.zeros_like(available)
     taken[1:] = available[1:] & available[:-1] & (run[1:] != run[:-1])
-    late = sample.on_demand >= float(journey.fallback_at_once[0])
-    return Market(
+    late = sample.on_demand >= float(inputs.fallback_at_once[0])
+    return SimulatedMarket(
         available=available,
         taken=taken,
         done_s=problem.task.work_s - work_s,
-        queue_s=np.where(late, float(journey.fallback_wait_s[0]), 0.0),
-        free_s=float(journey.free_s[0]),
+        queue_s=np.where(late, float(inputs.fallback_wait_s[0]), 0.0),
+        free_s=float(inputs.free_s[0]),
     )
 
 
-def _there(waits: Floats, lengths: Floats, moments: Floats) -> tuple[Bools, Floats]:
-    """Whether spot is there at some moments, and which run it is: (moments, histories).
+def _availability_at(waits: Floats, lengths: Floats, moments: Floats) -> tuple[Bools, Floats]:
+    """Whether spot is there at some moments, and which run it is: (moments, paths).
 
     What outlasts the drawn runs repeats them.
     """
@@ -138,7 +146,7 @@ def _policies(plan: Plan, problem: PolicyProblem, wanted: str) -> Sequence[Polic
 class _Column:
     """A figure of all blocks together."""
 
-    parts: Sequence[Drawn]
+    parts: Sequence[SimulatedReplays]
 
     def of(self, name: str) -> Floats:
         return np.concatenate([getattr(part.replays, name) for part in self.parts])
@@ -146,18 +154,18 @@ class _Column:
 
 def _summary(
     name: str,
-    parts: Sequence[Drawn],
+    parts: Sequence[SimulatedReplays],
     moved: Floats,
     problem: PolicyProblem,
-    journey: PathInputs,
+    inputs: PathInputs,
     limits: Limits,
 ) -> PolicyRun:
     """Cost at the price of the day, and at the expected price for the mean."""
     column = _Column(parts)
     interruptions = np.concatenate([part.interruptions for part in parts])
     expected = column.of("cost_usd") + problem.fixed_usd
-    expected = expected + interruptions * float(journey.usd_per_interruption[0])
-    spot_usd = column.of("spot_s") / 3600.0 * float(journey.spot_usd_per_hour[0])
+    expected = expected + interruptions * float(inputs.usd_per_interruption[0])
+    spot_usd = column.of("spot_s") / 3600.0 * float(inputs.spot_usd_per_hour[0])
     time_s = column.of("finish_s")
     in_time = time_s <= (limits.deadline_s or np.inf) + 1e-3
     chance = float(in_time.mean())

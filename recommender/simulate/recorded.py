@@ -1,7 +1,7 @@
 """Replays recorded availability: the plan meets what was really there, from random moments on.
 
 A *series* is a step function of the machines that were up. The gang is there while at least as
-many are up as it needs. Every history begins at a moment drawn evenly over all series and goes
+many are up as it needs. Every path begins at a moment drawn evenly over all series and goes
 round when its series ends, so all parts of a recording count alike.
 """
 
@@ -17,7 +17,7 @@ FOREVER_S = 1e9  # stands for a run or a wait without end
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class RecordedSeries:
     """One recorded series: `nodes[i]` machines are up from `t_s[i]` to the next, or to `end_s`."""
 
     trace_id: str
@@ -27,8 +27,8 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Spells:
-    """When the gang could run in one series; both of shape (spells,), sorted, seconds."""
+class UpIntervals:
+    """When the gang could run in one series; both of shape (intervals,), sorted, seconds."""
 
     begin_s: Floats
     end_s: Floats  # the last may reach beyond the series' end, into its beginning
@@ -41,22 +41,22 @@ class Spells:
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class RecordedCapacity:
     """The capacity of recorded series, for plans of one size."""
 
-    spells: tuple[Spells, ...]
+    intervals: tuple[UpIntervals, ...]
 
     def runs(self, p: PathInputs, sample: RandomNumbers) -> tuple[Singles, Singles]:
         """Lengths of the runs and the wait before each, seconds; the same for every plan."""
         paths, cycles, _ = sample.key
         lengths, waits = np.empty((2, cycles, 1, paths), dtype=np.float32)
-        ends = np.cumsum([s.length_s for s in self.spells])
+        ends = np.cumsum([s.length_s for s in self.intervals])
         moment = sample.start * ends[-1]
         which = np.minimum(np.searchsorted(ends, moment, side="right"), len(ends) - 1)
         for number in np.unique(which):
             mine = which == number
-            inside = moment[mine] - (ends[number] - self.spells[number].length_s)
-            found = _from(self.spells[number], inside, cycles)
+            inside = moment[mine] - (ends[number] - self.intervals[number].length_s)
+            found = _runs_from(self.intervals[number], inside, cycles)
             lengths[:, 0, mine], waits[:, 0, mine] = found
         shape = (cycles, len(p), paths)
         return np.broadcast_to(lengths, shape).copy(), np.broadcast_to(waits, shape).copy()
@@ -67,24 +67,24 @@ class Replay:
 
         A run that is cut by the recording's ends is one run, as time goes round.
         """
-        up = sum(float((s.end_s - s.begin_s).sum()) for s in self.spells)
-        stops = sum(len(s.begin_s) for s in self.spells if not s.endless)
+        up = sum(float((s.end_s - s.begin_s).sum()) for s in self.intervals)
+        stops = sum(len(s.begin_s) for s in self.intervals if not s.endless)
         return up / stops if stops else FOREVER_S
 
     @property
     def availability(self) -> float:
         """Share of the time that the gang could run."""
-        up = sum(float((s.end_s - s.begin_s).sum()) for s in self.spells)
-        return up / sum(s.length_s for s in self.spells)
+        up = sum(float((s.end_s - s.begin_s).sum()) for s in self.intervals)
+        return up / sum(s.length_s for s in self.intervals)
 
 
-def replay(series: tuple[Series, ...], machines: int) -> Replay:
+def recorded_capacity(series: tuple[RecordedSeries, ...], machines: int) -> RecordedCapacity:
     """The recording as a gang of so many machines meets it."""
-    return Replay(tuple(_spells(each, machines) for each in series))
+    return RecordedCapacity(tuple(_up_intervals(each, machines) for each in series))
 
 
-def _spells(series: Series, machines: int) -> Spells:
-    """Maximal spells with enough machines; one across the ends is joined, as time goes round."""
+def _up_intervals(series: RecordedSeries, machines: int) -> UpIntervals:
+    """Maximal intervals with enough machines; one across the ends is joined, as time goes round."""
     at = np.array([*series.t_s, series.end_s]) - series.t_s[0]
     up = np.array(series.nodes) >= machines
     change = np.diff(np.concatenate([[False], up, [False]]).astype(np.int8))
@@ -92,23 +92,23 @@ def _spells(series: Series, machines: int) -> Spells:
     length = float(at[-1])
     if len(begin) > 1 and begin[0] == 0.0 and end[-1] == length:
         begin, end = begin[1:], np.concatenate([end[1:-1], [length + end[0]]])
-    return Spells(begin, end, length)
+    return UpIntervals(begin, end, length)
 
 
-def _from(spells: Spells, moment: Floats, cycles: int) -> tuple[Floats, Floats]:
+def _runs_from(intervals: UpIntervals, moment: Floats, cycles: int) -> tuple[Floats, Floats]:
     """Runs and waits met from some moments on; (cycles, moments)."""
-    count = len(spells.begin_s)
+    count = len(intervals.begin_s)
     if not count:
         return np.full((cycles, len(moment)), 1.0), np.full((cycles, len(moment)), FOREVER_S)
-    if spells.endless:
+    if intervals.endless:
         return np.full((cycles, len(moment)), FOREVER_S), np.zeros((cycles, len(moment)))
     # A moment before the end of the joined last spell lies in it, one round earlier.
-    early = moment + spells.length_s < spells.end_s[-1]
-    moment = np.where(early, moment + spells.length_s, moment)
-    first = np.searchsorted(spells.end_s, moment, side="right")
+    early = moment + intervals.length_s < intervals.end_s[-1]
+    moment = np.where(early, moment + intervals.length_s, moment)
+    first = np.searchsorted(intervals.end_s, moment, side="right")
     turn = first[None] + np.arange(cycles)[:, None]
-    begin = spells.begin_s[turn % count] + (turn // count) * spells.length_s
-    end = spells.end_s[turn % count] + (turn // count) * spells.length_s
+    begin = intervals.begin_s[turn % count] + (turn // count) * intervals.length_s
+    end = intervals.end_s[turn % count] + (turn // count) * intervals.length_s
     begin[0] = np.maximum(begin[0], moment)
     before = np.concatenate([moment[None], end[:-1]])
     return end - begin, begin - before

@@ -13,14 +13,19 @@ from recommender.risk.capacity import LOGNORMAL, Capacity, OtherRunLaw
 from recommender.risk.laws import RUN_FAMILY, Lognormal, RunLaw, SurvivalCurve, Weibull
 from recommender.risk.path_inputs import PathInputs
 from recommender.simulate.paths import Deflatable, deflated
-from recommender.simulate.recorded import FOREVER_S, Replay, Series, replay
+from recommender.simulate.recorded import (
+    FOREVER_S,
+    RecordedCapacity,
+    RecordedSeries,
+    recorded_capacity,
+)
 from recommender.text import nearest, shown, shown_path
 from recommender.traces.read import chosen
 
 LAWS = ("weibull:SHAPE", "lognormal:SIGMA", "exponential", "FILE.csv")
 _SHAPES = {"weibull": (0.1, 10.0), "lognormal": (0.01, 4.0)}
 _KEYS = ("pressure", "depth", "episode", "price")
-EPISODE_S = 1800.0  # a spell of pressure, unless said
+EPISODE_S = 1800.0  # a episode of pressure, unless said
 
 
 def parse_law(text: str, name: str = "--run-law") -> RunLaw:
@@ -103,18 +108,18 @@ class WhatIf:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """A plan's journey, and where its runs come from."""
+class Scenario:
+    """A plan's path inputs, and where its runs come from."""
 
-    journey: PathInputs
+    inputs: PathInputs
     capacity: Capacity
     law: RunLaw  # shape of the runs, for the closed form
     words: str
-    start_s: float = 0.0  # passes before the journey begins, paid in its fixed cost
+    start_s: float = 0.0  # passes before the inputs begins, paid in its fixed cost
     notes: tuple[str, ...] = field(default=())
 
 
-def source_of(journey: PathInputs, plan: Plan, wish: WhatIf) -> Source:
+def scenario_of(inputs: PathInputs, plan: Plan, wish: WhatIf) -> Scenario:
     """The capacity that a plan is simulated on.
 
     Raises `UsageError` for a recording or a law of spot where the plan rents no spot.
@@ -126,35 +131,37 @@ def source_of(journey: PathInputs, plan: Plan, wish: WhatIf) -> Source:
             "name spot machines or add --market spot"
         )
     if wish.trace is not None:
-        return _recorded(journey, _series(wish.trace, wish.form, wish.series), wish.trace, machines)
+        return _recorded(inputs, _series(wish.trace, wish.form, wish.series), wish.trace, machines)
     if wish.deflatable is not None:
-        return _deflated(journey, plan, wish.deflatable, machines)
+        return _deflated(inputs, plan, wish.deflatable, machines)
     if wish.law is not None:
-        return _lawful(journey, wish.law)
-    law = RUN_FAMILY.law(float(journey.run_sigma[0]))
+        return _with_run_law(inputs, wish.law)
+    law = RUN_FAMILY.law(float(inputs.run_sigma[0]))
     if plan.spot is None:
-        return Source(journey, LOGNORMAL, law, "on-demand machines; hardware faults only")
+        return Scenario(inputs, LOGNORMAL, law, "on-demand machines; hardware faults only")
     words = f"spot class {plan.spot.name} ({plan.spot.basis}, {plan.spot.as_of})"
-    return Source(journey, LOGNORMAL, law, words)
+    return Scenario(inputs, LOGNORMAL, law, words)
 
 
-def _lawful(journey: PathInputs, law: RunLaw) -> Source:
+def _with_run_law(inputs: PathInputs, law: RunLaw) -> Scenario:
     if isinstance(law, SurvivalCurve):
         words = f"the survival curve of your file, mean {law.mean_s / HOUR_S:.3g} h"
-        journey = replace(journey, run_mean_s=np.array([law.mean_s]))
+        inputs = replace(inputs, run_mean_s=np.array([law.mean_s]))
     elif isinstance(law, Weibull):
         name = "exponential" if law.shape == 1.0 else f"Weibull runs of shape {law.shape:g}"
         words = f"{name}, the class's mean"
     else:
         assert isinstance(law, Lognormal)
         words = f"lognormal runs of sigma {law.sigma:g}, the class's mean"
-    return Source(journey, OtherRunLaw(law), law, words)
+    return Scenario(inputs, OtherRunLaw(law), law, words)
 
 
-def _series(path: Path, form: str, wanted: tuple[str, ...]) -> tuple[Series, ...]:
+def _series(path: Path, form: str, wanted: tuple[str, ...]) -> tuple[RecordedSeries, ...]:
     """The series of a file that say how many machines were up; raises `UsageError`."""
     found = tuple(
-        Series(each.name, tuple(each.t_s.tolist()), tuple(each.machines.tolist()), each.end_s)
+        RecordedSeries(
+            each.name, tuple(each.t_s.tolist()), tuple(each.machines.tolist()), each.end_s
+        )
         for each in chosen((path,), form, wanted)
         if len(each.t_s)
     )
@@ -163,38 +170,40 @@ def _series(path: Path, form: str, wanted: tuple[str, ...]) -> tuple[Series, ...
     return found
 
 
-def _recorded(journey: PathInputs, series: tuple[Series, ...], path: Path, machines: int) -> Source:
-    recorded = replay(series, machines)
-    name, days = shown_path(path.name), sum(s.length_s for s in recorded.spells) / DAY_S
+def _recorded(
+    inputs: PathInputs, series: tuple[RecordedSeries, ...], path: Path, machines: int
+) -> Scenario:
+    recorded = recorded_capacity(series, machines)
+    name, days = shown_path(path.name), sum(s.length_s for s in recorded.intervals) / DAY_S
     share = recorded.availability
     if share <= 0.0:
         raise UsageError(f"{name}: never has {machines} machines up; simulate a smaller plan")
     words = (
-        f"recorded: {name}, {len(recorded.spells)} series, {days:.3g} days; "
+        f"recorded: {name}, {len(recorded.intervals)} series, {days:.3g} days; "
         f"{machines} machine{'s' * (machines > 1)} up {100.0 * share:.3g} % of the time, "
-        f"{_stretch(recorded)}"
+        f"{_mean_run_text(recorded)}"
     )
-    return Source(
-        _as_recorded(journey, recorded), recorded, _curve(recorded), words,
+    return Scenario(
+        _as_recorded(inputs, recorded), recorded, _curve(recorded), words,
         notes=("one zone at a time: a failover list is not replayed",),
     )  # fmt: skip
 
 
-def _stretch(recorded: Replay) -> str:
+def _mean_run_text(recorded: RecordedCapacity) -> str:
     if recorded.run_mean_s == FOREVER_S:
         return "never interrupted"
     return f"{recorded.run_mean_s / HOUR_S:.3g} h at a time"
 
 
-def _as_recorded(journey: PathInputs, recorded: Replay) -> PathInputs:
-    """The journey with the recording's means, for the closed form and the number of cycles."""
+def _as_recorded(inputs: PathInputs, recorded: RecordedCapacity) -> PathInputs:
+    """The inputs with the recording's means, for the closed form and the number of cycles."""
     up = min(recorded.availability, 1.0 - 1e-9)
     waits = np.concatenate(
-        [np.diff(np.stack([s.end_s[:-1], s.begin_s[1:]]), axis=0)[0] for s in recorded.spells]
+        [np.diff(np.stack([s.end_s[:-1], s.begin_s[1:]]), axis=0)[0] for s in recorded.intervals]
     )
     varied = float(np.log1p((waits.std() / waits.mean()) ** 2)) if len(waits) else 0.0
     return replace(
-        journey,
+        inputs,
         run_mean_s=np.array([recorded.run_mean_s]),
         outage_sigma=np.array([np.sqrt(varied)]),
         availability_logit=np.array([np.log(up / (1.0 - up))]),
@@ -203,11 +212,13 @@ def _as_recorded(journey: PathInputs, recorded: Replay) -> PathInputs:
     )
 
 
-def _curve(recorded: Replay) -> SurvivalCurve:
+def _curve(recorded: RecordedCapacity) -> SurvivalCurve:
     """How long the recorded runs lasted, as a survival curve."""
     if recorded.run_mean_s == FOREVER_S:
         return SurvivalCurve((0.0, FOREVER_S), (1.0, 0.0))
-    runs = np.sort(np.concatenate([s.end_s - s.begin_s for s in recorded.spells if not s.endless]))
+    runs = np.sort(
+        np.concatenate([s.end_s - s.begin_s for s in recorded.intervals if not s.endless])
+    )
     level = np.linspace(0.0, 1.0, _CURVE + 1)
     ages = np.concatenate([[0.0], np.quantile(runs, level)])
     alive = np.concatenate([[1.0], 1.0 - level])
@@ -215,18 +226,18 @@ def _curve(recorded: Replay) -> SurvivalCurve:
     return SurvivalCurve(tuple(ages[kept].tolist()), tuple(alive[kept].tolist()))
 
 
-def _deflated(journey: PathInputs, plan: Plan, market: Deflatable, machines: int) -> Source:
+def _deflated(inputs: PathInputs, plan: Plan, market: Deflatable, machines: int) -> Scenario:
     co_pressure = plan.spot.co_interruption if plan.spot is not None else 0.0
     words = (
         f"deflatable machines: each under pressure {100.0 * market.pressure:.3g} % of the time, "
         f"{100.0 * market.depth:.3g} % slower then, for {market.episode_s / 60.0:.3g} min at a time"
     )
-    return Source(
-        deflated(journey, market, machines, co_pressure),
+    return Scenario(
+        deflated(inputs, market, machines, co_pressure),
         LOGNORMAL,
         RUN_FAMILY.law(1.0),
         words,
-        start_s=float(journey.changeover_s[0]),
+        start_s=float(inputs.changeover_s[0]),
         notes=(
             "no cloud sells deflatable GPU machines: this is a what-if",
             "interruptions are episodes of pressure; waiting is time at the lower speed",

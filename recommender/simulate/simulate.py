@@ -13,43 +13,48 @@ from recommender.plan.simulation import (
 from recommender.risk.outcomes import trimmed_mean, trimmed_mean_error
 from recommender.risk.path_inputs import PathInputs
 from recommender.simulate.closed_form import closed_form
-from recommender.simulate.paths import Sample, Tick, simulate
-from recommender.simulate.scenario import Source, WhatIf, source_of
+from recommender.simulate.paths import ProgressCallback, SimulatedRuns, simulate
+from recommender.simulate.scenario import Scenario, WhatIf, scenario_of
 from recommender.simulate.summary import histogram, kept, quantiles, states
 
 MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """How many histories of which seed, and what is changed about the plan."""
+class SimulationOptions:
+    """How many paths of which seed, and what is changed about the plan."""
 
     runs: int = 10_000
     seed: int = 7
     what_if: WhatIf = WhatIf()
-    policy: str = "net"  # beside the safety net: "thresholds" or "full"
+    policy: str = "net"  # next to the fallback rule: "thresholds" or "full"
     policy_table: bool = False  # is the full policy asked for as a table?
 
 
 def simulation_of(
-    plan: Plan, number: int, journey: PathInputs, limits: Limits, order: Order, tick: Tick | None
+    plan: Plan,
+    number: int,
+    inputs: PathInputs,
+    limits: Limits,
+    options: SimulationOptions,
+    tick: ProgressCallback | None,
 ) -> Simulation:
-    """Follow a plan through its histories and sum them up."""
-    source = source_of(journey, plan, order.what_if)
-    policies = _policies(plan, source, limits, order)
+    """Simulate a plan many times and sum the paths up."""
+    scenario = scenario_of(inputs, plan, options.what_if)
+    policies = _policies(plan, scenario, limits, options)
     sample = simulate(
-        source.journey, limits.deadline_s, order.runs, order.seed, source.capacity, tick
+        scenario.inputs, limits.deadline_s, options.runs, options.seed, scenario.capacity, tick
     )
-    sample = _begun(sample, source.start_s)
+    sample = _with_start(sample, scenario.start_s)
     each, together = kept(sample, limits, plan.usd_per_hour)
     chance = float(together.mean())
     time = quantiles(sample.time_s)
     return Simulation(
         plan=plan,
         number=number,
-        runs=order.runs,
-        seed=order.seed,
-        capacity=source.words,
+        runs=options.runs,
+        seed=options.seed,
+        capacity=scenario.words,
         cost=quantiles(sample.cost_usd, sample.expected_usd),
         time=time,
         typical_time_s=float(trimmed_mean(sample.time_s)),
@@ -59,23 +64,25 @@ def simulation_of(
         states=states(sample),
         kept=each,
         chance=chance,
-        chance_error=math.sqrt(chance * (1.0 - chance) / order.runs),
+        chance_error=math.sqrt(chance * (1.0 - chance) / options.runs),
         fallback_share=float((sample.fallback_s > 0.0).mean()),
-        closed_form=_closed(source, limits.deadline_s, order.seed),
+        closed_form=_closed(scenario, limits.deadline_s, options.seed),
         cost_histogram=histogram(sample.cost_usd),
         time_histogram=histogram(sample.time_s, unit_s(time.mean)),
-        notes=source.notes,
+        notes=scenario.notes,
         policies=policies,
     )
 
 
-def _policies(plan: Plan, source: Source, limits: Limits, order: Order) -> tuple[PolicyRun, ...]:
-    if order.policy == "net":
+def _policies(
+    plan: Plan, scenario: Scenario, limits: Limits, options: SimulationOptions
+) -> tuple[PolicyRun, ...]:
+    if options.policy == "net":
         return ()
     from recommender.simulate.policies import policy_runs
 
     return policy_runs(
-        plan, source.journey, limits, source.capacity, order.policy, order.runs, order.seed
+        plan, scenario.inputs, limits, scenario.capacity, options.policy, options.runs, options.seed
     )
 
 
@@ -86,19 +93,19 @@ def unit_s(typical: float) -> float:
     return HOUR_S if typical < 360_000.0 else DAY_S
 
 
-def _begun(sample: Sample, start_s: float) -> Sample:
+def _with_start(sample: SimulatedRuns, start_s: float) -> SimulatedRuns:
     """The sample with a start before it."""
     if not start_s:
         return sample
     return replace(sample, time_s=sample.time_s + start_s, starting_s=sample.starting_s + start_s)
 
 
-def _closed(source: Source, deadline_s: float | None, seed: int) -> ClosedForm:
-    due = None if deadline_s is None else deadline_s - source.start_s
-    found = closed_form(source.journey, due, source.law, seed)
+def _closed(scenario: Scenario, deadline_s: float | None, seed: int) -> ClosedForm:
+    due = None if deadline_s is None else deadline_s - scenario.start_s
+    found = closed_form(scenario.inputs, due, scenario.law, seed)
     p95 = found.time_p95_s
     return replace(
         found,
-        time_s=found.time_s + source.start_s,
-        time_p95_s=None if p95 is None else p95 + source.start_s,
+        time_s=found.time_s + scenario.start_s,
+        time_p95_s=None if p95 is None else p95 + scenario.start_s,
     )

@@ -7,7 +7,7 @@ import numpy as np
 from recommender.arrays import Bools, Floats
 from recommender.plan.limits import HOURLY, RUN_LIMITS, Limits, RunLimit
 from recommender.plan.simulation import Histogram, Kept, Quantiles, State
-from recommender.simulate.paths import Sample
+from recommender.simulate.paths import SimulatedRuns
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 STATES = (
@@ -31,14 +31,16 @@ def quantiles(values: Floats, expected: Floats | None = None) -> Quantiles:
     return Quantiles(float(mean_of.mean()), error, *at)
 
 
-def states(sample: Sample) -> tuple[State, ...]:
+def states(sample: SimulatedRuns) -> tuple[State, ...]:
     """Shares of the whole simulated time; they sum to one."""
     total = float(sample.time_s.sum())
     return tuple(State(name, float(getattr(sample, field).sum()) / total) for name, field in STATES)
 
 
-def kept(sample: Sample, limits: Limits, usd_per_hour: float) -> tuple[tuple[Kept, ...], Floats]:
-    """The chance to keep each limit, and in which histories all of them are kept."""
+def kept(
+    sample: SimulatedRuns, limits: Limits, usd_per_hour: float
+) -> tuple[tuple[Kept, ...], Floats]:
+    """The chance to keep each limit, and in which paths all of them are kept."""
     found, together = [], np.ones(len(sample.time_s), dtype=bool)
     good: Bools | bool
     for limit, most in limits.given((*RUN_LIMITS, HOURLY)):
@@ -54,7 +56,7 @@ def kept(sample: Sample, limits: Limits, usd_per_hour: float) -> tuple[tuple[Kep
 def histogram(values: Floats, unit: float = 1.0) -> Histogram:
     """About a dozen bins with round edges in `unit`; the outer ones take the tails.
 
-    Edges run from the first to the 95th percentile: a tail of a few very long histories would
+    Edges run from the first to the 95th percentile: a tail of a few very long paths would
     leave nothing to see of the rest.
     """
     low, high = (float(q) / unit for q in np.quantile(values, (0.01, 0.95)))

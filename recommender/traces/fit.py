@@ -7,13 +7,13 @@ import numpy as np
 
 from recommender.arrays import Floats
 from recommender.errors import UsageError
-from recommender.traces.fit_result import Fit, GangSize, LawFit, Value, Watched, ZoneSpread
+from recommender.traces.fit_result import GangSize, LawFit, TraceFit, Value, Watched, ZoneSpread
 from recommender.traces.intervals import cut, lives
-from recommender.traces.law_fit import fit_laws, pooled
+from recommender.traces.law_fit import fit_laws, pool_intervals
 from recommender.traces.market_law import gang_co_interruption, law_of
 from recommender.traces.statistics import (
     LEAST_BLOCKS,
-    Market,
+    WatchedMarket,
     groups_of,
     integral,
     limits_of,
@@ -26,7 +26,7 @@ from recommender.traces.trace import Place, Trace
 PARTS = 32  # of a series' line
 
 
-def fit(traces: Sequence[Trace]) -> Fit:
+def fit(traces: Sequence[Trace]) -> TraceFit:
     """Estimate the law of a spot market from series of the same machines.
 
     Raises `UsageError` for series that do not belong together: several kinds of machines,
@@ -37,10 +37,10 @@ def fit(traces: Sequence[Trace]) -> Fit:
     market = market_of(known) if known else None
     watched = tuple(_watched(trace) for trace in traces)
     if market is None:
-        return Fit(watched, (), (), None, None, None, (), None, "only prices were watched")
+        return TraceFit(watched, (), (), None, None, None, (), None, "only prices were watched")
     law, why = law_of(market)
     sizes = tuple(fit_size(market, column) for column in range(len(market.sizes)))
-    return Fit(
+    return TraceFit(
         series=watched,
         laws=_laws(known),
         sizes=sizes,
@@ -53,9 +53,9 @@ def fit(traces: Sequence[Trace]) -> Fit:
     )
 
 
-def watch(traces: Sequence[Trace]) -> Fit:
+def watch(traces: Sequence[Trace]) -> TraceFit:
     """What was watched, without any law: series of all kinds may stand together."""
-    return Fit(
+    return TraceFit(
         tuple(map(_watched, traces)), (), (), None, None, None, (), None, "only watched, not fitted"
     )
 
@@ -85,12 +85,12 @@ def machine_of(place: Place) -> str:
 def _laws(traces: Sequence[Trace]) -> tuple[LawFit, ...]:
     """Laws of runs and outages of one machine, and of the lives of named machines."""
     cuts = [cut(trace, 1) for trace in traces]
-    found = fit_laws("runs", pooled([c.runs for c in cuts]))
-    found += fit_laws("outages", pooled([c.outages for c in cuts]))
-    return found + fit_laws("lives", pooled([lives(trace) for trace in traces]))
+    found = fit_laws("runs", pool_intervals([c.runs for c in cuts]))
+    found += fit_laws("outages", pool_intervals([c.outages for c in cuts]))
+    return found + fit_laws("lives", pool_intervals([lives(trace) for trace in traces]))
 
 
-def fit_size(market: Market, column: int) -> GangSize:
+def fit_size(market: WatchedMarket, column: int) -> GangSize:
     """A gang of one size: share of time up and mean run, over all series."""
     up = market.days([c.up_h[:, column] for c in market.cells])
     ends = market.days([c.ends[:, column] for c in market.cells])
@@ -101,7 +101,7 @@ def fit_size(market: Market, column: int) -> GangSize:
     return GangSize(market.sizes[column], available, run, stopped)
 
 
-def _zones(market: Market) -> ZoneSpread | None:
+def _zones(market: WatchedMarket) -> ZoneSpread | None:
     """How availabilities of one machine differ between series that were watched."""
     if len(market.traces) < 2:
         return None
@@ -127,7 +127,7 @@ def _zones(market: Market) -> ZoneSpread | None:
     )
 
 
-def _hours(market: Market) -> tuple[Value, ...]:
+def _hours(market: WatchedMarket) -> tuple[Value, ...]:
     """Availability of one machine by hour of the day; only series whose start is known."""
     if any(int(c.clock.min()) < 0 for c in market.cells):
         return ()

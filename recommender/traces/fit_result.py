@@ -38,7 +38,7 @@ class GangSize:
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class GroupLosses:
     """How machines are lost together."""
 
     lost: int  # machines taken
@@ -61,7 +61,7 @@ class ZoneSpread:
 
 
 @dataclass(frozen=True, slots=True)
-class Prices:
+class PriceStatistics:
     """Prices of one series, weighted by the time they held."""
 
     mean_usd: Value
@@ -92,7 +92,7 @@ class Watched:
     availability: Value | None  # of one machine
     interruptions: int
     shares: tuple[float, ...]  # machines up, as a share of the capacity, in equal parts of time
-    prices: Prices | None
+    prices: PriceStatistics | None
     price_line: tuple[float, ...]  # price between its least (0) and most (1), in equal parts
 
 
@@ -115,14 +115,14 @@ class MarketLaw:
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class TraceFit:
     """Everything that some series tell about a spot market."""
 
     series: tuple[Watched, ...]
     laws: tuple[LawFit, ...]
     sizes: tuple[GangSize, ...]
     co_interruption: Value | None
-    groups: Groups | None
+    groups: GroupLosses | None
     zones: ZoneSpread | None
     hours: tuple[Value, ...]  # availability by hour of the day, UTC; empty if not known
     law: MarketLaw | None

@@ -6,7 +6,7 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
 from recommender.risk.random_numbers import uniforms
-from recommender.traces.law_fit import Spells
+from recommender.traces.law_fit import ObservedIntervals
 from recommender.traces.trace import ADDED, HOUR, TAKEN, Trace
 
 BLOCK_H = 24.0  # hours that are drawn whole
@@ -23,8 +23,8 @@ class Cut:
     random moment is longer than most. The last one counts as not over.
     """
 
-    runs: Spells
-    outages: Spells
+    runs: ObservedIntervals
+    outages: ObservedIntervals
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +61,12 @@ def cut(trace: Trace, machines: int) -> Cut:
     kept = hours > 0
     kept[0] = False
     return Cut(
-        Spells(hours[kept & up], over[kept & up]), Spells(hours[kept & ~up], over[kept & ~up])
+        ObservedIntervals(hours[kept & up], over[kept & up]),
+        ObservedIntervals(hours[kept & ~up], over[kept & ~up]),
     )
 
 
-def lives(trace: Trace) -> Spells:
+def lives(trace: Trace) -> ObservedIntervals:
     """How long named machines lived; given back or still up counts as not over.
 
     Machines that were up when watching began are left out.
@@ -85,7 +86,7 @@ def lives(trace: Trace) -> Spells:
         if 0 < begun < trace.end_s:
             hours.append((trace.end_s - begun) / HOUR)
             over.append(False)
-    return Spells(np.array(hours, dtype=np.float64), np.array(over, dtype=np.bool_))
+    return ObservedIntervals(np.array(hours, dtype=np.float64), np.array(over, dtype=np.bool_))
 
 
 def edges_of(trace: Trace) -> Floats:

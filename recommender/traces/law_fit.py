@@ -29,7 +29,7 @@ LEAST_SEEN = 3  # spells of different length without which a shape is not fitted
 
 
 @dataclass(frozen=True, slots=True)
-class Spells:
+class ObservedIntervals:
     """Lengths of spells and whether their end was seen; both shape (spells,), hours > 0."""
 
     hours: Floats
@@ -39,15 +39,15 @@ class Spells:
         return len(self.hours)
 
 
-def pooled(parts: Sequence[Spells]) -> Spells:
+def pool_intervals(parts: Sequence[ObservedIntervals]) -> ObservedIntervals:
     """The spells of several series together."""
-    return Spells(
+    return ObservedIntervals(
         np.concatenate([part.hours for part in parts]), np.concatenate([p.over for p in parts])
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Best:
+class LikelihoodMaximum:
     """Where the likelihood is greatest, and the covariance of (μ, ln σ) there."""
 
     mu: float
@@ -56,7 +56,7 @@ class Best:
     covariance: Floats  # (2, 2)
 
 
-def fit_laws(what: str, spells: Spells) -> tuple[LawFit, ...]:
+def fit_laws(what: str, spells: ObservedIntervals) -> tuple[LawFit, ...]:
     """The three families fitted to some spells, best first; none without a spell seen to its end.
 
     Lognormal and Weibull need three spells of different length.
@@ -77,7 +77,7 @@ def _marked(law: LawFit, best: bool) -> LawFit:
     return LawFit(best=best, **{name: getattr(law, name) for name in names})
 
 
-def _exponential(what: str, spells: Spells) -> LawFit:
+def _exponential(what: str, spells: ObservedIntervals) -> LawFit:
     """Mean = time in all spells per end seen; its logarithm has the variance 1/ends."""
     ends = int(spells.over.sum())
     mean = float(spells.hours.sum()) / ends
@@ -96,7 +96,7 @@ def _exponential(what: str, spells: Spells) -> LawFit:
     )
 
 
-def _law(what: str, family: str, spells: Spells, best: Best) -> LawFit:
+def _law(what: str, family: str, spells: ObservedIntervals, best: LikelihoodMaximum) -> LawFit:
     sigma, mu = math.exp(best.log_sigma), best.mu
     spread = math.sqrt(best.covariance[1, 1])
     weibull = family == "weibull"
@@ -136,7 +136,7 @@ def around(log_value: float, width: float) -> Value:
     return Value(math.exp(log_value), math.exp(low), math.exp(min(high, 700.0)))
 
 
-def most_likely(family: str, spells: Spells) -> Best:
+def most_likely(family: str, spells: ObservedIntervals) -> LikelihoodMaximum:
     """Maximise the likelihood of a family over (μ, ln σ) by damped Newton steps."""
     slopes = _SLOPES[family]
     logs = np.log(spells.hours)
@@ -158,7 +158,7 @@ def most_likely(family: str, spells: Spells) -> Best:
         if damping > 1e12:
             break
     covariance: Floats = np.asarray(np.linalg.inv(-bend), dtype=np.float64)
-    return Best(float(point[0]), float(point[1]), height, covariance)
+    return LikelihoodMaximum(float(point[0]), float(point[1]), height, covariance)
 
 
 def _likelihood(

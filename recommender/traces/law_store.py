@@ -18,7 +18,7 @@ from recommender.inputs.files import read_text
 from recommender.inputs.units import PROVIDERS
 from recommender.plan.limits import OfferLaw
 from recommender.text import shown, shown_path, unknown
-from recommender.traces.fit_result import Fit, MarketLaw
+from recommender.traces.fit_result import MarketLaw, TraceFit
 from recommender.traces.law_fit import Z95
 from recommender.traces.market_law import logit
 
@@ -39,7 +39,7 @@ def parse_offer(text: str, name: str) -> tuple[str, str, str]:
     return provider, place, machine
 
 
-def check_offer(offer: tuple[str, str, str], found: Fit, catalog: Catalog, name: str) -> None:
+def check_offer(offer: tuple[str, str, str], found: TraceFit, catalog: Catalog, name: str) -> None:
     """Refuse an offer that no spot row of the catalog falls under, or of other machines."""
     provider, place, machine = offer
     o = catalog.offers
@@ -62,7 +62,7 @@ def check_offer(offer: tuple[str, str, str], found: Fit, catalog: Catalog, name:
     _refuse_others(machine, [catalog.instance_types[provider, t] for t in of_machine], found, name)
 
 
-def _refuse_others(machine: str, types: Sequence[InstanceType], found: Fit, name: str) -> None:
+def _refuse_others(machine: str, types: Sequence[InstanceType], found: TraceFit, name: str) -> None:
     """Refuse machines unlike those that were watched: larger ones are taken far more often."""
     counts = sorted({t.gpus for t in types})
     if len(counts) > 1:
@@ -104,7 +104,7 @@ def _unknown_place(provider: str, place: str, known: set[str]) -> str:
 
 
 def laws_for(
-    offers: Sequence[tuple[str, str, str]], found: Fit, today: date
+    offers: Sequence[tuple[str, str, str]], found: TraceFit, today: date
 ) -> tuple[OfferLaw, ...]:
     """The law of a fit, to be kept for some offers; raises `UsageError` where there is none."""
     law = found.law

@@ -23,7 +23,7 @@ from recommender.traces.intervals import BLOCK_H, FEW_BLOCKS, cut, states
 from recommender.traces.law_fit import Z95
 from recommender.traces.statistics import (
     LEAST_BLOCKS,
-    Market,
+    WatchedMarket,
     co_interruption,
     limits_of,
     ratio,
@@ -138,7 +138,7 @@ _SHAPE_REPLICATES = 200
 _LOCATIONS = np.linspace(-15.0, 15.0, 601)
 
 
-def law_of(market: Market) -> tuple[MarketLaw | None, str]:
+def law_of(market: WatchedMarket) -> tuple[MarketLaw | None, str]:
     """The law, or why there is too little for one."""
     up = market.days([c.up_h for c in market.cells])
     ends = market.days([c.ends for c in market.cells])
@@ -182,7 +182,7 @@ def _seen_runs(trace: Trace) -> Floats:
     return found
 
 
-def _short_runs(market: Market, runs: Floats) -> Value | None:
+def _short_runs(market: WatchedMarket, runs: Floats) -> Value | None:
     """Share of runs of 20 minutes at most; None where gangs were watched, or too seldom looked.
 
     Limits of Wilson (Journal of the American Statistical Association 22, 1927).
@@ -217,7 +217,7 @@ def _shape(family: IntervalFamily, lengths: Floats, mean: float, stream: int) ->
 
 
 def _level_sd(
-    market: Market, up: Floats, hours: Floats, run_h: float, run: Value, outage: Value
+    market: WatchedMarket, up: Floats, hours: Floats, run_h: float, run: Value, outage: Value
 ) -> Value | None:
     """sd of the logit of a day's level; None where less than six days were watched."""
     if any(trace.end_s < FEW_BLOCKS * BLOCK_H * HOUR for trace in market.traces):
@@ -238,7 +238,7 @@ def _locations(means: Floats, level_sd: float) -> Floats:
     return found
 
 
-def _typical(market: Market, up: Floats, hours: Floats, level_sd: float) -> Value:
+def _typical(market: WatchedMarket, up: Floats, hours: Floats, level_sd: float) -> Value:
     """Availability of the typical (median) level, of which the mean is what was seen."""
     mean = float(up.sum() / hours.sum())
     value = float(logistic(np.array(location_of_mean(mean, level_sd))))
@@ -248,7 +248,7 @@ def _typical(market: Market, up: Floats, hours: Floats, level_sd: float) -> Valu
     return limits_of(value, logistic(_locations(drawn, level_sd)), len(up))
 
 
-def _slope(market: Market, up: Floats, hours: Floats, level_sd: float) -> Value | None:
+def _slope(market: WatchedMarket, up: Floats, hours: Floats, level_sd: float) -> Value | None:
     """Logits of level lost as the gang grows; None for series of one machine."""
     if len(market.sizes) < 2:
         return None
@@ -260,7 +260,7 @@ def _slope(market: Market, up: Floats, hours: Floats, level_sd: float) -> Value 
     return limits_of(value, np.array([slope(row, market.sizes) for row in places]), len(up))
 
 
-def gang_co_interruption(market: Market) -> Value | None:
+def gang_co_interruption(market: WatchedMarket) -> Value | None:
     """Co-interruption of a gang's machines; None for series of one machine."""
     if len(market.sizes) < 2:
         return None

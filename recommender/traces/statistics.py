@@ -9,7 +9,7 @@ import numpy as np
 
 from recommender.arrays import Floats, Ints
 from recommender.risk.laws import further_hazard, gang_doublings
-from recommender.traces.fit_result import Groups, Prices, Value
+from recommender.traces.fit_result import GroupLosses, PriceStatistics, Value
 from recommender.traces.intervals import (
     Cells,
     blocks_of,
@@ -29,7 +29,7 @@ _RHOS = np.arange(0.0, 1.0001, 0.005)
 
 
 @dataclass(frozen=True)
-class Market:
+class WatchedMarket:
     """The series of one market, cut into hours; gang sizes up to the smallest capacity."""
 
     traces: tuple[Trace, ...]
@@ -59,10 +59,10 @@ def limited(statistic: Statistic, sums: Floats, drawn: Floats) -> Value:
     return limits_of(value, statistic(drawn @ sums), len(sums))
 
 
-def market_of(traces: Sequence[Trace]) -> Market:
+def market_of(traces: Sequence[Trace]) -> WatchedMarket:
     """Cut series of machines into hours."""
     sizes = sizes_of(min(trace.capacity for trace in traces))
-    return Market(tuple(traces), sizes, tuple(cells(trace, sizes) for trace in traces))
+    return WatchedMarket(tuple(traces), sizes, tuple(cells(trace, sizes) for trace in traces))
 
 
 def limits_of(value: float, replicates: Floats, units: int) -> Value:
@@ -142,7 +142,7 @@ def losses(trace: Trace) -> tuple[Floats, Ints]:
     return taken[first], np.diff(np.append(np.flatnonzero(first), len(taken)))
 
 
-def groups_of(market: Market) -> Groups | None:
+def groups_of(market: WatchedMarket) -> GroupLosses | None:
     """Co-interruption of single machines; None for series of one machine or without a loss."""
     if max(trace.capacity for trace in market.traces) < 2:
         return None
@@ -152,7 +152,7 @@ def groups_of(market: Market) -> Groups | None:
     if not lost:
         return None
     named = all(len(trace.events) for trace in market.traces)
-    return Groups(
+    return GroupLosses(
         lost=int(lost),
         moments=int(moments),
         mean_group=market.limited(lambda s: ratio(s[:, [0, 1]]), sums),
@@ -193,7 +193,7 @@ def integral(trace: Trace, at: Floats) -> Floats:
     return np.asarray(np.interp(at, ends, total), dtype=np.float64)
 
 
-def prices_of(trace: Trace) -> Prices | None:
+def prices_of(trace: Trace) -> PriceStatistics | None:
     """Price facts of one series; None where no price is known."""
     if not len(trace.usd_per_hour):
         return None
@@ -207,7 +207,7 @@ def prices_of(trace: Trace) -> Prices | None:
     cells = np.stack([np.diff(np.interp(edges, at, paid)), np.diff(edges), changed], axis=1)
     block = blocks_of(edges)
     sums, drawn = by_block(cells, block), weights([int(block.max()) + 1])
-    return Prices(
+    return PriceStatistics(
         mean_usd=limited(lambda s: ratio(s[:, [0, 1]]), sums, drawn),
         least_usd=float(usd.min()),
         most_usd=float(usd.max()),

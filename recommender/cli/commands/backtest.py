@@ -17,9 +17,9 @@ from recommender.text import shown
 
 if TYPE_CHECKING:
     from recommender.arrays import Floats
-    from recommender.policies.backtest import Contender, Row, Trace, Work, Workers
+    from recommender.policies.backtest import BacktestRow, BacktestTrace, Contender, Work, Workers
     from recommender.policies.backtest_zones import ZoneContender
-    from recommender.policies.state import Prices, Task
+    from recommender.policies.state import ModePrices, Task
     from recommender.report.backtest import Standing
     from recommender.traces.trace import Trace as Series
 
@@ -161,7 +161,7 @@ def _work(
     """Every trace under every job setting, and how many traces; mistakes are raised together."""
     from recommender.policies.backtest import pieces
     from recommender.policies.backtest_zones import market_of, zones_pieces
-    from recommender.policies.state import Prices
+    from recommender.policies.state import ModePrices
 
     tasks = errors.parse_all(trial.job or SETTINGS, "--job", _task)
     spot = errors.parse(trial.spot_usd, "--spot-usd", _prices, (SPOT_USD,))
@@ -179,7 +179,7 @@ def _work(
     together = [name for name in wanted if name in TOGETHER]
     series = _series(files, trace, len(single) < len(wanted))
     spots, fulls = _each(spot, series, "--spot-usd"), _each(full, series, "--on-demand-usd")
-    prices = [Prices(*pair) for pair in zip(spots, fulls, strict=True)]
+    prices = [ModePrices(*pair) for pair in zip(spots, fulls, strict=True)]
     traces = _traces(series, count, past, prices, bool(together))
     work: list[Work] = []
     if single:
@@ -275,14 +275,14 @@ def _traces(
     series: "Sequence[Series]",
     machines: int,
     past: float,
-    prices: "Sequence[Prices]",
+    prices: "Sequence[ModePrices]",
     together: bool,
-) -> "tuple[Trace, ...]":
+) -> "tuple[BacktestTrace, ...]":
     """Each series cut into what may be learnt from and what is judged.
 
     Those of one market are first cut to the shortest.
     """
-    from recommender.policies.backtest import Trace
+    from recommender.policies.backtest import BacktestTrace
 
     ticks = [each.step_s or TICK_S for each in series]
     ups = [each.up(machines, tick_s) for each, tick_s in zip(series, ticks, strict=True)]
@@ -295,7 +295,7 @@ def _traces(
     for each, up, tick_s, usd in zip(series, ups, ticks, prices, strict=True):
         cut = int(len(up[:most]) * past)
         fewer = each.up(machines - 1, tick_s)[cut:most] if machines > 1 else None
-        made.append(Trace(each.name, tick_s, up[:cut], up[cut:most], usd, fewer))
+        made.append(BacktestTrace(each.name, tick_s, up[:cut], up[cut:most], usd, fewer))
     return tuple(made)
 
 
@@ -303,21 +303,21 @@ TICK_S = 300.0  # of traces whose changes are exact
 
 
 def _contenders(
-    wanted: Sequence[str], traces: "Sequence[Trace]", confidence: float
+    wanted: Sequence[str], traces: "Sequence[BacktestTrace]", confidence: float
 ) -> "list[Contender]":
     from recommender.policies.availability_fit import zone_class
-    from recommender.policies.backtest import Fitted, Rule
+    from recommender.policies.backtest import FittedPolicy, FixedRule
     from recommender.policies.rules import Greedy, OnDemand, SpotOnly, UniformProgress
 
     rules: dict[str, Any] = {
         "on-demand": OnDemand, "spot-only": SpotOnly, "greedy": Greedy,
         "uniform-progress": UniformProgress,
     }  # fmt: skip
-    found: list[Contender] = [Rule(rules[name]()) for name in wanted if name in rules]
+    found: list[Contender] = [FixedRule(rules[name]()) for name in wanted if name in rules]
     if "cost-optimal" in wanted:
         alike = [t.past for t in traces if t.tick_s == traces[0].tick_s and len(t.past) > 1]
         kind = zone_class(alike, traces[0].tick_s) if alike else None
-        found.append(Fitted(kind, confidence))
+        found.append(FittedPolicy(kind, confidence))
     return found
 
 
@@ -331,11 +331,11 @@ def _movers(wanted: Sequence[str]) -> "list[ZoneContender]":
     return [made[name] for name in wanted]
 
 
-def _standings(rows: "Sequence[Row]", by_trace: bool) -> "list[Standing]":
+def _standings(rows: "Sequence[BacktestRow]", by_trace: bool) -> "list[Standing]":
     """Sums over the traces for each setting and policy, then single traces where asked."""
     from recommender.report.backtest import Standing
 
-    groups: dict[tuple[str, str], list[Row]] = {}
+    groups: dict[tuple[str, str], list[BacktestRow]] = {}
     for row in rows:
         groups.setdefault((_setting(row.task), row.policy), []).append(row)
     found = [_all(setting, policy, mine) for (setting, policy), mine in groups.items()]
@@ -350,7 +350,7 @@ def _standings(rows: "Sequence[Row]", by_trace: bool) -> "list[Standing]":
     ]  # fmt: skip
 
 
-def _all(setting: str, policy: str, rows: "Sequence[Row]") -> "Standing":
+def _all(setting: str, policy: str, rows: "Sequence[BacktestRow]") -> "Standing":
     from recommender.policies.backtest import closed_by_sums
     from recommender.report.backtest import Standing
 

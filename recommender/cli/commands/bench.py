@@ -149,7 +149,7 @@ def show(
     \b
     recommend bench show H100 --market spot
     """
-    from recommender.measurements.flopp import Wanted, flopp_of_offers
+    from recommender.measurements.flopp import FloppFilter, flopp_of_offers
     from recommender.measurements.folder import folder
     from recommender.measurements.pool import pooled, rates
     from recommender.measurements.store import records
@@ -165,7 +165,7 @@ def show(
         _refuse_unknown(gpu, tuple(loaded.gpus))
     own = [k for k in records(folder()) if gpu is None or k.gpu.lower() == gpu.lower()]
     at = at or "bf16"
-    found = flopp_of_offers(loaded, Wanted(gpu or "", kind, region or "", at))
+    found = flopp_of_offers(loaded, FloppFilter(gpu or "", kind, region or "", at))
     speeds, other = pooled(own, dict(loaded.gpus)), rates(own)
     if json:
         put_json(benchmarks.show_facts(speeds, other, found, most))

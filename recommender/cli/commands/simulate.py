@@ -37,7 +37,7 @@ from recommender.text import shown_path
 if TYPE_CHECKING:
     from recommender.plan.simulation import Simulation
     from recommender.planner.simulate_plan import PlanSimulation
-    from recommender.simulate.simulate import Order
+    from recommender.simulate.simulate import SimulationOptions
 
 MOST_RUNS = 10_000_000
 SEED = 7
@@ -158,9 +158,9 @@ def _order(
     own: OwnFlags,
     named: str,
     errors: ErrorCollector,
-) -> tuple["Order", dict[str, Any]]:
+) -> tuple["SimulationOptions", dict[str, Any]]:
     from recommender.simulate.scenario import WhatIf, parse_deflatable, parse_law
-    from recommender.simulate.simulate import Order
+    from recommender.simulate.simulate import SimulationOptions
 
     runs = errors.parse(flags.runs, "--runs", units.whole_of("10000"), 10_000)
     if runs > MOST_RUNS:
@@ -190,7 +190,7 @@ def _order(
     table = flags.policy_table
     if table is not None and Path(table).is_dir():
         errors.problems.append(f"--policy-table {shown_path(table)} is a folder; name a file in it")
-    return Order(runs, seed, what_if, policy, table is not None), {
+    return SimulationOptions(runs, seed, what_if, policy, table is not None), {
         "number": number,
         "machines": machines,
     }
@@ -198,7 +198,7 @@ def _order(
 
 def _simulated(
     ready: planner_inputs.PlannerInputs,
-    order: "Order",
+    order: "SimulationOptions",
     options: dict[str, Any],
     form: OutputOptions,
 ) -> "PlanSimulation":

@@ -14,7 +14,7 @@ from recommender.cli.screen import write_text
 from recommender.text import shown
 
 if TYPE_CHECKING:
-    from recommender.traces.fit_result import Fit
+    from recommender.traces.fit_result import TraceFit
     from recommender.traces.trace import Trace
 
 group = group_app("trace", "Recorded spot markets: what they tell, and laws kept for offers.")
@@ -84,7 +84,7 @@ def _parsed(words: list[str]) -> list[tuple[str, str, str]]:
     return list(found)
 
 
-def _kept(offers: list[tuple[str, str, str]], found: "Fit", catalog: str | None) -> list[str]:
+def _kept(offers: list[tuple[str, str, str]], found: "TraceFit", catalog: str | None) -> list[str]:
     """Keep the law of a fit; the offers it is kept for."""
     from recommender.cli.open_catalog import load_catalog
     from recommender.inputs.units.times import now

@@ -7,9 +7,9 @@ import pytest
 from recommender.benchmarks.metadata import Place
 from recommender.catalogs.load import load_snapshot
 from recommender.errors import RecordError
-from recommender.measurements.flopp import Wanted, flopp_of_offers, price_of
+from recommender.measurements.flopp import FloppFilter, flopp_of_offers, price_of
 from recommender.measurements.pool import (
-    Kept,
+    StoredRecord,
     by_words,
     catalog_gpu,
     compared,
@@ -25,8 +25,10 @@ CATALOG = load_snapshot()
 GPUS = dict(CATALOG.gpus)
 
 
-def kept(tflops: float, machine: str, day: int = 20) -> Kept:
-    return Kept("H100", record(tflops, machine=machine, taken_at=f"2026-11-{day}T10:00:00+00:00"))
+def kept(tflops: float, machine: str, day: int = 20) -> StoredRecord:
+    return StoredRecord(
+        "H100", record(tflops, machine=machine, taken_at=f"2026-11-{day}T10:00:00+00:00")
+    )
 
 
 def test_the_newest_record_of_a_machine_wins():
@@ -57,8 +59,8 @@ def test_records_that_name_no_machine_all_count():
 
 def test_a_processors_record_gives_no_speed_of_a_gpu():
     own = replace(record(1.0), device="cpu")
-    assert pooled([Kept("", own)], GPUS) == ()
-    names = [rate.name for rate in rates([Kept("", own)])]
+    assert pooled([StoredRecord("", own)], GPUS) == ()
+    names = [rate.name for rate in rates([StoredRecord("", own)])]
     assert names[0] == "matmul bf16"
     assert "memory device copy" in names
 
@@ -135,7 +137,7 @@ def test_differences_beyond_noise_are_told_from_noise():
 
 
 def test_a_dollar_buys_gpus_times_speed_times_an_hour():
-    ranked = flopp_of_offers(CATALOG, Wanted("H100", "spot", "", "bf16"))
+    ranked = flopp_of_offers(CATALOG, FloppFilter("H100", "spot", "", "bf16"))
     best = ranked[0]
     speed = CATALOG.achieved["H100", "bf16"].tflops
     hand = best.gpus * speed * 1e12 * 3600 / best.usd_per_hour
@@ -145,10 +147,10 @@ def test_a_dollar_buys_gpus_times_speed_times_an_hour():
 
 
 def test_only_what_is_asked_for_is_ranked():
-    ranked = flopp_of_offers(CATALOG, Wanted("", "on_demand", "us-east-1", "fp16"))
+    ranked = flopp_of_offers(CATALOG, FloppFilter("", "on_demand", "us-east-1", "fp16"))
     assert {r.region for r in ranked} == {"us-east-1"}
     assert {CATALOG.gpus[r.gpu].vendor for r in ranked} == {"nvidia"}
-    assert flopp_of_offers(CATALOG, Wanted("V100", "", "", "bf16")) == []
+    assert flopp_of_offers(CATALOG, FloppFilter("V100", "", "", "bf16")) == []
 
 
 def test_the_price_of_the_machine_one_sits_on():

@@ -9,7 +9,7 @@ from recommender.benchmarks.metadata import Place
 from recommender.benchmarks.method import Result
 from recommender.benchmarks.record import Record
 from recommender.catalogs.load import load_snapshot
-from recommender.measurements.pool import Kept, link_rates, links_of
+from recommender.measurements.pool import StoredRecord, link_rates, links_of
 from recommender.measurements.store import with_own_speeds, write_links, write_speeds
 from recommender.performance.machines import listed_gbit
 from tests.benchmarks.machines import record
@@ -65,10 +65,10 @@ def test_an_inside_that_takes_longer_than_all_tells_no_network():
 
 def test_records_of_one_machine_add_up_and_the_newest_of_each_link_counts():
     kept = [
-        Kept("H100", exchange(bare(day=18), 8, 1, 300.0)),
-        Kept("H100", exchange(bare(day=19), 8, 1, 360.0)),
-        Kept("H100", exchange(bare(day=20), 16, 2, 90.0)),
-        Kept("H100", exchange(bare(machine="b"), 8, 1, 380.0)),
+        StoredRecord("H100", exchange(bare(day=18), 8, 1, 300.0)),
+        StoredRecord("H100", exchange(bare(day=19), 8, 1, 360.0)),
+        StoredRecord("H100", exchange(bare(day=20), 16, 2, 90.0)),
+        StoredRecord("H100", exchange(bare(machine="b"), 8, 1, 380.0)),
     ]
     (found,) = links_of(kept, CATALOG)
     assert found.intra_gb_per_s == pytest.approx(370.0)
@@ -84,9 +84,9 @@ def test_a_copy_from_the_gpu_to_pinned_memory_is_the_host_link():
 
 
 def test_plans_read_the_links_and_what_was_not_measured_stays(tmp_path):
-    kept = [Kept("", exchange(bare("p3.2xlarge"), 4, 4, 0.9))]
+    kept = [StoredRecord("", exchange(bare("p3.2xlarge"), 4, 4, 0.9))]
     assert links_of(kept, CATALOG) == ()
-    kept = [Kept("V100", exchange(bare("p3.2xlarge"), 4, 4, 0.9))]
+    kept = [StoredRecord("V100", exchange(bare("p3.2xlarge"), 4, 4, 0.9))]
     write_links(tmp_path, links_of(kept, CATALOG))
     write_speeds(tmp_path, ())
     own = with_own_speeds(CATALOG, tmp_path)

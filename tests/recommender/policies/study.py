@@ -15,12 +15,12 @@ import numpy as np
 from recommender.policies.availability import chain
 from recommender.policies.availability_fit import ZoneClass, of_zone, zone_class
 from recommender.policies.backtest import (
+    BacktestRow,
+    BacktestTrace,
     Bounds,
     Contender,
-    Fitted,
-    Row,
-    Rule,
-    Trace,
+    FittedPolicy,
+    FixedRule,
     bounds,
     closed_by_sums,
     judge,
@@ -28,7 +28,7 @@ from recommender.policies.backtest import (
 from recommender.policies.policy_table import policy_table
 from recommender.policies.replay import windows
 from recommender.policies.rules import OnDemand, UniformProgress
-from recommender.policies.state import Decide, Policy, Prices, Task
+from recommender.policies.state import Decide, ModePrices, Policy, Task
 from recommender.policies.thresholds import two_thresholds
 from tests.recommender.policies.markets import PRICES, hours, nodes_up
 
@@ -70,7 +70,7 @@ class Thresholds:
     kind: ZoneClass
     name: str = "two thresholds"
 
-    def enter(self, trace: Trace, prices: Prices) -> tuple[Policy, Prices]:
+    def enter(self, trace: BacktestTrace, prices: ModePrices) -> tuple[Policy, ModePrices]:
         """Read off the table when the task is known."""
         return _Late(of_zone(trace.past, trace.tick_s, self.kind)), prices
 
@@ -80,44 +80,44 @@ class _Late:
     law: object
     name: str = "two thresholds"
 
-    def begin(self, task: Task, prices: Prices, tick_s: float, count: int) -> Decide:
+    def begin(self, task: Task, prices: ModePrices, tick_s: float, count: int) -> Decide:
         process = chain(self.law, PLAN_TICK_S)  # type: ignore[arg-type]
         table = policy_table(process, task, prices, PLAN_TICK_S)
         return two_thresholds(table, process, task).begin(task, prices, tick_s, count)
 
 
-def traces(name: str) -> list[Trace]:
+def traces(name: str) -> list[BacktestTrace]:
     """The traces of a set, cut in the middle."""
     ids, need = SETS[name]
     found = []
     for trace_id in ids:
         nodes, tick_s = nodes_up(trace_id)
         up = nodes >= need
-        found.append(Trace(trace_id, tick_s, up[: len(up) // 2], up[len(up) // 2 :]))
+        found.append(BacktestTrace(trace_id, tick_s, up[: len(up) // 2], up[len(up) // 2 :]))
     return found
 
 
-def contenders(of_set: Sequence[Trace], index: int) -> list[Contender]:
+def contenders(of_set: Sequence[BacktestTrace], index: int) -> list[Contender]:
     """Everything that is judged on one trace."""
     own = zone_class([trace.past for trace in of_set], of_set[0].tick_s)
     return [
-        Rule(OnDemand()),
-        Rule(UniformProgress()),
-        Fitted(own),
-        Fitted(own, 0.95, "cost-optimal, 95 %"),
+        FixedRule(OnDemand()),
+        FixedRule(UniformProgress()),
+        FittedPolicy(own),
+        FittedPolicy(own, 0.95, "cost-optimal, 95 %"),
         Thresholds(own),
     ]
 
 
-def left_out(of_set: Sequence[Trace], index: int) -> tuple[Contender, Trace]:
+def left_out(of_set: Sequence[BacktestTrace], index: int) -> tuple[Contender, BacktestTrace]:
     """The policy of a zone nobody has watched."""
     trace = of_set[index]
     others = [other.past for other in of_set if other is not trace]
-    blind = Trace(trace.name, trace.tick_s, trace.past[:0], trace.judged)
-    return Fitted(zone_class(others, trace.tick_s), name="cost-optimal, zone left out"), blind
+    blind = BacktestTrace(trace.name, trace.tick_s, trace.past[:0], trace.judged)
+    return FittedPolicy(zone_class(others, trace.tick_s), name="cost-optimal, zone left out"), blind
 
 
-def run(name: str, tasks: Sequence[Task] = TASKS) -> list[Row]:
+def run(name: str, tasks: Sequence[Task] = TASKS) -> list[BacktestRow]:
     """All rows of one set."""
     of_set, rows = traces(name), []
     for index, trace in enumerate(of_set):
@@ -132,7 +132,7 @@ def run(name: str, tasks: Sequence[Task] = TASKS) -> list[Row]:
     return rows
 
 
-def dearer(rows: Sequence[Row], policy: str, uniform: str = "uniform progress") -> float:
+def dearer(rows: Sequence[BacktestRow], policy: str, uniform: str = "uniform progress") -> float:
     """By how much a policy is dearer than the better of greedy and uniform progress."""
     ours = _sum(rows, policy)
     mine = [row for row in rows if row.policy == policy]
@@ -140,17 +140,17 @@ def dearer(rows: Sequence[Row], policy: str, uniform: str = "uniform progress") 
     return ours / min(greedy, _sum(rows, uniform)) - 1.0
 
 
-def _sum(rows: Sequence[Row], policy: str) -> float:
+def _sum(rows: Sequence[BacktestRow], policy: str) -> float:
     return sum(row.windows * row.mean_usd for row in rows if row.policy == policy)
 
 
-def late_share(rows: Sequence[Row]) -> float:
+def late_share(rows: Sequence[BacktestRow]) -> float:
     """Share of late runs over rows."""
     counts = np.array([row.windows for row in rows])
     return float(counts @ np.array([row.late_share for row in rows]) / counts.sum())
 
 
-def show(title: str, rows: Sequence[Row]) -> None:
+def show(title: str, rows: Sequence[BacktestRow]) -> None:
     """One block of the table."""
     for policy in dict.fromkeys(row.policy for row in rows):
         mine = [row for row in rows if row.policy == policy]
@@ -165,7 +165,7 @@ def show(title: str, rows: Sequence[Row]) -> None:
 
 def main() -> None:
     """Print every set and setting, and all of them by sums."""
-    everything: list[Row] = []
+    everything: list[BacktestRow] = []
     for name in SETS:
         rows = run(name)
         for task in TASKS:

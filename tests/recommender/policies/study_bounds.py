@@ -19,12 +19,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from recommender.arrays import Bools, Floats
-from recommender.policies.availability import Availability, chain, seen
+from recommender.policies.availability import Availability, belief_after_look, chain
 from recommender.policies.availability_fit import ages, of_zone, zone_class
-from recommender.policies.backtest import Bounds, Row, Trace, bounds, closed_by_sums, judge
+from recommender.policies.backtest import (
+    BacktestRow,
+    BacktestTrace,
+    Bounds,
+    bounds,
+    closed_by_sums,
+    judge,
+)
 from recommender.policies.optimal import SemiMarkov
 from recommender.policies.replay import windows
-from recommender.policies.state import Policy, Prices, Task
+from recommender.policies.state import ModePrices, Policy, Task
 from tests.recommender.policies.markets import PRICES, simulated
 from tests.recommender.policies.study import SETS, TASKS, traces
 
@@ -41,7 +48,7 @@ class Knows:
     law: Availability
     name: str
 
-    def enter(self, trace: Trace, prices: Prices) -> tuple[Policy, Prices]:
+    def enter(self, trace: BacktestTrace, prices: ModePrices) -> tuple[Policy, ModePrices]:
         """No fit."""
         return SemiMarkov(self.law), prices
 
@@ -52,26 +59,26 @@ def one_regime(series: Bools, tick_s: float) -> Availability:
     return Availability(law.edges_h, law.exits_per_hour[:1], np.zeros((1, 1)))
 
 
-def settings(trace: Trace) -> Iterator[tuple[Task, Bounds]]:
+def settings(trace: BacktestTrace) -> Iterator[tuple[Task, Bounds]]:
     """The settings that a trace is long enough for, and their yardsticks."""
     for task in TASKS:
         if len(windows(len(trace.judged), trace.tick_s, task, 4 * 3600.0)):
             yield task, bounds(trace, task, PRICES)
 
 
-def drawn(name: str, seed: int) -> list[Row]:
+def drawn(name: str, seed: int) -> list[BacktestRow]:
     """Series of known law in the place of the judged halves."""
     rows = []
     for index, trace in enumerate(traces(name)):
         law = one_regime(trace.judged, trace.tick_s)
         series = simulated(law, trace.tick_s, len(trace.judged), 1000 * seed + index)
-        made = Trace(trace.name, trace.tick_s, trace.past, series)
+        made = BacktestTrace(trace.name, trace.tick_s, trace.past, series)
         told = Knows(law, f"drawn, law known, seed {seed}")
         rows += [judge(told, made, task, PRICES, within) for task, within in settings(made)]
     return rows
 
 
-def recorded(name: str) -> list[Row]:
+def recorded(name: str) -> list[BacktestRow]:
     """In hindsight, and fitted anew as the judged halves unfold."""
     of_set, rows = traces(name), []
     kind = zone_class([trace.judged for trace in of_set], of_set[0].tick_s)
@@ -87,7 +94,7 @@ def recorded(name: str) -> list[Row]:
     return rows
 
 
-def refitted(of_set: Sequence[Trace], index: int, part: int) -> Availability:
+def refitted(of_set: Sequence[BacktestTrace], index: int, part: int) -> Availability:
     """The law of a zone from all that was seen of its set before a part of the judged halves."""
     pasts = [
         np.concatenate([each.past, each.judged[: len(each.judged) * part // REFITS]])
@@ -113,7 +120,7 @@ def filtered(past: Bools, judged: Bools, kind_of: Sequence[Bools], tick_s: float
     law = chain(of_zone(past, tick_s, zone_class(kind_of, tick_s)), tick_s)
     belief, beliefs = law.usual[None], []
     for up in judged:
-        here = seen(law, belief, np.array([up]))
+        here = belief_after_look(law, belief, np.array([up]))
         beliefs.append(here[0])
         belief = here @ law.step
     found, ahead, total = [], law.up.astype(np.float64), np.zeros(len(law.up))
@@ -181,7 +188,7 @@ def forecasts(name: str) -> Floats:
     return sums
 
 
-def show(title: str, rows: Sequence[Row]) -> None:
+def show(title: str, rows: Sequence[BacktestRow]) -> None:
     """Share of the gap closed, by sums."""
     for policy in dict.fromkeys(row.policy for row in rows):
         share = closed_by_sums(row for row in rows if row.policy == policy)
@@ -190,7 +197,7 @@ def show(title: str, rows: Sequence[Row]) -> None:
 
 def main() -> None:
     """Print every bound by set and over all of them, then the forecasts."""
-    everything: list[Row] = []
+    everything: list[BacktestRow] = []
     for name in SETS:
         rows = recorded(name)
         for seed in SEEDS:

@@ -10,9 +10,9 @@ between regions, the upper end of Google's list. Needs RECOMMEND_REFERENCE_DATA.
 
 import numpy as np
 
-from recommender.policies.backtest import Row
-from recommender.policies.backtest_zones import FittedZones, Market, ZoneRule, zones_pieces
-from recommender.policies.replay_zones import Failover, Zones
+from recommender.policies.backtest import BacktestRow
+from recommender.policies.backtest_zones import FittedZones, ZoneRule, ZonesTrace, zones_pieces
+from recommender.policies.replay_zones import Failover, RecordedZones
 from tests.recommender.policies.markets import hours, nodes_up
 
 USD = {  # zone: spot, on-demand
@@ -29,7 +29,7 @@ TASK = hours(43.2, 51.8, 0.2)
 EGRESS_USD = 50.0 * 0.08
 
 
-def market(nodes: int, without: tuple[str, ...] = ()) -> Market:
+def market(nodes: int, without: tuple[str, ...] = ()) -> ZonesTrace:
     """The traces cut in the middle; prices of the whole gang."""
     names = [name for name in USD if name not in without]
     past, judged, tick_s = [], [], 0.0
@@ -39,18 +39,18 @@ def market(nodes: int, without: tuple[str, ...] = ()) -> Market:
         judged.append(found[len(found) // 2 :] >= nodes)
     spot, on_demand = nodes * np.array([USD[name] for name in names]).T
     move = np.array([[EGRESS_USD * (a[:-2] != b[:-2]) for b in names] for a in names])
-    zones = Zones(np.array(judged), spot, on_demand, move, tick_s)
-    return Market(f"{nodes} x H100, {len(names)} zones", np.array(past), zones)
+    zones = RecordedZones(np.array(judged), spot, on_demand, move, tick_s)
+    return ZonesTrace(f"{nodes} x H100, {len(names)} zones", np.array(past), zones)
 
 
-def rows(of: Market) -> tuple[Row, ...]:
+def rows(of: ZonesTrace) -> tuple[BacktestRow, ...]:
     """Failover and the cost-optimal policy on one market."""
     contenders = (ZoneRule(Failover()), FittedZones())
     (piece,) = zones_pieces(contenders, of, (TASK,), every_s=8 * 3600.0)
     return piece.rows()
 
 
-def dearer(row: Row) -> float:
+def dearer(row: BacktestRow) -> float:
     """By how much a policy is dearer than the optimum."""
     return row.mean_usd / row.optimum_usd - 1.0
 

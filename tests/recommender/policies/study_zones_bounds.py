@@ -17,13 +17,13 @@ import numpy as np
 
 from recommender.arrays import Floats
 from recommender.policies import optimal
-from recommender.policies.availability import Availability, Chain, Lumps, chain
+from recommender.policies.availability import AggregatedStates, Availability, Chain, chain
 from recommender.policies.optimal import MultiZone
 from recommender.policies.replay import windows
 from recommender.policies.replay_zones import (
     Failover,
+    RecordedZones,
     ZoneDecide,
-    Zones,
     optimum_zones,
     replay_zones,
 )
@@ -42,46 +42,48 @@ class Exact:
     laws: tuple[Availability, ...]
     name: str = "exact"
 
-    def begin(self, task: Task, zones: Zones, count: int) -> ZoneDecide:
+    def begin(self, task: Task, zones: RecordedZones, count: int) -> ZoneDecide:
         """No lumps: each state that occurs stands for itself."""
         with patch.object(optimal, "_lumped", partial(_whole, zones=zones)):
             return MultiZone(self.laws).begin(task, zones, count)
 
 
-def _whole(laws: Sequence[Availability], *_: object, zones: Zones) -> list[Lumps]:
+def _whole(
+    laws: Sequence[Availability], *_: object, zones: RecordedZones
+) -> list[AggregatedStates]:
     return [itself(chain(law, zones.tick_s)) for law in laws]
 
 
-def itself(law: Chain) -> Lumps:
+def itself(law: Chain) -> AggregatedStates:
     """Every state that occurs, down first."""
     states = np.flatnonzero(law.usual > 1e-9)
     states = states[np.argsort(law.up[states], kind="stable")]
     member = np.zeros((len(law.up), len(states)))
     member[states, np.arange(len(states))] = 1.0
     step = law.step[np.ix_(states, states)]
-    return Lumps(member, step / step.sum(axis=1, keepdims=True), law.up[states])
+    return AggregatedStates(member, step / step.sum(axis=1, keepdims=True), law.up[states])
 
 
-def some(zones: Zones, kept: Sequence[int]) -> Zones:
+def some(zones: RecordedZones, kept: Sequence[int]) -> RecordedZones:
     """Some zones; on-demand at the lowest price of all."""
     rent = np.full(len(kept), zones.on_demand_usd_per_hour.min())
-    return Zones(
+    return RecordedZones(
         zones.available[kept], zones.spot_usd_per_hour[kept], rent,
         zones.move_usd[np.ix_(kept, kept)], zones.tick_s,
     )  # fmt: skip
 
 
-def drawn(zones: Zones, laws: Sequence[Availability], seed: int) -> Zones:
+def drawn(zones: RecordedZones, laws: Sequence[Availability], seed: int) -> RecordedZones:
     """The same market with series of known law."""
     ticks = zones.available.shape[1]
     series = [simulated(law, zones.tick_s, ticks, 77 * seed + i) for i, law in enumerate(laws)]
-    return Zones(
+    return RecordedZones(
         np.stack(series), zones.spot_usd_per_hour, zones.on_demand_usd_per_hour,
         zones.move_usd, zones.tick_s,
     )  # fmt: skip
 
 
-def above(zones: Zones, policies: Sequence[object]) -> Floats:
+def above(zones: RecordedZones, policies: Sequence[object]) -> Floats:
     """How far above the optimum each policy is, as a share."""
     starts = windows(zones.available.shape[1], zones.tick_s, TASK, 8 * 3600.0)
     best = optimum_zones(zones, starts, TASK).mean()

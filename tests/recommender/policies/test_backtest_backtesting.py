@@ -11,31 +11,31 @@ import pytest
 from recommender.errors import UsageError
 from recommender.policies.backtest import (
     ENGINES,
+    BacktestTrace,
+    FixedRule,
     Piece,
-    Rule,
-    Trace,
     Workers,
     backtest,
     pieces,
     run,
 )
 from recommender.policies.rules import Greedy, OnDemand, UniformProgress
-from recommender.policies.state import Policy, Prices, Task
+from recommender.policies.state import ModePrices, Policy, Task
 
 HOUR = 3600.0
-PRICES = Prices(1.0, 3.0)
+PRICES = ModePrices(1.0, 3.0)
 TASKS = (Task(2 * HOUR, 4 * HOUR, 600.0), Task(3 * HOUR, 5 * HOUR, 600.0))
-RULES = (Rule(Greedy()), Rule(UniformProgress()), Rule(OnDemand()))
+RULES = (FixedRule(Greedy()), FixedRule(UniformProgress()), FixedRule(OnDemand()))
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 
 
-def traces() -> tuple[Trace, ...]:
+def traces() -> tuple[BacktestTrace, ...]:
     """Three zones of two days, up for some hours and down for some."""
     made = []
     for period in (7, 11, 19):
         up = (np.arange(288) // period) % 3 != 1
-        made.append(Trace(f"zone {period}", 600.0, up[:144], up[144:]))
+        made.append(BacktestTrace(f"zone {period}", 600.0, up[:144], up[144:]))
     return tuple(made)
 
 
@@ -50,7 +50,7 @@ class DiesOnce:
         """As the greedy rule."""
         return "greedy"
 
-    def enter(self, trace: Trace, prices: Prices) -> tuple[Policy, Prices]:
+    def enter(self, trace: BacktestTrace, prices: ModePrices) -> tuple[Policy, ModePrices]:
         """Leave a mark and die; whoever finds the mark goes on."""
         try:
             Path(self.mark).mkdir()

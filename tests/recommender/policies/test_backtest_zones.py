@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from recommender.errors import UsageError
-from recommender.policies.backtest import Trace, Workers, run
+from recommender.policies.backtest import BacktestTrace, Workers, run
 from recommender.policies.backtest_zones import (
     FittedZones,
-    Market,
     ZoneRule,
+    ZonesTrace,
     market_of,
     zones_pieces,
 )
 from recommender.policies.replay_zones import Failover
-from recommender.policies.state import Prices
+from recommender.policies.state import ModePrices
 from tests.recommender.policies.laws import HEAVY, STEADY
 from tests.recommender.policies.markets import PRICES, hours, simulated
 
@@ -26,10 +26,10 @@ MOVES = 0.5 * (1.0 - np.eye(2))
 
 def trace(name, law, seed, prices=None):
     series = simulated(law, TICK, 1_200, seed)
-    return Trace(name, TICK, series[:600], series[600:], prices)
+    return BacktestTrace(name, TICK, series[:600], series[600:], prices)
 
 
-TRACES = (trace("a", HEAVY, 1, Prices(0.6, 3.0)), trace("b", STEADY, 2))
+TRACES = (trace("a", HEAVY, 1, ModePrices(0.6, 3.0)), trace("b", STEADY, 2))
 
 
 def test_traces_become_zones_at_their_own_prices():
@@ -53,7 +53,9 @@ def test_failover_closes_nothing_and_ours_more():
 
 def test_the_fit_sees_the_past_only():
     market = market_of(TRACES, PRICES, MOVES)
-    other = Market("other", market.past, replace(market.judged, available=~market.judged.available))
+    other = ZonesTrace(
+        "other", market.past, replace(market.judged, available=~market.judged.available)
+    )
     first, second = (FittedZones().enter(each) for each in (market, other))
     for one, same in zip(first.laws, second.laws, strict=True):
         np.testing.assert_array_equal(one.exits_per_hour, same.exits_per_hour)

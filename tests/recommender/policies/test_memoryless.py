@@ -12,14 +12,14 @@ from recommender.policies.availability_fit import zone_class
 from recommender.policies.optimal import SemiMarkov, expected_usd
 from recommender.policies.policy_table import policy_table
 from recommender.policies.replay import replay, windows
-from recommender.policies.state import Prices, Task
+from recommender.policies.state import ModePrices, Task
 from tests.recommender.policies.laws import HEAVY, STEADY
 from tests.recommender.policies.markets import PRICES, hours, simulated
 
 TICK = 600.0
 RECORD, LATER = (simulated(HEAVY, TICK, 150_000, seed) for seed in (4, 5))
 SHORT = hours(3, 12, 0.5)
-STEADY_PRICES = Prices(spot=1.35, on_demand=3.06)  # a zone that is dearer and has steady runs
+STEADY_PRICES = ModePrices(spot=1.35, on_demand=3.06)  # a zone that is dearer and has steady runs
 
 
 @pytest.fixture(scope="module")
@@ -33,12 +33,12 @@ def exponential() -> Availability:
     return memoryless(HEAVY, float(RECORD.mean()), RECORD.sum() * TICK / 3600.0 / ends)
 
 
-def promised(law: Availability, task: Task, prices: Prices) -> float:
+def promised(law: Availability, task: Task, prices: ModePrices) -> float:
     process = chain(law, TICK)
     return expected_usd(policy_table(process, task, prices, TICK), process, task)
 
 
-def paid(law: Availability, series: np.ndarray, task: Task, prices: Prices) -> float:
+def paid(law: Availability, series: np.ndarray, task: Task, prices: ModePrices) -> float:
     starts = windows(len(series), TICK, task, 12 * 3600.0)
     return float(replay(SemiMarkov(law), series, TICK, starts, task, prices).cost_usd.mean())
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from recommender.errors import UsageError
-from recommender.policies.availability import chain, lumps, time_left
+from recommender.policies.availability import aggregate_states, chain, time_left
 from recommender.policies.optimal import MOST_ZONES, MultiZone, SemiMarkov, chosen
-from recommender.policies.policy_table import Offers, joint_table, policy_table
+from recommender.policies.policy_table import ZonePrices, joint_table, policy_table
 from recommender.policies.replay import replay, windows
-from recommender.policies.replay_zones import Failover, Zones, optimum_zones, replay_zones
-from recommender.policies.state import ON_DEMAND, SPOT, Prices
+from recommender.policies.replay_zones import Failover, RecordedZones, optimum_zones, replay_zones
+from recommender.policies.state import ON_DEMAND, SPOT, ModePrices
 from tests.recommender.policies.laws import ALWAYS, HEAVY, NEVER_UP, STEADY, law
 from tests.recommender.policies.markets import PRICES, hours, simulated
 
@@ -23,7 +23,7 @@ FLICKERS = law((6.0,) * 6, (3.0, 3.0, 2.0, 2.0, 2.0, 2.0))
 def market(laws, spot, ticks=2_000, move=0.5, on_demand=3.06, seed=0):
     up = np.stack([simulated(each, TICK, ticks, seed + i) for i, each in enumerate(laws)])
     moves = move * (1.0 - np.eye(len(laws)))
-    return Zones(up, np.array(spot), np.full(len(laws), on_demand), moves, TICK)
+    return RecordedZones(up, np.array(spot), np.full(len(laws), on_demand), moves, TICK)
 
 
 def starts(zones, every_h=6.0, task=TASK):
@@ -33,7 +33,7 @@ def starts(zones, every_h=6.0, task=TASK):
 @pytest.mark.parametrize("ups", [1, 2, 3])
 @pytest.mark.parametrize("process", [chain(HEAVY, TICK), chain(STEADY, TICK)])
 def test_lumps_keep_the_availability_and_how_often_spot_comes_and_goes(process, ups):
-    small = lumps(process, ups)
+    small = aggregate_states(process, ups)
     assert small.step.sum(axis=1) == pytest.approx(1.0)
     share = process.usual @ small.member
     assert share @ small.step == pytest.approx(share)  # still what the long run is
@@ -44,7 +44,7 @@ def test_lumps_keep_the_availability_and_how_often_spot_comes_and_goes(process, 
 
 def test_old_runs_are_told_from_young_ones():
     process = chain(HEAVY, TICK)
-    small = lumps(process, 2)
+    small = aggregate_states(process, 2)
     young, old = (time_left(process)[small.member[:, lump] > 0] for lump in (1, 2))
     assert young.max() < old.min()
     assert small.step[1, 0] > 2.0 * small.step[2, 0]
@@ -58,8 +58,8 @@ def test_the_time_left_of_a_memoryless_run_is_its_mean_whatever_its_age():
 
 def test_the_table_of_one_memoryless_zone_is_the_table_of_a_single_zone():
     process, task = chain(STEADY, TICK), hours(6, 8, 0.1)
-    small = lumps(process, 1)
-    offers = Offers(np.array([PRICES.spot, PRICES.on_demand]), np.zeros((2, 2)))
+    small = aggregate_states(process, 1)
+    offers = ZonePrices(np.array([PRICES.spot, PRICES.on_demand]), np.zeros((2, 2)))
     joint = joint_table([small], offers, task, TICK)
     alone = policy_table(process, task, PRICES, TICK)
     slack = np.array([3.0 * TICK, 9.0 * TICK])
@@ -132,10 +132,10 @@ def test_a_zone_outside_the_programme_and_one_never_up_change_nothing():
 
 def test_ticks_finer_than_the_grid_are_followed():
     up = np.repeat(simulated(STEADY, TICK, 1_200, seed=3)[None], 3, axis=1)
-    fine = Zones(up, np.array([1.0]), np.array([3.06]), np.zeros((1, 1)), TICK / 3.0)
+    fine = RecordedZones(up, np.array([1.0]), np.array([3.06]), np.zeros((1, 1)), TICK / 3.0)
     when = windows(up.shape[1], fine.tick_s, TASK, 6 * 3600.0)
     found = replay_zones(MultiZone((STEADY,)), fine, when, TASK)
-    alone = replay(SemiMarkov(STEADY), up[0], fine.tick_s, when, TASK, Prices(1.0, 3.06))
+    alone = replay(SemiMarkov(STEADY), up[0], fine.tick_s, when, TASK, ModePrices(1.0, 3.06))
     assert (found.finish_s <= TASK.deadline_s + 1e-3).all()
     assert found.cost_usd.mean() == pytest.approx(alone.cost_usd.mean(), rel=0.03)
 

@@ -11,7 +11,7 @@ from recommender.policies.optimal import GRACE, SemiMarkov, expected_usd
 from recommender.policies.policy_table import policy_table
 from recommender.policies.replay import optimum, replay, windows
 from recommender.policies.rules import Greedy, UniformProgress
-from recommender.policies.state import Prices
+from recommender.policies.state import ModePrices
 from tests.recommender.policies.laws import ALWAYS, HEAVY, NEVER_UP, STEADY
 from tests.recommender.policies.markets import PRICES, hours, simulated
 
@@ -90,14 +90,16 @@ def test_dearer_spot_or_less_time_never_make_a_job_cheaper():
         return expected_usd(policy_table(process, task, prices, TICK), process, task)
 
     base = usd(TASK, PRICES)
-    assert usd(TASK, Prices(1.2, 3.06)) > base
+    assert usd(TASK, ModePrices(1.2, 3.06)) > base
     assert usd(hours(24, 30, 0.2), PRICES) > base
     assert usd(hours(24, 36, 0.4), PRICES) > base
-    assert usd(TASK, Prices(PRICES.spot, PRICES.on_demand, idle=0.1)) > base
+    assert usd(TASK, ModePrices(PRICES.spot, PRICES.on_demand, idle=0.1)) > base
 
 
 def test_spot_that_costs_more_than_on_demand_is_not_used():
-    found = costs(SemiMarkov(STEADY), simulated(STEADY, TICK, 2_000, 1), prices=Prices(4.0, 3.06))
+    found = costs(
+        SemiMarkov(STEADY), simulated(STEADY, TICK, 2_000, 1), prices=ModePrices(4.0, 3.06)
+    )
     assert (found.spot_s == 0.0).all()
 
 

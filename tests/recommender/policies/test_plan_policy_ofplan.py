@@ -13,7 +13,7 @@ from recommender.policies.plan_policy import (
     policy_csv,
     policy_facts,
     problem_of,
-    unfit,
+    why_no_policy,
     words_of,
 )
 from recommender.policies.thresholds import TwoThresholds
@@ -75,7 +75,7 @@ def test_a_failover_list_shortens_outages_and_skips_some():
 )
 def test_a_plan_that_the_programme_cannot_express_says_why(change, deadline_s, why):
     plan = journeys(EVEN | change)
-    assert why in (unfit(plan, deadline_s) or "")
+    assert why in (why_no_policy(plan, deadline_s) or "")
     assert why in policy_facts(plan, deadline_s, None).why_not
     with pytest.raises(UsageError, match=why):
         problem_of(plan, deadline_s)

@@ -8,10 +8,10 @@ import pytest
 from recommender.errors import UsageError
 from recommender.policies.replay import optimum, replay, windows
 from recommender.policies.rules import Greedy, OnDemand, SpotOnly, UniformProgress
-from recommender.policies.state import NONE, ON_DEMAND, SPOT, Prices, Task
+from recommender.policies.state import NONE, ON_DEMAND, SPOT, ModePrices, Task
 
 HOUR = 3600.0
-PRICES = Prices(spot=1.0, on_demand=3.0)
+PRICES = ModePrices(spot=1.0, on_demand=3.0)
 FIRST = np.array([0])
 
 
@@ -62,7 +62,7 @@ def test_windows_do_not_touch_each_other():
 
 
 def test_waiting_costs_what_stays_rented():
-    prices = Prices(spot=1.0, on_demand=3.0, idle=0.25)
+    prices = ModePrices(spot=1.0, on_demand=3.0, idle=0.25)
     result = replay(SpotOnly(), up("0011"), HOUR, FIRST, Task(2 * HOUR, 4 * HOUR, 0.0), prices)
     assert result.cost_usd[0] == pytest.approx(2.5)
 
@@ -107,7 +107,7 @@ def cheapest_by_enumeration(series, tick_s, task, prices):
 @pytest.mark.parametrize("idle", [0.0, 0.4])
 def test_the_optimum_is_the_best_of_all_sequences(seed, idle):
     rng = np.random.default_rng(seed)
-    series, prices = rng.random(7) < 0.5, Prices(1.0, 2.2, idle)
+    series, prices = rng.random(7) < 0.5, ModePrices(1.0, 2.2, idle)
     task = Task(rng.integers(5, 15) * 900.0, 7 * HOUR, rng.integers(0, 4) * 900.0)
     found = optimum(series, HOUR, FIRST, task, prices)[0]
     assert found == pytest.approx(cheapest_by_enumeration(series, HOUR, task, prices))

@@ -7,9 +7,9 @@ import pytest
 
 from recommender.errors import UsageError
 from recommender.policies.replay import optimum, replay
-from recommender.policies.replay_zones import Failover, Zones, optimum_zones, replay_zones
+from recommender.policies.replay_zones import Failover, RecordedZones, optimum_zones, replay_zones
 from recommender.policies.rules import Greedy
-from recommender.policies.state import Prices, Task
+from recommender.policies.state import ModePrices, Task
 from tests.recommender.policies import study_zones
 from tests.recommender.policies.markets import PRICES, golden, reference
 
@@ -20,12 +20,12 @@ FIRST = np.array([0])
 def zones(rows, spot=(1.0, 1.2), on_demand=(3.0, 3.0), move=0.5, tick_s=HOUR):
     up = np.array([[each == "1" for each in row] for row in rows])
     moves = move * (1.0 - np.eye(len(rows)))
-    return Zones(up, np.array(spot), np.array(on_demand), moves, tick_s)
+    return RecordedZones(up, np.array(spot), np.array(on_demand), moves, tick_s)
 
 
 @pytest.mark.parametrize("window", golden(), ids=lambda window: window.name)
 def test_with_one_zone_nothing_changes(window):
-    one = Zones(
+    one = RecordedZones(
         window.available[None],
         np.array([PRICES.spot]),
         np.array([PRICES.on_demand]),
@@ -101,7 +101,7 @@ def test_more_zones_never_make_the_optimum_dearer():
         optimum_zones(zones(rows[:n], prices[:n], [3.0] * n), FIRST, task)[0] for n in (1, 2, 3)
     ]
     alone = np.array([each == "1" for each in rows[0]])
-    assert costs[0] == pytest.approx(optimum(alone, HOUR, FIRST, task, Prices(1.0, 3.0))[0])
+    assert costs[0] == pytest.approx(optimum(alone, HOUR, FIRST, task, ModePrices(1.0, 3.0))[0])
     assert costs[0] >= costs[1] >= costs[2]
 
 

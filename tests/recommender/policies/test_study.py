@@ -2,7 +2,7 @@
 
 import pytest
 
-from recommender.policies.backtest import Trace, closed_by_sums
+from recommender.policies.backtest import BacktestTrace, closed_by_sums
 from tests.recommender.policies.markets import reference
 from tests.recommender.policies.study import SETS, TASKS, dearer, late_share, left_out, run, traces
 
@@ -14,7 +14,7 @@ def test_a_zone_left_out_is_fitted_on_the_others_only():
     of_set = traces("16 x V100, AWS 2023")
     contender, blind = left_out(of_set, 0)
     assert len(blind.past) == 0
-    other: Trace = of_set[1]
+    other: BacktestTrace = of_set[1]
     law, _ = contender.enter(blind, None)
     again, _ = left_out([of_set[0], other], 0)[0].enter(blind, None)
     assert (law.law.exits_per_hour == again.law.exits_per_hour).all()

@@ -13,7 +13,7 @@ from recommender.policies.optimal import SemiMarkov
 from recommender.policies.policy_table import policy_table
 from recommender.policies.replay import replay, windows
 from recommender.policies.rules import Greedy
-from recommender.policies.state import NONE, ON_DEMAND, SPOT, Prices, State
+from recommender.policies.state import NONE, ON_DEMAND, SPOT, ModePrices, PolicyState
 from recommender.policies.thresholds import TwoThresholds, shipped_rule, two_thresholds
 from recommender.risk.laws import RUN_FAMILY
 from tests.recommender.policies.laws import HEAVY
@@ -25,7 +25,7 @@ TASK = hours(24, 36, 0.2)
 
 
 def state(mode, done_h, now_h, available):
-    return State(
+    return PolicyState(
         now_h * 3600.0,
         np.array([mode]),
         np.array([done_h * 3600.0]),
@@ -96,7 +96,7 @@ def test_a_grid_point_is_found_as_it_was_written_and_between_two_points_lies_the
     rows = list(csv.DictReader(path.read_text("utf-8").splitlines()))
     first = next(row for row in rows if row["spot_class"] == "v100" and row["work_h"] == "24.0")
     ratio, changeover = float(first["deadline_ratio"]), float(first["changeover_h"])
-    market = Prices(float(first["price_ratio"]), 1.0)
+    market = ModePrices(float(first["price_ratio"]), 1.0)
     found = shipped_rule("v100", hours(24, 24 * ratio, changeover), market)
     assert found is not None
     assert (found.wait, found.back) == pytest.approx((float(first["wait"]), float(first["back"])))
@@ -117,6 +117,6 @@ def test_the_shipped_file_is_what_its_script_writes():
 
 
 def test_there_is_no_rule_where_there_is_nothing_to_wait_for():
-    assert shipped_rule("v100", TASK, Prices(3.1, 3.06)) is None
+    assert shipped_rule("v100", TASK, ModePrices(3.1, 3.06)) is None
     assert shipped_rule("v100", hours(24, 24.1, 0.2), PRICES) is None
     assert shipped_rule("abacus", TASK, PRICES) is None

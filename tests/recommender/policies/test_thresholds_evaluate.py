@@ -8,13 +8,13 @@ import pytest
 from recommender.policies.availability import Availability, chain
 from recommender.policies.optimal import SemiMarkov, expected_usd
 from recommender.policies.policy_table import policy_table
-from recommender.policies.replay import Market, replay_drawn
-from recommender.policies.state import NONE, ON_DEMAND, SPOT, Prices, Task
+from recommender.policies.replay import SimulatedMarket, replay_simulated
+from recommender.policies.state import NONE, ON_DEMAND, SPOT, ModePrices, Task
 from recommender.policies.thresholds import SAFETY_NET, TwoThresholds, rule_usd
 
 TICK = 600.0
-PRICES = Prices(spot=1.0, on_demand=3.0)
-BILL = Prices(spot=1.0, on_demand=3.0, idle=0.05)  # something stays rented
+PRICES = ModePrices(spot=1.0, on_demand=3.0)
+BILL = ModePrices(spot=1.0, on_demand=3.0, idle=0.05)  # something stays rented
 RULES = (SAFETY_NET, TwoThresholds(0.3, 0.2), TwoThresholds(0.1, 1.0))
 
 
@@ -117,7 +117,7 @@ def drawn(law, histories, count, seed):
             share = process.moved[at, new] / process.step[at, new]
             taken[tick + 1] = rng.random(histories) < share
         at = new
-    return Market(available, taken, np.zeros(histories), np.zeros(histories))
+    return SimulatedMarket(available, taken, np.zeros(histories), np.zeros(histories))
 
 
 @pytest.mark.parametrize("elsewhere", [0.0, 0.6])
@@ -128,7 +128,7 @@ def test_followed_on_its_own_law_every_policy_costs_what_is_expected(elsewhere):
     table = policy_table(process, task, PRICES, TICK)
     expected = [(rule, rule_usd(rule, process, task, PRICES, TICK)) for rule in RULES]
     for policy, usd in [*expected, (SemiMarkov(law), expected_usd(table, process, task))]:
-        found = replay_drawn(policy, market, TICK, task, PRICES).replays
+        found = replay_simulated(policy, market, TICK, task, PRICES).replays
         error = found.cost_usd.std() / np.sqrt(len(found.cost_usd))
         assert abs(found.cost_usd.mean() - usd) < 4.0 * error
         assert not found.late(task.deadline_s).any()

@@ -12,7 +12,7 @@ from recommender.policies.thresholds import TwoThresholds
 from recommender.risk.capacity import LOGNORMAL
 from recommender.risk.random_numbers import random_numbers
 from recommender.simulate.paths import simulate
-from recommender.simulate.policies import market_of, policy_runs
+from recommender.simulate.policies import policy_runs, simulated_market
 from tests.recommender.risk.cases import RESCUE, SPOT, journeys
 
 H = 3600.0
@@ -57,7 +57,7 @@ def test_the_histories_are_those_of_the_simulation():
     plan = journeys(PLAN)
     problem = problem_of(plan, LIMITS.deadline_s)
     sample = random_numbers(512, 64, 7)
-    market = market_of(plan, LOGNORMAL, sample, problem, np.full(512, problem.task.work_s))
+    market = simulated_market(plan, LOGNORMAL, sample, problem, np.full(512, problem.task.work_s))
     lengths, waits = LOGNORMAL.runs(plan, sample)
     begin = np.cumsum(waits[:, 0] + lengths[:, 0], axis=0) - lengths[:, 0]
     for path in range(0, 512, 37):

@@ -5,14 +5,14 @@ import pytest
 
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.random_numbers import random_numbers
-from recommender.simulate.recorded import FOREVER_S, Series, replay
+from recommender.simulate.recorded import FOREVER_S, RecordedSeries, recorded_capacity
 from tests.recommender.risk.cases import journeys
 
 # Up 0-100 (two machines), one 100-200, none 200-500, two 500-1000.
-STEPS = Series("a", (0.0, 100.0, 200.0, 500.0), (2, 1, 0, 2), 1000.0)
+STEPS = RecordedSeries("a", (0.0, 100.0, 200.0, 500.0), (2, 1, 0, 2), 1000.0)
 
 
-def state(series: Series, machines: int, moment: float) -> bool:
+def state(series: RecordedSeries, machines: int, moment: float) -> bool:
     """Whether enough machines are up, going round at the end; the slow way."""
     inside = moment % series.end_s
     last = max(i for i, t in enumerate(series.t_s) if t <= inside)
@@ -22,7 +22,7 @@ def state(series: Series, machines: int, moment: float) -> bool:
 @pytest.mark.parametrize("machines", [1, 2])
 def test_runs_and_waits_follow_the_recording_second_by_second(machines: int) -> None:
     sample = random_numbers(200, 8, 5)
-    lengths, waits = replay((STEPS,), machines).runs(journeys({}), sample)
+    lengths, waits = recorded_capacity((STEPS,), machines).runs(journeys({}), sample)
     for path in range(200):
         clock = sample.start[path] * 1000.0
         for wait, run in zip(waits[:, 0, path], lengths[:, 0, path], strict=True):
@@ -35,27 +35,27 @@ def test_runs_and_waits_follow_the_recording_second_by_second(machines: int) -> 
 
 
 def test_a_spell_across_the_ends_is_one_spell() -> None:
-    (spells,) = replay((STEPS,), 2).spells
+    (spells,) = recorded_capacity((STEPS,), 2).intervals
     assert (spells.begin_s.tolist(), spells.end_s.tolist()) == ([500.0], [1100.0])
-    assert replay((STEPS,), 2).availability == pytest.approx(0.6)
-    assert replay((STEPS,), 1).run_mean_s == pytest.approx(700.0)
+    assert recorded_capacity((STEPS,), 2).availability == pytest.approx(0.6)
+    assert recorded_capacity((STEPS,), 1).run_mean_s == pytest.approx(700.0)
 
 
 def test_capacity_that_is_always_or_never_there() -> None:
-    always = replay((Series("b", (0.0,), (3,), 50.0),), 3).runs(
+    always = recorded_capacity((RecordedSeries("b", (0.0,), (3,), 50.0),), 3).runs(
         journeys({}), random_numbers(8, 8, 1)
     )
     assert (always[0] == np.float32(FOREVER_S)).all()
     assert (always[1] == 0).all()
-    never = replay((Series("b", (0.0,), (3,), 50.0),), 4).runs(
+    never = recorded_capacity((RecordedSeries("b", (0.0,), (3,), 50.0),), 4).runs(
         journeys({}), random_numbers(8, 8, 1)
     )
     assert (never[1] == np.float32(FOREVER_S)).all()
 
 
 def test_series_count_by_their_length() -> None:
-    long, short = Series("l", (0.0,), (1,), 900.0), Series("s", (0.0,), (0,), 100.0)
-    lengths, _ = replay((long, short), 1).runs(journeys({}), random_numbers(1000, 8, 1))
+    long, short = RecordedSeries("l", (0.0,), (1,), 900.0), RecordedSeries("s", (0.0,), (0,), 100.0)
+    lengths, _ = recorded_capacity((long, short), 1).runs(journeys({}), random_numbers(1000, 8, 1))
     assert (lengths[0, 0] == np.float32(FOREVER_S)).mean() == pytest.approx(0.9, abs=0.002)
 
 
@@ -70,7 +70,7 @@ def test_a_replayed_job_ends_when_the_recording_lets_it() -> None:
             "run_mean_s": 600.0,
         }
     )
-    found = simulate_paths(plan, None, 512, capacity=replay((STEPS,), 2))
+    found = simulate_paths(plan, None, 512, capacity=recorded_capacity((STEPS,), 2))
     begin = random_numbers(512, 16, 7).start * 1000.0
     left = np.where(begin >= 500.0, 1100.0 - begin, np.where(begin < 100.0, 100.0 - begin, 0.0))
     expected = np.where(

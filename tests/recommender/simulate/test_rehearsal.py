@@ -16,7 +16,7 @@ from recommender.planner.simulate_plan import PlanSimulation, simulate_plan
 from recommender.risk.laws import Weibull
 from recommender.simulate.paths import Deflatable
 from recommender.simulate.scenario import WhatIf
-from recommender.simulate.simulate import Order
+from recommender.simulate.simulate import SimulationOptions
 
 H = 3600.0
 JOB = find_job("resnet50-imagenet")
@@ -30,7 +30,12 @@ NOTHING = WhatIf()
 
 
 def rehearsed(what_if: WhatIf = NOTHING, **options: object) -> Simulation:
-    given = {"order": Order(2048, 7, what_if), "catalog": CATALOG, "now": NOW, **options}
+    given = {
+        "order": SimulationOptions(2048, 7, what_if),
+        "catalog": CATALOG,
+        "now": NOW,
+        **options,
+    }
     found = simulate_plan(JOB, given.pop("limits", LIMITS), CHOICE, **given)  # type: ignore[arg-type]
     assert found.simulation is not None
     return found.simulation

@@ -5,15 +5,17 @@ import math
 import numpy as np
 import pytest
 
-from recommender.traces.law_fit import Spells, fit_laws, most_likely, pooled
+from recommender.traces.law_fit import ObservedIntervals, fit_laws, most_likely, pool_intervals
 
 # Weeks of remission under 6-MP (Freireich et al., Blood 21, 1963; Gehan, Biometrika 52, 1965).
 ENDED = [6, 6, 6, 7, 10, 13, 16, 22, 23]
 GOING_ON = [6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35]
-REMISSION = Spells(np.array([*ENDED, *GOING_ON], dtype=float), np.array([True] * 9 + [False] * 12))
+REMISSION = ObservedIntervals(
+    np.array([*ENDED, *GOING_ON], dtype=float), np.array([True] * 9 + [False] * 12)
+)
 
 
-def by_family(spells: Spells) -> dict[str, object]:
+def by_family(spells: ObservedIntervals) -> dict[str, object]:
     return {law.family: law for law in fit_laws("runs", spells)}
 
 
@@ -28,7 +30,7 @@ def density_and_survival(family: str, x: float, mu: float, sigma: float) -> tupl
     return k / scale * (x / scale) ** (k - 1) * survival, survival
 
 
-def log_likelihood(family: str, spells: Spells, mu: float, sigma: float) -> float:
+def log_likelihood(family: str, spells: ObservedIntervals, mu: float, sigma: float) -> float:
     total = 0.0
     for x, over in zip(spells.hours, spells.over, strict=True):
         f, s = density_and_survival(family, float(x), mu, sigma)
@@ -82,7 +84,7 @@ def test_limits_come_from_the_bend_of_the_likelihood(family: str) -> None:
 
 def test_whole_lognormal_spells_have_closed_forms() -> None:
     hours = np.array([0.5, 1.0, 2.0, 4.0, 8.0, 3.0])
-    law = by_family(Spells(hours, np.ones(6, dtype=bool)))["lognormal"]
+    law = by_family(ObservedIntervals(hours, np.ones(6, dtype=bool)))["lognormal"]
     logs = np.log(hours)
     assert law.median_h.value == pytest.approx(math.exp(logs.mean()))
     assert law.shape.value == pytest.approx(logs.std())
@@ -101,7 +103,7 @@ def test_planted_parameters_are_found_behind_censoring(
     z = rng.normal(size=4000) if family == "lognormal" else np.log(rng.exponential(size=4000))
     hours = np.exp(mu + sigma * z)
     limit = rng.uniform(0.2, 8.0, 4000)
-    spells = Spells(np.minimum(hours, limit), hours <= limit)
+    spells = ObservedIntervals(np.minimum(hours, limit), hours <= limit)
     assert 0.15 < 1 - spells.over.mean() < 0.5
     best = most_likely(family, spells)
     assert best.mu == pytest.approx(mu, abs=0.1)
@@ -114,7 +116,7 @@ def test_limits_hold_the_truth_nineteen_times_in_twenty() -> None:
     for _ in range(200):
         hours = rng.lognormal(0.0, 1.2, 60)
         cut = np.minimum(hours, 6.0)
-        shape = by_family(Spells(cut, hours <= 6.0))["lognormal"].shape
+        shape = by_family(ObservedIntervals(cut, hours <= 6.0))["lognormal"].shape
         held += shape.low <= 1.2 <= shape.high
     assert 180 <= held <= 199
 
@@ -122,28 +124,28 @@ def test_limits_hold_the_truth_nineteen_times_in_twenty() -> None:
 def test_aic_chooses_the_law_that_made_the_spells() -> None:
     rng = np.random.default_rng(3)
     hours = rng.exponential(2.0, 800)
-    found = fit_laws("runs", Spells(hours, np.ones(800, dtype=bool)))
+    found = fit_laws("runs", ObservedIntervals(hours, np.ones(800, dtype=bool)))
     assert {law.family for law in found[:2]} == {"exponential", "weibull"}
     assert [law.best for law in found] == [True, False, False]
     assert [law.aic for law in found] == sorted(law.aic for law in found)
 
 
 def test_too_little_gives_no_shape() -> None:
-    two = Spells(np.array([1.0, 2.0]), np.array([True, True]))
+    two = ObservedIntervals(np.array([1.0, 2.0]), np.array([True, True]))
     assert [law.family for law in fit_laws("runs", two)] == ["exponential"]
-    same = Spells(np.full(9, 0.5), np.ones(9, dtype=bool))
+    same = ObservedIntervals(np.full(9, 0.5), np.ones(9, dtype=bool))
     assert [law.family for law in fit_laws("runs", same)] == ["exponential"]
-    assert fit_laws("runs", Spells(np.array([3.0]), np.array([False]))) == ()
+    assert fit_laws("runs", ObservedIntervals(np.array([3.0]), np.array([False]))) == ()
 
 
 def test_units_change_nothing_but_the_scale() -> None:
     hours = by_family(REMISSION)["weibull"]
-    minutes = by_family(Spells(REMISSION.hours * 60, REMISSION.over))["weibull"]
+    minutes = by_family(ObservedIntervals(REMISSION.hours * 60, REMISSION.over))["weibull"]
     assert minutes.shape.value == pytest.approx(hours.shape.value)
     assert minutes.median_h.value == pytest.approx(60 * hours.median_h.value)
 
 
 def test_series_are_pooled_spell_by_spell() -> None:
-    both = pooled([REMISSION, REMISSION])
+    both = pool_intervals([REMISSION, REMISSION])
     assert len(both) == 42
     assert by_family(both)["weibull"].shape.value == pytest.approx(1.354, abs=5e-4)

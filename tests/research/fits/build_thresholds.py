@@ -16,7 +16,7 @@ from recommender.policies import thresholds
 from recommender.policies.availability import chain
 from recommender.policies.availability_fit import of_class
 from recommender.policies.policy_table import policy_table
-from recommender.policies.state import Prices, Task
+from recommender.policies.state import ModePrices, Task
 from recommender.policies.thresholds import AXES, two_thresholds
 
 WORK_H = (6.0, 24.0, 72.0)
@@ -47,7 +47,9 @@ def _rule(
     task = Task(work_h * 3600.0, work_h * ratio * 3600.0, changeover_h * 3600.0)
     tick_s = task.deadline_s / TICKS
     process = chain(of_class(*law), tick_s)
-    found = two_thresholds(policy_table(process, task, Prices(price, 1.0), tick_s), process, task)
+    found = two_thresholds(
+        policy_table(process, task, ModePrices(price, 1.0), tick_s), process, task
+    )
     return found.wait, found.back
 
 
