@@ -149,7 +149,7 @@ def test_a_plan_follows_the_law_of_its_zone_and_says_so(catalog: Catalog) -> Non
     bad = replace(law(home, "T4:1"), availability=0.02, run_mean_s=600.0, zone_sd=0.1)
     moved = asked(catalog, bad, **one)
     assert first_region(moved) != home
-    assert not any("your trace" in said for said in moved.assumptions)
+    assert not any("your trace" in text for text in moved.assumptions)
     good = replace(law(home, "T4:1"), availability=0.99, run_mean_s=900_000.0, zone_sd=0.1)
     stayed = asked(catalog, good, **one)
     assert first_region(stayed) == home

@@ -1,4 +1,4 @@
-"""What an answer takes for granted is said."""
+"""What an answer takes for granted is reported."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import sys
 ASK = [sys.executable, "-m", "recommender"]
 
 
-def told(folder, *words: str) -> str:
+def printed(folder, *words: str) -> str:
     done = subprocess.run(
         [*ASK, *words],
         capture_output=True,
@@ -21,21 +21,23 @@ def told(folder, *words: str) -> str:
     return " ".join(done.stdout.split())
 
 
-def test_a_stack_that_was_not_said_is_named(tmp_path):
+def test_a_stack_that_was_not_given_is_named(tmp_path):
     words = ("resnet50-imagenet", "--deadline", "48h", "--provider", "gcp")
-    assert "typical training scripts" in told(tmp_path, *words)
-    assert "training scripts" not in told(tmp_path, *words, "--stack", "tuned")
+    assert "typical training scripts" in printed(tmp_path, *words)
+    assert "training scripts" not in printed(tmp_path, *words, "--stack", "tuned")
 
 
 def test_a_gpu_that_nobody_measured_is_marked_where_offers_are_shown(tmp_path):
-    shown = told(tmp_path, "catalog", "show", "g6.xlarge", "--top", "1")
+    shown = printed(tmp_path, "catalog", "show", "g6.xlarge", "--top", "1")
     assert "bf16 72.6 (60.5-90.8)*" in shown
     assert "not measured" in shown
-    assert "not measured" not in told(tmp_path, "catalog", "show", "T4", "--top", "1")
+    assert "not measured" not in printed(tmp_path, "catalog", "show", "T4", "--top", "1")
 
 
 def test_the_kind_and_spread_of_a_speed_are_in_the_json(tmp_path):
-    shown = json.loads(told(tmp_path, "catalog", "show", "p5.48xlarge", "--top", "1", "-o", "json"))
+    shown = json.loads(
+        printed(tmp_path, "catalog", "show", "p5.48xlarge", "--top", "1", "-o", "json")
+    )
     row = shown[0] if isinstance(shown, list) else next(iter(shown.values()))[0]
     speeds = {each["precision"]: each for each in row["matrix_tflops"]}
     assert speeds["bf16"]["kind"] == "measured"
@@ -45,13 +47,13 @@ def test_the_kind_and_spread_of_a_speed_are_in_the_json(tmp_path):
 
 def test_a_plan_on_own_speeds_says_so_and_takes_as_long_as_they_say(tmp_path):
     words = ("llama3-8b-sft", "--gpu", "H100", "--no-spot", "--max-machines", "1")
-    before = told(tmp_path, *words, "-o", "json")
+    before = printed(tmp_path, *words, "-o", "json")
     (tmp_path / "bench").mkdir()
     (tmp_path / "bench" / "speeds.csv").write_text(
         "gpu,precision,tflops,low_tflops,high_tflops,machines,as_of\n"
         "H100,bf16,381.1,370,400,2,2026-11-20\n"  # half of the shipped 762.2
     )
-    after = told(tmp_path, *words, "-o", "json")
+    after = printed(tmp_path, *words, "-o", "json")
     assert "speed of H100 from your own benchmarks" in after
     assert "own benchmarks" not in before
     slower = [json.loads(each)["floor"]["s"] for each in (after, before)]

@@ -1,4 +1,4 @@
-"""What stands beside the best plan is true of it: limits at every place, savings, neighbours."""
+"""What stands next to the best plan is true of it: limits, savings, baselines, sensitivity."""
 
 import math
 from dataclasses import replace
@@ -24,7 +24,7 @@ def asked(job: str, limits: Limits, choice: Choice = Choice()) -> Answer:  # noq
 
 
 def max_usd_per_hour(plan: Plan) -> float:
-    """What the machines cost at the dearest place of their failover list."""
+    """What the machines cost at the most expensive place of their failover list."""
     (machines,) = plan.machines
     places = [site.usd_per_hour for site in plan.sites] or [machines.usd_per_hour]
     return machines.count * max(places)
@@ -43,12 +43,12 @@ def test_the_same_plan_costs_the_same_under_a_tighter_limit() -> None:
     answer = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR), choice)
     tighter = asked("resnet50-imagenet", Limits(deadline_s=14.4 * HOUR), choice)
     cost, other = (each.plans[0].estimate.cost.mean for each in (answer, tighter))
-    said = answer.sensitivity[0].effect
-    assert (said == "the same plan") == (abs(other / cost - 1.0) < 0.01)
+    effect = answer.sensitivity[0].effect
+    assert (effect == "the same plan") == (abs(other / cost - 1.0) < 0.01)
 
 
-def test_a_tighter_budget_is_told_the_plan_that_asking_for_it_gives() -> None:
-    """A short search meets the fastest plans first, all of them too dear."""
+def test_a_tighter_budget_shows_the_plan_that_asking_for_it_gives() -> None:
+    """A short search meets the fastest plans first, all of them over the budget."""
     step = asked("resnet50-imagenet", Limits(budget_usd=200.0)).sensitivity[0]
     assert step.change == "--budget 120"
     assert step.plan is not None
@@ -58,28 +58,28 @@ def test_a_tighter_budget_is_told_the_plan_that_asking_for_it_gives() -> None:
 
 def test_savings_count_against_the_best_on_demand_plan_that_is_named() -> None:
     answer = asked("resnet50-imagenet", Limits())
-    (steady,) = (plan for plan in answer.baselines if plan.labels == ("all on-demand",))
+    (on_demand,) = (plan for plan in answer.baselines if plan.labels == ("all on-demand",))
     first = answer.plans[0]
-    share = 1.0 - first.estimate.cost.mean / steady.estimate.cost.mean
+    share = 1.0 - first.estimate.cost.mean / on_demand.estimate.cost.mean
     assert first.saving == pytest.approx(share)
 
 
-def test_no_plain_plan_is_worse_than_its_like_in_the_table() -> None:
+def test_no_baseline_is_worse_than_a_plan_of_its_kind_in_the_table() -> None:
     answer = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR))
     assert all(m.market == "spot" for m in answer.plans[0].machines)
     (spot,) = (plan for plan in answer.baselines if plan.labels == ("all spot",))
     assert spot.machines == answer.plans[0].machines
 
 
-def test_steady_plans_are_looked_for_where_spot_loses_too_much() -> None:
-    """Cheap spot plans above the limit used all patience up, and "no plan" was the answer."""
+def test_on_demand_plans_are_searched_where_spot_loses_too_much() -> None:
+    """Cheap spot plans above the limit used the budget up, and "no plan" was the answer."""
     limits = Limits(deadline_s=24 * HOUR, max_overhead=0.03)
     answer = asked("resnet50-imagenet", limits)
     assert answer.status == "ok"
     assert all(plan.estimate.overhead <= 0.03 for plan in answer.plans)
 
 
-def test_a_plan_that_falls_short_on_the_histories_of_the_search_alone_is_found() -> None:
+def test_a_plan_that_falls_short_on_the_paths_of_the_search_alone_is_found() -> None:
     choice = Choice(zones=("use1-az*",))
     looser = asked("llama3-8b-sft", Limits(deadline_s=72 * HOUR), choice)
     assert looser.sensitivity[0].effect == "the same plan"
@@ -99,18 +99,20 @@ def test_the_nearest_plan_is_the_one_that_asking_for_it_gives() -> None:
     assert then.estimate == step.plan.estimate
 
 
-def test_limits_that_fail_each_alone_are_told_apart_with_what_would_do_together() -> None:
+def test_limits_that_fail_each_alone_are_named_with_what_would_do_together() -> None:
     answer = asked("llama3-70b-sft", Limits(deadline_s=5 * HOUR, budget_usd=100.0))
     why = answer.infeasible
     assert why is not None
-    assert why.binding[0].startswith("each limit alone is too tight: the minimum is about --dead")
+    assert why.binding[0].startswith(
+        "each limit alone is too tight: the minimum is about --deadline "
+    )
     words = why.relaxed[0].change.split()
     assert words[::2] == ["--deadline", "--budget"]
     limits = Limits(deadline_s=parse_duration(words[1], "it"), budget_usd=float(words[3]))
     assert asked("llama3-70b-sft", limits).status == "ok"
 
 
-def test_quotas_in_the_way_come_with_the_plan_that_they_keep_away() -> None:
+def test_quotas_that_bind_come_with_the_plan_that_they_keep_away() -> None:
     quotas = (QuotaLimit("aws", "p4", "spot", "", "vcpu", 48.0),)
     choice = Choice(
         providers=("aws",), instances=("p4d.24xlarge",), market="spot", quotas=quotas,
@@ -133,11 +135,11 @@ def test_a_flag_that_alone_keeps_every_plan_away_is_named_with_the_plan_without_
     assert step.plan.estimate.chance >= 0.95
 
 
-def test_a_path_for_checkpoints_that_no_plan_uses_is_told() -> None:
+def test_a_path_for_checkpoints_that_no_plan_uses_is_reported() -> None:
     limits = Limits(deadline_s=24 * HOUR)
     answer = asked("resnet50-imagenet", limits, Choice(checkpoint_to="anchor", mix="no"))
-    (said,) = (each for each in answer.warnings if "no plan shown uses" in each)
-    assert said.endswith("(--no-mix leaves them out)")
+    (warning,) = (each for each in answer.warnings if "no plan shown uses" in each)
+    assert warning.endswith("(--no-mix leaves them out)")
     usual = asked("resnet50-imagenet", limits, Choice(checkpoint_to="memory_tier"))
     assert not any("no plan shown" in each for each in usual.warnings)
 
@@ -147,11 +149,11 @@ def test_an_anchor_that_is_asked_for_is_found() -> None:
     best = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR), choice).plans[0]
     assert best.checkpointing.path == "anchor"
     assert {m.market: m.count for m in best.machines}["on_demand"] == 1
-    steady = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR), replace(choice, mix="no"))
-    assert best.estimate.cost.mean < steady.plans[0].estimate.cost.mean
+    unmixed = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR), replace(choice, mix="no"))
+    assert best.estimate.cost.mean < unmixed.plans[0].estimate.cost.mean
 
 
-def test_prices_told_are_those_of_what_may_be_rented() -> None:
+def test_prices_reported_are_those_of_what_may_be_rented() -> None:
     choice = Choice(providers=("aws",), market="on_demand")
     answer = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR), choice)
     assert {(each.provider, each.market) for each in answer.prices} == {("aws", "on_demand")}
@@ -167,10 +169,10 @@ def test_of_two_plans_as_fast_the_one_a_third_cheaper_leads() -> None:
 
 def test_every_law_of_spot_that_plans_rest_on_is_named() -> None:
     answer = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR))
-    said = " ".join(answer.assumptions)
+    text = " ".join(answer.assumptions)
     names = {plan.spot.name for plan in answer.plans if plan.spot}
     assert len(names) > 1
-    assert all(name in said for name in names)
+    assert all(name in text for name in names)
 
 
 def test_plans_that_save_nothing_have_no_interval() -> None:
@@ -180,7 +182,7 @@ def test_plans_that_save_nothing_have_no_interval() -> None:
     assert saved["object_store"] > 0
 
 
-def test_links_that_stand_for_unknown_ones_of_own_machines_are_told(tmp_path: Path) -> None:
+def test_links_that_stand_for_unknown_ones_of_own_machines_are_reported(tmp_path: Path) -> None:
     """Eight H100 take ten times as long by PCIe as by NVLink."""
     offers = tmp_path / "offers.csv"
     offers.write_text("label,gpu,gpus,usd_per_hour\nlab,H100,8,23.9\n")

@@ -73,7 +73,7 @@ def test_regions_announced_are_those_of_the_failover_lists(shipped: tuple[Limits
     assert answer.more_regions == len(tried - seen)
 
 
-def test_a_neighbouring_limit_tells_the_difference_of_printed_figures(
+def test_another_limit_reports_the_difference_of_printed_figures(
     shipped: tuple[Limits, Answer],
 ) -> None:
     first = shipped[1].plans[0].estimate
@@ -87,13 +87,13 @@ def test_a_neighbouring_limit_tells_the_difference_of_printed_figures(
         assert ("saves" in step.effect) == (e.cost.mean < first.cost.mean)
 
 
-def test_savings_stand_beside_every_kind_of_answer(catalog: Catalog) -> None:
+def test_savings_stand_in_every_kind_of_answer(catalog: Catalog) -> None:
     curve = ask(catalog)
     assert all(plan.saving is not None for plan in curve.plans)
     tight = ask(catalog, budget_usd=40.0)  # less than any on-demand plan costs
-    steady = [p for p in tight.baselines if p.labels == ("all on-demand",)]
-    assert steady[0].estimate.cost.mean > 40.0
-    saved = 1.0 - tight.plans[0].estimate.cost.mean / steady[0].estimate.cost.mean
+    on_demand = [p for p in tight.baselines if p.labels == ("all on-demand",)]
+    assert on_demand[0].estimate.cost.mean > 40.0
+    saved = 1.0 - tight.plans[0].estimate.cost.mean / on_demand[0].estimate.cost.mean
     assert tight.plans[0].saving == pytest.approx(saved)
     none = ask(catalog, budget_usd=15.0)
     assert none.infeasible is not None
@@ -102,7 +102,7 @@ def test_savings_stand_beside_every_kind_of_answer(catalog: Catalog) -> None:
     assert 0.0 < none.infeasible.cheapest.saving < 1.0
 
 
-def test_the_waiting_told_is_that_of_the_plans_own_histories() -> None:
+def test_the_waiting_reported_is_that_of_the_plans_own_paths() -> None:
     search = PlanSearch(problem_under(ASKED["budget"], snapshot()))
     for evaluated in search.ranked(3).plans:
         plan = evaluated.plan
@@ -114,11 +114,11 @@ def test_the_waiting_told_is_that_of_the_plans_own_histories() -> None:
         assert longer <= waits.mean()  # the longest waits are not in the time shown
 
 
-def test_a_first_plan_that_falls_short_is_said_to(catalog: Catalog) -> None:
+def test_a_first_plan_that_falls_short_comes_with_a_warning(catalog: Catalog) -> None:
     problem = problem_under(Limits(deadline_s=24 * HOUR), catalog)
     plan: Plan = ask(catalog, deadline_s=24 * HOUR).plans[0]
     short = replace(plan, estimate=replace(plan.estimate, chance=0.9492))
-    (said,) = assumptions.warnings(problem, (short,))
-    assert "94.9 %" in said
-    assert "95 %" in said
+    (warning,) = assumptions.warnings(problem, (short,))
+    assert "94.9 %" in warning
+    assert "95 %" in warning
     assert assumptions.warnings(problem, (plan,)) == ()

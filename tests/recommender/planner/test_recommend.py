@@ -125,7 +125,7 @@ def test_what_a_limit_is_worth_is_what_asking_again_gives(
     assert again.cost.mean <= answer.plans[0].estimate.cost.mean * 1.01
 
 
-def test_the_same_question_gives_the_same_answer(
+def test_the_same_problem_gives_the_same_answer(
     answered: tuple[Limits, Answer], catalog: Catalog
 ) -> None:
     limits, answer = answered
@@ -257,7 +257,7 @@ IMPOSSIBLE = {
 
 
 @pytest.mark.parametrize("name", IMPOSSIBLE)
-def test_what_cannot_be_done_is_said_with_what_could(catalog: Catalog, name: str) -> None:
+def test_what_cannot_be_done_is_reported_with_what_could(catalog: Catalog, name: str) -> None:
     answer = ask(catalog, **IMPOSSIBLE[name])
     assert answer.status == "infeasible"
     assert not answer.plans
@@ -363,7 +363,7 @@ def test_a_quota_may_be_written_in_capitals(catalog: Catalog) -> None:
     assert ask(catalog, choice=choice, **DAY).status == "infeasible"
 
 
-def test_what_wider_quotas_are_worth_is_said_where_there_are_quotas(catalog: Catalog) -> None:
+def test_what_wider_quotas_are_worth_is_reported_where_there_are_quotas(catalog: Catalog) -> None:
     def last(amount: float) -> SensitivityStep:
         return ask(catalog, choice=quota(amount), budget_usd=500.0).sensitivity[-1]
 
@@ -383,16 +383,16 @@ def test_where_nothing_is_offered_the_answer_says_so(catalog: Catalog) -> None:
 
 
 @pytest.mark.parametrize(
-    ("limits", "progress", "said"),
+    ("limits", "progress", "message"),
     [
         ({"deadline_s": 24 * HOUR}, Progress(elapsed_s=30 * HOUR), "leaves nothing of --deadline"),
         ({"budget_usd": 24.0}, Progress(spent_usd=24.0), "leaves nothing of --budget"),
     ],
 )
 def test_a_limit_that_is_used_up_is_a_mistake(
-    catalog: Catalog, limits: dict[str, float], progress: Progress, said: str
+    catalog: Catalog, limits: dict[str, float], progress: Progress, message: str
 ) -> None:
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         recommend(job(), Limits(**limits), catalog=catalog, progress=progress, now=NOW)  # type: ignore[arg-type]
 
 
@@ -405,10 +405,10 @@ def test_a_program_that_cannot_be_written_is_a_mistake(catalog: Catalog, tmp_pat
 
 def test_the_chance_at_a_known_speed_leaves_only_the_market_to_luck(catalog: Catalog) -> None:
     """On demand nothing but speed and a rare queue or fault can make a plan late."""
-    steady = Choice(market="on_demand", on_demand_obtainable=1.0, instances=("g4dn.12xlarge",))
-    plan = ask(catalog, choice=steady, deadline_s=40 * HOUR, confidence=0.5, max_machines=1).plans[
-        0
-    ]
+    on_demand = Choice(market="on_demand", on_demand_obtainable=1.0, instances=("g4dn.12xlarge",))
+    plan = ask(
+        catalog, choice=on_demand, deadline_s=40 * HOUR, confidence=0.5, max_machines=1
+    ).plans[0]
     estimate = plan.estimate
     assert estimate.chance < 0.97
     assert estimate.chance_if_speed_known > 0.99
@@ -416,14 +416,14 @@ def test_the_chance_at_a_known_speed_leaves_only_the_market_to_luck(catalog: Cat
 
 def test_of_regions_that_take_as_long_the_cheapest_is_advised(catalog: Catalog) -> None:
     """eu-west-1 costs 12 % more than us-east-1 and comes first in the alphabet."""
-    steady = Choice(market="on_demand", providers=("aws",))
+    on_demand = Choice(market="on_demand", providers=("aws",))
     for limits in ({"budget_usd": 2000.0}, {"hourly_usd": 60.0}):
-        answer = ask(catalog, choice=steady, **limits)
+        answer = ask(catalog, choice=on_demand, **limits)
         assert all(m.region.startswith("us-") for m in answer.plans[0].machines)
 
 
 def test_flop_per_usd_is_the_useful_work_over_the_list_price_of_its_hours(catalog: Catalog) -> None:
-    steady = Choice(market="on_demand", instances=("g4dn.12xlarge",))
-    plan = ask(catalog, choice=steady, budget_usd=2000.0, max_machines=1).plans[0]
+    on_demand = Choice(market="on_demand", instances=("g4dn.12xlarge",))
+    plan = ask(catalog, choice=on_demand, budget_usd=2000.0, max_machines=1).plans[0]
     hours = job().steps * plan.estimate.step.step_s / HOUR
     assert plan.flopp == pytest.approx(job().total_flop / (3.912 * hours))

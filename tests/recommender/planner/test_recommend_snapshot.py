@@ -126,7 +126,7 @@ def test_a_whole_answer_of_the_snapshot_adds_up(name: str) -> None:
 
 
 def test_the_wait_for_on_demand_machines_costs_nothing() -> None:
-    """Nearly half of all histories wait; machines are paid from their start, at list price."""
+    """Nearly half of all paths wait; machines are paid from their start, at list price."""
     limits = Limits(budget_usd=300.0)
     choice = Choice(market="on_demand", on_demand_obtainable=0.55)
     answer = recommend(find_job("gpt2-124m"), limits, choice, catalog=snapshot(), now=NOW)

@@ -30,7 +30,7 @@ def why(
 
 
 @pytest.mark.parametrize(
-    ("job", "flags", "choice", "machines", "said"),
+    ("job", "flags", "choice", "machines", "reason"),
     [
         ("resnet50-imagenet", {"sharding": "pipeline"}, HERE, 4,
          "--sharding pipeline needs a transformer, whose layers it splits; --sharding auto leaves"),
@@ -44,27 +44,27 @@ def why(
     ],
 )  # fmt: skip
 def test_the_flag_that_keeps_a_job_from_fitting_is_named(
-    job: str, flags: dict[str, str], choice: Choice, machines: int, said: str
+    job: str, flags: dict[str, str], choice: Choice, machines: int, reason: str
 ) -> None:
     binding = why(job, Limits(max_machines=machines), choice, **flags).binding
     assert "among those allowed can train this job" in binding[0]
-    assert [each for each in binding[1:] if said in each]
+    assert [each for each in binding[1:] if reason in each]
 
 
-def test_a_budget_is_told_as_well_where_the_fastest_plans_are_far_too_dear() -> None:
+def test_a_budget_is_suggested_too_where_the_fastest_plans_are_far_over_it() -> None:
     found = why("resnet50-imagenet", Limits(budget_usd=5.0), Choice())
     assert found.relaxed[0].change.startswith("--budget ")
     assert found.relaxed[0].plan is not None
-    assert "no single limit" not in " ".join(found.binding)
+    assert "relaxing a single limit" not in " ".join(found.binding)
 
 
-def test_a_flag_that_is_not_in_the_way_is_not_named() -> None:
+def test_a_flag_that_blocks_nothing_is_not_named() -> None:
     binding = why("llama3-70b-sft", Limits(max_machines=2), HERE).binding
     assert not [each for each in binding if "--sharding" in each or "--precision" in each]
 
 
 @pytest.mark.parametrize("spent", [0.0, 4.99, 300.0])
-def test_a_budget_that_is_too_small_is_told_what_budget_would_do(spent: float) -> None:
+def test_a_budget_that_is_too_small_comes_with_one_that_would_do(spent: float) -> None:
     limits = Limits(budget_usd=spent + 0.01, max_machines=4)
     found = why("resnet50-imagenet", limits, gone=Progress(spent_usd=spent))
     step = found.relaxed[0]
@@ -94,7 +94,7 @@ def test_a_deadline_is_suggested_for_the_whole_job_not_for_what_is_left() -> Non
     assert 24 * int(hours[1] or 0) + int(hours[2] or 0) >= 20
 
 
-def test_neighbouring_limits_are_those_of_the_whole_job_too() -> None:
+def test_limits_of_the_sensitivity_are_those_of_the_whole_job_too() -> None:
     gone = Progress(elapsed_s=100 * HOUR, spent_usd=1000.0)
     answer = recommend(
         find_job("resnet50-imagenet"),
@@ -156,54 +156,3 @@ def test_much_less_than_the_limit_that_is_named_leaves_no_plan(limits: Limits, f
         else {"budget_usd": 0.85 * float(value)}
     )
     assert why("resnet50-imagenet", replace(limits, **least)).relaxed  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("steps", ["1", "1.5", "200"])
-def test_tiny_jobs_are_proven_as_quickly_as_others_and_take_little_more_than_their_start(
-    steps: str,
-) -> None:
-    job = find_job("resnet50-imagenet", flags=JobFlags(steps=steps))
-    answer = recommend(job, Limits(deadline_s=86_400.0), catalog=snapshot(), now=NOW)
-    assert answer.proof.status == "optimal"
-    assert answer.proof.plans_evaluated < 1000
-    for plan in answer.plans:
-        split, time = plan.estimate.split, plan.estimate.time
-        known = split.start_up_s + split.work_s + split.waiting_s + split.restart_s
-        assert known + split.lost_s + split.checkpoint_s == pytest.approx(time.typical, rel=1e-3)
-        if all(m.market == "on_demand" for m in plan.machines):
-            assert time.p50 <= split.start_up_s + 2.0 * split.work_s + 60.0
-
-
-@pytest.mark.parametrize("mtbf_h", [0.1, 4.0])
-def test_a_plan_that_lives_on_free_first_hours_says_so(mtbf_h: float) -> None:
-    choice = replace(HERE, mtbf_h=mtbf_h, market="spot")
-    limits = Limits(deadline_s=86_400.0, confidence=0.5)
-    plans = recommend(
-        find_job("resnet50-imagenet"), limits, choice, catalog=snapshot(), now=NOW
-    ).plans
-    said = [note for plan in plans for note in plan.notes if "are not billed" in note]
-    assert bool(said) == (mtbf_h < 1.0)
-
-
-@pytest.mark.parametrize(
-    "choice",
-    [
-        HERE,
-        replace(HERE, market="on_demand"),
-        replace(HERE, regions=()),
-        Choice(checkpoint_to="memory_tier", instances=("g6.2xlarge", "p4d.24xlarge")),
-        Choice(checkpoint_to="anchor", mix="yes", regions=("us-east-1",)),
-    ],
-)
-@pytest.mark.parametrize("limits", [Limits(hourly_usd=30.0), Limits(deadline_s=6 * HOUR)])
-def test_every_line_of_a_bill_is_paid_and_they_sum_to_the_cost(
-    choice: Choice, limits: Limits
-) -> None:
-    job = find_job("resnet50-imagenet")
-    limits = replace(limits, max_machines=4)
-    answer = recommend(job, limits, choice, catalog=snapshot(), now=NOW)
-    for plan in answer.plans + answer.baselines:
-        bill = plan.estimate.bill
-        assert min(line.usd for line in bill) > 0.0
-        cost = plan.estimate.cost.mean
-        assert sum(line.usd for line in bill) == pytest.approx(cost, rel=1e-4, abs=0.03)

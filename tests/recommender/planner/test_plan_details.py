@@ -1,0 +1,64 @@
+"""The parts of a plan add up: its time split, its notes and its bill."""
+
+from dataclasses import replace
+
+import pytest
+
+from recommender.job.jobfile import find_job
+from recommender.job.layers import JobFlags
+from recommender.plan.limits import Choice, Limits
+from recommender.planner.recommend import recommend
+from tests.recommender.planning import HOUR, NOW, snapshot
+
+HERE = Choice(regions=("us-east-1",), instances=("g4dn.xlarge", "p3.16xlarge", "p4d.24xlarge"))
+
+
+@pytest.mark.parametrize("steps", ["1", "1.5", "200"])
+def test_tiny_jobs_are_proven_as_quickly_as_others_and_take_little_more_than_their_start(
+    steps: str,
+) -> None:
+    job = find_job("resnet50-imagenet", flags=JobFlags(steps=steps))
+    answer = recommend(job, Limits(deadline_s=86_400.0), catalog=snapshot(), now=NOW)
+    assert answer.proof.status == "optimal"
+    assert answer.proof.plans_evaluated < 1000
+    for plan in answer.plans:
+        split, time = plan.estimate.split, plan.estimate.time
+        known = split.start_up_s + split.work_s + split.waiting_s + split.restart_s
+        assert known + split.lost_s + split.checkpoint_s == pytest.approx(time.typical, rel=1e-3)
+        if all(m.market == "on_demand" for m in plan.machines):
+            assert time.p50 <= split.start_up_s + 2.0 * split.work_s + 60.0
+
+
+@pytest.mark.parametrize("mtbf_h", [0.1, 4.0])
+def test_a_plan_that_lives_on_free_first_hours_says_so(mtbf_h: float) -> None:
+    choice = replace(HERE, mtbf_h=mtbf_h, market="spot")
+    limits = Limits(deadline_s=86_400.0, confidence=0.5)
+    plans = recommend(
+        find_job("resnet50-imagenet"), limits, choice, catalog=snapshot(), now=NOW
+    ).plans
+    notes = [note for plan in plans for note in plan.notes if "are not billed" in note]
+    assert bool(notes) == (mtbf_h < 1.0)
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        HERE,
+        replace(HERE, market="on_demand"),
+        replace(HERE, regions=()),
+        Choice(checkpoint_to="memory_tier", instances=("g6.2xlarge", "p4d.24xlarge")),
+        Choice(checkpoint_to="anchor", mix="yes", regions=("us-east-1",)),
+    ],
+)
+@pytest.mark.parametrize("limits", [Limits(hourly_usd=30.0), Limits(deadline_s=6 * HOUR)])
+def test_every_line_of_a_bill_is_paid_and_they_sum_to_the_cost(
+    choice: Choice, limits: Limits
+) -> None:
+    job = find_job("resnet50-imagenet")
+    limits = replace(limits, max_machines=4)
+    answer = recommend(job, limits, choice, catalog=snapshot(), now=NOW)
+    for plan in answer.plans + answer.baselines:
+        bill = plan.estimate.bill
+        assert min(line.usd for line in bill) > 0.0
+        cost = plan.estimate.cost.mean
+        assert sum(line.usd for line in bill) == pytest.approx(cost, rel=1e-4, abs=0.03)

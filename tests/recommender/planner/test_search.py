@@ -1,0 +1,82 @@
+"""The search of a problem answers the same problem under other limits, and keeps what it found."""
+
+from pathlib import Path
+
+import pytest
+
+from recommender.catalogs.catalog import Catalog
+from recommender.plan.limits import Choice, Limits, Progress
+from recommender.planner.plan_builder import is_on_demand_only, keeps
+from recommender.planner.problem import PRINTED, planning_problem
+from recommender.planner.search import BASELINE, FULL, QUICK, PlanSearch
+from recommender.risk.monte_carlo import simulate_paths
+from tests.recommender.planning import HOUR, NOW, ask, job, written
+
+DAY = Limits(deadline_s=24 * HOUR, max_machines=6)
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
+    return written(Path(tmp_path_factory.mktemp("catalog")))
+
+
+@pytest.fixture
+def search(catalog: Catalog) -> PlanSearch:
+    return PlanSearch(planning_problem(job(), DAY, Choice(), catalog, Progress(), NOW, 7))
+
+
+def test_what_was_searched_once_is_not_searched_again(search: PlanSearch) -> None:
+    tighter = Limits(deadline_s=12 * HOUR, max_machines=6)
+    assert search.search(tighter, budget=QUICK) is search.search(tighter, budget=BASELINE)
+
+
+def test_a_search_stops_when_its_budget_is_used_up(search: PlanSearch) -> None:
+    assert QUICK.plans < BASELINE.plans < FULL.plans
+    state = search.search(Limits(budget_usd=1e6, max_machines=6), budget=QUICK)
+    assert state.max_plans == QUICK.plans
+
+
+def test_entries_of_one_market_can_be_searched_alone(search: PlanSearch) -> None:
+    for only in ("on_demand", "spot"):
+        state = search.search(DAY, only, BASELINE)
+        plan = search.builder.build(state.best_candidate()).plan
+        assert is_on_demand_only(plan) == (only == "on_demand")
+
+
+def test_where_no_plan_keeps_the_limits_the_fastest_is_found(search: PlanSearch) -> None:
+    hopeless = Limits(deadline_s=60.0, max_machines=6)
+    assert not search.search(hopeless).incumbents
+    assert search.search_or_relaxed(hopeless).incumbents
+
+
+def test_a_candidate_is_built_once_and_carries_what_it_was_simulated_with(
+    search: PlanSearch,
+) -> None:
+    first = search.ranked(1).plans[0]
+    assert first == search.builder.build(first.candidate)
+    paths = simulate_paths(first.inputs, DAY.deadline_s, PRINTED, search.problem.seed)
+    assert paths.expected_usd.mean() == pytest.approx(first.cost_usd)
+    assert keeps(first.plan, DAY)
+
+
+def test_replanning_leads_to_the_plan_that_one_gets_who_asks_for_it(
+    search: PlanSearch, catalog: Catalog
+) -> None:
+    tighter = Limits(deadline_s=14 * HOUR, max_machines=6)
+    replanned = search.replan(tighter)
+    asked = ask(catalog, deadline_s=14 * HOUR)
+    assert replanned is not None
+    assert replanned.plan.machines == asked.plans[0].machines
+
+
+@pytest.mark.parametrize("aim", ["time", "cost"])
+def test_the_best_plan_without_limits_is_no_worse_than_any_under_them(
+    search: PlanSearch, aim: str
+) -> None:
+    best = search.best_unconstrained("time" if aim == "time" else "cost")
+    assert best is not None
+    for each in search.ranked(5).plans:
+        if aim == "time":
+            assert best.time_s <= each.time_s * 1.01
+        else:
+            assert best.cost_usd <= each.cost_usd * 1.01
