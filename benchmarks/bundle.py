@@ -1,4 +1,4 @@
-"""Packs the benchmarks into one file that runs on a bare machine: `python bench.pyz`.
+"""Bundles the benchmarks into one file that runs on a bare machine: `python bench.pyz`.
 
 Inside it our own package comes first on Python's path, so a folder `benchmarks` in the working
 directory, which training repositories often have, is not run by mistake.
@@ -24,7 +24,7 @@ sys.exit(main())
 """
 
 
-def pack(target: Path, force: bool = False) -> None:
+def write_bundle(target: Path, force: bool = False) -> None:
     """Write the archive. Raises BenchError where a file is in the way."""
     if target.exists() and not force:
         raise BenchError(f"{target.name} exists; name another file with -o, or add --force")

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import BenchError, Skipped, WrongResult, said
+from .errors import BenchError, Skipped, WrongResult, error_text
 from .estimate import message_seconds
 from .method import Result
 from .ring import COLLECTIVES, measure_ring
@@ -179,11 +179,11 @@ def start(bench: Bench) -> None:
     """Connect the processes for collectives, once all have come."""
     if bench.world == 1:
         return
-    bench.meeting.agree("the start of collectives")
+    bench.rendezvous.agree("the start of collectives")
     backend = "nccl" if bench.device == "cuda" else "gloo"
     try:
         bench.torch.distributed.init_process_group(
-            backend, store=bench.meeting.store, rank=bench.rank, world_size=bench.world,
+            backend, store=bench.rendezvous.store, rank=bench.rank, world_size=bench.world,
             timeout=_LIMIT,
         )  # fmt: skip
     except (RuntimeError, ValueError) as error:
@@ -193,7 +193,7 @@ def start(bench: Bench) -> None:
 def stop(bench: Bench) -> None:
     """Leave the other processes, once all are done."""
     if bench.world > 1:
-        bench.meeting.agree("the end")
+        bench.rendezvous.agree("the end")
         bench.torch.distributed.destroy_process_group()
 
 
@@ -251,10 +251,10 @@ def _messages(bench: Bench, name: str, size: int) -> tuple[Any, Any]:
         whole = torch.ones(max(size // 4 // n, 1) * n, device=bench.device)
         part = torch.ones(len(whole) // n, device=bench.device)
     except (RuntimeError, MemoryError) as error:
-        problem = f"process {bench.rank}: {said(error)}"
-    for told in bench.meeting.agree(f"{name} of {size} bytes", problem):
-        if told:
-            raise Skipped(f"collectives {name} {size // KIB} KiB: {told}")
+        problem = f"process {bench.rank}: {error_text(error)}"
+    for reported in bench.rendezvous.agree(f"{name} of {size} bytes", problem):
+        if reported:
+            raise Skipped(f"collectives {name} {size // KIB} KiB: {reported}")
     return whole, part
 
 

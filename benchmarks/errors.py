@@ -28,8 +28,8 @@ T = TypeVar("T")
 _MOST = 160  # letters of a reason
 
 
-def attempt(run: Callable[[], T], what: str) -> T | Skipped:
-    """What `run` gives, or why it gives nothing. Raises WrongResult, which ends everything."""
+def guard(run: Callable[[], T], what: str) -> T | Skipped:
+    """Run, and return the result or why there is none. Raises WrongResult, which ends all."""
     try:
         return run()
     except WrongResult:
@@ -37,11 +37,12 @@ def attempt(run: Callable[[], T], what: str) -> T | Skipped:
     except Skipped as error:
         return error
     except Exception as error:
-        return Skipped(f"{what}: {said(error)}")  # not the error, which holds the memory of a GPU
+        # Not the error itself, which holds the memory of a GPU.
+        return Skipped(f"{what}: {error_text(error)}")
 
 
-def said(error: BaseException) -> str:
-    """What an exception says, in one short line."""
+def error_text(error: BaseException) -> str:
+    """The text of an exception on one short line."""
     words = " ".join(str(error).split())[:_MOST]
     if isinstance(error, BenchError):
         return words

@@ -1,4 +1,4 @@
-"""What was measured so far, told line by line as it comes."""
+"""The progress log: results so far, printed line by line as they come."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ Say = Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What was measured so far, told as it comes."""
+class ProgressLog:
+    """Collects results and reasons why there are none, and prints each as it comes."""
 
     results: list[Result]
     skipped: list[str]
     say: Say
 
-    def keep(self, each: Result | Skipped) -> None:
-        """Hold a figure, or why there is none."""
+    def record(self, each: Result | Skipped) -> None:
+        """Add a result, or why there is none."""
         if isinstance(each, Skipped):
             self.skipped.append(str(each))
             self.say(f"skipped: {each}")

@@ -1,4 +1,4 @@
-"""Where the processes of torchrun wait for each other, and hear that one of them failed.
+"""Where the processes of torchrun wait for each other, and learn that one of them failed.
 
 A collective tells nobody who is missing, and those who wait in it keep processor and GPU busy. Here
 words are left in the key-value store that torchrun's agent keeps: who waits sleeps, and reads there
@@ -13,7 +13,7 @@ from itertools import count
 from time import monotonic, sleep
 from typing import Any, Protocol
 
-from .errors import BenchError, said
+from .errors import BenchError, error_text
 
 SOON_S = 120.0  # within which all come that have nothing else to do
 _LONGEST_PAUSE_S = 0.5
@@ -34,27 +34,29 @@ class Store(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
+class Rendezvous:
     """One process's place among `world` of them; alone it never waits."""
 
     store: Store | None = None
     rank: int = 0
     world: int = 1
-    _numbers: "count[int]" = field(default_factory=count)  # all meet equally often
+    _numbers: "count[int]" = field(
+        default_factory=count
+    )  # of the points, which all pass equally often
 
-    def tell(self, point: str, word: str = "") -> None:
+    def announce(self, point: str, word: str = "") -> None:
         """Say that this process has come to a point, with a word on it."""
         if self.store is not None:
             self.store.set(f"{point}/{self.rank}", word)
 
-    def __enter__(self) -> "Meeting":
-        """Be there; whatever ends this process is told to the others."""
+    def __enter__(self) -> "Rendezvous":
+        """Join; whatever ends this process is reported to the others."""
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Leave."""
         if error is not None:
-            self.fail(said(error))
+            self.fail(error_text(error))
 
     def fail(self, why: str) -> None:
         """Say that this process ends, so that nobody waits for it."""
@@ -69,15 +71,15 @@ class Meeting:
         return self.store.get(_FAILED).decode()
 
     def agree(self, what: str, word: str = "") -> tuple[str, ...]:
-        """Meet all others; give what each of them says.
+        """Wait for all others at this point, and return the word of each.
 
         Raises BenchError naming the process that failed or did not come.
         """
         point = f"{next(self._numbers)} {what}"
-        self.tell(point, word)
-        return self.words(point, range(self.world), SOON_S)
+        self.announce(point, word)
+        return self.wait_for(point, range(self.world), SOON_S)
 
-    def words(self, point: str, ranks: Iterable[int], patience_s: float) -> tuple[str, ...]:
+    def wait_for(self, point: str, ranks: Iterable[int], patience_s: float) -> tuple[str, ...]:
         """Wait for some processes at a point. Raises as `agree`."""
         end = monotonic() + patience_s
         store = self.store
@@ -109,13 +111,13 @@ def _there(store: Store, key: str) -> bool:
         ) from None
 
 
-def join(torch: Any, rank: int, world: int) -> Meeting:
-    """Meet the other processes that torchrun started, over the address that it gave."""
+def join(torch: Any, rank: int, world: int) -> Rendezvous:
+    """Join the other processes that torchrun started, over the address that it gave."""
     if world == 1:
-        return Meeting()
+        return Rendezvous()
     limit = timedelta(seconds=SOON_S)
     try:
         store, _, _ = next(torch.distributed.rendezvous("env://", timeout=limit))
     except (ValueError, RuntimeError) as error:
         raise BenchError(f"the other processes cannot be met ({error}); use torchrun") from None
-    return Meeting(torch.distributed.PrefixStore("recommend", store), rank, world)
+    return Rendezvous(torch.distributed.PrefixStore("recommend", store), rank, world)

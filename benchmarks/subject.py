@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from .errors import Skipped
-from .rendezvous import Meeting
+from .rendezvous import Rendezvous
 
 Suite = Literal["quick", "full"]
 
@@ -63,7 +63,7 @@ class Bench:
     machines: int = 1
     gpu: "GpuFacts | None" = None
     mount: Path | None = None  # a mounted path, beside the disk of `folder`
-    meeting: Meeting = field(default_factory=Meeting)
+    rendezvous: Rendezvous = field(default_factory=Rendezvous)
 
     @property
     def quick(self) -> bool:

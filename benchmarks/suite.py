@@ -10,7 +10,7 @@ from pathlib import Path
 from . import backend, collectives, metadata, nvidia
 from .blocks import blocks
 from .checkpoint import checkpoint
-from .errors import BenchError, Skipped, attempt, said
+from .errors import BenchError, Skipped, error_text, guard
 from .estimate import probe, profile_seconds, suite_seconds
 from .input_pipeline import BATCH, inputs
 from .machine import Machine, look, software
@@ -18,7 +18,7 @@ from .matmul import matmul
 from .memory import memory, transfer
 from .metadata import Place
 from .method import FULL, QUICK, Result, Rule, measure, measure_in_turns
-from .progress_log import Found, Say
+from .progress_log import ProgressLog, Say
 from .record import Record
 from .rendezvous import join
 from .subject import Bench, Case, Subject, Suite, Trial
@@ -60,16 +60,16 @@ class Ready:
 
     @property
     def announcement(self) -> str:
-        """How long it takes and what that costs, said before the first repetition."""
+        """How long it takes and what that costs, printed before the first repetition."""
         minutes = f"{self.seconds / 60:.0f} min" if self.seconds >= 90 else f"{self.seconds:.0f} s"
-        said = f"suite {self.bench.suite}: about {minutes}"
+        text = f"suite {self.bench.suite}: about {minutes}"
         rate = self.wishes.usd_per_hour
         if rate is None:
-            return f"{said}; no price is known for this machine"
+            return f"{text}; no price is known for this machine"
         n = self.bench.machines
         cost = n * rate * self.seconds / 3600
         each = f" for each of {n} machines" if n > 1 else ""
-        return f"{said}, about {cost:.2g} USD at {rate:g} USD/h{each}"
+        return f"{text}, about {cost:.2g} USD at {rate:g} USD/h{each}"
 
 
 def prepare(wishes: Wishes) -> Ready:
@@ -98,15 +98,15 @@ def prepare(wishes: Wishes) -> Ready:
 
 def find_place(wishes: Wishes) -> Place:
     """What the metadata service tells, flags over it."""
-    told = Place()
+    reported = Place()
     if wishes.ask_metadata:
-        told = metadata.find_place(metadata.provider_of())
+        reported = metadata.find_place(metadata.provider_of())
     given = {
         name: value
         for name in ("provider", "instance_type", "region", "zone", "market", "machine")
         if (value := getattr(wishes.place, name))
     }
-    return replace(told, **given)
+    return replace(reported, **given)
 
 
 def seconds_of(bench: Bench, wishes: Wishes) -> float:
@@ -129,26 +129,26 @@ def run(ready: Ready, say: Say) -> Record | None:
     Raises BenchError on every process where one of them fails.
     """
     own = ready.bench
-    bench = replace(own, meeting=join(own.torch, own.rank, own.world))
-    with bench.meeting:
+    bench = replace(own, rendezvous=join(own.torch, own.rank, own.world))
+    with bench.rendezvous:
         return _run(replace(ready, bench=bench), say)
 
 
 def _run(ready: Ready, say: Say) -> Record | None:
     bench, name = ready.bench, ready.wishes.profile
-    make = find_training(bench, name) if name else None  # a wrong name is said at once
-    bench.meeting.agree("the start")
+    make = find_training(bench, name) if name else None  # a wrong name is refused at once
+    bench.rendezvous.agree("the start")
     watch = nvidia.Watch(bench.gpu.uuid) if bench.gpu and not bench.rank else None
-    found = Found([], [], say)
+    log = ProgressLog([], [], say)
     try:
         if bench.rank:
-            bench.meeting.words(_MEASURED, (0,), _PATIENCE_S)
+            bench.rendezvous.wait_for(_MEASURED, (0,), _PATIENCE_S)
         else:
-            _alone(bench, found)
-            bench.meeting.tell(_MEASURED)
+            _alone(bench, log)
+            bench.rendezvous.announce(_MEASURED)
         collectives.start(bench)
-        _exchange(bench, found)
-        stalls = stalls_of(bench, name, make, found)
+        _exchange(bench, log)
+        stalls = stalls_of(bench, name, make, log)
         collectives.stop(bench)
     finally:
         states = watch.stop() if watch else ()
@@ -162,35 +162,38 @@ def _run(ready: Ready, say: Say) -> Record | None:
         ready.machine,
         ready.place,
         software(bench),
-        tuple(found.results),
-        tuple(found.skipped),
-        collectives.links(found.results),
+        tuple(log.results),
+        tuple(log.skipped),
+        collectives.links(log.results),
         states,
         stalls,
     )
 
 
-def _alone(bench: Bench, found: Found) -> None:
+def _alone(bench: Bench, log: ProgressLog) -> None:
     """What one process measures of its machine."""
     for subject in SUBJECTS:
         if subject is not collectives.collectives:
             for each in _measured(subject(bench), bench, _rule(bench)):
-                found.keep(each)
+                log.record(each)
 
 
-def _exchange(bench: Bench, found: Found) -> None:
+def _exchange(bench: Bench, log: ProgressLog) -> None:
     """Collectives: of the processes of torchrun, else of local ones."""
     if collectives.collectives in SUBJECTS:
         here = bench.world // bench.machines
         try:
             for each in _in_turns(collectives.collectives(bench), _rule(bench), here):
-                found.keep(each)
+                log.record(each)
         except RuntimeError as error:  # torch's, where a process is gone or hangs
-            why = bench.meeting.failure() or f"collectives, process {bench.rank}: {said(error)}"
+            why = (
+                bench.rendezvous.failure()
+                or f"collectives, process {bench.rank}: {error_text(error)}"
+            )
             raise BenchError(why) from None
     if _has_ring(bench):
         for each in collectives.ring(bench):
-            found.keep(each)
+            log.record(each)
 
 
 def _rule(bench: Bench) -> Rule:
@@ -218,7 +221,7 @@ def _measured(
         if isinstance(case, Skipped):
             yield case
             continue
-        yield attempt(partial(measure, case, rule, wait), f"{case.subject} {case.name}")
+        yield guard(partial(measure, case, rule, wait), f"{case.subject} {case.name}")
 
 
 def _in_turns(

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import BenchError, Skipped, attempt
+from .errors import BenchError, Skipped, guard
 from .input_pipeline import (
     BATCH,
     CROP,
@@ -34,7 +34,7 @@ from .input_pipeline import (
     write_safely,
 )
 from .matmul import cpus
-from .progress_log import Found
+from .progress_log import ProgressLog
 from .stalls import KINDS, Kind, Profile, Run, Training, profile, time_runs, what_ifs
 from .subject import Bench
 
@@ -127,7 +127,7 @@ def find_training(bench: Bench, name: str) -> Callable[[], Training]:
     if not colon or not module or not function:
         raise BenchError(f"--profile {name}: write {', '.join(NAMES)} or module:function")
     sys.path.append(str(Path.cwd()))  # after our own modules, which it cannot hide then
-    made = attempt(lambda: getattr(import_module(module), function), f"--profile {name}")
+    made = guard(lambda: getattr(import_module(module), function), f"--profile {name}")
     if isinstance(made, Skipped):
         raise BenchError(str(made))
     if not callable(made):
@@ -269,31 +269,29 @@ def steps_of(bench: Bench) -> tuple[int, int]:
 
 
 def stalls_of(
-    bench: Bench, name: str, make: Callable[[], Training] | None, found: Found
+    bench: Bench, name: str, make: Callable[[], Training] | None, log: ProgressLog
 ) -> Profile | None:
     """Time a training on four kinds of data, if one was named."""
     if make is None:
-        found.skipped.append("stall profile: no training named; --profile")
+        log.skipped.append("stall profile: no training named; --profile")
         return None
-    found.say(f"stall profile of {name}: runs on {', '.join(_kinds(bench))}")
-    told = attempt(lambda: profile(_timed(bench, make), name), f"stall profile of {name}")
-    if isinstance(told, Skipped):
+    log.say(f"stall profile of {name}: runs on {', '.join(_kinds(bench))}")
+    measured = guard(lambda: profile(_timed(bench, make), name), f"stall profile of {name}")
+    if isinstance(measured, Skipped):
         if bench.world > 1:
-            raise BenchError(f"process {bench.rank}, {told}")
-        found.keep(told)
+            raise BenchError(f"process {bench.rank}, {measured}")
+        log.record(measured)
         return None
     if bench.world == 1:
-        found.skipped.append("interconnect stall: one process; start it under torchrun")
-    for each in told.stalls:
-        found.say(
+        log.skipped.append("interconnect stall: one process; start it under torchrun")
+    for each in measured.stalls:
+        log.say(
             f"{'stall':12}{each.name:36}{each.seconds * 1e3:11.4g} ms/step   "
             f"{each.share:4.0%} of the step, {each.low * 1e3:.3g} to {each.high * 1e3:.3g} ms"
         )
-    for change in what_ifs(told):
-        found.say(
-            f"{'what if':12}{change.change:36}{change.step_s * 1e3:11.4g} ms/step   predicted"
-        )
-    return told
+    for change in what_ifs(measured):
+        log.say(f"{'what if':12}{change.change:36}{change.step_s * 1e3:11.4g} ms/step   predicted")
+    return measured
 
 
 def _kinds(bench: Bench) -> tuple[Kind, ...]:

@@ -22,17 +22,17 @@ from recommender.catalogs import MANIFEST
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.errors import CatalogError, StoreError
 from recommender.catalogs.load import load
-from recommender.catalogs.refresh.draft import Draft, content_of, start
+from recommender.catalogs.refresh.draft import Draft, serialize_version, start_draft
 from recommender.catalogs.registry import NAMES
 from recommender.catalogs.store import (
     REPORT,
-    Content,
-    Fetched,
+    FetchTime,
     Store,
+    VersionFiles,
     check,
-    fetched_of,
+    fetch_times_of,
     publish,
-    writing,
+    write_lock,
 )
 from recommender.catalogs.tables import TABLES
 from recommender.catalogs.validation import publication_problems
@@ -98,37 +98,37 @@ def import_into(store: Store, source: Path, base: Path, now: datetime) -> tuple[
     Raises:
         CatalogError: the file is no such version, or the store cannot be written.
     """
-    with writing(store):
+    with write_lock(store):
         aside = store.folder / ".new-import"
         files = read_files(source)
         try:
             _unpack(files, aside)
             catalog = load(aside)
-            fetched = fetched_of(json.loads(files[MANIFEST]))
+            fetch_times = fetch_times_of(json.loads(files[MANIFEST]))
         except OSError as error:
             raise StoreError(f"{store.root}: cannot be written: {error.strerror}") from error
         finally:
             _discard(aside)
         if len(catalog.offers) > _MOST_ROWS:
             raise CatalogError(f"{source}: more than {_MOST_ROWS:,} offers")
-        return publish(store, _content(catalog, fetched, base, now), now), (
+        return publish(store, _content(catalog, fetch_times, base, now), now), (
             publication_problems(catalog)
         )
 
 
 def _content(
-    catalog: Catalog, fetched: tuple[Fetched, ...], base_folder: Path, now: datetime
-) -> Content:
+    catalog: Catalog, fetch_times: tuple[FetchTime, ...], base_folder: Path, now: datetime
+) -> VersionFiles:
     base = load(base_folder)
-    draft = start(base, catalog, fetched)
+    draft = start_draft(base, catalog, fetch_times)
     offers = {
         name: tuple(replace(o, flag=o.flag or "imported") for o in rows)
         for name, rows in draft.offers.items()
     }
-    ages = tuple(replace(f, reason="imported", by_refresh=False) for f in draft.fetched)
+    ages = tuple(replace(f, reason="imported", by_refresh=False) for f in draft.fetch_times)
     report = {"schema": "recommend.catalog-import/v1", "version": catalog.version}
     made = Draft(offers, draft.types, draft.sources, ages)
-    return content_of(base_folder, base, made, report, now)
+    return serialize_version(base_folder, base, made, report, now)
 
 
 def read_files(source: Path) -> dict[str, bytes]:

@@ -57,7 +57,7 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def parsed(text: str | bytes) -> Any:
+def parse_json(text: str | bytes) -> Any:
     """Read JSON.
 
     Raises:

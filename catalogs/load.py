@@ -14,7 +14,7 @@ from typing import Any
 from recommender.catalogs import MANIFEST
 from recommender.catalogs.catalog import Catalog, Offers
 from recommender.catalogs.errors import CatalogError
-from recommender.catalogs.files import parsed
+from recommender.catalogs.files import parse_json
 from recommender.catalogs.registry import NAMES
 from recommender.catalogs.tables import REQUIRED, SCHEMA_VERSION, TABLES, Table, columns_of
 from recommender.catalogs.validation import hard_problems
@@ -113,7 +113,7 @@ def _joined(table: Table, parts: Sequence[Columns]) -> Columns:
 def _manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     try:
-        manifest: dict[str, Any] = parsed(path.read_text(encoding="utf-8"))
+        manifest: dict[str, Any] = parse_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise CatalogError(f"{folder}: no catalog here ({MANIFEST} is missing)") from None
     except (OSError, ValueError) as error:

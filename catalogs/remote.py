@@ -34,7 +34,7 @@ from recommender.catalogs import MANIFEST
 from recommender.catalogs.archive import FILES, MOST_BYTES
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.errors import CatalogError
-from recommender.catalogs.files import parsed, replace_file, write_new
+from recommender.catalogs.files import parse_json, replace_file, write_new
 from recommender.catalogs.load import load
 from recommender.catalogs.tables import TABLES
 
@@ -243,7 +243,7 @@ def _beside(address: str, name: str) -> str:
 
 def _files(address: str, manifest: bytes) -> list[str]:
     try:
-        tables = parsed(manifest)["tables"]
+        tables = parse_json(manifest)["tables"]
         names = []
         for name, entry in sorted(tables.items()):
             parts = entry.get("parts")

@@ -14,7 +14,7 @@ from recommender.catalogs.schema import Offer
 from recommender.catalogs.tables import SCHEMA_VERSION, TABLES, Row, Table, cell
 
 
-def text_of(table: Table, rows: Iterable[Row]) -> str:
+def csv_of_table(table: Table, rows: Iterable[Row]) -> str:
     """Write rows as CSV, sorted by what identifies them."""
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
@@ -24,9 +24,9 @@ def text_of(table: Table, rows: Iterable[Row]) -> str:
     return out.getvalue()
 
 
-def bytes_of(table: Table, rows: Iterable[Row]) -> bytes:
+def bytes_of_table(table: Table, rows: Iterable[Row]) -> bytes:
     """Give the content of a table's file; gzip without a date, so that it repeats."""
-    content = text_of(table, rows).encode()
+    content = csv_of_table(table, rows).encode()
     return gzip.compress(content, compresslevel=9, mtime=0) if _zipped(table) else content
 
 
@@ -37,7 +37,7 @@ def write_catalog(folder: Path, tables: Mapping[str, Sequence[Row]]) -> Path:
     for name in sorted(tables):
         content = table_bytes(TABLES[name], tables[name])
         (folder / TABLES[name].file).write_bytes(content)
-        entries[name] = {"file": TABLES[name].file, **entry_of(content, len(tables[name]))}
+        entries[name] = {"file": TABLES[name].file, **manifest_entry(content, len(tables[name]))}
     path = folder / MANIFEST
     path.write_text(manifest_text(entries, tables), encoding="utf-8")
     return path
@@ -50,10 +50,10 @@ def table_bytes(table: Table, rows: Sequence[Row]) -> bytes:
         ValueError: two rows have the same identity.
     """
     _refuse_twins(table, rows)
-    return bytes_of(table, rows)
+    return bytes_of_table(table, rows)
 
 
-def entry_of(content: bytes, rows: int) -> dict[str, str | int]:
+def manifest_entry(content: bytes, rows: int) -> dict[str, str | int]:
     """What a manifest says of a file."""
     return {"rows": rows, "sha256": hashlib.sha256(content).hexdigest()}
 

@@ -32,7 +32,7 @@ from recommender.catalogs.errors import CatalogError, StoreError
 from recommender.catalogs.files import (
     Step,
     no_step,
-    parsed,
+    parse_json,
     prepare,
     replace_file,
     sync_folder,
@@ -61,7 +61,7 @@ def default_root() -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class FetchTime:
     """When a provider's offers of a market (in a region) were fetched, by its own clock."""
 
     provider: str
@@ -114,7 +114,7 @@ class Store:
             raise StoreError(f"{pointer}: names no version")
         return name
 
-    def held(self) -> str | None:
+    def current_or_newest(self) -> str | None:
         """The version that holds, or the newest where the pointer is damaged or gone."""
         try:
             held = self.current()
@@ -131,7 +131,7 @@ class Store:
         path = self.path(name) / MANIFEST
         try:
             content = path.read_bytes()
-            manifest = parsed(content)
+            manifest = parse_json(content)
         except (OSError, ValueError) as error:
             raise StoreError(f"{path}: not a manifest: {error}") from error
         if not isinstance(manifest, dict):
@@ -140,9 +140,9 @@ class Store:
             raise StoreError(f"{path}: its checksum is not the one that the version is named by")
         return manifest
 
-    def fetched(self, name: str) -> tuple[Fetched, ...]:
+    def fetch_times(self, name: str) -> tuple[FetchTime, ...]:
         """When the offers of a version were fetched."""
-        return fetched_of(self.manifest(name))
+        return fetch_times_of(self.manifest(name))
 
     def report(self, name: str) -> dict[str, Any]:
         """The report of the refresh that made a version; empty where there is none."""
@@ -154,7 +154,7 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LoadedVersion:
     """The catalog that holds, where it is from, and what had to be passed over."""
 
     catalog: "Catalog"
@@ -172,10 +172,10 @@ def name_of(number: int, published: datetime, sha256: str) -> str:
     return f"{number:06}-{published.astimezone(UTC):%Y%m%dT%H%M%SZ}-{sha256[:8]}"
 
 
-def fetched_of(manifest: Mapping[str, Any]) -> tuple[Fetched, ...]:
+def fetch_times_of(manifest: Mapping[str, Any]) -> tuple[FetchTime, ...]:
     """Read from a manifest when offers were fetched."""
     try:
-        found = tuple(Fetched(**row) for row in manifest.get("fetched", ()))
+        found = tuple(FetchTime(**row) for row in manifest.get("fetched", ()))
         for each in found:
             datetime.fromisoformat(each.fetched_at)
             if not all(isinstance(w, str) for w in (each.provider, each.market, each.region)):
@@ -185,7 +185,7 @@ def fetched_of(manifest: Mapping[str, Any]) -> tuple[Fetched, ...]:
         raise StoreError(f"the manifest's list 'fetched' is damaged: {error}") from error
 
 
-def newest_good(store: Store) -> Found:
+def newest_good(store: Store) -> LoadedVersion:
     """Load the version that holds; where it is damaged the one before, then the snapshot."""
     from recommender.catalogs.load import (
         load,
@@ -195,18 +195,18 @@ def newest_good(store: Store) -> Found:
     skipped: list[str] = []
     try:
         for _ in range(_READS):
-            skipped, held = [], store.held()
+            skipped, held = [], store.current_or_newest()
             for name in _candidates(store, skipped):
                 try:
                     store.manifest(name)
-                    return Found(load(store.path(name)), name, tuple(skipped))
+                    return LoadedVersion(load(store.path(name)), name, tuple(skipped))
                 except CatalogError as error:
                     skipped.append(f"version {name} passed over: {error}")
-            if store.held() == held:  # else a writer has replaced what was to be read
+            if store.current_or_newest() == held:  # else a writer has replaced what was to be read
                 break
     except StoreError as error:
         skipped.append(str(error))
-    return Found(load_snapshot(), "", tuple(skipped))
+    return LoadedVersion(load_snapshot(), "", tuple(skipped))
 
 
 def _candidates(store: Store, skipped: list[str]) -> Iterator[str]:
@@ -215,7 +215,7 @@ def _candidates(store: Store, skipped: list[str]) -> Iterator[str]:
         store.current()
     except StoreError as error:
         skipped.append(f"{error}; the newest version is used")
-    held = store.held()
+    held = store.current_or_newest()
     if held is not None:
         yield held
         earlier = [name for name in store.names() if sequence(name) < sequence(held)]
@@ -224,7 +224,7 @@ def _candidates(store: Store, skipped: list[str]) -> Iterator[str]:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found = parsed(path.read_text(encoding="utf-8"))
+        found = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
@@ -235,7 +235,7 @@ _ASIDE = ".new-"
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class VersionFiles:
     """The files of a version, complete: tables, manifest, report."""
 
     files: Mapping[str, bytes]
@@ -247,7 +247,7 @@ class Content:
 
 
 @contextmanager
-def writing(store: Store, wait_s: float = 10.0) -> Iterator[None]:
+def write_lock(store: Store, wait_s: float = 10.0) -> Iterator[None]:
     """Hold the store for writing.
 
     Raises:
@@ -271,7 +271,7 @@ def writing(store: Store, wait_s: float = 10.0) -> Iterator[None]:
         lock.release()
 
 
-def publish(store: Store, content: Content, now: datetime, at: Step = no_step) -> str:
+def publish(store: Store, content: VersionFiles, now: datetime, at: Step = no_step) -> str:
     """Make a version the one that holds, and give its name; to be called inside `writing`.
 
     Raises:
@@ -291,14 +291,14 @@ def publish(store: Store, content: Content, now: datetime, at: Step = no_step) -
     return name
 
 
-def point_to(store: Store, name: str) -> None:
+def set_current(store: Store, name: str) -> None:
     """Let a version hold."""
     replace_file(store.root / CURRENT, f"{name}\n".encode())
 
 
 def prune(store: Store) -> None:
     """Remove all but the newest versions; the one that holds always stays."""
-    held = store.held()
+    held = store.current_or_newest()
     old = store.names()[:-GENERATIONS]
     for name in old:
         if name != held:
@@ -312,14 +312,14 @@ def roll_back(store: Store, to: str | None = None) -> str:
         StoreError: there is no such version.
         CatalogError: the version named is damaged.
     """
-    with writing(store):
+    with write_lock(store):
         if to is None:
             to = _last_good_before(store)
         elif to not in store.names():
             raise StoreError(f"{store.root}: no version {to!r}; recommend catalog status lists all")
         check(store, to)
         try:
-            point_to(store, to)
+            set_current(store, to)
         except OSError as error:
             raise StoreError(f"{store.root}: not rolled back: {error.strerror}") from error
     return to
@@ -336,7 +336,7 @@ def check(store: Store, name: str) -> None:
 
 
 def _last_good_before(store: Store) -> str:
-    held = store.held()
+    held = store.current_or_newest()
     earlier = [n for n in store.names() if held is None or sequence(n) < sequence(held)]
     for name in reversed(earlier):
         with suppress(CatalogError):
@@ -347,11 +347,11 @@ def _last_good_before(store: Store) -> str:
 
 
 def _next_number(store: Store) -> int:
-    held = store.held()
+    held = store.current_or_newest()
     return max(map(sequence, [*store.names(), *([held] if held else [])]), default=0) + 1
 
 
-def _write(store: Store, name: str, content: Content, at: Step) -> None:
+def _write(store: Store, name: str, content: VersionFiles, at: Step) -> None:
     aside = store.folder / f"{_ASIDE}{name}"
     try:
         at("folder")

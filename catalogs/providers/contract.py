@@ -34,7 +34,7 @@ class Wanted:
     """What a refresh asks one provider for.
 
     `types` are the machines of this provider that the catalog can describe, by name: offers of
-    other machines need a row in `Harvest.types`. `gpus` are all GPUs that are known, by short
+    other machines need a row in `Fetched.types`. `gpus` are all GPUs that are known, by short
     name. `regions` limits the call; empty means all that the account may use.
     """
 
@@ -113,7 +113,7 @@ class QuotaValue:
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """What a harvest took."""
+    """What a fetch took."""
 
     calls: int = 0
     retries: int = 0
@@ -124,10 +124,10 @@ class Counters:
 
 
 @dataclass(frozen=True, slots=True)
-class Harvest:
+class Fetched:
     """What a provider handed over.
 
-    `offers` name their `source` by a number of `sources` in this harvest (from 1 on); the
+    `offers` name their `source` by a number of `sources` in this fetch (from 1 on); the
     store renumbers them, and knows a source again by its words: they hold no date. `as_of` of
     a price in force now is `Wanted.today`, even where it last changed weeks ago. Offers carry
     a zone where the provider prices zones (AWS spot: the zone's id, not the account's name of
@@ -135,7 +135,7 @@ class Harvest:
     on-demand, Azure); `kind` ("quote"; "composed" for a sum of parts), `uncertainty` 0,
     `flag` "", `obtainable` (usually that of the type's `status`) and, on AWS spot, the
     `interruption_range`. Spot prices at the floor are flagged, and those that are no bargain
-    left out, when the harvest is sifted: hand over what was read.
+    left out, when the fetch is validated: hand over what was read.
     """
 
     provider: str
@@ -161,7 +161,7 @@ class Provider(Protocol):
     def name(self) -> str:
         """The provider as catalogs name it: "aws", "gcp", "azure"."""
 
-    def harvest(self, wanted: Wanted) -> Harvest:
+    def fetch(self, wanted: Wanted) -> Fetched:
         """Read everything that is wanted.
 
         Raises:
@@ -173,7 +173,7 @@ class Provider(Protocol):
 T = TypeVar("T")
 
 
-class Answer(Generic[T]):
+class ThreadResult(Generic[T]):
     """Takes what a thread hands over, or what it failed with."""
 
     def __init__(self) -> None:

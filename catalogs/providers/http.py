@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from recommender.catalogs import files
 from recommender.catalogs.errors import ProviderError
-from recommender.catalogs.files import parsed
+from recommender.catalogs.files import parse_json
 from recommender.catalogs.providers.contract import Wanted
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Copies:
             return None
         try:
             head, _, packed = (self.folder / name).read_bytes().partition(b"\n")
-            about = parsed(head)
+            about = parse_json(head)
             content = gzip.decompress(packed)
             headers = {str(key): str(value) for key, value in about["headers"].items()}
             same = about["url"] == url and about["sha256"] == hashlib.sha256(content).hexdigest()
@@ -162,7 +162,7 @@ class Web:
         except httpx.DecodingError:
             self._refuse("format", f"{where} sent an answer that cannot be unpacked")
         try:
-            return parsed(content)
+            return parse_json(content)
         except ValueError:
             self._refuse("format", f"{where} sent an answer that is no JSON")
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from recommender.catalogs.load import load_snapshot
-from recommender.catalogs.providers.contract import Counters, Failed, Harvest, QuotaValue, Wanted
+from recommender.catalogs.providers.contract import Counters, Failed, Fetched, QuotaValue, Wanted
 from recommender.catalogs.schema import Quota
 
 _COLUMNS = ("provider", "family", "market", "region", "unit", "amount")
@@ -31,9 +31,9 @@ class QuotasRead:
     failed: tuple[Failed, ...]
     warnings: tuple[str, ...]
 
-    def harvest(self, provider: str, wanted: Wanted, counters: Counters) -> Harvest:
+    def fetch(self, provider: str, wanted: Wanted, counters: Counters) -> Fetched:
         """The quotas as what a provider hands over."""
-        return Harvest(
+        return Fetched(
             provider=provider,
             started=wanted.now,
             finished=wanted.now,

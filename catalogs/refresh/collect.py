@@ -9,10 +9,10 @@ from threading import Thread
 
 from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.providers.clients import Maker
-from recommender.catalogs.providers.contract import Answer, Harvest, Wanted
+from recommender.catalogs.providers.contract import Fetched, ThreadResult, Wanted
 from recommender.catalogs.providers.redact import redacted
 
-Handed = tuple[Harvest, float]  # and the seconds it took
+Handed = tuple[Fetched, float]  # and the seconds it took
 _GRACE_S = 5.0  # a client may hand over what it has when its time is over
 _PROVIDER_S, _TOTAL_S = 600.0, 1200.0
 
@@ -28,9 +28,9 @@ class Deadlines:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """A harvest, or why there is none."""
+    """A fetch, or why there is none."""
 
-    harvest: Harvest | None
+    fetched: Fetched | None
     problem: str
     seconds: float
 
@@ -49,7 +49,7 @@ def collect(
         logging.getLogger(name).setLevel(logging.WARNING)  # below, they log requests with keys
     began = clock()
     limit = min(deadlines.provider_s, deadlines.total_s)
-    answers: dict[str, Answer[Handed]] = {name: Answer() for name in makers}
+    answers: dict[str, ThreadResult[Handed]] = {name: ThreadResult() for name in makers}
     for name, maker in makers.items():
         within = _within(wanted[name], began + limit, deadlines.call_s)
         # A daemon: a client that hangs for ever does not keep the program from ending.
@@ -63,11 +63,11 @@ def _within(wanted: Wanted, stop_at: float, call_s: float) -> Wanted:
     return replace(wanted, stop_at=stop_at, call_timeout_s=call_s)
 
 
-def _ask(maker: Maker, wanted: Wanted, answer: Answer[Handed]) -> None:
+def _ask(maker: Maker, wanted: Wanted, answer: ThreadResult[Handed]) -> None:
     began = time.monotonic()
     with answer as future:
-        harvest = maker().harvest(wanted)
-        future.set_result((harvest, time.monotonic() - began))
+        fetched = maker().fetch(wanted)
+        future.set_result((fetched, time.monotonic() - began))
 
 
 def _collected(name: str, future: "Future[Handed]", seconds: float) -> Collected:
@@ -79,7 +79,7 @@ def _collected(name: str, future: "Future[Handed]", seconds: float) -> Collected
     if error is not None:
         said = f"the client failed ({type(error).__name__}: {error}); please report it"
         return Collected(None, redacted(said), seconds)
-    harvest, took = future.result()
-    if harvest.provider != name:
-        return Collected(None, f"the client answered for {harvest.provider!r}", took)
-    return Collected(harvest, "", took)
+    fetched, took = future.result()
+    if fetched.provider != name:
+        return Collected(None, f"the client answered for {fetched.provider!r}", took)
+    return Collected(fetched, "", took)

@@ -13,13 +13,13 @@ from typing import Any
 from recommender.catalogs import MANIFEST
 from recommender.catalogs.catalog import Catalog, Offers
 from recommender.catalogs.errors import CatalogError
-from recommender.catalogs.providers.contract import Failed, Harvest
-from recommender.catalogs.refresh.reference import held_as, key_of, place_of
-from recommender.catalogs.refresh.validate_rows import Sifted
+from recommender.catalogs.providers.contract import Failed, Fetched
+from recommender.catalogs.refresh.reference import held_key, offer_key, place_of
+from recommender.catalogs.refresh.validate_rows import ValidatedRows
 from recommender.catalogs.refresh.validate_spot_prices import NO_BARGAIN
 from recommender.catalogs.schema import InstanceType, Offer, Source
-from recommender.catalogs.serialize import entry_of, manifest_text, table_bytes
-from recommender.catalogs.store import REPORT, Content, Fetched
+from recommender.catalogs.serialize import manifest_entry, manifest_text, table_bytes
+from recommender.catalogs.store import REPORT, FetchTime, VersionFiles
 from recommender.catalogs.tables import REQUIRED, TABLES, Row
 from recommender.catalogs.validation import on_demand_prices
 
@@ -33,10 +33,10 @@ class Draft:
     offers: Mapping[str, tuple[Offer, ...]]  # by provider
     types: tuple[InstanceType, ...]  # machines that the shipped table does not hold
     sources: tuple[Source, ...]
-    fetched: tuple[Fetched, ...]
+    fetch_times: tuple[FetchTime, ...]
 
 
-def start(base: Catalog, last: Catalog, fetched: Sequence[Fetched]) -> Draft:
+def start_draft(base: Catalog, last: Catalog, fetch_times: Sequence[FetchTime]) -> Draft:
     """The last good version on the tables that this program ships."""
     numbers = _Numbers(base.sources, last.sources)
     by_key = last.source_by_key
@@ -55,16 +55,16 @@ def start(base: Catalog, last: Catalog, fetched: Sequence[Fetched]) -> Draft:
             {name: tuple(rows) for name, rows in sorted(grouped.items())},
             tuple(types),
             numbers.all(),
-            tuple(fetched) or shipped(last),
+            tuple(fetch_times) or shipped_fetch_times(last),
         ),
         base,
     )
 
 
-def shipped(catalog: Catalog) -> tuple[Fetched, ...]:
+def shipped_fetch_times(catalog: Catalog) -> tuple[FetchTime, ...]:
     """The ages of a catalog that no refresh has made: of its newest prices."""
     return tuple(
-        Fetched(
+        FetchTime(
             d.provider, d.market, "", f"{d.newest}T00:00:00Z", "from the shipped snapshot", False
         )
         for d in catalog.price_dates()
@@ -76,46 +76,46 @@ def with_newer_shipped(draft: Draft, base: Catalog) -> Draft:
 
     After an upgrade of this program, of a provider that no refresh can read any more.
     """
-    new = shipped(base)
-    offers, fetched = dict(draft.offers), list(draft.fetched)
+    new = shipped_fetch_times(base)
+    offers, fetch_times = dict(draft.offers), list(draft.fetch_times)
     for name in sorted({f.provider for f in new}):
         own = [f for f in new if f.provider == name]
-        held = max((f.fetched_at for f in fetched if f.provider == name), default="")
+        held = max((f.fetched_at for f in fetch_times if f.provider == name), default="")
         if held < min(f.fetched_at for f in own):
             offers[name] = tuple(offer for offer in base.offers if offer.provider == name)
-            fetched = [f for f in fetched if f.provider != name] + own
-    return _pruned(replace(draft, offers=offers, fetched=tuple(fetched)), base)
+            fetch_times = [f for f in fetch_times if f.provider != name] + own
+    return _pruned(replace(draft, offers=offers, fetch_times=tuple(fetch_times)), base)
 
 
-def renewed(draft: Draft, base: Catalog, harvest: Harvest, sifted: Sifted) -> Draft:
+def with_fetched(draft: Draft, base: Catalog, fetched: Fetched, validated: ValidatedRows) -> Draft:
     """The draft with the offers of one provider renewed where they were read."""
     numbers = _Numbers(base.sources, draft.sources)
-    own = {source.source: numbers.of(source) for source in harvest.sources}
+    own = {source.source: numbers.of(source) for source in fetched.sources}
     described = min(own.values(), default=0)
-    fresh = [replace(offer, source=own[offer.source]) for offer in sifted.offers]
-    before = draft.offers.get(harvest.provider, ())
-    stays = [offer for offer in before if _stays(offer, harvest, sifted)]
+    fresh = [replace(offer, source=own[offer.source]) for offer in validated.offers]
+    before = draft.offers.get(fetched.provider, ())
+    stays = [offer for offer in before if _stays(offer, fetched, validated)]
     older = _below_listed(stays, fresh)
     return _pruned(
         Draft(
-            {**draft.offers, harvest.provider: tuple(_ordered([*fresh, *older]))},
-            (*draft.types, *(replace(machine, source=described) for machine in sifted.types)),
+            {**draft.offers, fetched.provider: tuple(_ordered([*fresh, *older]))},
+            (*draft.types, *(replace(machine, source=described) for machine in validated.types)),
             numbers.all(),
             (
-                *(f for f in draft.fetched if f.provider != harvest.provider),
-                *_fetched(draft, harvest),
+                *(f for f in draft.fetch_times if f.provider != fetched.provider),
+                *_fetched(draft, fetched),
             ),
         ),
         base,
     )
 
 
-def kept(draft: Draft, provider: str, reason: str) -> Draft:
+def with_reason(draft: Draft, provider: str, reason: str) -> Draft:
     """The draft as it was, saying why a provider's offers are not of this refresh."""
-    fetched = tuple(
-        replace(f, reason=reason) if f.provider == provider else f for f in draft.fetched
+    fetch_times = tuple(
+        replace(f, reason=reason) if f.provider == provider else f for f in draft.fetch_times
     )
-    return replace(draft, fetched=fetched)
+    return replace(draft, fetch_times=fetch_times)
 
 
 def catalog_of(base: Catalog, draft: Draft) -> Catalog:
@@ -146,7 +146,7 @@ def usd_per_gpu(catalog: Catalog) -> dict[str, float]:
     return {gpu: median(found) for gpu, found in prices.items()}
 
 
-def covers(failed: Iterable[Failed], region: str, market: str) -> str:
+def failure_reason(failed: Iterable[Failed], region: str, market: str) -> str:
     """Why a region could not be read in a market; empty where it was."""
     for place in failed:
         if place.region in ("", region) and place.market in ("", market):
@@ -154,21 +154,21 @@ def covers(failed: Iterable[Failed], region: str, market: str) -> str:
     return ""
 
 
-def _stays(offer: Offer, harvest: Harvest, sifted: Sifted) -> bool:
-    unread = offer.market not in harvest.markets
-    failed = bool(covers(harvest.failed, offer.region, offer.market))
-    held = held_as(offer) in sifted.held
+def _stays(offer: Offer, fetched: Fetched, validated: ValidatedRows) -> bool:
+    unread = offer.market not in fetched.markets
+    failed = bool(failure_reason(fetched.failed, offer.region, offer.market))
+    held = held_key(offer) in validated.held
     return unread or failed or held
 
 
 def _below_listed(older: Sequence[Offer], fresh: Sequence[Offer]) -> list[Offer]:
     """Without older spot prices that today's on-demand prices have overtaken."""
-    keys = {key_of(offer) for offer in fresh}
+    keys = {offer_key(offer) for offer in fresh}
     listed = {place_of(o): o.usd_per_hour for o in [*older, *fresh] if o.market == "on_demand"}
     return [
         offer
         for offer in older
-        if key_of(offer) not in keys
+        if offer_key(offer) not in keys
         and (
             offer.market != "spot"
             or offer.usd_per_hour < NO_BARGAIN * listed.get(place_of(offer), float("inf"))
@@ -176,35 +176,40 @@ def _below_listed(older: Sequence[Offer], fresh: Sequence[Offer]) -> list[Offer]
     ]
 
 
-def _fetched(draft: Draft, harvest: Harvest) -> list[Fetched]:
+def _fetched(draft: Draft, fetched: Fetched) -> list[FetchTime]:
     """When each market of a provider was read: now, or before where that failed."""
-    name, now = harvest.provider, f"{harvest.finished:%Y-%m-%dT%H:%M:%SZ}"
-    before = [f for f in draft.fetched if f.provider == name]
-    found: list[Fetched] = []
-    for market in sorted({*harvest.markets, *(f.market for f in before)}):
+    name, now = fetched.provider, f"{fetched.finished:%Y-%m-%dT%H:%M:%SZ}"
+    before = [f for f in draft.fetch_times if f.provider == name]
+    found: list[FetchTime] = []
+    for market in sorted({*fetched.markets, *(f.market for f in before)}):
         older = [f for f in before if f.market == market]
-        whole = covers(harvest.failed, "", market) if market in harvest.markets else "not asked"
+        whole = (
+            failure_reason(fetched.failed, "", market) if market in fetched.markets else "not asked"
+        )
         if whole:
             found += [replace(f, reason=f.reason or whole) for f in older]
             continue
-        found.append(Fetched(name, market, "", now, "", True))
-        found += _left(draft, harvest, market, older)
+        found.append(FetchTime(name, market, "", now, "", True))
+        found += _left(draft, fetched, market, older)
     return found
 
 
-def _left(draft: Draft, harvest: Harvest, market: str, older: Sequence[Fetched]) -> list[Fetched]:
+def _left(
+    draft: Draft, fetched: Fetched, market: str, older: Sequence[FetchTime]
+) -> list[FetchTime]:
     """The regions of a market that failed, each with its own age."""
     dates = {f.region: f for f in older}
-    regions = {o.region for o in draft.offers.get(harvest.provider, ()) if o.market == market}
+    regions = {o.region for o in draft.offers.get(fetched.provider, ()) if o.market == market}
     return [
         replace(dates.get(region) or dates[""], region=region, reason=why)
         for region in sorted(regions)
-        if (why := covers(harvest.failed, region, market)) and (region in dates or "" in dates)
+        if (why := failure_reason(fetched.failed, region, market))
+        and (region in dates or "" in dates)
     ]
 
 
 def _ordered(offers: Iterable[Offer]) -> list[Offer]:
-    return sorted(offers, key=key_of)
+    return sorted(offers, key=offer_key)
 
 
 def _pruned(draft: Draft, base: Catalog) -> Draft:
@@ -213,8 +218,8 @@ def _pruned(draft: Draft, base: Catalog) -> Draft:
     types = tuple(t for t in draft.types if (t.provider, t.instance_type) in named)
     used = {o.source for rows in draft.offers.values() for o in rows} | {t.source for t in types}
     own = {source.source for source in base.sources}
-    kept = tuple(s for s in draft.sources if s.source in own or s.source in used)
-    return replace(draft, types=types, sources=kept)
+    with_reason = tuple(s for s in draft.sources if s.source in own or s.source in used)
+    return replace(draft, types=types, sources=with_reason)
 
 
 class _Numbers:
@@ -251,9 +256,9 @@ def _words(source: Source) -> tuple[str, ...]:
 _WRITTEN = ("offers", "instance_types", "sources")
 
 
-def content_of(
+def serialize_version(
     folder: Path, base: Catalog, draft: Draft, report: Mapping[str, Any], now: datetime
-) -> Content:
+) -> VersionFiles:
     """Make the files of a version from the shipped folder and a draft."""
     files: dict[str, bytes] = {}
     entries: dict[str, Any] = {}
@@ -265,12 +270,12 @@ def content_of(
     for name, rows in (("instance_types", types), ("sources", list(draft.sources))):
         content = table_bytes(TABLES[name], rows)
         files[TABLES[name].file] = content
-        entries[name] = {"file": TABLES[name].file, **entry_of(content, len(rows))}
+        entries[name] = {"file": TABLES[name].file, **manifest_entry(content, len(rows))}
     parts = {}
     for provider, offers in sorted(draft.offers.items()):
         content = table_bytes(TABLES["offers"], offers)
         files[TABLES["offers"].part(provider)] = content
-        parts[provider] = entry_of(content, len(offers))
+        parts[provider] = manifest_entry(content, len(offers))
     rows_in_all = sum(len(offers) for offers in draft.offers.values())
     entries["offers"] = {"rows": rows_in_all, "parts": parts}
     said = (json.dumps(report, indent=1) + "\n").encode()
@@ -279,12 +284,12 @@ def content_of(
     files[MANIFEST] = manifest_text(
         entries,
         _rows(base, draft),
-        fetched=[asdict(each) for each in draft.fetched],
+        fetched=[asdict(each) for each in draft.fetch_times],
         started=report.get("started", published),  # its day is that of the prices read
         published=published,
         report={"file": REPORT, "sha256": hashlib.sha256(said).hexdigest()},
     ).encode()
-    return Content(files)
+    return VersionFiles(files)
 
 
 def _shipped(folder: Path) -> dict[str, Any]:

@@ -25,7 +25,7 @@ _PER_GPU = 3.5
 Prices = Mapping[Place, float]
 
 
-class Families:
+class FamilyProportions:
     """Prices of one market by machine and region: today's, and the last good ones.
 
     Proportions are taken from the last good prices where they hold them, so that a size that is

@@ -15,8 +15,8 @@ Place = tuple[str, str]  # instance type, region
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What a harvest is measured against."""
+class Reference:
+    """What a fetch is measured against."""
 
     provider: str
     types: Mapping[str, InstanceType]
@@ -27,33 +27,33 @@ class Known:
     accept: bool = False  # a person has looked at the changes
 
 
-class Sieve:
-    """Takes out rows and writes down why."""
+class Verdicts:
+    """Collects what was decided about rows, and what a person should be alerted to."""
 
-    def __init__(self, known: Known) -> None:
-        self.known = known
-        self.out: list[Quarantined] = []
+    def __init__(self, reference: Reference) -> None:
+        self.reference = reference
+        self.quarantined: list[Quarantined] = []
         self.held: set[Key] = set()
         self.alerts: list[str] = []
         self.ignored: Counter[str] = Counter()
 
-    def refuse(self, offer: Offer, rule: str, reason: str) -> None:
+    def quarantine(self, offer: Offer, rule: str, reason: str) -> None:
         """Quarantine an offer."""
         said = f"{offer.usd_per_hour!r} USD/h: {reason}"
-        self.out.append(Quarantined(self.known.provider, named(offer), said, rule))
+        self.quarantined.append(Quarantined(self.reference.provider, offer_name(offer), said, rule))
 
-    def hold(self, offer: Offer, rule: str, reason: str) -> None:
+    def hold_back(self, offer: Offer, rule: str, reason: str) -> None:
         """Quarantine an offer and keep the last good one in its place."""
-        self.refuse(offer, rule, reason)
-        self.held.add(held_as(offer))
+        self.quarantine(offer, rule, reason)
+        self.held.add(held_key(offer))
 
 
-def key_of(offer: Offer) -> Key:
+def offer_key(offer: Offer) -> Key:
     """What identifies an offer of a provider."""
     return offer.instance_type, offer.region, offer.zone, offer.market
 
 
-def held_as(offer: Offer) -> Key:
+def held_key(offer: Offer) -> Key:
     """What is held back with an offer: on-demand prices hold for all zones of a region."""
     zone = "" if offer.market == "on_demand" else offer.zone
     return offer.instance_type, offer.region, zone, offer.market
@@ -64,14 +64,14 @@ def place_of(offer: Offer) -> Place:
     return offer.instance_type, offer.region
 
 
-def named(offer: Offer) -> str:
+def offer_name(offer: Offer) -> str:
     """An offer in words, the same every night."""
     return f"{offer.instance_type} {offer.zone or offer.region} {offer.market}"
 
 
-def days_old(offer: Offer, known: Known) -> int:
+def days_old(offer: Offer, reference: Reference) -> int:
     """How many days ago a price was read."""
     try:
-        return (known.today - date.fromisoformat(offer.as_of[:10])).days
+        return (reference.today - date.fromisoformat(offer.as_of[:10])).days
     except ValueError:  # of an imported catalog
         return COMPARABLE_DAYS + 1

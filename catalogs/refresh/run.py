@@ -1,4 +1,4 @@
-"""The refresh from end to end: ask, sift, vet, draft, publish, report."""
+"""The refresh from end to end: fetch, validate rows and batch, draft, publish, report."""
 
 import json
 from collections import Counter
@@ -20,25 +20,25 @@ from recommender.catalogs.refresh.collect import Collected, Deadlines, collect
 from recommender.catalogs.refresh.draft import (
     Draft,
     catalog_of,
-    content_of,
-    kept,
-    renewed,
-    start,
+    serialize_version,
+    start_draft,
     usd_per_gpu,
+    with_fetched,
     with_newer_shipped,
+    with_reason,
 )
-from recommender.catalogs.refresh.reference import Known
+from recommender.catalogs.refresh.reference import Reference
 from recommender.catalogs.refresh.report import ProviderReport, RefreshReport, facts
 from recommender.catalogs.refresh.validate_batch import (
-    Before,
+    LastVersion,
+    batch_problems,
     catalog_problems,
-    overlaid,
-    row_problems,
+    merged_canaries,
     with_lost_regions,
 )
-from recommender.catalogs.refresh.validate_rows import Sifted, sift
+from recommender.catalogs.refresh.validate_rows import ValidatedRows, validate_rows
 from recommender.catalogs.registry import CLOUDS, SPOT_AUCTIONS
-from recommender.catalogs.store import LAST_ATTEMPT, Store, newest_good, publish, writing
+from recommender.catalogs.store import LAST_ATTEMPT, Store, newest_good, publish, write_lock
 from recommender.catalogs.validation import CANARIES, Canary, read_canaries
 
 _BEHIND = timedelta(minutes=5)
@@ -58,7 +58,7 @@ def silent(message: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class RefreshRequest:
     """What a refresh is to do."""
 
     store: Store
@@ -73,7 +73,7 @@ class Order:
     at: Step = no_step
 
 
-def refresh(order: Order) -> RefreshReport:
+def refresh(order: RefreshRequest) -> RefreshReport:
     """Ask the providers and publish a new version of what is believed.
 
     Raises:
@@ -82,7 +82,7 @@ def refresh(order: Order) -> RefreshReport:
     """
     if order.dry_run:  # only reads
         return _refresh(order)
-    with writing(order.store):
+    with write_lock(order.store):
         try:
             return _noted(order.store, _refresh(order))
         except CatalogError as error:
@@ -91,16 +91,16 @@ def refresh(order: Order) -> RefreshReport:
             raise
 
 
-def _refresh(order: Order) -> RefreshReport:
+def _refresh(order: RefreshRequest) -> RefreshReport:
     started = order.clock().astimezone(UTC)
     base = load(order.base)
     _check_clock(started, base)
     found = newest_good(order.store)
     last = found.catalog if found.name else base
-    fetched = order.store.fetched(found.name) if found.name else ()
-    draft = with_newer_shipped(start(base, last, fetched), base)
+    fetch_times = order.store.fetch_times(found.name) if found.name else ()
+    draft = with_newer_shipped(start_draft(base, last, fetch_times), base)
     for name in draft.offers.keys() - order.makers.keys():
-        draft = kept(draft, name, "not asked")
+        draft = with_reason(draft, name, "not asked")
     notes = [*found.skipped, *_clock_notes(started, draft)]
     canaries = _canaries(order)
     collected = collect(order.makers, _wanted(order, base, draft, started), order.deadlines)
@@ -135,7 +135,7 @@ def _refresh(order: Order) -> RefreshReport:
     )
 
 
-def _now(order: Order, started: datetime) -> datetime:
+def _now(order: RefreshRequest, started: datetime) -> datetime:
     return max(order.clock().astimezone(UTC), started)
 
 
@@ -151,13 +151,13 @@ def _check_clock(now: datetime, base: Catalog) -> None:
 
 def _clock_notes(now: datetime, draft: Draft) -> list[str]:
     ahead = f"{now + _BEHIND:%Y-%m-%dT%H:%M:%SZ}"
-    newest = max((f.fetched_at for f in draft.fetched), default="")
+    newest = max((f.fetched_at for f in draft.fetch_times), default="")
     if newest <= ahead:
         return []
     return [f"the clock went back: the last refresh was at {newest}; ages count from then as 0"]
 
 
-def _wanted(order: Order, base: Catalog, draft: Draft, now: datetime) -> dict[str, Wanted]:
+def _wanted(order: RefreshRequest, base: Catalog, draft: Draft, now: datetime) -> dict[str, Wanted]:
     machines = catalog_of(base, draft).instance_types
     return {
         name: Wanted(
@@ -176,9 +176,11 @@ def _labelled(name: str, say: Say) -> Say:
     return lambda message: say(f"{name}: {message}")
 
 
-def _canaries(order: Order) -> tuple[Canary, ...]:
+def _canaries(order: RefreshRequest) -> tuple[Canary, ...]:
     own = order.store.root / "canaries.csv"
-    return overlaid(read_canaries(order.canaries), read_canaries(own) if own.exists() else ())
+    return merged_canaries(
+        read_canaries(order.canaries), read_canaries(own) if own.exists() else ()
+    )
 
 
 def _take(
@@ -186,47 +188,49 @@ def _take(
     collected: Collected,
     draft: Draft,
     base: Catalog,
-    order: Order,
+    order: RefreshRequest,
     now: datetime,
     canaries: Sequence[Canary],
 ) -> tuple[Draft, ProviderReport]:
     """Renew one provider's offers in the draft, or say why its last good ones stay."""
-    harvest = collected.harvest
+    fetched = collected.fetched
     before_rows = draft.offers.get(name, ())
-    if harvest is None or name not in CLOUDS:
+    if fetched is None or name not in CLOUDS:
         reason = collected.problem or "no guard knows this provider"
         return _left(name, reason, draft, collected)
     last = catalog_of(base, draft)
-    before = Before(before_rows, [f for f in draft.fetched if f.provider == name])
+    before = LastVersion(before_rows, [f for f in draft.fetch_times if f.provider == name])
     types = {t.instance_type: t for t in last.instance_types.values() if t.provider == name}
-    known = Known(name, types, base.gpus, before_rows, usd_per_gpu(last), now.date(), order.accept)
-    sifted = sift(harvest, known)
+    reference = Reference(
+        name, types, base.gpus, before_rows, usd_per_gpu(last), now.date(), order.accept
+    )
+    validated = validate_rows(fetched, reference)
     if not order.accept:
-        harvest = with_lost_regions(harvest, sifted, before)
-    problems = list(row_problems(harvest, sifted, before, order.accept))
-    new = renewed(draft, base, harvest, sifted)
+        fetched = with_lost_regions(fetched, validated, before)
+    problems = list(batch_problems(fetched, validated, before, order.accept))
+    new = with_fetched(draft, base, fetched, validated)
     if not problems:
         problems = catalog_problems(catalog_of(base, new), last, name, canaries)
-    fresh = Counter(offer.market for offer in sifted.offers)
+    fresh = Counter(offer.market for offer in validated.offers)
     rows = new.offers.get(name, ())
-    held = _waiting(name, sifted)
-    partial = bool(harvest.failed or held)
+    held = _waiting(name, validated)
+    partial = bool(fetched.failed or held)
     report = ProviderReport(
         provider=name,
         result="kept" if problems else "partial" if partial else "published",
-        reasons=tuple(problems or _partial_reasons(harvest.failed, held)),
+        reasons=tuple(problems or _partial_reasons(fetched.failed, held)),
         seconds=collected.seconds,
         offers={} if problems else dict(sorted(fresh.items())),
-        kept=len(before_rows) if problems else len(rows) - len(sifted.offers),
-        counters=harvest.counters,
-        failed=harvest.failed,
-        alerts=sifted.alerts,
-        warnings=harvest.warnings,
-        ignored=sifted.ignored,
-        unknown_types=harvest.unknown_types,
-        quarantined=(*harvest.quarantined, *sifted.quarantined),
+        kept=len(before_rows) if problems else len(rows) - len(validated.offers),
+        counters=fetched.counters,
+        failed=fetched.failed,
+        alerts=validated.alerts,
+        warnings=fetched.warnings,
+        ignored=validated.ignored,
+        unknown_types=fetched.unknown_types,
+        quarantined=(*fetched.quarantined, *validated.quarantined),
     )
-    return (kept(draft, name, f"refused: {problems[0]}") if problems else new), report
+    return (with_reason(draft, name, f"refused: {problems[0]}") if problems else new), report
 
 
 def _left(
@@ -235,12 +239,12 @@ def _left(
     """Leave a provider's offers as they were."""
     rows, said = draft.offers.get(name, ()), redacted(reason)
     report = ProviderReport(name, "kept", (said,), collected.seconds, {}, len(rows))
-    return kept(draft, name, said), report
+    return with_reason(draft, name, said), report
 
 
-def _waiting(provider: str, sifted: Sifted) -> int:
+def _waiting(provider: str, validated: ValidatedRows) -> int:
     """How many held prices wait for a person; auctions' moves are believed once they last."""
-    return sum(provider not in SPOT_AUCTIONS or market != "spot" for *_, market in sifted.held)
+    return sum(provider not in SPOT_AUCTIONS or market != "spot" for *_, market in validated.held)
 
 
 def _seen(report: Mapping[str, Any]) -> frozenset[str]:
@@ -266,18 +270,18 @@ def _partial_reasons(failed: Sequence[object], held: int) -> list[str]:
 
 
 def _publish(
-    order: Order, base: Catalog, draft: Draft, report: RefreshReport
+    order: RefreshRequest, base: Catalog, draft: Draft, report: RefreshReport
 ) -> tuple[str, list[str]]:
     """Publish the draft; give the version's name, or what kept it from being published."""
     order.say("publishing")
-    content = content_of(order.base, base, draft, facts(report), report.finished)
+    content = serialize_version(order.base, base, draft, facts(report), report.finished)
     try:
         return publish(order.store, content, report.finished, order.at), []
     except CatalogError as error:  # full disk, or a version that cannot be read back
         return "", [str(error)]
 
 
-def _keep_history(order: Order) -> list[str]:
+def _keep_history(order: RefreshRequest) -> list[str]:
     """Append to the history; what fails here fails after publishing, and is made up for later."""
     if not history.can_keep():
         return [history.MISSING]

@@ -1,6 +1,6 @@
-"""Whether a provider's harvest as a whole is believed: counts, floors, canaries, other clouds.
+"""Whether a provider's fetch as a whole is believed: counts, floors, canaries, other clouds.
 
-A harvest that trips one of these guards is not published; the provider's last good offers stay.
+A fetch that trips one of these guards is not published; the provider's last good offers stay.
 Bounds: `recommender.catalogs.validation` and docs/refresh.md.
 """
 
@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from recommender.catalogs.catalog import Catalog
-from recommender.catalogs.providers.contract import Failed, Harvest
-from recommender.catalogs.refresh.draft import covers
-from recommender.catalogs.refresh.validate_rows import Sifted
+from recommender.catalogs.providers.contract import Failed, Fetched
+from recommender.catalogs.refresh.draft import failure_reason
+from recommender.catalogs.refresh.validate_rows import ValidatedRows
 from recommender.catalogs.schema import Market, Offer
-from recommender.catalogs.store import Fetched
+from recommender.catalogs.store import FetchTime
 from recommender.catalogs.validation import (
     Canary,
     Prices,
@@ -33,58 +33,68 @@ _JUMPED = 0.20  # of the spot prices that can be compared
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class LastVersion:
     """What the last good version held of a provider, and which markets a refresh had read."""
 
     offers: Sequence[Offer]
-    fetched: Sequence[Fetched]
+    fetch_times: Sequence[FetchTime]
 
     def comparable(self, market: str) -> bool:
         """Whether the rows of a market were read by a refresh, so that counts compare."""
-        return any(f.market == market and f.by_refresh for f in self.fetched)
+        return any(f.market == market and f.by_refresh for f in self.fetch_times)
 
 
 # Blocks of capacity are bookings: all of them may be taken, which is no fault of the reading.
 SELLS_OUT = frozenset({"reserved_block"})
 
 
-def with_lost_regions(harvest: Harvest, sifted: Sifted, before: Before) -> Harvest:
+def with_lost_regions(fetched: Fetched, validated: ValidatedRows, before: LastVersion) -> Fetched:
     """Take a region that lost a fifth of its rows in silence as one that failed."""
-    lost = list(_lost_regions(harvest, sifted, before))
-    return replace(harvest, failed=(*harvest.failed, *lost)) if lost else harvest
+    lost = list(_lost_regions(fetched, validated, before))
+    return replace(fetched, failed=(*fetched.failed, *lost)) if lost else fetched
 
 
-def _lost_regions(harvest: Harvest, sifted: Sifted, before: Before) -> Iterator[Failed]:
-    now = Counter((o.market, o.region) for o in sifted.offers)
+def _lost_regions(
+    fetched: Fetched, validated: ValidatedRows, before: LastVersion
+) -> Iterator[Failed]:
+    now = Counter((o.market, o.region) for o in validated.offers)
     then = Counter((o.market, o.region) for o in before.offers)
     for (market, region), count in sorted(then.items()):
-        read = market in harvest.markets - SELLS_OUT and before.comparable(market)
-        if read and count >= _SMALL_REGION and not covers(harvest.failed, region, market):
+        read = market in fetched.markets - SELLS_OUT and before.comparable(market)
+        if read and count >= _SMALL_REGION and not failure_reason(fetched.failed, region, market):
             rows = now[market, region]
             if rows < (1 - _LOST_IN_REGION) * count:
                 yield Failed(region, market, f"{rows} offers, {count} before")
 
 
-def row_problems(harvest: Harvest, sifted: Sifted, before: Before, accept: bool) -> Iterator[str]:
+def batch_problems(
+    fetched: Fetched, validated: ValidatedRows, before: LastVersion, accept: bool
+) -> Iterator[str]:
     """Find too many rows lost, refused or moved."""
-    for market in sorted(harvest.markets - SELLS_OUT):
+    for market in sorted(fetched.markets - SELLS_OUT):
         if not accept and before.comparable(market):
-            yield from _lost_rows(market, harvest, sifted, before)
-    handed, refused = len(harvest.offers), len(sifted.quarantined)
-    if not sifted.offers:
+            yield from _lost_rows(market, fetched, validated, before)
+    handed, refused = len(fetched.offers), len(validated.quarantined)
+    if not validated.offers:
         yield f"{handed} offers, of which none is believed"
     if refused > max(_FEW, _QUARANTINED * handed):
-        counts = Counter(row.rule for row in sifted.quarantined)
+        counts = Counter(row.rule for row in validated.quarantined)
         rules = ", ".join(f"{count} {rule}" for rule, count in counts.most_common())
         yield f"{refused} of {handed} offers are not believed ({rules})"
-    if not accept and sifted.compared >= _FEW and sifted.jumped > _JUMPED * sifted.compared:
-        yield f"{sifted.jumped} of {sifted.compared} spot prices jumped at once"
+    if (
+        not accept
+        and validated.compared >= _FEW
+        and validated.jumped > _JUMPED * validated.compared
+    ):
+        yield f"{validated.jumped} of {validated.compared} spot prices jumped at once"
 
 
-def _lost_rows(market: Market, harvest: Harvest, sifted: Sifted, before: Before) -> Iterator[str]:
+def _lost_rows(
+    market: Market, fetched: Fetched, validated: ValidatedRows, before: LastVersion
+) -> Iterator[str]:
     then = [o for o in before.offers if o.market == market]
-    then = [o for o in then if not covers(harvest.failed, o.region, market)]
-    now = sum(o.market == market for o in sifted.offers)
+    then = [o for o in then if not failure_reason(fetched.failed, o.region, market)]
+    now = sum(o.market == market for o in validated.offers)
     if now < (1 - _LOST) * len(then):
         yield f"{market}: {now} offers, {len(then)} in the last refresh"
 
@@ -94,7 +104,7 @@ def catalog_problems(
 ) -> list[str]:
     """Find what is wrong with a catalog of this provider's new offers and the others' last ones.
 
-    What the last good catalog shows as well is not this harvest's fault.
+    What the last good catalog shows as well is not this fetch's fault.
     """
     known = {_kind(each) for each in _catalog_problems(last, on_demand_prices(last), provider, ())}
     prices = on_demand_prices(candidate)
@@ -117,7 +127,7 @@ def _catalog_problems(
     yield from dead_canaries(own, [c for c in canaries if c.provider == provider])
 
 
-def overlaid(shipped: Sequence[Canary], own: Sequence[Canary]) -> tuple[Canary, ...]:
+def merged_canaries(shipped: Sequence[Canary], own: Sequence[Canary]) -> tuple[Canary, ...]:
     """The shipped canaries with those that a person has updated."""
     by_key: Mapping[tuple[str, str, str], Canary] = {
         (c.provider, c.instance_type, c.region): c for c in [*shipped, *own]

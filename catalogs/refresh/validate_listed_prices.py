@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from recommender.catalogs.refresh.family_proportions import MOVED, Families
+from recommender.catalogs.refresh.family_proportions import MOVED, FamilyProportions
 from recommender.catalogs.refresh.reference import (
     COMPARABLE_DAYS,
-    Known,
     Place,
-    Sieve,
+    Reference,
+    Verdicts,
     days_old,
     place_of,
 )
@@ -27,50 +27,56 @@ class _Measure:
 
     last: Mapping[Place, Offer]
     typical: Mapping[str, float]  # median over regions, by machine
-    families: Families
+    families: FamilyProportions
 
 
-def believed_listed(
-    offers: Sequence[Offer], machines: Mapping[str, InstanceType], sieve: Sieve
+def validate_listed_prices(
+    offers: Sequence[Offer], machines: Mapping[str, InstanceType], verdicts: Verdicts
 ) -> list[Offer]:
     """On-demand prices near the last ones, and near those of other regions and sizes."""
-    measure = _measure(offers, machines, sieve.known)
+    measure = _measure(offers, machines, verdicts.reference)
     kept, changed = [], 0
-    for offer in _agreeing(offers, sieve):
-        rule, reason = _doubt_listed(offer, measure, machines[offer.instance_type], sieve.known)
+    for offer in _agreeing(offers, verdicts):
+        rule, reason = _doubt_listed(
+            offer, measure, machines[offer.instance_type], verdicts.reference
+        )
         if rule:
-            sieve.hold(offer, rule, reason)
+            verdicts.hold_back(offer, rule, reason)
         else:
             before = measure.last.get(place_of(offer))
             changed += before is not None and abs(_change(offer, before)) > ALERT_CHANGE
             kept.append(offer)
     if changed:
-        sieve.alerts.append(f"{changed} on-demand prices changed by more than {ALERT_CHANGE:.0%}")
+        verdicts.alerts.append(
+            f"{changed} on-demand prices changed by more than {ALERT_CHANGE:.0%}"
+        )
     return kept
 
 
 def _measure(
-    offers: Sequence[Offer], machines: Mapping[str, InstanceType], known: Known
+    offers: Sequence[Offer], machines: Mapping[str, InstanceType], reference: Reference
 ) -> _Measure:
-    last = _last_listed(known)
-    before = {} if known.accept else {place: o.usd_per_hour for place, o in last.items()}
+    last = _last_listed(reference)
+    before = {} if reference.accept else {place: o.usd_per_hour for place, o in last.items()}
     now = {place_of(offer): offer.usd_per_hour for offer in offers}
-    return _Measure(last, _medians(now) | _medians(before), Families(machines, now, before))
+    return _Measure(
+        last, _medians(now) | _medians(before), FamilyProportions(machines, now, before)
+    )
 
 
 def _doubt_listed(
-    offer: Offer, measure: _Measure, machine: InstanceType, known: Known
+    offer: Offer, measure: _Measure, machine: InstanceType, reference: Reference
 ) -> tuple[str, str]:
     """The rule that an on-demand price breaks, and how."""
     place, usd = place_of(offer), offer.usd_per_hour
     before = measure.last.get(place)
     change = abs(_change(offer, before)) if before else float("inf")
-    if before and change > HELD_CHANGE and not known.accept:
+    if before and change > HELD_CHANGE and not reference.accept:
         moved = f"{_change(offer, before):+.0%} since {before.as_of}"
         return "price_change", f"{moved}; --accept takes it after a look"
     if not machine.gpu:
         return "", ""
-    low, high = CLOUDS[known.provider].bounds.region_spread
+    low, high = CLOUDS[reference.provider].bounds.region_spread
     spread = usd / measure.typical[offer.instance_type]
     if change > ALERT_CHANGE and not low <= spread <= high:
         return "region_spread", f"{spread:.2f} of the median over regions"
@@ -86,7 +92,7 @@ def _change(offer: Offer, before: Offer) -> float:
     return offer.usd_per_hour / before.usd_per_hour - 1
 
 
-def _agreeing(offers: Iterable[Offer], sieve: Sieve) -> Iterator[Offer]:
+def _agreeing(offers: Iterable[Offer], verdicts: Verdicts) -> Iterator[Offer]:
     """On-demand prices do not differ between zones; where they do, something else is among them."""
     places: dict[Place, list[Offer]] = defaultdict(list)
     for offer in offers:
@@ -97,16 +103,16 @@ def _agreeing(offers: Iterable[Offer], sieve: Sieve) -> Iterator[Offer]:
             yield from found
             continue
         for offer in found:
-            sieve.hold(offer, "zones_differ", "on-demand prices of one region differ")
+            verdicts.hold_back(offer, "zones_differ", "on-demand prices of one region differ")
 
 
-def _last_listed(known: Known) -> dict[Place, Offer]:
+def _last_listed(reference: Reference) -> dict[Place, Offer]:
     return {
         place_of(offer): offer
-        for offer in known.last
+        for offer in reference.last
         if offer.market == "on_demand"
         and offer.kind in ("quote", "composed")
-        and days_old(offer, known) <= COMPARABLE_DAYS
+        and days_old(offer, reference) <= COMPARABLE_DAYS
     }
 
 

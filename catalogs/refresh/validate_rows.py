@@ -11,10 +11,17 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import get_args
 
-from recommender.catalogs.providers.contract import Harvest, Quarantined
-from recommender.catalogs.refresh.reference import Key, Known, Sieve, held_as, key_of, named
-from recommender.catalogs.refresh.validate_listed_prices import believed_listed
-from recommender.catalogs.refresh.validate_spot_prices import believed_spot
+from recommender.catalogs.providers.contract import Fetched, Quarantined
+from recommender.catalogs.refresh.reference import (
+    Key,
+    Reference,
+    Verdicts,
+    held_key,
+    offer_key,
+    offer_name,
+)
+from recommender.catalogs.refresh.validate_listed_prices import validate_listed_prices
+from recommender.catalogs.refresh.validate_spot_prices import validate_spot_prices
 from recommender.catalogs.registry import CLOUDS
 from recommender.catalogs.schema import InstanceType, Kind, Obtainable, Offer
 from recommender.catalogs.validation import type_problems
@@ -24,7 +31,7 @@ _DAMAGED = frozenset({"price", "duplicate", "zone", "date", "product"})
 
 
 @dataclass(frozen=True, slots=True)
-class Sifted:
+class ValidatedRows:
     """The offers that are believed, and what became of the others."""
 
     offers: tuple[Offer, ...]
@@ -37,49 +44,51 @@ class Sifted:
     compared: int  # ... of so many that could be compared
 
 
-def sift(harvest: Harvest, known: Known) -> Sifted:
+def validate_rows(fetched: Fetched, reference: Reference) -> ValidatedRows:
     """Keep the offers that are believed."""
-    sieve = Sieve(known)
-    new = _types(harvest, sieve)
-    machines = {**known.types, **new}
-    alone = [o for o in harvest.offers if _stands_alone(o, harvest, machines, sieve)]
-    single = [_with_status(o, machines) for o in _without_twins(alone, sieve)]
-    priced = [o for o in single if o.market == "on_demand" and not _doubted(o, harvest, sieve)]
-    listed = believed_listed(priced, machines, sieve)
+    verdicts = Verdicts(reference)
+    new = _types(fetched, verdicts)
+    machines = {**reference.types, **new}
+    alone = [o for o in fetched.offers if _stands_alone(o, fetched, machines, verdicts)]
+    single = [_with_status(o, machines) for o in _without_twins(alone, verdicts)]
+    priced = [o for o in single if o.market == "on_demand" and not _doubted(o, fetched, verdicts)]
+    listed = validate_listed_prices(priced, machines, verdicts)
     quoted = [o for o in single if o.market == "spot"]
-    spot = believed_spot(quoted, listed, machines, sieve)
-    _hold_damaged(harvest, sieve, {key_of(offer) for offer in spot.offers})
+    spot = validate_spot_prices(quoted, listed, machines, verdicts)
+    _hold_damaged(fetched, verdicts, {offer_key(offer) for offer in spot.offers})
     kept = [*listed, *spot.offers, *(o for o in single if o.market == "reserved_block")]
     used = {offer.instance_type for offer in kept}
-    return Sifted(
+    return ValidatedRows(
         offers=tuple(kept),
         types=tuple(machine for name, machine in new.items() if name in used),
-        held=frozenset(sieve.held),
-        quarantined=tuple(sieve.out),
-        alerts=tuple(sieve.alerts),
-        ignored=dict(sieve.ignored),
+        held=frozenset(verdicts.held),
+        quarantined=tuple(verdicts.quarantined),
+        alerts=tuple(verdicts.alerts),
+        ignored=dict(verdicts.ignored),
         jumped=spot.jumped,
         compared=spot.compared,
     )
 
 
-def _hold_damaged(harvest: Harvest, sieve: Sieve, read: set[Key]) -> None:
+def _hold_damaged(fetched: Fetched, verdicts: Verdicts, read: set[Key]) -> None:
     """Keep the last good spot price where today's row is there but damaged.
 
     Else a zone would forget its price for a night, and a wrong one be measured by nothing.
     """
-    rows = (*harvest.quarantined, *sieve.out)
+    rows = (*fetched.quarantined, *verdicts.quarantined)
     names = {row.what.partition(" (")[0] for row in rows if row.rule in _DAMAGED}
-    for offer in sieve.known.last:
-        if offer.market == "spot" and named(offer) in names and key_of(offer) not in read:
-            sieve.held.add(held_as(offer))
+    for offer in verdicts.reference.last:
+        if offer.market == "spot" and offer_name(offer) in names and offer_key(offer) not in read:
+            verdicts.held.add(held_key(offer))
 
 
-def _doubted(offer: Offer, harvest: Harvest, sieve: Sieve) -> bool:
+def _doubted(offer: Offer, fetched: Fetched, verdicts: Verdicts) -> bool:
     """A sum of parts that the provider's own price of the whole machine contradicts."""
-    if offer.instance_type not in harvest.doubted:
+    if offer.instance_type not in fetched.doubted:
         return False
-    sieve.hold(offer, "composition", "the provider's own spot prices of it are not this sum's")
+    verdicts.hold_back(
+        offer, "composition", "the provider's own spot prices of it are not this sum's"
+    )
     return True
 
 
@@ -90,32 +99,34 @@ def _with_status(offer: Offer, machines: Mapping[str, InstanceType]) -> Offer:
     return replace(offer, obtainable=status) if known else offer
 
 
-def _types(harvest: Harvest, sieve: Sieve) -> dict[str, InstanceType]:
+def _types(fetched: Fetched, verdicts: Verdicts) -> dict[str, InstanceType]:
     good: dict[str, InstanceType] = {}
-    for machine in harvest.types:
-        problems = list(type_problems(machine, sieve.known.gpus))
-        if machine.provider != sieve.known.provider or machine.instance_type in good:
+    for machine in fetched.types:
+        problems = list(type_problems(machine, verdicts.reference.gpus))
+        if machine.provider != verdicts.reference.provider or machine.instance_type in good:
             problems.append("described twice, or of another provider")
         if problems:
             what = f"instance type {machine.instance_type}"
             reason = "; ".join(problems)
-            sieve.out.append(Quarantined(sieve.known.provider, what, reason, "type"))
-        elif machine.instance_type not in sieve.known.types:
+            verdicts.quarantined.append(
+                Quarantined(verdicts.reference.provider, what, reason, "type")
+            )
+        elif machine.instance_type not in verdicts.reference.types:
             good[machine.instance_type] = replace(machine, source=0)
     return good
 
 
 def _stands_alone(
-    offer: Offer, harvest: Harvest, machines: Mapping[str, InstanceType], sieve: Sieve
+    offer: Offer, fetched: Fetched, machines: Mapping[str, InstanceType], verdicts: Verdicts
 ) -> bool:
     for rule, check in _ALONE:
-        reason = check(offer, harvest, machines, sieve.known)
+        reason = check(offer, fetched, machines, verdicts.reference)
         if reason:
-            sieve.refuse(offer, rule, reason)
+            verdicts.quarantine(offer, rule, reason)
             return False
     machine = machines[offer.instance_type]
     if offer.market == "on_demand" and machine.status in ("spot_only", "reservation_only"):
-        sieve.ignored["not sold on demand"] += 1
+        verdicts.ignored["not sold on demand"] += 1
         return False
     return True
 
@@ -135,28 +146,28 @@ def _price(offer: Offer, *_: object) -> str:
     return "" if good else "the price is not a positive number"
 
 
-def _wrong_provider(offer: Offer, _h: object, _m: object, known: Known) -> str:
-    return "" if offer.provider == known.provider else f"an offer of {offer.provider}"
+def _wrong_provider(offer: Offer, _h: object, _m: object, reference: Reference) -> str:
+    return "" if offer.provider == reference.provider else f"an offer of {offer.provider}"
 
 
-def _market(offer: Offer, harvest: Harvest, *_: object) -> str:
-    return "" if offer.market in harvest.markets else f"market {offer.market} was not read"
+def _market(offer: Offer, fetched: Fetched, *_: object) -> str:
+    return "" if offer.market in fetched.markets else f"market {offer.market} was not read"
 
 
 def _machine(offer: Offer, _h: object, machines: Mapping[str, InstanceType], _k: object) -> str:
     return "" if offer.instance_type in machines else "no such instance type is known"
 
 
-def _region(offer: Offer, _h: object, _m: object, known: Known) -> str:
-    if re.fullmatch(CLOUDS[known.provider].region_pattern, offer.region):
+def _region(offer: Offer, _h: object, _m: object, reference: Reference) -> str:
+    if re.fullmatch(CLOUDS[reference.provider].region_pattern, offer.region):
         return ""
-    return f"{offer.region!r} is no region of {known.provider}"
+    return f"{offer.region!r} is no region of {reference.provider}"
 
 
-def _zone(offer: Offer, _h: object, _m: object, known: Known) -> str:
+def _zone(offer: Offer, _h: object, _m: object, reference: Reference) -> str:
     if not offer.zone:
         return ""
-    info = CLOUDS[known.provider]
+    info = CLOUDS[reference.provider]
     if info.zones == "id" and offer.market == "on_demand":
         return f"on-demand prices of {info.label} hold for a region"
     if info.zones == "id":
@@ -166,21 +177,21 @@ def _zone(offer: Offer, _h: object, _m: object, known: Known) -> str:
     return "" if inside else f"zone {offer.zone!r} is not in {offer.region}"
 
 
-def _date(offer: Offer, _h: object, _m: object, known: Known) -> str:
-    good = offer.as_of == known.today.isoformat()
+def _date(offer: Offer, _h: object, _m: object, reference: Reference) -> str:
+    good = offer.as_of == reference.today.isoformat()
     return "" if good else f"read today, but dated {offer.as_of!r}"
 
 
-def _words(offer: Offer, harvest: Harvest, *_: object) -> str:
+def _words(offer: Offer, fetched: Fetched, *_: object) -> str:
     if offer.kind not in get_args(Kind) or offer.obtainable not in get_args(Obtainable):
         return f"kind {offer.kind!r} or obtainable {offer.obtainable!r} is no such word"
     if not 0 <= offer.uncertainty < 1:
         return f"uncertainty {offer.uncertainty!r} is not in [0, 1)"
-    listed = any(source.source == offer.source for source in harvest.sources)
+    listed = any(source.source == offer.source for source in fetched.sources)
     return "" if listed else f"source {offer.source} is not listed"
 
 
-_Check = Callable[[Offer, Harvest, Mapping[str, InstanceType], Known], str]
+_Check = Callable[[Offer, Fetched, Mapping[str, InstanceType], Reference], str]
 _ALONE: tuple[tuple[str, _Check], ...] = (
     ("words", _typed),
     ("price", _price),
@@ -194,16 +205,16 @@ _ALONE: tuple[tuple[str, _Check], ...] = (
 )
 
 
-def _without_twins(offers: Iterable[Offer], sieve: Sieve) -> list[Offer]:
+def _without_twins(offers: Iterable[Offer], verdicts: Verdicts) -> list[Offer]:
     """One offer of each key; where prices differ, none."""
     found: dict[Key, list[Offer]] = defaultdict(list)
     for offer in offers:
-        found[key_of(offer)].append(offer)
+        found[offer_key(offer)].append(offer)
     single = []
     for twins in found.values():
         if len({offer.usd_per_hour for offer in twins}) == 1:
             single.append(twins[0])
             continue
         for offer in twins:
-            sieve.refuse(offer, "duplicate", "offered twice at different prices")
+            verdicts.quarantine(offer, "duplicate", "offered twice at different prices")
     return single

@@ -10,8 +10,8 @@ age; what lasts is believed, as the room grows with the age of what it is measur
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from recommender.catalogs.refresh.family_proportions import MOVED, Families
-from recommender.catalogs.refresh.reference import Key, Sieve, days_old, key_of, place_of
+from recommender.catalogs.refresh.family_proportions import MOVED, FamilyProportions
+from recommender.catalogs.refresh.reference import Key, Verdicts, days_old, offer_key, place_of
 from recommender.catalogs.registry import CLOUDS, SpotBounds
 from recommender.catalogs.schema import InstanceType, Offer
 
@@ -22,7 +22,7 @@ _ONE_NIGHT, _MORE_A_NIGHT, _MOST = 1.25, 1.12, 3.0  # of an auction
 
 
 @dataclass(frozen=True, slots=True)
-class BelievedSpot:
+class ValidatedSpot:
     """The spot offers that are believed, and how many of those that compare have jumped."""
 
     offers: list[Offer]
@@ -30,32 +30,34 @@ class BelievedSpot:
     compared: int
 
 
-def believed_spot(
+def validate_spot_prices(
     offers: Sequence[Offer],
     listed: Sequence[Offer],
     machines: Mapping[str, InstanceType],
-    sieve: Sieve,
-) -> BelievedSpot:
+    verdicts: Verdicts,
+) -> ValidatedSpot:
     """Spot prices in the usual share of the on-demand price; those that jumped are flagged."""
-    known = sieve.known
-    bounds = CLOUDS[known.provider].bounds.spot
+    reference = verdicts.reference
+    bounds = CLOUDS[reference.provider].bounds.spot
     if bounds is None:
         for offer in offers:
-            sieve.refuse(offer, "market", f"{known.provider} is not known to sell spot machines")
-        return BelievedSpot([], 0, 0)
-    prices = {place_of(o): o.usd_per_hour for o in known.last if o.market == "on_demand"}
+            verdicts.quarantine(
+                offer, "market", f"{reference.provider} is not known to sell spot machines"
+            )
+        return ValidatedSpot([], 0, 0)
+    prices = {place_of(o): o.usd_per_hour for o in reference.last if o.market == "on_demand"}
     prices |= {place_of(o): o.usd_per_hour for o in listed}
-    last = _last(sieve)
-    families = None if bounds.auction else _families(offers, last, machines, sieve)
+    last = _last(verdicts)
+    families = None if bounds.auction else _families(offers, last, machines, verdicts)
     kept, jumped, compared, held = [], 0, 0, 0
     for offer in offers:
         price = prices.get(place_of(offer))
-        if not _usual_share(offer, price, machines[offer.instance_type], bounds, sieve):
+        if not _usual_share(offer, price, machines[offer.instance_type], bounds, verdicts):
             continue
-        before = last.get(key_of(offer))
+        before = last.get(offer_key(offer))
         factor = _factor(offer, before) if before else 1.0
-        if reason := _doubt_spot(offer, before, families, sieve):
-            sieve.hold(offer, *reason)
+        if reason := _doubt_spot(offer, before, families, verdicts):
+            verdicts.hold_back(offer, *reason)
             held += 1
         else:
             flagged = replace(offer, flag="jump") if factor > bounds.jump else offer
@@ -63,24 +65,24 @@ def believed_spot(
         compared += before is not None
         jumped += factor > bounds.jump or bool(reason)
     if jumped:
-        sieve.alerts.append(
+        verdicts.alerts.append(
             f"{jumped} of {compared} spot prices jumped: {held} held back, the others flagged"
         )
-    return BelievedSpot(kept, jumped, compared)
+    return ValidatedSpot(kept, jumped, compared)
 
 
-def room(days: int) -> float:
+def allowed_factor(days: int) -> float:
     """How far the price of a spot auction may have moved since it was read."""
     return min(_MOST, _ONE_NIGHT * _MORE_A_NIGHT ** (max(days, 1) - 1))
 
 
-def _last(sieve: Sieve) -> dict[Key, Offer]:
+def _last(verdicts: Verdicts) -> dict[Key, Offer]:
     return {
-        key_of(o): o
-        for o in sieve.known.last
+        offer_key(o): o
+        for o in verdicts.reference.last
         if o.market == "spot"
         and o.kind != "derived"
-        and days_old(o, sieve.known) <= _COMPARABLE_DAYS
+        and days_old(o, verdicts.reference) <= _COMPARABLE_DAYS
     }
 
 
@@ -88,16 +90,16 @@ def _families(
     offers: Sequence[Offer],
     last: Mapping[Key, Offer],
     machines: Mapping[str, InstanceType],
-    sieve: Sieve,
-) -> Families:
+    verdicts: Verdicts,
+) -> FamilyProportions:
     """The proportions between sizes; prices of an auction keep none."""
     before = {place_of(o): o.usd_per_hour for o in last.values()}
     now = {place_of(o): o.usd_per_hour for o in offers}
-    return Families(machines, now, {} if sieve.known.accept else before)
+    return FamilyProportions(machines, now, {} if verdicts.reference.accept else before)
 
 
 def _doubt_spot(
-    offer: Offer, before: Offer | None, families: Families | None, sieve: Sieve
+    offer: Offer, before: Offer | None, families: FamilyProportions | None, verdicts: Verdicts
 ) -> tuple[str, str] | None:
     """The rule that a spot price breaks, and how."""
     factor = _factor(offer, before) if before else float("inf")
@@ -106,10 +108,10 @@ def _doubt_spot(
             return None
         reason = families.out_of_proportion(place_of(offer), offer.usd_per_hour)
         return ("family", reason) if reason else None
-    if before is None or sieve.known.accept:
+    if before is None or verdicts.reference.accept:
         return None
-    days = days_old(before, sieve.known)
-    if room(days) < _MOST and factor > room(days):
+    days = days_old(before, verdicts.reference)
+    if allowed_factor(days) < _MOST and factor > allowed_factor(days):
         moved = offer.usd_per_hour / before.usd_per_hour
         return "spot_move", f"x{moved:.2f} since {before.as_of}; a move that lasts is believed"
     return None
@@ -125,27 +127,29 @@ def _usual_share(
     listed: float | None,
     machine: InstanceType,
     bounds: SpotBounds,
-    sieve: Sieve,
+    verdicts: Verdicts,
 ) -> bool:
     low, high = bounds.share
     if listed is None and machine.status == "spot_only":
         # Not sold on demand: the same GPU's price elsewhere stands in, with the room that
         # the clouds keep among each other (0.4 to 2.5).
-        typical = sieve.known.usd_per_gpu.get(machine.gpu)
+        typical = verdicts.reference.usd_per_gpu.get(machine.gpu)
         listed, low, high = (typical or 0.0) * machine.gpus, 0.4 * low, 1.0
     if not listed:
-        sieve.refuse(offer, "no_on_demand", "spot without an on-demand price to measure it by")
+        verdicts.quarantine(
+            offer, "no_on_demand", "spot without an on-demand price to measure it by"
+        )
         return False
     share = offer.usd_per_hour / listed
     usual = f"{share:.3f} of on-demand; usual is {low} to {high}"
     if share > 1 + 1e-9:
-        sieve.refuse(offer, "spot_dearer", f"more expensive than on-demand ({listed:.6g})")
+        verdicts.quarantine(offer, "spot_dearer", f"more expensive than on-demand ({listed:.6g})")
     elif share < low:
-        sieve.hold(offer, "spot_share", usual)
+        verdicts.hold_back(offer, "spot_share", usual)
     elif high < share < NO_BARGAIN:
-        sieve.refuse(offer, "spot_share", usual)
+        verdicts.quarantine(offer, "spot_share", usual)
     elif share >= NO_BARGAIN:
-        sieve.ignored["spot at the on-demand price"] += 1
+        verdicts.ignored["spot at the on-demand price"] += 1
     else:
         return True
     return False

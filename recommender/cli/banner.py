@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from recommender.catalogs.errors import CatalogError
-from recommender.catalogs.files import parsed
+from recommender.catalogs.files import parse_json
 from recommender.cli.screen import screen, write_lines
 from recommender.report import formatting as fmt
 from recommender.report.json_output import PLAN_SCHEMA
@@ -92,7 +92,7 @@ def held_manifest() -> Path | None:
 
     try:
         store = Store(default_root())
-        held = store.held()
+        held = store.current_or_newest()
     except (OSError, CatalogError):
         return None
     path = store.path(held) / MANIFEST if held else None
@@ -107,7 +107,7 @@ def _shipped() -> Path:
 
 def _dates(path: Path) -> Mapping[str, str]:
     try:
-        rows = parsed(path.read_text(encoding="utf-8"))["prices"]
+        rows = parse_json(path.read_text(encoding="utf-8"))["prices"]
         newest: dict[str, str] = {}
         for row in rows:
             name = str(row["provider"])

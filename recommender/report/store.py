@@ -9,7 +9,7 @@ from recommender.report.formatting import age_hours
 from recommender.report.layout import Column, Page
 
 if TYPE_CHECKING:
-    from recommender.catalogs.store import Fetched, Store
+    from recommender.catalogs.store import FetchTime, Store
 
 
 _SHOWN = 5  # names listed of each kind; all are in the JSON
@@ -106,13 +106,13 @@ class Held:
     root: str
     current: str | None  # the version that is used, which need not be the one that holds
     names: tuple[str, ...]
-    fetched: "tuple[Fetched, ...]"
+    fetched: "tuple[FetchTime, ...]"
     attempt: dict[str, Any]
 
 
 def held(store: "Store", version: str) -> Held:
     """What a store holds, and the ages of the version that is used ("" for none of its own)."""
-    fetched = store.fetched(version) if version else ()
+    fetched = store.fetch_times(version) if version else ()
     return Held(str(store.root), version or None, store.names(), fetched, store.last_attempt())
 
 
@@ -148,7 +148,7 @@ def _lines(store: Held) -> list[str]:
     return lines
 
 
-def _ages(fetched: "Sequence[Fetched]") -> list[str]:
+def _ages(fetched: "Sequence[FetchTime]") -> list[str]:
     """Hours since the newest fetch, and what is older or was not fetched again, and why."""
     ages = [(f, *age_hours(f.fetched_at)) for f in fetched]
     if not ages:

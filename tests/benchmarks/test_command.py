@@ -21,7 +21,7 @@ from recommender.benchmarks import (
     memory,
     suite,
 )
-from recommender.benchmarks.bundle import pack
+from recommender.benchmarks.bundle import write_bundle
 from recommender.benchmarks.errors import BenchError
 from recommender.benchmarks.estimate import Probe
 from recommender.benchmarks.input_pipeline import Loader
@@ -274,7 +274,7 @@ def test_a_loader_gives_every_batch_and_hands_on_errors():
 def test_the_packed_file_runs_beside_a_folder_of_the_same_name(tmp_path: Path):
     """Training repositories have such folders; ours must win inside the archive (and not on)."""
     target = tmp_path / "bench.pyz"
-    pack(target)
+    write_bundle(target)
     (tmp_path / "benchmarks").mkdir()
     (tmp_path / "benchmarks" / "__init__.py").write_text("raise SystemExit('not ours')\n")
     env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONSAFEPATH")}
@@ -308,7 +308,7 @@ def test_the_packed_file_would_run_under_the_python_of_ubuntu_22_04():
 
 def test_without_numpy_the_packed_file_says_so(tmp_path: Path):
     target = tmp_path / "bench.pyz"
-    pack(target)
+    write_bundle(target)
     done = subprocess.run(
         [sys.executable, "-S", "-I", str(target)], cwd=tmp_path, capture_output=True, text=True,
         timeout=60,
@@ -321,15 +321,15 @@ def test_a_file_is_not_overwritten_unasked(tmp_path: Path):
     target = tmp_path / "bench.pyz"
     target.write_text("mine")
     with pytest.raises(BenchError, match="--force"):
-        pack(target)
+        write_bundle(target)
     assert target.read_text() == "mine"
-    pack(target, force=True)
+    write_bundle(target, force=True)
     assert target.stat().st_size < 200_000
 
 
 def test_the_benchmarks_need_nothing_of_the_rest(tmp_path: Path):
     target = tmp_path / "bench.pyz"
-    pack(target)
+    write_bundle(target)
     script = (
         f"import sys; sys.path.insert(0, {str(target)!r})\n"
         "import json, benchmarks.command\n"

@@ -6,7 +6,7 @@ import pytest
 
 from recommender.benchmarks import backend, rendezvous
 from recommender.benchmarks.errors import BenchError
-from recommender.benchmarks.rendezvous import Meeting
+from recommender.benchmarks.rendezvous import Rendezvous
 
 
 class Words:
@@ -25,9 +25,9 @@ class Words:
         return all(key in self.held for key in keys)
 
 
-def two() -> tuple[Meeting, Meeting]:
+def two() -> tuple[Rendezvous, Rendezvous]:
     store = Words()
-    return Meeting(store, 0, 2), Meeting(store, 1, 2)
+    return Rendezvous(store, 0, 2), Rendezvous(store, 1, 2)
 
 
 def test_all_hear_what_each_says():
@@ -40,9 +40,9 @@ def test_all_hear_what_each_says():
     assert heard == [("", "out of memory")]
 
 
-def test_a_second_meeting_does_not_hear_the_words_of_the_first(monkeypatch: pytest.MonkeyPatch):
+def test_a_second_rendezvous_does_not_read_the_words_of_the_first(monkeypatch: pytest.MonkeyPatch):
     first, second = two()
-    second.tell("0 sizes", "old")
+    second.announce("0 sizes", "old")
     assert first.agree("sizes") == ("", "old")
     monkeypatch.setattr(rendezvous, "SOON_S", 0.0)
     with pytest.raises(BenchError):
@@ -70,14 +70,14 @@ def test_a_store_that_is_gone_is_said():
             raise RuntimeError("Broken pipe")
 
     with pytest.raises(BenchError, match="first process or its machine is gone"):
-        Meeting(Gone(), 1, 2).words("measured", (0,), 60.0)
-    Meeting(Gone(), 1, 2).fail("anything")  # nobody is left to tell
+        Rendezvous(Gone(), 1, 2).wait_for("measured", (0,), 60.0)
+    Rendezvous(Gone(), 1, 2).fail("anything")  # nobody is left to tell
 
 
 def test_alone_nobody_is_waited_for():
-    assert Meeting().agree("the start", "here") == ()
-    assert Meeting().words("measured", (0,), 60.0) == ()
-    Meeting().fail("anything")
+    assert Rendezvous().agree("the start", "here") == ()
+    assert Rendezvous().wait_for("measured", (0,), 60.0) == ()
+    Rendezvous().fail("anything")
 
 
 def test_more_processes_than_gpus_are_refused_with_the_way_out():

@@ -41,7 +41,7 @@ def test_what_is_exported_can_be_imported_and_says_so(
     assert [o.usd_per_hour for o in found.catalog.offers] == [o.usd_per_hour for o in mine.offers]
     assert set(found.catalog.offers.as_of) == set(mine.offers.as_of)
     assert set(found.catalog.offers.flag) <= {"imported", "floor"}
-    assert {f.reason for f in other.fetched(made)} == {"imported"}
+    assert {f.reason for f in other.fetch_times(made)} == {"imported"}
 
 
 def test_a_full_disk_leaves_no_half_export_in_the_way(

@@ -11,7 +11,7 @@ import pytest
 from recommender.catalogs import history
 from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.refresh.run import refresh
-from recommender.catalogs.store import GENERATIONS, writing
+from recommender.catalogs.store import GENERATIONS, write_lock
 from tests.catalogs.refresh.world import World, make_world
 
 PLACE = ("a2-highgpu-1g", "us-central1")
@@ -164,7 +164,7 @@ def test_a_night_stopped_before_its_history_is_made_up_for(world: World) -> None
     with pytest.raises(Stopped):
         refresh(world.order(at=stop))
     assert not (world.store.root / "history").exists()
-    with writing(world.store):
+    with write_lock(world.store):
         assert history.keep(world.store) == world.store.names()
         assert history.keep(world.store) == ()
 

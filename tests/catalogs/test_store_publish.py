@@ -18,7 +18,7 @@ from recommender.catalogs.store import (
     publish,
     roll_back,
     sequence,
-    writing,
+    write_lock,
 )
 from tests.catalogs.versions_data import MORNING, content, published
 
@@ -64,7 +64,7 @@ def test_a_writer_killed_before_the_pointer_leaves_the_old_version(
     store = published(tmp_path, 0.5, 0.6)
     assert killed(tmp_path, step).returncode == 9
     assert price(store) == 0.6
-    with writing(store, wait_s=0):  # the dead writer's lock is free
+    with write_lock(store, wait_s=0):  # the dead writer's lock is free
         publish(store, content(tmp_path, 0.65), MORNING)
     assert price(store) == 0.65
     assert not list(store.folder.glob(".new-*"))
@@ -125,7 +125,7 @@ def test_a_disk_that_fills_at_the_pointer_leaves_the_old_version(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("recommender.catalogs.store.prepare", full)
-    with writing(store), pytest.raises(StoreError, match="No space left on device"):
+    with write_lock(store), pytest.raises(StoreError, match="No space left on device"):
         publish(store, content(tmp_path, 0.6), MORNING)
     assert price(store) == 0.5
     assert len(store.names()) == 1
@@ -133,7 +133,7 @@ def test_a_disk_that_fills_at_the_pointer_leaves_the_old_version(
 
 def test_two_writers_do_not_meet(tmp_path: Path) -> None:
     store = published(tmp_path, 0.5)
-    with writing(store):
+    with write_lock(store):
         done = subprocess.run(
             [sys.executable, "-c", _WAITER, str(store.root)],
             capture_output=True,
@@ -169,7 +169,7 @@ def test_readers_are_never_blocked_and_never_see_half_a_version(tmp_path: Path) 
 
     reader = threading.Thread(target=read)
     reader.start()
-    with writing(store):
+    with write_lock(store):
         for each in contents:
             publish(store, each, MORNING)
     done.set()
@@ -184,7 +184,7 @@ def test_fourteen_generations_are_kept_and_the_one_that_holds(tmp_path: Path) ->
     roll_back(store, first)
     (store.root / CURRENT).write_text(f"{first}\n")
     made = content(tmp_path, 0.9)
-    with writing(store):
+    with write_lock(store):
         publish(store, made, MORNING)
         publish(store, made, MORNING)
     assert len(store.names()) == GENERATIONS
@@ -193,7 +193,7 @@ def test_fourteen_generations_are_kept_and_the_one_that_holds(tmp_path: Path) ->
 
 def test_the_order_of_versions_does_not_depend_on_the_clock(tmp_path: Path) -> None:
     store = published(tmp_path, 0.5)
-    with writing(store):
+    with write_lock(store):
         later = publish(store, content(tmp_path, 0.6), MORNING.replace(year=2020))
     assert store.names()[-1] == later
     assert price(store) == 0.6
@@ -203,7 +203,7 @@ def test_a_version_that_cannot_be_read_back_is_not_published(tmp_path: Path) -> 
     store = published(tmp_path, 0.5)
     bad = content(tmp_path, 0.6)
     files = {**bad.files, "offers.csv.gz": bad.files["offers.csv.gz"][:-4]}
-    with writing(store), pytest.raises(CatalogError, match="sha256 differs"):
+    with write_lock(store), pytest.raises(CatalogError, match="sha256 differs"):
         publish(store, type(bad)(files), MORNING)
     assert price(store) == 0.5
 
@@ -241,5 +241,5 @@ def test_a_rollback_passes_over_a_damaged_version(tmp_path: Path) -> None:
 
 def test_a_store_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
-    with pytest.raises(StoreError, match="cannot be written"), writing(Store(tmp_path / "file")):
+    with pytest.raises(StoreError, match="cannot be written"), write_lock(Store(tmp_path / "file")):
         raise AssertionError("the store is a file")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from recommender.catalogs.errors import StoreError
 from recommender.catalogs.load import SNAPSHOT, load_snapshot
-from recommender.catalogs.store import CURRENT, Store, fetched_of, newest_good, roll_back
+from recommender.catalogs.store import CURRENT, Store, fetch_times_of, newest_good, roll_back
 from tests.catalogs.versions_data import published
 
 
@@ -76,7 +76,7 @@ def test_an_age_that_is_none_is_refused(wrong: dict[str, object]) -> None:
     row = {"provider": "aws", "market": "spot", "region": "", "reason": "", "by_refresh": True}
     manifest = {"fetched": [{**row, "fetched_at": "2026-11-21T03:00:00Z", **wrong}]}
     with pytest.raises(StoreError, match="'fetched' is damaged"):
-        fetched_of(manifest)
+        fetch_times_of(manifest)
 
 
 def test_a_store_that_cannot_be_listed_costs_a_warning(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_one_wrong_byte_anywhere_never_changes_what_readers_believe(
 
 def test_a_damaged_list_of_ages_is_refused() -> None:
     with pytest.raises(StoreError, match="'fetched' is damaged"):
-        fetched_of({"fetched": [{"provider": "aws"}]})
+        fetch_times_of({"fetched": [{"provider": "aws"}]})
 
 
 def test_the_shipped_snapshot_lies_beside_the_code() -> None:

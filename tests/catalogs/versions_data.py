@@ -7,27 +7,27 @@ from pathlib import Path
 from typing import Any
 
 from recommender.catalogs.errors import StoreError
-from recommender.catalogs.store import Content, Store, newest_good, publish, writing
+from recommender.catalogs.store import Store, VersionFiles, newest_good, publish, write_lock
 from tests.catalogs import small
 
 MORNING = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 
 
-def content(folder: Path, usd: float) -> Content:
+def content(folder: Path, usd: float) -> VersionFiles:
     """A version in which the machine costs so much on demand."""
 
     def change(tables: dict[str, list[Any]]) -> None:
         tables["offers"] = [small.offer(usd_per_hour=usd)]
 
     written = small.written(folder / f"of-{usd}", change)
-    return Content({path.name: path.read_bytes() for path in written.iterdir()})
+    return VersionFiles({path.name: path.read_bytes() for path in written.iterdir()})
 
 
 def published(folder: Path, *prices: float) -> Store:
     """A store with a version for each price."""
     store = Store(folder / "store")
     for day, usd in enumerate(prices):
-        with writing(store):
+        with write_lock(store):
             publish(store, content(folder, usd), MORNING + timedelta(days=day))
     return store
 
@@ -37,14 +37,14 @@ def fill() -> None:
     folder, disk = Path(sys.argv[2]), Path(sys.argv[3])
     first, second = content_from(folder / "old"), content_from(folder / "new")
     store = Store(disk / "store")
-    with writing(store):
+    with write_lock(store):
         publish(store, first, MORNING)
     free = os.statvfs(disk)
     for pages in range(25):
         ballast = disk / "ballast"
         ballast.write_bytes(b"0" * max(0, (free.f_bavail - pages) * free.f_bsize))
         try:
-            with writing(store):
+            with write_lock(store):
                 publish(store, second, MORNING)
             said = "published"
         except StoreError as error:
@@ -69,13 +69,13 @@ def main() -> None:
         if at == step:
             os._exit(9)
 
-    with writing(store):
+    with write_lock(store):
         publish(store, made, MORNING + timedelta(days=9), stop)
 
 
-def content_from(folder: Path) -> Content:
+def content_from(folder: Path) -> VersionFiles:
     """The files of a folder."""
-    return Content({path.name: path.read_bytes() for path in folder.iterdir()})
+    return VersionFiles({path.name: path.read_bytes() for path in folder.iterdir()})
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ MOST_SECONDS, MOST_MB = 20.0, 400.0  # of three providers with 40,000 rows, on t
 SERVE = """
 import sys
 from tests.catalogs.refresh import azure_items, clouds, gcp_skus
-from tests.catalogs.refresh.aws import full, server
+from tests.catalogs.providers.aws import full, server
 gcp = clouds.gcp_list()
 gcp = clouds.gcp_list(int(sys.argv[1]) - len(gcp))
 azure = clouds.azure_list()
@@ -44,7 +44,8 @@ from recommender.catalogs.refresh.run import Order, refresh
 from recommender.catalogs.store import Store
 from recommender.catalogs.providers.aws.provider import Aws
 from recommender.catalogs.providers.aws.public_files import Places
-from tests.catalogs.refresh import azure_items, gcp_skus
+from tests.catalogs.providers.azure import items as azure_items
+from tests.catalogs.providers.gcp import skus as gcp_skus
 from tests.catalogs.refresh.servers import Server
 aws, gcp, azure, folder, names = sys.argv[1:]
 made = {

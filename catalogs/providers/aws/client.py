@@ -14,7 +14,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from recommender.catalogs.errors import ProviderError, ProviderFault
-from recommender.catalogs.providers.contract import Answer, Counters, Wanted
+from recommender.catalogs.providers.contract import Counters, ThreadResult, Wanted
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
@@ -121,7 +121,7 @@ class Caller:
         with self._lock:
             self._counts["bytes"] += size
 
-    def fetched(self) -> None:
+    def count_call(self) -> None:
         """Count the request of a public file."""
         with self._lock:
             self._counts["calls"] += 1
@@ -228,7 +228,7 @@ class Tasks(Generic[T]):
     """Work under way, by the name of its place."""
 
     def __init__(self, tasks: Mapping[str, Callable[[], T]], at_once: int) -> None:
-        answers: dict[str, Answer[T]] = {name: Answer() for name in tasks}
+        answers: dict[str, ThreadResult[T]] = {name: ThreadResult() for name in tasks}
         self._futures = {name: answer.future for name, answer in answers.items()}
         self._waiting = deque((answers[name], task) for name, task in tasks.items())
         for _ in range(min(at_once, len(tasks))):

@@ -13,7 +13,7 @@ from decimal import Decimal, InvalidOperation
 from math import isclose
 from typing import TYPE_CHECKING, Any
 
-from recommender.catalogs.files import parsed
+from recommender.catalogs.files import parse_json
 from recommender.catalogs.providers.aws.client import Caller, Refused
 from recommender.catalogs.providers.contract import Quarantined
 from recommender.catalogs.schema import InstanceType
@@ -297,7 +297,7 @@ def read_item(text: str, out: Listing) -> PriceRow | None:
     """Read one item of the price list; None if it is not of the known form."""
     what = "an item of the price list"
     try:
-        item = parsed(text)
+        item = parse_json(text)
         attributes = _texts(item["product"]["attributes"])
         get = attributes.get
         what = f"{get('instanceType', '?')} {get('regionCode', '?')} {get('usagetype', '?')}"

@@ -31,7 +31,7 @@ from recommender.catalogs.providers.aws.quotas import (
     scores_wanted,
 )
 from recommender.catalogs.providers.aws.regions import RegionRead, account_regions, read_region
-from recommender.catalogs.providers.contract import Failed, Harvest, QuotaValue, Wanted
+from recommender.catalogs.providers.contract import Failed, Fetched, QuotaValue, Wanted
 from recommender.catalogs.schema import InstanceType, Market
 
 _REGIONS_AT_ONCE = 8
@@ -68,15 +68,15 @@ class Aws:
     def __init__(self, places: Places) -> None:
         self._places = places
 
-    def harvest(self, wanted: Wanted) -> Harvest:
-        """Read everything that is wanted; see `Provider.harvest`."""
+    def fetch(self, wanted: Wanted) -> Fetched:
+        """Read everything that is wanted; see `Provider.fetch`."""
         began = time.monotonic()
         caller = Caller(wanted)
         if wanted.parts == {"quotas"}:
-            return _quota_harvest(caller, began)
+            return _fetched_quotas(caller, began)
         return self._offers(caller, began)
 
-    def _offers(self, caller: Caller, began: float) -> Harvest:
+    def _offers(self, caller: Caller, began: float) -> Fetched:
         wanted, notes = caller.wanted, _Notes()
         try:
             known = caller.has_credentials()
@@ -94,7 +94,7 @@ class Aws:
         prices = _done(pricing, wanted, notes)
         if prices and prices.source == assemble.API and machines.new:
             prices = _with_new(caller, prices, machines, notes)
-        return _harvest(
+        return _fetched(
             caller, began, reads, machines, prices, _ranges(advice, wanted, notes), notes
         )
 
@@ -202,7 +202,7 @@ def _ranges(tasks: Tasks[Ranges], wanted: Wanted, notes: _Notes) -> Ranges:
     return found.get("", {})
 
 
-def _harvest(
+def _fetched(
     caller: Caller,
     began: float,
     reads: Mapping[str, RegionRead],
@@ -210,7 +210,7 @@ def _harvest(
     prices: Prices | None,
     ranges: Ranges,
     notes: _Notes,
-) -> Harvest:
+) -> Fetched:
     wanted = caller.wanted
     listing = prices.listing if prices else Listing()
     notes.failed += assemble.lost_blocks(reads, notes.warnings)
@@ -224,7 +224,7 @@ def _harvest(
         notes.warnings.append(f"{listed.unsold} list prices of machines not sold in the region")
     rows, ignored = assemble.counts(listing, reads)
     ignored += listed.unsold + made.unknown_quotes(reads)
-    return Harvest(
+    return Fetched(
         provider="aws",
         started=wanted.now,
         finished=wanted.now + timedelta(seconds=time.monotonic() - began),
@@ -240,7 +240,7 @@ def _harvest(
     )
 
 
-def _quota_harvest(caller: Caller, began: float) -> Harvest:
+def _fetched_quotas(caller: Caller, began: float) -> Fetched:
     """Read the account's quotas in its regions."""
     wanted = caller.wanted
     if not caller.has_credentials():
@@ -256,7 +256,7 @@ def _quota_harvest(caller: Caller, began: float) -> Harvest:
     if not quotas and failed:
         raise next(iter(failed.values()))
     missing = sorted({name for _, names_ in found.values() for name in names_})
-    return Harvest(
+    return Fetched(
         provider="aws",
         started=wanted.now,
         finished=wanted.now + timedelta(seconds=time.monotonic() - began),

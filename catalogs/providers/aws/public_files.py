@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 from recommender.catalogs.errors import ProviderError
-from recommender.catalogs.files import parsed
+from recommender.catalogs.files import parse_json
 from recommender.catalogs.providers.aws.client import Caller
 from recommender.catalogs.providers.aws.price_list import REGION, Listing, PriceRow, judge
 from recommender.catalogs.providers.http import VALIDATORS, Copies, Copy
@@ -140,7 +140,7 @@ def _attempt(
     caller: Caller, url: str, headers: Mapping[str, str]
 ) -> http.client.HTTPResponse | None:
     caller.wanted.check_time("aws")
-    caller.fetched()
+    caller.count_call()
     own = {"User-Agent": "recommend", "Accept-Encoding": "identity"}
     request = Request(url, headers={**own, **headers})
     with _told(url):
@@ -243,7 +243,9 @@ def bulk_files(caller: Caller, base: str) -> dict[str, str]:
     """
     url = base + _INDEX
     try:
-        listed = parsed(read_whole(caller, url, "aws-price-lists", _MOST_INDEX))["regions"].values()
+        listed = parse_json(read_whole(caller, url, "aws-price-lists", _MOST_INDEX))[
+            "regions"
+        ].values()
         files = {str(each["regionCode"]): str(each["currentVersionUrl"]) for each in listed}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         reason = f"the index of price lists is of no known form ({type(error).__name__})"
@@ -325,7 +327,7 @@ def read_advisor(caller: Caller, url: str) -> Ranges:
     """
     content = read_whole(caller, url, "aws-spot-advisor", _MOST_BYTES)
     try:
-        return ranges_of(parsed(content))
+        return ranges_of(parse_json(content))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         reason = f"the spot advisor's file has changed its form ({type(error).__name__}: {error})"
         raise ProviderError("aws", "format", reason[:200]) from None

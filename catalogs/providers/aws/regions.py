@@ -80,10 +80,10 @@ def spot_quotes(
     `zones` maps the names of the region's zones to their ids; `offered` are pairs of machine
     and zone id. A zone whose two products cost differently is quarantined.
     """
-    sieve = _Sieve(region, zones, offered)
+    reader = _QuoteReader(region, zones, offered)
     newest: dict[tuple[str, str, str], tuple[datetime, set[str]]] = {}
     for row in rows:
-        key = sieve.key(row)
+        key = reader.key(row)
         if key is not None:
             when, prices = row["Timestamp"], {row.get("SpotPrice", "")}
             before = newest.get(key)
@@ -94,11 +94,11 @@ def spot_quotes(
     found: dict[tuple[str, str], set[str]] = {}
     for (name, zone, _), (_, prices) in newest.items():
         found.setdefault((name, zone), set()).update(prices)
-    quotes = tuple(sieve.quotes(found))
-    return SpotRead(quotes, tuple(sieve.quarantined), len(rows), sieve.ignored)
+    quotes = tuple(reader.quotes(found))
+    return SpotRead(quotes, tuple(reader.quarantined), len(rows), reader.ignored)
 
 
-class _Sieve:
+class _QuoteReader:
     """Takes out rows and writes down why."""
 
     def __init__(

@@ -16,7 +16,7 @@ from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.azure.prices import Prices, Reader
 from recommender.catalogs.providers.azure.quotas import Account, account_from, read_quotas
-from recommender.catalogs.providers.contract import Counters, Failed, Harvest, Wanted
+from recommender.catalogs.providers.contract import Counters, Failed, Fetched, Wanted
 from recommender.catalogs.providers.http import Patience, Web
 from recommender.catalogs.providers.quotas import shipped_places
 from recommender.catalogs.schema import Market, Offer, Source
@@ -48,7 +48,7 @@ class Azure:
     account: Account = Account()  # for quotas; prices need none
     name: str = "azure"
 
-    def harvest(self, wanted: Wanted) -> Harvest:
+    def fetch(self, wanted: Wanted) -> Fetched:
         """Read the prices of all GPU machines, and of the other machines that are known.
 
         All regions are read at once, so `Wanted.regions` does not shorten it.
@@ -73,7 +73,7 @@ class Azure:
         offers = tuple(_offers(prices, wanted, markets))
         if not offers:
             raise ProviderError("azure", "format", "no price of a known machine; has it changed?")
-        return Harvest(
+        return Fetched(
             provider="azure",
             started=wanted.now,
             finished=wanted.now + timedelta(seconds=time.monotonic() - began),
@@ -93,13 +93,13 @@ class Azure:
             ),
         )
 
-    def _quotas(self, wanted: Wanted) -> Harvest:
+    def _quotas(self, wanted: Wanted) -> Fetched:
         """Read what the subscription may run where the catalog has machines."""
         places = shipped_places("azure").values()
         regions = wanted.regions or tuple(sorted({name for each in places for name in each}))
         quotas = load_snapshot().quotas
         found = read_quotas(self.account, wanted, self.patience, quotas, regions)
-        return found.harvest("azure", wanted, Counters(calls=len(regions)))
+        return found.fetch("azure", wanted, Counters(calls=len(regions)))
 
     def _starts(self, wanted: Wanted) -> Iterator[str]:
         """The first pages: of all sizes with GPUs, then of each machine without."""

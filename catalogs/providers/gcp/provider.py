@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.load import load_snapshot
-from recommender.catalogs.providers.contract import Counters, Failed, Harvest, Quarantined, Wanted
+from recommender.catalogs.providers.contract import Counters, Failed, Fetched, Quarantined, Wanted
 from recommender.catalogs.providers.gcp.client import (
     PriceList,
     Settings,
@@ -66,7 +66,7 @@ class Gcp:
     patience: Patience = Patience()
     name: str = "gcp"
 
-    def harvest(self, wanted: Wanted) -> Harvest:
+    def fetch(self, wanted: Wanted) -> Fetched:
         """Read the price list and compose every machine that is known.
 
         The list is one for all regions, so `Wanted.regions` does not shorten it.
@@ -89,7 +89,7 @@ class Gcp:
                 made.doubt(web, self.settings)
         if not made.offers:
             raise ProviderError("gcp", "format", "no machine can be priced; has the list changed?")
-        return Harvest(
+        return Fetched(
             provider="gcp",
             started=wanted.now,
             finished=wanted.now + timedelta(seconds=time.monotonic() - began),
@@ -111,13 +111,13 @@ class Gcp:
             ),
         )
 
-    def _quotas(self, wanted: Wanted) -> Harvest:
+    def _quotas(self, wanted: Wanted) -> Fetched:
         """Read what the project may run."""
         token = self.token(self.settings) if self.settings.project else ""
         with Web("gcp", wanted, {"Authorization": f"Bearer {token}"}, self.patience) as web:
             found = read_quotas(web, self.settings, wanted, load_snapshot().quotas)
         counters = Counters(calls=web.calls, retries=web.retries, bytes=web.bytes)
-        return found.harvest("gcp", wanted, counters)
+        return found.fetch("gcp", wanted, counters)
 
     def _token(self, made: "_Making") -> str:
         """A token for Compute Engine; none without a project or without credentials."""

@@ -100,10 +100,10 @@ def pack(
     \b
     recommend bench pack -o bench.pyz
     """
-    from recommender.benchmarks.bundle import pack as write
+    from recommender.benchmarks.bundle import write_bundle
     from recommender.measurements.store import usable
 
-    usable(lambda: write(Path(output), force))
+    usable(lambda: write_bundle(Path(output), force))
     typer.echo(f"written to {output}; copy it to the machine and run python3 {Path(output).name}")
 
 

@@ -65,12 +65,12 @@ def refresh(
     """
     from recommender.catalogs.providers.redact import redacted
     from recommender.catalogs.refresh.report import facts
-    from recommender.catalogs.refresh.run import Order
+    from recommender.catalogs.refresh.run import RefreshRequest
     from recommender.catalogs.refresh.run import refresh as run
     from recommender.report.store import refresh_page
 
     form = as_json(flags)
-    order = Order(
+    order = RefreshRequest(
         store=store_at(store),
         makers=_makers(provider),
         dry_run=dry_run,
@@ -120,13 +120,13 @@ def _quotas(provider: list[str] | None, regions: tuple[str, ...]) -> "list[Quota
     found: list[QuotaValue] = []
     problems = []
     for name, each in collect(makers, wanted).items():
-        if each.harvest is None:
+        if each.fetched is None:
             problems.append(f"{name}: {each.problem}")
         else:
-            found += each.harvest.quotas
-            for warning in each.harvest.warnings:
+            found += each.fetched.quotas
+            for warning in each.fetched.warnings:
                 _say(f"{name}: {warning}")
-            problems += [f"{name} {place.region}: {place.reason}" for place in each.harvest.failed]
+            problems += [f"{name} {place.region}: {place.reason}" for place in each.fetched.failed]
     if not found:
         reasons = "; ".join(problems or ["none is set"])
         raise CatalogError(

@@ -160,7 +160,7 @@ def _refuse_empty(store: "Store") -> None:
 
 
 def _held(store: "Store") -> str:
-    return store.held() or SHIPPED
+    return store.current_or_newest() or SHIPPED
 
 
 def _before(store: "Store", name: str) -> str:

@@ -12,12 +12,12 @@ from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.azure.provider import Azure
 from recommender.catalogs.providers.azure.quotas import Account, account_from
-from recommender.catalogs.providers.contract import Harvest, QuotaValue, Wanted
+from recommender.catalogs.providers.contract import Fetched, QuotaValue, Wanted
 from recommender.catalogs.providers.http import Patience
 from recommender.catalogs.providers.quotas import quota_text
 from recommender.inputs.quota_file import read_quotas
+from tests.catalogs.providers.gcp.skus import NOW
 from tests.catalogs.refresh import gcp_skus
-from tests.catalogs.refresh.gcp_skus import NOW
 from tests.catalogs.refresh.servers import Asked, Reply, Server, http_server
 
 SECRET = "canary~Secret8Q~0123456789abcdef"
@@ -31,7 +31,7 @@ def wanted(**more: Any) -> Wanted:
     return Wanted(types={}, gpus=catalog.gpus, now=NOW, parts=parts, **more)
 
 
-def amounts(found: Harvest) -> dict[tuple[str, str, str], float]:
+def amounts(found: Fetched) -> dict[tuple[str, str, str], float]:
     return {(q.family, q.market, q.region): q.amount for q in found.quotas}
 
 
@@ -64,11 +64,11 @@ def gcp_answer(asked: Asked) -> Reply:
     return Reply({"items": REGIONS[:1], "nextPageToken": "two=/"})
 
 
-def gcp(*faults: Reply | None, project: str = "lab-1", **more: Any) -> Harvest:
+def gcp(*faults: Reply | None, project: str = "lab-1", **more: Any) -> Fetched:
     with http_server(gcp_answer) as server:
         server.fail(*faults)
         client = gcp_skus.client(server, project=project, token=lambda _: TOKEN)
-        return client.harvest(wanted(**more))
+        return client.fetch(wanted(**more))
 
 
 def test_the_quotas_of_a_project_are_those_of_its_regions() -> None:
@@ -171,7 +171,7 @@ class Cloud:
 
 
 @contextmanager
-def azure(**account: Any) -> Iterator[tuple[Server, Callable[..., Harvest]]]:
+def azure(**account: Any) -> Iterator[tuple[Server, Callable[..., Fetched]]]:
     cloud: list[Cloud] = []
     with http_server(lambda asked: cloud[0].answer(asked)) as server:
         cloud.append(Cloud(server))
@@ -181,8 +181,8 @@ def azure(**account: Any) -> Iterator[tuple[Server, Callable[..., Harvest]]]:
         }  # fmt: skip
         client = Azure(patience=PATIENCE, account=Account(**{**settings, **account}))
 
-        def read(*regions: str) -> Harvest:
-            return client.harvest(wanted(regions=regions))
+        def read(*regions: str) -> Fetched:
+            return client.fetch(wanted(regions=regions))
 
         yield server, read
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.schema import InstanceType
-from tests.catalogs.refresh import azure_items
-from tests.catalogs.refresh.gcp_skus import Raw, shipped, sku
+from tests.catalogs.providers.azure import items as azure_items
+from tests.catalogs.providers.gcp.skus import Raw, shipped, sku
 
 # Core and GiB of RAM in us-central1, USD per hour; A3, A3Ultra and G4 are about right.
 HOSTS = MappingProxyType(

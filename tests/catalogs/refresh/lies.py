@@ -1,11 +1,11 @@
-"""Wrong answers that clients have given, each as a change of an honest harvest."""
+"""Wrong answers that clients have given, each as a change of an honest fetch."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from random import Random
 
 from recommender.catalogs.load import load_snapshot
-from recommender.catalogs.providers.contract import Failed, Harvest
+from recommender.catalogs.providers.contract import Failed, Fetched
 from recommender.catalogs.schema import Offer
 from tests.catalogs.refresh.world import Lie
 
@@ -23,9 +23,9 @@ def is_spot(offer: Offer) -> bool:
     return offer.market == "spot"
 
 
-def some(random: Random, harvest: Harvest, pick: Pick, share: float = 0.02) -> set[int]:
+def some(random: Random, fetched: Fetched, pick: Pick, share: float = 0.02) -> set[int]:
     """A few offers of a kind, by index."""
-    rows = [i for i, offer in enumerate(harvest.offers) if pick(offer)]
+    rows = [i for i, offer in enumerate(fetched.offers) if pick(offer)]
     return set(random.sample(rows, max(1, round(share * len(rows)))))
 
 
@@ -33,13 +33,13 @@ def priced(factor: float, pick: Pick, share: float = 0.02) -> Made:
     """Some prices are multiplied."""
 
     def made(random: Random) -> Lie:
-        def lie(harvest: Harvest) -> Harvest:
-            rows = some(random, harvest, pick, share)
+        def lie(fetched: Fetched) -> Fetched:
+            rows = some(random, fetched, pick, share)
             offers = tuple(
                 replace(o, usd_per_hour=o.usd_per_hour * factor) if i in rows else o
-                for i, o in enumerate(harvest.offers)
+                for i, o in enumerate(fetched.offers)
             )
-            return replace(harvest, offers=offers)
+            return replace(fetched, offers=offers)
 
         return lie
 
@@ -50,13 +50,13 @@ def changed(pick: Pick = lambda offer: True, **fields: object) -> Made:
     """Some offers say something else."""
 
     def made(random: Random) -> Lie:
-        def lie(harvest: Harvest) -> Harvest:
-            rows = some(random, harvest, pick)
+        def lie(fetched: Fetched) -> Fetched:
+            rows = some(random, fetched, pick)
             offers = tuple(
                 replace(o, **fields) if i in rows else o  # type: ignore[arg-type]
-                for i, o in enumerate(harvest.offers)
+                for i, o in enumerate(fetched.offers)
             )
-            return replace(harvest, offers=offers)
+            return replace(fetched, offers=offers)
 
         return lie
 
@@ -66,14 +66,14 @@ def changed(pick: Pick = lambda offer: True, **fields: object) -> Made:
 def twins(random: Random) -> Lie:
     """Some offers come twice, at different prices."""
 
-    def lie(harvest: Harvest) -> Harvest:
-        rows = some(random, harvest, lambda offer: True)
+    def lie(fetched: Fetched) -> Fetched:
+        rows = some(random, fetched, lambda offer: True)
         more = [
             replace(o, usd_per_hour=o.usd_per_hour * 1.1)
-            for i, o in enumerate(harvest.offers)
+            for i, o in enumerate(fetched.offers)
             if i in rows
         ]
-        return replace(harvest, offers=(*harvest.offers, *more))
+        return replace(fetched, offers=(*fetched.offers, *more))
 
     return lie
 
@@ -81,11 +81,11 @@ def twins(random: Random) -> Lie:
 def without_region(random: Random) -> Lie:
     """Some regions are missing in silence."""
 
-    def lie(harvest: Harvest) -> Harvest:
-        regions = sorted({offer.region for offer in harvest.offers})
+    def lie(fetched: Fetched) -> Fetched:
+        regions = sorted({offer.region for offer in fetched.offers})
         gone = set(random.sample(regions, max(1, len(regions) // 5)))
-        kept = tuple(offer for offer in harvest.offers if offer.region not in gone)
-        return replace(harvest, offers=kept)
+        kept = tuple(offer for offer in fetched.offers if offer.region not in gone)
+        return replace(fetched, offers=kept)
 
     return lie
 
@@ -93,11 +93,11 @@ def without_region(random: Random) -> Lie:
 def region_down(random: Random) -> Lie:
     """One region cannot be read, and the client says so."""
 
-    def lie(harvest: Harvest) -> Harvest:
-        region = random.choice(sorted({offer.region for offer in harvest.offers}))
-        kept = tuple(offer for offer in harvest.offers if offer.region != region)
-        failed = (*harvest.failed, Failed(region, "", "HTTP 503"))
-        return replace(harvest, offers=kept, failed=failed)
+    def lie(fetched: Fetched) -> Fetched:
+        region = random.choice(sorted({offer.region for offer in fetched.offers}))
+        kept = tuple(offer for offer in fetched.offers if offer.region != region)
+        failed = (*fetched.failed, Failed(region, "", "HTTP 503"))
+        return replace(fetched, offers=kept, failed=failed)
 
     return lie
 
@@ -105,13 +105,13 @@ def region_down(random: Random) -> Lie:
 def without_type(random: Random) -> Lie:
     """A machine is renamed, so that nobody knows it."""
 
-    def lie(harvest: Harvest) -> Harvest:
-        name = random.choice(sorted({offer.instance_type for offer in harvest.offers}))
+    def lie(fetched: Fetched) -> Fetched:
+        name = random.choice(sorted({offer.instance_type for offer in fetched.offers}))
         offers = tuple(
             replace(o, instance_type=f"{name}-plus") if o.instance_type == name else o
-            for o in harvest.offers
+            for o in fetched.offers
         )
-        return replace(harvest, offers=offers)
+        return replace(fetched, offers=offers)
 
     return lie
 
@@ -119,15 +119,15 @@ def without_type(random: Random) -> Lie:
 def halved_type(random: Random) -> Lie:
     """A discount SKU is taken for a machine's on-demand price, in all regions."""
 
-    def lie(harvest: Harvest) -> Harvest:
-        name = random.choice(sorted({offer.instance_type for offer in harvest.offers}))
+    def lie(fetched: Fetched) -> Fetched:
+        name = random.choice(sorted({offer.instance_type for offer in fetched.offers}))
         offers = tuple(
             replace(o, usd_per_hour=0.47 * o.usd_per_hour)
             if o.instance_type == name and on_demand(o)
             else o
-            for o in harvest.offers
+            for o in fetched.offers
         )
-        return replace(harvest, offers=offers)
+        return replace(fetched, offers=offers)
 
     return lie
 
@@ -135,26 +135,26 @@ def halved_type(random: Random) -> Lie:
 def cut_short(random: Random) -> Lie:
     """The listing ends after a few pages."""
 
-    def lie(harvest: Harvest) -> Harvest:
-        rows = random.randrange(len(harvest.offers) // 2)
-        return replace(harvest, offers=harvest.offers[:rows])
+    def lie(fetched: Fetched) -> Fetched:
+        rows = random.randrange(len(fetched.offers) // 2)
+        return replace(fetched, offers=fetched.offers[:rows])
 
     return lie
 
 
 def nothing(random: Random) -> Lie:
     """An empty answer, well-formed."""
-    return lambda harvest: replace(harvest, offers=())
+    return lambda fetched: replace(fetched, offers=())
 
 
 def part_of_a_gpu(random: Random) -> Lie:
     """A machine with an eighth of a GPU is described as one with none."""
 
-    def lie(harvest: Harvest) -> Harvest:
-        known = load_snapshot().instance_types[harvest.provider, harvest.offers[0].instance_type]
+    def lie(fetched: Fetched) -> Fetched:
+        known = load_snapshot().instance_types[fetched.provider, fetched.offers[0].instance_type]
         machine = replace(known, instance_type="g6f.large", gpus=0)
-        offer = replace(harvest.offers[0], instance_type="g6f.large", usd_per_hour=0.2)
-        return replace(harvest, types=(machine,), offers=(*harvest.offers, offer))
+        offer = replace(fetched.offers[0], instance_type="g6f.large", usd_per_hour=0.2)
+        return replace(fetched, types=(machine,), offers=(*fetched.offers, offer))
 
     return lie
 

@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 
 from recommender.catalogs.providers.contract import Provider
-from recommender.catalogs.refresh.run import Order, refresh
+from recommender.catalogs.refresh.run import RefreshRequest, refresh
 from recommender.catalogs.store import Store, newest_good
-from tests.catalogs.refresh import azure_items, gcp_skus
+from tests.catalogs.providers.azure import items as azure_items
+from tests.catalogs.providers.gcp import skus as gcp_skus
+from tests.catalogs.providers.gcp.skus import NOW, Raw
 from tests.catalogs.refresh.clouds import azure_list, gcp_list
-from tests.catalogs.refresh.gcp_skus import NOW, Raw
 from tests.catalogs.refresh.servers import Reply, http_server
 
 NIGHTS, ROWS, SEED = 42, 12, 20261121
@@ -143,7 +144,7 @@ def test_six_weeks_of_bad_nights_publish_no_wrong_price_and_no_wrong_age(tmp_pat
                 "gcp": lambda server=one: gcp_skus.client(server),  # type: ignore[misc]
                 "azure": lambda server=other: azure_items.client(server),  # type: ignore[misc]
             }
-            report = refresh(Order(store, makers, clock=lambda at=now: at))  # type: ignore[misc]
+            report = refresh(RefreshRequest(store, makers, clock=lambda at=now: at))  # type: ignore[misc]
         published += bool(report.version)
         offers = [o for o in newest_good(store).catalog.offers if o.provider in makers]
         found = {(o.provider, o.instance_type, o.zone or o.region, o.market): o for o in offers}

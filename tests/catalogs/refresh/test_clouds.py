@@ -11,11 +11,12 @@ import pytest
 from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.contract import Provider
 from recommender.catalogs.refresh.report import RefreshReport, facts
-from recommender.catalogs.refresh.run import Order, refresh
+from recommender.catalogs.refresh.run import RefreshRequest, refresh
 from recommender.catalogs.store import Store, newest_good
-from tests.catalogs.refresh import azure_items, gcp_skus
+from tests.catalogs.providers.azure import items as azure_items
+from tests.catalogs.providers.gcp import skus as gcp_skus
+from tests.catalogs.providers.gcp.skus import CANARY, NOW
 from tests.catalogs.refresh.clouds import azure_list, gcp_list, shipped_prices
-from tests.catalogs.refresh.gcp_skus import CANARY, NOW
 from tests.catalogs.refresh.servers import Reply, Server
 
 GCP, AZURE = gcp_list(), azure_list()
@@ -35,7 +36,9 @@ class Clouds:
             "azure": lambda: azure_items.client(self.azure),
         }
         makers = {name: made[name] for name in names or made}
-        order = Order(store=self.store, makers=makers, clock=lambda: NOW, say=self.said.append)
+        order = RefreshRequest(
+            store=self.store, makers=makers, clock=lambda: NOW, say=self.said.append
+        )
         return refresh(order)
 
     def prices(self, provider: str) -> dict[tuple[str, str, str], float]:

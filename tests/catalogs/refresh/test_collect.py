@@ -9,7 +9,7 @@ import pytest
 
 from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.providers.clients import makers
-from recommender.catalogs.providers.contract import Harvest, Wanted
+from recommender.catalogs.providers.contract import Fetched, Wanted
 from recommender.catalogs.refresh.collect import Deadlines, collect
 from tests.catalogs.refresh.world import Client
 
@@ -20,9 +20,9 @@ def test_all_are_asked_at_the_same_time() -> None:
     together = threading.Barrier(3)
 
     class Meeting(Client):
-        def harvest(self, wanted: Wanted) -> Harvest:
+        def fetch(self, wanted: Wanted) -> Fetched:
             together.wait(10)  # breaks unless all three are here
-            return super().harvest(wanted)
+            return super().fetch(wanted)
 
     names = ("aws", "gcp", "azure")
     asked = {name: (lambda name=name: Meeting(name, ())) for name in names}
@@ -43,7 +43,7 @@ def test_a_failure_is_a_reason_and_no_traceback(
     error: BaseException, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = collect({"aws": lambda: Client("aws", (), error=error)}, {"aws": WANTED})
-    assert (found["aws"].harvest, found["aws"].problem) == (None, words)
+    assert (found["aws"].fetched, found["aws"].problem) == (None, words)
     assert capsys.readouterr().err == ""
 
 
@@ -56,9 +56,9 @@ def test_a_client_is_told_when_its_time_is_over() -> None:
     told: list[Wanted] = []
 
     class Asked(Client):
-        def harvest(self, wanted: Wanted) -> Harvest:
+        def fetch(self, wanted: Wanted) -> Fetched:
             told.append(wanted)
-            return super().harvest(wanted)
+            return super().fetch(wanted)
 
     began = time.monotonic()
     collect({"aws": lambda: Asked("aws", ())}, {"aws": WANTED}, Deadlines(7.0, 60.0, 50.0))

@@ -10,7 +10,7 @@ from recommender.catalogs.errors import ProviderError, StoreError
 from recommender.catalogs.load import load
 from recommender.catalogs.refresh.run import refresh
 from recommender.catalogs.schema import Offer
-from recommender.catalogs.store import GENERATIONS, newest_good, writing
+from recommender.catalogs.store import GENERATIONS, newest_good, write_lock
 from tests.catalogs.refresh.lies import LIES
 from tests.catalogs.refresh.world import NAMES, World, make_world
 
@@ -79,9 +79,9 @@ class Harasser:
         if self.random.random() < 0.05:
             self.faults += 1
             with (
-                writing(world.store),
+                write_lock(world.store),
                 pytest.raises(StoreError, match="another refresh"),
-                writing(world.store, wait_s=0),
+                write_lock(world.store, wait_s=0),
             ):
                 raise AssertionError("two writers at once")
         if step is None:
@@ -116,7 +116,7 @@ class Harasser:
             truth = self.true.get((key(offer), offer.as_of))
             assert truth == offer.usd_per_hour, f"{offer}: true was {truth}"
         today = self.world.now.date().isoformat()
-        for f in store.fetched(found.name):
+        for f in store.fetch_times(found.name):
             assert f.fetched_at[:10] <= today
             newest = max(
                 (o.as_of for o in found.catalog.offers

@@ -19,99 +19,101 @@ from tests.catalogs.refresh.world import make_world
 
 BUGS = {
     "gpuhunt #36, ec2-instance-selector: a Capacity Block at 0.00 wins": (
-        "aws.test_prices:test_a_capacity_block_at_0_00_is_no_price_gpuhunt_36",
-        "test_sift:test_a_capacity_block_at_zero_beside_the_price_leaves_the_price",
+        "providers.aws.test_prices:test_a_capacity_block_at_0_00_is_no_price_gpuhunt_36",
+        "refresh.test_validate_rows:test_a_capacity_block_at_zero_beside_the_price_leaves_the_price",
     ),
     "gpuhunt #164 #170: a fraction of a GPU as a CPU machine": (
-        "aws.test_machines:test_half_a_gpu_is_no_gpu_and_no_cpu_machine_gpuhunt_164",
-        "test_cloud_bugs:test_gpuhunt_170_part_of_a_gpu_is_no_cpu_machine",
+        "providers.aws.test_machines:test_half_a_gpu_is_no_gpu_and_no_cpu_machine_gpuhunt_164",
+        "refresh.test_cloud_bugs:test_gpuhunt_170_part_of_a_gpu_is_no_cpu_machine",
     ),
     "gpuhunt #92: memory of all GPUs taken as of each": (
-        "aws.test_machines:test_memory_of_all_gpus_taken_for_one_is_refused_gpuhunt_92",
-        "aws.test_machines:test_two_a100_differ_by_their_memory",
+        "providers.aws.test_machines:test_memory_of_all_gpus_taken_for_one_is_refused_gpuhunt_92",
+        "providers.aws.test_machines:test_two_a100_differ_by_their_memory",
     ),
     "gpuhunt #108, skypilot #4652: a new GPU dropped, or called NVIDIA": (
-        "aws.test_machines:test_an_unknown_gpu_is_named_and_not_offered_gpuhunt_108",
-        "aws.test_machines:test_a_gpu_called_nvidia_is_not_guessed_skypilot_4652",
-        "test_cloud_bugs:test_skypilot_4652_a_new_gpu_is_neither_dropped_in_silence_nor_guessed",
+        "providers.aws.test_machines:test_an_unknown_gpu_is_named_and_not_offered_gpuhunt_108",
+        "providers.aws.test_machines:test_a_gpu_called_nvidia_is_not_guessed_skypilot_4652",
+        "refresh.test_cloud_bugs:test_skypilot_4652_a_new_gpu_is_neither_dropped_in_silence_nor_guessed",
     ),
     "skypilot #4657: H200 for 0 USD": (
-        "aws.test_prices:test_an_h200_for_nothing_is_refused_skypilot_4657",
+        "providers.aws.test_prices:test_an_h200_for_nothing_is_refused_skypilot_4657",
     ),
     "gpuhunt #226: one region down breaks the run": (
-        "aws.test_faults:test_one_region_down_is_one_failed_place_gpuhunt_226",
-        "test_cloud_bugs:test_gpuhunt_226_one_region_down_does_not_break_the_run",
+        "providers.aws.test_faults:test_one_region_down_is_one_failed_place_gpuhunt_226",
+        "refresh.test_cloud_bugs:test_gpuhunt_226_one_region_down_does_not_break_the_run",
     ),
     "infracost #3123, cloud-pricing-api #230, gpuhunt #132: a SKU is renamed": (
-        "test_cloud_bugs:test_gpuhunt_132_and_infracost_3123_all_names_of_a_renamed_sku_are_known",
-        "test_gcp_mutations:"
+        "refresh.test_cloud_bugs:test_gpuhunt_132_and_infracost_3123_all_names_of_a_renamed_sku_are_known",
+        "providers.gcp.test_provider_mutations:"
         "test_cloud_pricing_api_230_names_of_before_and_after_a_renaming_are_known",
     ),
     "skypilot PR #8125: spot flagged on-demand": (
-        "test_cloud_bugs:test_skypilot_8125_spot_b200_under_the_usage_type_of_on_demand",
-        "aws.test_calls:test_a_spot_price_in_a_perfect_on_demand_row_is_held_skypilot_8125",
+        "refresh.test_cloud_bugs:test_skypilot_8125_spot_b200_under_the_usage_type_of_on_demand",
+        "providers.aws.test_calls:test_a_spot_price_in_a_perfect_on_demand_row_is_held_skypilot_8125",
     ),
     "gpuhunt #183: a preview for nothing": (
-        "test_cloud_bugs:test_gpuhunt_183_a_preview_for_nothing_is_no_price",
+        "refresh.test_cloud_bugs:test_gpuhunt_183_a_preview_for_nothing_is_no_price",
     ),
     "skypilot PR #9156: B200 for a cent": (
-        "test_cloud_bugs:test_skypilot_9156_a_b200_for_a_cent_is_no_price",
-        "test_cloud_bugs:test_skypilot_9156_a_cent_for_an_on_demand_gpu_keeps_the_last_price",
+        "refresh.test_cloud_bugs:test_skypilot_9156_a_b200_for_a_cent_is_no_price",
+        "refresh.test_cloud_bugs:test_skypilot_9156_a_cent_for_an_on_demand_gpu_keeps_the_last_price",
     ),
     "gpuhunt #195: a missing RAM SKU crashes all": (
-        "test_cloud_bugs:test_gpuhunt_195_a_missing_ram_sku_costs_its_machines_and_no_more",
+        "refresh.test_cloud_bugs:test_gpuhunt_195_a_missing_ram_sku_costs_its_machines_and_no_more",
     ),
     "dstack #1355, Vantage, SkyPilot: local disks left out": (
-        "test_cloud_bugs:test_dstack_1355_local_disks_are_part_of_the_price",
+        "refresh.test_cloud_bugs:test_dstack_1355_local_disks_are_part_of_the_price",
     ),
     "Vantage, opencost #2215: the GPU left out": (
-        "test_cloud_bugs:test_vantage_and_opencost_2215_a_gpu_machine_without_its_gpu_has_no_price",
+        "refresh.test_cloud_bugs:test_vantage_and_opencost_2215_a_gpu_machine_without_its_gpu_has_no_price",
     ),
-    "gpuhunt #176: A4 missing": ("test_cloud_bugs:test_gpuhunt_176_a4_is_priced_by_its_slices",),
+    "gpuhunt #176: A4 missing": (
+        "refresh.test_cloud_bugs:test_gpuhunt_176_a4_is_priced_by_its_slices",
+    ),
     "gpuhunt: a constant defined twice": (
-        "test_known_bugs:test_no_constant_and_no_key_is_defined_twice_gpuhunt",
+        "refresh.test_known_bugs:test_no_constant_and_no_key_is_defined_twice_gpuhunt",
     ),
     "skypilot #1367: duplicate rows": (
-        "test_cloud_bugs:test_skypilot_1367_a_twin_at_another_price_is_not_taken",
-        "aws.test_prices:test_two_prices_of_one_machine_are_both_refused_skypilot_1367",
+        "refresh.test_cloud_bugs:test_skypilot_1367_a_twin_at_another_price_is_not_taken",
+        "providers.aws.test_prices:test_two_prices_of_one_machine_are_both_refused_skypilot_1367",
     ),
     "skypilot #5438: 429 for everybody": (
-        "test_cloud_bugs:test_skypilot_5438_throttling_is_waited_out",
-        "aws.test_faults:test_a_public_file_is_asked_for_again_after_429_skypilot_5438",
+        "refresh.test_cloud_bugs:test_skypilot_5438_throttling_is_waited_out",
+        "providers.aws.test_faults:test_a_public_file_is_asked_for_again_after_429_skypilot_5438",
     ),
     "SkyPilot: a crash between file and checksum stops all later refreshes": (
-        "test_known_bugs:test_a_crash_anywhere_never_stops_later_refreshes_skypilot",
+        "refresh.test_known_bugs:test_a_crash_anywhere_never_stops_later_refreshes_skypilot",
     ),
     "SkyPilot: the age of a stale file is reset": (
-        "test_run:test_the_age_of_what_was_kept_is_never_reset",
+        "refresh.test_run:test_the_age_of_what_was_kept_is_never_reset",
     ),
     "gpuhunt: the least price over zones": (
-        "aws.test_spot:test_each_zone_keeps_its_price_not_the_least_of_the_region",
+        "providers.aws.test_spot:test_each_zone_keeps_its_price_not_the_least_of_the_region",
     ),
     "autoscaler #6536: a price list in the program rots": (
-        "test_known_bugs:test_no_price_is_written_into_the_program_autoscaler_6536",
+        "refresh.test_known_bugs:test_no_price_is_written_into_the_program_autoscaler_6536",
         "recommender.cli.test_refresh:test_shipped_prices_that_rot_say_so_autoscaler_6536",
     ),
     "opencost #3725: the on-demand price in place of a missing spot price": (
-        "aws.test_spot:test_a_missing_spot_price_is_no_offer_opencost_3725",
-        "test_cloud_bugs:test_opencost_3725_a_missing_spot_price_is_not_the_on_demand_price",
+        "providers.aws.test_spot:test_a_missing_spot_price_is_no_offer_opencost_3725",
+        "refresh.test_cloud_bugs:test_opencost_3725_a_missing_spot_price_is_not_the_on_demand_price",
     ),
     "Vantage PR #964: a continent's price wins over the region's": (
-        "test_cloud_bugs:test_vantage_964_the_price_of_a_region_wins_over_that_of_a_continent",
+        "refresh.test_cloud_bugs:test_vantage_964_the_price_of_a_region_wins_over_that_of_a_continent",
     ),
     "wrong catalog 1: DWS as on-demand": (
-        "test_cloud_bugs:test_wrong_catalog_1_the_discount_of_dws_is_not_the_list_price",
-        "test_cloud_bugs:test_wrong_catalog_1_half_the_price_in_every_region_is_held_back",
-        "test_cloud_bugs:test_wrong_catalog_1_spot_above_on_demand_is_refused",
-        "test_gcp_mutations:test_a_dws_twin_alone_is_no_price_at_all",
+        "refresh.test_cloud_bugs:test_wrong_catalog_1_the_discount_of_dws_is_not_the_list_price",
+        "refresh.test_cloud_bugs:test_wrong_catalog_1_half_the_price_in_every_region_is_held_back",
+        "refresh.test_cloud_bugs:test_wrong_catalog_1_spot_above_on_demand_is_refused",
+        "providers.gcp.test_provider_mutations:test_a_dws_twin_alone_is_no_price_at_all",
     ),
     "wrong catalog 2: half of the cores, no disks": (
-        "test_cloud_bugs:test_wrong_catalog_2_a3_has_208_cores_1872_gib_and_its_disks",
-        "test_gcp_compute:test_a_machine_that_most_regions_contradict_is_doubted_as_a_sum",
-        "test_sift:test_a_sum_that_the_provider_contradicts_keeps_the_last_price",
+        "refresh.test_cloud_bugs:test_wrong_catalog_2_a3_has_208_cores_1872_gib_and_its_disks",
+        "providers.gcp.test_compute:test_a_machine_that_most_regions_contradict_is_doubted_as_a_sum",
+        "refresh.test_validate_rows:test_a_sum_that_the_provider_contradicts_keeps_the_last_price",
     ),
     "wrong catalog 3: cores and memory only": (
-        "test_cloud_bugs:test_wrong_catalog_3_cores_and_memory_alone_are_not_believed",
+        "refresh.test_cloud_bugs:test_wrong_catalog_3_cores_and_memory_alone_are_not_believed",
     ),
 }
 SOURCES = sorted(path for path in Path(recommender.catalogs.__file__).parent.rglob("*.py"))
@@ -121,7 +123,7 @@ SOURCES = sorted(path for path in Path(recommender.catalogs.__file__).parent.rgl
 def test_every_bug_of_others_has_a_test_that_exists(bug: str) -> None:
     for place in BUGS[bug]:
         module, _, name = place.partition(":")
-        home = "tests" if module.startswith("recommender") else "tests.catalogs.refresh"
+        home = "tests" if module.startswith("recommender") else "tests.catalogs"
         assert callable(getattr(import_module(f"{home}.{module}"), name))
 
 

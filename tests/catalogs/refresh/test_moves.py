@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from recommender.catalogs.load import load_snapshot
-from recommender.catalogs.providers.contract import Harvest, Quarantined
+from recommender.catalogs.providers.contract import Fetched, Quarantined
 from recommender.catalogs.refresh.draft import usd_per_gpu
-from recommender.catalogs.refresh.family_proportions import Families
-from recommender.catalogs.refresh.reference import Known
+from recommender.catalogs.refresh.family_proportions import FamilyProportions
+from recommender.catalogs.refresh.reference import Reference
 from recommender.catalogs.refresh.run import refresh
-from recommender.catalogs.refresh.validate_rows import Sifted, sift
-from recommender.catalogs.refresh.validate_spot_prices import room
+from recommender.catalogs.refresh.validate_rows import ValidatedRows, validate_rows
+from recommender.catalogs.refresh.validate_spot_prices import allowed_factor
 from recommender.catalogs.schema import Offer, Source
 from recommender.catalogs.store import newest_good
-from tests.catalogs.refresh.test_validate_rows_sift import NOW
+from tests.catalogs.refresh.test_validate_rows import NOW
 from tests.catalogs.refresh.world import World, make_world
 
 CATALOG = load_snapshot()
@@ -37,17 +37,17 @@ def offers_of(provider: str, market: str, days: int = 1) -> list[Offer]:
 
 def night(
     provider: str, now: list[Offer], last: list[Offer], accept: bool = False, **more: Any
-) -> Sifted:
+) -> ValidatedRows:
     """What is believed of offers read today."""
     read = tuple(replace(o, as_of=TODAY.isoformat(), source=1, flag="") for o in now)
     sources = (Source(1, "price list", "facts", "row", "read nightly"),)
     markets = frozenset(o.market for o in now)
-    harvest = Harvest(provider, NOW, NOW, markets, read, sources, **more)
+    fetched = Fetched(provider, NOW, NOW, markets, read, sources, **more)
     types = {t.instance_type: t for t in CATALOG.instance_types.values() if t.provider == provider}
     listed = offers_of(provider, "on_demand")
     typical = usd_per_gpu(CATALOG)
-    known = Known(provider, types, CATALOG.gpus, [*listed, *last], typical, TODAY, accept)
-    return sift(harvest, known)
+    known = Reference(provider, types, CATALOG.gpus, [*listed, *last], typical, TODAY, accept)
+    return validate_rows(fetched, known)
 
 
 def changed(offers: list[Offer], name: str, factor: float, region: str = "") -> list[Offer]:
@@ -70,7 +70,7 @@ def test_sizes_of_every_family_are_in_proportion_in_the_shipped_catalog(
     }
     offers = offers_of(provider, market)
     now = {(o.instance_type, o.region): o.usd_per_hour for o in offers}
-    families = Families(machines, now, {})
+    families = FamilyProportions(machines, now, {})
     gpus = [(place, usd) for place, usd in now.items() if machines[place[0]].gpu]
     off = [place for place, usd in gpus if families.out_of_proportion(place, usd)]
     if (provider, market) == ("aws", "spot"):
@@ -126,7 +126,9 @@ def test_eight_gpus_read_as_one_are_seen_in_a_family_that_nobody_knows() -> None
     last: list[Offer] = []
     machines = {n: CATALOG.instance_types["aws", n] for n in ("p5.48xlarge", "p5.4xlarge")}
     now = {(o.instance_type, o.region): o.usd_per_hour for o in both}
-    said = Families(machines, now, {}).odd_per_gpu(("p5.4xlarge", "eu-south-9"), small.usd_per_hour)
+    said = FamilyProportions(machines, now, {}).odd_per_gpu(
+        ("p5.4xlarge", "eu-south-9"), small.usd_per_hour
+    )
     assert "USD per GPU in one family" in said
     found = night("aws", both, last)
     assert {row.rule for row in found.quarantined} <= {"region_spread", "family", "per_gpu"}
@@ -168,9 +170,9 @@ def test_a_damaged_quote_does_not_make_a_zone_forget_its_price(rule: str, stays:
 
 def test_the_room_grows_with_age_and_holds_all_that_was_measured() -> None:
     farthest = {1: 1.216, 2: 1.351, 3: 1.534, 4: 1.705, 5: 1.894, 6: 2.105, 7: 2.339, 8: 2.557}
-    assert all(room(days) > moved for days, moved in farthest.items())
-    assert [room(d) for d in range(40)] == sorted(room(d) for d in range(40))
-    assert (room(0), room(40)) == (1.25, 3.0)
+    assert all(allowed_factor(days) > moved for days, moved in farthest.items())
+    assert [allowed_factor(d) for d in range(40)] == sorted(allowed_factor(d) for d in range(40))
+    assert (allowed_factor(0), allowed_factor(40)) == (1.25, 3.0)
 
 
 def test_a_quote_of_before_the_clock_went_back_has_the_room_of_a_night() -> None:
@@ -194,11 +196,11 @@ def test_spot_wrong_by_less_than_three_for_a_night_is_never_published(tmp_path: 
         capped = usd * factor > 0.89 * listed[offer.instance_type, offer.region]  # no spot offer
         return replace(offer, usd_per_hour=usd / factor if capped else usd * factor)
 
-    def lie(harvest: Harvest) -> Harvest:
+    def lie(fetched: Fetched) -> Fetched:
         offers = (
-            wrong(o) if o.market == "spot" and random.random() < 0.02 else o for o in harvest.offers
+            wrong(o) if o.market == "spot" and random.random() < 0.02 else o for o in fetched.offers
         )
-        return replace(harvest, offers=tuple(offers))
+        return replace(fetched, offers=tuple(offers))
 
     refresh(world.order("aws"))
     for _ in range(15):

@@ -10,12 +10,12 @@ import pytest
 
 from recommender.catalogs.errors import CatalogError, ProviderError, StoreError
 from recommender.catalogs.load import load
-from recommender.catalogs.providers.contract import Failed, Harvest, Quarantined, Wanted
+from recommender.catalogs.providers.contract import Failed, Fetched, Quarantined, Wanted
 from recommender.catalogs.refresh.collect import Deadlines
 from recommender.catalogs.refresh.report import RefreshReport, facts
-from recommender.catalogs.refresh.run import Order, refresh
+from recommender.catalogs.refresh.run import RefreshRequest, refresh
 from recommender.catalogs.serialize import write_catalog
-from recommender.catalogs.store import Store, newest_good, roll_back, writing
+from recommender.catalogs.store import Store, newest_good, roll_back, write_lock
 from recommender.catalogs.tables import TABLES
 from tests.catalogs.refresh.world import MORNING, World, make_world
 
@@ -68,10 +68,10 @@ def test_the_age_of_what_was_kept_is_never_reset(world: World) -> None:
         world.next_day()
     assert set(dates(world, "gcp")) == {"2026-11-21"}
     assert set(dates(world, "aws")) == {"2026-11-24"}
-    fetched = world.store.fetched(world.store.current() or "")
-    gcp = {f.fetched_at for f in fetched if f.provider == "gcp"}
+    fetch_times = world.store.fetch_times(world.store.current() or "")
+    gcp = {f.fetched_at for f in fetch_times if f.provider == "gcp"}
     assert gcp == {"2026-11-21T03:00:00Z"}
-    assert {f.reason for f in fetched if f.provider == "gcp"} == {"network: no route"}
+    assert {f.reason for f in fetch_times if f.provider == "gcp"} == {"network: no route"}
 
 
 def test_when_all_providers_fail_nothing_is_published(world: World) -> None:
@@ -86,9 +86,9 @@ def test_when_all_providers_fail_nothing_is_published(world: World) -> None:
 
 
 def test_a_region_that_is_down_keeps_its_offers_with_their_age(world: World) -> None:
-    def down(harvest: Harvest) -> Harvest:
-        kept = tuple(o for o in harvest.offers if o.region != "us-east-1")
-        return replace(harvest, offers=kept, failed=(Failed("us-east-1", "", "HTTP 503"),))
+    def down(fetched: Fetched) -> Fetched:
+        kept = tuple(o for o in fetched.offers if o.region != "us-east-1")
+        return replace(fetched, offers=kept, failed=(Failed("us-east-1", "", "HTTP 503"),))
 
     world.lies["aws"] = down
     report = refresh(world.order())
@@ -96,7 +96,7 @@ def test_a_region_that_is_down_keeps_its_offers_with_their_age(world: World) -> 
     found = newest_good(world.store)
     ages = {(o.region == "us-east-1", o.as_of) for o in found.catalog.offers if o.provider == "aws"}
     assert ages == {(True, "2026-11-21"), (False, "2026-11-22")}
-    late = [f for f in world.store.fetched(found.name) if f.region == "us-east-1"]
+    late = [f for f in world.store.fetch_times(found.name) if f.region == "us-east-1"]
     assert {(f.fetched_at[:10], f.reason) for f in late} == {("2026-11-21", "HTTP 503")}
 
 
@@ -152,14 +152,14 @@ def test_providers_that_were_not_asked_stay(world: World) -> None:
     assert refresh(world.order("azure")).outcome == "published"
     after = files(world)
     assert after["offers-aws.csv.gz"] == before["offers-aws.csv.gz"]
-    fetched = world.store.fetched(world.store.current() or "")
-    assert {f.reason for f in fetched if f.provider == "aws"} == {"not asked"}
+    fetch_times = world.store.fetch_times(world.store.current() or "")
+    assert {f.reason for f in fetch_times if f.provider == "aws"} == {"not asked"}
 
 
 def test_rows_that_break_the_checks_cost_their_provider_only(world: World) -> None:
-    def odd(harvest: Harvest) -> Harvest:
+    def odd(fetched: Fetched) -> Fetched:
         row = Quarantined("aws", None, "", "price")  # type: ignore[arg-type]
-        return replace(harvest, quarantined=(row,))
+        return replace(fetched, quarantined=(row,))
 
     world.lies["aws"] = odd
     report = refresh(world.order())
@@ -191,7 +191,7 @@ def test_newer_shipped_prices_stand_in_for_a_provider_that_cannot_be_read(world:
     found = newest_good(world.store)
     dates = {o.provider: o.as_of for o in found.catalog.offers}
     assert dates == {"aws": "2027-06-22", "gcp": "2027-05-01", "azure": "2027-06-22"}
-    ages = {f.fetched_at for f in world.store.fetched(found.name) if f.provider == "gcp"}
+    ages = {f.fetched_at for f in world.store.fetch_times(found.name) if f.provider == "gcp"}
     assert ages == {"2027-05-01T00:00:00Z"}
 
 
@@ -204,7 +204,7 @@ def test_older_shipped_prices_never_replace_what_was_read(world: World) -> None:
 
 
 def test_a_dry_run_needs_no_lock(world: World) -> None:
-    with writing(world.store):
+    with write_lock(world.store):
         assert refresh(world.order(dry_run=True)).outcome == "published"
 
 
@@ -229,7 +229,7 @@ def test_a_dry_run_reports_and_writes_nothing(world: World) -> None:
         ),
     ],
 )
-def test_a_harvest_that_trips_a_guard_is_refused_whole(world, lie, words) -> None:  # type: ignore[no-untyped-def]
+def test_a_fetch_that_trips_a_guard_is_refused_whole(world, lie, words) -> None:  # type: ignore[no-untyped-def]
     before = files(world)
     world.lies["aws"] = lie
     report = refresh(world.order())
@@ -285,15 +285,15 @@ def test_a_canary_that_cannot_sing_is_refused_before_anything_is_asked(
 
 
 def test_a_price_held_back_keeps_the_last_one_until_it_is_accepted(world: World) -> None:
-    def cut(harvest: Harvest) -> Harvest:
+    def cut(fetched: Fetched) -> Fetched:
         return replace(
-            harvest,
+            fetched,
             offers=tuple(
                 replace(o, usd_per_hour=0.7 * o.usd_per_hour)
                 if o.instance_type == "p4d.24xlarge" and o.region == "eu-west-1"
                 and o.market == "on_demand"
                 else o
-                for o in harvest.offers
+                for o in fetched.offers
             ),
         )  # fmt: skip
 
@@ -329,7 +329,7 @@ def test_a_client_that_never_answers_is_left_behind(world: World) -> None:
     class Stuck:
         name = "aws"
 
-        def harvest(self, wanted: Wanted) -> Harvest:
+        def fetch(self, wanted: Wanted) -> Fetched:
             release.wait(30)
             wanted.check_time("aws")
             raise AssertionError("the deadline had passed")
@@ -360,9 +360,9 @@ def test_a_clock_before_the_shipped_prices_is_refused(world: World) -> None:
 
 def test_a_second_refresh_at_the_same_time_is_refused(world: World) -> None:
     with (
-        writing(world.store),
+        write_lock(world.store),
         pytest.raises(StoreError, match="try again later"),
-        writing(world.store, wait_s=0),
+        write_lock(world.store, wait_s=0),
     ):
         raise AssertionError("two writers")
 
@@ -424,12 +424,12 @@ def test_a_new_machine_is_described_in_the_version_until_nobody_offers_it(world:
     known = newest_good(world.store).catalog.instance_types["aws", "p5.48xlarge"]
     size = replace(known, instance_type="p5.96xlarge", gpus=16)
 
-    def bigger(harvest: Harvest) -> Harvest:
-        offer = next(o for o in harvest.offers if o.instance_type == "p5.48xlarge"
+    def bigger(fetched: Fetched) -> Fetched:
+        offer = next(o for o in fetched.offers if o.instance_type == "p5.48xlarge"
                      and o.region == "us-east-1")  # fmt: skip
         more = replace(offer, instance_type="p5.96xlarge", usd_per_hour=110.0, zone="",
                        market="on_demand")  # fmt: skip
-        return replace(harvest, types=(size,), offers=(*harvest.offers, more))
+        return replace(fetched, types=(size,), offers=(*fetched.offers, more))
 
     world.lies["aws"] = bigger
     refresh(world.order())
@@ -444,6 +444,6 @@ def test_a_new_machine_is_described_in_the_version_until_nobody_offers_it(world:
 
 
 def test_nothing_stands_between_an_order_and_its_defaults(tmp_path: Path) -> None:
-    order = Order(Store(tmp_path), {})
+    order = RefreshRequest(Store(tmp_path), {})
     assert order.deadlines == Deadlines(30.0, 600.0, 1200.0)
     assert order.clock().tzinfo is UTC

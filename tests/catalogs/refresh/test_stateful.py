@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from recommender.catalogs.errors import ProviderError, StoreError
 from recommender.catalogs.load import load
-from recommender.catalogs.providers.contract import Failed, Harvest
+from recommender.catalogs.providers.contract import Failed, Fetched
 from recommender.catalogs.refresh.run import refresh
 from recommender.catalogs.schema import Offer
 from recommender.catalogs.store import GENERATIONS, newest_good, roll_back
@@ -68,7 +68,7 @@ class StoreMachine(RuleBasedStateMachine):
         region = ""
         if lost is not None:
             region = sorted({offer.region for offer in world.truth[lost]})[0]
-            world.lies[lost] = lambda harvest: without(harvest, region)
+            world.lies[lost] = lambda fetched: without(fetched, region)
         before = self.last()
         report = refresh(world.order())
         assert (report.version == "") == (failing == set(NAMES))
@@ -146,10 +146,10 @@ def row_of(offer: Offer, day: str) -> tuple[str, str, str, str, str, float, str]
     return (*place, offer.usd_per_hour, day)
 
 
-def without(harvest: Harvest, region: str) -> Harvest:
+def without(fetched: Fetched, region: str) -> Fetched:
     """One region could not be read."""
-    kept = tuple(offer for offer in harvest.offers if offer.region != region)
-    return replace(harvest, offers=kept, failed=(Failed(region, "", "HTTP 503"),))
+    kept = tuple(offer for offer in fetched.offers if offer.region != region)
+    return replace(fetched, offers=kept, failed=(Failed(region, "", "HTTP 503"),))
 
 
 TestStore = StoreMachine.TestCase

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from recommender.catalogs.load import load_snapshot
-from recommender.catalogs.providers.contract import Harvest, Wanted
-from recommender.catalogs.refresh.run import Order
+from recommender.catalogs.providers.contract import Fetched, Wanted
+from recommender.catalogs.refresh.run import RefreshRequest
 from recommender.catalogs.schema import Offer, Source
 from recommender.catalogs.serialize import write_catalog
 from recommender.catalogs.store import Store
@@ -31,12 +31,12 @@ TYPES = {
 }  # fmt: skip
 MORNING = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 
-Lie = Callable[[Harvest], Harvest]
+Lie = Callable[[Fetched], Fetched]
 
 
-def honest(harvest: Harvest) -> Harvest:
-    """A client that tells what it was told."""
-    return harvest
+def honest(fetched: Fetched) -> Fetched:
+    """A client that reports what it was given."""
+    return fetched
 
 
 @dataclass
@@ -48,13 +48,13 @@ class Client:
     lie: Lie = honest
     error: BaseException | None = None
 
-    def harvest(self, wanted: Wanted) -> Harvest:
+    def fetch(self, wanted: Wanted) -> Fetched:
         """Hand over today's offers."""
         if self.error is not None:
             raise self.error
         offers = tuple(replace(o, source=1, as_of=wanted.today, kind="quote") for o in self.truth)
         return self.lie(
-            Harvest(
+            Fetched(
                 provider=self.name,
                 started=wanted.now,
                 finished=wanted.now,
@@ -85,9 +85,9 @@ class World:
         """The shipped tables of this world."""
         return self.folder / "base"
 
-    def order(self, *names: str, **more: Any) -> Order:
+    def order(self, *names: str, **more: Any) -> RefreshRequest:
         """A refresh of some providers, by default of all."""
-        return Order(
+        return RefreshRequest(
             store=self.store,
             makers={name: self._maker(name) for name in names or NAMES},
             base=self.base,

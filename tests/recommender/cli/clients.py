@@ -6,7 +6,7 @@ from types import ModuleType
 import pytest
 
 from recommender.catalogs.load import load_snapshot
-from recommender.catalogs.providers.contract import Harvest, QuotaValue, Wanted
+from recommender.catalogs.providers.contract import Fetched, QuotaValue, Wanted
 from recommender.catalogs.schema import Offer
 from tests.catalogs.refresh.world import Client, Lie, honest
 
@@ -16,15 +16,15 @@ SECRET = "canary+Secret/0123456789abcdefABCDEF0123"
 class Cloud(Client):
     """A client that knows quotas as well."""
 
-    def harvest(self, wanted: Wanted) -> Harvest:
+    def fetch(self, wanted: Wanted) -> Fetched:
         """Hand over offers, or quotas where only these are wanted."""
         wanted.progress("page 1 of 1")
-        found = super().harvest(wanted)
+        found = super().fetch(wanted)
         if wanted.parts != {"quotas"}:
             return found
         quota = QuotaValue(self.name, "Running On-Demand P instances", "on_demand",
                            "us-east-1", "vcpu", 192.0)  # fmt: skip
-        return Harvest(
+        return Fetched(
             provider=self.name, started=wanted.now, finished=wanted.now, markets=frozenset(),
             offers=(), sources=(), quotas=(quota,),
         )  # fmt: skip

@@ -12,8 +12,8 @@ import jsonschema
 import pytest
 
 from recommender.catalogs.errors import ProviderError
-from recommender.catalogs.providers.contract import Failed, Harvest, Quarantined, UnknownType
-from recommender.catalogs.store import Store, default_root, writing
+from recommender.catalogs.providers.contract import Failed, Fetched, Quarantined, UnknownType
+from recommender.catalogs.store import Store, default_root, write_lock
 from recommender.cli.open_catalog import load_catalog
 from recommender.inputs.quota_file import read_quotas
 from recommender.plan.limits import QuotaLimit
@@ -111,10 +111,10 @@ def test_single_old_prices_are_left_out_by_max_age(
     run("catalog", "refresh")
     at(monkeypatch, "2026-11-30")
 
-    def without_one(harvest: Harvest) -> Harvest:
-        offers = tuple(o for o in harvest.offers if o.region != "us-east-1")
+    def without_one(fetched: Fetched) -> Fetched:
+        offers = tuple(o for o in fetched.offers if o.region != "us-east-1")
         lost = Failed("us-east-1", "", "no answer")
-        return replace(harvest, offers=offers, failed=(lost,))
+        return replace(fetched, offers=offers, failed=(lost,))
 
     clients.install(monkeypatch, lies={"aws": without_one})
     assert run("catalog", "refresh").code == 5
@@ -157,8 +157,8 @@ def test_a_store_in_use_ends_with_6(
     run: Run, clouds: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = Store(default_root())
-    monkeypatch.setattr("recommender.catalogs.refresh.run.writing", partial(writing, wait_s=0))
-    with writing(store):
+    monkeypatch.setattr("recommender.catalogs.refresh.run.writing", partial(write_lock, wait_s=0))
+    with write_lock(store):
         result = run("catalog", "refresh", "--provider", "azure", "-o", "json")
     assert result.code == 6
     assert "another refresh" in result.err
@@ -183,9 +183,9 @@ def test_a_dry_run_writes_nothing(run: Run, clouds: None) -> None:
 def test_the_report_names_what_was_not_believed(
     run: Run, monkeypatch: pytest.MonkeyPatch, columns: str
 ) -> None:
-    def strange(harvest: Harvest) -> Harvest:
+    def strange(fetched: Fetched) -> Fetched:
         return replace(
-            harvest,
+            fetched,
             quarantined=tuple(
                 Quarantined("gcp", f"SKU {n} \x1b[31mB300", "no such text", "unknown_description")
                 for n in range(7)
@@ -213,12 +213,12 @@ def two_nights(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     run("catalog", "refresh")
     at(monkeypatch, "2026-11-21")
 
-    def dearer(harvest: Harvest) -> Harvest:
+    def dearer(fetched: Fetched) -> Fetched:
         offers = (
             replace(o, usd_per_hour=1.1 * o.usd_per_hour) if o.market == "spot" else o
-            for o in harvest.offers
+            for o in fetched.offers
         )
-        return replace(harvest, offers=tuple(offers))
+        return replace(fetched, offers=tuple(offers))
 
     clients.install(monkeypatch, lies={"gcp": dearer})
     run("catalog", "refresh")
@@ -367,9 +367,9 @@ def test_no_secret_is_in_any_output_or_file(
         monkeypatch.setenv(name, f"{clients.SECRET}{name}")
     key = os.environ["GOOGLE_API_KEY"]
 
-    def talkative(harvest: Harvest) -> Harvest:
+    def talkative(fetched: Fetched) -> Fetched:
         return replace(
-            harvest,
+            fetched,
             warnings=(f"signed with {clients.SECRET}AWS_SECRET_ACCESS_KEY",),
             quarantined=(Quarantined("gcp", f"https://x/?key={key}", f"Bearer {key}", "odd"),),
             failed=(Failed("us-east-9", "", f"403 for token {clients.SECRET}AWS_SESSION_TOKEN"),),

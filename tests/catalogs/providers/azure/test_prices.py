@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recommender.catalogs.providers.azure.prices import Reader
-from tests.catalogs.refresh.azure_items import SIZES, harvest, item, price, world
-from tests.catalogs.refresh.gcp_skus import NOW
+from tests.catalogs.providers.azure.items import SIZES, fetch, item, price, world
+from tests.catalogs.providers.gcp.skus import NOW
 
 T4 = "Standard_NC4as_T4_v3"
 MARKETS = ("on_demand", "spot")
-TRUE = {(o.instance_type, o.region, o.market): o.usd_per_hour for o in harvest(world()).offers}
+TRUE = {(o.instance_type, o.region, o.market): o.usd_per_hour for o in fetch(world()).offers}
 
 
 def changed(**fields: Any) -> list[dict[str, Any]]:
@@ -53,7 +53,7 @@ MUTATIONS: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_a_changed_row_is_refused_by_name_and_not_offered(name: str):
     fields, rule = MUTATIONS[name]
-    made = harvest(changed(**fields))
+    made = fetch(changed(**fields))
     assert rule in {row.rule for row in made.quarantined}
     assert price(made.offers, T4, "eastus", "on_demand") is None
     left = {(o.instance_type, o.region, o.market): o.usd_per_hour for o in made.offers}
@@ -63,7 +63,7 @@ def test_a_changed_row_is_refused_by_name_and_not_offered(name: str):
 
 def test_a_row_that_is_no_object_is_refused():
     rows: list[Any] = [*world()]
-    made = harvest([{**rows[0], "armSkuName": T4}, *rows[1:]])
+    made = fetch([{**rows[0], "armSkuName": T4}, *rows[1:]])
     assert made.quarantined == ()
     assert {(o.instance_type, o.region, o.market): o.usd_per_hour for o in made.offers} == TRUE
 
@@ -93,7 +93,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
 def test_a_row_that_is_not_meant_changes_no_price(name: str):
     extra = item(T4, "eastus", 0.111)
     fields = {"unitPrice": LEFT_OUT[name].get("retailPrice", 0.111), **LEFT_OUT[name]}
-    usual, made = harvest(world()), harvest([{**extra, **fields}, *world()])
+    usual, made = fetch(world()), fetch([{**extra, **fields}, *world()])
     assert {(o.instance_type, o.region, o.market): o.usd_per_hour for o in made.offers} == TRUE
     assert made.quarantined == ()
     assert made.counters.ignored == usual.counters.ignored + 1 or name == "a size without name"
@@ -102,17 +102,17 @@ def test_a_row_that_is_not_meant_changes_no_price(name: str):
 def test_the_newest_price_in_force_counts_in_any_order():
     newer = item(T4, "eastus", 0.6, effectiveStartDate="2026-11-01T00:00:00Z")
     for rows in ([newer, *world()], [*world(), newer]):
-        assert price(harvest(rows).offers, T4, "eastus", "on_demand") == 0.6
+        assert price(fetch(rows).offers, T4, "eastus", "on_demand") == 0.6
 
 
 def test_two_prices_of_one_day_are_both_dropped_and_named():
-    made = harvest([*world(), item(T4, "eastus", 0.3)])
+    made = fetch([*world(), item(T4, "eastus", 0.3)])
     assert price(made.offers, T4, "eastus", "on_demand") is None
     assert [row.rule for row in made.quarantined] == ["duplicate", "duplicate"]
 
 
 def test_the_same_price_twice_is_one_offer():
-    made = harvest([*world(), item(T4, "eastus", 0.526, meterId="another")])
+    made = fetch([*world(), item(T4, "eastus", 0.526, meterId="another")])
     assert price(made.offers, T4, "eastus", "on_demand") == 0.526
     assert made.quarantined == ()
 
@@ -121,14 +121,14 @@ def test_names_count_in_any_case_and_with_or_without_prefix():
     for size in ("standard_nc4as_t4_v3", "STANDARD_NC4AS_T4_V3", " Standard_NC4as_T4_v3 "):
         rows = [*changed(armSkuName=f"Standard_N/{size}")]
         rows[0]["armSkuName"] = size if "Standard_N" in size else f"Standard_N{size[10:]}"
-        assert price(harvest(rows).offers, T4, "eastus", "on_demand") == 0.526
+        assert price(fetch(rows).offers, T4, "eastus", "on_demand") == 0.526
     for region in ("EastUS", "EASTUS", "eastus "):
-        made = harvest(changed(armRegionName=region))
+        made = fetch(changed(armRegionName=region))
         assert price(made.offers, T4, "eastus", "on_demand") == 0.526
 
 
 def test_a_linux_product_is_a_plain_product():
-    made = harvest(changed(productName="Virtual Machines NCasT4 v3 Series Linux"))
+    made = fetch(changed(productName="Virtual Machines NCasT4 v3 Series Linux"))
     assert price(made.offers, T4, "eastus", "on_demand") == 0.526
 
 
@@ -148,7 +148,7 @@ def test_names_that_azure_has_used_are_known(product: str, meter: str, market: s
     spot = " Spot" * (market == "spot")
     names = {"meterName": f"{meter}{spot}", "skuName": f"{meter}{spot}"}
     rows = [item(T4, "eastus", 0.2, productName=product, **names)]
-    assert price(harvest(rows).offers, T4, "eastus", market) == 0.2
+    assert price(fetch(rows).offers, T4, "eastus", market) == 0.2
 
 
 ANY_JSON = st.recursive(

@@ -6,10 +6,10 @@ import pytest
 
 from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.providers.azure.provider import ADDRESS, Azure, provider
-from tests.catalogs.refresh.azure_items import (
+from tests.catalogs.providers.azure.items import (
     SIZES,
     client,
-    harvest,
+    fetch,
     item,
     price,
     price_list,
@@ -22,7 +22,7 @@ T4 = "Standard_NC4as_T4_v3"
 
 
 def test_machines_are_offered_at_their_retail_prices():
-    made = harvest(world())
+    made = fetch(world())
     for size, (_, usd) in SIZES.items():
         assert price(made.offers, size, "eastus", "on_demand") == usd
         assert price(made.offers, size, "westeurope", "on_demand") == pytest.approx(usd * 1.1)
@@ -31,7 +31,7 @@ def test_machines_are_offered_at_their_retail_prices():
 
 
 def test_offers_say_what_they_are():
-    made = harvest(world())
+    made = fetch(world())
     assert {o.kind for o in made.offers} == {"quote"}
     assert {o.zone for o in made.offers} == {""}
     assert {o.as_of for o in made.offers} == {"2026-11-21"}
@@ -40,15 +40,15 @@ def test_offers_say_what_they_are():
 
 
 def test_a_machine_without_gpu_is_offered_on_demand_only():
-    offers = harvest(world()).offers
+    offers = fetch(world()).offers
     assert price(offers, "Standard_D4s_v5", "eastus", "on_demand") == 0.192
     assert price(offers, "Standard_D4s_v5", "eastus", "spot") is None
 
 
 def test_the_price_list_is_read_page_by_page():
-    whole = harvest(world())
+    whole = fetch(world())
     with price_list(world(), per_page=7) as server:
-        made = client(server).harvest(wanted())
+        made = client(server).fetch(wanted())
     assert made.offers == whole.offers
     assert made.counters.raw_rows == len(world())
     assert made.counters.pages == len(server.asked) > 5
@@ -58,17 +58,17 @@ def test_no_account_is_used_and_the_real_address_is_the_public_one():
     assert provider() == Azure()
     assert ADDRESS == "https://prices.azure.com/api/retail/prices"
     with price_list(world()) as server:
-        client(server).harvest(wanted())
+        client(server).fetch(wanted())
     assert not any("authorization" in asked.headers for asked in server.asked)
 
 
 def test_only_the_markets_asked_for_are_handed_over():
-    made = harvest(world(), parts=frozenset({"on_demand"}))
+    made = fetch(world(), parts=frozenset({"on_demand"}))
     assert made.markets == {o.market for o in made.offers} == {"on_demand"}
 
 
 def test_a_large_region_that_is_missing_has_failed():
-    failed = {place.region for place in harvest(world(regions=["eastus"])).failed}
+    failed = {place.region for place in fetch(world(regions=["eastus"])).failed}
     assert "westeurope" in failed
     assert "eastus" not in failed
 
@@ -76,7 +76,7 @@ def test_a_large_region_that_is_missing_has_failed():
 def test_sizes_with_gpus_that_the_catalog_does_not_describe_are_reported():
     rows = [*world(), item("Standard_NV6ads_A10_v5", "eastus", 0.454)]
     rows += [item("Standard_ND128x_X900_v9", region, 90.0) for region in ("eastus", "westus")]
-    known = {u.instance_type: u for u in harvest(rows).unknown_types}
+    known = {u.instance_type: u for u in fetch(rows).unknown_types}
     assert known["Standard_NV6ads_A10_v5"].gpu == "A10"
     assert known["Standard_ND128x_X900_v9"].regions == 2
 
@@ -88,7 +88,7 @@ def test_sizes_with_gpus_that_the_catalog_does_not_describe_are_reported():
 def test_what_passes_is_tried_again(status: int):
     with price_list(world(), per_page=10) as server:
         server.fail(Reply({}, status), None, Reply({}, status), Reply(b"no", status))
-        made = client(server).harvest(wanted())
+        made = client(server).fetch(wanted())
     assert made.counters.retries == 3
     assert price(made.offers, T4, "eastus", "on_demand") == 0.526
 
@@ -100,7 +100,7 @@ def test_the_server_says_how_long_to_wait():
     with price_list(world()) as server:
         server.fail(Reply({}, 429, {"Retry-After": "7"}), Reply({}, 429, {"Retry-After": "999"}))
         patience = Patience(tries=3, first_wait_s=0.0, sleep=waits.append)
-        Azure(f"{server.address}/api/retail/prices", patience).harvest(wanted())
+        Azure(f"{server.address}/api/retail/prices", patience).fetch(wanted())
     assert waits == [7.0, 60.0]  # and not longer than a minute
 
 
@@ -131,7 +131,7 @@ def test_what_does_not_pass_is_told(reply: Reply, fault: str):
     with price_list(world(), per_page=10) as server:
         server.fail(None, *[reply] * 9)
         with pytest.raises(ProviderError) as caught:
-            client(server).harvest(wanted())
+            client(server).fetch(wanted())
     assert caught.value.fault == fault
     assert "filter" not in str(caught.value)  # an address is named without its query
 
@@ -141,7 +141,7 @@ def test_links_that_lead_in_a_circle_end_the_reading():
         page = {"Items": world()[:2], "NextPageLink": f"{server.address}/api/retail/prices?a=1"}
         server.fail(*[Reply(page)] * 20)
         with pytest.raises(ProviderError, match="never end"):
-            client(server).harvest(wanted())
+            client(server).fetch(wanted())
     assert len(server.asked) == 2
 
 
@@ -156,7 +156,7 @@ def test_a_server_that_does_not_answer_in_time_is_told():
     with price_list(world()) as server:
         server.fail(*[Reply(never=True)] * 9)
         with pytest.raises(ProviderError) as caught:
-            client(server).harvest(wanted(call_timeout_s=0.05))
+            client(server).fetch(wanted(call_timeout_s=0.05))
     assert caught.value.fault == "timeout"
 
 
@@ -164,13 +164,13 @@ def test_a_server_that_is_not_there_is_told():
     with price_list(world()) as server:
         gone = client(server)
     with pytest.raises(ProviderError) as caught:
-        gone.harvest(wanted())
+        gone.fetch(wanted())
     assert caught.value.fault == "network"
 
 
 def test_nothing_is_asked_after_the_deadline():
     with price_list(world()) as server, pytest.raises(ProviderError) as caught:
-        client(server).harvest(wanted(stop_at=0.0))
+        client(server).fetch(wanted(stop_at=0.0))
     assert caught.value.fault == "timeout"
     assert server.asked == []
 
@@ -178,5 +178,5 @@ def test_nothing_is_asked_after_the_deadline():
 @pytest.mark.parametrize("rows", [[], [item("Standard_NP10s", "eastus", 1.65)]])
 def test_a_list_without_known_machines_is_no_list(rows: list[Any]):
     with price_list(rows) as server, pytest.raises(ProviderError) as caught:
-        client(server).harvest(wanted())
+        client(server).fetch(wanted())
     assert caught.value.fault == "format"

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from recommender.catalogs.errors import ProviderError
-from recommender.catalogs.providers.contract import Harvest
+from recommender.catalogs.providers.contract import Fetched
 from recommender.catalogs.providers.gcp.client import Settings
-from tests.catalogs.refresh.gcp_skus import americas, client, pages_of, prices, rules, wanted
+from tests.catalogs.providers.gcp.skus import americas, client, pages_of, prices, rules, wanted
 from tests.catalogs.refresh.servers import Asked, Reply, Server, http_server
 
 CENTRAL = "us-central1"
@@ -82,19 +82,19 @@ class Cloud:
         with http_server(self.answer) as server:
             yield server
 
-    def harvest(self, *faults: Reply | None, **more: Any) -> Harvest:
+    def fetch(self, *faults: Reply | None, **more: Any) -> Fetched:
         settings = {"project": "lab-1", "token": lambda _: TOKEN, **more}
         with self.server() as server:
             server.fail(*faults)
-            return client(server, **settings).harvest(wanted(*NAMES))
+            return client(server, **settings).fetch(wanted(*NAMES))
 
 
-def zones(harvest: Harvest, name: str) -> set[str]:
-    return {offer.zone for offer in harvest.offers if offer.instance_type == name}
+def zones(fetched: Fetched, name: str) -> set[str]:
+    return {offer.zone for offer in fetched.offers if offer.instance_type == name}
 
 
 def test_machines_are_offered_in_the_zones_that_list_them():
-    made = Cloud().harvest()
+    made = Cloud().fetch()
     assert zones(made, "a2-highgpu-1g") == {"us-central1-a", "us-east1-b"}
     assert zones(made, "a2-ultragpu-1g") == {"us-central1-q"}
     assert zones(made, "e2-standard-4") == {"us-central1-a"}  # in us-east1-b it is obsolete
@@ -102,11 +102,11 @@ def test_machines_are_offered_in_the_zones_that_list_them():
 
 
 def test_a_gpu_is_attached_where_both_the_host_and_the_gpu_are():
-    assert zones(Cloud().harvest(), "n1-standard-8+1xT4") == {"us-central1-a"}
+    assert zones(Cloud().fetch(), "n1-standard-8+1xT4") == {"us-central1-a"}
 
 
 def test_machines_that_the_catalog_does_not_describe_are_reported():
-    (unknown,) = Cloud().harvest().unknown_types
+    (unknown,) = Cloud().fetch().unknown_types
     assert (unknown.instance_type, unknown.gpu, unknown.gpus) == ("a5-newgpu-1g", "nvidia-x900", 1)
     assert unknown.regions == 1
 
@@ -115,7 +115,7 @@ def test_the_shape_that_google_states_is_what_is_priced():
     cloud = Cloud()
     for zone in ("us-central1-a", "us-east1-b"):
         cloud.zones[zone][0]["guestCpus"] = 16
-    made = cloud.harvest()
+    made = cloud.fetch()
     # 16 x 0.031611 + 85 x 0.004237 + 2.933908, by hand
     assert prices(made.offers, "a2-highgpu-1g", "on_demand", CENTRAL) == {3.799829}
     assert any("a2-highgpu-1g" in warning for warning in made.warnings)
@@ -125,7 +125,7 @@ def test_a_machine_with_another_number_of_gpus_is_not_offered():
     cloud = Cloud()
     for zone in ("us-central1-a", "us-east1-b"):
         cloud.zones[zone][0]["accelerators"][0]["guestAcceleratorCount"] = 2
-    made = cloud.harvest()
+    made = cloud.fetch()
     assert rules(made)["shape"] == ["a2-highgpu-1g"]
     assert zones(made, "a2-highgpu-1g") == set()
 
@@ -133,7 +133,7 @@ def test_a_machine_with_another_number_of_gpus_is_not_offered():
 def test_a_machine_that_differs_from_zone_to_zone_is_not_offered():
     cloud = Cloud()
     cloud.zones["us-central1-a"][0]["guestCpus"] = 16
-    made = cloud.harvest()
+    made = cloud.fetch()
     assert rules(made)["shape"] == ["a2-highgpu-1g"]
     assert zones(made, "a2-highgpu-1g") == set()
 
@@ -142,7 +142,7 @@ def test_a_zone_that_could_not_be_asked_stays_as_shipped():
     cloud = Cloud()
     del cloud.zones["us-east1-b"]
     cloud.unreachable = ["us-east1-b"]
-    made = cloud.harvest()
+    made = cloud.fetch()
     assert zones(made, "a2-highgpu-1g") == {"us-central1-a", "us-east1-b"}
     assert any("us-east1-b" in warning for warning in made.warnings)
 
@@ -159,7 +159,7 @@ def test_a_zone_that_could_not_be_asked_stays_as_shipped():
     ids=["forbidden", "not found", "truncated", "other form", "without a shape"],
 )
 def test_prices_are_handed_over_where_compute_engine_fails(reply: Reply):
-    made = Cloud().harvest(None, reply)
+    made = Cloud().fetch(None, reply)
     assert prices(made.offers, "a2-highgpu-1g", "on_demand", CENTRAL) == {3.673385}
     assert zones(made, "a2-highgpu-1g") > {"us-central1-a", "us-central1-f"}  # as shipped
     assert any("as shipped" in warning for warning in made.warnings)
@@ -169,13 +169,13 @@ def test_an_expired_token_costs_the_zones_and_not_the_prices():
     def expired(_: Settings) -> str:
         raise ProviderError("gcp", "credentials", "the token has expired")
 
-    made = Cloud().harvest(token=expired)
+    made = Cloud().fetch(token=expired)
     assert prices(made.offers, "a2-highgpu-1g", "on_demand", CENTRAL) == {3.673385}
     assert any("expired" in warning for warning in made.warnings)
 
 
 def test_throttled_calls_are_tried_again():
-    made = Cloud().harvest(None, Reply({}, 429), Reply({}, 503))
+    made = Cloud().fetch(None, Reply({}, 429), Reply({}, 503))
     assert made.warnings == ()
     assert made.counters.retries == 2
 
@@ -183,7 +183,7 @@ def test_throttled_calls_are_tried_again():
 def test_without_a_project_compute_engine_is_not_called():
     cloud = Cloud()
     with cloud.server() as server:
-        client(server, capacity_history=True).harvest(wanted(*NAMES))
+        client(server, capacity_history=True).fetch(wanted(*NAMES))
         assert all(asked.path.endswith("/skus") for asked in server.asked)
 
 
@@ -199,7 +199,7 @@ def record(end: str, usd: float) -> Any:
 def test_the_history_is_not_asked_for_unless_switched_on():
     cloud = Cloud()
     with cloud.server() as server:
-        client(server, project="lab-1", token=lambda _: TOKEN).harvest(wanted(*NAMES))
+        client(server, project="lab-1", token=lambda _: TOKEN).fetch(wanted(*NAMES))
         assert not any("capacityHistory" in asked.path for asked in server.asked)
 
 
@@ -208,10 +208,10 @@ def test_a_spot_price_that_the_history_contradicts_is_quarantined():
     spot = 3.673385 * 0.4
     old, new = record("2026-02-01T00:00:00Z", 9.0), record("2026-11-20T00:00:00Z", spot * 1.01)
     cloud.history["a2-highgpu-1g"] = {"priceHistory": [new, old]}
-    agreed = cloud.harvest(capacity_history=True)
+    agreed = cloud.fetch(capacity_history=True)
     assert "capacity_history" not in rules(agreed)
     cloud.history["a2-highgpu-1g"] = {"priceHistory": [record("2026-11-20T00:00:00Z", spot * 1.1)]}
-    doubted = cloud.harvest(capacity_history=True)
+    doubted = cloud.fetch(capacity_history=True)
     assert len(rules(doubted)["capacity_history"]) == 2  # in two regions
     assert prices(doubted.offers, "a2-highgpu-1g", "spot", CENTRAL) == set()
     assert prices(doubted.offers, "a2-highgpu-1g", "on_demand", CENTRAL) == {3.673385}
@@ -223,11 +223,11 @@ def test_a_machine_that_most_regions_contradict_is_doubted_as_a_sum():
     wrong = {"priceHistory": [record("2026-11-20T00:00:00Z", 3.673385 * 0.4 * 1.06)]}
     right = {"priceHistory": [record("2026-11-20T00:00:00Z", 3.673385 * 0.4)]}
     cloud.history["a2-highgpu-1g"] = wrong
-    assert cloud.harvest(capacity_history=True).doubted == ("a2-highgpu-1g",)
+    assert cloud.fetch(capacity_history=True).doubted == ("a2-highgpu-1g",)
     cloud.history["a2-highgpu-1g us-central1"] = right  # one of two regions is one wrong price
-    assert cloud.harvest(capacity_history=True).doubted == ()
+    assert cloud.fetch(capacity_history=True).doubted == ()
     cloud.history["a2-highgpu-1g us-central1"] = {}  # one region alone judges no sum
-    assert cloud.harvest(capacity_history=True).doubted == ()
+    assert cloud.fetch(capacity_history=True).doubted == ()
 
 
 def test_the_preemption_rate_is_told():
@@ -235,7 +235,7 @@ def test_the_preemption_rate_is_told():
     cloud.history["a2-highgpu-1g"] = {
         "preemptionHistory": [{"preemptionRate": 0.1}, {"preemptionRate": 0.3}]
     }
-    made = cloud.harvest(capacity_history=True)
+    made = cloud.fetch(capacity_history=True)
     assert any("a2-highgpu-1g: preemption rate 0.20" in warning for warning in made.warnings)
 
 
@@ -252,6 +252,6 @@ def test_the_preemption_rate_is_told():
 def test_a_history_that_cannot_be_read_doubts_nothing(history: Any):
     cloud = Cloud()
     cloud.history["a2-highgpu-1g"] = history
-    made = cloud.harvest(capacity_history=True)
+    made = cloud.fetch(capacity_history=True)
     assert len(prices(made.offers, "a2-highgpu-1g", "spot", CENTRAL)) == 1
     assert "capacity_history" not in rules(made)

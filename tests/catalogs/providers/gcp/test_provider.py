@@ -8,12 +8,12 @@ from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.providers.contract import Wanted
 from recommender.catalogs.providers.gcp.client import Settings, settings_from
 from recommender.catalogs.providers.gcp.provider import Gcp
-from tests.catalogs.refresh.gcp_skus import (
+from tests.catalogs.providers.gcp.skus import (
     CANARY,
     NOW,
     americas,
     client,
-    harvest,
+    fetch,
     price_list,
     prices,
     rules,
@@ -26,7 +26,7 @@ CENTRAL = "us-central1"
 
 
 def test_a_machine_is_the_sum_of_its_parts_as_google_prices_it():
-    made = harvest(americas(), "a2-highgpu-1g", "g2-standard-4", "a2-ultragpu-1g", "a3-highgpu-8g")
+    made = fetch(americas(), "a2-highgpu-1g", "g2-standard-4", "a2-ultragpu-1g", "a3-highgpu-8g")
     # Published by a collector of Google's prices on 2026-07-30 (catalogs/canaries.csv).
     assert prices(made.offers, "a2-highgpu-1g", "on_demand", CENTRAL) == {3.673385}
     assert prices(made.offers, "g2-standard-4", "on_demand", CENTRAL) == {0.706832}
@@ -37,18 +37,18 @@ def test_a_machine_is_the_sum_of_its_parts_as_google_prices_it():
 
 
 def test_a_gpu_attached_to_an_n1_host_is_added_to_it():
-    made = harvest(americas(), "n1-standard-8+1xT4")
+    made = fetch(americas(), "n1-standard-8+1xT4")
     # 8 x 0.031611 + 30 x 0.004237 + 0.35, by hand
     assert prices(made.offers, "n1-standard-8+1xT4", "on_demand", CENTRAL) == {0.729998}
 
 
 def test_spot_is_composed_of_spot_parts_only():
-    made = harvest(americas(share=0.25), "a2-highgpu-1g")
+    made = fetch(americas(share=0.25), "a2-highgpu-1g")
     assert prices(made.offers, "a2-highgpu-1g", "spot", CENTRAL) == {0.918346}
 
 
 def test_offers_say_what_they_are_and_where():
-    made = harvest(americas(), "a2-highgpu-1g", "a3-highgpu-1g")
+    made = fetch(americas(), "a2-highgpu-1g", "a3-highgpu-1g")
     offer = next(o for o in made.offers if o.region == CENTRAL and o.market == "on_demand")
     assert (offer.provider, offer.kind, offer.as_of) == ("gcp", "composed", "2026-11-21")
     assert offer.zone.startswith(f"{CENTRAL}-")
@@ -59,7 +59,7 @@ def test_offers_say_what_they_are_and_where():
 
 
 def test_a_machine_without_gpu_is_offered_on_demand_only():
-    made = harvest(americas(), "e2-standard-4")
+    made = fetch(americas(), "e2-standard-4")
     assert {o.market for o in made.offers} == {"on_demand"}
     assert prices(made.offers, "e2-standard-4", "on_demand", CENTRAL) == {0.134023}
 
@@ -67,25 +67,25 @@ def test_a_machine_without_gpu_is_offered_on_demand_only():
 def test_the_price_list_is_read_page_by_page():
     rows = americas()
     with price_list(rows, per_page=10) as server:
-        made = client(server).harvest(wanted("a2-highgpu-1g"))
+        made = client(server).fetch(wanted("a2-highgpu-1g"))
     assert made.counters.pages == -(-len(rows) // 10) == len(server.asked)
     assert prices(made.offers, "a2-highgpu-1g", "on_demand", CENTRAL) == {3.673385}
 
 
 def test_only_the_markets_asked_for_are_handed_over():
-    made = harvest(americas(), "a2-highgpu-1g", parts=frozenset({"spot"}))
+    made = fetch(americas(), "a2-highgpu-1g", parts=frozenset({"spot"}))
     assert made.markets == {o.market for o in made.offers} == {"spot"}
 
 
 def test_a_region_that_no_sku_names_has_failed_and_the_others_have_not():
-    made = harvest(americas(regions=["us-central1"]), "a2-highgpu-1g")
+    made = fetch(americas(regions=["us-central1"]), "a2-highgpu-1g")
     assert {o.region for o in made.offers} == {"us-central1"}
     assert "us-east1" in {place.region for place in made.failed}
     assert "us-central1" not in {place.region for place in made.failed}
 
 
 def test_prices_in_a_region_without_known_machines_are_told():
-    made = harvest([*americas(), sku("G2 Instance Core running in Oslo", 0.03, regions=["x1"])])
+    made = fetch([*americas(), sku("G2 Instance Core running in Oslo", 0.03, regions=["x1"])])
     assert any("x1" in warning for warning in made.warnings)
 
 
@@ -96,7 +96,7 @@ def test_prices_in_a_region_without_known_machines_are_told():
 def test_what_passes_is_tried_again(status: int):
     with price_list(americas(), per_page=20) as server:
         server.fail(Reply({}, status), None, Reply({}, status), Reply({}, status))
-        made = client(server).harvest(wanted("a2-highgpu-1g"))
+        made = client(server).fetch(wanted("a2-highgpu-1g"))
     assert made.counters.retries == 3
     assert prices(made.offers, "a2-highgpu-1g", "on_demand", CENTRAL) == {3.673385}
 
@@ -108,7 +108,7 @@ def test_what_does_not_pass_is_told_after_all_retries(status: int, fault: str):
     with price_list(americas()) as server:
         server.fail(*[Reply({"error": {"message": "no"}}, status)] * 2000)
         with pytest.raises(ProviderError) as caught:
-            client(server, retry_s=0.05).harvest(wanted("a2-highgpu-1g"))
+            client(server, retry_s=0.05).fetch(wanted("a2-highgpu-1g"))
     assert caught.value.fault == fault
 
 
@@ -118,7 +118,7 @@ def test_a_refused_key_is_told_at_once_and_without_the_key(status: int):
     with price_list(americas()) as server:
         server.fail(*[Reply(body, status)] * 9)
         with pytest.raises(ProviderError) as caught:
-            client(server).harvest(wanted("a2-highgpu-1g"))
+            client(server).fetch(wanted("a2-highgpu-1g"))
     assert caught.value.fault == "credentials"
     assert "RECOMMEND_GCP_API_KEY" in caught.value.reason
     assert CANARY not in str(caught.value)
@@ -127,7 +127,7 @@ def test_a_refused_key_is_told_at_once_and_without_the_key(status: int):
 
 def test_the_key_travels_in_a_header_and_in_no_address():
     with price_list(americas()) as server:
-        client(server).harvest(wanted("a2-highgpu-1g"))
+        client(server).fetch(wanted("a2-highgpu-1g"))
     assert {asked.headers["x-goog-api-key"] for asked in server.asked} == {CANARY}
     assert not any(CANARY in f"{asked.path} {asked.query}" for asked in server.asked)
 
@@ -146,14 +146,14 @@ def test_a_page_that_is_no_page_ends_the_reading(reply: Reply):
     with price_list(americas(), per_page=20) as server:
         server.fail(None, reply)
         with pytest.raises(ProviderError) as caught:
-            client(server).harvest(wanted("a2-highgpu-1g"))
+            client(server).fetch(wanted("a2-highgpu-1g"))
     assert caught.value.fault == "format"
 
 
 def test_a_connection_that_breaks_in_a_page_is_tried_again():
     with price_list(americas(), per_page=20) as server:
         server.fail(None, Reply({"skus": []}, cut=5))
-        made = client(server).harvest(wanted("a2-highgpu-1g"))
+        made = client(server).fetch(wanted("a2-highgpu-1g"))
     assert made.counters.retries == 1
     assert prices(made.offers, "a2-highgpu-1g", "on_demand", CENTRAL) == {3.673385}
 
@@ -162,14 +162,14 @@ def test_pages_that_lead_in_a_circle_end_the_reading():
     with price_list(americas(), per_page=20) as server:
         server.fail(None, *[Reply({"skus": americas()[:1], "nextPageToken": "20"})] * 9)
         with pytest.raises(ProviderError, match="never end"):
-            client(server).harvest(wanted("a2-highgpu-1g"))
+            client(server).fetch(wanted("a2-highgpu-1g"))
     assert len(server.asked) < 5
 
 
 @pytest.mark.parametrize("rows", [[], [sku("Storage PD Capacity", 0.04, "GiBy.mo", group="SSD")]])
 def test_a_list_without_machines_is_no_list(rows: list[Any]):
     with price_list(rows) as server, pytest.raises(ProviderError) as caught:
-        client(server).harvest(wanted("a2-highgpu-1g"))
+        client(server).fetch(wanted("a2-highgpu-1g"))
     assert caught.value.fault == "format"
 
 
@@ -177,7 +177,7 @@ def test_a_server_that_does_not_answer_in_time_is_told():
     with price_list(americas()) as server:
         server.fail(*[Reply(never=True)] * 50)
         with pytest.raises(ProviderError) as caught:
-            client(server, retry_s=0.05).harvest(wanted("a2-highgpu-1g", call_timeout_s=0.05))
+            client(server, retry_s=0.05).fetch(wanted("a2-highgpu-1g", call_timeout_s=0.05))
     assert caught.value.fault == "timeout"
 
 
@@ -185,13 +185,13 @@ def test_a_server_that_is_not_there_is_told():
     with price_list(americas()) as server:
         gone = client(server, retry_s=0.05)
     with pytest.raises(ProviderError) as caught:
-        gone.harvest(wanted("a2-highgpu-1g"))
+        gone.fetch(wanted("a2-highgpu-1g"))
     assert caught.value.fault == "network"
 
 
 def test_nothing_is_asked_after_the_deadline():
     with price_list(americas()) as server, pytest.raises(ProviderError) as caught:
-        client(server).harvest(wanted("a2-highgpu-1g", stop_at=0.0))
+        client(server).fetch(wanted("a2-highgpu-1g", stop_at=0.0))
     assert caught.value.fault == "timeout"
     assert server.asked == []
 
@@ -225,12 +225,12 @@ def by_grpc(rows: list[Any], faults: list[Any], request: Wanted) -> Any:
                 transport=CloudCatalogGrpcTransport(channel=grpc.insecure_channel(address))
             ),
         )
-        return made.harvest(request)
+        return made.fetch(request)
 
 
 def test_grpc_reads_the_same_prices_as_rest():
     over_grpc = by_grpc(americas(), [], wanted("a2-highgpu-1g"))
-    over_rest = harvest(americas(), "a2-highgpu-1g")
+    over_rest = fetch(americas(), "a2-highgpu-1g")
     assert over_grpc.offers == over_rest.offers
     assert over_grpc.quarantined == over_rest.quarantined
 
@@ -290,10 +290,10 @@ def test_without_any_credentials_the_reason_says_what_to_set():
         raise DefaultCredentialsError("not found")
 
     with pytest.raises(ProviderError, match="RECOMMEND_GCP_API_KEY") as caught:
-        Gcp(client=nothing).harvest(wanted("a2-highgpu-1g"))
+        Gcp(client=nothing).fetch(wanted("a2-highgpu-1g"))
     assert caught.value.fault == "credentials"
 
 
 def test_rules_are_names_that_can_be_counted():
-    made = harvest([*americas(), sku("Nvidia Z9 GPU running in Americas", 1.0)], "a2-highgpu-1g")
+    made = fetch([*americas(), sku("Nvidia Z9 GPU running in Americas", 1.0)], "a2-highgpu-1g")
     assert rules(made)["unknown_description"] == ["Nvidia Z9 GPU running in Americas"]

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recommender.catalogs.providers.gcp.price_parts import Sku, read_parts
-from tests.catalogs.refresh.gcp_skus import (
+from tests.catalogs.providers.gcp.skus import (
     Raw,
     americas,
+    fetch,
     found,
-    harvest,
     in_unit,
     priced,
     prices,
@@ -30,7 +30,7 @@ CORE, RAM = "A2 Instance Core running in Americas", "A2 Instance Ram running in 
 A100 = "Nvidia Tesla A100 GPU running in Americas"
 A100_SPOT = "Nvidia Tesla A100 GPU attached to Spot Preemptible VMs running in Americas"
 SSD = "SSD backed Local Storage"
-TRUTH = harvest(americas(), *MACHINES).offers
+TRUTH = fetch(americas(), *MACHINES).offers
 TRUE = {(o.instance_type, o.zone, o.market): o.usd_per_hour for o in TRUTH}
 
 Change = Callable[[list[Raw]], None]
@@ -160,18 +160,18 @@ def test_a_changed_sku_is_refused_by_name_and_its_machine_not_offered(name: str)
     change, rule, (machine, market) = MUTATIONS[name]
     rows = americas()
     change(rows)
-    made = harvest(rows, *MACHINES)
+    made = fetch(rows, *MACHINES)
     assert rule in rules(made)
     assert prices(made.offers, machine, market, CENTRAL) == set()
     left = {(o.instance_type, o.zone, o.market): o.usd_per_hour for o in made.offers}
     assert left.items() <= TRUE.items()  # every other offer costs what it did
-    assert left  # and the rest of the harvest is there
+    assert left  # and the rest of the fetch is there
 
 
 def test_a_spot_price_under_the_usage_type_of_on_demand_is_still_spot():
     rows = americas()
     used_as(A100_SPOT, "OnDemand")(rows)
-    left = harvest(rows, *MACHINES).offers
+    left = fetch(rows, *MACHINES).offers
     assert {(o.instance_type, o.zone, o.market): o.usd_per_hour for o in left} == TRUE
 
 
@@ -204,7 +204,7 @@ HARMLESS: dict[str, Change] = {
 def test_what_is_no_plain_machine_changes_no_price_and_is_counted(name: str):
     rows = americas()
     HARMLESS[name](rows)
-    made = harvest(rows, *MACHINES)
+    made = fetch(rows, *MACHINES)
     assert {(o.instance_type, o.zone, o.market): o.usd_per_hour for o in made.offers} == TRUE
     assert made.counters.ignored == (0 if name == "same twin" else 1)
 
@@ -214,7 +214,7 @@ def test_a_dws_twin_alone_is_no_price_at_all():
     renamed(A100, "Nvidia Tesla A100 GPU attached to DWS Defined Duration VMs running in Iowa")(
         rows
     )
-    made = harvest(rows, *MACHINES)
+    made = fetch(rows, *MACHINES)
     assert prices(made.offers, "a2-highgpu-1g", "on_demand", CENTRAL) == set()
 
 
@@ -223,7 +223,7 @@ def test_all_ram_in_decimal_gigabytes_is_converted():
     for row in rows:
         if row["description"].endswith("A2 Instance Ram running in Americas"):
             in_unit(row, "GBy.h")
-    (usd,) = prices(harvest(rows, *MACHINES).offers, "a2-highgpu-1g", "on_demand", CENTRAL)
+    (usd,) = prices(fetch(rows, *MACHINES).offers, "a2-highgpu-1g", "on_demand", CENTRAL)
     # 12 cores, 85 GiB of 1.073741824 GB, one A100
     assert usd == pytest.approx(12 * 0.031611 + 85 * 1.073741824 * 0.004237 + 2.933908, abs=1e-6)
 
@@ -239,13 +239,13 @@ def test_all_ram_in_decimal_gigabytes_is_converted():
 def test_cloud_pricing_api_230_names_of_before_and_after_a_renaming_are_known(old: str, new: str):
     rows = americas()
     renamed(old, new)(rows)
-    left = harvest(rows, *MACHINES).offers
+    left = fetch(rows, *MACHINES).offers
     assert {(o.instance_type, o.zone, o.market): o.usd_per_hour for o in left} == TRUE
 
 
 def test_the_price_of_one_region_wins_over_that_of_many():
     rows = [*americas(), sku("Nvidia Tesla A100 GPU running in Iowa", 3.0)]
-    made = harvest(rows, "a2-highgpu-1g")
+    made = fetch(rows, "a2-highgpu-1g")
     assert prices(made.offers, "a2-highgpu-1g", "on_demand", CENTRAL) == {3.739477}
     assert prices(made.offers, "a2-highgpu-1g", "on_demand", "us-east1") == {3.673385}
 
@@ -253,15 +253,15 @@ def test_the_price_of_one_region_wins_over_that_of_many():
 def test_two_regional_prices_that_differ_are_both_dropped():
     iowa = ["Nvidia Tesla A100 GPU running in Iowa", "Nvidia Tesla A100 GPU running in Council"]
     rows = [*americas(), sku(iowa[0], 3.0), sku(iowa[1], 2.0)]
-    made = harvest(rows, "a2-highgpu-1g")
+    made = fetch(rows, "a2-highgpu-1g")
     assert prices(made.offers, "a2-highgpu-1g", "on_demand", CENTRAL) == set()
     assert len(rules(made)["duplicate"]) == 3  # the price for many regions is named as well
 
 
 def test_a_disk_of_the_family_wins_over_the_disk_of_all():
     rows = [*americas(), sku("A2 Instance Local SSD running in Iowa", 0.16, "GiBy.mo")]
-    made = harvest(rows, "a2-ultragpu-1g")
-    usual = harvest(americas(), "a2-ultragpu-1g")
+    made = fetch(rows, "a2-ultragpu-1g")
+    usual = fetch(americas(), "a2-ultragpu-1g")
     (dearer,) = prices(made.offers, "a2-ultragpu-1g", "on_demand", CENTRAL)
     (plain,) = prices(usual.offers, "a2-ultragpu-1g", "on_demand", CENTRAL)
     assert dearer - plain == pytest.approx(375 * 0.08 / 730, abs=2e-6)

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs
 
-from tests.catalogs.refresh.aws.cloud import Answer, Cloud
+from tests.catalogs.providers.aws.cloud import Answer, Cloud
 
 
 class _Handler(BaseHTTPRequestHandler):

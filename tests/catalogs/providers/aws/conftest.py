@@ -12,11 +12,11 @@ import pytest
 from recommender.catalogs.providers.aws import public_files
 from recommender.catalogs.providers.aws.provider import Aws
 from recommender.catalogs.providers.aws.public_files import Places
-from recommender.catalogs.providers.contract import Harvest
-from tests.catalogs.refresh.aws.cloud import CANARY, Cloud, make_cloud
-from tests.catalogs.refresh.aws.server import serving
+from recommender.catalogs.providers.contract import Fetched
+from tests.catalogs.providers.aws.cloud import CANARY, Cloud, make_cloud
+from tests.catalogs.providers.aws.server import serving
 
-Read = Callable[..., Harvest]
+Read = Callable[..., Fetched]
 
 _loader = cache(botocore.loaders.create_loader)  # service models are read once for all tests
 
@@ -44,11 +44,11 @@ def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Cloud]:
 def read(cloud: Cloud) -> Read:
     """Reads the local AWS with the real clients."""
 
-    def harvest(**more: Any) -> Harvest:
+    def fetch(**more: Any) -> Fetched:
         places = Places(prices=cloud.url, advisor=f"{cloud.url}/spot-advisor-data.json")
-        return Aws(places).harvest(cloud.wanted(**more))
+        return Aws(places).fetch(cloud.wanted(**more))
 
-    return harvest
+    return fetch
 
 
 @pytest.fixture

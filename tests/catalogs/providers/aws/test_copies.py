@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from recommender.catalogs.errors import ProviderError
-from recommender.catalogs.providers.contract import Harvest
+from recommender.catalogs.providers.contract import Fetched
 from recommender.catalogs.providers.http import Copies
-from tests.catalogs.refresh.aws.cloud import REGIONS, Cloud, dimension_of
-from tests.catalogs.refresh.aws.conftest import Read
+from tests.catalogs.providers.aws.cloud import REGIONS, Cloud, dimension_of
+from tests.catalogs.providers.aws.conftest import Read
 
 FILES = len(REGIONS) + 2  # price lists, their index, the spot advisor
 
 
-def prices(found: Harvest) -> dict[tuple[str, str], float]:
+def prices(found: Fetched) -> dict[tuple[str, str], float]:
     """On-demand prices by machine and region."""
     return {(o.instance_type, o.region): o.usd_per_hour for o in found.offers}
 

@@ -15,7 +15,7 @@ from typing import Any
 from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.contract import Wanted
 from recommender.catalogs.schema import InstanceType
-from tests.catalogs.refresh.aws import wire
+from tests.catalogs.providers.aws import wire
 
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 CANARY = "canary/Secret+0123456789abcdefghijklmnop"

@@ -8,7 +8,7 @@ from typing import Any
 
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.load import load_snapshot
-from recommender.catalogs.providers.contract import Harvest, Wanted
+from recommender.catalogs.providers.contract import Fetched, Wanted
 from recommender.catalogs.providers.gcp.client import Settings
 from recommender.catalogs.providers.gcp.provider import Gcp
 from recommender.catalogs.providers.http import Patience
@@ -186,10 +186,10 @@ def price_list(rows: Sequence[Raw], per_page: int = 5000) -> Iterator[Server]:
         yield server
 
 
-def harvest(rows: Sequence[Raw], *names: str, **more: Any) -> Harvest:
+def fetch(rows: Sequence[Raw], *names: str, **more: Any) -> Fetched:
     """What the client hands over of these SKUs."""
     with price_list(rows) as server:
-        return client(server).harvest(wanted(*names, **more))
+        return client(server).fetch(wanted(*names, **more))
 
 
 def prices(offers: Sequence[Offer], name: str, market: str, region: str) -> set[float]:
@@ -201,9 +201,9 @@ def prices(offers: Sequence[Offer], name: str, market: str, region: str) -> set[
     }
 
 
-def rules(harvested: Harvest) -> Mapping[str, list[str]]:
+def rules(fetched: Fetched) -> Mapping[str, list[str]]:
     """What was quarantined, by rule."""
     by_rule: dict[str, list[str]] = {}
-    for row in harvested.quarantined:
+    for row in fetched.quarantined:
         by_rule.setdefault(row.rule, []).append(row.what)
     return by_rule

@@ -10,10 +10,10 @@ import pytest
 
 from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.providers.aws.client import Tasks
-from recommender.catalogs.providers.contract import Failed, Harvest
+from recommender.catalogs.providers.contract import Failed, Fetched
 from recommender.catalogs.providers.redact import redacted
-from tests.catalogs.refresh.aws.cloud import CANARY, REGIONS, SHUT, Cloud
-from tests.catalogs.refresh.aws.conftest import Read
+from tests.catalogs.providers.aws.cloud import CANARY, REGIONS, SHUT, Cloud
+from tests.catalogs.providers.aws.conftest import Read
 
 ALL = frozenset({"on_demand", "spot", "reserved_block"})
 INDEX = "/offers/v1.0/aws/AmazonEC2/current/region_index.json"
@@ -42,22 +42,22 @@ def truth(cloud: Cloud) -> dict[tuple[str, str, str, str], float]:
     return found
 
 
-def prices(harvest: Harvest) -> dict[tuple[str, str, str, str], float]:
+def prices(fetched: Fetched) -> dict[tuple[str, str, str, str], float]:
     return {
         (o.instance_type, o.region, o.zone, o.market): o.usd_per_hour
-        for o in harvest.offers
+        for o in fetched.offers
         if o.market != "reserved_block"
     }
 
 
 def test_a_good_day_reads_everything(cloud: Cloud, read: Read) -> None:
-    harvest = read(parts=ALL)
-    assert prices(harvest) == truth(cloud)
-    assert harvest.failed == ()
-    assert harvest.markets == ALL
-    assert harvest.counters.retries == 0
-    assert harvest.counters.raw_rows == len(truth(cloud)) + 1
-    assert harvest.warnings == (f"not enabled in this account, so without spot prices: {SHUT}",)
+    fetched = read(parts=ALL)
+    assert prices(fetched) == truth(cloud)
+    assert fetched.failed == ()
+    assert fetched.markets == ALL
+    assert fetched.counters.retries == 0
+    assert fetched.counters.raw_rows == len(truth(cloud)) + 1
+    assert fetched.warnings == (f"not enabled in this account, so without spot prices: {SHUT}",)
 
 
 @pytest.mark.parametrize("action", ["DescribeRegions", *EC2])
@@ -66,18 +66,18 @@ def test_two_refusals_and_then_an_answer_lose_nothing(
     cloud: Cloud, read: Read, action: str, bad: Any
 ) -> None:
     cloud.trouble[action, "us-east-1"] = [bad, bad]
-    harvest = read()
-    assert prices(harvest) == truth(cloud)
-    assert harvest.failed == ()
-    assert harvest.counters.retries == 2
+    fetched = read()
+    assert prices(fetched) == truth(cloud)
+    assert fetched.failed == ()
+    assert fetched.counters.retries == 2
 
 
 @pytest.mark.parametrize("bad", ["ThrottlingException", 500, "drop"])
 def test_the_price_list_survives_two_refusals(cloud: Cloud, read: Read, bad: Any) -> None:
     cloud.trouble["GetProducts", ""] = [lambda page: (200, page), bad, bad]
-    harvest = read(parts=frozenset({"on_demand"}))
-    assert {key[:3] for key in prices(harvest)} == {k[:3] for k in truth(cloud) if not k[2]}
-    assert harvest.counters.retries == 2
+    fetched = read(parts=frozenset({"on_demand"}))
+    assert {key[:3] for key in prices(fetched)} == {k[:3] for k in truth(cloud) if not k[2]}
+    assert fetched.counters.retries == 2
 
 
 @pytest.mark.parametrize("action", EC2)
@@ -86,18 +86,18 @@ def test_one_region_down_is_one_failed_place_gpuhunt_226(
     cloud: Cloud, read: Read, action: str, bad: Any
 ) -> None:
     cloud.trouble[action, "us-east-1"] = [bad] * 9
-    harvest = read()
+    fetched = read()
     lost = {key for key in truth(cloud) if key[1] == "us-east-1" and key[3] == "spot"}
-    assert prices(harvest) == {k: usd for k, usd in truth(cloud).items() if k not in lost}
-    assert [(f.region, f.market) for f in harvest.failed] == [("us-east-1", "spot")]
-    assert harvest.markets == {"on_demand", "spot"}
+    assert prices(fetched) == {k: usd for k, usd in truth(cloud).items() if k not in lost}
+    assert [(f.region, f.market) for f in fetched.failed] == [("us-east-1", "spot")]
+    assert fetched.markets == {"on_demand", "spot"}
 
 
 @pytest.mark.parametrize("action", EC2)
 def test_a_page_that_is_malformed_fails_its_region(cloud: Cloud, read: Read, action: str) -> None:
     cloud.trouble[action, "eu-west-1"] = [lambda page: (200, page[: len(page) // 2])]
-    harvest = read()
-    (failed,) = harvest.failed
+    fetched = read()
+    (failed,) = fetched.failed
     assert (failed.region, failed.market) == ("eu-west-1", "spot")
     assert "no known form" in failed.reason
 
@@ -118,10 +118,10 @@ def test_an_answer_without_machines_or_zones_is_no_answer(cloud: Cloud, read: Re
 
 def test_a_region_that_hangs_is_given_up_after_the_time_of_a_call(cloud: Cloud, read: Read) -> None:
     cloud.trouble["DescribeSpotPriceHistory", "us-west-2"] = ["hang"]
-    harvest = read(call_timeout_s=2.0)  # had it waited on, the server would have answered
-    assert [(f.region, f.market) for f in harvest.failed] == [("us-west-2", "spot")]
-    assert "no answer in time" in harvest.failed[0].reason
-    assert {o.region for o in harvest.offers if o.market == "spot"} == {"us-east-1", "eu-west-1"}
+    fetched = read(call_timeout_s=2.0)  # had it waited on, the server would have answered
+    assert [(f.region, f.market) for f in fetched.failed] == [("us-west-2", "spot")]
+    assert "no answer in time" in fetched.failed[0].reason
+    assert {o.region for o in fetched.offers if o.market == "spot"} == {"us-east-1", "eu-west-1"}
 
 
 def test_a_place_that_hangs_at_the_deadline_does_not_take_the_others(cloud: Cloud) -> None:
@@ -144,9 +144,9 @@ def test_after_the_deadline_no_call_is_made(cloud: Cloud, read: Read) -> None:
 def test_the_whole_of_ec2_down_is_one_line(cloud: Cloud, read: Read) -> None:
     for action in ("DescribeRegions", *EC2):
         cloud.trouble[action, ""] = ["always down"]
-    harvest = read()
-    assert [(f.region, f.market) for f in harvest.failed] == [("", "spot")]
-    assert prices(harvest) == {k: usd for k, usd in truth(cloud).items() if k[3] == "on_demand"}
+    fetched = read()
+    assert [(f.region, f.market) for f in fetched.failed] == [("", "spot")]
+    assert prices(fetched) == {k: usd for k, usd in truth(cloud).items() if k[3] == "on_demand"}
 
 
 @pytest.mark.parametrize("bad", ["always down", "ExpiredTokenException", "AccessDeniedException"])
@@ -154,19 +154,19 @@ def test_without_the_price_list_api_the_public_files_are_read(
     cloud: Cloud, read: Read, bad: Any
 ) -> None:
     cloud.trouble["GetProducts", ""] = [bad] * 20
-    harvest = read()
-    assert prices(harvest) == truth(cloud)
-    assert harvest.failed == ()
-    assert any("the public price list files are read" in said for said in harvest.warnings)
-    assert harvest.sources[0].name == "AWS price list files"
+    fetched = read()
+    assert prices(fetched) == truth(cloud)
+    assert fetched.failed == ()
+    assert any("the public price list files are read" in said for said in fetched.warnings)
+    assert fetched.sources[0].name == "AWS price list files"
 
 
 def test_without_credentials_on_demand_prices_are_read_and_spot_fails(
     cloud: Cloud, read: Read, nobody: None
 ) -> None:
-    harvest = read()
-    assert prices(harvest) == {k: usd for k, usd in truth(cloud).items() if k[3] == "on_demand"}
-    (failed,) = harvest.failed
+    fetched = read()
+    assert prices(fetched) == {k: usd for k, usd in truth(cloud).items() if k[3] == "on_demand"}
+    (failed,) = fetched.failed
     assert failed == Failed("", "spot", failed.reason)
     assert "no credentials were found" in failed.reason
     assert set(cloud.seen) == {"GET"}
@@ -175,19 +175,19 @@ def test_without_credentials_on_demand_prices_are_read_and_spot_fails(
 def test_an_expired_token_is_said_and_leaves_the_public_prices(cloud: Cloud, read: Read) -> None:
     for action in ("DescribeRegions", "GetProducts"):
         cloud.trouble[action, ""] = ["ExpiredTokenException"] * 3
-    harvest = read()
-    (failed,) = harvest.failed
+    fetched = read()
+    (failed,) = fetched.failed
     assert (failed.region, failed.market) == ("", "spot")
     assert "ExpiredTokenException; get new credentials" in failed.reason
-    assert {key[3] for key in prices(harvest)} == {"on_demand"}
+    assert {key[3] for key in prices(fetched)} == {"on_demand"}
 
 
 def test_a_token_that_expires_between_regions_loses_only_the_rest(cloud: Cloud, read: Read) -> None:
     for region in ("us-east-1", "us-west-2"):
         cloud.trouble["DescribeSpotPriceHistory", region] = ["RequestExpired"] * 3
-    harvest = read()
-    assert {f.region for f in harvest.failed} == {"us-east-1", "us-west-2"}
-    assert {o.region for o in harvest.offers if o.market == "spot"} == {"eu-west-1"}
+    fetched = read()
+    assert {f.region for f in fetched.failed} == {"us-east-1", "us-west-2"}
+    assert {o.region for o in fetched.offers if o.market == "spot"} == {"eu-west-1"}
 
 
 def test_all_of_aws_down_is_an_error_with_its_kind(cloud: Cloud, read: Read) -> None:
@@ -211,25 +211,25 @@ def test_no_connection_is_an_error_with_its_kind(
 
 
 def test_a_region_that_is_not_enabled_is_a_failed_place(cloud: Cloud, read: Read) -> None:
-    harvest = read(regions=(SHUT, "us-east-1"))
-    assert harvest.failed == (Failed(SHUT, "", "not enabled in this account"),)
-    assert {offer.region for offer in harvest.offers} == {"us-east-1"}
+    fetched = read(regions=(SHUT, "us-east-1"))
+    assert fetched.failed == (Failed(SHUT, "", "not enabled in this account"),)
+    assert {offer.region for offer in fetched.offers} == {"us-east-1"}
 
 
 def test_blocks_that_are_not_allowed_are_left_out(cloud: Cloud, read: Read) -> None:
     """The right to read them is optional: no failed place every night."""
     cloud.trouble["DescribeCapacityBlockOfferings", ""] = ["UnauthorizedOperation"] * 50
-    harvest = read(parts=ALL)
-    assert harvest.markets == {"on_demand", "spot"}
-    assert harvest.failed == ()
-    assert any("Capacity Blocks are left out" in said for said in harvest.warnings)
+    fetched = read(parts=ALL)
+    assert fetched.markets == {"on_demand", "spot"}
+    assert fetched.failed == ()
+    assert any("Capacity Blocks are left out" in said for said in fetched.warnings)
 
 
 def test_blocks_of_one_region_fail_alone(cloud: Cloud, read: Read) -> None:
     cloud.trouble["DescribeCapacityBlockOfferings", "us-east-1"] = ["truncate"]
-    harvest = read(parts=ALL)
-    assert [(f.region, f.market) for f in harvest.failed] == [("us-east-1", "reserved_block")]
-    assert prices(harvest) == truth(cloud)
+    fetched = read(parts=ALL)
+    assert [(f.region, f.market) for f in fetched.failed] == [("us-east-1", "reserved_block")]
+    assert prices(fetched) == truth(cloud)
 
 
 def test_a_region_that_sells_no_blocks_is_no_failure(cloud: Cloud, read: Read) -> None:
@@ -241,9 +241,9 @@ def test_a_region_that_sells_no_blocks_is_no_failure(cloud: Cloud, read: Read) -
 def test_no_advisor_is_a_warning(cloud: Cloud, read: Read, bad: list[Any]) -> None:
     cloud.file = _without_advisor(cloud.file, bad)  # type: ignore[method-assign]
     cloud.trouble["GET", ADVISOR] = bad
-    harvest = read(parts=frozenset({"spot"}))
-    assert any("no ranges of interruption" in said for said in harvest.warnings)
-    assert harvest.failed == ()
+    fetched = read(parts=frozenset({"spot"}))
+    assert any("no ranges of interruption" in said for said in fetched.warnings)
+    assert fetched.failed == ()
 
 
 def _without_advisor(
@@ -256,8 +256,8 @@ def test_a_public_file_is_asked_for_again_after_429_skypilot_5438(
     cloud: Cloud, read: Read, nobody: None
 ) -> None:
     cloud.trouble["GET", INDEX] = [429, 503]
-    harvest = read(parts=frozenset({"on_demand"}))
-    assert len(harvest.offers) == len(cloud.items)
+    fetched = read(parts=frozenset({"on_demand"}))
+    assert len(fetched.offers) == len(cloud.items)
 
 
 @pytest.mark.parametrize("bad", ["truncate", 404, 403])
@@ -266,9 +266,9 @@ def test_a_price_list_file_that_is_cut_fails_its_region(
 ) -> None:
     path = "/offers/v1.0/aws/AmazonEC2/20261120/us-east-1/index.csv"
     cloud.trouble["GET", path] = [bad]
-    harvest = read(parts=frozenset({"on_demand"}))
-    assert [(f.region, f.market) for f in harvest.failed] == [("us-east-1", "on_demand")]
-    assert {o.region for o in harvest.offers} == {"us-west-2", "eu-west-1"}
+    fetched = read(parts=frozenset({"on_demand"}))
+    assert [(f.region, f.market) for f in fetched.failed] == [("us-east-1", "on_demand")]
+    assert {o.region for o in fetched.offers} == {"us-west-2", "eu-west-1"}
 
 
 def test_a_price_list_file_without_a_column_fails(cloud: Cloud, read: Read, nobody: None) -> None:
@@ -298,7 +298,7 @@ def test_an_index_cannot_lead_elsewhere(cloud: Cloud, read: Read, nobody: None) 
     assert {o.region for o in read(parts=frozenset({"on_demand"})).offers} == {"eu-west-1"}
 
 
-def test_no_secret_in_any_harvest_or_error(
+def test_no_secret_in_any_fetch_or_error(
     cloud: Cloud, read: Read, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     said: list[str] = []

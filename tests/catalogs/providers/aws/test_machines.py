@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from recommender.catalogs.load import load_snapshot
-from recommender.catalogs.providers.contract import Harvest, UnknownType
+from recommender.catalogs.providers.contract import Fetched, UnknownType
 from recommender.catalogs.validation import type_problems
-from tests.catalogs.refresh.aws.cloud import NOW, Cloud, block_of, info_of, item_of, quotes_of
-from tests.catalogs.refresh.aws.conftest import Read
+from tests.catalogs.providers.aws.cloud import NOW, Cloud, block_of, info_of, item_of, quotes_of
+from tests.catalogs.providers.aws.conftest import Read
 
 NEW = "g6.12xlarge"
 BLOCKS = frozenset({"reserved_block"})
@@ -26,14 +26,14 @@ def offered(cloud: Cloud, name: str, **gpu: Any) -> None:
     cloud.spot["us-east-1"] += quotes_of(name, "us-east-1", 4.6016)
 
 
-def names(harvest: Harvest) -> set[str]:
-    return {offer.instance_type for offer in harvest.offers}
+def names(fetched: Fetched) -> set[str]:
+    return {offer.instance_type for offer in fetched.offers}
 
 
 def test_a_new_machine_with_a_known_gpu_is_described_and_offered(cloud: Cloud, read: Read) -> None:
     offered(cloud, NEW)
-    harvest = read()
-    (machine,) = harvest.types
+    fetched = read()
+    (machine,) = fetched.types
     shipped = load_snapshot().instance_types["aws", NEW]
     assert machine == replace(
         shipped,
@@ -44,7 +44,7 @@ def test_a_new_machine_with_a_known_gpu_is_described_and_offered(cloud: Cloud, r
         intra_gb_per_s=None,
     )
     assert list(type_problems(machine, load_snapshot().gpus)) == []
-    prices = {(o.market, o.zone): o.usd_per_hour for o in harvest.offers if o.instance_type == NEW}
+    prices = {(o.market, o.zone): o.usd_per_hour for o in fetched.offers if o.instance_type == NEW}
     assert prices == {
         ("on_demand", ""): 4.6016,
         ("spot", "use1-az2"): 1.38048,
@@ -55,18 +55,18 @@ def test_a_new_machine_with_a_known_gpu_is_described_and_offered(cloud: Cloud, r
 def test_half_a_gpu_is_no_gpu_and_no_cpu_machine_gpuhunt_164(cloud: Cloud, read: Read) -> None:
     memory = {"SizeInMiB": 2861}
     offered(cloud, "g6f.large", Count=0, GpuPartitionSize=0.125, MemoryInfo=memory)
-    harvest = read()
-    assert harvest.unknown_types == (UnknownType("g6f.large", "L4", 0.125, 3, "part of a GPU"),)
-    assert "g6f.large" not in names(harvest)
+    fetched = read()
+    assert fetched.unknown_types == (UnknownType("g6f.large", "L4", 0.125, 3, "part of a GPU"),)
+    assert "g6f.large" not in names(fetched)
 
 
 def test_an_unknown_gpu_is_named_and_not_offered_gpuhunt_108(cloud: Cloud, read: Read) -> None:
     offered(cloud, "p7.48xlarge", Name="R100")
-    harvest = read()
-    assert [(t.instance_type, t.gpu, t.reason) for t in harvest.unknown_types] == [
+    fetched = read()
+    assert [(t.instance_type, t.gpu, t.reason) for t in fetched.unknown_types] == [
         ("p7.48xlarge", "R100", "GPU not known")
     ]
-    assert "p7.48xlarge" not in names(harvest)
+    assert "p7.48xlarge" not in names(fetched)
 
 
 def test_a_gpu_called_nvidia_is_not_guessed_skypilot_4652(cloud: Cloud, read: Read) -> None:
@@ -75,9 +75,9 @@ def test_a_gpu_called_nvidia_is_not_guessed_skypilot_4652(cloud: Cloud, read: Re
     gpu["Name"] = "NVIDIA"
     offered(cloud, "p5en.24xlarge", Name="NVIDIA", MemoryInfo={"SizeInMiB": 144384}, Count=1)
     cloud.infos["p5en.24xlarge"]["GpuInfo"]["TotalGpuMemoryInMiB"] = 144384
-    harvest = read()
-    assert "p5en.48xlarge" in names(harvest)
-    assert [t.instance_type for t in harvest.unknown_types] == ["p5en.24xlarge"]
+    fetched = read()
+    assert "p5en.48xlarge" in names(fetched)
+    assert [t.instance_type for t in fetched.unknown_types] == ["p5en.24xlarge"]
 
 
 def test_memory_of_all_gpus_taken_for_one_is_refused_gpuhunt_92(cloud: Cloud, read: Read) -> None:
@@ -98,11 +98,11 @@ def test_two_a100_differ_by_their_memory(cloud: Cloud, read: Read) -> None:
 
 def test_a_machine_without_memory_is_quarantined(cloud: Cloud, read: Read) -> None:
     del cloud.infos["g6.xlarge"]["MemoryInfo"]
-    harvest = read()
-    assert {(row.rule, row.what) for row in harvest.quarantined} >= {
+    fetched = read()
+    assert {(row.rule, row.what) for row in fetched.quarantined} >= {
         ("missing_part", "instance type g6.xlarge (us-east-1)")
     }
-    assert "g6.xlarge" not in names(harvest)
+    assert "g6.xlarge" not in names(fetched)
 
 
 def test_a_machine_described_otherwise_than_in_the_catalog_is_said(
@@ -116,21 +116,21 @@ def test_a_machine_described_otherwise_than_in_the_catalog_is_said(
 def test_a_listed_price_where_the_machine_is_not_sold_is_no_offer(cloud: Cloud, read: Read) -> None:
     cloud.gone.add(("p5.48xlarge", "us-west-2"))
     cloud.infos["p4de.24xlarge"]["SupportedUsageClasses"] = ["spot", "capacity-block"]
-    harvest = read(parts=frozenset({"on_demand"}))
-    places = {(offer.instance_type, offer.region) for offer in harvest.offers}
+    fetched = read(parts=frozenset({"on_demand"}))
+    places = {(offer.instance_type, offer.region) for offer in fetched.offers}
     assert ("p5.48xlarge", "us-east-1") in places
     assert ("p5.48xlarge", "us-west-2") not in places
-    assert "p4de.24xlarge" not in names(harvest)
-    assert any("list prices of machines not sold" in said for said in harvest.warnings)
+    assert "p4de.24xlarge" not in names(fetched)
+    assert any("list prices of machines not sold" in said for said in fetched.warnings)
 
 
 def test_every_row_is_an_offer_ignored_or_refused(cloud: Cloud, read: Read) -> None:
     offered(cloud, "p7.48xlarge", Name="R100")
     cloud.gone.add(("p5.48xlarge", "us-west-2"))
     cloud.quote("g5.xlarge", "us-east-1a")["SpotPrice"] = "0"
-    harvest = read(parts=frozenset({"on_demand", "spot", "reserved_block"}))
-    took = len(harvest.offers) + len(harvest.quarantined) + harvest.counters.ignored
-    assert harvest.counters.raw_rows == took
+    fetched = read(parts=frozenset({"on_demand", "spot", "reserved_block"}))
+    took = len(fetched.offers) + len(fetched.quarantined) + fetched.counters.ignored
+    assert fetched.counters.raw_rows == took
 
 
 def test_govcloud_is_listed_but_not_open_to_everybody(cloud: Cloud, read: Read) -> None:
@@ -142,8 +142,8 @@ def test_govcloud_is_listed_but_not_open_to_everybody(cloud: Cloud, read: Read) 
 def test_machines_of_the_price_list_alone_are_named(cloud: Cloud, read: Read, nobody: None) -> None:
     machine = replace(cloud.types["p5.48xlarge"], instance_type="p9.large")
     cloud.items.append(item_of(machine, "us-east-1", 9.0))
-    harvest = read(parts=frozenset({"on_demand"}))
-    assert harvest.unknown_types == (UnknownType("p9.large", "", 8.0, 0, "in the price list only"),)
+    fetched = read(parts=frozenset({"on_demand"}))
+    assert fetched.unknown_types == (UnknownType("p9.large", "", 8.0, 0, "in the price list only"),)
 
 
 def test_a_block_costs_its_fee_over_its_hours_in_a_market_of_its_own(
@@ -177,16 +177,16 @@ def test_a_changed_block_is_refused_by_name(
     cloud: Cloud, read: Read, fields: dict[str, Any], rule: str
 ) -> None:
     cloud.blocks["us-east-1"][0].update(fields)
-    harvest = read(parts=frozenset({"reserved_block", "spot"}))
-    assert not any(offer.market == "reserved_block" for offer in harvest.offers)
-    assert [row.rule for row in harvest.quarantined] == [rule]
-    assert "p5.48xlarge" in harvest.quarantined[0].what
+    fetched = read(parts=frozenset({"reserved_block", "spot"}))
+    assert not any(offer.market == "reserved_block" for offer in fetched.offers)
+    assert [row.rule for row in fetched.quarantined] == [rule]
+    assert "p5.48xlarge" in fetched.quarantined[0].what
 
 
 def test_two_blocks_of_one_start_at_two_fees_are_refused(cloud: Cloud, read: Read) -> None:
     cloud.blocks["us-east-1"].append(block_of("p5.48xlarge", "us-east-1a", "100.00"))
-    harvest = read(parts=frozenset({"reserved_block", "spot"}))
-    assert [row.rule for row in harvest.quarantined] == ["duplicate"]
+    fetched = read(parts=frozenset({"reserved_block", "spot"}))
+    assert [row.rule for row in fetched.quarantined] == ["duplicate"]
 
 
 def test_a_block_of_a_day_and_a_bit_counts_its_minutes(cloud: Cloud, read: Read) -> None:

@@ -5,20 +5,20 @@ from datetime import timedelta
 
 import pytest
 
-from recommender.catalogs.providers.contract import Harvest
-from tests.catalogs.refresh.aws.cloud import NOW, Cloud, Item
-from tests.catalogs.refresh.aws.conftest import Read
+from recommender.catalogs.providers.contract import Fetched
+from tests.catalogs.providers.aws.cloud import NOW, Cloud, Item
+from tests.catalogs.providers.aws.conftest import Read
 
 NAME, ZONE, ID = "p5.48xlarge", "us-east-1a", "use1-az2"
 SPOT = frozenset({"spot"})
 
 
-def spot(harvest: Harvest) -> dict[tuple[str, str], float]:
-    return {(o.instance_type, o.zone): o.usd_per_hour for o in harvest.offers if o.market == "spot"}
+def spot(fetched: Fetched) -> dict[tuple[str, str], float]:
+    return {(o.instance_type, o.zone): o.usd_per_hour for o in fetched.offers if o.market == "spot"}
 
 
-def rules(harvest: Harvest) -> list[str]:
-    return [row.rule for row in harvest.quarantined]
+def rules(fetched: Fetched) -> list[str]:
+    return [row.rule for row in fetched.quarantined]
 
 
 def test_each_zone_keeps_its_price_not_the_least_of_the_region(read: Read) -> None:
@@ -43,9 +43,9 @@ def test_rows_without_a_zone_id_are_named_by_the_account(cloud: Cloud, read: Rea
 def test_a_missing_spot_price_is_no_offer_opencost_3725(cloud: Cloud, read: Read) -> None:
     """Neither the on-demand price nor another zone's stands in for it."""
     cloud.spot["us-east-1"].remove(cloud.quote(NAME, ZONE))
-    harvest = read()
-    assert (NAME, ID) not in spot(harvest)
-    assert any(o.instance_type == NAME and o.market == "on_demand" for o in harvest.offers)
+    fetched = read()
+    assert (NAME, ID) not in spot(fetched)
+    assert any(o.instance_type == NAME and o.market == "on_demand" for o in fetched.offers)
 
 
 def test_the_newest_price_of_a_zone_wins_whatever_the_order(cloud: Cloud, read: Read) -> None:
@@ -53,9 +53,9 @@ def test_the_newest_price_of_a_zone_wins_whatever_the_order(cloud: Cloud, read: 
     newer = {**row, "SpotPrice": "20.5", "Timestamp": NOW - timedelta(hours=1)}
     older = {**row, "SpotPrice": "1.5", "Timestamp": NOW - timedelta(days=60)}
     cloud.spot["us-east-1"] += [newer, older]
-    harvest = read(parts=SPOT)
-    assert spot(harvest)[NAME, ID] == 20.5
-    assert rules(harvest) == []
+    fetched = read(parts=SPOT)
+    assert spot(fetched)[NAME, ID] == 20.5
+    assert rules(fetched) == []
 
 
 def test_a_price_that_last_changed_weeks_ago_is_as_of_today(read: Read) -> None:
@@ -64,9 +64,9 @@ def test_a_price_that_last_changed_weeks_ago_is_as_of_today(read: Read) -> None:
 
 def test_two_prices_of_one_moment_are_both_refused(cloud: Cloud, read: Read) -> None:
     cloud.spot["us-east-1"].append({**cloud.quote(NAME, ZONE), "SpotPrice": "20.5"})
-    harvest = read(parts=SPOT)
-    assert (NAME, ID) not in spot(harvest)
-    assert rules(harvest) == ["duplicate"]
+    fetched = read(parts=SPOT)
+    assert (NAME, ID) not in spot(fetched)
+    assert rules(fetched) == ["duplicate"]
 
 
 def test_products_of_one_price_are_one_offer(cloud: Cloud, read: Read) -> None:
@@ -78,9 +78,9 @@ def test_products_of_one_price_are_one_offer(cloud: Cloud, read: Read) -> None:
 def test_products_of_two_prices_are_refused(cloud: Cloud, read: Read) -> None:
     row = {**cloud.quote(NAME, ZONE), "ProductDescription": "Linux/UNIX (Amazon VPC)"}
     cloud.spot["us-east-1"].append({**row, "SpotPrice": "9.9", "Timestamp": NOW})
-    harvest = read(parts=SPOT)
-    assert (NAME, ID) not in spot(harvest)
-    assert rules(harvest) == ["duplicate"]
+    fetched = read(parts=SPOT)
+    assert (NAME, ID) not in spot(fetched)
+    assert rules(fetched) == ["duplicate"]
 
 
 def says(**fields: str) -> Callable[[Item], None]:
@@ -106,25 +106,25 @@ def test_a_changed_quote_is_refused_by_name(cloud: Cloud, read: Read, name: str)
     change, rule = REFUSED[name]
     before = len(cloud.spot["us-east-1"])
     change(cloud.quote(NAME, ZONE))
-    harvest = read(parts=SPOT)
-    assert (NAME, ID) not in spot(harvest)
-    assert [(row.rule, NAME in row.what) for row in harvest.quarantined] == [(rule, True)]
-    assert sum(o.region == "us-east-1" for o in harvest.offers) == before - 1
+    fetched = read(parts=SPOT)
+    assert (NAME, ID) not in spot(fetched)
+    assert [(row.rule, NAME in row.what) for row in fetched.quarantined] == [(rule, True)]
+    assert sum(o.region == "us-east-1" for o in fetched.offers) == before - 1
 
 
 def test_a_local_zone_is_ignored_and_counted(cloud: Cloud, read: Read) -> None:
     row = cloud.quote("g4dn.xlarge", "us-west-2a")
     cloud.spot["us-west-2"].append({**row, "AvailabilityZone": "us-west-2-lax-1a"})
-    harvest = read(parts=SPOT)
-    assert harvest.counters.ignored == 1
-    assert rules(harvest) == []
+    fetched = read(parts=SPOT)
+    assert fetched.counters.ignored == 1
+    assert rules(fetched) == []
 
 
 def test_a_quote_where_the_machine_is_not_offered_is_refused(cloud: Cloud, read: Read) -> None:
     cloud.gone.add((NAME, ID))
-    harvest = read(parts=SPOT)
-    assert (NAME, ID) not in spot(harvest)
-    assert rules(harvest) == ["not_offered"]
+    fetched = read(parts=SPOT)
+    assert (NAME, ID) not in spot(fetched)
+    assert rules(fetched) == ["not_offered"]
 
 
 def test_every_page_is_read(cloud: Cloud, read: Read) -> None:
@@ -154,6 +154,6 @@ def test_an_advisor_of_another_form_is_not_used(
     cloud: Cloud, read: Read, change: Callable[[Item], None]
 ) -> None:
     change(cloud.advisor)
-    harvest = read(parts=SPOT)
-    assert {offer.interruption_range for offer in harvest.offers} == {None}
-    assert any("spot advisor's file has changed its form" in said for said in harvest.warnings)
+    fetched = read(parts=SPOT)
+    assert {offer.interruption_range for offer in fetched.offers} == {None}
+    assert any("spot advisor's file has changed its form" in said for said in fetched.warnings)

@@ -6,10 +6,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from recommender.catalogs.providers.azure.provider import Azure
-from recommender.catalogs.providers.contract import Harvest, Wanted
+from recommender.catalogs.providers.contract import Fetched, Wanted
 from recommender.catalogs.providers.http import Patience
 from recommender.catalogs.schema import Offer
-from tests.catalogs.refresh.gcp_skus import NOW, shipped
+from tests.catalogs.providers.gcp.skus import NOW, shipped
 from tests.catalogs.refresh.servers import Asked, Reply, Server, http_server
 
 Raw = dict[str, Any]
@@ -126,10 +126,10 @@ def price_list(rows: Sequence[Raw], per_page: int = 1000) -> Iterator[Server]:
         yield server
 
 
-def harvest(rows: Sequence[Raw], *names: str, **more: Any) -> Harvest:
+def fetch(rows: Sequence[Raw], *names: str, **more: Any) -> Fetched:
     """What the client hands over of these rows."""
     with price_list(rows) as server:
-        return client(server).harvest(wanted(*names, **more))
+        return client(server).fetch(wanted(*names, **more))
 
 
 def price(offers: Sequence[Offer], size: str, region: str, market: str) -> float | None:

@@ -11,11 +11,11 @@ from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.aws.provider import provider
 from recommender.catalogs.providers.aws.quotas import SETTING
 from recommender.catalogs.providers.clients import makers
-from recommender.catalogs.providers.contract import Harvest, QuotaValue
-from recommender.catalogs.refresh.reference import Known
-from recommender.catalogs.refresh.validate_rows import Sifted, sift
-from tests.catalogs.refresh.aws.cloud import NOW, REGIONS, Cloud, block_of, dimension_of
-from tests.catalogs.refresh.aws.conftest import Read
+from recommender.catalogs.providers.contract import Fetched, QuotaValue
+from recommender.catalogs.refresh.reference import Reference
+from recommender.catalogs.refresh.validate_rows import ValidatedRows, validate_rows
+from tests.catalogs.providers.aws.cloud import NOW, REGIONS, Cloud, block_of, dimension_of
+from tests.catalogs.providers.aws.conftest import Read
 
 POLICY = Path(__file__).parents[4] / "deploy" / "aws-iam-policy.json"
 QUOTAS, SPOT = frozenset({"quotas"}), frozenset({"spot"})
@@ -28,15 +28,15 @@ def service(action: str) -> str:
     return f"{names.get(action, 'ec2')}:{action}"
 
 
-def held(found: Sifted) -> set[tuple[str, str]]:
+def held(found: ValidatedRows) -> set[tuple[str, str]]:
     """Machines and regions whose last good price stays."""
     return {(key[0], key[1]) for key in found.held}
 
 
-def sifted(harvest: Harvest, cloud: Cloud) -> Sifted:
+def validated(fetched: Fetched, cloud: Cloud) -> ValidatedRows:
     catalog = load_snapshot()
     last = [o for o in catalog.offers if o.provider == "aws" and o.instance_type in cloud.types]
-    return sift(harvest, Known("aws", cloud.types, catalog.gpus, last, {}, NOW.date()))
+    return validate_rows(fetched, Reference("aws", cloud.types, catalog.gpus, last, {}, NOW.date()))
 
 
 def test_the_operations_called_are_those_of_the_policy(
@@ -76,9 +76,9 @@ def test_too_many_questions_about_scores_are_a_warning(
     monkeypatch.setenv(SETTING, "1")
     with_three_of(cloud, "T4")
     cloud.trouble["GetSpotPlacementScores", ""] = ["MaxConfigLimitExceeded"]
-    harvest = read(parts=SPOT)
-    assert any("MaxConfigLimitExceeded" in note for note in harvest.warnings)
-    assert harvest.failed == ()
+    fetched = read(parts=SPOT)
+    assert any("MaxConfigLimitExceeded" in note for note in fetched.warnings)
+    assert fetched.failed == ()
 
 
 def test_only_the_second_statement_is_optional(cloud: Cloud, read: Read) -> None:
@@ -95,8 +95,8 @@ def test_every_call_only_reads(cloud: Cloud, read: Read) -> None:
 
 def test_quotas_are_found_by_name_in_each_region(cloud: Cloud, read: Read) -> None:
     cloud.page = 1
-    harvest = read(parts=QUOTAS)
-    assert harvest.quotas == tuple(
+    fetched = read(parts=QUOTAS)
+    assert fetched.quotas == tuple(
         QuotaValue("aws", name, market, region, "vcpu", amount)  # type: ignore[arg-type]
         for region in REGIONS
         for name, market, amount in (
@@ -104,7 +104,7 @@ def test_quotas_are_found_by_name_in_each_region(cloud: Cloud, read: Read) -> No
             ("Running On-Demand P instances", "on_demand", 192.0),
         )
     )
-    assert harvest.offers == ()
+    assert fetched.offers == ()
 
 
 def test_every_quota_written_is_one_that_the_quota_file_takes(cloud: Cloud, read: Read) -> None:
@@ -116,16 +116,16 @@ def test_every_quota_written_is_one_that_the_quota_file_takes(cloud: Cloud, read
 
 def test_a_quota_without_a_usable_value_is_named(cloud: Cloud, read: Read) -> None:
     cloud.quotas["us-east-1"] = [{"QuotaName": "Running On-Demand P instances", "Value": -1.0}]
-    harvest = read(parts=QUOTAS, regions=("us-east-1",))
-    assert harvest.quotas == ()
-    assert any("'Running On-Demand P instances'" in said for said in harvest.warnings)
+    fetched = read(parts=QUOTAS, regions=("us-east-1",))
+    assert fetched.quotas == ()
+    assert any("'Running On-Demand P instances'" in said for said in fetched.warnings)
 
 
 def test_a_region_without_quotas_fails_alone(cloud: Cloud, read: Read) -> None:
     cloud.trouble["ListServiceQuotas", "us-east-1"] = ["AccessDeniedException"] * 3
-    harvest = read(parts=QUOTAS)
-    assert [f.region for f in harvest.failed] == ["us-east-1"]
-    assert {q.region for q in harvest.quotas} == {"us-west-2", "eu-west-1"}
+    fetched = read(parts=QUOTAS)
+    assert [f.region for f in fetched.failed] == ["us-east-1"]
+    assert {q.region for q in fetched.quotas} == {"us-west-2", "eu-west-1"}
 
 
 def test_quotas_need_credentials(cloud: Cloud, read: Read, nobody: None) -> None:
@@ -145,10 +145,10 @@ def test_the_real_client_speaks_https_only() -> None:
 
 
 def test_the_guards_believe_a_good_day(cloud: Cloud, read: Read) -> None:
-    harvest = read(parts=ALL)
-    found = sifted(harvest, cloud)
+    fetched = read(parts=ALL)
+    found = validated(fetched, cloud)
     assert found.quarantined == ()
-    assert len(found.offers) == len(harvest.offers)
+    assert len(found.offers) == len(fetched.offers)
 
 
 def test_a_spot_price_in_a_perfect_on_demand_row_is_held_skypilot_8125(
@@ -156,32 +156,32 @@ def test_a_spot_price_in_a_perfect_on_demand_row_is_held_skypilot_8125(
 ) -> None:
     """Nothing in the row tells: only its price beside the last one and the other regions'."""
     dimension_of(cloud.item("p5.48xlarge", "us-east-1"))["pricePerUnit"] = {"USD": "16.512"}
-    found = sifted(read(), cloud)
+    found = validated(read(), cloud)
     assert ("p5.48xlarge", "us-east-1") in held(found)
     assert "price_change" in {row.rule for row in found.quarantined}
 
 
 def test_a_price_in_cents_is_held(cloud: Cloud, read: Read) -> None:
     dimension_of(cloud.item("g5.xlarge", "us-west-2"))["pricePerUnit"] = {"USD": "100.6"}
-    found = sifted(read(), cloud)
+    found = validated(read(), cloud)
     assert ("g5.xlarge", "us-west-2") in held(found)
 
 
 def test_spot_dearer_than_on_demand_is_refused(cloud: Cloud, read: Read) -> None:
     cloud.quote("p5.48xlarge", "us-east-1a")["SpotPrice"] = "55.05"
-    found = sifted(read(), cloud)
+    found = validated(read(), cloud)
     assert [row.rule for row in found.quarantined] == ["spot_dearer"]
 
 
 def test_spot_at_the_on_demand_price_is_no_bargain(cloud: Cloud, read: Read) -> None:
     cloud.quote("p5.48xlarge", "us-east-1a")["SpotPrice"] = "55.04"
-    found = sifted(read(), cloud)
+    found = validated(read(), cloud)
     assert found.quarantined == ()
     assert found.ignored == {"spot at the on-demand price": 1}
 
 
 def test_a_block_never_stands_among_hourly_prices(cloud: Cloud, read: Read) -> None:
     cloud.blocks["us-east-1"] = [block_of("p5.48xlarge", "us-east-1a", "240.00")]
-    found = sifted(read(parts=ALL), cloud)
+    found = validated(read(parts=ALL), cloud)
     cheap = [o.market for o in found.offers if o.usd_per_hour == 10.0]
     assert cheap == ["reserved_block"]

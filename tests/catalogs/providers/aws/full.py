@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from recommender.catalogs.load import load_snapshot
-from tests.catalogs.refresh.aws.cloud import Cloud, Item, make_cloud
+from tests.catalogs.providers.aws.cloud import Cloud, Item, make_cloud
 
 
 @dataclass

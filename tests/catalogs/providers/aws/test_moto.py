@@ -13,7 +13,7 @@ from recommender.catalogs.providers.aws.client import Caller
 from recommender.catalogs.providers.aws.machines import machines_of
 from recommender.catalogs.providers.aws.regions import RegionRead, account_regions, read_region
 from recommender.catalogs.providers.contract import Wanted
-from tests.catalogs.refresh.aws.cloud import NOW, Cloud
+from tests.catalogs.providers.aws.cloud import NOW, Cloud
 
 pytest.importorskip("moto.server")
 NEWER = ("g6.12xlarge", "p5.4xlarge", "trn1.2xlarge", "g6e.24xlarge")  # taken from the catalog

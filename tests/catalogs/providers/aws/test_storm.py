@@ -14,13 +14,13 @@ from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.aws.provider import Aws
 from recommender.catalogs.providers.aws.public_files import Places
-from recommender.catalogs.providers.contract import Harvest, Wanted
-from recommender.catalogs.refresh.run import Order, refresh
+from recommender.catalogs.providers.contract import Fetched, Wanted
+from recommender.catalogs.refresh.run import RefreshRequest, refresh
 from recommender.catalogs.store import Store, newest_good
-from tests.catalogs.refresh.aws import test_prices, test_spot
-from tests.catalogs.refresh.aws.cloud import NOW, Cloud
-from tests.catalogs.refresh.aws.full import FullCloud, full_cloud
-from tests.catalogs.refresh.aws.server import serving
+from tests.catalogs.providers.aws import test_prices, test_spot
+from tests.catalogs.providers.aws.cloud import NOW, Cloud
+from tests.catalogs.providers.aws.full import FullCloud, full_cloud
+from tests.catalogs.providers.aws.server import serving
 
 # Words that a row may hold instead of its own, and answers that a server may give instead.
 LISTED = [
@@ -47,8 +47,8 @@ class Late(Aws):
         super().__init__(Places(prices=cloud.url, advisor=f"{cloud.url}/spot-advisor-data.json"))
         self._now = now
 
-    def harvest(self, wanted: Wanted) -> Harvest:
-        return super().harvest(replace(wanted, now=self._now))
+    def fetch(self, wanted: Wanted) -> Fetched:
+        return super().fetch(replace(wanted, now=self._now))
 
 
 class Weather:
@@ -79,7 +79,7 @@ class Weather:
             self.random.choice((self._wrong_item, self._wrong_quote, self._bad_answer))()
         self.cloud.prices_changed()
         makers: Any = {"aws": lambda: Late(self.cloud, self.now)}
-        report = refresh(Order(store=self.store, makers=makers, clock=lambda: self.now))
+        report = refresh(RefreshRequest(store=self.store, makers=makers, clock=lambda: self.now))
         self.refused += len(report.providers[0].quarantined)
         self.lost += len(report.providers[0].failed)
 

@@ -13,11 +13,11 @@ from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.aws.provider import Aws
 from recommender.catalogs.providers.aws.public_files import Places
 from recommender.catalogs.refresh.report import RefreshReport, facts
-from recommender.catalogs.refresh.run import Order, refresh
+from recommender.catalogs.refresh.run import RefreshRequest, refresh
 from recommender.catalogs.store import Store, newest_good
 from recommender.catalogs.validation import CANARIES
-from tests.catalogs.refresh.aws.cloud import CANARY, NOW, Cloud, dimension_of, make_cloud
-from tests.catalogs.refresh.aws.server import serving
+from tests.catalogs.providers.aws.cloud import CANARY, NOW, Cloud, dimension_of, make_cloud
+from tests.catalogs.providers.aws.server import serving
 
 NAME, REGION = "p5.48xlarge", "us-east-1"
 
@@ -38,7 +38,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cloud]:
 def night(cloud: Cloud, folder: Path, **more: Any) -> RefreshReport:
     """One refresh of AWS into a store."""
     places = Places(prices=cloud.url, advisor=f"{cloud.url}/spot-advisor-data.json")
-    order = Order(
+    order = RefreshRequest(
         store=Store(folder),
         makers={"aws": lambda: Aws(places)},
         canaries=CANARIES,

@@ -8,7 +8,7 @@ import pytest
 from recommender.catalogs.providers.aws.client import Caller
 from recommender.catalogs.providers.aws.price_list import Listed, Listing, list_prices, merged
 from recommender.catalogs.providers.aws.public_files import bulk_files, bulk_prices
-from tests.catalogs.refresh.aws.cloud import Cloud, Item, dimension_of, item_of
+from tests.catalogs.providers.aws.cloud import Cloud, Item, dimension_of, item_of
 
 Change = Callable[[Item], None]
 Way = Callable[[Cloud], Listing]

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from recommender.catalogs.load import load_snapshot
-from recommender.catalogs.providers.contract import Harvest
+from recommender.catalogs.providers.contract import Fetched
 from recommender.catalogs.refresh.draft import usd_per_gpu
-from recommender.catalogs.refresh.reference import Known
-from recommender.catalogs.refresh.validate_rows import Sifted, sift
+from recommender.catalogs.refresh.reference import Reference
+from recommender.catalogs.refresh.validate_rows import ValidatedRows, validate_rows
 from recommender.catalogs.schema import Offer, Source
 
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
@@ -36,9 +36,9 @@ def today(offer: Offer, **changed: Any) -> Offer:
     return replace(offer, **({"as_of": "2026-11-21", "source": 1} | changed))
 
 
-def sifted(*offers: Offer, accept: bool = False, **more: Any) -> Sifted:
-    """What is left of a harvest of AWS."""
-    harvest = Harvest(
+def validated(*offers: Offer, accept: bool = False, **more: Any) -> ValidatedRows:
+    """What is left of a fetch of AWS."""
+    fetched = Fetched(
         provider="aws",
         started=NOW,
         finished=NOW,
@@ -48,20 +48,20 @@ def sifted(*offers: Offer, accept: bool = False, **more: Any) -> Sifted:
         **more,
     )
     types = {t.instance_type: t for t in CATALOG.instance_types.values() if t.provider == "aws"}
-    known = Known(
+    known = Reference(
         "aws", types, CATALOG.gpus, LAST, usd_per_gpu(CATALOG), date(2026, 11, 21), accept
     )
-    return sift(harvest, known)
+    return validate_rows(fetched, known)
 
 
-def rules(found: Sifted) -> list[str]:
+def rules(found: ValidatedRows) -> list[str]:
     """The rules that quarantined something."""
     return [row.rule for row in found.quarantined]
 
 
-def test_an_honest_harvest_passes_whole() -> None:
+def test_an_honest_fetch_passes_whole() -> None:
     offers = [today(o) for o in LAST if o.usd_per_hour and o.region == "us-east-1"]
-    found = sifted(*offers)
+    found = validated(*offers)
     assert found.quarantined == ()
     assert len(found.offers) == len(offers)
 
@@ -90,7 +90,7 @@ def test_an_honest_harvest_passes_whole() -> None:
 def test_a_row_that_cannot_be_right_is_quarantined(
     changed: dict[str, Any], rule: str, words: str
 ) -> None:
-    found = sifted(today(P5, **changed))
+    found = validated(today(P5, **changed))
     assert found.offers == ()
     assert rules(found) == [rule]
     assert words in found.quarantined[0].reason
@@ -98,29 +98,29 @@ def test_a_row_that_cannot_be_right_is_quarantined(
 
 @pytest.mark.parametrize("zone", ["us-east-1a", "use1-atl2-az1", "usw2-wl1-las-wlz1"])
 def test_a_spot_price_of_no_zone_id_is_quarantined(zone: str) -> None:
-    assert rules(sifted(today(SPOT, zone=zone))) == ["zone"]
+    assert rules(validated(today(SPOT, zone=zone))) == ["zone"]
 
 
 def test_a_capacity_block_at_zero_beside_the_price_leaves_the_price() -> None:
-    found = sifted(today(P5), today(P5, usd_per_hour=0.0))
+    found = validated(today(P5), today(P5, usd_per_hour=0.0))
     assert [o.usd_per_hour for o in found.offers] == [P5.usd_per_hour]
     assert rules(found) == ["price"]
 
 
 def test_two_prices_for_one_key_drop_both() -> None:
-    found = sifted(today(P5), today(P5, usd_per_hour=56.0))
+    found = validated(today(P5), today(P5, usd_per_hour=56.0))
     assert found.offers == ()
     assert rules(found) == ["duplicate", "duplicate"]
 
 
 def test_a_spot_sku_flagged_on_demand_is_seen_by_its_zone() -> None:
-    found = sifted(today(P5), today(P5, zone="use1-az1", usd_per_hour=45.0))
+    found = validated(today(P5), today(P5, zone="use1-az1", usd_per_hour=45.0))
     assert [o.zone for o in found.offers] == [""]
     assert rules(found) == ["zone"]
 
 
 def test_on_demand_prices_that_differ_between_zones_are_held_back() -> None:
-    harvest = Harvest(
+    fetched = Fetched(
         provider="gcp",
         started=NOW,
         finished=NOW,
@@ -133,42 +133,44 @@ def test_on_demand_prices_that_differ_between_zones_are_held_back() -> None:
         sources=(Source(1, "price list", "facts", "row", "read nightly"),),
     )  # fmt: skip
     types = {t.instance_type: t for t in CATALOG.instance_types.values() if t.provider == "gcp"}
-    found = sift(harvest, Known("gcp", types, CATALOG.gpus, (), {}, date(2026, 11, 21)))
+    found = validate_rows(
+        fetched, Reference("gcp", types, CATALOG.gpus, (), {}, date(2026, 11, 21))
+    )
     assert rules(found) == ["zones_differ", "zones_differ"]
     assert found.held == {("g2-standard-4", "us-central1", "", "on_demand")}
 
 
 def test_the_same_price_twice_is_one_offer() -> None:
-    assert len(sifted(today(P5), today(P5)).offers) == 1
+    assert len(validated(today(P5), today(P5)).offers) == 1
 
 
 def test_a_halved_price_is_held_back_and_the_last_one_stays() -> None:
-    found = sifted(today(P5, usd_per_hour=P5.usd_per_hour * 0.47))
+    found = validated(today(P5, usd_per_hour=P5.usd_per_hour * 0.47))
     assert found.offers == ()
     assert rules(found) == ["price_change"]
     assert found.held == {("p5.48xlarge", "us-east-1", "", "on_demand")}
 
 
 def test_a_sum_that_the_provider_contradicts_keeps_the_last_price() -> None:
-    found = sifted(today(P5), doubted=("p5.48xlarge",))
+    found = validated(today(P5), doubted=("p5.48xlarge",))
     assert rules(found) == ["composition"]
     assert found.held == {("p5.48xlarge", "us-east-1", "", "on_demand")}
 
 
 def test_a_person_can_accept_a_price_cut() -> None:
-    found = sifted(today(P5, usd_per_hour=P5.usd_per_hour * 0.56), accept=True)
+    found = validated(today(P5, usd_per_hour=P5.usd_per_hour * 0.56), accept=True)
     assert len(found.offers) == 1
 
 
 def test_a_change_of_a_tenth_of_the_whole_family_is_published_with_an_alert() -> None:
     sizes = [P5, last("p5.4xlarge", "us-east-1", "on_demand")]
-    found = sifted(*(today(o, usd_per_hour=o.usd_per_hour * 1.1) for o in sizes))
+    found = validated(*(today(o, usd_per_hour=o.usd_per_hour * 1.1) for o in sizes))
     assert len(found.offers) == 2
     assert found.alerts == ("2 on-demand prices changed by more than 5%",)
 
 
 def test_a_new_region_far_from_the_others_is_quarantined() -> None:
-    found = sifted(today(P5, region="eu-south-2", usd_per_hour=P5.usd_per_hour * 0.5))
+    found = validated(today(P5, region="eu-south-2", usd_per_hour=P5.usd_per_hour * 0.5))
     assert rules(found) == ["region_spread"]
 
 
@@ -177,20 +179,20 @@ def test_a_new_region_far_from_the_others_is_quarantined() -> None:
 )
 def test_spot_outside_the_usual_share_is_quarantined(share: float, rule: str) -> None:
     listed = last(SPOT.instance_type, SPOT.region, "on_demand").usd_per_hour
-    assert rules(sifted(today(SPOT, usd_per_hour=share * listed))) == [rule]
+    assert rules(validated(today(SPOT, usd_per_hour=share * listed))) == [rule]
 
 
 @pytest.mark.parametrize("share", [0.9, 1.0])
 def test_spot_at_the_on_demand_price_is_no_offer(share: float) -> None:
     listed = last(SPOT.instance_type, SPOT.region, "on_demand").usd_per_hour
-    found = sifted(today(SPOT, usd_per_hour=share * listed))
+    found = validated(today(SPOT, usd_per_hour=share * listed))
     assert (found.offers, found.quarantined) == ((), ())
     assert found.ignored == {"spot at the on-demand price": 1}
 
 
 def test_spot_at_a_tenth_of_the_list_price_is_flagged_as_the_floor() -> None:
     listed = last(SPOT.instance_type, SPOT.region, "on_demand").usd_per_hour
-    found = sifted(today(SPOT, zone="use1-az9", usd_per_hour=0.1 * listed))
+    found = validated(today(SPOT, zone="use1-az9", usd_per_hour=0.1 * listed))
     assert [o.flag for o in found.offers] == ["floor"]
 
 
@@ -198,12 +200,12 @@ def test_spot_of_a_machine_without_on_demand_price_is_quarantined() -> None:
     unlisted = today(SPOT, region="eu-south-2", zone="eus2-az1")
     if any((o.instance_type, o.region) == (SPOT.instance_type, "eu-south-2") for o in LAST):
         unlisted = replace(unlisted, region="af-south-9", zone="afs9-az1")
-    assert rules(sifted(unlisted)) == ["no_on_demand"]
+    assert rules(validated(unlisted)) == ["no_on_demand"]
 
 
 def test_a_client_cannot_call_a_machine_spot_only_to_escape_the_guard() -> None:
     escaped = today(SPOT, region="af-south-9", zone="afs9-az1", obtainable="spot_only")
-    assert rules(sifted(escaped)) == ["no_on_demand"]
+    assert rules(validated(escaped)) == ["no_on_demand"]
 
 
 def test_a_spot_only_machine_is_measured_by_its_gpu() -> None:
@@ -211,14 +213,14 @@ def test_a_spot_only_machine_is_measured_by_its_gpu() -> None:
                 if t.provider == "aws" and t.status == "spot_only")  # fmt: skip
     typical = usd_per_gpu(CATALOG)[only.gpu] * only.gpus
     offer = today(SPOT, instance_type=only.instance_type)
-    assert len(sifted(replace(offer, usd_per_hour=0.4 * typical)).offers) == 1
-    assert rules(sifted(replace(offer, usd_per_hour=0.01 * typical))) == ["spot_share"]
+    assert len(validated(replace(offer, usd_per_hour=0.4 * typical)).offers) == 1
+    assert rules(validated(replace(offer, usd_per_hour=0.01 * typical))) == ["spot_share"]
 
 
 def test_a_retired_machine_stays_retired_whatever_the_price_list_says() -> None:
     retired = next(o for o in LAST if CATALOG.type_of(o).status == "retired"
                    and o.market == "on_demand")  # fmt: skip
-    found = sifted(today(retired, obtainable="open"))
+    found = validated(today(retired, obtainable="open"))
     assert [o.obtainable for o in found.offers] == ["retired"]
 
 
@@ -226,7 +228,7 @@ def test_a_new_size_of_a_known_gpu_is_taken_and_one_of_an_unknown_gpu_is_not() -
     known = CATALOG.instance_types["aws", "p5.48xlarge"]
     size = replace(known, instance_type="p5.96xlarge", gpus=16)
     strange = replace(known, instance_type="p7.48xlarge", gpu="NVIDIA")
-    found = sifted(
+    found = validated(
         today(P5, instance_type="p5.96xlarge", usd_per_hour=110.0),
         today(P5, instance_type="p7.48xlarge", usd_per_hour=110.0),
         types=(size, strange),
@@ -244,12 +246,12 @@ def test_a_new_size_of_a_known_gpu_is_taken_and_one_of_an_unknown_gpu_is_not() -
 def test_a_machine_described_wrongly_is_quarantined(wrong: dict[str, Any]) -> None:
     known = CATALOG.instance_types["aws", "p5.48xlarge"]
     machine = replace(known, instance_type="g6f.large", **wrong)
-    found = sifted(today(P5, instance_type="g6f.large"), types=(machine,))
+    found = validated(today(P5, instance_type="g6f.large"), types=(machine,))
     assert rules(found) == ["type", "unknown_type"]
 
 
 def test_every_offer_is_either_kept_quarantined_or_ignored() -> None:
     offers = [today(o) for o in LAST]
-    found = sifted(*offers)
+    found = validated(*offers)
     total = len(found.offers) + len(found.quarantined) + sum(found.ignored.values())
     assert total == len(offers)

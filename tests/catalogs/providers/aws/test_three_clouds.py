@@ -8,13 +8,13 @@ from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.aws.provider import Aws
 from recommender.catalogs.providers.aws.public_files import Places
 from recommender.catalogs.refresh.report import RefreshReport
-from recommender.catalogs.refresh.run import Order, refresh
+from recommender.catalogs.refresh.run import RefreshRequest, refresh
 from recommender.catalogs.store import Store, newest_good
+from tests.catalogs.providers.aws.cloud import Cloud
+from tests.catalogs.providers.aws.full import full_cloud
+from tests.catalogs.providers.aws.server import serving
+from tests.catalogs.providers.gcp.skus import NOW
 from tests.catalogs.refresh import azure_items, clouds, gcp_skus
-from tests.catalogs.refresh.aws.cloud import Cloud
-from tests.catalogs.refresh.aws.full import full_cloud
-from tests.catalogs.refresh.aws.server import serving
-from tests.catalogs.refresh.gcp_skus import NOW
 from tests.catalogs.refresh.servers import Reply, Server
 
 
@@ -26,7 +26,7 @@ def night(store: Store, aws: Cloud, gcp: Server, azure: Server) -> RefreshReport
         "gcp": lambda: gcp_skus.client(gcp),
         "azure": lambda: azure_items.client(azure),
     }
-    return refresh(Order(store=store, makers=makers, clock=lambda: NOW))  # type: ignore[arg-type]
+    return refresh(RefreshRequest(store=store, makers=makers, clock=lambda: NOW))  # type: ignore[arg-type]
 
 
 def outcome(report: RefreshReport) -> list[tuple[str, str]]:
