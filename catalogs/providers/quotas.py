@@ -31,7 +31,7 @@ class QuotasRead:
     failed: tuple[Failed, ...]
     warnings: tuple[str, ...]
 
-    def fetch(self, provider: str, wanted: Wanted, counters: Counters) -> Fetched:
+    def as_fetched(self, provider: str, wanted: Wanted, counters: Counters) -> Fetched:
         """The quotas as what a provider hands over."""
         return Fetched(
             provider=provider,

@@ -99,7 +99,7 @@ class Azure:
         regions = wanted.regions or tuple(sorted({name for each in places for name in each}))
         quotas = load_snapshot().quotas
         found = read_quotas(self.account, wanted, self.patience, quotas, regions)
-        return found.fetch("azure", wanted, Counters(calls=len(regions)))
+        return found.as_fetched("azure", wanted, Counters(calls=len(regions)))
 
     def _starts(self, wanted: Wanted) -> Iterator[str]:
         """The first pages: of all sizes with GPUs, then of each machine without."""

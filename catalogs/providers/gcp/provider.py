@@ -117,7 +117,7 @@ class Gcp:
         with Web("gcp", wanted, {"Authorization": f"Bearer {token}"}, self.patience) as web:
             found = read_quotas(web, self.settings, wanted, load_snapshot().quotas)
         counters = Counters(calls=web.calls, retries=web.retries, bytes=web.bytes)
-        return found.fetch("gcp", wanted, counters)
+        return found.as_fetched("gcp", wanted, counters)
 
     def _token(self, made: "_Making") -> str:
         """A token for Compute Engine; none without a project or without credentials."""
