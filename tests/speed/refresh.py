@@ -25,7 +25,9 @@ MOST_SECONDS, MOST_MB = 20.0, 400.0  # of three providers with 40,000 rows, on t
 
 SERVE = """
 import sys
-from tests.catalogs.refresh import azure_items, clouds, gcp_skus
+from tests.catalogs.providers.azure import items as azure_items
+from tests.catalogs.providers.gcp import skus as gcp_skus
+from tests.catalogs.refresh import clouds
 from tests.catalogs.providers.aws import full, server
 gcp = clouds.gcp_list()
 gcp = clouds.gcp_list(int(sys.argv[1]) - len(gcp))

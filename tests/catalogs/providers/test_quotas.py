@@ -16,8 +16,8 @@ from recommender.catalogs.providers.contract import Fetched, QuotaValue, Wanted
 from recommender.catalogs.providers.http import Patience
 from recommender.catalogs.providers.quotas import quota_text
 from recommender.inputs.quota_file import read_quotas
+from tests.catalogs.providers.gcp import skus as gcp_skus
 from tests.catalogs.providers.gcp.skus import NOW
-from tests.catalogs.refresh import gcp_skus
 from tests.catalogs.refresh.servers import Asked, Reply, Server, http_server
 
 SECRET = "canary~Secret8Q~0123456789abcdef"

@@ -13,8 +13,10 @@ from recommender.catalogs.store import Store, newest_good
 from tests.catalogs.providers.aws.cloud import Cloud
 from tests.catalogs.providers.aws.full import full_cloud
 from tests.catalogs.providers.aws.server import serving
+from tests.catalogs.providers.azure import items as azure_items
+from tests.catalogs.providers.gcp import skus as gcp_skus
 from tests.catalogs.providers.gcp.skus import NOW
-from tests.catalogs.refresh import azure_items, clouds, gcp_skus
+from tests.catalogs.refresh import clouds
 from tests.catalogs.refresh.servers import Reply, Server
 
 
