@@ -36,7 +36,7 @@ class ValidatedRows:
 
     offers: tuple[Offer, ...]
     types: tuple[InstanceType, ...]  # new ones that are used
-    held: frozenset[Key]  # by `held_as`: the last good price stays, with its age
+    held: frozenset[Key]  # by `held_key`: the last good price stays, with its age
     quarantined: tuple[Quarantined, ...]
     alerts: tuple[str, ...]
     ignored: Mapping[str, int]  # rows known not to be meant, by rule

@@ -200,7 +200,7 @@ def test_nothing_is_asked_after_the_deadline():
 
 
 def by_grpc(rows: list[Any], faults: list[Any], request: Wanted) -> Any:
-    """Harvest over gRPC; the server first fails with these status codes."""
+    """Fetch over gRPC; the server first fails with these status codes."""
     import grpc
     from google.cloud.billing_v1 import CloudCatalogClient, ListSkusResponse
     from google.cloud.billing_v1.services.cloud_catalog.transports import (
