@@ -147,10 +147,10 @@ _WAITER = """
 import sys
 from pathlib import Path
 from recommender.catalogs.errors import StoreError
-from recommender.catalogs.store import writing
+from recommender.catalogs.store import write_lock
 from recommender.catalogs.store import Store
 try:
-    with writing(Store(Path(sys.argv[1])), wait_s=0):
+    with write_lock(Store(Path(sys.argv[1])), wait_s=0):
         print("entered")
 except StoreError as error:
     print(error)

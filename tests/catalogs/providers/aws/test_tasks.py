@@ -12,7 +12,8 @@ from recommender.catalogs.providers.aws.client import Tasks
 from recommender.catalogs.providers.contract import Wanted
 
 LEFT_BEHIND = """
-import threading, time
+import sys, threading
+sys.path.insert(0, ".")
 from tests.catalogs.providers.aws.test_tasks import wanted
 from recommender.catalogs.providers.aws.client import Tasks
 found, failed = Tasks({"hangs": threading.Event().wait, "works": lambda: 7}, 2).results(wanted(0.3))
