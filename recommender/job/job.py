@@ -33,7 +33,7 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TimedRun:
     """One run of the user's, as `recommend calibrate` reads it."""
 
     place: str  # "timings.csv, line 2": where its user finds it

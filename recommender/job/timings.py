@@ -13,7 +13,7 @@ from recommender.inputs.csv_text import CsvRow, read_csv, read_each, refuse_all
 from recommender.inputs.units import parse_count, parse_whole
 from recommender.inputs.units.machines import MOST_MACHINES, NAME, looks_like_instance
 from recommender.inputs.units.quantities import NUMBER, refusal, refuse_sign, refuse_size, scaled
-from recommender.job.job import Job, Run, Timing
+from recommender.job.job import Job, TimedRun, Timing
 from recommender.text import shown, unknown
 
 Unit = Literal["s/step", "samples/s", "tokens/s"]
@@ -120,7 +120,7 @@ MOST_RUNS = 1000  # a handful is enough; more is a log, not a table of runs
 _EITHER = (("instance", "gpu"), ("step_s", "samples_per_s"))
 
 
-def read_runs(path: Path, types: Iterable[InstanceType], batch: int) -> tuple[Run, ...]:
+def read_runs(path: Path, types: Iterable[InstanceType], batch: int) -> tuple[TimedRun, ...]:
     """Read timed runs; every bad row is reported at once.
 
     Columns: machines; instance or gpu; step_s (seconds) or samples_per_s; optional gpus (in all;
@@ -139,7 +139,7 @@ def read_runs(path: Path, types: Iterable[InstanceType], batch: int) -> tuple[Ru
     return read_each(rows, lambda row: _run(row, machines, batch))
 
 
-def _run(row: CsvRow, machines: tuple[InstanceType, ...], batch: int) -> Run:
+def _run(row: CsvRow, machines: tuple[InstanceType, ...], batch: int) -> TimedRun:
     problems = [
         f"{row.place}: has neither {one} nor {other}; write one of them"
         if one not in row.cells
@@ -157,7 +157,7 @@ def _run(row: CsvRow, machines: tuple[InstanceType, ...], batch: int) -> Run:
     share = gpus / (count * machine.gpus) if "data" in row.cells else 1.0
     size = _whole(row, "batch", max(round(batch * share), gpus) if share < 1.0 else batch)
     _refuse_shape(row, machine, count, gpus, size)
-    return Run(
+    return TimedRun(
         place=row.place,
         machine=f"{machine.provider}/{machine.instance_type}",
         gpu=machine.gpu,

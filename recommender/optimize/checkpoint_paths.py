@@ -8,7 +8,7 @@ from recommender.arrays import Bools, Floats, Ints
 from recommender.optimize.space import ANCHOR, MEMORY_TIER, NONE, OBJECT_STORE, Site, Space
 from recommender.performance import checkpoint
 from recommender.performance.checkpoint import Receiver, SavePaths
-from recommender.performance.clusters import Fleet
+from recommender.performance.clusters import Clusters
 
 TIER_MOST = 4  # CPU machines of a memory tier; DeepVM saw no gain beyond 3 to 4 (2024)
 
@@ -29,7 +29,7 @@ class Saves:
 
 
 def saves_of(
-    space: Space, site: Site, fleet: Fleet, counts: Ints, path: Ints, notice_s: Floats
+    space: Space, site: Site, fleet: Clusters, counts: Ints, path: Ints, notice_s: Floats
 ) -> Saves:
     """How each plan saves; the cheapest tier that takes the checkpoints is chosen."""
     entries = site.entries
@@ -74,7 +74,7 @@ def _put_tier(
     into: Saves,
     space: Space,
     site: Site,
-    fleet: Fleet,
+    fleet: Clusters,
     wanted: Bools,
     region: Ints,
     notice_s: Floats,

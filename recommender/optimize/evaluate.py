@@ -13,7 +13,7 @@ from recommender.arrays import Bools, Floats, Ints
 from recommender.optimize.checkpoint_paths import Saves, saves_of
 from recommender.optimize.space import NONE, OBJECT_STORE, Entries, Site, Space
 from recommender.performance.checkpoint import best_interval
-from recommender.performance.clusters import Fleet
+from recommender.performance.clusters import Clusters
 from recommender.performance.parameter_server import cluster_spread
 from recommender.performance.step import steps
 from recommender.plan.limits import MEAN_LIMITS, RUN_LIMITS, Limits, RunFigures
@@ -120,7 +120,7 @@ class Reduced:
 
     inputs: PathInputs
     allowed: Bools  # (plans,)
-    fleet: Fleet
+    fleet: Clusters
     gang: Gang
     saves: Saves
 

@@ -28,7 +28,7 @@ from recommender.optimize.spot_time_bounds import (
     RATIO,
     spot_time_ratio_at,
 )
-from recommender.performance.clusters import Fleet, spreads_of
+from recommender.performance.clusters import Clusters, spreads_of
 from recommender.performance.memory import bytes_of, largest_micro_batch
 from recommender.performance.priors import prior_of
 from recommender.performance.step import steps
@@ -213,7 +213,7 @@ def _least_step(
     def all_of(value: float) -> Floats:
         return np.full(len(n), float(value))
 
-    fleet = Fleet(
+    fleet = Clusters(
         kind=np.full(len(n), -1),
         machines=n,
         gpus=total,

@@ -12,7 +12,7 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
 from recommender.job.job import Job
-from recommender.performance.clusters import Fleet, MachineColumns, fleet_of
+from recommender.performance.clusters import Clusters, MachineColumns, clusters_of
 from recommender.performance.step import steps
 from recommender.plan.limits import Limits
 from recommender.risk.outcomes import OutcomeCache
@@ -138,13 +138,13 @@ class Space:
         """What the paths are drawn from."""
         return self.cache.seed
 
-    def fleet(self, site: Site, counts: Ints) -> Fleet:
+    def fleet(self, site: Site, counts: Ints) -> Clusters:
         """Clusters of a site as columns; `counts` has shape (plans, entries)."""
         kinds = np.flatnonzero(np.bincount(site.entries.kind))  # np.unique imports numpy.ma
         by_kind = (site.entries.kind[:, None] == kinds[None]).astype(np.int64)
-        fleet = fleet_of(_take(self.columns, kinds), counts @ by_kind)
+        fleet = clusters_of(_take(self.columns, kinds), counts @ by_kind)
         kind = np.where(fleet.kind >= 0, kinds[np.maximum(fleet.kind, 0)], -1)
-        return Fleet(kind, *(getattr(fleet, name) for name in Fleet.__slots__[1:]))
+        return Clusters(kind, *(getattr(fleet, name) for name in Clusters.__slots__[1:]))
 
 
 def _take(columns: MachineColumns, rows: Ints) -> MachineColumns:
@@ -169,7 +169,7 @@ def single_steps(job: Job, c: MachineColumns, most: int) -> Floats:
     """Step seconds of n = 1 ... most machines of each kind; (kinds, most)."""
     kind = np.repeat(np.arange(len(c.names)), most)
     n = np.tile(np.arange(1.0, most + 1.0), len(c.names))
-    fleet = Fleet(
+    fleet = Clusters(
         kind=kind,
         machines=n,
         gpus=n * c.gpus[kind],

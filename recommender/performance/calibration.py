@@ -13,7 +13,7 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats
 from recommender.errors import UsageError
-from recommender.job.job import Calibration, Fitted, Job, Run
+from recommender.job.job import Calibration, Fitted, Job, TimedRun
 from recommender.performance import least_squares as lsq
 from recommender.performance.calibration_model import (
     COMPUTE,
@@ -27,14 +27,14 @@ from recommender.performance.calibration_model import (
     SIGMA_GPU,
     TENSOR,
     USUAL,
-    Model,
+    StepModel,
     clusters,
     solve,
     spread_for,
 )
 from recommender.performance.calibration_spread import (
-    bands,
     beyond_each,
+    machine_bands,
     residual_sd,
     rms,
     sigmas_of,
@@ -61,7 +61,7 @@ class Calibrated:
 
 def calibrate(
     job: Job,
-    runs: tuple[Run, ...],
+    runs: tuple[TimedRun, ...],
     columns: MachineColumns,
     gpu_of: tuple[str, ...],
     as_of: str,
@@ -75,7 +75,7 @@ def calibrate(
     """
     job = replace(job, calibration=None, timings=())
     free = tuple(run for run in runs if run.data in ("", "synthetic")) or runs
-    model = Model(job, free, columns, spread=spread_for(free))
+    model = StepModel(job, free, columns, spread=spread_for(free))
     fit = solve(model)
     name = name_of(model.prior, columns, model.gpus)
     sigmas = sigmas_of(model, fit, job, columns)
@@ -140,8 +140,8 @@ def _spreads(own: Calibration, timed: Bools, sigma: float) -> Floats:
 
 
 def _calibration(
-    model: Model,
-    fit: lsq.Fit,
+    model: StepModel,
+    fit: lsq.PosteriorFit,
     sigmas: tuple[tuple[int, float], ...],
     as_of: str,
     rows: int,
@@ -180,8 +180,8 @@ def _calibration(
 
 def _served(
     found: Calibration,
-    model: Model,
-    fit: lsq.Fit,
+    model: StepModel,
+    fit: lsq.PosteriorFit,
     job: Job,
     columns: MachineColumns,
     gpu_of: tuple[str, ...],
@@ -197,7 +197,7 @@ def _served(
     factor = float(np.exp(fit.value[SERVICE]))
     found = replace(found, service=Fitted(factor, min(sd, float(model.belief().sd[SERVICE]))))
     asked = replace(job, calibration=found)
-    sizes = tuple(n for _, band in bands(model.runs)[1:SERVED] for n in band)
+    sizes = tuple(n for _, band in machine_bands(model.runs)[1:SERVED] for n in band)
     runs = whole(model.runs, columns, sizes, job.global_batch)
     own = with_calibration(asked, columns, gpu_of)
     fleet = clusters(runs, own)
@@ -210,7 +210,7 @@ def _served(
     return replace(found, sigma_several=several, sigma_larger=())
 
 
-def _widest(model: Model, noise: float) -> tuple[float, float]:
+def _widest(model: StepModel, noise: float) -> tuple[float, float]:
     """The widest spreads of one machine and of several: those of uncalibrated plans.
 
     What a job's own runs miss comes on top: an uncalibrated job does not know of it. Where nothing
@@ -255,7 +255,7 @@ def name_of(prior: Prior, columns: MachineColumns, gpus: Sequence[str]) -> str:
 
 
 def _predicted(
-    job: Job, runs: tuple[Run, ...], columns: MachineColumns, gpu_of: tuple[str, ...]
+    job: Job, runs: tuple[TimedRun, ...], columns: MachineColumns, gpu_of: tuple[str, ...]
 ) -> Floats:
     """The step of every run under the job's calibration, its input included; (runs,)."""
     fleet = clusters(runs, with_calibration(job, columns, gpu_of))

@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 
 from recommender.arrays import Floats
-from recommender.job.job import Job, Run
+from recommender.job.job import Job, TimedRun
 from recommender.performance import least_squares as lsq
-from recommender.performance.clusters import Fleet, MachineColumns
+from recommender.performance.clusters import Clusters, MachineColumns
 from recommender.performance.parameter_server import load_constants, service_of
 from recommender.performance.priors import Prior, load_priors
 from recommender.performance.strategies import terms_of
@@ -49,19 +49,19 @@ FEW_SIZES = Spread(tensor=0.7, latency=2.0, network=1.0, links=0.7, overlap=0.1,
 MANY_SIZES = Spread(tensor=0.7, latency=100.0, network=100.0, links=0.7, overlap=1e-3, noise=USUAL)
 
 
-def spread_for(runs: tuple[Run, ...]) -> Spread:
+def spread_for(runs: tuple[TimedRun, ...]) -> Spread:
     """What is believed of the constants before some runs are looked at."""
     sizes = {run.machines for run in runs if run.machines > 1}
     return MANY_SIZES if len(sizes) >= TAUGHT else FEW_SIZES
 
 
-class Model:
+class StepModel:
     """ln step time of some runs as a function of the ln constants."""
 
     def __init__(
         self,
         job: Job,
-        runs: tuple[Run, ...],
+        runs: tuple[TimedRun, ...],
         columns: MachineColumns,
         gpus: tuple[str, ...] = (),
         spread: Spread = FEW_SIZES,
@@ -79,7 +79,7 @@ class Model:
             for rows in [np.flatnonzero(batches == batch)]
         )
 
-    def belief(self) -> lsq.Belief:
+    def belief(self) -> lsq.ParameterPrior:
         """The prior of every parameter; a deviation of each timed GPU comes last."""
         compute = np.sqrt(max(self.prior.sigma_one**2 - SIGMA_GPU**2, SIGMA_GPU**2))
         s = self.spread
@@ -90,7 +90,7 @@ class Model:
         sd = np.concatenate([sd, np.full(len(self.gpus), SIGMA_GPU)])
         least, most = np.full(len(sd), -FARTHEST), np.full(len(sd), FARTHEST)
         least[OVERLAP], most[OVERLAP] = 0.0, 0.95
-        return lsq.Belief(np.zeros(len(sd)), sd, least, most)
+        return lsq.ParameterPrior(np.zeros(len(sd)), sd, least, most)
 
     def _servers(self) -> float:
         """Sd of ln time of parameter servers, the placement of the bytes included."""
@@ -134,19 +134,19 @@ class Model:
         return found
 
 
-def _network_kind(fleet: Fleet) -> Literal["", "tcp", "rdma"]:
+def _network_kind(fleet: Clusters) -> Literal["", "tcp", "rdma"]:
     """The kind of network that some runs used, "" for both; on one machine each could have."""
     used = fleet.machines > 1
     rdma = fleet.network_half_bytes[used if used.any() else ~used] > 0
     return "rdma" if rdma.all() else "" if rdma.any() else "tcp"
 
 
-def _scaled_steps(job: Job, prior: Prior, fleet: Fleet, theta: Floats, each: Floats) -> Floats:
+def _scaled_steps(job: Job, prior: Prior, fleet: Clusters, theta: Floats, each: Floats) -> Floats:
     step: Floats = terms_of(job, prior, _scaled(fleet, theta, each)).step_s
     return step
 
 
-def _scaled(fleet: Fleet, theta: Floats, each: Floats) -> Fleet:
+def _scaled(fleet: Clusters, theta: Floats, each: Floats) -> Clusters:
     return replace(
         fleet,
         compute_per_s=fleet.compute_per_s * each,
@@ -156,7 +156,7 @@ def _scaled(fleet: Fleet, theta: Floats, each: Floats) -> Fleet:
     )
 
 
-def clusters(runs: tuple[Run, ...], columns: MachineColumns) -> Fleet:
+def clusters(runs: tuple[TimedRun, ...], columns: MachineColumns) -> Clusters:
     """The clusters of some runs, on the machines they name; (runs,).
 
     Only `cached` runs wait for preparation, and only `cold` ones for fetching too.
@@ -168,7 +168,7 @@ def clusters(runs: tuple[Run, ...], columns: MachineColumns) -> Fleet:
     fetched = np.array([run.data == "cold" for run in runs])
     rates = {(name, gpus): times for name, gpus, times in columns.part_links}
     part = np.array([rates.get((run.machine, -(-run.gpus // run.machines)), 1.0) for run in runs])
-    return Fleet(
+    return Clusters(
         kind=kind,
         machines=machines,
         gpus=gpus,
@@ -186,7 +186,7 @@ def clusters(runs: tuple[Run, ...], columns: MachineColumns) -> Fleet:
     )
 
 
-def solve(model: Model) -> lsq.Fit:
+def solve(model: StepModel) -> lsq.PosteriorFit:
     """Fit a model to what its runs took.
 
     Where all communication is hidden its slopes are zero: the second start has a slow network.

@@ -16,9 +16,9 @@ from itertools import pairwise
 import numpy as np
 
 from recommender.arrays import Floats
-from recommender.job.job import Job, Run
+from recommender.job.job import Job, TimedRun
 from recommender.performance import least_squares as lsq
-from recommender.performance.calibration_model import COMPUTE, FARTHEST, LINKS, USUAL, Model
+from recommender.performance.calibration_model import COMPUTE, FARTHEST, LINKS, USUAL, StepModel
 from recommender.performance.clusters import WITHIN, MachineColumns
 
 USUAL_ROWS = 4.0  # as many runs as the usual error counts
@@ -66,7 +66,7 @@ def links_sd(share: Floats, sd: float) -> Floats:
     return np.asarray(np.log1p(share * np.expm1(WITHIN * sd)) / WITHIN)
 
 
-def beyond(model: Model, fit: lsq.Fit, timed: tuple[Run, ...]) -> Beyond:
+def beyond(model: StepModel, fit: lsq.PosteriorFit, timed: tuple[TimedRun, ...]) -> Beyond:
     """How far the runs of a model lie beyond those that were timed."""
     quick = fit.value.copy()
     quick[LINKS] = FARTHEST
@@ -81,13 +81,13 @@ def beyond(model: Model, fit: lsq.Fit, timed: tuple[Run, ...]) -> Beyond:
     )
 
 
-def residual_sd(model: Model, fit: lsq.Fit) -> float:
+def residual_sd(model: StepModel, fit: lsq.PosteriorFit) -> float:
     """Sd of ln(run / model) where the model is used: of the residuals and what is usual."""
     free = _freedom(model, fit)
     return float(np.sqrt((np.sum(fit.residual**2) + USUAL_ROWS * USUAL**2) / free))
 
 
-def own_spread(model: Model, fit: lsq.Fit, to: Model) -> Floats:
+def own_spread(model: StepModel, fit: lsq.PosteriorFit, to: StepModel) -> Floats:
     """Sd of ln(true / predicted) of other runs that the fit to `model` itself tells of; (runs,).
 
     What the residuals are beyond the usual is known from few runs: it counts by Student's law.
@@ -97,13 +97,13 @@ def own_spread(model: Model, fit: lsq.Fit, to: Model) -> Floats:
     return np.asarray(np.hypot(excess, lsq.spread(to, fit, noise)))
 
 
-def spans(model: Model, fit: lsq.Fit, to: Model) -> Floats:
+def spans(model: StepModel, fit: lsq.PosteriorFit, to: StepModel) -> Floats:
     """Sd of ln(true / predicted step) of other runs after a fit to a model's own; (runs,)."""
     base = beyond(to, fit, model.runs).base(bases())
     return np.asarray(np.hypot(base, own_spread(model, fit, to)))
 
 
-def _freedom(model: Model, fit: lsq.Fit) -> float:
+def _freedom(model: StepModel, fit: lsq.PosteriorFit) -> float:
     """Runs behind the residuals' spread that the priors, not the runs, determine of the fit."""
     return USUAL_ROWS + max(len(fit.residual) - fit.taught(model.spread.noise), 0.0)
 
@@ -111,7 +111,7 @@ def _freedom(model: Model, fit: lsq.Fit) -> float:
 DOUBLINGS = 4  # of the most machines that were timed, up to which spans are worked out
 
 
-def bands(runs: tuple[Run, ...]) -> tuple[tuple[int, tuple[int, ...]], ...]:
+def machine_bands(runs: tuple[TimedRun, ...]) -> tuple[tuple[int, tuple[int, ...]], ...]:
     """Bands of numbers of machines: the most of each, and which stand for it.
 
     One machine; several, no more than were timed; then one band for every doubling.
@@ -123,13 +123,13 @@ def bands(runs: tuple[Run, ...]) -> tuple[tuple[int, tuple[int, ...]], ...]:
 
 
 def sigmas_of(
-    model: Model, fit: lsq.Fit, job: Job, columns: MachineColumns
+    model: StepModel, fit: lsq.PosteriorFit, job: Job, columns: MachineColumns
 ) -> tuple[tuple[int, float], ...]:
     """Root mean square of the spans of each band of sizes: (most machines, sd).
 
     Bands in which no timed machine can run the job's batch are left out, but for the first two.
     """
-    known = {most: _rms_span(model, fit, job, columns, n) for most, n in bands(model.runs)}
+    known = {most: _rms_span(model, fit, job, columns, n) for most, n in machine_bands(model.runs)}
     one, several, *_ = known
     noise = residual_sd(model, fit)
     otherwise = float(np.hypot(noise, np.sqrt(fit.covariance(noise)[COMPUTE, COMPUTE])))
@@ -140,16 +140,20 @@ def sigmas_of(
 
 
 def _rms_span(
-    model: Model, fit: lsq.Fit, job: Job, columns: MachineColumns, sizes: tuple[int, ...]
+    model: StepModel,
+    fit: lsq.PosteriorFit,
+    job: Job,
+    columns: MachineColumns,
+    sizes: tuple[int, ...],
 ) -> float | None:
     """Root mean square of the spans of the timed machines in some numbers; None if none can run."""
     runs = whole(model.runs, columns, sizes, job.global_batch)
     with np.errstate(divide="ignore"):
-        steps = [Model(job, (run,), columns, model.gpus)(fit.value)[0] for run in runs]
+        steps = [StepModel(job, (run,), columns, model.gpus)(fit.value)[0] for run in runs]
     fine = tuple(run for run, step in zip(runs, steps, strict=True) if np.isfinite(step))
     if not fine:
         return None
-    return rms(spans(model, fit, Model(job, fine, columns, model.gpus)))
+    return rms(spans(model, fit, StepModel(job, fine, columns, model.gpus)))
 
 
 def rms(values: Floats) -> float:
@@ -158,8 +162,8 @@ def rms(values: Floats) -> float:
 
 
 def whole(
-    runs: tuple[Run, ...], columns: MachineColumns, sizes: tuple[int, ...], batch: int
-) -> tuple[Run, ...]:
+    runs: tuple[TimedRun, ...], columns: MachineColumns, sizes: tuple[int, ...], batch: int
+) -> tuple[TimedRun, ...]:
     """Clusters of some numbers of each timed machine, whole ones, on the job's batch."""
     return tuple(
         replace(run, gpus=n * each, machines=n, batch=batch)

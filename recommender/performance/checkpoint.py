@@ -9,7 +9,7 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats
 from recommender.job.job import Job
-from recommender.performance.clusters import Fleet
+from recommender.performance.clusters import Clusters
 from recommender.risk.laws import RUN_FAMILY
 
 # Parallel transfers reached 6.3 GB/s on p3dn (100 Gbit/s) and 8.0 on c5n.18xlarge: the public
@@ -88,7 +88,7 @@ def write_s(
     return np.asarray(writer.fixed_s + writer.tensor_s * tensors + size_bytes / stream)
 
 
-def object_store(job: Job, fleet: Fleet, notice_s: Floats | float) -> SavePaths:
+def object_store(job: Job, fleet: Clusters, notice_s: Floats | float) -> SavePaths:
     """Checkpoints in a bucket: sharded from every machine, or by one chief writer.
 
     The chief of a parameter-server job writes in one stream, any other writer in parallel parts.
@@ -101,7 +101,7 @@ def object_store(job: Job, fleet: Fleet, notice_s: Floats | float) -> SavePaths:
     return _saved(job, fleet, "object_store", transfer, transfer, transfer, notice_s)
 
 
-def anchor(job: Job, fleet: Fleet, notice_s: Floats | float) -> SavePaths:
+def anchor(job: Job, fleet: Clusters, notice_s: Floats | float) -> SavePaths:
     """Checkpoints on the local disk of one on-demand machine of the cluster.
 
     All shards but its own enter through one network card, and all go to one disk.
@@ -117,7 +117,7 @@ def anchor(job: Job, fleet: Fleet, notice_s: Floats | float) -> SavePaths:
 
 
 def memory_tier(
-    job: Job, fleet: Fleet, notice_s: Floats | float, receiver: Receiver, count: Floats | int
+    job: Job, fleet: Clusters, notice_s: Floats | float, receiver: Receiver, count: Floats | int
 ) -> SavePaths:
     """Checkpoints in the memory of `count` on-demand CPU machines, flushed to a bucket.
 
@@ -140,7 +140,7 @@ def memory_tier(
     return _only(found, possible)
 
 
-def none(fleet: Fleet) -> SavePaths:
+def none(fleet: Clusters) -> SavePaths:
     """No checkpoints: an interruption costs everything."""
     zero = np.zeros_like(fleet.machines)
     return SavePaths(
@@ -207,7 +207,7 @@ def progress(
 
 def _saved(
     job: Job,
-    fleet: Fleet,
+    fleet: Clusters,
     path: str,
     transfer: Floats,
     spacing: Floats,

@@ -42,7 +42,7 @@ class MachineColumns:
 
 
 @dataclass(frozen=True, slots=True)
-class Fleet:
+class Clusters:
     """Many clusters at once; every field has shape (clusters,)."""
 
     kind: Ints  # row of MachineColumns where all machines are alike, else -1
@@ -63,9 +63,9 @@ class Fleet:
     def __len__(self) -> int:
         return len(self.machines)
 
-    def take(self, rows: Ints) -> "Fleet":
+    def take(self, rows: Ints) -> "Clusters":
         """The clusters of some rows, in their order."""
-        return Fleet(*(getattr(self, name)[rows] for name in self.__slots__))
+        return Clusters(*(getattr(self, name)[rows] for name in self.__slots__))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def spread_of(columns: MachineColumns, kind: Ints, counts: Ints) -> Floats:
     return found
 
 
-def fleet_of(columns: MachineColumns, counts: Ints) -> Fleet:
+def clusters_of(columns: MachineColumns, counts: Ints) -> Clusters:
     """Sum machines into clusters; `counts` has shape (clusters, types), each row sums to >= 1."""
     used = counts > 0
     kinds_used = used.sum(axis=1)
@@ -144,7 +144,7 @@ def fleet_of(columns: MachineColumns, counts: Ints) -> Fleet:
         found: Floats = np.where(used, values, 0.0).max(axis=1)
         return found
 
-    return Fleet(
+    return Clusters(
         kind=np.where(kinds_used == 1, used.argmax(axis=1), -1).astype(np.int64),
         machines=counts.sum(axis=1).astype(np.float64),
         gpus=total(columns.gpus),

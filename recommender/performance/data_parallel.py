@@ -14,7 +14,7 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats
 from recommender.job.job import SHARDINGS, Job, Sharding
-from recommender.performance.clusters import Fleet, Steps
+from recommender.performance.clusters import Clusters, Steps
 from recommender.performance.memory import (
     Bytes,
     gib_lines,
@@ -51,7 +51,7 @@ class DataParallel(Strategy):
     whole_network = True
 
     @abstractmethod
-    def shards(self, fleet: Fleet) -> Floats:
+    def shards(self, fleet: Clusters) -> Floats:
         """Into how many parts the states are cut; (clusters,)."""
 
     @abstractmethod
@@ -65,16 +65,16 @@ class DataParallel(Strategy):
         `last` is what the last backward pass hides, `all_of_it` what the whole compute does.
         """
 
-    def held_bytes(self, needs: Bytes, fleet: Fleet) -> Floats:
+    def held_bytes(self, needs: Bytes, fleet: Clusters) -> Floats:
         """States that a GPU holds; (clusters,)."""
         return needs.states / np.maximum(self.shards(fleet), 1.0)
 
-    def held_parts(self, needs: Bytes, fleet: Fleet) -> tuple[Floats, Floats, Floats]:
+    def held_parts(self, needs: Bytes, fleet: Clusters) -> tuple[Floats, Floats, Floats]:
         """Weights, gradients and optimizer states that a GPU holds; (clusters,) each."""
         shards = np.maximum(self.shards(fleet), 1.0)
         return needs.weights / shards, needs.gradients / shards, needs.optimizer / shards
 
-    def suits(self, fleet: Fleet) -> Bools:
+    def suits(self, fleet: Clusters) -> Bools:
         """Clusters on which it makes sense at all; (clusters,)."""
         return np.ones(len(fleet), dtype=bool)
 
@@ -82,7 +82,7 @@ class DataParallel(Strategy):
         """Where the user leaves the choice, or asks for it."""
         return job.sharding in ("auto", self.name)
 
-    def layout(self, needs: Bytes, one: Fleet, step: Steps) -> Layout:
+    def layout(self, needs: Bytes, one: Clusters, step: Steps) -> Layout:
         """The strategy's name, and the memory of a GPU."""
         weights, gradients, optimizer = (float(part[0]) for part in self.held_parts(needs, one))
         micro, again = float(step.micro_batch[0]), bool(step.recompute_s[0] > 0)
@@ -91,14 +91,14 @@ class DataParallel(Strategy):
         held = weights, gradients, optimizer, activations, logits, needs.context
         return Layout(self.name, gib_lines(*held))
 
-    def least_memory_bytes(self, job: Job, needs: Bytes, one: Fleet) -> list[float]:
+    def least_memory_bytes(self, job: Job, needs: Bytes, one: Clusters) -> list[float]:
         """With everything kept, and with everything recomputed."""
         if not self.allowed(job) or one.gpus[0] > job.global_batch:
             return []
         held = float(self.held_bytes(needs, one)[0])
         return [needs.context + held + per_sample(needs, again) for again in (False, True)]
 
-    def why_none(self, job: Job, one: Fleet) -> str:
+    def why_none(self, job: Job, one: Clusters) -> str:
         """Only a batch of fewer samples than GPUs is in the way."""
         gpus = int(one.gpus[0])
         return f"{gpus} GPUs share a batch of {job.global_batch}: less than one sample each"
@@ -140,7 +140,7 @@ class Ddp(DataParallel):
     divides_states = False
     hidden_share = BACKWARD
 
-    def shards(self, fleet: Fleet) -> Floats:
+    def shards(self, fleet: Clusters) -> Floats:
         """One: nothing is cut."""
         return np.ones_like(fleet.gpus)
 
@@ -165,7 +165,7 @@ class Fsdp(DataParallel):
     divides_states = True
     hidden_share = 1.0
 
-    def shards(self, fleet: Fleet) -> Floats:
+    def shards(self, fleet: Clusters) -> Floats:
         """One for each GPU of the cluster."""
         return fleet.gpus
 
@@ -190,11 +190,11 @@ class Hsdp(DataParallel):
     divides_states = True
     hidden_share = 1.0
 
-    def shards(self, fleet: Fleet) -> Floats:
+    def shards(self, fleet: Clusters) -> Floats:
         """One for each GPU of a machine."""
         return fleet.gpus_per_machine
 
-    def suits(self, fleet: Fleet) -> Bools:
+    def suits(self, fleet: Clusters) -> Bools:
         """Machines of one size, or the smallest would hold too much."""
         return np.asarray(fleet.gpus == fleet.machines * fleet.gpus_per_machine)
 
@@ -219,7 +219,7 @@ ALLOWED: dict[str, Bools] = {
 }
 
 
-def data_parallel_terms(job: Job, prior: Prior, fleet: Fleet, needs: Bytes) -> StepTerms:
+def data_parallel_terms(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -> StepTerms:
     """Every term of every row on every cluster.
 
     step = max(compute + recompute + exposed, input), all per GPU, with
@@ -258,7 +258,7 @@ def data_parallel_terms(job: Job, prior: Prior, fleet: Fleet, needs: Bytes) -> S
     )
 
 
-def _runnable(job: Job, fleet: Fleet) -> Bools:
+def _runnable(job: Job, fleet: Clusters) -> Bools:
     """Where a strategy makes sense at all, memory aside; (rows, clusters)."""
     enough = (fleet.gpus >= 1) & (fleet.gpus <= job.global_batch) & (fleet.compute_per_s > 0)
     linked = (fleet.machines <= 1) | (fleet.network_bytes_per_s > 0)
@@ -267,7 +267,7 @@ def _runnable(job: Job, fleet: Fleet) -> Bools:
 
 
 def _exposed(
-    job: Job, prior: Prior, fleet: Fleet, needs: Bytes, rounds: Floats, busy: Floats
+    job: Job, prior: Prior, fleet: Clusters, needs: Bytes, rounds: Floats, busy: Floats
 ) -> tuple[Floats, Floats]:
     """Communication that compute does not hide, and the network's share of all of it."""
     inside, between = _traffic_s(job, fleet, needs, rounds)
@@ -304,7 +304,7 @@ def _unhidden(
 _OWN_ROWS = tuple((strategy, slice(2 * i, 2 * i + 2)) for i, strategy in enumerate(DATA_PARALLEL))
 
 
-def _traffic_s(job: Job, fleet: Fleet, needs: Bytes, rounds: Floats) -> tuple[Floats, Floats]:
+def _traffic_s(job: Job, fleet: Clusters, needs: Bytes, rounds: Floats) -> tuple[Floats, Floats]:
     """Seconds on the links inside machines and between them; (rows, clusters)."""
     n, g = fleet.machines, np.maximum(fleet.gpus_per_machine, 1.0)
     sent = np.empty((4, *rounds.shape))
@@ -321,7 +321,7 @@ def _traffic_s(job: Job, fleet: Fleet, needs: Bytes, rounds: Floats) -> tuple[Fl
     return inside, np.where(alone, 0.0, network + latency)
 
 
-def _served(job: Job, prior: Prior, fleet: Fleet, local_s: Floats) -> Floats:
+def _served(job: Job, prior: Prior, fleet: Clusters, local_s: Floats) -> Floats:
     """Seconds by which asynchronous parameter servers lengthen a step; 0 on one machine.
 
     Each machine is a worker: its GPUs add up their gradients, then it sends one update. A

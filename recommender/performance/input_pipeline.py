@@ -12,13 +12,15 @@ from dataclasses import replace
 import numpy as np
 
 from recommender.arrays import Floats
-from recommender.job.job import Feed, Run
+from recommender.job.job import Feed, TimedRun
 from recommender.performance.clusters import MachineColumns
 
 LONGER = 1.05  # times the step without that input: less is noise, and bounds the rate from below
 
 
-def feeds_of(runs: tuple[Run, ...], free_s: Floats, columns: MachineColumns) -> tuple[Feed, ...]:
+def feeds_of(
+    runs: tuple[TimedRun, ...], free_s: Floats, columns: MachineColumns
+) -> tuple[Feed, ...]:
     """Preparation and fetching of every type that was timed on data, samples/s of one machine.
 
     `free_s` (runs,): the model's step of each run without input; a synthetic run of the same
@@ -55,7 +57,7 @@ def with_feeds(feeds: tuple[Feed, ...], columns: MachineColumns) -> MachineColum
     return replace(columns, prepare_per_s=prepare, fetch_per_s=fetch)
 
 
-def _measured(run: Run, runs: tuple[Run, ...], otherwise: float) -> float:
+def _measured(run: TimedRun, runs: tuple[TimedRun, ...], otherwise: float) -> float:
     """The step of the same cluster on synthetic data."""
     same = [
         r.step_s
@@ -67,10 +69,10 @@ def _measured(run: Run, runs: tuple[Run, ...], otherwise: float) -> float:
     return float(np.mean(same)) if same else otherwise
 
 
-def _rate(run: Run) -> float:
+def _rate(run: TimedRun) -> float:
     """Samples/s of each machine of a run."""
     return run.batch / run.step_s / run.machines
 
 
-def _mean(runs: list[Run], otherwise: float) -> float:
+def _mean(runs: list[TimedRun], otherwise: float) -> float:
     return float(np.exp(np.mean([np.log(_rate(r)) for r in runs]))) if runs else otherwise

@@ -16,7 +16,7 @@ MOST_DAMPING = 1e9
 
 
 @dataclass(frozen=True, slots=True)
-class Belief:
+class ParameterPrior:
     """What is believed of each parameter before any measurement; shape (parameters,)."""
 
     mean: Floats
@@ -26,14 +26,14 @@ class Belief:
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class PosteriorFit:
     """The most probable parameters, and how sure they are."""
 
     value: Floats  # (parameters,)
     information: Floats  # (parameters, parameters), J'WJ: of the measurements at unit noise
     residual: Floats  # (points,) model less measurement
     objective: float
-    prior: Belief
+    prior: ParameterPrior
 
     def covariance(self, noise: float) -> Floats:
         """Of the posterior by its Jacobian, were `noise` the sd of a measurement."""
@@ -49,10 +49,10 @@ def solve(
     model: Callable[[Floats], Floats],
     target: Floats,
     noise: float,
-    prior: Belief,
+    prior: ParameterPrior,
     start: Floats | None = None,
     huber: float = HUBER,
-) -> Fit:
+) -> PosteriorFit:
     """Maximum a posteriori of theta under target = model(theta) + noise.
 
     Minimises sum huber((model - target) / noise) + sum ((theta - mean) / sd)^2 / 2 inside the
@@ -80,18 +80,18 @@ def solve(
             break
     slope = _jacobian(model, theta, missed + target, prior)
     weight = _weights(missed, noise, huber)
-    return Fit(theta, (slope.T * weight) @ slope, missed, value, prior)
+    return PosteriorFit(theta, (slope.T * weight) @ slope, missed, value, prior)
 
 
 def solve_relative(
     model: Callable[[Floats], Floats],
     took: Floats,
     noise: float,
-    prior: Belief,
+    prior: ParameterPrior,
     *starts: Floats,
     huber: float = HUBER,
     weight: Floats | float = 1.0,
-) -> Fit:
+) -> PosteriorFit:
     """Fit ln times to times: residuals are relative, as errors are reported.
 
     The search starts from residuals of ln, which pull as hard from below as from above, and goes on
@@ -99,7 +99,7 @@ def solve_relative(
     `weight` multiplies residuals; those returned are without it.
     """
     target = np.zeros(len(took))
-    best: Fit | None = None
+    best: PosteriorFit | None = None
     for start in starts or (prior.mean,):
         if best is None or np.abs(best.residual).max() >= noise:
             logs = solve(
@@ -118,7 +118,7 @@ def solve_relative(
     return replace(found, residual=found.residual / weight)
 
 
-def spread(model: Callable[[Floats], Floats], fit: Fit, noise: float) -> Floats:
+def spread(model: Callable[[Floats], Floats], fit: PosteriorFit, noise: float) -> Floats:
     """Sd of another model's predictions under a fit's posterior, without their noise; (points,)."""
     slope = _jacobian(model, fit.value, model(fit.value), fit.prior)
     variance = np.einsum("rk,kl,rl->r", slope, fit.covariance(noise), slope)
@@ -138,7 +138,9 @@ def _weights(missed: Floats, noise: float, huber: float) -> Floats:
     return np.asarray(1.0 / np.maximum(np.abs(missed) / (huber * noise), 1.0))
 
 
-def _objective(theta: Floats, missed: Floats, noise: float, prior: Belief, huber: float) -> float:
+def _objective(
+    theta: Floats, missed: Floats, noise: float, prior: ParameterPrior, huber: float
+) -> float:
     far = np.abs(missed) / noise
     near = np.minimum(far, huber)
     lost = near * (far - 0.5 * near)
@@ -146,7 +148,7 @@ def _objective(theta: Floats, missed: Floats, noise: float, prior: Belief, huber
 
 
 def _normal(
-    theta: Floats, missed: Floats, slope: Floats, noise: float, prior: Belief, huber: float
+    theta: Floats, missed: Floats, slope: Floats, noise: float, prior: ParameterPrior, huber: float
 ) -> tuple[Floats, Floats]:
     """Gradient and Gauss-Newton curvature of the objective."""
     weight = _weights(missed, noise, huber) / noise**2
@@ -156,7 +158,7 @@ def _normal(
 
 
 def _jacobian(
-    model: Callable[[Floats], Floats], theta: Floats, here: Floats, prior: Belief
+    model: Callable[[Floats], Floats], theta: Floats, here: Floats, prior: ParameterPrior
 ) -> Floats:
     """Forward differences, backward at an upper bound; (points, parameters)."""
     columns = []

@@ -10,7 +10,7 @@ import numpy as np
 
 from recommender.arrays import Floats
 from recommender.job.job import Job, Timing
-from recommender.performance.clusters import Fleet, MachineColumns, fleet_of
+from recommender.performance.clusters import Clusters, MachineColumns, clusters_of
 from recommender.performance.parameter_server import service_of, shares_of, taught
 from recommender.performance.priors import prior_of
 from recommender.performance.strategies import terms_of
@@ -49,7 +49,7 @@ def with_readings(
     return columns
 
 
-def slowdown(columns: MachineColumns, fleet: Fleet) -> Floats:
+def slowdown(columns: MachineColumns, fleet: Clusters) -> Floats:
     """Measured over modelled step time of every cluster, >= 1; between sizes by ln n."""
     factor = np.ones(len(fleet))
     for name, points in columns.measured:
@@ -211,7 +211,7 @@ def _raised(
     return columns
 
 
-def _search(job: Job, fleet: Fleet, target: float, what: str) -> float:
+def _search(job: Job, fleet: Clusters, target: float, what: str) -> float:
     """The scale of compute or network at which a cluster's rate is `target`.
 
     The smallest one in 1e-6 ... 1e6; 1 for the network where it need not grow, and the
@@ -222,7 +222,7 @@ def _search(job: Job, fleet: Fleet, target: float, what: str) -> float:
         return 1.0
     most = float(_rates(job, _scaled(fleet, np.exp(np.array([high])), what))[0])
     goal = min(target, REACHABLE * most)
-    many = Fleet(**{name: np.repeat(getattr(fleet, name), POINTS) for name in fleet.__slots__})
+    many = Clusters(**{name: np.repeat(getattr(fleet, name), POINTS) for name in fleet.__slots__})
     for _ in range(5):
         tried = np.linspace(low, high, POINTS)
         rates = _rates(job, _scaled(many, np.exp(tried), what))
@@ -231,7 +231,7 @@ def _search(job: Job, fleet: Fleet, target: float, what: str) -> float:
     return float(np.exp(high))
 
 
-def _scaled(fleet: Fleet, scale: Floats, what: str) -> Fleet:
+def _scaled(fleet: Clusters, scale: Floats, what: str) -> Clusters:
     if what == "compute":
         return replace(fleet, compute_per_s=fleet.compute_per_s * scale)
     return replace(
@@ -241,7 +241,7 @@ def _scaled(fleet: Fleet, scale: Floats, what: str) -> Fleet:
     )
 
 
-def _rates(job: Job, fleet: Fleet) -> Floats:
+def _rates(job: Job, fleet: Clusters) -> Floats:
     """Samples/s of the model; 0 where it cannot run."""
     step = terms_of(job, prior_of(job), fleet).step_s.min(axis=0)
     return np.where(np.isfinite(step), job.global_batch / step, 0.0)
@@ -262,10 +262,10 @@ def _named(timing: Timing, name: str) -> bool:
     return bool(timing.instance_type) and timing.instance_type in (name, name.split("/")[-1])
 
 
-def _clusters(columns: MachineColumns, kind: int, *machines: int) -> Fleet:
+def _clusters(columns: MachineColumns, kind: int, *machines: int) -> Clusters:
     counts = np.zeros((len(machines), len(columns.names)), dtype=np.int64)
     counts[:, kind] = machines
-    return fleet_of(columns, counts)
+    return clusters_of(columns, counts)
 
 
 def _with(columns: MachineColumns, kind: int, **values: float) -> MachineColumns:

@@ -16,7 +16,7 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
 from recommender.job.job import Job, Sharding
-from recommender.performance.clusters import Fleet, Steps
+from recommender.performance.clusters import Clusters, Steps
 from recommender.performance.memory import Bytes, gib_lines
 from recommender.performance.priors import REFERENCE_WIDTH, Prior
 from recommender.performance.strategy import (
@@ -82,7 +82,7 @@ def lost_share(job: Job, tensor: Floats) -> Floats:
     return np.maximum(1.0 / tensor, min(1.0, REFERENCE_WIDTH / job.hidden))
 
 
-def splits_of(job: Job, fleet: Fleet, held: float = 0.0) -> Splits:
+def splits_of(job: Job, fleet: Clusters, held: float = 0.0) -> Splits:
     """Every way to cut the network on every cluster whose GPUs hold so many bytes together.
 
     Machines must be of one size and know their network where there are several.
@@ -195,7 +195,7 @@ class _Turns:
         return _Turns(*(x[cut] if x.ndim == 1 else x[again, cut] for x in each))
 
 
-def best_cuts(job: Job, prior: Prior, fleet: Fleet, needs: Bytes) -> StepTerms:
+def best_cuts(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -> StepTerms:
     """The fastest cut of the network on each cluster, one row; inf where there is none."""
     splits = splits_of(job, fleet, needs.states)
     memory, gpus = fleet.memory_bytes[splits.cluster], fleet.gpus[splits.cluster]
@@ -218,7 +218,7 @@ def best_cuts(job: Job, prior: Prior, fleet: Fleet, needs: Bytes) -> StepTerms:
     return StepTerms(**rows)
 
 
-def cut_terms(job: Job, prior: Prior, fleet: Fleet, needs: Bytes, splits: Splits) -> StepTerms:
+def cut_terms(job: Job, prior: Prior, fleet: Clusters, needs: Bytes, splits: Splits) -> StepTerms:
     """Every term of some cuts; the fleet has one row per cut.
 
     Per stage: arithmetic (b/t + r·b0·φ)·N/R/p, φ of `lost_share`, and r·β·k/p; all-reduces of
@@ -229,7 +229,7 @@ def cut_terms(job: Job, prior: Prior, fleet: Fleet, needs: Bytes, splits: Splits
     return _terms(_turns(job, prior, fleet, needs, splits))
 
 
-def _turns(job: Job, prior: Prior, fleet: Fleet, needs: Bytes, splits: Splits) -> _Turns:
+def _turns(job: Job, prior: Prior, fleet: Clusters, needs: Bytes, splits: Splits) -> _Turns:
     t, p = splits.tensor, splits.stages
     batch = np.ceil(job.global_batch * t * p / fleet.gpus)
     room = fleet.memory_bytes - needs.context - held_bytes(needs, fleet.gpus, t, p)
@@ -304,7 +304,7 @@ def _best_rounds(all_s: Floats, each_s: Floats, least: Floats, most: Floats, p: 
     return np.where(later, above, below)
 
 
-def _talk(job: Job, fleet: Fleet, splits: Splits) -> tuple[Floats, Floats, Floats]:
+def _talk(job: Job, fleet: Clusters, splits: Splits) -> tuple[Floats, Floats, Floats]:
     """Seconds per sample on the links and on the network, and per micro-batch on the network.
 
     A stage sends each sample's activations on and their gradients back, each of its t GPUs a
@@ -323,7 +323,7 @@ def _talk(job: Job, fleet: Fleet, splits: Splits) -> tuple[Floats, Floats, Float
     return inside, handed / rate, each
 
 
-def _gradients(fleet: Fleet, needs: Bytes, splits: Splits) -> tuple[Floats, Floats]:
+def _gradients(fleet: Clusters, needs: Bytes, splits: Splits) -> tuple[Floats, Floats]:
     """Seconds in which the replicas sum their gradients, on the links and on the network."""
     replica = splits.tensor * splits.stages
     g, n = fleet.gpus_per_machine, fleet.machines
@@ -352,7 +352,7 @@ class ModelParallel(Strategy):
         """Where the network may be cut."""
         return splittable(job)
 
-    def layout(self, needs: Bytes, one: Fleet, step: Steps) -> Layout:
+    def layout(self, needs: Bytes, one: Clusters, step: Steps) -> Layout:
         """The degrees of the cut, and the memory of the GPU that holds most."""
         t, p, gpus = float(step.tensor[0]), float(step.stages[0]), float(one.gpus[0])
         degrees = (("TP", t), ("PP", p), ("DP", gpus / (t * p)))
@@ -360,7 +360,7 @@ class ModelParallel(Strategy):
         micro, again = float(step.micro_batch[0]), bool(step.recompute_s[0] > 0)
         return Layout(label, cut_parts_gib(needs, gpus, t, p, micro, again))
 
-    def least_memory_bytes(self, job: Job, needs: Bytes, one: Fleet) -> list[float]:
+    def least_memory_bytes(self, job: Job, needs: Bytes, one: Clusters) -> list[float]:
         """Of every cut, with everything recomputed."""
         if not splittable(job):
             return []
@@ -370,7 +370,7 @@ class ModelParallel(Strategy):
         least: list[float] = (held + sample_bytes(needs, True, cuts.tensor, cuts.stages)).tolist()
         return least
 
-    def why_none(self, job: Job, one: Fleet) -> str:
+    def why_none(self, job: Job, one: Clusters) -> str:
         """No cut is known, or none divides the cluster and the layers."""
         if not splittable(job):
             return f"{job.sharding} parallelism needs a transformer of known width and layers"

@@ -31,7 +31,7 @@ import numpy as np
 
 from recommender.arrays import Floats, Ints
 from recommender.job.job import Job
-from recommender.performance.clusters import SPREAD_STEP, Fleet, MachineColumns, Steps, spread_of
+from recommender.performance.clusters import SPREAD_STEP, Clusters, MachineColumns, Steps, spread_of
 from recommender.performance.memory import bytes_of
 from recommender.performance.priors import Prior, prior_of
 
@@ -160,7 +160,7 @@ class Service:
         return np.asarray(np.hypot(sd, self.of_bytes * left))
 
 
-def service_of(job: Job, prior: Prior, fleet: Fleet) -> Service:
+def service_of(job: Job, prior: Prior, fleet: Clusters) -> Service:
     """The servers of some clusters: as many as asked for, one for each machine at most.
 
     They run on the CPUs of the first machines and cost nothing more. Tensors are dealt out
@@ -181,7 +181,7 @@ def alone_s(job: Job, local_s: Floats) -> Floats:
     return local_s + worker_s(job.gradient_tensors, WORKER_VCPUS, load_constants())
 
 
-def shares_of(job: Job, service: Service, fleet: Fleet, local_s: Floats, sd: Floats) -> Floats:
+def shares_of(job: Job, service: Service, fleet: Clusters, local_s: Floats, sd: Floats) -> Floats:
     """Share of the servers in each cluster's step; `sd` of ln S."""
     # Clusters that cannot run have no share, nor has one machine, which needs no server.
     runs = (fleet.machines > 1) & np.isfinite(local_s) & np.isfinite(service.served_s)
@@ -191,7 +191,7 @@ def shares_of(job: Job, service: Service, fleet: Fleet, local_s: Floats, sd: Flo
 
 
 def cluster_spread(
-    job: Job, columns: MachineColumns, fleet: Fleet, found: Steps, kind: Ints, counts: Ints
+    job: Job, columns: MachineColumns, fleet: Clusters, found: Steps, kind: Ints, counts: Ints
 ) -> Floats:
     """Sd of ln(true speed / predicted speed) of clusters; `counts` (clusters, types of `kind`).
 

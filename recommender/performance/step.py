@@ -9,7 +9,7 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
 from recommender.job.job import Job
-from recommender.performance.clusters import Fleet, MachineColumns, Steps
+from recommender.performance.clusters import Clusters, MachineColumns, Steps
 from recommender.performance.measured import slowdown
 from recommender.performance.memory import GIB, bytes_of
 from recommender.performance.priors import prior_of
@@ -29,7 +29,7 @@ PARTS = (
 )  # fmt: skip
 
 
-def steps(job: Job, columns: MachineColumns, fleet: Fleet) -> Steps:
+def steps(job: Job, columns: MachineColumns, fleet: Clusters) -> Steps:
     """The fastest feasible step of every cluster; (clusters,), seconds.
 
     Where the user measured a type at several sizes, those clusters are slowed to what was
@@ -62,7 +62,7 @@ def _parts(terms: StepTerms, best: Ints, runs: Bools) -> dict[str, Floats]:
     return part | {name: getattr(terms, name)[best, columns] for name in ("tensor", "stages")}
 
 
-def explain(job: Job, columns: MachineColumns, fleet: Fleet, row: int) -> StepSplit:
+def explain(job: Job, columns: MachineColumns, fleet: Clusters, row: int) -> StepSplit:
     """One cluster's step term by term, and the memory of one GPU line by line."""
     one = fleet.take(np.array([row]))
     found = steps(job, columns, one)
@@ -86,7 +86,7 @@ def explain(job: Job, columns: MachineColumns, fleet: Fleet, row: int) -> StepSp
     )
 
 
-def why_infeasible(job: Job, columns: MachineColumns, fleet: Fleet, row: int) -> str:
+def why_infeasible(job: Job, columns: MachineColumns, fleet: Clusters, row: int) -> str:
     """Why a cluster cannot train the job, naming the number; "" where it can."""
     one = fleet.take(np.array([row]))
     if np.isfinite(steps(job, columns, one).step_s[0]):

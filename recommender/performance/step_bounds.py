@@ -21,7 +21,7 @@ import numpy as np
 
 from recommender.arrays import Floats, Ints
 from recommender.job.job import Job
-from recommender.performance.clusters import Fleet, MachineColumns
+from recommender.performance.clusters import Clusters, MachineColumns
 from recommender.performance.memory import bytes_of
 from recommender.performance.priors import prior_of
 from recommender.performance.step import steps
@@ -179,7 +179,7 @@ def _held_arithmetic(job: Job, columns: MachineColumns, memory: Floats, most: in
         return np.zeros((0, 0, 0))
     place, number = (axis.ravel() for axis in np.indices((len(memory), most)))
     gpus, one = np.asarray(number, dtype=np.float64) + 1.0, np.ones(len(number))
-    fleet = Fleet(
+    fleet = Clusters(
         kind=np.full(len(gpus), -1),
         machines=one,
         gpus=gpus,
@@ -228,7 +228,7 @@ def _traffic(job: Job, columns: MachineColumns, kind: Ints, sizes: int) -> Float
     shape = (len(networks), len(starts), sizes)
     network, start, n = (axis.ravel() for axis in np.indices(shape))
     n, whole = n + 1.0, np.ones(len(n))
-    fleet = Fleet(
+    fleet = Clusters(
         kind=np.full(len(n), -1),
         machines=n,
         gpus=n,

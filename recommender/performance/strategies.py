@@ -9,7 +9,7 @@ from dataclasses import fields
 import numpy as np
 
 from recommender.job.job import Job, Sharding
-from recommender.performance.clusters import Fleet
+from recommender.performance.clusters import Clusters
 from recommender.performance.data_parallel import DATA_PARALLEL, data_parallel_terms
 from recommender.performance.memory import Bytes, bytes_of
 from recommender.performance.model_parallel import MODEL_PARALLEL, best_cuts
@@ -24,7 +24,7 @@ STRATEGY_OF_ROW: tuple[Strategy, ...] = (
 )
 
 
-def terms_of(job: Job, prior: Prior, fleet: Fleet) -> StepTerms:
+def terms_of(job: Job, prior: Prior, fleet: Clusters) -> StepTerms:
     """Every term of every layout on every cluster; (rows, clusters).
 
     The row of the best cuts is there only where the network may be cut.

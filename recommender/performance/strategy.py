@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from recommender.arrays import Floats
 from recommender.job.job import Job, Sharding
-from recommender.performance.clusters import Fleet, Steps
+from recommender.performance.clusters import Clusters, Steps
 from recommender.performance.memory import Bytes
 from recommender.performance.priors import Prior
 
@@ -61,15 +61,15 @@ class Strategy(ABC):
         """Whether the job may be trained so, on whatever cluster."""
 
     @abstractmethod
-    def layout(self, needs: Bytes, one: Fleet, step: Steps) -> Layout:
+    def layout(self, needs: Bytes, one: Clusters, step: Steps) -> Layout:
         """Where the network lies on one cluster with this step, and the memory of a GPU."""
 
     @abstractmethod
-    def least_memory_bytes(self, job: Job, needs: Bytes, one: Fleet) -> list[float]:
+    def least_memory_bytes(self, job: Job, needs: Bytes, one: Clusters) -> list[float]:
         """What a GPU of one cluster holds for one sample, for each layout that its size allows."""
 
     @abstractmethod
-    def why_none(self, job: Job, one: Fleet) -> str:
+    def why_none(self, job: Job, one: Clusters) -> str:
         """Why it does not suit a cluster, whatever the memory."""
 
     # Lower bounds on the step; `step_bounds.py` takes the least of all strategies.

@@ -14,7 +14,7 @@ from recommender.errors import UsageError
 from recommender.inputs.csv_text import refuse_all
 from recommender.inputs.files import read_text
 from recommender.job.calibration_section import calibration_text
-from recommender.job.job import Calibration, Job, Run
+from recommender.job.job import Calibration, Job, TimedRun
 from recommender.job.jobfile import find_job, job_from_text
 from recommender.job.layers import FILE
 from recommender.job.preset_files import presets
@@ -35,7 +35,7 @@ class Outcome:
     """What a calibration found, beside what the tool ships."""
 
     job: Job  # uncalibrated
-    runs: tuple[Run, ...]
+    runs: tuple[TimedRun, ...]
     predicted_s: tuple[float, ...]
     calibration: Calibration
     efficiency: float  # the shipped constants
@@ -81,7 +81,7 @@ def calibrate_file(
 
 
 def _refuse(
-    job: Job, runs: tuple[Run, ...], columns: MachineColumns, gpus: Mapping[str, Gpu]
+    job: Job, runs: tuple[TimedRun, ...], columns: MachineColumns, gpus: Mapping[str, Gpu]
 ) -> None:
     """Refuse runs that the model says cannot be: their steps would teach it nothing."""
     said = ((run, above_peak(job, run.batch / run.step_s, gpus[run.gpu], run.gpus)) for run in runs)

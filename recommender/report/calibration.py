@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 from recommender.job.calibration_section import section
-from recommender.job.job import Calibration, Fitted, Run
+from recommender.job.job import Calibration, Fitted, TimedRun
 from recommender.report import formatting as fmt
 from recommender.report.json_output import CALIBRATION_SCHEMA
 from recommender.report.layout import Column, Page
@@ -57,7 +57,7 @@ def constants_page(own: Calibration, efficiency: float, tensor_s: float, written
     return Page(_title(own), columns, rows, 1, below)
 
 
-def runs_page(runs: tuple[Run, ...], predicted_s: tuple[float, ...]) -> Page:
+def runs_page(runs: tuple[TimedRun, ...], predicted_s: tuple[float, ...]) -> Page:
     """Every run beside the calibrated model, and what differs."""
     columns = (
         Column("run", right=False),
@@ -87,7 +87,7 @@ def runs_page(runs: tuple[Run, ...], predicted_s: tuple[float, ...]) -> Page:
     return Page("", columns, rows, 1, (*stalls(runs), *([unfed] if fed else [])))
 
 
-def stalls(runs: tuple[Run, ...]) -> tuple[str, ...]:
+def stalls(runs: tuple[TimedRun, ...]) -> tuple[str, ...]:
     """The stall vector of each machine that ran on synthetic, cached and cold data.
 
     Differences of one step time: interconnect T1 - T0 at the same batch per GPU, preparation
@@ -132,7 +132,7 @@ def _out_of_order(steps: list[tuple[str, float]]) -> str:
 
 
 def calibration_facts(
-    own: Calibration, runs: tuple[Run, ...], predicted_s: tuple[float, ...], written: str
+    own: Calibration, runs: tuple[TimedRun, ...], predicted_s: tuple[float, ...], written: str
 ) -> dict[str, Any]:
     """The same for programs."""
     return {

@@ -7,7 +7,7 @@ from importlib import resources
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from recommender.job.calibration_section import SCHEMA as CALIBRATION_SECTION
-from recommender.job.job import Job, Run
+from recommender.job.job import Job, TimedRun
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Check, Plan, PriceDate, Proof
 from recommender.plan.simulation import Simulation
@@ -70,8 +70,8 @@ def _simulation(definitions: dict[str, Any]) -> dict[str, Any]:
 
 def _calibration(definitions: dict[str, Any]) -> dict[str, Any]:
     """What `recommend calibrate` writes: the section of the job file, and every run."""
-    _of(Run, definitions)
-    run = _object({**definitions.pop("Run")["properties"], "predicted_s": _PLAIN[float]})
+    _of(TimedRun, definitions)
+    run = _object({**definitions.pop("TimedRun")["properties"], "predicted_s": _PLAIN[float]})
     return _object(
         {
             "schema": {"const": CALIBRATION_SCHEMA},

@@ -7,7 +7,7 @@ import numpy as np
 
 from recommender.catalogs.schema import Achieved, Gpu, InstanceType
 from recommender.job.job import Job
-from recommender.performance.clusters import Fleet, MachineColumns, fleet_of
+from recommender.performance.clusters import Clusters, MachineColumns, clusters_of
 from recommender.performance.machines import machine_columns
 
 _GPUS = (  # name, MiB, GB/s, peaks fp32 tf32 fp16 bf16, achieved fp32 tf32 fp16 bf16
@@ -132,10 +132,10 @@ def columns(job: Job, types: Sequence[InstanceType] = TYPES) -> MachineColumns:
     return machine_columns(job, types, GPUS, ACHIEVED)
 
 
-def clusters(found: MachineColumns, *counts: dict[int, int]) -> Fleet:
+def clusters(found: MachineColumns, *counts: dict[int, int]) -> Clusters:
     """Clusters from {row of the type: machines}."""
     table = np.zeros((len(counts), len(found.names)), dtype=np.int64)
     for row, chosen in enumerate(counts):
         for kind, count in chosen.items():
             table[row, kind] = count
-    return fleet_of(found, table)
+    return clusters_of(found, table)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from recommender.job.job import Run
+from recommender.job.job import TimedRun
 from recommender.performance.calibration import calibrate
 from recommender.performance.clusters import spread_of
 from recommender.performance.priors import load_priors
@@ -77,7 +77,7 @@ def off_by(rng, sizes):
     """ln(true / predicted) in sd as printed: of one machine, doublings, and another GPU."""
     truth, batch, found = truth_of(rng), JOB.global_batch, columns(JOB, TYPES)
     runs = tuple(
-        Run(f"line {n}", found.names[0], GPU_OF[0], n, n, batch,
+        TimedRun(f"line {n}", found.names[0], GPU_OF[0], n, n, batch,
             truth.step_s(0, n, batch) * float(np.exp(rng.normal(0, SCATTER))))
         for n in sizes
     )  # fmt: skip

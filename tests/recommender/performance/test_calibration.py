@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from recommender.errors import UsageError
-from recommender.job.job import Fitted, Run, Timing
+from recommender.job.job import Fitted, TimedRun, Timing
 from recommender.performance.calibration import calibrate, with_calibration
-from recommender.performance.calibration_model import NOISE, SIGMA_GPU, Model, clusters, solve
+from recommender.performance.calibration_model import NOISE, SIGMA_GPU, StepModel, clusters, solve
 from recommender.performance.calibration_spread import beyond, spans
 from recommender.performance.clusters import spread_of
 from recommender.performance.machines import part_links
@@ -40,7 +40,7 @@ def run(machines, step_s=1.0, gpus=0, batch=0, machine="aws/p3.2xlarge", data=""
     each = {f"aws/{t.instance_type}": t.gpus for t in TYPES}[machine]
     gpus = gpus or machines * each
     place = f"{machine} {machines} {gpus} {batch} {data}"
-    return Run(place, machine, gpu, gpus, machines, batch or 64 * gpus, step_s, data)
+    return TimedRun(place, machine, gpu, gpus, machines, batch or 64 * gpus, step_s, data)
 
 
 def timed(runs, compute=1.0, latency=1.0, network=1.0, links=1.0, tensor=1.0, overlap=0.0):
@@ -120,9 +120,9 @@ def test_clusters_beyond_what_was_timed_are_the_less_sure_the_larger_they_are():
 def test_the_spread_told_of_a_larger_cluster_is_the_one_that_studies_score():
     runs = timed([run(n) for n in (1, 2)], network=0.3)
     found = columns(JOB, TYPES)
-    model = Model(JOB, runs, found)
+    model = StepModel(JOB, runs, found)
     eight = replace(run(8), batch=JOB.global_batch)
-    scored = spans(model, solve(model), Model(JOB, (eight,), found))[0]
+    scored = spans(model, solve(model), StepModel(JOB, (eight,), found))[0]
     own = fitted(runs).calibration
     told = spread_of(
         columns(replace(JOB, calibration=own), TYPES), np.arange(3), np.array([[8, 0, 0]])
@@ -192,8 +192,8 @@ def test_more_gpus_of_a_machine_are_another_kind_only_where_more_than_were_timed
     eight = run(1, machine="aws/p5.48xlarge")
     four = run(1, gpus=4, machine="aws/p5.48xlarge")
     for seen, shared in ((eight, False), (four, True)):
-        fit = solve(Model(slow, (seen,), found))
-        far = beyond(Model(slow, (eight,), found), fit, (seen,))
+        fit = solve(StepModel(slow, (seen,), found))
+        far = beyond(StepModel(slow, (eight,), found), fit, (seen,))
         assert far.kind == ("inside",)
         assert (far.links[0] > 0.03) == shared
 
@@ -373,7 +373,7 @@ def test_fsdp_runs_of_a_language_model_calibrate():
     found = columns(job, types)
     truth = steps(job, found, fleet_of(found, {1: 1}, {1: 2}, {1: 8})).step_s
     runs = tuple(
-        Run(str(n), "aws/p4de.24xlarge", "A100-80GB", 8 * n, n, 64, float(1.4 * s))
+        TimedRun(str(n), "aws/p4de.24xlarge", "A100-80GB", 8 * n, n, 64, float(1.4 * s))
         for n, s in zip((1, 2), truth[:2], strict=True)
     )
     own = calibrate(job, runs, found, gpu_of, "2026-11-21").calibration
@@ -405,7 +405,7 @@ def test_a_bridged_pair_does_not_promise_its_links_to_all_gpus_of_the_machine():
     bare = columns(JOB, [four])
     known = replace(bare, part_links=part_links([four], [pair, four]))
     assert known.part_links == (("aws/NC96", 2, 193 / 25),)
-    runs = [Run("", "aws/NC96", "A100-80GB", n, 1, 64 * n, 1.0) for n in (1, 2, 4)]
+    runs = [TimedRun("", "aws/NC96", "A100-80GB", n, 1, 64 * n, 1.0) for n in (1, 2, 4)]
     fleet = clusters(tuple(runs), known)
     assert fleet.intra_bytes_per_s.tolist() == [25e9, 193e9, 25e9]
     truth = [_step(replace(r, step_s=1.0), fleet, i) for i, r in enumerate(runs)]

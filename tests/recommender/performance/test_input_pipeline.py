@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.job.job import DataSet, Run
+from recommender.job.job import DataSet, TimedRun
 from recommender.performance.calibration import calibrate
 from recommender.performance.step import steps
 from tests.recommender.performance.parts import G5X8, clusters, columns, resnet
@@ -15,7 +15,7 @@ BATCH = 2048
 
 
 def run(data, step_s, gpus=8):
-    return Run(
+    return TimedRun(
         f"{data} {gpus}", "aws/g5.48xlarge", "A10G", gpus, 1, BATCH * gpus // 8, step_s, data
     )
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from recommender.performance.least_squares import Belief, solve, solve_relative, spread
+from recommender.performance.least_squares import ParameterPrior, solve, solve_relative, spread
 
 SLOPES = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0], [1.0, 3.0]])
-WIDE = Belief(np.array([0.5, 0.0]), np.array([1.0, 2.0]), np.full(2, -9.0), np.full(2, 9.0))
+WIDE = ParameterPrior(np.array([0.5, 0.0]), np.array([1.0, 2.0]), np.full(2, -9.0), np.full(2, 9.0))
 
 
 def line(theta):
@@ -54,7 +54,7 @@ def test_without_measurements_worth_their_name_the_prior_stays():
 
 
 def test_parameters_stay_inside_their_bounds():
-    tight = Belief(np.zeros(2), np.ones(2), np.zeros(2), np.array([0.8, 9.0]))
+    tight = ParameterPrior(np.zeros(2), np.ones(2), np.zeros(2), np.array([0.8, 9.0]))
     fit = solve(line, np.array([3.0, 3.5, 4.0, 4.5]), 0.01, tight)
     assert 0.0 <= fit.value[0] <= 0.8
 
@@ -63,7 +63,7 @@ def test_a_curved_model_finds_the_truth():
     def decay(theta):
         return theta[0] * np.exp(-theta[1] * np.arange(6.0))
 
-    belief = Belief(np.array([1.0, 1.0]), np.full(2, 3.0), np.zeros(2), np.full(2, 9.0))
+    belief = ParameterPrior(np.array([1.0, 1.0]), np.full(2, 3.0), np.zeros(2), np.full(2, 9.0))
     fit = solve(decay, decay(np.array([2.5, 0.3])), 0.001, belief)
     assert fit.value == pytest.approx([2.5, 0.3], rel=1e-3)
     assert fit.taught(0.001) == pytest.approx(2.0, abs=1e-3)
@@ -71,7 +71,7 @@ def test_a_curved_model_finds_the_truth():
 
 def test_a_relative_fit_minimises_the_error_that_is_reported():
     """One free level through two times: (m/1 - 1)² + (m/2 - 1)² is least at m = 1.2."""
-    free = Belief(np.zeros(1), np.full(1, 1e6), np.full(1, -9.0), np.full(1, 9.0))
+    free = ParameterPrior(np.zeros(1), np.full(1, 1e6), np.full(1, -9.0), np.full(1, 9.0))
     fit = solve_relative(
         lambda theta: np.full(2, theta[0]), np.array([1.0, 2.0]), 0.1, free, huber=np.inf
     )
@@ -80,7 +80,7 @@ def test_a_relative_fit_minimises_the_error_that_is_reported():
 
 
 def test_a_weight_pulls_and_is_not_in_the_residuals():
-    free = Belief(np.zeros(1), np.full(1, 1e6), np.full(1, -9.0), np.full(1, 9.0))
+    free = ParameterPrior(np.zeros(1), np.full(1, 1e6), np.full(1, -9.0), np.full(1, 9.0))
     fit = solve_relative(
         lambda theta: np.full(2, theta[0]),
         np.array([1.0, 2.0]),

@@ -7,7 +7,7 @@ import pytest
 
 from recommender.catalogs.schema import Achieved, OwnSpeed
 from recommender.errors import UsageError
-from recommender.job.job import Run, Timing
+from recommender.job.job import TimedRun, Timing
 from recommender.performance.calibration import calibrate
 from recommender.performance.machines import (
     BETWEEN_MACHINES,
@@ -98,7 +98,7 @@ def test_a_timing_carried_to_a_gpu_with_an_own_speed_is_less_sure_and_counts_it_
 def test_a_calibration_holds_for_the_speeds_it_was_fitted_on():
     """Its factor multiplies the matrix speed: another one under it would count twice."""
     job = resnet()
-    runs = (Run("line 2", "aws/p5.48xlarge", "H100", 8, 1, 512, 0.1),)
+    runs = (TimedRun("line 2", "aws/p5.48xlarge", "H100", 8, 1, 512, 0.1),)
     mine = {("H100", "bf16"): own(600.0, RANGED)}
     before = machine_columns(job, (P5,), GPUS, {("H100", "bf16"): RANGED})
     plain = calibrate(job, runs, before, ("H100",), "2026-11-21").calibration

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from recommender.job.job import Run, Timing
+from recommender.job.job import TimedRun, Timing
 from recommender.performance.calibration import calibrate
 from recommender.performance.clusters import spreads_of
 from recommender.performance.measured import SIGMA_CURVE, SIGMA_MEASURED
@@ -207,7 +207,7 @@ def test_runs_of_full_servers_teach_a_calibration_their_time(factor):
     name = found.names[0]
     step = steps(SERVED, found, clusters(found, {0: 1}, {0: 64}, {0: 128})).step_s
     runs = tuple(
-        Run(str(n), name, "T4", n, n, 4096, float(s * (factor if n > 1 else 1.0)))
+        TimedRun(str(n), name, "T4", n, n, 4096, float(s * (factor if n > 1 else 1.0)))
         for n, s in zip((1, 64, 128), step, strict=True)
     )
     made = calibrate(SERVED, runs, found, ("T4",), "2026-11-22")
@@ -227,7 +227,7 @@ def test_runs_on_two_full_servers_tell_where_their_bytes_lie(most):
     sizes = (1, most) if most > 1 else (1,)
     step = steps(both, found, clusters(found, *({0: n} for n in sizes))).step_s
     runs = tuple(
-        Run(str(n), found.names[0], "T4", n, n, 4096, float(s))
+        TimedRun(str(n), found.names[0], "T4", n, n, 4096, float(s))
         for n, s in zip(sizes, step, strict=True)
     )
     own = calibrate(both, runs, found, ("T4",), "2026-11-22").calibration
@@ -242,7 +242,7 @@ def test_runs_over_tcp_leave_the_servers_of_rdma_as_unsure_as_before():
     found = columns(both, types)
     step = steps(both, found, clusters(found, {0: 1}, {0: 64}, {0: 128})).step_s
     runs = tuple(
-        Run(str(n), found.names[0], "T4", n, n, 4096, float(s))
+        TimedRun(str(n), found.names[0], "T4", n, n, 4096, float(s))
         for n, s in zip((1, 64, 128), step, strict=True)
     )
     own = calibrate(both, runs, found, ("T4", "H100"), "2026-11-22").calibration
@@ -257,7 +257,7 @@ def test_runs_on_the_only_machine_that_fits_the_batch_give_a_spread_of_several()
     """Eight GPUs, a batch of eight: two machines cannot run it, and were not asked."""
     small = replace(SERVED, global_batch=8)
     found = columns(small, (G5X8,))
-    run = Run("one", found.names[0], "A10G", 8, 1, 8, 0.2)
+    run = TimedRun("one", found.names[0], "A10G", 8, 1, 8, 0.2)
     own = calibrate(small, (run,), found, ("A10G",), "2026-11-22").calibration
     assert own.sigma_several == own.sigma
 
@@ -265,7 +265,7 @@ def test_runs_on_the_only_machine_that_fits_the_batch_give_a_spread_of_several()
 def test_a_run_of_one_machine_leaves_the_servers_as_shipped():
     found = columns(SERVED, (G4DN,))
     step = float(steps(SERVED, found, clusters(found, {0: 1})).step_s[0])
-    run = Run("one", found.names[0], "T4", 1, 1, 4096, 2 * step)
+    run = TimedRun("one", found.names[0], "T4", 1, 1, 4096, 2 * step)
     own = calibrate(SERVED, (run,), found, ("T4",), "2026-11-22").calibration
     assert own.service is not None
     assert own.service.factor == pytest.approx(1.0, abs=1e-6)

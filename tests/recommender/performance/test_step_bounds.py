@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.performance.clusters import MachineColumns, fleet_of
+from recommender.performance.clusters import MachineColumns, clusters_of
 from recommender.performance.priors import prior_of
 from recommender.performance.step import steps
 from recommender.performance.step_bounds import shortest
@@ -71,7 +71,7 @@ def test_gpus_that_share_layers_lose_a_micro_batch_once():
         intra_bytes_per_s=np.full(KINDS, np.inf),
     )
     one = np.eye(KINDS, dtype=np.int64)[:1]
-    step = steps(network, machines, fleet_of(machines, one)).step_s
+    step = steps(network, machines, clusters_of(machines, one)).step_s
     assert step * 800.0 == pytest.approx(8.0 + prior_of(network).batch_penalty)
     for seconds, samples in shortest(network, machines, np.arange(KINDS), 1).lines(
         one, one, np.ones(1, dtype=np.int64)
@@ -99,7 +99,7 @@ def check_lines(seed, **changes):
     lines = shortest(network, machines, np.arange(KINDS), int(high.sum(axis=1).max())).lines(
         low, high, inside.sum(axis=1)
     )
-    step = steps(network, machines, fleet_of(machines, inside)).step_s
+    step = steps(network, machines, clusters_of(machines, inside)).step_s
     compute = inside @ machines.compute_per_s
     for seconds, samples in lines:
         assert (seconds + samples / compute <= step * (1 + 1e-9)).all()

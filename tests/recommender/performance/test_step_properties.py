@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from recommender.job.job import Job
-from recommender.performance.clusters import Fleet
+from recommender.performance.clusters import Clusters
 from recommender.performance.data_parallel import ROWS
 from recommender.performance.memory import bytes_of, per_sample
 from recommender.performance.model_parallel import splittable
@@ -36,16 +36,16 @@ SERVED = [job for job in JOBS if job.sync == "parameter_server"]
 SCALED = ("compute_per_s", "memory_bytes", "network_bytes_per_s", "intra_bytes_per_s")
 
 
-def one(**values: float) -> Fleet:
+def one(**values: float) -> Clusters:
     """A fleet of one cluster."""
     facts = {"prepare_per_s": inf, "fetch_per_s": inf, "host_bytes_per_s": 1e10}
     facts |= {"disk_bytes_per_s": 1e9} | values
     arrays = {name: np.array([value], dtype=np.float64) for name, value in facts.items()}
-    return Fleet(kind=np.array([0]), **arrays)
+    return Clusters(kind=np.array([0]), **arrays)
 
 
 @some.composite
-def fleets(draw: some.DrawFn) -> Fleet:
+def fleets(draw: some.DrawFn) -> Clusters:
     machines, gpus = draw(some.integers(1, 40)), draw(some.sampled_from([1, 2, 4, 8]))
     return one(
         machines=machines,
@@ -61,7 +61,7 @@ def fleets(draw: some.DrawFn) -> Fleet:
     )
 
 
-def best(job: Job, fleet: Fleet) -> float:
+def best(job: Job, fleet: Clusters) -> float:
     return float(terms_of(job, prior_of(job), fleet).step_s.min())
 
 
@@ -134,7 +134,7 @@ def test_steps_of_served_clusters_equal_the_scalar_formulas(fleet, job):
     assert found.tolist() == pytest.approx(expected, rel=1e-9)
 
 
-def scalar(job: Job, prior: Prior, fleet: Fleet, sharding: str, recompute: bool) -> float:
+def scalar(job: Job, prior: Prior, fleet: Clusters, sharding: str, recompute: bool) -> float:
     """One strategy on one cluster, in plain Python."""
     n, gpus, g = (float(x[0]) for x in (fleet.machines, fleet.gpus, fleet.gpus_per_machine))
     if gpus > job.global_batch:
@@ -162,7 +162,7 @@ def scalar(job: Job, prior: Prior, fleet: Fleet, sharding: str, recompute: bool)
 
 
 def scalar_exposed(
-    job: Job, prior: Prior, fleet: Fleet, sharding: str, rounds: int, busy: float
+    job: Job, prior: Prior, fleet: Clusters, sharding: str, rounds: int, busy: float
 ) -> float:
     needs = bytes_of(job, prior)
     n, g = float(fleet.machines[0]), float(fleet.gpus_per_machine[0])
@@ -187,7 +187,7 @@ def scalar_exposed(
     return max(between - last, inside + between - whole, 0.0)
 
 
-def scalar_served(job: Job, prior: Prior, fleet: Fleet, busy: float) -> float:
+def scalar_served(job: Job, prior: Prior, fleet: Clusters, busy: float) -> float:
     """What the queue at the parameter servers adds to a step."""
     machines = int(fleet.machines[0])
     if machines == 1:
@@ -204,7 +204,7 @@ def scalar_served(job: Job, prior: Prior, fleet: Fleet, busy: float) -> float:
     return machines / rate - busy
 
 
-def best_cut(job: Job, prior: Prior, fleet: Fleet) -> float:
+def best_cut(job: Job, prior: Prior, fleet: Clusters) -> float:
     """The fastest way to cut the network: every degree and every number of micro-batches."""
     n, g = int(fleet.machines[0]), int(fleet.gpus_per_machine[0])
     stages = {"auto": {1, 2, 4, 8, n}, "tensor": {1}, "pipeline": {2, 4, 8, n} - {1}}[job.sharding]
@@ -217,7 +217,7 @@ def best_cut(job: Job, prior: Prior, fleet: Fleet) -> float:
     return min(tried)
 
 
-def scalar_cut(job: Job, prior: Prior, fleet: Fleet, t: int, p: int, recompute: bool) -> float:
+def scalar_cut(job: Job, prior: Prior, fleet: Clusters, t: int, p: int, recompute: bool) -> float:
     """One cut with its best micro-batches, found by trying them all."""
     needs, gpus = bytes_of(job, prior), float(fleet.gpus[0])
     replicas = gpus / (t * p)
@@ -236,7 +236,7 @@ def scalar_cut(job: Job, prior: Prior, fleet: Fleet, t: int, p: int, recompute: 
 
 
 def cut_step(
-    job: Job, prior: Prior, fleet: Fleet, t: int, p: int, again: bool, batch: int, rounds: int
+    job: Job, prior: Prior, fleet: Clusters, t: int, p: int, again: bool, batch: int, rounds: int
 ) -> float:
     """r micro-batches through p stages, and then the gradients."""
     n, g = float(fleet.machines[0]), float(fleet.gpus_per_machine[0])

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from recommender.arrays import Floats
-from recommender.job.job import Run
+from recommender.job.job import TimedRun
 from recommender.performance import least_squares as lsq
-from recommender.performance.calibration_model import Model
+from recommender.performance.calibration_model import StepModel
 from recommender.performance.calibration_spread import Beyond, bases, beyond, own_spread
 from tests.research.accuracy.study import Held
 
@@ -45,7 +45,11 @@ class Extrapolated:
 
 
 def extrapolated(
-    model: Model, fit: lsq.Fit, to: Model, unseen: tuple[Run, ...], source: str
+    model: StepModel,
+    fit: lsq.PosteriorFit,
+    to: StepModel,
+    unseen: tuple[TimedRun, ...],
+    source: str,
 ) -> Extrapolated:
     """The steps of unseen runs under a fit to a model's own, in seconds."""
     return Extrapolated(

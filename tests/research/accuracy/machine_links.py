@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from recommender.job.job import Run
-from recommender.performance.calibration_model import LINKS, USUAL, Model, solve
+from recommender.job.job import TimedRun
+from recommender.performance.calibration_model import LINKS, USUAL, StepModel, solve
 from recommender.performance.clusters import MachineColumns
 from recommender.plan.accuracy import Score, Target
 from tests.research.accuracy.extrapolation import Extrapolated, joined
@@ -30,7 +30,7 @@ from tests.research.accuracy.study import Study, score
 
 SIZES = (1, 2, 4, 8)  # workers: each a machine type of its own, as clouds sell them
 Links = Mapping[int, float]  # bytes/s of an all-reduce, by number of GPUs
-Series = tuple[Run, ...]  # of one network and batch
+Series = tuple[TimedRun, ...]  # of one network and batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def shown_links(gpu: str) -> list[Shown]:
         for n in SIZES[1:]:
             pair = tuple(run for run in runs if run.gpus in (1, n))
             if len(pair) == 2:
-                fit = solve(Model(gavel_job(model), pair, sizes_of(runs[0], flat)))
+                fit = solve(StepModel(gavel_job(model), pair, sizes_of(runs[0], flat)))
                 variance = float(fit.covariance(USUAL)[LINKS, LINKS])
                 found.append(Shown(model, n, float(fit.value[LINKS]), variance))
     return found
@@ -81,7 +81,7 @@ def links_of_others(shown: Sequence[Shown], left_out: str) -> Links:
     return rates
 
 
-def sizes_of(alone: Run, links: Links) -> MachineColumns:
+def sizes_of(alone: TimedRun, links: Links) -> MachineColumns:
     """A machine type of every size, with the speed of a run on one GPU and its own links."""
     return bare_machines(
         tuple(_name(n) for n in SIZES),

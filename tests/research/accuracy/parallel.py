@@ -22,7 +22,7 @@ import numpy as np
 
 from recommender.catalogs.load import load_snapshot
 from recommender.job.job import Job
-from recommender.performance.clusters import WITHIN, fleet_of
+from recommender.performance.clusters import WITHIN, clusters_of
 from recommender.performance.machines import machine_columns
 from recommender.performance.memory import bytes_of
 from recommender.performance.model_parallel import Splits, cut_terms, held_bytes, sample_bytes
@@ -108,7 +108,7 @@ def predicted(run: Run) -> float:
     if run.fp8:
         achieved = {**achieved, (run.gpu, "bf16"): achieved[run.gpu, "fp8"]}
     columns = machine_columns(job, (machine,), catalog.gpus, achieved)
-    prior, fleet = prior_of(job), fleet_of(columns, np.array([[run.gpus // per_machine]]))
+    prior, fleet = prior_of(job), clusters_of(columns, np.array([[run.gpus // per_machine]]))
     needs, degrees = bytes_of(job, prior), (np.array([run.tensor]), np.array([run.stages]))
     zero = np.zeros(1, dtype=np.int64)
     splits = Splits(zero, zero, *(degree.astype(np.float64) for degree in degrees))

@@ -53,7 +53,7 @@ def parcae(model: str) -> Held:
         at = (micro[which], stages[which], replicas[which])
         return np.log(pipeline_step_s(speed, LAYERS[model], *at))
 
-    belief = lsq.Belief(np.zeros(4), SPREAD, np.full(4, -7.0), np.full(4, 7.0))
+    belief = lsq.ParameterPrior(np.zeros(4), SPREAD, np.full(4, -7.0), np.full(4, 7.0))
     fit = lsq.solve_relative(lambda theta: steps(theta, seen), measured[seen], NOISE, belief)
     noise = max(float(np.sqrt(np.mean(fit.residual**2))), NOISE)
     sigma = np.hypot(noise, lsq.spread(lambda theta: steps(theta, ~seen), fit, noise))

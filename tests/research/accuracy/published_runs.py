@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recommender.job.job import Job, Run
+from recommender.job.job import Job, TimedRun
 from recommender.performance.clusters import MachineColumns
 from recommender.performance.machines import (
     RDMA_HALF_GBIT,
@@ -70,10 +70,10 @@ def micro_of(row: Any) -> float:
     return float(row.batch if np.isfinite(row.batch) else USUAL_BATCH[row.family])
 
 
-def runs_of(rows: Sequence[Any]) -> tuple[Run, ...]:
+def runs_of(rows: Sequence[Any]) -> tuple[TimedRun, ...]:
     """The runs of one series; each on a machine type of its own, its memory being its own."""
     return tuple(
-        Run(
+        TimedRun(
             place=f"{row.source}: {row.model}, {row.nodes:g} x {row.per_node:g} {row.gpu}",
             machine=f"own/{i}",
             gpu=str(row.gpu),

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from recommender.performance.calibration_model import Model, solve
+from recommender.performance.calibration_model import StepModel, solve
 from recommender.plan.accuracy import Score, Target
 from tests.research.accuracy.extrapolation import Extrapolated, extrapolated, joined
 from tests.research.accuracy.published_runs import columns_of, job_of, micro_of, runs_of, series_of
@@ -83,8 +83,8 @@ def _held(series: tuple[Any, ...], start: int, unseen: list[int]) -> Extrapolate
     rows = [series[start], *(series[i] for i in unseen)]
     job = job_of(rows[0])
     (seen, *other), columns = runs_of(rows), columns_of(job, rows)
-    model = Model(job, (seen,), columns)
-    larger = Model(job, tuple(other), columns, model.gpus)
+    model = StepModel(job, (seen,), columns)
+    larger = StepModel(job, tuple(other), columns, model.gpus)
     laboratory = re.sub(VERSION, "", str(rows[0].source))
     steps = extrapolated(model, solve(model), larger, tuple(other), laboratory)
     batch = np.array([run.batch for run in other])

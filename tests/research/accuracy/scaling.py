@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from recommender.arrays import Floats
-from recommender.job.job import Family, Job, Run
-from recommender.performance.calibration_model import Model, solve, spread_for
+from recommender.job.job import Family, Job, TimedRun
+from recommender.performance.calibration_model import StepModel, solve, spread_for
 from recommender.performance.clusters import MachineColumns
 from recommender.plan.accuracy import Score, Target
 from tests.research.accuracy.extrapolation import Extrapolated, extrapolated, joined
@@ -104,11 +104,15 @@ def bare_machines(
 
 
 def held_out(
-    job: Job, columns: MachineColumns, seen: tuple[Run, ...], unseen: tuple[Run, ...], source: str
+    job: Job,
+    columns: MachineColumns,
+    seen: tuple[TimedRun, ...],
+    unseen: tuple[TimedRun, ...],
+    source: str,
 ) -> Extrapolated:
     """Calibrate on the runs seen and predict the others, seconds per step."""
-    model = Model(job, seen, columns, spread=spread_for(seen))
-    to = Model(job, unseen, columns, model.gpus)
+    model = StepModel(job, seen, columns, spread=spread_for(seen))
+    to = StepModel(job, unseen, columns, model.gpus)
     return extrapolated(model, solve(model), to, unseen, source)
 
 
@@ -146,7 +150,7 @@ def gavel(gpu: str) -> Extrapolated:
     return joined(parts)
 
 
-def gavel_held_out(model: str, columns: MachineColumns, runs: tuple[Run, ...]) -> Extrapolated:
+def gavel_held_out(model: str, columns: MachineColumns, runs: tuple[TimedRun, ...]) -> Extrapolated:
     """One network and batch on four and eight workers, predicted from its own one and two."""
     seen = tuple(run for run in runs if run.gpus <= GAVEL_MOST_SEEN)
     unseen = tuple(run for run in runs if run.gpus > GAVEL_MOST_SEEN)
@@ -158,7 +162,7 @@ def gavel_job(model: str) -> Job:
     return bare_job(GAVEL_FAMILY.get(model, "cnn"), GAVEL_PARAMETERS[model])
 
 
-def gavel_series(gpu: str) -> list[tuple[str, tuple[Run, ...]]]:
+def gavel_series(gpu: str) -> list[tuple[str, tuple[TimedRun, ...]]]:
     """The runs of each network and batch on one worker first, where more than two were timed.
 
     `steps_per_s` adds up the workers' own steps.
@@ -206,14 +210,14 @@ def collectives() -> Extrapolated:
     return joined(parts)
 
 
-def _gavel_run(row: dict[str, str], batch: int) -> Run:
+def _gavel_run(row: dict[str, str], batch: int) -> TimedRun:
     workers = int(row["workers"])
     place = f"{row['gpu']} {row['model']} batch {batch}, {workers} workers"
     return _run(place, 1, workers, batch * workers, workers / float(row["steps_per_s"]))
 
 
-def _run(place: str, machines: int, gpus: int, batch: int, step_s: float) -> Run:
-    return Run(place, "own/study", "GPU", gpus, machines, batch, float(step_s))
+def _run(place: str, machines: int, gpus: int, batch: int, step_s: float) -> TimedRun:
+    return TimedRun(place, "own/study", "GPU", gpus, machines, batch, float(step_s))
 
 
 def _deepvm_score(instance: str, reference: Path | None) -> Score:

@@ -9,7 +9,7 @@ import pytest
 
 from recommender.errors import UsageError
 from recommender.performance import calibration_spread
-from recommender.performance.calibration_model import OVERLAP, Model
+from recommender.performance.calibration_model import OVERLAP, StepModel
 from recommender.performance.priors import prior_of
 from tests.research.accuracy import published_scaling
 from tests.research.accuracy.fit_spreads import points, table
@@ -38,7 +38,7 @@ def test_published_runs_become_the_jobs_that_the_priors_were_fitted_on(reference
         if job.family not in ("cnn", "encoder", "decoder") or alike.recompute.nunique() > 1:
             continue
         prior = prior_of(job)
-        model = Model(job, runs, columns_of(job, each))
+        model = StepModel(job, runs, columns_of(job, each))
         theta = model.belief().mean
         theta[OVERLAP] = prior.overlap
         constants = Constants(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.job.job import Run
+from recommender.job.job import TimedRun
 from recommender.performance.calibration_model import FEW_SIZES, MANY_SIZES, spread_for
 from tests.recommender.performance.test_calibration import run
 from tests.research.accuracy import machine_links, pipelines, scaling
@@ -147,12 +147,12 @@ def test_links_of_a_machine_are_found_again_from_steps_that_were_made_with_them(
     """Two networks of 100 and 40 MB a step on links of 8, 4 and 2 GB/s, stragglers of 0.5 %."""
     rate = {2: 8e9, 4: 4e9, 8: 2e9}
 
-    def made(model: str, alone: float) -> tuple[str, tuple[Run, ...]]:
+    def made(model: str, alone: float) -> tuple[str, tuple[TimedRun, ...]]:
         sent = 8.0 * scaling.GAVEL_PARAMETERS[model]
         steps = {1: alone} | {
             n: alone * (1 + 0.005 * np.log2(n)) + sent * (n - 1) / n / r for n, r in rate.items()
         }
-        runs = (Run("", f"own/{n}", "GPU", n, 1, 16 * n, float(t)) for n, t in steps.items())
+        runs = (TimedRun("", f"own/{n}", "GPU", n, 1, 16 * n, float(t)) for n, t in steps.items())
         return model, tuple(runs)
 
     both = [made("ResNet-50", 0.01), made("LM", 0.005)]

@@ -16,7 +16,13 @@ import numpy as np
 
 from recommender.arrays import Floats
 from recommender.performance import parameter_server
-from recommender.performance.least_squares import Belief, Fit, nonnegative, solve, students_excess
+from recommender.performance.least_squares import (
+    ParameterPrior,
+    PosteriorFit,
+    nonnegative,
+    solve,
+    students_excess,
+)
 from recommender.performance.machines import GBIT, TCP_SHARE
 from recommender.performance.parameter_server import (
     ServerConstants,
@@ -205,7 +211,7 @@ def _with_workers(
     service: Callable[[Floats], Floats],
     start: Floats,
     same_campaign: bool = False,
-) -> Fit:
+) -> PosteriorFit:
     """Parameters of the service time, fitted together with each set-up's one-worker speed."""
     setups = sorted({(row.gpu, row.network) for row in clusters})
     of = np.array([setups.index((row.gpu, row.network)) for row in clusters])
@@ -223,7 +229,7 @@ def _with_workers(
         return np.asarray((np.log(rate) - measured) / noise[of])
 
     at = np.concatenate([start, np.zeros(len(setups))])
-    belief = Belief(at, sd, at - FARTHEST, at + FARTHEST)
+    belief = ParameterPrior(at, sd, at - FARTHEST, at + FARTHEST)
     return solve(missed, np.zeros(len(clusters)), 1.0, belief, at, np.inf)
 
 
