@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from recommender.inputs import units
+from recommender.policies.backtest import BacktestRow, closed_by_sums
+from recommender.policies.state import Task
 from recommender.report import formatting as fmt
 from recommender.report.layout import Column, Page
 
@@ -33,6 +36,52 @@ class Standing:
     gap_closed: float | None  # share of the way from greedy to the optimum
     greedy_usd: float
     optimum_usd: float
+
+
+def standings(rows: Sequence[BacktestRow], by_trace: bool) -> list[Standing]:
+    """Sums over the traces for each setting and policy, then single traces where asked."""
+    groups: dict[tuple[str, str], list[BacktestRow]] = {}
+    for row in rows:
+        groups.setdefault((_setting(row.task), row.policy), []).append(row)
+    found = [
+        _over_traces(setting, policy, of_policy) for (setting, policy), of_policy in groups.items()
+    ]
+    if not by_trace:
+        return found
+    return found + [
+        Standing(
+            _setting(r.task), r.policy, r.trace, r.windows, r.mean_usd, r.p50_usd, r.p90_usd,
+            r.late_share, r.gap_closed, r.greedy_usd, r.optimum_usd,
+        )
+        for r in rows
+    ]  # fmt: skip
+
+
+def _over_traces(setting: str, policy: str, rows: Sequence[BacktestRow]) -> Standing:
+    windows = sum(row.windows for row in rows)
+
+    def mean(name: str) -> float:
+        return float(sum(row.windows * getattr(row, name) for row in rows)) / windows
+
+    one = rows[0] if len(rows) == 1 else None
+    return Standing(
+        setting=setting,
+        policy=policy,
+        trace="",
+        windows=windows,
+        mean_usd=mean("mean_usd"),
+        p50_usd=None if one is None else one.p50_usd,
+        p90_usd=None if one is None else one.p90_usd,
+        late_share=mean("late_share"),
+        gap_closed=closed_by_sums(rows),
+        greedy_usd=mean("greedy_usd"),
+        optimum_usd=mean("optimum_usd"),
+    )
+
+
+def _setting(task: Task) -> str:
+    parts = (task.work_s, task.deadline_s, task.changeover_s)
+    return "/".join(units.brief_duration(part) for part in parts)
 
 
 def page(found: Sequence[Standing], traces: int, split: str) -> Page:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,12 +16,9 @@ from recommender.inputs import units
 from recommender.text import shown
 
 if TYPE_CHECKING:
-    from recommender.arrays import Floats
-    from recommender.policies.backtest import BacktestRow, BacktestTrace, Contender, Work, Workers
-    from recommender.policies.backtest_zones import ZoneContender
-    from recommender.policies.state import ModePrices, Task
-    from recommender.report.backtest import Standing
-    from recommender.traces.trace import Trace as Series
+    from recommender.policies.backtest import Work, Workers
+    from recommender.policies.state import Task
+    from recommender.simulate.backtest_work import BacktestSettings
 
 SETTINGS = ("48h/52h/6m", "48h/60h/6m", "24h/36h/12m", "24h/48h/6m")
 POLICIES = ("on-demand", "spot-only", "greedy", "uniform-progress", "cost-optimal")
@@ -130,7 +127,7 @@ def backtest(
     work, traces = _work(files, trace, trial, past, errors)
     with progress("back-test", len(work), least=8) as tick:
         rows = run(work, where, tick)
-    found = _standings(rows, by_trace)
+    found = backtest_view.standings(rows, by_trace)
     split = f"Evaluated on the last {100 * (1 - past):.0f} % of each trace."
     page = backtest_view.page(found, traces, split)
     if form == "json":
@@ -159,39 +156,38 @@ def _work(
     files: Sequence[str], trace: TraceFlags, trial: TrialFlags, past: float, errors: ErrorCollector
 ) -> "tuple[tuple[Work, ...], int]":
     """Every trace under every job setting, and how many traces; mistakes are raised together."""
-    from recommender.policies.backtest import pieces
-    from recommender.policies.backtest_zones import market_of, zones_pieces
+    from recommender.cli.commands.trace import chosen_series
     from recommender.policies.state import ModePrices
+    from recommender.simulate.backtest_work import check_series, work_of
 
-    tasks = errors.parse_all(trial.job or SETTINGS, "--job", _task)
+    settings = _settings(trial, past, errors)
     spot = errors.parse(trial.spot_usd, "--spot-usd", _prices, (SPOT_USD,))
-    full = errors.parse(trial.on_demand_usd, "--on-demand-usd", _prices, (ON_DEMAND_USD,))
-    move = errors.parse(trial.move_usd, "--move-usd", units.parse_money, 0.0)
-    every_s = errors.parse(trial.every, "--every", units.parse_duration, 4 * 3600.0)
-    sure = errors.parse(trial.confidence, "--confidence", units.parse_share, 1.0)
-    count = errors.parse(trial.machines, "--machines", units.whole_of("8", most=1024), 1)
-    every = (*POLICIES, *WAITING, *TOGETHER)
-    wanted = [errors.choose(word, "--policy", every, "") for word in trial.policy or POLICIES]
-    receivers = errors.parse(trial.receivers_usd, "--receivers-usd", units.parse_money, 0.0)
-    _check_waiting(wanted, count, trial.receivers_usd, errors)
+    on_demand = errors.parse(trial.on_demand_usd, "--on-demand-usd", _prices, (ON_DEMAND_USD,))
     errors.raise_all()
-    single = [name for name in wanted if name not in TOGETHER]
-    together = [name for name in wanted if name in TOGETHER]
-    series = _series(files, trace, len(single) < len(wanted))
-    spots, fulls = _each(spot, series, "--spot-usd"), _each(full, series, "--on-demand-usd")
-    prices = [ModePrices(*pair) for pair in zip(spots, fulls, strict=True)]
-    traces = _traces(series, count, past, prices, bool(together))
-    work: list[Work] = []
-    if single:
-        entered = [
-            *_contenders(single, traces, sure),
-            *_waiting(single, count, receivers),
-        ]
-        work += pieces(entered, traces, tasks, prices[0], every_s)
-    if together:
-        market = market_of(traces, prices[0], _moves(series, move))
-        work += zones_pieces(_movers(together), market, tasks, every_s)
-    return tuple(work), len(traces)
+    series = chosen_series(list(files), trace)
+    check_series(series, settings)
+    spots = _one_each(spot, len(series), "--spot-usd")
+    on_demands = _one_each(on_demand, len(series), "--on-demand-usd")
+    prices = [ModePrices(*pair) for pair in zip(spots, on_demands, strict=True)]
+    return work_of(series, prices, settings), len(series)
+
+
+def _settings(trial: TrialFlags, past: float, errors: ErrorCollector) -> "BacktestSettings":
+    from recommender.simulate.backtest_work import BacktestSettings
+
+    policies = (*POLICIES, *WAITING, *TOGETHER)
+    found = BacktestSettings(
+        tasks=errors.parse_all(trial.job or SETTINGS, "--job", _task),
+        policies=[errors.choose(p, "--policy", policies, "") for p in trial.policy or POLICIES],
+        machines=errors.parse(trial.machines, "--machines", units.whole_of("8", most=1024), 1),
+        past_share=past,
+        every_s=errors.parse(trial.every, "--every", units.parse_duration, 4 * 3600.0),
+        confidence=errors.parse(trial.confidence, "--confidence", units.parse_share, 1.0),
+        receivers_usd=errors.parse(trial.receivers_usd, "--receivers-usd", units.parse_money, 0.0),
+        move_usd=errors.parse(trial.move_usd, "--move-usd", units.parse_money, 0.0),
+    )
+    _check_waiting(found.policies, found.machines, trial.receivers_usd, errors)
+    return found
 
 
 def _check_waiting(
@@ -206,35 +202,15 @@ def _check_waiting(
         errors.problems.append("--policy tiering and --receivers-usd need each other; give both")
 
 
-def _waiting(wanted: Sequence[str], machines: int, receivers: float) -> "list[Contender]":
-    """DeepVM's two architectures: they wait for spot with a standing bill."""
-    from recommender.policies.backtest import SingleAnchor, Tiering
-
-    found: list[Contender] = []
-    if "single-anchor" in wanted:
-        found.append(SingleAnchor(machines))
-    if "tiering" in wanted:
-        found.append(Tiering(receivers))
-    return found
-
-
 def _prices(words: str, name: str) -> tuple[float, ...]:
     return tuple(units.parse_money(word, name) for word in words.split(","))
 
 
-def _each(prices: Sequence[float], series: "Sequence[Series]", name: str) -> Sequence[float]:
-    """One price per series."""
-    if len(prices) not in (1, len(series)):
-        raise UsageError(f"{name}: {len(prices)} prices for {len(series)} traces; give one or all")
-    return prices if len(prices) == len(series) else list(prices) * len(series)
-
-
-def _moves(series: "Sequence[Series]", usd: float) -> "Floats":
-    """The price of a move between any two zones; none inside a region that is known."""
-    import numpy as np
-
-    regions = [each.place.region or f"trace {i}" for i, each in enumerate(series)]
-    return np.array([[usd * (a != b) for b in regions] for a in regions])
+def _one_each(prices: Sequence[float], traces: int, name: str) -> Sequence[float]:
+    """One price per trace."""
+    if len(prices) not in (1, traces):
+        raise UsageError(f"{name}: {len(prices)} prices for {traces} traces; give one or all")
+    return prices if len(prices) == traces else list(prices) * traces
 
 
 def _task(word: str, name: str) -> "Task":
@@ -252,132 +228,6 @@ def _task(word: str, name: str) -> "Task":
             f"write a deadline of {least} or more"
         )
     return task
-
-
-def _series(files: Sequence[str], flags: TraceFlags, together: bool) -> "tuple[Series, ...]":
-    """The series of the files; those of one market must have begun at one moment."""
-    from recommender.cli.commands.trace import chosen_series
-
-    found = chosen_series(list(files), flags)
-    for each in found:
-        if not len(each.t_s):
-            raise UsageError(f"{shown(each.name)}: only prices; a backtest needs machines up")
-    starts = {each.start for each in found if each.start is not None}
-    if together and len(starts) > 1:
-        raise UsageError(
-            "failover and multi-region need traces that begin at one moment; these begin at "
-            + ", ".join(start.isoformat() for start in sorted(starts))
-        )
-    return found
-
-
-def _traces(
-    series: "Sequence[Series]",
-    machines: int,
-    past: float,
-    prices: "Sequence[ModePrices]",
-    together: bool,
-) -> "tuple[BacktestTrace, ...]":
-    """Each series cut into what may be learnt from and what is judged.
-
-    Those of one market are first cut to the shortest.
-    """
-    from recommender.policies.backtest import BacktestTrace
-
-    ticks = [each.step_s or TICK_S for each in series]
-    ups = [each.up(machines, tick_s) for each, tick_s in zip(series, ticks, strict=True)]
-    if not any(up.any() for up in ups):
-        had = int(max(each.machines.max() for each in series))
-        then = f", {had} at most; write fewer" if had else "; watch another zone"
-        raise UsageError(f"--machines {machines}: no trace ever has as many up{then}")
-    most = min(map(len, ups)) if together and len(set(ticks)) == 1 else None
-    made = []
-    for each, up, tick_s, usd in zip(series, ups, ticks, prices, strict=True):
-        cut = int(len(up[:most]) * past)
-        fewer = each.up(machines - 1, tick_s)[cut:most] if machines > 1 else None
-        made.append(BacktestTrace(each.name, tick_s, up[:cut], up[cut:most], usd, fewer))
-    return tuple(made)
-
-
-TICK_S = 300.0  # of traces whose changes are exact
-
-
-def _contenders(
-    wanted: Sequence[str], traces: "Sequence[BacktestTrace]", confidence: float
-) -> "list[Contender]":
-    from recommender.policies.availability_fit import zone_class
-    from recommender.policies.backtest import FittedPolicy, FixedRule
-    from recommender.policies.rules import Greedy, OnDemand, SpotOnly, UniformProgress
-
-    rules: dict[str, Any] = {
-        "on-demand": OnDemand, "spot-only": SpotOnly, "greedy": Greedy,
-        "uniform-progress": UniformProgress,
-    }  # fmt: skip
-    found: list[Contender] = [FixedRule(rules[name]()) for name in wanted if name in rules]
-    if "cost-optimal" in wanted:
-        alike = [t.past for t in traces if t.tick_s == traces[0].tick_s and len(t.past) > 1]
-        kind = zone_class(alike, traces[0].tick_s) if alike else None
-        found.append(FittedPolicy(kind, confidence))
-    return found
-
-
-def _movers(wanted: Sequence[str]) -> "list[ZoneContender]":
-    from recommender.policies.backtest_zones import FittedZones, ZoneRule
-    from recommender.policies.replay_zones import Failover
-
-    made: dict[str, ZoneContender] = {
-        "failover": ZoneRule(Failover()), "multi-region": FittedZones(),
-    }  # fmt: skip
-    return [made[name] for name in wanted]
-
-
-def _standings(rows: "Sequence[BacktestRow]", by_trace: bool) -> "list[Standing]":
-    """Sums over the traces for each setting and policy, then single traces where asked."""
-    from recommender.report.backtest import Standing
-
-    groups: dict[tuple[str, str], list[BacktestRow]] = {}
-    for row in rows:
-        groups.setdefault((_setting(row.task), row.policy), []).append(row)
-    found = [_all(setting, policy, mine) for (setting, policy), mine in groups.items()]
-    if not by_trace:
-        return found
-    return found + [
-        Standing(
-            _setting(r.task), r.policy, r.trace, r.windows, r.mean_usd, r.p50_usd, r.p90_usd,
-            r.late_share, r.gap_closed, r.greedy_usd, r.optimum_usd,
-        )
-        for r in rows
-    ]  # fmt: skip
-
-
-def _all(setting: str, policy: str, rows: "Sequence[BacktestRow]") -> "Standing":
-    from recommender.policies.backtest import closed_by_sums
-    from recommender.report.backtest import Standing
-
-    windows = sum(row.windows for row in rows)
-
-    def mean(name: str) -> float:
-        return float(sum(row.windows * getattr(row, name) for row in rows)) / windows
-
-    one = rows[0] if len(rows) == 1 else None
-    return Standing(
-        setting=setting,
-        policy=policy,
-        trace="",
-        windows=windows,
-        mean_usd=mean("mean_usd"),
-        p50_usd=None if one is None else one.p50_usd,
-        p90_usd=None if one is None else one.p90_usd,
-        late_share=mean("late_share"),
-        gap_closed=closed_by_sums(rows),
-        greedy_usd=mean("greedy_usd"),
-        optimum_usd=mean("optimum_usd"),
-    )
-
-
-def _setting(task: "Task") -> str:
-    parts = (task.work_s, task.deadline_s, task.changeover_s)
-    return "/".join(units.brief_duration(part) for part in parts)
 
 
 command = command_app("backtest", backtest)

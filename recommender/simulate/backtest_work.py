@@ -1,0 +1,136 @@
+"""Turns recorded series into the work of a backtest: cut traces, prices, policies by name."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from recommender.arrays import Floats
+from recommender.errors import UsageError
+from recommender.policies.availability_fit import zone_class
+from recommender.policies.backtest import (
+    BacktestTrace,
+    Contender,
+    FittedPolicy,
+    FixedRule,
+    SingleAnchor,
+    Tiering,
+    Work,
+    pieces,
+)
+from recommender.policies.backtest_zones import (
+    FittedZones,
+    ZoneContender,
+    ZoneRule,
+    market_of,
+    zones_pieces,
+)
+from recommender.policies.replay_zones import Failover
+from recommender.policies.rules import Greedy, OnDemand, SpotOnly, UniformProgress
+from recommender.policies.state import ModePrices, Policy, Task
+from recommender.text import shown
+from recommender.traces.trace import Trace as Series
+
+ZONE_POLICIES = ("failover", "multi-region")  # of one job that may move between the traces' zones
+TICK_S = 300.0  # of traces whose changes are exact
+_RULES: dict[str, Policy] = {
+    "on-demand": OnDemand(), "spot-only": SpotOnly(), "greedy": Greedy(),
+    "uniform-progress": UniformProgress(),
+}  # fmt: skip
+_ZONE_RULES: dict[str, ZoneContender] = {
+    "failover": ZoneRule(Failover()),
+    "multi-region": FittedZones(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BacktestSettings:
+    """What is replayed: job settings, policies by name, how runs start, extra costs."""
+
+    tasks: Sequence[Task]
+    policies: Sequence[str]
+    machines: int  # that must be up together
+    past_share: float  # of each trace, to learn from
+    every_s: float  # between two starts of a run
+    confidence: float  # of cost-optimal to be in time
+    receivers_usd: float  # per hour, of tiering
+    move_usd: float  # of a move to another region
+
+    @property
+    def zone_policies(self) -> list[str]:
+        """Policies of one job that may move between the zones of all traces."""
+        return [name for name in self.policies if name in ZONE_POLICIES]
+
+
+def check_series(series: Sequence[Series], settings: BacktestSettings) -> None:
+    """Refuse series without machines, and those of one market that began at several moments."""
+    for each in series:
+        if not len(each.t_s):
+            raise UsageError(f"{shown(each.name)}: only prices; a backtest needs machines up")
+    starts = {each.start for each in series if each.start is not None}
+    if settings.zone_policies and len(starts) > 1:
+        raise UsageError(
+            "failover and multi-region need traces that begin at one moment; these begin at "
+            + ", ".join(start.isoformat() for start in sorted(starts))
+        )
+
+
+def work_of(
+    series: Sequence[Series], prices: Sequence[ModePrices], settings: BacktestSettings
+) -> tuple[Work, ...]:
+    """Every trace under every job setting; `prices` has one entry per series."""
+    traces = cut_traces(series, prices, settings)
+    contenders = _contenders(traces, settings)
+    work: list[Work] = []
+    if contenders:
+        work += pieces(contenders, traces, settings.tasks, prices[0], settings.every_s)
+    if settings.zone_policies:
+        market = market_of(traces, prices[0], _move_prices(series, settings.move_usd))
+        rules = [_ZONE_RULES[name] for name in settings.zone_policies]
+        work += zones_pieces(rules, market, settings.tasks, settings.every_s)
+    return tuple(work)
+
+
+def cut_traces(
+    series: Sequence[Series], prices: Sequence[ModePrices], settings: BacktestSettings
+) -> tuple[BacktestTrace, ...]:
+    """Each series cut into what may be learnt from and what is judged.
+
+    Those of one market are first cut to the shortest.
+    """
+    machines = settings.machines
+    ticks = [each.step_s or TICK_S for each in series]
+    ups = [each.up(machines, tick_s) for each, tick_s in zip(series, ticks, strict=True)]
+    if not any(up.any() for up in ups):
+        had = int(max(each.machines.max() for each in series))
+        then = f", {had} at most; write fewer" if had else "; watch another zone"
+        raise UsageError(f"--machines {machines}: no trace ever has as many up{then}")
+    one_clock = bool(settings.zone_policies) and len(set(ticks)) == 1
+    end = min(map(len, ups)) if one_clock else None
+    traces = []
+    for each, up, tick_s, usd in zip(series, ups, ticks, prices, strict=True):
+        cut = int(len(up[:end]) * settings.past_share)
+        one_fewer = each.up(machines - 1, tick_s)[cut:end] if machines > 1 else None
+        traces.append(BacktestTrace(each.name, tick_s, up[:cut], up[cut:end], usd, one_fewer))
+    return tuple(traces)
+
+
+def _contenders(traces: Sequence[BacktestTrace], settings: BacktestSettings) -> list[Contender]:
+    """Policies of one zone: rules, ours, and DeepVM's two, which wait with a standing bill."""
+    wanted = settings.policies
+    found: list[Contender] = [FixedRule(_RULES[name]) for name in wanted if name in _RULES]
+    if "cost-optimal" in wanted:
+        alike = [t.past for t in traces if t.tick_s == traces[0].tick_s and len(t.past) > 1]
+        kind = zone_class(alike, traces[0].tick_s) if alike else None
+        found.append(FittedPolicy(kind, settings.confidence))
+    if "single-anchor" in wanted:
+        found.append(SingleAnchor(settings.machines))
+    if "tiering" in wanted:
+        found.append(Tiering(settings.receivers_usd))
+    return found
+
+
+def _move_prices(series: Sequence[Series], usd: float) -> Floats:
+    """The price of a move between any two zones; none inside a region that is known."""
+    regions = [each.place.region or f"trace {i}" for i, each in enumerate(series)]
+    return np.array([[usd * (a != b) for b in regions] for a in regions])
