@@ -32,7 +32,7 @@ _SECTION = re.compile(r"^calibration:.*\n(?:(?:[ \t].*)?\n)*", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a calibration found, beside what the tool ships."""
+    """What a calibration found, next to what the tool ships."""
 
     job: Job  # uncalibrated
     runs: tuple[TimedRun, ...]
@@ -84,8 +84,10 @@ def _refuse(
     job: Job, runs: tuple[TimedRun, ...], columns: MachineColumns, gpus: Mapping[str, Gpu]
 ) -> None:
     """Refuse runs that the model says cannot be: their steps would teach it nothing."""
-    said = ((run, above_peak(job, run.batch / run.step_s, gpus[run.gpu], run.gpus)) for run in runs)
-    problems = [f"{run.place}: {why}" for run, why in said if why]
+    refused = (
+        (run, above_peak(job, run.batch / run.step_s, gpus[run.gpu], run.gpus)) for run in runs
+    )
+    problems = [f"{run.place}: {why}" for run, why in refused if why]
     fleet = clusters(tuple(replace(run, data="") for run in runs), columns)
     for i, run in enumerate(runs):
         why = why_infeasible(replace(job, global_batch=run.batch), columns, fleet, i)
@@ -99,22 +101,22 @@ def _text(word: str, own: Calibration) -> str:
     """The job file with its calibration; what else it says stays as it is."""
     section = calibration_text(own)
     if word in presets():
-        made = f"schema: recommend.job/v1\nlike: {word}\n{section}"
-        job_from_text(made, word)  # what is written must be readable
-        return made
+        calibrated = f"schema: recommend.job/v1\nlike: {word}\n{section}"
+        job_from_text(calibrated, word)  # what is written must be readable
+        return calibrated
     before = read_text(Path(word))
     text = before.replace("\r\n", "\n").rstrip("\n") + "\n"
-    made = _SECTION.sub("", text).rstrip("\n") + "\n" + section
+    calibrated = _SECTION.sub("", text).rstrip("\n") + "\n" + section
     if "\r\n" in before:
-        made = made.replace("\n", "\r\n")
+        calibrated = calibrated.replace("\n", "\r\n")
     try:
-        job_from_text(made, shown_path(word))
+        job_from_text(calibrated, shown_path(word))
     except UsageError as error:
         raise UsageError(
             f"{shown_path(word)}: a calibration cannot be added to it ({error}); write the job as "
             "plain YAML, one key a line"
         ) from None
-    return made
+    return calibrated
 
 
 def _write(path: Path, text: str) -> None:

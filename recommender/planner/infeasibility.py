@@ -132,7 +132,7 @@ def infeasible(search: PlanSearch) -> Infeasible:
     """
     problem = search.problem
     if not fits(problem):
-        nothing = () if problem.allowed.rows else (_nothing(problem),)
+        nothing = () if problem.allowed.rows else (_no_offers(problem),)
         return Infeasible(binding=nothing + blocking_flags(problem), relaxed=())
     limits = problem.limits
     fastest, cheapest = search.best_unconstrained("time"), search.best_unconstrained("cost")
@@ -140,7 +140,7 @@ def infeasible(search: PlanSearch) -> Infeasible:
     relaxed = _each_relaxed(limits, search)
     steps = [_step(each, search) for each in relaxed]
     binding = (_binding(*each, limits) for each in zip(relaxed, steps, strict=True))
-    sentences = [*_left(limits, problem.progress), *binding]
+    sentences = [*_remaining_limits(limits, problem.progress), *binding]
     if problem.choice.quotas:
         more, needed = _quotas(problem)
         sentences += needed
@@ -175,14 +175,14 @@ def _against(plan: Plan | None, baseline: Plan | None) -> Plan | None:
     return None if plan is None else replace(plan, saving=saving(plan, baseline))
 
 
-def _nothing(problem: Problem) -> str:
+def _no_offers(problem: Problem) -> str:
     """Why no offer is left to plan with: first what the user did not ask for."""
     counts = sorted(
         problem.allowed.left_out,
         key=lambda reason: (reason[0].startswith(("not ", "no ")), -reason[1], reason[0]),
     )
-    said = ", ".join(f"{count:,} {reason}" for reason, count in counts[:3])
-    return f"no offer is left that can train this job ({said} left out)"
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in counts[:3])
+    return f"no offer is left that can train this job ({reasons} left out)"
 
 
 def _quotas(problem: Problem) -> tuple[list[SensitivityStep], list[str]]:
@@ -214,13 +214,13 @@ def _plan_of_other_offers(problem: Problem, choice: Choice) -> Plan | None:
     return None if best is None else builder.build(best).plan
 
 
-def _left(limits: Limits, gone: Progress) -> list[str]:
+def _remaining_limits(limits: Limits, progress: Progress) -> list[str]:
     """What is left of the limits of a job that has begun."""
     return [
         f"{amount(limit, left)} are left of the {limit.name} after {limit.spent.flag} "
-        f"{exact(limit, limit.spent.of(gone))}"
+        f"{exact(limit, limit.spent.of(progress))}"
         for limit, left in limits.given(LIMITS)
-        if limit.spent is not None and limit.spent.of(gone)
+        if limit.spent is not None and limit.spent.of(progress)
     ]
 
 
@@ -249,7 +249,7 @@ def _together(search: PlanSearch) -> tuple[list[SensitivityStep], list[str]]:
         now, words = free, []
         for limit, value in (lead, *(each for each in given if each != lead)):
             now = now.with_value(limit, value)
-            if _some(now, search) is not None:
+            if _plan_keeping(now, search) is not None:
                 continue
             relaxed = _relaxed(limit, now, search)
             if relaxed is None:
@@ -279,9 +279,9 @@ def _relaxed(limit: Limit, limits: Limits, search: PlanSearch) -> Relaxed | None
     if isinstance(limit, RunLimit):
         found = _narrowed_again(limit, *found, limits, search)
     value, plan = found
-    gone = search.problem.progress
-    value = rounded_up(limit, value, gone)
-    return Relaxed(limit, as_typed(limit, value, gone), limits.with_value(limit, value), plan)
+    progress = search.problem.progress
+    value = rounded_up(limit, value, progress)
+    return Relaxed(limit, as_typed(limit, value, progress), limits.with_value(limit, value), plan)
 
 
 def _widened(
@@ -289,7 +289,7 @@ def _widened(
 ) -> tuple[float, Plan] | None:
     """A value of one limit that leaves a plan, from one that may, and that plan."""
     for _ in range(WIDENED):
-        plan = _some(limits.with_value(limit, value), search)
+        plan = _plan_keeping(limits.with_value(limit, value), search)
         if plan is not None:
             return value, plan
         value *= WIDER
@@ -303,7 +303,7 @@ def _narrowed_again(
     low = max(limits.value(limit) or 0.0, value / NARROWER)
     for _ in range(HALVINGS):
         middle = (low * value) ** 0.5
-        tighter = _some(limits.with_value(limit, middle), search, FEW)
+        tighter = _plan_keeping(limits.with_value(limit, middle), search, FEW)
         low, value = (middle, value) if tighter is None else (low, middle)
         plan = tighter or plan
     return value, plan
@@ -314,11 +314,11 @@ def _less_sure(limits: Limits, search: PlanSearch) -> Relaxed | None:
     if limits.confidence <= LEAST_SURE:
         return None
     wider = replace(limits, confidence=LEAST_SURE)
-    plan = _some(wider, search)
+    plan = _plan_keeping(wider, search)
     return None if plan is None else Relaxed(None, f"--confidence {LEAST_SURE:g}", wider, plan)
 
 
-def _some(limits: Limits, search: PlanSearch, tries: int = TRIES) -> Plan | None:
+def _plan_keeping(limits: Limits, search: PlanSearch, tries: int = TRIES) -> Plan | None:
     """A plan that keeps the limits; the fastest are met first, and may all be over the budget."""
     aims = (
         (replace(limits, objective="cost"), limits) if limits.budget_usd is not None else (limits,)

@@ -37,9 +37,9 @@ def sensitivity(search: PlanSearch, first: Evaluated) -> tuple[SensitivityStep, 
 
 def _other_limits(problem: Problem) -> list[tuple[str, Limits, bool]]:
     """Each limit tightened and loosened: as typed, as limits, and whether it is looser."""
-    limits, gone = problem.limits, problem.progress
+    limits, past = problem.limits, problem.progress
     return [
-        (as_typed(limit, share * value, gone), limits.with_value(limit, share * value), share > 1.0)
+        (as_typed(limit, share * value, past), limits.with_value(limit, share * value), share > 1.0)
         for limit, value in limits.given(LIMITS)
         if limit.sensitivity
         for share in (TIGHTER, LOOSER)
