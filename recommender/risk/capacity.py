@@ -24,7 +24,7 @@ class Capacity(Protocol):
         """Lengths of the runs and the wait before each, seconds."""
 
 
-class LognormalCapacity:
+class ClassCapacity:
     """Runs and outages of the shipped families, with the means and shapes of the plans."""
 
     def runs(self, p: PathInputs, sample: RandomNumbers) -> tuple[Singles, Singles]:
@@ -54,7 +54,7 @@ class OtherRunLaw:
         return lengths, _waits(p, sample, zones)
 
 
-LOGNORMAL = LognormalCapacity()
+CLASS_CAPACITY = ClassCapacity()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,9 @@ def before(values: Singles) -> Singles:
     return total
 
 
-def simulate_runs(p: PathInputs, sample: RandomNumbers, capacity: Capacity = LOGNORMAL) -> Runs:
+def simulate_runs(
+    p: PathInputs, sample: RandomNumbers, capacity: Capacity = CLASS_CAPACITY
+) -> Runs:
     """Runs, waits and progress of every plan in every path."""
     lengths, waits = capacity.runs(p, sample)
     starts = before(lengths) + until(waits)

@@ -51,6 +51,9 @@ class IntervalFamily(Protocol):
     def mean_square(self, shape: Floats) -> Floats:
         """E[X²] / E[X]²."""
 
+    def shape_of_variation(self, squared: float) -> float:
+        """The shape whose lengths have this squared coefficient of variation."""
+
     def law(self, shape: float) -> "RunLaw":
         """One law of the family."""
 
@@ -98,6 +101,10 @@ class LognormalFamily:
     def mean_square(self, shape: Floats) -> Floats:
         """E[X²] / E[X]²."""
         return np.asarray(np.exp(shape**2))
+
+    def shape_of_variation(self, squared: float) -> float:
+        """The shape whose lengths have this squared coefficient of variation."""
+        return float(np.sqrt(np.log1p(squared)))
 
     def law(self, shape: float) -> "RunLaw":
         """One law of the family."""

@@ -17,7 +17,15 @@ runs between faults and no waiting.
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
-from recommender.risk.capacity import LOGNORMAL, Capacity, Runs, at, first, simulate_runs, until
+from recommender.risk.capacity import (
+    CLASS_CAPACITY,
+    Capacity,
+    Runs,
+    at,
+    first,
+    simulate_runs,
+    until,
+)
 from recommender.risk.fallback import (
     FirstClusterEnd,
     apply_fallback_rule,
@@ -37,7 +45,7 @@ def simulate_paths(
     deadline_s: float | None,
     paths: int,
     seed: int = SEED,
-    capacity: Capacity = LOGNORMAL,
+    capacity: Capacity = CLASS_CAPACITY,
 ) -> Paths:
     """Simulate every plan on every path of the common random numbers."""
     cycles = cycles_needed(plans, deadline_s)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from recommender.arrays import Floats
-from recommender.risk.capacity import LOGNORMAL, Capacity
+from recommender.risk.capacity import CLASS_CAPACITY, Capacity
 from recommender.risk.monte_carlo import cycles_needed, simulate_sample
 from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.risk.random_numbers import clear_caches, extended, random_numbers
@@ -102,7 +102,7 @@ def simulate(
     deadline_s: float | None,
     runs: int,
     seed: int,
-    capacity: Capacity = LOGNORMAL,
+    capacity: Capacity = CLASS_CAPACITY,
     tick: ProgressCallback | None = None,
 ) -> SimulatedRuns:
     """Simulate one plan `runs` times; the same seed gives the same paths.

@@ -9,8 +9,15 @@ from recommender.errors import UsageError
 from recommender.inputs.csv_text import read_csv
 from recommender.inputs.units import parse_count, parse_duration, parse_money, parse_share
 from recommender.plan.plan import Plan
-from recommender.risk.capacity import LOGNORMAL, Capacity, OtherRunLaw
-from recommender.risk.laws import RUN_FAMILY, Lognormal, RunLaw, SurvivalCurve, Weibull
+from recommender.risk.capacity import CLASS_CAPACITY, Capacity, OtherRunLaw
+from recommender.risk.laws import (
+    OUTAGE_FAMILY,
+    RUN_FAMILY,
+    Lognormal,
+    RunLaw,
+    SurvivalCurve,
+    Weibull,
+)
 from recommender.risk.path_inputs import PathInputs
 from recommender.simulate.paths import Deflatable, deflated
 from recommender.simulate.recorded import (
@@ -138,9 +145,9 @@ def scenario_of(inputs: PathInputs, plan: Plan, wish: WhatIf) -> Scenario:
         return _with_run_law(inputs, wish.law)
     law = RUN_FAMILY.law(float(inputs.run_sigma[0]))
     if plan.spot is None:
-        return Scenario(inputs, LOGNORMAL, law, "on-demand machines; hardware faults only")
+        return Scenario(inputs, CLASS_CAPACITY, law, "on-demand machines; hardware faults only")
     words = f"spot class {plan.spot.name} ({plan.spot.basis}, {plan.spot.as_of})"
-    return Scenario(inputs, LOGNORMAL, law, words)
+    return Scenario(inputs, CLASS_CAPACITY, law, words)
 
 
 def _with_run_law(inputs: PathInputs, law: RunLaw) -> Scenario:
@@ -201,11 +208,11 @@ def _as_recorded(inputs: PathInputs, recorded: RecordedCapacity) -> PathInputs:
     waits = np.concatenate(
         [np.diff(np.stack([s.end_s[:-1], s.begin_s[1:]]), axis=0)[0] for s in recorded.intervals]
     )
-    varied = float(np.log1p((waits.std() / waits.mean()) ** 2)) if len(waits) else 0.0
+    varied = float((waits.std() / waits.mean()) ** 2) if len(waits) else 0.0
     return replace(
         inputs,
         run_mean_s=np.array([recorded.run_mean_s]),
-        outage_sigma=np.array([np.sqrt(varied)]),
+        outage_sigma=np.array([OUTAGE_FAMILY.shape_of_variation(varied)]),
         availability_logit=np.array([np.log(up / (1.0 - up))]),
         zone_sd=np.zeros(1),
         sites=np.ones(1),
@@ -234,7 +241,7 @@ def _deflated(inputs: PathInputs, plan: Plan, market: Deflatable, machines: int)
     )
     return Scenario(
         deflated(inputs, market, machines, co_pressure),
-        LOGNORMAL,
+        CLASS_CAPACITY,
         RUN_FAMILY.law(1.0),
         words,
         start_s=float(inputs.changeover_s[0]),

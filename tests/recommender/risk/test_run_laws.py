@@ -98,3 +98,9 @@ def test_excess_is_the_integral_of_survival(sigma, t):
     area = np.trapezoid(RUN_FAMILY.survival(grid, mean, spread), grid)
     found = RUN_FAMILY.excess(np.array([t]), mean, spread)[0]
     assert found == pytest.approx(area, rel=1e-3, abs=1e-4)
+
+
+@pytest.mark.parametrize("shape", [0.3, 1.2, 2.0])
+def test_the_shape_is_found_again_from_the_variation(shape):
+    variation = float(RUN_FAMILY.mean_square(np.array(shape))) - 1.0
+    assert RUN_FAMILY.shape_of_variation(variation) == pytest.approx(shape)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from recommender.risk.capacity import LOGNORMAL, Capacity, OtherRunLaw
+from recommender.risk.capacity import CLASS_CAPACITY, Capacity, OtherRunLaw
 from recommender.risk.laws import Weibull
 from recommender.simulate.paths import simulate
 from tests.recommender.risk.cases import journeys
@@ -22,7 +22,7 @@ ON_DEMAND = {
 }  # fmt: skip
 
 
-def cost(plan: dict[str, float], capacity: Capacity = LOGNORMAL) -> float:
+def cost(plan: dict[str, float], capacity: Capacity = CLASS_CAPACITY) -> float:
     return float(np.mean(simulate(journeys(plan), None, RUNS, 3, capacity).expected_usd))
 
 

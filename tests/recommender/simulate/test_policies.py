@@ -9,7 +9,7 @@ from recommender.errors import UsageError
 from recommender.plan.limits import Limits
 from recommender.policies.plan_policy import policy_facts, problem_of
 from recommender.policies.thresholds import TwoThresholds
-from recommender.risk.capacity import LOGNORMAL
+from recommender.risk.capacity import CLASS_CAPACITY
 from recommender.risk.random_numbers import random_numbers
 from recommender.simulate.paths import simulate
 from recommender.simulate.policies import policy_runs, simulated_market
@@ -25,7 +25,7 @@ UNRULED = SimpleNamespace(fallback=None)
 
 
 def followed(change=None, wanted="full", runs=2048, plan=RULED, limits=LIMITS, seed=7):
-    given = (limits, LOGNORMAL, wanted, runs, seed)
+    given = (limits, CLASS_CAPACITY, wanted, runs, seed)
     return policy_runs(plan, journeys(PLAN | (change or {})), *given)
 
 
@@ -57,8 +57,10 @@ def test_the_histories_are_those_of_the_simulation():
     plan = journeys(PLAN)
     problem = problem_of(plan, LIMITS.deadline_s)
     sample = random_numbers(512, 64, 7)
-    market = simulated_market(plan, LOGNORMAL, sample, problem, np.full(512, problem.task.work_s))
-    lengths, waits = LOGNORMAL.runs(plan, sample)
+    market = simulated_market(
+        plan, CLASS_CAPACITY, sample, problem, np.full(512, problem.task.work_s)
+    )
+    lengths, waits = CLASS_CAPACITY.runs(plan, sample)
     begin = np.cumsum(waits[:, 0] + lengths[:, 0], axis=0) - lengths[:, 0]
     for path in range(0, 512, 37):
         for tick in range(0, len(market.available), 11):
