@@ -357,7 +357,7 @@ def time_factors(sigma: Floats | float, normals: Floats) -> Floats:
 
     Its median is one, since the constants of the speed model are medians of ln(true / predicted
     speed) and its spreads were set and scored around them (docs/research/accuracy.md, "Spans"). Its
-    mean    is exp(sigma²/2): a plan whose speed is less known costs more on average.
+    mean is exp(sigma²/2): a plan whose speed is less known costs more on average.
     """
     return np.asarray(np.exp(sigma * normals))
 
