@@ -10,7 +10,7 @@ from recommender.cli.screen import Screen, screen, write_lines, write_text
 from recommender.errors import UsageError
 from recommender.inputs import units
 from recommender.plan.plan import Answer
-from recommender.report.answer_frame import Asked
+from recommender.report.answer_frame import PlanRequest
 from recommender.report.layout import Page, render
 from recommender.text import shown
 
@@ -68,39 +68,39 @@ def plan_number(word: str, name: str) -> int:
     return units.parse_whole(word, name, most=_MOST_PLANS, instead=instead)
 
 
-def show_answer(answer: Answer, asked: Asked, form: OutputOptions) -> None:
+def show_answer(answer: Answer, request: PlanRequest, form: OutputOptions) -> None:
     """Print the answer on standard output."""
     if form.kind == "table":
-        _table(answer, asked, form)
+        _table(answer, request, form)
     else:
-        write_text(text_of(answer, asked, form))
+        write_text(text_of(answer, request, form))
         if form.kind == "csv":  # which has no place for them
             warn(answer.warnings)
 
 
-def text_of(answer: Answer, asked: Asked, form: OutputOptions) -> str:
+def text_of(answer: Answer, request: PlanRequest, form: OutputOptions) -> str:
     """The answer as JSON, CSV or Markdown."""
     if form.kind == "json":
         from recommender.report import json_output
 
-        return json_output.dumps(json_output.document(answer, asked))
+        return json_output.dumps(json_output.document(answer, request))
     if form.kind == "csv":
         from recommender.report import csv_markdown
 
         return csv_markdown.render_csv(answer)
     from recommender.report import csv_markdown
 
-    return csv_markdown.render_markdown(answer, asked, form.quiet)
+    return csv_markdown.render_markdown(answer, request, form.quiet)
 
 
-def _table(answer: Answer, asked: Asked, form: OutputOptions) -> None:
+def _table(answer: Answer, request: PlanRequest, form: OutputOptions) -> None:
     from recommender.report import answer_table, explain
 
     on = form.screen()
     if form.explain and answer.status == "ok":
-        write_lines(explain.render(answer, asked, form.explain, on.width), on)
+        write_lines(explain.render(answer, request, form.explain, on.width), on)
         return
-    write_lines(answer_table.render(answer, asked, on.width, form.quiet, form.all_regions), on)
+    write_lines(answer_table.render(answer, request, on.width, form.quiet, form.all_regions), on)
 
 
 def show_page(page: Page, flags: PageFlags) -> None:

@@ -21,7 +21,7 @@ from recommender.inputs import units
 from recommender.job.job import Job
 from recommender.plan.limits import LIMITS, Limits
 from recommender.plan.plan import Answer
-from recommender.report.answer_frame import Asked
+from recommender.report.answer_frame import PlanRequest
 from recommender.text import shown
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class PlannerFlags:
 class PlannerInputs:
     """A question and what the planner needs beside it."""
 
-    asked: Asked
+    request: PlanRequest
     catalog: "Catalog"
     options: dict[str, Any]  # of the planner, those that were given
 
@@ -70,22 +70,22 @@ def read_inputs(call: PlannerFlags, top: int, errors: ErrorCollector) -> Planner
     assert job is not None  # else the reader has stopped
     catalog = without_old_prices(catalog, max_age, choice.providers)
     warn(_idle(call, limits))
-    asked = Asked(job, limits, choice, progress, catalog.version)
-    return PlannerInputs(asked, catalog, {"top": top, **options})
+    request = PlanRequest(job, limits, choice, progress, catalog.version)
+    return PlannerInputs(request, catalog, {"top": top, **options})
 
 
 def run_planner(ready: PlannerInputs, explain: int = 0) -> Answer:
     """Ask the planner; for the whole policy of plan `explain` as well."""
     from recommender.planner.recommend import recommend
 
-    asked = ready.asked
+    request = ready.request
     options = {**ready.options, "explain": explain} if explain else ready.options
     return recommend(
-        asked.job,
-        asked.limits,
-        asked.choice,
+        request.job,
+        request.limits,
+        request.choice,
         catalog=ready.catalog,
-        progress=asked.progress,
+        progress=request.progress,
         **options,
     )
 

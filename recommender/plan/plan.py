@@ -151,7 +151,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class SpotFacts:
-    """What a plan's spot machines are believed to do, for its explanation."""
+    """The availability of a plan's spot machines, as modelled, for its explanation."""
 
     name: str  # of the spot class: "h100"; of an own trace
     run_mean_s: float  # of one machine
@@ -273,7 +273,7 @@ class PolicyFacts:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Everything that was found out for one question."""
+    """The whole result for one request: plans, proof, sensitivity, warnings."""
 
     status: Literal["ok", "infeasible"]
     goal: Literal["cost", "time", "frontier"]

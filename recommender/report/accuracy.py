@@ -66,12 +66,14 @@ def _asked(each: Finding) -> str:
     if each.score is None:
         return ""
     unit = f" {each.score.unit}" if each.score.unit != "share" else ""
-    said = []
+    parts = []
     if each.target.words:
-        said.append(f"target {each.target.words}{unit}: {_verdict(each.target.met_by(each.score))}")
+        parts.append(
+            f"target {each.target.words}{unit}: {_verdict(each.target.met_by(each.score))}"
+        )
     if each.score.spans_met is not None:
-        said.append(f"span {_verdict(each.score.spans_met)}")
-    return ", ".join(said)
+        parts.append(f"span {_verdict(each.score.spans_met)}")
+    return ", ".join(parts)
 
 
 def _verdict(met: bool) -> str:
@@ -84,7 +86,7 @@ def _below(findings: Sequence[Finding], reference: str) -> list[str]:
     met = sum(target.met_by(score) for target, score in asked)
     spans = [score.spans_met for _, score in run if score.spans_met is not None]
     least, most = (round(100 * share) for share in SPANS)
-    said = [
+    parts = [
         f"{len(run)} of {len(findings)} studies run, {met} of {len(asked)} targets met, "
         f"spans met by {sum(spans)} of {len(spans)}. "
         "Mean, median, p90: absolute error; bias: median, signed; in span: share of "
@@ -92,8 +94,8 @@ def _below(findings: Sequence[Finding], reference: str) -> list[str]:
         f"(ideal: 90 %, target: {least} to {most} %, in whole measurements)."
     ]
     if reference:
-        said.append(f"Large tables read from {reference}.")
-    return [*said, *_skipped(findings)]
+        parts.append(f"Large tables read from {reference}.")
+    return [*parts, *_skipped(findings)]
 
 
 def _skipped(findings: Sequence[Finding]) -> list[str]:
@@ -106,7 +108,7 @@ def _skipped(findings: Sequence[Finding]) -> list[str]:
 
 
 def facts(findings: Sequence[Finding], reference: str = "") -> dict[str, object]:
-    """The same for programs."""
+    """The page's facts as plain objects, for programs."""
     return {"studies": [_facts(each) for each in findings], "reference": reference or None}
 
 

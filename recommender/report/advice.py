@@ -14,7 +14,7 @@ from recommender.plan.plan import (
 )
 from recommender.report import cells
 from recommender.report import formatting as fmt
-from recommender.report.answer_frame import Asked
+from recommender.report.answer_frame import PlanRequest
 from recommender.report.formatting import clean
 from recommender.report.layout import Line, labelled, paragraph, wrapped
 from recommender.report.limit_words import why_not
@@ -89,12 +89,12 @@ _SAME = 1e-9
 _SMALL = 0.005  # parts of the time below this share are left out
 
 
-def advice(answer: Answer, asked: Asked, width: int) -> list[Line]:
+def advice(answer: Answer, request: PlanRequest, width: int) -> list[Line]:
     """Everything below the table."""
     if not answer.plans:
         return []
-    lines = [Line(""), *paragraph(headline(answer, asked), width, "strong")]
-    lines += plan_lines(answer.plans[0], asked, width)
+    lines = [Line(""), *paragraph(headline(answer, request), width, "strong")]
+    lines += plan_lines(answer.plans[0], request, width)
     if answer.sensitivity:
         lines += [Line(""), Line("What would change the answer", "strong")]
         lines += [line for step in answer.sensitivity for line in _step(step, width)]
@@ -104,16 +104,16 @@ def advice(answer: Answer, asked: Asked, width: int) -> list[Line]:
     return lines
 
 
-def headline(answer: Answer, asked: Asked) -> str:
+def headline(answer: Answer, request: PlanRequest) -> str:
     """What plan 1 saves, against on-demand and against the machines in use today."""
-    first, said = answer.plans[0], []
+    first, parts = answer.plans[0], []
     if all(m.market != "spot" for m in first.machines):
-        said.append("rents on-demand machines only")
+        parts.append("rents on-demand machines only")
     elif first.saving is not None:
-        said.append(_against_on_demand(answer, asked, first.saving))
+        parts.append(_against_on_demand(answer, request, first.saving))
     if answer.compared is not None:
-        said.append(_against_today(first, answer.compared))
-    return f"Plan 1 {'; it '.join(said)}." if said else "Plan 1:"
+        parts.append(_against_today(first, answer.compared))
+    return f"Plan 1 {'; it '.join(parts)}." if parts else "Plan 1:"
 
 
 def _against_today(first: Plan, today: Plan) -> str:
@@ -124,32 +124,32 @@ def _against_today(first: Plan, today: Plan) -> str:
     return f"{verb} than yours and takes {times[0]} instead of {times[1]}"
 
 
-def _against_on_demand(answer: Answer, asked: Asked, saving: float) -> str:
+def _against_on_demand(answer: Answer, request: PlanRequest, saving: float) -> str:
     """What is saved against the best plan without spot: its number, or what it costs."""
     numbered = enumerate(answer.plans, 1)
     shown = (f"{i}" for i, p in numbered if p.saving is not None and abs(p.saving) < _SAME)
     cost = answer.plans[0].estimate.cost.mean / max(1.0 - saving, _SAME)
-    best = f"the best on-demand plan ({next(shown, '') or _unlisted(answer, asked, cost)})"
+    best = f"the best on-demand plan ({next(shown, '') or _unlisted(answer, request, cost)})"
     if saving < 0.0:
         return f"costs {fmt.percent(-saving)} more than {best}"
     return f"is {fmt.percent(saving)} cheaper than {best}"
 
 
-def _unlisted(answer: Answer, asked: Asked, cost: float) -> str:
+def _unlisted(answer: Answer, request: PlanRequest, cost: float) -> str:
     """What the best on-demand plan costs, and why it is not in the table if it may not be."""
     alike = [p for p in answer.baselines if abs(p.estimate.cost.mean / cost - 1.0) < _SAME]
-    wrong = why_not(alike[0], asked.limits) if alike else ""
+    wrong = why_not(alike[0], request.limits) if alike else ""
     return f"{fmt.usd(cost)} USD; it {wrong}" if wrong else f"{fmt.usd(cost)} USD"
 
 
-def plan_lines(plan: Plan, asked: Asked, width: int) -> list[Line]:
+def plan_lines(plan: Plan, request: PlanRequest, width: int) -> list[Line]:
     """One plan, sentence by sentence, each behind its label."""
-    said = sentences(plan, asked)
-    lines = [line for label, words in said if words for line in labelled(label, words, width)]
+    parts = sentences(plan, request)
+    lines = [line for label, words in parts if words for line in labelled(label, words, width)]
     return lines + _go(plan, width)
 
 
-def sentences(plan: Plan, asked: Asked) -> list[tuple[str, str]]:
+def sentences(plan: Plan, request: PlanRequest) -> list[tuple[str, str]]:
     """What there is to say of a plan, by label; empty where there is nothing."""
     return [
         ("time", time_sentence(plan)),
@@ -157,7 +157,7 @@ def sentences(plan: Plan, asked: Asked) -> list[tuple[str, str]]:
         ("save", save_sentence(plan)),
         ("fallback", late_sentence(plan)),
         ("rule", rule_sentence(plan)),
-        ("needs", needs_sentence(plan, asked)),
+        ("needs", needs_sentence(plan, request)),
         ("layout", layout_sentence(plan.estimate.step)),
         ("note", tail_sentence(plan)),
         *(("note", fmt.clean(note)) for note in plan.notes),
@@ -176,8 +176,8 @@ def time_sentence(plan: Plan) -> str:
         (split.start_up_s, "start-up"),
     ]
     total = sum(seconds for seconds, _ in parts)
-    said = [f"{fmt.duration(s)} {name}" for s, name in parts if s > _SMALL * total]
-    return ", ".join(said)
+    phrases = [f"{fmt.duration(s)} {name}" for s, name in parts if s > _SMALL * total]
+    return ", ".join(phrases)
 
 
 def spot_sentence(plan: Plan) -> str:
@@ -223,9 +223,9 @@ def save_sentence(plan: Plan) -> str:
         return ""
     stop = f", blocks training for {fmt.duration(saving.stall_s)}" if saving.stall_s else ""
     every = f"every {fmt.duration(saving.interval_s)} to {_WHERE[saving.path]}"
-    said = f"{every} (takes {fmt.duration(saving.transfer_s)}{stop})"
+    text = f"{every} (takes {fmt.duration(saving.transfer_s)}{stop})"
     spot = any(m.market == "spot" for m in plan.machines)
-    return said + (_notice(plan.machines[0].provider, saving) if spot else "")
+    return text + (_notice(plan.machines[0].provider, saving) if spot else "")
 
 
 def _notice(provider: str, saving: Checkpointing) -> str:
@@ -279,23 +279,23 @@ def rule_sentence(plan: Plan) -> str:
     )
 
 
-def needs_sentence(plan: Plan, asked: Asked) -> str:
+def needs_sentence(plan: Plan, request: PlanRequest) -> str:
     """The quotas this plan needs, as the provider's console names them."""
-    said = [_need(need, asked.choice.quotas_known) for need in plan.needs]
-    return f"quota {'; '.join(said)}" if said else ""
+    parts = [_need(need, request.choice.quotas_known) for need in plan.needs]
+    return f"quota {'; '.join(parts)}" if parts else ""
 
 
 def _need(need: Need, known: bool) -> str:
     unit = {"vcpu": " vCPU", "gpu": " GPUs", "machine": " machines"}.get(need.unit, "")
     amount = f"≥ {fmt.three(need.amount)}{unit}"
-    said = f'"{fmt.clean(need.name)}" {amount} in {fmt.clean(need.region)}'
+    text = f'"{fmt.clean(need.name)}" {amount} in {fmt.clean(need.region)}'
     if need.yours is not None:
-        return f"{said} (yours: {fmt.three(need.yours)})"
+        return f"{text} (yours: {fmt.three(need.yours)})"
     if known:
-        return f"{said} (not among the quotas you gave)"
+        return f"{text} (not among the quotas you gave)"
     new = need.new_accounts
     started = "" if new is None else f"; new accounts have {fmt.three(new)}"
-    return f"{said} (yours is unknown{started})"
+    return f"{text} (yours is unknown{started})"
 
 
 def _go(plan: Plan, width: int) -> list[Line]:

@@ -11,7 +11,7 @@ from recommender.report.limit_words import limits_in_words, why_not
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PlanRequest:
     """A job, its limits, the offers allowed, and what of the job is already done."""
 
     job: Job
@@ -21,9 +21,9 @@ class Asked:
     catalog: str = ""  # version of the catalog that was read
 
 
-def job_line(asked: Asked) -> str:
+def job_line(request: PlanRequest) -> str:
     """The job in one line: amount, work, precision, checkpoint."""
-    job = asked.job
+    job = request.job
     per = job.tokens_per_sample
     unit = "token" if per > 1 else fmt.clean(job.sample_unit)
     facts = [
@@ -49,7 +49,7 @@ def goal_line(answer: Answer, limits: Limits) -> str:
     return f"{what} plans that {kept} with at least {fmt.percent(limits.confidence)} chance"
 
 
-def price_line(answer: Answer, asked: Asked) -> str:
+def price_line(answer: Answer, request: PlanRequest) -> str:
     """How old the prices are, oldest per provider."""
     if not answer.prices:
         return ""
@@ -59,7 +59,7 @@ def price_line(answer: Answer, asked: Asked) -> str:
     if all(age == "0" for _, age in ages):
         return "Prices are from today."
     days = "day" if {age for _, age in ages} == {"1"} else "days"
-    quoted = asked.choice.prices_as_quoted
+    quoted = request.choice.prices_as_quoted
     return f"Prices are {known} {days} old; " + (
         "used as quoted." if quoted else "the spans allow for it."
     )
@@ -80,11 +80,11 @@ def _age(as_of: str) -> str:
 _MOST_TOP = 1000  # plans that may be asked for
 
 
-def closing_facts(answer: Answer, asked: Asked) -> list[str]:
+def closing_facts(answer: Answer, request: PlanRequest) -> list[str]:
     """What stands under the table of every form for people."""
     return [
         _floor(answer),
-        *_baselines(answer, asked),
+        *_baselines(answer, request),
         *_more(answer),
         *_regions(answer),
         _proof(answer),
@@ -122,7 +122,7 @@ def _regions(answer: Answer) -> list[str]:
     return [f"{fmt.plural(answer.more_regions, 'more region')} tried: --all-regions"]
 
 
-def _baselines(answer: Answer, asked: Asked) -> list[str]:
+def _baselines(answer: Answer, request: PlanRequest) -> list[str]:
     """The plans anybody would think of first: those in the table by number, then the others."""
     if not answer.plans:
         return []
@@ -133,13 +133,13 @@ def _baselines(answer: Answer, asked: Asked) -> list[str]:
             named.setdefault(ranks[plan.machines], []).append(fmt.clean(plan.labels[0]))
     shown = [f"{fmt.listing(named[rank])}: plan {rank}" for rank in sorted(named)]
     others = [plan for plan in answer.baselines if plan.machines not in ranks]
-    return [*shown, *(_against(plan, answer, asked) for plan in others)]
+    return [*shown, *(_against(plan, answer, request) for plan in others)]
 
 
-def _against(plan: Plan, answer: Answer, asked: Asked) -> str:
+def _against(plan: Plan, answer: Answer, request: PlanRequest) -> str:
     kinds = fmt.listing(list(dict.fromkeys(fmt.clean(m.instance_type) for m in plan.machines)))
     name = f"{fmt.clean(plan.labels[0])} ({kinds})" if plan.labels else kinds
-    wrong = why_not(plan, asked.limits)
+    wrong = why_not(plan, request.limits)
     if wrong:
         return f"{name} {wrong}"
     best = answer.plans[0].estimate

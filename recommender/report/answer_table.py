@@ -6,7 +6,7 @@ from recommender.plan.plan import Answer, Plan
 from recommender.report import answer_frame, cells
 from recommender.report import formatting as fmt
 from recommender.report.advice import advice
-from recommender.report.answer_frame import Asked, closing_facts
+from recommender.report.answer_frame import PlanRequest, closing_facts
 from recommender.report.explain import check_lines
 from recommender.report.infeasible import infeasible_lines
 from recommender.report.layout import Cell, Column, Line, Row, grid, inset, paragraph
@@ -21,33 +21,33 @@ Figures = list[tuple[Column, Sequence[Cell]]]
 
 def render(
     answer: Answer,
-    asked: Asked,
+    request: PlanRequest,
     width: int = 80,
     quiet: bool = False,
     all_regions: bool = False,
 ) -> list[Line]:
     """The whole answer as lines; `quiet` leaves the table alone."""
     if answer.status == "infeasible":
-        return infeasible_lines(answer, asked, width)
+        return infeasible_lines(answer, request, width)
     table = plans_table(answer, width, all_regions)
     if quiet:
         return table
     return [
-        *_heading(answer, asked, width),
+        *_heading(answer, request, width),
         Line(""),
         *table,
-        *inset(" · ".join(closing_facts(answer, asked)), width),
-        *advice(answer, asked, width),
+        *inset(" · ".join(closing_facts(answer, request)), width),
+        *advice(answer, request, width),
         *check_lines(answer, width),
     ]
 
 
-def _heading(answer: Answer, asked: Asked, width: int) -> list[Line]:
+def _heading(answer: Answer, request: PlanRequest, width: int) -> list[Line]:
     lines = [
-        *paragraph(answer_frame.job_line(asked), width, "title"),
-        *paragraph(answer_frame.goal_line(answer, asked.limits), width, "title"),
+        *paragraph(answer_frame.job_line(request), width, "title"),
+        *paragraph(answer_frame.goal_line(answer, request.limits), width, "title"),
     ]
-    prices = answer_frame.price_line(answer, asked)
+    prices = answer_frame.price_line(answer, request)
     warnings = [f"warning: {fmt.clean(w)}" for w in answer.warnings]
     lines += paragraph(prices, width, "faint") if prices else []
     return lines + [line for w in warnings for line in paragraph(w, width, "warning")]

@@ -127,7 +127,7 @@ def _row(each: Standing) -> tuple[str, ...]:
 
 
 def cells(found: Sequence[Standing]) -> list[tuple[str, ...]]:
-    """The same for CSV, in the order of `COLUMNS`."""
+    """The rows as CSV cells, in the order of `COLUMNS`."""
     rows = []
     for each in found:
         figures = (

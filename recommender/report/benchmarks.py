@@ -98,7 +98,7 @@ def _offer(rank: int, each: OfferFlopp) -> tuple[str, ...]:
 def show_facts(
     speeds: Sequence[Pooled], rates: Sequence[Rate], found: Sequence[OfferFlopp], most: int
 ) -> dict[str, Any]:
-    """The same for programs."""
+    """The page's facts as plain objects, for programs."""
     return {
         "measured": [asdict(each) for each in speeds],
         "rates": [asdict(each) for each in rates],
@@ -139,8 +139,8 @@ def _link_line(each: Links) -> str:
         "between machines": each.network_gb_per_s,
         "to the host": each.host_gb_per_s,
     }
-    told = ", ".join(f"{fmt.three(x)} GB/s {where}" for where, x in rates.items() if x)
-    return f"links of {fmt.clean(each.provider)}/{fmt.clean(each.instance_type)}: {told}"
+    text = ", ".join(f"{fmt.three(x)} GB/s {where}" for where, x in rates.items() if x)
+    return f"links of {fmt.clean(each.provider)}/{fmt.clean(each.instance_type)}: {text}"
 
 
 def stalls_page(found: StallVector, written: str) -> Page:

@@ -58,7 +58,7 @@ def constants_page(own: Calibration, efficiency: float, tensor_s: float, written
 
 
 def runs_page(runs: tuple[TimedRun, ...], predicted_s: tuple[float, ...]) -> Page:
-    """Every run beside the calibrated model, and what differs."""
+    """Every run next to the calibrated model, and the difference."""
     columns = (
         Column("run", right=False),
         Column("machines", right=False),
@@ -93,7 +93,7 @@ def stalls(runs: tuple[TimedRun, ...]) -> tuple[str, ...]:
     Differences of one step time: interconnect T1 - T0 at the same batch per GPU, preparation
     T3 - T1, fetching T2 - T3, as shares of the step on cold data (Stash, ICDCS 2023).
     """
-    said = []
+    phrases = []
     for name in dict.fromkeys(run.machine for run in runs if run.data):
         own = [run for run in runs if run.machine == name]
         whole_run = max(own, key=lambda run: run.gpus)
@@ -108,7 +108,7 @@ def stalls(runs: tuple[TimedRun, ...]) -> tuple[str, ...]:
         order = [("synthetic", many), ("cached", cached), ("cold", cold)]
         wrong = _out_of_order([(data, step) for data, step in order if step])
         if wrong:
-            said.append(f"Runs on {name} contradict each other: {wrong}; are rows exchanged?")
+            phrases.append(f"Runs on {name} contradict each other: {wrong}; are rows exchanged?")
             continue
         parts = (("interconnect", many, one), ("preparation", cached, many),
                  ("fetching", cold, cached))  # fmt: skip
@@ -119,8 +119,8 @@ def stalls(runs: tuple[TimedRun, ...]) -> tuple[str, ...]:
             if whole and after and before
         ]
         if found:
-            said.append(f"Of a step on {name}: {', '.join(found)}.")
-    return tuple(said)
+            phrases.append(f"Of a step on {name}: {', '.join(found)}.")
+    return tuple(phrases)
 
 
 def _out_of_order(steps: list[tuple[str, float]]) -> str:
@@ -134,7 +134,7 @@ def _out_of_order(steps: list[tuple[str, float]]) -> str:
 def calibration_facts(
     own: Calibration, runs: tuple[TimedRun, ...], predicted_s: tuple[float, ...], written: str
 ) -> dict[str, Any]:
-    """The same for programs."""
+    """The page's facts as plain objects, for programs."""
     return {
         "schema": CALIBRATION_SCHEMA,
         "calibration": section(own),
@@ -148,8 +148,8 @@ def calibration_facts(
 
 def _larger(own: Calibration) -> str:
     """How unsure clusters are that are larger than the timed ones; empty where no more so."""
-    told = fmt.percent(own.sigma_several)
-    larger = [(n, fmt.percent(sd)) for n, sd in own.sigma_larger if fmt.percent(sd) != told]
+    text = fmt.percent(own.sigma_several)
+    larger = [(n, fmt.percent(sd)) for n, sd in own.sigma_larger if fmt.percent(sd) != text]
     if not larger:
         return ""
     (first, _), (last, most) = larger[0], larger[-1]

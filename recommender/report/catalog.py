@@ -105,8 +105,8 @@ def _drift(catalog: "Catalog", date: "PriceDate") -> str:
 
 def _left_out(catalog: "Catalog") -> str:
     counts = Counter(catalog.offers.obtainable)
-    said = [f"{counts[key]:,} {word}" for key, word in _WORDS if counts[key]]
-    return f"left out of default answers: {', '.join(said)}" if said else ""
+    parts = [f"{counts[key]:,} {word}" for key, word in _WORDS if counts[key]]
+    return f"left out of default answers: {', '.join(parts)}" if parts else ""
 
 
 def _checksum(catalog: "Catalog") -> str:
@@ -139,13 +139,13 @@ def _speeds(catalog: "Catalog", found: Sequence["Offer"]) -> list[str]:
     gpus = dict.fromkeys(catalog.type_of(offer).gpu for offer in found)
     lines = []
     for gpu in gpus:
-        said = [
+        parts = [
             f"{a.precision} {fmt.three(a.tflops)} "
             f"({fmt.three(a.low_tflops)}-{fmt.three(a.high_tflops)}){_MARK.get(a.kind, '')}"
             for a in catalog.achieved.values()
             if a.gpu == gpu
         ]
-        lines += [f"TFLOP/s of {fmt.clean(gpu)}: {', '.join(said)}"] if said else []
+        lines += [f"TFLOP/s of {fmt.clean(gpu)}: {', '.join(parts)}"] if parts else []
     if any(line.count("*") for line in lines):
         lines.append("* not measured: the vendor's peak times the share that similar GPUs reach")
     return lines

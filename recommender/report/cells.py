@@ -1,4 +1,4 @@
-"""A plan in the cells of a table, the same for every view."""
+"""The cells of one plan, shared by every form of an answer."""
 
 import math
 from collections.abc import Iterable, Sequence

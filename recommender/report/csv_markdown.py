@@ -9,7 +9,7 @@ from recommender.plan.plan import Answer, Plan
 from recommender.report import advice, answer_frame, cells, infeasible
 from recommender.report import formatting as fmt
 from recommender.report.advice import launch_line
-from recommender.report.answer_frame import Asked, closing_facts
+from recommender.report.answer_frame import PlanRequest, closing_facts
 from recommender.report.explain import check_words
 from recommender.report.layout import Line
 
@@ -112,21 +112,21 @@ _WIDE = 10_000  # Markdown wraps for itself
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"})
 
 
-def render_markdown(answer: Answer, asked: Asked, quiet: bool = False) -> str:
+def render_markdown(answer: Answer, request: PlanRequest, quiet: bool = False) -> str:
     """Title, table, and the sentences about plan 1 as a list."""
     if answer.status == "infeasible":
-        return _infeasible(answer, asked)
+        return _infeasible(answer, request)
     table = _table(answer)
     if quiet:
         return "\n".join(table) + "\n"
     parts = [
-        f"**{_escape(answer_frame.job_line(asked))}**",
-        f"{_escape(answer_frame.goal_line(answer, asked.limits))}."
-        f" {_escape(answer_frame.price_line(answer, asked))}".rstrip(),
+        f"**{_escape(answer_frame.job_line(request))}**",
+        f"{_escape(answer_frame.goal_line(answer, request.limits))}."
+        f" {_escape(answer_frame.price_line(answer, request))}".rstrip(),
         *(f"**Warning:** {_escape(w)}" for w in answer.warnings),
         "\n".join(table),
-        _sentences(closing_facts(answer, asked), " · "),
-        *_first(answer, asked),
+        _sentences(closing_facts(answer, request), " · "),
+        *_first(answer, request),
         *_changes(answer),
         *_checks(answer),
     ]
@@ -161,13 +161,13 @@ def _markdown_row(given: Sequence[str]) -> str:
     return f"| {' | '.join(given)} |"
 
 
-def _first(answer: Answer, asked: Asked) -> list[str]:
+def _first(answer: Answer, request: PlanRequest) -> list[str]:
     if not answer.plans:
         return []
     plan = answer.plans[0]
-    said = [(label, words) for label, words in advice.sentences(plan, asked) if words]
-    items = "\n".join(f"* *{label}*: {_escape(words)}" for label, words in said)
-    return [_escape(advice.headline(answer, asked)), items, *_code(plan)]
+    parts = [(label, words) for label, words in advice.sentences(plan, request) if words]
+    items = "\n".join(f"* *{label}*: {_escape(words)}" for label, words in parts)
+    return [_escape(advice.headline(answer, request)), items, *_code(plan)]
 
 
 def _code(plan: Plan) -> list[str]:
@@ -191,9 +191,9 @@ def _checks(answer: Answer) -> list[str]:
     return [f"Verified with {runs:,} new simulated runs each:\n\n" + "\n".join(items)]
 
 
-def _infeasible(answer: Answer, asked: Asked) -> str:
-    """The same lines as on a terminal, set as they are."""
-    lines: list[Line] = infeasible.infeasible_lines(answer, asked, 80)
+def _infeasible(answer: Answer, request: PlanRequest) -> str:
+    """The lines of a terminal as a code block."""
+    lines: list[Line] = infeasible.infeasible_lines(answer, request, 80)
     return "```text\n" + "".join(f"{line.text}\n" for line in lines) + "```\n"
 
 

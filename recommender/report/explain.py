@@ -18,7 +18,7 @@ from recommender.plan.plan import (
 from recommender.report import answer_frame, cells
 from recommender.report import formatting as fmt
 from recommender.report.advice import plan_lines
-from recommender.report.answer_frame import Asked
+from recommender.report.answer_frame import PlanRequest
 from recommender.report.layout import Line, labelled, paragraph
 
 _SHORT = {"on-demand": "od", None: "late"}
@@ -31,8 +31,8 @@ def policy_lines(facts: PolicyFacts | None, width: int) -> list[Line]:
         return []
     title = Line("Fallback policy", "strong")
     if facts.why_not:
-        said = f"No policy was computed: {fmt.clean(facts.why_not)}."
-        return [Line(""), title, *paragraph(said, width)]
+        text = f"No policy was computed: {fmt.clean(facts.why_not)}."
+        return [Line(""), title, *paragraph(text, width)]
     step = fmt.duration(facts.tick_s)
     lines = [Line(""), title, *_costs(facts, width), Line("")]
     lines += paragraph(
@@ -52,9 +52,9 @@ def _costs(facts: PolicyFacts, width: int) -> list[Line]:
     first = max(len(name) for name, _ in rows)
     amounts = [f"{fmt.usd(usd)} USD" for _, usd in rows]
     second = max(map(len, amounts))
-    said = "Expected cost under the availability model of the zones, at the predicted speed:"
+    text = "Expected cost under the availability model of the zones, at the predicted speed:"
     return [
-        *paragraph(said, width),
+        *paragraph(text, width),
         *(
             Line(f"  {n.ljust(first)}  {a.rjust(second)}")
             for (n, _), a in zip(rows, amounts, strict=True)
@@ -103,11 +103,11 @@ def check_lines(answer: Answer, width: int) -> list[Line]:
 
 def check_words(check: Check) -> str:
     """The differences of one plan: "cost 104 USD printed, 103 simulated (-0.6 %, ± 0.8 %)"."""
-    said = [_words(each) for each in check.differences]
+    parts = [_words(each) for each in check.differences]
     far = [d.figure for d in check.differences if abs(d.simulated - d.printed) > _ERRORS * d.error]
     names = fmt.listing([name.partition("_")[0] for name in far])
     beyond = f"; {names}: more than {_ERRORS:g} standard errors apart" if far else ""
-    return "; ".join(said) + beyond
+    return "; ".join(parts) + beyond
 
 
 def _words(d: Difference) -> str:
@@ -129,25 +129,25 @@ _NONE = 1e-6  # parts of the time below this share are what rounding leaves
 _Term = tuple[str, str, str]  # what, how much, remark
 
 
-def render(answer: Answer, asked: Asked, number: int, width: int) -> list[Line]:
+def render(answer: Answer, request: PlanRequest, number: int, width: int) -> list[Line]:
     """Plan `number` term by term."""
     if number > len(answer.plans):
         raise UsageError(f"--explain {number}: there are {len(answer.plans)} plans")
     plan = answer.plans[number - 1]
-    lines = paragraph(answer_frame.job_line(asked), width, "title")
+    lines = paragraph(answer_frame.job_line(request), width, "title")
     lines += paragraph(f"Plan {number}: {', '.join(cells.machines_lines(plan))}", width, "title")
-    lines += [Line(""), *plan_lines(plan, asked, width)]
-    for title, terms in _sections(plan, asked):
+    lines += [Line(""), *plan_lines(plan, request, width)]
+    for title, terms in _sections(plan, request):
         lines += [Line(""), *paragraph(title, width, "strong"), *_terms(terms, width)]
     lines += policy_lines(answer.policy, width)
-    return lines + _lost(answer, number, width) + _derived(asked, width)
+    return lines + _lost(answer, number, width) + _derived(request, width)
 
 
-def _sections(plan: Plan, asked: Asked) -> list[tuple[str, Sequence[_Term]]]:
+def _sections(plan: Plan, request: PlanRequest) -> list[tuple[str, Sequence[_Term]]]:
     estimate = plan.estimate
     step, cost, time = estimate.step, estimate.cost, estimate.time
-    unit = "tokens" if asked.job.tokens_per_sample > 1 else f"{asked.job.sample_unit}s"
-    rate = asked.job.global_batch * asked.job.tokens_per_sample / step.step_s
+    unit = "tokens" if request.job.tokens_per_sample > 1 else f"{request.job.sample_unit}s"
+    rate = request.job.global_batch * request.job.tokens_per_sample / step.step_s
     sections: list[tuple[str, Sequence[_Term]]] = [
         (
             f"One step: {fmt.duration(step.step_s)}, {fmt.large(rate)} {unit}/s",
@@ -281,16 +281,16 @@ def _lost(answer: Answer, number: int, width: int) -> list[Line]:
         return []
     this, after = answer.plans[number - 1], answer.plans[number]
     if answer.goal == "time":
-        said = [
+        parts = [
             f"{fmt.duration(abs(d))} {_more(d)} {name}"
             for name, d in _differences(_seconds(this), _seconds(after))
         ]
     else:
-        said = [
+        parts = [
             f"{fmt.usd(abs(d))} USD {_more(d)} {name}"
             for name, d in _differences(_dollars(this), _dollars(after))
         ]
-    why = fmt.listing(said) or "no visible difference"
+    why = fmt.listing(parts) or "no visible difference"
     return [Line(""), *paragraph(f"Plan {number + 1} compared: {why}.", width)]
 
 
@@ -327,8 +327,8 @@ def _differences(this: dict[str, float], after: dict[str, float]) -> list[tuple[
     return [(name, d) for name, d in found[:3] if abs(d) > least]
 
 
-def _derived(asked: Asked, width: int) -> list[Line]:
-    names = asked.job.assumed
+def _derived(request: PlanRequest, width: int) -> list[Line]:
+    names = request.job.assumed
     if not names:
         return []
     listed = ", ".join(fmt.clean(name) for name in names)

@@ -4,17 +4,17 @@ from recommender.plan.limits import LIMITS
 from recommender.plan.plan import Answer, Infeasible, Plan, SensitivityStep
 from recommender.report import cells
 from recommender.report import formatting as fmt
-from recommender.report.answer_frame import Asked
+from recommender.report.answer_frame import PlanRequest
 from recommender.report.layout import Column, Line, Row, grid, inset, labelled, paragraph, wrapped
 
 _TAKES = "it takes "
 _NARROW = 70
 
 
-def infeasible_lines(answer: Answer, asked: Asked, width: int) -> list[Line]:
+def infeasible_lines(answer: Answer, request: PlanRequest, width: int) -> list[Line]:
     """Why there is no plan, what to change, and how far one could go at all."""
     why = answer.infeasible or Infeasible((), ())
-    lines = paragraph(headline(asked), width, "title")
+    lines = paragraph(headline(request), width, "title")
     lines += [line for w in answer.warnings for line in paragraph(f"warning: {w}", width)]
     lines.append(Line(""))
     for label, sentence in _bindings(why):
@@ -23,9 +23,9 @@ def infeasible_lines(answer: Answer, asked: Asked, width: int) -> list[Line]:
     return lines + _extremes(why, width)
 
 
-def headline(asked: Asked) -> str:
+def headline(request: PlanRequest) -> str:
     """One sentence that counts the limits."""
-    limits = asked.limits
+    limits = request.limits
     count = sum(1 for _ in limits.given(LIMITS))
     if not count:
         return "No plan can run this job on the offers that are allowed."
@@ -34,12 +34,12 @@ def headline(asked: Asked) -> str:
 
 
 def _bindings(why: Infeasible) -> list[tuple[str, str]]:
-    said, label = [], "binding"
+    parts, label = [], "binding"
     for sentence in why.binding:
         takes = sentence.startswith(_TAKES)
-        said.append(("it takes", sentence[len(_TAKES) :]) if takes else (label, sentence))
+        parts.append(("it takes", sentence[len(_TAKES) :]) if takes else (label, sentence))
         label = "" if not takes else label
-    return said
+    return parts
 
 
 def _nearest(why: Infeasible, width: int) -> list[Line]:
@@ -99,30 +99,30 @@ def _saved(plan: Plan) -> tuple[str, ...]:
 
 
 def _listed(steps: list[SensitivityStep], width: int) -> list[Line]:
-    """The same as a list, for narrow terminals."""
+    """The nearest plans as a list, for narrow terminals."""
     several = any(len(_flags(step.change)) > 1 for step in steps)
     lines = [Line("Change one of:" if several else "Change one thing:", "strong")]
     for step in steps:
         lines.append(Line(f"  {fmt.clean(step.change)}"))
-        said = wrapped(_brief(step.plan), width, "    ") if step.plan else []
-        lines += [Line(each) for each in said]
+        text = wrapped(_brief(step.plan), width, "    ") if step.plan else []
+        lines += [Line(each) for each in text]
     return lines
 
 
 def _brief(plan: Plan) -> str:
     time, cost = plan.estimate.time.typical, plan.estimate.cost.mean
-    said = f"{cells.short_machines(plan)}, {fmt.duration(time)}, {fmt.usd(cost)} USD"
+    text = f"{cells.short_machines(plan)}, {fmt.duration(time)}, {fmt.usd(cost)} USD"
     if not plan.saving or plan.saving < 0:
-        return said
-    return f"{said}, {fmt.percent(plan.saving)} below the cheapest on-demand plan"
+        return text
+    return f"{text}, {fmt.percent(plan.saving)} below the cheapest on-demand plan"
 
 
 def _extremes(why: Infeasible, width: int) -> list[Line]:
-    said = [
+    parts = [
         _extreme("Fastest without limits", why.fastest),
         _extreme("Cheapest without limits", why.cheapest),
     ]
-    lines = [line for each in said if each for line in paragraph(each, width)]
+    lines = [line for each in parts if each for line in paragraph(each, width)]
     return [Line(""), *lines] if lines else []
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from recommender.plan.plan import Answer
 from recommender.report.advice import launch_line
-from recommender.report.answer_frame import Asked
+from recommender.report.answer_frame import PlanRequest
 from recommender.version import __version__
 
 PLAN_SCHEMA = "recommend.plan/v1"
@@ -20,13 +20,13 @@ CALIBRATION_SCHEMA = "recommend.calibration/v1"
 _DIGITS = 6
 
 
-def document(answer: Answer, asked: Asked) -> dict[str, Any]:
+def document(answer: Answer, request: PlanRequest) -> dict[str, Any]:
     """The whole answer: seconds, USD, dates, six significant digits, nothing relative to now."""
     inputs = {
-        "job": plain(asked.job),
-        "limits": plain(asked.limits),
-        "choice": plain(asked.choice),
-        "progress": plain(asked.progress),
+        "job": plain(request.job),
+        "limits": plain(request.limits),
+        "choice": plain(request.choice),
+        "progress": plain(request.progress),
     }
     return {
         "schema": PLAN_SCHEMA,
@@ -34,7 +34,7 @@ def document(answer: Answer, asked: Asked) -> dict[str, Any]:
         "goal": answer.goal,
         "provenance": {
             "tool": f"recommend {__version__}",
-            "catalog": asked.catalog,
+            "catalog": request.catalog,
             "prices": plain(answer.prices),
             "seed": answer.seed,
         },

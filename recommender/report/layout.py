@@ -181,11 +181,11 @@ def bars(rows: Sequence[tuple[str, float]], width: int) -> list[Line]:
     """One bar per row between its label and its share in per cent."""
     label = max(len(name) for name, _ in rows)
     longest = max(share for _, share in rows)
-    said = [fmt.percent(share) for _, share in rows]
-    room = max(width - label - max(map(len, said)) - 6, _LEAST)
+    parts = [fmt.percent(share) for _, share in rows]
+    room = max(width - label - max(map(len, parts)) - 6, _LEAST)
     return [
         Line(f"  {name.rjust(label)}  {bar(share, longest, room)} {words}".rstrip())
-        for (name, share), words in zip(rows, said, strict=True)
+        for (name, share), words in zip(rows, parts, strict=True)
     ]
 
 

@@ -28,10 +28,10 @@ def why_not(plan: Plan, limits: Limits) -> str:
     ]
     sure = plan.estimate.chance >= limits.confidence
     # A run that is too slow or over budget is one of the few that may be, where the chance is kept.
-    said = [words for limit, words in missed if not isinstance(limit, RunLimit)]
-    said += [words for limit, words in missed if isinstance(limit, RunLimit) and not sure]
-    if said or sure:
-        return next(iter(said), "")
+    parts = [words for limit, words in missed if not isinstance(limit, RunLimit)]
+    parts += [words for limit, words in missed if isinstance(limit, RunLimit) and not sure]
+    if parts or sure:
+        return next(iter(parts), "")
     return f"meets the limits in only {fmt.share(plan.estimate.chance)} of runs"
 
 

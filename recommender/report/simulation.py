@@ -9,7 +9,7 @@ from recommender.plan.plan import Plan
 from recommender.plan.simulation import ClosedForm, PolicyRun, Quantiles, Simulation
 from recommender.report import answer_frame, cells, layout
 from recommender.report import formatting as fmt
-from recommender.report.answer_frame import Asked
+from recommender.report.answer_frame import PlanRequest
 from recommender.report.csv_markdown import safe
 from recommender.report.json_output import SIMULATION_SCHEMA, plain, plan_object
 from recommender.report.layout import Column, Line, Row, grid, inset, labelled, overflow, paragraph
@@ -24,13 +24,13 @@ def time_unit(seconds: float) -> tuple[float, str]:
     return next((unit, name) for limit, unit, name in _UNITS if seconds < limit)
 
 
-def render(found: Simulation, asked: Asked, width: int, quiet: bool = False) -> list[Line]:
+def render(found: Simulation, request: PlanRequest, width: int, quiet: bool = False) -> list[Line]:
     """The whole page; `quiet` leaves the figures only."""
     lines = figures(found, width)
     if quiet:
         return lines
     unit, name = time_unit(found.time.mean)
-    lines = [*_title(found, asked, width), Line(""), *lines, Line("")]
+    lines = [*_title(found, request, width), Line(""), *lines, Line("")]
     lines += [Line("Where the time goes", "strong"), *_states(found, width), Line("")]
     lines += policies(found, width)
     for label, words in sentences(found):
@@ -43,9 +43,9 @@ def render(found: Simulation, asked: Asked, width: int, quiet: bool = False) -> 
     return lines + ([Line(""), *notes] if notes else [])
 
 
-def _title(found: Simulation, asked: Asked, width: int) -> list[Line]:
+def _title(found: Simulation, request: PlanRequest, width: int) -> list[Line]:
     return [
-        *paragraph(answer_frame.job_line(asked), width, "title"),
+        *paragraph(answer_frame.job_line(request), width, "title"),
         *paragraph(f"{plan_name(found)}: {plan_words(found.plan)}", width, "title"),
         *paragraph(f"{found.runs:,} simulated runs, seed {found.seed}", width, "faint"),
     ]
@@ -111,7 +111,7 @@ POLICY_TITLES = ("policy", "cost USD", "±", "95 %", "time h", "in time", "on-de
 
 
 def policies(found: Simulation, width: int) -> list[Line]:
-    """The policies that were followed beside the plan's own rule."""
+    """The policies that were simulated next to the plan's own rule."""
     if not found.policies:
         return []
     wide = _policy_grid(found, tuple(range(len(POLICY_TITLES))), width)
@@ -128,7 +128,7 @@ def _policy_grid(found: Simulation, chosen: tuple[int, ...], width: int) -> list
 
 
 def policy_title(found: Simulation) -> str:
-    """How the policies were followed."""
+    """How the policies were simulated."""
     step = fmt.duration(found.policies[0].tick_s)
     return f"Policies on the same simulated runs, in steps of {step}, billed in full"
 
@@ -145,7 +145,7 @@ def policy_cells(run: PolicyRun) -> tuple[str, ...]:
 
 
 def sentences(found: Simulation) -> list[tuple[str, str]]:
-    """What there is to say beside the figures, by label."""
+    """The sentences under the figures, by label."""
     return [
         ("limits", _limits(found)),
         *([("fallback", _fallback(found))] if found.plan.fallback else []),
@@ -174,43 +174,43 @@ def _limits(found: Simulation) -> str:
 
 
 def _fallback(found: Simulation) -> str:
-    said = f"rented in {fmt.percent(found.fallback_share)} of the runs"
+    text = f"rented in {fmt.percent(found.fallback_share)} of the runs"
     form = found.closed_form
     if form.fallback_from_s is None:
-        return f"{said}; first order: never"
+        return f"{text}; first order: never"
     when = fmt.duration(form.fallback_from_s)
     share = fmt.percent(form.fallback_share)
-    return f"{said}; first order: in {share}, from {when} on"
+    return f"{text}; first order: in {share}, from {when} on"
 
 
 def closed_words(form: ClosedForm) -> str:
     """The closed form in one sentence."""
-    said = f"{form.law}: {fmt.duration(form.time_s)} and {fmt.usd(form.cost_usd)} USD expected"
+    text = f"{form.law}: {fmt.duration(form.time_s)} and {fmt.usd(form.cost_usd)} USD expected"
     if form.time_p95_s is not None:
-        said += f", 95 % of runs within {fmt.duration(form.time_p95_s)}"
+        text += f", 95 % of runs within {fmt.duration(form.time_p95_s)}"
     if form.chance is not None:
-        said += f", in time {fmt.share(form.chance)}"
-    return f"{said}; spot delivers {fmt.percent(form.drift)} of an hour's work per hour"
+        text += f", in time {fmt.share(form.chance)}"
+    return f"{text}; spot delivers {fmt.percent(form.drift)} of an hour's work per hour"
 
 
 _COLUMNS = ("figure", "unit", "mean", "error", "p05", "p25", "p50", "p75", "p95", "p99", "form")
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"})
 
 
-def document(found: Simulation, asked: Asked) -> dict[str, Any]:
+def document(found: Simulation, request: PlanRequest) -> dict[str, Any]:
     """Everything as plain objects: seconds, USD, shares, six significant digits."""
     return {
         "schema": SIMULATION_SCHEMA,
         "provenance": {
             "tool": f"recommend {__version__}",
-            "catalog": asked.catalog,
+            "catalog": request.catalog,
             "seed": found.seed,
         },
         "inputs": {
-            "job": plain(asked.job),
-            "limits": plain(asked.limits),
-            "choice": plain(asked.choice),
-            "progress": plain(asked.progress),
+            "job": plain(request.job),
+            "limits": plain(request.limits),
+            "choice": plain(request.choice),
+            "progress": plain(request.progress),
         },
         "simulation": {**plain(found), "plan": plan_object(found.plan)},
     }
@@ -262,7 +262,7 @@ def _typical(found: Simulation) -> list[str]:
     return ["time, middle nine tenths", "h", *(f"{value:.6g}" for value in values), *blank]
 
 
-def markdown(found: Simulation, asked: Asked, quiet: bool = False) -> str:
+def markdown(found: Simulation, request: PlanRequest, quiet: bool = False) -> str:
     """A table and a list, for issues and reports."""
     table = [
         "| | mean | ± | 5 % | 50 % | 95 % | 99 % | first order |",
@@ -272,14 +272,14 @@ def markdown(found: Simulation, asked: Asked, quiet: bool = False) -> str:
     if quiet:
         return "\n".join(table) + "\n"
     spent = ", ".join(f"{s.name} {fmt.percent(s.share)}" for s in found.states if s.share > 0)
-    said = [*sentences(found), ("time", spent), *(("note", note) for note in found.notes)]
+    phrases = [*sentences(found), ("time", spent), *(("note", note) for note in found.notes)]
     parts = [
-        f"**{_escape(answer_frame.job_line(asked))}**",
+        f"**{_escape(answer_frame.job_line(request))}**",
         f"{plan_name(found)}: {_escape(plan_words(found.plan))}; {found.runs:,} simulated runs,"
         f" seed {found.seed}.",
         "\n".join(table),
         *_policies(found),
-        "\n".join(f"* *{label}*: {_escape(words)}" for label, words in said),
+        "\n".join(f"* *{label}*: {_escape(words)}" for label, words in phrases),
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -43,10 +43,10 @@ def refresh_page(facts: Mapping[str, Any]) -> Page:
 
 
 def _title(facts: Mapping[str, Any]) -> str:
-    said = f"Refresh: {_OUTCOMES[facts['outcome']]}"
+    text = f"Refresh: {_OUTCOMES[facts['outcome']]}"
     if facts["dry_run"]:
-        return f"{said} (dry run: nothing was written)"
-    return f"{said}, version {facts['version']}" if facts["version"] else said
+        return f"{text} (dry run: nothing was written)"
+    return f"{text}, version {facts['version']}" if facts["version"] else text
 
 
 def _row(report: Mapping[str, Any]) -> tuple[str, ...]:
@@ -77,8 +77,8 @@ def _below(facts: Mapping[str, Any], providers: Sequence[Mapping[str, Any]]) -> 
             where = " ".join(word for word in (place["region"], place["market"]) if word)
             lines.append(fmt.clean(f"{name} {where} not read: {place['reason']}"))
         for machine in report["unknown_types"][:_SHOWN]:
-            said = f"{name} {machine['instance_type']} ({machine['gpu']}): {machine['reason']}"
-            lines.append(fmt.clean(said))
+            text = f"{name} {machine['instance_type']} ({machine['gpu']}): {machine['reason']}"
+            lines.append(fmt.clean(text))
     return lines
 
 
@@ -88,11 +88,11 @@ def attempt_line(attempt: Mapping[str, Any]) -> str:
         return ""
     try:
         bad = [p for p in attempt["providers"] if p["result"] != "published"]
-        said = f"last refresh {attempt['finished']}: {_OUTCOMES[attempt['outcome']]}"
+        text = f"last refresh {attempt['finished']}: {_OUTCOMES[attempt['outcome']]}"
         why = [f"{fmt.provider(p['provider'])}: {p['reasons'][0]}" for p in bad if p["reasons"]]
     except (LookupError, TypeError):
         return "the report of the last refresh is damaged"
-    return fmt.clean("; ".join([said, *attempt["problems"], *why]))
+    return fmt.clean("; ".join([text, *attempt["problems"], *why]))
 
 
 # Beyond these a price is worth a warning: measured drift of spot and on-demand prices.
@@ -101,7 +101,7 @@ _OLD_H = {"spot": 24.0, "on_demand": 168.0, "reserved_block": 168.0}
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What is said of a store beside its offers."""
+    """What a page reports of a store, apart from its offers."""
 
     root: str
     current: str | None  # the version that is used, which need not be the one that holds

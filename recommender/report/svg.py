@@ -27,7 +27,7 @@ class Curve:
 
 
 def drawing(title: str, curves: Sequence[Curve]) -> str:
-    """A chart from zero to the highest price, with the names beside it."""
+    """A chart from zero to the highest price, with a legend."""
     days = [date.fromisoformat(day).toordinal() for c in curves for day, _ in c.points]
     prices = [usd for c in curves for _, usd in c.points]
     first, last = min(days, default=0), max(days, default=1)
@@ -71,9 +71,9 @@ def _axes(scale: _Scale, days: Sequence[int]) -> Iterator[str]:
     yield f'<text x="{_LEFT}" y="{_TOP - 6}" text-anchor="end">USD/h</text>'
     for day, anchor in ((min(days, default=None), "start"), (max(days, default=None), "end")):
         if day is not None:
-            said = date.fromordinal(day).isoformat()
+            parts = date.fromordinal(day).isoformat()
             x = scale.x(day)
-            yield f'<text x="{x:.1f}" y="{base + 18}" text-anchor="{anchor}">{said}</text>'
+            yield f'<text x="{x:.1f}" y="{base + 18}" text-anchor="{anchor}">{parts}</text>'
 
 
 def _curve(index: int, curve: Curve, scale: _Scale) -> Iterator[str]:

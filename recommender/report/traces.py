@@ -81,12 +81,12 @@ def _price(prices: PriceStatistics) -> str:
 
 
 def _legend(found: TraceFit) -> tuple[str, ...]:
-    said = []
+    parts = []
     if any(series.shares for series in found.series):
-        said.append("up: one machine, share of the time; bars: share of the machines up")
+        parts.append("up: one machine, share of the time; bars: share of the machines up")
     if any(series.price_line and not series.shares for series in found.series):
-        said.append("bars of prices: from the least to the most")
-    return tuple(said)
+        parts.append("bars of prices: from the least to the most")
+    return tuple(parts)
 
 
 def laws_page(laws: Sequence[OfferLaw], path: str) -> Page:

@@ -152,7 +152,7 @@ def sparkline(values: Sequence[float]) -> str:
 
 
 def plot(groups: Mapping[tuple[str, str, str], Sequence["PricePoint"]], title: str) -> str:
-    """The same prices as a drawing (SVG): a line per market and zone."""
+    """The prices as a drawing (SVG): a line per market and zone."""
     from recommender.report.svg import Curve, drawing
 
     curves = [

@@ -23,7 +23,7 @@ from recommender.plan.plan import (
     StepSplit,
     TimeSplit,
 )
-from recommender.report.answer_frame import Asked
+from recommender.report.answer_frame import PlanRequest
 
 HOUR = 3600.0
 NOTHING_SAVED = Checkpointing("none", 0, 0, 0, 0, 0, False)
@@ -50,7 +50,7 @@ JOB = Job(
     checkpoint_bytes=1.12e11,
     precision="bf16",
 )
-QUESTION = Asked(JOB, Limits(deadline_s=24 * HOUR), Choice(), catalog="2026-11")
+QUESTION = PlanRequest(JOB, Limits(deadline_s=24 * HOUR), Choice(), catalog="2026-11")
 
 
 def machines(name: str, gpu: str, place: str, market: str = "spot", **changes: object) -> Machines:
@@ -190,7 +190,7 @@ ANSWER = Answer(
     seed=1,
 )  # fmt: skip
 
-HURT = Asked(
+HURT = PlanRequest(
     JOB,
     Limits(deadline_s=2 * HOUR, hourly_usd=60),
     Choice(providers=("aws",), market="on_demand"),

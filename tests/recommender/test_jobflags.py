@@ -12,7 +12,7 @@ from recommender.job.jobfile import find_job, job_from_text
 from recommender.job.layers import JobFlags
 from recommender.plan.limits import Choice, Limits
 from recommender.planner.recommend import recommend
-from recommender.report.answer_frame import Asked
+from recommender.report.answer_frame import PlanRequest
 from recommender.report.json_output import document
 from tests.recommender.planning import NOW, snapshot
 
@@ -38,7 +38,7 @@ def answered(job: Job) -> str:
     choice = Choice(instances=("p4d.24xlarge", "p5.48xlarge"), regions=("us-east-1",))
     catalog = snapshot()
     answer = recommend(job, Limits(max_machines=4), choice, catalog=catalog, now=NOW, top=3)
-    found = document(answer, Asked(job))
+    found = document(answer, PlanRequest(job))
     del found["inputs"]
     return json.dumps(found)
 

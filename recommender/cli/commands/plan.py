@@ -61,7 +61,7 @@ def plan(
     ).over(kept)
     ready = planner_inputs.read_inputs(call, form.top, errors)
     answer = planner_inputs.run_planner(ready, form.explain if form.kind == "table" else 0)
-    show_answer(answer, ready.asked, form)
+    show_answer(answer, ready.request, form)
     if answer.status == "infeasible":
         raise typer.Exit(INFEASIBLE)
 

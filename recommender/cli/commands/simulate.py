@@ -31,7 +31,7 @@ from recommender.cli.screen import progress, write_lines, write_text
 from recommender.cli.strict import PlanCommand, call_problems, complete_job
 from recommender.errors import UsageError
 from recommender.inputs import units
-from recommender.report.answer_frame import Asked
+from recommender.report.answer_frame import PlanRequest
 from recommender.text import shown_path
 
 if TYPE_CHECKING:
@@ -139,8 +139,8 @@ def simulate(
         _write(Path(simulation.policy_table), rehearsal.policy)
     if simulation.plot is not None:
         _plot(found, Path(simulation.plot))
-    _show(found, ready.asked, form)
-    warn(ready.asked.job.unused)
+    _show(found, ready.request, form)
+    warn(ready.request.job.unused)
 
 
 def _parted(words: list[str]) -> tuple[list[str], str]:
@@ -205,14 +205,14 @@ def _simulated(
     """The simulation; where no plan keeps the limits, the answer says why."""
     from recommender.planner.simulate_plan import simulate_plan
 
-    asked = ready.asked
+    request = ready.request
     with progress("simulated runs", order.runs) as tick:
         found = simulate_plan(
-            asked.job,
-            asked.limits,
-            asked.choice,
+            request.job,
+            request.limits,
+            request.choice,
             catalog=ready.catalog,
-            progress=asked.progress,
+            progress=request.progress,
             order=order,
             tick=tick,
             top=ready.options["top"],
@@ -221,7 +221,7 @@ def _simulated(
         )
     if found.simulation is None:
         assert found.answer is not None
-        show_answer(found.answer, asked, form)
+        show_answer(found.answer, request, form)
         raise typer.Exit(INFEASIBLE)
     return found
 
@@ -247,19 +247,19 @@ def _plot(found: "Simulation", path: Path) -> None:
         ) from None
 
 
-def _show(found: "Simulation", asked: Asked, form: OutputOptions) -> None:
+def _show(found: "Simulation", request: PlanRequest, form: OutputOptions) -> None:
     from recommender.report import json_output
     from recommender.report import simulation as simulation_view
 
     if form.kind == "table":
         on = form.screen()
-        write_lines(simulation_view.render(found, asked, on.width, form.quiet), on)
+        write_lines(simulation_view.render(found, request, on.width, form.quiet), on)
     elif form.kind == "json":
-        write_text(json_output.dumps(simulation_view.document(found, asked)))
+        write_text(json_output.dumps(simulation_view.document(found, request)))
     elif form.kind == "csv":
         write_text(simulation_view.csv_text(found))
     else:
-        write_text(simulation_view.markdown(found, asked, form.quiet))
+        write_text(simulation_view.markdown(found, request, form.quiet))
 
 
 command = command_app("simulate", simulate, PlanCommand)

@@ -55,9 +55,9 @@ def test_the_shipped_schema_is_that_of_the_types() -> None:
     assert json_schema.schema_text() == built
 
 
-@pytest.mark.parametrize(("answer", "asked"), [(ANSWER, QUESTION), (INFEASIBLE, HURT)])
-def test_answers_keep_the_schema(answer: object, asked: object) -> None:
-    made = json_output.dumps(json_output.document(answer, asked))  # type: ignore[arg-type]
+@pytest.mark.parametrize(("answer", "plan_request"), [(ANSWER, QUESTION), (INFEASIBLE, HURT)])
+def test_answers_keep_the_schema(answer: object, plan_request: object) -> None:
+    made = json_output.dumps(json_output.document(answer, plan_request))  # type: ignore[arg-type]
     VALIDATOR.validate(json.loads(made))
 
 

@@ -37,10 +37,10 @@ def test_other_forms() -> None:
 
 
 def test_fastest_plans_with_a_comparison_and_a_knee() -> None:
-    asked = replace(QUESTION, limits=Limits(budget_usd=300, hourly_usd=40))
+    request = replace(QUESTION, limits=Limits(budget_usd=300, hourly_usd=40))
     knee = replace(GCP, labels=("knee",))
     answer = replace(ANSWER, goal="time", plans=(TWO_MACHINES, knee), compared=ANSWER.plans[4])
-    golden.check("fastest-80.txt", plain(answer_table.render(answer, asked, 80)))
+    golden.check("fastest-80.txt", plain(answer_table.render(answer, request, 80)))
 
 
 def test_the_same_answer_gives_the_same_bytes() -> None:

@@ -22,7 +22,7 @@ from recommender.plan.simulation import (
     State,
 )
 from recommender.report import answer_table, csv_markdown, json_schema, layout, simulation
-from recommender.report.answer_frame import Asked
+from recommender.report.answer_frame import PlanRequest
 from recommender.report.explain import check_words
 from recommender.report.json_output import document, dumps
 from recommender.report.layout import plain
@@ -31,7 +31,7 @@ from tests.recommender.answers import ANSWER
 from tests.recommender.golden import check
 
 H = 3600.0
-ASKED = Asked(find_job("resnet50-imagenet"), Limits(deadline_s=24 * H, budget_usd=110.0))
+ASKED = PlanRequest(find_job("resnet50-imagenet"), Limits(deadline_s=24 * H, budget_usd=110.0))
 FOUND = Simulation(
     plan=ANSWER.plans[0],
     number=1,
