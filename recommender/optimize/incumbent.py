@@ -21,7 +21,7 @@ from recommender.risk.path_inputs import PathInputs
 Shape = tuple[int, tuple[int, ...], int, int, bool]
 
 EPSILON = 1e-4  # a plan must be better by this share to matter
-MOST_OVER = 2  # no batch starts beyond so many times the plans allowed
+OVERRUN = 2  # no batch starts beyond so many times the plans allowed
 BATCH = 16  # plans simulated before the cutoff is applied again
 
 
@@ -59,7 +59,7 @@ class SearchState:
     """State of a search: the incumbents (best plan of each shape) and the work done."""
 
     slack: float  # keep plans up to this share above the best
-    max_plans: int  # plans to follow at most
+    max_plans: int  # plans to simulate at most
     max_supports: int = 100_000  # sets of entries to look at, at most
     best_goal: float = np.inf
     plans_evaluated: int = 0
@@ -104,13 +104,13 @@ def expand_clusters(space: Space, index: int, rows: Ints, counts: Ints, state: S
         lower_bounds = bounds_with_own_fallbacks(
             space, site, alone, drafts, lower_bounds, state.cutoff
         )
-    bounds = _follow(space, index, rows, alone, drafts, lower_bounds, state)
-    hopeful = bounds < state.cutoff
-    if has_fallback and hopeful.any():
-        plans = with_fallbacks(space, site, alone.take(hopeful))[0]
+    bounds = _simulate_by_bound(space, index, rows, alone, drafts, lower_bounds, state)
+    promising = bounds < state.cutoff
+    if has_fallback and promising.any():
+        plans = with_fallbacks(space, site, alone.take(promising))[0]
         drafts, lower_bounds = drafts_and_bounds(space, site, plans)
         without = np.full(len(plans), np.inf)  # what another fallback would save is not needed
-        _follow(
+        _simulate_by_bound(
             space,
             index,
             rows,
@@ -121,7 +121,7 @@ def expand_clusters(space: Space, index: int, rows: Ints, counts: Ints, state: S
         )
 
 
-def _follow(
+def _simulate_by_bound(
     space: Space,
     index: int,
     rows: Ints,
@@ -139,7 +139,7 @@ def _follow(
         if not len(keep):
             break
         if (
-            state.plans_evaluated >= MOST_OVER * state.max_plans
+            state.plans_evaluated >= OVERRUN * state.max_plans
         ):  # many clusters at once, none of them better
             state.open_bound = min(state.open_bound, float(lower_bounds[keep].min()))
             break
@@ -150,12 +150,14 @@ def _follow(
         bounds[keep] = (
             values.usd_with_any_fallback if space.limits.goal != "time" else lower_bounds[keep]
         )
-        _keep(index, rows, plans.take(keep), values, state)
+        _update_incumbents(index, rows, plans.take(keep), values, state)
     return bounds
 
 
-def _keep(index: int, rows: Ints, plans: Plans, values: Values, state: SearchState) -> None:
-    """Remember the best plan of each shape that keeps the limits."""
+def _update_incumbents(
+    index: int, rows: Ints, plans: Plans, values: Values, state: SearchState
+) -> None:
+    """Update the best plan of each shape that keeps the limits."""
     for i in np.flatnonzero(np.isfinite(values.goal)):
         used = np.flatnonzero(plans.counts[i])
         candidate = Candidate(

@@ -74,7 +74,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """What a solver said, integers rounded; only "optimal" and "infeasible" are proofs."""
+    """What a solver reported, integers rounded; only "optimal" and "infeasible" are proofs."""
 
     status: Status
     values: Mapping[str, float]
@@ -92,11 +92,11 @@ def rounded(model: Model, values: Mapping[str, float]) -> dict[str, float]:
 def violated(model: Model, values: Mapping[str, float]) -> tuple[str, ...]:
     """Names of the rows and ranges that a solution does not keep, in rational arithmetic."""
     exact = {name: Fraction(value) for name, value in values.items()}
-    wrong = [v.name for v in model.variables.values() if not _in_range(v, exact.get(v.name))]
-    known = not wrong
+    not_kept = [v.name for v in model.variables.values() if not _in_range(v, exact.get(v.name))]
+    known = not not_kept
     if known:
-        wrong += [row.name for row in model.rows.values() if not _satisfied(row, exact)]
-    return tuple(wrong)
+        not_kept += [row.name for row in model.rows.values() if not _satisfied(row, exact)]
+    return tuple(not_kept)
 
 
 def _in_range(variable: Variable, value: Fraction | None) -> bool:

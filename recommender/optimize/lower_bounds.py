@@ -227,18 +227,18 @@ def _start_s(c: ClusterSums, has_fallback: Bools) -> Floats:
 def _by_time(space: Space, c: ClusterSums, work: Floats, has_fallback: Bools) -> Floats:
     """Least trimmed mean time: d + W, or W on the fastest fallback where one may take over.
 
-    A fallback rule is taken so late that the job ends within its reserve of the deadline D: in
+    The fallback takes over so late that the job ends within its reserve of the deadline D: in
     every path time >= min(d + W, D - reserve). Where the slowest is early, so are all.
     """
     alone = work + c.changeover_s
     if not has_fallback.any():
         return alone
     deadline = np.inf if space.limits.deadline_s is None else space.limits.deadline_s
-    taken = deadline - max_reserve_s(space)
+    handover_s = deadline - max_reserve_s(space)
     slowest, quickest = (c.work_s * _slowest(space, c, s) + c.changeover_s for s in (1.0, FIRST))
     handed = work / np.maximum(c.best_fallback_speed, 1.0) + _start_s(c, has_fallback)
-    waits = np.maximum(handed, np.minimum(quickest, taken) * (1.0 - ROUNDING))
-    waits = np.where(slowest * (1.0 + ROUNDING) < taken, alone, np.minimum(waits, alone))
+    waits = np.maximum(handed, np.minimum(quickest, handover_s) * (1.0 - ROUNDING))
+    waits = np.where(slowest * (1.0 + ROUNDING) < handover_s, alone, np.minimum(waits, alone))
     return np.where(has_fallback, np.where(c.elastic_share > 0.0, handed, waits), alone)
 
 

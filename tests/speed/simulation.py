@@ -23,7 +23,7 @@ from recommender.risk.monte_carlo import cycles_needed, simulate_paths
 from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.risk.random_numbers import clear_caches
 from recommender.simulate.paths import simulate
-from tests.recommender.risk.cases import RESCUE, journeys
+from tests.recommender.risk.cases import RESCUE, path_inputs
 
 H = 3600.0
 DEADLINE_S = 40 * H
@@ -52,7 +52,7 @@ JOB = RESCUE | {
 
 def plans(count: int) -> PathInputs:
     """Jobs that differ by a second of work each, so that none is the other."""
-    return journeys(*(JOB | {"work_s": JOB["work_s"] + k} for k in range(count)))
+    return path_inputs(*(JOB | {"work_s": JOB["work_s"] + k} for k in range(count)))
 
 
 def rate(many: PathInputs, paths: int, anew: bool) -> tuple[float, float]:

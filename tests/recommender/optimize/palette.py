@@ -26,7 +26,7 @@ from recommender.performance.clusters import MachineColumns
 from recommender.plan.limits import Limits
 from recommender.risk.outcomes import OutcomeCache
 
-HISTORIES = 64
+PATHS = 64
 # run hours, sigma, logit availability, zone sd, rho: V100, H100, an 8-GPU machine, a calm zone
 LAWS = (
     (3.35, 1.48, 0.7, 1.0, 0.98),
@@ -80,7 +80,7 @@ def transformer(**changes: object) -> Job:
     return job(**(facts | changes))
 
 
-def space(seed: int, entries: int = 3, most: int = 4, histories: int = HISTORIES) -> Space:
+def space(seed: int, entries: int = 3, most: int = 4, paths: int = PATHS) -> Space:
     """One random question; the seed decides everything."""
     rng = np.random.default_rng(seed)
     kinds = max(2, entries - 1)
@@ -98,7 +98,7 @@ def space(seed: int, entries: int = 3, most: int = 4, histories: int = HISTORIES
         steps_left=toy.steps,
         checkpoint_paths=(0, 1, 2, 3),
         mix=True,
-        cache=OutcomeCache(histories, 7),
+        cache=OutcomeCache(paths, 7),
     )
     step = single_steps(toy, columns, most)
     fallbacks = fallbacks_of(site, step)

@@ -41,28 +41,28 @@ def test_a_fallback_starts_in_time_for_a_save_its_queue_and_two_minutes(
     """Its capacity is there at once in 90 %: a queue counts where more than that is asked for."""
     question, plans = netted(confidence)
     site = question.sites[0]
-    journeys, _ = path_inputs_of(question, site, plans)
+    inputs, _ = path_inputs_of(question, site, plans)
     saves = saved(question, site, plans)
     has = plans.fallback >= 0
     fall, row = site.fallbacks, plans.fallback[has]
-    assert journeys.reserve_s[has] == pytest.approx(120.0 + saves.stall_s[has] + queue_s)
+    assert inputs.reserve_s[has] == pytest.approx(120.0 + saves.stall_s[has] + queue_s)
     start = fall.boot_s[row] + 80.0 + saves.restore_s[has]
-    assert journeys.fallback_start_s[has] == pytest.approx(start)
-    assert journeys.fallback_usd_per_hour[has] == pytest.approx(fall.usd_per_hour[row])
-    assert (journeys.reserve_s[~has] == 0.0).all()
+    assert inputs.fallback_start_s[has] == pytest.approx(start)
+    assert inputs.fallback_usd_per_hour[has] == pytest.approx(fall.usd_per_hour[row])
+    assert (inputs.reserve_s[~has] == 0.0).all()
 
 
 def test_an_hourly_limit_holds_for_the_fallback_as_well() -> None:
     question, plans = netted(0.8)
     site = question.sites[0]
-    journeys, _ = path_inputs_of(question, site, plans)
-    own = journeys.base_usd_per_hour + journeys.spot_usd_per_hour
-    dear = journeys.fallback_usd_per_hour > own
+    inputs, _ = path_inputs_of(question, site, plans)
+    own = inputs.base_usd_per_hour + inputs.spot_usd_per_hour
+    dear = inputs.fallback_usd_per_hour > own
     assert dear.any()
     cap = float(own[dear].max())
     capped, plans = netted(0.8, hourly_usd=cap)
     _, allowed = path_inputs_of(capped, site, plans)
-    assert not allowed[(own > cap + 1e-9) | (journeys.fallback_usd_per_hour > cap + 1e-9)].any()
+    assert not allowed[(own > cap + 1e-9) | (inputs.fallback_usd_per_hour > cap + 1e-9)].any()
     assert allowed.any()
 
 
@@ -81,12 +81,12 @@ def test_checkpoints_are_paid_for_where_they_are_kept() -> None:
 def test_a_limit_on_overhead_leaves_out_what_exceeds_it() -> None:
     question, plans = netted(0.5)
     site = question.sites[0]
-    journeys, allowed = path_inputs_of(question, site, plans)
-    free = values_of(question, journeys, allowed)
+    inputs, allowed = path_inputs_of(question, site, plans)
+    free = values_of(question, inputs, allowed)
     good = np.isfinite(free.goal)
     middle = float(np.median(free.overhead[good]))
     strict = replace(question, limits=replace(question.limits, max_overhead=middle))
-    kept = np.isfinite(values_of(strict, journeys, allowed).goal)
+    kept = np.isfinite(values_of(strict, inputs, allowed).goal)
     assert kept.any()
     assert (kept == (good & (free.overhead <= middle))).all()
     assert not kept[good].all()

@@ -30,7 +30,7 @@ from recommender.optimize.supports import _support_bounds, counts_lower_bounds, 
 from recommender.performance.step import steps
 from recommender.plan.limits import Limits
 from recommender.risk.random_numbers import random_numbers
-from tests.recommender.optimize.palette import HISTORIES, oracle, space
+from tests.recommender.optimize.palette import PATHS, oracle, space
 
 ROUNDING = 1e-3
 SPACES = 320
@@ -40,17 +40,17 @@ CHUNKS = 16
 SUPPORT_EXCESS = ROUNDING
 
 
-def question(seed: int, histories: int = HISTORIES) -> Space:
-    return space(seed, entries=2 + seed % 4, most=4, histories=histories)
+def question(seed: int, paths: int = PATHS) -> Space:
+    return space(seed, entries=2 + seed % 4, most=4, paths=paths)
 
 
 @cache
-def looked_at(seed: int, histories: int = HISTORIES) -> tuple[Space, Plans, Values, np.ndarray]:
+def looked_at(seed: int, paths: int = PATHS) -> tuple[Space, Plans, Values, np.ndarray]:
     """A question, every plan, what it is worth, and that with its goal's measure.
 
     A plan without a fallback that misses the deadline is worth nothing: with one it may cost more.
     """
-    q = question(seed, histories)
+    q = question(seed, paths)
     plans, values = oracle(q)
     worth = values.time_s if q.limits.goal == "time" else values.cost_usd
     if q.limits.deadline_s is not None and q.limits.goal != "time":
@@ -322,7 +322,7 @@ def test_floors_and_supports_hold_on_the_histories_that_searches_use(chunk: int)
 @pytest.mark.parametrize("sigma", [0.0, 0.1, 0.25])
 def test_the_speed_factor_is_what_the_goal_makes_of_the_histories(sigma: float) -> None:
     q = question(0)
-    factors = np.sort(np.exp(sigma * random_numbers(HISTORIES, 8, q.seed).speed))
+    factors = np.sort(np.exp(sigma * random_numbers(PATHS, 8, q.seed).speed))
     for objective, expected in (("cost", factors.mean()), ("time", factors[3:-3].mean())):
         asked = replace(q, limits=Limits(objective=objective))  # type: ignore[arg-type]
         assert least_speed_factor(asked, np.array([sigma]))[0] == pytest.approx(expected)

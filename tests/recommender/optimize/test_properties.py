@@ -55,14 +55,14 @@ def changed(q: Space, **columns: object) -> Space:
     return with_site(q, replace(q.sites[0], entries=replace(q.sites[0].entries, **columns)))
 
 
-def histories(q: Space, c: Candidate) -> Paths:
+def paths_of(q: Space, c: Candidate) -> Paths:
     site = q.sites[0]
     counts = np.zeros((1, len(site.entries)), dtype=np.int64)
     counts[0, list(c.entries)] = c.counts
     plan = Plans(counts, np.array([c.checkpoint_path]), np.array([c.fallback]))
-    journeys, allowed = path_inputs_of(q, site, plan)
+    inputs, allowed = path_inputs_of(q, site, plan)
     assert allowed.all()
-    return simulate_paths(journeys, q.limits.deadline_s, q.path_count, q.seed)
+    return simulate_paths(inputs, q.limits.deadline_s, q.path_count, q.seed)
 
 
 def hours_of(q: Space) -> float:
@@ -200,7 +200,7 @@ def test_more_work_never_costs_less(q: Space, more: float) -> None:
 @few
 def test_every_plan_keeps_its_limits_in_enough_histories(q: Space) -> None:
     for plan in found(q).incumbents.values():
-        h = histories(q, plan)
+        h = paths_of(q, plan)
         late = over = np.zeros(h.time_s.shape, dtype=bool)
         if q.limits.deadline_s is not None:
             late = h.time_s > q.limits.deadline_s
@@ -225,7 +225,7 @@ def test_the_cost_of_the_deadlines_plan_as_a_budget_buys_a_plan_as_fast(
     plan = best(q)
     if plan is None:
         return
-    costs = np.sort(histories(q, plan).cost_usd[0])
+    costs = np.sort(paths_of(q, plan).cost_usd[0])
     kept = float(costs[int(np.ceil(0.95 * len(costs))) - 1])  # what 95 % of the paths keep
     if plan.fallback < 0:
         assert goal(under(q, budget_usd=kept, confidence=0.95)) <= plan.time_s * (1 + SAME)

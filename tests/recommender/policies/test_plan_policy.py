@@ -17,7 +17,7 @@ from recommender.policies.plan_policy import (
     words_of,
 )
 from recommender.policies.thresholds import TwoThresholds
-from tests.recommender.risk.cases import RESCUE, SPOT, journeys
+from tests.recommender.risk.cases import RESCUE, SPOT, path_inputs
 
 H = 3600.0
 EVEN = SPOT | RESCUE | {"fallback_speed": 1.0, "fallback_usd_per_hour": 40.0}
@@ -25,7 +25,7 @@ DEADLINE = 24 * H
 
 
 def test_work_prices_and_times_are_those_of_the_plan():
-    found = problem_of(journeys(EVEN | {"base_usd_per_hour": 0.5, "fixed_usd": 3.0}), DEADLINE)
+    found = problem_of(path_inputs(EVEN | {"base_usd_per_hour": 0.5, "fixed_usd": 3.0}), DEADLINE)
     # 10 h of work, a save of 20 s every 1000 s; an interruption loses half an interval.
     assert found.task.work_s == pytest.approx(36_000 * 1.02)
     assert found.task.changeover_s == pytest.approx(600 + 500)
@@ -36,22 +36,22 @@ def test_work_prices_and_times_are_those_of_the_plan():
 
 
 def test_a_faster_fallback_is_paid_by_work_and_a_slower_one_needs_its_time():
-    fast = problem_of(journeys(EVEN | {"fallback_speed": 2.0}), DEADLINE)
-    slow = problem_of(journeys(EVEN | {"fallback_speed": 0.96}), DEADLINE)
+    fast = problem_of(path_inputs(EVEN | {"fallback_speed": 2.0}), DEADLINE)
+    slow = problem_of(path_inputs(EVEN | {"fallback_speed": 0.96}), DEADLINE)
     assert fast.prices.on_demand == pytest.approx(20.0)
     assert slow.task.deadline_s < fast.task.deadline_s
     assert DEADLINE - 200 - slow.task.deadline_s == pytest.approx(36_720 * (1 / 0.96 - 1))
 
 
 def test_spot_is_there_as_often_as_the_law_of_a_zone_says():
-    zone = problem_of(journeys(EVEN | {"zone_sd": 0.0}), DEADLINE)
+    zone = problem_of(path_inputs(EVEN | {"zone_sd": 0.0}), DEADLINE)
     # Ages pass from bucket to bucket by chance, so the share is that of the logit to 1 %.
     assert zone.chain.share_up == pytest.approx(1 / (1 + np.exp(-0.7)), abs=0.01)
 
 
 def test_a_failover_list_shortens_outages_and_skips_some():
     one, three = (
-        problem_of(journeys(EVEN | {"zone_sd": 0.0, "sites": s, "correlation": 0.1}), DEADLINE)
+        problem_of(path_inputs(EVEN | {"zone_sd": 0.0, "sites": s, "correlation": 0.1}), DEADLINE)
         for s in (1, 3)
     )
     up = 1 / (1 + np.exp(-0.7))
@@ -74,7 +74,7 @@ def test_a_failover_list_shortens_outages_and_skips_some():
     ],
 )
 def test_a_plan_that_the_programme_cannot_express_says_why(change, deadline_s, why):
-    plan = journeys(EVEN | change)
+    plan = path_inputs(EVEN | change)
     assert why in (why_no_policy(plan, deadline_s) or "")
     assert why in policy_facts(plan, deadline_s, None).why_not
     with pytest.raises(UsageError, match=why):
@@ -82,7 +82,7 @@ def test_a_plan_that_the_programme_cannot_express_says_why(change, deadline_s, w
 
 
 def test_the_policy_costs_less_than_simpler_rules_and_the_grid_knows_what_is_late():
-    facts = policy_facts(journeys(EVEN), DEADLINE, TwoThresholds(0.2, 0.1))
+    facts = policy_facts(path_inputs(EVEN), DEADLINE, TwoThresholds(0.2, 0.1))
     assert facts.rule_usd is not None
     assert facts.full_usd < min(facts.fallback_usd, facts.rule_usd)
     for time_s, up, away in zip(facts.time_left_s, facts.spot_up, facts.spot_away, strict=True):
@@ -100,7 +100,7 @@ def rows_of(text):
 
 
 def test_the_exported_table_is_never_dearer_with_more_time_or_less_work():
-    problem = problem_of(journeys(EVEN), DEADLINE)
+    problem = problem_of(path_inputs(EVEN), DEADLINE)
     comment, rows = rows_of(policy_csv(problem, f"plan; {words_of(problem)}"))
     assert comment.startswith("# plan; work 10.2 h; deadline 23.9")
     assert tuple(rows[0]) == CSV_COLUMNS
@@ -120,5 +120,5 @@ def test_the_exported_table_is_never_dearer_with_more_time_or_less_work():
 
 
 def test_the_same_plan_gives_the_same_table():
-    problem = problem_of(journeys(EVEN), DEADLINE)
+    problem = problem_of(path_inputs(EVEN), DEADLINE)
     assert policy_csv(problem, "x") == policy_csv(problem, "x")

@@ -61,7 +61,7 @@ RESCUE = {
 }
 
 
-def journeys(*rows: dict[str, float]) -> PathInputs:
+def path_inputs(*rows: dict[str, float]) -> PathInputs:
     """Columns of plans, each given by what differs from the plain one."""
     plans = [PLAIN | row for row in (rows or ({},))]
     columns = {name: np.array([float(p[name]) for p in plans]) for name in PathInputs.__slots__}

@@ -6,13 +6,13 @@ import pytest
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import Paths
 from recommender.risk.random_numbers import random_numbers
-from tests.recommender.risk.cases import NEVER_ENDS, RESCUE, SPOT, journeys
+from tests.recommender.risk.cases import NEVER_ENDS, RESCUE, SPOT, path_inputs
 
 HOUR = 3600.0
 
 
 def one(deadline_s: float | None = None, paths: int = 64, **changed: float) -> Paths:
-    return simulate_paths(journeys(changed), deadline_s, paths)
+    return simulate_paths(path_inputs(changed), deadline_s, paths)
 
 
 def mean(values: np.ndarray) -> float:
@@ -198,15 +198,15 @@ def test_many_plans_followed_together_are_each_followed_alone() -> None:
         SPOT | RESCUE | {"run_mean_s": 1_500.0, "free_s": 3_600.0},
         {"run_mean_s": NEVER_ENDS},
     ] * 7
-    together = simulate_paths(journeys(*rows), 80_000.0, 64)
+    together = simulate_paths(path_inputs(*rows), 80_000.0, 64)
     for place, row in enumerate(rows):
-        alone = simulate_paths(journeys(row), 80_000.0, 64)
+        alone = simulate_paths(path_inputs(row), 80_000.0, 64)
         for name in Paths.__slots__:
             assert np.array_equal(getattr(together, name)[place], getattr(alone, name)[0]), name
 
 
 def test_the_seed_decides_the_histories() -> None:
-    plans = journeys(SPOT)
+    plans = path_inputs(SPOT)
     assert np.array_equal(
         simulate_paths(plans, None, 64, 7).time_s, simulate_paths(plans, None, 64, 7).time_s
     )

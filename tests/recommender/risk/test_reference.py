@@ -5,7 +5,7 @@ import pytest
 
 from recommender.risk.monte_carlo import cycles_needed, simulate_paths
 from recommender.risk.random_numbers import RandomNumbers, random_numbers
-from tests.recommender.risk.cases import RESCUE, SPOT, journeys, random_plan
+from tests.recommender.risk.cases import RESCUE, SPOT, path_inputs, random_plan
 from tests.recommender.risk.reference import DRAWN, Plan, Told, tell
 
 PATHS = 64
@@ -19,7 +19,7 @@ def differences(
     row: dict[str, float], deadline_s: float | None, luck: RandomNumbers
 ) -> tuple[list[str], int, int]:
     """What differs, paths compared, and paths that outlast the random numbers of the simulation."""
-    plans = journeys(row)
+    plans = path_inputs(row)
     ours = simulate_paths(plans, deadline_s, PATHS)
     cycles = int(cycles_needed(plans, deadline_s)[0])
     wrong, compared, beyond = [], 0, 0
@@ -73,7 +73,7 @@ def test_the_random_plans_cover_every_ending() -> None:
     seen = {"net at once": 0, "net in a run": 0, "net while waiting": 0, "own end": 0, "no spot": 0}
     for seed in range(120):
         row, deadline_s = random_plan(np.random.default_rng(seed))
-        p = Plan(journeys(row), 0)
+        p = Plan(path_inputs(row), 0)
         for path in range(0, PATHS, 8):
             told = tell(p, luck, path, deadline_s)
             if told is None:

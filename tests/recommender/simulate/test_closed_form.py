@@ -6,7 +6,7 @@ import pytest
 from recommender.risk.laws import Lognormal
 from recommender.simulate.closed_form import _first_passage, closed_form
 from recommender.simulate.paths import simulate
-from tests.recommender.risk.cases import RESCUE, journeys
+from tests.recommender.risk.cases import RESCUE, path_inputs
 
 H = 3600.0
 STEADY = {
@@ -26,7 +26,7 @@ def test_the_first_passage_law_is_the_inverse_gaussian(mean: float, shape: float
 
 
 def test_a_long_job_takes_and_costs_what_drift_and_variance_say() -> None:
-    plan = journeys(STEADY)
+    plan = path_inputs(STEADY)
     found = closed_form(plan, None, Lognormal(0.8), 7)
     sample = simulate(plan, None, 8192, 7)
     assert found.time_s == pytest.approx(sample.time_s.mean(), rel=0.02)
@@ -37,7 +37,7 @@ def test_a_long_job_takes_and_costs_what_drift_and_variance_say() -> None:
 
 
 def test_a_job_of_a_few_cycles_is_known_to_come_out_low() -> None:
-    plan = journeys(STEADY | {"work_s": 12 * H, "run_sigma": 1.5, "outage_sigma": 1.3})
+    plan = path_inputs(STEADY | {"work_s": 12 * H, "run_sigma": 1.5, "outage_sigma": 1.3})
     ratio = (
         closed_form(plan, None, Lognormal(1.5), 7).time_s
         / simulate(plan, None, 20_480, 7).time_s.mean()
@@ -46,7 +46,7 @@ def test_a_job_of_a_few_cycles_is_known_to_come_out_low() -> None:
 
 
 def test_without_interruptions_it_is_exact() -> None:
-    found = closed_form(journeys({}), None, Lognormal(1.0), 7)
+    found = closed_form(path_inputs({}), None, Lognormal(1.0), 7)
     # 300 s of start, 36,000 s of work, 20 s of saving in 1,020.
     assert found.time_s == pytest.approx(300 + 36_000 * 1.02, rel=1e-6)
     assert found.fallback_share == 0.0
@@ -55,7 +55,7 @@ def test_without_interruptions_it_is_exact() -> None:
 def test_the_safety_net_starts_where_the_slack_is_used_up() -> None:
     # Capacity is never there: g = 0, so the fallback starts at D - R - W/f.
     never = STEADY | RESCUE | {"work_s": 20 * H, "availability_logit": -30.0}
-    found = closed_form(journeys(never), 30 * H, Lognormal(0.8), 7)
+    found = closed_form(path_inputs(never), 30 * H, Lognormal(0.8), 7)
     assert found.law == "fallback rule"
     assert found.fallback_share == 1.0
     assert found.fallback_from_s == pytest.approx(30 * H - 200 - 600 - 10 * H, rel=1e-3)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from recommender.risk.monte_carlo import simulate_paths
-from tests.recommender.risk.cases import RESCUE, SPOT, journeys
+from tests.recommender.risk.cases import RESCUE, SPOT, path_inputs
 from tests.recommender.simulate.events import History, Told, plan_of
 
 HISTORIES = 1_500
@@ -54,7 +54,7 @@ GRID: dict[str, tuple[dict[str, float], float | None]] = {
 @pytest.mark.parametrize("name", GRID)
 def test_engine_and_events_agree_within_their_sampling_error(name: str) -> None:
     given, deadline_s = GRID[name]
-    plans = journeys(given)
+    plans = path_inputs(given)
     luck = Random(f"events: {name}")
     told = [History(plan_of(plans), deadline_s, luck).tell() for _ in range(HISTORIES)]
     found = simulate_paths(plans, deadline_s, ENGINE, seed=11)
@@ -67,7 +67,7 @@ def test_engine_and_events_agree_within_their_sampling_error(name: str) -> None:
 
 
 def test_a_lucky_job_on_steady_machines_takes_what_arithmetic_says() -> None:
-    told = History(plan_of(journeys({})), None, Random(1)).tell()
+    told = History(plan_of(path_inputs({})), None, Random(1)).tell()
     # 36,000 s in 36 intervals of 1,000 s, a save of 20 s behind each but the last, 300 s start.
     assert told.time_s == pytest.approx(300 + 36_000 + 35 * 20)
     assert told.interruptions == 0

@@ -5,7 +5,7 @@ import numpy as np
 from recommender.risk.capacity import CLASS_CAPACITY, Capacity, OtherRunLaw
 from recommender.risk.laws import Weibull
 from recommender.simulate.paths import simulate
-from tests.recommender.risk.cases import journeys
+from tests.recommender.risk.cases import path_inputs
 
 H = 3600.0
 RUNS = 20_480
@@ -23,7 +23,7 @@ ON_DEMAND = {
 
 
 def cost(plan: dict[str, float], capacity: Capacity = CLASS_CAPACITY) -> float:
-    return float(np.mean(simulate(journeys(plan), None, RUNS, 3, capacity).expected_usd))
+    return float(np.mean(simulate(path_inputs(plan), None, RUNS, 3, capacity).expected_usd))
 
 
 def test_the_exponential_assumption_picks_a_plan_that_simulation_shows_to_be_dearer() -> None:

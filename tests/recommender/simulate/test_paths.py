@@ -7,13 +7,13 @@ from recommender.plan.limits import Limits
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.simulate.paths import BLOCK, simulate
 from recommender.simulate.summary import histogram, kept, quantiles, states
-from tests.recommender.risk.cases import RESCUE, SPOT, journeys, random_plan
+from tests.recommender.risk.cases import RESCUE, SPOT, path_inputs, random_plan
 
 H = 3600.0
 
 
 def test_the_first_block_is_what_recommend_prints() -> None:
-    plan = journeys(SPOT)
+    plan = path_inputs(SPOT)
     sample = simulate(plan, None, 3 * BLOCK, 7)
     printed = simulate_paths(plan, None, BLOCK, 7)
     assert np.array_equal(sample.time_s[:BLOCK], printed.time_s[0])
@@ -24,7 +24,7 @@ def test_histories_that_outlast_the_others_are_followed_as_if_alone() -> None:
     rng = np.random.default_rng(5)
     for _ in range(30):
         plan, deadline = random_plan(rng)
-        plans = journeys(plan)
+        plans = path_inputs(plan)
         sample = simulate(plans, deadline, BLOCK + 500, 11)
         for begin, seed, paths in ((0, 11, BLOCK), (BLOCK, 11 + 1_000_003, 500)):
             alone = simulate_paths(plans, deadline, paths, seed)
@@ -34,7 +34,7 @@ def test_histories_that_outlast_the_others_are_followed_as_if_alone() -> None:
 
 
 def test_the_same_seed_gives_the_same_histories_and_another_does_not() -> None:
-    one, same, other = (simulate(journeys(SPOT), None, 3000, seed) for seed in (5, 5, 6))
+    one, same, other = (simulate(path_inputs(SPOT), None, 3000, seed) for seed in (5, 5, 6))
     assert np.array_equal(one.cost_usd, same.cost_usd)
     assert not np.array_equal(one.cost_usd, other.cost_usd)
 
@@ -43,14 +43,14 @@ def test_the_states_of_any_plan_take_all_its_time() -> None:
     rng = np.random.default_rng(2)
     for _ in range(40):
         plan, deadline = random_plan(rng)
-        sample = simulate(journeys(plan), deadline, 256, 3)
+        sample = simulate(path_inputs(plan), deadline, 256, 3)
         found = states(sample)
         assert sum(s.share for s in found) == pytest.approx(1.0, abs=1e-6)
         assert all(s.share >= 0.0 for s in found)
 
 
 def test_a_quiet_run_is_split_as_arithmetic_says() -> None:
-    found = {s.name: s.share for s in states(simulate(journeys({}), None, 64, 3))}
+    found = {s.name: s.share for s in states(simulate(path_inputs({}), None, 64, 3))}
     total = 300 + 36_000 + 35 * 20
     assert found["starting"] == pytest.approx(300 / total)
     # The model of the split counts a save for the last interval as well.
@@ -61,13 +61,13 @@ def test_a_quiet_run_is_split_as_arithmetic_says() -> None:
 def test_progress_is_told_block_by_block() -> None:
     seen: list[tuple[int, int]] = []
     simulate(
-        journeys(SPOT), None, BLOCK + 10, 7, tick=lambda done, total: seen.append((done, total))
+        path_inputs(SPOT), None, BLOCK + 10, 7, tick=lambda done, total: seen.append((done, total))
     )
     assert seen == [(BLOCK, BLOCK + 10), (BLOCK + 10, BLOCK + 10)]
 
 
 def test_limits_are_counted_each_and_together() -> None:
-    sample = simulate(journeys(SPOT | RESCUE), 24 * H, 4096, 7)
+    sample = simulate(path_inputs(SPOT | RESCUE), 24 * H, 4096, 7)
     each, together = kept(
         sample, Limits(deadline_s=24 * H, budget_usd=110.0, hourly_usd=90.0), 10.0
     )

@@ -5,7 +5,7 @@ import pytest
 
 from recommender.risk.path_inputs import PathInputs
 from recommender.simulate.paths import Deflatable, deflated, simulate
-from tests.recommender.risk.cases import journeys
+from tests.recommender.risk.cases import path_inputs
 
 H = 3600.0
 # A spot machine that is taken every 5 h, is back at once and needs 10 minutes to restart;
@@ -25,10 +25,10 @@ def slowdown(journey: PathInputs) -> float:
 def test_a_machine_halved_an_eighth_of_the_time_is_as_good_as_that_spot_machine() -> None:
     # Deflation costs φδ/(1 - φδ), spot sqrt(2Cλ) + λR = 9.1 % to first order (Young 1974): with
     # machines halved under pressure the two meet near φ = 18 %.
-    spot = slowdown(journeys(SPOT))
+    spot = slowdown(path_inputs(SPOT))
     assert spot == pytest.approx(0.091, abs=0.012)
     at = {
-        phi: slowdown(deflated(journeys(FREE), Deflatable(phi, 0.5, 1800.0), 1, 0.0))
+        phi: slowdown(deflated(path_inputs(FREE), Deflatable(phi, 0.5, 1800.0), 1, 0.0))
         for phi in (0.14, 0.18, 0.22)
     }
     assert at[0.14] < spot < at[0.22]
@@ -38,12 +38,12 @@ def test_a_machine_halved_an_eighth_of_the_time_is_as_good_as_that_spot_machine(
 @pytest.mark.parametrize(("co_pressure", "whole"), [(0.0, 0.95**16), (1.0, 0.95)])
 def test_a_gang_goes_at_the_speed_of_its_slowest_machine(co_pressure: float, whole: float) -> None:
     # φ = 5 %: sixteen machines that come under pressure on their own are whole 44 % of the time.
-    plan = deflated(journeys(FREE), Deflatable(0.05, 0.5, 1800.0), 16, co_pressure)
+    plan = deflated(path_inputs(FREE), Deflatable(0.05, 0.5, 1800.0), 16, co_pressure)
     assert 1.0 / (slowdown(plan) + 1.0) == pytest.approx(whole + 0.5 * (1 - whole), rel=0.01)
 
 
 def test_every_second_is_paid_at_the_price_given_and_nothing_is_lost() -> None:
-    plan = deflated(journeys(FREE), Deflatable(0.2, 0.5, 600.0, usd_per_hour=3.0), 4, 0.5)
+    plan = deflated(path_inputs(FREE), Deflatable(0.2, 0.5, 600.0, usd_per_hour=3.0), 4, 0.5)
     sample = simulate(plan, None, 512, 3)
     paid = 12.0 * (sample.time_s + 600.0) / H  # the start is paid as well
     assert sample.expected_usd == pytest.approx(paid, rel=1e-6)

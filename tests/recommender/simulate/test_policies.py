@@ -13,7 +13,7 @@ from recommender.risk.capacity import CLASS_CAPACITY
 from recommender.risk.random_numbers import random_numbers
 from recommender.simulate.paths import simulate
 from recommender.simulate.policies import policy_runs, simulated_market
-from tests.recommender.risk.cases import RESCUE, SPOT, journeys
+from tests.recommender.risk.cases import RESCUE, SPOT, path_inputs
 
 H = 3600.0
 # Three days of work in nine: steps of 36 minutes matter little.
@@ -26,12 +26,12 @@ UNRULED = SimpleNamespace(fallback=None)
 
 def followed(change=None, wanted="full", runs=2048, plan=RULED, limits=LIMITS, seed=7):
     given = (limits, CLASS_CAPACITY, wanted, runs, seed)
-    return policy_runs(plan, journeys(PLAN | (change or {})), *given)
+    return policy_runs(plan, path_inputs(PLAN | (change or {})), *given)
 
 
 def test_the_net_costs_and_takes_what_the_simulation_of_the_plan_says():
     for change in ({}, {"sites": 3.0, "correlation": 0.1}, {"speed_sigma": 0.2}):
-        plan = journeys(PLAN | change)
+        plan = path_inputs(PLAN | change)
         sample = simulate(plan, LIMITS.deadline_s, 2048, 7)
         net = followed(change)[0]
         assert net.name == "fallback rule"
@@ -45,7 +45,7 @@ def test_followed_it_costs_what_the_programme_expects_where_the_laws_are_the_sam
     # Zones alike, and runs and outages that are long against a step of 36 minutes.
     scarce = {"work_s": 144 * H, "run_mean_s": 6 * H, "availability_logit": 0.0}
     steady = scarce | {"zone_sd": 0.0, "run_sigma": 0.5, "outage_sigma": 0.5} | change
-    facts = policy_facts(journeys(PLAN | steady), LIMITS.deadline_s, TwoThresholds(0.2, 0.1))
+    facts = policy_facts(path_inputs(PLAN | steady), LIMITS.deadline_s, TwoThresholds(0.2, 0.1))
     net, rule, full = followed(steady, runs=4096)
     for run, expected in ((net, facts.fallback_usd), (rule, facts.rule_usd)):
         assert abs(run.cost.mean - expected) < 4.0 * run.cost.error
@@ -54,7 +54,7 @@ def test_followed_it_costs_what_the_programme_expects_where_the_laws_are_the_sam
 
 
 def test_the_histories_are_those_of_the_simulation():
-    plan = journeys(PLAN)
+    plan = path_inputs(PLAN)
     problem = problem_of(plan, LIMITS.deadline_s)
     sample = random_numbers(512, 64, 7)
     market = simulated_market(

@@ -6,7 +6,7 @@ import pytest
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.random_numbers import random_numbers
 from recommender.simulate.recorded import FOREVER_S, RecordedSeries, recorded_capacity
-from tests.recommender.risk.cases import journeys
+from tests.recommender.risk.cases import path_inputs
 
 # Up 0-100 (two machines), one 100-200, none 200-500, two 500-1000.
 STEPS = RecordedSeries("a", (0.0, 100.0, 200.0, 500.0), (2, 1, 0, 2), 1000.0)
@@ -22,7 +22,7 @@ def state(series: RecordedSeries, machines: int, moment: float) -> bool:
 @pytest.mark.parametrize("machines", [1, 2])
 def test_runs_and_waits_follow_the_recording_second_by_second(machines: int) -> None:
     sample = random_numbers(200, 8, 5)
-    lengths, waits = recorded_capacity((STEPS,), machines).runs(journeys({}), sample)
+    lengths, waits = recorded_capacity((STEPS,), machines).runs(path_inputs({}), sample)
     for path in range(200):
         clock = sample.start[path] * 1000.0
         for wait, run in zip(waits[:, 0, path], lengths[:, 0, path], strict=True):
@@ -43,25 +43,27 @@ def test_a_spell_across_the_ends_is_one_spell() -> None:
 
 def test_capacity_that_is_always_or_never_there() -> None:
     always = recorded_capacity((RecordedSeries("b", (0.0,), (3,), 50.0),), 3).runs(
-        journeys({}), random_numbers(8, 8, 1)
+        path_inputs({}), random_numbers(8, 8, 1)
     )
     assert (always[0] == np.float32(FOREVER_S)).all()
     assert (always[1] == 0).all()
     never = recorded_capacity((RecordedSeries("b", (0.0,), (3,), 50.0),), 4).runs(
-        journeys({}), random_numbers(8, 8, 1)
+        path_inputs({}), random_numbers(8, 8, 1)
     )
     assert (never[1] == np.float32(FOREVER_S)).all()
 
 
 def test_series_count_by_their_length() -> None:
     long, short = RecordedSeries("l", (0.0,), (1,), 900.0), RecordedSeries("s", (0.0,), (0,), 100.0)
-    lengths, _ = recorded_capacity((long, short), 1).runs(journeys({}), random_numbers(1000, 8, 1))
+    lengths, _ = recorded_capacity((long, short), 1).runs(
+        path_inputs({}), random_numbers(1000, 8, 1)
+    )
     assert (lengths[0, 0] == np.float32(FOREVER_S)).mean() == pytest.approx(0.9, abs=0.002)
 
 
 def test_a_replayed_job_ends_when_the_recording_lets_it() -> None:
     # 300 s of work, start of 50 s, no saves: only the spells of 600 s are long enough.
-    plan = journeys(
+    plan = path_inputs(
         {
             "work_s": 300.0,
             "changeover_s": 50.0,

@@ -8,12 +8,12 @@ import pytest
 from recommender.optimize.deadline_bounds import Completion, max_paths_in_time
 from recommender.risk.random_numbers import random_numbers
 
-HISTORIES, SEED = 64, 7
+PATHS, SEED = 64, 7
 
 
 def one_by_one(sigma: float, due_s: float, own: list[float], net: list[float] | None) -> int:
     """The same count by the definition; a way is work, start, chance to be at once, wait."""
-    sample = random_numbers(HISTORIES, 8, SEED)
+    sample = random_numbers(PATHS, 8, SEED)
     count = 0
     for z, u in zip(sample.speed.tolist(), sample.on_demand.tolist(), strict=True):
         queue = own[3] if u >= own[2] else 0.0
@@ -35,7 +35,7 @@ def test_the_count_is_that_of_the_histories_one_by_one(with_net: bool) -> None:
     net[:, 2] = rng.choice([0.7, 0.99, 1.0], 200)
     for due_s in (3_000.0, 15_000.0, 40_000.0):
         found = max_paths_in_time(
-            HISTORIES,
+            PATHS,
             SEED,
             sigma,
             due_s,
@@ -47,10 +47,10 @@ def test_the_count_is_that_of_the_histories_one_by_one(with_net: bool) -> None:
             for s, o, n in zip(sigma.tolist(), own.tolist(), net.tolist(), strict=True)
         ]
         assert found.tolist() == wanted
-        assert 0 < sum(wanted) < HISTORIES * len(wanted)
+        assert 0 < sum(wanted) < PATHS * len(wanted)
 
 
 def test_machines_that_are_seldom_there_at_once_cannot_be_sure() -> None:
     own = Completion(*(np.array([value]) for value in (3_600.0, 300.0, 0.7, 7_200.0)))
-    count = max_paths_in_time(HISTORIES, SEED, np.array([0.1]), 7_200.0, own)
-    assert 0.65 < count[0] / HISTORIES < 0.75
+    count = max_paths_in_time(PATHS, SEED, np.array([0.1]), 7_200.0, own)
+    assert 0.65 < count[0] / PATHS < 0.75

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.outcomes import trimmed_mean, trimmed_mean_error, trimmed_rows
-from tests.recommender.risk.cases import journeys
+from tests.recommender.risk.cases import path_inputs
 
 H = 3600.0
 samples = st.lists(st.floats(1e-3, 1e9), min_size=1, max_size=400).map(np.array)
@@ -64,7 +64,7 @@ def test_2048_histories_tell_the_time_of_a_plan_that_waits(law: str) -> None:
         "correlation": 0.07,
         "held": 0.0,
     }
-    inputs = journeys(waits | facts)
+    inputs = path_inputs(waits | facts)
     many = np.concatenate(
         [simulate_paths(inputs, None, 2048, s).time_s[0] for s in range(500, 598)]
     )
