@@ -2,7 +2,7 @@
 
 A job asks for a gang at every hour of a series, trains while the gang is there, pays a
 changeover at the start of every run, keeps its work and waits. The share of jobs done in time
-is compared with the chance that the recommender computes for the same job (`risk/journey.py`)
+is compared with the chance that the recommender computes for the same job (`risk/monte_carlo.py`)
 with the law of the other zones.
 """
 
