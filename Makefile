@@ -18,7 +18,7 @@ types:  ## mypy --strict over the installed package
 	$(INSTALLED) $(PYTHON) -m mypy --config-file ../pyproject.toml
 
 layers:  ## imports run one way (import-linter)
-	$(INSTALLED) lint-imports --config ../pyproject.toml
+	$(INSTALLED) lint-imports --config ../pyproject.toml --no-cache
 
 test:  ## everything but what is marked slow, on all cores
 	pytest
