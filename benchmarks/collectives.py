@@ -147,7 +147,7 @@ def ring_seconds(bench: Bench, busy: bool) -> float:
 
 
 def ring(bench: Bench) -> Iterator[Result]:
-    """The same among local processes without torch; each process times itself."""
+    """Collectives among local processes without torch; each process times itself."""
     sizes = tuple(kib * KIB for kib in _SIZES[bench.suite])
     for name in COLLECTIVES:
         found = measure_ring(LOCAL_PROCESSES, name, sizes, _REPEATS[bench.suite])

@@ -44,7 +44,7 @@ def forget(path: Path) -> bool:
 
 
 def drop(path: Path) -> bool:
-    """The same for a file that was written safely long ago: waits for no disk."""
+    """Drop a file that was written safely long ago from the page cache: waits for no disk."""
     if not CAN_FORGET:
         return False
     handle = os.open(path, os.O_RDONLY)

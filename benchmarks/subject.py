@@ -79,7 +79,7 @@ class Bench:
 
     @property
     def training_type(self) -> Any:
-        """The same as torch names it."""
+        """The type that trainings run in, as torch names it."""
         names = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
         return getattr(self.torch, names[self.precision])
 

@@ -83,6 +83,26 @@ def test_functions_are_short():
     assert long.keys() == LONG_FUNCTIONS
 
 
+def test_most_functions_are_very_short_and_modules_are_neither_crumbs_nor_lumps():
+    lengths = sorted((node.end_lineno or 0) - node.lineno + 1 for _, node in functions())
+    assert lengths[len(lengths) // 2] <= 10
+    assert lengths[len(lengths) * 9 // 10] <= 20
+    modules = [path for path in MODULES if path.name != "__init__.py"]
+    lines = sorted(len(path.read_text("utf-8").splitlines()) for path in modules)
+    assert 120 <= lines[len(lines) // 2] <= 300
+
+
+def test_a_docstring_stands_on_its_own():
+    leaning = [
+        f"{module}:{node.name}"
+        for module, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, Function | ast.ClassDef)
+        and (ast.get_docstring(node) or "").startswith("The same")
+    ]
+    assert leaning == []
+
+
 def test_only_the_edge_catches_everything():
     broad = {
         module

@@ -40,7 +40,7 @@ class PlannerFlags:
     search: SearchFlags
 
     def over(self, kept: Mapping[str, str | tuple[str, ...]]) -> "PlannerFlags":
-        """The same, with settings laid under every flag."""
+        """These flags with settings laid under each of them."""
         flags = (self.limits, self.offers, self.own, self.job, self.search)
         return PlannerFlags(self.words, *(with_settings(each, kept) for each in flags))  # type: ignore[arg-type]
 

@@ -375,7 +375,7 @@ def plans_without_fallback(space: Space, site: Site, counts: Ints) -> Plans:
 
 
 def with_fallbacks(space: Space, site: Site, plans: Plans) -> tuple[Plans, Ints]:
-    """The same plans with each fallback worth trying, and which plan each of them was."""
+    """Each plan with each fallback worth trying, and which plan each of them was."""
     step_s = steps(space.job, space.columns, space.fleet(site, plans.counts)).step_s
     choices = fallback_choices(site, step_s)[:, 1:]
     has_spot = np.asarray((plans.counts[:, site.entries.spot] > 0).any(axis=1))

@@ -59,7 +59,7 @@ class BilledShare:
         return np.asarray(self.share[place])
 
     def for_site(self, space: Space, site: Site) -> "BilledShare":
-        """The same table for some entries of the site that it was made for."""
+        """This table for some entries of the site that it was made for."""
         return BilledShare(*_hazards(space, site), self.least_power, self.share)
 
 
@@ -224,7 +224,7 @@ def lines_of(space: Space) -> Shortest:
 
 
 def narrowed(b: SiteBounds, alive: Bools, cases: Bools) -> SiteBounds:
-    """The same for clusters of some entries and cases only."""
+    """Bounds for clusters of some entries and cases only."""
     slowest = int(alive[: b.slowest].sum())
     rows = np.flatnonzero(alive)
     some = b.cases.take(cases)

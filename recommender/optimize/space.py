@@ -110,7 +110,7 @@ class Site:
     store_usd_per_hour: float  # checkpoints kept in the object store
 
     def only(self, rows: Ints) -> "Site":
-        """The same site with some of its entries."""
+        """This site with some of its entries."""
         return replace(self, entries=self.entries.take(rows), quota_use=self.quota_use[:, rows])
 
 

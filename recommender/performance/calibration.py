@@ -223,7 +223,7 @@ def _widest(model: StepModel, noise: float) -> tuple[float, float]:
 
 
 def _attributed(value: Floats) -> Floats:
-    """The same speeds of timed GPUs, with no more put down to the GPUs than GPUs differ by.
+    """Speeds of timed GPUs, with no more put down to the GPUs than GPUs differ by.
 
     The priors of compute and of a GPU's deviation are normal and alike wide: of a run ten times too
     slow they put half (of the logarithm) down to the GPU, though software can be that slow and a

@@ -52,7 +52,7 @@ class Prior:
         return self.sigma_unstated if "stack" in job.assumed else self.sigma_one
 
     def spread_several(self, job: Job) -> float:
-        """The same of clusters of several machines.
+        """Spread of the speed of clusters of several machines.
 
         The step between both stacks, where the job does not say its own, is that of one machine.
         """

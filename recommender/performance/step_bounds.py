@@ -93,7 +93,7 @@ class Shortest:
         return (tau, work), (traffic + self.shown * tau, self.shown * work)
 
     def take(self, rows: Ints) -> "Shortest":
-        """The same for some entries."""
+        """The bounds of some entries only."""
         some = {name: getattr(self, name)[rows] for name in ENTRY_FIELDS}
         return replace(self, **some)
 

@@ -256,7 +256,7 @@ def closed(greedy_usd: float, policy_usd: float, optimum_usd: float) -> float | 
 
 
 def closed_by_sums(rows: Iterable[BacktestRow]) -> float | None:
-    """The same over many rows of one policy, every window counting alike."""
+    """Share of the gap that one policy closes over many rows, every window counting alike."""
     sums = np.zeros(3)
     for row in rows:
         sums += row.windows * np.array([row.greedy_usd, row.mean_usd, row.optimum_usd])

@@ -58,7 +58,7 @@ class PolicyProblem:
         return policy_table(self.chain, whole.task, self.prices, self.tick_s)
 
     def with_work(self, work_s: float) -> "PolicyProblem":
-        """The same with more or less to do."""
+        """This problem with more or less work to do."""
         return replace(self, task=replace(self.task, work_s=work_s))
 
 

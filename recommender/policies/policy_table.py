@@ -110,7 +110,7 @@ def _best(run: Singles, changeover: float) -> Singles:
 
 
 def started(run: Singles, changeover: float) -> Singles:
-    """The same costs by the slack before a changeover is taken from it."""
+    """Costs by the slack before a changeover is taken from it."""
     whole = int(np.floor(changeover + 1e-9))
     part = np.float32(changeover - whole)
     size = run.shape[2]

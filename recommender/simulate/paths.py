@@ -36,7 +36,7 @@ class Deflatable:
 
 
 def deflated(p: PathInputs, market: Deflatable, machines: int, co_pressure: float) -> PathInputs:
-    """The same plan on deflatable machines; its checkpoints are kept as they are.
+    """Path inputs of a plan on deflatable machines; its checkpoints stay as they are.
 
     Time and bill of the first start stay outside the engine's process: see `start_up`.
     """

@@ -107,7 +107,7 @@ def count_of(
 def whole_of(
     *examples: str, most: float = MOST, units: tuple[str, ...] = ()
 ) -> Callable[[str, str], int]:
-    """The same for whole numbers."""
+    """A parser of whole numbers up to `most`; its errors quote the examples."""
     instead = f"write {' or '.join(examples)}"
     return lambda text, name: parse_whole(text, name, units, most=most, instead=instead)
 
