@@ -24,7 +24,7 @@ def constants_page(own: Calibration, efficiency: float, tensor_s: float, written
         Column("what it is", right=False),
         Column("shipped"),
         Column("yours"),
-        Column("uncertainty"),
+        Column("spread"),
     )
     rows = (
         *((f"efficiency, {gpu}", "share of achieved FLOP/s", *_value(value, efficiency))

@@ -100,7 +100,7 @@ def test_accuracy_tells_error_split_target_and_source(run: Run) -> None:
     out = run("accuracy", "cmdare-step").out
     assert "step time of an unseen CNN" in out
     said = " ".join(out.split())
-    assert "leave one network out · asked mean 3.8 %: met · published 11.1 %" in said
+    assert "leave one network out · target mean 3.8 %: met · published 11.1 %" in said
     assert "arXiv" in out
 
 
