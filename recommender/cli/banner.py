@@ -100,9 +100,9 @@ def held_manifest() -> Path | None:
 
 
 def _shipped() -> Path:
-    from recommender import catalogs
+    import recommender.catalogs as shipped
 
-    return Path(catalogs.__file__).parent / "snapshot" / "manifest.json"
+    return Path(shipped.__file__).parent / "snapshot" / "manifest.json"
 
 
 def _dates(path: Path) -> Mapping[str, str]:
