@@ -27,15 +27,15 @@ from recommender.catalogs.refresh.draft import (
     with_newer_shipped,
     with_reason,
 )
-from recommender.catalogs.refresh.reference import Reference
-from recommender.catalogs.refresh.report import ProviderReport, RefreshReport, facts
-from recommender.catalogs.refresh.validate_batch import (
+from recommender.catalogs.refresh.provider_guards import (
     LastVersion,
     batch_problems,
     catalog_problems,
     merged_canaries,
     with_lost_regions,
 )
+from recommender.catalogs.refresh.reference import Reference
+from recommender.catalogs.refresh.report import ProviderReport, RefreshReport, facts
 from recommender.catalogs.refresh.validate_rows import ValidatedRows, validate_rows
 from recommender.catalogs.registry import CLOUDS, SPOT_AUCTIONS
 from recommender.catalogs.store import LAST_ATTEMPT, Store, newest_good, publish, write_lock

@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from recommender.cli.edge import run_guarded
+from recommender.cli.exit_codes import run_guarded
 
 # A run makes many small objects and hardly any garbage: looking for it costs 8 % (2026-11).
 COLLECT_AFTER = 100_000

@@ -26,7 +26,7 @@ def show_banner(version: bool) -> None:
 
 def banner_lines(width: int) -> list[Line]:
     """Ten lines for somebody who types the name of the tool."""
-    from recommender.job.layers import FILE
+    from recommender.job.merge_layers import FILE
     from recommender.job.preset_files import presets
 
     jobs = "  ".join(name for name in _SHOWN if name in presets())

@@ -120,7 +120,7 @@ def parse_seed(word: str, name: str) -> int:
 
 def _job(call: PlannerFlags) -> Job:
     from recommender.job.jobfile import find_job
-    from recommender.job.layers import JobFlags
+    from recommender.job.merge_layers import JobFlags
 
     if len(call.words) > 1:
         extra = ", ".join(shown(word) for word in call.words[1:])

@@ -11,7 +11,7 @@ from recommender.errors import UsageError
 from recommender.inputs.files import read_text
 from recommender.job.derive import job_of
 from recommender.job.job import AMOUNTS, Job
-from recommender.job.layers import (
+from recommender.job.merge_layers import (
     FILE,
     JobFlags,
     Raw,

@@ -10,14 +10,14 @@ import numpy as np
 
 from recommender.arrays import Floats
 from recommender.catalogs.schema import InstanceType
-from recommender.market.facts import (
+from recommender.market.offer_facts import (
     HOURS_PER_MONTH,
     Facts,
     Pool,
     copies_usd_per_gb,
     migration_usd_per_gb,
 )
-from recommender.market.quotas import max_machines_by_quota, quota_rows
+from recommender.market.quota_rows import max_machines_by_quota, quota_rows
 from recommender.optimize.space import Entries, Fallbacks, Site, Tier
 from recommender.performance.checkpoint import object_store_rate
 from recommender.performance.machines import disk_bytes_per_s, network_of

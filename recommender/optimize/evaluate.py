@@ -18,8 +18,8 @@ from recommender.performance.parameter_server import cluster_spread
 from recommender.performance.step import steps
 from recommender.plan.limits import MEAN_LIMITS, RUN_LIMITS, Limits, RunFigures
 from recommender.risk.laws import gang_doublings, gang_hazard
-from recommender.risk.outcomes import trimmed_mean
 from recommender.risk.path_inputs import PathInputs
+from recommender.risk.run_statistics import trimmed_mean
 
 # Seconds of a changeover beside boot, image and restore: rendezvous of the ranks 20 s and the
 # first slow steps 60 s (review of published start-up logs, docs/models.md).
@@ -54,7 +54,7 @@ class Values:
 
     goal: Floats
     cost_usd: Floats  # expected
-    time_s: Floats  # trimmed mean (`risk/outcomes.py`)
+    time_s: Floats  # trimmed mean (`risk/run_statistics.py`)
     usd_with_any_fallback: Floats  # least expected cost with any fallback of the site
     chance: Floats  # all limits kept
     overhead: Floats

@@ -24,9 +24,9 @@ from recommender.optimize.space import Site, Space
 from recommender.optimize.spot_time_bounds import HANDOVER_RATIO, least_spot_time_ratio
 from recommender.performance.clusters import spreads_of
 from recommender.risk.laws import RUN_FAMILY
-from recommender.risk.outcomes import trimmed_mean
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import random_numbers, time_factors
+from recommender.risk.run_statistics import trimmed_mean
 
 ROUNDING = 1e-6  # paths are simulated in single precision
 # Where interrupted first hours are free, at most a quarter of the paths pay for less than

@@ -19,7 +19,7 @@ from recommender.arrays import Floats
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.linear_program import Model
 from recommender.optimize.lower_bounds import ROUNDING
-from recommender.optimize.relaxation import Relaxed, hazard_bands, least_bill
+from recommender.optimize.program_data import ProgramData, hazard_bands, least_bill
 from recommender.optimize.site_bounds import least_quantile
 from recommender.performance.clusters import spreads_of
 
@@ -33,7 +33,7 @@ class Excluded:
     max_machines: int
 
 
-def entry_names(r: Relaxed) -> tuple[str, ...]:
+def entry_names(r: ProgramData) -> tuple[str, ...]:
     """A readable name of each entry: instance type, market and row."""
     e, names = r.site.entries, r.space.columns.names
     found = []
@@ -44,7 +44,7 @@ def entry_names(r: Relaxed) -> tuple[str, ...]:
 
 
 def program(
-    r: Relaxed, band: tuple[float, float], cutoff: float, excluded: Sequence[Excluded] = ()
+    r: ProgramData, band: tuple[float, float], cutoff: float, excluded: Sequence[Excluded] = ()
 ) -> Model:
     """The program of a site for one band of hazards and a cutoff on the goal."""
     place = re.sub(r"\W+", "_", f"{r.site.provider}_{r.site.region}").strip("_")
@@ -62,7 +62,7 @@ def program(
     return model
 
 
-def _unknowns(model: Model, r: Relaxed, names: Sequence[str]) -> None:
+def _unknowns(model: Model, r: ProgramData, names: Sequence[str]) -> None:
     most = r.space.limits.max_machines
     for name, cap in zip(names, r.site.entries.cap, strict=True):
         model.whole(f"x_{name}", 0, min(int(cap), most))
@@ -76,7 +76,7 @@ def _unknowns(model: Model, r: Relaxed, names: Sequence[str]) -> None:
     model.whole("n", 1, most)
 
 
-def _counts(model: Model, r: Relaxed, names: Sequence[str]) -> None:
+def _counts(model: Model, r: ProgramData, names: Sequence[str]) -> None:
     """One level, its number of machines, and which entries it may hold."""
     c, e = r.space.columns, r.site.entries
     x, z = [f"x_{name}" for name in names], [f"z_{level.name}" for level in r.levels]
@@ -105,7 +105,7 @@ def _counts(model: Model, r: Relaxed, names: Sequence[str]) -> None:
     model.row("spot", {"w_spot": 1.0} | {y: -1.0 for y in spots}, "<=", 0.0)
 
 
-def _rates(model: Model, r: Relaxed, names: Sequence[str]) -> None:
+def _rates(model: Model, r: ProgramData, names: Sequence[str]) -> None:
     """Speed of the level in use: no more than its machines, less what its links lose."""
     x = [f"x_{name}" for name in names]
     total = {f"R_{level.name}": -1.0 for level in r.levels}
@@ -125,11 +125,11 @@ def _rates(model: Model, r: Relaxed, names: Sequence[str]) -> None:
             model.row(name, speeds | {x[i]: -float(f) for i, f in enumerate(feed)}, "<=", 0.0)
 
 
-def _speeds(r: Relaxed) -> dict[str, float]:
+def _speeds(r: ProgramData) -> dict[str, float]:
     return {f"v_{level.name}": 1.0 for level in r.levels}
 
 
-def _limits(model: Model, r: Relaxed, names: Sequence[str]) -> None:
+def _limits(model: Model, r: ProgramData, names: Sequence[str]) -> None:
     """Quotas, memory, the price per hour, and time and money where no fallback steps in."""
     e, limits, site = r.site.entries, r.space.limits, r.site
     for number, (use, quota) in enumerate(zip(site.quota_use, site.quota, strict=True)):
@@ -154,7 +154,7 @@ def _limits(model: Model, r: Relaxed, names: Sequence[str]) -> None:
         model.row("budget", bill | paid, "<=", 0.0)
 
 
-def _goal(model: Model, r: Relaxed, names: Sequence[str], bill: Floats, cutoff: float) -> None:
+def _goal(model: Model, r: ProgramData, names: Sequence[str], bill: Floats, cutoff: float) -> None:
     """What beats the cutoff: less cost than it, or less time."""
     if r.space.limits.goal == "time":
         model.objective = {v: -1.0 for v in _speeds(r)}
@@ -171,19 +171,19 @@ def _goal(model: Model, r: Relaxed, names: Sequence[str], bill: Floats, cutoff: 
 
 
 def _unless_fallback(
-    model: Model, r: Relaxed, name: str, speed: float, cutoff: float = np.inf
+    model: Model, r: ProgramData, name: str, speed: float, cutoff: float = np.inf
 ) -> None:
     """At least this speed; clusters with spot may be faster through their fallback."""
     free = speed if np.isfinite(r.fallback_s) and (r.fallback_s < cutoff) else 0.0
     model.row(name, _speeds(r) | {"w_spot": free}, ">=", speed)
 
 
-def _start_s(r: Relaxed) -> float:
+def _start_s(r: ProgramData) -> float:
     """Least time from the request to the first step."""
     return float(r.site.entries.boot_s.min()) + RENDEZVOUS_S
 
 
-def _speed_for(r: Relaxed, work_s: float) -> float:
+def _speed_for(r: ProgramData, work_s: float) -> float:
     """Least speed that does the job's work in a time; beyond every cluster if there is none."""
     most = 2.0 * r.space.limits.max_machines
     if work_s <= 0.0:
@@ -191,12 +191,12 @@ def _speed_for(r: Relaxed, work_s: float) -> float:
     return min(r.space.steps_left * r.space.job.global_batch / (work_s * r.unit), most)
 
 
-def _usd_per_hour(r: Relaxed, usd: float) -> float:
+def _usd_per_hour(r: ProgramData, usd: float) -> float:
     """Bill at speed 1 that spends a sum on the job's work."""
     return usd * 3600.0 * r.unit / (r.space.steps_left * r.space.job.global_batch)
 
 
-def _quantile(r: Relaxed, money: bool) -> float:
+def _quantile(r: ProgramData, money: bool) -> float:
     """What true time (or cost, no spot price rising) over predicted is at least, if kept."""
     e, columns = r.site.entries, r.space.columns
     price_sigma = float(e.price_sigma.max()) if money else 0.0
@@ -204,7 +204,7 @@ def _quantile(r: Relaxed, money: bool) -> float:
     return least * (1.0 - ROUNDING)
 
 
-def _hazard(model: Model, r: Relaxed, names: Sequence[str], band: tuple[float, float]) -> None:
+def _hazard(model: Model, r: ProgramData, names: Sequence[str], band: tuple[float, float]) -> None:
     """Λ0 <= Σ λ_e·(ρ_e·y_e + (1-ρ_e)·x_e) <= Λ1, interruptions per hour."""
     terms: dict[str, float] = {}
     for name, first, more in zip(names, r.hazard_first, r.hazard_more, strict=True):
@@ -213,7 +213,9 @@ def _hazard(model: Model, r: Relaxed, names: Sequence[str], band: tuple[float, f
     model.row("hazard_most", terms, "<=", band[1])
 
 
-def _exclude(model: Model, r: Relaxed, names: Sequence[str], number: int, cut: Excluded) -> None:
+def _exclude(
+    model: Model, r: ProgramData, names: Sequence[str], number: int, cut: Excluded
+) -> None:
     """Leave out clusters of exactly these entries in a range of levels."""
     inside = set(cut.entries)
     terms = {f"y_{name}": 1.0 if i in inside else -1.0 for i, name in enumerate(names)}

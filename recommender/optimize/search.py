@@ -17,11 +17,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
+from recommender.optimize.entry_sets import counts_lower_bounds
 from recommender.optimize.fallback_bounds import bounds_by_queue
-from recommender.optimize.incumbent import SearchState, expand_clusters
 from recommender.optimize.lower_bounds import sums_of
+from recommender.optimize.search_state import SearchState, expand_clusters
 from recommender.optimize.space import ANCHOR, OBJECT_STORE, Site, Space, single_steps, within_quota
-from recommender.optimize.supports import counts_lower_bounds
 from recommender.performance.clusters import spread_at
 from recommender.performance.parameter_server import cluster_spread
 from recommender.performance.step import steps
@@ -86,13 +86,13 @@ def search_mixes(space: Space, state: SearchState, first: int = 0) -> None:
     Sets of entries of all sites stand in one queue, best bound first; a site with too many
     clusters to list is searched by boxes of counts.
     """
-    from recommender.optimize.count_boxes import (
+    from recommender.optimize.branch_and_bound import (
         boxes_apply,  # most answers need no mixes
         search_boxes,
     )
+    from recommender.optimize.entry_sets import first as entries_of
+    from recommender.optimize.entry_sets import grown, leaves
     from recommender.optimize.site_bounds import SiteBounds, lines_of, site_bounds_of
-    from recommender.optimize.supports import first as entries_of
-    from recommender.optimize.supports import grown, leaves
 
     if not any(site.region for site in space.sites[first:]):
         return

@@ -15,10 +15,9 @@ from recommender.job.job import Job
 from recommender.performance.clusters import Clusters, MachineColumns, clusters_of
 from recommender.performance.step import steps
 from recommender.plan.limits import Limits
-from recommender.risk.outcomes import OutcomeCache
+from recommender.risk.run_statistics import OutcomeCache
 
-PATHS = ("none", "object_store", "anchor", "memory_tier")
-NONE, OBJECT_STORE, ANCHOR, MEMORY_TIER = range(4)
+NONE, OBJECT_STORE, ANCHOR, MEMORY_TIER = range(4)  # as in `CHECKPOINT_PATHS`
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,8 @@ def object_store_rate(network_bytes_per_s: Floats) -> Floats:
     return np.minimum(STORE_SHARE * nic, STORE_PART_BYTES_PER_S * STORE_PARTS)
 
 
-PATHS: tuple[str, ...] = ("object_store", "anchor", "memory_tier", "none")
+# Where checkpoints go; the plan space holds the index.
+CHECKPOINT_PATHS = ("none", "object_store", "anchor", "memory_tier")
 
 STORE_LATENCY_S = 0.2  # of a write in many parallel parts
 NOTICE_SHARE = 0.6  # of the notice that a save may take and still be trusted; assumed
@@ -55,7 +56,7 @@ class StoreWriter:
 PARALLEL_PARTS = StoreWriter(STORE_LATENCY_S, 0.0, np.inf)
 # The chief of a parameter-server job: TensorFlow 1.10 writes data, index and graph one after
 # the other in one stream to a GCS bucket. Fitted on 20 CNNs of CM-DARE (arXiv 2004.03072, data
-# in github.com/cake-lab/CM-DARE) by `accuracy/cmdare.py`, which a test repeats; 2026-11
+# in github.com/cake-lab/CM-DARE) by tests/research/accuracy/cmdare.py, as a test repeats; 2026-11
 CHIEF_STREAM = StoreWriter(fixed_s=3.204, tensor_s=3.103e-3, bytes_per_s=58.7e6)
 
 
@@ -63,7 +64,7 @@ CHIEF_STREAM = StoreWriter(fixed_s=3.204, tensor_s=3.103e-3, bytes_per_s=58.7e6)
 class SavePaths:
     """What one way of saving costs on every cluster; shape (clusters,), seconds."""
 
-    path: str  # one of PATHS
+    path: str  # one of CHECKPOINT_PATHS
     stall_s: Floats  # training stops
     transfer_s: Floats  # until the checkpoint is safe
     interval_min_s: Floats  # the next save cannot start earlier

@@ -1,7 +1,7 @@
 """How fast each family of networks runs, where the user has measured nothing.
 
-`priors.csv` holds one row per family and software stack, fitted by `fit_priors.py` on
-published measurements (docs/models.md, "Throughput").
+`priors.csv` holds one row per family and software stack, fitted on published measurements by
+`tests/research/fits/fit_priors.py` (docs/models.md, "Throughput").
 """
 
 import csv
@@ -79,7 +79,7 @@ def load_priors() -> dict[tuple[str, str], Prior]:
 def load_gpu_factors() -> dict[tuple[str, str, str], float]:
     """True over predicted speed by GPU, precision and kind of network, relative to other GPUs.
 
-    `gpu_factors.csv`, written by `fit_priors.py`; "bf16" stands for both 16-bit formats.
+    `gpu_factors.csv`, written by `tests/research/fits/fit_priors.py`; "bf16" is any 16-bit format.
     """
     return {_key(row): float(row["factor"]) for row in _factor_rows()}
 

@@ -16,7 +16,7 @@ from recommender.inputs.files import read_text
 from recommender.job.calibration_section import calibration_text
 from recommender.job.job import Calibration, Job, TimedRun
 from recommender.job.jobfile import find_job, job_from_text
-from recommender.job.layers import FILE
+from recommender.job.merge_layers import FILE
 from recommender.job.preset_files import presets
 from recommender.job.timings import above_peak, read_runs
 from recommender.performance.calibration import calibrate

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from recommender.errors import UsageError
 from recommender.inputs.units import Comparison
-from recommender.market.facts import Pool
-from recommender.optimize.incumbent import Candidate
+from recommender.market.offer_facts import Pool
+from recommender.optimize.search_state import Candidate
 from recommender.optimize.space import OBJECT_STORE
 from recommender.plan.limits import Choice
 from recommender.planner.plan_builder import Evaluated, PlanBuilder

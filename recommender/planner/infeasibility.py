@@ -8,7 +8,7 @@ import numpy as np
 
 from recommender.inputs.limits import amount, as_typed, exact, rounded_up
 from recommender.inputs.units import format_gpu
-from recommender.optimize.incumbent import Candidate, SearchState, ranking_key
+from recommender.optimize.search_state import Candidate, SearchState, ranking_key
 from recommender.plan.limits import (
     DEADLINE,
     LIMITS,

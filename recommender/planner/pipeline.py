@@ -74,7 +74,7 @@ class Pipeline:
 
 def save_program(search: PlanSearch, path: Path) -> None:
     """Write the program of the best plan's region; raises UsageError where it cannot be written."""
-    from recommender.optimize.certificate import write_lp
+    from recommender.optimize.optimality_proof import write_lp
 
     problem, best = search.problem, search.best.best_candidate()
     space = problem.space(search.sites)

@@ -6,10 +6,10 @@ from functools import cached_property
 
 import numpy as np
 
-from recommender.market.facts import Pool
+from recommender.market.offer_facts import Pool
 from recommender.market.sites import SitePools
 from recommender.optimize.evaluate import Plans, reduced
-from recommender.optimize.incumbent import Candidate
+from recommender.optimize.search_state import Candidate
 from recommender.optimize.space import Space
 from recommender.plan.limits import MEAN_LIMITS, Limits
 from recommender.plan.plan import Plan

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recommender.arrays import Floats, Ints
-from recommender.market.facts import Pool
-from recommender.market.quotas import quota_of, quota_use, users_quota
+from recommender.market.offer_facts import Pool
+from recommender.market.quota_rows import quota_of, quota_use, users_quota
 from recommender.optimize.evaluate import Plans, Reduced, limits_kept
-from recommender.optimize.incumbent import Candidate
-from recommender.optimize.space import PATHS, Site, Space
+from recommender.optimize.search_state import Candidate
+from recommender.optimize.space import Site, Space
+from recommender.performance.checkpoint import CHECKPOINT_PATHS
 from recommender.performance.step import explain
 from recommender.plan.plan import (
     BillItem,
@@ -29,8 +30,8 @@ from recommender.plan.plan import (
 from recommender.plan.plan import Site as Place
 from recommender.planner.problem import PRINTED, Problem
 from recommender.risk.monte_carlo import simulate_paths
-from recommender.risk.outcomes import quantiles, trimmed_mean, trimmed_rows
 from recommender.risk.path_inputs import PathInputs, Paths
+from recommender.risk.run_statistics import quantiles, trimmed_mean, trimmed_rows
 from recommender.text import duration, usd
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ class PlanDetails:
     def _checkpointing(self) -> Checkpointing:
         saves, path = self.reduced.saves, self.candidate.checkpoint_path
         return Checkpointing(
-            path=PATHS[path],
+            path=CHECKPOINT_PATHS[path],
             interval_s=float(self.inputs.interval_s[0]) if path else math.nan,
             stall_s=float(saves.stall_s[0]),
             transfer_s=float(saves.transfer_s[0]),

@@ -14,8 +14,8 @@ from recommender.inputs.limits import exact
 from recommender.job.job import Job
 from recommender.job.timings import on_catalog
 from recommender.market.allowed import Allowed, allowed_offers
-from recommender.market.facts import Facts
-from recommender.market.quotas import refuse_unknown_quotas
+from recommender.market.offer_facts import Facts
+from recommender.market.quota_rows import refuse_unknown_quotas
 from recommender.market.sites import SiteBuilder, SitePools
 from recommender.optimize.lower_bounds import offer_lower_bounds, paid_share
 from recommender.optimize.space import ANCHOR, MEMORY_TIER, NONE, OBJECT_STORE, Space, single_steps
@@ -23,7 +23,7 @@ from recommender.performance.clusters import MachineColumns
 from recommender.performance.machines import machine_columns
 from recommender.plan.limits import LIMITS, Choice, Limits, Progress
 from recommender.risk.laws import gang_hazard
-from recommender.risk.outcomes import OutcomeCache
+from recommender.risk.run_statistics import OutcomeCache
 
 SEARCHED = 256  # paths that plans are compared on
 PRINTED = 2048  # paths behind every printed figure

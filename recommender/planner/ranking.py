@@ -6,7 +6,7 @@ from itertools import islice
 
 import numpy as np
 
-from recommender.optimize.incumbent import Candidate, SearchState, ranking_key
+from recommender.optimize.search_state import Candidate, SearchState, ranking_key
 from recommender.optimize.space import MEMORY_TIER
 from recommender.plan.plan import Plan
 from recommender.planner.plan_builder import (

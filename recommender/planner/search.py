@@ -13,7 +13,6 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats
 from recommender.market.sites import SitePools
-from recommender.optimize.incumbent import Candidate, SearchState, ranking_key
 from recommender.optimize.lower_bounds import least_seconds
 from recommender.optimize.search import (
     Masks,
@@ -22,6 +21,7 @@ from recommender.optimize.search import (
     search_singles,
     single_queue,
 )
+from recommender.optimize.search_state import Candidate, SearchState, ranking_key
 from recommender.optimize.space import Entries, Space
 from recommender.plan.limits import Choice, Limits
 from recommender.plan.plan import Proof
@@ -30,7 +30,7 @@ from recommender.planner.problem import SEARCHED, Problem
 from recommender.planner.ranking import KNEE, Ranked, Ranking
 
 if TYPE_CHECKING:
-    from recommender.optimize.certificate import ProgramProof
+    from recommender.optimize.optimality_proof import ProgramProof
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +264,7 @@ class PlanSearch:
         search_mixes(space, state, first=len(self.problem.single_type_sites.sites))
         if not self.prove:
             return state, None
-        from recommender.optimize.certificate import prove
+        from recommender.optimize.optimality_proof import prove
 
         return state, prove(space, state, MOST_PROGRAMS)
 

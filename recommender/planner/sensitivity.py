@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import islice
 
 from recommender.inputs.limits import as_typed
-from recommender.optimize.incumbent import SearchState, ranking_key
+from recommender.optimize.search_state import SearchState, ranking_key
 from recommender.plan.limits import LIMITS, RUN_LIMITS, Limits
 from recommender.plan.plan import Plan, SensitivityStep
 from recommender.planner.plan_builder import (

@@ -7,7 +7,7 @@ from recommender.arrays import Floats
 from recommender.plan.plan import Check, Difference
 from recommender.planner.plan_builder import Evaluated
 from recommender.planner.problem import PRINTED, Problem
-from recommender.risk.outcomes import trimmed_mean, trimmed_mean_error
+from recommender.risk.run_statistics import trimmed_mean, trimmed_mean_error
 from recommender.simulate.paths import simulate
 from recommender.simulate.summary import kept
 

@@ -117,7 +117,7 @@ def _task(j: PathInputs, deadline_s: float) -> Task:
 
 
 def _law(j: PathInputs) -> Availability:
-    """Poor, usual and good zones as in the engine (`risk/capacity.py`), to first order.
+    """Poor, usual and good zones as in the engine (`risk/spot_capacity.py`), to first order.
 
     Each other zone of the list is down with 1 - up·(1 - correlation), its level averaged.
     """

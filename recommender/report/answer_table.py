@@ -1,4 +1,4 @@
-"""The main answer: five plans in a table, and what to do with the first of them."""
+"""The main answer: the best plans in a table, and what to do with the first of them."""
 
 from collections.abc import Sequence
 

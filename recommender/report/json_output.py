@@ -1,4 +1,4 @@
-"""The answer and errors as JSON: `recommend.plan/v1` and `recommend.error/v1`."""
+"""Answers and errors as JSON, and the names of the schemas of everything written so."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""The JSON Schema of the plan output: committed as a file, built from the types."""
+"""The JSON Schema of what `--json` prints: committed as a file, built from the types."""
 
 import json
 import types

@@ -62,7 +62,7 @@ def plan_words(plan: Plan) -> str:
 
 
 def shown_time(found: Simulation) -> Quantiles:
-    """The time with the mean that an answer shows, so that both agree; see risk/outcomes.py."""
+    """The time with the mean that an answer shows, so that both agree (risk/run_statistics.py)."""
     return replace(found.time, mean=found.typical_time_s, error=found.typical_time_error_s)
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from recommender.arrays import Floats, Ints
-from recommender.risk.capacity import Runs, at, first, row
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import RandomNumbers
+from recommender.risk.spot_capacity import Runs, at, first, row
 
 
 def ready_s(p: PathInputs, runs: Runs, index: Ints) -> Floats:

@@ -17,15 +17,6 @@ runs between faults and no waiting.
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
-from recommender.risk.capacity import (
-    CLASS_CAPACITY,
-    Capacity,
-    Runs,
-    at,
-    first,
-    simulate_runs,
-    until,
-)
 from recommender.risk.fallback import (
     FirstClusterEnd,
     apply_fallback_rule,
@@ -35,6 +26,15 @@ from recommender.risk.fallback import (
 )
 from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.risk.random_numbers import SEED, RandomNumbers, random_numbers, time_factors
+from recommender.risk.spot_capacity import (
+    CLASS_CAPACITY,
+    Capacity,
+    Runs,
+    at,
+    first,
+    simulate_runs,
+    until,
+)
 
 _CELLS = 1 << 17  # paths × cycles × plans per batch: stays in the second-level cache
 _MOST_CYCLES = 512

@@ -110,7 +110,7 @@ def _directions(dimension: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-PATHS = 1024
+PATH_COUNT = 1024
 SEED = 7
 MAX_LISTED_ZONES = 4  # zones of a failover list that are simulated at most
 _RUN, _OUTAGE, _MOVED, _NOTICE = 1, 2, 3, 4  # streams: one variate per cycle
@@ -342,7 +342,7 @@ def _ranks(points: NDArray[np.uint32]) -> Ints:
 
 
 @lru_cache(maxsize=32)
-def random_numbers(paths: int = PATHS, cycles: int = 32, seed: int = SEED) -> RandomNumbers:
+def random_numbers(paths: int = PATH_COUNT, cycles: int = 32, seed: int = SEED) -> RandomNumbers:
     """The paths of one seed; more cycles extend a path, they do not change its start."""
     return RandomNumbers((paths, cycles, seed))
 

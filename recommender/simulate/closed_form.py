@@ -20,11 +20,11 @@ import numpy as np
 
 from recommender.arrays import Floats
 from recommender.plan.simulation import ClosedForm
-from recommender.risk.capacity import zones_of
 from recommender.risk.laws import OUTAGE_FAMILY, RunLaw
 from recommender.risk.normal_law import mills_ratio, normal_cdf
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import random_numbers, time_factors
+from recommender.risk.spot_capacity import zones_of
 
 SAMPLE = 1024  # zones and speeds that the law is averaged over
 _LOGITS = np.linspace(-20.0, 20.0, 2001)

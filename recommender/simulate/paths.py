@@ -17,10 +17,10 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from recommender.arrays import Floats
-from recommender.risk.capacity import CLASS_CAPACITY, Capacity
 from recommender.risk.monte_carlo import cycles_needed, simulate_sample
 from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.risk.random_numbers import clear_caches, extended, random_numbers
+from recommender.risk.spot_capacity import CLASS_CAPACITY, Capacity
 
 LEAST_RUN_S = 1.0
 

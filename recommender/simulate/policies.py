@@ -27,9 +27,7 @@ from recommender.policies.plan_policy import (
 from recommender.policies.replay import SimulatedMarket, SimulatedReplays, replay_simulated
 from recommender.policies.state import Policy
 from recommender.policies.thresholds import SAFETY_NET
-from recommender.risk.capacity import Capacity
 from recommender.risk.monte_carlo import cycles_needed
-from recommender.risk.outcomes import trimmed_mean
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import (
     RandomNumbers,
@@ -37,6 +35,8 @@ from recommender.risk.random_numbers import (
     random_numbers,
     time_factors,
 )
+from recommender.risk.run_statistics import trimmed_mean
+from recommender.risk.spot_capacity import Capacity
 from recommender.simulate.paths import blocks_of
 from recommender.simulate.summary import quantiles
 

@@ -9,7 +9,6 @@ from recommender.errors import UsageError
 from recommender.inputs.csv_text import read_csv
 from recommender.inputs.units import parse_count, parse_duration, parse_money, parse_share
 from recommender.plan.plan import Plan
-from recommender.risk.capacity import CLASS_CAPACITY, Capacity, OtherRunLaw
 from recommender.risk.laws import (
     OUTAGE_FAMILY,
     RUN_FAMILY,
@@ -19,6 +18,7 @@ from recommender.risk.laws import (
     Weibull,
 )
 from recommender.risk.path_inputs import PathInputs
+from recommender.risk.spot_capacity import CLASS_CAPACITY, Capacity, OtherRunLaw
 from recommender.simulate.paths import Deflatable, deflated
 from recommender.simulate.recorded import (
     FOREVER_S,

@@ -10,8 +10,8 @@ from recommender.plan.simulation import (
     PolicyRun,
     Simulation,
 )
-from recommender.risk.outcomes import trimmed_mean, trimmed_mean_error
 from recommender.risk.path_inputs import PathInputs
+from recommender.risk.run_statistics import trimmed_mean, trimmed_mean_error
 from recommender.simulate.closed_form import closed_form
 from recommender.simulate.paths import ProgressCallback, SimulatedRuns, simulate
 from recommender.simulate.scenario import Scenario, WhatIf, scenario_of

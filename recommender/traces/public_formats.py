@@ -1,6 +1,7 @@
 """Readers of public trace formats; what 1 means differs between them, so each says it.
 
-The artifact keeps one JSON file per round; `jq -s . h100_16_runs/*.json` makes the list.
+SkyNomad's artifact keeps one JSON file per round of probes: `jq -s . h100_16_runs/*.json` makes the
+list that is read here.
 """
 
 import csv

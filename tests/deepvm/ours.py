@@ -22,8 +22,8 @@ from recommender.catalogs.schema import (
 from recommender.catalogs.serialize import write_catalog
 from recommender.catalogs.tables import TABLES
 from recommender.job.job import Job, Timing
-from recommender.optimize.incumbent import Candidate, ranking_key
 from recommender.optimize.search import search
+from recommender.optimize.search_state import Candidate, ranking_key
 from recommender.optimize.space import Space
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.planner.problem import Problem, planning_problem

@@ -10,7 +10,7 @@ from recommender.catalogs.load import load, load_snapshot
 from recommender.catalogs.serialize import write_catalog
 from recommender.job.job import Job
 from recommender.job.jobfile import find_job
-from recommender.job.layers import JobFlags
+from recommender.job.merge_layers import JobFlags
 from recommender.plan.limits import Choice, Limits
 from recommender.plan.plan import Answer, Machines, Plan
 from recommender.planner.recommend import recommend

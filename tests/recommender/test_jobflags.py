@@ -9,7 +9,7 @@ import pytest
 from recommender.errors import UsageError
 from recommender.job.job import Job
 from recommender.job.jobfile import find_job, job_from_text
-from recommender.job.layers import JobFlags
+from recommender.job.merge_layers import JobFlags
 from recommender.plan.limits import Choice, Limits
 from recommender.planner.recommend import recommend
 from recommender.report.answer_frame import PlanRequest

@@ -4,7 +4,7 @@ import pytest
 
 from recommender.errors import UsageError
 from recommender.job.jobfile import find_job, job_from_text, template
-from recommender.job.layers import JobFlags
+from recommender.job.merge_layers import JobFlags
 from recommender.job.preset_files import preset_text, presets
 
 # Total training FLOP, samples and bytes of a full checkpoint, counted apart from the presets

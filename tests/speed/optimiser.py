@@ -22,8 +22,8 @@ from recommender.catalogs.catalog import Catalog, Offers
 from recommender.catalogs.load import load_snapshot
 from recommender.job.job import Job
 from recommender.job.jobfile import find_job
-from recommender.optimize.incumbent import SearchState
 from recommender.optimize.search import search_singles
+from recommender.optimize.search_state import SearchState
 from recommender.plan.limits import Choice, Limits, Progress, QuotaLimit
 from recommender.plan.plan import Answer
 from recommender.planner.problem import planning_problem

@@ -9,11 +9,11 @@ import numpy as np
 
 from recommender.catalogs.load import load_snapshot
 from recommender.job.job import Job
+from recommender.optimize.entry_sets import counts_lower_bounds
 from recommender.optimize.space import Entries, Site, Space, Tier
-from recommender.optimize.supports import counts_lower_bounds
 from recommender.performance.machines import machine_columns
 from recommender.plan.limits import Limits
-from recommender.risk.outcomes import OutcomeCache
+from recommender.risk.run_statistics import OutcomeCache
 from tests.recommender.optimize.palette import job, no_fallbacks
 
 SPOT_USD = {

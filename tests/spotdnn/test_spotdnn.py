@@ -8,10 +8,15 @@ from itertools import product
 import numpy as np
 import pytest
 
-from recommender.optimize.count_boxes import Clusters, _add_clusters, _box_site, search_boxes
+from recommender.optimize.branch_and_bound import (
+    OpenClusters,
+    _add_clusters,
+    _box_site,
+    search_boxes,
+)
 from recommender.optimize.evaluate import Plans
-from recommender.optimize.incumbent import EPSILON, SearchState
 from recommender.optimize.search import search
+from recommender.optimize.search_state import EPSILON, SearchState
 from recommender.optimize.space import OBJECT_STORE, Space
 from recommender.plan.limits import Limits
 from tests.recommender.optimize.palette import evaluate, oracle
@@ -77,7 +82,7 @@ def test_the_whole_quota_is_solved_and_nothing_tried_beside_it_is_better(limits)
 def test_what_a_cluster_is_left_out_for_is_its_goal_but_for_restores(limits):
     """What is counted twice in a floor leaves the best cluster out, among so many unnoticed."""
     space = problem(limits)
-    ready, reached = _box_site(space, 0), Clusters()
+    ready, reached = _box_site(space, 0), OpenClusters()
     tried = others(space, counts(space, search(space)))[::20]
     _add_clusters(ready, reached, tried, SearchState(slack=0.0, max_plans=10**6))
     clusters = np.array(reached.counts)

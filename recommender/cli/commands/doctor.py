@@ -15,7 +15,7 @@ import typer
 
 from recommender.catalogs.errors import RecommendError
 from recommender.catalogs.registry import CLOUDS, ProviderInfo
-from recommender.cli.edge import CATALOG
+from recommender.cli.exit_codes import CATALOG
 from recommender.cli.groups import command_app
 from recommender.cli.options import PageFlags
 from recommender.cli.output import show_page

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from recommender.cli import planner_inputs
-from recommender.cli.edge import INFEASIBLE
 from recommender.cli.error_collector import ErrorCollector
+from recommender.cli.exit_codes import INFEASIBLE
 from recommender.cli.groups import command_app
 from recommender.cli.options import (
     AnswerFlags,

@@ -7,8 +7,8 @@ import typer
 
 from recommender.catalogs.errors import CatalogError
 from recommender.catalogs.registry import CLOUDS
-from recommender.cli.edge import NOTHING, PARTIAL, report_errors
 from recommender.cli.error_collector import ErrorCollector, name_of, one_of
+from recommender.cli.exit_codes import NOTHING, PARTIAL, report_errors
 from recommender.cli.open_catalog import store_at
 from recommender.cli.options import PageFlags, Word, Words
 from recommender.cli.output import as_json, show_page

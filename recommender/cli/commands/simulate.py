@@ -9,8 +9,8 @@ import typer
 
 from recommender.catalogs.files import replace_file
 from recommender.cli import planner_inputs
-from recommender.cli.edge import INFEASIBLE
 from recommender.cli.error_collector import ErrorCollector
+from recommender.cli.exit_codes import INFEASIBLE
 from recommender.cli.groups import command_app
 from recommender.cli.open_catalog import warn
 from recommender.cli.options import (

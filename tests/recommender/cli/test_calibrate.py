@@ -9,7 +9,7 @@ import pytest
 
 from recommender.inputs.yaml_text import load_yaml
 from recommender.job.jobfile import find_job
-from recommender.job.layers import JobFlags
+from recommender.job.merge_layers import JobFlags
 from recommender.plan.limits import Choice, Limits
 from recommender.planner.recommend import recommend
 from recommender.report.json_schema import schema_text

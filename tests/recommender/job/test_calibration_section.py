@@ -13,7 +13,7 @@ from recommender.job import calibration_section
 from recommender.job.calibration_section import calibration_text, read_calibration
 from recommender.job.job import Calibration, Feed, Fitted
 from recommender.job.jobfile import find_job, job_from_text
-from recommender.job.layers import JobFlags
+from recommender.job.merge_layers import JobFlags
 
 OWN = Calibration(
     as_of="2026-11-21",

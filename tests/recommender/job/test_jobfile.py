@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from recommender.errors import UsageError
 from recommender.job.job import Job, Timing
 from recommender.job.jobfile import find_job, job_from_text
-from recommender.job.layers import JobFlags
+from recommender.job.merge_layers import JobFlags
 from recommender.job.preset_files import preset_text, presets
 from recommender.job.schema import field_names, json_schema
 

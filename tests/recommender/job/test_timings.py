@@ -11,7 +11,7 @@ from recommender.errors import UsageError
 from recommender.inputs.offers_file import read_offers
 from recommender.job.job import Job, Timing
 from recommender.job.jobfile import find_job
-from recommender.job.layers import JobFlags
+from recommender.job.merge_layers import JobFlags
 from recommender.job.timings import on_catalog
 from tests.catalogs.small import gpu
 

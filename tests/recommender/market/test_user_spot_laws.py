@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from recommender.catalogs.catalog import Catalog
-from recommender.market.facts import Facts, Pool
+from recommender.market.offer_facts import Facts, Pool
 from recommender.market.sites import SiteBuilder
 from recommender.market.user_spot_laws import (
     law_of_failover_list,

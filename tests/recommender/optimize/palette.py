@@ -24,7 +24,7 @@ from recommender.optimize.space import (
 )
 from recommender.performance.clusters import MachineColumns
 from recommender.plan.limits import Limits
-from recommender.risk.outcomes import OutcomeCache
+from recommender.risk.run_statistics import OutcomeCache
 
 PATHS = 64
 # run hours, sigma, logit availability, zone sd, rho: V100, H100, an 8-GPU machine, a calm zone

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recommender.optimize.certificate import ProgramProof, prove, write_lp
-from recommender.optimize.incumbent import SearchState
 from recommender.optimize.linear_program import Model, rounded, solve, violated
+from recommender.optimize.optimality_proof import ProgramProof, prove, write_lp
+from recommender.optimize.program_data import ProgramData, hazard_bands, relaxed
 from recommender.optimize.program_rows import entry_names, program
-from recommender.optimize.relaxation import Relaxed, hazard_bands, relaxed
 from recommender.optimize.search import search
+from recommender.optimize.search_state import SearchState
 from recommender.optimize.space import Space
 from recommender.performance.step import steps
 from recommender.plan.limits import Limits
@@ -72,7 +72,7 @@ def test_they_agree_in_a_thousand_spaces(first: int) -> None:
     agree(range(first, first + 20), entries=3 + first % 3, most=5)
 
 
-def point(r: Relaxed, model: Model, counts: np.ndarray) -> dict[str, float] | None:
+def point(r: ProgramData, model: Model, counts: np.ndarray) -> dict[str, float] | None:
     """A cluster as the values of a program; None where no level holds it."""
     e, c = r.site.entries, r.space.columns
     used = counts > 0

@@ -12,6 +12,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from recommender.optimize.entry_sets import _support_bounds, counts_lower_bounds, leaves
 from recommender.optimize.evaluate import Plans, Values, draft_inputs_of, path_inputs_of
 from recommender.optimize.fallback_bounds import bounds_with_own_fallbacks
 from recommender.optimize.lower_bounds import (
@@ -26,7 +27,6 @@ from recommender.optimize.lower_bounds import (
 from recommender.optimize.search import single_lower_bounds
 from recommender.optimize.site_bounds import SiteBounds, site_bounds_of
 from recommender.optimize.space import Space, single_steps
-from recommender.optimize.supports import _support_bounds, counts_lower_bounds, leaves
 from recommender.performance.step import steps
 from recommender.plan.limits import Limits
 from recommender.risk.random_numbers import random_numbers

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.optimize.count_boxes import search_boxes
-from recommender.optimize.incumbent import EPSILON, SearchState
+from recommender.optimize.branch_and_bound import search_boxes
 from recommender.optimize.search import search
+from recommender.optimize.search_state import EPSILON, SearchState
 from recommender.optimize.space import Space
 from recommender.performance.clusters import spreads_of
 from recommender.performance.parameter_server import cluster_spread, placement_sd

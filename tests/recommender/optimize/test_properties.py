@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recommender.optimize.evaluate import Plans, path_inputs_of
-from recommender.optimize.incumbent import Candidate, SearchState
 from recommender.optimize.search import search
+from recommender.optimize.search_state import Candidate, SearchState
 from recommender.optimize.space import Entries, Site, Space
 from recommender.plan.limits import Limits
 from recommender.risk.monte_carlo import simulate_paths

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from recommender.optimize.evaluate import Plans
-from recommender.optimize.incumbent import Candidate
 from recommender.optimize.search import search
+from recommender.optimize.search_state import Candidate
 from recommender.optimize.space import Space, within_quota
 from recommender.plan.limits import Limits
 from tests.recommender.optimize.palette import evaluate, oracle, space

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from recommender.optimize.incumbent import SearchState
 from recommender.optimize.search import anchors_only, search_anchored
+from recommender.optimize.search_state import SearchState
 from recommender.optimize.space import ANCHOR, NONE, OBJECT_STORE, Space
 from tests.recommender.optimize.palette import oracle, space
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from recommender.performance.checkpoint import (
+    CHECKPOINT_PATHS,
     CHIEF_STREAM,
-    PATHS,
     Receiver,
     anchor,
     best_interval,
@@ -120,7 +120,7 @@ def test_a_memory_tier_keeps_to_the_fan_in_of_deepvm():
 def test_no_checkpoints_cost_nothing_and_never_come():
     _, one = fleet()
     saved = none(one)
-    assert saved.path in PATHS
+    assert saved.path in CHECKPOINT_PATHS
     assert saved.stall_s[0] == saved.restore_s[0] == saved.notice_saves[0] == 0.0
     assert math.isinf(saved.interval_min_s[0])
     found = best_interval(

@@ -1,4 +1,4 @@
-"""What a GPU must hold, against the hand calculations of the design review (A4, B2)."""
+"""What a GPU must hold, against the hand calculations for three well-known networks."""
 
 import numpy as np
 import pytest

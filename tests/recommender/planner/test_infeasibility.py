@@ -9,7 +9,7 @@ import pytest
 from recommender.errors import UsageError
 from recommender.inputs.units import parse_duration
 from recommender.job.jobfile import find_job
-from recommender.job.layers import JobFlags
+from recommender.job.merge_layers import JobFlags
 from recommender.plan.limits import Choice, GpuWish, Limits, Progress
 from recommender.plan.plan import Infeasible
 from recommender.planner.recommend import recommend

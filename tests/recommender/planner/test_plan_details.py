@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from recommender.job.jobfile import find_job
-from recommender.job.layers import JobFlags
+from recommender.job.merge_layers import JobFlags
 from recommender.plan.limits import Choice, Limits
 from recommender.planner.recommend import recommend
 from tests.recommender.planning import HOUR, NOW, snapshot

@@ -5,7 +5,7 @@ import pytest
 from recommender.catalogs.catalog import Catalog
 from recommender.job.jobfile import find_job
 from recommender.job.preset_files import presets
-from recommender.optimize.incumbent import Candidate
+from recommender.optimize.search_state import Candidate
 from recommender.plan.limits import Choice, GpuWish, Limits, Progress
 from recommender.plan.plan import Machines
 from recommender.planner.problem import Problem, planning_problem

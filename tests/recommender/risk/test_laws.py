@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from recommender.risk.capacity import OtherRunLaw
 from recommender.risk.laws import RUN_FAMILY, Lognormal, RunLaw, SurvivalCurve, Weibull
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.normal_law import normal_quantile
 from recommender.risk.random_numbers import random_numbers, run_uniforms, uniforms
+from recommender.risk.spot_capacity import OtherRunLaw
 from tests.recommender.risk.cases import SPOT, path_inputs
 
 U = (np.arange(200_000) + 0.5) / 200_000

@@ -11,7 +11,7 @@ from recommender.risk.normal_law import normal_quantile
 from recommender.risk.random_numbers import (
     DIMENSIONS,
     MAX_LISTED_ZONES,
-    PATHS,
+    PATH_COUNT,
     SEED,
     RandomNumbers,
     extended,
@@ -122,10 +122,10 @@ def test_what_holds_for_a_whole_history_does_not_depend_on_its_length(field: str
 
 
 def test_shapes_are_those_of_paths_cycles_and_sites() -> None:
-    sample = random_numbers(PATHS, 16)
-    assert sample.run.shape == sample.moved.shape == (PATHS, 16)
-    assert sample.zone_at(MAX_LISTED_ZONES - 1).shape == (PATHS,)
-    assert sample.start.shape == (PATHS,)
+    sample = random_numbers(PATH_COUNT, 16)
+    assert sample.run.shape == sample.moved.shape == (PATH_COUNT, 16)
+    assert sample.zone_at(MAX_LISTED_ZONES - 1).shape == (PATH_COUNT,)
+    assert sample.start.shape == (PATH_COUNT,)
 
 
 @pytest.mark.parametrize("sigma", [0.0, 0.5, 1.48])

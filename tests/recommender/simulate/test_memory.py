@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from recommender.risk.capacity import CLASS_CAPACITY, Capacity, OtherRunLaw
 from recommender.risk.laws import Weibull
+from recommender.risk.spot_capacity import CLASS_CAPACITY, Capacity, OtherRunLaw
 from recommender.simulate.paths import simulate
 from tests.recommender.risk.cases import path_inputs
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from recommender.arrays import Floats
 from recommender.plan.accuracy import Target
-from recommender.risk.capacity import simulate_runs
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import random_numbers
+from recommender.risk.spot_capacity import simulate_runs
 from tests.research.accuracy.spot_splits import SOURCE, LeftOut, left_out, series, sizes_of
 from tests.research.accuracy.study import Held, Study, score, share_score
 from tests.research.accuracy.tables import SPOT, reference_folder

@@ -1,7 +1,7 @@
-"""Whether a provider's fetch as a whole is believed: counts, floors, canaries, other clouds.
+"""Whether a provider's fetch as a whole is believed: counts, lowest prices, canaries, other clouds.
 
 A fetch that trips one of these guards is not published; the provider's last good offers stay.
-Bounds: `recommender.catalogs.validation` and docs/refresh.md.
+Bounds: of prices in `recommender.catalogs.registry`, of counts below; docs/refresh.md says why.
 """
 
 from collections import Counter

@@ -19,16 +19,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
+from recommender.optimize.entry_sets import counts_lower_bounds
 from recommender.optimize.evaluate import RENDEZVOUS_S
-from recommender.optimize.incumbent import EPSILON, SearchState, expand_clusters
 from recommender.optimize.lower_bounds import (
     ROUNDING,
     least_speed_factor,
     paid_share,
     speed_quantile,
 )
+from recommender.optimize.search_state import EPSILON, SearchState, expand_clusters
 from recommender.optimize.space import Site, Space, within_quota
-from recommender.optimize.supports import counts_lower_bounds
 from recommender.performance.clusters import spreads_of
 from recommender.performance.step_bounds import Shortest, shortest
 from recommender.risk.laws import gang_hazard
@@ -85,7 +85,7 @@ class BoxSite:
 
 
 @dataclass(slots=True)
-class Clusters:
+class OpenClusters:
     """Single clusters that wait for the full model, their lower bounds, and all seen so far."""
 
     counts: list[tuple[int, ...]] = field(default_factory=list)
@@ -118,7 +118,7 @@ def search_boxes(space: Space, index: int, state: SearchState) -> None:
     first = np.zeros((1, len(ready.bill)), dtype=np.int64)
     caps = np.minimum(ready.site.entries.cap, space.limits.max_machines)
     boxes = _bounded_boxes(ready, first, caps[None].astype(np.int64), _cutoff(state))
-    clusters, seen = Clusters(), 0
+    clusters, seen = OpenClusters(), 0
     most = min(MOST_BOXES, PER_SUPPORT * state.max_supports)
     while True:
         boxes = boxes.take(boxes.bound < _cutoff(state))
@@ -281,7 +281,7 @@ def _halves(r: BoxSite, boxes: Boxes, cutoff: float) -> Boxes:
     return _bounded_boxes(r, low, np.concatenate([lower, boxes.high]), cutoff)
 
 
-def _add_clusters(r: BoxSite, clusters: Clusters, counts: Ints, state: SearchState) -> None:
+def _add_clusters(r: BoxSite, clusters: OpenClusters, counts: Ints, state: SearchState) -> None:
     """Add clusters whose lower bound is below the cutoff."""
     limits = r.space.limits
     total = counts.sum(axis=1)
@@ -300,7 +300,7 @@ def _add_clusters(r: BoxSite, clusters: Clusters, counts: Ints, state: SearchSta
             clusters.bounds.append(float(lower_bounds[row]))
 
 
-def _evaluate_clusters(r: BoxSite, clusters: Clusters, state: SearchState, most: int) -> None:
+def _evaluate_clusters(r: BoxSite, clusters: OpenClusters, state: SearchState, most: int) -> None:
     """Evaluate up to `most` of the clusters with the full model, least bound first."""
     rows, done = np.arange(len(r.bill)), 0
     while clusters.counts and done < most and not state.exhausted:

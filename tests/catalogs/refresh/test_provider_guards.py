@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from recommender.catalogs.providers.contract import Fetched
-from recommender.catalogs.refresh.validate_batch import (
+from recommender.catalogs.refresh.provider_guards import (
     LastVersion,
     batch_problems,
     with_lost_regions,

@@ -1,5 +1,7 @@
 """What a search needs of a plan's paths: trimmed means, quantiles, and a cache of outcomes.
 
+The chance that limits are kept is counted in `optimize/evaluate.py` (`limits_kept`).
+
 A zone's mean outage is lognormal with a spread of 1.4 to 2.6 (docs/research/risk-facts.md), so a
 few simulated runs in a thousand wait for months. They rule a plain mean: over 2,048 of them it is
 off by a third, and may lie above the 95 % quantile. They are no forecast either: the spread comes

@@ -14,12 +14,12 @@ from typing import Literal
 import numpy as np
 
 from recommender.arrays import Ints
-from recommender.optimize.incumbent import EPSILON, SearchState, expand_clusters
+from recommender.optimize.entry_sets import counts_lower_bounds
 from recommender.optimize.linear_program import Solution, solve, write
+from recommender.optimize.program_data import ProgramData, hazard_bands, least_bill, relaxed
 from recommender.optimize.program_rows import Excluded, entry_names, program
-from recommender.optimize.relaxation import Relaxed, hazard_bands, least_bill, relaxed
+from recommender.optimize.search_state import EPSILON, SearchState, expand_clusters
 from recommender.optimize.space import Site, Space, within_quota
-from recommender.optimize.supports import counts_lower_bounds
 
 Band = tuple[float, float]
 
@@ -59,7 +59,9 @@ class _ProgramBudget:
     solved: int = 0
     max_for_site: int = 0
 
-    def solve(self, r: Relaxed, band: Band, cutoff: float, excluded: list[Excluded]) -> Solution:
+    def solve(
+        self, r: ProgramData, band: Band, cutoff: float, excluded: list[Excluded]
+    ) -> Solution:
         """One more program; that none is better is proven by its rows, not by its optimum."""
         self.solved += 1
         return solve(program(r, band, cutoff, excluded), PROGRAM_LIMIT_S, OPTIMALITY_GAP)
@@ -101,7 +103,7 @@ def _cutoff(state: SearchState) -> float:
 
 
 def _prove_site(
-    space: Space, index: int, r: Relaxed, state: SearchState, work: _ProgramBudget
+    space: Space, index: int, r: ProgramData, state: SearchState, work: _ProgramBudget
 ) -> float:
     """The gap that a site leaves open."""
     work.next_site()
@@ -111,7 +113,12 @@ def _prove_site(
 
 
 def _prove_band(
-    space: Space, index: int, whole: Relaxed, band: Band, state: SearchState, work: _ProgramBudget
+    space: Space,
+    index: int,
+    whole: ProgramData,
+    band: Band,
+    state: SearchState,
+    work: _ProgramBudget,
 ) -> float:
     """The gap that clusters of a site within a band of hazards leave open."""
     for quick in (True, False):  # the second bound is tighter, and takes time
@@ -139,7 +146,7 @@ def _prove_band(
     return 0.0
 
 
-def _fallback_gap(r: Relaxed, state: SearchState) -> float:
+def _fallback_gap(r: ProgramData, state: SearchState) -> float:
     """How much better a spot plan could be that does all of its work on the cheapest fallback."""
     least = r.fallback_s if r.space.limits.goal == "time" else r.fallback_usd
     if not np.isfinite(state.best_goal):
@@ -148,7 +155,7 @@ def _fallback_gap(r: Relaxed, state: SearchState) -> float:
     return gap if gap > EPSILON else 0.0
 
 
-def _elastic_gap(r: Relaxed, state: SearchState) -> float:
+def _elastic_gap(r: ProgramData, state: SearchState) -> float:
     """How much better an elastic mix could be that mostly trains on its on-demand part."""
     on_demand = ~r.site.entries.spot
     mixed = r.space.job.elastic and on_demand.any() and not on_demand.all()
@@ -159,17 +166,17 @@ def _elastic_gap(r: Relaxed, state: SearchState) -> float:
     return gap if gap > EPSILON else 0.0
 
 
-def _work_hours(r: Relaxed) -> float:
+def _work_hours(r: ProgramData) -> float:
     """Hours of the whole job on the fastest machine at perfect scaling."""
     return r.space.steps_left * r.space.job.global_batch * r.factor / r.unit / 3600.0
 
 
-def _quick_ratio(r: Relaxed) -> float:
+def _quick_ratio(r: ProgramData) -> float:
     """Least bill per speed of a site's entries: none of its mixes is below (mediant)."""
     return float((least_bill(r, hazard_bands(r)[0], np.inf, quick=True) / r.speed).min())
 
 
-def _improving_entries(r: Relaxed, band: Band, cutoff: float, quick: bool = False) -> Ints:
+def _improving_entries(r: ProgramData, band: Band, cutoff: float, quick: bool = False) -> Ints:
     """Entries that a better mix may hold: what one loses, the others must be able to gain.
 
     Gain of a machine: its share of the cutoff at perfect scaling, less its least bill.
@@ -185,7 +192,7 @@ def _improving_entries(r: Relaxed, band: Band, cutoff: float, quick: bool = Fals
     return np.flatnonzero(good & (most >= band[0]))
 
 
-def _gap(r: Relaxed, band: Band, state: SearchState, excluded: list[Excluded]) -> float:
+def _gap(r: ProgramData, band: Band, state: SearchState, excluded: list[Excluded]) -> float:
     """A gap that a quick bound or a few more programs can prove where the proof itself stops."""
     if not np.isfinite(state.best_goal):
         return 1.0
@@ -201,7 +208,7 @@ def _gap(r: Relaxed, band: Band, state: SearchState, excluded: list[Excluded]) -
     return least
 
 
-def _proves_none(r: Relaxed, band: Band, cutoff: float, excluded: list[Excluded]) -> bool:
+def _proves_none(r: ProgramData, band: Band, cutoff: float, excluded: list[Excluded]) -> bool:
     """Whether no cluster that is not excluded can beat a cutoff."""
     return (
         solve(program(r, band, cutoff, excluded), PROGRAM_LIMIT_S, OPTIMALITY_GAP).status
@@ -209,7 +216,7 @@ def _proves_none(r: Relaxed, band: Band, cutoff: float, excluded: list[Excluded]
     )
 
 
-def _explored(r: Relaxed, solution: Solution) -> Excluded:
+def _explored(r: ProgramData, solution: Solution) -> Excluded:
     """Which clusters a solution stands for: its set of entries, with any or similar numbers."""
     names, most = entry_names(r), r.space.limits.max_machines
     used = tuple(i for i, name in enumerate(names) if solution.values[f"x_{name}"] > 0.5)
@@ -219,7 +226,7 @@ def _explored(r: Relaxed, solution: Solution) -> Excluded:
     return Excluded(used, level.min_machines, level.max_machines)
 
 
-def _clusters(space: Space, r: Relaxed, cut: Excluded, state: SearchState) -> Iterator[Ints]:
+def _clusters(space: Space, r: ProgramData, cut: Excluded, state: SearchState) -> Iterator[Ints]:
     """Clusters of exactly these entries that may beat the cutoff, best bound first, in blocks."""
     site = r.site.only(np.array(cut.entries))
     for counts in _compositions(cut):

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.optimize.count_boxes import boxes_apply, search_boxes
-from recommender.optimize.incumbent import EPSILON, SearchState
+from recommender.optimize.branch_and_bound import boxes_apply, search_boxes
+from recommender.optimize.entry_sets import counts_lower_bounds
+from recommender.optimize.search_state import EPSILON, SearchState
 from recommender.optimize.space import Space
-from recommender.optimize.supports import counts_lower_bounds
 from tests.recommender.optimize.palette import (
     evaluate,
     every_cluster,

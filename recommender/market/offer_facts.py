@@ -1,4 +1,4 @@
-"""Facts of the catalog about an offer: its spot law, price drift, start-up, fees, egress."""
+"""Facts of the catalog about an offer: the price to plan with, spot law, start-up, fees, egress."""
 
 import math
 from collections.abc import Iterable, Sequence

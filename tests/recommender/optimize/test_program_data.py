@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.optimize.relaxation import Relaxed, relaxed
+from recommender.optimize.program_data import ProgramData, relaxed
 from recommender.optimize.space import single_steps
 from tests.recommender.optimize.palette import space
 
 SEEDS = range(2, 122, 4)  # those of the palette with a transformer
 
 
-def ready(seed: int, sharding: str, **changes: object) -> tuple[Relaxed, np.ndarray]:
+def ready(seed: int, sharding: str, **changes: object) -> tuple[ProgramData, np.ndarray]:
     """A site with fast links and a small batch, and the steps of n machines of each entry."""
     asked = space(seed, entries=4, most=6)
     job = replace(asked.job, family="encoder", stack="tuned", global_batch=16, sharding=sharding)

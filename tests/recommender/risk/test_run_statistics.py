@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recommender.risk.monte_carlo import simulate_paths
-from recommender.risk.outcomes import trimmed_mean, trimmed_mean_error, trimmed_rows
+from recommender.risk.run_statistics import trimmed_mean, trimmed_mean_error, trimmed_rows
 from tests.recommender.risk.cases import path_inputs
 
 H = 3600.0

@@ -8,7 +8,7 @@ import pytest
 
 from recommender.catalogs.catalog import Catalog
 from recommender.job.job import DataSet
-from recommender.market.facts import (
+from recommender.market.offer_facts import (
     Facts,
     Pool,
     continent,

@@ -9,7 +9,7 @@ from recommender.arrays import Floats
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.schema import InstanceType, Quota
 from recommender.errors import UsageError
-from recommender.market.facts import Facts, Pool
+from recommender.market.offer_facts import Facts, Pool
 from recommender.plan.limits import QuotaLimit
 from recommender.text import unknown
 

@@ -4,9 +4,8 @@
     speed  <= R·B/(B + b0·N)                        R = Σ compute_e·x_e, N GPUs
     speed  <= R·B/((1-ω)·(B + b0·N) + c·R)          c: step time on infinitely fast GPUs
 
-(Where the network may be cut, the share of b0 that GPUs lose which share its layers.)
-
-The second line is concave in R, so its tangents are rows. c is the step function itself at
+Where the network may be cut, b0 is the share of it that GPUs lose which share its layers. The
+speed in the last line is concave in R, so its tangents are rows. c is the step function itself at
 infinite compute, best memory and links of a *level*: how many machines, the GPUs of the
 largest, the slowest network in use. Bounds are tested against every plan of small spaces.
 """
@@ -57,7 +56,7 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Relaxed:
+class ProgramData:
     """A site's entries as columns of a program; arrays have shape (entries,)."""
 
     space: Space
@@ -74,7 +73,7 @@ class Relaxed:
     factor: float  # mean of true over predicted time, at least
 
 
-def relaxed(space: Space, site: Site, with_levels: bool = True) -> Relaxed:
+def relaxed(space: Space, site: Site, with_levels: bool = True) -> ProgramData:
     """The columns of a site; without levels they are quick, and enough for quick bounds."""
     e, c = site.entries, space.columns
     compute = np.maximum(c.compute_per_s[e.kind], 1e-30)
@@ -90,7 +89,7 @@ def relaxed(space: Space, site: Site, with_levels: bool = True) -> Relaxed:
     fallback_usd = (
         float((fall.usd_per_hour * fall.step_s).min()) * work / 3600.0 if has_fallback else np.inf
     )
-    return Relaxed(
+    return ProgramData(
         space=space,
         site=site,
         compute=compute / unit,
@@ -253,7 +252,7 @@ def _tangents(
     return tuple(rows)
 
 
-def hazard_bands(r: Relaxed) -> list[tuple[float, float]]:
+def hazard_bands(r: ProgramData) -> list[tuple[float, float]]:
     """Ranges of interruptions per hour whose programs differ; one where nothing is free.
 
     Where the first hour of an interrupted machine is free, shorter runs are charged less. The
@@ -271,7 +270,9 @@ def hazard_bands(r: Relaxed) -> list[tuple[float, float]]:
     return bands
 
 
-def least_bill(r: Relaxed, band: tuple[float, float], cutoff: float, quick: bool = False) -> Floats:
+def least_bill(
+    r: ProgramData, band: tuple[float, float], cutoff: float, quick: bool = False
+) -> Floats:
     """Least USD per hour of work of each entry, in clusters of a band of hazards.
 
     Charged share of spot: `paid_share`, and S(W)/W of `spot_time_bounds.py` where handing the work
@@ -296,7 +297,7 @@ def least_bill(r: Relaxed, band: tuple[float, float], cutoff: float, quick: bool
     return np.where(e.spot, e.usd_per_hour * share, e.usd_per_hour)
 
 
-def _tight_share(r: Relaxed, ends: tuple[float, ...], sigmas: Floats) -> Floats:
+def _tight_share(r: ProgramData, ends: tuple[float, ...], sigmas: Floats) -> Floats:
     """Least S(W)/W of each entry over every run law and work that its clusters could have."""
     e, space = r.site.entries, r.space
     flop = space.job.global_batch * space.steps_left * r.factor / r.unit

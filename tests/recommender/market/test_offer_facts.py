@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from recommender.catalogs.catalog import Catalog
-from recommender.market.facts import Facts, Pool
+from recommender.market.offer_facts import Facts, Pool
 from recommender.market.sites import SiteBuilder
 from recommender.plan.limits import Choice, Limits
 from tests.catalogs.small import machine
