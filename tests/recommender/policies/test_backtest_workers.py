@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,8 +73,12 @@ def test_processes_of_loky_give_the_same_rows_in_the_same_order() -> None:
     assert run(work(), Workers("loky", jobs=2)) == run(work(), Workers())
 
 
-def test_a_dask_cluster_gives_the_same_rows_although_a_worker_is_killed(tmp_path: Path) -> None:
+def test_a_dask_cluster_gives_the_same_rows_although_a_worker_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     distributed = pytest.importorskip("distributed")
+    # Workers unpickle the policy above by name: they must find `tests`, after what is installed.
+    monkeypatch.setattr(sys, "path", [*sys.path, str(Path(__file__).parents[3])])
     expected = run(work(), Workers())
     local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
     with distributed.LocalCluster(**local, silence_logs=50) as cluster:
