@@ -2,7 +2,7 @@
 
 Probes of some milliseconds tell how fast the machine computes, copies and writes at the moment,
 whoever else uses it. Each case then takes its warm-up, its repetitions by the rule, and what is
-drawn and checked beside them. Pictures and links are taken to be usual ones.
+drawn and checked next to them. Pictures and links are taken to be usual ones.
 """
 
 import uuid
@@ -132,8 +132,10 @@ def _case(case: Case, rule: Rule, gpu: bool, found: Probe) -> float:
         return rounds * (float(str(long)) if long else message_seconds(size, gpu, found.busy))
     run = case.work / _rate(case, gpu, found)
     own = gpu and case.subject in ("matmul", "memory", "blocks", "transfer")
-    steady = case.subject in ("matmul", "memory", "blocks", "transfer") and (own or not found.busy)
-    used = _USED if steady else 1.0
+    predictable = case.subject in ("matmul", "memory", "blocks", "transfer") and (
+        own or not found.busy
+    )
+    used = _USED if predictable else 1.0
     most = rule.most * (max(run, TOGETHER_S) if own else run)
     wanted = max(rule.least * run, min(used * rule.most_s, most))
     measured = min(wanted, max(PATIENCE * rule.most_s, LEAST_REPEATS * run))

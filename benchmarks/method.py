@@ -2,7 +2,7 @@
 
 Repetitions go on until the 95 % interval of the median is narrow, or time is up; the interval
 needs no assumption on the noise, it lies between two of the sorted repetitions. What other
-programs and the hypervisor took meanwhile is noted beside the figure.
+programs and the hypervisor took meanwhile is noted next to the figure.
 """
 
 import math

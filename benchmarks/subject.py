@@ -62,7 +62,7 @@ class Bench:
     world: int = 1
     machines: int = 1
     gpu: "GpuFacts | None" = None
-    mount: Path | None = None  # a mounted path, beside the disk of `folder`
+    mount: Path | None = None  # a mounted path, besides the disk of `folder`
     rendezvous: Rendezvous = field(default_factory=Rendezvous)
 
     @property

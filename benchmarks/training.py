@@ -193,7 +193,7 @@ def _cnn(torch: Any, width: int) -> Any:
 
 
 def _residual(torch: Any, channels: int) -> Any:
-    """A block of ResNet-18: two 3x3 convolutions beside the way straight through (He, 2016)."""
+    """A block of ResNet-18: two 3x3 convolutions next to the way straight through (He, 2016)."""
     nn = torch.nn
 
     class Residual(torch.nn.Module):  # type: ignore[misc]

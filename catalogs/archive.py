@@ -1,7 +1,7 @@
 """Hands a version to others and takes theirs: a folder, a tar or a zip file, with checksums.
 
 The manifest holds the checksum of every file; `SHA256SUMS` holds that of the manifest, in the
-form of `sha256sum -c`. Checksums beside the files protect from truncation, not from somebody
+form of `sha256sum -c`. Checksums next to the files protect from truncation, not from somebody
 who can change both.
 """
 

@@ -1,4 +1,4 @@
-"""What a catalog can refuse; `recommender.errors` shows these beside its own."""
+"""What a catalog can refuse; `recommender.errors` shows these next to its own."""
 
 from typing import Literal
 

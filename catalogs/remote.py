@@ -3,7 +3,7 @@
     https://…/manifest.json#sha256=<64 hexadecimal digits>      this manifest and no other
     https://…/manifest.json#ed25519=<public key, base64>        whatever the key's owner signed
 
-The signature is the file `manifest.json.sig` beside the manifest: the 64 bytes that `openssl
+The signature is the file `manifest.json.sig` next to the manifest: the 64 bytes that `openssl
 pkeyutl -sign -rawin` writes. As the manifest holds the checksum of every file, all of the catalog
 is pinned by it. An older catalog of the same signer is not told from the newest: see its ages.
 

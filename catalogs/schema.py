@@ -137,7 +137,7 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class Fee:
-    """A price per unit beside the machine: disks, addresses, storage, egress."""
+    """A price per unit besides the machine: disks, addresses, storage, egress."""
 
     provider: Provider
     item: str  # "boot_disk_gib_month", "ipv4_hour", "storage_gib_month", "egress_region_gb", ...

@@ -71,7 +71,7 @@ def __dir__() -> list[str]:
 
 
 def _refuse_source() -> None:
-    """Refuse the folder of a clone: two of our packages lie beside it until they are installed."""
+    """Refuse the folder of a clone: two of our packages lie next to it until they are installed."""
     try:
         import_module("recommender.catalogs")
     except ModuleNotFoundError as error:

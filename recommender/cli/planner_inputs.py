@@ -47,7 +47,7 @@ class PlannerFlags:
 
 @dataclass(frozen=True, slots=True)
 class PlannerInputs:
-    """A question and what the planner needs beside it."""
+    """A question and what the planner needs besides it."""
 
     request: PlanRequest
     catalog: "Catalog"

@@ -43,7 +43,7 @@ def least_fallback_start(sites: tuple[Site, ...]) -> FallbackStart:
 
 
 def max_reserve_s(space: Space) -> float:
-    """More than any plan keeps in hand beside the time to finish on its fallback.
+    """More than any plan keeps in hand besides the time to finish on its fallback.
 
     A save stops training for its copy and its transfer at most; each is quicker than this.
     """

@@ -74,9 +74,9 @@ def _support_bounds(
     left = np.append(np.cumsum(e.spot[::-1])[::-1], 0)[begin][:, None]
     possible = fits[:, None] & (b.cases.max_machines >= size) & (types <= b.cases.max_types)
     lowest = more if later and not chosen else np.full(len(more), chosen[0] if later else 0)
-    beside = b.groups.machines(chosen, more, lowest, limits.max_machines)[:, None]
-    possible &= b.cases.min_types <= types + np.minimum(left, beside)
-    possible &= b.cases.min_machines <= size + beside
+    most_others = b.groups.machines(chosen, more, lowest, limits.max_machines)[:, None]
+    possible &= b.cases.min_types <= types + np.minimum(left, most_others)
+    possible &= b.cases.min_machines <= size + most_others
     if not possible.any():
         return np.full(possible.shape, np.inf)
     least, top = (
@@ -90,7 +90,7 @@ def _support_bounds(
     whole = np.ones(possible.shape)
 
     def others(price: Floats, share: Floats = whole, less: int = 0) -> OtherMachines:
-        """One machine of each entry, and those beside them, spot at a share of its price."""
+        """One machine of each entry, and those next to them, spot at a share of its price."""
         on_demand, spot = (own(np.where(e.spot == s, price, 0.0))[:, None] for s in (False, True))
         missing = np.maximum(b.cases.min_types - types, 0) * less
         return OtherMachines(

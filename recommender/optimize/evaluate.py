@@ -21,7 +21,7 @@ from recommender.risk.laws import gang_doublings, gang_hazard
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.run_statistics import trimmed_mean
 
-# Seconds of a changeover beside boot, image and restore: rendezvous of the ranks 20 s and the
+# Seconds of a changeover besides boot, image and restore: rendezvous of the ranks 20 s and the
 # first slow steps 60 s (review of published start-up logs, docs/models.md).
 RENDEZVOUS_S = 80.0
 # Time that the fallback rule reserves besides the on-demand wait: one save and the decision.

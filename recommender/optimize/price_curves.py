@@ -46,7 +46,7 @@ class Groups:
     amount: Floats  # (groups,): the quota
 
     def machines(self, chosen: list[int], more: Ints, begin: Ints, most: int) -> Ints:
-        """Most machines beside one of each chosen and one more, if from `begin` on; (more,)."""
+        """Most machines next to one of each chosen and one more, if from `begin` on; (more,)."""
         left = self.amount - self.use[chosen].sum(axis=0) - self.use[more]
         with np.errstate(invalid="ignore"):
             each = np.floor((left + 1e-9) / self.least[begin])
@@ -86,7 +86,7 @@ def curves(
 ) -> Curves:
     """One curve for each weight; `bill`, `speed` and `spot` have shape (entries,).
 
-    On a piece of slope λ every type in use costs at least bill + μ - min(λ, β_g)·speed beside the
+    On a piece of slope λ every type in use costs at least bill + μ - min(λ, β_g)·speed next to the
     line: its reduced cost, as groups cheaper than λ are full.
     """
     weighed = bill + weights[:, None]
@@ -148,7 +148,7 @@ def _above(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float
 
 @dataclass(frozen=True, slots=True)
 class OtherMachines:
-    """Machines beside those of supports, by case of their number; (supports, cases) or (cases,)."""
+    """Machines next to those of supports, by case of their number; (supports or none, cases)."""
 
     own_price: Floats  # price of one machine of each entry of the support
     share: Floats  # of the prices of others that counts

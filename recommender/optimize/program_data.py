@@ -64,7 +64,7 @@ class ProgramData:
     compute: Floats  # of the fastest machine = 1
     speed: Floats  # the same, less what its own GPUs lose to small batches
     unit: float  # samples/s of the fastest machine
-    gpus_needed: Floats  # GPUs a cluster must have to hold the job beside this entry
+    gpus_needed: Floats  # GPUs a cluster must have to hold the job besides this entry
     hazard_first: Floats  # per hour, of the first machine of an entry
     hazard_more: Floats  # of each further one
     levels: tuple[Level, ...]

@@ -141,8 +141,8 @@ def _limits(model: Model, r: ProgramData, names: Sequence[str]) -> None:
             held = {f"x_{other}": float(g) for other, g in zip(names, gpus, strict=True)}
             model.row(f"memory_{name}", held | {f"y_{name}": -float(r.gpus_needed[i])}, ">=", 0.0)
     if limits.hourly_usd is not None:
-        dearest = zip(names, e.max_usd_per_hour, strict=True)
-        price = {f"x_{name}": float(p) for name, p in dearest}
+        max_prices = zip(names, e.max_usd_per_hour, strict=True)
+        price = {f"x_{name}": float(p) for name, p in max_prices}
         model.row("hourly", price, "<=", limits.hourly_usd)
     if limits.deadline_s is not None:
         slowest = _speed_for(r, (limits.deadline_s - _start_s(r)) / _quantile(r, False))

@@ -6,7 +6,7 @@
    surviving set allows is enumerated and evaluated in the same way.
 
 Where checkpoints may go to an anchor only, no cluster of one entry has anywhere to save, and the
-general search would meet one on-demand machine beside spot machines of its type late. These mixes
+general search would meet one on-demand machine next to spot machines of its type late. These mixes
 are few, so all of them come first (`search_anchored`). The search stops early after `most` plans
 and then reports the gap that is left.
 """

@@ -44,7 +44,7 @@ class BilledShare:
     share: Floats  # where the mean run is at most RUN_GRID ** (least_power + place)
 
     def max_hazard(self, own: Floats, begin: Ints, types: Ints, machines: Ints) -> Floats:
-        """Most interruptions with further spot types from an entry on, and machines beside them."""
+        """Most interruptions with further spot types from an entry on, and other machines."""
         further = self.further_types_hazard[
             begin, np.minimum(types, self.further_types_hazard.shape[1] - 1)
         ]

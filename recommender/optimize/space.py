@@ -26,7 +26,7 @@ class Entries:
 
     kind: Ints  # row of the machine columns
     offer: Ints  # row of the catalog, for printing
-    region: Ints  # number of its region (of a list: the first), for the CPU machines beside it
+    region: Ints  # number of its region (of a list: the first), for the CPU machines next to it
     spot: Bools
     usd_per_hour: Floats  # fees of a running machine included
     max_usd_per_hour: Floats  # the same at the most expensive place of a failover list

@@ -195,7 +195,7 @@ def solve(model: StepModel) -> lsq.PosteriorFit:
     took = np.array([run.step_s for run in runs])
     # Runs on one machine have no network whose form could be wrong: they weigh more.
     weight = np.where(np.array([run.machines for run in runs]) > 1, 1.0, noise / NOISE)
-    # A run that stands alone has none beside it to say that it was disturbed.
+    # A run that stands alone has none next to it to say that it was disturbed.
     huber = lsq.HUBER if len(runs) > 1 else np.inf
     slow = belief.mean.copy()
     slow[NETWORK] = slow[LINKS] = -SLOW

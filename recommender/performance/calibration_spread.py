@@ -27,7 +27,7 @@ FILE = "calibration_spreads.csv"
 
 @cache
 def bases(left_out: str = "") -> Mapping[str, float]:
-    """Sd of ln(true / predicted) of each kind of extrapolation, beside what the fit itself says.
+    """Sd of ln(true / predicted) of each kind of extrapolation, besides what the fit itself says.
 
     `inside`: no more machines than were timed; `machines`: more machines, and no run used the
     network; `network`: more machines, and the runs used it. `links` is the sd of ln(true /
@@ -48,7 +48,7 @@ class Beyond:
     links: Floats  # share of the step on links that fewer GPUs of the machine were timed on
 
     def base(self, sds: Mapping[str, float]) -> Floats:
-        """Sd of ln(true / predicted) beside what the fit itself says; (runs,)."""
+        """Sd of ln(true / predicted) besides what the fit itself says; (runs,)."""
         alone = np.array([sds[kind] for kind in self.kind])
         return np.asarray(np.hypot(alone, links_sd(self.links, sds["links"])))
 

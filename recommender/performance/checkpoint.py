@@ -50,7 +50,7 @@ class StoreWriter:
 
     fixed_s: float
     tensor_s: float  # per gradient tensor: its entry in the index and in the graph
-    bytes_per_s: float  # at most, beside what the machine's network and the store allow
+    bytes_per_s: float  # at most, besides what the machine's network and the store allow
 
 
 PARALLEL_PARTS = StoreWriter(STORE_LATENCY_S, 0.0, np.inf)

@@ -28,9 +28,9 @@ BETWEEN_MACHINES = 0.05
 
 
 def adapted(factor: float, ratio: float, shipped: Achieved) -> tuple[float, float]:
-    """The factor beside a rate of the user's, and the sd of its ln.
+    """The factor next to a rate of the user's, and the sd of its ln.
 
-    The factor was fitted on trainings beside the shipped speed: it holds what that speed has
+    The factor was fitted on trainings next to the shipped speed: it holds what that speed has
     wrong, which the user's own speed sets right already. Of ln ratio (rate by the user's figures
     over rate by the shipped ones) the share w is the shipped figure's error and leaves the
     factor, 1 - w is the user's machine and stays in the rate:
@@ -49,7 +49,7 @@ def adapted(factor: float, ratio: float, shipped: Achieved) -> tuple[float, floa
 
 MIB = 2.0**20
 # What a GPU that no run of the family was on adds to the spread: with all its runs left out
-# beside the source, the rms of the 56 pairs of source and GPU rises from 0.257 to 0.271 (2026-11).
+# next to the source, the rms of the 56 pairs of source and GPU rises from 0.257 to 0.271 (2026-11).
 SIGMA_NEW_GPU = 0.09
 USABLE = 0.92  # of device memory; assumed: the rest is lost to fragmentation (2026-11)
 GBIT = 1e9 / 8
@@ -140,7 +140,7 @@ class GpuSpeed:
 
     rate: float
     score: float  # the rate times what other networks showed the formula to miss on this GPU
-    doubt: float = 0.0  # sd of ln score, from a speed of the user's beside the shipped one
+    doubt: float = 0.0  # sd of ln score, from a speed of the user's besides the shipped one
     own: str = ""  # the user's figures in it
 
 
@@ -156,7 +156,7 @@ def gpu_speed(
 
     1/rate = F·(1/(ε·A) + s/(I·BW)): A achieved FLOP/s, BW memory bytes/s, s = 2 in 32 bit.
     The factor of the score is 1 where nothing is known (docs/research/fits.md, "A timing on one
-    GPU"); beside a speed of the user's it is adapted (`adapted`).
+    GPU"); next to a speed of the user's it is adapted (`adapted`).
     """
     gpu = gpus.get(name)
     precision = precision_on(job.precision, gpu) if gpu else ""

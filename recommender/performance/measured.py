@@ -30,7 +30,7 @@ def with_readings(
 ) -> MachineColumns:
     """Columns that reproduce the job's timings; the same columns where there are none.
 
-    `gpu_of`, `scores` and `doubts` (types,): a type's GPU, its speed beside other GPUs and the
+    `gpu_of`, `scores` and `doubts` (types,): a type's GPU, its speed next to other GPUs and the
     sd of its ln that the timed spread does not hold (`machines.gpu_speed`). A GPU that was timed
     gets the compute rate at which the model gives the measured rate; the others follow by score.
     A type timed at several sizes keeps every reading: its network is raised until no reading is

@@ -45,7 +45,7 @@ class ServerConstants:
     """What an update costs its server, and the worker's CPU."""
 
     tensor_s: float  # a, seconds of the server per gradient tensor
-    byte_s: float  # b, seconds of the server per gradient byte, beside the network
+    byte_s: float  # b, seconds of the server per gradient byte, besides the network
     update_s: float  # c, seconds of the server per update
     service_sd: float  # of ln(true / predicted) of S, for a network they were not fitted on
     worker_tensor_s: float  # vCPU seconds of the worker per gradient tensor

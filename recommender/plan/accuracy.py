@@ -84,7 +84,7 @@ class Finding:
 
 
 def committed_findings() -> tuple[Finding, ...]:
-    """The findings of all studies, as their last run wrote them into the table beside this file.
+    """The findings of all studies, as their last run wrote them into the table next to this file.
 
     The studies are in the repository and not in what is installed; a test keeps the table equal
     to what they find.

@@ -135,7 +135,7 @@ class Ranking:
         if not plans:
             return plans
         ties = [p for p in plans if goal(p) <= goal(plans[0]) * (1.0 + TIE)]
-        # Never one that another tie beats in the other figure too: 36 % dearer, no faster.
+        # Never one that another tie beats in the other figure too: 36 % more expensive, no faster.
         fair = [p for p in ties if not any(goal(o) <= goal(p) and _dominates(o, p) for o in ties)]
         return _led_by(min(fair, key=lambda p: sum(m.count for m in p.plan.machines)), plans)
 

@@ -2,7 +2,7 @@
 
 Zones differ more than luck does, and a zone changes from one fortnight to the next. So a class
 is a mixture of qualities (zones grouped by their availability, poor to good), and a zone with a
-past is its own law, shrunk to the class, beside these qualities. Which of them holds is learned
+past is its own law, shrunk to the class, next to these qualities. Which of them holds is learned
 on the way by the policy's belief; it may change every few days.
 """
 
@@ -97,7 +97,7 @@ def of_zone(
     shrinkage_h: float = SHRINKAGE_H,
     own_share: float = OWN_SHARE,
 ) -> Availability:
-    """A zone's own law beside the qualities of its class.
+    """A zone's own law next to the qualities of its class.
 
     Own rate = (exits + rate of the class · h) / (hours + h) in each bucket: the gamma-Poisson
     posterior mean with h = `shrinkage_h` pseudo-hours at the class's rate.

@@ -45,7 +45,7 @@ class PolicyProblem:
     prices: ModePrices
     law: Availability
     tick_s: float
-    fixed_usd: float  # paid whatever happens, beside the prices
+    fixed_usd: float  # paid whatever happens, besides the prices
 
     @property
     def chain(self) -> Chain:
@@ -184,7 +184,7 @@ def rule_of(fallback: Fallback | None) -> TwoThresholds | None:
 def policy_facts(
     j: PathInputs, deadline_s: float | None, rule: TwoThresholds | None
 ) -> PolicyFacts:
-    """The policy of a plan (one row), what it costs beside simpler rules, and a coarse grid."""
+    """The policy of a plan (one row), what it costs next to simpler rules, and a coarse grid."""
     why = why_no_policy(j, deadline_s)
     if why is not None:
         return PolicyFacts(why_not=why)

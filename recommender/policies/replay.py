@@ -8,7 +8,7 @@ a tick is paid in full:
     3. cost += price·tick;  work = max(tick - start-up, 0);  start-up -= tick - work
     4. the job ends with the tick that leaves at most 1 ms of work
 
-Beside what `engine.py` knows of a tick, a history may say that a machine was taken while others
+Besides what `engine.py` knows of a tick, a history may say that a machine was taken while others
 are there at once (a failover list), that on-demand has to be queued for, how much is left to do,
 and that an interruption before some age costs nothing.
 

@@ -94,7 +94,7 @@ def _answer(plan: Any, definitions: dict[str, Any]) -> dict[str, Any]:
             "cheapest": _nullable(plan),
         }
     )
-    # A plan in the list carries its rank beside its own fields.
+    # A plan in the list carries its rank next to its own fields.
     definitions["Plan"]["properties"]["rank"] = {"type": "integer", "minimum": 1}
     made = _object(
         {

@@ -102,7 +102,7 @@ def _runs_from(intervals: UpIntervals, moment: Floats, cycles: int) -> tuple[Flo
         return np.full((cycles, len(moment)), 1.0), np.full((cycles, len(moment)), FOREVER_S)
     if intervals.endless:
         return np.full((cycles, len(moment)), FOREVER_S), np.zeros((cycles, len(moment)))
-    # A moment before the end of the joined last spell lies in it, one round earlier.
+    # A moment before the end of the joined last interval lies in it, one round earlier.
     early = moment + intervals.length_s < intervals.end_s[-1]
     moment = np.where(early, moment + intervals.length_s, moment)
     first = np.searchsorted(intervals.end_s, moment, side="right")

@@ -23,8 +23,8 @@ class LawFit:
     shape: Value  # sd of ln X; Weibull's k; 1
     aic: float
     best: bool  # least AIC of its kind
-    seen: int  # spells seen from beginning to end
-    unfinished: int  # spells that were not over when watching ended
+    seen: int  # intervals seen from beginning to end
+    unfinished: int  # intervals that were not over when watching ended
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ SEED = 7
 class Cut:
     """Runs and outages of a gang of some size in one series.
 
-    The first spell is left out of both: its beginning was not seen, and a spell met at a
+    The first interval is left out of both: its beginning was not seen, and an interval met at a
     random moment is longer than most. The last one counts as not over.
     """
 
@@ -45,7 +45,7 @@ def sizes_of(capacity: int) -> tuple[int, ...]:
 
 
 def states(trace: Trace, machines: int) -> tuple[Floats, Bools]:
-    """Edges (seconds, ends included) of the spells of a gang, and whether each is up."""
+    """Edges (seconds, ends included) of the intervals of a gang, and whether each is up."""
     up = trace.machines >= machines
     new = np.ones(len(up), dtype=np.bool_)
     new[1:] = up[1:] != up[:-1]

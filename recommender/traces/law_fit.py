@@ -1,6 +1,6 @@
-"""Laws of spell lengths by maximum likelihood: lognormal, Weibull, exponential, with censoring.
+"""Laws of interval lengths by maximum likelihood: lognormal, Weibull, exponential, with censoring.
 
-All three are location-scale families of y = ln X: y = μ + σ·z. A spell that was seen to its
+All three are location-scale families of y = ln X: y = μ + σ·z. An interval that was seen to its
 end adds ln f(z) - ln σ - y, one that was cut off adds ln S(z):
 
     lognormal      f normal                     shape σ          median e^μ
@@ -25,12 +25,12 @@ Slopes = tuple[Floats, Floats, Floats]  # ln f or ln S, and its first two deriva
 Z95 = 1.959963985
 _STEPS = 200
 _TOLERANCE = 1e-10
-LEAST_SEEN = 3  # spells of different length without which a shape is not fitted
+LEAST_SEEN = 3  # intervals of different length without which a shape is not fitted
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedIntervals:
-    """Lengths of spells and whether their end was seen; both shape (spells,), hours > 0."""
+    """Lengths of intervals and whether their end was seen; both shape (intervals,), hours > 0."""
 
     hours: Floats
     over: Bools
@@ -40,7 +40,7 @@ class ObservedIntervals:
 
 
 def pool_intervals(parts: Sequence[ObservedIntervals]) -> ObservedIntervals:
-    """The spells of several series together."""
+    """The intervals of several series together."""
     return ObservedIntervals(
         np.concatenate([part.hours for part in parts]), np.concatenate([p.over for p in parts])
     )
@@ -56,17 +56,17 @@ class LikelihoodMaximum:
     covariance: Floats  # (2, 2)
 
 
-def fit_laws(what: str, spells: ObservedIntervals) -> tuple[LawFit, ...]:
-    """The three families fitted to some spells, best first; none without a spell seen to its end.
+def fit_laws(what: str, intervals: ObservedIntervals) -> tuple[LawFit, ...]:
+    """The three families fitted to some intervals, best first; none where no end was seen.
 
-    Lognormal and Weibull need three spells of different length.
+    Lognormal and Weibull need three intervals of different length.
     """
-    if not spells.over.any():
+    if not intervals.over.any():
         return ()
-    found = [_exponential(what, spells)]
-    if len(np.unique(spells.hours[spells.over])) >= LEAST_SEEN:
+    found = [_exponential(what, intervals)]
+    if len(np.unique(intervals.hours[intervals.over])) >= LEAST_SEEN:
         for family in ("lognormal", "weibull"):
-            found.append(_law(what, family, spells, most_likely(family, spells)))
+            found.append(_law(what, family, intervals, most_likely(family, intervals)))
     least = min(law.aic for law in found)
     ranked = sorted(found, key=lambda law: law.aic)
     return tuple(_marked(law, law.aic == least) for law in ranked)
@@ -77,10 +77,10 @@ def _marked(law: LawFit, best: bool) -> LawFit:
     return LawFit(best=best, **{name: getattr(law, name) for name in names})
 
 
-def _exponential(what: str, spells: ObservedIntervals) -> LawFit:
-    """Mean = time in all spells per end seen; its logarithm has the variance 1/ends."""
-    ends = int(spells.over.sum())
-    mean = float(spells.hours.sum()) / ends
+def _exponential(what: str, intervals: ObservedIntervals) -> LawFit:
+    """Mean = time in all intervals per end seen; its logarithm has the variance 1/ends."""
+    ends = int(intervals.over.sum())
+    mean = float(intervals.hours.sum()) / ends
     aic = 2.0 - 2.0 * (-ends * math.log(mean) - ends)
     width = 1.0 / math.sqrt(ends)
     return LawFit(
@@ -92,11 +92,11 @@ def _exponential(what: str, spells: ObservedIntervals) -> LawFit:
         aic=aic,
         best=False,
         seen=ends,
-        unfinished=len(spells) - ends,
+        unfinished=len(intervals) - ends,
     )
 
 
-def _law(what: str, family: str, spells: ObservedIntervals, best: LikelihoodMaximum) -> LawFit:
+def _law(what: str, family: str, intervals: ObservedIntervals, best: LikelihoodMaximum) -> LawFit:
     sigma, mu = math.exp(best.log_sigma), best.mu
     spread = math.sqrt(best.covariance[1, 1])
     weibull = family == "weibull"
@@ -106,7 +106,7 @@ def _law(what: str, family: str, spells: ObservedIntervals, best: LikelihoodMaxi
     step = 1e-5
     above, below = (_log_mean(family, mu, math.exp(best.log_sigma + d)) for d in (step, -step))
     means = (1.0, (above - below) / (2.0 * step))
-    ends = int(spells.over.sum())
+    ends = int(intervals.over.sum())
     return LawFit(
         what=what,
         family=family,
@@ -116,7 +116,7 @@ def _law(what: str, family: str, spells: ObservedIntervals, best: LikelihoodMaxi
         aic=4.0 - 2.0 * best.log_likelihood,
         best=False,
         seen=ends,
-        unfinished=len(spells) - ends,
+        unfinished=len(intervals) - ends,
     )
 
 
@@ -136,13 +136,13 @@ def around(log_value: float, width: float) -> Value:
     return Value(math.exp(log_value), math.exp(low), math.exp(min(high, 700.0)))
 
 
-def most_likely(family: str, spells: ObservedIntervals) -> LikelihoodMaximum:
+def most_likely(family: str, intervals: ObservedIntervals) -> LikelihoodMaximum:
     """Maximise the likelihood of a family over (μ, ln σ) by damped Newton steps."""
     slopes = _SLOPES[family]
-    logs = np.log(spells.hours)
-    seen = logs[spells.over]
+    logs = np.log(intervals.hours)
+    seen = logs[intervals.over]
     point = np.array([logs.mean(), math.log(max(float(seen.std()), 0.05))])
-    height, slope, bend = _likelihood(slopes, logs, spells.over, point)
+    height, slope, bend = _likelihood(slopes, logs, intervals.over, point)
     damping = 1e-3
     for _ in range(_STEPS):
         if float(np.abs(slope).max()) < _TOLERANCE * len(logs):
@@ -150,7 +150,7 @@ def most_likely(family: str, spells: ObservedIntervals) -> LikelihoodMaximum:
         scale = damping * np.maximum(np.abs(np.diag(bend)), 1e-3)
         step = np.linalg.solve(np.diag(scale) - bend, slope)
         trial = point + np.clip(step, -2.0, 2.0)
-        new = _likelihood(slopes, logs, spells.over, trial)
+        new = _likelihood(slopes, logs, intervals.over, trial)
         if new[0] >= height:
             point, (height, slope, bend), damping = trial, new, damping * 0.2
         else:

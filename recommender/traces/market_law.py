@@ -2,10 +2,10 @@
 
 How: docs/research/risk-facts.md.
 
-The likelihood weighs every short spell alike and misses a heavy tail's mean by a third to a
-half; a job cares for what is left of a spell at a random moment. So the mean is hours up per
+The likelihood weighs every short interval alike and misses a heavy tail's mean by a third to a
+half; a job cares for what is left of an interval at a random moment. So the mean is hours up per
 interruption, and σ is fitted to P(more than h left), h = 0.1 ... 6 hours, as for the shipped
-classes (docs/research/risk-facts.md). Beyond single spells, days differ: the sd of the logit of
+classes (docs/research/risk-facts.md). Beyond single intervals, days differ: the sd of the logit of
 a day's level is what makes drawn days vary as the seen ones do.
 """
 

@@ -176,14 +176,14 @@ def _trace(name: str, draft: _Draft) -> Trace:
     keep = changes(t_s, machines)
     prices = np.array([usd for _, usd in draft.prices], dtype=np.float64)
     price_t = np.array([t for t, _ in draft.prices], dtype=np.float64)
-    dearer = changes(price_t, prices)
+    changed = changes(price_t, prices)
     return Trace(
         name=name,
         end_s=draft.end_s or 0.0,
         t_s=t_s[keep],
         machines=machines[keep],
-        price_t_s=price_t[dearer],
-        usd_per_hour=prices[dearer],
+        price_t_s=price_t[changed],
+        usd_per_hour=prices[changed],
         events=events,
         place=facts.place,
         capacity=facts.capacity,

@@ -113,7 +113,7 @@ def _series(tree: dict[str, Any], ticks: Floats, gap_s: float, name: str, path: 
     machines = ticks.astype(np.int64)
     keep = changes(t_s, machines)
     usd = np.array(tree.get("prices", []), dtype=np.float64)
-    dearer = changes(t_s[: len(usd)], usd)
+    changed = changes(t_s[: len(usd)], usd)
     meta = tree["metadata"]
     start = meta.get("start_time")
     place = _named_place(path, str(meta.get("zone", "")))
@@ -128,8 +128,8 @@ def _series(tree: dict[str, Any], ticks: Floats, gap_s: float, name: str, path: 
         source=name,
         t_s=t_s[keep],
         machines=machines[keep],
-        price_t_s=t_s[: len(usd)][dearer] if len(usd) else np.empty(0),
-        usd_per_hour=usd[dearer] if len(usd) else np.empty(0),
+        price_t_s=t_s[: len(usd)][changed] if len(usd) else np.empty(0),
+        usd_per_hour=usd[changed] if len(usd) else np.empty(0),
     )
 
 

@@ -21,7 +21,7 @@ _GPU_SIZE = re.compile(r"standard_n[cdgv]", re.I)
 _REGION = re.compile(r"[a-z]+\d*")
 # Clouds of governments, and zones of telephone companies: not what a subscription may rent.
 _OTHER_REGIONS = re.compile(r"usgov\w*|usdod\w*|china\w*|att\w*|sgx\w*|microsoft\w*")
-_MOST_USD = 1e6  # an hour; the dearest machine of 2026 costs some hundreds
+_MOST_USD = 1e6  # an hour; the most expensive machine of 2026 costs some hundreds
 _GPU_NAME = re.compile(r"_([A-Z]+\d+X?)(?:_v\d+)?$")
 
 
