@@ -12,10 +12,12 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from recommender.plan.accuracy import TABLE, Finding, table_text
-from tests.research.accuracy.studies import STUDIES
-
 ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT))  # of `tests`, after what is installed
+
+from recommender.plan.accuracy import TABLE, Finding, table_text  # noqa: E402
+from tests.research.accuracy.studies import STUDIES  # noqa: E402
+
 ACCURACY = ROOT / "docs" / "research" / "accuracy.md"
 README = ROOT / "README.md"
 PAGES = (README, ROOT / "docs" / "simulate.md", ROOT / "docs" / "policies.md")

@@ -23,6 +23,7 @@ SOLVER = "recommender/optimize/linear_program.py"  # the one module that may see
 FORBIDDEN = ("/wor" + "k/", "/hom" + "e/", "TO" + "DO", "FIX" + "ME", "XX" + "X")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def name_of(path: Path) -> str:
@@ -147,6 +148,31 @@ def test_every_page_of_the_documentation_is_listed():
     folder = ROOT / "docs"
     pages = {path.relative_to(folder).as_posix() for path in folder.rglob("*.md")} - {"index.md"}
     assert {page for page in pages if f"]({page})" not in index} == set()
+
+
+OTHERS = {  # files of other projects that pages and comments name
+    *("run_squad.py", "measure_throughput.py", "run.py", "analyze.py", "devices.py"),
+    *("shake_shake.py", "resource_acquisition.py"),
+}
+
+
+def test_every_module_that_pages_and_docstrings_name_is_there():
+    folders = (*PACKAGES, "tests", "docs", "examples")
+    paths = [path for name in folders for path in (ROOT / name).rglob("*.py")] + [ROOT / "setup.py"]
+    pages = [path for path in texts() if path.suffix == ".md" and path.name != "CHANGELOG.md"]
+    said = {name_of(page): page.read_text("utf-8") for page in pages}
+    for path in paths:
+        nodes = [
+            n for n in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(n, DOCUMENTED)
+        ]
+        said[name_of(path)] = "\n".join(ast.get_docstring(node) or "" for node in nodes)
+    dead = [
+        f"{place}: {named}"
+        for place, text in said.items()
+        for named in re.findall(r"(?<![\w/.*>])((?:[\w-]+/)*[\w-]+\.py)\b", text)
+        if named.rpartition("/")[2] not in OTHERS and not any(p.match(named) for p in paths)
+    ]
+    assert dead == []
 
 
 def test_links_between_pages_lead_somewhere():

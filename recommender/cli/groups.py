@@ -123,7 +123,7 @@ def add_command(
 
 
 def _bare(**given: Any) -> typer.Typer:
-    """Completion is offered at the top only; messages are ours (edge.py)."""
+    """Completion is offered at the top only; messages are ours (exit_codes.py)."""
     return typer.Typer(
         add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, **given
     )

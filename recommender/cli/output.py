@@ -94,12 +94,14 @@ def text_of(answer: Answer, request: PlanRequest, form: OutputOptions) -> str:
 
 
 def _table(answer: Answer, request: PlanRequest, form: OutputOptions) -> None:
-    from recommender.report import answer_table, explain
-
     on = form.screen()
     if form.explain and answer.status == "ok":
+        from recommender.report import explain
+
         write_lines(explain.render(answer, request, form.explain, on.width), on)
         return
+    from recommender.report import answer_table
+
     write_lines(answer_table.render(answer, request, on.width, form.quiet, form.all_regions), on)
 
 

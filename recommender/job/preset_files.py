@@ -48,4 +48,4 @@ def trees() -> str:
 if __name__ == "__main__":
     from recommender.catalogs.files import replace_file
 
-    replace_file(TREES, trees().encode("utf-8"))
+    replace_file(TREES.resolve(), trees().encode("utf-8"))  # an editable install may link it

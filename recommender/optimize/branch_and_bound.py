@@ -1,6 +1,6 @@
 """Large clusters of many entries: boxes of counts, split until a bound rules them out.
 
-`supports.py` lists every cluster of a set of entries, which is too much for tens of machines
+`entry_sets.py` lists every cluster of a set of entries, which is too much for tens of machines
 of several entries (seven entries of ten machines: 19 million clusters). Here a *box* low <= x
 <= high stands for all its clusters. With P(R) the least price of a fractional cluster of the
 box that computes R (entries filled in the order of price per compute) and step >= t + a/R
@@ -39,7 +39,7 @@ ROUND = 512  # boxes split at once
 GUESSES = 8  # roundings tried per round
 EVALUATED_AT_ONCE = 4  # clusters evaluated at once
 MOST_BOXES = 200_000  # then the search stops with the gap that is left
-PER_SUPPORT = 500  # boxes that take as long as one set of entries of `supports.py`
+PER_SUPPORT = 500  # boxes that take as long as one set of entries of `entry_sets.py`
 LISTED = 16  # machines up to which the clusters of a set of entries are soon listed
 CLUSTERS = 500_000  # clusters of a site up to which boxes are not worth it
 

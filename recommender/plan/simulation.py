@@ -48,7 +48,7 @@ class Histogram:
 class ClosedForm:
     """The first-order law of the same plan: what arithmetic alone says, to compare with."""
 
-    law: str  # "inverse Gaussian", "safety net"
+    law: str  # "inverse Gaussian", "fallback rule"
     time_s: float
     time_p95_s: float | None  # not known of a plan with a fallback
     cost_usd: float
@@ -62,7 +62,7 @@ class ClosedForm:
 class PolicyRun:
     """One policy, simulated tick by tick on the same paths."""
 
-    name: str  # "safety net", "two thresholds", "full policy"
+    name: str  # "fallback rule", "two thresholds", "full policy"
     cost: Quantiles
     time: Quantiles
     typical_time_s: float  # trimmed mean

@@ -12,7 +12,6 @@ from recommender.plan.plan import Answer, Infeasible
 from recommender.planner import assumptions
 from recommender.planner.baselines import baselines, lower_bounds_of, more_regions, price_dates
 from recommender.planner.current_setup import current_setup
-from recommender.planner.infeasibility import infeasible
 from recommender.planner.problem import Problem
 from recommender.planner.ranking import Ranked
 from recommender.planner.search import PlanSearch
@@ -43,6 +42,8 @@ class Pipeline:
     def answer(self) -> Answer:
         """Search, then gather what a reader wants next to the best plan."""
         if not self.search.best.incumbents:
+            from recommender.planner.infeasibility import infeasible  # most answers need none
+
             return self._answer(infeasible(self.search))
         if self.save_lp is not None:
             save_program(self.search, self.save_lp)

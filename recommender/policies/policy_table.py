@@ -15,7 +15,7 @@ spot goes on as V(none; j - 1, slack, x') too.
 
 V = 0 once the work is done (slack >= j), infinite for slack < 0: the deadline is always kept.
 
-As in `table.py`, with x the lumped states of all zones at once (they come and go independently),
+Over several zones, with x the lumped states of all zones at once (they come and go independently),
 and modes idle, spot in each zone, and on-demand in the cheapest region:
 
     idle          E V(idle; j - 1, slack - 1, x')

@@ -8,9 +8,9 @@ a tick is paid in full:
     3. cost += price·tick;  work = max(tick - start-up, 0);  start-up -= tick - work
     4. the job ends with the tick that leaves at most 1 ms of work
 
-Besides what `engine.py` knows of a tick, a history may say that a machine was taken while others
-are there at once (a failover list), that on-demand has to be queued for, how much is left to do,
-and that an interruption before some age costs nothing.
+Besides what the plain replay knows of a tick, a drawn market may say that a machine was reclaimed
+while others are there at once (a failover list), that on-demand has to be queued for, how much is
+left to do, and that an interruption before some age costs nothing.
 
 Exact dynamic programme over tick × mode × time lost. Of the time up to the deadline
 

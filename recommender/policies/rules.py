@@ -50,7 +50,7 @@ class Greedy:
     name: str = "greedy"
 
     def begin(self, task: Task, prices: ModePrices, tick_s: float, windows: int) -> Decide:
-        """The safety net counts one start-up; a spot machine that runs then is kept."""
+        """The fallback rule counts one start-up; a spot machine that runs then is kept."""
 
         def decide(state: PolicyState) -> Modes:
             left = task.work_s - state.done_s + task.changeover_s

@@ -8,8 +8,8 @@ left w:
     on on-demand, spot    go back to spot when slack > back·w
     spot                  stay on it
 
-The same recursion, grid and law as `table.py`, so the figures of a rule and of the optimum can be
-set side by side; the plan's own safety net is the rule that waits to the last and never goes back.
+It is evaluated by the recursion, grid and law of `policy_table.py`, so the figures of a rule and of
+the optimum compare; the plan's own fallback rule waits to the last and never goes back.
 
 `thresholds.csv` holds the rules of a grid of jobs for every spot class of the snapshot, written
 by `python -m tests.research.fits.build_thresholds --write`.

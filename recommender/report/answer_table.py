@@ -7,7 +7,6 @@ from recommender.report import answer_frame, cells
 from recommender.report import formatting as fmt
 from recommender.report.advice import advice
 from recommender.report.answer_frame import PlanRequest, closing_facts
-from recommender.report.explain import check_lines
 from recommender.report.infeasible import infeasible_lines
 from recommender.report.layout import Cell, Column, Line, Row, grid, inset, paragraph
 
@@ -38,8 +37,17 @@ def render(
         *table,
         *inset(" · ".join(closing_facts(answer, request)), width),
         *advice(answer, request, width),
-        *check_lines(answer, width),
+        *_check_lines(answer, width),
     ]
+
+
+def _check_lines(answer: Answer, width: int) -> list[Line]:
+    """What `--verify` found; the page that explains a plan is not loaded without it."""
+    if not answer.checks:
+        return []
+    from recommender.report.explain import check_lines
+
+    return check_lines(answer, width)
 
 
 def _heading(answer: Answer, request: PlanRequest, width: int) -> list[Line]:

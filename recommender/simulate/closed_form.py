@@ -5,7 +5,7 @@ a = E[kept(X)], so useful time passes at drift g with variance rate s²:
 
     g  = a / (u + v)                     s² = Var(kept(X) - g·(X + B)) / (u + v)
     waiting plan   T = d + first passage of W: inverse Gaussian, mean W/g, shape W²/s²
-    safety net     t' = (D - R - W/f - g·d/f) / (1 - g/f): the slack is used up, the fallback
+    fallback rule  t' = (D - R - W/f - g·d/f) / (1 - g/f): the slack is used up, the fallback
                    (speed f; R its start and reserve) takes over; done at d + W/g if before t'
 
 The means of zones and of the true speed differ between paths (docs/method.md), so the law is

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, fields
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.files import replace_file
@@ -18,9 +18,9 @@ from recommender.inputs.files import read_text
 from recommender.inputs.units import PROVIDERS
 from recommender.plan.limits import OfferLaw
 from recommender.text import shown, shown_path, unknown
-from recommender.traces.fit_result import MarketLaw, TraceFit
-from recommender.traces.law_fit import Z95
-from recommender.traces.market_law import logit
+
+if TYPE_CHECKING:
+    from recommender.traces.fit_result import MarketLaw, TraceFit
 
 ANYWHERE = "*"
 _INSTEAD = "write PROVIDER:PLACE:MACHINE such as gcp:us-central1-a:a3-highgpu-8g or aws:*:H100:8"
@@ -39,7 +39,9 @@ def parse_offer(text: str, name: str) -> tuple[str, str, str]:
     return provider, place, machine
 
 
-def check_offer(offer: tuple[str, str, str], found: TraceFit, catalog: Catalog, name: str) -> None:
+def check_offer(
+    offer: tuple[str, str, str], found: "TraceFit", catalog: Catalog, name: str
+) -> None:
     """Refuse an offer that no spot row of the catalog falls under, or of other machines."""
     provider, place, machine = offer
     o = catalog.offers
@@ -62,7 +64,9 @@ def check_offer(offer: tuple[str, str, str], found: TraceFit, catalog: Catalog, 
     _refuse_others(machine, [catalog.instance_types[provider, t] for t in of_machine], found, name)
 
 
-def _refuse_others(machine: str, types: Sequence[InstanceType], found: TraceFit, name: str) -> None:
+def _refuse_others(
+    machine: str, types: Sequence[InstanceType], found: "TraceFit", name: str
+) -> None:
     """Refuse machines unlike those that were watched: larger ones are taken far more often."""
     counts = sorted({t.gpus for t in types})
     if len(counts) > 1:
@@ -104,7 +108,7 @@ def _unknown_place(provider: str, place: str, known: set[str]) -> str:
 
 
 def laws_for(
-    offers: Sequence[tuple[str, str, str]], found: TraceFit, today: date
+    offers: Sequence[tuple[str, str, str]], found: "TraceFit", today: date
 ) -> tuple[OfferLaw, ...]:
     """The law of a fit, to be kept for some offers; raises `UsageError` where there is none."""
     law = found.law
@@ -139,8 +143,12 @@ def laws_for(
     )
 
 
-def level_sd(law: MarketLaw) -> float | None:
+def level_sd(law: "MarketLaw") -> float | None:
     """What a coming day's level may differ by: as days did, and as the level is not known."""
+    # Every plan reads the kept laws; only fitting one needs the fits.
+    from recommender.traces.law_fit import Z95
+    from recommender.traces.market_law import logit
+
     if law.zone_sd is None:
         return None
     low, high = law.availability.low, law.availability.high

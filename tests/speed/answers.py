@@ -58,7 +58,6 @@ def environment(folder: Path) -> dict[str, str]:
     """That of somebody who keeps no settings, with compiled modules."""
     own = {
         "RECOMMEND_NOW": "2026-11-21T12:00Z",
-        "PYTHONPATH": str(ROOT),
         "PYTHONPYCACHEPREFIX": str(folder / "compiled"),
         "HOME": str(folder / "home"),
         **{f"XDG_{name}_HOME": str(folder / "home") for name in ("CONFIG", "DATA", "CACHE")},

@@ -1,4 +1,4 @@
-"""`recommend simulate`: one plan followed through thousands of histories."""
+"""`recommend simulate`: one plan followed through thousands of simulated paths."""
 
 import re
 from dataclasses import dataclass, replace

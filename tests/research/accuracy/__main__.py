@@ -5,12 +5,12 @@ With --write the committed table is replaced, which needs the large reference ta
 
 import argparse
 import os
-from importlib.resources import files
 from pathlib import Path
 
 from recommender.plan.accuracy import TABLE, table_text
 from recommender.report.accuracy import render
 from recommender.report.layout import plain
+from tests.research import SOURCES
 from tests.research.accuracy.studies import chosen
 
 WIDTH = 100
@@ -29,7 +29,7 @@ def main() -> None:
     if given.write:
         if given.study or any(each.score is None for each in findings):
             parser.error("--write needs all studies, and the reference tables")
-        Path(str(files("recommender.plan") / TABLE)).write_text(table_text(findings), "utf-8")
+        (SOURCES / "plan" / TABLE).write_text(table_text(findings), "utf-8")
 
 
 if __name__ == "__main__":

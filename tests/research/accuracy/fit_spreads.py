@@ -21,6 +21,7 @@ from recommender.performance import calibration_spread
 from recommender.performance.calibration_model import NOISE
 from recommender.performance.calibration_spread import links_sd
 from recommender.performance.clusters import WITHIN
+from tests.research import SOURCES
 from tests.research.accuracy import published_scaling, scaling
 from tests.research.accuracy.extrapolation import Extrapolated, joined
 from tests.research.fits.held_out import WANTED_INSIDE, conformal, without
@@ -100,7 +101,7 @@ def main() -> None:
     made = table(points(chosen.reference))
     print(made, end="")
     if chosen.write:
-        path = Path(calibration_spread.__file__).with_name(calibration_spread.FILE)
+        path = SOURCES / "performance" / calibration_spread.FILE
         path.write_text(made, encoding="utf-8")
 
 

@@ -1,7 +1,7 @@
 """The frozen splits: what each study leaves out, and how many runs that must be.
 
 `splits.csv` was written before the models of 2026-11-21 were improved, by these rules. Runs are
-those that `performance/fit/data.py` can read: its networks, GPUs and sources; left out are BERT
+those that `fits/data.py` can read: its networks, GPUs and sources; left out are BERT
 phase 2 of frameworks that skip padding, BioBERT, and runs above 105 % of the matrix rate. Sources
 are left out one at a time where at least two of a family and stack have 20 runs, else GPUs.
 """

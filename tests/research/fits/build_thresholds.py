@@ -9,22 +9,21 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from itertools import product
-from pathlib import Path
 
 from recommender.catalogs.load import load_snapshot
-from recommender.policies import thresholds
 from recommender.policies.availability import chain
 from recommender.policies.availability_fit import of_class
 from recommender.policies.policy_table import policy_table
 from recommender.policies.state import ModePrices, Task
 from recommender.policies.thresholds import AXES, two_thresholds
+from tests.research import SOURCES
 
 WORK_H = (6.0, 24.0, 72.0)
 DEADLINE_RATIO = (1.1, 1.3, 1.7, 2.5)
 CHANGEOVER_H = (0.1, 0.4)
 PRICE_RATIO = (0.25, 0.5, 0.8)
 TICKS = 240  # of a table, from the start to the deadline
-FILE = Path(thresholds.__file__).with_name("thresholds.csv")
+FILE = SOURCES / "policies" / "thresholds.csv"
 HEADER = ("spot_class", *AXES, "wait", "back", "source", "as_of")
 
 Law = tuple[float, float, float, float, float]

@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 
 from recommender.arrays import Floats
-from recommender.performance import parameter_server
 from recommender.performance.least_squares import (
     ParameterPrior,
     PosteriorFit,
@@ -30,6 +29,7 @@ from recommender.performance.parameter_server import (
     updates_per_s,
     worker_s,
 )
+from tests.research import SOURCES
 
 IMAGES = 128.0  # of an update; Tensor2Tensor's default for these networks
 GRADIENT_BYTES = 4.0  # fp32
@@ -328,7 +328,7 @@ def main() -> None:
     chosen = parser.parse_args()
     rows = constant_rows(*read_reference(chosen.reference / "cmdare"))
     if chosen.write:
-        path = Path(parameter_server.__file__).with_name("parameter_server.csv")
+        path = SOURCES / "performance" / "parameter_server.csv"
         with path.open("w", encoding="utf-8", newline="") as file:
             table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
             table.writeheader()

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from recommender.catalogs.load import load_snapshot
-from recommender.performance import priors as priors_module
 from recommender.performance.priors import KINDS, Prior, kind_of
+from tests.research import SOURCES
 from tests.research.fits.data import HERE, runs, table
 from tests.research.fits.held_out import (
     OVERLAP_TRANSFERRED,
@@ -32,7 +32,7 @@ from tests.research.fits.model import TENSOR_S, best_overlap, errors, scaling_er
 from tests.research.fits.transfer import LABORATORY, Readings, fitted, predicted, readings
 
 AS_OF = "2026-11-21"
-SHIPPED = Path(priors_module.__file__).parent
+SHIPPED = SOURCES / "performance"
 TRANSFER_SIGMA = 0.36
 NOTHING = frozenset[Left]()
 # GPUs of the catalog as the laboratory names them; another memory is the same chip

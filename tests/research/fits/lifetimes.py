@@ -2,7 +2,7 @@
 
 A law tells the chance S(t) to live longer than t hours. Weibull and lognormal laws, one with
 early deaths, one read off recorded lifetimes, and any of them cut off by a provider's limit
-(24 h for Google's preemptible VMs) draw lifetimes by the same `drawn`. Fits: `lifetime_fits.py`.
+(24 h for Google's preemptible VMs) draw lifetimes by the same `drawn`. Fits: `lifetimes.py`.
 
 A server that died between a and b hours has the chance S(a) - S(b); one that was alive when
 last seen, at a hours, S(a) (b infinite). The most likely law maximises the weighted sum of
