@@ -2,6 +2,7 @@
 
 import csv
 import os
+import re
 from dataclasses import astuple, replace
 from math import isfinite
 from pathlib import Path
@@ -39,13 +40,26 @@ def test_a_study_reaches_its_target_unless_it_is_listed(study):
 
 
 def same(kept: Finding, made: Finding) -> bool:
-    """Whether the committed table holds what a study finds, to the digits that are printed."""
-    figures = [
-        [x for x in astuple(each.score) if isinstance(x, float)] if each.score else []
-        for each in (kept, made)
-    ]
+    """Whether the committed table holds what a study finds, to the digits that are printed.
+
+    A point on the edge of its span may fall on either side of it with another processor.
+    """
     words = [replace(each, score=None) for each in (kept, made)]
-    return words[0] == words[1] and figures[0] == pytest.approx(figures[1], rel=1e-6, abs=1e-9)
+    if words[0] != words[1] or kept.score is None or made.score is None:
+        return words[0] == words[1] and kept.score is made.score
+    spans = [0.0 if each.coverage is None else each.coverage for each in (kept.score, made.score)]
+    if abs(spans[0] - spans[1]) > 1.001 / made.score.points:
+        return False
+    figures = [
+        [x for x in astuple(replace(each, coverage=None)) if isinstance(x, float)]
+        for each in (kept.score, made.score)
+    ]
+    return figures[0] == pytest.approx(figures[1], rel=1e-6, abs=1e-9)
+
+
+def without_spans(page: str) -> str:
+    """A page without the shares inside spans: the committed table holds them, `same` compares."""
+    return re.sub(r"\| \d+ %( \*\*out\*\*)? \|", "| |", page)
 
 
 def test_the_committed_table_lists_every_study():
@@ -76,7 +90,7 @@ def test_keys_are_unique():
 @pytest.mark.skipif(not REFERENCE, reason="needs RECOMMEND_REFERENCE_DATA")
 def test_the_page_and_the_committed_table_are_what_the_studies_give():
     findings = [study.finding(Path(REFERENCE)) for study in STUDIES]
-    assert accuracy(findings) == DOCS.read_text(encoding="utf-8")
+    assert without_spans(accuracy(findings)) == without_spans(DOCS.read_text(encoding="utf-8"))
     assert [each.key for each in findings if not same(COMMITTED[each.key], each)] == []
 
 

@@ -177,7 +177,7 @@ def test_a_full_disk_costs_the_history_not_the_version(
     def full(path: Path, content: bytes) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(history, "replace", full)
+    monkeypatch.setattr(history, "replace_file", full)
     report = refresh(world.order())
     assert report.outcome == "published"
     assert "the history was not written" in report.notes[0]

@@ -135,11 +135,11 @@ def test_a_partial_refresh_ends_with_5_and_says_why(
     clients.install(monkeypatch, errors={"gcp": ProviderError("gcp", "credentials", "no key")})
     result = run("catalog", "refresh")
     assert result.code == 5
-    assert "some providers renewed" in result.out
+    assert "some providers updated" in result.out
     assert "credentials: no key" in result.out
     status = " ".join(run("catalog", "status").out.split())
     assert "GCP spot 63 h ago: credentials: no key" in status
-    assert "last refresh 2026-11-23T03:00:00Z: some providers renewed" in status
+    assert "last refresh 2026-11-23T03:00:00Z: some providers updated" in status
 
 
 def test_nothing_published_ends_with_6(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +157,9 @@ def test_a_store_in_use_ends_with_6(
     run: Run, clouds: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = Store(default_root())
-    monkeypatch.setattr("recommender.catalogs.refresh.run.writing", partial(write_lock, wait_s=0))
+    monkeypatch.setattr(
+        "recommender.catalogs.refresh.run.write_lock", partial(write_lock, wait_s=0)
+    )
     with write_lock(store):
         result = run("catalog", "refresh", "--provider", "azure", "-o", "json")
     assert result.code == 6

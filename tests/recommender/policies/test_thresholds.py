@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from recommender.catalogs.load import load_snapshot
+from recommender.catalogs.schema import SpotClass
 from recommender.policies.availability import chain
 from recommender.policies.availability_fit import exit_rates, of_class
 from recommender.policies.optimal import SemiMarkov
@@ -14,7 +15,12 @@ from recommender.policies.policy_table import policy_table
 from recommender.policies.replay import replay, windows
 from recommender.policies.rules import Greedy
 from recommender.policies.state import NONE, ON_DEMAND, SPOT, ModePrices, PolicyState
-from recommender.policies.thresholds import TwoThresholds, shipped_rule, two_thresholds
+from recommender.policies.thresholds import (
+    TwoThresholds,
+    rule_usd,
+    shipped_rule,
+    two_thresholds,
+)
 from recommender.risk.laws import RUN_FAMILY
 from tests.recommender.policies.laws import HEAVY
 from tests.recommender.policies.markets import PRICES, hours, simulated
@@ -105,15 +111,31 @@ def test_a_grid_point_is_found_as_it_was_written_and_between_two_points_lies_the
 
 
 def test_the_shipped_file_is_what_its_script_writes():
+    """Or costs as much: where two thresholds cost the same, the processor's last bit decides."""
     rows = build_thresholds.rows()
     path = files("recommender.policies").joinpath("thresholds.csv")
     shipped = csv.reader(path.read_text("utf-8").splitlines()[1:])
+    law = load_snapshot().spot_classes[0]
     for _ in range(20):
         made, kept = next(rows), next(shipped)
         assert [str(made[0]), *kept[1:5]] == kept[:5]
-        assert [float(value) for value in kept[1:7]] == pytest.approx(
-            [float(value) for value in made[1:7]], abs=2e-3
-        )
+        point, ours = [float(x) for x in kept[1:5]], [float(x) for x in kept[5:7]]
+        assert point == pytest.approx([float(x) for x in made[1:5]])
+        theirs = [float(x) for x in made[5:7]]
+        if ours != pytest.approx(theirs, abs=2e-3):
+            assert rule_cost(law, point, ours) == pytest.approx(
+                rule_cost(law, point, theirs), rel=2e-3
+            )
+
+
+def rule_cost(law: SpotClass, point: list[float], rule: list[float]) -> float:
+    """Expected USD of a two-threshold rule at a grid point, from the start of the job."""
+    work_h, ratio, changeover_h, price = point
+    task = hours(work_h, work_h * ratio, changeover_h)
+    tick_s = task.deadline_s / build_thresholds.TICKS
+    own = (law.run_mean_s, law.run_sigma, law.outage_sigma, law.availability, law.zone_sd)
+    process = chain(of_class(*own), tick_s)
+    return rule_usd(TwoThresholds(*rule), process, task, ModePrices(price, 1.0), tick_s)
 
 
 def test_there_is_no_rule_where_there_is_nothing_to_wait_for():

@@ -13,7 +13,7 @@ from recommender.catalogs.providers.contract import Wanted
 
 LEFT_BEHIND = """
 import sys, threading
-sys.path.insert(0, ".")
+sys.path.append(".")
 from tests.catalogs.providers.aws.test_tasks import wanted
 from recommender.catalogs.providers.aws.client import Tasks
 found, failed = Tasks({"hangs": threading.Event().wait, "works": lambda: 7}, 2).results(wanted(0.3))
