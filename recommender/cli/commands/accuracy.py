@@ -15,7 +15,7 @@ from recommender.text import unknown
 if TYPE_CHECKING:
     from recommender.plan.accuracy import Finding
 
-STUDIES = "python -m tests.research.accuracy"
+STUDIES = "python -P tests/run.py tests.research.accuracy"
 
 
 def accuracy(
