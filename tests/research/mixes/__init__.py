@@ -1,0 +1,1 @@
+"""Where mixes pay: every preset under three limits, five quotas and two ways to run."""

@@ -1,0 +1,164 @@
+"""Asks one question, and the same without mixes; checks a refusal by narrower searches."""
+
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from time import process_time
+
+from recommender.catalogs.catalog import Catalog
+from recommender.errors import RecommendError
+from recommender.plan.limits import Choice, Limits, Progress
+from recommender.plan.plan import Machines
+from recommender.planner.pipeline import Pipeline
+from recommender.planner.plan_builder import Evaluated, goal_of, keeps
+from recommender.planner.problem import Problem, planning_problem
+from recommender.planner.search import PlanSearch
+from tests.research.mixes.judge import fresh, recorded
+from tests.research.mixes.questions import Question, choice_of, job_of, limits_of
+from tests.research.mixes.records import Asked, PlanRecord, Rented
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+SEED = 7
+REGIONS = 4  # in which a refusal is checked alone: those with the most offers
+
+
+def problem_of(question: Question, catalog: Catalog, choice: Choice) -> Problem:
+    """The question, ready to be planned."""
+    limits = limits_of(question)
+    return planning_problem(job_of(question), limits, choice, catalog, Progress(), NOW, SEED)
+
+
+def answered(question: Question, catalog: Catalog) -> tuple[Asked, Pipeline]:
+    """The answer alone, and its seconds of the process."""
+    start = process_time()
+    pipeline = Pipeline(problem_of(question, catalog, choice_of(question, catalog)))
+    answer = pipeline.answer()
+    seconds = process_time() - start
+    plans = pipeline.ranked.plans if answer.status == "ok" else ()
+    first = record(plans[0], pipeline.problem.limits) if plans else None
+    proof = answer.proof
+    asked = Asked(question, round(seconds, 3), answer.status, proof.gap, proof.mixes, first)
+    return asked, pipeline
+
+
+def ask(
+    question: Question, catalog: Catalog, before: PlanRecord | None, reference: Path | None
+) -> Asked:
+    """The answer with all that it is compared with."""
+    asked, pipeline = answered(question, catalog)
+    problem = pipeline.problem
+    choice = problem.choice
+    if asked.first is None:
+        return replace(asked, refusal=_refusal(question, catalog, choice))
+    first = pipeline.ranked.plans[0]
+    alone = PlanSearch(problem_of(question, catalog, replace(choice, mix="no"))).ranked(1).plans
+    unmixed = alone[0] if alone else None
+    again = None if before is None else found_again(pipeline.search, before)
+    limits = problem.limits
+    judged = _judged(first, limits, reference)
+    unlike = unmixed is not None and unmixed.inputs != first.inputs
+    same = unmixed is not None and record(unmixed, limits) == asked.first
+    return replace(
+        asked,
+        unmixed=None if unmixed is None else record(unmixed, limits),
+        judged=judged,
+        judged_unmixed=judged if same else _judged(unmixed, limits, reference) if unlike else (),
+        before=None if again is None else record(again, limits),
+    )
+
+
+def _judged(plan: Evaluated, limits: Limits, reference: Path | None):  # type: ignore[no-untyped-def]
+    return (fresh(plan, limits, SEED), *recorded(plan, limits, SEED, reference))
+
+
+def record(evaluated: Evaluated, limits: Limits) -> PlanRecord:
+    """A plan as it is kept."""
+    plan, candidate = evaluated.plan, evaluated.candidate
+    places = tuple((site.region, site.zone) for site in plan.sites)
+    fallback = plan.fallback
+    return PlanRecord(
+        machines=tuple(_rented(m, places) for m in plan.machines),
+        checkpoint_path=candidate.checkpoint_path,
+        fallback=() if fallback is None else tuple(_rented(m, ()) for m in fallback.machines),
+        fallback_share=0.0 if fallback is None else fallback.probability,
+        cost_usd=plan.estimate.cost.mean,
+        time_s=plan.estimate.time.typical,
+        chance=plan.estimate.chance,
+        goal=goal_of(plan, limits),
+    )
+
+
+def _rented(m: Machines, places: tuple[tuple[str, str], ...]) -> Rented:
+    at = places if m.market == "spot" and places else ((m.region, m.zone),)
+    return Rented(m.count, m.provider, m.instance_type, m.gpu, m.market, at)
+
+
+def found_again(search: PlanSearch, before: PlanRecord) -> Evaluated | None:
+    """An earlier version's plan in today's plan space; None where it is not there any more."""
+    if not search.best.incumbents:
+        return None
+    template = search.best.best_candidate()
+    for number, pools in enumerate(search.sites.pools):
+        entries = [_entry(search, pools, machines) for machines in before.machines]
+        fallback = _fallback(search, number, before)
+        if None in entries or fallback is None:
+            continue
+        counts = tuple(m.count for m in before.machines)
+        candidate = replace(
+            template, site=number, entries=tuple(entries), counts=counts,
+            checkpoint_path=before.checkpoint_path, fallback=fallback,
+        )  # fmt: skip
+        return search.builder.build(candidate)
+    return None
+
+
+def _entry(search: PlanSearch, pools, machines: Rented) -> int | None:  # type: ignore[no-untyped-def]
+    offers = search.problem.catalog.offers
+    for number, pool in enumerate(pools):
+        places = tuple((offers.region[row], offers.zone[row]) for row in pool.rows)
+        named = (offers.provider[pool.rows[0]], pool.type.instance_type, pool.spot)
+        wanted = (machines.provider, machines.instance_type, machines.market == "spot")
+        if named == wanted and places == machines.places:
+            return number
+    return None
+
+
+def _fallback(search: PlanSearch, site: int, before: PlanRecord) -> int | None:
+    """The number of a fallback at a site, -1 for none; None where it is not there."""
+    if not before.fallback:
+        return -1
+    offers, wanted = search.problem.catalog.offers, before.fallback[0]
+    fallbacks = search.sites.sites[site].fallbacks
+    for number, (offer, count) in enumerate(zip(fallbacks.offer, fallbacks.count, strict=True)):
+        named = (offers.instance_type[offer], offers.region[offer], int(count))
+        if named == (wanted.instance_type, wanted.places[0][0], wanted.count):
+            return number
+    return None
+
+
+def _refusal(question: Question, catalog: Catalog, choice: Choice) -> str:
+    """What an on-demand search and searches of single regions find; "" if nothing either."""
+    offers = catalog.offers
+    most = Counter(
+        region
+        for region, provider in zip(offers.region, offers.provider, strict=True)
+        if not choice.providers or provider in choice.providers
+    ).most_common(REGIONS)
+    tries = {"on demand": replace(choice, market="on_demand", mix="yes")}
+    tries |= {region: replace(choice, regions=(region,), mix="yes") for region, _ in most}
+    for words, narrower in tries.items():
+        found = _best(question, catalog, narrower)
+        if found is not None:
+            return f"{words}: {found.words}, {found.goal:.6g}"
+    return ""
+
+
+def _best(question: Question, catalog: Catalog, choice: Choice) -> PlanRecord | None:
+    try:
+        problem = problem_of(question, catalog, choice)
+        plans = PlanSearch(problem).ranked(1).plans
+    except RecommendError:
+        return None
+    kept = [plan for plan in plans if keeps(plan.plan, problem.limits)]
+    return record(kept[0], problem.limits) if kept else None

@@ -1,0 +1,92 @@
+"""The sweep asks what it says, keeps what it found, and counts it right."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from recommender.catalogs.load import load_snapshot
+from tests.research.mixes.ask import ask
+from tests.research.mixes.questions import (
+    SMALL_ACCOUNT,
+    Question,
+    choice_of,
+    job_of,
+    limits_of,
+    questions,
+)
+from tests.research.mixes.records import Asked, Judged, PlanRecord, Rented, line, read
+from tests.research.mixes.table import tables
+
+QUESTION = Question("resnet18-cifar10", "24h", "none", "gang")
+
+
+def plan(*machines: Rented, goal: float = 100.0) -> PlanRecord:
+    return PlanRecord(machines, 1, (), 0.0, goal, 3600.0, 0.96, goal)
+
+
+def rented(market: str, count: int = 2) -> Rented:
+    places = (("us-east-1", "us-east-1a"),)
+    return Rented(count, "aws", "p5.48xlarge", "H100", market, places)
+
+
+def judged(usd: float) -> tuple[Judged, ...]:
+    return (Judged("fresh", 100_000, usd, 0.1, 3600.0, 0.96, 0.001),)
+
+
+def test_the_sweep_asks_more_than_five_hundred_different_questions() -> None:
+    keys = [question.key for question in questions()]
+    assert len(keys) == len(set(keys)) == 19 * 3 * 5 * 2
+
+
+def test_questions_are_chosen_by_words_that_their_names_hold() -> None:
+    chosen = list(questions(("gang", "96 vCPU", "t5-3b")))
+    assert {q.key for q in chosen} == {
+        f"t5-3b | {limits} | 96 vCPU | gang" for limits in ("24h", "2x fastest", "1.3x cheapest")
+    }
+
+
+def test_a_budget_is_a_third_more_than_the_cheapest_plan_needs() -> None:
+    limits = limits_of(replace(QUESTION, limits="1.3x cheapest"))
+    assert limits.deadline_s is None
+    assert limits.budget_usd == 1.3 * 0.0417
+    assert not job_of(QUESTION).elastic
+
+
+def test_the_quotas_of_a_small_account_are_quotas_of_the_catalog() -> None:
+    catalog = load_snapshot()
+    known = {(quota.name, quota.market) for quota in catalog.quotas if quota.provider == "aws"}
+    assert set(SMALL_ACCOUNT) <= known
+    choice = choice_of(replace(QUESTION, quotas="small account"), catalog)
+    assert choice.providers == ("aws",)
+    assert len(choice.quotas) == len(SMALL_ACCOUNT)
+
+
+def test_what_is_written_is_read_back_as_it_was(tmp_path: Path) -> None:
+    first = plan(rented("spot"), rented("on_demand"))
+    asked = Asked(QUESTION, 0.5, "ok", 0.0, "searched", first, None, judged(90.0))
+    path = tmp_path / "answers.jsonl"
+    path.write_text(line(asked) + "\n", encoding="utf-8")
+    assert read(path) == [asked]
+    assert read(tmp_path / "none.jsonl") == []
+
+
+def test_the_table_counts_mixes_savings_and_what_got_worse() -> None:
+    mixed, pure = plan(rented("spot"), rented("on_demand"), goal=90.0), plan(rented("spot"))
+    asked = Asked(
+        QUESTION, 0.5, "ok", 0.0, "searched", mixed, pure, judged(90.0), judged(100.0),
+        before=plan(rented("spot"), goal=80.0),
+    )  # fmt: skip
+    text = tables([asked], [])
+    assert "| gang, 24h, none | 1 | 1 | 1 | 0 | 0 | 10.0, 10.0% | 0 | 0 |" in text
+    assert "+12.50%" in text
+    refused = replace(asked, first=None, before=None, refusal="on demand: 1x p5.48xlarge")
+    assert "on demand: 1x p5.48xlarge" in tables([refused], [])
+
+
+def test_a_question_is_answered_judged_and_evaluated_again_as_it_was() -> None:
+    catalog = load_snapshot()
+    once = ask(QUESTION, catalog, None, None)
+    assert once.first is not None
+    again = ask(QUESTION, catalog, once.first, None)
+    assert again.before == once.first
+    assert again.judged[0].runs == 100_000
+    assert abs(again.judged[0].cost_usd / once.first.cost_usd - 1.0) < 0.02
