@@ -2,11 +2,12 @@
 
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cached_property
 from itertools import compress
 from typing import Any, cast
 
+from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.schema import (
     Achieved,
     BillingRule,

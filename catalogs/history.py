@@ -8,7 +8,6 @@ its date. pandas, DuckDB and Dask read the folder as one table with a column `da
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.errors import CatalogError, StoreError
 from recommender.catalogs.files import replace_file
+from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.load import load
 from recommender.catalogs.schema import Offer
 from recommender.catalogs.store import Store

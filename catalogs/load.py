@@ -7,7 +7,7 @@ import io
 import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from recommender.catalogs import MANIFEST
 from recommender.catalogs.catalog import Catalog, Offers
 from recommender.catalogs.errors import CatalogError
 from recommender.catalogs.files import parse_json
+from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import NAMES
 from recommender.catalogs.tables import REQUIRED, SCHEMA_VERSION, TABLES, Table, columns_of
 from recommender.catalogs.validation import hard_problems

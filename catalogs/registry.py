@@ -5,9 +5,10 @@ imported. The client of a provider lies in `providers/<name>/` and is found by n
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
+
+from recommender.catalogs.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

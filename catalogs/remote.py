@@ -22,7 +22,6 @@ import shutil
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -35,6 +34,7 @@ from recommender.catalogs.archive import FILES, MOST_BYTES
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.errors import CatalogError
 from recommender.catalogs.files import parse_json, replace_file, write_new
+from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.load import load
 from recommender.catalogs.tables import TABLES
 

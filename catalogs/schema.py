@@ -11,8 +11,9 @@ of `sources.csv`), the date it held (`as_of`) and its `kind`:
     fallback  a rule of thumb where nothing was measured
 """
 
-from dataclasses import dataclass
 from typing import Literal
+
+from recommender.catalogs.frozen import dataclass
 
 Provider = str  # a name of `registry.NAMES`; tables with another are refused
 Market = Literal["on_demand", "spot", "reserved_block"]

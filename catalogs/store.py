@@ -22,7 +22,6 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +37,7 @@ from recommender.catalogs.files import (
     sync_folder,
     write_new,
 )
+from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.load import load
 
 if TYPE_CHECKING:

@@ -1,12 +1,13 @@
 """The tables of a catalog folder: their names, row classes, columns and order."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cache
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, get_args, get_type_hints
 
+from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import NAMES
 from recommender.catalogs.schema import (
     Achieved,

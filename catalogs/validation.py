@@ -10,13 +10,13 @@ own machines have none.
 import csv
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from statistics import median
 
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.errors import CatalogError
+from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import CLOUDS
 from recommender.catalogs.schema import InstanceType
 

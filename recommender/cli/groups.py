@@ -6,7 +6,6 @@ part of the tool, 0.3 s, to print one page of help.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from recommender.catalogs.frozen import dataclass
 from recommender.cli.option_groups import with_option_groups
 from recommender.cli.strict import StrictCommand, write_options
 from recommender.errors import UsageError

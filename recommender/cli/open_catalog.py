@@ -1,11 +1,12 @@
 """What is read from files for one call: the catalog, quotas, own machines."""
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recommender.catalogs.errors import CatalogError
+from recommender.catalogs.frozen import dataclass
 from recommender.cli.error_collector import ErrorCollector
 from recommender.cli.screen import write_text
 from recommender.inputs import units

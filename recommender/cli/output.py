@@ -1,8 +1,8 @@
 """Writes an answer or a page in the form that was asked for."""
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from recommender.catalogs.frozen import dataclass
 from recommender.cli.error_collector import ErrorCollector
 from recommender.cli.open_catalog import warn
 from recommender.cli.options import AnswerFlags, OutputFlags, PageFlags, SheetFlags

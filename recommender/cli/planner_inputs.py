@@ -1,10 +1,11 @@
 """One call of the planner: everything it needs, read from flags, settings and files."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from recommender.catalogs.frozen import dataclass
 from recommender.cli.error_collector import ErrorCollector, check_names
 from recommender.cli.open_catalog import load_catalog, warn, with_files, without_old_prices
 from recommender.cli.options import (

@@ -5,9 +5,9 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TextIO
 
+from recommender.catalogs.frozen import dataclass
 from recommender.report.layout import Line, plain
 
 _NARROWEST = 40

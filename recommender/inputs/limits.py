@@ -1,9 +1,9 @@
 """How limits are read and written: as their user typed them, and as one would type them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import ceil, floor, log10
 
+from recommender.catalogs.frozen import dataclass
 from recommender.inputs import units
 from recommender.inputs.units.times import now
 from recommender.plan.limits import Limit, Progress, Quantity

@@ -1,11 +1,11 @@
 """Machines and prices outside the catalog that users hand in as a CSV file: `--offers FILE`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import cast
 
+from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.schema import InstanceType, Market, Offer
 from recommender.errors import UsageError
 from recommender.inputs.csv_text import (

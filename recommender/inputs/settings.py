@@ -8,11 +8,11 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from recommender.catalogs.files import replace_file
+from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs import units
 from recommender.inputs.files import read_text

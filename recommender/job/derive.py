@@ -11,9 +11,10 @@ adapters       r·(in + out) of every linear layer, about 20·h·r a layer (Llam
                70B: 19.8, counted over the published shapes)
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
+from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs.units import format_count
 from recommender.job.job import AMOUNTS, SERVED_SHARDINGS, DataSet, Job

@@ -5,8 +5,9 @@ or a preset becomes a `Job` once, at the border (`jobfile.py`); inside nothing i
 that a model needs. Units: seconds, bytes, FLOP, samples.
 """
 
-from dataclasses import dataclass
 from typing import Literal, get_args
+
+from recommender.catalogs.frozen import dataclass
 
 Precision = Literal["mixed", "bf16", "fp16", "tf32", "fp32"]
 Stack = Literal["tuned", "typical"]  # vendors' recipes and MLPerf; everybody else's scripts

@@ -7,9 +7,10 @@ also replaces its width, FLOP, activations and checkpoint.
 """
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
+from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.job.job import AMOUNTS
 from recommender.job.preset_files import preset_tree, presets

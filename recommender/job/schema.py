@@ -6,9 +6,10 @@ is left out is None; what it then is, `derive` decides.
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, Literal, get_args
 
+from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs import units
 from recommender.job import calibration_section

@@ -3,10 +3,11 @@
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, cast
 
+from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.schema import Gpu, InstanceType
 from recommender.errors import UsageError
 from recommender.inputs.csv_text import CsvRow, read_csv, read_each, refuse_all

@@ -1,10 +1,10 @@
 """Which offers may enter plans, and why the others may not."""
 
 from collections import Counter
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.schema import InstanceType
 from recommender.plan.limits import Choice, GpuWish
 

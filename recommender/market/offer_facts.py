@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cache, cached_property
 from itertools import permutations
 
 from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import SPOT_AUCTIONS
 from recommender.catalogs.schema import BillingRule, InstanceType, SpotClass
 from recommender.job.job import Job

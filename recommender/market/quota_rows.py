@@ -1,12 +1,12 @@
 """Quotas of an account as rows of the plan space, and by the provider's own names."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from recommender.arrays import Floats
 from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.schema import InstanceType, Quota
 from recommender.errors import UsageError
 from recommender.market.offer_facts import Facts, Pool

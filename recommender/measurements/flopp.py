@@ -1,8 +1,7 @@
 """FLOPP: what matrix multiplication a dollar buys on each offer, best first (DeepVM's metric)."""
 
-from dataclasses import dataclass
-
 from recommender.catalogs.catalog import OWN_BENCH_SOURCE, Catalog
+from recommender.catalogs.frozen import dataclass
 from recommender.measurements.pool import OfferFlopp
 
 _SOLD = ("open", "spot_only")

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import median
 
 from recommender.benchmarks import figures
 from recommender.benchmarks.record import Record
 from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.schema import Gpu, InstanceType
 from recommender.errors import RecordError
 from recommender.text import shown, unknown

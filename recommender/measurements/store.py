@@ -4,7 +4,7 @@ import csv
 import hashlib
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -15,6 +15,7 @@ from recommender.benchmarks.record import Record, parse_record, read_record
 from recommender.catalogs.catalog import OWN_BENCH_SOURCE, Catalog, with_machines, with_speeds
 from recommender.catalogs.errors import RecommendError
 from recommender.catalogs.files import replace_file
+from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.schema import InstanceType, OwnSpeed
 from recommender.errors import RecordError, UsageError
 from recommender.inputs.csv_text import CsvRow, read_csv

@@ -14,11 +14,12 @@ a cluster. Single clusters that are left get their lower bound, and the best are
 the full model until no lower bound is below the cutoff: the result is exact.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
+from recommender.catalogs.frozen import dataclass
 from recommender.optimize.entry_sets import counts_lower_bounds
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.lower_bounds import (

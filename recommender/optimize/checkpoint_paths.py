@@ -1,10 +1,9 @@
 """Checkpoint paths of plans: stall, restore, and what they add to the bill."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
+from recommender.catalogs.frozen import dataclass
 from recommender.optimize.space import ANCHOR, MEMORY_TIER, NONE, OBJECT_STORE, Site, Space
 from recommender.performance import checkpoint
 from recommender.performance.checkpoint import Receiver, SavePaths

@@ -11,13 +11,13 @@ common paths that queue for neither, for one and for both counts those that coul
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 
 import numpy as np
 
 from recommender.arrays import Floats, Ints
+from recommender.catalogs.frozen import dataclass
 from recommender.optimize.evaluate import RENDEZVOUS_S, RESERVE_S
 from recommender.optimize.space import Site, Space
 from recommender.performance.checkpoint import CHIEF_STREAM, object_store_rate, write_s

@@ -9,12 +9,14 @@ only after every row was recomputed in rational arithmetic.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
 import pulp as untyped
+
+from recommender.catalogs.frozen import dataclass
 
 Sense = Literal["<=", ">=", "="]
 Status = Literal["optimal", "found", "infeasible", "unknown"]

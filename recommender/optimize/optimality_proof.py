@@ -5,7 +5,7 @@ solve again with the cutoff of the best plan so far; infeasible means proven.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from math import comb
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 
 from recommender.arrays import Ints
+from recommender.catalogs.frozen import dataclass
 from recommender.optimize.entry_sets import counts_lower_bounds
 from recommender.optimize.linear_program import Solution, solve, write
 from recommender.optimize.program_data import ProgramData, hazard_bands, least_bill, relaxed

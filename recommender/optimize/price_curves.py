@@ -10,11 +10,10 @@ filled with the groups in the order of β until they compute R (the dual of a li
 whose rows are the machines and the quotas). Each μ gives a convex curve of straight pieces.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
+from recommender.catalogs.frozen import dataclass
 from recommender.optimize.space import Site
 
 Lines = tuple[tuple[Floats, Floats], ...]  # (seconds, samples): step >= seconds + samples/compute

@@ -10,11 +10,10 @@ infinite compute, best memory and links of a *level*: how many machines, the GPU
 largest, the slowest network in use. Bounds are tested against every plan of small spaces.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from recommender.arrays import Floats, Ints
+from recommender.catalogs.frozen import dataclass
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.lower_bounds import least_speed_factor, paid_share
 from recommender.optimize.space import Site, Space

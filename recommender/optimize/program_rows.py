@@ -11,11 +11,11 @@ proves that no cluster which is not excluded beats the cutoff.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from recommender.arrays import Floats
+from recommender.catalogs.frozen import dataclass
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.linear_program import Model
 from recommender.optimize.lower_bounds import ROUNDING

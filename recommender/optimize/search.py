@@ -12,11 +12,12 @@ and then reports the gap that is left.
 """
 
 import heapq
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
+from recommender.catalogs.frozen import dataclass
 from recommender.optimize.entry_sets import counts_lower_bounds
 from recommender.optimize.fallback_bounds import bounds_by_queue
 from recommender.optimize.lower_bounds import sums_of

@@ -1,10 +1,11 @@
 """The state of a search, and how clusters are expanded into plans that may become incumbents."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
+from recommender.catalogs.frozen import dataclass
 from recommender.optimize.evaluate import (
     Plans,
     Values,

@@ -7,11 +7,10 @@ with the interruptions Λ, which so many machines of so many types can have at m
     Λ <= Σ_U λ + the largest λ of further types + (machines - types)·max λ·(1 - ρ) + faults
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
+from recommender.catalogs.frozen import dataclass
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.lower_bounds import (
     MOSTLY_PAID,

@@ -5,12 +5,13 @@ region, or the failover list of one spot type across regions. A plan is a count 
 checkpoint path and a fallback, so everything below is arrays over entries or over fallbacks.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
+from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job
 from recommender.performance.clusters import Clusters, MachineColumns, clusters_of
 from recommender.performance.step import steps

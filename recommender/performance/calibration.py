@@ -7,11 +7,12 @@ something of thirty-two; the formulas are those of `strategies.terms_of`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from recommender.arrays import Bools, Floats
+from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.job.job import Calibration, Fitted, Job, TimedRun
 from recommender.performance import least_squares as lsq

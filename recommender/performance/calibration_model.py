@@ -4,12 +4,13 @@ The formulas are those of `strategies.terms_of`; the fit is a maximum a posterio
 weights.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
 from recommender.arrays import Floats
+from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job, TimedRun
 from recommender.performance import least_squares as lsq
 from recommender.performance.clusters import Clusters, MachineColumns

@@ -8,7 +8,7 @@ no run taught.
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
@@ -16,6 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from recommender.arrays import Floats
+from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job, TimedRun
 from recommender.performance import least_squares as lsq
 from recommender.performance.calibration_model import COMPUTE, FARTHEST, LINKS, USUAL, StepModel

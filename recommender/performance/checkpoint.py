@@ -3,11 +3,10 @@
 Every function takes clusters as columns and gives arrays of shape (clusters,), in seconds.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from recommender.arrays import Bools, Floats
+from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job
 from recommender.performance.clusters import Clusters
 from recommender.risk.laws import RUN_FAMILY

@@ -4,11 +4,10 @@ A cluster's step time depends on which machines it has only through these: so on
 function serves single plans, the search, its bounds and the exhaustive oracle alike.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from recommender.arrays import Floats, Ints
+from recommender.catalogs.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

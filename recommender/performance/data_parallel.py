@@ -7,12 +7,12 @@ two rows of every array of shape (rows, clusters): nothing recomputed, then ever
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from recommender.arrays import Bools, Floats
+from recommender.catalogs.frozen import dataclass
 from recommender.job.job import SHARDINGS, Job, Sharding
 from recommender.performance.clusters import Clusters, Steps
 from recommender.performance.memory import (

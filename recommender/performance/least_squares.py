@@ -1,12 +1,13 @@
 """Robust least squares with priors, and small fits of non-negative constants."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 
 from recommender.arrays import Floats
+from recommender.catalogs.frozen import dataclass
 
 HUBER = 2.0  # residuals beyond so many sd count linearly: a run that was disturbed
 ROUNDS = 60  # of Levenberg-Marquardt from one start; a dozen are usual

@@ -1,10 +1,9 @@
 """What a GPU must hold: weights, gradients, optimizer, activations, logits, context."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from recommender.arrays import Bools, Floats
+from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job
 from recommender.performance.priors import Prior
 

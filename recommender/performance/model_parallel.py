@@ -9,12 +9,13 @@ it (GPipe, arXiv 1811.06965; 1F1B, arXiv 2104.04473). r is the best whole number
 memory: more micro-batches shorten the bubble, fewer waste less.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
+from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job, Sharding
 from recommender.performance.clusters import Clusters, Steps
 from recommender.performance.memory import Bytes, gib_lines

@@ -23,13 +23,13 @@ them counts depends on the load (`parameter_server.service_share`).
 """
 
 import csv
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from recommender.arrays import Floats, Ints
+from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job
 from recommender.performance.clusters import SPREAD_STEP, Clusters, MachineColumns, Steps, spread_of
 from recommender.performance.memory import bytes_of

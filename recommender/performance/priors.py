@@ -5,11 +5,12 @@
 """
 
 import csv
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job
 
 REFERENCE_WIDTH = 1024.0  # of the transformer whose FLOP per byte a prior states

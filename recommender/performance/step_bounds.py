@@ -15,11 +15,12 @@ network may send next to nothing inside machines; between them it sends what mac
 GPU would: the gradients of the part that a machine holds, and activations where stages part.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from recommender.arrays import Floats, Ints
+from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job
 from recommender.performance.clusters import Clusters, MachineColumns
 from recommender.performance.memory import bytes_of

@@ -6,10 +6,10 @@ ask through the list only, so a new strategy is one class and one line there.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import ClassVar
 
 from recommender.arrays import Floats
+from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job, Sharding
 from recommender.performance.clusters import Clusters, Steps
 from recommender.performance.memory import Bytes

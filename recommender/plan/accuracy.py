@@ -4,9 +4,10 @@ import csv
 import io
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from importlib.resources import files
 from typing import Literal
+
+from recommender.catalogs.frozen import dataclass
 
 TABLE = "accuracy.csv"
 COLUMNS = (

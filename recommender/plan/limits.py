@@ -6,8 +6,10 @@ whole program knows (CONTRIBUTING.md, "A new limit").
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+
+from recommender.catalogs.frozen import dataclass
 
 if TYPE_CHECKING:
     from recommender.arrays import Floats

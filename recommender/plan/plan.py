@@ -3,8 +3,10 @@
 Everything here is plain data, in seconds, bytes, USD; views format it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
+
+from recommender.catalogs.frozen import dataclass
 
 OWN_TRACE = "your trace"  # begins the basis of a spot law of the user's own
 

@@ -1,7 +1,6 @@
 """What a simulation of one plan found: plain data that views print, in seconds and USD."""
 
-from dataclasses import dataclass
-
+from recommender.catalogs.frozen import dataclass
 from recommender.plan.plan import Plan
 
 

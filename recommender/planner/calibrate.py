@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.files import replace_file
+from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.schema import Gpu
 from recommender.errors import UsageError
 from recommender.inputs.csv_text import refuse_all

@@ -1,11 +1,12 @@
 """Why no plan keeps the limits: which of them bind, by how much, and the plans nearest to them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
 
+from recommender.catalogs.frozen import dataclass
 from recommender.inputs.limits import amount, as_typed, exact, rounded_up
 from recommender.inputs.units import format_gpu
 from recommender.optimize.search_state import Candidate, SearchState, ranking_key

@@ -1,11 +1,12 @@
 """How an answer is put together: the search, its alternatives, and what surrounds them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
+from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs.units import Comparison
 from recommender.plan.plan import Answer, Infeasible

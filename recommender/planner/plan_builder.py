@@ -1,11 +1,12 @@
 """From a candidate of the search to a plan that can be printed: simulated again, and itemised."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 import numpy as np
 
+from recommender.catalogs.frozen import dataclass
 from recommender.market.offer_facts import Pool
 from recommender.market.sites import SitePools
 from recommender.optimize.evaluate import Plans, reduced

@@ -1,13 +1,14 @@
 """The parts of one plan as they are printed: machines, checkpoints, fallback, estimate, bill."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from recommender.arrays import Floats, Ints
+from recommender.catalogs.frozen import dataclass
 from recommender.market.offer_facts import Pool
 from recommender.market.quota_rows import quota_of, quota_use, users_quota
 from recommender.optimize.evaluate import Plans, Reduced, limits_kept

@@ -1,6 +1,5 @@
 """One problem made ready: catalog, allowed offers, machine speeds and the plan space."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from recommender.arrays import Floats
 from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.schema import InstanceType
 from recommender.errors import UsageError
 from recommender.inputs.limits import exact

@@ -1,11 +1,11 @@
 """Which plans stand in the table, and in which order."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
 
+from recommender.catalogs.frozen import dataclass
 from recommender.optimize.search_state import Candidate, SearchState, ranking_key
 from recommender.optimize.space import MEMORY_TIER
 from recommender.plan.plan import Plan

@@ -5,13 +5,14 @@ limit and the reasons of an infeasible problem. What was searched once is kept.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from recommender.arrays import Bools, Floats
+from recommender.catalogs.frozen import dataclass
 from recommender.market.sites import SitePools
 from recommender.optimize.lower_bounds import least_seconds
 from recommender.optimize.search import (

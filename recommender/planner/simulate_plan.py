@@ -1,9 +1,9 @@
 """Simulates one plan of an answer, or machines that the user names."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs.units import Comparison
 from recommender.inputs.units.times import now as clock_now

@@ -14,12 +14,12 @@ once each zone keeps one state for outages and one to three for runs, young to o
 side are put together where their expected time left is alike.
 """
 
-from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 import numpy as np
 
 from recommender.arrays import Bools, Floats
+from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 
 EDGES_H = (0.1, 0.3, 1.0, 3.0, 8.0)  # age buckets; the last one is open

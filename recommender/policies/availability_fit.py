@@ -7,11 +7,11 @@ on the way by the policy's belief; it may change every few days.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
+from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.policies.availability import EDGES_H, Availability
 from recommender.risk.laws import OUTAGE_FAMILY, RUN_FAMILY, IntervalFamily

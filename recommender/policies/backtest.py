@@ -10,13 +10,13 @@ where or in which order they are made.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
+from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.policies.availability_fit import ZoneClass, of_zone, zone_class
 from recommender.policies.optimal import SemiMarkov

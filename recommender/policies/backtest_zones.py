@@ -5,12 +5,12 @@ known; the rows are those of `backtest.py`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from recommender.arrays import Bools, Floats
+from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.policies.availability_fit import of_zones
 from recommender.policies.backtest import EVERY_S, BacktestRow, BacktestTrace, too_short

@@ -15,11 +15,12 @@ on both. A plan maps onto it so:
 import csv
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from recommender.arrays import Bools, Floats
+from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.plan.plan import Fallback, PolicyFacts
 from recommender.policies.availability import Availability, Chain, chain

@@ -27,11 +27,11 @@ While idle the place of the checkpoint is not kept: a start then pays the mean p
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Singles
+from recommender.catalogs.frozen import dataclass
 from recommender.policies.availability import AggregatedStates, Chain
 from recommender.policies.state import NONE, ON_DEMAND, SPOT, ModePrices, Task
 

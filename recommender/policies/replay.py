@@ -20,12 +20,12 @@ must hold, whatever the order; so the state is the time lost so far, in the grea
 divisor of tick, changeover and work, and the value the money spent so far.
 """
 
-from dataclasses import dataclass
 from math import gcd
 
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
+from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.policies.state import (
     NONE,

@@ -10,13 +10,13 @@ state: tick × {idle, spot, on-demand} × zone × time lost.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import gcd
 from typing import Protocol
 
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
+from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.policies.replay import DONE_S
 from recommender.policies.rules import whole_ticks

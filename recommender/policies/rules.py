@@ -4,11 +4,10 @@ Rules and tick arithmetic: Wu et al., "Can't Be Late: Optimizing Spot Instance S
 Deadlines", NSDI'24; with them the published costs of the authors' repository come out exactly.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from recommender.arrays import Floats
+from recommender.catalogs.frozen import dataclass
 from recommender.policies.state import (
     NONE,
     ON_DEMAND,

@@ -5,13 +5,13 @@ together: every array below has shape (windows,). Times are seconds, prices USD 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recommender.arrays import Bools, Floats
+from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 
 Modes = NDArray[np.int8]

@@ -18,7 +18,6 @@ by `python -m tests.research.fits.build_thresholds --write`.
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -26,6 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Singles
+from recommender.catalogs.frozen import dataclass
 from recommender.policies.availability import Chain
 from recommender.policies.policy_table import NEVER, PolicyTable, after_spot, started
 from recommender.policies.replay import DONE_S

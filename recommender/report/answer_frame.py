@@ -1,7 +1,8 @@
 """The lines above and under the table of an answer: question, prices, baselines, proof."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Answer, Plan, PriceDate

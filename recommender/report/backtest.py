@@ -1,8 +1,9 @@
 """A back-test as a table: policies under each job setting, over all traces or one by one."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
+from recommender.catalogs.frozen import dataclass
 from recommender.inputs import units
 from recommender.policies.backtest import BacktestRow, closed_by_sums
 from recommender.policies.state import Task

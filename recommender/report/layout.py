@@ -2,9 +2,10 @@
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
+from recommender.catalogs.frozen import dataclass
 from recommender.plan.simulation import Histogram
 from recommender.report import formatting as fmt
 from recommender.report.formatting import glued

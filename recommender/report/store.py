@@ -1,9 +1,10 @@
 """What a refresh did, and what the store of catalog versions holds."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from recommender.catalogs.frozen import dataclass
 from recommender.report import formatting as fmt
 from recommender.report.formatting import age_hours
 from recommender.report.layout import Column, Page

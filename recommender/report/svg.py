@@ -1,10 +1,10 @@
 """Pictures as SVG of fixed bytes: prices over days, histograms of a simulation."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date
 from xml.sax.saxutils import escape
 
+from recommender.catalogs.frozen import dataclass
 from recommender.plan.simulation import Histogram, Quantiles, Simulation
 from recommender.report import formatting as fmt
 from recommender.report.layout import edge_places

@@ -1,10 +1,9 @@
 """The fallback rule: when on-demand machines take over, and the least any fallback could cost."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from recommender.arrays import Floats, Ints
+from recommender.catalogs.frozen import dataclass
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import RandomNumbers
 from recommender.risk.spot_capacity import Runs, at, first, row

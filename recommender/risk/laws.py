@@ -12,13 +12,13 @@ theory). Weibull shapes below one and lognormals die early: the hazard falls wit
 """
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
 from recommender.arrays import Floats, Ints
+from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.schema import GANG_KNEE
 from recommender.risk.normal_law import normal_cdf, normal_cdf_lower_bound, normal_quantile
 

@@ -1,8 +1,7 @@
 """What a simulation needs of plans, and what it gives of each path: plain columns."""
 
-from dataclasses import dataclass
-
 from recommender.arrays import Bools, Floats, Ints
+from recommender.catalogs.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

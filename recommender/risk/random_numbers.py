@@ -20,13 +20,13 @@ paths by Sobol' points instead: half the error at the same work.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recommender.arrays import Floats, Ints, Singles
+from recommender.catalogs.frozen import dataclass
 from recommender.risk.laws import OUTAGE_FAMILY, RUN_FAMILY
 from recommender.risk.normal_law import normal_quantile
 

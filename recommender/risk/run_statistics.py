@@ -11,11 +11,12 @@ printed span holds; it lies inside the span, and 2,048 paths tell it to a few pe
 It grows with every single path, so a bound on each path bounds it (`optimize/lower_bounds.py`).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from recommender.arrays import Floats, Ints
+from recommender.catalogs.frozen import dataclass
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import PathInputs, Paths
 

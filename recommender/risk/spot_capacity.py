@@ -5,13 +5,13 @@ the cycles are then sums of whole planes, ten times as fast as along the last ax
 precision halves the memory traffic.
 """
 
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recommender.arrays import Bools, Floats, Ints, Singles
+from recommender.catalogs.frozen import dataclass
 from recommender.risk.laws import OUTAGE_FAMILY, RUN_FAMILY, RunLaw, logistic
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import MAX_LISTED_ZONES, RandomNumbers, run_uniforms

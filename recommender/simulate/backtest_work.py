@@ -1,11 +1,11 @@
 """Turns recorded series into the work of a backtest: cut traces, prices, policies by name."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from recommender.arrays import Floats
+from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.policies.availability_fit import zone_class
 from recommender.policies.backtest import (

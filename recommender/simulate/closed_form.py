@@ -14,11 +14,11 @@ job ends is ignored; the mean is 4-30 % low for jobs of a few cycles.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from recommender.arrays import Floats
+from recommender.catalogs.frozen import dataclass
 from recommender.plan.simulation import ClosedForm
 from recommender.risk.laws import OUTAGE_FAMILY, RunLaw
 from recommender.risk.normal_law import mills_ratio, normal_cdf

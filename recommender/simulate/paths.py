@@ -12,11 +12,12 @@ every second is paid.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 import numpy as np
 
 from recommender.arrays import Floats
+from recommender.catalogs.frozen import dataclass
 from recommender.risk.monte_carlo import cycles_needed, simulate_sample
 from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.risk.random_numbers import clear_caches, extended, random_numbers

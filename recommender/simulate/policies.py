@@ -7,11 +7,11 @@ interruption loses on average. Spot is there in a tick if it is there at its beg
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from recommender.arrays import Bools, Floats
+from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan

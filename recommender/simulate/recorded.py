@@ -5,11 +5,10 @@ many are up as it needs. Every path begins at a moment drawn evenly over all ser
 round when its series ends, so all parts of a recording count alike.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from recommender.arrays import Floats, Singles
+from recommender.catalogs.frozen import dataclass
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import RandomNumbers
 

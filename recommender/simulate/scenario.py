@@ -1,10 +1,11 @@
 """What a simulation may change about a plan: its law of runs, a recording, deflatable machines."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 import numpy as np
 
+from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs.csv_text import read_csv
 from recommender.inputs.units import parse_count, parse_duration, parse_money, parse_share

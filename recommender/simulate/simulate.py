@@ -1,8 +1,9 @@
 """Simulates one plan: paths, figures, and the closed form to compare with."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from recommender.catalogs.frozen import dataclass
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan
 from recommender.plan.simulation import (

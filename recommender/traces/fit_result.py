@@ -1,6 +1,6 @@
 """What a fit of traces found, as plain numbers with their confidence limits (95 %)."""
 
-from dataclasses import dataclass
+from recommender.catalogs.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

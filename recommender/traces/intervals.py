@@ -1,10 +1,9 @@
 """Cuts traces into runs and outages, and into hours and days to resample."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
+from recommender.catalogs.frozen import dataclass
 from recommender.risk.random_numbers import uniforms
 from recommender.traces.law_fit import ObservedIntervals
 from recommender.traces.trace import ADDED, HOUR, TAKEN, Trace

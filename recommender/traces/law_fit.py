@@ -13,11 +13,11 @@ end adds ln f(z) - ln σ - y, one that was cut off adds ln S(z):
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from recommender.arrays import Bools, Floats
+from recommender.catalogs.frozen import dataclass
 from recommender.traces.fit_result import LawFit, Value
 
 Slopes = tuple[Floats, Floats, Floats]  # ln f or ln S, and its first two derivatives

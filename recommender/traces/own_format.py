@@ -18,7 +18,7 @@ import gzip
 import io
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from pathlib import Path
 from typing import Literal, cast
@@ -26,6 +26,7 @@ from typing import Literal, cast
 import numpy as np
 
 from recommender.catalogs.files import replace_file
+from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs.csv_text import CsvRow, parse_csv, refuse_all
 from recommender.inputs.units import PROVIDERS, format_instant, parse_instant

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from recommender.arrays import Floats, Ints
+from recommender.catalogs.frozen import dataclass
 from recommender.risk.laws import further_hazard, gang_doublings
 from recommender.traces.fit_result import GroupLosses, PriceStatistics, Value
 from recommender.traces.intervals import (

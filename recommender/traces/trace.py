@@ -1,13 +1,14 @@
 """A recorded spot market as arrays: machines up, prices and node events of one place over time."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Literal
 
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
+from recommender.catalogs.frozen import dataclass
 
 HOUR = 3600.0
 Kind = Literal["", "probe", "hold"]

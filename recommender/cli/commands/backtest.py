@@ -1,11 +1,11 @@
 """`recommend backtest`: fallback policies on recorded markets, against the best possible."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from recommender.catalogs.frozen import dataclass
 from recommender.cli.error_collector import ErrorCollector
 from recommender.cli.groups import command_app
 from recommender.cli.options import PageFlags, SheetFlags, TraceFlags, Word, Words

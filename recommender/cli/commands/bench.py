@@ -1,12 +1,13 @@
 """`recommend bench`: measures machines, and keeps what was measured."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from recommender.catalogs.frozen import dataclass
 from recommender.cli.error_collector import ErrorCollector, one_of
 from recommender.cli.groups import add_command, group_app
 from recommender.cli.open_catalog import load_catalog

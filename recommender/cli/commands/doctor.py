@@ -4,7 +4,6 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -14,6 +13,7 @@ from typing import Any
 import typer
 
 from recommender.catalogs.errors import RecommendError
+from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import CLOUDS, ProviderInfo
 from recommender.cli.exit_codes import CATALOG
 from recommender.cli.groups import command_app

@@ -1,13 +1,14 @@
 """`recommend simulate`: one plan followed through thousands of simulated paths."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from recommender.catalogs.files import replace_file
+from recommender.catalogs.frozen import dataclass
 from recommender.cli import planner_inputs
 from recommender.cli.error_collector import ErrorCollector
 from recommender.cli.exit_codes import INFEASIBLE

@@ -1,10 +1,10 @@
 """Words that name machines and places: `A100:8`, `8x p4d.24xlarge spot us-east-1`."""
 
 import re
-from dataclasses import dataclass
 from typing import Literal
 
 from recommender.catalogs import registry
+from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs.units.quantities import (
     format_bytes,
