@@ -1,12 +1,13 @@
 """The flags of `recommend`, as typed: text until `request` reads it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
 
+from recommender.catalogs.frozen import dataclass
 from recommender.cli.error_collector import ErrorCollector
 from recommender.inputs.units import PROVIDERS
 from recommender.job.job import SHARDINGS
