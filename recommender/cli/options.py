@@ -70,7 +70,7 @@ class LimitFlags:
     max_overhead: Annotated[
         Word,
         _limit(
-            "Largest share of paid time in checkpoints, lost work, restarts: 20%.", metavar="SHARE"
+            "Most checkpoints, lost work, restarts, relative to the work: 20%.", metavar="SHARE"
         ),
     ] = None
     max_machines: Annotated[Word, _limit("Most machines at once (16).", metavar="N")] = None

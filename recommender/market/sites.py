@@ -347,6 +347,7 @@ class SiteBuilder:
             boot_s=np.array([self.facts.boot_s(p.type) for p in pools]),
             at_once=np.array([share for share, _ in waits]),
             wait_s=np.array([wait for _, wait in waits]),
+            entries=self._entries(pools),
         )
 
     def _affordable(self, usd_per_hour: float) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from recommender.arrays import Floats
+from recommender.arrays import Bools, Floats
 from recommender.optimize.evaluate import RENDEZVOUS_S, Plans, draft_inputs_of, with_fallbacks
 from recommender.optimize.lower_bounds import (
     ClusterSums,
@@ -17,6 +17,7 @@ from recommender.optimize.lower_bounds import (
     enough_in_time,
     plan_lower_bounds,
     sums_of_plans,
+    too_lossy,
 )
 from recommender.optimize.space import Site, Space
 from recommender.risk.path_inputs import PathInputs
@@ -25,7 +26,7 @@ from recommender.risk.path_inputs import PathInputs
 def bounds_by_queue(
     space: Space, site: Site, sums: ClusterSums, step_s: Floats, tight: bool
 ) -> Floats:
-    """Lower bounds of clusters; of those too slow alone, by what each kind of fallback allows.
+    """Lower bounds of clusters; of those that need a fallback, by each kind of it.
 
     A plan has one fallback, so the least lower bound over the kinds bounds it; a kind are all
     fallbacks that are as likely to be there at once. `step_s` has shape (clusters,).
@@ -34,7 +35,7 @@ def bounds_by_queue(
     if space.limits.deadline_s is None or not len(site.fallbacks):
         return lower_bounds
     open_ = np.flatnonzero(np.isfinite(lower_bounds) & (sums.spot_usd_per_hour > 0))
-    rows = open_[~enough_in_time(space, sums.take(open_))]
+    rows = open_[_need_fallback(space, sums.take(open_))]
     if not len(rows):
         return lower_bounds
     fall, least = site.fallbacks, np.full(len(rows), np.inf)
@@ -54,6 +55,12 @@ def bounds_by_queue(
     return lower_bounds
 
 
+def _need_fallback(space: Space, sums: ClusterSums) -> Bools:
+    """Which clusters are too slow alone, or lose too much."""
+    needy: Bools = ~enough_in_time(space, sums) | too_lossy(space, sums)
+    return needy
+
+
 def drafts_and_bounds(space: Space, site: Site, plans: Plans) -> tuple[PathInputs, Floats]:
     """The plans as inputs of the simulation, and their lower bounds; inf where not allowed."""
     drafts, allowed = draft_inputs_of(space, site, plans)
@@ -63,10 +70,10 @@ def drafts_and_bounds(space: Space, site: Site, plans: Plans) -> tuple[PathInput
 def bounds_with_own_fallbacks(
     space: Space, site: Site, plans: Plans, drafts: PathInputs, lower_bounds: Floats, cutoff: float
 ) -> Floats:
-    """Lower bounds of plans that are too slow without a fallback, by those that they may have."""
+    """Lower bounds of plans that cannot do without a fallback, by those that they may have."""
     open_ = np.flatnonzero(lower_bounds < cutoff)
     sums = sums_of_plans(space, drafts.take(open_))
-    needy = open_[~enough_in_time(space, sums)]
+    needy = open_[_need_fallback(space, sums)]
     if not len(needy):
         return lower_bounds
     with_own, parents = with_fallbacks(space, site, plans.take(needy))

@@ -21,6 +21,7 @@ from recommender.optimize.deadline_bounds import (
     max_reserve_s,
 )
 from recommender.optimize.evaluate import RENDEZVOUS_S
+from recommender.optimize.overhead_bounds import least_overhead
 from recommender.optimize.space import Site, Space
 from recommender.optimize.spot_time_bounds import HANDOVER_RATIO, least_spot_time_ratio
 from recommender.performance.clusters import spreads_of
@@ -139,6 +140,9 @@ def cluster_lower_bounds(space: Space, c: ClusterSums, tight: bool) -> Floats:
     begun = np.where(c.elastic_share > 0.0, 0.0, c.spot_usd_per_hour * c.changeover_s)
     if space.limits.deadline_s is not None:
         late, lost = _too_late(space, c)
+    if space.limits.max_overhead is not None:
+        lossy = too_lossy(space, c)
+        late, lost = late | lossy, lost | (lossy & np.isinf(c.best_fallback_usd_per_hour))
     if space.limits.budget_usd is not None:
         lost = lost | _over_budget(space, c, space.limits.budget_usd)
     return np.where(lost, np.inf, lower_bounds_of(space, c, tight, late, begun))
@@ -158,6 +162,18 @@ def _too_late(space: Space, c: ClusterSums) -> tuple[Bools, Bools]:
         fallback = Completion(quick_s, start_s, n.fallback_at_once, n.fallback_wait_s)
         lost[rows] = ~enough_in_time(space, n, fallback)
     return late, lost
+
+
+def too_lossy(space: Space, c: ClusterSums) -> Bools:
+    """Whether gangs on spot lose more than `--max-overhead` allows, unless a fallback helps."""
+    lossy = np.zeros(len(c.work_s), dtype=bool)
+    rows = np.flatnonzero((c.spot_usd_per_hour > 0.0) & (c.elastic_share <= 0.0))
+    if space.limits.max_overhead is not None and len(rows):
+        g = c.take(rows)
+        work_s = g.work_s * least_speed_factor(space, g.speed_sigma)
+        law = (g.run_mean_s, g.run_sigma, g.changeover_s, work_s)
+        lossy[rows] = least_overhead(space.path_count, space.seed, *law) > space.limits.max_overhead
+    return lossy
 
 
 def enough_in_time(space: Space, c: ClusterSums, fallback: Completion | None = None) -> Bools:

@@ -6,6 +6,7 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
+from recommender.optimize.dominated import Alone, dominated, fallbacks_alone
 from recommender.optimize.evaluate import (
     Plans,
     Values,
@@ -67,6 +68,7 @@ class SearchState:
     supports_expanded: int = 0
     open_bound: float = np.inf  # least lower bound of what was not explored
     incumbents: dict[Shape, Candidate] = field(default_factory=dict)
+    alone: dict[int, Alone] = field(default_factory=dict)  # by site, once needed
 
     @property
     def cutoff(self) -> float:
@@ -151,15 +153,20 @@ def _simulate_by_bound(
         bounds[keep] = (
             values.usd_with_any_fallback if space.limits.goal != "time" else lower_bounds[keep]
         )
-        _update_incumbents(index, rows, plans.take(keep), values, state)
+        _update_incumbents(space, index, rows, plans.take(keep), values, state)
     return bounds
 
 
 def _update_incumbents(
-    index: int, rows: Ints, plans: Plans, values: Values, state: SearchState
+    space: Space, index: int, rows: Ints, plans: Plans, values: Values, state: SearchState
 ) -> None:
     """Update the best plan of each shape that keeps the limits."""
-    for i in np.flatnonzero(np.isfinite(values.goal)):
+    keeps = np.isfinite(values.goal)
+    if (keeps & (plans.fallback >= 0)).any():
+        if index not in state.alone:
+            state.alone[index] = fallbacks_alone(space, space.sites[index])
+        keeps &= ~dominated(plans, values, state.alone[index])
+    for i in np.flatnonzero(keeps):
         used = np.flatnonzero(plans.counts[i])
         candidate = Candidate(
             site=index,

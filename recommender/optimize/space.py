@@ -72,13 +72,24 @@ class Fallbacks:
     boot_s: Floats
     at_once: Floats
     wait_s: Floats
+    entries: Entries  # the machines of each, as where they are rented from the start
 
     def __len__(self) -> int:
         return len(self.kind)
 
     def none(self) -> "Fallbacks":
         """No fallbacks."""
-        return Fallbacks(*(getattr(self, name)[:0] for name in self.__slots__))
+        return self.take(np.zeros(0, dtype=np.int64))
+
+    def take(self, rows: Ints) -> "Fallbacks":
+        """The fallbacks of some rows."""
+        columns: dict[str, Any] = {
+            name: value[rows]
+            if isinstance(value := getattr(self, name), np.ndarray)
+            else value.take(rows)
+            for name in self.__slots__
+        }
+        return Fallbacks(**columns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,13 @@ shorter: so one machine's law bounds every gang with it. Where early interruptio
 shorter runs are billed less as well. S is tabulated over W, once per law.
 """
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from recommender.arrays import Floats
+from recommender.arrays import Bools, Floats, Ints
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import PathInputs
 
@@ -36,16 +37,23 @@ def least_spot_time_ratio(
     work_s: Floats,
 ) -> Floats:
     """Least spot time charged per second of work; all arguments (clusters,)."""
-    power = np.ceil(np.log(run_mean_s) / np.log(RUN_GRID) - 1e-9)
-    away = np.floor(changeover_s / CHANGEOVER_GRID_S) * CHANGEOVER_GRID_S
-    place = np.log(np.maximum(work_s, FIRST_S) / FIRST_S) / np.log(RATIO)
-    point = np.clip(np.floor(place), 0, POINTS - 2).astype(np.int64)
+    power, away, point = grid_of(run_mean_s, changeover_s, work_s)
     keys = np.stack([power, run_sigma, free_s, away, point], axis=1)
     unique, where = np.unique(keys, axis=0, return_inverse=True)
     least = [min(_corners(paths, seed, *map(float, key))) for key in unique]
     longest = FIRST_S * RATIO ** (POINTS - 1)
     tabled = np.where(work_s <= longest, MARGIN, BEYOND) * np.array(least)[where.ravel()]
     return np.where(work_s >= FIRST_S, tabled, np.minimum(free_s < 61, 1.0))
+
+
+def grid_of(
+    run_mean_s: Floats, changeover_s: Floats, work_s: Floats
+) -> tuple[Floats, Floats, Ints]:
+    """Places on the grids: longer runs as a power, shorter changeovers, the point of less work."""
+    power = np.ceil(np.log(run_mean_s) / np.log(RUN_GRID) - 1e-9)
+    away = np.floor(changeover_s / CHANGEOVER_GRID_S) * CHANGEOVER_GRID_S
+    place = np.log(np.maximum(work_s, FIRST_S) / FIRST_S) / np.log(RATIO)
+    return power, away, np.clip(np.floor(place), 0, POINTS - 2).astype(np.int64)
 
 
 def _corners(
@@ -80,10 +88,23 @@ def spot_time_ratio_at(
 ) -> float:
     """S(W)/W of one law at one point of the grid of W."""
     work = FIRST_S * RATIO**point
+    inputs = replace(
+        lossless(np.array([work]), run_mean_s, run_sigma, changeover_s, np.zeros(1, dtype=bool)),
+        spot_usd_per_hour=np.full(1, 3600.0),
+        minimum_s=np.full(1, 60.0),
+        free_s=np.full(1, free_s),
+        best_fallback_usd_per_hour=np.full(1, HANDOVER_RATIO * 3600.0),
+    )
+    h = simulate_paths(inputs, None, paths, seed)
+    return float(h.usd_with_any_fallback.mean()) / work
+
+
+def lossless(
+    work_s: Floats, run_mean_s: float, run_sigma: float, changeover_s: float, held: Bools
+) -> PathInputs:
+    """Work on spot machines that are always there again, with free and immediate saves."""
     values = dict.fromkeys(PathInputs.__slots__, 0.0)
     values |= {
-        "work_s": work,
-        "spot_usd_per_hour": 3600.0,
         "run_mean_s": run_mean_s,
         "run_sigma": run_sigma,
         "outage_sigma": 1.0,
@@ -91,14 +112,10 @@ def spot_time_ratio_at(
         "sites": 1.0,
         "changeover_s": changeover_s,
         "interval_s": 1.0,
-        "minimum_s": 60.0,
-        "free_s": free_s,
         "fallback_at_once": 1.0,
         "at_once": 1.0,
-        "best_fallback_usd_per_hour": HANDOVER_RATIO * 3600.0,
+        "best_fallback_usd_per_hour": np.inf,
         "best_fallback_speed": 1.0,
     }
-    columns: dict[str, Any] = {name: np.full(1, value) for name, value in values.items()}
-    columns["held"] = np.zeros(1, dtype=bool)
-    h = simulate_paths(PathInputs(**columns), None, paths, seed)
-    return float(h.usd_with_any_fallback.mean()) / work
+    columns: dict[str, Any] = {name: np.full(len(work_s), v) for name, v in values.items()}
+    return PathInputs(**columns | {"work_s": work_s, "held": held})

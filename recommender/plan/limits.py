@@ -51,7 +51,7 @@ class MeanFigures(Protocol):
 
     @property
     def overhead(self) -> "Floats":
-        """Share of the paid time in checkpoints, lost work and restarts."""
+        """Work lost to checkpoints, lost progress and restarts, relative to the job's work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ MAX_OVERHEAD = MeanLimit(
     sensitivity=False,
     of_means=lambda means: means.overhead,
     of_plan=lambda plan: plan.estimate.overhead,
-    missed="loses {} of the paid time: too high an overhead",
+    missed="loses {} of the work to checkpoints and restarts: too high an overhead",
 )
 LIMITS: tuple[Limit, ...] = (DEADLINE, BUDGET, HOURLY, MAX_OVERHEAD)
 RUN_LIMITS = tuple(limit for limit in LIMITS if isinstance(limit, RunLimit))
@@ -174,7 +174,7 @@ class Limits:
     budget_usd: float | None = None
     hourly_usd: float | None = None
     confidence: float = 0.95
-    max_overhead: float | None = None  # share of paid time in checkpoints, lost work, restarts
+    max_overhead: float | None = None  # of checkpoints, lost work, restarts; share of the work
     max_machines: int = 16
     objective: Aim = "auto"
 

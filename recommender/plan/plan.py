@@ -131,7 +131,7 @@ class Estimate:
     chance: float  # all limits kept
     chance_if_speed_known: float
     interruptions: float
-    overhead: float  # share of paid time in checkpoints, lost work and restarts
+    overhead: float  # checkpoints, lost work, restarts, relative to the job's work
     split: TimeSplit
     step: StepSplit
     bill: tuple[BillItem, ...]

@@ -32,7 +32,12 @@ from recommender.plan.plan import Site as Place
 from recommender.planner.problem import PRINTED, Problem
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import PathInputs, Paths
-from recommender.risk.run_statistics import quantiles, trimmed_mean, trimmed_rows
+from recommender.risk.run_statistics import (
+    checkpoint_overhead,
+    quantiles,
+    trimmed_mean,
+    trimmed_rows,
+)
 from recommender.text import duration, usd
 
 if TYPE_CHECKING:
@@ -194,14 +199,13 @@ class PlanDetails:
     def _estimate(self) -> Estimate:
         space, inputs, paths = self.space, self.inputs, self.paths
         sure = self._simulated(replace(inputs, speed_sigma=np.zeros(1)))
-        running = float(paths.running_s.mean())
         return Estimate(
             cost=_spread(paths.cost_usd[0], float(paths.expected_usd.mean())),
             time=_spread(paths.time_s[0], float(paths.time_s.mean())),
             chance=float(limits_kept(space.limits, paths).mean()),
             chance_if_speed_known=float(limits_kept(space.limits, sure).mean()),
             interruptions=float(paths.interruptions.mean()),
-            overhead=max(0.0, 1.0 - float(paths.trained_s.mean()) / max(running, 1.0)),
+            overhead=float(checkpoint_overhead(paths)[0]),
             split=_time_split(inputs, paths, trimmed_rows(paths.time_s[0])),
             step=explain(space.job, space.columns, self.reduced.fleet, 0),
             bill=self._bill(),

@@ -24,7 +24,7 @@ class FirstClusterEnd:
     stop_s: Floats
     rest_s: Floats  # on the fallback: training, restart and restore
     delay_s: Floats  # until the fallback was there
-    trained_s: Floats
+    done_s: Floats  # work done there
     repeats: Floats  # how often the sampled runs were repeated; 0 where they were enough
 
 
@@ -62,7 +62,7 @@ def apply_fallback_rule(
         stop_s=np.where(handed_over, stop, time),
         rest_s=np.where(handed_over, rest, 0.0),
         delay_s=np.where(handed_over & late, p.fallback_wait_s[:, None], 0.0),
-        trained_s=np.where(handed_over, durable + (work - durable) / speed, work),
+        done_s=np.where(handed_over, durable, work),
         repeats=np.where(handed_over, repeated, again),
     )
 

@@ -95,7 +95,7 @@ def simulate_sample(
     time = at(runs.starts, last) + use
     end = apply_fallback_rule(p, deadline_s, work, runs, last, time, use, again, sample)
     least = least_bill_with_fallback(p, work, runs, last)
-    return _account(p, runs, end, least, sample), finished
+    return _account(p, work, runs, end, least, sample), finished
 
 
 def _extrapolate(
@@ -114,7 +114,12 @@ def _extrapolate(
 
 
 def _account(
-    p: PathInputs, runs: Runs, end: FirstClusterEnd, least: Floats, sample: RandomNumbers
+    p: PathInputs,
+    work: Floats,
+    runs: Runs,
+    end: FirstClusterEnd,
+    least: Floats,
+    sample: RandomNumbers,
 ) -> Paths:
     """Time, bill and where the time went."""
     waited = at(until(runs.waits), end.run)
@@ -148,8 +153,20 @@ def _account(
         queued_s=queued,
         interruptions=interruptions,
         restarts_s=np.minimum(interruptions * p.changeover_s[:, None], up),
-        trained_s=end.trained_s,
+        trained_s=end.done_s + (work - end.done_s) / np.maximum(p.fallback_speed[:, None], 1e-9),
+        work_s=work,
+        lost_work_s=_lost_work(p, up, end),
     )
+
+
+def _lost_work(p: PathInputs, up: Floats, end: FirstClusterEnd) -> Floats:
+    """Work that could have been done while saves, lost work and restarts took place.
+
+    The first start-up is none of these, be it that of the fallback.
+    """
+    lost = np.maximum(up - np.minimum(p.changeover_s[:, None], up) - end.done_s, 0.0)
+    restarts = (end.rest_s > 0.0) & (up > 0.0)
+    return lost + np.where(restarts, (p.fallback_speed * p.fallback_start_s)[:, None], 0.0)
 
 
 def _price_factor(p: PathInputs, sample: RandomNumbers) -> Floats:

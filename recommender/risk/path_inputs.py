@@ -67,3 +67,5 @@ class Paths:
     interruptions: Floats
     restarts_s: Floats  # changeovers after the first
     trained_s: Floats  # useful training on either cluster
+    work_s: Floats  # the job's work at this path's speed, on the whole cluster
+    lost_work_s: Floats  # what could have been done while saves, lost work and restarts took place

@@ -35,7 +35,7 @@ class Outcomes:
     usd_with_any_fallback: (
         Floats  # least expected bill if any fallback could take over after any run
     )
-    overhead: Floats  # share of the running time that trains nothing
+    overhead: Floats  # `checkpoint_overhead`
 
     @staticmethod
     def blank(plans: int, paths: int) -> "Outcomes":
@@ -81,15 +81,24 @@ class OutcomeCache:
 
 
 def _ends(h: Paths) -> Outcome:
-    running = np.maximum(h.running_s.mean(axis=1), 1.0)
-    overhead = 1.0 - h.trained_s.mean(axis=1) / running
     return (
         h.time_s,
         h.cost_usd,
         h.expected_usd.mean(axis=1),
         h.usd_with_any_fallback.mean(axis=1),
-        overhead,
+        checkpoint_overhead(h),
     )
+
+
+def checkpoint_overhead(h: Paths) -> Floats:
+    """Work lost to saves, lost progress and restarts, relative to the work of the job; (plans,).
+
+    Both on the same scale: a second on the spot cluster counts once, one on a fallback by its
+    relative speed. The work of the job is the same in every plan of a cluster, so neither slow
+    hours nor the wait for capacity dilute it. First start-up and waiting are not counted.
+    """
+    lost: Floats = h.lost_work_s.mean(axis=1) / np.maximum(h.work_s.mean(axis=1), 1.0)
+    return lost
 
 
 def _keys(inputs: PathInputs, deadline_s: float | None) -> list[bytes]:

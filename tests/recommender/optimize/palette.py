@@ -1,10 +1,12 @@
 """Random small plan spaces: a few entries, a palette of spot laws, every kind of limit."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 
 from recommender.job.job import DataSet, Job
+from recommender.optimize.dominated import dominated, fallbacks_alone
 from recommender.optimize.evaluate import (
     Plans,
     Values,
@@ -114,8 +116,6 @@ def space(seed: int, entries: int = 3, most: int = 4, paths: int = PATHS) -> Spa
         max_overhead=float(rng.choice([0.1, 0.3])) if rng.random() < 0.2 else None,
         max_machines=most,
     )
-    from dataclasses import replace
-
     site = replace(site, fallbacks=fallbacks)
     return replace(base, limits=limits, sites=(site,))
 
@@ -203,7 +203,8 @@ def _site(rng: np.random.Generator, columns: MachineColumns, entries: int, most:
 def no_fallbacks() -> Fallbacks:
     """A site where nothing on demand can finish a job."""
     empty, none = np.zeros(0), np.zeros(0, dtype=np.int64)
-    return Fallbacks(none, none, none, empty, empty, empty, empty, empty)
+    entries = Entries(*([none] * len(Entries.__slots__)))
+    return Fallbacks(none, none, none, empty, empty, empty, empty, empty, entries)
 
 
 def fallbacks_of(site: Site, step: np.ndarray) -> Fallbacks:
@@ -237,6 +238,7 @@ def fallbacks_of(site: Site, step: np.ndarray) -> Fallbacks:
         boot_s=t[:, 5],
         at_once=many * 0.9,
         wait_s=many * 3600.0,
+        entries=site.entries.take(t[:, 3].astype(np.int64)),
     )
 
 
@@ -251,7 +253,9 @@ def every_cluster(site: Site, most: int) -> np.ndarray:
 
 def evaluate(space: Space, site: Site, plans: Plans) -> Values:
     """Expected cost and trimmed mean time of plans and the chance that they keep every limit."""
-    return values_of(space, *path_inputs_of(space, site, plans))
+    values = values_of(space, *path_inputs_of(space, site, plans))
+    beaten = dominated(plans, values, fallbacks_alone(space, site))
+    return replace(values, goal=np.where(beaten, np.inf, values.goal))
 
 
 def every_plan(space: Space, site: Site, counts: np.ndarray) -> Plans:

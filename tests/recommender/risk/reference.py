@@ -25,6 +25,8 @@ class Told:
     waiting_s: float = 0.0
     running_s: float = 0.0
     interruptions: float = 0.0
+    work_s: float = 0.0
+    lost_work_s: float = 0.0
 
 
 class Plan:
@@ -93,8 +95,9 @@ def tell(p: Plan, luck: RandomNumbers, path: int, deadline_s: float | None) -> T
     """Simulate one plan through one path; None if the random numbers do not reach to its end."""
     work = p.work_s * math.exp(p.speed_sigma * luck.speed[path])
     net = SafetyNet(p, work, deadline_s)
-    told = Told()
+    told = Told(work_s=work)
     clock = durable = 0.0
+    start = p.changeover_s  # what is left of the first start-up, which is not lost
     for wait, run in capacity(p, luck, path):
         began, end = clock + wait, clock + wait + run
         ready = min(began + p.changeover_s, end)
@@ -106,12 +109,16 @@ def tell(p: Plan, luck: RandomNumbers, path: int, deadline_s: float | None) -> T
             bell = net.rings(clock, durable, gains)
             if min(done, bell) < until:
                 _at_work(p, told, began - wait, began, min(done, bell))
+                told.lost_work_s += max(min(done, bell) - began - start, 0.0)
                 if done <= bell:
                     return _closed(p, luck, path, told, done)
                 left = work - durable - gains * (bell - clock)
                 return _rescued(p, luck, path, told, bell, left)
             durable += gains * (until - clock)
             clock = until
+        # Every changeover but the first is lost.
+        told.lost_work_s += max(ready - began - start, 0.0)
+        start = max(start - (ready - began), 0.0)
         # Everything trains: intervals of work and saves.
         cycle = p.interval_s + p.stall_s
         pace = p.interval_s / cycle
@@ -122,7 +129,9 @@ def tell(p: Plan, luck: RandomNumbers, path: int, deadline_s: float | None) -> T
         if min(done, bell) <= end:
             _at_work(p, told, began - wait, began, min(done, bell))
             if done <= bell:
+                told.lost_work_s += done - ready - (work - durable)
                 return _closed(p, luck, path, told, done)
+            told.lost_work_s += (1.0 - pace) * max(bell - ready, 0.0)
             left = work - durable - pace * (bell - ready)  # a planned stop saves first
             return _rescued(p, luck, path, told, bell, max(left, 0.0))
         # Taken back.
@@ -130,7 +139,9 @@ def tell(p: Plan, luck: RandomNumbers, path: int, deadline_s: float | None) -> T
         told.running_s += run
         told.spot_s += 0.0 if run < p.free_s else max(run, p.minimum_s)
         notified = luck.notice[path, int(told.interruptions)] < p.notice_saves
-        durable += pace * (end - ready) if notified else _saved(p, end - ready)
+        kept = pace * (end - ready) if notified else _saved(p, end - ready)
+        told.lost_work_s += end - ready - kept
+        durable += kept
         told.interruptions += 1.0
         clock = end
     return None
@@ -170,6 +181,7 @@ def _rescued(p: Plan, luck: RandomNumbers, path: int, told: Told, bell: float, l
     delay = p.fallback_wait_s if late else 0.0
     told.waiting_s += delay
     told.fallback_s = p.fallback_start_s + left / p.fallback_speed
+    told.lost_work_s += p.fallback_start_s * p.fallback_speed if told.running_s > 0.0 else 0.0
     told.running_s += told.fallback_s
     return _closed(p, luck, path, told, bell + delay + told.fallback_s)
 

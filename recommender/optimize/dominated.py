@@ -1,0 +1,55 @@
+"""Plans that their own fallback beats: renting it alone, from the start, costs and takes no more.
+
+Such a plan is none: who would rather have it could stop before the first spot machine. The fallback
+alone is a candidate of the same search, since fallbacks are on-demand entries of its provider
+within the same quotas, so what is left out is never the last plan that keeps the limits.
+"""
+
+import numpy as np
+
+from recommender.arrays import Bools, Floats
+from recommender.optimize.evaluate import (
+    Plans,
+    Values,
+    path_inputs_of,
+    plans_without_fallback,
+    values_of,
+)
+from recommender.optimize.space import Site, Space
+
+TOLERANCE = 1e-4  # share by which costs or times differ without meaning anything
+
+Alone = tuple[Floats, Floats]  # expected cost and time of each fallback alone; (fallbacks,)
+
+
+def fallbacks_alone(space: Space, site: Site) -> Alone:
+    """Cost and time of each fallback of a site rented alone; inf where it misses a limit."""
+    fall = site.fallbacks
+    own = Site(
+        site.provider,
+        site.region,
+        singles=True,
+        entries=fall.entries,
+        fallbacks=fall.none(),
+        tier=site.tier,
+        quota_use=np.zeros((0, len(fall))),
+        quota=np.zeros(0),
+        store_usd_per_hour=site.store_usd_per_hour,
+    )
+    plans = plans_without_fallback(space, own, np.diag(fall.count))
+    if not len(plans):  # checkpoints may go where only spot machines need them
+        return np.full(len(fall), np.inf), np.full(len(fall), np.inf)
+    values = values_of(space, *path_inputs_of(space, own, plans))
+    which = plans.counts.argmax(axis=1)
+    best = np.lexsort((values.goal, which))
+    first = best[np.searchsorted(which[best], np.arange(len(fall)))]
+    keeps = np.isfinite(values.goal[first])
+    cost, time = values.cost_usd[first], values.time_s[first]
+    return np.where(keeps, cost, np.inf), np.where(keeps, time, np.inf)
+
+
+def dominated(plans: Plans, values: Values, alone: Alone) -> Bools:
+    """Which plans their own fallback beats in cost and in time."""
+    cost, time = (np.append(f, np.inf)[plans.fallback] * (1.0 - TOLERANCE) for f in alone)
+    beaten: Bools = (cost <= values.cost_usd) & (time <= values.time_s) & np.isfinite(cost)
+    return beaten

@@ -1,0 +1,57 @@
+"""A plan that its own fallback, rented alone, beats in cost and in time is none."""
+
+import numpy as np
+import pytest
+
+from recommender.optimize.dominated import TOLERANCE, dominated, fallbacks_alone
+from recommender.optimize.evaluate import path_inputs_of, values_of
+from recommender.optimize.search import search
+from recommender.optimize.space import Space
+from tests.recommender.optimize.palette import every_cluster, every_plan, space
+
+SEEDS = [seed for seed in range(160) if space(seed).limits.deadline_s is not None]
+
+
+def question(seed: int) -> Space:
+    return space(seed, entries=2 + seed % 4)
+
+
+@pytest.mark.parametrize("chunk", range(2))
+def test_a_plan_is_left_out_exactly_where_its_fallback_among_all_plans_beats_it(chunk: int) -> None:
+    beaten = 0
+    for seed in SEEDS[chunk::2]:
+        q, site = question(seed), question(seed).sites[0]
+        plans = every_plan(q, site, every_cluster(site, q.limits.max_machines))
+        values = values_of(q, *path_inputs_of(q, site, plans))
+        left_out = dominated(plans, values, fallbacks_alone(q, site))
+        offers = site.entries.offer
+        for i in np.flatnonzero(np.isfinite(values.goal)):
+            row = plans.fallback[i]
+            if row < 0:
+                assert not left_out[i], seed
+                continue
+            wanted = np.where(offers == site.fallbacks.offer[row], site.fallbacks.count[row], 0)
+            same = (plans.counts == wanted).all(axis=1) & (plans.fallback < 0)
+            alone = np.flatnonzero(same & np.isfinite(values.goal))
+            if not len(alone):
+                assert not left_out[i], seed
+                continue
+            best = alone[values.goal[alone].argmin()]
+            more = 1.0 / (1.0 - TOLERANCE)
+            cost, time = values.cost_usd[i] * more, values.time_s[i] * more
+            beats = values.cost_usd[best] <= cost and values.time_s[best] <= time
+            assert left_out[i] == beats, seed
+            beaten += beats
+        # What keeps the limits is never left without another that does, no dearer or slower.
+        assert not np.isfinite(values.goal).any() or np.isfinite(values.goal[~left_out]).any()
+    assert beaten > 0
+
+
+@pytest.mark.parametrize("seed", SEEDS[:40])
+def test_no_search_keeps_a_plan_that_its_fallback_beats(seed: int) -> None:
+    q = question(seed)
+    cost, time = fallbacks_alone(q, q.sites[0])
+    for found in search(q, slack=0.3, most=10**6).incumbents.values():
+        if found.fallback >= 0:
+            better = cost[found.fallback] <= found.cost_usd and time[found.fallback] <= found.time_s
+            assert not better
