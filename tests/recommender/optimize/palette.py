@@ -120,6 +120,35 @@ def space(seed: int, entries: int = 3, most: int = 4, paths: int = PATHS) -> Spa
     return replace(base, limits=limits, sites=(site,))
 
 
+def at_the_edge(question: Space, seed: int) -> Space:
+    """The question with a deadline or a budget that a good plan without limits just keeps.
+
+    One that it meets with 0.5 to 10 % to spare in as many paths as the chance asks for: there
+    plans fall short by a path or two, and bounds that are a little too high cost the best plan.
+    """
+    rng = np.random.default_rng([seed, 1])
+    free = replace(question, limits=Limits(max_machines=question.limits.max_machines))
+    plans, values = oracle(free)
+    worth = values.time_s if rng.random() < 0.5 else values.cost_usd
+    able = np.flatnonzero(np.isfinite(worth))
+    if not len(able):
+        return question
+    good = able[np.argsort(worth[able], kind="stable")[: 1 + int(rng.integers(4))]][-1:]
+    inputs, _ = path_inputs_of(free, free.sites[0], plans.take(good))
+    found = free.cache.outcomes(inputs, None)
+    sure, spare = question.limits.confidence, float(rng.uniform(1.005, 1.1))
+    deadline_s = spare * float(np.quantile(found.time_s[0], sure, method="higher"))
+    budget_usd = spare * float(np.quantile(found.cost_usd[0], sure, method="higher"))
+    which = rng.choice(["deadline", "budget", "both"])
+    limits = replace(
+        question.limits,
+        deadline_s=deadline_s if which != "budget" else None,
+        budget_usd=budget_usd if which != "deadline" else None,
+        hourly_usd=None,
+    )
+    return replace(question, limits=limits)
+
+
 def _columns(rng: np.random.Generator, kinds: int) -> MachineColumns:
     gpus = rng.choice([1.0, 1.0, 4.0, 8.0], kinds)
     each = rng.uniform(100, 2000, kinds)

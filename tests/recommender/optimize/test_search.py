@@ -11,7 +11,7 @@ from recommender.optimize.search import search
 from recommender.optimize.search_state import Candidate
 from recommender.optimize.space import Space, within_quota
 from recommender.plan.limits import Limits
-from tests.recommender.optimize.palette import evaluate, oracle, space
+from tests.recommender.optimize.palette import at_the_edge, evaluate, oracle, space
 
 ENOUGH = 10**6  # plans that a search may follow: it has to come to its end by itself
 TOLERANCE = 1e-3
@@ -19,8 +19,12 @@ CHUNKS, PER_CHUNK = 26, 40
 
 
 def question(seed: int) -> Space:
-    """Two to five entries and up to four machines, six where entries are few."""
-    return space(seed, entries=2 + seed % 4, most=6 if seed % 4 == 0 else 4)
+    """Two to five entries and up to four machines, six where entries are few.
+
+    One in five has a limit that a good plan just keeps.
+    """
+    asked = space(seed, entries=2 + seed % 4, most=6 if seed % 4 == 0 else 4)
+    return at_the_edge(asked, seed) if seed % 5 == 4 else asked
 
 
 def problem(q: Space) -> str:
@@ -84,6 +88,8 @@ def test_the_random_questions_cover_every_kind_of_limit_and_answer() -> None:
         seen["no limit"] += limits.goal == "frontier"
         seen["elastic"] += q.job.elastic
         seen["quota"] += bool((q.sites[0].quota < 1e9).any())
+        seen["overhead"] += limits.max_overhead is not None
+        seen["at the edge"] += seed % 5 == 4 and limits.goal != "frontier"
         best = min(search(q, most=ENOUGH).incumbents.values(), key=lambda c: c.goal, default=None)
         seen["infeasible"] += best is None
         if best is not None:
@@ -92,6 +98,8 @@ def test_the_random_questions_cover_every_kind_of_limit_and_answer() -> None:
             seen["spot and on-demand"] += bool(spot.any() and not spot.all())
             seen["all on-demand"] += not spot.any()
             seen["fallback"] += best.fallback >= 0
+            seen["elastic core"] += q.job.elastic and bool(spot.any() and not spot.all())
+            seen["overhead kept"] += limits.max_overhead is not None and bool(spot.any())
             seen |= Counter(
                 {f"path {best.checkpoint_path}": seen[f"path {best.checkpoint_path}"] + 1}
             )
