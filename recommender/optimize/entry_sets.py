@@ -17,6 +17,7 @@ where a fallback costs less than κ = HANDOVER_RATIO times as much, that share o
 The bound never falls when U grows, so only surviving sets are grown.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import combinations
 from typing import Any
@@ -113,17 +114,32 @@ def _support_bounds(
     hazard = b.billed.max_hazard(
         own(b.billed.first_hazard)[:, None], begin[:, None], further, extra
     )
-    share = b.billed.share_at(hazard + b.cases.max_machines * b.billed.fault_hazard)
+    place = b.billed.place(hazard + b.cases.max_machines * b.billed.fault_hazard)
     low = _least_compute(lines, b.longest_step_s(cutoff))
-    usd = least_product(b.price, others(e.usd_per_hour, share, less=1), lines, low, most)
     fixed = np.maximum(e.fixed_usd[chosen].max(initial=0.0), e.fixed_usd[more])
-    usd = np.minimum(fixed[:, None] + usd * b.seconds / 3600.0, _rest_usd(b, share))
-    return np.where(possible, usd, np.inf)
+
+    def usd(share: Floats) -> Floats:
+        product = least_product(b.price, others(e.usd_per_hour, share, less=1), lines, low, most)
+        return np.asarray(fixed[:, None] + product * b.seconds / 3600.0)
+
+    return np.where(possible, _with_fallback(b, place, usd), np.inf)
 
 
-def _rest_usd(b: SiteBounds, share: Floats) -> Floats:
-    """No spot cluster whose fallback is not expensive costs less, nor on-demand machines alone."""
-    return np.asarray(np.minimum(b.fallback_usd * share / HANDOVER_RATIO, b.on_demand_usd))
+def _with_fallback(b: SiteBounds, place: Ints, usd: Callable[[Floats], Floats]) -> Floats:
+    """Least cost where a fallback may do any part of the work; `usd` is that of none, by share.
+
+    Either all of the spot time that changeovers ask for is counted: then no spot cluster whose
+    fallback is not expensive costs less than `rest`; or none of it: then none costs less than
+    both the cluster and the fallback. Both hold (`lower_bounds._least_with_fallback`).
+    """
+    share = b.billed.share[place]
+    rest = np.minimum(b.fallback_usd * share / HANDOVER_RATIO, b.on_demand_usd)
+    full = usd(share)
+    least = np.minimum(full, rest)
+    if np.isfinite(b.fallback_usd) and (rest < full).any():
+        plain = np.minimum(usd(b.billed.plain[place]), min(b.fallback_usd, b.on_demand_usd))
+        least = np.maximum(least, plain)
+    return least if b.fallback_in_time else np.where(np.isinf(full), np.inf, least)
 
 
 def _lines(b: SiteBounds, chosen: list[int], more: Ints, least: Ints, top: Ints) -> Lines:
@@ -195,11 +211,14 @@ def _quick(b: SiteBounds, rows: Ints, counts: Ints, cutoff: float) -> Floats:
         return np.asarray(np.minimum(b.away_s + b.seconds * step, b.fallback_s))
     e, c = b.site.entries, b.billed
     hazard = c.first_hazard[rows].sum() + (counts - 1) @ c.next_hazard[rows] + many * c.fault_hazard
-    share = c.share_at(hazard)
-    price = np.where(e.spot[rows], share[:, None], 1.0) * e.usd_per_hour[rows]
-    usd = (counts * price).sum(axis=1) * step * b.seconds / 3600.0 + e.fixed_usd[rows].max()
-    usd = np.where(step <= b.longest_step_s(cutoff), usd, np.inf)
-    return np.asarray(np.minimum(usd, _rest_usd(b, share)))
+    late = step > b.longest_step_s(cutoff)
+
+    def usd(share: Floats) -> Floats:
+        price = np.where(e.spot[rows], share[:, None], 1.0) * e.usd_per_hour[rows]
+        paid = (counts * price).sum(axis=1) * step * b.seconds / 3600.0 + e.fixed_usd[rows].max()
+        return np.where(late, np.inf, paid)
+
+    return _with_fallback(b, c.place(hazard), usd)
 
 
 def counts_lower_bounds(space: Space, site: Site, counts: Ints, tight: bool = False) -> Floats:

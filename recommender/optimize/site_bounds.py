@@ -11,6 +11,7 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
+from recommender.optimize.deadline_bounds import least_fallback_start
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.lower_bounds import (
     MOSTLY_PAID,
@@ -41,6 +42,7 @@ class BilledShare:
     fault_hazard: float  # of each machine
     least_power: int
     share: Floats  # where the mean run is at most RUN_GRID ** (least_power + place)
+    plain: Floats  # the same if changeovers cost nothing: whatever a fallback takes over
 
     def max_hazard(self, own: Floats, begin: Ints, types: Ints, machines: Ints) -> Floats:
         """Most interruptions with further spot types from an entry on, and other machines."""
@@ -50,16 +52,15 @@ class BilledShare:
         extra = np.maximum(machines, 0) * self.next_hazard.max(initial=0.0)
         return np.asarray(own + further + extra)
 
-    def share_at(self, hazard: Floats) -> Floats:
-        """The least share at so many interruptions or fewer."""
+    def place(self, hazard: Floats) -> Ints:
+        """Where both shares stand for so many interruptions or fewer."""
         run = 1.0 / np.maximum(hazard, 1e-12)
         power = np.ceil(np.log(run) / np.log(RUN_GRID) - 1e-9).astype(np.int64)
-        place = np.clip(power - self.least_power, 0, len(self.share) - 1)
-        return np.asarray(self.share[place])
+        return np.asarray(np.clip(power - self.least_power, 0, len(self.share) - 1))
 
     def for_site(self, space: Space, site: Site) -> "BilledShare":
         """This table for some entries of the site that it was made for."""
-        return BilledShare(*_hazards(space, site), self.least_power, self.share)
+        return BilledShare(*_hazards(space, site), self.least_power, self.share, self.plain)
 
 
 def may_train_in_part(space: Space, site: Site) -> bool:
@@ -73,15 +74,15 @@ def billed_share_of(space: Space, site: Site, speed: Floats) -> BilledShare:
     e, most = site.entries, space.limits.max_machines
     first, more, further, fault = _hazards(space, site)
     free = float(e.free_s[e.spot].max(initial=0.0))
-    power, share = 0, np.ones(1)
+    power, share, plain = 0, np.ones(1), np.ones(1)
     if space.limits.goal != "time" and e.spot.any():
         hazard = further[0, -1] + most * (more.max() + fault)
         runs = 1.0 / hazard, float(e.run_mean_s[e.spot].max())
         low, high = (int(np.ceil(np.log(run) / np.log(RUN_GRID) - 1e-9)) for run in runs)
         power = high if free <= 60.0 else low
-        each = [_share(space, site, speed, float(p), free) for p in range(power, high + 1)]
-        share = np.minimum.accumulate(np.array(each)[::-1])[::-1]
-    return BilledShare(first, more, further, fault, power, share)
+        each = [_shares(space, site, speed, float(p), free) for p in range(power, high + 1)]
+        share, plain = np.minimum.accumulate(np.array(each)[::-1])[::-1].T
+    return BilledShare(first, more, further, fault, power, share, plain)
 
 
 def _hazards(space: Space, site: Site) -> tuple[Floats, Floats, Floats, float]:
@@ -103,14 +104,16 @@ def _largest_from(values: Floats, most: int) -> Floats:
     return found
 
 
-def _share(space: Space, site: Site, speed: Floats, power: float, free: float) -> float:
-    """Least share at a mean run of about RUN_GRID ** power, for any work and shape of runs."""
+def _shares(
+    space: Space, site: Site, speed: Floats, power: float, free: float
+) -> tuple[float, float]:
+    """Least shares at a mean run of about RUN_GRID ** power, for any work and shape of runs."""
     e = site.entries.take(site.entries.spot)
     flop = space.job.global_batch * space.steps_left
     fast = flop / (float(speed.max()) * space.limits.max_machines)
     slow = max(flop / float(speed.min()), 2.0 * fast)
     works = np.geomspace(fast, slow, int(np.log2(slow / fast)) + 2)
-    one, least = np.ones(len(works)), np.inf
+    one, least, least_paid = np.ones(len(works)), np.inf, np.inf
     away = float(e.boot_s.min()) + RENDEZVOUS_S
     for sigma in (float(e.run_sigma.min()), float(e.run_sigma.max())):
         law = (one * RUN_GRID**power, one * sigma, one * free)
@@ -120,7 +123,8 @@ def _share(space: Space, site: Site, speed: Floats, power: float, free: float) -
         if not may_train_in_part(space, site):
             ratio = least_spot_time_ratio(space.path_count, space.seed, *law, one * away, works)
         least = min(least, float(np.maximum(paid, ratio).min()))
-    return least
+        least_paid = min(least_paid, float(paid.min()))
+    return least, least_paid
 
 
 STEPWISE = 4  # up to this many machines every number is bounded by itself
@@ -165,9 +169,10 @@ class SiteBounds:
     lines: Shortest
     billed: BilledShare
     seconds: float  # true over predicted seconds of a step, at least, times the steps
-    max_step_s: float  # longest step without a fallback
+    max_step_s: float  # longest step where no fallback helps
     max_spend: float  # most USD per hour times seconds of a step, by the budget
     away_s: float  # least changeover
+    fallback_in_time: bool  # whether the fastest could do all of the work by the deadline
     fallback_usd: float  # least bill of the whole work on a fallback; inf: none
     fallback_s: float  # least time of that
     on_demand_usd: float  # least cost of on-demand machines of an elastic cluster alone; inf: none
@@ -176,10 +181,10 @@ class SiteBounds:
         """The longest step of a cluster that may be below the cutoff.
 
         A fallback of bill F does a share 1 - D/W at least, so W <= D/(1 - cutoff/F), D being the
-        deadline less the changeover.
+        deadline less the changeover. One that would be late alone helps none that is late.
         """
         limit = self.space.limits.deadline_s
-        if limit is None or np.isinf(self.fallback_usd):
+        if limit is None or not self.fallback_in_time:
             return self.max_step_s
         if not cutoff < self.fallback_usd:
             return np.inf
@@ -254,6 +259,8 @@ def _bounds_of_rows(
     fall = site.fallbacks
     has_fallback = len(fall) > 0 and limits.deadline_s is not None and bool(e.spot.any())
     fallback_usd = float((fall.usd_per_hour * fall.step_s).min(initial=np.inf)) * seconds / 3600.0
+    start_s = min(away, least_fallback_start(space.sites).seconds) if has_fallback else away
+    max_step_s = _longest(space, sigmas, start_s)
     counted, groups = _counted(space, site), groups_of(site, speed)
     cases = cases_of(space, site) if cases is None else cases
 
@@ -279,9 +286,10 @@ def _bounds_of_rows(
         lines=lines.take(rows),
         billed=table.for_site(space, site),
         seconds=seconds,
-        max_step_s=_longest(space, sigmas, away),
+        max_step_s=max_step_s,
         max_spend=_most_spent(space, e.price_sigma, spreads),
         away_s=away,
+        fallback_in_time=has_fallback and float(fall.step_s.min()) <= max_step_s,
         fallback_usd=fallback_usd if has_fallback else np.inf,
         fallback_s=float(fall.step_s.min()) * seconds if has_fallback else np.inf,
         on_demand_usd=_alone_usd(space, site, speed, seconds),
@@ -330,7 +338,7 @@ def machine_ranges(most: int) -> tuple[tuple[int, int], ...]:
 
 
 def _longest(space: Space, sigmas: Floats, away_s: float) -> float:
-    """The longest step of a cluster that meets the deadline without a fallback."""
+    """The longest step of a cluster that meets the deadline where no fallback helps."""
     if space.limits.deadline_s is None or not len(sigmas):
         return np.inf
     key = (space.path_count, space.seed, space.limits.confidence)
