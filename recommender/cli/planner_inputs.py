@@ -17,6 +17,7 @@ from recommender.cli.options import (
     with_settings,
 )
 from recommender.cli.request import check_job_flags, choice_of, limits_of, progress_of
+from recommender.cli.search_progress import watched
 from recommender.errors import UsageError
 from recommender.inputs import units
 from recommender.job.job import Job
@@ -77,18 +78,21 @@ def read_inputs(call: PlannerFlags, top: int, errors: ErrorCollector) -> Planner
 
 def run_planner(ready: PlannerInputs, explain: int = 0) -> Answer:
     """Ask the planner; for the whole policy of plan `explain` as well."""
+    from recommender.optimize.search_state import Watch
     from recommender.planner.recommend import recommend
 
-    request = ready.request
+    request, watch = ready.request, Watch()
     options = {**ready.options, "explain": explain} if explain else ready.options
-    return recommend(
-        request.job,
-        request.limits,
-        request.choice,
-        catalog=ready.catalog,
-        progress=request.progress,
-        **options,
-    )
+    with watched(watch, request.limits.goal, bool(options.get("prove"))):
+        return recommend(
+            request.job,
+            request.limits,
+            request.choice,
+            catalog=ready.catalog,
+            progress=request.progress,
+            watch=watch,
+            **options,
+        )
 
 
 def _idle(call: PlannerFlags, limits: Limits) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from recommender.performance.step import steps
 from recommender.risk.laws import gang_hazard
 
 BATCH = 8  # clusters of one pair simulated at once
+MOST_QUEUED = 2_000_000  # sets of entries that wait, about 500 MB; then the worse half is given up
 
 
 def anchors_only(space: Space) -> bool:
@@ -99,6 +100,7 @@ def search_mixes(space: Space, state: SearchState, first: int = 0) -> None:
         return
     if anchors_only(space):
         search_anchored(space, state, first)
+    state.bound = 0.0  # until every region has its bounds: a few seconds at most
     lines = lines_of(space)
     ready: list[tuple[int, SiteBounds]] = []
     queue: list[tuple[float, int, tuple[int, ...]]] = []
@@ -112,8 +114,9 @@ def search_mixes(space: Space, state: SearchState, first: int = 0) -> None:
                 ready.append((index, narrow))
     heapq.heapify(queue)
     while queue and queue[0][0] < state.cutoff:
+        state.bound = queue[0][0]
         if state.exhausted:
-            state.open_bound = min(state.open_bound, queue[0][0])
+            state.open_bound = min(state.open_bound, state.bound)
             break
         _, place, support = heapq.heappop(queue)
         index, part = ready[place]
@@ -123,6 +126,10 @@ def search_mixes(space: Space, state: SearchState, first: int = 0) -> None:
                 expand_clusters(space, index, part.order[list(support)], counts, state)
         for bound, larger in grown(part, support, state.cutoff):
             heapq.heappush(queue, (bound, place, larger))
+        if len(queue) > MOST_QUEUED:
+            queue.sort()  # which is a heap as well
+            state.open_bound = min(state.open_bound, queue[MOST_QUEUED // 2][0])
+            del queue[MOST_QUEUED // 2 :]
 
 
 def search_singles(
@@ -135,6 +142,7 @@ def search_singles(
     queue = queue if masks is None else queue.masked(masks)
     at = 0
     while at < len(queue.bound) and queue.bound[at] < state.cutoff and not state.exhausted:
+        state.bound = float(queue.bound[at])
         stop = min(at + CLUSTERS, int(np.searchsorted(queue.bound, state.cutoff)))
         _expand_singles(space, queue, at, stop, state)
         at = stop

@@ -67,6 +67,8 @@ class SearchState:
     plans_evaluated: int = 0
     supports_expanded: int = 0
     open_bound: float = np.inf  # least lower bound of what was not explored
+    bound: float = 0.0  # of what is still to be explored, while the search runs
+    stopped: bool = False  # by who waits for it and wants the best so far
     incumbents: dict[Shape, Candidate] = field(default_factory=dict)
     alone: dict[int, Alone] = field(default_factory=dict)  # by site, once needed
 
@@ -79,8 +81,14 @@ class SearchState:
 
     @property
     def exhausted(self) -> bool:
-        """Whether the plans or supports allowed are used up."""
-        return self.plans_evaluated >= self.max_plans or self.supports_expanded >= self.max_supports
+        """Whether the search must end: the plans or supports allowed are used up, or stopped."""
+        used_up = self.supports_expanded >= self.max_supports
+        return self.stopped or used_up or self.plans_evaluated >= self.max_plans
+
+    @property
+    def gap_now(self) -> float:
+        """The gap that stopping at this moment would leave."""
+        return replace(self, open_bound=min(self.bound, self.open_bound)).gap()
 
     def best_candidate(self) -> Candidate:
         """The best plan; call it only where one was kept."""
@@ -91,6 +99,35 @@ class SearchState:
         if not np.isfinite(self.open_bound) or self.open_bound >= self.best_goal * (1.0 - EPSILON):
             return 0.0
         return 1.0 - self.open_bound / self.best_goal if np.isfinite(self.best_goal) else 1.0
+
+
+@dataclass(slots=True)
+class Watch:
+    """The search that runs now, for who waits for it, and their wish to end it.
+
+    The search writes `state`, and reads `stopped` there: whoever watches reads the one and calls
+    `stop`, so neither calls the other.
+    """
+
+    state: SearchState | None = None
+    may_stop: bool = False  # whether the search can end early, with the gap that is left
+    asked: bool = False  # to end
+
+    def show(self, state: SearchState, may_stop: bool = False) -> None:
+        """A search begins; one that follows a search that was stopped ends at once."""
+        self.state, self.may_stop = state, may_stop
+        state.stopped = may_stop and self.asked
+
+    def close(self) -> None:
+        """The search is over."""
+        self.state, self.may_stop = None, False
+
+    def stop(self) -> bool:
+        """Ask for the best plan so far; tell whether the search that runs can still be asked."""
+        if self.state is None or not self.may_stop or self.asked:
+            return False
+        self.asked = self.state.stopped = True
+        return True
 
 
 def expand_clusters(space: Space, index: int, rows: Ints, counts: Ints, state: SearchState) -> None:
@@ -142,7 +179,7 @@ def _simulate_by_bound(
         if not len(keep):
             break
         if (
-            state.plans_evaluated >= OVERRUN * state.max_plans
+            state.stopped or state.plans_evaluated >= OVERRUN * state.max_plans
         ):  # many clusters at once, none of them better
             state.open_bound = min(state.open_bound, float(lower_bounds[keep].min()))
             break

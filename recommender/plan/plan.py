@@ -211,9 +211,8 @@ class Proof:
 
     status: Literal["optimal", "gap"]
     gap: float  # best possible improvement left, as a share
-    method: str  # "search", "search + program"
+    method: str  # "search"
     plans_evaluated: int
-    programs_solved: int
     mixes: Literal["searched", "in part", "not searched"] = "searched"  # clusters of several types
 
 

@@ -1,6 +1,6 @@
 """How an answer is put together: the search, its alternatives, and what surrounds them."""
 
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -9,6 +9,7 @@ import numpy as np
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs.units import Comparison
+from recommender.optimize.search_state import Watch
 from recommender.plan.plan import Answer, Infeasible
 from recommender.planner import assumptions
 from recommender.planner.baselines import baselines, lower_bounds_of, more_regions, price_dates
@@ -29,11 +30,12 @@ class Pipeline:
     compare: Comparison | None = None
     prove: bool = False
     save_lp: Path | None = None
+    watch: Watch = field(default_factory=Watch)  # what it shows of its search
 
     @cached_property
     def search(self) -> PlanSearch:
         """The search that every part of the answer asks."""
-        return PlanSearch(self.problem, self.prove)
+        return PlanSearch(self.problem, self.prove, self.watch)
 
     @cached_property
     def ranked(self) -> Ranked:

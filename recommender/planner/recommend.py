@@ -9,6 +9,7 @@ from recommender.catalogs.store import Store, default_root, newest_good
 from recommender.inputs.units import Comparison
 from recommender.inputs.units.times import now as clock_now
 from recommender.job.job import Job
+from recommender.optimize.search_state import Watch
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Answer, PolicyFacts
 from recommender.planner.pipeline import Pipeline
@@ -32,6 +33,7 @@ def recommend(
     save_lp: Path | None = None,
     seed: int = SEED,
     now: datetime | None = None,
+    watch: Watch | None = None,
 ) -> Answer:
     """Rank the plans that keep the limits; an infeasible request is an answer as well.
 
@@ -41,6 +43,7 @@ def recommend(
     these ages) defaults to the clock. `load_catalog(folder)` loads another catalog.
     `verify` simulates the plans on paths of another seed as well (`Answer.checks`);
     `explain` computes the fallback policy of one plan, by its number (`Answer.policy`).
+    `watch` shows the search that runs to another thread, and ends a proof early.
     """
     passed_over: tuple[str, ...] = ()
     if catalog is None:
@@ -48,7 +51,7 @@ def recommend(
         catalog, passed_over = found.catalog, found.skipped
     moment = clock_now() if now is None else now
     problem = planning_problem(job, limits, choice, catalog, progress, moment, seed)
-    pipeline = Pipeline(problem, top, compare, prove, save_lp)
+    pipeline = Pipeline(problem, top, compare, prove, save_lp, watch or Watch())
     answer = pipeline.answer()
     answer = replace(answer, warnings=(*passed_over, *answer.warnings))
     plans = pipeline.ranked.plans

@@ -7,7 +7,7 @@ limit and the reasons of an infeasible problem. What was searched once is kept.
 from collections.abc import Callable
 from dataclasses import field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -22,16 +22,13 @@ from recommender.optimize.search import (
     search_singles,
     single_queue,
 )
-from recommender.optimize.search_state import Candidate, SearchState, ranking_key
+from recommender.optimize.search_state import Candidate, SearchState, Watch, ranking_key
 from recommender.optimize.space import Entries, Space
 from recommender.plan.limits import Choice, Limits
 from recommender.plan.plan import Proof
 from recommender.planner.plan_builder import Evaluated, PlanBuilder, keeps
 from recommender.planner.problem import SEARCHED, Problem
 from recommender.planner.ranking import KNEE, Ranked, Ranking
-
-if TYPE_CHECKING:
-    from recommender.optimize.optimality_proof import ProgramProof
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +44,7 @@ BASELINE = Budget(1000)  # for what stands next to the answer; most need fewer t
 QUICK = Budget(200)  # for limits that are only tried
 MIXES = Budget(600, 200)
 MIXES_QUOTAS = Budget(600, 600)  # on 12 problems, 1,500 sets found nothing better
-MIXES_PROOF = Budget(600, 3000)
+PROOF = Budget(10**9, 10**9)  # until the proof is done, or who waits for it has enough
 MIXES_LAST = Budget(100, 60)  # where no cluster of one type keeps the limits, a mix seldom does
 
 MIX_REGIONS = 4  # regions in which mixes are tried, unless a proof is asked for
@@ -57,7 +54,6 @@ EDGE = 3.0  # standard errors of the chance in a search, within which plans are 
 FEW = 8  # such plans at most
 SURER = 0.3  # of the way to certainty that is asked for where no plan proves sure enough
 LADDER = 6  # deadlines tried between the fastest and the cheapest plan for the frontier
-MOST_PROGRAMS = 60  # programs solved for a proof
 
 Only = Literal["any", "on_demand", "spot", "one GPU", "big"]
 # Which entries a search may use, by entries and GPUs per machine.
@@ -75,7 +71,8 @@ class PlanSearch:
     """Searches one problem, and the same problem under other limits."""
 
     problem: Problem
-    prove: bool = False  # search mixes as far as they go, and solve programs for a proof
+    prove: bool = False  # search clusters and mixes as far as they go
+    watch: Watch = field(default_factory=Watch)  # the search that runs now
     searched: dict[tuple[Limits, Only], SearchState] = field(default_factory=dict)
     queues: dict[Limits, SingleQueue] = field(default_factory=dict)
 
@@ -103,7 +100,8 @@ class PlanSearch:
     @cached_property
     def single_type(self) -> SearchState:
         """The search over clusters of one type under the problem's limits."""
-        found = self._search(self.problem.limits, "any", FULL, slack=KNEE)
+        budget = PROOF if self.prove else FULL
+        found = self._search(self.problem.limits, "any", budget, slack=KNEE)
         return found if found.incumbents else self._at_the_edge(found)
 
     def _at_the_edge(self, failed: SearchState) -> SearchState:
@@ -162,7 +160,10 @@ class PlanSearch:
             first = self._without_fallbacks(limits, masks, Budget(budget.plans // 3), slack)
             state.best_goal, state.incumbents = first.best_goal, dict(first.incumbents)
         space = replace(self.problem.space(self.problem.single_type_sites), limits=limits)
+        if limits == self.problem.limits and budget in (FULL, PROOF):
+            self.watch.show(state, may_stop=budget is PROOF)
         search_singles(space, state, masks, self._queue(space))
+        self.watch.close()
         return state
 
     def _without_fallbacks(
@@ -229,7 +230,7 @@ class PlanSearch:
     @property
     def _mix_budget(self) -> Budget:
         if self.prove:
-            return MIXES_PROOF
+            return PROOF
         if self.problem.choice.quotas:
             return MIXES_QUOTAS
         return MIXES if self.single_type.incumbents else MIXES_LAST
@@ -247,42 +248,30 @@ class PlanSearch:
         """All sites: those of single types first, then the regions where a mix may be better."""
         return self.problem.single_type_sites + self._mix_regions[0]
 
-    @property
+    @cached_property
     def best(self) -> SearchState:
         """The search over clusters of one type and, where they may pay, of several."""
-        return self._best[0]
-
-    @cached_property
-    def _best(self) -> tuple[SearchState, "ProgramProof | None"]:
-        """The search over everything, and what programs prove; better plans they meet enter it."""
         state = replace(self.single_type, incumbents=dict(self.single_type.incumbents))
         if not self.mixes:
-            return state, None
+            return state
         budget = self._mix_budget
         state.max_plans, state.max_supports = state.plans_evaluated + budget.plans, budget.supports
         state.open_bound = min(state.open_bound, self._mix_regions[1])
+        self.watch.show(state, may_stop=budget is PROOF)
         space = self.problem.space(self.sites)
         search_mixes(space, state, first=len(self.problem.single_type_sites.sites))
-        if not self.prove:
-            return state, None
-        from recommender.optimize.optimality_proof import prove
-
-        return state, prove(space, state, MOST_PROGRAMS)
+        self.watch.close()
+        return state
 
     def proof(self) -> Proof:
         """How far below the best plan the goal of a plan that was not found could lie."""
-        state, programs = self._best
+        state = self.best
         gap = state.gap()
-        if programs is not None:
-            # Search and programs each bound all mixes; clusters of one type are the search's.
-            single = replace(state, open_bound=self.single_type.open_bound).gap()
-            gap = min(gap, max(single, programs.gap))
         return Proof(
             status="gap" if gap > 0 else "optimal",
             gap=gap,
-            method="search" if programs is None else "search + program",
+            method="search",
             plans_evaluated=state.plans_evaluated,
-            programs_solved=0 if programs is None else programs.programs,
             mixes=self._mixes_searched(gap),
         )
 

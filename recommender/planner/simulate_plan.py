@@ -8,6 +8,7 @@ from recommender.errors import UsageError
 from recommender.inputs.units import Comparison
 from recommender.inputs.units.times import now as clock_now
 from recommender.job.job import Job
+from recommender.optimize.search_state import Watch
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Answer
 from recommender.plan.simulation import Simulation
@@ -46,6 +47,7 @@ def simulate_plan(
     top: int = 5,
     prove: bool = False,
     now: datetime | None = None,
+    watch: Watch | None = None,
 ) -> PlanSimulation:
     """Simulate plan `number` under the limits, or the machines named.
 
@@ -56,7 +58,7 @@ def simulate_plan(
     problem = planning_problem(job, limits, choice, catalog, progress, moment, SEED)
     if machines is not None:
         return _simulated(problem, current_setup(problem, machines, NAMED), 0, order, tick)
-    pipeline = Pipeline(problem, max(top, number), prove=prove)
+    pipeline = Pipeline(problem, max(top, number), prove=prove, watch=watch or Watch())
     plans = pipeline.ranked.plans
     if not plans:
         return PlanSimulation(None, pipeline.answer())

@@ -29,6 +29,7 @@ from recommender.cli.options import (
 )
 from recommender.cli.output import OutputOptions, output_options, plan_number, show_answer
 from recommender.cli.screen import progress, write_lines, write_text
+from recommender.cli.search_progress import watched
 from recommender.cli.strict import PlanCommand, call_problems, complete_job
 from recommender.errors import UsageError
 from recommender.inputs import units
@@ -204,10 +205,14 @@ def _simulated(
     form: OutputOptions,
 ) -> "PlanSimulation":
     """The simulation; where no plan keeps the limits, the answer says why."""
+    from recommender.optimize.search_state import Watch
     from recommender.planner.simulate_plan import simulate_plan
 
-    request = ready.request
-    with progress("simulated runs", order.runs) as tick:
+    request, watch, prove = ready.request, Watch(), bool(ready.options.get("prove"))
+    with (
+        progress("simulated runs", order.runs) as tick,
+        watched(watch, request.limits.goal, prove, after=""),
+    ):
         found = simulate_plan(
             request.job,
             request.limits,
@@ -217,7 +222,8 @@ def _simulated(
             order=order,
             tick=tick,
             top=ready.options["top"],
-            prove=bool(ready.options.get("prove")),
+            prove=prove,
+            watch=watch,
             **options,
         )
     if found.simulation is None:

@@ -1,0 +1,122 @@
+"""What a long search shows while somebody waits, and Ctrl-C that asks for the best plan so far.
+
+On a terminal one live line on standard error, once a search has lasted `PATIENCE_S`; elsewhere one
+line every `EVERY_S` where a proof was asked for, else nothing. Standard output is left alone.
+"""
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Thread, current_thread, main_thread
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Literal, TextIO
+
+from recommender.cli.screen import OutputClosed, screen, write_text
+
+if TYPE_CHECKING:
+    from recommender.optimize.search_state import SearchState, Watch
+
+Goal = Literal["cost", "time", "frontier"]
+
+PATIENCE_S = 2.0  # most answers take less, and show nothing
+LIVE_S = 0.25  # between two live lines
+EVERY_S = 10.0  # between two lines of a log
+_CLEAR = "\r\x1b[2K"
+STOPPED = "stopped: the best plans so far, with the gap that is left; Ctrl-C again ends at once\n"
+
+
+@contextmanager
+def watched(
+    watch: "Watch", goal: Goal, prove: bool, after: str = "looking at alternatives"
+) -> Iterator[None]:
+    """Show the search while it runs; with a proof the first Ctrl-C ends the search alone.
+
+    `after` is said once the search is over; nothing if empty.
+    """
+    stream = sys.stderr
+    live = stream is not None and not stream.closed and stream.isatty()
+    with _stops_search(watch, live) if prove else _nothing():
+        if not (live or prove):
+            yield
+            return
+        over = Event()
+        shown = Thread(target=_show, args=(watch, goal, after, stream, live, over), daemon=True)
+        shown.start()
+        try:
+            yield
+        finally:
+            over.set()
+            shown.join()
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield
+
+
+@contextmanager
+def _stops_search(watch: "Watch", live: bool) -> Iterator[None]:
+    """Ctrl-C asks the search to end; where none can be asked, it interrupts as ever."""
+    if current_thread() is not main_thread():  # only there may signals be handled
+        yield
+        return
+
+    def interrupted(number: int, frame: Any) -> None:
+        if not watch.stop():
+            raise KeyboardInterrupt
+        write_text((_CLEAR if live else "") + STOPPED, sys.stderr)
+
+    before = signal.signal(signal.SIGINT, interrupted)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _show(watch: "Watch", goal: Goal, after: str, stream: TextIO, live: bool, over: Event) -> None:
+    """Write lines until the answer is there; an error of the stream ends them."""
+    began, written = monotonic(), False
+    pause = PATIENCE_S if live else EVERY_S
+    try:
+        while not over.wait(pause):
+            words = _words(watch, goal, monotonic() - began, after)
+            pause = LIVE_S if live else EVERY_S
+            if live and (words or written):
+                width = screen(stream=stream).width
+                write_text(_CLEAR + words[: width - 1], stream)
+            elif words:
+                write_text(words + "\n", stream)
+            stream.flush()
+            written = bool(words)
+        if live and written:
+            write_text(_CLEAR, stream)
+            stream.flush()
+    except (OSError, ValueError, OutputClosed):
+        return  # nobody can be shown anything; the answer is not concerned
+
+
+def _words(watch: "Watch", goal: Goal, seconds: float, after: str) -> str:
+    """One line: how long, what was done, the best plan and what may be left."""
+    state = watch.state
+    if state is None or watch.asked:
+        return after and f"{seconds:.0f} s · {after}"
+    parts = [f"{seconds:.0f} s", *_best(state, goal), f"{state.plans_evaluated:,} plans"]
+    if state.supports_expanded:
+        parts.append(f"{state.supports_expanded:,} sets of types")
+    if watch.may_stop:
+        parts.append("Ctrl-C: the answer so far")
+    return " · ".join(parts)
+
+
+def _best(state: "SearchState", goal: Goal) -> list[str]:
+    """The best plan so far, and how much better another may be."""
+    from recommender.report import formatting as fmt
+
+    if state.best_goal == float("inf"):
+        return ["no plan yet"]
+    if goal == "frontier":
+        return []
+    best = f"{fmt.usd(state.best_goal)} USD" if goal == "cost" else fmt.duration(state.best_goal)
+    gap = state.gap_now
+    return [f"best {best}"] + ([f"gap {fmt.percent(gap)}"] if 0.0 < gap < 1.0 else [])
