@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.arrays import Floats, Ints
+from recommender.arrays import Bools, Floats, Ints
 from recommender.optimize.evaluate import elastic_share, gang_of
 from recommender.optimize.lower_bounds import cluster_lower_bounds, sums_of
 from recommender.optimize.price_curves import Lines, OtherMachines, least_product, reach, within
@@ -67,17 +67,9 @@ def _support_bounds(
 ) -> Floats:
     """Bounds of the support with each further entry, case by case; (more, cases)."""
     e, chosen, limits, size = b.site.entries, list(support), b.space.limits, len(support) + 1
-    fits = np.ones(len(more), dtype=bool)
-    for use, quota in zip(b.site.quota_use, b.site.quota, strict=True):
-        fits &= use[chosen].sum() + use[more] <= quota + 1e-9
     types = (e.spot[chosen].sum() + e.spot[more])[:, None]
     begin = more + 1 if later else np.zeros(len(more), dtype=np.int64)
-    left = np.append(np.cumsum(e.spot[::-1])[::-1], 0)[begin][:, None]
-    possible = fits[:, None] & (b.cases.max_machines >= size) & (types <= b.cases.max_types)
-    lowest = more if later and not chosen else np.full(len(more), chosen[0] if later else 0)
-    most_others = b.groups.machines(chosen, more, lowest, limits.max_machines)[:, None]
-    possible &= b.cases.min_types <= types + np.minimum(left, most_others)
-    possible &= b.cases.min_machines <= size + most_others
+    possible = _possible(b, chosen, more, types, begin, later)
     if not possible.any():
         return np.full(possible.shape, np.inf)
     least, top = (
@@ -123,6 +115,22 @@ def _support_bounds(
         return np.asarray(fixed[:, None] + product * b.seconds / 3600.0)
 
     return np.where(possible, _with_fallback(b, place, usd), np.inf)
+
+
+def _possible(
+    b: SiteBounds, chosen: list[int], more: Ints, types: Ints, begin: Ints, later: bool
+) -> Bools:
+    """Which supports have clusters within the quotas in each case; (more, cases)."""
+    spot, size = b.site.entries.spot, len(chosen) + 1
+    fits = np.ones(len(more), dtype=bool)
+    for use, quota in zip(b.site.quota_use, b.site.quota, strict=True):
+        fits &= use[chosen].sum() + use[more] <= quota + 1e-9
+    left = np.append(np.cumsum(spot[::-1])[::-1], 0)[begin][:, None]
+    possible = fits[:, None] & (b.cases.max_machines >= size) & (types <= b.cases.max_types)
+    lowest = more if later and not chosen else np.full(len(more), chosen[0] if later else 0)
+    most_others = b.groups.machines(chosen, more, lowest, b.space.limits.max_machines)[:, None]
+    possible &= b.cases.min_types <= types + np.minimum(left, most_others)
+    return possible & (b.cases.min_machines <= size + most_others)
 
 
 def _with_fallback(b: SiteBounds, place: Ints, usd: Callable[[Floats], Floats]) -> Floats:

@@ -95,7 +95,7 @@ def test_defaults_are_those_of_a_newcomer(run: Run, planner: Planner) -> None:
     call = planner.calls[-1]
     assert (call["limits"], call["choice"], call["progress"]) == (Limits(), Choice(), Progress())
     assert call["top"] == 5
-    assert set(call) == {"job", "limits", "choice", "catalog", "progress", "top"}
+    assert set(call) == {"job", "limits", "choice", "catalog", "progress", "top", "watch"}
 
 
 def test_quotas_come_from_a_file_or_are_those_of_a_new_account(

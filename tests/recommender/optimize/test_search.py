@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from recommender.optimize.evaluate import Plans
-from recommender.optimize.search import search
-from recommender.optimize.search_state import Candidate
+from recommender.optimize.search import search, search_mixes, search_singles
+from recommender.optimize.search_state import Candidate, SearchState
 from recommender.optimize.space import Space, within_quota
 from recommender.plan.limits import Limits
 from tests.recommender.optimize.palette import at_the_edge, evaluate, oracle, space
@@ -159,6 +159,30 @@ def test_a_search_cut_short_says_how_much_better_a_plan_could_be(seed: int) -> N
         if np.isfinite(best):
             bound = state.best_goal * (1 - state.gap()) if state.incumbents else 0.0
             assert bound <= best * (1 + TOLERANCE)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_a_search_that_is_stopped_says_how_much_better_a_plan_could_be(seed: int) -> None:
+    q = question(seed)
+    best = float(oracle(q)[1].goal.min())
+    state = SearchState(slack=0.0, max_plans=ENOUGH)
+    search_singles(q, state)
+    state.stopped = True
+    search_mixes(q, state)
+    bound = state.best_goal * (1 - state.gap()) if state.incumbents else 0.0
+    assert bound <= best * (1 + TOLERANCE)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_sets_of_entries_that_are_given_up_for_memory_count_in_the_gap(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr("recommender.optimize.search.MOST_QUEUED", 1)
+    q = question(seed)
+    best = float(oracle(q)[1].goal.min())
+    state = search(q, most=ENOUGH)
+    bound = state.best_goal * (1 - state.gap()) if state.incumbents else 0.0
+    assert bound <= best * (1 + TOLERANCE)
 
 
 def test_the_last_machine_of_a_quota_is_used() -> None:

@@ -1,0 +1,84 @@
+"""A long search shows itself on standard error, and Ctrl-C ends a proof with an answer."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from recommender.cli.search_progress import STOPPED, watched
+from recommender.optimize.search_state import SearchState, Watch
+
+pty = pytest.importorskip("pty")  # terminals of POSIX
+
+LONG = ("--deadline", "24h", "gpt2-xl", "--prove", "--json")  # minutes, if nobody stops it
+PATIENCE_S = 120.0
+
+
+def until(descriptor: int, words: str) -> str:
+    """What a terminal shows until it shows some words."""
+    seen, end = "", time.monotonic() + PATIENCE_S
+    while words not in seen:
+        assert time.monotonic() < end, seen
+        seen += os.read(descriptor, 65_536).decode()
+    return seen
+
+
+def test_ctrl_c_ends_a_proof_with_the_best_plan_and_the_gap_that_is_left() -> None:
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-P", "-m", "recommender", *LONG]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=theirs) as run:
+        shown = until(ours, "sets of types")
+        run.send_signal(signal.SIGINT)
+        out, _ = run.communicate(timeout=PATIENCE_S)
+    os.close(theirs)
+    answer = json.loads(out)
+    assert run.returncode == 0
+    assert "Ctrl-C: the answer so far" in shown
+    assert answer["plans"]
+    assert 0.0 < answer["proof"]["gap"] < 1.0
+    assert answer["proof"]["mixes"] == "in part"
+
+
+def test_a_quick_answer_shows_nothing_and_so_does_one_that_nobody_watches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = io.StringIO()
+    monkeypatch.setattr("sys.stderr", log)
+    for prove in (False, True):
+        with watched(Watch(), "cost", prove):
+            pass
+    assert log.getvalue() == ""
+
+
+def test_ctrl_c_interrupts_as_ever_where_no_search_can_end_early() -> None:
+    watch = Watch()
+    watch.show(SearchState(slack=0.0, max_plans=1))
+    with pytest.raises(KeyboardInterrupt), watched(watch, "cost", prove=True):
+        signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_the_first_ctrl_c_asks_the_search_and_the_second_interrupts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    watch, state = Watch(), SearchState(slack=0.0, max_plans=1)
+    watch.show(state, may_stop=True)
+    with pytest.raises(KeyboardInterrupt), watched(watch, "cost", prove=True):
+        signal.raise_signal(signal.SIGINT)
+        assert state.stopped
+        signal.raise_signal(signal.SIGINT)
+    assert capsys.readouterr().err == STOPPED
+
+
+def test_a_search_that_follows_one_that_was_stopped_ends_at_once() -> None:
+    watch, first, second = Watch(), *(SearchState(slack=0.0, max_plans=9) for _ in range(2))
+    watch.show(first, may_stop=True)
+    assert watch.stop()
+    watch.show(second, may_stop=True)
+    assert second.exhausted
+    assert not watch.stop()
