@@ -223,7 +223,7 @@ class SearchFlags:
         None
     )
     prove: Annotated[
-        bool, _flag("Search", "Prove the winner in every region; slower.", "--prove")
+        bool, _flag("Search", "Search on until proven; Ctrl-C: the best so far.", "--prove")
     ] = False
     verify: Annotated[
         bool, _flag("Search", "Simulate the plans again with other seeds.", "--verify")

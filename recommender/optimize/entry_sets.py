@@ -12,7 +12,8 @@ of bill F may do what a cluster is too slow for: it does a share of at least 1 -
 W > D/(1 - cutoff/F) costs more than the cutoff. On every piece of a curve the price is a line
 p + b·R, and (p + b·R)·(t + a/R) is least at R = √(p·a/(b·t)) or an end. Spot prices count by the
 least share billed under any run law that a cluster of the site can have (`spot_time_bounds.py`);
-where a fallback costs less than κ = HANDOVER_RATIO times as much, that share of F/κ is left.
+where a fallback costs less than κ = HANDOVER_RATIO times as much, that share of F/κ is left, or F
+itself where only what is always charged counts.
 
 The bound never falls when U grows, so only surviving sets are grown.
 """
