@@ -68,10 +68,15 @@ def test_the_first_ctrl_c_asks_the_search_and_the_second_interrupts(
 ) -> None:
     watch, state = Watch(), SearchState(slack=0.0, max_plans=1)
     watch.show(state, may_stop=True)
-    with pytest.raises(KeyboardInterrupt), watched(watch, "cost", prove=True):
-        signal.raise_signal(signal.SIGINT)
-        assert state.stopped
-        signal.raise_signal(signal.SIGINT)
+
+    def pressed_twice() -> None:
+        with watched(watch, "cost", prove=True):
+            signal.raise_signal(signal.SIGINT)
+            assert state.stopped
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        pressed_twice()
     assert capsys.readouterr().err == STOPPED
 
 
