@@ -4,6 +4,7 @@ One JSON line per question; what a file holds already is not asked again. One pr
 
     --only WORD          questions whose name holds every such word ("none", "gang", a preset)
     --answers-only       no comparison: what an earlier version is asked
+    --quick              a plan that mixes nothing is not compared with the best such plan
     --before FILE        answers of an earlier version, evaluated again under today's law
     --table              no questions; print what the file holds, by class
     --anchors            no questions; print anchors.csv, what every preset needs without limits
@@ -35,6 +36,7 @@ class Sweep:
     catalog: Catalog
     before: dict[str, PlanRecord | None]
     answers_only: bool
+    quick: bool
     reference: Path | None
 
     def asked(self, question: Question) -> Asked:
@@ -43,7 +45,8 @@ class Sweep:
         try:
             if self.answers_only:
                 return answered(question, self.catalog)[0]
-            return ask(question, self.catalog, self.before.get(gang), self.reference)
+            before = self.before.get(gang)
+            return ask(question, self.catalog, before, self.reference, self.quick)
         except RecommendError as error:
             return Asked(question, 0.0, "failed", 0.0, "", None, failed=str(error))
 
@@ -63,6 +66,7 @@ def main() -> None:
         load_snapshot(),
         {asked.question.key: asked.first for asked in before},
         given.answers_only,
+        given.quick,
         Path(given.reference) if given.reference else None,
     )
     for question in questions(tuple(given.only)):
@@ -82,6 +86,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--before", type=Path)
     parser.add_argument("--answers-only", action="store_true")
+    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--anchors", action="store_true")
     parser.add_argument("--reference", default=os.environ.get("RECOMMEND_REFERENCE_DATA"))

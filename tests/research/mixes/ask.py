@@ -16,7 +16,7 @@ from recommender.planner.problem import Problem, planning_problem
 from recommender.planner.search import PlanSearch
 from tests.research.mixes.judge import fresh, recorded
 from tests.research.mixes.questions import Question, choice_of, job_of, limits_of
-from tests.research.mixes.records import Asked, PlanRecord, Rented
+from tests.research.mixes.records import Asked, Judged, PlanRecord, Rented
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 SEED = 7
@@ -43,32 +43,46 @@ def answered(question: Question, catalog: Catalog) -> tuple[Asked, Pipeline]:
 
 
 def ask(
-    question: Question, catalog: Catalog, before: PlanRecord | None, reference: Path | None
+    question: Question,
+    catalog: Catalog,
+    before: PlanRecord | None,
+    reference: Path | None,
+    quick: bool = False,
 ) -> Asked:
-    """The answer with all that it is compared with."""
+    """The answer with all that it is compared with.
+
+    Quick: a first plan that mixes nothing is taken for the best that mixes nothing.
+    """
     asked, pipeline = answered(question, catalog)
     problem = pipeline.problem
     choice = problem.choice
     if asked.first is None:
         return replace(asked, refusal=_refusal(question, catalog, choice))
     first = pipeline.ranked.plans[0]
-    alone = PlanSearch(problem_of(question, catalog, replace(choice, mix="no"))).ranked(1).plans
-    unmixed = alone[0] if alone else None
+    pure = not (asked.first.mixes_markets or asked.first.mixes_types)
+    unmixed = first if quick and pure else _without_mixes(question, catalog, choice)
     again = None if before is None else found_again(pipeline.search, before)
     limits = problem.limits
     judged = _judged(first, limits, reference)
-    unlike = unmixed is not None and unmixed.inputs != first.inputs
-    same = unmixed is not None and record(unmixed, limits) == asked.first
+    other = None if unmixed is None else record(unmixed, limits)
+    same = other == asked.first
     return replace(
         asked,
-        unmixed=None if unmixed is None else record(unmixed, limits),
+        unmixed=other,
         judged=judged,
-        judged_unmixed=judged if same else _judged(unmixed, limits, reference) if unlike else (),
+        judged_unmixed=judged if same else _judged(unmixed, limits, reference),
         before=None if again is None else record(again, limits),
     )
 
 
-def _judged(plan: Evaluated, limits: Limits, reference: Path | None):  # type: ignore[no-untyped-def]
+def _without_mixes(question: Question, catalog: Catalog, choice: Choice) -> Evaluated | None:
+    problem = problem_of(question, catalog, replace(choice, mix="no"))
+    return next(iter(PlanSearch(problem).ranked(1).plans), None)
+
+
+def _judged(plan: Evaluated | None, limits: Limits, reference: Path | None) -> tuple[Judged, ...]:
+    if plan is None:
+        return ()
     return (fresh(plan, limits, SEED), *recorded(plan, limits, SEED, reference))
 
 
