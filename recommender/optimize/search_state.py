@@ -7,6 +7,7 @@ import numpy as np
 from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.dominated import Alone, dominated, fallbacks_alone
+from recommender.optimize.early_rejection import hopeless
 from recommender.optimize.evaluate import (
     Plans,
     Values,
@@ -183,9 +184,8 @@ def _simulate_by_bound(
         ):  # many clusters at once, none of them better
             state.open_bound = min(state.open_bound, float(lower_bounds[keep].min()))
             break
-        values = values_of(
-            space, with_best_interval(drafts.take(keep)), np.ones(len(keep), dtype=bool)
-        )
+        inputs = with_best_interval(drafts.take(keep))
+        values = values_of(space, inputs, ~hopeless(space, inputs))
         state.plans_evaluated += len(keep)
         bounds[keep] = (
             values.usd_with_any_fallback if space.limits.goal != "time" else lower_bounds[keep]

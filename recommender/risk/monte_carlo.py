@@ -25,7 +25,13 @@ from recommender.risk.fallback import (
     ready_s,
 )
 from recommender.risk.path_inputs import PathInputs, Paths
-from recommender.risk.random_numbers import SEED, RandomNumbers, random_numbers, time_factors
+from recommender.risk.random_numbers import (
+    SEED,
+    RandomNumbers,
+    first_paths,
+    random_numbers,
+    time_factors,
+)
 from recommender.risk.spot_capacity import (
     CLASS_CAPACITY,
     Capacity,
@@ -46,14 +52,17 @@ def simulate_paths(
     paths: int,
     seed: int = SEED,
     capacity: Capacity = CLASS_CAPACITY,
+    first: int | None = None,
 ) -> Paths:
-    """Simulate every plan on every path of the common random numbers."""
+    """Simulate every plan on every path of the common random numbers, or on the first of them."""
+    followed = paths if first is None else first
     cycles = cycles_needed(plans, deadline_s)
-    result = Paths(*(np.empty((len(plans), paths)) for _ in Paths.__slots__))
+    result = Paths(*(np.empty((len(plans), followed)) for _ in Paths.__slots__))
     for count in sorted(set(cycles.tolist())):
         rows = np.flatnonzero(cycles == count)
         sample = random_numbers(paths, count, seed)
-        size = max(1, _CELLS // (paths * count))
+        sample = sample if first is None else first_paths(sample, first)
+        size = max(1, _CELLS // (followed * count))
         for begin in range(0, len(rows), size):
             batch = rows[begin : begin + size]
             found, _ = simulate_sample(plans.take(batch), deadline_s, sample, capacity)

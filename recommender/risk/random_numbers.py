@@ -215,6 +215,32 @@ class RandomNumbers:
 
 
 @dataclass(frozen=True, eq=False)
+class FirstPaths(RandomNumbers):
+    """The first paths of a larger sample, as they are there."""
+
+    whole: RandomNumbers
+
+    def zone_at(self, site: int) -> Floats:
+        """(paths,) normal: how good one zone of the list is."""
+        return self.whole.zone_at(site)[: self.key[0]]
+
+    def even(self, stream: int, cycle: int) -> Floats:
+        """(paths,) uniforms of one cycle that is spread evenly."""
+        return self.whole.even(stream, cycle)[: self.key[0]]
+
+    def factors(self, which: str, shape: float) -> Singles:
+        """Lengths of mean one, "run" or "outage", (cycles, paths)."""
+        return _lengths(self, which, shape)
+
+    def by_cycle(self, which: str) -> Singles:
+        """Uniforms with the cycles first, shape (cycles, paths)."""
+        return _turned(getattr(self, which))
+
+    def _once(self, stream: int) -> Floats:
+        return self.whole._once(stream)[: self.key[0]]
+
+
+@dataclass(frozen=True, eq=False)
 class ExtendedNumbers(RandomNumbers):
     """Some paths of other samples, with more runs each: those that outlast the others.
 
@@ -347,6 +373,12 @@ def random_numbers(paths: int = PATH_COUNT, cycles: int = 32, seed: int = SEED) 
     return RandomNumbers((paths, cycles, seed))
 
 
+@lru_cache(maxsize=32)
+def first_paths(whole: RandomNumbers, count: int) -> FirstPaths:
+    """The first paths of a sample."""
+    return FirstPaths((count, *whole.key[1:]), whole)
+
+
 @lru_cache(maxsize=256)
 def _zone_at(paths: int, seed: int, site: int) -> Floats:
     return normal_quantile(stratified(seed, _ZONE + site, paths, _EVEN[_ZONE + site, 0]))
@@ -369,7 +401,7 @@ def run_uniforms(sample: RandomNumbers) -> Floats:
 
 def clear_caches() -> None:
     """Give the memory of past paths back: a long simulation meets each only once."""
-    for kept in (random_numbers, stratified, _factors, _by_cycle, _zone_at):
+    for kept in (random_numbers, first_paths, stratified, _factors, _by_cycle, _zone_at):
         kept.cache_clear()
 
 

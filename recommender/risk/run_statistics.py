@@ -15,7 +15,7 @@ from dataclasses import field
 
 import numpy as np
 
-from recommender.arrays import Floats, Ints
+from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import PathInputs, Paths
@@ -78,6 +78,10 @@ class OutcomeCache:
         for row in new[: max(MAX_REMEMBERED - len(self.known), 0)]:
             self.known[keys[row]] = found.of(row)
         return found
+
+    def not_met(self, inputs: PathInputs, deadline_s: float | None) -> Bools:
+        """Which plans would have to be simulated."""
+        return np.array([key not in self.known for key in _keys(inputs, deadline_s)], dtype=bool)
 
 
 def _ends(h: Paths) -> Outcome:

@@ -1,0 +1,37 @@
+"""Plans that break a limit in too many of their first runs are not followed through all of them.
+
+Under a budget the search meets plans of hundreds of interruptions that cost more than it in every
+run. A limit kept in 95 % of 256 runs is broken in 12 at most: 13 among the first 32 decide. The
+first runs go as they do in the whole sample, so nothing is refused that would have kept the limits.
+"""
+
+import numpy as np
+
+from recommender.arrays import Bools
+from recommender.optimize.evaluate import limits_kept
+from recommender.optimize.space import Space
+from recommender.plan.limits import RUN_LIMITS
+from recommender.risk.monte_carlo import cycles_needed, simulate_paths
+from recommender.risk.path_inputs import PathInputs
+
+GLANCE = 32  # runs looked at first
+LONG = 24  # cycles drawn from which on that pays: shorter plans take no longer in full
+
+
+def hopeless(space: Space, inputs: PathInputs) -> Bools:
+    """Plans that cannot keep the limits often enough; those it says nothing of are False."""
+    limits, cache = space.limits, space.cache
+    found = np.zeros(len(inputs), dtype=bool)
+    broken_at_most = (1.0 - limits.confidence) * cache.path_count
+    if broken_at_most >= GLANCE or next(limits.given(RUN_LIMITS), None) is None:
+        return found
+    # What a fallback could save has to be known of all runs; with one, most deadlines are kept.
+    rows = np.isinf(inputs.best_fallback_usd_per_hour) & (inputs.fallback_speed <= 0.0)
+    rows &= cycles_needed(inputs, limits.deadline_s) >= LONG
+    rows[rows] = cache.not_met(inputs.take(rows), limits.deadline_s)
+    if rows.any():
+        begun = simulate_paths(
+            inputs.take(rows), limits.deadline_s, cache.path_count, cache.seed, first=GLANCE
+        )
+        found[rows] = (~limits_kept(limits, begun)).sum(axis=1) > broken_at_most + 1e-6
+    return found

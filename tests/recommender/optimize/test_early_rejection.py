@@ -1,0 +1,62 @@
+"""What the first runs refuse would not have kept the limits in all runs either."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from recommender.optimize import early_rejection
+from recommender.optimize.early_rejection import hopeless
+from recommender.optimize.evaluate import path_inputs_of
+from recommender.optimize.space import Space
+from recommender.risk.monte_carlo import simulate_paths
+from recommender.risk.path_inputs import Paths
+from recommender.risk.run_statistics import OutcomeCache
+from tests.recommender.optimize.palette import oracle, space
+from tests.recommender.risk.cases import path_inputs
+
+
+@pytest.fixture(autouse=True)
+def _every_plan_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(early_rejection, "LONG", 0)
+
+
+def untouched(seed: int, confidence: float) -> Space:
+    """A random space whose plans have not been simulated yet."""
+    q = space(seed, entries=2 + seed % 4)
+    return replace(q, limits=replace(q.limits, confidence=confidence), cache=OutcomeCache(128, 7))
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
+def test_no_plan_that_keeps_the_limits_is_refused(confidence: float) -> None:
+    refused = 0
+    for seed in range(40):
+        q = untouched(seed, confidence)
+        _, values = oracle(replace(q, cache=OutcomeCache(128, 7)))
+        plans, _ = oracle(q)
+        inputs, _ = path_inputs_of(q, q.sites[0], plans)
+        lost = hopeless(replace(q, cache=OutcomeCache(128, 7)), inputs)
+        assert not np.isfinite(values.goal[lost]).any(), seed
+        refused += int(lost.sum())
+    assert refused > 100
+
+
+def test_nothing_is_refused_where_any_chance_will_do() -> None:
+    for seed in range(10):
+        q = untouched(seed, 0.0)
+        plans, _ = oracle(q)
+        inputs, _ = path_inputs_of(q, q.sites[0], plans)
+        assert not hopeless(replace(q, cache=OutcomeCache(128, 7)), inputs).any()
+
+
+@pytest.mark.parametrize("cycles_of_work", [3.0, 150.0])
+def test_the_first_runs_go_as_they_do_among_all(cycles_of_work: float) -> None:
+    p = path_inputs(
+        {
+            "work_s": 3_600.0 * cycles_of_work, "run_mean_s": 3_600.0, "sites": 3.0,
+            "zone_sd": 1.0, "availability_logit": 0.5, "price_sigma": 0.1, "notice_saves": 0.5,
+        }
+    )  # fmt: skip
+    whole, begun = simulate_paths(p, None, 256), simulate_paths(p, None, 256, first=32)
+    for name in Paths.__slots__:
+        np.testing.assert_allclose(getattr(begun, name), getattr(whole, name)[:, :32], rtol=1e-6)
