@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from recommender.arrays import Bools, Floats, Ints
 from recommender.optimize.evaluate import elastic_share, gang_of
-from recommender.optimize.lower_bounds import cluster_lower_bounds, sums_of
+from recommender.optimize.lower_bounds import ROUNDING, cluster_lower_bounds, sums_of
 from recommender.optimize.price_curves import Lines, OtherMachines, least_product, reach, within
 from recommender.optimize.site_bounds import SiteBounds, narrowed
 from recommender.optimize.space import Site, Space, within_quota
@@ -96,6 +96,9 @@ def _support_bounds(
     if limits.hourly_usd is not None:
         hourly = np.full(len(top), limits.hourly_usd + 1e-9)
         most = np.minimum(most, reach(b.price, others(e.usd_per_hour, less=1), hourly))
+    low = _least_compute(lines, b.longest_step_s(cutoff))
+    # Too slow for the deadline or unaffordable, whatever the least bill of a part of it.
+    possible &= (most > 0.0) & (low <= most * (1.0 + ROUNDING))
     if limits.goal == "time":
         if b.budget is not None:
             most = np.minimum(
@@ -108,7 +111,6 @@ def _support_bounds(
         own(b.billed.first_hazard)[:, None], begin[:, None], further, extra
     )
     place = b.billed.place(hazard + b.cases.max_machines * b.billed.fault_hazard)
-    low = _least_compute(lines, b.longest_step_s(cutoff))
     fixed = np.maximum(e.fixed_usd[chosen].max(initial=0.0), e.fixed_usd[more])
 
     def usd(share: Floats) -> Floats:

@@ -256,11 +256,13 @@ def _bounds_of_rows(
     sigmas = np.unique(spreads)
     away = float(e.boot_s.min()) + RENDEZVOUS_S
     seconds = float(least_speed_factor(space, sigmas).min()) * space.steps_left
-    fall = site.fallbacks
+    max_step_s = _longest(space, sigmas, min(away, least_fallback_start(space.sites).seconds))
+    # A plan's fallback is no slower than its cluster: with one that is too late both are.
+    fall = site.fallbacks.take(np.flatnonzero(site.fallbacks.step_s <= max_step_s))
     has_fallback = len(fall) > 0 and limits.deadline_s is not None and bool(e.spot.any())
+    if not has_fallback:
+        max_step_s = _longest(space, sigmas, away)
     fallback_usd = float((fall.usd_per_hour * fall.step_s).min(initial=np.inf)) * seconds / 3600.0
-    start_s = min(away, least_fallback_start(space.sites).seconds) if has_fallback else away
-    max_step_s = _longest(space, sigmas, start_s)
     counted, groups = _counted(space, site), groups_of(site, speed)
     cases = cases_of(space, site) if cases is None else cases
 
@@ -289,7 +291,7 @@ def _bounds_of_rows(
         max_step_s=max_step_s,
         max_spend=_most_spent(space, e.price_sigma, spreads),
         away_s=away,
-        fallback_in_time=has_fallback and float(fall.step_s.min()) <= max_step_s,
+        fallback_in_time=has_fallback,
         fallback_usd=fallback_usd if has_fallback else np.inf,
         fallback_s=float(fall.step_s.min()) * seconds if has_fallback else np.inf,
         on_demand_usd=_alone_usd(space, site, speed, seconds),
