@@ -57,6 +57,12 @@ def ranking_key(candidate: Candidate) -> tuple[float, int, int, float, tuple[int
     return (c.goal, sum(c.counts), len(c.entries), c.cost_usd, c.entries)
 
 
+def key_of(candidate: Candidate) -> Shape:
+    """Of the plans of one shape the best is kept."""
+    c = candidate
+    return (c.site, c.entries, sum(c.counts), c.checkpoint_path, c.fallback >= 0)
+
+
 @dataclass(slots=True)
 class SearchState:
     """State of a search: the incumbents (best plan of each shape) and the work done."""
@@ -217,13 +223,7 @@ def _update_incumbents(
             chance=float(values.chance[i]),
             overhead=float(values.overhead[i]),
         )
-        key = (
-            index,
-            candidate.entries,
-            sum(candidate.counts),
-            candidate.checkpoint_path,
-            candidate.fallback >= 0,
-        )
+        key = key_of(candidate)
         if key not in state.incumbents or candidate.goal < state.incumbents[key].goal:
             state.incumbents[key] = candidate
         state.best_goal = min(state.best_goal, candidate.goal)

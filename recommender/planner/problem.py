@@ -1,5 +1,6 @@
 """One problem made ready: catalog, allowed offers, machine speeds and the plan space."""
 
+from collections.abc import Collection
 from datetime import datetime
 from functools import cached_property
 
@@ -114,11 +115,14 @@ class Problem:
             cache=self.outcome_cache,
         )
 
-    def mix_regions(self, cutoff: float, most: int | None) -> tuple[SitePools, float]:
+    def mix_regions(
+        self, cutoff: float, most: int | None, providers: Collection[str] | None = None
+    ) -> tuple[SitePools, float]:
         """Sites of the regions where some entry could be part of a better mix, best first.
 
         A mix costs at least what its best entry would at perfect scaling (mediant inequality).
         With `most`, only so many regions; the second value is the lower bound of the rest.
+        With `providers`, only theirs.
         """
         if not self.rows:
             return SitePools((), ()), float("inf")
@@ -126,7 +130,8 @@ class Problem:
         bounds: dict[tuple[str, str], float] = {}
         for row, bound in zip(self.rows, self._row_lower_bounds().tolist(), strict=True):
             key = (o.provider[row], o.region[row])
-            bounds[key] = min(bound, bounds.get(key, np.inf))
+            if providers is None or key[0] in providers:
+                bounds[key] = min(bound, bounds.get(key, np.inf))
         promising = sorted((bound, key) for key, bound in bounds.items() if bound < cutoff)
         bound_of_rest = promising[most][0] if most is not None and len(promising) > most else np.inf
         chosen = {key for _, key in promising[:most]}

@@ -14,7 +14,6 @@ import numpy as np
 from recommender.arrays import Bools, Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.market.sites import SitePools
-from recommender.optimize.lower_bounds import least_seconds
 from recommender.optimize.search import (
     Masks,
     SingleQueue,
@@ -46,6 +45,7 @@ MIXES = Budget(600, 200)
 MIXES_QUOTAS = Budget(600, 600)  # on 12 problems, 1,500 sets found nothing better
 PROOF = Budget(10**9, 10**9)  # until the proof is done, or who waits for it has enough
 MIXES_LAST = Budget(100, 60)  # where no cluster of one type keeps the limits, a mix seldom does
+MIXES_LAST_QUOTAS = Budget(100, 400)  # but under quotas; those found were among the first 40
 
 MIX_REGIONS = 4  # regions in which mixes are tried, unless a proof is asked for
 NEAR = 0.25  # above the best goal: what quoted prices may still make the first of a table
@@ -206,8 +206,9 @@ class PlanSearch:
         mix = self.problem.choice.mix
         if not self.problem.rows:
             return False
-        failed = not self.single_type.incumbents and self._in_reach
-        pays = self._all_mixes or self.problem.job.elastic or failed or self._anchored
+        if not self.single_type.incumbents:
+            return mix != "no" and bool(self._able)
+        pays = self._all_mixes or self.problem.job.elastic or self._anchored
         return mix == "yes" or (mix == "auto" and pays)
 
     @property
@@ -220,12 +221,12 @@ class PlanSearch:
         """Whether spot machines may save to an on-demand machine of their cluster only."""
         return self.problem.choice.checkpoint_to == "anchor"
 
-    @property
-    def _in_reach(self) -> bool:
-        """Whether a deadline leaves time to start machines and to compute on the fastest."""
-        due_s = self.problem.limits.deadline_s
-        space = self.problem.space(self.problem.single_type_sites)
-        return due_s is None or due_s > least_seconds(space)
+    @cached_property
+    def _able(self) -> frozenset[str]:
+        """Providers whose mixes could keep the limits, where no cluster of one type does."""
+        from recommender.planner.mix_feasibility import able_providers  # most answers need none
+
+        return able_providers(self.problem.space(self.problem.single_type_sites))
 
     @property
     def _mix_budget(self) -> Budget:
@@ -233,7 +234,7 @@ class PlanSearch:
             return PROOF
         if self.problem.choice.quotas:
             return MIXES_QUOTAS
-        return MIXES if self.single_type.incumbents else MIXES_LAST
+        return MIXES
 
     @cached_property
     def _mix_regions(self) -> tuple[SitePools, float]:
@@ -241,7 +242,8 @@ class PlanSearch:
         if not self.mixes:
             return SitePools((), ()), float("inf")
         most = None if self._all_mixes or self._anchored else MIX_REGIONS
-        return self.problem.mix_regions(self.single_type.cutoff, most)
+        able = None if self.single_type.incumbents else self._able
+        return self.problem.mix_regions(self.single_type.cutoff, most, able)
 
     @cached_property
     def sites(self) -> SitePools:
@@ -257,11 +259,27 @@ class PlanSearch:
         budget = self._mix_budget
         state.max_plans, state.max_supports = state.plans_evaluated + budget.plans, budget.supports
         state.open_bound = min(state.open_bound, self._mix_regions[1])
+        space, start = self.problem.space(self.sites), len(self.problem.single_type_sites.sites)
+        complete = bool(state.incumbents) or self._find_any(space, start, state)
         self.watch.show(state, may_stop=budget is PROOF)
-        space = self.problem.space(self.sites)
-        search_mixes(space, state, first=len(self.problem.single_type_sites.sites))
+        if state.incumbents or (self.prove and not complete):
+            search_mixes(space, state, first=start)
+        elif not complete:
+            state.open_bound = 0.0
         self.watch.close()
         return state
+
+    def _find_any(self, space: Space, start: int, state: SearchState) -> bool:
+        """Find a mix where no plan is known; whether all were looked at."""
+        from recommender.planner.mix_feasibility import find_any  # most answers need none
+
+        last = MIXES_LAST_QUOTAS if self.problem.choice.quotas else MIXES_LAST
+        return find_any(space, start, state, last.plans, last.supports)
+
+    @property
+    def proven_infeasible(self) -> bool:
+        """Where no plan was found: whether nothing that could keep the limits was left out."""
+        return not np.isfinite(self.best.open_bound)
 
     def proof(self) -> Proof:
         """How far below the best plan the goal of a plan that was not found could lie."""
@@ -277,7 +295,8 @@ class PlanSearch:
 
     def _mixes_searched(self, gap: float) -> Literal["searched", "in part", "not searched"]:
         if not self.mixes:
-            return "not searched"
+            ruled_out = self.problem.choice.mix != "no" and not self.single_type.incumbents
+            return "searched" if ruled_out else "not searched"
         return "in part" if gap > self.single_type.gap() else "searched"
 
     # Plans

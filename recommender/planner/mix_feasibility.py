@@ -1,0 +1,113 @@
+"""Whether a cluster of several types keeps limits that none of one type keeps.
+
+A search by cost meets the cheapest mixes first, and they are the ones that keep no limit. So, in
+this order: a bound that rules out every mix of a provider at once; mixes of on-demand machines,
+few enough to be searched to the end; then all mixes, the quickest first.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from recommender.arrays import Floats, Ints
+from recommender.optimize.entry_sets import first
+from recommender.optimize.search import search_mixes
+from recommender.optimize.search_state import SearchState, key_of
+from recommender.optimize.site_bounds import lines_of, site_bounds_of
+from recommender.optimize.space import Entries, Site, Space
+from recommender.plan.limits import Aim
+
+ON_DEMAND_PLANS, ON_DEMAND_SETS = 300, 3000  # 12 problems under quotas needed 30 and 500 at most
+
+
+def able_providers(space: Space) -> frozenset[str]:
+    """The providers whose mixes a bound on time and money does not rule out.
+
+    `space` holds a site per provider (`SiteBuilder.provider_sites`).
+    """
+    quick = replace(space, limits=replace(space.limits, objective="time"))
+    lines = lines_of(quick)
+    return frozenset(
+        site.provider
+        for site in space.sites
+        if any(
+            first(part, np.inf)[1] for part in site_bounds_of(quick, _of_all_regions(site), lines)
+        )
+    )
+
+
+def _of_all_regions(site: Site) -> Site:
+    """A site of one entry per type and market, each as good as in any region."""
+    key = site.entries.kind * 2 + site.entries.spot
+    rows = np.sort(np.unique(key, return_index=True)[1])
+    groups = [np.flatnonzero(key == key[row]) for row in rows]
+    use = np.array([_least(row, groups) for row in site.quota_use]).reshape(-1, len(rows))
+    return replace(site, entries=_best_of(site.entries, rows, groups), quota_use=use)
+
+
+def _best_of(e: Entries, rows: Ints, groups: list[Ints]) -> Entries:
+    return replace(
+        e.take(rows),
+        usd_per_hour=_least(e.usd_per_hour, groups),
+        max_usd_per_hour=_least(e.max_usd_per_hour, groups),
+        fixed_usd=_least(e.fixed_usd, groups),
+        boot_s=_least(e.boot_s, groups),
+        # For budgets: short runs in a long free time, and the spread under which least is counted.
+        run_mean_s=_least(e.run_mean_s, groups),
+        free_s=-_least(-e.free_s, groups),
+        price_sigma=-_least(-e.price_sigma, groups),
+    )
+
+
+def _least(values: Floats, groups: list[Ints]) -> Floats:
+    return np.array([values[group].min() for group in groups], dtype=np.float64)
+
+
+def find_any(space: Space, start: int, state: SearchState, plans: int, sets: int) -> bool:
+    """Find mixes that keep the limits, of the sites from `start` on, where no plan is known.
+
+    Those found become incumbents of `state`, for the search by its goal to go on from; `plans` and
+    `sets` (of entries) say how far the search of all mixes goes. Returns whether it came to its
+    end: where nothing was found, there is nothing then.
+    """
+    quotas = any(len(site.quota) for site in space.sites[start:])
+    if quotas and space.limits.deadline_s is not None:  # else one type is as quick as any mix
+        _adopt(_on_demand(space, start), space, state)
+    if state.incumbents:
+        return False
+    found = _quickest(space, start, plans, sets)
+    _adopt(found, space, state)
+    return not np.isfinite(found.open_bound)
+
+
+def _quickest(space: Space, start: int, plans: int, sets: int) -> SearchState:
+    """All mixes by the other goal: quick ones for a deadline, cheap ones for a budget."""
+    aim: Aim = "cost" if space.limits.goal == "time" else "time"
+    found = SearchState(slack=0.0, max_plans=plans, max_supports=sets)
+    search_mixes(replace(space, limits=replace(space.limits, objective=aim)), found, start)
+    return found
+
+
+def _on_demand(space: Space, start: int) -> SearchState:
+    """Mixes of on-demand machines, to the end."""
+    rows = [np.flatnonzero(~site.entries.spot) for site in space.sites]
+    local = [site.only(mine) for site, mine in zip(space.sites[start:], rows[start:], strict=True)]
+    some = replace(space, sites=(*space.sites[:start], *local))
+    state = SearchState(slack=0.0, max_plans=ON_DEMAND_PLANS, max_supports=ON_DEMAND_SETS)
+    search_mixes(some, state, start)
+    found = (
+        replace(c, entries=tuple(int(rows[c.site][entry]) for entry in c.entries))
+        for c in state.incumbents.values()
+    )
+    return replace(state, incumbents={key_of(c): c for c in found})
+
+
+def _adopt(found: SearchState, space: Space, state: SearchState) -> None:
+    """Take the plans of another search over, by their goal here."""
+    state.plans_evaluated += found.plans_evaluated
+    state.max_plans += found.plans_evaluated
+    for candidate in found.incumbents.values():
+        by_time = space.limits.goal == "time"
+        goal = candidate.time_s if by_time else candidate.cost_usd
+        state.incumbents[key_of(candidate)] = replace(candidate, goal=goal)
+        state.best_goal = min(state.best_goal, goal)
