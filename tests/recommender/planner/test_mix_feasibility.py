@@ -18,9 +18,7 @@ def in_two_regions(asked: Space) -> Space:
     """The only site's entries twice, as of a provider: more expensive and slower to start."""
     site, e = asked.sites[0], asked.sites[0].entries
     more = replace(e, usd_per_hour=e.usd_per_hour * 1.3, boot_s=e.boot_s + 60.0)
-    both = Entries(
-        *(np.concatenate([getattr(more, n), getattr(e, n)]) for n in Entries.__slots__)
-    )
+    both = Entries(*(np.concatenate([getattr(more, n), getattr(e, n)]) for n in Entries.__slots__))
     use = np.concatenate([site.quota_use, site.quota_use], axis=1)
     return replace(asked, sites=(replace(site, entries=both, quota_use=use),))
 
