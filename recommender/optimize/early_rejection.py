@@ -28,10 +28,14 @@ def hopeless(space: Space, inputs: PathInputs) -> Bools:
     # What a fallback could save has to be known of all runs; with one, most deadlines are kept.
     rows = np.isinf(inputs.best_fallback_usd_per_hour) & (inputs.fallback_speed <= 0.0)
     rows &= cycles_needed(inputs, limits.deadline_s) >= LONG
-    rows[rows] = cache.not_met(inputs.take(rows), limits.deadline_s)
+    rows[rows] = cache.not_met(inputs.take(np.flatnonzero(rows)), limits.deadline_s)
     if rows.any():
         begun = simulate_paths(
-            inputs.take(rows), limits.deadline_s, cache.path_count, cache.seed, first=GLANCE
+            inputs.take(np.flatnonzero(rows)),
+            limits.deadline_s,
+            cache.path_count,
+            cache.seed,
+            first=GLANCE,
         )
         found[rows] = (~limits_kept(limits, begun)).sum(axis=1) > broken_at_most + 1e-6
     return found
