@@ -76,13 +76,14 @@ def read_inputs(call: PlannerFlags, top: int, errors: ErrorCollector) -> Planner
     return PlannerInputs(request, catalog, {"top": top, **options})
 
 
-def run_planner(ready: PlannerInputs, explain: int = 0) -> Answer:
-    """Ask the planner; for the whole policy of plan `explain` as well."""
+def run_planner(ready: PlannerInputs, explain: int = 0, worth: bool = False) -> Answer:
+    """Ask the planner; also for the policy of plan `explain`, or what limits are worth."""
     from recommender.optimize.search_state import Watch
     from recommender.planner.recommend import recommend
 
     request, watch = ready.request, Watch()
-    options = {**ready.options, "explain": explain} if explain else ready.options
+    asked = {"explain": explain} if explain else {"worth": True} if worth else {}
+    options = {**ready.options, **asked}
     with watched(watch, request.limits.goal, bool(options.get("prove"))):
         return recommend(
             request.job,

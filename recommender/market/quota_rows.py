@@ -26,6 +26,13 @@ def quota_rows(facts: Facts, pools: Sequence[Pool]) -> tuple[Floats, Floats]:
     return np.array(use, dtype=np.float64).reshape(-1, len(pools)), np.array(amounts)
 
 
+def one_machine_more(facts: Facts, pool: Pool) -> tuple[tuple[QuotaLimit, float], ...]:
+    """Every quota that a pool falls under, and what one machine of it takes of the quota."""
+    place = _place(facts, pool)
+    uses = [(limit, _use(limit, pool, place)) for limit in facts.choice.quotas]
+    return tuple((limit, use) for limit, use in uses if use > 0)
+
+
 def max_machines_by_quota(facts: Facts, pool: Pool) -> float:
     """Most machines of a pool that the quotas allow on their own."""
     place = _place(facts, pool)

@@ -8,7 +8,7 @@ HiGHS runs with one thread and a fixed seed. Its answer counts as a proof only w
 only after every row was recomputed in rational arithmetic.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from fractions import Fraction
 from pathlib import Path
@@ -81,6 +81,7 @@ class Solution:
     status: Status
     values: Mapping[str, float]
     objective: float = 0.0
+    duals: Mapping[str, float] = field(default_factory=dict)  # by row; without integers only
 
 
 def rounded(model: Model, values: Mapping[str, float]) -> dict[str, float]:
@@ -149,12 +150,17 @@ def solve(
         return Solution("unknown", kept)
     goal = sum(factor * kept[name] for name, factor in model.objective.items())
     proven = problem.sol_status == pulp.LpSolutionOptimal
-    return Solution("optimal" if proven else "found", kept, goal)
+    continuous = not any(v.integer for v in model.variables.values())
+    duals = {name: row.pi for name, row in problem.constraints.items()} if continuous else {}
+    return Solution("optimal" if proven else "found", kept, goal, duals)
 
 
-def write(model: Model, path: Path) -> None:
-    """Save a program as an .lp file with its names."""
+def write(model: Model, path: Path, conflict: Sequence[str] = ()) -> None:
+    """Save a program as an .lp file with its names; rows in conflict are named at its top."""
     _problem(model).writeLP(str(path))
+    if conflict:
+        head = f"\\ These rows cannot be kept together: {', '.join(conflict)}\n"
+        path.write_text(head + path.read_text("utf-8"), "utf-8")
 
 
 def _problem(model: Model) -> Any:

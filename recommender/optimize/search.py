@@ -12,12 +12,14 @@ and then reports the gap that is left.
 """
 
 import heapq
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
+from recommender.optimize.columns import Cluster, counts_table
 from recommender.optimize.entry_sets import counts_lower_bounds
 from recommender.optimize.fallback_bounds import bounds_by_queue
 from recommender.optimize.lower_bounds import sums_of
@@ -132,6 +134,16 @@ def search_mixes(space: Space, state: SearchState, first: int = 0) -> None:
             del queue[MOST_QUEUED // 2 :]
 
 
+def judge_first(space: Space, clusters: Sequence[Cluster], state: SearchState) -> None:
+    """Simulate the plans of clusters that the master program puts first."""
+    for start in range(0, len(clusters), BATCH):
+        some = clusters[start : start + BATCH]
+        for index in sorted({cluster.site for cluster in some}):
+            mine = [cluster for cluster in some if cluster.site == index]
+            rows, counts = counts_table(mine)
+            expand_clusters(space, index, rows, counts, state)
+
+
 def search_singles(
     space: Space, state: SearchState, masks: Masks | None = None, queue: "SingleQueue | None" = None
 ) -> None:
@@ -160,12 +172,25 @@ class SingleQueue:
     machines: Ints
     step_s: Floats  # by (kind, machines) instead
 
+    def without(self, done: Collection[tuple[int, int, int]]) -> "SingleQueue":
+        """The clusters but some, each given by site, entry and machines."""
+        if not done:
+            return self
+        most = int(self.machines.max(initial=0)) + 1
+        wide = int(self.entry.max(initial=0)) + 1
+        key = (self.site * wide + self.entry) * most + self.machines
+        gone = np.array([(site * wide + entry) * most + n for site, entry, n in done])
+        return self._kept(~np.isin(key, gone))
+
     def masked(self, masks: Masks) -> "SingleQueue":
         """The clusters of some entries only."""
         keep = np.zeros(len(self.bound), dtype=bool)
         for index, mask in enumerate(masks):
             here = self.site == index
             keep[here] = mask[self.entry[here]]
+        return self._kept(keep)
+
+    def _kept(self, keep: Bools) -> "SingleQueue":
         return replace(
             self,
             bound=self.bound[keep],

@@ -209,11 +209,46 @@ class SensitivityStep:
 class Proof:
     """How sure the ranking is."""
 
-    status: Literal["optimal", "gap"]
-    gap: float  # best possible improvement left, as a share
+    status: Literal["optimal", "gap"]  # of all plans: "optimal" only where mixes are ruled out too
+    gap: float  # best possible improvement left, as a share, by a plan of any kind
     method: str  # "search"
     plans_evaluated: int
-    mixes: Literal["searched", "in part", "not searched"] = "searched"  # clusters of several types
+    # Clusters of several types: searched to the end, in part, or ruled out up to `gap` by a bound.
+    mixes: Literal["searched", "in part", "bounded"] = "searched"
+    one_type_gap: float = 0.0  # as `gap`, by clusters of one machine type
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramShare:
+    """What the linear program does with one configuration."""
+
+    configuration: str  # "2x p4d.24xlarge spot"
+    spot: bool
+    share: float  # of the job's work
+
+
+@dataclass(frozen=True, slots=True)
+class LimitWorth:
+    """What a little more of one limit is worth."""
+
+    limit: str  # "deadline", "quota L-417A185B"
+    unit: str  # "hour", "USD", "point", "machine"
+    gain: float  # per unit: USD saved, or hours where time is the goal
+    source: Literal["program", "planned again"]  # the second where the two differ by over 10 %
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramFacts:
+    """The linear program behind an answer: which configuration does which share of the work."""
+
+    status: Literal["optimal", "infeasible", "unknown"]
+    columns: int
+    rows: int
+    spot_share: float
+    on_demand_share: float
+    shares: tuple[ProgramShare, ...]
+    worth: tuple[LimitWorth, ...] = ()
+    conflict: tuple[str, ...] = ()  # rows that cannot be kept together
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,3 +330,4 @@ class Answer:
     inputs: dict[str, object] = field(default_factory=dict)  # echoed in JSON, never read
     checks: tuple[Check, ...] = ()  # --verify
     policy: PolicyFacts | None = None  # of the plan that --explain names
+    program: ProgramFacts | None = None  # None where no cluster can train the job

@@ -1,20 +1,20 @@
 """How an answer is put together: the search, its alternatives, and what surrounds them."""
 
-from dataclasses import field, replace
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
-
-import numpy as np
 
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs.units import Comparison
+from recommender.optimize.linear_program import write
 from recommender.optimize.search_state import Watch
 from recommender.plan.plan import Answer, Infeasible
 from recommender.planner import assumptions
 from recommender.planner.baselines import baselines, lower_bounds_of, more_regions, price_dates
 from recommender.planner.current_setup import current_setup
 from recommender.planner.problem import Problem
+from recommender.planner.program_facts import program_facts
 from recommender.planner.ranking import Ranked
 from recommender.planner.search import PlanSearch
 from recommender.planner.sensitivity import sensitivity
@@ -31,6 +31,7 @@ class Pipeline:
     prove: bool = False
     save_lp: Path | None = None
     watch: Watch = field(default_factory=Watch)  # what it shows of its search
+    worth: bool = False  # whether to plan again for what a little more of each limit is worth
 
     @cached_property
     def search(self) -> PlanSearch:
@@ -44,12 +45,12 @@ class Pipeline:
 
     def answer(self) -> Answer:
         """Search, then gather what a reader wants next to the best plan."""
+        if self.save_lp is not None:
+            save_program(self.search, self.save_lp)
         if not self.search.best.incumbents:
             from recommender.planner.infeasibility import infeasible  # most answers need none
 
             return self._answer(infeasible(self.search))
-        if self.save_lp is not None:
-            save_program(self.search, self.save_lp)
         return self._answer(None)
 
     def _answer(self, failed: Infeasible | None) -> Answer:
@@ -73,24 +74,17 @@ class Pipeline:
             more_plans=ranked.more,
             more_regions=more_regions(plans),
             seed=problem.seed,
+            program=program_facts(self.search, self.worth),
         )
 
 
 def save_program(search: PlanSearch, path: Path) -> None:
-    """Write the program of the best plan's region; raises UsageError where it cannot be written."""
-    from recommender.optimize.optimality_proof import write_lp
-
-    problem, best = search.problem, search.best.best_candidate()
-    space = problem.space(search.sites)
-    site, used = space.sites[best.site], np.array(best.entries)
-    counts = np.zeros(len(site.entries), dtype=np.int64)
-    counts[used] = best.counts
-    rows = np.flatnonzero(site.entries.region == site.entries.region[used[0]])
-    region = problem.catalog.offers.region[int(site.entries.offer[used[0]])]
-    local = replace(site.only(rows), region=region)
+    """Write the linear program of the question; raises UsageError where that cannot be done."""
+    typed = f"--save-lp {shown_path(path)}"
+    program = search.program
+    if program is None:
+        raise UsageError(f"{typed}: no machine can train the job, so there is no program to write")
     try:
-        write_lp(space, local, path, best.goal, counts[rows])
+        write(program.model, path, program.conflict())
     except OSError as error:
-        raise UsageError(
-            f"--save-lp {shown_path(path)}: cannot be written ({error.strerror}); name another"
-        ) from None
+        raise UsageError(f"{typed}: cannot be written ({error.strerror}); name another") from None

@@ -18,7 +18,7 @@ from recommender.market.allowed import Allowed, allowed_offers
 from recommender.market.offer_facts import Facts
 from recommender.market.quota_rows import refuse_unknown_quotas
 from recommender.market.sites import SiteBuilder, SitePools
-from recommender.optimize.lower_bounds import offer_lower_bounds, paid_share
+from recommender.optimize.lower_bounds import least_seconds, offer_lower_bounds, paid_share
 from recommender.optimize.space import ANCHOR, MEMORY_TIER, NONE, OBJECT_STORE, Space, single_steps
 from recommender.performance.clusters import MachineColumns
 from recommender.performance.machines import machine_columns
@@ -137,6 +137,12 @@ class Problem:
         chosen = {key for _, key in promising[:most]}
         rows = [r for r in self.rows if (o.provider[r], o.region[r]) in chosen]
         return self.site_builder.region_sites(rows, self.single_type_sites), bound_of_rest
+
+    def mix_lower_bound(self) -> float:
+        """Least goal of any cluster of several types: of its best entry at perfect scaling."""
+        if self.limits.goal == "time":
+            return least_seconds(self.space(self.single_type_sites))
+        return float(self._row_lower_bounds().min(initial=np.inf))
 
     def _row_lower_bounds(self) -> Floats:
         """Least goal of each allowed offer at perfect scaling, shape (rows,)."""

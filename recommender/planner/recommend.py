@@ -30,6 +30,7 @@ def recommend(
     prove: bool = False,
     verify: bool = False,
     explain: int = 0,
+    worth: bool = False,
     save_lp: Path | None = None,
     seed: int = SEED,
     now: datetime | None = None,
@@ -44,6 +45,7 @@ def recommend(
     `verify` simulates the plans on paths of another seed as well (`Answer.checks`);
     `explain` computes the fallback policy of one plan, by its number (`Answer.policy`).
     `watch` shows the search that runs to another thread, and ends a proof early.
+    `worth` plans again for what a little more of each limit is worth (`Answer.program`).
     """
     passed_over: tuple[str, ...] = ()
     if catalog is None:
@@ -51,7 +53,9 @@ def recommend(
         catalog, passed_over = found.catalog, found.skipped
     moment = clock_now() if now is None else now
     problem = planning_problem(job, limits, choice, catalog, progress, moment, seed)
-    pipeline = Pipeline(problem, top, compare, prove, save_lp, watch or Watch())
+    pipeline = Pipeline(
+        problem, top, compare, prove, save_lp, watch or Watch(), worth or explain > 0
+    )
     answer = pipeline.answer()
     answer = replace(answer, warnings=(*passed_over, *answer.warnings))
     plans = pipeline.ranked.plans

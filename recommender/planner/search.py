@@ -14,9 +14,12 @@ import numpy as np
 from recommender.arrays import Bools, Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.market.sites import SitePools
+from recommender.optimize.columns import promising_clusters
+from recommender.optimize.master_program import MasterProgram, master_program
 from recommender.optimize.search import (
     Masks,
     SingleQueue,
+    judge_first,
     search_mixes,
     search_singles,
     single_queue,
@@ -47,6 +50,8 @@ PROOF = Budget(10**9, 10**9)  # until the proof is done, or who waits for it has
 MIXES_LAST = Budget(100, 60)  # where no cluster of one type keeps the limits, a mix seldom does
 MIXES_LAST_QUOTAS = Budget(100, 400)  # but under quotas; those found were among the first 40
 
+JUDGED = 12  # clusters that the master program puts first, judged before the exact search
+JUDGED_MOST = 40  # where none of them keeps the limits
 MIX_REGIONS = 4  # regions in which mixes are tried, unless a proof is asked for
 NEAR = 0.25  # above the best goal: what quoted prices may still make the first of a table
 BLUR = 0.05  # as above, by the error of the paths of a search
@@ -162,9 +167,29 @@ class PlanSearch:
         space = replace(self.problem.space(self.problem.single_type_sites), limits=limits)
         if limits == self.problem.limits and budget in (FULL, PROOF):
             self.watch.show(state, may_stop=budget is PROOF)
-        search_singles(space, state, masks, self._queue(space))
+        queue = self._queue(space)
+        if limits == self.problem.limits and self.program is not None:
+            queue = queue.without(self._judged_first(space, self.program, masks, state))
+        search_singles(space, state, masks, queue)
         self.watch.close()
         return state
+
+    @cached_property
+    def program(self) -> MasterProgram | None:
+        """The master program of the question; None where no cluster can train the job."""
+        space = self.problem.space(self.problem.single_type_sites)
+        step_s = self.problem.step_s[:, : space.limits.max_machines]
+        return master_program(space, promising_clusters(space, step_s))
+
+    def _judged_first(
+        self, space: Space, program: MasterProgram, masks: Masks, state: SearchState
+    ) -> list[tuple[int, int, int]]:
+        """Judge what the program puts first; more of it while no plan keeps the limits."""
+        allowed = [c for c in program.first if masks[c.site][c.entries[0]]]
+        judge_first(space, allowed[:JUDGED], state)
+        done = JUDGED if state.incumbents else JUDGED_MOST
+        judge_first(space, allowed[JUDGED:done], state)
+        return [(c.site, c.entries[0], c.counts[0]) for c in allowed[:done]]
 
     def _without_fallbacks(
         self,
@@ -283,21 +308,29 @@ class PlanSearch:
 
     def proof(self) -> Proof:
         """How far below the best plan the goal of a plan that was not found could lie."""
-        state = self.best
-        gap = state.gap()
+        state, single = self.best, self.single_type.gap()
+        gap = state.gap() if self.mixes else max(state.gap(), self._mix_gap)
         return Proof(
             status="gap" if gap > 0 else "optimal",
             gap=gap,
+            one_type_gap=min(single, gap),
             method="search",
             plans_evaluated=state.plans_evaluated,
             mixes=self._mixes_searched(gap),
         )
 
-    def _mixes_searched(self, gap: float) -> Literal["searched", "in part", "not searched"]:
+    def _mixes_searched(self, gap: float) -> Literal["searched", "in part", "bounded"]:
         if not self.mixes:
-            ruled_out = self.problem.choice.mix != "no" and not self.single_type.incumbents
-            return "searched" if ruled_out else "not searched"
+            return "bounded" if gap > self.single_type.gap() else "searched"
         return "in part" if gap > self.single_type.gap() else "searched"
+
+    @property
+    def _mix_gap(self) -> float:
+        """How much better a mix could be than the best plan, by a bound that is quick."""
+        best = self.best.best_goal
+        if self.problem.choice.mix == "no" or not np.isfinite(best):
+            return 0.0
+        return max(1.0 - self.problem.mix_lower_bound() / best, 0.0)
 
     # Plans
 

@@ -78,6 +78,7 @@ def _age(as_of: str) -> str:
     return "unknown" if days is None else str(days)
 
 
+VAGUE = 0.75  # a bound that leaves so much open says nothing
 _MOST_TOP = 1000  # plans that may be asked for
 
 
@@ -97,11 +98,15 @@ def _proof(answer: Answer) -> str:
     proof, left = answer.proof, fmt.percent(answer.proof.gap)
     if proof.mixes == "in part":
         return f"best found; a mixed cluster up to {left} better is not ruled out"
-    if proof.status == "gap":
-        return f"best found; up to {left} better is not ruled out"
-    if proof.mixes == "not searched":
-        return "plan 1 proven best among clusters of one machine type; mixed clusters: --mix"
-    return "plan 1 proven best, mixed clusters included"
+    if proof.one_type_gap > 0.0:
+        of_one = fmt.percent(proof.one_type_gap)
+        return f"best found; up to {of_one} better is not ruled out"
+    if proof.mixes == "searched":
+        return "plan 1 proven best, mixed clusters included"
+    first = "plan 1 proven best among clusters of one machine type"
+    if proof.gap >= VAGUE:
+        return f"{first}; mixed clusters: --mix"
+    return f"{first}; no mix is better by more than {left} (--mix searches them)"
 
 
 def _floor(answer: Answer) -> str:

@@ -10,6 +10,7 @@ from recommender.plan.plan import (
     Check,
     Difference,
     Estimate,
+    LimitWorth,
     Plan,
     PolicyFacts,
     SpotFacts,
@@ -86,6 +87,30 @@ def _cell(up: str | None, away: str | None) -> str:
     return names[0] if names[0] == names[1] else "/".join(names)
 
 
+def program_lines(answer: Answer, width: int) -> list[Line]:
+    """The linear program behind the order of the plans: its shares, and what limits are worth."""
+    program = answer.program
+    if program is None or program.status != "optimal":
+        return []
+    shares = fmt.listing(
+        [f"{fmt.percent(each.share)} on {fmt.clean(each.configuration)}" for each in program.shares]
+    )
+    text = (
+        f"Of {program.columns} configurations it puts {shares} of the work: "
+        f"{fmt.percent(program.spot_share)} on spot machines."
+    )
+    lines = [Line(""), Line("Linear program", "strong"), *paragraph(text, width)]
+    for each in program.worth:
+        lines += labelled(fmt.clean(each.limit), _worth(each, answer.goal), width)
+    return lines
+
+
+def _worth(each: LimitWorth, goal: str) -> str:
+    gain = fmt.duration(3600.0 * each.gain) if goal == "time" else f"{fmt.usd(each.gain)} USD"
+    saved = f"saves {gain}" if each.gain > 0.0 else "saves nothing"
+    return f"one more {fmt.clean(each.unit)} {saved} ({each.source})"
+
+
 _ERRORS = 3.0  # standard errors beyond which a difference is no accident
 
 
@@ -140,6 +165,7 @@ def render(answer: Answer, request: PlanRequest, number: int, width: int) -> lis
     for title, terms in _sections(plan, request):
         lines += [Line(""), *paragraph(title, width, "strong"), *_terms(terms, width)]
     lines += policy_lines(answer.policy, width)
+    lines += program_lines(answer, width)
     return lines + _lost(answer, number, width) + _derived(request, width)
 
 

@@ -40,6 +40,7 @@ def document(answer: Answer, request: PlanRequest) -> dict[str, Any]:
         },
         "inputs": {**plain(answer.inputs), **inputs},
         "proof": plain(answer.proof),
+        "program": plain(answer.program),
         "floor": {"usd": plain(answer.lower_bound_usd), "s": plain(answer.lower_bound_s)},
         "plans": [{"rank": i, **plan_object(plan)} for i, plan in enumerate(answer.plans, 1)],
         "trivial": [plan_object(plan) for plan in answer.baselines],

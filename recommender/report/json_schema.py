@@ -9,7 +9,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from recommender.job.calibration_section import SCHEMA as CALIBRATION_SECTION
 from recommender.job.job import Job, TimedRun
 from recommender.plan.limits import Choice, Limits, Progress
-from recommender.plan.plan import Check, Plan, PriceDate, Proof
+from recommender.plan.plan import Check, Plan, PriceDate, ProgramFacts, Proof
 from recommender.plan.simulation import Simulation
 from recommender.report.json_output import (
     CALIBRATION_SCHEMA,
@@ -111,6 +111,7 @@ def _answer(plan: Any, definitions: dict[str, Any]) -> dict[str, Any]:
             ),
             "inputs": _inputs(definitions),
             "proof": _of(Proof, definitions),
+            "program": _nullable(_of(ProgramFacts, definitions)),
             "floor": _object({"usd": _PLAIN[float], "s": _PLAIN[float]}),
             "plans": _list(ranked),
             "trivial": _list(plan),

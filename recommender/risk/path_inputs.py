@@ -46,7 +46,7 @@ class PathInputs:
     def __len__(self) -> int:
         return len(self.work_s)
 
-    def take(self, rows: Ints) -> "PathInputs":
+    def take(self, rows: Ints | Bools) -> "PathInputs":
         """The inputs of some rows."""
         return PathInputs(*(getattr(self, name)[rows] for name in self.__slots__))
 

@@ -60,7 +60,8 @@ def plan(
         tuple(job or ()), limits, offers, own, job_flags, search
     ).over(kept)
     ready = planner_inputs.read_inputs(call, form.top, errors)
-    answer = planner_inputs.run_planner(ready, form.explain if form.kind == "table" else 0)
+    explained = form.explain if form.kind == "table" else 0
+    answer = planner_inputs.run_planner(ready, explained, worth=form.kind == "json")
     show_answer(answer, ready.request, form)
     if answer.status == "infeasible":
         raise typer.Exit(INFEASIBLE)

@@ -19,7 +19,7 @@ def test_tiny_jobs_are_proven_as_quickly_as_others_and_take_little_more_than_the
 ) -> None:
     job = find_job("resnet50-imagenet", flags=JobFlags(steps=steps))
     answer = recommend(job, Limits(deadline_s=86_400.0), catalog=snapshot(), now=NOW)
-    assert answer.proof.status == "optimal"
+    assert answer.proof.one_type_gap == 0.0
     assert answer.proof.plans_evaluated < 1000
     for plan in answer.plans:
         split, time = plan.estimate.split, plan.estimate.time

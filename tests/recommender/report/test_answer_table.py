@@ -148,7 +148,7 @@ def test_a_plan_that_costs_more_than_today_says_so() -> None:
 
 
 def test_an_unproven_answer_says_how_far_it_may_be_off() -> None:
-    gap = replace(ANSWER.proof, status="gap", gap=0.03)
+    gap = replace(ANSWER.proof, status="gap", gap=0.03, one_type_gap=0.03)
     text = plain(answer_table.render(replace(ANSWER, proof=gap), QUESTION, 160))
     assert "best found; up to 3 % better is not ruled out" in text
     part = replace(gap, mixes="in part")
@@ -159,6 +159,9 @@ def test_an_unproven_answer_says_how_far_it_may_be_off() -> None:
 def test_a_proven_answer_says_what_was_searched() -> None:
     text = plain(answer_table.render(ANSWER, QUESTION, 160))
     assert "plan 1 proven best, mixed clusters included" in text
-    alone = replace(ANSWER.proof, mixes="not searched")
+    alone = replace(ANSWER.proof, status="gap", gap=0.31, mixes="bounded")
     text = plain(answer_table.render(replace(ANSWER, proof=alone), QUESTION, 160))
+    assert "no mix is better by more than 31 %" in " ".join(text.split())
+    vague = replace(alone, gap=0.97)
+    text = plain(answer_table.render(replace(ANSWER, proof=vague), QUESTION, 160))
     assert "plan 1 proven best among clusters of one machine type; mixed clusters: --mix" in text

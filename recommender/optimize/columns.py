@@ -1,0 +1,226 @@
+"""The columns of the master program: clusters worth a look, with closed-form rates.
+
+A column is a whole configuration, cluster and checkpoint path, as if it did all of the job.
+There are tens of thousands; a rough estimate of cost and time keeps the clusters that are good by
+some price of time, and only these get rates (`renewal_rates.py`).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.arrays import Bools, Floats, Ints
+from recommender.catalogs.frozen import dataclass
+from recommender.optimize.evaluate import (
+    RENDEZVOUS_S,
+    RESERVE_S,
+    Reduced,
+    fallback_choices,
+    plans_without_fallback,
+    reduced,
+)
+from recommender.optimize.renewal_rates import FallbackRates, Rates, rates, with_fallback
+from recommender.optimize.space import Site, Space
+from recommender.plan.limits import Limits
+from recommender.risk.laws import RUN_FAMILY, gang_doublings, gang_hazard, logistic
+
+# Cost × time^θ, from cheapest to fastest; so many clusters of each market are kept by each.
+EXPONENTS = (0.0, 0.15, 0.4, 1.0, 3.0, 10.0)
+KEPT = 8
+KEPT_BY_GOAL = 60
+RESTORE_S = 60.0  # of a checkpoint, in the rough estimate
+# Scenarios are few: a plan whose estimated chance is short by less than this is judged first too.
+BLUR = 0.03
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Machines of one or several entries of a site."""
+
+    site: int
+    entries: tuple[int, ...]
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Configurations and their rates; shape (columns,)."""
+
+    cluster: Ints  # row of the clusters they are made of
+    checkpoint_path: Ints
+    spot: Bools
+    usd: Floats  # expected bill if it does all of the job
+    usd_quantile: Floats  # the same at the chance asked for
+    time_s: Floats  # trimmed mean
+    time_quantile_s: Floats
+    overhead: Floats
+    goal: Floats  # least estimate with any of its fallbacks; inf: no limit is kept
+
+    def __len__(self) -> int:
+        return len(self.cluster)
+
+    def take(self, rows: Ints | Bools) -> "Columns":
+        """Some of the columns."""
+        return Columns(*(getattr(self, name)[rows] for name in self.__slots__))
+
+
+def promising_clusters(space: Space, step_s: Floats) -> list[Cluster]:
+    """Clusters of one entry that are good by some price of time, by a rough estimate.
+
+    `step_s` has shape (kinds, machines).
+    """
+    parts = [
+        _rough(space, index, site, step_s)
+        for index, site in enumerate(space.sites)
+        if site.singles and len(site.entries)
+    ]
+    if not parts:
+        return []
+    index, entry, machines, spot, usd, time = (np.concatenate(c) for c in zip(*parts, strict=True))
+    kept = np.zeros(len(usd), dtype=bool)
+    goal = _rough_goal(space, usd, time)
+    for market in (False, True):
+        rows = np.flatnonzero(spot == market)
+        for exponent in EXPONENTS:
+            score = np.log(usd[rows]) + exponent * np.log(time[rows])
+            kept[rows[np.argsort(score, kind="stable")[:KEPT]]] = True
+        kept[rows[np.argsort(goal[rows], kind="stable")[:KEPT_BY_GOAL]]] = True
+    return [
+        Cluster(int(index[i]), (int(entry[i]),), (int(machines[i]),)) for i in np.flatnonzero(kept)
+    ]
+
+
+def _rough(space: Space, index: int, site: Site, step_s: Floats) -> tuple[NDArray[Any], ...]:
+    """Cost and time of every cluster of one entry, the cheapest of alike entries only."""
+    e = site.entries
+    rows = _cheapest_of_alike(site)
+    at, many = np.nonzero(_allowed(space, site, rows, step_s))
+    row, n, step = rows[at], many + 1, step_s[e.kind[rows[at]], many]
+    run = e.run_mean_s[row] / gang_hazard(n, e.co_interruption[row])
+    away = e.boot_s[row] + RENDEZVOUS_S + RESTORE_S
+    useful = np.maximum(RUN_FAMILY.excess(away, run, e.run_sigma[row]) / run, 1e-3)
+    up = logistic(e.availability_logit[row] - e.availability_slope[row] * gang_doublings(n))
+    idle = (1.0 - up) ** e.sites[row] / up
+    spot, work = e.spot[row], step * space.steps_left
+    free = e.free_s[row]
+    charged = RUN_FAMILY.least_long_share(np.maximum(free, 1.0), run, e.run_sigma[row])
+    paid = np.where(spot, work / useful * np.where(free > 60.0, charged, 1.0), work) + away
+    time = np.where(spot, work / useful * (1.0 + idle), work) + away
+    usd = e.usd_per_hour[row] * n * paid / 3600.0 + e.fixed_usd[row]
+    return np.full(len(row), index), row, n, spot, usd, time
+
+
+def _rough_goal(space: Space, usd: Floats, time: Floats) -> Floats:
+    """What is minimised, roughly; what keeps a limit badly is worse by as much."""
+    limits = space.limits
+    late = 1.0 if limits.deadline_s is None else np.maximum(time / limits.deadline_s, 1.0)
+    dear = 1.0 if limits.budget_usd is None else np.maximum(usd / limits.budget_usd, 1.0)
+    return np.asarray((time if limits.goal == "time" else usd) * late * dear)
+
+
+def _cheapest_of_alike(site: Site) -> Ints:
+    """Of each type, market and length of list the cheapest entry."""
+    e = site.entries
+    order = np.lexsort((e.usd_per_hour, e.sites, e.spot, e.kind))
+    key = np.stack([e.kind, e.spot, e.sites], axis=1)[order]
+    first = np.ones(len(order), dtype=bool)
+    first[1:] = (key[1:] != key[:-1]).any(axis=1)
+    return order[first]
+
+
+def _allowed(space: Space, site: Site, rows: Ints, step_s: Floats) -> Bools:
+    """Which numbers of machines of some entries compute, fit the quotas and the hourly limit."""
+    e, n = site.entries, np.arange(1, step_s.shape[1] + 1)
+    allowed = np.isfinite(step_s[e.kind[rows]]) & (n <= e.cap[rows, None])
+    for use, quota in zip(site.quota_use, site.quota, strict=True):
+        allowed &= use[rows, None] * n <= quota + 1e-9
+    if space.limits.hourly_usd is not None:
+        allowed &= e.max_usd_per_hour[rows, None] * n <= space.limits.hourly_usd + 1e-9
+    return np.asarray(allowed)
+
+
+def columns_of(space: Space, clusters: Sequence[Cluster]) -> Columns:
+    """Closed-form rates of every configuration of some clusters that is allowed."""
+    by_entries: dict[tuple[int, bool], list[int]] = {}
+    for number, cluster in enumerate(clusters):
+        by_entries.setdefault((cluster.site, len(cluster.entries) > 1), []).append(number)
+    parts = [_of_site(space, clusters, np.array(mine)) for mine in by_entries.values()]
+    return Columns(
+        *(np.concatenate([getattr(p, name) for p in parts]) for name in Columns.__slots__)
+    )
+
+
+def counts_table(clusters: Sequence[Cluster]) -> tuple[Ints, Ints]:
+    """The entries that clusters of one site use, and counts of shape (clusters, entries)."""
+    rows = sorted({entry for cluster in clusters for entry in cluster.entries})
+    place = {entry: column for column, entry in enumerate(rows)}
+    counts = np.zeros((len(clusters), len(rows)), dtype=np.int64)
+    for line, cluster in enumerate(clusters):
+        for entry, count in zip(cluster.entries, cluster.counts, strict=True):
+            counts[line, place[entry]] = count
+    return np.array(rows), counts
+
+
+def _of_site(space: Space, clusters: Sequence[Cluster], numbers: Ints) -> Columns:
+    mine = [clusters[number] for number in numbers.tolist()]
+    rows, counts = counts_table(mine)
+    site = space.sites[mine[0].site].only(rows)
+    plans = plans_without_fallback(space, site, counts)
+    changes = (plans.counts[1:] != plans.counts[:-1]).any(axis=1)
+    line = np.concatenate([[0], np.cumsum(changes)])
+    found = reduced(space, site, plans)
+    ok = np.flatnonzero(found.allowed)
+    alone, limits = rates(found.inputs.take(ok)), space.limits
+    usd, time = alone.ordered(alone.usd), alone.ordered(alone.time_s)
+    return Columns(
+        cluster=numbers[line[ok]],
+        checkpoint_path=plans.checkpoint_path[ok],
+        spot=found.gang.has_spot[ok],
+        usd=alone.mean(alone.usd),
+        usd_quantile=usd.quantile(limits.confidence),
+        time_s=time.trimmed(),
+        time_quantile_s=time.quantile(limits.confidence),
+        overhead=alone.mean(alone.lost),
+        goal=np.minimum(_goal(limits, alone), _goal_with_fallback(space, site, found, ok, alone)),
+    )
+
+
+def _goal(limits: Limits, found: Rates) -> Floats:
+    """Estimate of what is minimised; inf where the limits are not kept often enough."""
+    kept = np.ones(found.usd.shape, dtype=bool)
+    if limits.deadline_s is not None:
+        kept &= found.time_s <= limits.deadline_s
+    if limits.budget_usd is not None:
+        kept &= found.usd <= limits.budget_usd
+    good = found.mean(kept) >= limits.confidence - BLUR
+    if limits.max_overhead is not None:
+        good &= found.mean(found.lost) <= limits.max_overhead + BLUR
+    by_time = limits.goal == "time"
+    aim = found.ordered(found.time_s).trimmed() if by_time else found.mean(found.usd)
+    return np.where(good, aim, np.inf)
+
+
+def _goal_with_fallback(space: Space, site: Site, found: Reduced, ok: Ints, alone: Rates) -> Floats:
+    """The least with a fallback that a plan of the site may have."""
+    fall, due_s = site.fallbacks, space.limits.deadline_s
+    goal = np.full(len(ok), np.inf)
+    if due_s is None or not len(fall):
+        return goal
+    step = found.inputs.work_s[ok] / space.steps_left
+    for choice in fallback_choices(site, step)[:, 1:].T:
+        row = np.maximum(choice, 0)
+        queues = fall.at_once[row] < space.limits.confidence
+        reserve = RESERVE_S + found.saves.stall_s[ok] + np.where(queues, fall.wait_s[row], 0.0)
+        terms = FallbackRates(
+            start_s=fall.boot_s[row] + RENDEZVOUS_S + found.saves.restore_s[ok],
+            step_ratio=fall.step_s[row] / step,
+            usd_per_hour=fall.usd_per_hour[row],
+            latest_s=due_s - reserve,
+            wait_s=np.where(queues, reserve, 0.0),
+        )
+        helped = _goal(space.limits, with_fallback(alone, terms))
+        usable = (choice >= 0) & found.gang.has_spot[ok]
+        goal = np.where(usable, np.minimum(goal, helped), goal)
+    return goal

@@ -1,0 +1,190 @@
+"""The master program: which shares of the job's work go to which configuration.
+
+A column c is a cluster (an offer or a failover list × machines) with a checkpoint path, as if it
+did the whole job (`columns.py`); y_c is the share of the work done on it.
+
+    min  Σ usd_c·y_c                      or, where time is the goal, Σ hours_c·y_c
+    work       Σ y_c = 1
+    deadline   Σ T_c·y_c <= D             T_c: hours at the chance asked for
+    budget     Σ K_c·y_c <= B             K_c: USD at the chance asked for
+    overhead   Σ o_c·y_c <= ω             o_c: work lost per useful work
+    hourly     Σ p_c·y_c <= H             p_c: most USD per hour
+    quota_q    Σ u_qc·y_c <= Q_q          u_qc: what its machines use of a quota
+    0 <= y_c <= 1
+
+Two columns in the solution are a plan with a change in time, as a fallback makes it. The program
+ranks: renewal rates are no bounds, so its solution says which plans the Monte Carlo judges
+first, and the exact search proves or improves. What a row is worth is its dual.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from recommender.arrays import Bools, Floats
+from recommender.catalogs.frozen import dataclass
+from recommender.optimize.columns import Cluster, Columns, columns_of
+from recommender.optimize.linear_program import Model, Solution, solve
+from recommender.optimize.space import Space
+from recommender.performance.checkpoint import CHECKPOINT_PATHS
+
+MOST_COLUMNS = 120  # kept of those that no other beats, best estimates first
+HOUR_S = 3600.0
+DEADLINE, BUDGET, OVERHEAD, HOURLY, WORK = "deadline", "budget", "overhead", "hourly", "work"
+
+
+@dataclass(frozen=True)
+class MasterProgram:
+    """The program of one question, its columns and its solution."""
+
+    model: Model
+    names: tuple[str, ...]  # of the columns
+    columns: Columns
+    configurations: tuple[str, ...]  # of the columns, in words
+    solution: Solution
+    first: tuple[Cluster, ...]  # clusters in the order in which they are judged
+
+    @property
+    def share(self) -> Floats:
+        """Share of the work of each column; zeros where there is no solution."""
+        return np.array([self.solution.values.get(name, 0.0) for name in self.names])
+
+    @property
+    def spot_share(self) -> float:
+        """Share of the work done on clusters with spot machines."""
+        return float(self.share[self.columns.spot].sum())
+
+    def conflict(self) -> tuple[str, ...]:
+        """Rows that cannot be kept together, none of which can be left out; () if all can."""
+        if self.solution.status != "infeasible":
+            return ()
+        rows = [name for name in self.model.rows if name != WORK]
+        for name in list(rows):
+            fewer = [other for other in rows if other != name]
+            if solve(_with_rows(self.model, fewer)).status == "infeasible":
+                rows = fewer
+        return tuple(rows)
+
+
+def _with_rows(model: Model, names: Sequence[str]) -> Model:
+    kept = {name: row for name, row in model.rows.items() if name in names or name == WORK}
+    return Model(model.name, model.objective, model.variables, kept)
+
+
+def master_program(space: Space, clusters: Sequence[Cluster]) -> MasterProgram | None:
+    """Build the program of the columns that no other beats, and solve it; None without columns."""
+    found = columns_of(space, clusters) if clusters else None
+    if found is None or not len(found):
+        return None
+    kept = found.take(_undominated(space, found))
+    kept = kept.take(np.argsort(kept.goal, kind="stable")[:MOST_COLUMNS])
+    names = tuple(_name(space, clusters[c], path) for c, path in _pairs(kept))
+    model = _model(space, clusters, kept, names)
+    solution = solve(model)
+    order = _order(found, kept, [solution.values.get(name, 0.0) for name in names])
+    words = tuple(configuration(space, clusters[c]) for c, _ in _pairs(kept))
+    return MasterProgram(model, names, kept, words, solution, tuple(clusters[i] for i in order))
+
+
+def _order(found: Columns, kept: Columns, share: Sequence[float]) -> list[int]:
+    """Clusters in the order in which they are judged: of the solution, then by their estimates.
+
+    The estimate of a cluster is that of its own small program, itself and the fallbacks it
+    may have: a reduced cost says little of plans that use their spot machines for no time.
+    """
+    basic = sorted((-y, c) for y, c in zip(share, kept.cluster.tolist(), strict=True) if y > 1e-9)
+    by_goal = np.argsort(found.goal, kind="stable")
+    near = found.cluster[by_goal[np.isfinite(found.goal[by_goal])]]
+    return list(dict.fromkeys([*(cluster for _, cluster in basic), *near.tolist()]))
+
+
+def _pairs(columns: Columns) -> list[tuple[int, int]]:
+    return list(zip(columns.cluster.tolist(), columns.checkpoint_path.tolist(), strict=True))
+
+
+def _undominated(space: Space, c: Columns) -> Bools:
+    """Columns that no other column is at least as good as in every coefficient of the program."""
+    limits = space.limits
+    figures = [c.time_s if limits.goal == "time" else c.usd]
+    figures += [] if limits.deadline_s is None else [c.time_quantile_s]
+    figures += [] if limits.budget_usd is None else [c.usd_quantile]
+    figures += [] if limits.max_overhead is None else [c.overhead]
+    order = np.lexsort(tuple(reversed(figures)))
+    table = np.stack(figures)[:, order]
+    beaten = np.zeros(len(c), dtype=bool)
+    for i in range(len(c)):
+        if not beaten[i]:
+            worse = (table[:, i + 1 :] >= table[:, i : i + 1]).all(axis=0)
+            beaten[i + 1 :] |= worse
+    kept = np.zeros(len(c), dtype=bool)
+    kept[order[~beaten]] = True
+    return kept
+
+
+def _name(space: Space, cluster: Cluster, path: int) -> str:
+    """A readable name: market, machines and checkpoint path, and where."""
+    machines = re.sub(r"\W+", "_", configuration(space, cluster))
+    place = "_".join(str(entry) for entry in cluster.entries)
+    return f"y_{machines}_{CHECKPOINT_PATHS[path]}_{cluster.site}_{place}"
+
+
+def configuration(space: Space, cluster: Cluster) -> str:
+    """A cluster in words: "2x p4d.24xlarge spot"."""
+    e = space.sites[cluster.site].entries
+    return " + ".join(
+        f"{count}x {space.columns.names[e.kind[entry]].split('/')[-1]} "
+        f"{'spot' if e.spot[entry] else 'on-demand'}"
+        for entry, count in zip(cluster.entries, cluster.counts, strict=True)
+    )
+
+
+def _model(space: Space, clusters: Sequence[Cluster], c: Columns, names: Sequence[str]) -> Model:
+    limits = space.limits
+    model = Model("which_share_of_the_work_goes_where")
+    for name in names:
+        model.real(name, 1.0)
+
+    def terms(values: Floats) -> Mapping[str, float]:
+        return dict(zip(names, values.tolist(), strict=True))
+
+    by_time = limits.goal == "time"
+    model.objective = dict(terms(c.time_s / HOUR_S if by_time else c.usd))
+    model.row(WORK, dict.fromkeys(names, 1.0), "=", 1.0)
+    if limits.deadline_s is not None:
+        model.row(DEADLINE, terms(c.time_quantile_s / HOUR_S), "<=", limits.deadline_s / HOUR_S)
+    if limits.budget_usd is not None:
+        model.row(BUDGET, terms(c.usd_quantile), "<=", limits.budget_usd)
+    if limits.max_overhead is not None:
+        model.row(OVERHEAD, terms(c.overhead), "<=", limits.max_overhead)
+    mine = [clusters[number] for number in c.cluster.tolist()]
+    if limits.hourly_usd is not None:
+        prices = np.array([_machines(each) @ _prices(space, each) for each in mine])
+        model.row(HOURLY, terms(prices), "<=", limits.hourly_usd)
+    for site, row, quota in _quotas(space):
+        use = np.array([_use(space, each, row) if each.site == site else 0.0 for each in mine])
+        if use.any():
+            model.row(f"quota_{site}_{row}", terms(use), "<=", quota)
+    return model
+
+
+def _machines(cluster: Cluster) -> Floats:
+    return np.array(cluster.counts, dtype=np.float64)
+
+
+def _prices(space: Space, cluster: Cluster) -> Floats:
+    return space.sites[cluster.site].entries.max_usd_per_hour[list(cluster.entries)]
+
+
+def _quotas(space: Space) -> list[tuple[int, int, float]]:
+    return [
+        (index, row, float(quota))
+        for index, site in enumerate(space.sites)
+        for row, quota in enumerate(site.quota)
+        if np.isfinite(quota)
+    ]
+
+
+def _use(space: Space, cluster: Cluster, row: int) -> float:
+    use = space.sites[cluster.site].quota_use[row, list(cluster.entries)]
+    return float(use @ _machines(cluster))

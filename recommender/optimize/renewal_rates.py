@@ -1,0 +1,239 @@
+"""Closed-form estimates of plans: what a renewal argument says of cost, time and overhead.
+
+A job on spot alternates between runs X (mean M = 1/Λ) and waits B. A run trains after the
+changeover d, at the pace τ/(τ + C), and loses what was not saved. Over many cycles
+
+    a = τ/(τ + C)·E[(X - d)+] - (1 - notice)·P(X > d)·τ/2      useful seconds of a run
+    N = W/(a + s·E[B])                                       interruptions of work W
+    T = d + W·(τ + C)/τ + N·(M - a·(τ + C)/τ + E[B])           seconds
+    K = base·T + spot·(share charged)·(T without waits)      USD
+    o = (W·C/τ + N·(M - a·(τ + C)/τ))/W                        checkpoint overhead
+
+with s the speed of the on-demand part alone (0 for a gang). Short jobs meet no interruption with
+the chance that what is left of the run at hand is long enough. What makes chances is not the law of
+one wait but how good the zone is, whether it is up at the request and how fast the job really is:
+each plan is worked out for the same few *scenarios* of these, each with its weight.
+
+These rank: a sum over few scenarios is neither a bound nor what is printed. Plans are judged by
+Monte Carlo (`risk/monte_carlo.py`).
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from recommender.arrays import Floats
+from recommender.catalogs.frozen import dataclass
+from recommender.risk.laws import OUTAGE_FAMILY, RUN_FAMILY, logistic
+from recommender.risk.normal_law import normal_quantile
+from recommender.risk.path_inputs import PathInputs
+
+ZONES = 8  # levels of how good the listed zones are
+OUTAGES = 2  # lengths of what is left of an outage at the request
+SPEEDS = 3  # true over predicted speed
+LEAST_CHANCE = 0.05  # of an interruption, where their number is shared out over the runs with some
+MIDDLE = 0.05  # on either side is left out of the trimmed mean, as in `risk/run_statistics.py`
+
+
+@dataclass(frozen=True, slots=True)
+class Scenarios:
+    """The scenarios that every plan is worked out for; shape (scenarios,)."""
+
+    zone: Floats  # standard normal
+    residue: Floats  # share of uniform draws; 0 where capacity is there at the request
+    speed: Floats  # standard normal
+    steady: Floats  # 1: no interruption before the end
+    share: Floats  # weight among those of the same two states
+
+
+@lru_cache(maxsize=1)
+def scenarios() -> Scenarios:
+    """Every combination of the levels, with equal weights inside a state."""
+    zone = _levels(ZONES)
+    speed = _levels(SPEEDS)
+    residue = np.concatenate([[0.0], (np.arange(OUTAGES) + 0.5) / OUTAGES])
+    steady = np.array([0.0, 1.0])
+    grid = np.meshgrid(zone, residue, speed, steady, indexing="ij")
+    z, left, v, still = (axis.ravel() for axis in grid)
+    share = np.where(left > 0.0, 1.0 / OUTAGES, 1.0) / (ZONES * SPEEDS)
+    return Scenarios(z, left, v, still, share)
+
+
+def _levels(count: int) -> Floats:
+    # the middles of equally likely parts
+    return normal_quantile((np.arange(count) + 0.5) / count)
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Plans in every scenario; shape (plans, scenarios)."""
+
+    weight: Floats
+    time_s: Floats
+    usd: Floats
+    work_s: Floats  # at its true speed
+    lost: Floats  # to checkpoints, lost work and restarts, per useful work
+
+    def mean(self, values: Floats) -> Floats:
+        """Weighted mean over the scenarios; (plans,)."""
+        return np.asarray((values * self.weight).sum(axis=1))
+
+    def ordered(self, values: Floats) -> "Ordered":
+        """The values of each plan in rising order, and how much weight they reach."""
+        order = np.argsort(values, axis=1)
+        weight = np.take_along_axis(self.weight, order, axis=1)
+        return Ordered(np.take_along_axis(values, order, axis=1), weight, np.cumsum(weight, axis=1))
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """Values in rising order, their weights, and the sum of these; shape (plans, scenarios)."""
+
+    value: Floats
+    weight: Floats
+    reached: Floats
+
+    def quantile(self, share: float) -> Floats:
+        """The value that a share of the scenarios does not exceed; (plans,)."""
+        at = np.minimum((self.reached < share).sum(axis=1), self.value.shape[1] - 1)
+        return np.asarray(self.value[np.arange(len(at)), at])
+
+    def trimmed(self) -> Floats:
+        """Mean of the middle nine tenths; (plans,)."""
+        inside = (self.reached >= MIDDLE) & (self.reached - self.weight <= 1.0 - MIDDLE)
+        weight = self.weight * inside
+        return np.asarray((self.value * weight).sum(axis=1) / weight.sum(axis=1))
+
+
+@dataclass(frozen=True, slots=True)
+class _Capacity:
+    """Waits for capacity in every scenario; shape (plans, scenarios)."""
+
+    weight: Floats  # of the zone and of being up at the request
+    wait_s: Floats  # before a later run
+    first_s: Floats  # before the first
+
+
+def rates(p: PathInputs) -> Rates:
+    """Work plans out in every scenario, each without its fallback."""
+    s, cycle = scenarios(), _cycle(p)
+    capacity = _capacity(p, s)
+    core = p.elastic_share[:, None]
+    work = p.work_s[:, None] * np.exp(p.speed_sigma[:, None] * s.speed[None])
+    left = np.maximum(work - core * capacity.first_s, 0.0)
+    steady_s = left / cycle.pace[:, None]
+    met = _interruptions(p, s, cycle, capacity, left)
+    alone_s = met.count * capacity.wait_s
+    trained_s = np.maximum(left - core * alone_s, 0.0) / cycle.pace[:, None]
+    up_s = p.changeover_s[:, None] + trained_s + met.count * cycle.lost_s[:, None]
+    first_s = np.where(left > 0.0, capacity.first_s, work / np.maximum(core, 1e-9))
+    time = up_s + first_s + alone_s
+    free = met.count / (met.count + 1.0) * (1.0 - cycle.billed)[:, None]
+    billed = np.where(left > 0.0, up_s * (1.0 - free), 0.0)
+    # Nobody pays for the queue before on-demand machines are there.
+    paid_s = np.where(p.spot_usd_per_hour[:, None] > 0.0, time, up_s)
+    usd = p.usd_per_interruption[:, None] * met.count + p.fixed_usd[:, None]
+    usd += (p.base_usd_per_hour[:, None] * paid_s + p.spot_usd_per_hour[:, None] * billed) / 3600.0
+    stalls = steady_s - left
+    lost = (stalls + met.count * cycle.lost_s[:, None]) / np.maximum(work, 1e-9)
+    return Rates(capacity.weight * met.weight, time, usd, work, lost)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cycle:
+    """One run of each plan; shape (plans,)."""
+
+    pace: Floats  # τ/(τ + C)
+    useful_s: Floats  # that it trains, when it is interrupted
+    lost_s: Floats  # by its interruption: the changeover after it, and what is done again
+    billed: Floats  # share of it that is charged
+
+
+def _cycle(p: PathInputs) -> _Cycle:
+    pace = p.interval_s / (p.interval_s + p.stall_s)
+    trains = RUN_FAMILY.survival(p.changeover_s, p.run_mean_s, p.run_sigma)
+    usable = RUN_FAMILY.excess(p.changeover_s, p.run_mean_s, p.run_sigma)
+    redone = (1.0 - p.notice_saves) * trains * np.minimum(0.5 * p.interval_s, 0.5 * usable)
+    useful = np.maximum(pace * usable - redone, 1e-6 * p.run_mean_s)
+    long = RUN_FAMILY.least_long_share(np.maximum(p.free_s, 1.0), p.run_mean_s, p.run_sigma)
+    billed = np.where(p.free_s > 60.0, long, 1.0)
+    return _Cycle(pace, useful, p.run_mean_s - useful / pace, billed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Met:
+    """Interruptions in every scenario, and the chance of none or of some; (plans, scenarios)."""
+
+    count: Floats
+    weight: Floats
+
+
+def _interruptions(
+    p: PathInputs, s: Scenarios, cycle: _Cycle, capacity: _Capacity, left: Floats
+) -> _Met:
+    """Either none, if what is left of the run at hand lasts, or as many as there are on average.
+
+    A stationary process meets left/useful of them on average, all of them in the runs that
+    are interrupted at all.
+    """
+    still = s.steady[None] > 0.0
+    needed = left / cycle.pace[:, None] + p.changeover_s[:, None]
+    mean, sigma = p.run_mean_s[:, None], p.run_sigma[:, None]
+    from_start = RUN_FAMILY.survival(needed, mean, sigma)
+    at_random = RUN_FAMILY.excess(needed, mean, sigma) / mean
+    lasts = np.clip(np.where(p.held[:, None], from_start, at_random), 0.0, 1.0)
+    each = cycle.useful_s[:, None] + p.elastic_share[:, None] * capacity.wait_s
+    count = np.maximum(left / each / np.maximum(1.0 - lasts, LEAST_CHANCE), 1.0)
+    count = np.where(still | (left <= 0.0), 0.0, count)
+    return _Met(count, np.where(still, lasts, 1.0 - lasts))
+
+
+def _capacity(p: PathInputs, s: Scenarios) -> _Capacity:
+    up = logistic(p.availability_logit[:, None] + p.zone_sd[:, None] * s.zone[None])
+    outage = p.run_mean_s[:, None] * (1.0 - up) / up / p.sites[:, None]
+    typical = logistic(p.availability_logit) * (1.0 - p.correlation)
+    nowhere = ((1.0 - typical) ** (p.sites - 1.0))[:, None]
+    down = (1.0 - up) * nowhere
+    late = s.residue > 0.0
+    alone = p.spot_usd_per_hour <= 0.0
+    # What is left of an outage met at random: length-biased, and part of it is over.
+    uniform = np.where(late, s.residue, 0.5)[None]
+    drawn = OUTAGE_FAMILY.lengths(normal_quantile(uniform), p.outage_sigma[:, None])
+    biased = OUTAGE_FAMILY.residual_factors(drawn, p.outage_sigma[:, None], np.full((1, 1), 0.5))
+    first = np.where(alone[:, None], p.wait_s[:, None], outage * drawn * biased)
+    down = np.where(alone[:, None], 1.0 - p.at_once[:, None], down)
+    first = np.where(late[None], first, 0.0)
+    weight = np.where(late[None], down, 1.0 - down) * s.share[None]
+    return _Capacity(weight, outage * nowhere, first)
+
+
+@dataclass(frozen=True, slots=True)
+class FallbackRates:
+    """A fallback for each plan; shape (plans,)."""
+
+    start_s: Floats
+    step_ratio: Floats  # its step over that of the plan's cluster
+    usd_per_hour: Floats
+    latest_s: Floats  # until when it must be done: the deadline less what the rule reserves
+    wait_s: Floats  # expected, for its machines
+
+
+def with_fallback(found: Rates, fall: FallbackRates) -> Rates:
+    """The same plans, each with a fallback that takes over just in time.
+
+    Where a scenario is late by itself, the share φ = (T - D)/(T - T_f) of the work is done on
+    the fallback, which alone takes T_f = start + W/speed.
+    """
+    whole_s = found.work_s * fall.step_ratio[:, None]
+    alone = fall.start_s[:, None] + whole_s
+    due_s = fall.latest_s[:, None]
+    late = found.time_s > due_s
+    over = (found.time_s - due_s) / np.maximum(found.time_s - alone, 1e-9)
+    share = np.where(late, np.where(alone < due_s, np.clip(over, 0.0, 1.0), 1.0), 0.0)
+    used = share > 0.0
+    hours = (share * whole_s + used * fall.start_s[:, None]) / 3600.0
+    usd = (1.0 - share) * found.usd + hours * fall.usd_per_hour[:, None]
+    ends = np.where(alone < due_s, due_s + fall.wait_s[:, None], alone + fall.wait_s[:, None])
+    time = np.where(used, ends, found.time_s)
+    again = used * fall.start_s[:, None] / np.maximum(whole_s, 1e-9)
+    return Rates(found.weight, time, usd, found.work_s, (1.0 - share) * found.lost + again)
