@@ -19,6 +19,10 @@ from recommender.optimize.space import Site, Space
 
 TOLERANCE = 1e-4  # share by which costs or times differ without meaning anything
 
+# Of the price of the work at the median speed: what a fallback alone costs at least. The mean over
+# speeds is higher than the median, start-up and faults come on top.
+LEAST_SHARE = 0.95
+
 Alone = tuple[Floats, Floats]  # expected cost and time of each fallback alone; (fallbacks,)
 
 
@@ -46,6 +50,14 @@ def fallbacks_alone(space: Space, site: Site) -> Alone:
     keeps = np.isfinite(values.goal[first])
     cost, time = values.cost_usd[first], values.time_s[first]
     return np.where(keeps, cost, np.inf), np.where(keeps, time, np.inf)
+
+
+def may_be_dominated(space: Space, site: Site, plans: Plans, values: Values) -> Bools:
+    """Which plans cost no less than the work alone on their fallback: few do."""
+    fall = site.fallbacks
+    least = LEAST_SHARE * fall.usd_per_hour * fall.step_s * space.steps_left / 3600.0
+    may: Bools = np.append(least, np.inf)[plans.fallback] <= values.cost_usd
+    return may
 
 
 def dominated(plans: Plans, values: Values, alone: Alone) -> Bools:

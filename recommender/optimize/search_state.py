@@ -6,7 +6,7 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
-from recommender.optimize.dominated import Alone, dominated, fallbacks_alone
+from recommender.optimize.dominated import Alone, dominated, fallbacks_alone, may_be_dominated
 from recommender.optimize.early_rejection import hopeless
 from recommender.optimize.evaluate import (
     Plans,
@@ -205,7 +205,7 @@ def _update_incumbents(
 ) -> None:
     """Update the best plan of each shape that keeps the limits."""
     keeps = np.isfinite(values.goal)
-    if (keeps & (plans.fallback >= 0)).any():
+    if (keeps & may_be_dominated(space, space.sites[index], plans, values)).any():
         if index not in state.alone:
             state.alone[index] = fallbacks_alone(space, space.sites[index])
         keeps &= ~dominated(plans, values, state.alone[index])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recommender.optimize.dominated import TOLERANCE, dominated, fallbacks_alone
+from recommender.optimize.dominated import TOLERANCE, dominated, fallbacks_alone, may_be_dominated
 from recommender.optimize.evaluate import path_inputs_of, values_of
 from recommender.optimize.search import search
 from recommender.optimize.space import Space
@@ -24,6 +24,7 @@ def test_a_plan_is_left_out_exactly_where_its_fallback_among_all_plans_beats_it(
         plans = every_plan(q, site, every_cluster(site, q.limits.max_machines))
         values = values_of(q, *path_inputs_of(q, site, plans))
         left_out = dominated(plans, values, fallbacks_alone(q, site))
+        assert not left_out[~may_be_dominated(q, site, plans, values)].any(), seed
         offers = site.entries.offer
         for i in np.flatnonzero(np.isfinite(values.goal)):
             row = plans.fallback[i]
