@@ -7,7 +7,7 @@ One JSON line per question; what a file holds already is not asked again. One pr
     --quick              a plan that mixes nothing is not compared with the best such plan
     --before FILE        answers of an earlier version, evaluated again under today's law
     --table              no questions; print what the file holds, by class
-    --anchors            no questions; print anchors.csv, what every preset needs without limits
+    --anchors            no questions; print anchors.csv, what presets need under the quotas
 """
 
 import argparse
@@ -19,12 +19,18 @@ from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.load import load_snapshot
 from recommender.errors import RecommendError
 from recommender.job.jobfile import find_job
-from recommender.plan.limits import Choice, Limits, Progress
+from recommender.plan.limits import Limits, Progress
 from recommender.planner.problem import planning_problem
 from recommender.planner.search import PlanSearch
 from tests.research import SOURCES
 from tests.research.mixes.ask import NOW, SEED, answered, ask
-from tests.research.mixes.questions import HOUR_S, Question, questions
+from tests.research.mixes.questions import (
+    HOUR_S,
+    QUOTAS,
+    Question,
+    choice_of,
+    questions,
+)
 from tests.research.mixes.records import Asked, PlanRecord, line, read
 from tests.research.mixes.table import tables
 
@@ -95,18 +101,19 @@ def _arguments() -> argparse.Namespace:
 
 def _print_anchors() -> None:
     """The fastest and the cheapest plan of every preset, the money that suffices in 95 %."""
-    print("preset,fastest_h,cheapest_usd", flush=True)
+    print("preset,quotas,fastest_h,cheapest_usd", flush=True)
     catalog = load_snapshot()
     for path in sorted((SOURCES / "job" / "presets").glob("*.yaml")):
-        problem = planning_problem(
-            find_job(path.stem), Limits(), Choice(), catalog, Progress(), NOW, SEED
-        )
-        search = PlanSearch(problem)
-        fastest, cheapest = search.best_unconstrained("time"), search.best_unconstrained("cost")
-        assert fastest is not None
-        assert cheapest is not None
-        usd = cheapest.plan.estimate.cost.p95
-        print(f"{path.stem},{fastest.time_s / HOUR_S:.3g},{usd:.3g}", flush=True)
+        for quotas in QUOTAS:
+            choice = choice_of(Question(path.stem, "", quotas, ""), catalog)
+            problem = planning_problem(
+                find_job(path.stem), Limits(), choice, catalog, Progress(), NOW, SEED
+            )
+            search = PlanSearch(problem)
+            fastest, cheapest = (search.best_unconstrained(aim) for aim in ("time", "cost"))
+            if fastest is not None and cheapest is not None:
+                usd = cheapest.plan.estimate.cost.p95
+                print(f"{path.stem},{quotas},{fastest.time_s / HOUR_S:.3g},{usd:.3g}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Asks one question, and the same without mixes; checks a refusal by narrower searches."""
 
+import math
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -8,12 +9,14 @@ from time import process_time
 
 from recommender.catalogs.catalog import Catalog
 from recommender.errors import RecommendError
+from recommender.optimize.linear_program import Model, solve
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Machines
 from recommender.planner.pipeline import Pipeline
 from recommender.planner.plan_builder import Evaluated, goal_of, keeps
 from recommender.planner.problem import Problem, planning_problem
 from recommender.planner.search import PlanSearch
+from tests.recommender.optimize.direct_highs import least
 from tests.research.mixes.judge import fresh, recorded
 from tests.research.mixes.questions import Question, choice_of, job_of, limits_of
 from tests.research.mixes.records import Asked, Judged, PlanRecord, Rented
@@ -54,6 +57,9 @@ def ask(
     Quick: a first plan that mixes nothing is taken for the best that mixes nothing.
     """
     asked, pipeline = answered(question, catalog)
+    program = pipeline.search.program
+    if program is not None:
+        asked = replace(asked, spot_share=program.spot_share, solvers=_disagreement(program.model))
     problem = pipeline.problem
     choice = problem.choice
     if asked.first is None:
@@ -73,6 +79,20 @@ def ask(
         judged_unmixed=judged if same else _judged(unmixed, limits, reference),
         before=None if again is None else record(again, limits),
     )
+
+
+def _disagreement(model: Model) -> str:
+    """What CBC, and HiGHS without PuLP, find of a program; "" where all agree."""
+    one, other, alone = solve(model), solve(model, solver="cbc"), least(model)
+    if one.status == other.status == "infeasible":
+        return "" if alone is None else f"infeasible, HiGHS alone {alone!r}"
+    agree = (
+        one.status == other.status == "optimal"
+        and alone is not None
+        and math.isclose(one.objective, other.objective, rel_tol=1e-6)
+        and math.isclose(one.objective, alone, rel_tol=1e-9)
+    )
+    return "" if agree else f"{one.objective!r}, CBC {other.objective!r}, HiGHS alone {alone!r}"
 
 
 def _without_mixes(question: Question, catalog: Catalog, choice: Choice) -> Evaluated | None:

@@ -22,6 +22,10 @@ def tables(done: Sequence[Asked], before: Sequence[Asked]) -> str:
         _listed("Mixes", [_mix_line(a) for a in done if a.first and _mixes(a.first)]),
         _listed("Worse than the earlier version", list(_worse_lines(done))),
         _listed("Refusals where a narrower search finds a plan", list(_false_lines(done))),
+        _listed(
+            "Programs on which solvers differ",
+            [f"{a.question.key}: {a.solvers}" for a in done if a.solvers],
+        ),
         _listed("Failed", [f"{a.question.key}: {a.failed}" for a in done if a.failed]),
     ]
     return "\n\n".join(part for part in parts if part)
