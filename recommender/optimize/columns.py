@@ -61,6 +61,11 @@ class Columns:
     def __len__(self) -> int:
         return len(self.cluster)
 
+    def with_more(self, more: "Columns") -> "Columns":
+        """These columns and others."""
+        both = ((getattr(self, name), getattr(more, name)) for name in self.__slots__)
+        return Columns(*(np.concatenate(pair) for pair in both))
+
     def take(self, rows: Ints | Bools) -> "Columns":
         """Some of the columns."""
         return Columns(*(getattr(self, name)[rows] for name in self.__slots__))
@@ -141,10 +146,10 @@ def _allowed(space: Space, site: Site, rows: Ints, step_s: Floats) -> Bools:
     return np.asarray(allowed)
 
 
-def columns_of(space: Space, clusters: Sequence[Cluster]) -> Columns:
-    """Closed-form rates of every configuration of some clusters that is allowed."""
+def columns_of(space: Space, clusters: Sequence[Cluster], first: int = 0) -> Columns:
+    """Closed-form rates of every configuration that is allowed, of the clusters from `first` on."""
     by_entries: dict[tuple[int, bool], list[int]] = {}
-    for number, cluster in enumerate(clusters):
+    for number, cluster in enumerate(clusters[first:], start=first):
         by_entries.setdefault((cluster.site, len(cluster.entries) > 1), []).append(number)
     parts = [_of_site(space, clusters, np.array(mine)) for mine in by_entries.values()]
     return Columns(

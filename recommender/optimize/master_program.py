@@ -26,6 +26,7 @@ from recommender.arrays import Bools, Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.columns import Cluster, Columns, columns_of
 from recommender.optimize.linear_program import Model, Solution, solve
+from recommender.optimize.mixed_columns import mixed_clusters
 from recommender.optimize.space import Space
 from recommender.performance.checkpoint import CHECKPOINT_PATHS
 
@@ -73,10 +74,18 @@ def _with_rows(model: Model, names: Sequence[str]) -> Model:
 
 
 def master_program(space: Space, clusters: Sequence[Cluster]) -> MasterProgram | None:
-    """Build the program of the columns that no other beats, and solve it; None without columns."""
+    """Build the program of the columns that no other beats, and solve it; None without columns.
+
+    Mixes of markets around the best of the clusters stand in it as well.
+    """
     found = columns_of(space, clusters) if clusters else None
     if found is None or not len(found):
         return None
+    mixes = mixed_clusters(space, clusters, found)
+    if mixes:
+        clusters = [*clusters, *mixes]
+        first = len(clusters) - len(mixes)
+        found = found.with_more(columns_of(space, clusters, first))
     kept = found.take(_undominated(space, found))
     kept = kept.take(np.argsort(kept.goal, kind="stable")[:MOST_COLUMNS])
     names = tuple(_name(space, clusters[c], path) for c, path in _pairs(kept))

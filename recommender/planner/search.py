@@ -185,11 +185,12 @@ class PlanSearch:
         self, space: Space, program: MasterProgram, masks: Masks, state: SearchState
     ) -> list[tuple[int, int, int]]:
         """Judge what the program puts first; more of it while no plan keeps the limits."""
-        allowed = [c for c in program.first if masks[c.site][c.entries[0]]]
+        allowed = [c for c in program.first if masks[c.site][list(c.entries)].all()]
         judge_first(space, allowed[:JUDGED], state)
         done = JUDGED if state.incumbents else JUDGED_MOST
         judge_first(space, allowed[JUDGED:done], state)
-        return [(c.site, c.entries[0], c.counts[0]) for c in allowed[:done]]
+        singles = [c for c in allowed[:done] if len(c.entries) == 1]
+        return [(c.site, c.entries[0], c.counts[0]) for c in singles]
 
     def _without_fallbacks(
         self,
