@@ -51,6 +51,8 @@ MIXES_LAST = Budget(100, 60)  # where no cluster of one type keeps the limits, a
 MIXES_LAST_QUOTAS = Budget(100, 400)  # but under quotas; those found were among the first 40
 
 JUDGED = 12  # clusters that the master program puts first, judged before the exact search
+HARD = 600  # plans followed for the answer itself, beyond which those next to it are hard too
+BESIDE_HARD = 200  # plans followed for each of these, of which the program picks the first
 JUDGED_MOST = 40  # where none of them keeps the limits
 MIX_REGIONS = 4  # regions in which mixes are tried, unless a proof is asked for
 NEAR = 0.25  # above the best goal: what quoted prices may still make the first of a table
@@ -159,7 +161,8 @@ class PlanSearch:
     def _clusters(
         self, limits: Limits, masks: Masks, budget: Budget, slack: float = 0.0
     ) -> SearchState:
-        state = SearchState(slack=slack if limits.goal == "time" else 0.0, max_plans=budget.plans)
+        most = min(budget.plans, BESIDE_HARD) if self._is_hard else budget.plans
+        state = SearchState(slack=slack if limits.goal == "time" else 0.0, max_plans=most)
         if limits.goal == "time" and limits.deadline_s is not None:
             # Fallbacks make many plans of a cluster and few of them faster: first those without.
             first = self._without_fallbacks(limits, masks, Budget(budget.plans // 3), slack)
@@ -167,9 +170,9 @@ class PlanSearch:
         space = replace(self.problem.space(self.problem.single_type_sites), limits=limits)
         if limits == self.problem.limits and budget in (FULL, PROOF):
             self.watch.show(state, may_stop=budget is PROOF)
-        queue = self._queue(space)
-        if limits == self.problem.limits and self.program is not None:
-            queue = queue.without(self._judged_first(space, self.program, masks, state))
+        queue, program = self._queue(space), self._program_for(space, budget)
+        if program is not None:
+            queue = queue.without(self._judged_first(space, program, masks, state))
         search_singles(space, state, masks, queue)
         self.watch.close()
         return state
@@ -180,6 +183,21 @@ class PlanSearch:
         space = self.problem.space(self.problem.single_type_sites)
         step_s = self.problem.step_s[:, : space.limits.max_machines]
         return master_program(space, promising_clusters(space, step_s))
+
+    def _program_for(self, space: Space, budget: Budget) -> MasterProgram | None:
+        """The program that says what is judged first; easy searches beside the answer need none."""
+        if space.limits == self.problem.limits and (budget in (FULL, PROOF) or self._is_hard):
+            return self.program
+        if not self._is_hard or space.limits.goal == "frontier":
+            return None
+        step_s = self.problem.step_s[:, : space.limits.max_machines]
+        return master_program(space, promising_clusters(space, step_s))
+
+    @property
+    def _is_hard(self) -> bool:
+        """Whether the search for the answer itself, now done, had to follow many plans."""
+        done: SearchState | None = self.__dict__.get("single_type")
+        return done is not None and done.plans_evaluated > HARD
 
     def _judged_first(
         self, space: Space, program: MasterProgram, masks: Masks, state: SearchState
