@@ -13,7 +13,6 @@ from recommender.performance.clusters import spreads_of
 from recommender.performance.parameter_server import cluster_spread, placement_sd
 from recommender.performance.step import steps
 from tests.recommender.optimize.palette import every_cluster, no_fallbacks, oracle, space
-from tests.recommender.optimize.test_linear_program import excluded_wrongly
 
 EVERY = 10**6
 SEEDS = range(300, 324)
@@ -96,8 +95,3 @@ def test_boxes_find_the_best_plan(seed: int) -> None:
     assert state.gap() == 0.0
     if np.isfinite(best):
         assert best * (1 - 1e-9) <= state.best_goal <= best * (1 + 1.01 * EPSILON)
-
-
-@pytest.mark.parametrize("seed", SEEDS[::3])
-def test_no_program_leaves_out_a_plan_that_beats_its_bar(seed: int) -> None:
-    assert excluded_wrongly(served(seed)) == []
