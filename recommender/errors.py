@@ -7,7 +7,7 @@
     └── RecordError         a measurement record cannot be used                    2
 
 The first and third live in `recommender.catalogs.errors`, so that catalogs need nothing from here.
-An infeasible request is an answer (`Answer.status == "infeasible"`), not an error.
+An infeasible request is an answer (`Answer.status` is "infeasible" or "unknown"), not an error.
 """
 
 from recommender.catalogs.errors import CatalogError, RecommendError

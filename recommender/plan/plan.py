@@ -259,6 +259,7 @@ class Infeasible:
     relaxed: tuple[SensitivityStep, ...]
     fastest: Plan | None = None
     cheapest: Plan | None = None
+    unexplored: str = ""  # what was not searched, and how to go on; "" where there is no plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +312,7 @@ class PolicyFacts:
 class Answer:
     """The whole result for one request: plans, proof, sensitivity, warnings."""
 
-    status: Literal["ok", "infeasible"]
+    status: Literal["ok", "infeasible", "unknown"]  # unknown: none found, and none ruled out
     goal: Literal["cost", "time", "frontier"]
     plans: tuple[Plan, ...]
     baselines: tuple[Plan, ...]  # one GPU, one big machine, all on-demand, all spot

@@ -157,6 +157,27 @@ def infeasible(search: PlanSearch) -> Infeasible:
         relaxed=tuple(replace(step, plan=_against(step.plan, baseline)) for step in steps),
         fastest=None if fastest is None else fastest.against(baseline).plan,
         cheapest=None if cheapest is None else cheapest.against(baseline).plan,
+        unexplored=_unexplored(search),
+    )
+
+
+def _unexplored(search: PlanSearch) -> str:
+    """What may still keep the limits, and how to go on; nothing where it is proven that none does.
+
+    Clusters of one type are left out only where their search used its plans up.
+    """
+    if search.proven_infeasible:
+        return ""
+    single = search.single_type
+    if np.isfinite(single.open_bound):
+        return (
+            f"{single.plans_evaluated:,} plans of one machine type were simulated and none keeps "
+            "the limits; --prove tries all, and a looser limit needs fewer"
+        )
+    how = "a looser limit" if search.prove else "--prove searches on, or try a looser limit"
+    return (
+        "no cluster of one machine type will do; clusters of several types were searched in "
+        f"part, and one may: {how}"
     )
 
 

@@ -3,6 +3,7 @@
 from dataclasses import field
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
@@ -58,7 +59,7 @@ class Pipeline:
         plans = tuple(evaluated.plan for evaluated in ranked.plans)
         least_usd, least_s = lower_bounds_of(problem)
         return Answer(
-            status="infeasible" if failed else "ok",
+            status=status_of(failed),
             goal=problem.limits.goal,
             plans=plans,
             baselines=() if failed else baselines(self.search, plans),
@@ -76,6 +77,13 @@ class Pipeline:
             seed=problem.seed,
             program=program_facts(self.search, self.worth),
         )
+
+
+def status_of(failed: Infeasible | None) -> Literal["ok", "infeasible", "unknown"]:
+    """ "infeasible" is said with a proof only."""
+    if failed is None:
+        return "ok"
+    return "unknown" if failed.unexplored else "infeasible"
 
 
 def save_program(search: PlanSearch, path: Path) -> None:

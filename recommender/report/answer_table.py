@@ -26,7 +26,7 @@ def render(
     all_regions: bool = False,
 ) -> list[Line]:
     """The whole answer as lines; `quiet` leaves the table alone."""
-    if answer.status == "infeasible":
+    if answer.status != "ok":
         return infeasible_lines(answer, request, width)
     table = plans_table(answer, width, all_regions)
     if quiet:

@@ -48,7 +48,7 @@ def rows(answer: Answer) -> list[tuple[str, ...]]:
         numbered.append(("now", "compared", answer.compared))
     if answer.infeasible is not None:
         nearest = [s for s in answer.infeasible.relaxed if s.plan is not None]
-        numbered += [("", f"infeasible: {s.change}", s.plan) for s in nearest if s.plan]
+        numbered += [("", f"{answer.status}: {s.change}", s.plan) for s in nearest if s.plan]
     return [_row(rank, status, plan) for rank, status, plan in numbered]
 
 
@@ -114,7 +114,7 @@ _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"})
 
 def render_markdown(answer: Answer, request: PlanRequest, quiet: bool = False) -> str:
     """Title, table, and the sentences about plan 1 as a list."""
-    if answer.status == "infeasible":
+    if answer.status != "ok":
         return _infeasible(answer, request)
     table = _table(answer)
     if quiet:

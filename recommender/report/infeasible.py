@@ -14,23 +14,26 @@ _NARROW = 70
 def infeasible_lines(answer: Answer, request: PlanRequest, width: int) -> list[Line]:
     """Why there is no plan, what to change, and how far one could go at all."""
     why = answer.infeasible or Infeasible((), ())
-    lines = paragraph(headline(request), width, "title")
+    lines = paragraph(headline(request, answer.status == "infeasible"), width, "title")
     lines += [line for w in answer.warnings for line in paragraph(f"warning: {w}", width)]
     lines.append(Line(""))
     for label, sentence in _bindings(why):
         lines += labelled(label, fmt.clean(sentence), width, hang=10)
+    if why.unexplored:
+        lines += labelled("searched", why.unexplored, width, hang=10)
     lines += _nearest(why, width)
     return lines + _extremes(why, width)
 
 
-def headline(request: PlanRequest) -> str:
-    """One sentence that counts the limits."""
+def headline(request: PlanRequest, proven: bool = True) -> str:
+    """One sentence that counts the limits, and says whether there is no plan or none was found."""
     limits = request.limits
     count = sum(1 for _ in limits.given(LIMITS))
     if not count:
         return "No plan can run this job on the offers that are allowed."
     kept = {1: "meets the limit", 2: "meets both limits"}.get(count, f"meets all {count} limits")
-    return f"No plan {kept} with {fmt.percent(limits.confidence)} chance."
+    nothing = "No plan" if proven else "No plan was found that"
+    return f"{nothing} {kept} with {fmt.percent(limits.confidence)} chance."
 
 
 def _bindings(why: Infeasible) -> list[tuple[str, str]]:

@@ -88,6 +88,7 @@ def _infeasible(answer: Answer) -> Any:
         "nearest": _steps(why.relaxed),
         "fastest": plan_object(why.fastest),
         "cheapest": plan_object(why.cheapest),
+        "unexplored": why.unexplored or None,
     }
 
 

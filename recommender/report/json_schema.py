@@ -92,6 +92,7 @@ def _answer(plan: Any, definitions: dict[str, Any]) -> dict[str, Any]:
             "nearest": _list(step),
             "fastest": _nullable(plan),
             "cheapest": _nullable(plan),
+            "unexplored": _nullable(_PLAIN[str]),
         }
     )
     # A plan in the list carries its rank next to its own fields.
@@ -99,7 +100,7 @@ def _answer(plan: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     made = _object(
         {
             "schema": {"const": PLAN_SCHEMA},
-            "status": {"enum": ["ok", "infeasible"]},
+            "status": {"enum": ["ok", "infeasible", "unknown"]},
             "goal": {"enum": ["cost", "time", "frontier"]},
             "provenance": _object(
                 {

@@ -63,7 +63,7 @@ def plan(
     explained = form.explain if form.kind == "table" else 0
     answer = planner_inputs.run_planner(ready, explained, worth=form.kind == "json")
     show_answer(answer, ready.request, form)
-    if answer.status == "infeasible":
+    if answer.status != "ok":
         raise typer.Exit(INFEASIBLE)
 
 

@@ -156,3 +156,16 @@ def test_much_less_than_the_limit_that_is_named_leaves_no_plan(limits: Limits, f
         else {"budget_usd": 0.85 * float(value)}
     )
     assert why("resnet50-imagenet", replace(limits, **least)).relaxed  # type: ignore[arg-type]
+
+
+def test_infeasible_is_said_only_where_every_mix_is_ruled_out() -> None:
+    """Ten minutes are too few for any cluster; a little less than the least may do for a mix."""
+    asked = find_job("llama3-8b-sft")
+    hopeless = recommend(asked, Limits(deadline_s=HOUR / 6), catalog=snapshot(), now=NOW)
+    assert hopeless.status == "infeasible"
+    assert hopeless.infeasible is not None
+    assert hopeless.infeasible.unexplored == ""
+    near = recommend(asked, Limits(deadline_s=1.5 * HOUR), catalog=snapshot(), now=NOW)
+    assert near.status == "unknown"
+    assert near.infeasible is not None
+    assert "--prove" in near.infeasible.unexplored
