@@ -198,7 +198,7 @@ class JobFlags:
     ] = None
     elastic: Annotated[
         bool | None,
-        _job("Continue with fewer machines, or all or nothing.", "--elastic/--gang"),
+        _job("Go on with fewer machines (where it can), or all or none.", "--elastic/--gang"),
     ] = None
     stack: Annotated[
         Word, _job("Vendor recipes, or third-party scripts.", metavar="tuned|typical")

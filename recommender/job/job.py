@@ -15,6 +15,7 @@ Method = Literal["full", "lora", "qlora"]
 # How weights lie on the GPUs; `performance/strategies.py` has the strategy of each word.
 Sharding = Literal["auto", "ddp", "hsdp", "fsdp", "tensor", "pipeline"]
 SHARDINGS: tuple[Sharding, ...] = get_args(Sharding)
+CUT_SHARDINGS = ("tensor", "pipeline")  # GPUs share the work on a sample
 SERVED_SHARDINGS = ("auto", "ddp")  # that parameter servers leave: every worker holds all states
 Family = Literal["cnn", "vit", "encoder", "decoder", "moe", "encdec", "diffusion", "recsys"]
 
@@ -130,7 +131,7 @@ class Job:
     sync: Literal["allreduce", "parameter_server"] = "allreduce"
     parameter_servers: int = 1  # on the CPUs of the first machines; for sync parameter_server
     stack: Stack = "typical"
-    elastic: bool = False
+    elastic: bool | None = None  # None: where the software can; see `resizes`
     writer: Literal["all", "chief"] = "all"  # who writes a checkpoint
     asynchronous_save: bool = False
     image: Literal["cold", "prebuilt"] = "cold"
@@ -146,6 +147,18 @@ class Job:
     def steps(self) -> float:
         """Optimiser steps to the end."""
         return self.samples / self.global_batch
+
+    @property
+    def resizes(self) -> bool:
+        """Whether it can go on with fewer or more machines, from a checkpoint that is resharded.
+
+        Where it is not stated: ranks that each run the whole network, whatever they shard, restart
+        with another number (torchrun with a range of nodes, torch.distributed.checkpoint; PyTorch 2
+        documentation, read 2026-11-22). A network that is cut, or served, has its layout fixed.
+        """
+        if self.elastic is not None:
+            return self.elastic
+        return self.sync == "allreduce" and self.sharding not in CUT_SHARDINGS
 
     @property
     def total_flop(self) -> float:

@@ -147,7 +147,7 @@ def template(like: str) -> str:
         ("# data: {at: aws:us-east-1, gib: 150}", "where the data is: egress and staging"),
         ('# measured: ["8xH100: 3.1 s/step"]', "your own timing; it replaces our estimate"),
         ("# image: prebuilt", "machines start with the container installed"),
-        ("# elastic: yes", "training continues with fewer machines"),
+        ("# elastic: no", "all machines or none; auto: goes on with fewer where it can"),
     )
     written = (f"{left:<40}{'# ' + right if right else ''}".rstrip() for left, right in lines)
     return "\n".join(written) + "\n"

@@ -152,6 +152,15 @@ def _choice(*choices: str, said: str = "") -> Any:
     return _field(read, {"enum": [*choices, None]}, said)
 
 
+def _boolean_or_auto(value: Any, name: str) -> bool | None:
+    if isinstance(value, str) and value.strip().lower() == "auto":
+        return None
+    try:
+        return _boolean(value, name)
+    except UsageError:
+        raise UsageError(f"{name} {shown(value)} is neither yes, no nor auto") from None
+
+
 def _flag() -> Any:
     return _field(_boolean, {"type": ["boolean", "null"]}, "")
 
@@ -229,7 +238,11 @@ class JobFile:
         *get_args(Stack),
         said="training software: a vendor's recipe, or scripts as most people run them (default)",
     )
-    elastic: bool | None = _flag()
+    elastic: bool | None = _field(
+        _boolean_or_auto,
+        {"anyOf": [{"type": ["boolean", "null"]}, {"const": "auto"}]},
+        "whether training goes on with fewer machines; auto: where the software can",
+    )
     writer: str | None = _choice("all", "chief")
     asynchronous_save: bool | None = _flag()
     image: str | None = _choice("cold", "prebuilt")

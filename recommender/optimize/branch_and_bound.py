@@ -104,7 +104,7 @@ def boxes_apply(space: Space, site: Site) -> bool:
     has_fallback = len(site.fallbacks) > 0 and limits.deadline_s is not None
     if (
         has_fallback
-        or space.job.elastic
+        or space.job.resizes
         or limits.goal == "frontier"
         or limits.budget_usd is not None
     ):

@@ -17,6 +17,7 @@ from recommender.performance.checkpoint import best_interval
 from recommender.performance.clusters import Clusters
 from recommender.performance.parameter_server import cluster_spread
 from recommender.performance.step import steps
+from recommender.performance.strategies import STRATEGY_OF_ROW
 from recommender.plan.limits import MEAN_LIMITS, RUN_LIMITS, Limits, RunFigures
 from recommender.risk.laws import gang_doublings, gang_hazard
 from recommender.risk.path_inputs import PathInputs
@@ -29,6 +30,8 @@ RENDEZVOUS_S = 80.0
 RESERVE_S = 120.0
 # How much faster than the spot cluster a fallback may be asked to be.
 FALLBACK_SPEEDUPS = (1.0, 2.0, 4.0)
+# Layouts of `strategies.STRATEGY_OF_ROW` that restart on another number of machines by themselves.
+RESHARDED = np.array([strategy.whole_network for strategy in STRATEGY_OF_ROW])
 # Logit that stands for "always there".
 ALWAYS_UP_LOGIT = 40.0
 
@@ -164,7 +167,9 @@ def _draft(space: Space, site: Site, plans: Plans) -> Reduced:
     step_s = found.step_s
     gang = gang_of(space, entries, counts)
     saves = saves_of(space, site, fleet, counts, plans.checkpoint_path, gang.notice_s)
-    changeover = largest_used(entries.boot_s, counts) + RENDEZVOUS_S + saves.restore_s
+    boot = largest_used(entries.boot_s, counts)
+    changeover = boot + RENDEZVOUS_S + saves.restore_s
+    share = elastic_share(space, site, counts, step_s, gang, found.row)
     work = np.where(np.isfinite(step_s), step_s, 0.0) * space.steps_left
     on_demand = ~entries.spot
     base = counts[:, on_demand] @ entries.usd_per_hour[on_demand] + saves.usd_per_hour
@@ -190,7 +195,9 @@ def _draft(space: Space, site: Site, plans: Plans) -> Reduced:
         interval_s=saves.interval_min_s,
         stall_s=saves.stall_s,
         notice_saves=saves.notice_saves,
-        elastic_share=elastic_share(space, site, counts, step_s, gang),
+        elastic_share=share,
+        boot_s=np.where(share > 0.0, boot, 0.0),
+        resize_s=np.where(share > 0.0, _resize_s(site, counts, saves.restore_s), 0.0),
         minimum_s=gang.minimum_s,
         free_s=gang.free_s,
         fallback_speed=terms.speed,
@@ -268,18 +275,34 @@ def gang_of(space: Space, entries: Entries, counts: Ints) -> Gang:
     )
 
 
-def elastic_share(space: Space, site: Site, counts: Ints, step_s: Floats, gang: Gang) -> Floats:
-    """Speed of the on-demand part alone, relative to the whole; 0 for a gang."""
+def elastic_share(
+    space: Space, site: Site, counts: Ints, step_s: Floats, gang: Gang, row: Ints | None = None
+) -> Floats:
+    """Speed of the on-demand part alone, relative to the whole; 0 for a gang.
+
+    Both train on the same global batch, the part in more micro-batches. Where nothing is stated,
+    only ranks that run the whole network are restarted in another number; `row` is that of the
+    whole cluster's layout, if it is known.
+    """
     share = np.zeros(len(counts))
     counts = np.where(site.entries.spot[None], 0, counts)
     rows = np.flatnonzero(gang.has_spot & (counts.sum(axis=1) > 0))
-    if not space.job.elastic or not len(rows):
+    if not space.job.resizes or not len(rows):
         return share
-    alone = steps(space.job, space.columns, space.fleet(site, counts[rows])).step_s
-    fits = np.isfinite(alone)  # else the on-demand part cannot hold the job
-    share[rows[fits]] = step_s[rows[fits]] / alone[fits]
+    alone = steps(space.job, space.columns, space.fleet(site, counts[rows]))
+    fits = np.isfinite(alone.step_s)  # else the on-demand part cannot hold the job
+    if space.job.elastic is None:
+        fits &= RESHARDED[alone.row] & (True if row is None else RESHARDED[row[rows]])
+    share[rows[fits]] = step_s[rows[fits]] / alone.step_s[fits]
     # Slow spot machines can hold a cluster back; then dropping them is another plan.
     return np.minimum(np.nan_to_num(share, nan=0.0, posinf=0.0), 1.0)
+
+
+def _resize_s(site: Site, counts: Ints, restore_s: Floats) -> Floats:
+    """Seconds until the on-demand part trains alone: its ranks meet, and fewer machines restore."""
+    machines = np.maximum(counts[:, ~site.entries.spot].sum(axis=1), 1)
+    seconds: Floats = RENDEZVOUS_S + restore_s * counts.sum(axis=1) / machines
+    return seconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ class BilledShare:
 def may_train_in_part(space: Space, site: Site) -> bool:
     """Whether on-demand machines may work alone while others are away."""
     spot = site.entries.spot
-    return space.job.elastic and bool(spot.any()) and not bool(spot.all())
+    return space.job.resizes and bool(spot.any()) and not bool(spot.all())
 
 
 def billed_share_of(space: Space, site: Site, speed: Floats) -> BilledShare:

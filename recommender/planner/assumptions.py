@@ -16,6 +16,7 @@ def of(problem: Problem, plans: tuple[Plan, ...]) -> tuple[str, ...]:
         said.append("data location unknown, egress and staging not included (--data-at)")
     if job.setup_s is None and job.image == "cold":
         said.append("cold container (image pull 310 s)")
+    said += _elastic(problem, plans)
     said += _spots(plans)
     said += _unmeasured(problem, plans)
     said += _own(problem, plans)
@@ -33,6 +34,16 @@ def of(problem: Problem, plans: tuple[Plan, ...]) -> tuple[str, ...]:
     if derived:
         said.append("job fields: " + ", ".join(derived))
     return tuple(said)
+
+
+def _elastic(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:
+    """Whether clusters of both markets train in part, where one is shown or it was asked for."""
+    mixed = any(len({m.market for m in plan.machines}) > 1 for plan in plans)
+    if not mixed and problem.job.elastic is None:
+        return []
+    if problem.job.resizes:
+        return ["on-demand machines train on while the spot ones beside them are away (--gang)"]
+    return ["a cluster trains with all of its machines only (--elastic)"]
 
 
 def _unmeasured(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:

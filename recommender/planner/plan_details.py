@@ -91,7 +91,7 @@ class PlanDetails:
             gpus=sum(m.count * m.gpus for m in self.machines),
             flopp=flop / max(sum(listed_usd) * hours, 1e-12),
             needs=self._needs(),
-            notes=_unpaid(self.inputs, self.paths),
+            notes=(*_trained_alone(self.inputs, self.paths), *_unpaid(self.inputs, self.paths)),
             spot=self._spot_facts(),
         )
 
@@ -293,6 +293,18 @@ class PlanDetails:
             waiting_p95_s=longest,
             never_waits=float((waits <= 0.0).mean()),
         )
+
+
+def _trained_alone(j: PathInputs, h: Paths) -> tuple[str, ...]:
+    """What the on-demand machines of an elastic cluster do while the others are away."""
+    share = float(j.elastic_share[0])
+    if share <= 0.0:
+        return ()
+    done = share * float(h.alone_s.mean()) / max(float(h.work_s.mean()), 1.0)
+    return (
+        f"elastic: while spot is away the on-demand machines train on at {share:.0%} of the speed; "
+        f"they do {done:.0%} of the work alone",
+    )
 
 
 def _unpaid(j: PathInputs, h: Paths) -> tuple[str, ...]:

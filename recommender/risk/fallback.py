@@ -4,9 +4,11 @@ import numpy as np
 
 from recommender.arrays import Floats, Ints
 from recommender.catalogs.frozen import dataclass
+from recommender.risk.elastic import hand_over_while_alone
 from recommender.risk.path_inputs import PathInputs
+from recommender.risk.planes import at, first, row
 from recommender.risk.random_numbers import RandomNumbers
-from recommender.risk.spot_capacity import Runs, at, first, row
+from recommender.risk.spot_capacity import Runs
 
 
 def ready_s(p: PathInputs, runs: Runs, index: Ints) -> Floats:
@@ -93,13 +95,13 @@ def _crossing(
     gap = mark - (speed * (start + ready) - durable)
     flat = gap / np.maximum(speed, 1e-9)
     steep = cycle + (gap - speed * cycle) / np.maximum(speed - pace, 1e-9)
-    share = p.elastic_share[:, None]
-    away = gap / np.maximum(speed - share, 1e-9)
-    trains = np.where(gap < 0.0, away, np.where(gap <= speed * cycle, flat, steep))
-    kept = durable + trains * np.where(gap < 0.0, share, pace)
-    # Before the on-demand part of an elastic job has started, nothing is done.
-    earliest = np.minimum(mark / np.maximum(speed, 1e-9), p.changeover_s[:, None])
-    stop = np.maximum(np.maximum(start + ready + trains, earliest), 0.0)
+    trains = np.where(gap <= speed * cycle, flat, steep)
+    kept = durable + np.maximum(trains, 0.0) * pace
+    stop = np.maximum(start + ready + trains, 0.0)
+    if runs.alone is not None:
+        taken = hand_over_while_alone(p, runs.alone, run, mark, durable)
+        early = (gap < 0.0) & (p.elastic_share[:, None] > 0.0)
+        stop, kept = np.where(early, taken.stop_s, stop), np.where(early, taken.durable, kept)
     beyond = ~rings & (again > 0.0)
     repeated = np.zeros_like(stop)
     if beyond.any():

@@ -10,13 +10,18 @@ random numbers is simulated run by run:
     fallback rule               rent the fallback at the first t with
                                 t + (work - durable(t))/speed + reserve >= deadline
 
+What the on-demand part of an elastic cluster does meanwhile: `elastic.py`.
+
 Times are seconds, prices USD per hour. On-demand machines are the same process with long
 runs between faults and no waiting.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
+from recommender.risk.elastic import Alone, end_while_alone, share_until
 from recommender.risk.fallback import (
     FirstClusterEnd,
     apply_fallback_rule,
@@ -25,6 +30,7 @@ from recommender.risk.fallback import (
     ready_s,
 )
 from recommender.risk.path_inputs import PathInputs, Paths
+from recommender.risk.planes import at, first, until
 from recommender.risk.random_numbers import (
     SEED,
     RandomNumbers,
@@ -36,10 +42,7 @@ from recommender.risk.spot_capacity import (
     CLASS_CAPACITY,
     Capacity,
     Runs,
-    at,
-    first,
     simulate_runs,
-    until,
 )
 
 _CELLS = 1 << 17  # paths × cycles × plans per batch: stays in the second-level cache
@@ -97,9 +100,11 @@ def simulate_sample(
     left = work - at(runs.durable, last)
     intervals = np.floor(np.maximum(left - 1e-3, 0.0) / p.interval_s[:, None])
     use = left + p.stall_s[:, None] * intervals
-    # An elastic job can end while the spot part is away, even before the last run starts.
-    use = np.where(left <= 0.0, left / np.maximum(p.elastic_share[:, None], 1e-3), use)
     use += ready_s(p, runs, last)
+    if runs.alone is not None:
+        # An elastic job can end while the spot part is away, even before the last run starts.
+        end_s = end_while_alone(p, runs.alone, last, left) - at(runs.starts, last)
+        use = np.where((left <= 0.0) & (p.elastic_share[:, None] > 0.0), end_s, use)
     use, again = _extrapolate(work, runs, last, finished, use)
     time = at(runs.starts, last) + use
     end = apply_fallback_rule(p, deadline_s, work, runs, last, time, use, again, sample)
@@ -150,7 +155,7 @@ def _account(
         + p.fallback_usd_per_hour[:, None] * end.rest_s / 3600.0
         + p.usd_per_interruption[:, None] * interruptions
     )
-    return Paths(
+    paths = Paths(
         time_s=time + queued,
         cost_usd=cost + spot_usd * _price_factor(p, sample),
         expected_usd=cost + spot_usd,
@@ -163,19 +168,42 @@ def _account(
         interruptions=interruptions,
         restarts_s=np.minimum(interruptions * p.changeover_s[:, None], up),
         trained_s=end.done_s + (work - end.done_s) / np.maximum(p.fallback_speed[:, None], 1e-9),
+        alone_s=np.zeros_like(work),
         work_s=work,
-        lost_work_s=_lost_work(p, up, end),
+        lost_work_s=_lost_work(p, end, up - np.minimum(p.changeover_s[:, None], up), up > 0.0),
     )
+    return paths if runs.alone is None else _with_part(p, runs, runs.alone, end, paths)
 
 
-def _lost_work(p: PathInputs, up: Floats, end: FirstClusterEnd) -> Floats:
+def _lost_work(p: PathInputs, end: FirstClusterEnd, capacity: Floats, began: Bools) -> Floats:
     """Work that could have been done while saves, lost work and restarts took place.
 
     The first start-up is none of these, be it that of the fallback.
     """
-    lost = np.maximum(up - np.minimum(p.changeover_s[:, None], up) - end.done_s, 0.0)
-    restarts = (end.rest_s > 0.0) & (up > 0.0)
-    return lost + np.where(restarts, (p.fallback_speed * p.fallback_start_s)[:, None], 0.0)
+    restarts = (end.rest_s > 0.0) & began
+    again = np.where(restarts, (p.fallback_speed * p.fallback_start_s)[:, None], 0.0)
+    return np.maximum(capacity - end.done_s, 0.0) + again
+
+
+def _with_part(
+    p: PathInputs, runs: Runs, alone: Alone, end: FirstClusterEnd, paths: Paths
+) -> Paths:
+    """Paths with what elastic clusters did while their spot part was away."""
+    part = share_until(p, runs, alone, end.run, end.stop_s, end.repeats)
+    alone_s = part.work / np.maximum(p.elastic_share[:, None], 1e-9)
+    lost = _lost_work(p, end, part.capacity, end.stop_s > 0.0)
+
+    def chosen(elastic: Floats, gang: Floats) -> Floats:
+        return np.where(p.elastic_share[:, None] > 0.0, elastic, gang)
+
+    return replace(
+        paths,
+        waiting_s=chosen(end.delay_s + paths.queued_s, paths.waiting_s),
+        restarts_s=chosen(np.clip(end.stop_s - alone_s, 0.0, part.restarts_s), paths.restarts_s),
+        trained_s=chosen(paths.trained_s - part.work + alone_s, paths.trained_s),
+        alone_s=chosen(alone_s, paths.alone_s),
+        lost_work_s=chosen(lost, paths.lost_work_s),
+    )
 
 
 def _price_factor(p: PathInputs, sample: RandomNumbers) -> Floats:

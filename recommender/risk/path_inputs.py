@@ -27,7 +27,9 @@ class PathInputs:
     interval_s: Floats
     stall_s: Floats
     notice_saves: Floats  # chance that the last save beats the notice
-    elastic_share: Floats  # speed left while the spot part is away
+    elastic_share: Floats  # speed of the on-demand part alone; 0 for a gang
+    boot_s: Floats  # of the changeover, until the machines are there
+    resize_s: Floats  # until the on-demand part trains again when spot has left
     minimum_s: Floats  # billing minimum
     free_s: Floats  # an interruption before this age costs nothing
     fallback_speed: Floats  # relative to the cluster; 0 = no fallback
@@ -60,12 +62,13 @@ class Paths:
     expected_usd: Floats  # the same at the expected price: its mean is the expected cost
     usd_with_any_fallback: Floats  # least bill if any fallback could take over after any run
     spot_s: Floats  # spot time paid for
-    running_s: Floats  # time with the cluster up, fallback included
+    running_s: Floats  # time with the whole cluster up, fallback included
     fallback_s: Floats
-    waiting_s: Floats
+    waiting_s: Floats  # nothing is there to train on
     queued_s: Floats  # of it, before the first on-demand machine was there: unpaid
     interruptions: Floats
-    restarts_s: Floats  # changeovers after the first
-    trained_s: Floats  # useful training on either cluster
+    restarts_s: Floats  # changeovers after the first, changes of size
+    trained_s: Floats  # useful training on any machines
+    alone_s: Floats  # of it, by the on-demand part of an elastic cluster
     work_s: Floats  # the job's work at this path's speed, on the whole cluster
     lost_work_s: Floats  # what could have been done while saves, lost work and restarts took place

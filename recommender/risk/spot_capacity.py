@@ -5,15 +5,16 @@ the cycles are then sums of whole planes, ten times as fast as along the last ax
 precision halves the memory traffic.
 """
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from recommender.arrays import Bools, Floats, Ints, Singles
+from recommender.arrays import Bools, Floats, Singles
 from recommender.catalogs.frozen import dataclass
+from recommender.risk.elastic import Alone, train_alone
 from recommender.risk.laws import OUTAGE_FAMILY, RUN_FAMILY, RunLaw, logistic
 from recommender.risk.path_inputs import PathInputs
+from recommender.risk.planes import before, row, until
 from recommender.risk.random_numbers import MAX_LISTED_ZONES, RandomNumbers, run_uniforms
 
 
@@ -116,49 +117,9 @@ class Runs:
     durable: Singles  # progress when the run begins to train
     most_work: Singles  # most work that the run can do, saved or not
     waits: Singles
+    alone: Alone | None  # None: no cluster of the batch is elastic
     billed_before: Singles  # spot time charged for the runs before it
     billed_if_interrupted: Singles  # and for it, if it is interrupted
-
-
-def row(column: Floats) -> Singles:
-    """A column of the plans, ready to meet arrays of runs."""
-    return column.astype(np.float32)[None, :, None]
-
-
-def at(values: Singles, index: Ints) -> Floats:
-    """The value of each path at its own cycle; (plans, paths)."""
-    return np.asarray(_picked(values, index), dtype=np.float64)
-
-
-def _picked(values: NDArray[Any], index: Ints) -> NDArray[Any]:
-    """np.take_along_axis over the cycles, three times as fast."""
-    size = index.size
-    place = index.ravel() * size
-    place += np.arange(size)
-    return values.ravel().take(place).reshape(index.shape)
-
-
-def first(hit: Bools) -> tuple[Ints, Bools]:
-    """Index of the first hit along the cycles (the last cycle if none), and whether any."""
-    index = hit.argmax(axis=0)
-    found = _picked(hit, index)
-    return np.where(found, index, hit.shape[0] - 1), found
-
-
-def until(values: Singles) -> Singles:
-    """Sum of the values up to each cycle; plane by plane, ten times as fast as np.cumsum."""
-    total = values.copy()
-    for cycle in range(1, len(total)):
-        total[cycle] += total[cycle - 1]
-    return total
-
-
-def before(values: Singles) -> Singles:
-    """Sum of the values of all earlier cycles."""
-    total = np.zeros_like(values)
-    for cycle in range(1, len(total)):
-        np.add(total[cycle - 1], values[cycle - 1], out=total[cycle])
-    return total
 
 
 def simulate_runs(
@@ -170,12 +131,12 @@ def simulate_runs(
     usable = np.maximum(lengths - row(p.changeover_s), np.float32(0.0))
     kept, live = _progress(p, usable, sample)
     durable = before(kept)
+    alone = None
     if np.any(p.elastic_share > 0.0):
-        # The on-demand part trains whenever the spot part is away, once it has started itself.
-        away = until(waits + np.minimum(lengths, row(p.changeover_s)))
-        durable += row(p.elastic_share) * np.maximum(away - row(p.changeover_s), np.float32(0.0))
+        alone = train_alone(p, starts, lengths, waits)
+        durable += until(alone.work)
     bill = _bill(p, lengths)
-    return Runs(starts, lengths, usable, durable, live, waits, before(bill), bill)
+    return Runs(starts, lengths, usable, durable, live, waits, alone, before(bill), bill)
 
 
 def _bill(p: PathInputs, lengths: Singles) -> Singles:

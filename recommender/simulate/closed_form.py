@@ -69,8 +69,10 @@ def _cycle(p: PathInputs, law: RunLaw, wait_s: Floats, wait_variance: Floats) ->
     kept += (1.0 - saved) * interval * np.floor(usable / (interval + stall))
     bill = np.where(runs < p.free_s[0], 0.0, np.maximum(runs, p.minimum_s[0]))
     mean_run, mean_kept = float(weight @ runs), float(weight @ kept)
-    # An elastic cluster's on-demand part trains while the spot part is away or starts.
-    away = wait_s + float(weight @ (runs - usable))
+    # An elastic cluster's on-demand part trains until the spot part has booted, but for a restart.
+    joins = weight @ (runs > p.boot_s[0])
+    away = wait_s + float(weight @ np.minimum(runs, p.boot_s[0])) - float(joins) * p.resize_s[0]
+    away = np.maximum(away, 0.0) * pace
     length = mean_run + wait_s
     drift = np.maximum((mean_kept + p.elastic_share[0] * away) / length, 1e-9)
     spread = weight @ (kept[:, None] - mean_kept - drift * (runs - mean_run)[:, None]) ** 2

@@ -68,6 +68,8 @@ def deflated(p: PathInputs, market: Deflatable, machines: int, co_pressure: floa
         changeover_s=zero,
         notice_saves=np.ones(1),
         elastic_share=np.array([1.0 - market.depth]),
+        boot_s=zero,
+        resize_s=zero,
         minimum_s=zero,
         free_s=zero,
         fallback_speed=zero,
@@ -171,12 +173,11 @@ def _concatenated(parts: Sequence[SimulatedRuns]) -> SimulatedRuns:
 def _split_into_states(j: PathInputs, h: Paths) -> SimulatedRuns:
     """Split each path's time into states; lost work is what the other states leave.
 
-    Work on the fallback counts as fallback, starts of it included. An elastic cluster trains
-    while it waits for its spot part; that time stays with waiting.
+    Work on the fallback counts as fallback, starts of it included.
     """
     fallback = h.fallback_s[0]
     rescued = np.where(fallback > 0.0, np.maximum(fallback - j.fallback_start_s[0], 0.0), 0.0)
-    up = np.maximum(h.running_s[0] - fallback, 0.0)
+    up = np.maximum(h.time_s[0] - h.waiting_s[0] - fallback, 0.0)
     starting = np.minimum(j.changeover_s[0], up)
     left = up - starting
     training = np.minimum(np.maximum(h.trained_s[0] - rescued, 0.0), left)

@@ -106,7 +106,7 @@ def test_what_counts_against_no_limit_is_named(run: Run, flag: str, value: str, 
         ("max_machines: 4", "'max_machines' is no part of a job; give it as --max-machines"),
         ("assumed: 5", "assumed: 5 cannot be used; write a list"),
         ("batch: [1, 2]", "batch: must be one value"),
-        ("elastic: maybe", "elastic: maybe is neither yes nor no"),
+        ("elastic: maybe", "elastic: maybe is neither yes, no nor auto"),
         ("lora_rank: 8", "lora_rank: has no effect where all weights are trained; leave it out"),
     ],
 )

@@ -145,7 +145,7 @@ def test_all_problems_at_once() -> None:
         "tokens: -1B is negative",
         "batch: 0 is zero",
         "precision: unknown value 'fb16'; did you mean fp16?",
-        "elastic: maybe is neither yes nor no",
+        "elastic: maybe is neither yes, no nor auto",
         "unknown key 'gip'; did you mean gib?",
         "measured: fast has no colon",
         "hidden: must be one value",

@@ -28,6 +28,8 @@ PLAIN: dict[str, float] = {
     "stall_s": 20.0,
     "notice_saves": 0.0,
     "elastic_share": 0.0,
+    "boot_s": 0.0,
+    "resize_s": 0.0,
     "minimum_s": 60.0,
     "free_s": 0.0,
     "fallback_speed": 0.0,
@@ -99,6 +101,8 @@ def random_plan(rng: np.random.Generator) -> tuple[dict[str, float], float | Non
         "at_once": float(rng.choice([1.0, 0.7])),
         "wait_s": 1800.0,
     }
+    plan["boot_s"] = plan["changeover_s"] * float(rng.uniform(0.0, 1.0))
+    plan["resize_s"] = float(rng.choice([0.0, 90.0, 1200.0]))
     if rng.random() < 0.6:
         plan |= {
             "fallback_speed": float(rng.choice([1.0, 1.3, 2.0, 4.5])),

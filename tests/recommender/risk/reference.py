@@ -27,6 +27,7 @@ class Told:
     interruptions: float = 0.0
     work_s: float = 0.0
     lost_work_s: float = 0.0
+    alone_s: float = 0.0
 
 
 class Plan:
@@ -97,28 +98,31 @@ def tell(p: Plan, luck: RandomNumbers, path: int, deadline_s: float | None) -> T
     net = SafetyNet(p, work, deadline_s)
     told = Told(work_s=work)
     clock = durable = 0.0
-    start = p.changeover_s  # what is left of the first start-up, which is not lost
+    begun = p.changeover_s  # when the on-demand part of an elastic cluster can train
     for wait, run in capacity(p, luck, path):
         began, end = clock + wait, clock + wait + run
         ready = min(began + p.changeover_s, end)
-        # The spot part is away: nothing, or the on-demand part of an elastic cluster, trains.
-        for until, gains in ((min(p.changeover_s, ready), 0.0), (ready, p.elastic_share)):
+        since = clock
+        # Until the whole cluster trains: seconds from `clock` on, gains, and what could be gained.
+        for until, gains, could in _before_training(p, clock, began, begun, ready, end):
             if until <= clock:
                 continue
             done = clock + (work - durable) / gains if gains else math.inf
             bell = net.rings(clock, durable, gains)
-            if min(done, bell) < until:
-                _at_work(p, told, began - wait, began, min(done, bell))
-                told.lost_work_s += max(min(done, bell) - began - start, 0.0)
+            stop = min(done, bell, until)
+            # The first start-up is not lost: by the clock, of gangs by the time they are up.
+            up = 0.0 if p.elastic_share else told.running_s - began
+            counted = max(up + stop, p.changeover_s) - max(up + clock, p.changeover_s)
+            told.lost_work_s += could * counted - gains * (stop - clock)
+            told.alone_s += gains * (stop - clock) / (p.elastic_share or 1.0)
+            if stop < until:
+                _at_work(p, told, since, began, stop)
                 if done <= bell:
                     return _closed(p, luck, path, told, done)
                 left = work - durable - gains * (bell - clock)
                 return _rescued(p, luck, path, told, bell, left)
             durable += gains * (until - clock)
             clock = until
-        # Every changeover but the first is lost.
-        told.lost_work_s += max(ready - began - start, 0.0)
-        start = max(start - (ready - began), 0.0)
         # Everything trains: intervals of work and saves.
         cycle = p.interval_s + p.stall_s
         pace = p.interval_s / cycle
@@ -127,7 +131,7 @@ def tell(p: Plan, luck: RandomNumbers, path: int, deadline_s: float | None) -> T
         if bell >= ready + cycle:  # what is safe: all but the interval being trained
             bell = net.rings(ready + cycle, durable, pace)
         if min(done, bell) <= end:
-            _at_work(p, told, began - wait, began, min(done, bell))
+            _at_work(p, told, since, began, min(done, bell))
             if done <= bell:
                 told.lost_work_s += done - ready - (work - durable)
                 return _closed(p, luck, path, told, done)
@@ -135,7 +139,7 @@ def tell(p: Plan, luck: RandomNumbers, path: int, deadline_s: float | None) -> T
             left = work - durable - pace * (bell - ready)  # a planned stop saves first
             return _rescued(p, luck, path, told, bell, max(left, 0.0))
         # Taken back.
-        told.waiting_s += wait
+        told.waiting_s += 0.0 if p.elastic_share else wait
         told.running_s += run
         told.spot_s += 0.0 if run < p.free_s else max(run, p.minimum_s)
         notified = luck.notice[path, int(told.interruptions)] < p.notice_saves
@@ -144,12 +148,29 @@ def tell(p: Plan, luck: RandomNumbers, path: int, deadline_s: float | None) -> T
         durable += kept
         told.interruptions += 1.0
         clock = end
+        if run > p.boot_s:
+            begun = max(end + p.resize_s, p.changeover_s)
     return None
+
+
+def _before_training(
+    p: Plan, clock: float, began: float, begun: float, ready: float, end: float
+) -> list[tuple[float, float, float]]:
+    """What happens until a run trains: until when, safe work per second, and what could be."""
+    if not p.elastic_share:
+        return [(began, 0.0, 0.0), (ready, 0.0, 1.0)]
+    gains = p.elastic_share * p.interval_s / (p.interval_s + p.stall_s)
+    back = min(began + p.boot_s, end)
+    return [
+        (min(max(begun, clock), back), 0.0, p.elastic_share),
+        (back, gains, p.elastic_share),
+        (ready, 0.0, 1.0),
+    ]
 
 
 def _at_work(p: Plan, told: Told, since: float, began: float, stop: float) -> None:
     """Count the last wait and the last run, which the job itself ends."""
-    told.waiting_s += min(stop, began) - since
+    told.waiting_s += 0.0 if p.elastic_share else min(stop, began) - since
     if stop > began:
         told.running_s += stop - began
         told.spot_s += max(stop - began, p.minimum_s)
@@ -181,7 +202,8 @@ def _rescued(p: Plan, luck: RandomNumbers, path: int, told: Told, bell: float, l
     delay = p.fallback_wait_s if late else 0.0
     told.waiting_s += delay
     told.fallback_s = p.fallback_start_s + left / p.fallback_speed
-    told.lost_work_s += p.fallback_start_s * p.fallback_speed if told.running_s > 0.0 else 0.0
+    began = told.running_s > 0.0 or (p.elastic_share and bell > 0.0)
+    told.lost_work_s += p.fallback_start_s * p.fallback_speed if began else 0.0
     told.running_s += told.fallback_s
     return _closed(p, luck, path, told, bell + delay + told.fallback_s)
 

@@ -118,10 +118,27 @@ def test_every_move_to_another_zone_costs_its_egress() -> None:
 
 
 def test_an_elastic_cluster_trains_on_while_its_spot_part_is_away() -> None:
-    h = one(**STEADY, work_s=10_000, elastic_share=0.5)
-    # The on-demand part adds half of each later changeover: 150 after two runs, 150 in the third.
-    left = 10_000 - 8_000 - 300
-    assert mean(h.time_s) == pytest.approx(10_000 + 300 + left + 20)
+    h = one(**STEADY, work_s=10_000, elastic_share=0.5, boot_s=200, resize_s=50)
+    # Twice the on-demand part trains from 50 s after spot left until it has booted again.
+    alone = 2 * (200 - 50) * 0.5 / 1.02
+    left = 10_000 - 8_000 - alone
+    assert mean(h.time_s) == pytest.approx(10_000 + 300 + left + 20, rel=1e-6)
+    assert mean(h.alone_s) == pytest.approx(alone / 0.5, rel=1e-4)
+    # Twice: four saves and 620 s of unsaved work; half of the 50 s; the whole restart of 100 s.
+    saves = 2 * 150 * 0.5 * (1 - 1 / 1.02) + 20
+    lost = 2 * (4_700 - 4_000 + 25 + 100) + saves
+    assert mean(h.lost_work_s) == pytest.approx(lost, rel=1e-3)
+    assert h.waiting_s.max() == 0.0
+
+
+def test_a_run_shorter_than_its_boot_does_not_disturb_the_on_demand_part() -> None:
+    short = {"run_mean_s": 500, "run_sigma": 0.0, "outage_sigma": 0.0, "work_s": 5_000}
+    h = one(**short, changeover_s=900, boot_s=600, elastic_share=0.5, resize_s=50)
+    assert mean(h.time_s) == pytest.approx(900 + 5_000 / 0.5 * 1.02, rel=1e-5)
+    disturbed = one(**short, changeover_s=900, boot_s=400, elastic_share=0.5, resize_s=50)
+    # Each 500 s: 50 s of restart on fewer machines, 350 s of training, 100 s of a vain restart.
+    assert mean(disturbed.alone_s) == pytest.approx(10_000, rel=1e-3)
+    assert mean(disturbed.time_s) > 900 + 10_000 * 500 / 350
 
 
 def test_an_elastic_job_can_end_before_spot_ever_comes() -> None:
@@ -132,7 +149,7 @@ def test_an_elastic_job_can_end_before_spot_ever_comes() -> None:
     alone = h.spot_s[0] == 0.0
     assert 0.4 < alone.mean() < 0.6
     # Its own start, then half speed: the on-demand part does not begin before it has booted.
-    assert h.time_s[0][alone] == pytest.approx(300 + 72_000, rel=1e-3)
+    assert h.time_s[0][alone] == pytest.approx(300 + 72_000 * 1.02, rel=1e-3)
 
 
 # Capacity that never comes.

@@ -30,8 +30,6 @@ def differences(
             continue
         compared += 1
         for name in FIELDS:
-            if name == "lost_work_s" and row.get("elastic_share"):
-                continue
             expected, got = getattr(told, name), float(getattr(ours, name)[0, path])
             if abs(got - expected) > SECONDS + SHARE * abs(expected):
                 wrong.append(f"path {path}: {name} {got:.6g}, reference {expected:.6g}")

@@ -30,6 +30,7 @@ class Told:
     spot_s: float = 0.0  # paid
     fallback_s: float = 0.0
     waiting_s: float = 0.0
+    alone_s: float = 0.0  # the on-demand part of an elastic cluster trained
 
 
 def plan_of(journeys: PathInputs, row: int = 0) -> SimpleNamespace:
@@ -61,6 +62,7 @@ class History:
         self.safe_s = 0.0  # work that no interruption can take
         self.since_s = 0.0  # moment of `safe_s`
         self.gains = 0.0  # safe work per second from then on
+        self.own_from_s = plan.changeover_s  # the on-demand part trains from here; inf: all do
         self.down_since = 0.0
         self.up_since: float | None = None
         self.ready_s: float | None = None
@@ -110,7 +112,7 @@ class History:
                 wait = outage * mean_one(luck, p.outage_sigma)
             first = False
             yield self.env.timeout(wait)
-            self.told.waiting_s += wait
+            self.told.waiting_s += 0.0 if p.elastic_share else wait
             self.up_since = self.env.now
             self.trainer = self.env.process(self.train())
             yield self.env.timeout(run)
@@ -134,10 +136,16 @@ class History:
     def train(self) -> Steps:
         """One run: the changeover, then intervals of work, each with a save behind it."""
         p = self.plan
-        ready = None
+        ready, joined = None, p.elastic_share == 0.0
         try:
-            if p.changeover_s:
-                yield self.env.timeout(p.changeover_s)
+            if p.elastic_share:  # the machines boot; then the on-demand part restarts with them
+                yield self.env.timeout(p.boot_s)
+                joined, self.own_from_s = True, math.inf
+                self.settle(0.0)
+                self.tell_watch()
+            restart_s = p.changeover_s - (p.boot_s if p.elastic_share else 0.0)
+            if restart_s:
+                yield self.env.timeout(restart_s)
             self.settle(0.0)
             ready = self.ready_s = self.env.now
             done_s = self.begun_s = self.safe_s
@@ -150,10 +158,10 @@ class History:
             yield self.env.timeout(self.work_s - done_s)
             self.finish()
         except simpy.Interrupt as stopped:
-            if ready is None:
-                self.settle(p.elastic_share if self.away_pays() else 0.0)
-            else:
+            if ready is not None:
                 self.keep(ready, str(stopped.cause))
+            if joined and p.elastic_share:
+                self.own_from_s = max(self.env.now + p.resize_s, p.changeover_s)
             self.ready_s = None
             self.tell_watch()
 
@@ -163,32 +171,33 @@ class History:
         pace = p.interval_s / (p.interval_s + p.stall_s)
         if cause == "net" or self.luck.random() < p.notice_saves:
             self.safe_s = self.begun_s + pace * (self.env.now - ready)
-        self.since_s = self.env.now
-        self.gains = p.elastic_share if self.away_pays() else 0.0
-
-    def away_pays(self) -> bool:
-        """Whether the on-demand part of an elastic cluster has started."""
-        return self.env.now >= self.plan.changeover_s
+        self.since_s, self.gains = self.env.now, 0.0
 
     def own_part(self) -> Steps:
-        """The on-demand part of an elastic cluster trains whenever the spot part does not."""
-        yield self.env.timeout(self.plan.changeover_s)
+        """The on-demand part of an elastic cluster trains whenever it is not in a restart."""
+        p = self.plan
+        pace = p.elastic_share * p.interval_s / (p.interval_s + p.stall_s)
         while True:
-            if self.ready_s is None:
-                self.settle(self.plan.elastic_share)
-                left = (self.work_s - self.safe_s) / self.plan.elastic_share
+            if math.isinf(self.own_from_s):
+                yield self.news
+            elif self.env.now < self.own_from_s:
+                yield self.env.timeout(self.own_from_s - self.env.now) | self.news
+            else:
+                self.settle(pace)
+                left = (self.work_s - self.safe_s) / pace
                 self.tell_watch()
                 done = self.env.timeout(left)
                 yield done | self.news
-                if done.processed and self.ready_s is None:
+                if done.processed and not math.isinf(self.own_from_s):
+                    self.settle(0.0)
                     self.finish()
                     return
-            else:
-                yield self.news
 
     def settle(self, gains: float) -> None:
         """Book what was gained since the last change, and go on at another rate."""
-        self.safe_s += self.gains * (self.env.now - self.since_s)
+        gained = self.gains * (self.env.now - self.since_s)
+        self.safe_s += gained
+        self.told.alone_s += gained / self.plan.elastic_share if gained else 0.0
         self.since_s, self.gains = self.env.now, gains
 
     def finish(self) -> None:
@@ -198,8 +207,12 @@ class History:
         if self.up_since is not None:
             self.told.spot_s += max(self.env.now - self.up_since, self.plan.minimum_s)
         else:
-            self.told.waiting_s += self.env.now - self.down_since
+            self.told.waiting_s += self.waited()
         self.over.succeed()
+
+    def waited(self) -> float:
+        """Since the spot part left; an elastic cluster has its on-demand part."""
+        return 0.0 if self.plan.elastic_share else self.env.now - self.down_since
 
     # The safety net -------------------------------------------------------------------------
 
@@ -253,7 +266,7 @@ class History:
         if self.up_since is not None:
             told.spot_s += max(self.env.now - self.up_since, p.minimum_s)
         else:
-            told.waiting_s += self.env.now - self.down_since
+            told.waiting_s += self.waited()
         left = max(self.work_s - self.safe_s, 0.0)
         delay = p.fallback_wait_s if self.luck.random() >= p.fallback_at_once else 0.0
         told.fallback_s = p.fallback_start_s + left / p.fallback_speed

@@ -12,7 +12,7 @@ from tests.recommender.simulate.events import History, Told, plan_of
 
 HISTORIES = 1_500
 ENGINE = 40_960
-MOST_ERRORS = 4.0  # standard errors; 66 comparisons, one in 16,000 each by chance
+MOST_ERRORS = 4.0  # standard errors; 84 comparisons, one in 16,000 each by chance
 H = 3600.0
 
 # Runs and outages without the tail that would need a million histories for a mean.
@@ -30,7 +30,13 @@ GRID: dict[str, tuple[dict[str, float], float | None]] = {
     ),
     "long saves": (MILD | {"stall_s": 300.0, "interval_s": 2000.0}, None),
     "elastic beside on-demand machines": (
-        MILD | {"elastic_share": 0.4, "base_usd_per_hour": 12.0},
+        MILD | {"elastic_share": 0.4, "base_usd_per_hour": 12.0, "boot_s": 200.0},
+        None,
+    ),
+    "elastic with long boots and restarts": (
+        MILD
+        | {"elastic_share": 0.3, "base_usd_per_hour": 6.0, "run_mean_s": 3_000.0}
+        | {"changeover_s": 1_500.0, "boot_s": 1_000.0, "resize_s": 900.0, "stall_s": 60.0},
         None,
     ),
     "on-demand with faults and a queue": (
@@ -45,7 +51,9 @@ GRID: dict[str, tuple[dict[str, float], float | None]] = {
         20 * H,
     ),
     "elastic with a fallback": (
-        MILD | RESCUE | {"elastic_share": 0.3, "base_usd_per_hour": 9.0},
+        MILD
+        | RESCUE
+        | {"elastic_share": 0.3, "base_usd_per_hour": 9.0, "boot_s": 250.0, "resize_s": 400.0},
         15 * H,
     ),
 }

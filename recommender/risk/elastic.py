@@ -1,0 +1,116 @@
+"""Elastic clusters: what the on-demand part does while the spot part is away.
+
+    spot leaves        the on-demand part restarts from the last checkpoint on fewer machines:
+                       `resize_s`, in which nothing trains; then it trains at `elastic_share`
+    spot is back       it trains on while the new machines boot (`boot_s`), then saves, and the
+                       whole cluster restarts: the rest of the changeover
+    a run shorter than its boot never joins and disturbs nothing
+
+Saves stop it as often as they stop the whole cluster. At the request both parts start together.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.arrays import Floats, Ints, Singles
+from recommender.catalogs.frozen import dataclass
+from recommender.risk.path_inputs import PathInputs
+from recommender.risk.planes import at, before, row
+
+if TYPE_CHECKING:
+    from recommender.risk.spot_capacity import Runs
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """The on-demand part alone before each run trains; shape (cycles, plans, paths)."""
+
+    begins: Singles  # moment from which it trains
+    back: Singles  # moment until which: the spot part has booted, or has left again
+    work: Singles  # that it does in between
+    capacity: Singles  # work of earlier cycles had nothing been lost, by either part
+    restarts: Singles  # seconds of earlier cycles in which one of them restarted
+
+
+def pace(p: PathInputs) -> Floats:
+    """Work per second of the on-demand part, saves included; (plans,)."""
+    return p.elastic_share * p.interval_s / (p.interval_s + p.stall_s)
+
+
+def train_alone(p: PathInputs, starts: Singles, lengths: Singles, waits: Singles) -> Alone:
+    """What the on-demand part does around every run."""
+    ends, left = starts + lengths, starts - waits
+    back = starts + np.minimum(lengths, row(p.boot_s))
+    ready = np.empty_like(starts)
+    ready[0] = p.changeover_s[:, None]
+    joined = lengths > row(p.boot_s)
+    restarted = np.where(joined, ends + row(p.resize_s), np.float32(0.0))
+    for cycle in range(1, len(ready)):
+        np.maximum(ready[cycle - 1], restarted[cycle - 1], out=ready[cycle])
+    begins = np.maximum(ready, left)
+    work = row(pace(p)) * np.maximum(back - begins, np.float32(0.0))
+    first = row(p.changeover_s)
+    whole = np.maximum(ends - np.maximum(starts + row(p.boot_s), first), np.float32(0.0))
+    part = np.maximum(back - np.maximum(left, first), np.float32(0.0))
+    restarts = np.minimum(ends, starts + first) - np.maximum(starts + row(p.boot_s), first)
+    restarts = np.maximum(restarts, np.float32(0.0)) + np.where(joined, row(p.resize_s), 0.0)
+    capacity = whole + row(p.elastic_share) * part
+    return Alone(begins, back, work, before(capacity), before(restarts.astype(np.float32)))
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What an elastic cluster did until it stopped; shape (plans, paths)."""
+
+    work: Floats  # by the on-demand part alone
+    capacity: Floats  # work that either part could have done since the first start
+    restarts_s: Floats
+
+
+def share_until(
+    p: PathInputs, runs: "Runs", alone: Alone, run: Ints, stop_s: Floats, repeats: Floats
+) -> Share:
+    """Up to a moment in a run or in the wait before it; the drawn runs repeated so often more."""
+    first, drawn = p.changeover_s[:, None], 1.0 + repeats
+    begins, back, start = at(alone.begins, run), at(alone.back, run), at(runs.starts, run)
+    until_s = np.where(repeats > 0.0, back, np.minimum(stop_s, back))
+    work = at(before(alone.work), run) + pace(p)[:, None] * np.maximum(until_s - begins, 0.0)
+    left = np.maximum(start - at(runs.waits, run), first)
+    capacity = at(alone.capacity, run) + p.elastic_share[:, None] * np.maximum(until_s - left, 0.0)
+    whole = np.maximum(stop_s - np.maximum(start + p.boot_s[:, None], first), 0.0)
+    whole = np.where(repeats > 0.0, 0.0, whole)
+    restarts = at(alone.restarts, run) + np.minimum(whole, (p.changeover_s - p.boot_s)[:, None])
+    return Share(work * drawn, (capacity + whole) * drawn, restarts * drawn)
+
+
+def end_while_alone(p: PathInputs, alone: Alone, last: Ints, left: Floats) -> Floats:
+    """Moment at which the on-demand part does the last work; `left` is none or less at `back`."""
+    return at(alone.back, last) + left / np.maximum(pace(p)[:, None], 1e-9)
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """When a fallback takes over, and the safe work then; shape (plans, paths)."""
+
+    stop_s: Floats
+    durable: Floats
+
+
+def hand_over_while_alone(
+    p: PathInputs, alone: Alone, run: Ints, mark: Floats, durable: Floats
+) -> HandOver:
+    """Where f·t - P(t) reaches its mark before a run trains; `durable` is P when it does.
+
+    P is flat until the on-demand part trains, rises until the spot part has booted, and is
+    flat again while the whole cluster restarts.
+    """
+    speed, rate = p.fallback_speed[:, None], pace(p)[:, None]
+    back, work = at(alone.back, run), at(alone.work, run)
+    late = (mark + durable) / np.maximum(speed, 1e-9)
+    early = (mark + durable - work) / np.maximum(speed, 1e-9)
+    between = back + speed * (late - back) / np.maximum(speed - rate, 1e-9)
+    rising = (work > 0.0) & (between >= at(alone.begins, run))
+    stop = np.where(late >= back, late, np.where(rising, between, early))
+    safe = np.where(rising, durable + rate * (between - back), durable - work)
+    return HandOver(np.maximum(stop, 0.0), np.where(late >= back, durable, safe))
