@@ -9,8 +9,6 @@
 Saves stop it as often as they stop the whole cluster. At the request both parts start together.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from recommender.arrays import Floats, Ints, Singles
@@ -18,14 +16,13 @@ from recommender.catalogs.frozen import dataclass
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.planes import at, before, row
 
-if TYPE_CHECKING:
-    from recommender.risk.spot_capacity import Runs
-
 
 @dataclass(frozen=True, slots=True)
 class Alone:
     """The on-demand part alone before each run trains; shape (cycles, plans, paths)."""
 
+    left: Singles  # moment at which the spot part left
+    starts: Singles  # and at which the next run starts
     begins: Singles  # moment from which it trains
     back: Singles  # moment until which: the spot part has booted, or has left again
     work: Singles  # that it does in between
@@ -54,9 +51,10 @@ def train_alone(p: PathInputs, starts: Singles, lengths: Singles, waits: Singles
     whole = np.maximum(ends - np.maximum(starts + row(p.boot_s), first), np.float32(0.0))
     part = np.maximum(back - np.maximum(left, first), np.float32(0.0))
     restarts = np.minimum(ends, starts + first) - np.maximum(starts + row(p.boot_s), first)
-    restarts = np.maximum(restarts, np.float32(0.0)) + np.where(joined, row(p.resize_s), 0.0)
+    np.maximum(restarts, np.float32(0.0), out=restarts)
+    restarts += joined * row(p.resize_s)
     capacity = whole + row(p.elastic_share) * part
-    return Alone(begins, back, work, before(capacity), before(restarts.astype(np.float32)))
+    return Alone(left, starts, begins, back, work, before(capacity), before(restarts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +66,13 @@ class Share:
     restarts_s: Floats
 
 
-def share_until(
-    p: PathInputs, runs: "Runs", alone: Alone, run: Ints, stop_s: Floats, repeats: Floats
-) -> Share:
+def share_until(p: PathInputs, alone: Alone, run: Ints, stop_s: Floats, repeats: Floats) -> Share:
     """Up to a moment in a run or in the wait before it; the drawn runs repeated so often more."""
     first, drawn = p.changeover_s[:, None], 1.0 + repeats
-    begins, back, start = at(alone.begins, run), at(alone.back, run), at(runs.starts, run)
+    begins, back, start = at(alone.begins, run), at(alone.back, run), at(alone.starts, run)
     until_s = np.where(repeats > 0.0, back, np.minimum(stop_s, back))
     work = at(before(alone.work), run) + pace(p)[:, None] * np.maximum(until_s - begins, 0.0)
-    left = np.maximum(start - at(runs.waits, run), first)
+    left = np.maximum(at(alone.left, run), first)
     capacity = at(alone.capacity, run) + p.elastic_share[:, None] * np.maximum(until_s - left, 0.0)
     whole = np.maximum(stop_s - np.maximum(start + p.boot_s[:, None], first), 0.0)
     whole = np.where(repeats > 0.0, 0.0, whole)

@@ -172,7 +172,7 @@ def _account(
         work_s=work,
         lost_work_s=_lost_work(p, end, up - np.minimum(p.changeover_s[:, None], up), up > 0.0),
     )
-    return paths if runs.alone is None else _with_part(p, runs, runs.alone, end, paths)
+    return paths if runs.alone is None else _with_part(p, runs.alone, end, paths)
 
 
 def _lost_work(p: PathInputs, end: FirstClusterEnd, capacity: Floats, began: Bools) -> Floats:
@@ -185,11 +185,9 @@ def _lost_work(p: PathInputs, end: FirstClusterEnd, capacity: Floats, began: Boo
     return np.maximum(capacity - end.done_s, 0.0) + again
 
 
-def _with_part(
-    p: PathInputs, runs: Runs, alone: Alone, end: FirstClusterEnd, paths: Paths
-) -> Paths:
+def _with_part(p: PathInputs, alone: Alone, end: FirstClusterEnd, paths: Paths) -> Paths:
     """Paths with what elastic clusters did while their spot part was away."""
-    part = share_until(p, runs, alone, end.run, end.stop_s, end.repeats)
+    part = share_until(p, alone, end.run, end.stop_s, end.repeats)
     alone_s = part.work / np.maximum(p.elastic_share[:, None], 1e-9)
     lost = _lost_work(p, end, part.capacity, end.stop_s > 0.0)
 
