@@ -16,6 +16,7 @@ from recommender.optimize.search_state import Candidate
 from recommender.optimize.space import Site, Space
 from recommender.performance.checkpoint import CHECKPOINT_PATHS
 from recommender.performance.step import explain
+from recommender.plan.limits import RUN_LIMITS
 from recommender.plan.plan import (
     BillItem,
     Checkpointing,
@@ -198,7 +199,9 @@ class PlanDetails:
 
     def _estimate(self) -> Estimate:
         space, inputs, paths = self.space, self.inputs, self.paths
-        sure = self._simulated(replace(inputs, speed_sigma=np.zeros(1)))
+        sure = paths
+        if any(space.limits.given(RUN_LIMITS)):  # else every run keeps the limits, at any speed
+            sure = self._simulated(replace(inputs, speed_sigma=np.zeros(1)))
         return Estimate(
             cost=_spread(paths.cost_usd[0], float(paths.expected_usd.mean())),
             time=_spread(paths.time_s[0], float(paths.time_s.mean())),

@@ -2,19 +2,22 @@
 
     python tests/speed/answers.py [--write]
 
-The questions are cases of tests/golden_answers/cases.toml; they take turns, so that a busy machine
-slows all of them alike. `--write` puts the tables into `answers.md` beside this file. The last
-line is JSON.
+First one question of each class against an import of the libraries, the measure that targets are
+set in; then cases of tests/golden_answers/cases.toml. All take turns, so that a busy machine slows
+all alike; processor seconds hardly feel it. `--write` puts the tables into `answers.md` beside
+this file. The last line is JSON.
 """
 
 import json
 import os
 import platform
+import resource
 import shlex
 import shutil
 import subprocess
 import sys
 import tomllib
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
@@ -27,6 +30,22 @@ OWN = ("recommender", "catalogs", "benchmarks")
 REPEATS = 7
 WARM_UP = 1  # bytecode is compiled, files are in the page cache
 COUNTED = "deadline"  # the case whose modules are counted
+LIBRARIES = "libraries"
+CLASSES = {
+    LIBRARIES: ["-c", "import numpy, pulp, typer, rich"],
+    **{
+        name: ["-m", "recommender", *words.split()]
+        for name, words in (
+            ("a deadline", "--deadline 24h resnet50-imagenet"),
+            ("a large network", "--deadline 48h llama3-70b-sft"),
+            ("a price per hour", "--hourly 20 llama3-8b-sft"),
+            ("a budget", "--budget 200 llama3-8b-sft"),
+            ("no limit", "llama3-8b-sft"),
+            ("overhead", "--deadline 24h --max-overhead 5% llama3-8b-sft"),
+            ("a refusal", "--deadline 20m llama3-8b-sft"),
+        )
+    },
+}
 CASES = (
     "deadline", "deadline-explained", "budget", "hourly", "curve", "quota-file", "mix",
     "mix-quota", "mix-elastic", "own-offers", "checkpoints-memory", "experts", "measured",
@@ -65,14 +84,23 @@ def environment(folder: Path) -> dict[str, str]:
     return {"PATH": os.environ["PATH"], **own}
 
 
-def process(before: list[str], words: list[str], folder: Path) -> tuple[float, str]:
-    """Seconds of one process, and its standard error; it runs in a fresh copy of the files."""
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What one process took and said."""
+
+    wall_s: float
+    processor_s: float
+    error: str
+
+
+def process(words: list[str], folder: Path) -> Taken:
+    """One process; it runs in a fresh copy of the files."""
     here = folder / "here"
     shutil.rmtree(here, ignore_errors=True)
     shutil.copytree(GOLDEN / "files", here)
-    start = perf_counter()
+    start, spent = perf_counter(), children_s()
     done = subprocess.run(
-        [sys.executable, *before, *words],
+        [sys.executable, "-P", *words],
         cwd=here,
         env=environment(folder),
         stdout=subprocess.DEVNULL,
@@ -82,29 +110,54 @@ def process(before: list[str], words: list[str], folder: Path) -> tuple[float, s
     )
     seconds = perf_counter() - start
     assert done.returncode in (0, 2, 3), (words, done.stderr)
-    return seconds, done.stderr
+    return Taken(seconds, children_s() - spent, done.stderr)
 
 
-def measured(folder: Path) -> dict[str, list[float]]:
-    """Seconds of every case, in turns."""
-    every = calls()
-    taken: dict[str, list[float]] = {name: [] for name in every}
+def children_s() -> float:
+    """Processor seconds of all processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def measured(folder: Path) -> dict[str, list[Taken]]:
+    """Every class of question and every case, in turns."""
+    every = CLASSES | {name: ["-m", "recommender", *words] for name, words in calls().items()}
+    taken: dict[str, list[Taken]] = {name: [] for name in every}
     for repeat in range(WARM_UP + REPEATS):
         for name, words in every.items():
-            seconds, _ = process(["-m", "recommender"], words, folder)
+            found = process(words, folder)
             if repeat >= WARM_UP:
-                taken[name].append(seconds)
+                taken[name].append(found)
     return taken
 
 
 def loaded(folder: Path) -> dict[str, int]:
     """Modules of ours, their lines, and all modules that a cold answer loads."""
-    _, said = process(["-c", COUNT], calls()[COUNTED], folder)
+    said = process(["-c", COUNT, *calls()[COUNTED]], folder).error
     found: dict[str, int] = json.loads(said.splitlines()[-1])
     return found
 
 
-def page(taken: dict[str, list[float]], counts: dict[str, int], load: float) -> str:
+def by_class(taken: dict[str, list[Taken]]) -> list[str]:
+    """The table of the classes: least seconds, and how often those of the libraries."""
+    least = {
+        name: (min(t.wall_s for t in taken[name]), min(t.processor_s for t in taken[name]))
+        for name in CLASSES
+    }
+    wall_0, processor_0 = least[LIBRARIES]
+    lines = [
+        "| question | least | × libraries | processor | × libraries |",
+        "|:--|--:|--:|--:|--:|",
+    ]
+    lines += [
+        f"| {name}: `{CLASSES[name][-1] if name == LIBRARIES else ' '.join(CLASSES[name][2:])}` "
+        f"| {wall:.2f} | {wall / wall_0:.1f} | {processor:.2f} | {processor / processor_0:.1f} |"
+        for name, (wall, processor) in least.items()
+    ]
+    return [*lines, ""]
+
+
+def page(taken: dict[str, list[Taken]], counts: dict[str, int], load: float) -> str:
     """Both tables in Markdown."""
     every = calls()
     words = f"recommend {shlex.join(every[COUNTED])}"
@@ -119,10 +172,12 @@ def page(taken: dict[str, list[float]], counts: dict[str, int], load: float) -> 
         f"`{words}` loads {counts['own']} modules of ours with {counts['lines']:,} lines, "
         f"{counts['all']:,} modules in all.",
         "",
+        *by_class(taken),
         "| case | min | median | max |",
         "|:--|--:|--:|--:|",
     ]
-    for name, seconds in taken.items():
+    for name in calls():
+        seconds = [t.wall_s for t in taken[name]]
         figures = (min(seconds), median(seconds), max(seconds))
         lines.append(f"| {name} | {' | '.join(f'{s:.2f}' for s in figures)} |")
     lines += ["", "On a busy machine the least of a case is what to compare."]
@@ -139,7 +194,7 @@ def main() -> None:
     print(text)
     if "--write" in sys.argv:
         Path(__file__).with_suffix(".md").write_text(text, "utf-8")
-    seconds = {name: [round(s, 4) for s in found] for name, found in taken.items()}
+    seconds = {name: [round(t.wall_s, 4) for t in found] for name, found in taken.items()}
     print(json.dumps({"modules": counts, "seconds": seconds}))
 
 
