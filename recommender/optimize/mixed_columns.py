@@ -1,9 +1,12 @@
-"""Columns that mix markets: an on-demand core with spot machines around it, in one region.
+"""Columns that mix: a core with spot around it, and several types where quotas are short.
 
-An elastic job goes on with its core while the spot machines are away. The core is paid all the
-time, at three to six times the price of spot, so such a mix pays only where waiting or a late
-fallback costs more. A few of them around the best spot clusters stand in the master program, which
-says how many of each would do; their estimates decide whether one is simulated.
+An elastic job goes on with its on-demand core while the spot machines are away. The core is paid
+all the time, at three to six times the price of spot, so such a mix pays only where waiting or a
+late fallback costs more. A few of them around the best spot clusters stand in the master program,
+which says how many of each would do; their estimates decide whether one is simulated.
+
+Where quotas leave few machines of each family, the machines of several families in one region
+are put together, the quickest or the cheapest work first.
 """
 
 from collections.abc import Sequence
@@ -11,20 +14,24 @@ from itertools import product
 
 import numpy as np
 
-from recommender.arrays import Ints
+from recommender.arrays import Bools, Floats, Ints
 from recommender.optimize.columns import Cluster, Columns
 from recommender.optimize.space import Site, Space, within_quota
 
 SPOT_TYPES = 3  # types of the best spot clusters around which mixes are tried
 CORES = (1, 2, 4)  # on-demand machines of a core
 SPOT_SHARES = (0.5, 1.0, 1.5)  # of the machines of the best spot cluster
+TYPES = 4  # of a mix under quotas, at most
+PLACES = 8  # regions and markets in which these are tried, by each order
 
 
 def mixed_clusters(space: Space, clusters: Sequence[Cluster], columns: Columns) -> list[Cluster]:
-    """Mixes around the best spot clusters; none where the job is a gang."""
-    if space.job.elastic is False or space.limits.max_machines < 2:
+    """Mixes worth a column; of markets only where the job can go on with part of its machines."""
+    if not space.mix or space.limits.max_machines < 2:
         return []
-    found: list[Cluster] = []
+    found = [mix for index in range(len(space.sites)) for mix in _under_quotas(space, index)]
+    if space.job.elastic is False:
+        return found
     for best in _best_spot(space, clusters, columns):
         site = space.sites[best.site]
         spot = _in_one_region(site, best.entries[0])
@@ -78,3 +85,52 @@ def _around(space: Space, best: Cluster, spot: int, core: int) -> list[Cluster]:
     return [
         Cluster(best.site, (order[0], order[1]), (int(row[0]), int(row[1]))) for row in counts[fits]
     ]
+
+
+def _under_quotas(space: Space, index: int) -> list[Cluster]:
+    """As much as the quotas allow of one to four types of a region and market."""
+    site = space.sites[index]
+    if not len(site.quota):
+        return []
+    e, most = site.entries, _most_machines(space, site)
+    speed = space.columns.compute_per_s[e.kind]
+    usable = (most >= 1) & (~e.spot | (e.sites <= 1.0))
+    found: dict[Cluster, None] = {}
+    for rank in (-speed * np.minimum(most, space.limits.max_machines), e.usd_per_hour / speed):
+        places = _best_places(e.region * 2 + e.spot, usable, rank)
+        for rows in places:
+            for used in range(2, len(rows) + 1):
+                mix = _filled(space, index, rows[:used], most)
+                found.update(dict.fromkeys([] if mix is None else [mix]))
+    return list(found)
+
+
+def _most_machines(space: Space, site: Site) -> Ints:
+    """Most machines of each entry that the quotas allow on their own."""
+    most = np.minimum(site.entries.cap, space.limits.max_machines).astype(np.float64)
+    for use, quota in zip(site.quota_use, site.quota, strict=True):
+        most = np.where(use > 0, np.minimum(most, (quota + 1e-9) / np.maximum(use, 1e-9)), most)
+    return np.floor(most).astype(np.int64)
+
+
+def _best_places(place: Ints, usable: Bools, rank: Floats) -> list[Ints]:
+    """The best entries of each region and market, those of the best places first."""
+    order = np.flatnonzero(usable)[np.argsort(rank[usable], kind="stable")]
+    by_place: dict[int, list[int]] = {}
+    for row in order.tolist():
+        by_place.setdefault(int(place[row]), []).append(row)
+    rows = [np.array(mine[:TYPES]) for mine in by_place.values() if len(mine) > 1]
+    return sorted(rows, key=lambda mine: float(rank[mine].sum()))[:PLACES]
+
+
+def _filled(space: Space, index: int, rows: Ints, most: Ints) -> Cluster | None:
+    """As many machines of each entry as its quota allows, within the machines allowed."""
+    left, counts = space.limits.max_machines, []
+    for row in rows.tolist():
+        counts.append(min(int(most[row]), left))
+        left -= counts[-1]
+    order = np.argsort(rows)
+    table = np.array([counts], dtype=np.int64)[:, order]
+    if min(counts) < 1 or not within_quota(space.sites[index].only(rows[order]), table).all():
+        return None
+    return Cluster(index, tuple(rows[order].tolist()), tuple(table[0].tolist()))
