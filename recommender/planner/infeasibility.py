@@ -113,7 +113,8 @@ WIDER = 1.15  # and is widened by this factor while no plan keeps it
 WIDENED = 6  # times at most
 NARROWER, HALVINGS, FEW = 3.0, 4, 3  # then it is halved so often, down to a third, on few plans
 EITHER: tuple[Only, ...] = ("any", "on_demand")
-LEAST_SURE = 0.5  # the chance that is tried where a surer one leaves no plan
+LEAST_SURE, SURE_STEP = 50, 5  # per cent: the chances tried where a surer one leaves no plan
+WAIT, WORTH_IT = 1.2, 0.8  # a deadline so much longer is named where it costs so much less
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +140,8 @@ def infeasible(search: PlanSearch) -> Infeasible:
     fastest, cheapest = search.best_unconstrained("time"), search.best_unconstrained("cost")
     baseline = _cheapest_on_demand(search)
     relaxed = _each_relaxed(limits, search)
-    steps = [_step(each, search) for each in relaxed]
-    binding = (_binding(*each, limits) for each in zip(relaxed, steps, strict=True))
+    steps = [step for each in relaxed for step in _steps(each, search)]
+    binding = (_binding(each, limits) for each in relaxed)
     sentences = [*_remaining_limits(limits, problem.progress), *binding]
     if problem.choice.quotas:
         more, needed = _quotas(problem)
@@ -260,6 +261,21 @@ def _step(relaxed: Relaxed, search: PlanSearch) -> SensitivityStep:
     return SensitivityStep(relaxed.typed, _effect_alone(plan), plan)
 
 
+def _steps(relaxed: Relaxed, search: PlanSearch) -> list[SensitivityStep]:
+    """The plan at the least of a limit, and a much cheaper one at a deadline near it."""
+    least = _step(relaxed, search)
+    if relaxed.limit != DEADLINE or relaxed.limits.deadline_s is None or least.plan is None:
+        return [least]
+    progress = search.problem.progress
+    longer_s = rounded_up(DEADLINE, relaxed.limits.deadline_s * WAIT, progress)
+    limits = replace(relaxed.limits, deadline_s=longer_s)
+    plan = _plan_keeping(limits, search)
+    if plan is None or plan.estimate.cost.mean > WORTH_IT * least.plan.estimate.cost.mean:
+        return [least]
+    longer = as_typed(DEADLINE, longer_s, progress)
+    return [least, SensitivityStep(longer, _effect_alone(plan), plan)]
+
+
 def _together(search: PlanSearch) -> tuple[list[SensitivityStep], list[str]]:
     """What would do where no limit does alone: one as near as it can be, then the others."""
     given = list(search.problem.limits.given(LIMITS))
@@ -332,12 +348,21 @@ def _narrowed_again(
 
 
 def _less_sure(limits: Limits, search: PlanSearch) -> Relaxed | None:
-    """A plan that keeps all limits with a lower chance."""
-    if limits.confidence <= LEAST_SURE:
+    """A plan that keeps all limits with a lower chance, as high as one can be."""
+    sure, wider, best = limits.confidence, limits, None
+    chances = [c / 100 for c in range(LEAST_SURE, 100, SURE_STEP) if c / 100 < sure]
+    low, high = 0, len(chances)  # nothing is known of the chances from low on, nor below high
+    while low < high:
+        middle = (low + high) // 2 if best else low
+        tried = replace(limits, confidence=chances[middle])
+        plan = _plan_keeping(tried, search, TRIES if best is None else FEW)
+        if plan is None:
+            high = middle
+            continue
+        low, wider, best = middle + 1, tried, plan
+    if best is None:
         return None
-    wider = replace(limits, confidence=LEAST_SURE)
-    plan = _plan_keeping(wider, search)
-    return None if plan is None else Relaxed(None, f"--confidence {LEAST_SURE:g}", wider, plan)
+    return Relaxed(None, f"--confidence {wider.confidence:g}", wider, best)
 
 
 def _plan_keeping(limits: Limits, search: PlanSearch, tries: int = TRIES) -> Plan | None:
@@ -380,20 +405,13 @@ def _least_rate(limit: Limit, limits: Limits, search: PlanSearch) -> float | Non
     return high
 
 
-def _binding(relaxed: Relaxed, step: SensitivityStep, limits: Limits) -> str:
+def _binding(relaxed: Relaxed, limits: Limits) -> str:
     """By how much a limit is missed when all others are kept."""
-    plan = step.plan
-    if plan is not None and relaxed.limit == DEADLINE and limits.deadline_s:
-        time = plan.estimate.time
-        if time.p95 <= limits.deadline_s:
-            return f"{step.change} is about the least that leaves a plan, other limits unchanged"
-        return (
-            f"it takes {duration(time.typical)} typically, {duration(time.p95)} with 95 % "
-            f"chance: {duration(time.p95 - limits.deadline_s)} over the deadline"
-        )
     if relaxed.limit is None:
-        return f"{step.change} leaves a plan, other limits unchanged"
-    return f"{step.change} is about the least that leaves a plan, other limits unchanged"
+        return f"{relaxed.typed} leaves a plan, other limits unchanged"
+    least = f"{relaxed.typed} is about the least that leaves a plan, other limits unchanged"
+    short_s = (relaxed.limits.deadline_s or 0.0) - (limits.deadline_s or 0.0)
+    return f"{least}: {duration(short_s)} more" if relaxed.limit == DEADLINE else least
 
 
 def _effect_alone(plan: Plan) -> str:

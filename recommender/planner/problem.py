@@ -1,6 +1,7 @@
 """One problem made ready: catalog, allowed offers, machine speeds and the plan space."""
 
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 
@@ -28,6 +29,11 @@ from recommender.risk.run_statistics import OutcomeCache
 
 SEARCHED = 256  # paths that plans are compared on
 PRINTED = 2048  # paths behind every printed figure
+# Of a problem: what only the most machines and the hourly limit among the limits decide.
+SHARED = frozenset({
+    "facts", "allowed", "types", "columns", "step_s", "rows", "site_builder", "single_type_sites",
+    "outcome_cache",
+})  # fmt: skip
 PATHS_OF = {
     "auto": (NONE, OBJECT_STORE, ANCHOR, MEMORY_TIER),
     "none": (NONE,),
@@ -100,6 +106,14 @@ class Problem:
     def outcome_cache(self) -> OutcomeCache:
         """The plans simulated so far, by all searches of this problem."""
         return OutcomeCache(SEARCHED, self.seed)
+
+    def under(self, limits: Limits) -> "Problem":
+        """The same under other limits, with what does not depend on those that changed."""
+        other = replace(self, limits=limits)
+        mine = self.limits
+        if (limits.max_machines, limits.hourly_usd) == (mine.max_machines, mine.hourly_usd):
+            other.__dict__.update({k: v for k, v in self.__dict__.items() if k in SHARED})
+        return other
 
     def space(self, sites: SitePools) -> Space:
         """The plan space of some sites."""

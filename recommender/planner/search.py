@@ -416,7 +416,7 @@ class PlanSearch:
 
     def replan(self, limits: Limits) -> Evaluated | None:
         """The plan that leads the table of the same problem under other limits."""
-        other = PlanSearch(replace(self.problem, limits=limits))
+        other = PlanSearch(self.problem.under(limits))
         return next(iter(other.ranked(1).plans), None)
 
 

@@ -7,7 +7,6 @@ from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.layout import Column, Line, Row, grid, inset, labelled, paragraph, wrapped
 
-_TAKES = "it takes "
 _NARROW = 70
 
 
@@ -37,12 +36,7 @@ def headline(request: PlanRequest, proven: bool = True) -> str:
 
 
 def _bindings(why: Infeasible) -> list[tuple[str, str]]:
-    parts, label = [], "binding"
-    for sentence in why.binding:
-        takes = sentence.startswith(_TAKES)
-        parts.append(("it takes", sentence[len(_TAKES) :]) if takes else (label, sentence))
-        label = "" if not takes else label
-    return parts
+    return [("" if place else "binding", text) for place, text in enumerate(why.binding)]
 
 
 def _nearest(why: Infeasible, width: int) -> list[Line]:
