@@ -31,7 +31,7 @@ from recommender.plan.plan import (
 )
 from recommender.plan.plan import Site as Place
 from recommender.planner.problem import PRINTED, Problem
-from recommender.risk.monte_carlo import simulate_paths
+from recommender.risk.monte_carlo import simulate_paths, simulate_with_known_speed
 from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.risk.run_statistics import (
     checkpoint_overhead,
@@ -69,12 +69,18 @@ class PlanDetails:
     @cached_property
     def paths(self) -> Paths:
         """The paths behind everything printed."""
-        return self._simulated(self.inputs)
+        return self._simulated[0]
 
-    def _simulated(self, inputs: PathInputs) -> Paths:
+    @cached_property
+    def _simulated(self) -> tuple[Paths, Paths]:
+        """The plan, and as if its speed were known; without limits on runs that is not asked."""
         # What another fallback could save is asked by the search alone.
-        one_plan = replace(inputs, best_fallback_usd_per_hour=np.full(1, np.inf))
-        return simulate_paths(one_plan, self.space.limits.deadline_s, PRINTED, self.space.seed)
+        one_plan = replace(self.inputs, best_fallback_usd_per_hour=np.full(1, np.inf))
+        asked = (one_plan, self.space.limits.deadline_s, PRINTED, self.space.seed)
+        if any(self.space.limits.given(RUN_LIMITS)):
+            return simulate_with_known_speed(*asked)
+        paths = simulate_paths(*asked)
+        return paths, paths
 
     def plan(self) -> Plan:
         """The whole plan."""
@@ -198,10 +204,8 @@ class PlanDetails:
         )
 
     def _estimate(self) -> Estimate:
-        space, inputs, paths = self.space, self.inputs, self.paths
-        sure = paths
-        if any(space.limits.given(RUN_LIMITS)):  # else every run keeps the limits, at any speed
-            sure = self._simulated(replace(inputs, speed_sigma=np.zeros(1)))
+        space, inputs = self.space, self.inputs
+        paths, sure = self._simulated
         return Estimate(
             cost=_spread(paths.cost_usd[0], float(paths.expected_usd.mean())),
             time=_spread(paths.time_s[0], float(paths.time_s.mean())),

@@ -93,8 +93,27 @@ def simulate_sample(
 
     Those would come out the same with more cycles. Arrays of shape (plans, paths).
     """
+    return _followed(p, deadline_s, sample, simulate_runs(p, sample, capacity))
+
+
+def simulate_with_known_speed(
+    plan: PathInputs, deadline_s: float | None, paths: int, seed: int = SEED
+) -> tuple[Paths, Paths]:
+    """Simulate one plan, and again as if its predicted speed were true: on the same runs."""
+    sample = random_numbers(paths, int(cycles_needed(plan, deadline_s)[0]), seed)
+    runs = simulate_runs(plan, sample)
+    sure = replace(plan, speed_sigma=np.zeros(1))
+    return (
+        _followed(plan, deadline_s, sample, runs)[0],
+        _followed(sure, deadline_s, sample, runs)[0],
+    )
+
+
+def _followed(
+    p: PathInputs, deadline_s: float | None, sample: RandomNumbers, runs: Runs
+) -> tuple[Paths, Bools]:
+    """Plans on runs that are drawn, and which paths had cycles enough."""
     work = p.work_s[:, None] * time_factors(p.speed_sigma[:, None], sample.speed)
-    runs = simulate_runs(p, sample, capacity)
     done = runs.durable + runs.most_work >= work.astype(np.float32)[None]
     last, finished = first(done)
     left = work - at(runs.durable, last)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recommender.risk.monte_carlo import simulate_paths
+from recommender.risk.monte_carlo import simulate_paths, simulate_with_known_speed
 from recommender.risk.path_inputs import Paths
 from recommender.risk.random_numbers import random_numbers
 from tests.recommender.risk.cases import NEVER_ENDS, RESCUE, SPOT, path_inputs
@@ -231,3 +231,14 @@ def test_the_seed_decides_the_histories() -> None:
         simulate_paths(plans, None, 64, 7).time_s, simulate_paths(plans, None, 64, 8).time_s
     )
     assert random_numbers(64, 8, 7).key == (64, 8, 7)
+
+
+@pytest.mark.parametrize("deadline_s", [None, 90_000.0])
+def test_a_plan_with_its_speed_known_goes_as_it_would_alone(deadline_s: float | None) -> None:
+    plan = SPOT | RESCUE | {"work_s": 50_000.0}
+    uncertain, known = path_inputs(plan | {"speed_sigma": 0.3}), path_inputs(plan)
+    both = simulate_with_known_speed(uncertain, deadline_s, 256)
+    for found, alone in zip(both, (uncertain, known), strict=True):
+        expected = simulate_paths(alone, deadline_s, 256)
+        for name in Paths.__slots__:
+            assert (getattr(found, name) == getattr(expected, name)).all(), name
