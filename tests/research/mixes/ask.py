@@ -42,7 +42,7 @@ def answered(question: Question, catalog: Catalog) -> tuple[Asked, Pipeline]:
     first = record(plans[0], pipeline.problem.limits) if plans else None
     proof = answer.proof
     asked = Asked(question, round(seconds, 3), answer.status, proof.gap, proof.mixes, first)
-    return asked, pipeline
+    return replace(asked, one_type_gap=proof.one_type_gap), pipeline
 
 
 def ask(

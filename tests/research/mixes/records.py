@@ -82,6 +82,7 @@ class Asked:
     judged: tuple[Judged, ...] = ()  # of the first plan
     judged_unmixed: tuple[Judged, ...] = ()
     before: PlanRecord | None = None  # the plan of an earlier version under today's law
+    one_type_gap: float = 1.0  # as `gap`, by clusters of one machine type
     spot_share: float = 0.0  # of the work, by the master program
     solvers: str = ""  # where other solvers find another optimum of that program
     refusal: str = ""  # what other searches found where this one found no plan

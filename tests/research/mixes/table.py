@@ -105,6 +105,10 @@ def _change(asked: Asked) -> float | None:
     return asked.first.goal / asked.before.goal - 1.0
 
 
+def _planned(asked: Asked | None) -> bool:
+    return asked is not None and asked.first is not None
+
+
 def _proven(asked: Asked | None) -> bool:
     return asked is not None and asked.status == "ok" and asked.gap == 0.0
 
@@ -185,7 +189,10 @@ AGAINST: tuple[Column, ...] = (
     ("worse by > 0.1%", _count(lambda p: (_change(p.now) or 0.0) > SAME)),
     ("better by > 0.1%", _count(lambda p: (_change(p.now) or 0.0) < -SAME)),
     ("proven", _share(lambda p: _proven(p.now))),
+    ("of one type", _share(lambda p: p.now.first and p.now.one_type_gap == 0.0)),
     ("before", _share(lambda p: _proven(p.before))),
+    ("gap: median, most", _middle_and_most(lambda p: p.now.gap if p.now.first else None)),
+    ("before", _middle_and_most(lambda p: p.before.gap if _planned(p.before) else None)),
     ("no plan", _count(lambda p: not p.now.first)),
     ("before", _count(lambda p: p.before and not p.before.first)),
     ("false", _count(lambda p: p.now.refusal)),
