@@ -91,8 +91,8 @@ def _quickest(space: Space, start: int, plans: int, sets: int) -> SearchState:
 def _on_demand(space: Space, start: int) -> SearchState:
     """Mixes of on-demand machines, the quickest first: to the end, or until there are many.
 
-    By cost, llama3-70b-qlora in 24 h under 96 vCPUs met none in 3,000 sets; by time the first 21 sets
-    hold twenty.
+    By cost, llama3-70b-qlora in 24 h under 96 vCPUs met none in 3,000 sets; by time the first
+    21 sets hold twenty.
     """
     rows = [np.flatnonzero(~site.entries.spot) for site in space.sites]
     local = [site.only(mine) for site, mine in zip(space.sites[start:], rows[start:], strict=True)]
