@@ -10,7 +10,7 @@ from recommender.performance.step import steps
 from recommender.risk.path_inputs import PathInputs
 from tests.recommender.optimize.palette import every_cluster, every_plan, job, space
 
-SEEDS = range(0, 24)
+SEEDS = range(24)
 
 
 def inputs(seed: int, elastic: bool | None) -> PathInputs:
