@@ -29,6 +29,7 @@ from recommender.optimize.lower_bounds import (
     speed_quantile,
 )
 from recommender.optimize.search_state import EPSILON, SearchState, expand_clusters
+from recommender.optimize.site_bounds import may_train_in_part
 from recommender.optimize.space import Site, Space, within_quota
 from recommender.performance.clusters import spreads_of
 from recommender.performance.step_bounds import Shortest, shortest
@@ -104,7 +105,7 @@ def boxes_apply(space: Space, site: Site) -> bool:
     has_fallback = len(site.fallbacks) > 0 and limits.deadline_s is not None
     if (
         has_fallback
-        or space.job.resizes
+        or may_train_in_part(space, site)
         or limits.goal == "frontier"
         or limits.budget_usd is not None
     ):

@@ -30,7 +30,7 @@ def mixed_clusters(space: Space, clusters: Sequence[Cluster], columns: Columns) 
     if not space.mix or space.limits.max_machines < 2:
         return []
     found = [mix for index in range(len(space.sites)) for mix in _under_quotas(space, index)]
-    if space.job.elastic is False:
+    if not space.job.resizes:
         return found
     for best in _best_spot(space, clusters, columns):
         site = space.sites[best.site]

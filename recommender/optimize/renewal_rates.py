@@ -9,10 +9,11 @@ changeover d, at the pace τ/(τ + C), and loses what was not saved. Over many c
     K = base·T + spot·(share charged)·(T without waits)      USD
     o = (W·C/τ + N·(M - a·(τ + C)/τ))/W                        checkpoint overhead
 
-with s the speed of the on-demand part alone (0 for a gang). Short jobs meet no interruption with
-the chance that what is left of the run at hand is long enough. What makes chances is not the law of
-one wait but how good the zone is, whether it is up at the request and how fast the job really is:
-each plan is worked out for the same few *scenarios* of these, each with its weight.
+with s the speed of the on-demand part alone (0 for a gang), which trains while spot is away.
+Short jobs meet no interruption with the chance that what is left of the run at hand is long enough.
+What makes chances is not the law of one wait but how good the zone is, whether it is up at the
+request and how fast the job really is: each plan is worked out for the same few *scenarios* of
+these, each with its weight.
 
 These rank: a sum over few scenarios is neither a bound nor what is printed. Plans are judged by
 Monte Carlo (`risk/monte_carlo.py`).
@@ -124,7 +125,7 @@ def rates(p: PathInputs) -> Rates:
     steady_s = left / cycle.pace[:, None]
     met = _interruptions(p, s, cycle, capacity, left)
     alone_s = met.count * capacity.wait_s
-    trained_s = np.maximum(left - core * alone_s, 0.0) / cycle.pace[:, None]
+    trained_s = np.maximum(left - core * met.count * _core_s(p, capacity), 0.0) / cycle.pace[:, None]
     up_s = p.changeover_s[:, None] + trained_s + met.count * cycle.lost_s[:, None]
     first_s = np.where(left > 0.0, capacity.first_s, work / np.maximum(core, 1e-9))
     time = up_s + first_s + alone_s
@@ -160,6 +161,11 @@ def _cycle(p: PathInputs) -> _Cycle:
     return _Cycle(pace, useful, p.run_mean_s - useful / pace, billed)
 
 
+def _core_s(p: PathInputs, capacity: _Capacity) -> Floats:
+    """Seconds that the on-demand part trains alone after an interruption, until spot is back."""
+    return np.asarray(np.maximum(capacity.wait_s + (p.boot_s - p.resize_s)[:, None], 0.0))
+
+
 @dataclass(frozen=True, slots=True)
 class _Met:
     """Interruptions in every scenario, and the chance of none or of some; (plans, scenarios)."""
@@ -182,7 +188,7 @@ def _interruptions(
     from_start = RUN_FAMILY.survival(needed, mean, sigma)
     at_random = RUN_FAMILY.excess(needed, mean, sigma) / mean
     lasts = np.clip(np.where(p.held[:, None], from_start, at_random), 0.0, 1.0)
-    each = cycle.useful_s[:, None] + p.elastic_share[:, None] * capacity.wait_s
+    each = cycle.useful_s[:, None] + p.elastic_share[:, None] * _core_s(p, capacity)
     count = np.maximum(left / each / np.maximum(1.0 - lasts, LEAST_CHANCE), 1.0)
     count = np.where(still | (left <= 0.0), 0.0, count)
     return _Met(count, np.where(still, lasts, 1.0 - lasts))
