@@ -125,7 +125,8 @@ def rates(p: PathInputs) -> Rates:
     steady_s = left / cycle.pace[:, None]
     met = _interruptions(p, s, cycle, capacity, left)
     alone_s = met.count * capacity.wait_s
-    trained_s = np.maximum(left - core * met.count * _core_s(p, capacity), 0.0) / cycle.pace[:, None]
+    by_core = core * met.count * _core_s(p, capacity)
+    trained_s = np.maximum(left - by_core, 0.0) / cycle.pace[:, None]
     up_s = p.changeover_s[:, None] + trained_s + met.count * cycle.lost_s[:, None]
     first_s = np.where(left > 0.0, capacity.first_s, work / np.maximum(core, 1e-9))
     time = up_s + first_s + alone_s

@@ -62,6 +62,7 @@ class Fallback:
     speed: float  # relative to the spot cluster
     reserve_s: float  # start when time left = time to finish on the fallback + this
     probability: float  # share of runs that need it
+    work_share: float = 0.0  # of the job's work that it does, on average
     # A cheaper rule, not in the figures: slack per second of work left above which to wait for
     # spot, and above which to go back to it; None where the tables have none.
     wait_above: float | None = None

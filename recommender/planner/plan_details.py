@@ -179,9 +179,16 @@ class PlanDetails:
             speed=float(inputs.fallback_speed[0]),
             reserve_s=float(inputs.reserve_s[0] + inputs.fallback_start_s[0]),
             probability=float((self.paths.fallback_s > 0).mean()),
+            work_share=self._fallback_work_share(),
             wait_above=None if rule is None else rule.wait,
             back_above=None if rule is None else rule.back,
         )
+
+    def _fallback_work_share(self) -> float:
+        """Mean share of the job's work that the fallback does."""
+        inputs, paths = self.inputs, self.paths
+        trains_s = np.maximum(paths.fallback_s - inputs.fallback_start_s[0], 0.0)
+        return float((trains_s * inputs.fallback_speed[0] / paths.work_s).mean())
 
     def _rule(self) -> "TwoThresholds | None":
         """When to wait for spot and when to go back, from the tables of its class.

@@ -249,7 +249,8 @@ def late_sentence(plan: Plan) -> str:
     return (
         f"when the time left is down to the work left{reserve}: {machines} "
         f"({fmt.three(late.usd_per_hour)} USD/h) until the end; "
-        f"needed in {fmt.percent(late.probability)} of runs"
+        f"needed in {fmt.percent(late.probability)} of runs, does "
+        f"{fmt.percent(late.work_share)} of the work"
     )
 
 
