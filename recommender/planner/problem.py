@@ -108,7 +108,7 @@ class Problem:
         return OutcomeCache(SEARCHED, self.seed)
 
     def under(self, limits: Limits) -> "Problem":
-        """The same under other limits, with what does not depend on those that changed."""
+        """This problem under other limits, with what does not depend on those that changed."""
         other = replace(self, limits=limits)
         mine = self.limits
         if (limits.max_machines, limits.hourly_usd) == (mine.max_machines, mine.hourly_usd):

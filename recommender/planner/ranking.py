@@ -21,6 +21,10 @@ from recommender.planner.plan_builder import (
 SIMULATED = 12  # kinds of plans simulated again, however few are shown: the same plan wins
 TRIES = 4  # plans of one kind that are simulated again until one keeps the limits
 TIE = 0.005  # goals closer than this are a tie: fewer machines win
+TWINS = 0.02  # nobody chooses between plans of a frontier that are closer than this in cost or time
+# No plan of a frontier takes longer while another is shorter: prices and spot laws of this month
+# say little of the next.
+HORIZON_S = 30 * 86400.0
 DOMINATES = 0.05  # a tie that is this much better in the other figure is no tie
 KNEE = 0.10  # the knee is the cheapest plan at most this much slower than the fastest
 
@@ -78,12 +82,7 @@ class Ranking:
             (self.builder.build(_simplest(alike)) for alike in self._by_kind(candidates).values()),
             key=lambda each: (each.cost_usd, each.time_s),
         )
-        kept: list[Evaluated] = []
-        for each in built:
-            last = kept[-1].time_s if kept else np.inf
-            if each.time_s < last * (1 - TIE):
-                kept.append(each)
-        return Ranked(self._labelled(kept, built), 0)
+        return Ranked(self._labelled(_worth_a_choice(built), built), 0)
 
     def _goal(self, evaluated: Evaluated) -> float:
         return goal_of(evaluated.plan, self.builder.limits)
@@ -149,6 +148,20 @@ class Ranking:
         if self._goal(lead) > self._goal(plans[0]) * (1.0 + error):
             return plans
         return _led_by(lead, plans)
+
+
+def _worth_a_choice(built: list[Evaluated]) -> list[Evaluated]:
+    """Of plans from the cheapest on those that differ in cost and time, none beyond the horizon."""
+    least_s = min((each.time_s for each in built), default=0.0)
+    kept: list[Evaluated] = []
+    for each in built:
+        last_s = kept[-1].time_s if kept else np.inf
+        if each.time_s > max(HORIZON_S, least_s) or each.time_s >= last_s * (1.0 - TWINS):
+            continue
+        if kept and each.cost_usd <= kept[-1].cost_usd * (1.0 + TWINS):
+            kept.pop()  # as cheap, and faster
+        kept.append(each)
+    return kept
 
 
 def _simplest(alike: list[Candidate]) -> Candidate:

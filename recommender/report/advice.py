@@ -124,6 +124,10 @@ def _against_today(first: Plan, today: Plan) -> str:
     return f"{verb} than yours and takes {times[0]} instead of {times[1]}"
 
 
+def _times_more(saving: float) -> str:
+    return f"{fmt.percent(-saving)} more than" if saving > -0.5 else f"{fmt.three(1.0 - saving)}×"
+
+
 def _against_on_demand(answer: Answer, request: PlanRequest, saving: float) -> str:
     """What is saved against the best plan without spot: its number, or what it costs."""
     numbered = enumerate(answer.plans, 1)
@@ -131,7 +135,7 @@ def _against_on_demand(answer: Answer, request: PlanRequest, saving: float) -> s
     cost = answer.plans[0].estimate.cost.mean / max(1.0 - saving, _SAME)
     best = f"the best on-demand plan ({next(shown, '') or _unlisted(answer, request, cost)})"
     if saving < 0.0:
-        return f"costs {fmt.percent(-saving)} more than {best}"
+        return f"costs {_times_more(saving)} {best}"
     return f"is {fmt.percent(saving)} cheaper than {best}"
 
 

@@ -144,5 +144,14 @@ def checkpoint_cell(checkpointing: Checkpointing) -> tuple[str, ...]:
 
 
 def saving_cell(plan: Plan) -> tuple[str, ...]:
-    """Share saved against the best all-on-demand plan."""
-    return (fmt.percent(plan.saving),) if plan.saving is not None else ("",)
+    """Share saved against the best all-on-demand plan, or how much more is paid."""
+    if plan.saving is None:
+        return ("",)
+    return (fmt.percent(plan.saving) if plan.saving >= 0.0 else more_expensive(plan.saving),)
+
+
+def more_expensive(saving: float) -> str:
+    """A negative saving in words: 12 % more, 11× the cost."""
+    if saving > -0.5:
+        return f"{fmt.percent(-saving)} more"
+    return f"{fmt.three(1.0 - saving)}× the cost"

@@ -1,5 +1,7 @@
 """Answers from the shipped snapshot: nothing that a newcomer cannot rent or use."""
 
+from itertools import pairwise
+
 import pytest
 
 from recommender.catalogs.catalog import Catalog
@@ -147,3 +149,13 @@ def test_a_fallback_comes_with_its_two_thresholds() -> None:
     ruled = [each for each in late if each.wait_above is not None and each.back_above is not None]
     assert ruled
     assert all(0 < each.wait_above < each.back_above < 2 for each in ruled)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("preset", ["gpt2-xl", "resnet50-imagenet"])
+def test_a_frontier_has_no_twins_and_ends_within_a_month(preset: str) -> None:
+    plans = recommend(find_job(preset), catalog=snapshot(), now=NOW).plans
+    assert len(plans) > 1
+    assert max(plan.estimate.time.typical for plan in plans) <= 30 * 24 * HOUR
+    for cheaper, faster in pairwise(plans):
+        assert faster.estimate.cost.mean > 1.02 * cheaper.estimate.cost.mean
+        assert faster.estimate.time.typical < 0.98 * cheaper.estimate.time.typical

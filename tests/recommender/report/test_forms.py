@@ -13,6 +13,7 @@ import pytest
 
 from recommender.report import (
     answer_table,
+    cells,
     csv_markdown,
     explain,
     infeasible,
@@ -136,3 +137,10 @@ def test_an_answer_without_limits_and_plans_says_so() -> None:
     unlimited = replace(QUESTION, limits=type(QUESTION.limits)())
     text = plain(infeasible.infeasible_lines(empty, unlimited, 80))
     assert text.startswith("No plan can run this job on the offers that are allowed.")
+
+
+@pytest.mark.parametrize(
+    ("saving", "words"), [(0.74, "74 %"), (-0.12, "12 % more"), (-11.06, "12.1× the cost")]
+)
+def test_what_costs_more_is_not_called_a_saving(saving: float, words: str) -> None:
+    assert cells.saving_cell(replace(ON_DEMAND, saving=saving)) == (words,)
