@@ -103,9 +103,9 @@ def _words(watch: "Watch", goal: Goal, seconds: float, after: str) -> str:
         return after and f"{seconds:.0f} s · {after}"
     parts = [f"{seconds:.0f} s", *_best(state, goal), f"{state.plans_evaluated:,} plans"]
     if state.supports_expanded:
-        parts.append(f"{state.supports_expanded:,} sets of types")
+        parts.append(f"{state.supports_expanded:,} mixes")
     if watch.may_stop:
-        parts.append("Ctrl-C: the answer so far")
+        parts.append("Ctrl-C: best so far")
     return " · ".join(parts)
 
 
