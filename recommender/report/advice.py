@@ -250,11 +250,11 @@ def late_sentence(plan: Plan) -> str:
         return ""
     machines = " + ".join(cells.group_line(m) for m in late.machines)
     reserve = f" + {fmt.duration(late.reserve_s)}" if late.reserve_s else ""
+    share = f", does {fmt.percent(late.work_share)} of the work" if late.work_share else ""
     return (
         f"when the time left is down to the work left{reserve}: {machines} "
         f"({fmt.three(late.usd_per_hour)} USD/h) until the end; "
-        f"needed in {fmt.percent(late.probability)} of runs, does "
-        f"{fmt.percent(late.work_share)} of the work"
+        f"needed in {fmt.percent(late.probability)} of runs{share}"
     )
 
 

@@ -8,6 +8,7 @@ from recommender.report.answer_frame import PlanRequest
 from recommender.report.layout import Column, Line, Row, grid, inset, labelled, paragraph, wrapped
 
 _NARROW = 70
+_FLAGS = {"overhead": "max-overhead"}  # rows of the program that are called unlike their flag
 
 
 def infeasible_lines(answer: Answer, request: PlanRequest, width: int) -> list[Line]:
@@ -18,10 +19,25 @@ def infeasible_lines(answer: Answer, request: PlanRequest, width: int) -> list[L
     lines.append(Line(""))
     for label, sentence in _bindings(why):
         lines += labelled(label, fmt.clean(sentence), width, hang=10)
+    together = _conflict(answer)
+    if together:
+        lines += labelled("program", together, width, hang=10)
     if why.unexplored:
         lines += labelled("searched", why.unexplored, width, hang=10)
     lines += _nearest(why, width)
     return lines + _extremes(why, width)
+
+
+def _conflict(answer: Answer) -> str:
+    """Which rows of the linear program exclude each other, where these are more than one."""
+    rows = () if answer.program is None else answer.program.conflict
+    names = [
+        "the quotas" if row.startswith("quota") else f"--{_FLAGS.get(row, row)}" for row in rows
+    ]
+    named = list(dict.fromkeys(names))
+    if len(named) < 2:
+        return ""
+    return f"{fmt.listing(named)} exclude each other, even if the work is shared out over plans"
 
 
 def headline(request: PlanRequest, proven: bool = True) -> str:
