@@ -226,7 +226,7 @@ class FallbackRates:
 
 
 def with_fallback(found: Rates, fall: FallbackRates) -> Rates:
-    """The same plans, each with a fallback that takes over just in time.
+    """Plans that a fallback takes over just in time.
 
     Where a scenario is late by itself, the share φ = (T - D)/(T - T_f) of the work is done on
     the fallback, which alone takes T_f = start + W/speed.
