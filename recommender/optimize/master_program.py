@@ -139,13 +139,15 @@ def _name(space: Space, cluster: Cluster, path: int) -> str:
 
 
 def configuration(space: Space, cluster: Cluster) -> str:
-    """A cluster in words: "2x p4d.24xlarge spot"."""
+    """A cluster in words: "2x p4d.24xlarge spot in 4 zones"."""
     e = space.sites[cluster.site].entries
-    return " + ".join(
-        f"{count}x {space.columns.names[e.kind[entry]].split('/')[-1]} "
-        f"{'spot' if e.spot[entry] else 'on-demand'}"
-        for entry, count in zip(cluster.entries, cluster.counts, strict=True)
-    )
+    words = []
+    for entry, count in zip(cluster.entries, cluster.counts, strict=True):
+        zones = int(e.sites[entry])
+        listed = f"spot in {zones} zone{'s' if zones > 1 else ''}"
+        kind = space.columns.names[e.kind[entry]].split("/")[-1]
+        words.append(f"{count}x {kind} {listed if e.spot[entry] else 'on-demand'}")
+    return " + ".join(words)
 
 
 def _model(space: Space, clusters: Sequence[Cluster], c: Columns, names: Sequence[str]) -> Model:

@@ -22,6 +22,7 @@ from recommender.risk.path_inputs import PathInputs, Paths
 
 Outcome = tuple[Floats, ...]  # one value per field of `Outcomes`
 
+ROUNDING = 1e-9  # what sums of seconds leave of an overhead of nothing
 MAX_REMEMBERED = 5000  # plans remembered: 4 kB each
 
 
@@ -102,7 +103,7 @@ def checkpoint_overhead(h: Paths) -> Floats:
     hours nor the wait for capacity dilute it. First start-up and waiting are not counted.
     """
     lost: Floats = h.lost_work_s.mean(axis=1) / np.maximum(h.work_s.mean(axis=1), 1.0)
-    return lost
+    return np.where(lost < ROUNDING, 0.0, lost)
 
 
 def _keys(inputs: PathInputs, deadline_s: float | None) -> list[bytes]:
