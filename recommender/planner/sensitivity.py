@@ -75,7 +75,8 @@ def _tighter(
     if mine is not None and (best is None or not _better(best, mine, limits)):
         best = mine
     if best is None:
-        gave_up = state.exhausted and not state.incumbents
+        # What is not looked for, clusters of several types, may still keep the limit.
+        gave_up = (state.exhausted and not state.incumbents) or search.mixes
         return [] if gave_up else [SensitivityStep(words, NONE_KEEPS, None)]
     if alike(best, first.plan):
         return [SensitivityStep(words, SAME, None)]
