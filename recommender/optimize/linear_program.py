@@ -132,7 +132,7 @@ def solve(
     model: Model, seconds: float = SECONDS, gap: float = GAP, solver: Solver = "highs"
 ) -> Solution:
     """Minimise a program to a relative gap; a solution that breaks a row is no solution."""
-    problem = _problem(model)
+    problem, rows = _problem(model)
     options = {"msg": False, "timeLimit": seconds, "gapRel": gap, "threads": 1}
     if solver == "highs":
         options["random_seed"] = SEED
@@ -151,29 +151,32 @@ def solve(
     goal = sum(factor * kept[name] for name, factor in model.objective.items())
     proven = problem.sol_status == pulp.LpSolutionOptimal
     continuous = not any(v.integer for v in model.variables.values())
-    duals = {name: row.pi for name, row in problem.constraints.items()} if continuous else {}
+    duals = {name: row.pi for name, row in rows.items()} if continuous else {}
     return Solution("optimal" if proven else "found", kept, goal, duals)
 
 
 def write(model: Model, path: Path, conflict: Sequence[str] = ()) -> None:
     """Save a program as an .lp file with its names; rows in conflict are named at its top."""
-    _problem(model).writeLP(str(path))
+    _problem(model)[0].writeLP(str(path))
     if conflict:
         head = f"\\ These rows cannot be kept together: {', '.join(conflict)}\n"
         path.write_text(head + path.read_text("utf-8"), "utf-8")
 
 
-def _problem(model: Model) -> Any:
+def _problem(model: Model) -> tuple[Any, dict[str, Any]]:
+    """The program for PuLP, and its rows by name: they carry the duals."""
     problem = pulp.LpProblem(model.name, pulp.LpMinimize)
     unknowns = {
-        v.name: pulp.LpVariable(
+        v.name: problem.add_variable(
             v.name, v.low, v.high, pulp.LpInteger if v.integer else pulp.LpContinuous
         )
         for v in model.variables.values()
     }
     problem += pulp.LpAffineExpression({unknowns[n]: f for n, f in model.objective.items()}), "goal"
     senses = {"<=": pulp.LpConstraintLE, ">=": pulp.LpConstraintGE, "=": pulp.LpConstraintEQ}
+    rows = {}
     for row in model.rows.values():
         total = pulp.LpAffineExpression({unknowns[n]: f for n, f in row.terms.items()})
-        problem += pulp.LpConstraint(total, senses[row.sense], row.name, row.limit)
-    return problem
+        rows[row.name] = pulp.LpConstraint(total, senses[row.sense], row.name, row.limit)
+        problem += rows[row.name]
+    return problem, rows

@@ -151,6 +151,16 @@ def test_names_do_not_matter(q: Space) -> None:
     assert best(renamed) == best(q)
 
 
+def times(e: Entries, k: float) -> Entries:
+    """The same entries at other prices."""
+    return replace(
+        e,
+        usd_per_hour=e.usd_per_hour * k,
+        fixed_usd=e.fixed_usd * k,
+        usd_per_move=e.usd_per_move * k,
+    )
+
+
 @given(questions, st.floats(0.05, 50.0))
 @few
 def test_all_prices_times_k_give_the_same_plan_at_k_times_the_cost(q: Space, k: float) -> None:
@@ -159,13 +169,8 @@ def test_all_prices_times_k_give_the_same_plan_at_k_times_the_cost(q: Space, k: 
     e, fall, tier = site.entries, site.fallbacks, site.tier
     dearer = replace(
         site,
-        entries=replace(
-            e,
-            usd_per_hour=e.usd_per_hour * k,
-            fixed_usd=e.fixed_usd * k,
-            usd_per_move=e.usd_per_move * k,
-        ),
-        fallbacks=replace(fall, usd_per_hour=fall.usd_per_hour * k),
+        entries=times(e, k),
+        fallbacks=replace(fall, usd_per_hour=fall.usd_per_hour * k, entries=times(fall.entries, k)),
         tier=replace(tier, usd_per_hour=tier.usd_per_hour * k),
         store_usd_per_hour=site.store_usd_per_hour * k,
     )

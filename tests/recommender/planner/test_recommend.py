@@ -259,7 +259,8 @@ IMPOSSIBLE = {
 @pytest.mark.parametrize("name", IMPOSSIBLE)
 def test_what_cannot_be_done_is_reported_with_what_could(catalog: Catalog, name: str) -> None:
     answer = ask(catalog, **IMPOSSIBLE[name])
-    assert answer.status == "infeasible"
+    # Mixes within a budget are not ruled out by a bound: that none was found is all that is said.
+    assert answer.status == ("unknown" if "budget" in name else "infeasible")
     assert not answer.plans
     failed = answer.infeasible
     assert failed is not None
