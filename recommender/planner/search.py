@@ -348,7 +348,7 @@ class PlanSearch:
     def _mix_gap(self) -> float:
         """How much better a mix could be than the best plan, by a bound that is quick."""
         best = self.best.best_goal
-        if self.problem.choice.mix == "no" or not np.isfinite(best):
+        if not np.isfinite(best):
             return 0.0
         return max(1.0 - self.problem.mix_lower_bound() / best, 0.0)
 
