@@ -48,7 +48,7 @@ def program_facts(search: PlanSearch, worth: bool) -> ProgramFacts | None:
         on_demand_share=sum(each.share for each in shares if not each.spot),
         shares=tuple(shares),
         worth=_worth(search, program) if worth and search.best.incumbents else (),
-        conflict=program.conflict(),
+        conflict=() if search.best.incumbents else program.conflict(),
     )
 
 
@@ -60,7 +60,10 @@ def _worth(search: PlanSearch, program: MasterProgram) -> tuple[LimitWorth, ...]
         for limit, value in limits.given(LIMITS)
         if limits.goal != "frontier"
     ]
-    return (*found, *_quota_worth(search))
+    # Planned again with clusters of one type only: of a mix that tells gains, not their absence.
+    told = (*found, *_quota_worth(search))
+    mixed = len(search.best.best_candidate().entries) > 1
+    return tuple(each for each in told if each.gain > 0.0 or not mixed)
 
 
 def _limit_worth(

@@ -32,7 +32,11 @@ def sensitivity(search: PlanSearch, first: Evaluated) -> tuple[SensitivityStep, 
     steps: list[SensitivityStep] = []
     for words, limits, looser in _other_limits(search.problem):
         steps += (_looser if looser else _tighter)(search, words, limits, first)
-    return (*steps, *_wider_quotas(search.problem, first.plan))
+    steps += _wider_quotas(search.problem, first.plan)
+    # Other limits and quotas are planned with clusters of one type: next to a mix, that they gain
+    # nothing is not known.
+    mixed = len(first.candidate.entries) > 1
+    return tuple(each for each in steps if each.plan is not None or not mixed)
 
 
 def _other_limits(problem: Problem) -> list[tuple[str, Limits, bool]]:
@@ -75,8 +79,7 @@ def _tighter(
     if mine is not None and (best is None or not _better(best, mine, limits)):
         best = mine
     if best is None:
-        # What is not looked for, clusters of several types, may still keep the limit.
-        gave_up = (state.exhausted and not state.incumbents) or search.mixes
+        gave_up = state.exhausted and not state.incumbents
         return [] if gave_up else [SensitivityStep(words, NONE_KEEPS, None)]
     if alike(best, first.plan):
         return [SensitivityStep(words, SAME, None)]

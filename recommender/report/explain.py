@@ -93,11 +93,11 @@ def program_lines(answer: Answer, width: int) -> list[Line]:
     if program is None or program.status != "optimal":
         return []
     shares = fmt.listing(
-        [f"{fmt.percent(each.share)} on {fmt.clean(each.configuration)}" for each in program.shares]
+        [f"{fmt.clean(each.configuration)} {fmt.percent(each.share)}" for each in program.shares]
     )
     text = (
-        f"Of {program.columns} configurations it puts {shares} of the work: "
-        f"{fmt.percent(program.spot_share)} on spot machines."
+        f"By estimates of {program.columns} configurations the work is shared best as {shares}; "
+        f"{fmt.percent(program.spot_share)} on clusters with spot. It says what is simulated first."
     )
     lines = [Line(""), Line("Linear program", "strong"), *paragraph(text, width)]
     for each in program.worth:

@@ -37,7 +37,7 @@ def _conflict(answer: Answer) -> str:
     named = list(dict.fromkeys(names))
     if len(named) < 2:
         return ""
-    return f"{fmt.listing(named)} exclude each other, even if the work is shared out over plans"
+    return f"by its estimates {fmt.listing(named)} exclude each other, however work is shared out"
 
 
 def headline(request: PlanRequest, proven: bool = True) -> str:
