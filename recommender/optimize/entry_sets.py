@@ -12,8 +12,8 @@ of bill F may do what a cluster is too slow for: it does a share of at least 1 -
 W > D/(1 - cutoff/F) costs more than the cutoff. On every piece of a curve the price is a line
 p + b·R, and (p + b·R)·(t + a/R) is least at R = √(p·a/(b·t)) or an end. Spot prices count by the
 least share billed under any run law that a cluster of the site can have (`spot_time_bounds.py`);
-where a fallback costs less than κ = HANDOVER_RATIO times as much, that share of F/κ is left, or F
-itself where only what is always charged counts.
+what a fallback, or the on-demand machines of an elastic cluster, do of the work is handed over at
+κ = HANDOVER_RATIO per second of it, and costs at least F, or the least bill of these machines.
 
 The bound never falls when U grows, so only surviving sets are grown.
 """
@@ -117,7 +117,8 @@ def _support_bounds(
         product = least_product(b.price, others(e.usd_per_hour, share, less=1), lines, low, most)
         return np.asarray(fixed[:, None] + product * b.seconds / 3600.0)
 
-    return np.where(possible, _with_fallback(b, place, usd), np.inf)
+    alone_usd = _least_alone(b, chosen, more, begin)[:, None]
+    return np.where(possible, _with_fallback(b, place, alone_usd, usd), np.inf)
 
 
 def _possible(
@@ -136,20 +137,35 @@ def _possible(
     return possible & (b.cases.min_machines <= size + most_others)
 
 
-def _with_fallback(b: SiteBounds, place: Ints, usd: Callable[[Floats], Floats]) -> Floats:
-    """Least cost where a fallback may do any part of the work; `usd` is that of none, by share.
+def _least_alone(b: SiteBounds, chosen: list[int], more: Ints, begin: Ints) -> Floats:
+    """Least bill of on-demand machines alone of what a support may become; inf for gangs."""
+    last = np.minimum.accumulate(np.append(b.alone_usd, np.inf)[::-1])[::-1]
+    least = np.minimum(
+        np.minimum(b.alone_usd[more], last[begin]), b.alone_usd[chosen].min(initial=np.inf)
+    )
+    spot = b.site.entries.spot
+    left = np.append(np.cumsum(spot[::-1])[::-1], 0)[begin] + spot[more] + spot[chosen].sum()
+    return np.where(left > 0, least, np.inf)
 
-    Either all of the spot time that changeovers ask for is counted: then no spot cluster whose
-    fallback is not expensive costs less than `rest`; or none of it: then none costs less than
-    both the cluster and the fallback. Both hold (`lower_bounds._least_with_fallback`).
+
+def _with_fallback(
+    b: SiteBounds, place: Ints, alone_usd: Floats, usd: Callable[[Floats], Floats]
+) -> Floats:
+    """Least cost where others may do any part φ of the work; `usd` is that of none, by share.
+
+    Others are a fallback or, of an elastic cluster, its on-demand machines alone. Spot is billed
+    for max(paid·(1 - φ), S - κ·φ) of the work: two lines, so the least is at an end or their bend
+    (`lower_bounds._least_in_part`).
     """
-    share = b.billed.share[place]
-    rest = np.minimum(b.fallback_usd * share / HANDOVER_RATIO, b.on_demand_usd)
+    share, paid = b.billed.share[place], b.billed.plain[place]
+    others = np.broadcast_to(np.minimum(alone_usd, b.fallback_usd), share.shape)
     full = usd(share)
-    least = np.minimum(full, rest)
-    if np.isfinite(b.fallback_usd) and (rest < full).any():
-        plain = np.minimum(usd(b.billed.plain[place]), min(b.fallback_usd, b.on_demand_usd))
-        least = np.maximum(least, plain)
+    least = np.minimum(full, others)
+    if (others < full).any() or (np.isfinite(others) & (share > paid)).any():
+        bend = np.clip((share - paid) / (HANDOVER_RATIO - paid), 0.0, 1.0)
+        part = np.where(bend < 1.0, usd(paid), 0.0) * (1.0 - bend)
+        part += bend * np.where(np.isfinite(others), others, 0.0)
+        least = np.where(np.isfinite(others), np.minimum(least, part), full)
     return least if b.fallback_in_time else np.where(np.isinf(full), np.inf, least)
 
 
@@ -229,7 +245,8 @@ def _quick(b: SiteBounds, rows: Ints, counts: Ints, cutoff: float) -> Floats:
         paid = (counts * price).sum(axis=1) * step * b.seconds / 3600.0 + e.fixed_usd[rows].max()
         return np.where(late, np.inf, paid)
 
-    return _with_fallback(b, c.place(hazard), usd)
+    alone_usd = np.full(len(counts), b.alone_usd[rows].min() if e.spot[rows].any() else np.inf)
+    return _with_fallback(b, c.place(hazard), alone_usd, usd)
 
 
 def counts_lower_bounds(space: Space, site: Site, counts: Ints, tight: bool = False) -> Floats:

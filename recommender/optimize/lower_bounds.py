@@ -286,7 +286,7 @@ def lower_bounds_of(
         cost >= fixed + base·(d + W) + spot·S(W),     time >= d + W
 
     S is the least spot time billed (`spot_time_bounds.py`), the paid share alone unless `tight`.
-    An elastic cluster may do part of W, or all of it, with its on-demand machines alone.
+    The on-demand machines of an elastic cluster may do any part of W alone (`_least_in_part`).
     """
     work = c.work_s * least_speed_factor(space, c.speed_sigma)
     has_spot = c.spot_usd_per_hour > 0
@@ -298,13 +298,12 @@ def lower_bounds_of(
     if tight and has_spot.any():
         law = (c.run_mean_s, c.run_sigma, c.free_s, c.changeover_s)
         tighter = least_spot_time_ratio(space.path_count, space.seed, *law, work)
-        # On-demand machines of an elastic cluster take work over at a price of their own.
-        ratio = np.where(c.elastic_share > 0.0, ratio, np.maximum(ratio, tighter))
+        ratio = np.maximum(ratio, tighter)
     begun = np.zeros(len(work)) if begun is None else begun
     spot = np.maximum(c.spot_usd_per_hour * ratio * work, c.spot_usd_per_hour * paid * work + begun)
     alone = c.base_usd_per_hour * (work + c.changeover_s) + spot
-    on_demand = c.base_usd_per_hour * work / np.maximum(c.elastic_share, 1e-9)
-    alone = np.where(c.elastic_share > 0.0, np.minimum(alone, on_demand), alone)
+    in_part = c.base_usd_per_hour * c.changeover_s + work * _least_in_part(c, paid, ratio)
+    alone = np.where(c.elastic_share > 0.0, np.minimum(alone, in_part), alone)
     usd = alone if late is None else np.where(late, np.inf, alone)
     if has_fallback.any():
         start = np.minimum(begun, least_fallback_start(space.sites).usd_seconds)
@@ -347,8 +346,38 @@ def _least_with_fallback(
     plain = work * usd(spot * paid, spot * paid) + start
     tighter = work * usd(spot * ratio, spot * HANDOVER_RATIO)
     both = np.where(expensive, np.maximum(plain, tighter), plain)
-    alone = base / np.maximum(c.elastic_share, 1e-9) * (1.0 - least) + fallback * least
-    return np.where(c.elastic_share > 0.0, np.minimum(both, work * alone), both)
+    ratio = np.where(expensive, ratio, paid)
+    in_part = work * _least_in_part(c, paid, ratio, least, base * faster + fallback)
+    return np.where(c.elastic_share > 0.0, np.minimum(both, in_part), both)
+
+
+def _least_in_part(
+    c: ClusterSums,
+    paid: Floats,
+    ratio: Floats,
+    least: Floats | None = None,
+    fallback: Floats | None = None,
+) -> Floats:
+    """Least USD per hour of work of an elastic cluster.
+
+    Its on-demand machines do a share φ of the work alone, and a fallback ρ >= `least`. Elapsed
+    time is at least φ/share + (1 - φ - ρ), and spot billed max(paid·(1 - φ - ρ), S - κ·(φ + ρ)) of
+    W: S allows work to be handed over at any moment, to whomever. The maximum of two linear
+    functions is least at a corner or where its bend meets an edge.
+    """
+    none = np.zeros(len(paid)) if least is None else least
+    bend = np.clip((ratio - paid) / (HANDOVER_RATIO - paid), none, 1.0)
+    points = [(part - none, none) for part in (none, bend, np.ones(len(paid)))]
+    if fallback is not None:
+        points += [(0.0 * bend, part) for part in (bend, np.ones(len(paid)))]
+    found = []
+    for part, rest in points:
+        other = part + rest
+        spot = np.maximum(paid * (1.0 - other), ratio - HANDOVER_RATIO * other)
+        base = part / np.maximum(c.elastic_share, 1e-9) + (1.0 - other)
+        usd = c.base_usd_per_hour * base + c.spot_usd_per_hour * spot
+        found.append(usd if fallback is None else usd + fallback * rest)
+    return np.asarray(np.min(found, axis=0))
 
 
 def sums_of(

@@ -118,10 +118,7 @@ def _shares(
     for sigma in (float(e.run_sigma.min()), float(e.run_sigma.max())):
         law = (one * RUN_GRID**power, one * sigma, one * free)
         paid = paid_share(one * RUN_GRID ** (power - 1.0), *law[1:])
-        # On-demand machines of an elastic cluster take work over at a price of their own.
-        ratio = paid
-        if not may_train_in_part(space, site):
-            ratio = least_spot_time_ratio(space.path_count, space.seed, *law, one * away, works)
+        ratio = least_spot_time_ratio(space.path_count, space.seed, *law, one * away, works)
         least = min(least, float(np.maximum(paid, ratio).min()))
         least_paid = min(least_paid, float(paid.min()))
     return least, least_paid
@@ -175,7 +172,7 @@ class SiteBounds:
     fallback_in_time: bool  # whether the fastest could do all of the work by the deadline
     fallback_usd: float  # least bill of the whole work on a fallback; inf: none
     fallback_s: float  # least time of that
-    on_demand_usd: float  # least cost of on-demand machines of an elastic cluster alone; inf: none
+    alone_usd: Floats  # least cost of so many of an entry alone, if elastic; inf: it cannot
 
     def longest_step_s(self, cutoff: float) -> float:
         """The longest step of a cluster that may be below the cutoff.
@@ -294,7 +291,7 @@ def _bounds_of_rows(
         fallback_in_time=has_fallback,
         fallback_usd=fallback_usd if has_fallback else np.inf,
         fallback_s=float(fall.step_s.min()) * seconds if has_fallback else np.inf,
-        on_demand_usd=_alone_usd(space, site, speed, seconds),
+        alone_usd=_alone_usd(space, site, speed, seconds),
     )
 
 
@@ -378,10 +375,10 @@ def least_quantile(space: Space, speed_sigma: Floats, price_sigma: float) -> flo
     return min(joint_quantile(*key, float(s), price_sigma) for s in np.unique(speed_sigma))
 
 
-def _alone_usd(space: Space, site: Site, speed: Floats, seconds: float) -> float:
-    """Least cost if the on-demand machines of an elastic cluster do all the work alone."""
-    if not may_train_in_part(space, site):
-        return np.inf
+def _alone_usd(space: Space, site: Site, speed: Floats, seconds: float) -> Floats:
+    """Least cost if on-demand machines of an entry do all the work of an elastic cluster alone."""
     e = site.entries
-    least = float((e.usd_per_hour / speed)[~e.spot].min()) * space.job.global_batch * seconds
-    return float(e.fixed_usd.min()) + least / 3600.0
+    if not may_train_in_part(space, site):
+        return np.full(len(e), np.inf)
+    usd = e.usd_per_hour / speed * space.job.global_batch * seconds / 3600.0
+    return np.where(e.spot, np.inf, float(e.fixed_usd.min()) + usd)
