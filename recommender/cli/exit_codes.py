@@ -5,6 +5,7 @@
 130 interrupted   141 the reader of standard output went away
 """
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -36,6 +37,8 @@ def run_guarded(run: Callable[[Sequence[str]], int], words: Sequence[str]) -> in
     except RecommendError as error:
         return report_errors(words, *_kind(error), _problems(error))
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:  # no path of the program's own is
+            return report_errors(words, "USAGE", USAGE, [f"{_system(error)}; name a shorter path"])
         return report_errors(words, "IO", INTERNAL, [_system(error)])
     except Exception as error:
         if hasattr(error, "format_message"):  # Typer's own refusals of a call

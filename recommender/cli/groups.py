@@ -5,10 +5,10 @@ are written out here because Typer has neither: building all commands at start w
 part of the tool, 0.3 s, to print one page of help.
 """
 
+import os
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -71,7 +71,7 @@ class DefaultToPlan(TyperGroup):
         """A first word close to a command, and no job, is a command misspelt."""
         from recommender.job.preset_files import presets
 
-        known = first in presets() or first.startswith("-") or Path(first).exists()
+        known = first in presets() or first.startswith("-") or os.path.exists(first)
         meant = None if known or nearest(first, presets()) else nearest(first, commands)
         if meant:
             raise UsageError(f"unknown word '{shown(first)}'; did you mean recommend {meant}?")

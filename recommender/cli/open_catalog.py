@@ -1,5 +1,6 @@
 """What is read from files for one call: the catalog, quotas, own machines."""
 
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -48,9 +49,9 @@ def open_catalog(path: str | None) -> OpenedCatalog:
         name = f"{address} ({remote.catalog.version})"
         return OpenedCatalog(remote.catalog, name, remote.notes)
     folder = Path(path)
-    if (folder / CURRENT).is_file() or (folder / VERSIONS).is_dir():
+    if os.path.isfile(folder / CURRENT) or os.path.isdir(folder / VERSIONS):
         return open_store(Store(folder))
-    if folder.is_file() and folder.name != MANIFEST:
+    if os.path.isfile(folder) and folder.name != MANIFEST:
         raise CatalogError(
             f"{shown_path(path)}: is a file; name a catalog folder or a store "
             "(recommend catalog import unpacks an archive)"

@@ -121,6 +121,8 @@ def _options(call: PlannerFlags, errors: ErrorCollector) -> dict[str, Any]:
 
 def parse_seed(word: str, name: str) -> int:
     """The seed of simulated runs."""
+    if word.strip() == "0":
+        return 0
     return units.parse_whole(word, name, instead="write a whole number such as 1")
 
 

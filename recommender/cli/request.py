@@ -101,13 +101,21 @@ def progress_of(own: OwnFlags, errors: ErrorCollector) -> Progress:
     """What is already done and spent."""
     return Progress(
         done_share=errors.parse(own.done, "--done", _done, 0.0),
-        elapsed_s=errors.parse(own.elapsed, "--elapsed", units.parse_duration, 0.0),
-        spent_usd=errors.parse(own.spent, "--spent", units.parse_money, 0.0),
+        elapsed_s=errors.parse(own.elapsed, "--elapsed", _elapsed, 0.0),
+        spent_usd=errors.parse(own.spent, "--spent", _spent, 0.0),
     )
 
 
 def _done(word: str, name: str) -> float:
     return units.parse_share(word, name, zero=True, instead="write a share such as 40% or 0.4")
+
+
+def _elapsed(word: str, name: str) -> float:
+    return units.parse_duration(word, name, zero=True)
+
+
+def _spent(word: str, name: str) -> float:
+    return units.parse_money(word, name, zero=True)
 
 
 def check_job_flags(flags: JobFlags, own: OwnFlags, errors: ErrorCollector) -> None:

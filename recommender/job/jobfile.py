@@ -4,6 +4,7 @@ One way through: text, `layers` (merged text), `schema` (typed fields), `derive`
 out), `Job`. Nothing below calls back.
 """
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,7 +52,7 @@ def _find(word: str | None, folder: Path) -> tuple[Raw, str, str]:
         return _parsed(read_text(path), shown(word)), shown(word), _file_name(path)
     if not word.strip():
         raise UsageError("the name of the job is empty; recommend jobs list names them")
-    if not nearest(word, presets()) and (folder / word).is_file():
+    if not nearest(word, presets()) and os.path.isfile(folder / word):
         raise UsageError(f"unknown job '{shown(word)}'; to read that file, write ./{shown(word)}")
     raise UsageError(unknown("job", word, presets(), "recommend jobs list names them"))
 

@@ -1,5 +1,6 @@
 """From a job and a file of timed runs to a calibrated job file."""
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -54,7 +55,7 @@ def calibrate_file(
     """
     target = to or (Path(FILE) if word in presets() else Path(word))
     job = find_job(word)
-    if target.exists() and not force:
+    if os.path.exists(target) and not force:
         raise UsageError(
             f"{shown_path(target)} exists; write --force to replace its calibration, or --to FILE"
         )

@@ -2,16 +2,20 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from recommender.errors import UsageError
-from recommender.inputs.units import Comparison
+from recommender.inputs.units import Comparison, format_comparison
 from recommender.market.offer_facts import Pool
 from recommender.optimize.search_state import Candidate
 from recommender.optimize.space import OBJECT_STORE
+from recommender.performance.step import why_infeasible
 from recommender.plan.limits import Choice
 from recommender.planner.plan_builder import Evaluated, PlanBuilder
 from recommender.planner.problem import Problem
-from recommender.text import nearest
+from recommender.text import shown, unknown
 
+FEW = 6  # regions that fit into one message
 # What the user knows better than the catalog holds for these machines as well.
 _KNOWN_BETTER = ("prices_as_quoted", "mtbf_h", "discounts", "on_demand_obtainable", "spot_laws")
 
@@ -35,6 +39,7 @@ def current_setup(problem: Problem, machines: Comparison, flag: str = "--compare
         limits=replace(limits, max_machines=max(machines.count, limits.max_machines)),
     )
     site, entry = _place(everything, machines, flag)
+    _refuse_unable(everything, machines, site, entry, flag)
     candidate = Candidate(site, (entry,), (machines.count,), OBJECT_STORE, -1, 0, 0, 0, 0, 0)
     return PlanBuilder(everything, everything.single_type_sites).build(candidate).labelled("today")
 
@@ -49,12 +54,7 @@ def _place(problem: Problem, machines: Comparison, flag: str) -> tuple[int, int]
         if _is_named(problem, pool, machines)
     ]
     if not found:
-        where = f" in {machines.region}" if machines.region else ""
-        names = [name for _, name in problem.catalog.instance_types]
-        raise UsageError(
-            f"{flag}: no {machines.market.replace('_', '-')} offer of {machines.instance_type}"
-            f"{where} that can train this job{_hint(machines.instance_type, names)}"
-        )
+        raise UsageError(f"{flag} {format_comparison(machines)}: {_why_none(problem, machines)}")
     _, site, entry = min(found)
     return site, entry
 
@@ -64,6 +64,43 @@ def _is_named(problem: Problem, pool: Pool, machines: Comparison) -> bool:
     return pool.spot == (machines.market == "spot") and machines.region in ("", region)
 
 
-def _hint(word: str, names: list[str]) -> str:
-    meant = nearest(word, names)
-    return f"; did you mean {meant}?" if meant and meant != word else ""
+def _why_none(problem: Problem, machines: Comparison) -> str:
+    """Why no offer is one of the machines that were named, and what to name instead."""
+    o, name = problem.catalog.offers, machines.instance_type
+    known = {n.lower(): t for (_, n), t in problem.catalog.instance_types.items()}
+    if name.lower() not in known:
+        names = [t.instance_type for t in known.values() if t.gpu]
+        return unknown("instance type", name, names, "recommend catalog show lists what is sold")
+    if not known[name.lower()].gpu:
+        return f"{shown(name)} has no GPU; name a machine that has one"
+    unable = [reason for reason in problem.columns.reasons if reason]
+    if unable:
+        return f"cannot train this job: {unable[0]}; name other machines"
+    sold = sorted({(o.market[r].replace("_", "-"), o.region[r]) for r in problem.allowed.rows})
+    if not sold:
+        return "nobody offers it any more; name machines that can be rented"
+    wanted = machines.market.replace("_", "-")
+    places = [region for market, region in sold if market == wanted]
+    if not places:
+        return f"no {wanted} offer of it is known; write {sold[0][0]}"
+    where = ", ".join(places[:FEW]) + (f" and {len(places) - FEW} more" if places[FEW:] else "")
+    return f"it has no {wanted} offer in {machines.region}; name one of its regions: {where}"
+
+
+def _refuse_unable(
+    problem: Problem, machines: Comparison, site: int, entry: int, flag: str
+) -> None:
+    """Refuse so many machines of a type as cannot train the job, naming the number."""
+    place = problem.single_type_sites.sites[site].only(np.array([entry]))
+    space = problem.space(problem.single_type_sites)
+    fleet = space.fleet(place, np.array([[machines.count]]))
+    why = why_infeasible(problem.job, problem.columns, fleet, 0)
+    if not why:
+        return
+    able = np.flatnonzero(np.isfinite(problem.step_s[int(fleet.kind[0])])) + 1
+    instead = "no number of them can; name machines with more GPU memory"
+    if len(able):
+        near = able[np.abs(able - machines.count).argmin()]
+        instead = f"{near} of them can"
+    typed = f"{flag} {format_comparison(machines)}"
+    raise UsageError(f"{typed}: cannot train this job: {why}; {instead}")

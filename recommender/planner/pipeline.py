@@ -10,7 +10,7 @@ from recommender.errors import UsageError
 from recommender.inputs.units import Comparison
 from recommender.optimize.linear_program import write
 from recommender.optimize.search_state import Watch
-from recommender.plan.plan import Answer, Infeasible
+from recommender.plan.plan import Answer, Infeasible, Plan
 from recommender.planner import assumptions
 from recommender.planner.baselines import baselines, lower_bounds_of, more_regions, price_dates
 from recommender.planner.current_setup import current_setup
@@ -44,17 +44,23 @@ class Pipeline:
         """The plans of the table; none where no plan keeps the limits."""
         return self.search.ranked(self.top)
 
+    @cached_property
+    def compared(self) -> Plan | None:
+        """The machines that the user rents now."""
+        return None if self.compare is None else current_setup(self.problem, self.compare).plan
+
     def answer(self) -> Answer:
         """Search, then gather what a reader wants next to the best plan."""
+        compared = self.compared  # before the search: machines that cannot run it are refused
         if self.save_lp is not None:
             save_program(self.search, self.save_lp)
         if not self.search.best.incumbents:
             from recommender.planner.infeasibility import infeasible  # most answers need none
 
-            return self._answer(infeasible(self.search))
-        return self._answer(None)
+            return self._answer(infeasible(self.search), compared)
+        return self._answer(None, compared)
 
-    def _answer(self, failed: Infeasible | None) -> Answer:
+    def _answer(self, failed: Infeasible | None, compared: Plan | None) -> Answer:
         problem, ranked = self.problem, self.ranked
         plans = tuple(evaluated.plan for evaluated in ranked.plans)
         least_usd, least_s = lower_bounds_of(problem)
@@ -63,7 +69,7 @@ class Pipeline:
             goal=problem.limits.goal,
             plans=plans,
             baselines=() if failed else baselines(self.search, plans),
-            compared=None if self.compare is None else current_setup(problem, self.compare).plan,
+            compared=compared,
             lower_bound_usd=least_usd,
             lower_bound_s=least_s,
             sensitivity=() if failed else sensitivity(self.search, ranked.plans[0]),

@@ -21,7 +21,7 @@ from recommender.simulate.paths import ProgressCallback
 from recommender.simulate.simulate import SimulationOptions, simulation_of
 from recommender.version import __version__
 
-NAMED = "the machines to simulate"
+NAMED = "the machines"
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,9 +182,9 @@ def _settings(trial: TrialFlags, past: float, errors: ErrorCollector) -> "Backte
         machines=errors.parse(trial.machines, "--machines", units.whole_of("8", most=1024), 1),
         past_share=past,
         every_s=errors.parse(trial.every, "--every", units.parse_duration, 4 * 3600.0),
-        confidence=errors.parse(trial.confidence, "--confidence", units.parse_share, 1.0),
-        receivers_usd=errors.parse(trial.receivers_usd, "--receivers-usd", units.parse_money, 0.0),
-        move_usd=errors.parse(trial.move_usd, "--move-usd", units.parse_money, 0.0),
+        confidence=errors.parse(trial.confidence, "--confidence", _sure, 1.0),
+        receivers_usd=errors.parse(trial.receivers_usd, "--receivers-usd", _usd_or_none, 0.0),
+        move_usd=errors.parse(trial.move_usd, "--move-usd", _usd_or_none, 0.0),
     )
     _check_waiting(found.policies, found.machines, trial.receivers_usd, errors)
     return found
@@ -200,6 +200,14 @@ def _check_waiting(
         )
     if ("tiering" in wanted) != (receivers is not None):
         errors.problems.append("--policy tiering and --receivers-usd need each other; give both")
+
+
+def _sure(word: str, name: str) -> float:
+    return units.parse_share(word, name, one=True, instead="write a share such as 95% or 100%")
+
+
+def _usd_or_none(word: str, name: str) -> float:
+    return units.parse_money(word, name, zero=True)
 
 
 def _prices(words: str, name: str) -> tuple[float, ...]:

@@ -1,5 +1,6 @@
 """`recommend simulate`: one plan followed through thousands of simulated paths."""
 
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -190,7 +191,7 @@ def _order(
     policy = errors.choose(flags.policy, "--policy", POLICIES, "net")
     number = errors.parse(flags.plan, "--plan", plan_number, 1)
     table = flags.policy_table
-    if table is not None and Path(table).is_dir():
+    if table is not None and os.path.isdir(table):
         errors.problems.append(f"--policy-table {shown_path(table)} is a folder; name a file in it")
     return SimulationOptions(runs, seed, what_if, policy, table is not None), {
         "number": number,

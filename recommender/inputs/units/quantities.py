@@ -138,11 +138,14 @@ def parse_share(
     digits, percent = found.groups()
     value = float(digits) / 100 if percent else float(digits)
     if not percent and value >= 1:
-        if value < 100:
+        if value == 1 and one:
+            instead = "write 100% or 1%"
+        elif value < 100:
             instead = f"write {shown(digits)}% or {value / 100:g}"
         raise refusal(name, text, "is not a share below 1", instead)
     if value > 1 or (value == 1 and not one):
-        raise refusal(name, text, "is 100 % or more", instead)
+        most = "more than 100 %" if one else "100 % or more"
+        raise refusal(name, text, f"is {most}", instead)
     return value if value == 0 and zero else refuse_size(name, text, value, instead)
 
 
@@ -159,13 +162,13 @@ _BYTES = rf"({NUMBER})\s*([kKMGTPE]?)(i?)B"
 _POWER = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6}
 
 
-def parse_money(text: str, name: str = "--budget") -> float:
+def parse_money(text: str, name: str = "--budget", *, zero: bool = False) -> float:
     """Read an amount of money such as `200`, `$200`, `1.5k`, `200 USD`; in USD."""
     instead = "write 200, $200 or 1.5k"
     if re.search(_HOUR, text, re.IGNORECASE):
         instead = "write a total such as 200, or --hourly for a limit per hour"
         raise refusal(name, text, "is a price per hour, not a total", instead)
-    return _usd(text, text, name, instead)
+    return _usd(text, text, name, instead, zero)
 
 
 def parse_hourly(text: str, name: str = "--hourly") -> float:
@@ -173,7 +176,7 @@ def parse_hourly(text: str, name: str = "--hourly") -> float:
     return _usd(re.sub(_HOUR, "", text, flags=re.IGNORECASE), text, name, "write 30 or $30/h")
 
 
-def _usd(amount: str, text: str, name: str, instead: str) -> float:
+def _usd(amount: str, text: str, name: str, instead: str, zero: bool = False) -> float:
     refuse_sign(name, text, instead)
     for sign in ("€", "£", "¥", "EUR", "GBP", "JPY", "CNY"):
         if sign in amount.upper():
@@ -183,7 +186,8 @@ def _usd(amount: str, text: str, name: str, instead: str) -> float:
     found = re.fullmatch(_MONEY, amount.strip(), re.IGNORECASE)
     if not found or (found[1] and found[4]):
         raise refusal(name, text, "is not an amount of money", instead)
-    return refuse_size(name, text, scaled(found[2], found[3]), instead, MOST_USD)
+    usd = scaled(found[2], found[3])
+    return usd if usd == 0 and zero else refuse_size(name, text, usd, instead, MOST_USD)
 
 
 def format_money(usd: float) -> str:

@@ -27,7 +27,12 @@ _MOMENT = r"[0-9]{4}-[0-9]{2}"
 
 
 def parse_duration(
-    text: str, name: str = "duration", *, most_s: float = MOST_S, instead: str = INSTEAD
+    text: str,
+    name: str = "duration",
+    *,
+    most_s: float = MOST_S,
+    zero: bool = False,
+    instead: str = INSTEAD,
 ) -> float:
     """Read a duration such as `24h`, `1d12h`, `90m`, `1.5h`, `2w`, `PT36H`; in seconds."""
     refuse_sign(name, text, instead)
@@ -38,6 +43,8 @@ def parse_duration(
     if not parts:
         raise refusal(name, text, "is not a duration", instead)
     seconds = sum(number * SECONDS[unit] for number, unit in parts)
+    if seconds == 0 and zero:
+        return seconds
     return _sized(name, text, seconds, instead, most_s)
 
 

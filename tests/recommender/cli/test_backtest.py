@@ -123,3 +123,26 @@ def test_prices_per_trace_that_do_not_fit_are_refused(
     found = run("backtest", trace, other, *JOB, *words)
     assert found.code == 2
     assert said in found.err
+
+
+# Every value that `recommend backtest --help` names as the default of a flag.
+DEFAULTS = [
+    ("--confidence", "100%"), ("--machines", "1"), ("--spot-usd", "0.9731"),
+    ("--on-demand-usd", "3.06"), ("--move-usd", "0"), ("--past", "50%"), ("--engine", "serial"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", DEFAULTS, ids=" ".join)
+def test_a_default_can_be_written_and_changes_nothing(
+    run: Run, trace: str, words: tuple[str, str]
+) -> None:
+    found = run("backtest", trace, *JOB, *words)
+    assert (found.code, found.err) == (0, "")
+    assert f"({words[1]})" in " ".join(run("backtest", "--help").out.split())
+    assert found.out == run("backtest", trace, *JOB).out
+
+
+def test_a_chance_above_one_is_refused(run: Run, trace: str) -> None:
+    for word, said in (("101%", "is more than 100 %"), ("1", "write 100% or 1%")):
+        found = run("backtest", trace, *JOB, "--confidence", word)
+        assert (found.code, said in found.err) == (2, True)

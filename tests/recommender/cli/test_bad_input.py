@@ -164,3 +164,34 @@ def test_what_cannot_be_done_is_a_usage_error(run: Run, words: tuple[str, ...], 
     found = run(*words)
     assert found.code == 2
     assert said in found.err
+
+
+PATHS = (
+    ("--catalog", JOB), ("--quota", JOB), ("--offers", JOB), ("simulate", JOB, "--trace"),
+    ("simulate", JOB, "1x g5.xlarge", "--deadline", "24h", "--policy-table"), ("jobs", "show"),
+    ("calibrate", JOB, "none.csv", "--to"), ("backtest",), ("trace", "fit"), ("bench", "import"),
+    ("bench", "run", "-o"), ("catalog", "export"), ("catalog", "import"), ("plan",),
+    ("catalog", "status", "--catalog"), ("bench", "compare", "none.json"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("words", PATHS, ids=" ".join)
+@pytest.mark.parametrize("path", ["a" * 5000, "/".join(["a" * 200] * 30)], ids=["name", "deep"])
+def test_a_path_longer_than_any_is_a_mistake_of_the_call(
+    run: Run, words: tuple[str, ...], path: str
+) -> None:
+    flag = words[0].startswith("--")
+    found = run(words[1], words[0], path) if flag else run(*words, path)
+    assert found.code in (2, 4)
+    assert len(found.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--seed", "0"), ("--done", "0%"), ("--elapsed", "0h"), ("--spent", "0"), ("--spent", "$0")],
+)
+def test_nothing_done_or_spent_yet_and_the_seed_zero_can_be_said(
+    run: Run, words: tuple[str, ...]
+) -> None:
+    found = run(JOB, *words, "--deadline", "24h", "--budget", "100")
+    assert (found.code, found.err) == (0, "")
