@@ -68,7 +68,7 @@ def test_machines_can_be_named() -> None:
     )
     assert found.number == 0
     assert found.plan.fallback is None
-    with pytest.raises(UsageError, match="the machines to simulate: no spot offer"):
+    with pytest.raises(UsageError, match="the machines 2x nothing spot: unknown"):
         rehearsed(machines=parse_comparison("2x nothing spot"))
 
 
