@@ -18,6 +18,7 @@ from recommender.planner.problem import Problem, planning_problem
 from recommender.planner.search import PlanSearch
 from tests.recommender.optimize.direct_highs import least
 from tests.research.mixes.judge import fresh, recorded
+from tests.research.mixes.overhead import beaten
 from tests.research.mixes.questions import Question, choice_of, job_of, limits_of
 from tests.research.mixes.records import Asked, Judged, PlanRecord, Rented
 
@@ -59,12 +60,13 @@ def ask(
     asked, pipeline = answered(question, catalog)
     program = pipeline.search.program
     if program is not None:
-        asked = replace(asked, spot_share=program.spot_share, solvers=_disagreement(program.model))
+        asked = replace(asked, spot_share=program.spot_share, solvers=_disagreements(program.model))
     problem = pipeline.problem
     choice = problem.choice
     if asked.first is None:
         return replace(asked, refusal=_refusal(question, catalog, choice))
     first = pipeline.ranked.plans[0]
+    asked = replace(asked, beaten=beaten(pipeline.search, pipeline.ranked.plans))
     pure = not (asked.first.mixes_markets or asked.first.mixes_types)
     unmixed = first if quick and pure else _without_mixes(question, catalog, choice)
     again = None if before is None else found_again(pipeline.search, before)
@@ -79,6 +81,13 @@ def ask(
         judged_unmixed=judged if same else _judged(unmixed, limits, reference),
         before=None if again is None else record(again, limits),
     )
+
+
+def _disagreements(model: Model) -> str:
+    """Where solvers differ on a program, or on one of those without a row that conflicts are of."""
+    kept = [{n: row for n, row in model.rows.items() if n != left} for left in model.rows]
+    met = [model, *(replace(model, rows=rows) for rows in kept if rows)]
+    return "; ".join(words for words in map(_disagreement, met) if words)
 
 
 def _disagreement(model: Model) -> str:

@@ -17,6 +17,9 @@ DAY_S = 24.0 * HOUR_S
 TWICE = 2.0  # deadline, of the fastest plan under the quotas
 MORE = 1.3  # budget, of the cheapest plan under the quotas
 LIMITS = ("24h", "2x fastest", "1.3x cheapest")
+# Asked without quotas, of jobs as they are: --max-overhead next to a deadline.
+OVERHEADS = {"overhead 2%": 0.02, "overhead 5%": 0.05}
+OVERHEAD_LIMITS = tuple(f"{due}, {most}" for due in LIMITS[:2] for most in OVERHEADS)
 VCPUS = {"96 vCPU": 96.0, "192 vCPU": 192.0, "384 vCPU": 384.0}
 QUOTAS = ("none", *VCPUS, "small account")
 RUNS_AS = ("default", "gang")
@@ -39,7 +42,7 @@ class Question:
     """One question, by its words."""
 
     preset: str
-    limits: str  # of LIMITS
+    limits: str  # of LIMITS or OVERHEAD_LIMITS
     quotas: str  # of QUOTAS
     runs_as: str  # of RUNS_AS
 
@@ -78,8 +81,9 @@ def questions(only: tuple[str, ...] = ()) -> Iterator[Question]:
     """All questions whose key holds every one of some words; quotas in the outer loop."""
     for quotas in QUOTAS:
         for runs_as in RUNS_AS:
+            limited = OVERHEAD_LIMITS if (quotas, runs_as) == ("none", "default") else ()
             for anchor in (each for each in anchors() if each.quotas == quotas):
-                for limits in LIMITS:
+                for limits in (*LIMITS, *limited):
                     question = Question(anchor.preset, limits, quotas, runs_as)
                     if all(word in question.key for word in only):
                         yield question
@@ -98,11 +102,13 @@ def limits_of(question: Question) -> Limits:
         for each in anchors()
         if (each.preset, each.quotas) == (question.preset, question.quotas)
     )
-    return {
+    due, _, overhead = question.limits.partition(", ")
+    limits = {
         "24h": Limits(deadline_s=DAY_S),
         "2x fastest": Limits(deadline_s=TWICE * anchor.fastest_s),
         "1.3x cheapest": Limits(budget_usd=MORE * anchor.cheapest_usd),
-    }[question.limits]
+    }[due]
+    return replace(limits, max_overhead=OVERHEADS.get(overhead))
 
 
 def choice_of(question: Question, catalog: Catalog) -> Choice:

@@ -86,6 +86,7 @@ class Asked:
     spot_share: float = 0.0  # of the work, by the master program
     solvers: str = ""  # where other solvers find another optimum of that program
     refusal: str = ""  # what other searches found where this one found no plan
+    beaten: str = ""  # what beats a plan under an overhead limit in cost and time
     failed: str = ""
 
 

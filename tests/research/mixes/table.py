@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from tests.research.mixes.questions import LIMITS, QUOTAS
+from tests.research.mixes.questions import LIMITS, OVERHEAD_LIMITS, QUOTAS
 from tests.research.mixes.records import Asked, Judged, PlanRecord
 
 SAME = 1e-3  # plans whose goals differ by less are equally good
@@ -19,9 +19,11 @@ def tables(done: Sequence[Asked], before: Sequence[Asked]) -> str:
         _section("Mixes", MIXES, _classes(done)),
         _section("Judged again", AGAIN, _classes(done)),
         _section("Against the earlier version", AGAINST, _classes(done, earlier)),
+        _section("Under an overhead limit", OVERHEAD, _classes(_limited(done))),
         _listed("Mixes", [_mix_line(a) for a in done if a.first and _mixes(a.first)]),
         _listed("Worse than the earlier version", list(_worse_lines(done))),
         _listed("Refusals where a narrower search finds a plan", list(_false_lines(done))),
+        _listed("Beaten", [f"{a.question.key}: {a.beaten}" for a in done if a.beaten]),
         _listed(
             "Programs on which solvers differ",
             [f"{a.question.key}: {a.solvers}" for a in done if a.solvers],
@@ -49,12 +51,16 @@ def _classes(done: Sequence[Asked], earlier: dict[str, Asked] | None = None) -> 
     found: list[tuple[str, Sequence[Pair]]] = []
     for runs_as in dict.fromkeys(asked.question.runs_as for asked in done):
         mine = [pair for pair in pairs if pair.now.question.runs_as == runs_as]
-        for limits in LIMITS:
+        for limits in (*LIMITS, *OVERHEAD_LIMITS):
             for quotas in QUOTAS:
                 q = [p for p in mine if _class_of(p) == (limits, quotas)]
                 found.append((f"{runs_as}, {limits}, {quotas}", q))
         found.append((f"**{runs_as}, all**", mine))
     return [(words, each) for words, each in found if each]
+
+
+def _limited(done: Sequence[Asked]) -> Sequence[Asked]:
+    return [asked for asked in done if asked.question.limits in OVERHEAD_LIMITS]
 
 
 def _asked_before(asked: Asked) -> str:
@@ -68,6 +74,8 @@ def _class_of(pair: Pair) -> tuple[str, str]:
 
 
 def _section(title: str, columns: Sequence[Column], classes: _Classes) -> str:
+    if not classes:
+        return ""
     head = ["class", *(name for name, _ in columns)]
     rows = [[words, *(of(pairs) for _, of in columns)] for words, pairs in classes]
     lines = [head, ["---"] * len(head), *rows]
@@ -198,6 +206,16 @@ AGAINST: tuple[Column, ...] = (
     ("false", _count(lambda p: p.now.refusal)),
     ("s: median, most", _middle_and_most(lambda p: p.now.seconds, " s")),
     ("before", _middle_and_most(lambda p: p.before.seconds if p.before else None, " s")),
+)
+OVERHEAD: tuple[Column, ...] = (
+    ("asked", lambda pairs: str(len(pairs))),
+    ("plans", _count(lambda p: p.now.first)),
+    ("beaten in cost and time", _count(lambda p: p.now.beaten)),
+    ("of one type proven", _share(lambda p: p.now.first and p.now.one_type_gap == 0.0)),
+    ("gap: median, most", _middle_and_most(lambda p: p.now.gap if p.now.first else None)),
+    ("no plan", _count(lambda p: not p.now.first)),
+    ("false", _count(lambda p: p.now.refusal)),
+    ("s: median, most", _middle_and_most(lambda p: p.now.seconds, " s")),
 )
 
 

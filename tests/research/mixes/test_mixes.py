@@ -4,8 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from recommender.catalogs.load import load_snapshot
+from recommender.optimize.linear_program import Model
 from recommender.planner.search import PlanSearch
-from tests.research.mixes.ask import ask, problem_of
+from tests.research.mixes.ask import _disagreements, ask, problem_of
+from tests.research.mixes.overhead import beaten
 from tests.research.mixes.questions import (
     SMALL_ACCOUNT,
     Question,
@@ -35,7 +37,40 @@ def judged(usd: float) -> tuple[Judged, ...]:
 
 def test_the_sweep_asks_more_than_five_hundred_different_questions() -> None:
     keys = [question.key for question in questions()]
-    assert len(keys) == len(set(keys)) == (19 * 5 - 1) * 3 * 2
+    assert len(keys) == len(set(keys)) == (19 * 5 - 1) * 3 * 2 + 19 * 4
+
+
+def test_overhead_is_asked_about_next_to_both_deadlines() -> None:
+    asked = list(questions(("dlrm", "overhead")))
+    limits = [limits_of(question) for question in asked]
+    assert [each.max_overhead for each in limits] == [0.02, 0.05, 0.02, 0.05]
+    assert [each.deadline_s for each in limits[:2]] == [86400.0, 86400.0]
+    assert {question.quotas for question in asked} == {"none"}
+
+
+def test_a_plan_that_others_beat_without_the_overhead_limit_is_named() -> None:
+    question = Question("dlrm", "24h, overhead 5%", "none", "default")
+    catalog = load_snapshot()
+    search = PlanSearch(problem_of(question, catalog, choice_of(question, catalog)))
+    first = search.ranked(1).plans[0]
+    assert beaten(search, [first]) == ""
+    estimate = first.plan.estimate
+    worse = replace(
+        estimate,
+        cost=replace(estimate.cost, mean=2.0 * estimate.cost.mean),
+        time=replace(estimate.time, typical=2.0 * estimate.time.typical),
+    )
+    made = replace(first, plan=replace(first.plan, estimate=worse))
+    assert " by " in beaten(search, [made])
+
+
+def test_solvers_are_compared_on_the_program_and_on_it_without_each_row() -> None:
+    model = Model("two")
+    model.real("x", 1.0)
+    model.objective["x"] = -1.0
+    model.row("half", {"x": 1.0}, "<=", 0.5)
+    model.row("none", {"x": 1.0}, ">=", 0.75)
+    assert _disagreements(model) == ""
 
 
 def test_questions_are_chosen_by_words_that_their_names_hold() -> None:

@@ -1,0 +1,68 @@
+"""Whether a plan under an overhead limit is beaten in cost and in time by one that keeps it too.
+
+By its own fallback rented alone, or by a plan of the same question without the limit.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from recommender.optimize.dominated import fallbacks_alone
+from recommender.planner.plan_builder import Evaluated, keeps
+from recommender.planner.problem import PRINTED
+from recommender.planner.search import PlanSearch
+from recommender.risk.run_statistics import OutcomeCache
+
+BEATS = 1e-3  # share by which both figures must be less
+ASKED = 20  # plans of the question without the limit
+TRIED = 40  # and of its search, those simulated again that look as if they beat a plan
+
+
+def beaten(search: PlanSearch, plans: Sequence[Evaluated]) -> str:
+    """What beats one of an answer's plans, in words; "" if nothing does."""
+    if search.problem.limits.max_overhead is None:
+        return ""
+    found = [*_by_own_fallback(search, plans), *_by_plans_without_the_limit(search, plans)]
+    return "; ".join(found)
+
+
+def _beats(cost_usd: float, time_s: float, plan: Evaluated) -> bool:
+    cheaper = cost_usd < plan.cost_usd * (1.0 - BEATS)
+    return cheaper and time_s < plan.time_s * (1.0 - BEATS)
+
+
+def _words(plan: Evaluated) -> str:
+    machines = " + ".join(f"{m.count}x {m.instance_type} {m.market}" for m in plan.plan.machines)
+    overhead = plan.plan.estimate.overhead
+    return f"{machines} ({plan.cost_usd:.6g} USD, {plan.time_s / 3600:.3g} h, {overhead:.1%})"
+
+
+def _by_own_fallback(search: PlanSearch, plans: Sequence[Evaluated]) -> Iterator[str]:
+    printed = OutcomeCache(PRINTED, search.problem.seed)
+    space = replace(search.problem.space(search.sites), cache=printed)
+    for plan in plans:
+        fallback = plan.candidate.fallback
+        if fallback >= 0:
+            usd, seconds = fallbacks_alone(space, search.sites.sites[plan.candidate.site])
+            if _beats(float(usd[fallback]), float(seconds[fallback]), plan):
+                yield f"{_words(plan)} by its fallback alone, {usd[fallback]:.6g} USD"
+
+
+def _by_plans_without_the_limit(search: PlanSearch, plans: Sequence[Evaluated]) -> Iterator[str]:
+    asked = search.problem.limits
+    free = PlanSearch(search.problem.under(replace(asked, max_overhead=None)))
+    others = list(free.ranked(ASKED).plans)
+    slowest = max((plan.time_s for plan in plans), default=0.0)
+    dearest = max((plan.cost_usd for plan in plans), default=0.0)
+    promising = [
+        candidate
+        for candidate in free.best.incumbents.values()
+        if candidate.cost_usd < dearest and candidate.time_s < slowest
+        if candidate.overhead <= (asked.max_overhead or 0.0)
+    ]
+    promising.sort(key=lambda candidate: candidate.goal)
+    others += map(free.builder.build, promising[:TRIED])
+    for plan in plans:
+        for other in others:
+            if _beats(other.cost_usd, other.time_s, plan) and keeps(other.plan, asked):
+                yield f"{_words(plan)} by {_words(other)}"
+                break
