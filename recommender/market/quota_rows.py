@@ -18,7 +18,10 @@ def quota_rows(facts: Facts, pools: Sequence[Pool]) -> tuple[Floats, Floats]:
     """What one machine of each pool uses of each quota, and the quotas; (rows, pools), (rows,)."""
     use, amounts = [], []
     places = [_place(facts, pool) for pool in pools] if facts.choice.quotas else []
+    providers = {at.provider for at in places}
     for limit in facts.choice.quotas:
+        if limit.provider not in providers:
+            continue
         row = [_use(limit, pool, at) for pool, at in zip(pools, places, strict=True)]
         if any(row):
             use.append(row)

@@ -34,6 +34,8 @@ SHARED = frozenset({
     "facts", "allowed", "types", "columns", "step_s", "rows", "site_builder", "single_type_sites",
     "outcome_cache",
 })  # fmt: skip
+# The same where only the quotas change: what is there, but not how much of it.
+SHARED_OFFERS = frozenset({"allowed", "types", "columns", "step_s", "rows", "outcome_cache"})
 PATHS_OF = {
     "auto": (NONE, OBJECT_STORE, ANCHOR, MEMORY_TIER),
     "none": (NONE,),
@@ -113,6 +115,16 @@ class Problem:
         mine = self.limits
         if (limits.max_machines, limits.hourly_usd) == (mine.max_machines, mine.hourly_usd):
             other.__dict__.update({k: v for k, v in self.__dict__.items() if k in SHARED})
+        return other
+
+    def among(self, choice: Choice) -> "Problem":
+        """This problem with other offers, mixes or quotas, and what does not depend on these."""
+        other = replace(self, choice=choice)
+        quotas, mix = self.choice.quotas, self.choice.mix
+        shared = frozenset({"outcome_cache"})
+        if replace(choice, quotas=quotas, mix=mix) == self.choice:
+            shared = SHARED if choice.quotas == quotas else SHARED_OFFERS
+        other.__dict__.update({k: v for k, v in self.__dict__.items() if k in shared})
         return other
 
     def space(self, sites: SitePools) -> Space:

@@ -416,14 +416,18 @@ class PlanSearch:
         return self.builder.build(first.candidate)
 
     def replan(self, limits: Limits) -> Evaluated | None:
-        """The plan that leads the table of the same problem under other limits."""
-        other = PlanSearch(self.problem.under(limits))
-        return next(iter(other.ranked(1).plans), None)
+        """The plan of one machine type that leads the table of the same problem, limited otherwise.
+
+        Mixes are left out: their search takes as long as an answer, for each limit that is tried.
+        """
+        other = self.problem.under(limits)
+        alone = PlanSearch(other.among(replace(other.choice, mix="no")))
+        return next(iter(alone.ranked(1).plans), None)
 
 
 def search_other_offers(problem: Problem, choice: Choice) -> tuple[SearchState, PlanBuilder]:
     """The best clusters of one type of other offers, and what builds plans of them."""
-    other = replace(problem, choice=choice)
+    other = problem.among(choice)
     state = SearchState(slack=0.0, max_plans=BASELINE.plans)
     search_singles(other.space(other.single_type_sites), state)
     return state, PlanBuilder(other, other.single_type_sites)
