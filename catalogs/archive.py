@@ -31,6 +31,7 @@ from recommender.catalogs.store import (
     VersionFiles,
     check,
     fetch_times_of,
+    next_number,
     publish,
     write_lock,
 )
@@ -111,13 +112,16 @@ def import_into(store: Store, source: Path, base: Path, now: datetime) -> tuple[
             _discard(aside)
         if len(catalog.offers) > _MOST_ROWS:
             raise CatalogError(f"{source}: more than {_MOST_ROWS:,} offers")
-        return publish(store, _content(catalog, fetch_times, base, now), now), (
-            publication_problems(catalog)
-        )
+        made = _content(catalog, fetch_times, base, now, next_number(store))
+        return publish(store, made, now), publication_problems(catalog)
 
 
 def _content(
-    catalog: Catalog, fetch_times: tuple[FetchTime, ...], base_folder: Path, now: datetime
+    catalog: Catalog,
+    fetch_times: tuple[FetchTime, ...],
+    base_folder: Path,
+    now: datetime,
+    sequence: int,
 ) -> VersionFiles:
     base = load(base_folder)
     draft = start_draft(base, catalog, fetch_times)
@@ -128,7 +132,7 @@ def _content(
     ages = tuple(replace(f, reason="imported", by_refresh=False) for f in draft.fetch_times)
     report = {"schema": "recommend.catalog-import/v1", "version": catalog.version}
     made = Draft(offers, draft.types, draft.sources, ages)
-    return serialize_version(base_folder, base, made, report, now)
+    return serialize_version(base_folder, base, made, report, now, sequence)
 
 
 def read_files(source: Path) -> dict[str, bytes]:

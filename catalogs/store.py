@@ -278,7 +278,7 @@ def publish(store: Store, content: VersionFiles, now: datetime, at: Step = no_st
         StoreError: the disk is full or fails; the version that held before still does.
         CatalogError: what was written cannot be read back as a catalog.
     """
-    name = name_of(_next_number(store), now, content.sha256)
+    name = name_of(next_number(store), now, content.sha256)
     try:
         _remove_left_overs(store, at)
         _write(store, name, content, at)
@@ -346,7 +346,8 @@ def _last_good_before(store: Store) -> str:
     raise StoreError(f"{store.root}: no {which} before {held or 'the snapshot'}")
 
 
-def _next_number(store: Store) -> int:
+def next_number(store: Store) -> int:
+    """The sequence number of the version that is published next."""
     held = store.current_or_newest()
     return max(map(sequence, [*store.names(), *([held] if held else [])]), default=0) + 1
 

@@ -5,7 +5,7 @@ import json
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -253,11 +253,19 @@ def _words(source: Source) -> tuple[str, ...]:
     return source.name, source.licence, source.taken, source.attribution
 
 
+# How long a version may be served under a signature (`pin.py`): as long as a team may want to live
+# with a refresh that fails every night. apt's security lists hold for 7 days, TUF says a day.
+SIGNED_FOR = timedelta(days=30)
 _WRITTEN = ("offers", "instance_types", "sources")
 
 
 def serialize_version(
-    folder: Path, base: Catalog, draft: Draft, report: Mapping[str, Any], now: datetime
+    folder: Path,
+    base: Catalog,
+    draft: Draft,
+    report: Mapping[str, Any],
+    now: datetime,
+    sequence: int,
 ) -> VersionFiles:
     """Make the files of a version from the shipped folder and a draft."""
     files: dict[str, bytes] = {}
@@ -287,6 +295,8 @@ def serialize_version(
         fetched=[asdict(each) for each in draft.fetch_times],
         started=report.get("started", published),  # its day is that of the prices read
         published=published,
+        sequence=sequence,  # with the expiry what a signature needs to be worth something
+        expires=f"{now + SIGNED_FOR:%Y-%m-%dT%H:%M:%SZ}",
         report={"file": REPORT, "sha256": hashlib.sha256(said).hexdigest()},
     ).encode()
     return VersionFiles(files)

@@ -38,7 +38,14 @@ from recommender.catalogs.refresh.reference import Reference
 from recommender.catalogs.refresh.report import ProviderReport, RefreshReport, facts
 from recommender.catalogs.refresh.validate_rows import ValidatedRows, validate_rows
 from recommender.catalogs.registry import CLOUDS, SPOT_AUCTIONS
-from recommender.catalogs.store import LAST_ATTEMPT, Store, newest_good, publish, write_lock
+from recommender.catalogs.store import (
+    LAST_ATTEMPT,
+    Store,
+    newest_good,
+    next_number,
+    publish,
+    write_lock,
+)
 from recommender.catalogs.validation import CANARIES, Canary, read_canaries
 
 _BEHIND = timedelta(minutes=5)
@@ -274,7 +281,8 @@ def _publish(
 ) -> tuple[str, list[str]]:
     """Publish the draft; give the version's name, or what kept it from being published."""
     order.say("publishing")
-    content = serialize_version(order.base, base, draft, facts(report), report.finished)
+    number = next_number(order.store)
+    content = serialize_version(order.base, base, draft, facts(report), report.finished, number)
     try:
         return publish(order.store, content, report.finished, order.at), []
     except CatalogError as error:  # full disk, or a version that cannot be read back
