@@ -1,24 +1,39 @@
-"""Writing files so that a crash or a full disk leaves either the old content or the new."""
+"""Writing files so that a crash or a full disk leaves either the old content or the new.
 
+Only regular files are replaced. A symbolic link is followed, so that it stays one; a pipe or a
+device is written to, as every other program does.
+"""
+
+import errno
 import json
 import os
+import stat
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 Step = Callable[[str], None]  # told before each step; tests stop the program there
+_NEW_FILE = 0o666  # less the umask
+_ASIDE = ".recommend-"  # a name that nobody else has, however long that of the file is
 
 
 def no_step(step: str) -> None:
     """Nothing happens at a step."""
 
 
-def write_new(path: Path, content: bytes) -> None:
-    """Write a file that nobody reads yet, and wait until the disk has it."""
-    with path.open("xb") as file:
+def write_new(path: Path, content: bytes, like: os.stat_result | None = None) -> None:
+    """Write a file that nobody reads yet, and wait until the disk has it.
+
+    Its mode and owner are those of the file that it is to replace.
+    """
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _NEW_FILE)
+    with open(handle, "wb") as file:
+        if like is not None:
+            _take_after(handle, like)
         file.write(content)
         file.flush()
-        os.fsync(file.fileno())
+        os.fsync(handle)
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -27,25 +42,68 @@ def replace_file(path: Path, content: bytes) -> None:
     Raises:
         OSError: it cannot be written; what stood there stays, and nothing else is left.
     """
-    aside = prepare(path, content, str(os.getpid()))  # two programs may write the same file
+    if _is_stream(path):
+        with path.open("wb") as file:
+            file.write(content)
+        return
+    target = _followed(path)
+    aside = prepare(target, content)
     try:
-        os.replace(aside, path)
+        os.replace(aside, target)
     except OSError:
         aside.unlink(missing_ok=True)
         raise
-    sync_folder(path.parent)
+    sync_folder(target.parent)
 
 
-def prepare(path: Path, content: bytes, suffix: str = "new") -> Path:
-    """Write what shall replace a file next to it; taking its place then needs no room."""
-    aside = path.with_name(f".{path.name}.{suffix}")
-    aside.unlink(missing_ok=True)
+def prepare(path: Path, content: bytes) -> Path:
+    """Write what shall replace a file next to it; taking its place then needs no room.
+
+    Nobody can lay something in its way: the name is drawn, and never opened where it exists.
+    """
+    before = path.stat() if path.exists() else None
+    if before is not None and not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    aside = path.with_name(f"{_ASIDE}{os.urandom(8).hex()}")
     try:
-        write_new(aside, content)
-    except OSError:
+        write_new(aside, content, before)
+    except OSError as error:
         aside.unlink(missing_ok=True)
+        error.filename = str(path)  # what was asked for; nobody knows the other name
         raise
     return aside
+
+
+def remove_left_overs(folder: Path) -> None:
+    """Remove what writers left that were stopped; to be called while nobody else writes there."""
+    for path in folder.glob(f"{_ASIDE}*"):
+        path.unlink(missing_ok=True)
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether something else than a file is there: a pipe, a terminal, a device."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def _followed(path: Path) -> Path:
+    """The file behind symbolic links, which need not be there yet."""
+    target = Path(os.path.realpath(path))
+    if target.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    return target
+
+
+def _take_after(handle: int, like: os.stat_result) -> None:
+    with suppress(OSError):  # only root may give files away; some disks know no owners
+        os.fchown(handle, like.st_uid, like.st_gid)
+    with suppress(OSError):
+        os.fchmod(handle, stat.S_IMODE(like.st_mode))
 
 
 def sync_folder(folder: Path) -> None:

@@ -33,6 +33,7 @@ from recommender.catalogs.files import (
     no_step,
     parse_json,
     prepare,
+    remove_left_overs,
     replace_file,
     sync_folder,
     write_new,
@@ -383,6 +384,7 @@ def _remove_left_overs(store: Store, at: Step) -> None:
     at("clean")
     for path in store.folder.glob(f"{_ASIDE}*"):
         shutil.rmtree(path, ignore_errors=True)
+    remove_left_overs(store.root)
 
 
 def _remove(folder: Path) -> None:

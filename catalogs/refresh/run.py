@@ -90,6 +90,7 @@ def refresh(order: RefreshRequest) -> RefreshReport:
     if order.dry_run:  # only reads
         return _refresh(order)
     with write_lock(order.store):
+        files.remove_left_overs(order.store.root / COPIES)
         try:
             return _noted(order.store, _refresh(order))
         except CatalogError as error:

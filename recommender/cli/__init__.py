@@ -19,6 +19,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run() -> int:
     """Run `recommend` as a program of its own, which ends with the call."""
+    os.umask(os.umask(0o077) | 0o002)  # whatever the shell allows: nothing for all to write
     code = main()
     gc.freeze()  # the interpreter would look for garbage once more as it ends: 12 % (2026-11)
     return code

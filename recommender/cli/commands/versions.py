@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recommender.catalogs.errors import CatalogError
+from recommender.catalogs.files import replace_file
 from recommender.cli.commands.refresh import STORE
 from recommender.cli.open_catalog import store_at, warn
 from recommender.cli.options import PageFlags, Word
@@ -83,7 +84,7 @@ def history(
     below = [] if can_keep() else [f"{len(kept.names())} versions; {MISSING}"]
     if plot:
         drawn = versions.plot(versions.series(found), f"{instance} in {region}")
-        Path(plot).write_text(drawn, encoding="utf-8")
+        replace_file(Path(plot), drawn.encode("utf-8"))
     show_page(versions.history_page(found, instance, region, below), flags)
 
 
