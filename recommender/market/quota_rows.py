@@ -8,7 +8,7 @@ from recommender.arrays import Floats
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.schema import InstanceType, Quota
-from recommender.errors import UsageError
+from recommender.inputs.csv_text import refuse_all
 from recommender.market.offer_facts import Facts, Pool
 from recommender.plan.limits import QuotaLimit
 from recommender.text import unknown
@@ -44,27 +44,46 @@ def max_machines_by_quota(facts: Facts, pool: Pool) -> float:
 
 
 def refuse_unknown_quotas(limits: Sequence[QuotaLimit], catalog: Catalog) -> None:
-    """Raise `UsageError` for quotas of families that no machine has: they would limit nothing."""
+    """Raise `UsageError` for quotas of families or regions that no machine has."""
     if not limits:
         return
+    names, regions = _quota_names(catalog), _regions(catalog)
+    families = {provider: {name.casefold() for name in each} for provider, each in names.items()}
+    problems = []
+    for limit in limits:
+        if limit.provider not in names:
+            continue
+        if limit.quota_family.casefold() not in families[limit.provider]:
+            problems.append(_unknown(limit, "quota", limit.quota_family, names[limit.provider]))
+        known = regions.get(limit.provider, set())
+        if limit.region and limit.region not in known:
+            problems.append(_unknown(limit, "region", limit.region, known))
+    refuse_all(problems)
+
+
+def _quota_names(catalog: Catalog) -> dict[str, set[str]]:
+    """What quotas may be called, by provider."""
     known: dict[str, set[str]] = {}
     for t in catalog.instance_types.values():
         known.setdefault(t.provider, set()).update((t.quota_family, t.family))
     for q in catalog.quotas:
         known.setdefault(q.provider, set()).add(q.name)
-    problems = [
-        _unknown(limit, known[limit.provider])
-        for limit in limits
-        if limit.provider in known
-        and limit.quota_family.casefold() not in map(str.casefold, known[limit.provider])
-    ]
-    if problems:
-        raise UsageError(*problems)
+    return known
 
 
-def _unknown(limit: QuotaLimit, known: set[str]) -> str:
+def _regions(catalog: Catalog) -> dict[str, set[str]]:
+    """The regions of each provider: those with offers, and those that data are sent to."""
+    known: dict[str, set[str]] = {}
+    for provider, region in set(zip(catalog.offers.provider, catalog.offers.region, strict=True)):
+        known.setdefault(provider, set()).add(region)
+    for each in catalog.egress:
+        known.setdefault(each.provider, set()).update((each.from_region, each.to_region))
+    return known
+
+
+def _unknown(limit: QuotaLimit, what: str, word: str, known: set[str]) -> str:
     place = f"{limit.place}: " if limit.place else ""
-    return place + unknown(f"{limit.provider} quota", limit.quota_family, sorted(known - {""}))
+    return place + unknown(f"{limit.provider} {what}", word, sorted(known - {""}))
 
 
 def users_quota(facts: Facts, pool: Pool, unit: str) -> float | None:

@@ -9,7 +9,7 @@ from recommender.catalogs.errors import CatalogError
 from recommender.catalogs.registry import CLOUDS
 from recommender.cli.error_collector import ErrorCollector, name_of, one_of
 from recommender.cli.exit_codes import NOTHING, PARTIAL, report_errors
-from recommender.cli.open_catalog import store_at
+from recommender.cli.open_catalog import open_catalog, store_at
 from recommender.cli.options import PageFlags, Word, Words
 from recommender.cli.output import as_json, show_page
 from recommender.cli.screen import write_text
@@ -135,7 +135,17 @@ def _quotas(provider: list[str] | None, regions: tuple[str, ...]) -> "list[Quota
         )
     for problem in problems:
         _say(problem)
-    return found
+    return _of_known_regions(found)
+
+
+def _of_known_regions(quotas: "list[QuotaValue]") -> "list[QuotaValue]":
+    """The quotas of regions that plans can use; --quota refuses a file that names others."""
+    catalog = open_catalog(None).catalog
+    known = set(zip(catalog.offers.provider, catalog.offers.region, strict=True))
+    others = sorted({(q.provider, q.region) for q in quotas if q.region} - known)
+    for provider, region in others:
+        _say(f"{provider} {region}: no offer there is known; its quotas are left out")
+    return [q for q in quotas if (q.provider, q.region) not in others]
 
 
 def _makers(names: list[str] | None) -> "dict[str, Maker]":

@@ -22,11 +22,15 @@ class Cloud(Client):
         found = super().fetch(wanted)
         if wanted.parts != {"quotas"}:
             return found
-        quota = QuotaValue(self.name, "Running On-Demand P instances", "on_demand",
-                           "us-east-1", "vcpu", 192.0)  # fmt: skip
+        quotas = tuple(
+            QuotaValue(
+                self.name, "Running On-Demand P instances", "on_demand", region, "vcpu", 192.0
+            )
+            for region in wanted.regions or ("us-east-1",)
+        )
         return Fetched(
             provider=self.name, started=wanted.now, finished=wanted.now, markets=frozenset(),
-            offers=(), sources=(), quotas=(quota,),
+            offers=(), sources=(), quotas=quotas,
         )  # fmt: skip
 
 

@@ -280,10 +280,10 @@ def test_a_catalog_is_read_from_an_address(
     run("catalog", "export", "served")
     bucket = "https://bucket.example.org/served"
 
-    def get(address: str, most: int) -> bytes:
+    def get(address: str, most: int, within_s: float) -> bytes:
         return (tmp_path / address.replace(bucket, "served").partition("?")[0]).read_bytes()
 
-    monkeypatch.setattr("recommender.catalogs.remote.fetch", get)
+    monkeypatch.setattr("recommender.catalogs.fetch.fetch", get)
     address = f"{bucket}/manifest.json"
     result = run("catalog", "status", "--catalog", f"{address}?sig=canary")
     assert (result.code, result.err) == (0, "")
@@ -291,10 +291,10 @@ def test_a_catalog_is_read_from_an_address(
     assert "canary" not in result.out
     assert run(*JOB, "--catalog", address).code == 0
 
-    def down(address: str, most: int) -> bytes:
+    def down(address: str, most: int, within_s: float) -> bytes:
         raise TimeoutError("timed out")
 
-    monkeypatch.setattr("recommender.catalogs.remote.fetch", down)
+    monkeypatch.setattr("recommender.catalogs.fetch.fetch", down)
     result = run(*JOB, "--catalog", address)
     assert result.code == 0
     assert "its last copy is used" in result.err
@@ -336,6 +336,18 @@ def test_quotas_are_the_file_that_the_planner_reads(run: Run, clouds: None, tmp_
             amount=192.0,
         ),
     )
+
+
+def test_quotas_of_regions_without_an_offer_are_left_out_and_told(
+    run: Run, clouds: None, tmp_path: Path
+) -> None:
+    """Else `--quota` would refuse the file for naming an unknown region."""
+    words = ("--provider", "aws", "--region", "us-east-1", "--region", "us-north-9")
+    result = run("catalog", "quotas", *words)
+    (tmp_path / "quotas.csv").write_text(result.out)
+    assert {q.region for q in read_quotas(tmp_path / "quotas.csv")} == {"us-east-1"}
+    assert "aws us-north-9: no offer there is known; its quotas are left out\n" in result.err
+    assert run(*JOB, "--quota", "quotas.csv").code == 0
 
 
 def test_quotas_that_cannot_be_read_are_refused(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,64 @@
+"""Quotas of an account: what they limit, and which would limit nothing."""
+
+import pytest
+
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.load import load_snapshot
+from recommender.catalogs.registry import CLOUDS
+from recommender.errors import UsageError
+from recommender.market.quota_rows import refuse_unknown_quotas
+from recommender.plan.limits import QuotaLimit
+
+
+@pytest.fixture(scope="module")
+def snapshot() -> Catalog:
+    return load_snapshot()
+
+
+def in_region(provider: str, region: str, catalog: Catalog) -> QuotaLimit:
+    """A quota of the provider that exists, of nothing."""
+    name = next(q.name for q in catalog.quotas if q.provider == provider)
+    return QuotaLimit(provider, name, "any", region, "vcpu", 0.0, place="quotas.csv, line 2")
+
+
+@pytest.mark.parametrize(
+    ("provider", "word", "meant"),
+    [
+        ("aws", "us-east2", "us-east-2"),
+        ("aws", "US-EAST-2", "us-east-2"),
+        ("aws", "us-east-2a", "us-east-2"),
+        ("gcp", "us-centrall1", "us-central1"),
+        ("gcp", "us-central1-a", "us-central1"),
+        ("azure", "east-us-2", "eastus2"),
+    ],
+)
+def test_a_region_that_does_not_exist_is_refused_with_the_one_that_was_meant(
+    snapshot: Catalog, provider: str, word: str, meant: str
+) -> None:
+    """Passed over in silence, a quota of zero would still plan there."""
+    with pytest.raises(UsageError) as refused:
+        refuse_unknown_quotas([in_region(provider, word, snapshot)], snapshot)
+    assert refused.value.problems == (
+        f"quotas.csv, line 2: unknown {provider} region '{word}'; did you mean {meant}?",
+    )
+
+
+def test_a_region_of_another_provider_is_refused(snapshot: Catalog) -> None:
+    with pytest.raises(UsageError, match="unknown gcp region 'us-east-2'"):
+        refuse_unknown_quotas([in_region("gcp", "us-east-2", snapshot)], snapshot)
+
+
+@pytest.mark.parametrize("provider", CLOUDS)
+def test_every_region_with_an_offer_is_known(snapshot: Catalog, provider: str) -> None:
+    offers = snapshot.offers
+    pairs = set(zip(offers.provider, offers.region, strict=True))
+    regions = ["", *sorted(region for name, region in pairs if name == provider)]
+    refuse_unknown_quotas([in_region(provider, each, snapshot) for each in regions], snapshot)
+
+
+def test_of_many_mistakes_the_first_twenty_are_named(snapshot: Catalog) -> None:
+    wrong = [in_region("aws", f"us-east2{n}", snapshot) for n in range(500)]
+    with pytest.raises(UsageError) as refused:
+        refuse_unknown_quotas(wrong, snapshot)
+    assert len(refused.value.problems) == 21
+    assert refused.value.problems[-1] == "and 480 more"
