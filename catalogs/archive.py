@@ -5,16 +5,20 @@ form of `sha256sum -c`. Checksums next to the files protect from truncation, not
 who can change both.
 """
 
+import bz2
 import hashlib
 import io
 import json
+import lzma
 import shutil
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +43,10 @@ from recommender.catalogs.tables import TABLES
 from recommender.catalogs.validation import publication_problems
 
 SUMS = "SHA256SUMS"
-MOST_BYTES = 200_000_000
-_MOST_ROWS = 1_000_000
+MOST_BYTES = 64_000_000  # unpacked and packed; a real version has 1 MB (2026-11)
+_MOST_ENTRIES = 100
+_WINDOW_BYTES = 100_000_000  # that unpacking xz may keep; -9 needs 65 MB
+_CENTRAL_ENTRY = b"PK\x01\x02"  # begins the record of each file in a zip archive
 _NAME = "name a file or folder that recommend catalog export wrote"
 FILES = frozenset(
     {MANIFEST, REPORT, SUMS, "NOTICE"}
@@ -110,8 +116,6 @@ def import_into(store: Store, source: Path, base: Path, now: datetime) -> tuple[
             raise StoreError(f"{store.root}: cannot be written: {error.strerror}") from error
         finally:
             _discard(aside)
-        if len(catalog.offers) > _MOST_ROWS:
-            raise CatalogError(f"{source}: more than {_MOST_ROWS:,} offers")
         made = _content(catalog, fetch_times, base, now, next_number(store))
         return publish(store, made, now), publication_problems(catalog)
 
@@ -146,11 +150,11 @@ def read_files(source: Path) -> dict[str, bytes]:
     try:
         if source.is_dir():
             found = {path.name: path.read_bytes() for path in _plain_files(source)}
-        elif zipfile.is_zipfile(source):
-            found = _from_zip(source)
+        elif zipfile.is_zipfile(content := _content_of(source)):
+            found = _from_zip(source, content)
         else:
-            found = _from_tar(source)
-    except (OSError, tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
+            found = _from_tar(source, content)
+    except _BROKEN as error:
         # tarfile tells of every compression that it tried, one line each
         reason = "" if "\n" in str(error) else f" ({error})"
         raise CatalogError(f"{source}: not a catalog archive{reason}; {_NAME}") from error
@@ -160,30 +164,70 @@ def read_files(source: Path) -> dict[str, bytes]:
     return found
 
 
+_BROKEN = (
+    OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, tarfile.TarError,
+    zipfile.BadZipFile,
+    NotImplementedError,  # a zip of a method that Python lacks
+    RuntimeError,  # an encrypted one
+)  # fmt: skip
+
+
+def _content_of(source: Path) -> io.BytesIO:
+    """The bytes of a plain file; a device would never end."""
+    if not source.is_file():
+        raise CatalogError(f"{source}: no plain file; {_NAME}")
+    with source.open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise CatalogError(f"{source}: larger than {MOST_BYTES:,} bytes; {_NAME}")
+    return io.BytesIO(content)
+
+
 def _plain_files(folder: Path) -> list[Path]:
     paths = [path for path in folder.iterdir() if path.is_file()]
     _check_names(folder, [(path.name, path.stat().st_size) for path in paths])
     return paths
 
 
-def _from_zip(source: Path) -> dict[str, bytes]:
-    with zipfile.ZipFile(source) as archive:
+def _from_zip(source: Path, content: io.BytesIO) -> dict[str, bytes]:
+    if content.getvalue().count(_CENTRAL_ENTRY) > _MOST_ENTRIES:
+        raise CatalogError(f"{source}: holds more than {_MOST_ENTRIES} files; {_NAME}")
+    with zipfile.ZipFile(content) as archive:
         entries = [entry for entry in archive.infolist() if not entry.is_dir()]
         _check_names(source, [(_base_name(source, e.filename), e.file_size) for e in entries])
         return {_base_name(source, e.filename): _limited(archive.open(e)) for e in entries}
 
 
-def _from_tar(source: Path) -> dict[str, bytes]:
-    with tarfile.open(source) as archive:
-        entries = [entry for entry in archive if not entry.isdir()]
+def _from_tar(source: Path, content: io.BytesIO) -> dict[str, bytes]:
+    # Unpacked first: tarfile would believe any size that a header inside claims.
+    with tarfile.open(fileobj=io.BytesIO(_unpacked(source, content.getvalue())), mode="r:") as tar:
+        entries = list(islice((entry for entry in tar if not entry.isdir()), _MOST_ENTRIES + 1))
+        if len(entries) > _MOST_ENTRIES:
+            raise CatalogError(f"{source}: holds more than {_MOST_ENTRIES} files; {_NAME}")
         _check_names(source, [(_base_name(source, e.name), e.size) for e in entries])
         found = {}
         for entry in entries:
             name = _base_name(source, entry.name)
-            content = archive.extractfile(entry) if entry.isfile() else None
-            if content is None:
+            file = tar.extractfile(entry) if entry.isfile() else None
+            if file is None:
                 raise CatalogError(f"{source}: {name} is no plain file")
-            found[name] = _limited(content)
+            found[name] = _limited(file)
+    return found
+
+
+def _unpacked(source: Path, content: bytes) -> bytes:
+    """What a tar file holds unpacked, of any compression, no more of it than allowed."""
+    if content[:2] == b"\x1f\x8b":
+        found = zlib.decompressobj(wbits=31).decompress(content, MOST_BYTES + 1)
+    elif content[:3] == b"BZh":
+        found = bz2.BZ2Decompressor().decompress(content, MOST_BYTES + 1)
+    elif content[:6] == b"\xfd7zXZ\x00":
+        unpack = lzma.LZMADecompressor(memlimit=_WINDOW_BYTES)
+        found = unpack.decompress(content, MOST_BYTES + 1)
+    else:
+        return content
+    if len(found) > MOST_BYTES:
+        raise CatalogError(f"{source}: unpacks to more than {MOST_BYTES:,} bytes")
     return found
 
 

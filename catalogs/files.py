@@ -13,6 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from recommender.catalogs.bounds import check_json
+
 Step = Callable[[str], None]  # told before each step; tests stop the program there
 _NEW_FILE = 0o666  # less the umask
 _ASIDE = ".recommend-"  # a name that nobody else has, however long that of the file is
@@ -119,8 +121,10 @@ def parse_json(text: str | bytes) -> Any:
     """Read JSON.
 
     Raises:
-        ValueError: it is none, or lists lie in lists deeper than the parser goes.
+        ValueError: it is none, holds more than a program can, or lists lie in lists deeper than
+            the parser goes.
     """
+    check_json(text)
     try:
         return json.loads(text)
     except RecursionError as error:

@@ -8,12 +8,14 @@ own machines have none.
 """
 
 import csv
+import io
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
 from math import isfinite
 from pathlib import Path
 from statistics import median
 
+from recommender.catalogs.bounds import check_table
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.errors import CatalogError
 from recommender.catalogs.frozen import dataclass
@@ -122,6 +124,7 @@ CANARIES = Path(__file__).parent / "canaries.csv"
 
 _BETWEEN_CLOUDS = 2.5  # USD per GPU, cheapest machine of each; at most 1.9 in 2026
 _CANARY = 0.10
+_MOST_CHARACTERS = 1_000_000  # of a table of canaries; ours has 2,000
 
 Prices = dict[tuple[str, str, str], float]  # on-demand USD by (provider, type, region)
 
@@ -268,7 +271,11 @@ def read_canaries(path: Path) -> tuple[Canary, ...]:
     """
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
+            text = file.read(_MOST_CHARACTERS + 1)
+        if len(text) > _MOST_CHARACTERS:
+            raise ValueError(f"more than {_MOST_CHARACTERS:,} characters")
+        check_table(text)
+        rows = list(csv.DictReader(io.StringIO(text, newline="")))
         return tuple(_canary(row) for row in rows)
     except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
         raise CatalogError(f"{path}: not a table of well-known prices: {error}") from error

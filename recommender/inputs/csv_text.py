@@ -4,9 +4,11 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
+from recommender.catalogs.bounds import check_table
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs.files import read_text
@@ -14,6 +16,7 @@ from recommender.text import has_control, shown, unknown
 
 MOST_BYTES = 10 * 2**20
 MOST_ROWS = 100_000
+MOST_COLUMNS = 100
 MOST_PROBLEMS = 20  # more would hide the first
 
 T = TypeVar("T")
@@ -55,6 +58,7 @@ def parse_csv(
     most_rows: int = MOST_ROWS,
 ) -> list[CsvRow]:
     """Read CSV text whose header names known columns; `name` stands before each problem."""
+    refuse_bomb(text, name)
     lines = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows: list[CsvRow] = []
     try:
@@ -73,11 +77,21 @@ def parse_csv(
     return rows
 
 
+def refuse_bomb(text: str, name: str) -> None:
+    """Refuse a table that would take more memory than a program has, before it is split."""
+    try:
+        check_table(text)
+    except ValueError as error:
+        raise UsageError(f"{name}: {error}; is it the right file?") from None
+
+
 def refuse_all(problems: Iterable[str]) -> None:
     """Raise what was found wrong, if anything was; the first twenty."""
-    found = list(problems)
-    if len(found) > MOST_PROBLEMS:
-        found = [*found[:MOST_PROBLEMS], f"and {len(found) - MOST_PROBLEMS} more"]
+    each = iter(problems)
+    found = list(islice(each, MOST_PROBLEMS))
+    more = sum(1 for _ in each)
+    if more:
+        found.append(f"and {more} more")
     if found:
         raise UsageError(*found)
 
@@ -117,6 +131,8 @@ def _header(
     optional: tuple[str, ...],
     synonyms: Mapping[str, str],
 ) -> list[str]:
+    if len(cells) > MOST_COLUMNS:
+        raise UsageError(f"{name}, line 1: {len(cells)} columns; is it the right file?")
     if len(cells) == 1 and re.search(r"[;\t]", cells[0]):
         raise UsageError(
             f"{name}, line 1: columns are apart by semicolons or tabs; save it with commas between "

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from recommender.errors import UsageError
-from recommender.inputs.csv_text import refuse_all
+from recommender.inputs.csv_text import refuse_all, refuse_bomb
 from recommender.inputs.units import parse_instant
 from recommender.text import shown
 from recommender.traces.public_formats import place_of_zone, tree_of
@@ -65,6 +65,7 @@ def _aws_rows(text: str, name: str) -> list[dict[str, str]]:
         if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
             raise UsageError(f"{name}: SpotPriceHistory is not a list of prices")
         return [{str(k).lower(): str(v) for k, v in item.items()} for item in items]
+    refuse_bomb(text, name)
     lines = text.splitlines()
     if lines and lines[0].startswith(AWS_TEXT):
         cells = [line.split("\t")[1:6] for line in lines if line.startswith(AWS_TEXT)]

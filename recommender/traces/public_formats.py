@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from recommender.arrays import Floats, Ints
+from recommender.catalogs.bounds import check_json
 from recommender.errors import UsageError
-from recommender.inputs.csv_text import refuse_all
+from recommender.inputs.csv_text import refuse_all, refuse_bomb
 from recommender.inputs.units import parse_instant
 from recommender.text import shown
 from recommender.traces.trace import (
@@ -50,6 +51,7 @@ def place_of_zone(zone: str, **more: Any) -> Place:
 def tree_of(text: str, name: str) -> Any:
     """A JSON document; numbers that are none are refused."""
     try:
+        check_json(text)
         return json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{name}: not JSON ({shown(error)})") from None
@@ -163,6 +165,7 @@ def bamboo(text: str, path: Path) -> tuple[Trace, ...]:
     """Named machines that were added and removed, in milliseconds from an unknown start."""
     name, problems = shown(path.name), []
     rows: list[tuple[float, int, str]] = []
+    refuse_bomb(text, name)
     for number, cells in enumerate(csv.reader(io.StringIO(text, newline="")), 1):
         if len(cells) == 3 and cells[0].isdecimal() and cells[1] in ("add", "remove") and cells[2]:
             rows.append((int(cells[0]) / 1000.0, ADDED if cells[1] == "add" else TAKEN, cells[2]))

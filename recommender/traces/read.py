@@ -52,7 +52,7 @@ def recognised(text: str, path: Path) -> str:
     name, head = shown(path.name), text.lstrip()[:1]
     if head in ("{", "["):
         return _recognised_json(tree_of(text, name), path)
-    first = text.lstrip("\r\n").partition("\n")[0]
+    first = text[:_HEAD].lstrip("\r\n").partition("\n")[0]
     if first.startswith(AWS_TEXT) or {"spotprice", "timestamp"} <= set(
         map(plain, first.split(","))
     ):
@@ -96,6 +96,7 @@ def named_format(word: str) -> str:
 
 MOST_BYTES = 256 * 2**20  # unpacked
 _GZIP = b"\x1f\x8b"
+_HEAD = 10_000  # characters that a first line may have
 
 
 def read_trace(path: Path | str, series: str = "", form: str = "") -> Trace:
@@ -181,6 +182,6 @@ def text_of(path: Path) -> str:
 
 
 def _is_own(text: str) -> bool:
-    head = text.lstrip("\r\n").partition("\n")[0].lower()
+    head = text[:_HEAD].lstrip("\r\n").partition("\n")[0].lower()
     columns = {cell.strip().replace(" ", "_") for cell in head.split(",")}
     return set(own_format.REQUIRED) <= columns

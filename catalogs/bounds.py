@@ -1,0 +1,41 @@
+"""How much of a foreign text is taken apart: a cell costs up to 60 times the byte that it was.
+
+A few kilobytes of gzip unpack to a hundred million commas, each of which would become a string in
+a list. Texts are counted before they are split; counting takes a millisecond for each megabyte.
+"""
+
+MOST_VALUES = 5_000_000  # of a JSON text: 0.4 GB at worst; a page of a provider has 200,000
+MOST_CELLS = 8_000_000  # of a table: 0.6 GB at worst; 100,000 offers have 1,300,000
+MOST_LINE = 100_000  # characters; a row of a table has 1,000 at most
+
+
+def check_json(text: str | bytes) -> None:
+    """Refuse JSON of more values than a program can hold.
+
+    Raises:
+        ValueError: it has more.
+    """
+    if len(text) > MOST_VALUES and _count(text, ",[{") > MOST_VALUES:
+        raise ValueError(f"holds more than {MOST_VALUES:,} values")
+
+
+def check_table(text: str) -> None:
+    """Refuse a table of more cells than a program can hold, or with a line that is no row.
+
+    Raises:
+        ValueError: it has.
+    """
+    if len(text) > MOST_CELLS and _count(text, ",\n\t") > MOST_CELLS:
+        raise ValueError(f"holds more than {MOST_CELLS:,} cells")
+    start = 0
+    while len(text) - start > MOST_LINE:  # the last line break within reach of each start
+        end = text.rfind("\n", start, start + MOST_LINE + 1)
+        if end < 0:
+            raise ValueError(f"holds a line of more than {MOST_LINE:,} characters")
+        start = end + 1
+
+
+def _count(text: str | bytes, marks: str) -> int:
+    if isinstance(text, bytes):
+        return sum(text.count(mark.encode()) for mark in marks)
+    return sum(text.count(mark) for mark in marks)
