@@ -93,6 +93,14 @@ class InstanceType:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnMachine(InstanceType):
+    """A machine of the user's, and what of it was taken of one in the catalog."""
+
+    like: str  # "gcp a3-highgpu-8g"; "" where the catalog has no machine with its GPU
+    assumed: tuple[str, ...]  # with the figures: "800 Gbit/s RDMA"
+
+
+@dataclass(frozen=True, slots=True)
 class Offer:
     """An instance type in a region (and zone) in a market, with a price and its date."""
 

@@ -184,5 +184,5 @@ def _own(path: str, catalog: "Catalog") -> tuple["Catalog", tuple[QuotaLimit, ..
     from recommender.inputs.offers_file import read_offers
 
     memory = {name: gpu.memory_mib for name, gpu in catalog.gpus.items()}
-    own = read_offers(Path(path), memory, now().date())
+    own = read_offers(Path(path), memory, catalog.instance_types.values(), now().date())
     return extended(catalog, own.rows), own.limits

@@ -57,20 +57,27 @@ def parse_csv(
     synonyms: Mapping[str, str],
     most_rows: int = MOST_ROWS,
 ) -> list[CsvRow]:
-    """Read CSV text whose header names known columns; `name` stands before each problem."""
+    """Read CSV text whose header names known columns; `name` stands before each problem.
+
+    Lines that are empty or begin with # are passed over.
+    """
     refuse_bomb(text, name)
     lines = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows: list[CsvRow] = []
+    header: list[str] = []
     try:
-        header = _header(next(lines, []), name, tuple(required), tuple(optional), synonyms)
-        for cells in lines:
+        for cells in filter(_says_something, lines):
             place = f"{name}, line {lines.line_num}"
-            if any(cell.strip() for cell in cells):
+            if header:
                 rows.append(_row(cells, header, place))
+            else:
+                header = _header(cells, place, tuple(required), tuple(optional), synonyms)
             if len(rows) > most_rows:
                 raise UsageError(f"{name}: more than {most_rows} rows; is it the right file?")
     except csv.Error as error:
         raise UsageError(f"{name}, line {lines.line_num}: not CSV ({shown(error)})") from None
+    if not header:
+        _header([], f"{name}, line 1", tuple(required), tuple(optional), synonyms)
     refuse_all(problem for row in rows for problem in _problems(row))
     if not rows:
         raise UsageError(f"{name}: holds no rows")
@@ -83,6 +90,10 @@ def refuse_bomb(text: str, name: str) -> None:
         check_table(text)
     except ValueError as error:
         raise UsageError(f"{name}: {error}; is it the right file?") from None
+
+
+def _says_something(cells: list[str]) -> bool:
+    return any(cell.strip() for cell in cells) and not cells[0].lstrip().startswith("#")
 
 
 def refuse_all(problems: Iterable[str]) -> None:
@@ -126,29 +137,27 @@ def chosen_cell(row: CsvRow, column: str, choices: Mapping[str, T], default: str
 
 def _header(
     cells: list[str],
-    name: str,
+    place: str,
     required: tuple[str, ...],
     optional: tuple[str, ...],
     synonyms: Mapping[str, str],
 ) -> list[str]:
     if len(cells) > MOST_COLUMNS:
-        raise UsageError(f"{name}, line 1: {len(cells)} columns; is it the right file?")
+        raise UsageError(f"{place}: {len(cells)} columns; is it the right file?")
     if len(cells) == 1 and re.search(r"[;\t]", cells[0]):
         raise UsageError(
-            f"{name}, line 1: columns are apart by semicolons or tabs; save it with commas between "
+            f"{place}: columns are apart by semicolons or tabs; save it with commas between "
             "columns and points in numbers"
         )
     plain = [cell.strip().lower().replace(" ", "_") for cell in cells]
     columns = [synonyms.get(cell, cell) for cell in plain]
     known = (*required, *optional)
     problems = [
-        f"{name}, line 1: {unknown('column', column, known)}"
-        for column in columns
-        if column not in known
+        f"{place}: {unknown('column', column, known)}" for column in columns if column not in known
     ]
-    problems += [f"{name}, line 1: column {c} is missing" for c in required if c not in columns]
+    problems += [f"{place}: column {c} is missing" for c in required if c not in columns]
     if len(set(columns)) < len(columns):
-        problems.append(f"{name}, line 1: a column stands twice")
+        problems.append(f"{place}: a column stands twice")
     refuse_all(problems)
     return columns
 

@@ -1,12 +1,14 @@
 """Machines and prices outside the catalog that users hand in as a CSV file: `--offers FILE`."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import fields, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import cast
 
 from recommender.catalogs.frozen import dataclass
-from recommender.catalogs.schema import InstanceType, Market, Offer
+from recommender.catalogs.schema import InstanceType, Market, Offer, OwnMachine
 from recommender.errors import UsageError
 from recommender.inputs.csv_text import (
     MARKETS,
@@ -16,81 +18,99 @@ from recommender.inputs.csv_text import (
     read_csv,
     read_each,
 )
+from recommender.inputs.own_hardware import Links, assumed, bare, links, reference
 from recommender.inputs.units import count_of, parse_money, whole_of
 from recommender.plan.limits import QuotaLimit
 from recommender.text import shown, unknown
 
 _REQUIRED = ("label", "gpu", "gpus", "usd_per_hour")
 _OPTIONAL = (
-    "instance_type", "region", "market", "vcpus", "memory_gib", "network_gbit_per_s", "network",
-    "intra", "gpu_memory_gib", "count", "as_of",
+    "count", "market", "region", "instance_type", "network_gbit_per_s", "network", "intra",
+    "intra_gb_per_s", "vcpus", "memory_gib", "disk_mb_per_s", "host_gb_per_s", "gpu_memory_gib",
+    "as_of",
 )  # fmt: skip
+COLUMNS = (*_REQUIRED, *_OPTIONAL)
 _SYNONYMS = {"provider": "label", "price": "usd_per_hour", "machines": "count"}
 _NETWORKS = {"tcp": "tcp", "ethernet": "tcp", "rdma": "rdma", "infiniband": "rdma", "efa": "rdma"}
-_INTRA = {"pcie": "pcie", "nvlink": "nvlink", "nvswitch": "nvswitch"}
-# What the smallest cloud machines give each GPU (g5, a2, NC A100 v4: 8-24 vCPU, 32-220 GiB).
-_VCPUS_PER_GPU, _MEMORY_GIB_PER_GPU = 8, 64
+_LINKS = {kind: kind for kind in ("pcie", "nvlink", "nvswitch", "xgmi", "neuronlink")}
 _GPUS = whole_of("8", most=1024)
 _COUNT = whole_of("4", most=100_000)
-_SIZE = count_of("64", most=1e6)  # vCPUs, GiB, Gbit/s
-_HOST_GB_PER_S = 12.0  # PCIe 3.0 x16 as measured; the slowest that is common
+_SIZE = count_of("64", most=1e6)  # vCPUs, GiB, Gbit/s, GB/s, MB/s
 
 
 @dataclass(frozen=True, slots=True)
 class OwnMachines:
     """Machines outside the catalog, and how many of them there are."""
 
-    rows: tuple[tuple[InstanceType, Offer], ...]
+    rows: tuple[tuple[OwnMachine, Offer], ...]
     limits: tuple[QuotaLimit, ...]
 
 
-def read_offers(path: Path, memory_mib: Mapping[str, int], today: date) -> OwnMachines:
+def read_offers(
+    path: Path, memory_mib: Mapping[str, int], known: Collection[InstanceType], today: date
+) -> OwnMachines:
     """Read own machines and quotes from a CSV file; `memory_mib` names the known GPUs.
 
-    Columns: label (or provider), gpu, gpus, usd_per_hour; optional instance_type, region,
-    market, vcpus, memory_gib, network_gbit_per_s, network (tcp, rdma), intra (pcie, nvlink,
-    nvswitch), gpu_memory_gib, count (how many machines there are) and as_of.
+    Columns: `COLUMNS` (docs/own-machines.md). What a row leaves out of a machine is taken of one
+    of the `known` with the same GPU.
     """
     rows = read_csv(path, _REQUIRED, _OPTIONAL, _SYNONYMS)
-    machines = read_each(rows, lambda row: _own_machine(row, memory_mib, today.isoformat()))
+    read = partial(_own_machine, memory_mib=memory_mib, known=known, today=today.isoformat())
+    machines = read_each(rows, read)
     limits = read_each([row for row in rows if "count" in row.cells], _own_limit)
     _refuse_twins(machines, shown(path.name))
     return OwnMachines(machines, limits)
 
 
 def _own_machine(
-    row: CsvRow, memory_mib: Mapping[str, int], today: str
-) -> tuple[InstanceType, Offer]:
-    gpu = _gpu(row, memory_mib)
-    gpus = _GPUS(needed_cell(row, "gpus"), row.where("gpus"))
-    as_of = _date(row, today)
+    row: CsvRow, memory_mib: Mapping[str, int], known: Collection[InstanceType], today: str
+) -> tuple[OwnMachine, Offer]:
+    gpu, gpus = _gpu(row, memory_mib), _GPUS(needed_cell(row, "gpus"), row.where("gpus"))
+    like = reference(gpu, gpus, known)
+    given = replace(
+        _hardware(row, like or bare(gpu, gpus)),
+        gpu_memory_mib=round((_optional(row, "gpu_memory_gib") or memory_mib[gpu] / 1024) * 1024),
+        as_of=_date(row, today),
+    )
+    between = links(given, _links(row), known, row.where("intra"))
+    whole = replace(given, intra_kind=between.kind, intra_gb_per_s=between.gb_per_s)
+    machine = OwnMachine(
+        **{each.name: getattr(whole, each.name) for each in fields(whole)},
+        like=f"{like.provider} {like.instance_type}" if like else "",
+        assumed=assumed(whole, row.cells),
+    )
+    return machine, _own_offer(row, machine)
+
+
+def _hardware(row: CsvRow, like: InstanceType) -> InstanceType:
+    """A machine as its row tells it, its links aside; the rest as another machine has it."""
     network = _optional(row, "network_gbit_per_s")
-    machine = InstanceType(
+    basis = "documented" if network else "scaled" if like.network_gbit_per_s else "unknown"
+    network = network or like.network_gbit_per_s
+    return replace(
+        like,
         provider="own",
         instance_type=_name(row),
         family=_name(row),
-        gpu=gpu,
-        gpus=gpus,
-        gpu_memory_mib=round((_optional(row, "gpu_memory_gib") or memory_mib[gpu] / 1024) * 1024),
-        vcpus=round(_optional(row, "vcpus") or _VCPUS_PER_GPU * gpus),
-        memory_gib=_optional(row, "memory_gib") or _MEMORY_GIB_PER_GPU * gpus,
+        vcpus=round(_optional(row, "vcpus") or like.vcpus),
+        memory_gib=_optional(row, "memory_gib") or like.memory_gib,
         arch="x86_64",
         network_gbit_per_s=network,
         network_peak_gbit_per_s=network,
-        network_kind=chosen_cell(row, "network", _NETWORKS, "tcp"),
-        network_basis="documented" if network else "unknown",
-        intra_kind=chosen_cell(row, "intra", _INTRA, "pcie") if gpus > 1 else "",
-        intra_gb_per_s=None,
-        host_gb_per_s=_HOST_GB_PER_S,
-        local_disk_gib=0.0,
-        local_disk_mb_per_s=0.0,
+        network_kind=chosen_cell(row, "network", _NETWORKS, like.network_kind),
+        network_basis=basis,
+        host_gb_per_s=_optional(row, "host_gb_per_s") or like.host_gb_per_s,
+        local_disk_mb_per_s=_optional(row, "disk_mb_per_s") or like.local_disk_mb_per_s,
         quota_family=_name(row),
         status="open",
         kind="quote",
         source=0,
-        as_of=as_of,
     )
-    return machine, _own_offer(row, machine)
+
+
+def _links(row: CsvRow) -> Links:
+    kind = chosen_cell(row, "intra", _LINKS, "pcie") if "intra" in row.cells else ""
+    return Links(kind, _optional(row, "intra_gb_per_s"))
 
 
 def _own_offer(row: CsvRow, machine: InstanceType) -> Offer:
@@ -144,7 +164,7 @@ def _date(row: CsvRow, today: str) -> str:
         raise UsageError(f"{where} {shown(text)} is not a date; write 2026-11-20") from None
 
 
-def _refuse_twins(machines: tuple[tuple[InstanceType, Offer], ...], name: str) -> None:
+def _refuse_twins(machines: tuple[tuple[OwnMachine, Offer], ...], name: str) -> None:
     seen: dict[str, InstanceType] = {}
     for machine, _ in machines:
         if seen.setdefault(machine.instance_type, machine) != machine:

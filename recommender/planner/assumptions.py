@@ -2,7 +2,7 @@
 
 from recommender.catalogs.catalog import OWN_BENCH_SOURCE
 from recommender.catalogs.registry import SPOT_AUCTIONS
-from recommender.catalogs.schema import Achieved
+from recommender.catalogs.schema import Achieved, OwnMachine
 from recommender.performance.machines import precision_on
 from recommender.plan.plan import OWN_TRACE, Plan
 from recommender.planner.problem import Problem
@@ -56,17 +56,21 @@ def _unmeasured(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:
 
 
 def _rented_elsewhere(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:
-    """The links that stand for those an offers file does not tell, where they decide the speed."""
-    mine = {m.instance_type for plan in plans for m in plan.machines if m.provider == "own"}
-    types = [problem.catalog.instance_types["own", name] for name in sorted(mine)]
-    slow = [t.instance_type for t in types if t.gpus > 1 and t.intra_kind == "pcie"]
+    """What stands for the hardware that an offers file does not tell, of the machines shown."""
+    shown = (m for p in plans for m in (*p.machines, *(p.fallback.machines if p.fallback else ())))
+    names = sorted({m.instance_type for m in shown if m.provider == "own"})
+    types = [problem.catalog.instance_types["own", name] for name in names]
+    said = [_assumed(t) for t in types if isinstance(t, OwnMachine) and t.assumed]
     alone = [t.instance_type for t in types if t.network_basis == "unknown"]
-    said = []
-    if slow:
-        said.append(f"GPUs of {', '.join(slow)} linked by PCIe (column intra: nvlink, nvswitch)")
     if alone:
         said.append(f"network of {', '.join(alone)} unknown (column network_gbit_per_s)")
     return said
+
+
+def _assumed(machine: OwnMachine) -> str:
+    like = f"as {machine.like}" if machine.like else "the least that is usual"
+    parts = ", ".join(machine.assumed)
+    return f"{machine.instance_type}: {parts}, {like} (columns of --offers)"
 
 
 def _own(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from recommender.catalogs.load import load_snapshot
 from recommender.errors import UsageError
 from recommender.inputs.offers_file import OwnMachines, read_offers
 from recommender.plan.limits import QuotaLimit
 
 GPUS = {"H100": 81559, "A100-80GB": 81920, "L4": 23034}
+KNOWN = load_snapshot().instance_types.values()
 TODAY = date(2026, 11, 20)
 OFFERS = "label,gpu,gpus,usd_per_hour\n"
 
@@ -20,7 +22,12 @@ def test_own_machines(tmp_path: Path) -> None:
     own = _offers(tmp_path, OFFERS + "lab,h100,8,12.50\n")
     ((machine, offer),) = own.rows
     assert (machine.provider, machine.instance_type, machine.gpu) == ("own", "lab", "H100")
-    assert (machine.gpus, machine.gpu_memory_mib, machine.vcpus) == (8, 81559, 64)
+    assert (machine.gpus, machine.gpu_memory_mib) == (8, 81559)
+    assert (machine.like, machine.vcpus, machine.intra_kind) == (
+        "gcp a3-highgpu-8g",
+        208,
+        "nvswitch",
+    )
     assert (machine.status, machine.kind, machine.as_of) == ("open", "quote", "2026-11-20")
     assert (offer.provider, offer.region, offer.market) == ("own", "own", "on_demand")
     assert (offer.usd_per_hour, offer.flag, offer.obtainable) == (12.5, "imported", "open")
@@ -86,4 +93,4 @@ def test_any_text_is_read_or_refused(tmp_path: Path, text: str) -> None:
 
 def _offers(folder: Path, text: str) -> OwnMachines:
     (folder / "o.csv").write_bytes(text.encode("utf-8", "surrogatepass"))
-    return read_offers(folder / "o.csv", GPUS, TODAY)
+    return read_offers(folder / "o.csv", GPUS, KNOWN, TODAY)

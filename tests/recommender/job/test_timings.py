@@ -25,7 +25,7 @@ GPUS = {
 @pytest.fixture
 def types(tmp_path: Path) -> list[InstanceType]:
     (tmp_path / "o.csv").write_text("label,gpu,gpus,usd_per_hour\np4d.24xlarge,A100-40GB,8,22\n")
-    own = read_offers(tmp_path / "o.csv", MEMORY, date(2026, 11, 20))
+    own = read_offers(tmp_path / "o.csv", MEMORY, (), date(2026, 11, 20))
     return [machine for machine, _ in own.rows]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from recommender.catalogs.catalog import extended
+from recommender.catalogs.catalog import Catalog, extended
 from recommender.inputs.offers_file import read_offers
 from recommender.inputs.units import parse_duration
 from recommender.job.jobfile import find_job
@@ -182,14 +182,37 @@ def test_plans_that_save_nothing_have_no_interval() -> None:
     assert saved["object_store"] > 0
 
 
-def test_links_that_stand_for_unknown_ones_of_own_machines_are_reported(tmp_path: Path) -> None:
-    """Eight H100 take ten times as long by PCIe as by NVLink."""
-    offers = tmp_path / "offers.csv"
-    offers.write_text("label,gpu,gpus,usd_per_hour\nlab,H100,8,23.9\n")
+def own_catalog(folder: Path, rows: str) -> Catalog:
+    """The snapshot and the machines of an offers file."""
+    (folder / "offers.csv").write_text(f"label,gpu,gpus,usd_per_hour,intra\n{rows}\n")
     memory = {name: gpu.memory_mib for name, gpu in snapshot().gpus.items()}
-    own = read_offers(offers, memory, NOW.date())
-    catalog = extended(snapshot(), own.rows)
+    known = snapshot().instance_types.values()
+    return extended(snapshot(), read_offers(folder / "offers.csv", memory, known, NOW.date()).rows)
+
+
+def test_what_stands_for_hardware_that_an_offers_file_does_not_tell_is_reported(
+    tmp_path: Path,
+) -> None:
     job, limits = find_job("llama3-8b-sft"), Limits(deadline_s=200 * HOUR)
+    catalog = own_catalog(tmp_path, "lab,H100,8,23.9,\nattic,K80,1,0.2,")
     answer = recommend(job, limits, Choice(providers=("own",)), catalog=catalog, now=NOW)
-    assert any("GPUs of lab linked by PCIe" in each for each in answer.assumptions)
-    assert any("network of lab unknown" in each for each in answer.assumptions)
+    (said,) = (each for each in answer.assumptions if each.startswith("lab: "))
+    for part in ("208 vCPU", "800 Gbit/s RDMA", "NVSwitch 450 GB/s", "as gcp a3-highgpu-8g"):
+        assert part in said
+    assert not any("attic" in each for each in answer.assumptions)  # not in any plan
+
+
+def test_eight_own_h100_take_a_step_as_long_as_those_of_a_cloud(tmp_path: Path) -> None:
+    """Issue: 9.66 s a step where the catalog's p5 takes 1.53; PCIe, asked for, does take longer."""
+    job, limits = find_job("llama3-8b-sft"), Limits(deadline_s=200 * HOUR)
+    seconds = {}
+    for intra in ("", "nvswitch", "pcie"):
+        catalog = own_catalog(tmp_path, f"lab,H100,8,23.9,{intra}")
+        answer = recommend(job, limits, Choice(providers=("own",)), catalog=catalog, now=NOW)
+        plan = next(p for p in answer.plans if p.machines[0].count == 1)
+        seconds[intra] = plan.estimate.step.step_s
+    asked = Choice(instances=("p5.48xlarge",), market="on_demand")
+    plans = recommend(job, limits, asked, catalog=snapshot(), now=NOW).plans
+    cloud = next(p for p in plans if p.machines[0].count == 1).estimate.step.step_s
+    assert seconds[""] == seconds["nvswitch"] == pytest.approx(cloud, rel=0.03)
+    assert seconds["pcie"] > 1.5 * cloud

@@ -1,0 +1,56 @@
+"""`recommend offers`: machines outside the catalog, as a file that plans read."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from recommender.catalogs.files import replace_file
+from recommender.cli.groups import add_command, group_app
+from recommender.cli.open_catalog import load_catalog
+from recommender.cli.options import Word
+from recommender.cli.screen import write_text
+from recommender.errors import UsageError
+from recommender.text import shown_path
+
+group = group_app("offers", "Machines that you own or rent elsewhere, as a file for --offers.")
+
+
+@group.callback()
+def offers() -> None:
+    """Machines that you own or rent elsewhere, as a file for --offers."""
+    # Typer would make a group of one command that command
+
+
+def new_offers(
+    output: Annotated[
+        Word, typer.Option("--output", "-o", help="File to write, a new one.", metavar="FILE")
+    ] = None,
+) -> None:
+    """A file of own machines to start from, its columns explained; on standard output.
+
+    \b
+    recommend offers new -o offers.csv
+    """
+    from recommender.inputs.offers_template import offers_template
+
+    text = offers_template(load_catalog(None).gpus)
+    if output is None:
+        write_text(text)
+    else:
+        _write_new(Path(output), text)
+
+
+def _write_new(path: Path, text: str) -> None:
+    if os.path.lexists(path):
+        raise UsageError(f"--output {shown_path(path)} exists; name another file")
+    try:
+        replace_file(path, text.encode("utf-8"))
+    except OSError as error:
+        raise UsageError(
+            f"--output {shown_path(path)}: cannot be written ({error.strerror}); name another"
+        ) from None
+
+
+add_command(group, "new", new_offers)

@@ -1,0 +1,140 @@
+"""What a row of an offers file leaves out of a machine: taken of a catalog machine with its GPU."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+
+from recommender.catalogs.frozen import dataclass
+from recommender.catalogs.schema import InstanceType
+from recommender.errors import UsageError
+from recommender.text import three
+
+_SWITCHED = ("nvlink", "nvswitch")  # people call the links of an HGX board by either name
+# An all-reduce over PCIe by a host's copy rate: 10 of 13.5 GB/s on A10G, L4 and L40S, 40 of 55.6
+# on RTX PRO 6000, 5 of 6.3 on T4 (catalog, 2026-08).
+_PCIE_SHARE = 0.74
+# Of a GPU that no catalog machine has: what the smallest cloud machines give each GPU (g5, a2,
+# NC A100 v4: 8-24 vCPU, 32-220 GiB), and PCIe 3.0 x16 as measured, the slowest that is common.
+_VCPUS, _MEMORY_GIB, _HOST_GB_PER_S = 8, 64.0, 12.0
+_MOST_DISK_MB_PER_S = 8000.0  # of any machine of the catalog (2026-08)
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """How the GPUs of a machine talk to each other, as a row tells it; "" and None: it does not."""
+
+    kind: str
+    gb_per_s: float | None
+
+
+def reference(gpu: str, gpus: int, known: Iterable[InstanceType]) -> InstanceType | None:
+    """A machine with so many of a GPU, as the catalog has one; None where it knows no such GPU.
+
+    Of machines with that number (else the next more, else the next fewer, then in proportion)
+    the one with the least network.
+    """
+    alike = [t for t in known if t.gpu == gpu and t.gpus > 0 and t.provider != "own"]
+    if not alike:
+        return None
+    like = min(alike, key=lambda t: (*_distance(t, gpus), t.network_gbit_per_s or 1e9, *_name(t)))
+    ratio = gpus / like.gpus
+    network = like.network_gbit_per_s
+    return replace(
+        like,
+        gpus=gpus,
+        vcpus=max(1, round(like.vcpus * ratio)),
+        memory_gib=like.memory_gib * ratio,
+        network_gbit_per_s=network * ratio if network else None,
+        local_disk_mb_per_s=min(like.local_disk_mb_per_s * ratio, _MOST_DISK_MB_PER_S),
+    )
+
+
+def bare(gpu: str, gpus: int) -> InstanceType:
+    """A machine with GPUs that no catalog machine has."""
+    return InstanceType(
+        provider="own",
+        instance_type="",
+        family="",
+        gpu=gpu,
+        gpus=gpus,
+        gpu_memory_mib=0,
+        vcpus=_VCPUS * gpus,
+        memory_gib=_MEMORY_GIB * gpus,
+        arch="x86_64",
+        network_gbit_per_s=None,
+        network_peak_gbit_per_s=None,
+        network_kind="tcp",
+        network_basis="unknown",
+        intra_kind="",
+        intra_gb_per_s=None,
+        host_gb_per_s=_HOST_GB_PER_S,
+        local_disk_gib=0.0,
+        local_disk_mb_per_s=0.0,
+        quota_family="",
+        status="open",
+        kind="fallback",
+        source=0,
+        as_of="",
+    )
+
+
+def links(machine: InstanceType, given: Links, known: Iterable[InstanceType], where: str) -> Links:
+    """The links between a machine's GPUs: given, or those of the nearest machine with that GPU.
+
+    Raises `UsageError` for a kind of links that no such GPU is known to have, without its rate.
+    """
+    if machine.gpus < 2:
+        return Links("", None)
+    alike = [t for t in known if t.gpu == machine.gpu and t.gpus > 1 and t.provider != "own"]
+    alike.sort(key=lambda t: (*_distance(t, machine.gpus), t.intra_gb_per_s or 1e9, *_name(t)))
+    kind = given.kind or next((t.intra_kind for t in alike), "pcie")
+    if given.gb_per_s is not None:
+        return Links(kind, given.gb_per_s)
+    of_kind = next((t for t in alike if t.intra_kind in _same_links(kind, alike)), None)
+    if of_kind is not None:
+        return Links(kind, of_kind.intra_gb_per_s)
+    if kind == "pcie":
+        return Links(kind, _PCIE_SHARE * machine.host_gb_per_s)
+    raise UsageError(
+        f"{where} {kind}: no machine with {machine.gpu} and {kind} is known; "
+        "give the links' rate as well, in column intra_gb_per_s"
+    )
+
+
+def _same_links(kind: str, alike: Sequence[InstanceType]) -> tuple[str, ...]:
+    exact = any(t.intra_kind == kind for t in alike)
+    return _SWITCHED if kind in _SWITCHED and not exact else (kind,)
+
+
+def _distance(machine: InstanceType, gpus: int) -> tuple[bool, int]:
+    """Sorts machines by their number of GPUs: as many, then more, then fewer."""
+    return machine.gpus < gpus, abs(machine.gpus - gpus)
+
+
+def _name(machine: InstanceType) -> tuple[str, str]:
+    return machine.provider, machine.instance_type
+
+
+def assumed(machine: InstanceType, given: Collection[str]) -> tuple[str, ...]:
+    """What of a machine's hardware was not given, in words; `given` names columns of its file."""
+    links = _KINDS[machine.intra_kind] if "intra" not in given else "links"
+    if machine.intra_gb_per_s is not None:
+        links = f"{links} {three(machine.intra_gb_per_s)} GB/s"
+    net, disk = machine.network_gbit_per_s, machine.local_disk_mb_per_s
+    network = [f"{three(net)} Gbit/s"] if net and "network_gbit_per_s" not in given else []
+    network += [_KINDS[machine.network_kind]] if net and "network" not in given else []
+    words = {
+        "vcpus": f"{machine.vcpus} vCPU",
+        "memory_gib": f"{three(machine.memory_gib)} GiB",
+        "network": " ".join(network),
+        "intra_gb_per_s": links if machine.gpus > 1 else "",
+        "host_gb_per_s": f"{three(machine.host_gb_per_s)} GB/s to the host",
+        "disk_mb_per_s": f"local disk {three(disk)} MB/s" if disk else "no local disk",
+    }
+    always = {"network"} if network else set()  # of its two columns one may be given
+    return tuple(word for name, word in words.items() if word and name not in {*given} - always)
+
+
+_KINDS = {
+    "tcp": "TCP", "rdma": "RDMA", "pcie": "PCIe", "nvlink": "NVLink", "nvswitch": "NVSwitch",
+    "xgmi": "xGMI", "neuronlink": "NeuronLink", "": "",
+}  # fmt: skip

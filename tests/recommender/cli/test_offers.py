@@ -1,0 +1,36 @@
+"""`recommend offers` from the command line."""
+
+from pathlib import Path
+
+from tests.recommender.cli.conftest import Planner, Run
+
+
+def test_a_new_file_is_printed_or_written_and_plans_read_it(
+    run: Run, planner: Planner, tmp_path: Path
+) -> None:
+    printed = run("offers", "new")
+    assert (printed.code, printed.err) == (0, "")
+    written = run("offers", "new", "-o", "offers.csv")
+    assert (written.code, written.out) == (0, "")
+    assert (tmp_path / "offers.csv").read_text("utf-8") == printed.out
+    assert run("resnet50-imagenet", "--offers", "offers.csv", "--provider", "own").code == 0
+    assert ("own", "lab") in planner.calls[0]["catalog"].instance_types
+
+
+def test_a_file_that_exists_or_cannot_be_written_is_left_alone(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("mine")
+    for name, said in (("mine.csv", "exists; name another"), ("no/o.csv", "cannot be written")):
+        found = run("offers", "new", "-o", name)
+        assert (found.code, found.out) == (2, "")
+        assert said in found.err
+    assert (tmp_path / "mine.csv").read_text() == "mine"
+
+
+def test_lines_of_remarks_are_passed_over_and_still_counted(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "o.csv").write_text(
+        '# ours, "as bought"\n\nlabel,gpu,gpus,usd_per_hour\n# the old one, 8\nlab,H10,8,9\n'
+    )
+    found = run("resnet50-imagenet", "--offers", "o.csv")
+    assert found.err == (
+        "error: o.csv, line 5, column gpu: unknown GPU 'H10'; did you mean H100?\n"
+    )

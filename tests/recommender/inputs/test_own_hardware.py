@@ -1,0 +1,101 @@
+"""Hardware that a row of an offers file leaves out: that of a catalog machine with the same GPU."""
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from recommender.catalogs.load import load_snapshot
+from recommender.catalogs.schema import InstanceType, OwnMachine
+from recommender.errors import UsageError
+from recommender.inputs.offers_file import read_offers
+
+CATALOG = load_snapshot()
+KNOWN = tuple(CATALOG.instance_types.values())
+MEMORY = {name: gpu.memory_mib for name, gpu in CATALOG.gpus.items()}
+SOLD = sorted({(t.gpu, t.gpus) for t in KNOWN if t.gpu and t.gpus})
+# The accelerators of SXM and OAM boards: those with a switch or links between all of a machine's.
+SXM = ("A100", "A100-80GB", "H100", "H200", "B200", "B300", "GB200")
+FIGURES = ("vcpus", "memory_gib", "network_gbit_per_s", "host_gb_per_s", "local_disk_mb_per_s")
+
+
+def own(folder: Path, **cells: object) -> OwnMachine:
+    """The machine of one row."""
+    row = {"label": "lab", "usd_per_hour": 9} | cells
+    header, values = ",".join(row), ",".join(str(each) for each in row.values())
+    (folder / "o.csv").write_text(f"{header}\n{values}\n")
+    ((machine, _),) = read_offers(folder / "o.csv", MEMORY, KNOWN, date(2026, 11, 20)).rows
+    return machine
+
+
+def sold(gpu: str, gpus: int) -> list[InstanceType]:
+    """The catalog's machines with so many of a GPU."""
+    return [t for t in KNOWN if (t.gpu, t.gpus) == (gpu, gpus)]
+
+
+@pytest.mark.parametrize(("gpu", "gpus"), SOLD)
+def test_every_machine_that_a_cloud_sells_can_be_named_by_its_gpus_alone(
+    tmp_path: Path, gpu: str, gpus: int
+) -> None:
+    machine = own(tmp_path, gpu=gpu, gpus=gpus)
+    provider, _, name = machine.like.partition(" ")
+    like = CATALOG.instance_types[provider, name]
+    assert like in sold(gpu, gpus)
+    assert [getattr(machine, f) for f in FIGURES] == [getattr(like, f) for f in FIGURES]
+    assert machine.intra_kind == like.intra_kind
+    networks = [t.network_gbit_per_s for t in sold(gpu, gpus) if t.network_gbit_per_s]
+    assert machine.network_gbit_per_s == min(networks, default=None)
+    assert machine.intra_gb_per_s in [t.intra_gb_per_s for t in sold(gpu, gpus)]
+
+
+@pytest.mark.parametrize("gpu", SXM)
+@pytest.mark.parametrize("gpus", [2, 3, 4, 8, 16])
+def test_gpus_on_boards_with_a_switch_use_it(tmp_path: Path, gpu: str, gpus: int) -> None:
+    machine = own(tmp_path, gpu=gpu, gpus=gpus)
+    assert machine.intra_kind == "nvswitch"
+    assert machine.intra_gb_per_s is not None
+    assert machine.intra_gb_per_s > 200
+    by_pcie = own(tmp_path, gpu=gpu, gpus=gpus, intra="pcie")
+    assert by_pcie.intra_gb_per_s is not None
+    assert 5 < by_pcie.intra_gb_per_s < by_pcie.host_gb_per_s
+
+
+def test_what_a_row_tells_is_taken_and_nothing_else_is_assumed(tmp_path: Path) -> None:
+    cells: dict[str, object] = {
+        "vcpus": 64, "memory_gib": 512, "network_gbit_per_s": 40, "network": "ethernet",
+        "intra": "pcie", "intra_gb_per_s": 21, "host_gb_per_s": 24, "disk_mb_per_s": 3200,
+    }  # fmt: skip
+    machine = own(tmp_path, gpu="H100", gpus=8, **cells)
+    assert [getattr(machine, f) for f in FIGURES] == [64, 512, 40, 24, 3200]
+    assert (machine.network_kind, machine.intra_kind, machine.intra_gb_per_s) == ("tcp", "pcie", 21)
+    assert machine.assumed == ()
+    for column in ("vcpus", "memory_gib", "host_gb_per_s", "disk_mb_per_s"):
+        without = {name: value for name, value in cells.items() if name != column}
+        assert len(own(tmp_path, gpu="H100", gpus=8, **without).assumed) == 1
+
+
+def test_a_number_of_gpus_that_nobody_sells_is_taken_in_proportion(tmp_path: Path) -> None:
+    three, four = own(tmp_path, gpu="L40S", gpus=3), own(tmp_path, gpu="L40S", gpus=4)
+    assert three.like == four.like == "aws g6e.12xlarge"
+    assert (three.vcpus, three.network_gbit_per_s) == (36, pytest.approx(75))
+    assert three.intra_gb_per_s == four.intra_gb_per_s  # per GPU
+    assert own(tmp_path, gpu="B300", gpus=1).vcpus == 192 / 8
+
+
+def test_links_are_those_of_the_kind_that_is_given(tmp_path: Path) -> None:
+    by_nvlink = own(tmp_path, gpu="H100", gpus=8, intra="nvlink")
+    assert (by_nvlink.intra_kind, by_nvlink.intra_gb_per_s) == ("nvlink", 450)
+    bridged = own(tmp_path, gpu="A100-80GB-PCIe", gpus=2)
+    assert (bridged.intra_kind, bridged.intra_gb_per_s) == ("nvlink", 193)
+    alone = own(tmp_path, gpu="H100", gpus=1, intra="nvswitch")
+    assert (alone.intra_kind, alone.intra_gb_per_s) == ("", None)
+    assert own(tmp_path, gpu="L4", gpus=8, intra="nvlink", intra_gb_per_s=50).intra_gb_per_s == 50
+    with pytest.raises(UsageError, match="no machine with L4 and nvlink .* intra_gb_per_s"):
+        own(tmp_path, gpu="L4", gpus=8, intra="nvlink")
+
+
+def test_of_a_gpu_that_no_cloud_sells_the_least_is_assumed(tmp_path: Path) -> None:
+    (tmp_path / "o.csv").write_text("label,gpu,gpus,usd_per_hour\nlab,H100,4,9\n")
+    ((machine, _),) = read_offers(tmp_path / "o.csv", MEMORY, (), date(2026, 11, 20)).rows
+    assert (machine.like, machine.vcpus, machine.network_gbit_per_s) == ("", 32, None)
+    assert machine.intra_gb_per_s == pytest.approx(8.9, abs=0.1)  # PCIe 3.0
