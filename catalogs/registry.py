@@ -53,6 +53,9 @@ class ProviderInfo:
     notice_owner: str = "the"  # whose interruption notice: "Google's"
     credential_variables: tuple[str, ...] = ()  # looked for by `recommend doctor`
     credential_files: tuple[str, ...] = ()  # neither: its prices are public
+    # How the names of its confidential VMs begin. Theirs is a security type of its own at launch,
+    # and encrypted copies between processor and GPU.
+    confidential: tuple[str, ...] = ()
 
 
 AWS = ProviderInfo(
@@ -110,6 +113,9 @@ AZURE = ProviderInfo(
     region_pattern=r"(?!usgov|usdod)(?=.{6})[a-z]*(east|west|north|south|central)[a-z]*\d?",
     sky_name="azure",
     notice_owner="Azure's",
+    # Series DC, EC and NCC (Azure, "Sizes for confidential VMs", 2026-08). AWS rents none with a
+    # GPU; on Google Cloud it is an option of ordinary machines, and off unless asked for.
+    confidential=("Standard_DC", "Standard_EC", "Standard_NCC"),
 )
 
 CLOUDS: Mapping[str, ProviderInfo] = MappingProxyType(
@@ -120,3 +126,9 @@ NAMES = (*CLOUDS, OWN)
 SPOT_AUCTIONS = frozenset(
     info.name for info in CLOUDS.values() if info.bounds.spot and info.bounds.spot.auction
 )
+
+
+def is_confidential(provider: str, instance_type: str) -> bool:
+    """Whether a machine can only be rented as a confidential VM."""
+    info = CLOUDS.get(provider)
+    return info is not None and instance_type.startswith(info.confidential)

@@ -130,6 +130,9 @@ class OfferFlags:
     quoted_only: Annotated[
         bool, _offer("Leave out prices that were derived, not quoted.", "--quoted-only")
     ] = False
+    confidential: Annotated[
+        bool, _offer("Confidential VMs only; else none of them.", "--confidential")
+    ] = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,7 @@ def choice_of(flags: OfferFlags, own: OwnFlags, errors: ErrorCollector) -> Choic
         ),
         arch=errors.choose(flags.arch, "--arch", ("x86_64", "arm64", "any"), "x86_64"),
         quoted_only=flags.quoted_only,
+        confidential=flags.confidential,
         prices_as_quoted=own.prices_as_quoted,
         mtbf_h=errors.parse(own.mtbf, "--mtbf", _mtbf, None),
         discounts=_discounts(own, errors),

@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.frozen import dataclass
+from recommender.catalogs.registry import is_confidential
 from recommender.catalogs.schema import InstanceType
 from recommender.plan.limits import Choice, GpuWish
 
@@ -47,6 +48,8 @@ def _type_exclusion(t: InstanceType, catalog: Catalog, choice: Choice) -> str:
         return f"not {choice.accelerator}"
     if choice.arch not in ("any", t.arch):
         return f"not {choice.arch}"
+    if is_confidential(t.provider, t.instance_type) != choice.confidential:
+        return "not confidential" if choice.confidential else "confidential (--confidential)"
     if choice.instances and not any(_matches(t.instance_type, i) for i in choice.instances):
         return "not among --instance"
     if choice.gpus and not any(_matches_gpu(t, wish) for wish in choice.gpus):

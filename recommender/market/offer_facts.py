@@ -20,6 +20,10 @@ HOURS_PER_MONTH = 730.0
 # How far the AWS interruption range (0 to 4) moves a zone's availability, in between-zone
 # standard deviations: the range ranks offers around the class level and no more.
 RANGE_SHIFT = 0.2
+# What a law that was carried over adds to the sd of the logit of its availability. From other GPUs:
+# the sd of the three that were traced (H100 0.910, V100 0.692, K80 0.542; 2023 to 2025). From the
+# same GPU in machines of another size: of what eight lose against one (V100 1.26, K80 0.43 logits).
+CARRIED_GPU_SD, CARRIED_COUNT_SD = 1.1, 0.6
 MEDIAN_ERROR = 0.6745  # of a normal law, in sd: a catalog states the median error of derived prices
 
 
@@ -93,6 +97,18 @@ class Facts:
         """A fee in USD; 0 for a provider without fee facts, which the answer then names."""
         return self._fees.get((provider, item), 0.0)
 
+    def carried_sd(self, t: InstanceType, law: SpotClass) -> float:
+        """Sd of the logit of availability where a law was carried over from other machines."""
+        if law.basis != "transferred":
+            return 0.0
+        return CARRIED_COUNT_SD if t.gpu in self._traced else CARRIED_GPU_SD
+
+    @cached_property
+    def _traced(self) -> frozenset[str]:
+        """GPUs of which machines of some size were traced."""
+        laws = self.catalog.spot_classes
+        return frozenset(gpu for c in laws if c.basis == "measured" for gpu in c.gpus)
+
     def running_fees(self, provider: str, market: str) -> float:
         """Boot disk and address of one running machine, USD per hour."""
         key = (provider, market)
@@ -131,10 +147,14 @@ class Facts:
         derived = uncertainty / MEDIAN_ERROR
         if self.choice.prices_as_quoted:
             return derived
+        return math.hypot(self.drift_sd(provider, market, as_of), derived)
+
+    def drift_sd(self, provider: str, market: str, as_of: str) -> float:
+        """Sd of ln(price now / price then) that a price's age gives it."""
         key = (provider, market, as_of)
         if key not in self._drifts:
             self._drifts[key] = self._drift(provider, market, self.age_days(as_of))
-        return math.hypot(self._drifts[key], derived)
+        return self._drifts[key]
 
     @cached_property
     def _drifts(self) -> dict[tuple[str, str, str], float]:

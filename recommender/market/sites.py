@@ -1,5 +1,6 @@
 """Sites of the plan space: every region with its offers, and the failover lists across regions."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -10,6 +11,7 @@ import numpy as np
 
 from recommender.arrays import Floats
 from recommender.catalogs.frozen import dataclass
+from recommender.catalogs.registry import is_confidential
 from recommender.catalogs.schema import InstanceType
 from recommender.market.offer_facts import (
     HOURS_PER_MONTH,
@@ -38,6 +40,18 @@ _TYPES: dict[str, np.dtype[Any]] = {
     **dict.fromkeys(("kind", "offer", "region", "cap"), np.dtype(np.int64)),
     **dict.fromkeys(("spot", "held"), np.dtype(np.bool_)),
 }
+
+
+def widened(zone_sd: float, correlation: float, common_sd: float) -> tuple[float, float]:
+    """Sd and correlation of the zones of a list when all of them may differ from their law alike.
+
+    Places with the variance z² each and correlation ρ, and c² that they share: z² + c² each, of
+    which ρz² + c² in common.
+    """
+    if common_sd <= 0.0 or zone_sd <= 0.0:
+        return zone_sd, correlation
+    whole = zone_sd**2 + common_sd**2
+    return math.sqrt(whole), (correlation * zone_sd**2 + common_sd**2) / whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,16 +230,21 @@ class SiteBuilder:
         capacity = (1e9, 1.0, 1.0, 40.0, 0.0, 0.0, 0.0, 1.0, 0.0, True)
         if pool.spot and law is not None:
             run = law.run_mean_s if facts.choice.mtbf_h is None else facts.choice.mtbf_h * 3600.0
+            zone_sd, correlation = widened(
+                law.zone_sd,
+                self._correlation(pool, law.correlation_region),
+                facts.carried_sd(pool.type, law),
+            )
             capacity = (
                 run,
                 law.run_sigma,
                 law.outage_sigma,
                 facts.availability_logit(law, o.interruption_range[first]),
                 law.availability_slope,
-                law.zone_sd,
+                zone_sd,
                 law.co_interruption,
                 float(len(pool.rows)),
-                self._correlation(pool, law.correlation_region),
+                correlation,
                 law.held,
             )
         bill = (
@@ -308,7 +327,8 @@ class SiteBuilder:
         o = catalog.offers
         cpu = {key for key, t in catalog.instance_types.items() if not t.gpu}
         for row in range(len(o)):
-            if (o.provider[row], o.instance_type[row]) not in cpu:
+            key = (o.provider[row], o.instance_type[row])
+            if key not in cpu or is_confidential(*key) != self.facts.choice.confidential:
                 continue
             if o.market[row] == "on_demand" and o.obtainable[row] == "open":
                 found[o.provider[row], o.region[row]].append(row)

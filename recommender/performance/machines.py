@@ -2,15 +2,17 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from recommender.arrays import Floats
 from recommender.catalogs.frozen import dataclass
+from recommender.catalogs.registry import is_confidential
 from recommender.catalogs.schema import Achieved, Gpu, InstanceType, OwnSpeed
 from recommender.job.job import Job, Precision
 from recommender.performance.checkpoint import object_store_rate
-from recommender.performance.clusters import WITHIN, MachineColumns
+from recommender.performance.clusters import MachineColumns
 from recommender.performance.measured import with_readings
 from recommender.performance.parameter_server import load_constants, placement_sd
 from recommender.performance.priors import (
@@ -20,6 +22,8 @@ from recommender.performance.priors import (
     load_gpu_factors,
     prior_of,
 )
+from recommender.performance.siblings import faster_siblings
+from recommender.performance.speed_evidence import has_runs, speed_evidence
 
 _Z90 = 1.645  # a published range is taken to hold nine of ten figures
 # Sd of ln speed between machines and library versions of one GPU. Stated, not fitted: boards of
@@ -48,9 +52,6 @@ def adapted(factor: float, ratio: float, shipped: Achieved) -> tuple[float, floa
 
 
 MIB = 2.0**20
-# What a GPU that no run of the family was on adds to the spread: with all its runs left out
-# next to the source, the rms of the 56 pairs of source and GPU rises from 0.257 to 0.271 (2026-11).
-SIGMA_NEW_GPU = 0.09
 USABLE = 0.92  # of device memory; assumed: the rest is lost to fragmentation (2026-11)
 GBIT = 1e9 / 8
 TCP_SHARE = 0.85  # of the baseline rate, NCCL: allreduce.md, BinhangYuan/tc_cluster_setting (2022)
@@ -66,6 +67,12 @@ RDMA_HALF_GBIT = (100.0, 400.0, 3200.0, 6400.0)
 RDMA_HALF_MIB = (20.0, 32.0, 58.0, 79.0)
 
 
+# Share of its training throughput that a GPU keeps in confidential mode: 18 to 32 % were lost on
+# Hopper and Blackwell under Intel TDX (NeMo AutoModel; Tinfoil, "How does NVIDIA Confidential
+# Computing impact inference and training performance?", 2026-06-23). The ends hold 90 %.
+CONFIDENTIAL = (1.0 - 0.32, 1.0 - 0.18)
+
+
 def machine_columns(
     job: Job,
     types: Sequence[InstanceType],
@@ -79,17 +86,21 @@ def machine_columns(
     """
     prior, factors = prior_of(job), load_gpu_factors()
     names = {t.gpu for t in types}
-    speeds = {name: gpu_speed(job, prior, name, gpus, achieved, factors) for name in names}
+    speeds = {name: bounded_speed(job, prior, name, gpus, achieved, factors) for name in names}
     reasons = tuple(_reason(job, t, gpus, achieved, speeds[t.gpu].rate) for t in types)
     able = np.array([not reason for reason in reasons])
     count = _column(t.gpus for t in types)
     network = np.array([network_of(t) for t in types]).reshape(-1, 3)
     served = job.sync == "parameter_server"
     of_gpu = _column(_gpu_sd(job, prior, t.gpu, gpus, achieved) for t in types)
+    kept, kept_sd = _confidential(types)
+    of_gpu = np.hypot(of_gpu, kept_sd)
     columns = MachineColumns(
         names=tuple(f"{t.provider}/{t.instance_type}" for t in types),
         gpus=count,
-        compute_per_s=np.where(able, count * _column(speeds[t.gpu].rate for t in types), 0.0),
+        compute_per_s=np.where(
+            able, count * kept * _column(speeds[t.gpu].rate for t in types), 0.0
+        ),
         memory_bytes=np.where(able, _column(t.gpu_memory_mib * MIB * USABLE for t in types), 0.0),
         network_bytes_per_s=network[:, 0],
         network_half_bytes=network[:, 1],
@@ -113,9 +124,17 @@ def machine_columns(
         from recommender.performance.calibration import with_calibration  # most jobs have none
 
         columns = with_calibration(job, columns, gpu_of)
-    scores = _column(speeds[gpu].score for gpu in gpu_of)
+    scores = kept * _column(speeds[gpu].score for gpu in gpu_of)
     doubts = _column(speeds[gpu].doubt for gpu in gpu_of)
     return with_readings(job, columns, gpu_of, scores, doubts)
+
+
+def _confidential(types: Sequence[InstanceType]) -> tuple[Floats, Floats]:
+    """What confidential VMs keep of their GPUs' speed, and the sd of its ln; (types,)."""
+    low, high = CONFIDENTIAL
+    locked = np.array([is_confidential(t.provider, t.instance_type) for t in types], dtype=np.bool_)
+    sd = math.log(high / low) / (2.0 * _Z90)
+    return np.where(locked, math.sqrt(low * high), 1.0), np.where(locked, sd, 0.0)
 
 
 def precision_on(wanted: Precision, gpu: Gpu) -> str:
@@ -178,9 +197,28 @@ def gpu_speed(
     return GpuSpeed(rate, rate * own, doubt, named)
 
 
-def achieved_sd(row: Achieved) -> float:
-    """Sd of the ln of a matrix rate; its low and high end hold 90 %."""
-    return float(np.log(row.high_tflops / row.low_tflops)) / (2.0 * WITHIN)
+def bounded_speed(
+    job: Job,
+    prior: Prior,
+    name: str,
+    gpus: Mapping[str, Gpu],
+    achieved: Mapping[tuple[str, str], Achieved],
+    factors: Mapping[tuple[str, str, str], float],
+) -> GpuSpeed:
+    """The speed of a GPU; without trainings on it, at most that of a faster sibling with some."""
+    found = gpu_speed(job, prior, name, gpus, achieved, factors)
+    gpu = gpus.get(name)
+    precision = precision_on(job.precision, gpu) if gpu else ""
+    if found.own or not precision or has_runs(name, precision, prior):
+        return found
+    measured = [other for other in gpus if has_runs(other, precision, prior)]
+    for other in faster_siblings(name, precision, gpus, measured):
+        most = gpu_speed(job, prior, other, gpus, achieved, factors)
+        if most.rate > 0.0 and not most.own:
+            found = replace(
+                found, rate=min(found.rate, most.rate), score=min(found.score, most.score)
+            )
+    return found
 
 
 def _gpu_sd(
@@ -192,10 +230,8 @@ def _gpu_sd(
 ) -> float:
     """What a GPU adds to the spread of its family: its matrix rate, and whether it was seen."""
     gpu = gpus.get(name)
-    row = achieved.get((name, precision_on(job.precision, gpu))) if gpu else None
-    if row is None or row.low_tflops <= 0:
-        return 0.0
-    return float(np.hypot(achieved_sd(row), 0.0 if name in prior.gpus else SIGMA_NEW_GPU))
+    precision = precision_on(job.precision, gpu) if gpu else ""
+    return speed_evidence(prior, name, precision, achieved.get((name, precision))).sd
 
 
 def sample_rate(job: Job, prior: Prior, precision: str, matmul: float, memory: float) -> float:

@@ -290,6 +290,7 @@ class Choice:
     accelerator: str = "nvidia"
     arch: str = "x86_64"
     quoted_only: bool = False
+    confidential: bool = False  # confidential VMs only; else none of them
     prices_as_quoted: bool = False  # no price drift in the spans
     mtbf_h: float | None = None  # mean run of one spot machine
     discounts: tuple[tuple[str, float], ...] = ()  # provider, share

@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import Literal
 
 from recommender.catalogs.frozen import dataclass
+from recommender.plan.evidence import Evidence
 
 OWN_TRACE = "your trace"  # begins the basis of a spot law of the user's own
 
@@ -27,6 +28,7 @@ class Machines:
     price_kind: str  # kind of the offer: quote, composed, derived
     price_flag: str
     as_of: str
+    confidential: bool = False  # a confidential VM: a security type of its own at launch
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +190,7 @@ class Plan:
     also_regions: tuple[str, ...] = ()  # other regions where the same plan is near as good
     notes: tuple[str, ...] = ()
     spot: SpotFacts | None = None
+    evidence: Evidence | None = None  # what its figures rest on
 
     @property
     def max_usd_per_hour(self) -> float:

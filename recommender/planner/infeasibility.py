@@ -33,6 +33,7 @@ NARROWED = (
     ("--gpu", "gpus"), ("--instance", "instances"), ("--provider", "providers"),
     ("--region", "regions"), ("--zone", "zones"), ("--deny", "deny"), ("--market", "market"),
     ("--accelerator", "accelerator"), ("--arch", "arch"), ("--quoted-only", "quoted_only"),
+    ("--confidential", "confidential"),
 )  # fmt: skip
 HARDER = (("--checkpoint-to", "checkpoint_to"), ("--failover", "failover"))  # keep plans away only
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from recommender.arrays import Floats, Ints
 from recommender.catalogs.frozen import dataclass
+from recommender.catalogs.registry import is_confidential
 from recommender.market.offer_facts import Pool
 from recommender.market.quota_rows import quota_of, quota_use, users_quota
 from recommender.optimize.evaluate import Plans, Reduced, limits_kept
@@ -30,6 +31,7 @@ from recommender.plan.plan import (
     TimeSplit,
 )
 from recommender.plan.plan import Site as Place
+from recommender.planner.evidence import evidence_of
 from recommender.planner.problem import PRINTED, Problem
 from recommender.risk.monte_carlo import simulate_paths, simulate_with_known_speed
 from recommender.risk.path_inputs import PathInputs, Paths
@@ -100,6 +102,7 @@ class PlanDetails:
             needs=self._needs(),
             notes=(*_trained_alone(self.inputs, self.paths), *_unpaid(self.inputs, self.paths)),
             spot=self._spot_facts(),
+            evidence=evidence_of(self.problem, self.pools),
         )
 
     def max_usd_per_hour(self) -> float:
@@ -140,6 +143,7 @@ class PlanDetails:
             price_kind=o.kind,
             price_flag=o.flag,
             as_of=o.as_of,
+            confidential=is_confidential(o.provider, o.instance_type),
         )
 
     @cached_property

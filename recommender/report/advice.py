@@ -31,7 +31,11 @@ def launch_words(plan: Plan) -> tuple[str, ...]:
         return ()
     nodes = sum(m.count for m in plan.machines)
     infra = f"{info.sky_name}/{_region(plan, first)}"
-    return tuple(shlex.quote(clean(word)) for word in _sky(first, infra, nodes))
+    if first.confidential:
+        words = _azure_confidential(first, _region(plan, first), nodes)
+    else:
+        words = _sky(first, infra, nodes)
+    return tuple(shlex.quote(clean(word)) for word in words)
 
 
 def launch_line(plan: Plan) -> str:
@@ -57,6 +61,26 @@ def _sky(machines: Machines, infra: str, nodes: int) -> list[str]:
     ]
 
 
+# The image of confidential VMs with a GPU (Azure, "Create a confidential VM with a GPU", 2026-08).
+_CONFIDENTIAL_IMAGE = "Canonical:0001-com-ubuntu-confidential-vm-jammy:22_04-lts-cvm:latest"
+
+
+def _azure_confidential(machines: Machines, region: str, nodes: int) -> list[str]:
+    """Azure's own command: SkyPilot sets no security type, and these VMs start with theirs only."""
+    spot = machines.market == "spot"
+    return [
+        *("az", "vm", "create", "--resource-group", "train", "--name", "train"),
+        *("--location", region),
+        *("--size", machines.instance_type),
+        *(["--count", str(nodes)] if nodes > 1 else []),
+        *(["--priority", "Spot"] if spot else []),
+        *("--security-type", "ConfidentialVM"),
+        *("--os-disk-security-encryption-type", "VMGuestStateOnly"),
+        *("--enable-vtpm", "true", "--enable-secure-boot", "true"),
+        *("--image", _CONFIDENTIAL_IMAGE),
+    ]
+
+
 def folded(words: tuple[str, ...], width: int, indent: str) -> list[str]:
     """The words on lines that end in a backslash, so that they can still be copied."""
     lines, current = [], ""
@@ -69,16 +93,21 @@ def folded(words: tuple[str, ...], width: int, indent: str) -> list[str]:
     return [*lines, current] if current else lines
 
 
+_TAKING = frozenset({
+    "--infra", "--instance-type", "--num-nodes", "--resource-group", "--name", "--location",
+    "--size", "--count", "--priority", "--security-type", "--os-disk-security-encryption-type",
+    "--enable-vtpm", "--enable-secure-boot", "--image",
+})  # fmt: skip
+
+
 def _pairs(words: tuple[str, ...]) -> list[str]:
     """Options with their values: a flag is never parted from what belongs to it."""
-    taking = {"--infra", "--instance-type", "--num-nodes"}
-    joined, waiting = [], ""
+    joined: list[str] = []
     for word in words:
-        if word in taking:
-            waiting = word
+        if joined and joined[-1].split()[0] in _TAKING and " " not in joined[-1]:
+            joined[-1] += f" {word}"
         else:
-            joined.append(f"{waiting} {word}".strip())
-            waiting = ""
+            joined.append(word)
     return joined
 
 

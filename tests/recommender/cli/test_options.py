@@ -35,6 +35,7 @@ CASES: list[tuple[list[str], str, object]] = [
     (["--accelerator", "amd"], "choice.accelerator", "amd"),
     (["--arch", "arm64"], "choice.arch", "arm64"),
     (["--quoted-only"], "choice.quoted_only", True),
+    (["--confidential"], "choice.confidential", True),
     (["--prices-as-quoted"], "choice.prices_as_quoted", True),
     (["--mtbf", "3"], "choice.mtbf_h", 3.0),
     (["--mtbf", "90m"], "choice.mtbf_h", 1.5),

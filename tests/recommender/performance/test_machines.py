@@ -10,8 +10,9 @@ from recommender.catalogs.load import load_snapshot
 from recommender.job.job import DataSet
 from recommender.performance.calibration_model import SIGMA_GPU
 from recommender.performance.clusters import spread_of
-from recommender.performance.machines import SIGMA_NEW_GPU, achieved_sd, precision_on
+from recommender.performance.machines import precision_on
 from recommender.performance.priors import load_priors, prior_of
+from recommender.performance.speed_evidence import SIGMA_NEW_GPU, achieved_sd
 from tests.recommender.performance.parts import (
     G4DN,
     G5X8,

@@ -16,7 +16,7 @@ import pandas as pd
 
 from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.schema import Achieved
-from recommender.performance.machines import achieved_sd
+from recommender.performance.speed_evidence import achieved_sd
 from tests.research.fits.lambda_runs import share_run
 
 HERE = Path(__file__).parent

@@ -9,7 +9,7 @@ import pandas as pd
 
 from recommender.arrays import Bools, Floats
 from recommender.performance.clusters import WITHIN
-from recommender.performance.machines import SIGMA_NEW_GPU
+from recommender.performance.speed_evidence import SIGMA_NEW_GPU
 from tests.research.fits.estimate import ENOUGH, Trials, estimate, trials_of
 from tests.research.fits.model import Constants, errors, left_out_by
 

@@ -1,0 +1,46 @@
+"""Parts of one architecture: what is measured on one of them bounds the others.
+
+A datasheet's rates are ceilings, and the smaller part of an architecture often states the larger
+figure somewhere: the H100 NVL has 16 % more memory bandwidth than the SXM part and a third less
+power to use it with. So where nobody has timed a part, the faster part that was timed is a ceiling.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+
+from recommender.catalogs.schema import Gpu
+
+# NVIDIA's architectures, by the catalog's names (vendor's product pages, 2026-08).
+ARCHITECTURES = (
+    frozenset({"K80"}),
+    frozenset({"M60"}),
+    frozenset({"P4", "P100"}),
+    frozenset({"V100", "V100-32GB", "V100-PCIe"}),
+    frozenset({"T4", "T4G"}),
+    frozenset({"A10", "A10G", "A100", "A100-80GB", "A100-80GB-PCIe"}),
+    frozenset({"L4", "L40S"}),
+    frozenset({"H100", "H100-NVL", "H200"}),
+    frozenset({"B200", "B300", "GB200", "RTX-PRO-4500", "RTX-PRO-6000"}),
+)
+
+
+def faster_siblings(
+    name: str, precision: str, gpus: Mapping[str, Gpu], measured: Collection[str]
+) -> Iterator[str]:
+    """Measured GPUs of the same architecture that are the faster part by their datasheet.
+
+    More arithmetic decides; of equal arithmetic, no less memory bandwidth.
+    """
+    family = next((parts for parts in ARCHITECTURES if name in parts), frozenset())
+    for other in sorted(family & gpus.keys() & set(measured) - {name}):
+        if _datasheet(gpus[other], precision) >= _datasheet(gpus[name], precision):
+            yield other
+
+
+def _datasheet(gpu: Gpu, precision: str) -> tuple[float, float]:
+    peaks = {
+        "fp16": gpu.peak_fp16_tflops,
+        "bf16": gpu.peak_bf16_tflops,
+        "tf32": gpu.peak_tf32_tflops,
+        "fp32": gpu.peak_fp32_tflops,
+    }
+    return peaks.get(precision) or 0.0, gpu.memory_gb_per_s

@@ -1,0 +1,64 @@
+"""What the speed of a GPU rests on: trainings on it, its matrix rate, or its datasheet."""
+
+import math
+from collections.abc import Mapping
+
+from recommender.catalogs.frozen import dataclass
+from recommender.catalogs.schema import Achieved, Gpu
+from recommender.job.job import Job
+from recommender.performance.clusters import WITHIN
+from recommender.performance.measured import SIGMA_MEASURED, SIGMA_RELATED
+from recommender.performance.priors import Prior, gpus_with_runs, kind_of
+from recommender.plan.evidence import SpeedGrade
+
+# What a GPU that no run of the family was on adds to the spread: with all its runs left out
+# next to the source, the rms of the 56 pairs of source and GPU rises from 0.257 to 0.271 (2026-11).
+SIGMA_NEW_GPU = 0.09
+# What a GPU adds that nobody timed at anything: the sd between GPUs of ln of what the formulas miss
+# on them, 0.17 over sequences and 0.20 over convolutions (gpu_factors.csv, 16 bits, 2026-11).
+SIGMA_GUESSED = 0.18
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedEvidence:
+    """How a GPU's speed is known, and the sd of ln speed that this adds to that of the family."""
+
+    grade: SpeedGrade
+    sd: float
+
+
+def achieved_sd(row: Achieved) -> float:
+    """Sd of the ln of a matrix rate; its low and high end hold 90 %."""
+    return math.log(row.high_tflops / row.low_tflops) / (2.0 * WITHIN)
+
+
+def has_runs(name: str, precision: str, prior: Prior) -> bool:
+    """Whether published trainings on a GPU stand behind its speed, of any network of its kind."""
+    number = "bf16" if precision == "fp16" else precision
+    return name in prior.gpus or (name, number, kind_of(prior.family)) in gpus_with_runs()
+
+
+def speed_evidence(prior: Prior, name: str, precision: str, row: Achieved | None) -> SpeedEvidence:
+    """How the speed of a GPU is known where the user has timed nothing."""
+    if row is None or row.low_tflops <= 0:
+        return SpeedEvidence("guessed", 0.0)
+    ran = has_runs(name, precision, prior)
+    grade: SpeedGrade = "measured" if ran and prior.basis == "fitted" else "scaled"
+    if row.kind == "fallback" and not ran:
+        return SpeedEvidence("guessed", math.hypot(achieved_sd(row), SIGMA_GUESSED))
+    new = 0.0 if name in prior.gpus else SIGMA_NEW_GPU
+    return SpeedEvidence(grade, math.hypot(achieved_sd(row), new))
+
+
+def evidence_for(
+    job: Job, prior: Prior, gpu: Gpu, precision: str, achieved: Mapping[tuple[str, str], Achieved]
+) -> SpeedEvidence:
+    """How the speed of a GPU is known, the user's own timings of the job included."""
+    own = {timing.gpu for timing in job.timings}
+    own |= {name for name, _ in job.calibration.gpus} if job.calibration else set()
+    if gpu.gpu in own:
+        return SpeedEvidence("measured", SIGMA_MEASURED)
+    shipped = speed_evidence(prior, gpu.gpu, precision, achieved.get((gpu.gpu, precision)))
+    if own and shipped.grade == "measured":
+        return SpeedEvidence("scaled", SIGMA_RELATED)
+    return shipped

@@ -1,0 +1,38 @@
+"""How well founded a plan's figures are: its speed, its prices, the law of its spot machines."""
+
+from typing import Literal
+
+from recommender.catalogs.frozen import dataclass
+
+SpeedGrade = Literal["measured", "scaled", "guessed"]
+PriceGrade = Literal["fresh", "old", "floor", "derived"]
+SpotGrade = Literal["measured", "carried over", "stated"]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The weakest evidence among a plan's machines, and the spread that it stands for."""
+
+    # Trainings on this GPU; its matrix rate only, trainings on others; its datasheet.
+    speed: SpeedGrade
+    # Has likely moved by less than a tenth; by more; stands at the provider's floor, so it says
+    # only that nobody bid; was computed from other prices.
+    price: PriceGrade
+    # Traces of this GPU; of others; `--mtbf`. None where nothing is rented on spot.
+    spot: SpotGrade | None
+    price_age_days: float  # of the oldest price
+    speed_sd: float  # of ln speed, of this GPU alone: part of `Estimate.speed_sigma`
+    price_sd: float  # of ln of the price per hour
+    hazard_sd: float  # of the logit of spot availability, besides what zones differ by
+
+    @property
+    def weakest(self) -> str:
+        """The one word that a reader should know; "" where everything was measured and is fresh."""
+        found: tuple[str | None, ...] = (self.speed, self.price, self.spot)
+        order = ("guessed", "derived", "floor", "old", "scaled", "carried over")
+        return next((word for word in order if word in found), "")
+
+
+SPEED_GRADES: tuple[SpeedGrade, ...] = ("measured", "scaled", "guessed")  # strongest first
+PRICE_GRADES: tuple[PriceGrade, ...] = ("fresh", "old", "floor", "derived")
+SPOT_GRADES: tuple[SpotGrade, ...] = ("measured", "stated", "carried over")

@@ -1,0 +1,74 @@
+"""What the figures of a plan rest on: the weakest evidence among its machines."""
+
+from collections.abc import Sequence
+
+from recommender.market.offer_facts import Facts, Pool
+from recommender.performance.machines import precision_on
+from recommender.performance.priors import prior_of
+from recommender.performance.speed_evidence import SpeedEvidence, evidence_for
+from recommender.plan.evidence import (
+    PRICE_GRADES,
+    SPEED_GRADES,
+    SPOT_GRADES,
+    Evidence,
+    PriceGrade,
+    SpotGrade,
+)
+from recommender.planner.problem import Problem
+
+FRESH = 0.10  # sd of ln price that its age gives it, up to which a price counts as fresh
+
+
+def evidence_of(problem: Problem, pools: Sequence[Pool]) -> Evidence:
+    """The evidence behind a plan's machines; of each kind the weakest."""
+    facts, offers = problem.facts, problem.catalog.offers
+    speeds = [_speed(problem, pool) for pool in pools]
+    firsts = [pool.rows[0] for pool in pools]
+    laws = [grade for pool in pools if (grade := _law(facts, pool)) is not None]
+    return Evidence(
+        speed=max((s.grade for s in speeds), key=SPEED_GRADES.index),
+        price=max((_price(facts, row) for row in firsts), key=PRICE_GRADES.index),
+        spot=max(laws, key=SPOT_GRADES.index, default=None),
+        price_age_days=max(facts.age_days(offers.as_of[row]) for row in firsts),
+        speed_sd=max(s.sd for s in speeds),
+        price_sd=max(price_sd(facts, row) for row in firsts),
+        hazard_sd=max(_carried_sd(facts, pool) for pool in pools),
+    )
+
+
+def _speed(problem: Problem, pool: Pool) -> SpeedEvidence:
+    gpu = problem.catalog.gpus[pool.type.gpu]
+    precision = precision_on(problem.job.precision, gpu)
+    return evidence_for(
+        problem.job, prior_of(problem.job), gpu, precision, problem.catalog.achieved
+    )
+
+
+def price_sd(facts: Facts, row: int) -> float:
+    """Sd of ln of an offer's price."""
+    o = facts.catalog.offers
+    return facts.price_sigma(o.provider[row], o.market[row], o.as_of[row], o.uncertainty[row])
+
+
+def _price(facts: Facts, row: int) -> PriceGrade:
+    o = facts.catalog.offers
+    if o.kind[row] == "derived":
+        return "derived"
+    if o.flag[row] == "floor":
+        return "floor"
+    old = facts.drift_sd(o.provider[row], o.market[row], o.as_of[row]) > FRESH
+    return "old" if old else "fresh"
+
+
+def _law(facts: Facts, pool: Pool) -> SpotGrade | None:
+    law = facts.spot_class(pool.type, pool.rows) if pool.spot else None
+    if law is None:
+        return None
+    if facts.choice.mtbf_h is not None:
+        return "stated"
+    return "carried over" if law.basis == "transferred" else "measured"
+
+
+def _carried_sd(facts: Facts, pool: Pool) -> float:
+    law = facts.spot_class(pool.type, pool.rows) if pool.spot else None
+    return 0.0 if law is None else facts.carried_sd(pool.type, law)
