@@ -10,6 +10,8 @@ _SHOWN = 60  # characters of a foreign value that fit a line of an error message
 
 def has_control(text: str) -> bool:
     """Say whether a text holds characters that could steer a terminal."""
+    if text.isprintable():  # nearly every text; none of the categories below is printable
+        return False
     return any(unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") for c in text)
 
 

@@ -6,7 +6,6 @@ import numpy as np
 
 from recommender.arrays import Floats
 from recommender.catalogs.catalog import Catalog
-from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.schema import InstanceType, Quota
 from recommender.inputs.csv_text import refuse_all
 from recommender.market.offer_facts import Facts, Pool
@@ -15,32 +14,31 @@ from recommender.text import unknown
 
 
 def quota_rows(facts: Facts, pools: Sequence[Pool]) -> tuple[Floats, Floats]:
-    """What one machine of each pool uses of each quota, and the quotas; (rows, pools), (rows,)."""
-    use, amounts = [], []
-    places = [_place(facts, pool) for pool in pools] if facts.choice.quotas else []
-    providers = {at.provider for at in places}
-    for limit in facts.choice.quotas:
-        if limit.provider not in providers:
-            continue
-        row = [_use(limit, pool, at) for pool, at in zip(pools, places, strict=True)]
-        if any(row):
-            use.append(row)
-            amounts.append(limit.amount)
-    return np.array(use, dtype=np.float64).reshape(-1, len(pools)), np.array(amounts)
+    """What one machine of each pool uses of each quota, and the quotas; (rows, pools), (rows,).
+
+    Of quotas that count the same machines alike only the least can bind.
+    """
+    rows: dict[QuotaLimit, list[float]] = {}
+    for number, pool in enumerate(pools):
+        for limit, use in one_machine_more(facts, pool):
+            rows.setdefault(limit, [0.0] * len(pools))[number] = use
+    least: dict[tuple[float, ...], float] = {}
+    for limit, row in rows.items():
+        least[tuple(row)] = min(limit.amount, least.get(tuple(row), limit.amount))
+    use_of_rows = np.array(list(least), dtype=np.float64).reshape(-1, len(pools))
+    return use_of_rows, np.array(list(least.values()))
 
 
 def one_machine_more(facts: Facts, pool: Pool) -> tuple[tuple[QuotaLimit, float], ...]:
     """Every quota that a pool falls under, and what one machine of it takes of the quota."""
-    place = _place(facts, pool)
-    uses = [(limit, _use(limit, pool, place)) for limit in facts.choice.quotas]
+    uses = ((limit, quota_use(pool.type, limit.unit)) for limit in _limits_of(facts, pool))
     return tuple((limit, use) for limit, use in uses if use > 0)
 
 
 def max_machines_by_quota(facts: Facts, pool: Pool) -> float:
     """Most machines of a pool that the quotas allow on their own."""
-    place = _place(facts, pool)
-    uses = [(limit.amount, _use(limit, pool, place)) for limit in facts.choice.quotas]
-    return min((amount / use for amount, use in uses if use > 0), default=float("inf")) + 1e-9
+    uses = one_machine_more(facts, pool)
+    return min((limit.amount / use for limit, use in uses), default=float("inf")) + 1e-9
 
 
 def refuse_unknown_quotas(limits: Sequence[QuotaLimit], catalog: Catalog) -> None:
@@ -88,39 +86,19 @@ def _unknown(limit: QuotaLimit, what: str, word: str, known: set[str]) -> str:
 
 def users_quota(facts: Facts, pool: Pool, unit: str) -> float | None:
     """The least of the user's quotas that a pool falls under, in a unit; None without one."""
-    place = _place(facts, pool)
-    amounts = [q.amount for q in facts.choice.quotas if q.unit == unit and _use(q, pool, place)]
+    amounts = [q.amount for q, _ in one_machine_more(facts, pool) if q.unit == unit]
     return min(amounts, default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """What decides which quotas a pool falls under."""
-
-    provider: str
-    market: str
-    region: str
-    names: tuple[str, ...]
-
-
-def _place(facts: Facts, pool: Pool) -> _Place:
+def _limits_of(facts: Facts, pool: Pool) -> tuple[QuotaLimit, ...]:
     """A pool's quota is called by its family's code, the machines' family, or the full name."""
+    if not facts.quotas:
+        return ()
     o, first = facts.catalog.offers, pool.rows[0]
     market = "spot" if pool.spot else "on_demand"
     quota = quota_of(facts, pool.type, market)
     names = (pool.type.quota_family, pool.type.family, "" if quota is None else quota.name)
-    folded = tuple(name.casefold() for name in names)
-    return _Place(o.provider[first], market, o.region[first], folded)
-
-
-def _use(limit: QuotaLimit, pool: Pool, at: _Place) -> float:
-    matches = (
-        limit.provider == at.provider
-        and limit.market in ("any", at.market)
-        and limit.region in ("", at.region)
-        and limit.quota_family.casefold() in at.names
-    )
-    return quota_use(pool.type, limit.unit) if matches else 0.0
+    return facts.quotas.of(o.provider[first], market, o.region[first], names)
 
 
 def quota_use(t: InstanceType, unit: str) -> float:
@@ -130,11 +108,4 @@ def quota_use(t: InstanceType, unit: str) -> float:
 
 def quota_of(facts: Facts, t: InstanceType, market: str) -> Quota | None:
     """The provider's quota for a machine in a market."""
-    return next(
-        (
-            q
-            for q in facts.catalog.quotas
-            if (q.provider, q.quota_family, q.market) == (t.provider, t.quota_family, market)
-        ),
-        None,
-    )
+    return facts.quota_names.get((t.provider, t.quota_family, market))

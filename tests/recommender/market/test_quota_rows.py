@@ -1,11 +1,14 @@
 """Quotas of an account: what they limit, and which would limit nothing."""
 
+import random
+
 import pytest
 
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.registry import CLOUDS
 from recommender.errors import UsageError
+from recommender.market.quota_index import QuotaIndex
 from recommender.market.quota_rows import refuse_unknown_quotas
 from recommender.plan.limits import QuotaLimit
 
@@ -62,3 +65,53 @@ def test_of_many_mistakes_the_first_twenty_are_named(snapshot: Catalog) -> None:
         refuse_unknown_quotas(wrong, snapshot)
     assert len(refused.value.problems) == 21
     assert refused.value.problems[-1] == "and 480 more"
+
+
+PLACES = [
+    (provider, market, region)
+    for provider in ("aws", "gcp")
+    for market in ("spot", "on_demand")
+    for region in ("a", "b")
+]
+
+
+def falls_under(limit: QuotaLimit, place: tuple[str, str, str], names: list[str]) -> bool:
+    """What a quota covers, in the words of the documentation."""
+    provider, market, region = place
+    return (
+        limit.provider == provider
+        and limit.market in ("any", market)
+        and limit.region in ("", region)
+        and limit.quota_family.lower() in [name.lower() for name in names]
+    )
+
+
+def test_the_index_finds_what_asking_every_quota_finds() -> None:
+    draw = random.Random(20261123)
+    for _ in range(300):
+        limits = [
+            QuotaLimit(
+                draw.choice(("aws", "gcp")),
+                draw.choice(("P5", "p5", "G", "All G")),
+                draw.choice(("any", "spot", "on_demand")),
+                draw.choice(("", "a", "b")),
+                draw.choice(("vcpu", "gpu")),
+                float(draw.randrange(4)),
+            )
+            for _ in range(draw.randrange(30))
+        ]
+        index = QuotaIndex(limits)
+        for place in PLACES:
+            names = draw.sample(["p5", "g", "ALL G", ""], 2)
+            found = index.of(*place, names)
+            covering = [limit for limit in limits if falls_under(limit, place, names)]
+            assert set(found) <= set(covering)
+            for unit in ("vcpu", "gpu"):
+                least = min((q.amount for q in covering if q.unit == unit), default=None)
+                assert min((q.amount for q in found if q.unit == unit), default=None) == least
+
+
+def test_an_index_keeps_the_least_of_two_quotas_on_the_same() -> None:
+    more, less = (QuotaLimit("aws", "P5", "spot", "a", "vcpu", n) for n in (192.0, 96.0))
+    assert QuotaIndex([more, less]).of("aws", "spot", "a", ["p5"]) == (less,)
+    assert not QuotaIndex([])
