@@ -1,14 +1,14 @@
 """What `recommend` alone says, and `recommend --version`: read from small files only."""
 
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
 from recommender.catalogs.errors import CatalogError
 from recommender.catalogs.files import parse_json
-from recommender.cli.screen import screen, write_lines
+from recommender.cli.screen import screen, write_text
 from recommender.report import formatting as fmt
 from recommender.report.json_output import PLAN_SCHEMA
-from recommender.report.layout import Line, wrapped
 from recommender.version import __version__
 
 _TITLE = (
@@ -20,11 +20,12 @@ _SHOWN = ("resnet50-imagenet", "bert-large-pretrain", "llama3-8b-lora")
 
 def show_banner(version: bool) -> None:
     """Print the version, or the landing page."""
-    on = screen()
-    write_lines(version_lines(on.width) if version else banner_lines(on.width), on)
+    width = screen().width
+    lines = version_lines(width) if version else banner_lines(width)
+    write_text("".join(f"{line}\n" for line in lines))
 
 
-def banner_lines(width: int) -> list[Line]:
+def banner_lines(width: int) -> list[str]:
     """Ten lines for somebody who types the name of the tool."""
     from recommender.job.merge_layers import FILE
     from recommender.job.preset_files import presets
@@ -38,18 +39,23 @@ def banner_lines(width: int) -> list[Line]:
     ]
     if Path(FILE).is_file():
         below.insert(0, ("Here", f"{FILE} found: recommend --deadline 24h"))
-    lines = [Line(each, "title") for each in wrapped(_TITLE, width)]
-    lines += [Line(""), *_examples(width), Line("")]
-    for label, words in below:
-        lines += [Line(each) for each in wrapped(words, width, label.ljust(10))]
-    return lines
+    labelled = (line for label, words in below for line in _wrapped(words, width, label.ljust(10)))
+    return [*_wrapped(_TITLE, width), "", *_examples(width), "", *labelled]
+
+
+def _wrapped(words: str, width: int, first: str = "") -> list[str]:
+    """Lines of at most `width`, hanging; this page answers before rich could be loaded."""
+    indent = " " * len(first)
+    return textwrap.wrap(
+        words, width, initial_indent=first, subsequent_indent=indent, break_long_words=False
+    )
 
 
 def _whence() -> str:
     return "refreshed" if held_manifest() else "shipped snapshot"
 
 
-def _examples(width: int) -> list[Line]:
+def _examples(width: int) -> list[str]:
     said = (
         (f"recommend --deadline 24h {_EXAMPLE}", "cheapest plans in time"),
         (f"recommend --budget 200   {_EXAMPLE}", "fastest plans for the money"),
@@ -58,20 +64,20 @@ def _examples(width: int) -> list[Line]:
     )
     both = [f"  {call}    {words}" for call, words in said]
     if all(len(line) <= width for line in both):
-        return [Line(line) for line in both]
-    from recommender.report.advice import folded
+        return both
+    from recommender.report.launch import folded
 
-    lines = []
+    lines: list[str] = []
     for call, words in said:
-        lines += [Line(f"  {each}") for each in folded(tuple(call.split()), width - 2, "  ")]
-        lines += [Line(each) for each in wrapped(words, width, "    ")]
+        lines += [f"  {each}" for each in folded(tuple(call.split()), width - 2, "  ")]
+        lines += _wrapped(words, width, "    ")
     return lines
 
 
-def version_lines(width: int) -> list[Line]:
+def version_lines(width: int) -> list[str]:
     """Tool, dates of the shipped catalog, schema."""
     said = (("recommend", __version__), ("catalog", dates_line()), ("schema", PLAN_SCHEMA))
-    return [Line(line) for name, words in said for line in wrapped(words, width, name.ljust(10))]
+    return [line for name, words in said for line in _wrapped(words, width, name.ljust(10))]
 
 
 def dates_line() -> str:

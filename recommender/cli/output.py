@@ -1,18 +1,20 @@
 """Writes an answer or a page in the form that was asked for."""
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from recommender.catalogs.frozen import dataclass
 from recommender.cli.error_collector import ErrorCollector
 from recommender.cli.open_catalog import warn
 from recommender.cli.options import AnswerFlags, OutputFlags, PageFlags, SheetFlags
-from recommender.cli.screen import Screen, screen, write_lines, write_text
+from recommender.cli.screen import Screen, screen, write_blocks, write_text
 from recommender.errors import UsageError
 from recommender.inputs import units
 from recommender.plan.plan import Answer
 from recommender.report.answer_frame import PlanRequest
-from recommender.report.layout import Page, render
 from recommender.text import shown
+
+if TYPE_CHECKING:
+    from recommender.report.layout import Page
 
 OutputFormat = Literal["table", "json", "csv", "markdown"]
 FORMATS = ("table", "json", "csv", "markdown")
@@ -98,20 +100,22 @@ def _table(answer: Answer, request: PlanRequest, form: OutputOptions) -> None:
     if form.explain and answer.status == "ok":
         from recommender.report import explain
 
-        write_lines(explain.render(answer, request, form.explain, on.width), on)
+        write_blocks(explain.render(answer, request, form.explain, on.width), on)
         return
     from recommender.report import answer_table
 
-    write_lines(answer_table.render(answer, request, on.width, form.quiet, form.all_regions), on)
+    write_blocks(answer_table.render(answer, request, on.width, form.quiet, form.all_regions), on)
 
 
-def show_page(page: Page, flags: PageFlags) -> None:
+def show_page(page: "Page", flags: PageFlags) -> None:
     """Print a page in the form that was asked for."""
     if as_json(flags):
         put_json(page.facts)
         return
+    from recommender.report.layout import render
+
     on = screen(flags.color or "auto")
-    write_lines(render(page, on.width), on)
+    write_blocks(render(page, on.width), on)
 
 
 def as_json(flags: PageFlags) -> bool:

@@ -3,17 +3,18 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from recommender.catalogs.frozen import dataclass
-from recommender.report.layout import Line, plain
+
+if TYPE_CHECKING:
+    from recommender.report.layout import Block
 
 _NARROWEST = 40
 _WIDEST = 1000
 _PIPE_WIDTH = 80  # without a terminal, unless COLUMNS says otherwise
-_STYLES = {"": "", "title": "bold", "strong": "bold", "faint": "dim", "warning": "yellow"}
 _BLOCKS = {**dict.fromkeys("█▉▊▋▌", "#"), **dict.fromkeys("▍▎▏", "")}
 _LEVELS = dict(zip("▁▂▃▄▅▆▇", "_.:-=+*", strict=True))
 _SIMPLER = str.maketrans(
@@ -62,9 +63,11 @@ def _coloured(wish: str, terminal: bool, env: Mapping[str, str]) -> bool:
     return terminal and env.get("TERM") != "dumb"
 
 
-def write_lines(lines: Sequence[Line], on: Screen) -> None:
-    """Print lines on standard output."""
-    write_text(_painted(lines) if on.colour else plain(lines))
+def write_blocks(blocks: "Iterable[Block]", on: Screen) -> None:
+    """Draw blocks on standard output; rich is loaded where something is drawn."""
+    from recommender.report.layout import drawn
+
+    write_text(drawn(blocks, on.width, on.colour))
 
 
 def write_text(text: str, stream: TextIO | None = None) -> None:
@@ -79,21 +82,6 @@ def write_text(text: str, stream: TextIO | None = None) -> None:
         stream.write(text)
     except BrokenPipeError as error:
         raise OutputClosed from error
-
-
-def _painted(lines: Sequence[Line]) -> str:
-    from io import StringIO
-
-    from rich.console import Console
-    from rich.text import Text
-
-    made = StringIO()
-    console = Console(
-        file=made, force_terminal=True, color_system="standard", no_color=False, width=10_000
-    )
-    for line in lines:
-        console.print(Text(line.text, style=_STYLES[line.style]), soft_wrap=True)
-    return made.getvalue()
 
 
 Tick = Callable[[int, int], None]  # done, in all

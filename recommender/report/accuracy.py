@@ -2,45 +2,53 @@
 
 from collections.abc import Sequence
 
+from rich.table import Table
+
 from recommender.plan.accuracy import SPANS, Finding, Score
-from recommender.report.layout import Line, inset, paragraph, rule, wrapped
+from recommender.report.layout import (
+    BLANK,
+    FAINT,
+    STRONG,
+    Block,
+    Column,
+    add_row,
+    inset,
+    sheet,
+    text,
+)
 
 _TITLE = "Errors on published measurements, by what the models had seen of them"
 _HEADS = ("points", "mean", "median", "p90", "bias", "in span")
-_WIDTHS = (7, 8, 8, 8, 8, 8)
+_FIGURE = 6  # columns of a figure
 _NARROW = 76  # columns below which figures stand under what they belong to
 
 
-def render(findings: Sequence[Finding], width: int, reference: str = "") -> list[Line]:
+def render(findings: Sequence[Finding], width: int, reference: str = "") -> list[Block]:
     """Each study: what is predicted, its figures, and below what was asked and published."""
-    room = width - 3 - sum(_WIDTHS)
-    lines = [*paragraph(_TITLE, width, "title"), Line("")]
-    if width >= _NARROW:
-        heads = "".join(head.rjust(w) for head, w in zip(_HEADS, _WIDTHS, strict=True))
-        lines += [Line(f" {'predicted'.ljust(room)}{heads}")]
-    lines += [rule(width)]
-    for each in (each for each in findings if each.score is not None):
-        lines += _study(each, room, width) if width >= _NARROW else _stacked(each, width)
-        lines += [Line(text, "faint") for text in wrapped(_said(each), width - 2, "   ")]
-    return [
-        *lines,
-        rule(width),
-        *(row for text in _below(findings, reference) for row in inset(text, width)),
-    ]
+    run = [each for each in findings if each.score is not None]
+    blocks: list[Block] = [text(_TITLE, STRONG), BLANK]
+    for i, each in enumerate(run):
+        blocks += _stacked(each) if width < _NARROW else [_study(each, width, header=not i)]
+        blocks.append(inset(text(_said(each), FAINT)))
+    return [*blocks, BLANK, *map(text, _below(findings, reference))]
 
 
-def _study(each: Finding, room: int, width: int) -> list[Line]:
-    first, *rest = wrapped(each.subject, room - 1)
-    figures = "".join(f.rjust(w) for f, w in zip(_figures(each.score), _WIDTHS, strict=True))
-    head = f" {first.ljust(room)}{figures}".rstrip()
-    return [Line(head, "strong"), *(Line(f" {more}", "strong") for more in rest)]
+def _study(each: Finding, width: int, header: bool) -> Table:
+    """One study as a table of one row, so that its words below have the whole width."""
+    heads = [Column("predicted", right=False), *map(Column, _HEADS)]
+    table = sheet(heads, flexible=0)
+    table.show_header = header
+    for column in table.columns[1:]:
+        column.min_width = _FIGURE
+    table.columns[0].min_width = width - len(_HEADS) * (_FIGURE + 2)
+    add_row(table, [(cell,) for cell in (each.subject, *_figures(each.score))], first=STRONG)
+    return table
 
 
-def _stacked(each: Finding, width: int) -> list[Line]:
+def _stacked(each: Finding) -> list[Block]:
     figures = zip(_HEADS, _figures(each.score), strict=True)
     words = ", ".join(f"{head} {figure}" for head, figure in figures if figure)
-    head = [Line(text, "strong") for text in wrapped(each.subject, width - 2, " ")]
-    return [*head, *(Line(text) for text in wrapped(words, width - 2, "   ") if words)]
+    return [text(each.subject, STRONG), inset(text(words))]
 
 
 def _said(each: Finding) -> str:

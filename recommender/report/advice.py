@@ -1,115 +1,19 @@
 """The paragraph under the table: how plan 1 goes, what it needs, what would change it."""
 
-import shlex
-
 from recommender.catalogs.registry import CLOUDS
 from recommender.plan.plan import (
     Answer,
     Checkpointing,
-    Machines,
     Need,
     Plan,
-    SensitivityStep,
     StepSplit,
 )
 from recommender.report import cells
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest
-from recommender.report.formatting import clean
-from recommender.report.layout import Line, labelled, paragraph, wrapped
+from recommender.report.launch import folded, launch_words
+from recommender.report.layout import BLANK, FAINT, STRONG, Block, grid, inset, labelled, text
 from recommender.report.limit_words import why_not
-
-
-def launch_words(plan: Plan) -> tuple[str, ...]:
-    """The words of the launch line, quoted; empty where one line cannot rent the plan."""
-    kinds = {(m.provider, m.instance_type, m.market) for m in plan.machines}
-    if len(kinds) != 1:
-        return ()
-    first = plan.machines[0]
-    info = CLOUDS.get(first.provider)
-    if info is None or not info.sky_name:
-        return ()
-    nodes = sum(m.count for m in plan.machines)
-    infra = f"{info.sky_name}/{_region(plan, first)}"
-    if first.confidential:
-        words = _azure_confidential(first, _region(plan, first), nodes)
-    else:
-        words = _sky(first, infra, nodes)
-    return tuple(shlex.quote(clean(word)) for word in words)
-
-
-def launch_line(plan: Plan) -> str:
-    """The launch line on one line, or nothing."""
-    return " ".join(launch_words(plan))
-
-
-def _region(plan: Plan, first: Machines) -> str:
-    return plan.sites[0].region if plan.sites else first.region
-
-
-def _sky(machines: Machines, infra: str, nodes: int) -> list[str]:
-    spot = machines.market == "spot"
-    return [
-        "sky",
-        "launch",
-        *(["--use-spot"] if spot else []),
-        *("--infra", infra),
-        *("--instance-type", machines.instance_type),
-        *(["--num-nodes", str(nodes)] if nodes > 1 else []),
-        *(["--retry-until-up"] if spot else []),
-        "train.yaml",
-    ]
-
-
-# The image of confidential VMs with a GPU (Azure, "Create a confidential VM with a GPU", 2026-08).
-_CONFIDENTIAL_IMAGE = "Canonical:0001-com-ubuntu-confidential-vm-jammy:22_04-lts-cvm:latest"
-
-
-def _azure_confidential(machines: Machines, region: str, nodes: int) -> list[str]:
-    """Azure's own command: SkyPilot sets no security type, and these VMs start with theirs only."""
-    spot = machines.market == "spot"
-    return [
-        *("az", "vm", "create", "--resource-group", "train", "--name", "train"),
-        *("--location", region),
-        *("--size", machines.instance_type),
-        *(["--count", str(nodes)] if nodes > 1 else []),
-        *(["--priority", "Spot"] if spot else []),
-        *("--security-type", "ConfidentialVM"),
-        *("--os-disk-security-encryption-type", "VMGuestStateOnly"),
-        *("--enable-vtpm", "true", "--enable-secure-boot", "true"),
-        *("--image", _CONFIDENTIAL_IMAGE),
-    ]
-
-
-def folded(words: tuple[str, ...], width: int, indent: str) -> list[str]:
-    """The words on lines that end in a backslash, so that they can still be copied."""
-    lines, current = [], ""
-    for word in _pairs(words):
-        if current and len(current) + 1 + len(word) > width - 2:
-            lines.append(current + " \\")
-            current = indent + word
-        else:
-            current = f"{current} {word}" if current else word
-    return [*lines, current] if current else lines
-
-
-_TAKING = frozenset({
-    "--infra", "--instance-type", "--num-nodes", "--resource-group", "--name", "--location",
-    "--size", "--count", "--priority", "--security-type", "--os-disk-security-encryption-type",
-    "--enable-vtpm", "--enable-secure-boot", "--image",
-})  # fmt: skip
-
-
-def _pairs(words: tuple[str, ...]) -> list[str]:
-    """Options with their values: a flag is never parted from what belongs to it."""
-    joined: list[str] = []
-    for word in words:
-        if joined and joined[-1].split()[0] in _TAKING and " " not in joined[-1]:
-            joined[-1] += f" {word}"
-        else:
-            joined.append(word)
-    return joined
-
 
 _WHERE = {"object_store": "the bucket", "anchor": "the anchor", "memory_tier": "the memory tier"}
 _NARROW = 60
@@ -118,19 +22,19 @@ _SAME = 1e-9
 _SMALL = 0.005  # parts of the time below this share are left out
 
 
-def advice(answer: Answer, request: PlanRequest, width: int) -> list[Line]:
+def advice(answer: Answer, request: PlanRequest, width: int) -> list[Block]:
     """Everything below the table."""
     if not answer.plans:
         return []
-    lines = [Line(""), *paragraph(headline(answer, request), width, "strong")]
-    lines += plan_lines(answer.plans[0], request, width)
+    blocks: list[Block] = [BLANK, text(headline(answer, request), STRONG)]
+    blocks += plan_blocks(answer.plans[0], request, width)
     if answer.sensitivity:
-        lines += [Line(""), Line("What would change the answer", "strong")]
-        lines += [line for step in answer.sensitivity for line in _step(step, width)]
+        steps = [(fmt.clean(step.change), fmt.clean(step.effect)) for step in answer.sensitivity]
+        blocks += [BLANK, text("What would change the answer", STRONG), inset(grid(steps))]
     if answer.assumptions:
         assumed = "; ".join(fmt.clean(a).rstrip(".") for a in answer.assumptions)
-        lines += [*paragraph(f"Assumed: {assumed}.", width, "faint")]
-    return lines
+        blocks += [BLANK, text(f"Assumed: {assumed}.", FAINT)]
+    return blocks
 
 
 def headline(answer: Answer, request: PlanRequest) -> str:
@@ -175,11 +79,10 @@ def _unlisted(answer: Answer, request: PlanRequest, cost: float) -> str:
     return f"{fmt.usd(cost)} USD; it {wrong}" if wrong else f"{fmt.usd(cost)} USD"
 
 
-def plan_lines(plan: Plan, request: PlanRequest, width: int) -> list[Line]:
-    """One plan, sentence by sentence, each behind its label."""
-    parts = sentences(plan, request)
-    lines = [line for label, words in parts if words for line in labelled(label, words, width)]
-    return lines + _go(plan, width)
+def plan_blocks(plan: Plan, request: PlanRequest, width: int) -> list[Block]:
+    """One plan, sentence by sentence, each behind its label, and the line that rents it."""
+    parts = [(label, words) for label, words in sentences(plan, request) if words]
+    return [labelled(parts), *_go(plan, width)]
 
 
 def sentences(plan: Plan, request: PlanRequest) -> list[tuple[str, str]]:
@@ -332,30 +235,16 @@ def _need(need: Need, known: bool) -> str:
     return f"{text} (yours is unknown{started})"
 
 
-def _go(plan: Plan, width: int) -> list[Line]:
+def _go(plan: Plan, width: int) -> list[Block]:
+    """The launch line; its line ends are its own, so its blanks are none for rich."""
     words = launch_words(plan)
     if not words:
         return []
-    if width < _NARROW:
-        lines = folded(words, width - 4, "  ")
-        return [Line("  launch"), *(Line(f"    {each}") for each in lines)]
-    first, *rest = folded(words, width - 11, "  ")
-    return [Line(f"  launch   {first}"), *(Line(" " * 11 + each) for each in rest)]
-
-
-def _step(step: SensitivityStep, width: int) -> list[Line]:
-    """A change on the left, what it does on the right; one below the other where narrow."""
-    change, effect = fmt.clean(step.change), fmt.clean(step.effect)
-    room = min(44, width * 55 // 100)
-    if width < _NARROW:
-        head = [Line(each) for each in wrapped(change, width, "  ")]
-        return [*head, *(Line(each) for each in wrapped(effect, width, "    "))]
-    if len(change) <= room - 4:
-        first = f"  {change}".ljust(room)
-        return [Line(each) for each in wrapped(effect, width, first, " " * room)]
-    left = wrapped(change, room - 2, "  ", "    ")
-    right = wrapped(effect, width - room)
-    rows = max(len(left), len(right))
-    left += [""] * (rows - len(left))
-    right += [""] * (rows - len(right))
-    return [Line(f"{a.ljust(room)}{b}".rstrip()) for a, b in zip(left, right, strict=True)]
+    narrow = width < _NARROW
+    lines = folded(words, width - (4 if narrow else 11), "  ")
+    command = "\n".join(lines).replace(" ", fmt.GLUE)
+    return (
+        [inset(text("launch")), inset(text(command), 4)]
+        if narrow
+        else [labelled([("launch", command)])]
+    )

@@ -2,19 +2,28 @@
 
 from collections.abc import Sequence
 
+from rich.table import Table
+
 from recommender.plan.plan import Answer, Plan
 from recommender.report import answer_frame, cells
 from recommender.report import formatting as fmt
 from recommender.report.advice import advice
 from recommender.report.answer_frame import PlanRequest, closing_facts
-from recommender.report.infeasible import infeasible_lines
-from recommender.report.layout import Cell, Column, Line, Row, grid, inset, paragraph
+from recommender.report.infeasible import infeasible_blocks
+from recommender.report.layout import (
+    BLANK,
+    FAINT,
+    STRONG,
+    WARNING,
+    Block,
+    Column,
+    add_row,
+    fits,
+    sheet,
+    text,
+)
 
-_NARROW = 80  # below, chance and price move under the machines
-_CARD = 56  # below, everything moves there
-_WIDE = 120  # from here on, the columns of the second half fit
-
-
+Cell = tuple[str, ...]  # the lines of one cell
 Figures = list[tuple[Column, Sequence[Cell]]]
 
 
@@ -24,49 +33,53 @@ def render(
     width: int = 80,
     quiet: bool = False,
     all_regions: bool = False,
-) -> list[Line]:
-    """The whole answer as lines; `quiet` leaves the table alone."""
+) -> list[Block]:
+    """The whole answer; `quiet` leaves the table alone."""
     if answer.status != "ok":
-        return infeasible_lines(answer, request, width)
+        return infeasible_blocks(answer, request, width)
     table = plans_table(answer, width, all_regions)
     if quiet:
-        return table
+        return [table]
     return [
-        *_heading(answer, request, width),
-        Line(""),
-        *table,
-        *inset(" · ".join(closing_facts(answer, request)), width),
+        *_heading(answer, request),
+        BLANK,
+        table,
+        BLANK,
+        text(" · ".join(closing_facts(answer, request))),
         *advice(answer, request, width),
-        *_check_lines(answer, width),
+        *_check_blocks(answer),
     ]
 
 
-def _check_lines(answer: Answer, width: int) -> list[Line]:
+def _check_blocks(answer: Answer) -> list[Block]:
     """What `--verify` found; the page that explains a plan is not loaded without it."""
     if not answer.checks:
         return []
-    from recommender.report.explain import check_lines
+    from recommender.report.explain import check_blocks
 
-    return check_lines(answer, width)
+    return check_blocks(answer)
 
 
-def _heading(answer: Answer, request: PlanRequest, width: int) -> list[Line]:
-    lines = [
-        *paragraph(answer_frame.job_line(request), width, "title"),
-        *paragraph(answer_frame.goal_line(answer, request.limits), width, "title"),
-    ]
+def _heading(answer: Answer, request: PlanRequest) -> list[Block]:
     prices = answer_frame.price_line(answer, request)
-    warnings = [f"warning: {fmt.clean(w)}" for w in answer.warnings]
-    lines += paragraph(prices, width, "faint") if prices else []
-    return lines + [line for w in warnings for line in paragraph(w, width, "warning")]
+    return [
+        text(answer_frame.job_line(request), STRONG),
+        text(answer_frame.goal_line(answer, request.limits), STRONG),
+        *([text(prices, FAINT)] if prices else []),
+        *(text(f"warning: {fmt.clean(w)}", WARNING) for w in answer.warnings),
+    ]
 
 
-def plans_table(answer: Answer, width: int, all_regions: bool = False) -> list[Line]:
-    """The table of plans; the plan in use today stands last, marked "now"."""
+def plans_table(answer: Answer, width: int, all_regions: bool = False) -> Table:
+    """The table of plans; the plan in use today stands last, marked "now".
+
+    Columns stand in the order of their weight: where it is narrow, the last ones go, then the
+    figures move under the machines.
+    """
     plans = [*answer.plans, *([answer.compared] if answer.compared else [])]
     names = [str(i) for i in range(1, len(answer.plans) + 1)] + ["now"]
     unit, name = cells.time_unit(plans)
-    numbers: Figures = [
+    spans: Figures = [
         (Column("cost USD"), cells.cost_cells(plans)),
         (Column(f"time {name}"), cells.time_cells(plans, unit)),
     ]
@@ -77,28 +90,44 @@ def plans_table(answer: Answer, width: int, all_regions: bool = False) -> list[L
     machines: Sequence[Cell] = [
         (*_machines(p, all_regions), *cells.knee(p, plans[0])) for p in plans
     ]
-    if width < _CARD:
-        machines = _under(machines, numbers + tail)
-        return _grid(names, machines, [], width)
-    if width < _NARROW:
-        return _grid(names, _under(machines, tail), numbers, width)
-    more = _second_half(plans) if width >= _WIDE else []
-    return _grid(names, machines, numbers + tail + more, width)
+    return (
+        _as_wide_as_fits(names, machines, spans + tail, plans, width)
+        or _fitting(names, _under(machines, tail), spans, width)
+        or _table(names, _under(machines, spans + tail), [])
+    )
 
 
-def _grid(
+def _as_wide_as_fits(
     names: Sequence[str],
     machines: Sequence[Cell],
-    numbers: Figures,
+    figures: Figures,
+    plans: Sequence[Plan],
     width: int,
-) -> list[Line]:
-    columns = [Column("#", right=False), Column("machines", right=False, gap=2)]
-    columns += [column for column, _ in numbers]
-    rows = [
-        Row(((names[i],), cell, *(given[i] for _, given in numbers)), strong=i == 0)
-        for i, cell in enumerate(machines)
-    ]
-    return grid(columns, rows, width, flexible=1)
+) -> Table | None:
+    """The figures, and as many more columns as leave every machine on one line."""
+    table = _table(names, machines, figures + _second_half(plans))
+    first = table.columns[1]
+    first.min_width = max(len(line) for plan in plans for line in cells.machines_lines(plan))
+    while len(table.columns) > 2 + len(figures) and not fits(table, width):
+        table.columns.pop()
+    first.min_width = None
+    return table if fits(table, width) else None
+
+
+def _fitting(
+    names: Sequence[str], machines: Sequence[Cell], figures: Figures, width: int
+) -> Table | None:
+    table = _table(names, machines, figures)
+    return table if fits(table, width) else None
+
+
+def _table(names: Sequence[str], machines: Sequence[Cell], figures: Figures) -> Table:
+    columns = [Column("#", right=False), Column("machines", right=False)]
+    table = sheet([*columns, *(column for column, _ in figures)], flexible=1)
+    for i, cell in enumerate(machines):
+        row = ((names[i],), cell, *(given[i] for _, given in figures))
+        add_row(table, row, first="" if i else STRONG)
+    return table
 
 
 def _machines(plan: Plan, all_regions: bool) -> Cell:
@@ -110,10 +139,10 @@ def _machines(plan: Plan, all_regions: bool) -> Cell:
     return (*lines, *([f"also {', '.join(map(fmt.clean, regions))}"] if regions else []))
 
 
-def _under(machines: Sequence[Cell], numbers: Figures) -> list[Cell]:
+def _under(machines: Sequence[Cell], figures: Figures) -> list[Cell]:
     """Figures as a line below the machines, each with its unit."""
-    spans = [(c, given) for c, given in numbers if " " in c.title]
-    single = [(c, given) for c, given in numbers if " " not in c.title]
+    spans = [(c, given) for c, given in figures if " " in c.title]
+    single = [(c, given) for c, given in figures if " " not in c.title]
     return [
         (
             *cell,
@@ -132,16 +161,17 @@ def _figure_line(title: str, cell: Cell) -> str:
 
 
 def _second_half(plans: Sequence[Plan]) -> Figures:
+    """What stands beside the figures of a plan where there is room, the weightiest first."""
     return [
-        (
-            Column("interr."),
-            [(fmt.three(round(p.estimate.interruptions, 1)),) for p in plans],
-        ),
         (Column("overhead"), [(fmt.percent(p.estimate.overhead),) for p in plans]),
+        (Column("saving"), [cells.saving_cell(p) for p in plans]),
         (
             Column("checkpoints", right=False),
             [cells.checkpoint_cell(p.checkpointing) for p in plans],
         ),
+        (
+            Column("interr."),
+            [(fmt.three(round(p.estimate.interruptions, 1)),) for p in plans],
+        ),
         (Column("FLOP/USD"), [(fmt.scientific(p.flopp),) for p in plans]),
-        (Column("saving"), [cells.saving_cell(p) for p in plans]),
     ]

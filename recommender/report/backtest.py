@@ -89,13 +89,13 @@ def page(found: Sequence[Standing], traces: int, split: str) -> Page:
     """One row per setting and policy; with traces named, one for each of them as well."""
     columns = (
         Column("job", right=False),
-        Column("policy", right=False, gap=2),
-        Column("windows", gap=2),
-        Column("mean", gap=2),
-        Column("p50", gap=2),
-        Column("p90", gap=2),
-        Column("late", gap=2),
-        Column("closed", gap=2),
+        Column("policy", right=False),
+        Column("windows"),
+        Column("mean"),
+        Column("p50"),
+        Column("p90"),
+        Column("late"),
+        Column("closed"),
     )
     return Page(
         title=f"Backtest on {fmt.plural(traces, 'trace')}, USD per run",

@@ -66,12 +66,12 @@ def offers_page(found: Sequence[OfferFlopp], most: int, precision: str) -> Page:
     """Offers by FLOP per dollar, the best first."""
     columns = (
         Column("#"),
-        Column("offer", right=False, gap=2),
-        Column("market", right=False, gap=2),
-        Column("USD/h", gap=2),
-        Column("TFLOP/s", gap=2),
-        Column("FLOP/USD", gap=2),
-        Column("speed", right=False, gap=2),
+        Column("offer", right=False),
+        Column("market", right=False),
+        Column("USD/h"),
+        Column("TFLOP/s"),
+        Column("FLOP/USD"),
+        Column("speed", right=False),
     )
     rows = tuple(_offer(rank, each) for rank, each in enumerate(found[:most], 1))
     below = [f"{len(found) - most:,} more: --top {len(found)}"] if len(found) > most else []

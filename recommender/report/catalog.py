@@ -27,11 +27,11 @@ def status(catalog: "Catalog", name: str) -> Page:
     dates = catalog.price_dates()
     columns = (
         Column("provider", right=False),
-        Column("market", right=False, gap=2),
-        Column("offers", gap=2),
-        Column("regions", gap=2),
-        Column("prices of", gap=2),
-        Column("age", gap=2),
+        Column("market", right=False),
+        Column("offers"),
+        Column("regions"),
+        Column("prices of"),
+        Column("age"),
         Column("note", right=False),
     )
     return Page(
@@ -224,8 +224,8 @@ def sources(catalog: "Catalog") -> Page:
     """Where the figures come from and under which licence."""
     columns = (
         Column("#"),
-        Column("source and licence", right=False, gap=2),
-        Column("used as", right=False, gap=2),
+        Column("source and licence", right=False),
+        Column("used as", right=False),
     )
     rows = tuple(
         (

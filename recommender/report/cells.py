@@ -52,7 +52,7 @@ def place(plan: Plan) -> str:
     first = plan.machines[0]
     region = plan.sites[0].region if plan.sites else first.region
     others = {site.region for site in plan.sites} - {region}
-    more = f"\N{NO-BREAK SPACE}+{len(others)}" if others else ""
+    more = f" +{len(others)}" if others else ""
     named = fmt.clean(first.provider)
     return (named if named == region else f"{named} {fmt.clean(region)}") + more
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from recommender.plan.plan import Answer, Plan
 from recommender.report import advice, answer_frame, cells, infeasible
 from recommender.report import formatting as fmt
-from recommender.report.advice import launch_line
 from recommender.report.answer_frame import PlanRequest, closing_facts
 from recommender.report.explain import check_words
-from recommender.report.layout import Line
+from recommender.report.launch import launch_line
+from recommender.report.layout import drawn
 
 COLUMNS = (
     "rank",
@@ -108,7 +108,7 @@ def safe(cell: str) -> str:
     return f"'{cell}" if formula else cell
 
 
-_WIDE = 10_000  # Markdown wraps for itself
+_BLOCK = 80  # columns of a code block
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"})
 
 
@@ -193,8 +193,8 @@ def _checks(answer: Answer) -> list[str]:
 
 def _infeasible(answer: Answer, request: PlanRequest) -> str:
     """The lines of a terminal as a code block."""
-    lines: list[Line] = infeasible.infeasible_lines(answer, request, 80)
-    return "```text\n" + "".join(f"{line.text}\n" for line in lines) + "```\n"
+    blocks = infeasible.infeasible_blocks(answer, request, _BLOCK)
+    return f"```text\n{drawn(blocks, _BLOCK)}```\n"
 
 
 def _sentences(foreign: Sequence[str], between: str) -> str:

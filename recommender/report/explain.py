@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from rich.table import Table
+
 from recommender.errors import UsageError
 from recommender.plan.plan import (
     OWN_TRACE,
@@ -18,68 +20,69 @@ from recommender.plan.plan import (
 )
 from recommender.report import answer_frame, cells
 from recommender.report import formatting as fmt
-from recommender.report.advice import plan_lines
+from recommender.report.advice import plan_blocks
 from recommender.report.answer_frame import PlanRequest
-from recommender.report.layout import Line, labelled, paragraph
+from recommender.report.layout import (
+    BLANK,
+    FAINT,
+    STRONG,
+    Block,
+    Column,
+    add_row,
+    fits,
+    grid,
+    inset,
+    labelled,
+    sheet,
+    text,
+)
 
 _SHORT = {"on-demand": "od", None: "late"}
-_GAP = 2
 
 
-def policy_lines(facts: PolicyFacts | None, width: int) -> list[Line]:
+def policy_blocks(facts: PolicyFacts | None, width: int) -> list[Block]:
     """The block of `--explain`; one line where the programme cannot express the plan."""
     if facts is None:
         return []
-    title = Line("Fallback policy", "strong")
+    title = text("Fallback policy", STRONG)
     if facts.why_not:
-        text = f"No policy was computed: {fmt.clean(facts.why_not)}."
-        return [Line(""), title, *paragraph(text, width)]
+        return [BLANK, title, text(f"No policy was computed: {fmt.clean(facts.why_not)}.")]
     step = fmt.duration(facts.tick_s)
-    lines = [Line(""), title, *_costs(facts, width), Line("")]
-    lines += paragraph(
-        f"By time left and work left, in steps of {step}: what to do while spot is up / down "
-        "(od: on-demand).",
-        width,
-    )
-    return lines + _grid(facts, width)
+    return [
+        BLANK,
+        title,
+        text("Expected cost under the availability model of the zones, at the predicted speed:"),
+        inset(_costs(facts)),
+        BLANK,
+        text(
+            f"By time left and work left, in steps of {step}: what to do while spot is up / down "
+            "(od: on-demand)."
+        ),
+        inset(text("time left, by work left", FAINT)),
+        inset(_policy_grid(facts, width - 2)),
+    ]
 
 
-def _costs(facts: PolicyFacts, width: int) -> list[Line]:
+def _costs(facts: PolicyFacts) -> Table:
     """Expected costs under one law, from a random moment of the market on."""
     rows = [("fallback rule of the plan", facts.fallback_usd)]
     if facts.rule_usd is not None:
         rows.append(("two thresholds, the rule above", facts.rule_usd))
     rows.append(("cost-optimal, a lower bound", facts.full_usd))
-    first = max(len(name) for name, _ in rows)
-    amounts = [f"{fmt.usd(usd)} USD" for _, usd in rows]
-    second = max(map(len, amounts))
-    text = "Expected cost under the availability model of the zones, at the predicted speed:"
-    return [
-        *paragraph(text, width),
-        *(
-            Line(f"  {n.ljust(first)}  {a.rjust(second)}")
-            for (n, _), a in zip(rows, amounts, strict=True)
-        ),
-    ]
+    return grid([(name, f"{fmt.usd(usd)} USD") for name, usd in rows], right=(1,))
 
 
-def _grid(facts: PolicyFacts, width: int) -> list[Line]:
+def _policy_grid(facts: PolicyFacts, width: int) -> Table:
     """Rows by time left, columns by work left; the rightmost columns go where it is narrow."""
     heads = ["", *(fmt.duration(s) for s in facts.work_left_s)]
-    rows = [
-        [fmt.duration(time_s), *(_cell(a, b) for a, b in zip(up, away, strict=True))]
-        for time_s, up, away in zip(facts.time_left_s, facts.spot_up, facts.spot_away, strict=True)
-    ]
-    table = [heads, *rows]
-    widths = [max(len(row[i]) for row in table) for i in range(len(heads))]
-    while len(widths) > 2 and 2 + sum(widths) + _GAP * (len(widths) - 1) > width:
-        widths.pop()
-    made = [
-        "  " + (" " * _GAP).join(c.rjust(w) for c, w in zip(row, widths, strict=False))
-        for row in table
-    ]
-    above = Line("  time left, by work left", "faint")
-    return [above, Line(made[0], "faint"), *(Line(line) for line in made[1:])]
+    table = sheet([Column(head) for head in heads], flexible=-1)
+    table.box, table.padding = None, (0, 2, 0, 0)
+    for time_s, up, away in zip(facts.time_left_s, facts.spot_up, facts.spot_away, strict=True):
+        row = [fmt.duration(time_s), *(_cell(a, b) for a, b in zip(up, away, strict=True))]
+        add_row(table, [(cell,) for cell in row])
+    while len(table.columns) > 2 and not fits(table, width):
+        table.columns.pop()
+    return table
 
 
 def _cell(up: str | None, away: str | None) -> str:
@@ -87,7 +90,7 @@ def _cell(up: str | None, away: str | None) -> str:
     return names[0] if names[0] == names[1] else "/".join(names)
 
 
-def program_lines(answer: Answer, width: int) -> list[Line]:
+def program_blocks(answer: Answer) -> list[Block]:
     """The linear program behind the order of the plans: its shares, and what limits are worth."""
     program = answer.program
     if program is None or program.status != "optimal":
@@ -95,14 +98,12 @@ def program_lines(answer: Answer, width: int) -> list[Line]:
     shares = fmt.listing(
         [f"{fmt.clean(each.configuration)} {fmt.percent(each.share)}" for each in program.shares]
     )
-    text = (
+    words = (
         f"By estimates of {program.columns} configurations the work is shared best as {shares}; "
         f"{fmt.percent(program.spot_share)} on clusters with spot. It says what is simulated first."
     )
-    lines = [Line(""), Line("Linear program", "strong"), *paragraph(text, width)]
-    for each in program.worth:
-        lines += labelled(fmt.clean(each.limit), _worth(each, answer.goal), width)
-    return lines
+    worth = [(fmt.clean(each.limit), _worth(each, answer.goal)) for each in program.worth]
+    return [BLANK, text("Linear program", STRONG), text(words), labelled(worth)]
 
 
 def _worth(each: LimitWorth, goal: str) -> str:
@@ -114,16 +115,14 @@ def _worth(each: LimitWorth, goal: str) -> str:
 _ERRORS = 3.0  # standard errors beyond which a difference is no accident
 
 
-def check_lines(answer: Answer, width: int) -> list[Line]:
+def check_blocks(answer: Answer) -> list[Block]:
     """One paragraph per plan; nothing where nothing was verified."""
     if not answer.checks:
         return []
     runs, seed = answer.checks[0].runs, answer.checks[0].seed
     title = f"Verified with {runs:,} new simulated runs each (seed {seed})"
-    lines = [Line(""), *paragraph(title, width, "strong")]
-    for check in answer.checks:
-        lines += labelled(f"plan {check.rank}", check_words(check), width)
-    return lines
+    checked = [(f"plan {check.rank}", check_words(check)) for check in answer.checks]
+    return [BLANK, text(title, STRONG), labelled(checked)]
 
 
 def check_words(check: Check) -> str:
@@ -154,19 +153,22 @@ _NONE = 1e-6  # parts of the time below this share are what rounding leaves
 _Term = tuple[str, str, str]  # what, how much, remark
 
 
-def render(answer: Answer, request: PlanRequest, number: int, width: int) -> list[Line]:
+def render(answer: Answer, request: PlanRequest, number: int, width: int) -> list[Block]:
     """Plan `number` term by term."""
     if number > len(answer.plans):
         raise UsageError(f"--explain {number}: there are {len(answer.plans)} plans")
     plan = answer.plans[number - 1]
-    lines = paragraph(answer_frame.job_line(request), width, "title")
-    lines += paragraph(f"Plan {number}: {', '.join(cells.machines_lines(plan))}", width, "title")
-    lines += [Line(""), *plan_lines(plan, request, width)]
+    blocks: list[Block] = [
+        text(answer_frame.job_line(request), STRONG),
+        text(f"Plan {number}: {', '.join(cells.machines_lines(plan))}", STRONG),
+        BLANK,
+        *plan_blocks(plan, request, width),
+    ]
     for title, terms in _sections(plan, request):
-        lines += [Line(""), *paragraph(title, width, "strong"), *_terms(terms, width)]
-    lines += policy_lines(answer.policy, width)
-    lines += program_lines(answer, width)
-    return lines + _lost(answer, number, width) + _derived(request, width)
+        blocks += [BLANK, text(title, STRONG), _terms(terms, width)]
+    blocks += policy_blocks(answer.policy, width)
+    blocks += program_blocks(answer)
+    return blocks + _lost(answer, number) + _derived(request)
 
 
 def _sections(plan: Plan, request: PlanRequest) -> list[tuple[str, Sequence[_Term]]]:
@@ -290,18 +292,17 @@ def _of(part: float, whole: float) -> str:
     return fmt.percent(part / whole) if whole else ""
 
 
-def _terms(terms: Sequence[_Term], width: int) -> list[Line]:
-    """Three columns: what, how much, which share of the whole or a remark."""
-    first = max(len(name) for name, _, _ in terms) if terms else 0
-    second = max(len(amount) for _, amount, _ in terms) if terms else 0
-    lines = [f"  {n.ljust(first)}  {a.rjust(second)}  {r}".rstrip() for n, a, r in terms]
-    if all(len(line) <= width for line in lines):
-        return [Line(line) for line in lines]
-    narrow = [labelled(n, " · ".join(x for x in (a, r) if x), width, hang=14) for n, a, r in terms]
-    return [line for each in narrow for line in each]
+def _terms(terms: Sequence[_Term], width: int) -> Block:
+    """What, how much, and which share of the whole or a remark; the last two in one if narrow."""
+    table = inset(grid(terms, right=(1,)))
+    if fits(table, width):
+        return table
+    return labelled(
+        [(name, " · ".join(x for x in (much, rest) if x)) for name, much, rest in terms]
+    )
 
 
-def _lost(answer: Answer, number: int, width: int) -> list[Line]:
+def _lost(answer: Answer, number: int) -> list[Block]:
     """Why the next plan stands behind this one: the terms that make the difference."""
     if number >= len(answer.plans):
         return []
@@ -317,7 +318,7 @@ def _lost(answer: Answer, number: int, width: int) -> list[Line]:
             for name, d in _differences(_dollars(this), _dollars(after))
         ]
     why = fmt.listing(parts) or "no visible difference"
-    return [Line(""), *paragraph(f"Plan {number + 1} compared: {why}.", width)]
+    return [BLANK, text(f"Plan {number + 1} compared: {why}.")]
 
 
 def _more(difference: float) -> str:
@@ -353,9 +354,9 @@ def _differences(this: dict[str, float], after: dict[str, float]) -> list[tuple[
     return [(name, d) for name, d in found[:3] if abs(d) > least]
 
 
-def _derived(request: PlanRequest, width: int) -> list[Line]:
+def _derived(request: PlanRequest) -> list[Block]:
     names = request.job.assumed
     if not names:
         return []
     listed = ", ".join(fmt.clean(name) for name in names)
-    return [Line(""), *paragraph(f"Job fields derived from the others: {listed}.", width, "faint")]
+    return [BLANK, text(f"Job fields derived from the others: {listed}.", FAINT)]

@@ -15,7 +15,12 @@ _ESCAPE = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\
 _SPACES = re.compile(r"\s+")
 _LARGE = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
 _BYTES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
-_GLUE = re.compile(r"(?<=\d) (?=(?:%|ms|s|min|h|d|USD|[kMGT]?B|[kMT])\b|%)|(?<=[≥≤±+]) (?=\d)")
+# A blank at which no line is broken: rich breaks lines at U+00A0, too. Of private use, so that
+# `clean` leaves it in no foreign text; report/layout.py writes it as a blank.
+GLUE = "\ue000"
+_UNITS = re.compile(
+    r"(?<=\d) (?=(?:%|ms|s|min|h|d|USD|[kMGT]?B|[kMT])\b|%)|(?<=[≥≤±+×]) (?=\w)| (?=\+\d)"
+)
 _LONGEST = 400  # of a foreign string in a table
 
 
@@ -28,7 +33,7 @@ def clean(foreign: str) -> str:
 
 def glued(sentence: str) -> str:
     """The sentence with its numbers tied to their units, so that no line parts them."""
-    return _GLUE.sub("\N{NO-BREAK SPACE}", sentence)
+    return _UNITS.sub(GLUE, sentence)
 
 
 def usd_span(low: float, high: float) -> str:

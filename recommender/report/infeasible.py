@@ -1,31 +1,42 @@
 """The answer when no plan keeps the limits: which one hurts, and the nearest that would do."""
 
+from rich.table import Table
+
 from recommender.plan.limits import LIMITS
 from recommender.plan.plan import Answer, Infeasible, Plan, SensitivityStep
 from recommender.report import cells
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest
-from recommender.report.layout import Column, Line, Row, grid, inset, labelled, paragraph, wrapped
+from recommender.report.layout import (
+    BLANK,
+    STRONG,
+    WARNING,
+    Block,
+    Column,
+    add_row,
+    fits,
+    inset,
+    labelled,
+    sheet,
+    text,
+)
 
-_NARROW = 70
 _FLAGS = {"overhead": "max-overhead"}  # rows of the program that are called unlike their flag
 
 
-def infeasible_lines(answer: Answer, request: PlanRequest, width: int) -> list[Line]:
+def infeasible_blocks(answer: Answer, request: PlanRequest, width: int) -> list[Block]:
     """Why there is no plan, what to change, and how far one could go at all."""
     why = answer.infeasible or Infeasible((), ())
-    lines = paragraph(headline(request, answer.status == "infeasible"), width, "title")
-    lines += [line for w in answer.warnings for line in paragraph(f"warning: {w}", width)]
-    lines.append(Line(""))
-    for label, sentence in _bindings(why):
-        lines += labelled(label, fmt.clean(sentence), width, hang=10)
-    together = _conflict(answer)
-    if together:
-        lines += labelled("program", together, width, hang=10)
-    if why.unexplored:
-        lines += labelled("searched", why.unexplored, width, hang=10)
-    lines += _nearest(why, width)
-    return lines + _extremes(why, width)
+    found = [("program", _conflict(answer)), ("searched", why.unexplored)]
+    labels = _bindings(why) + [(label, words) for label, words in found if words]
+    return [
+        text(headline(request, answer.status == "infeasible"), STRONG),
+        *(text(f"warning: {fmt.clean(w)}", WARNING) for w in answer.warnings),
+        BLANK,
+        *([labelled(labels)] if labels else []),
+        *_nearest(why, width),
+        *_extremes(why),
+    ]
 
 
 def _conflict(answer: Answer) -> str:
@@ -52,24 +63,22 @@ def headline(request: PlanRequest, proven: bool = True) -> str:
 
 
 def _bindings(why: Infeasible) -> list[tuple[str, str]]:
-    return [("" if place else "binding", text) for place, text in enumerate(why.binding)]
+    return [("" if i else "binding", fmt.clean(each)) for i, each in enumerate(why.binding)]
 
 
-def _nearest(why: Infeasible, width: int) -> list[Line]:
+def _nearest(why: Infeasible, width: int) -> list[Block]:
     enough = [step for step in why.relaxed if step.plan is not None]
-    lines: list[Line] = []
+    blocks: list[Block] = []
     if enough:
-        lines += [
-            Line(""),
-            *(_changes(enough, width) if width >= _NARROW else _listed(enough, width)),
-        ]
+        table = _changes(enough)
+        blocks += [BLANK, *([table] if fits(table, width) else _listed(enough))]
     alone = [f"{fmt.clean(s.change)} ({fmt.clean(s.effect)})" for s in why.relaxed if not s.plan]
     if alone:
-        lines += inset(f"not enough alone: {', '.join(alone)}", width)
-    return lines
+        blocks += [BLANK, text(f"not enough alone: {', '.join(alone)}")]
+    return blocks
 
 
-def _changes(steps: list[SensitivityStep], width: int) -> list[Line]:
+def _changes(steps: list[SensitivityStep]) -> Table:
     plans = [step.plan for step in steps if step.plan is not None]
     unit, name = cells.time_unit(plans)
     costs, times = cells.cost_cells(plans), cells.time_cells(plans, unit)
@@ -83,19 +92,11 @@ def _changes(steps: list[SensitivityStep], width: int) -> list[Line]:
         Column(f"time {name}"),
         *([Column("saving")] if saves else []),
     ]
-    rows = [
-        Row(
-            (
-                change,
-                (cells.short_machines(plan),),
-                cost[:1],
-                time[:1],
-                *([_saved(plan)] if saves else []),
-            )
-        )
-        for change, plan, cost, time in zip(changes, plans, costs, times, strict=True)
-    ]
-    return grid(columns, rows, width, flexible=1)
+    table = sheet(columns, flexible=1)
+    for change, plan, cost, time in zip(changes, plans, costs, times, strict=True):
+        saved = [_saved(plan)] if saves else []
+        add_row(table, [change, (cells.short_machines(plan),), cost[:1], time[:1], *saved])
+    return table
 
 
 def _flags(change: str) -> tuple[str, ...]:
@@ -111,15 +112,12 @@ def _saved(plan: Plan) -> tuple[str, ...]:
     return cells.saving_cell(plan) if (plan.saving or 0.0) > 0.0 else ("",)
 
 
-def _listed(steps: list[SensitivityStep], width: int) -> list[Line]:
+def _listed(steps: list[SensitivityStep]) -> list[Block]:
     """The nearest plans as a list, for narrow terminals."""
     several = any(len(_flags(step.change)) > 1 for step in steps)
-    lines = [Line("Change one of:" if several else "Change one thing:", "strong")]
-    for step in steps:
-        lines.append(Line(f"  {fmt.clean(step.change)}"))
-        text = wrapped(_brief(step.plan), width, "    ") if step.plan else []
-        lines += [Line(each) for each in text]
-    return lines
+    head = "Change one of:" if several else "Change one thing:"
+    rows = [(fmt.clean(step.change), _brief(step.plan)) for step in steps if step.plan]
+    return [text(head, STRONG), *(b for c, w in rows for b in (inset(text(c)), inset(text(w), 4)))]
 
 
 def _brief(plan: Plan) -> str:
@@ -130,13 +128,13 @@ def _brief(plan: Plan) -> str:
     return f"{text}, {fmt.percent(plan.saving)} below the cheapest on-demand plan"
 
 
-def _extremes(why: Infeasible, width: int) -> list[Line]:
+def _extremes(why: Infeasible) -> list[Block]:
     parts = [
         _extreme("Fastest without limits", why.fastest),
         _extreme("Cheapest without limits", why.cheapest),
     ]
-    lines = [line for each in parts if each for line in paragraph(each, width)]
-    return [Line(""), *lines] if lines else []
+    found = [text(each) for each in parts if each]
+    return [BLANK, *found] if found else []
 
 
 def _extreme(name: str, plan: Plan | None) -> str:

@@ -7,8 +7,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from recommender.plan.plan import Answer
-from recommender.report.advice import launch_line
 from recommender.report.answer_frame import PlanRequest
+from recommender.report.launch import launch_line
 from recommender.version import __version__
 
 PLAN_SCHEMA = "recommend.plan/v1"

@@ -1,128 +1,148 @@
-"""Lines of output: their text and weight, set in columns, pages and bars."""
+"""What pages are drawn with: rich's texts, tables and bars, and how they become lines of text."""
 
-import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import field
-from typing import Any, Literal
+from io import StringIO
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, RenderableType
+from rich.measure import Measurement
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
 
 from recommender.catalogs.frozen import dataclass
 from recommender.plan.simulation import Histogram
 from recommender.report import formatting as fmt
-from recommender.report.formatting import glued
+from recommender.report.formatting import GLUE, glued
 
-Style = Literal["", "title", "strong", "faint", "warning"]
+Block = RenderableType  # a paragraph, a table, a blank line: what a page is made of
+BLANK = ""
+STRONG, FAINT, WARNING = "bold", "dim", "yellow"
+MARKETS = {"spot": "cyan", "on-demand": "magenta"}  # told apart by colour and by word
+_ANY_WIDTH = 100_000  # a console as wide as any block asks for
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of output and its weight on a terminal that shows colour."""
+def drawn(blocks: Iterable[Block], width: int, colour: bool = False) -> str:
+    """The blocks as text, no line wider than the screen unless a single word of it is."""
+    console = _console(colour)
+    for block in blocks:
+        least = _least_width(console, block)
+        shown = block if least <= width else _spilt(block, width)
+        console.print(shown, width=max(width, least), crop=False)
+    text = console.file.getvalue().replace(GLUE, " ")  # type: ignore[attr-defined]
+    return text if colour else "".join(f"{line.rstrip()}\n" for line in text.splitlines())
 
-    text: str
-    style: Style = ""
+
+def _console(colour: bool = False) -> Console:
+    return Console(
+        file=StringIO(),
+        width=_ANY_WIDTH,
+        color_system="standard" if colour else None,
+        force_terminal=colour,
+        no_color=False,  # cli/screen.py has asked the environment
+        legacy_windows=False,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
+
+
+def _least_width(console: Console, block: Block) -> int:
+    return Measurement.get(console, console.options, block).minimum
+
+
+def _spilt(block: Block, width: int) -> Block:
+    """A paragraph with a word longer than the screen: only that word stands over the edge."""
+    import textwrap
+
+    indent = block.left if isinstance(block, Padding) else 0
+    words = block.renderable if isinstance(block, Padding) else block
+    if not isinstance(words, Text):
+        return block
+    wrapped = (
+        textwrap.wrap(line, width - indent, break_long_words=False, break_on_hyphens=False)
+        for line in words.plain.split("\n")
+    )
+    return inset(Text("\n".join(each for lines in wrapped for each in lines), words.style), indent)
+
+
+def fits(block: Block, width: int, unbroken: bool = False) -> bool:
+    """Whether a block can be drawn so narrow without cutting a word, or without breaking a line."""
+    console = _console()
+    measured = Measurement.get(console, console.options, block)
+    return (measured.maximum if unbroken else measured.minimum) <= width
+
+
+def text(words: str, style: str = "") -> Text:
+    """A paragraph; numbers stay with their units, and markets stand out."""
+    made = Text(glued(words), style)
+    for market, colour in MARKETS.items():
+        if market in words:
+            made.highlight_words((market,), colour)
+    return made
+
+
+def inset(block: Block, indent: int = 2) -> Padding:
+    """A block that stands some blanks in."""
+    return Padding.indent(block, indent)
+
+
+def grid(rows: Sequence[Sequence[str]], right: Sequence[int] = (), gap: int = 2) -> Table:
+    """Rows in columns without a header; those of `right` stand on the right, uncut."""
+    table = Table.grid(padding=(0, gap))
+    for i, cells in enumerate(zip(*rows, strict=True)):
+        words = [word for cell in cells for word in glued(cell).split()]
+        table.add_column(min_width=max(map(len, words), default=1))
+        if i in right:
+            table.columns[i].justify = "right"
+            table.columns[i].width = max(map(len, cells))
+    for row in rows:
+        table.add_row(*map(text, row))
+    return table
+
+
+_LABEL = 8  # characters of the longest usual label
+
+
+def labelled(parts: Sequence[tuple[str, str]]) -> Padding:
+    """Paragraphs behind their labels, hanging: the form of the lines under a plan."""
+    table = grid(parts, gap=1)
+    if table.columns:
+        table.columns[0].min_width = max(_LABEL, table.columns[0].min_width or 0)
+    return inset(table)
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a grid: its header and how its cells stand."""
+    """A column of a page: its header and how its cells stand."""
 
     title: str
     right: bool = True
-    gap: int = 3  # blanks before it
 
 
-Cell = tuple[str, ...]  # the lines of one cell
+def sheet(columns: Sequence[Column], flexible: int) -> Table:
+    """An empty table of which one column wraps and the others are as wide as their cells."""
+    made = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False)
+    made.header_style = made.border_style = FAINT
+    for i, column in enumerate(columns):
+        justify = "right" if column.right else "left"
+        made.add_column(column.title, justify=justify, no_wrap=i != flexible)  # type: ignore[arg-type]
+    return made
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """Cells of one plan, and whether its first line stands out."""
-
-    cells: tuple[Cell, ...]
-    strong: bool = False
-
-
-def plain(lines: Iterable[Line]) -> str:
-    """The text alone, one line each."""
-    return "".join(f"{line.text}\n" for line in lines)
-
-
-def wrapped(text: str, width: int, first: str = "", rest: str | None = None) -> list[str]:
-    """A paragraph in lines of at most `width`; words and numbers are never cut."""
-    after = " " * len(first) if rest is None else rest
-    lines = textwrap.wrap(
-        glued(text),
-        max(width, len(first) + 20),
-        initial_indent=first,
-        subsequent_indent=after,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines] or [first.rstrip()]
-
-
-def paragraph(text: str, width: int, style: Style = "") -> list[Line]:
-    """A paragraph as lines of one weight."""
-    return [Line(each, style) for each in wrapped(text, width)]
-
-
-def inset(text: str, width: int) -> list[Line]:
-    """A paragraph that stands under a table, one blank in."""
-    return [Line(each) for each in wrapped(text, width, " ")]
-
-
-def labelled(label: str, text: str, width: int, indent: int = 2, hang: int = 9) -> list[Line]:
-    """A paragraph behind its label, hanging: the form of the lines under a plan."""
-    first = " " * indent + label.ljust(hang - 1) + " "
-    if len(label) < hang or len(first) + len(text) <= width:
-        return [Line(each) for each in wrapped(text, width, first)]
-    above = wrapped(label, width, " " * indent)  # too long to stand before anything
-    return [Line(each) for each in [*above, *wrapped(text, width, " " * (indent + 2))]]
-
-
-def overflow(lines: Iterable[Line], width: int) -> int:
-    """How many lines are longer than the terminal."""
-    return sum(len(line.text) > width for line in lines)
-
-
-def rule(width: int) -> Line:
-    """The line above and below a table."""
-    return Line(" " + "─" * (width - 4), "faint")
-
-
-def grid(columns: Sequence[Column], rows: Sequence[Row], width: int, flexible: int) -> list[Line]:
-    """Columns as wide as their cells; the flexible one takes what is left and wraps."""
-    widths = [_natural(column, rows, i) for i, column in enumerate(columns)]
-    fixed = sum(w for i, w in enumerate(widths) if i != flexible)
-    room = width - 4 - fixed - sum(c.gap for c in columns[1:])
-    widths[flexible] = max(room, 8)
-    header = _join(columns, widths, [c.title for c in columns])
-    body = [line for row in rows for line in _row(columns, widths, row, flexible)]
-    return [Line(header, "faint"), rule(width), *body, rule(width)]
-
-
-def _natural(column: Column, rows: Sequence[Row], index: int) -> int:
-    cells = (line for row in rows for line in row.cells[index])
-    return max([len(column.title), *map(len, cells)])
-
-
-def _row(columns: Sequence[Column], widths: Sequence[int], row: Row, flexible: int) -> list[Line]:
-    cells = list(row.cells)
-    folded = [wrapped(line, widths[flexible]) for line in cells[flexible]]
-    cells[flexible] = tuple(part for lines in folded for part in lines)
-    first: Style = "strong" if row.strong else ""
-    return [
-        Line(_join(columns, widths, [c[i] if i < len(c) else "" for c in cells]), style)
-        for i in range(max(map(len, cells)))
-        for style in [first if i == 0 else "faint"]
-    ]
-
-
-def _join(columns: Sequence[Column], widths: Sequence[int], cells: Sequence[str]) -> str:
-    line = " "
-    for i, (column, width, cell) in enumerate(zip(columns, widths, cells, strict=True)):
-        gap = " " * column.gap if i else ""
-        line += gap + (cell.rjust(width) if column.right else cell.ljust(width))
-    return line.rstrip()
+def add_row(table: Table, cells: Sequence[Sequence[str]], first: str = "") -> None:
+    """A row of cells of several lines, of which the first stands out where told so."""
+    made = []
+    for column, lines in zip(table.columns, cells, strict=True):
+        head, rest = "\n".join(lines[:1]), "".join(f"\n{each}" for each in lines[1:])
+        if column.no_wrap:  # its width is that of its cells: rich would measure every word
+            column.width = max(column.width or 0, *map(len, lines), len(str(column.header)))
+            made.append(Text().append(head, first).append(rest, FAINT))
+        else:
+            made.append(Text().append_text(text(head, first)).append_text(text(rest, FAINT)))
+    table.add_row(*made)
 
 
 _NARROW = 60
@@ -140,64 +160,58 @@ class Page:
     facts: Any = field(default_factory=dict)  # as JSON
 
 
-def render(page: Page, width: int) -> list[Line]:
-    """The page as lines; narrow terminals get one row below the other."""
-    lines = [*paragraph(page.title, width, "title"), Line("")] if page.title else []
-    if page.rows:
-        lines += _table(page, width)
-    return lines + [line for words in page.below for line in inset(words, width)]
+def render(page: Page, width: int) -> list[Block]:
+    """The page as blocks; narrow terminals get one row below the other."""
+    above: list[Block] = [text(page.title, STRONG), BLANK] if page.title else []
+    rows = _table(page, width) if page.rows else []
+    below: list[Block] = [text(words) for words in page.below]
+    return [*above, *rows, *([BLANK] if rows and below else []), *below]
 
 
-def _table(page: Page, width: int) -> list[Line]:
+def _table(page: Page, width: int) -> list[Block]:
     """The rows in columns where these fit, else one below the other."""
-    stacked = [line for row in page.rows for line in _stacked(page.columns, row, width)]
-    if width < _NARROW:
-        return stacked
-    rows = [Row(tuple(tuple(cell.split("\n")) for cell in row)) for row in page.rows]
-    table = grid(page.columns, rows, width, page.flexible)
-    return stacked if overflow(stacked, width) < overflow(table, width) else table
+    table = sheet(page.columns, page.flexible)
+    for row in page.rows:
+        add_row(table, [cell.split("\n") for cell in row])
+    if width >= _NARROW and fits(table, width):
+        return [table]
+    return [block for row in page.rows for block in _stacked(page.columns, row)]
 
 
-def _stacked(columns: Sequence[Column], row: Sequence[str], width: int) -> list[Line]:
+def _stacked(columns: Sequence[Column], row: Sequence[str]) -> list[Block]:
     named = [
         f"{column.title} {cell}".replace("\n", " · ")
         for column, cell in zip(columns[1:], row[1:], strict=True)
         if cell
     ]
-    first = [line for words in row[0].split("\n") for line in inset(words, width)]
-    return [*first, *(Line(each) for each in wrapped(" · ".join(named), width, "   "))]
+    return [text(row[0]), inset(text(" · ".join(named)))]
 
 
-_EIGHTHS = " ▏▎▍▌▋▊▉"
-_LEAST = 8  # characters of the longest bar
+_LONGEST_BAR = 60
 
 
-def bar(share: float, longest: float, width: int) -> str:
-    """A bar as long as its share of the longest, in eighths of a character."""
-    eighths = round(8 * width * share / longest) if longest > 0 else 0
-    return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()
-
-
-def bars(rows: Sequence[tuple[str, float]], width: int) -> list[Line]:
+def bars(rows: Sequence[tuple[str, float]]) -> Padding:
     """One bar per row between its label and its share in per cent."""
-    label = max(len(name) for name, _ in rows)
-    longest = max(share for _, share in rows)
-    parts = [fmt.percent(share) for _, share in rows]
-    room = max(width - label - max(map(len, parts)) - 6, _LEAST)
-    return [
-        Line(f"  {name.rjust(label)}  {bar(share, longest, room)} {words}".rstrip())
-        for (name, share), words in zip(rows, parts, strict=True)
-    ]
+    from rich.bar import Bar
+
+    longest = max(share for _, share in rows) or 1.0
+    table = Table.grid(padding=(0, 2))
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(max_width=_LONGEST_BAR)
+    table.add_column(justify="right", no_wrap=True)
+    for name, share in rows:
+        table.add_row(text(name), Bar(longest, 0.0, share), text(fmt.percent(share)))
+    return inset(table)
 
 
-def histogram(given: Histogram, unit: float, width: int) -> list[Line]:
+def histogram(given: Histogram, unit: float) -> Padding:
     """A bar per bin; the outer bins hold the tails, and say so."""
     places = edge_places([edge / unit for edge in given.edges])
     edges = [f"{edge / unit:,.{places}f}" for edge in given.edges]
     names = [f"{low}-{high}" for low, high in zip(edges, edges[1:], strict=False)]
     if len(names) > 1:
         names = [f"up to {edges[1]}", *names[1:-1], f"from {edges[-2]}"]
-    return bars(list(zip(names, given.shares, strict=True)), width)
+    return bars(list(zip(names, given.shares, strict=True)))
 
 
 def edge_places(edges: Sequence[float]) -> int:

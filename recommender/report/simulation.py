@@ -2,8 +2,11 @@
 
 import csv
 import io
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
+
+from rich.table import Table
 
 from recommender.plan.plan import Plan
 from recommender.plan.simulation import ClosedForm, PolicyRun, Quantiles, Simulation
@@ -12,7 +15,18 @@ from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.csv_markdown import safe
 from recommender.report.json_output import SIMULATION_SCHEMA, plain, plan_object
-from recommender.report.layout import Column, Line, Row, grid, inset, labelled, overflow, paragraph
+from recommender.report.layout import (
+    BLANK,
+    FAINT,
+    STRONG,
+    Block,
+    Column,
+    add_row,
+    fits,
+    labelled,
+    sheet,
+    text,
+)
 from recommender.report.limit_words import limit_words
 from recommender.version import __version__
 
@@ -24,30 +38,32 @@ def time_unit(seconds: float) -> tuple[float, str]:
     return next((unit, name) for limit, unit, name in _UNITS if seconds < limit)
 
 
-def render(found: Simulation, request: PlanRequest, width: int, quiet: bool = False) -> list[Line]:
+def render(found: Simulation, request: PlanRequest, width: int, quiet: bool = False) -> list[Block]:
     """The whole page; `quiet` leaves the figures only."""
-    lines = figures(found, width)
     if quiet:
-        return lines
+        return [figures(found, width)]
     unit, name = time_unit(found.time.mean)
-    lines = [*_title(found, request, width), Line(""), *lines, Line("")]
-    lines += [Line("Where the time goes", "strong"), *_states(found, width), Line("")]
-    lines += policies(found, width)
-    for label, words in sentences(found):
-        lines += labelled(label, words, width, hang=13)
-    lines += [Line(""), Line("Cost in USD, share of the runs", "strong")]
-    lines += [*layout.histogram(found.cost_histogram, 1.0, width), Line("")]
-    lines += [Line(f"Time in {name}, share of the runs", "strong")]
-    lines += layout.histogram(found.time_histogram, unit, width)
-    notes = [line for note in found.notes for line in inset(f"{fmt.clean(note)}.", width)]
-    return lines + ([Line(""), *notes] if notes else [])
-
-
-def _title(found: Simulation, request: PlanRequest, width: int) -> list[Line]:
+    notes: list[Block] = [text(f"{fmt.clean(note)}.") for note in found.notes]
     return [
-        *paragraph(answer_frame.job_line(request), width, "title"),
-        *paragraph(f"{plan_name(found)}: {plan_words(found.plan)}", width, "title"),
-        *paragraph(f"{found.runs:,} simulated runs, seed {found.seed}", width, "faint"),
+        text(answer_frame.job_line(request), STRONG),
+        text(f"{plan_name(found)}: {plan_words(found.plan)}", STRONG),
+        text(f"{found.runs:,} simulated runs, seed {found.seed}", FAINT),
+        BLANK,
+        figures(found, width),
+        BLANK,
+        text("Where the time goes", STRONG),
+        layout.bars([(s.name, s.share) for s in found.states if s.share > 0.0]),
+        BLANK,
+        *_policy_blocks(found, width),
+        labelled(sentences(found)),
+        BLANK,
+        text("Cost in USD, share of the runs", STRONG),
+        layout.histogram(found.cost_histogram, 1.0),
+        BLANK,
+        text(f"Time in {name}, share of the runs", STRONG),
+        layout.histogram(found.time_histogram, unit),
+        *([BLANK] if notes else []),
+        *notes,
     ]
 
 
@@ -78,19 +94,27 @@ def figure_rows(found: Simulation) -> list[tuple[str, Quantiles, float, str]]:
     ]
 
 
-def figures(found: Simulation, width: int) -> list[Line]:
+_FIGURES = ("", "mean", "±", "5 %", "50 %", "95 %", "99 %", "first order")
+
+
+def figures(found: Simulation, width: int) -> Table:
     """The table of means and quantiles."""
-    table = [_cells(*row) for row in figure_rows(found)]
-    wide = _chosen(table, tuple(range(8)), width)
-    return _chosen(table, (0, 1, 3, 5), width) if overflow(wide, width) else wide
+    return _chosen(_FIGURES, [_cells(*row) for row in figure_rows(found)], (0, 1, 3, 5), width)
 
 
-def _chosen(table: list[list[str]], chosen: tuple[int, ...], width: int) -> list[Line]:
-    """Some columns of the figures."""
-    titles_ = ["", "mean", "±", "5 %", "50 %", "95 %", "99 %", "first order"]
-    columns = [Column(titles_[i], right=bool(i), gap=2) for i in chosen]
-    rows = [Row(tuple((row[i],) for i in chosen)) for row in table]
-    return grid(columns, rows, width, flexible=0)
+def _chosen(
+    titles: Sequence[str], rows: Sequence[Sequence[str]], few: Sequence[int], width: int
+) -> Table:
+    """All columns of a table of figures where they fit, else a few."""
+    whole = _sheet(titles, rows, range(len(titles)))
+    return whole if fits(whole, width) else _sheet(titles, rows, few)
+
+
+def _sheet(titles: Sequence[str], rows: Sequence[Sequence[str]], chosen: Sequence[int]) -> Table:
+    table = sheet([Column(titles[i], right=bool(i)) for i in chosen], flexible=0)
+    for row in rows:
+        add_row(table, [(row[i],) for i in chosen])
+    return table
 
 
 def _cells(name: str, q: Quantiles, unit: float, form: str) -> list[str]:
@@ -103,28 +127,19 @@ def _figure(x: float) -> str:
     return fmt.three(round(x, 3))
 
 
-def _states(found: Simulation, width: int) -> list[Line]:
-    return layout.bars([(s.name, s.share) for s in found.states if s.share > 0.0], width)
-
-
 POLICY_TITLES = ("policy", "cost USD", "±", "95 %", "time h", "in time", "on-demand h")
 
 
-def policies(found: Simulation, width: int) -> list[Line]:
+def _policy_blocks(found: Simulation, width: int) -> list[Block]:
     """The policies that were simulated next to the plan's own rule."""
     if not found.policies:
         return []
-    wide = _policy_grid(found, tuple(range(len(POLICY_TITLES))), width)
-    made = _policy_grid(found, (0, 1, 5), width) if overflow(wide, width) else wide
-    return [*paragraph(policy_title(found), width, "strong"), *made, Line("")]
-
-
-def _policy_grid(found: Simulation, chosen: tuple[int, ...], width: int) -> list[Line]:
-    """Some columns of the policies."""
-    columns = [Column(POLICY_TITLES[i], right=bool(i), gap=2) for i in chosen]
-    cells = [policy_cells(run) for run in found.policies]
-    rows = [Row(tuple((row[i],) for i in chosen)) for row in cells]
-    return grid(columns, rows, width, flexible=0)
+    rows = [policy_cells(run) for run in found.policies]
+    return [
+        text(policy_title(found), STRONG),
+        _chosen(POLICY_TITLES, rows, (0, 1, 5), width),
+        BLANK,
+    ]
 
 
 def policy_title(found: Simulation) -> str:

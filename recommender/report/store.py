@@ -26,10 +26,10 @@ def refresh_page(facts: Mapping[str, Any]) -> Page:
     """One row per provider, then what was not believed and why."""
     columns = (
         Column("provider", right=False),
-        Column("result", right=False, gap=2),
-        Column("new", gap=2),
-        Column("kept", gap=2),
-        Column("refused", gap=2),
+        Column("result", right=False),
+        Column("new"),
+        Column("kept"),
+        Column("refused"),
         Column("note", right=False),
     )
     providers = facts["providers"]

@@ -37,10 +37,10 @@ def series_page(found: TraceFit) -> Page:
     """One row per series: how long, how much of the time up, and a line over time."""
     columns = (
         Column("series", right=False),
-        Column("watched", gap=2),
-        Column("up", gap=2),
-        Column("interruptions", gap=2),
-        Column("USD/h", gap=2),
+        Column("watched"),
+        Column("up"),
+        Column("interruptions"),
+        Column("USD/h"),
     )
     return Page(
         title=f"{len(found.series)} series",
@@ -93,10 +93,10 @@ def laws_page(laws: Sequence[OfferLaw], path: str) -> Page:
     """The laws that are kept, one row each."""
     columns = (
         Column("offer", right=False),
-        Column("mean run", gap=2),
-        Column("up", gap=2),
-        Column("fitted", gap=2),
-        Column("trace", right=False, gap=2),
+        Column("mean run"),
+        Column("up"),
+        Column("fitted"),
+        Column("trace", right=False),
     )
     return Page(
         title="" if laws else "No spot law of your own is kept.",
@@ -131,9 +131,9 @@ def fit_page(found: TraceFit, stored: Sequence[str]) -> Page:
     """The figures as a table; `stored` names the offers for which the law was kept."""
     columns = (
         Column("figure", right=False),
-        Column("value", gap=2),
-        Column("95 % limits", gap=2),
-        Column("note", right=False, gap=2),
+        Column("value"),
+        Column("95 % limits"),
+        Column("note", right=False),
     )
     below = [f"no law for the planner: {found.no_law}"] if found.no_law else []
     below += [f"kept for {fmt.clean(offer)}; recommend uses it from now on" for offer in stored]

@@ -20,10 +20,10 @@ def difference_page(found: "Difference", before: str, after: str) -> Page:
     """Offers added, gone and repriced by provider and market, then the largest changes."""
     columns = (
         Column("provider", right=False),
-        Column("market", right=False, gap=2),
-        Column("added", gap=2),
-        Column("removed", gap=2),
-        Column("repriced", gap=2),
+        Column("market", right=False),
+        Column("added"),
+        Column("removed"),
+        Column("repriced"),
     )
     rows = tuple(
         (fmt.provider(provider), fmt.market(market), *(f"{n:,}" for n in counts))
@@ -85,11 +85,11 @@ def history_page(
     """One row per market and zone: how far the price has moved, drawn day by day."""
     columns = (
         Column("market", right=False),
-        Column("zone", right=False, gap=2),
-        Column("days", gap=2),
-        Column("low", gap=2),
-        Column("high", gap=2),
-        Column("last", gap=2),
+        Column("zone", right=False),
+        Column("days"),
+        Column("low"),
+        Column("high"),
+        Column("last"),
         Column("USD/h by day", right=False),
     )
     groups = series(points)

@@ -8,7 +8,7 @@ import typer
 from recommender.cli.groups import command_app
 from recommender.cli.options import PageFlags, Word, Words
 from recommender.cli.output import as_json, put_json
-from recommender.cli.screen import screen, write_lines
+from recommender.cli.screen import screen, write_blocks
 from recommender.errors import UsageError
 from recommender.text import unknown
 
@@ -53,7 +53,7 @@ def accuracy(
         put_json(accuracy_view.facts(findings))
         return
     on = screen(flags.color or "auto")
-    write_lines(accuracy_view.render(findings, on.width), on)
+    write_blocks(accuracy_view.render(findings, on.width), on)
 
 
 def _chosen(findings: "Sequence[Finding]", words: Sequence[str]) -> "list[Finding]":

@@ -29,7 +29,7 @@ from recommender.cli.options import (
     with_settings,
 )
 from recommender.cli.output import OutputOptions, output_options, plan_number, show_answer
-from recommender.cli.screen import progress, write_lines, write_text
+from recommender.cli.screen import progress, write_blocks, write_text
 from recommender.cli.search_progress import watched
 from recommender.cli.strict import PlanCommand, call_problems, complete_job
 from recommender.errors import UsageError
@@ -261,7 +261,7 @@ def _show(found: "Simulation", request: PlanRequest, form: OutputOptions) -> Non
 
     if form.kind == "table":
         on = form.screen()
-        write_lines(simulation_view.render(found, request, on.width, form.quiet), on)
+        write_blocks(simulation_view.render(found, request, on.width, form.quiet), on)
     elif form.kind == "json":
         write_text(json_output.dumps(simulation_view.document(found, request)))
     elif form.kind == "csv":

@@ -106,7 +106,7 @@ def test_accuracy_tells_error_split_target_and_source(run: Run) -> None:
 
 def test_accuracy_names_each_study_and_calls_nothing_met_that_was_not_asked(run: Run) -> None:
     key = "cmdare-cluster-p100"
-    assert f"   {key} · leave one network out" in run("accuracy", key).out
+    assert f"  {key} · leave one network out" in run("accuracy", key).out
     found = json.loads(run("accuracy", key, "--json").out)["studies"][0]
     assert (found["asked"], found["score"]["met"]) == ("", None)
 

@@ -7,7 +7,7 @@ from recommender.catalogs.registry import is_confidential
 from recommender.job.jobfile import find_job
 from recommender.performance.machines import machine_columns
 from recommender.plan.limits import Choice
-from recommender.report.advice import launch_words
+from recommender.report.launch import launch_words
 from tests.recommender.planning import HOUR, ask, everything, machines_of, snapshot
 
 JOB = "resnet50-imagenet"

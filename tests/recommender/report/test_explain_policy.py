@@ -3,8 +3,8 @@
 import pytest
 
 from recommender.plan.plan import PolicyFacts
-from recommender.report.explain import policy_lines
-from recommender.report.layout import plain
+from recommender.report.explain import policy_blocks
+from recommender.report.layout import drawn
 
 H = 3600.0
 FACTS = PolicyFacts(
@@ -21,7 +21,7 @@ FACTS = PolicyFacts(
 
 def test_costs_stand_above_the_grid_of_what_to_do() -> None:
     assert (
-        plain(policy_lines(FACTS, 80))
+        drawn(policy_blocks(FACTS, 80), 80)
         == """
 Fallback policy
 Expected cost under the availability model of the zones, at the predicted speed:
@@ -41,11 +41,12 @@ down (od: on-demand).
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
 def test_it_fits_the_terminal(width: int) -> None:
-    assert all(len(line.text) <= width for line in policy_lines(FACTS, width))
+    lines = drawn(policy_blocks(FACTS, width), width).splitlines()
+    assert all(len(line) <= width for line in lines)
 
 
 def test_a_plan_without_a_policy_says_why_and_an_answer_without_one_nothing() -> None:
-    assert plain(policy_lines(PolicyFacts(why_not="the plan rents no spot"), 80)).endswith(
+    assert drawn(policy_blocks(PolicyFacts(why_not="the plan rents no spot"), 80), 80).endswith(
         "No policy was computed: the plan rents no spot.\n"
     )
-    assert policy_lines(None, 80) == []
+    assert policy_blocks(None, 80) == []

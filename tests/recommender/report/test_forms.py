@@ -20,8 +20,8 @@ from recommender.report import (
     json_output,
     json_schema,
 )
-from recommender.report.advice import folded, launch_line, launch_words
-from recommender.report.layout import plain
+from recommender.report.launch import folded, launch_line, launch_words
+from recommender.report.layout import drawn
 from tests.recommender import golden
 from tests.recommender.answers import (
     ANSWER,
@@ -94,8 +94,8 @@ def test_csv_is_rfc_4180_and_holds_no_formula() -> None:
 def test_hostile_words_reach_no_terminal_and_no_markup() -> None:
     answer = hostile_answer()
     for made in (
-        plain(answer_table.render(answer, QUESTION, 80)),  # type: ignore[arg-type]
-        plain(explain.render(answer, QUESTION, 1, 80)),  # type: ignore[arg-type]
+        drawn(answer_table.render(answer, QUESTION, 80), 80),  # type: ignore[arg-type]
+        drawn(explain.render(answer, QUESTION, 1, 80), 80),  # type: ignore[arg-type]
         csv_markdown.render_markdown(answer, QUESTION),  # type: ignore[arg-type]
     ):
         assert "\x1b" not in made
@@ -128,14 +128,14 @@ def test_a_folded_launch_line_means_the_same(width: int) -> None:
 
 
 def test_explaining_the_last_plan_needs_no_next_one() -> None:
-    said = plain(explain.render(ANSWER, QUESTION, 5, 80))
+    said = drawn(explain.render(ANSWER, QUESTION, 5, 80), 80)
     assert "against it" not in said
 
 
 def test_an_answer_without_limits_and_plans_says_so() -> None:
     empty = replace(INFEASIBLE, infeasible=None)
     unlimited = replace(QUESTION, limits=type(QUESTION.limits)())
-    text = plain(infeasible.infeasible_lines(empty, unlimited, 80))
+    text = drawn(infeasible.infeasible_blocks(empty, unlimited, 80), 80)
     assert text.startswith("No plan can run this job on the offers that are allowed.")
 
 

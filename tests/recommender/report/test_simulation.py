@@ -25,7 +25,7 @@ from recommender.report import answer_table, csv_markdown, json_schema, layout, 
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.explain import check_words
 from recommender.report.json_output import document, dumps
-from recommender.report.layout import plain
+from recommender.report.layout import drawn
 from recommender.report.svg import svg
 from tests.recommender.answers import ANSWER
 from tests.recommender.golden import check
@@ -66,9 +66,9 @@ FOUND = Simulation(
 
 @pytest.mark.parametrize("width", [40, 60, 80, 140])
 def test_the_page_is_kept_and_fits(width: int) -> None:
-    lines = simulation.render(FOUND, ASKED, width)
-    check(f"simulation-{width}.txt", plain(lines))
-    assert [line.text for line in lines if len(line.text) > width and "  " not in line.text] == []
+    page = drawn(simulation.render(FOUND, ASKED, width), width)
+    check(f"simulation-{width}.txt", page)
+    assert [line for line in page.splitlines() if len(line) > width] == []
 
 
 POLICIES = tuple(
@@ -80,9 +80,9 @@ POLICIES = tuple(
 @pytest.mark.parametrize("width", [40, 60, 80, 140])
 def test_policies_stand_beside_each_other_in_every_form(width: int) -> None:
     followed = replace(FOUND, policies=POLICIES)
-    page = simulation.render(followed, ASKED, width)
-    assert [line.text for line in page if len(line.text) > width and "  " not in line.text] == []
-    (row,) = [line.text for line in page if line.text.startswith(" full policy")]
+    page = drawn(simulation.render(followed, ASKED, width), width).splitlines()
+    assert [line for line in page if len(line) > width] == []
+    (row,) = [line for line in page if line.startswith("full policy")]
     assert len(row) <= width
     assert row.split()[2:4] == (["61.2", "0.31"] if width >= 80 else ["61.2", "97"])
     made = simulation.document(followed, ASKED)
@@ -92,7 +92,8 @@ def test_policies_stand_beside_each_other_in_every_form(width: int) -> None:
 
 
 def test_quiet_leaves_the_figures() -> None:
-    assert len(simulation.render(FOUND, ASKED, 80, quiet=True)) == 7
+    page = drawn(simulation.render(FOUND, ASKED, 80, quiet=True), 80)
+    assert len(page.splitlines()) == 6
 
 
 def test_markdown_is_kept() -> None:
@@ -118,7 +119,7 @@ def test_csv_has_a_row_per_figure_state_and_chance() -> None:
 
 
 def test_the_time_has_the_mean_of_an_answer_and_names_that_of_all_runs() -> None:
-    page = "\n".join(line.text for line in simulation.render(FOUND, ASKED, 80))
+    page = drawn(simulation.render(FOUND, ASKED, 80), 80)
     time = next(line for line in page.split("\n") if line.lstrip().startswith("time h"))
     assert time.split()[2:4] == ["8.9", "0.03"]
     assert "over all runs 9.1 h (± 0.05)" in " ".join(page.split())
@@ -132,8 +133,8 @@ def test_the_picture_is_well_formed_and_always_the_same() -> None:
     check("simulation.svg", text)
     root = ElementTree.fromstring(text)
     assert root.tag.endswith("svg")
-    drawn = [e for e in root if e.tag.endswith("rect")]
-    assert len(drawn) == 1 + 4 + 3  # the ground and one bar per bin
+    bars = [e for e in root if e.tag.endswith("rect")]
+    assert len(bars) == 1 + 4 + 3  # the ground and one bar per bin
     assert "cost, USD" in text
     assert "time, h" in text
 
@@ -145,10 +146,10 @@ def test_a_picture_takes_foreign_names_as_text() -> None:
 
 
 def test_bars_are_as_long_as_their_shares() -> None:
-    assert layout.bar(0.5, 0.5, 10) == "█" * 10
-    assert layout.bar(0.25, 0.5, 10) == "█" * 5
-    assert layout.bar(0.5 / 16, 0.5, 10) == "▋"
-    assert layout.bar(0.0, 0.5, 10) == ""
+    page = layout.drawn([layout.bars([("a", 0.5), ("b", 0.25), ("c", 0.0)])], 40)
+    whole, half, none = (line.split()[1:] for line in page.splitlines())
+    assert len(half[0]) == (len(whole[0]) + 1) // 2 > 10
+    assert [whole[1:], half[1:], none] == [["50", "%"], ["25", "%"], ["0", "%"]]
 
 
 VERIFIED = replace(
@@ -179,8 +180,8 @@ def test_a_check_tells_both_figures_their_difference_and_its_error() -> None:
 
 
 def test_a_check_stands_below_the_answer_and_in_its_other_forms() -> None:
-    assert "Verified with 20,480 new simulated runs each" in plain(
-        answer_table.render(VERIFIED, ASKED, 80)
+    assert "Verified with 20,480 new simulated runs each" in drawn(
+        answer_table.render(VERIFIED, ASKED, 80), 80
     )
     assert "Verified with 20,480 new simulated runs each" in csv_markdown.render_markdown(
         VERIFIED, ASKED

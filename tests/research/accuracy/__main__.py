@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from recommender.report.accuracy import render
-from recommender.report.layout import plain
+from recommender.report.layout import drawn
 from tests.research.accuracy.studies import chosen
 
 WIDTH = 100
@@ -22,7 +22,7 @@ def main() -> None:
     given = parser.parse_args()
     folder = Path(given.reference) if given.reference else None
     findings = [study.finding(folder) for study in chosen(given.study)]
-    print(plain(render(findings, WIDTH, str(folder or ""))), end="")
+    print(drawn(render(findings, WIDTH, str(folder or "")), WIDTH), end="")
 
 
 if __name__ == "__main__":
