@@ -231,7 +231,7 @@ class StartUp:
 
 @dataclass(frozen=True, slots=True)
 class Obtainability:
-    """Chance that on-demand capacity of a GPU is served at once, and the wait otherwise."""
+    """Chance that an on-demand machine of eight GPUs is served at once, else the median wait."""
 
     gpus: tuple[str, ...]
     share_at_once: float

@@ -160,7 +160,8 @@ class OwnFlags:
         _own("Mean time to interruption of a spot machine, in hours or as 3h.", metavar="HOURS"),
     ] = None
     assume_on_demand: Annotated[
-        Word, _own("Chance that on-demand capacity is available at once.", metavar="SHARE")
+        Word,
+        _own("Chance that an on-demand machine of eight GPUs is there at once.", metavar="SHARE"),
     ] = None
     prices_as_quoted: Annotated[
         bool, _own("Leave the drift of old prices out of the spans.", "--prices-as-quoted")

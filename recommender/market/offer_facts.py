@@ -18,6 +18,7 @@ from recommender.plan.plan import OWN_TRACE
 
 BOOT_DISK_GIB = 100.0  # a container image and its scratch space
 HOURS_PER_MONTH = 730.0
+STATED_GPUS = 8  # of the machines whose on-demand capacity the catalog states
 # How far the AWS interruption range (0 to 4) moves a zone's availability, in between-zone
 # standard deviations: the range ranks offers around the class level and no more.
 RANGE_SHIFT = 0.2
@@ -183,12 +184,22 @@ class Facts:
         ]
         return _interpolate(points, age)
 
-    def on_demand_wait(self, t: InstanceType) -> tuple[float, float]:
-        """Chance to get an on-demand machine at once, and the wait otherwise."""
+    def on_demand_wait(self, t: InstanceType) -> tuple[float, float, float]:
+        """Chance to get an on-demand machine at once, the median wait otherwise, and their slope.
+
+        The catalog states them of a machine of eight GPUs. Larger ones are harder to get and waited
+        for longer, by as much as the class's spot machines of that size are there less often; the
+        slope is what more machines lose (`on_demand_wait.OnDemandLaw`).
+        """
         share, wait_s = self._waits.get(t.gpu, (1.0, 0.0))
         if self.choice.on_demand_obtainable is not None:
             share = self.choice.on_demand_obtainable
-        return share, wait_s
+        law, eight = self._classes.get((t.gpu, t.gpus)), self._classes.get((t.gpu, STATED_GPUS))
+        if law is None or eight is None:
+            return share, wait_s, 0.0
+        harder = _odds(eight.availability) / _odds(law.availability)
+        share = share / (share + (1.0 - share) * harder)
+        return share, wait_s * harder, law.availability_slope
 
     @cached_property
     def _waits(self) -> dict[str, tuple[float, float]]:
@@ -251,6 +262,10 @@ class Facts:
 
 # A price that the market has made: as quoted, as somebody else's version quoted it, after a jump.
 _MARKET_FLAGS = ("", "imported", "jump")
+
+
+def _odds(share: float) -> float:
+    return share / (1.0 - share)
 
 
 def _median(values: list[float]) -> float:

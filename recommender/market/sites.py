@@ -25,6 +25,7 @@ from recommender.optimize.space import Entries, Fallbacks, Site, Tier
 from recommender.performance.checkpoint import object_store_rate
 from recommender.performance.machines import disk_bytes_per_s, network_of
 from recommender.plan.limits import Choice, Limits
+from recommender.risk.on_demand_wait import OnDemandLaw
 from recommender.risk.random_numbers import MAX_LISTED_ZONES
 
 GIB = 2.0**30
@@ -213,7 +214,7 @@ class SiteBuilder:
         o = facts.catalog.offers
         provider, market = o.provider[first], "spot" if pool.spot else "on_demand"
         law, rule = facts.spot_class(pool.type, pool.rows), facts.billing(provider, market)
-        share, wait = (1.0, 0.0) if pool.spot else facts.on_demand_wait(pool.type)
+        share, wait, slope = (1.0, 0.0, 0.0) if pool.spot else facts.on_demand_wait(pool.type)
         spread = facts.price_sigma(provider, market, o.as_of[first], o.uncertainty[first])
         head = (
             pool.kind,
@@ -227,7 +228,7 @@ class SiteBuilder:
             self._move_usd(pool),
             facts.boot_s(pool.type) + self._staging_s(pool),
         )
-        capacity = (1e9, 1.0, 1.0, 40.0, 0.0, 0.0, 0.0, 1.0, 0.0, True)
+        capacity = (1e9, 1.0, 1.0, 40.0, slope, 0.0, 0.0, 1.0, 0.0, True)
         if pool.spot and law is not None:
             run = law.run_mean_s if facts.choice.mtbf_h is None else facts.choice.mtbf_h * 3600.0
             zone_sd, correlation = widened(
@@ -357,16 +358,18 @@ class SiteBuilder:
                 kept.append(option)
         kept.reverse()
         pools = [cheapest[kind] for *_, kind in kept]
-        waits = [self.facts.on_demand_wait(p.type) for p in pools]
+        counts = np.array([n for *_, n, _ in kept], dtype=np.int64)
+        one = np.array([self.facts.on_demand_wait(p.type) for p in pools]).reshape(-1, 3).T
+        law = OnDemandLaw(one[0], one[1]).of_gang(counts, one[2])
         return Fallbacks(
             kind=np.array([kind for *_, kind in kept], dtype=np.int64),
-            count=np.array([n for *_, n, _ in kept], dtype=np.int64),
+            count=counts,
             offer=np.array([p.rows[0] for p in pools], dtype=np.int64),
             step_s=np.array([option[0] for option in kept]),
             usd_per_hour=np.array([option[2] for option in kept]),
             boot_s=np.array([self.facts.boot_s(p.type) for p in pools]),
-            at_once=np.array([share for share, _ in waits]),
-            wait_s=np.array([wait for _, wait in waits]),
+            at_once=law.at_once,
+            wait_s=law.wait_s,
             entries=self._entries(pools),
         )
 

@@ -216,14 +216,14 @@ def _goal_with_fallback(space: Space, site: Site, found: Reduced, ok: Ints, alon
     step = found.inputs.work_s[ok] / space.steps_left
     for choice in fallback_choices(site, step)[:, 1:].T:
         row = np.maximum(choice, 0)
-        queues = fall.at_once[row] < space.limits.confidence
-        reserve = RESERVE_S + found.saves.stall_s[ok] + np.where(queues, fall.wait_s[row], 0.0)
+        waited = fall.law.reserve_s(space.limits.confidence)[row]
+        reserve = RESERVE_S + found.saves.stall_s[ok] + waited
         terms = FallbackRates(
             start_s=fall.boot_s[row] + RENDEZVOUS_S + found.saves.restore_s[ok],
             step_ratio=fall.step_s[row] / step,
             usd_per_hour=fall.usd_per_hour[row],
             latest_s=due_s - reserve,
-            wait_s=np.where(queues, reserve, 0.0),
+            wait_s=np.where(waited > 0.0, reserve, 0.0),
         )
         helped = _goal(space.limits, with_fallback(alone, terms))
         usable = (choice >= 0) & found.gang.has_spot[ok]

@@ -6,13 +6,12 @@ fallback is, a path lasts
     time >= queue + d + W·exp(σz)                              on the cluster alone
     time >= queue + start + its queue + W·exp(σz)/v            where a fallback takes over
 
-and queues where its machines are not there at once. Both grow with z, so a binary search over the
-common paths that queue for neither, for one and for both counts those that could be in time.
+where queues are the waits for on-demand machines (`risk/on_demand_wait.py`), of every cluster
+longest on the same paths. Both ways grow with z: among paths of like supply, of which each waits at
+least as long as the one with the most, a binary search counts those that could be in time.
 """
 
-from collections.abc import Iterator
 from functools import lru_cache
-from itertools import product
 
 import numpy as np
 
@@ -21,7 +20,10 @@ from recommender.catalogs.frozen import dataclass
 from recommender.optimize.evaluate import RENDEZVOUS_S, RESERVE_S
 from recommender.optimize.space import Site, Space
 from recommender.performance.checkpoint import CHIEF_STREAM, object_store_rate, write_s
+from recommender.risk.on_demand_wait import wait_s
 from recommender.risk.random_numbers import random_numbers, time_factors
+
+GROUPS = 16  # of paths, by supply
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +54,18 @@ def max_reserve_s(space: Space) -> float:
     slowest = min(float(rates[rates > 0].min(initial=np.inf)), CHIEF_STREAM.bytes_per_s)
     tensors = space.job.gradient_tensors
     save = float(write_s(CHIEF_STREAM, 2.0 * space.job.checkpoint_bytes, tensors, slowest))
-    waits = [float(site.fallbacks.wait_s.max(initial=0.0)) for site in space.sites]
+    confidence = space.limits.confidence
+    laws = (site.fallbacks.law for site in space.sites if len(site.fallbacks))
+    waits = [float(law.reserve_s(confidence).max()) for law in laws]
     return RESERVE_S + save + max(waits, default=0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A way to the end of a job: its work, its start, and its queue; shape (clusters,), seconds."""
+    """A way to the end of a job: its work, its start, and its queue; shape (clusters,), seconds.
+
+    The queue is given by the chance that there is none and its median otherwise.
+    """
 
     work_s: Floats
     start_s: Floats
@@ -69,9 +76,13 @@ class Completion:
         """The ways of some clusters."""
         return Completion(*(getattr(self, name)[rows] for name in Completion.__slots__))
 
-    def latest(self, sigma: Floats, due_s: Floats | float, queues: bool) -> Floats:
+    def queue_s(self, supply: float) -> Floats:
+        """How long each queues on a path of that supply."""
+        return wait_s(self.at_once, self.wait_s, np.array(supply))
+
+    def latest(self, sigma: Floats, due_s: Floats | float) -> Floats:
         """The largest z with which the job is done by `due_s`; -inf if none is."""
-        left = due_s - self.start_s - (self.wait_s if queues else 0.0)
+        left = due_s - self.start_s
         with np.errstate(divide="ignore"):
             return np.log(np.maximum(left, 0.0) / np.maximum(self.work_s, 1e-9)) / sigma
 
@@ -88,45 +99,35 @@ def max_paths_in_time(
 
     `fallback` is the one that may take over, with infinite work where none may.
     """
+    sample = random_numbers(paths, 8, seed)
     count = np.full(len(sigma), paths, dtype=np.int64)
-    slowest = own.work_s * time_factors(sigma, random_numbers(paths, 8, seed).speed.max())
-    open_ = np.flatnonzero(slowest + own.start_s + own.wait_s > due_s)  # most are soon enough
+    slowest = own.work_s * time_factors(sigma, sample.speed.max())
+    slowest += own.start_s + own.queue_s(float(sample.supply.min()))
+    open_ = np.flatnonzero(slowest > due_s)  # most are soon enough
     if not len(open_):
         return count
     own, sigma = own.take(open_), np.maximum(sigma[open_], 1e-9)
-    fallback = (
-        Completion(*np.full((4, len(open_)), np.inf)) if fallback is None else fallback.take(open_)
-    )
+    fallback = _none(len(open_)) if fallback is None else fallback.take(open_)
     found = np.zeros(len(open_), dtype=np.int64)
-    for at_once, at_once_there, rows in _kinds(own.at_once, fallback.at_once):
-        mine, other, spread = own.take(rows), fallback.take(rows), sigma[rows]
-        for queues, queues_there in product((False, True), repeat=2):
-            z = _speeds(paths, seed, at_once, at_once_there, queues, queues_there)
-            if len(z):
-                after_s = due_s - (mine.wait_s if queues else 0.0)
-                there = other.latest(spread, after_s, queues_there)
-                best = np.maximum(mine.latest(spread, due_s, queues), there)
-                found[rows] += np.searchsorted(z, best, side="right")
+    queues = bool(np.any(own.at_once < 1.0) or np.any(fallback.at_once < 1.0))
+    for supply, z in _speeds(paths, seed, GROUPS if queues else 1):
+        left_s = due_s - own.queue_s(supply)
+        there = fallback.latest(sigma, left_s - fallback.queue_s(supply))
+        best = np.maximum(own.latest(sigma, left_s), there)
+        found += np.searchsorted(z, best, side="right")
     count[open_] = found
     return count
 
 
-def _kinds(own: Floats, fallback: Floats) -> Iterator[tuple[float, float, Ints]]:
-    """The clusters of each pair of chances: there are few pairs."""
-    left = np.arange(len(own))
-    while len(left):
-        pair = float(own[left[0]]), float(fallback[left[0]])
-        same = (own[left] == pair[0]) & (fallback[left] == pair[1])
-        yield *pair, left[same]
-        left = left[~same]
+def _none(clusters: int) -> Completion:
+    """No fallback for any cluster."""
+    never, at_once = np.full(clusters, np.inf), np.ones(clusters)
+    return Completion(never, never, at_once, np.zeros(clusters))
 
 
-@lru_cache(maxsize=256)
-def _speeds(
-    paths: int, seed: int, own: float, fallback: float, queues: bool, queues_there: bool
-) -> Floats:
-    """Speeds of the paths that queue, or do not, for a cluster and its fallback; sorted."""
+@lru_cache(maxsize=8)
+def _speeds(paths: int, seed: int, groups: int) -> tuple[tuple[float, Floats], ...]:
+    """Paths of like supply: the most that one of them has, and their sorted speeds."""
     sample = random_numbers(paths, 8, seed)
-    here = (sample.on_demand >= own) == queues
-    there = (sample.on_demand >= fallback) == queues_there
-    return np.sort(sample.speed[here & there])
+    alike = np.array_split(np.argsort(sample.supply), groups)
+    return tuple((float(sample.supply[rows].max()), np.sort(sample.speed[rows])) for rows in alike)

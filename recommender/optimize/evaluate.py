@@ -20,13 +20,14 @@ from recommender.performance.step import steps
 from recommender.performance.strategies import STRATEGY_OF_ROW
 from recommender.plan.limits import MEAN_LIMITS, RUN_LIMITS, Limits, RunFigures
 from recommender.risk.laws import gang_doublings, gang_hazard
+from recommender.risk.on_demand_wait import OnDemandLaw
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.run_statistics import trimmed_mean
 
 # Seconds of a changeover besides boot, image and restore: rendezvous of the ranks 20 s and the
 # first slow steps 60 s (review of published start-up logs, docs/models.md).
 RENDEZVOUS_S = 80.0
-# Time that the fallback rule reserves besides the on-demand wait: one save and the decision.
+# Time that the fallback rule reserves besides the wait for its machines: one save and the decision.
 RESERVE_S = 120.0
 # How much faster than the spot cluster a fallback may be asked to be.
 FALLBACK_SPEEDUPS = (1.0, 2.0, 4.0)
@@ -175,6 +176,7 @@ def _draft(space: Space, site: Site, plans: Plans) -> Reduced:
     base = counts[:, on_demand] @ entries.usd_per_hour[on_demand] + saves.usd_per_hour
     spot = counts[:, entries.spot] @ entries.usd_per_hour[entries.spot]
     terms = _fallback_terms(space, site, plans, step_s, saves)
+    wait = _on_demand_terms(entries, counts)
     inputs = PathInputs(
         work_s=work,
         speed_sigma=cluster_spread(space.job, space.columns, fleet, found, entries.kind, counts),
@@ -208,23 +210,50 @@ def _draft(space: Space, site: Site, plans: Plans) -> Reduced:
         reserve_s=terms.reserve_s,
         best_fallback_usd_per_hour=terms.best_usd,
         best_fallback_speed=terms.best_speed,
-        at_once=least_used(np.where(on_demand, entries.at_once, 1.0), counts),
-        wait_s=largest_used(np.where(on_demand, entries.wait_s, 0.0), counts),
+        at_once=wait.start.at_once,
+        wait_s=wait.start.wait_s,
+        replaced_at_once=wait.replaced.at_once,
+        replaced_wait_s=wait.replaced.wait_s,
     )
     hourly = counts @ entries.max_usd_per_hour + saves.usd_per_hour
     allowed = np.isfinite(step_s) & saves.possible & _limits_ok(space, plans, gang, terms, hourly)
     return Reduced(inputs, allowed, fleet, gang, saves)
 
 
+@dataclass(frozen=True, slots=True)
+class OnDemandTerms:
+    """The waits for on-demand machines; shape (plans,)."""
+
+    start: OnDemandLaw  # for all of a cluster, at its start
+    replaced: OnDemandLaw  # for one, in place of one that failed
+
+
+def _on_demand_terms(entries: Entries, counts: Ints) -> OnDemandTerms:
+    """Machines of several entries are all there when the scarcest are.
+
+    Failed machines of a cluster with spot ones are replaced while it waits for spot.
+    """
+    used = np.where(entries.spot, 0, counts)
+    alone = used * ~(counts[:, entries.spot] > 0).any(axis=1)[:, None]
+    one = OnDemandLaw(entries.at_once, entries.wait_s)
+    gang = one.of_gang(np.maximum(counts, 1), entries.availability_slope)
+
+    def scarcest(law: OnDemandLaw, counts: Ints) -> OnDemandLaw:
+        at_once = np.minimum(least_used(law.at_once, counts), 1.0)
+        return OnDemandLaw(at_once, largest_used(law.wait_s, counts))
+
+    return OnDemandTerms(scarcest(gang, used), scarcest(one, alone))
+
+
 def largest_used(values: Floats, counts: Ints) -> Floats:
-    """Largest value among the machines used."""
-    found: Floats = np.where(counts > 0, values[None], 0.0).max(axis=1)
+    """Largest value among the machines used; of entries, or of plans and entries."""
+    found: Floats = np.where(counts > 0, values, 0.0).max(axis=1)
     return found
 
 
 def least_used(values: Floats, counts: Ints) -> Floats:
-    """Smallest value among the machines used."""
-    found: Floats = np.where(counts > 0, values[None], np.inf).min(axis=1)
+    """Smallest value among the machines used; of entries, or of plans and entries."""
+    found: Floats = np.where(counts > 0, values, np.inf).min(axis=1)
     return found
 
 
@@ -332,15 +361,14 @@ def _fallback_terms(
     def of(values: Floats, without: float = 0.0) -> Floats:
         return np.where(has, values[row], without)
 
-    wait = of(fall.wait_s)
-    queues = fall.at_once[row] < space.limits.confidence
+    reserve = fall.law.reserve_s(space.limits.confidence)
     return FallbackTerms(
         speed=np.nan_to_num(np.where(has, step_s / fall.step_s[row], 0.0), posinf=0.0),
         usd_per_hour=of(fall.usd_per_hour),
         start_s=of(fall.boot_s) + np.where(has, RENDEZVOUS_S + saves.restore_s, 0.0),
         at_once=of(fall.at_once, 1.0),
-        wait_s=wait,
-        reserve_s=np.where(has, RESERVE_S + saves.stall_s + np.where(queues, wait, 0.0), 0.0),
+        wait_s=of(fall.wait_s),
+        reserve_s=np.where(has, RESERVE_S + saves.stall_s + reserve[row], 0.0),
         best_usd=float((fall.usd_per_hour * fall.step_s).min()) / step_s,
         best_speed=step_s / float(fall.step_s.min()),
     )

@@ -22,6 +22,8 @@ from recommender.optimize.lower_bounds import (
 from recommender.optimize.space import Site, Space
 from recommender.risk.path_inputs import PathInputs
 
+TIERS = (0.5, 0.8, 0.95)  # of the chance to be there at once: fallbacks that are bounded together
+
 
 def bounds_by_queue(
     space: Space, site: Site, sums: ClusterSums, step_s: Floats, tight: bool
@@ -29,7 +31,7 @@ def bounds_by_queue(
     """Lower bounds of clusters; of those that need a fallback, by each kind of it.
 
     A plan has one fallback, so the least lower bound over the kinds bounds it; a kind are all
-    fallbacks that are as likely to be there at once. `step_s` has shape (clusters,).
+    fallbacks that are about as likely to be there at once. `step_s` has shape (clusters,).
     """
     lower_bounds = cluster_lower_bounds(space, sums, tight)
     if space.limits.deadline_s is None or not len(site.fallbacks):
@@ -39,15 +41,16 @@ def bounds_by_queue(
     if not len(rows):
         return lower_bounds
     fall, least = site.fallbacks, np.full(len(rows), np.inf)
-    for chance in sorted(set(fall.at_once.tolist())):
-        kind = fall.at_once == chance
+    tier = np.digitize(fall.at_once, TIERS)
+    for each in np.unique(tier):
+        kind = tier == each
         usd = float((fall.usd_per_hour * fall.step_s)[kind].min())
         own = replace(
             sums.take(rows),
             best_fallback_usd_per_hour=usd / step_s[rows],
             best_fallback_speed=step_s[rows] / float(fall.step_s[kind].min()),
             fallback_start_s=np.full(len(rows), float(fall.boot_s[kind].min()) + RENDEZVOUS_S),
-            fallback_at_once=np.full(len(rows), chance),
+            fallback_at_once=np.full(len(rows), float(fall.at_once[kind].max())),
             fallback_wait_s=np.full(len(rows), float(fall.wait_s[kind].min())),
         )
         least = np.minimum(least, cluster_lower_bounds(space, own, tight))

@@ -27,6 +27,7 @@ from recommender.arrays import Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.risk.laws import OUTAGE_FAMILY, RUN_FAMILY, logistic
 from recommender.risk.normal_law import normal_quantile
+from recommender.risk.on_demand_wait import wait_s
 from recommender.risk.path_inputs import PathInputs
 
 ZONES = 8  # levels of how good the listed zones are
@@ -207,7 +208,8 @@ def _capacity(p: PathInputs, s: Scenarios) -> _Capacity:
     uniform = np.where(late, s.residue, 0.5)[None]
     drawn = OUTAGE_FAMILY.lengths(normal_quantile(uniform), p.outage_sigma[:, None])
     biased = OUTAGE_FAMILY.residual_factors(drawn, p.outage_sigma[:, None], np.full((1, 1), 0.5))
-    first = np.where(alone[:, None], p.wait_s[:, None], outage * drawn * biased)
+    queue = wait_s(np.zeros((len(p), 1)), p.wait_s[:, None], 1.0 - uniform)
+    first = np.where(alone[:, None], queue, outage * drawn * biased)
     down = np.where(alone[:, None], 1.0 - p.at_once[:, None], down)
     first = np.where(late[None], first, 0.0)
     weight = np.where(late[None], down, 1.0 - down) * s.share[None]

@@ -29,6 +29,7 @@ from recommender.performance.clusters import spread_at
 from recommender.performance.parameter_server import cluster_spread
 from recommender.performance.step import steps
 from recommender.risk.laws import gang_hazard
+from recommender.risk.on_demand_wait import OnDemandLaw
 
 BATCH = 8  # clusters of one pair simulated at once
 MOST_QUEUED = 2_000_000  # sets of entries that wait, about 500 MB; then the worse half is given up
@@ -266,6 +267,8 @@ def _single_bounds(
     price = e.usd_per_hour[entry] * machines
     gang = gang_hazard(machines, e.co_interruption[entry])
     step = step_s[kind, machines - 1]
+    one = OnDemandLaw(e.at_once[entry], e.wait_s[entry])
+    queue = one.of_gang(machines, e.availability_slope[entry])
     sums = sums_of(
         space,
         site,
@@ -277,7 +280,7 @@ def _single_bounds(
         e.fixed_usd[entry],
         (e.run_mean_s[entry] / gang, e.run_sigma[entry], e.free_s[entry]),
         np.where(spot, e.price_sigma[entry], 0.0),
-        queue=(np.where(spot, 1.0, e.at_once[entry]), np.where(spot, 0.0, e.wait_s[entry])),
+        queue=(np.where(spot, 1.0, queue.at_once), np.where(spot, 0.0, queue.wait_s)),
     )
     return bounds_by_queue(space, site, sums, step, tight)
 

@@ -16,6 +16,7 @@ from recommender.job.job import Job
 from recommender.performance.clusters import Clusters, MachineColumns, clusters_of
 from recommender.performance.step import steps
 from recommender.plan.limits import Limits
+from recommender.risk.on_demand_wait import OnDemandLaw
 from recommender.risk.run_statistics import OutcomeCache
 
 NONE, OBJECT_STORE, ANCHOR, MEMORY_TIER = range(4)  # as in `CHECKPOINT_PATHS`
@@ -39,7 +40,7 @@ class Entries:
     run_sigma: Floats
     outage_sigma: Floats
     availability_logit: Floats
-    availability_slope: Floats  # logits lost per log2(1 + (n-1)/8) of a gang
+    availability_slope: Floats  # logits lost per log2(1 + (n-1)/8) of a gang; at_once as well
     zone_sd: Floats
     co_interruption: Floats  # rho
     sites: Floats
@@ -49,8 +50,8 @@ class Entries:
     minimum_s: Floats
     free_s: Floats
     notice_s: Floats
-    at_once: Floats  # on demand: chance to get it at once
-    wait_s: Floats  # and the wait otherwise
+    at_once: Floats  # on demand: chance to get one machine at once
+    wait_s: Floats  # and the median wait otherwise
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -70,12 +71,17 @@ class Fallbacks:
     step_s: Floats
     usd_per_hour: Floats
     boot_s: Floats
-    at_once: Floats
-    wait_s: Floats
+    at_once: Floats  # chance that all of its machines are there at once
+    wait_s: Floats  # and the median wait otherwise
     entries: Entries  # the machines of each, as where they are rented from the start
 
     def __len__(self) -> int:
         return len(self.kind)
+
+    @property
+    def law(self) -> OnDemandLaw:
+        """How soon each is there."""
+        return OnDemandLaw(self.at_once, self.wait_s)
 
     def none(self) -> "Fallbacks":
         """No fallbacks."""

@@ -114,6 +114,7 @@ def lossless(
         "interval_s": 1.0,
         "fallback_at_once": 1.0,
         "at_once": 1.0,
+        "replaced_at_once": 1.0,
         "best_fallback_usd_per_hour": np.inf,
         "best_fallback_speed": 1.0,
     }

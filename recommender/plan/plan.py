@@ -173,6 +173,17 @@ class SpotFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class OnDemandFacts:
+    """How far a plan's chance hangs on on-demand capacity, by its own simulated runs."""
+
+    needed: float  # share of the runs that start on-demand machines, the fallback's included
+    at_once: float  # chance that they are there at once, at a moment like any other
+    late: float  # share of the runs in which they are not there within an hour
+    wait_p95_s: float  # 1 in 20 of the runs that start them waits longer
+    chance_if_at_once: float  # all limits kept, were there no wait for them
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What to rent, where, and what to do when spot goes away."""
 
@@ -191,6 +202,7 @@ class Plan:
     notes: tuple[str, ...] = ()
     spot: SpotFacts | None = None
     evidence: Evidence | None = None  # what its figures rest on
+    on_demand: OnDemandFacts | None = None  # None: it starts no such machines
 
     @property
     def max_usd_per_hour(self) -> float:

@@ -22,10 +22,7 @@ def of(problem: Problem, plans: tuple[Plan, ...]) -> tuple[str, ...]:
     said += _own(problem, plans)
     said += _rented_elsewhere(problem, plans)
     said += _calibrated(problem, plans)
-    if choice.on_demand_obtainable is None:
-        said.append(
-            "on-demand capacity available at once: 99 % small GPUs, 90 % A100, 70 % H100 and newer"
-        )
+    said.append(_on_demand(choice.on_demand_obtainable))
     if not choice.quotas_known:
         said.append("quotas not checked (--quota)")
     if "stack" in job.assumed:
@@ -34,6 +31,20 @@ def of(problem: Problem, plans: tuple[Plan, ...]) -> tuple[str, ...]:
     if derived:
         said.append("job fields: " + ", ".join(derived))
     return tuple(said)
+
+
+def _on_demand(given: float | None) -> str:
+    """How soon on-demand machines are taken to be there."""
+    share = (
+        "99 % small GPUs, 90 % A100, 70 % H100 and newer"
+        if given is None
+        else f"{100.0 * given:g} %"
+    )
+    whose = "" if given is None else " (--assume-on-demand)"
+    return (
+        f"on-demand machines of eight GPUs there at once: {share}{whose}, else after a median of "
+        "an hour, some far later; larger clusters seldomer and later"
+    )
 
 
 def _elastic(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:

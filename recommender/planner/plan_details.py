@@ -25,6 +25,7 @@ from recommender.plan.plan import (
     Fallback,
     Machines,
     Need,
+    OnDemandFacts,
     Plan,
     SpotFacts,
     Spread,
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     from recommender.policies.thresholds import TwoThresholds
 
 
+HOUR_S = 3600.0
+SEEN_IN_CHANCE = 0.005  # of the limits' chance: what rests on on-demand capacity is worth a note
 UNPAID = 0.5  # of a plan's cost, from which on free spot time is worth a note
 EVEN_SPEED = 0.95  # of the spot cluster, from which on a fallback counts as fast as it
 
@@ -100,9 +103,10 @@ class PlanDetails:
             gpus=sum(m.count * m.gpus for m in self.machines),
             flopp=flop / max(sum(listed_usd) * hours, 1e-12),
             needs=self._needs(),
-            notes=(*_trained_alone(self.inputs, self.paths), *_unpaid(self.inputs, self.paths)),
+            notes=self._notes(),
             spot=self._spot_facts(),
             evidence=evidence_of(self.problem, self.pools),
+            on_demand=self._on_demand_facts,
         )
 
     def max_usd_per_hour(self) -> float:
@@ -288,6 +292,34 @@ class PlanDetails:
             needs.append(Need(quota.name, amount, quota.unit, region, quota.default_new, mine))
         return tuple(needs)
 
+    def _notes(self) -> tuple[str, ...]:
+        """What to know of the plan besides its figures."""
+        chance = float(limits_kept(self.space.limits, self.paths).mean())
+        return (
+            *_hangs_on_demand(self._on_demand_facts, chance),
+            *_trained_alone(self.inputs, self.paths),
+            *_unpaid(self.inputs, self.paths),
+        )
+
+    @cached_property
+    def _on_demand_facts(self) -> OnDemandFacts | None:
+        """What the plan's paths met of the wait for on-demand machines."""
+        inputs, paths = self.inputs, self.paths
+        from_start = not self.site.entries.spot.all()
+        if not from_start and self.candidate.fallback < 0:
+            return None
+        wait_s = paths.queued_s + paths.fallback_queued_s
+        asked = np.full(wait_s.shape, from_start) | (paths.fallback_s > 0.0)
+        sure = replace(paths, time_s=paths.time_s - wait_s)
+        at_once = min(float(inputs.at_once[0]), float(inputs.fallback_at_once[0]))
+        return OnDemandFacts(
+            needed=float(asked.mean()),
+            at_once=at_once,
+            late=float((wait_s > HOUR_S).mean()),
+            wait_p95_s=quantiles(wait_s[asked], 0.95)[0] if asked.any() else 0.0,
+            chance_if_at_once=float(limits_kept(self.space.limits, sure).mean()),
+        )
+
     def _spot_facts(self) -> SpotFacts | None:
         """The law of a pool, and what the plan's paths met of it."""
         spot, facts, gang = self._spot_pool, self.problem.facts, self.reduced.gang
@@ -311,6 +343,21 @@ class PlanDetails:
             waiting_p95_s=longest,
             never_waits=float((waits <= 0.0).mean()),
         )
+
+
+def _hangs_on_demand(facts: OnDemandFacts | None, chance: float) -> tuple[str, ...]:
+    """How much of the chance rests on machines that may not be there, where that is seen in it."""
+    if facts is None or facts.chance_if_at_once - chance < SEEN_IN_CHANCE:
+        return ()
+    return (
+        f"on-demand machines are needed in {_percent(facts.needed)} of the runs; in "
+        f"{_percent(facts.late)} they are not there within an hour (assumed). Were they always "
+        f"there at once, {_percent(facts.chance_if_at_once)} of the runs would keep the limits",
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.0f} %"
 
 
 def _trained_alone(j: PathInputs, h: Paths) -> tuple[str, ...]:

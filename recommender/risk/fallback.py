@@ -5,6 +5,7 @@ import numpy as np
 from recommender.arrays import Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.risk.elastic import hand_over_while_alone
+from recommender.risk.on_demand_wait import wait_s
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.planes import at, first, row
 from recommender.risk.random_numbers import RandomNumbers
@@ -14,6 +15,13 @@ from recommender.risk.spot_capacity import Runs
 def ready_s(p: PathInputs, runs: Runs, index: Ints) -> Floats:
     """Seconds from the start of a run until it trains (or ends before that)."""
     return np.minimum(p.changeover_s[:, None], at(runs.lengths, index))
+
+
+def queue_s(at_once: Floats, median_s: Floats, sample: RandomNumbers) -> Floats:
+    """The wait of each path for machines that start; (plans, paths), few plans wait at all."""
+    if np.all(at_once >= 1.0):
+        return np.zeros((len(at_once), sample.key[0]))
+    return wait_s(at_once[:, None], median_s[:, None], sample.supply[None])
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +53,7 @@ def apply_fallback_rule(
     time: Floats,
     use: Floats,
     again: Floats,
+    queued: Floats,
     sample: RandomNumbers,
 ) -> FirstClusterEnd:
     """Where each path leaves its first cluster: at its end, or when the fallback takes over."""
@@ -52,25 +61,25 @@ def apply_fallback_rule(
     plain = FirstClusterEnd(last, use, np.maximum(-use, 0.0), time, nothing, nothing, work, again)
     if deadline_s is None or not np.any(p.fallback_speed > 0.0):
         return plain
-    run, start, stop, durable, repeated = _crossing(p, deadline_s, work, runs, again)
+    run, start, stop, durable, repeated = _crossing(p, deadline_s - queued, work, runs, again)
     handed_over = (p.fallback_speed[:, None] > 0.0) & (stop < time)
     speed = np.maximum(p.fallback_speed[:, None], 1e-9)
     rest = (work - durable) / speed + p.fallback_start_s[:, None]
-    late = sample.on_demand[None] >= p.fallback_at_once[:, None]
+    delay = queue_s(p.fallback_at_once, p.fallback_wait_s, sample)
     return FirstClusterEnd(
         run=np.where(handed_over, run, last),
         used_s=np.where(handed_over, np.maximum(stop - start, 0.0) * (repeated == 0.0), use),
         waiting_s=np.where(handed_over, np.maximum(start - stop, 0.0), np.maximum(-use, 0.0)),
         stop_s=np.where(handed_over, stop, time),
         rest_s=np.where(handed_over, rest, 0.0),
-        delay_s=np.where(handed_over & late, p.fallback_wait_s[:, None], 0.0),
+        delay_s=np.where(handed_over, delay, 0.0),
         done_s=np.where(handed_over, durable, work),
         repeats=np.where(handed_over, repeated, again),
     )
 
 
 def _crossing(
-    p: PathInputs, deadline_s: float, work: Floats, runs: Runs, again: Floats
+    p: PathInputs, due_s: Floats, work: Floats, runs: Runs, again: Floats
 ) -> tuple[Ints, Floats, Floats, Floats, Floats]:
     """First moment at which the time left is the time to finish on the fallback.
 
@@ -81,8 +90,8 @@ def _crossing(
     Returns run, its start, moment (before the start: while waiting), durable progress, a.
     """
     speed = p.fallback_speed[:, None]
-    latest = deadline_s - p.reserve_s - p.fallback_start_s
-    mark = speed * latest[:, None] - work
+    latest = due_s - (p.reserve_s + p.fallback_start_s)[:, None]
+    mark = speed * latest - work
     cycle = (p.interval_s + p.stall_s)[:, None]
     pace = (p.interval_s / (p.interval_s + p.stall_s))[:, None]
     height = np.maximum(runs.usable - row(p.interval_s + p.stall_s), np.float32(0.0))

@@ -13,7 +13,8 @@ random numbers is simulated run by run:
 What the on-demand part of an elastic cluster does meanwhile: `elastic.py`.
 
 Times are seconds, prices USD per hour. On-demand machines are the same process with long
-runs between faults and no waiting.
+runs between faults, and the wait for what replaces a failed machine. Every start of on-demand
+machines is waited for (`on_demand_wait.py`): nothing passes and nothing is paid before the first.
 """
 
 from dataclasses import replace
@@ -27,6 +28,7 @@ from recommender.risk.fallback import (
     apply_fallback_rule,
     drawn_pace,
     least_bill_with_fallback,
+    queue_s,
     ready_s,
 )
 from recommender.risk.path_inputs import PathInputs, Paths
@@ -126,9 +128,10 @@ def _followed(
         use = np.where((left <= 0.0) & (p.elastic_share[:, None] > 0.0), end_s, use)
     use, again = _extrapolate(work, runs, last, finished, use)
     time = at(runs.starts, last) + use
-    end = apply_fallback_rule(p, deadline_s, work, runs, last, time, use, again, sample)
+    queued = queue_s(p.at_once, p.wait_s, sample)
+    end = apply_fallback_rule(p, deadline_s, work, runs, last, time, use, again, queued, sample)
     least = least_bill_with_fallback(p, work, runs, last)
-    return _account(p, work, runs, end, least, sample), finished
+    return _account(p, work, runs, end, least, queued, sample), finished
 
 
 def _extrapolate(
@@ -152,6 +155,7 @@ def _account(
     runs: Runs,
     end: FirstClusterEnd,
     least: Floats,
+    queued: Floats,
     sample: RandomNumbers,
 ) -> Paths:
     """Time, bill and where the time went."""
@@ -161,8 +165,6 @@ def _account(
     used = np.maximum(end.used_s, np.where(end.used_s > 0.0, p.minimum_s[:, None], 0.0))
     waited = np.where(again > 0.0, waited * (1.0 + again), waited - end.waiting_s)
     waiting = np.clip(waited, 0.0, end.stop_s)
-    late = sample.on_demand[None] >= p.at_once[:, None]
-    queued = np.where(late, p.wait_s[:, None], 0.0)
     time = end.stop_s + end.delay_s + end.rest_s
     up = end.stop_s - waiting
     on_spot = billed + np.where(again > 0.0, billed * again, used)
@@ -184,6 +186,7 @@ def _account(
         fallback_s=end.rest_s,
         waiting_s=waiting + end.delay_s + queued,
         queued_s=queued,
+        fallback_queued_s=end.delay_s,
         interruptions=interruptions,
         restarts_s=np.minimum(interruptions * p.changeover_s[:, None], up),
         trained_s=end.done_s + (work - end.done_s) / np.maximum(p.fallback_speed[:, None], 1e-9),

@@ -35,15 +35,17 @@ class PathInputs:
     fallback_speed: Floats  # relative to the cluster; 0 = no fallback
     fallback_usd_per_hour: Floats
     fallback_start_s: Floats  # boot, restore and set-up on the fallback
-    fallback_at_once: Floats  # chance that on-demand capacity is there
-    fallback_wait_s: Floats  # and the wait otherwise
+    fallback_at_once: Floats  # chance that its machines are there at once
+    fallback_wait_s: Floats  # and the median wait otherwise (`on_demand_wait.py`)
     reserve_s: Floats  # kept beyond the time to finish on the fallback
     best_fallback_usd_per_hour: (
         Floats  # USD per hour of this cluster's work on the cheapest fallback; inf: none
     )
     best_fallback_speed: Floats  # of the fastest fallback
     at_once: Floats  # chance that the cluster's own on-demand machines are there
-    wait_s: Floats  # and the wait otherwise
+    wait_s: Floats  # and the median wait otherwise
+    replaced_at_once: Floats  # the same of one machine, in place of one that failed
+    replaced_wait_s: Floats
 
     def __len__(self) -> int:
         return len(self.work_s)
@@ -65,7 +67,8 @@ class Paths:
     running_s: Floats  # time with the whole cluster up, fallback included
     fallback_s: Floats
     waiting_s: Floats  # nothing is there to train on
-    queued_s: Floats  # of it, before the first on-demand machine was there: unpaid
+    queued_s: Floats  # of it, before the cluster's on-demand machines were there: unpaid
+    fallback_queued_s: Floats  # of it, before those of the fallback were
     interruptions: Floats
     restarts_s: Floats  # changeovers after the first, changes of size
     trained_s: Floats  # useful training on any machines

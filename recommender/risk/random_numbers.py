@@ -29,6 +29,7 @@ from recommender.arrays import Floats, Ints, Singles
 from recommender.catalogs.frozen import dataclass
 from recommender.risk.laws import OUTAGE_FAMILY, RUN_FAMILY
 from recommender.risk.normal_law import normal_quantile
+from recommender.risk.on_demand_wait import supply_of
 
 Words = NDArray[np.uint32]
 
@@ -115,6 +116,7 @@ SEED = 7
 MAX_LISTED_ZONES = 4  # zones of a failover list that are simulated at most
 _RUN, _OUTAGE, _MOVED, _NOTICE = 1, 2, 3, 4  # streams: one variate per cycle
 _START, _RESIDUE, _SPEED, _PRICE, _ON_DEMAND, _ZONE = 5, 6, 7, 8, 9, 20  # one per path
+_REPLACED = 10  # one per cycle
 # What is spread evenly, stream and cycle, in the order of its weight: early Sobol' dimensions
 # fill their planes best.
 _EVEN = {
@@ -182,8 +184,18 @@ class RandomNumbers:
 
     @cached_property
     def on_demand(self) -> Floats:
-        """(paths,) uniform: is on-demand capacity there at once?"""
+        """(paths,) uniform: what supply has of its own."""
         return self._once(_ON_DEMAND)
+
+    @cached_property
+    def supply(self) -> Floats:
+        """(paths,) uniform: on-demand machines are short where it is low, as spot ones mostly."""
+        return supply_of(self.zone_at(0), self.on_demand)
+
+    @cached_property
+    def replaced(self) -> Floats:
+        """(paths, cycles) uniform: the supply when a machine that failed has to be replaced."""
+        return supply_of(self.zone_at(0)[:, None], self.matrix(_REPLACED))
 
     def matrix(self, stream: int) -> Floats:
         """(paths, cycles) uniforms of a stream, drawn eight cycles at a time."""
@@ -299,7 +311,7 @@ class ExtendedNumbers(RandomNumbers):
 
     @cached_property
     def on_demand(self) -> Floats:
-        """(paths,) uniform: is on-demand capacity there at once?"""
+        """(paths,) uniform: what supply has of its own."""
         return self._taken("on_demand")
 
     def _taken(self, which: str) -> Floats:

@@ -13,6 +13,7 @@ from recommender.arrays import Bools, Floats, Singles
 from recommender.catalogs.frozen import dataclass
 from recommender.risk.elastic import Alone, train_alone
 from recommender.risk.laws import OUTAGE_FAMILY, RUN_FAMILY, RunLaw, logistic
+from recommender.risk.on_demand_wait import wait_s
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.planes import before, row, until
 from recommender.risk.random_numbers import MAX_LISTED_ZONES, RandomNumbers, run_uniforms
@@ -84,7 +85,16 @@ def _waits(p: PathInputs, sample: RandomNumbers, zones: Zones) -> Singles:
     waits *= sample.by_cycle("moved")[:, None] < zones.others_down.astype(np.float32)[None]
     left = OUTAGE_FAMILY.residual_factors(outages[0], p.outage_sigma[:, None], sample.residue[None])
     waits[0] = np.where(zones.is_down, zones.outage_s * outages[0] * left, 0.0)
+    if np.any(p.replaced_wait_s > 0.0):
+        waits[1:] += _replacements(p, sample)[1:]
     return waits
+
+
+def _replacements(p: PathInputs, sample: RandomNumbers) -> Singles:
+    """How long an on-demand cluster waits for a machine in place of one that failed."""
+    return wait_s(
+        row(p.replaced_at_once), row(p.replaced_wait_s), sample.by_cycle("replaced")[:, None]
+    )
 
 
 def _factors(shape: Floats, sample: RandomNumbers, which: str) -> Singles:

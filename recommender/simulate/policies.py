@@ -27,6 +27,7 @@ from recommender.policies.plan_policy import (
 from recommender.policies.replay import SimulatedMarket, SimulatedReplays, replay_simulated
 from recommender.policies.state import Policy
 from recommender.policies.thresholds import SAFETY_NET
+from recommender.risk.fallback import queue_s
 from recommender.risk.monte_carlo import cycles_needed
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import (
@@ -104,12 +105,11 @@ def simulated_market(
     )
     taken = np.zeros_like(available)
     taken[1:] = available[1:] & available[:-1] & (run[1:] != run[:-1])
-    late = sample.on_demand >= float(inputs.fallback_at_once[0])
     return SimulatedMarket(
         available=available,
         taken=taken,
         done_s=problem.task.work_s - work_s,
-        queue_s=np.where(late, float(inputs.fallback_wait_s[0]), 0.0),
+        queue_s=queue_s(inputs.fallback_at_once, inputs.fallback_wait_s, sample)[0],
         free_s=float(inputs.free_s[0]),
     )
 

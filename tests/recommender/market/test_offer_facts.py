@@ -11,6 +11,7 @@ import pytest
 from recommender.catalogs.catalog import Catalog
 from recommender.market.offer_facts import Facts, Pool
 from recommender.market.sites import SiteBuilder
+from recommender.optimize.space import Fallbacks
 from recommender.plan.limits import Choice, Limits
 from tests.catalogs.small import machine
 from tests.recommender import planning
@@ -152,13 +153,22 @@ def test_zones_of_one_region_fall_together_more_than_those_of_two() -> None:
 
 def test_h100_on_demand_may_have_to_be_waited_for() -> None:
     found, types = facts(), planning.snapshot().instance_types
-    assert found.on_demand_wait(types["aws", "p5.48xlarge"]) == (0.7, 3600.0)
-    assert found.on_demand_wait(types["aws", "g5.xlarge"]) == (0.99, 3600.0)
+    assert found.on_demand_wait(types["aws", "p5.48xlarge"]) == (0.7, 3600.0, 1.4)
+    assert found.on_demand_wait(types["aws", "g5.48xlarge"]) == (0.99, 3600.0, 0.33)
     sure = facts(on_demand_obtainable=1.0)
-    assert sure.on_demand_wait(types["aws", "p5.48xlarge"]) == (1.0, 3600.0)
+    assert sure.on_demand_wait(types["aws", "p5.48xlarge"]) == (1.0, 3600.0, 1.4)
     row = rows(found.catalog, "aws", "p5.48xlarge", "on_demand")[:1]
     entries = builder(found)._entries([pool(found.catalog, row)])
     assert (entries.at_once[0], entries.wait_s[0]) == (0.7, 3600.0)
+
+
+def test_one_gpu_is_there_sooner_than_the_machine_of_eight_that_the_catalog_states() -> None:
+    # Spot machines with one H100 are there 0.91 of the time, those with eight 0.711: odds of 4.1.
+    found, types = facts(), planning.snapshot().instance_types
+    at_once, wait_s, _ = found.on_demand_wait(types["aws", "p5.4xlarge"])
+    harder = (0.09 / 0.91) / (0.289 / 0.711)
+    assert (1 - at_once) / at_once == pytest.approx(harder * 0.3 / 0.7)
+    assert wait_s == pytest.approx(3600.0 * harder)
 
 
 def test_two_checkpoints_are_kept_in_the_store() -> None:
@@ -168,15 +178,25 @@ def test_two_checkpoints_are_kept_in_the_store() -> None:
     assert site.store_usd_per_hour == pytest.approx(2 * 10 * 0.020 / 730)
 
 
-def test_a_fallback_queues_as_long_as_its_gpu_is_waited_for() -> None:
+def queues(fall: Fallbacks, kind: int) -> dict[int, tuple[float, float]]:
+    """How soon so many machines of a kind are there."""
+    mine = np.flatnonzero(fall.kind == kind)
+    return {int(fall.count[i]): (fall.at_once[i], fall.wait_s[i]) for i in mine}
+
+
+def test_a_fallback_queues_as_long_as_its_gpus_are_waited_for() -> None:
     found = facts()
     names = ("p5.48xlarge", "g5.xlarge")
     both = [rows(found.catalog, "aws", name, "on_demand")[0] for name in names]
     kinds = {("aws", name): kind for kind, name in enumerate(names)}
     step_s = np.array([[1.0, 0.6], [9.0, 5.0]])  # the slow machine is cheaper for the work
     fall = SiteBuilder(found, Limits(max_machines=2), kinds, step_s)._fallbacks(both, "aws")
-    queues = {int(k): (a, w) for k, a, w in zip(fall.kind, fall.at_once, fall.wait_s, strict=True)}
-    assert queues == {0: (0.7, 3600.0), 1: (0.99, 3600.0)}
+    first = queues(fall, 0)
+    assert first[1] == (0.7, 3600.0)
+    # Two of them: odds against them of (9/8)^(1.4/ln 2) = 1.27 times those of one machine.
+    harder = 1.125 ** (1.4 / math.log(2.0))
+    assert first[2] == pytest.approx((0.7 / (0.7 + 0.3 * harder), 3600.0 * harder))
+    assert min(at_once for at_once, _ in queues(fall, 1).values()) > 0.99
     for kind, row in enumerate(both):
         mine = fall.kind == kind
         usd = builder(found).machine_usd(pool(found.catalog, [row]))

@@ -42,6 +42,8 @@ PLAIN: dict[str, float] = {
     "best_fallback_speed": 1.0,
     "at_once": 1.0,
     "wait_s": 0.0,
+    "replaced_at_once": 1.0,
+    "replaced_wait_s": 0.0,
 }
 # V100 on AWS as measured: half of all runs are shorter than the free first hour.
 SPOT = {
@@ -100,6 +102,8 @@ def random_plan(rng: np.random.Generator) -> tuple[dict[str, float], float | Non
         "free_s": float(rng.choice([0.0, 60.0, 3600.0])),
         "at_once": float(rng.choice([1.0, 0.7])),
         "wait_s": 1800.0,
+        "replaced_at_once": 0.8,
+        "replaced_wait_s": float(rng.choice([0.0, 0.0, 900.0])),
     }
     plan["boot_s"] = plan["changeover_s"] * float(rng.uniform(0.0, 1.0))
     plan["resize_s"] = float(rng.choice([0.0, 90.0, 1200.0]))

@@ -51,6 +51,14 @@ def mean_one(sigma: float, z: float) -> float:
     return math.exp(sigma * z - sigma * sigma / 2.0)
 
 
+def queue(at_once: float, median: float, supply: float) -> float:
+    """The wait for on-demand machines: a Lomax law of tail 1.1 behind the chance of none."""
+    if supply >= 1.0 - at_once:
+        return 0.0
+    longer = supply / (1.0 - at_once)  # of those that wait, the share that waits longer
+    return median * (longer ** (-1 / 1.1) - 1.0) / (2.0 ** (1 / 1.1) - 1.0)
+
+
 def capacity(p: Plan, luck: RandomNumbers, path: int) -> Iterator[tuple[float, float]]:
     """The wait before each run, and the run's length."""
     up = up_share(p.availability_logit + p.zone_sd * luck.zone_at(0)[path])
@@ -69,17 +77,19 @@ def capacity(p: Plan, luck: RandomNumbers, path: int) -> Iterator[tuple[float, f
                 run *= math.exp(p.run_sigma**2) * luck.residue[path]
         elif luck.moved[path, k] >= nowhere:
             wait = 0.0
+        if k > 0 and p.replaced_wait_s:
+            wait += queue(p.replaced_at_once, p.replaced_wait_s, luck.replaced[path, k])
         yield wait, run
 
 
 class SafetyNet:
     """Says how long a job may still wait before the fallback must be rented."""
 
-    def __init__(self, p: Plan, work: float, deadline_s: float | None) -> None:
+    def __init__(self, p: Plan, work: float, deadline_s: float | None, queued: float) -> None:
         self.there = deadline_s is not None and p.fallback_speed > 0.0
         self.speed = p.fallback_speed
         self.work = work
-        self.last = (deadline_s or 0.0) - p.reserve_s - p.fallback_start_s
+        self.last = (deadline_s or 0.0) - queued - p.reserve_s - p.fallback_start_s
 
     def rings(self, at: float, durable: float, gains: float) -> float:
         """First moment from `at` on without slack, if safe work grows at the rate `gains`."""
@@ -95,7 +105,8 @@ class SafetyNet:
 def tell(p: Plan, luck: RandomNumbers, path: int, deadline_s: float | None) -> Told | None:
     """Simulate one plan through one path; None if the random numbers do not reach to its end."""
     work = p.work_s * math.exp(p.speed_sigma * luck.speed[path])
-    net = SafetyNet(p, work, deadline_s)
+    queued = queue(p.at_once, p.wait_s, luck.supply[path])
+    net = SafetyNet(p, work, deadline_s, queued)
     told = Told(work_s=work)
     clock = durable = 0.0
     begun = p.changeover_s  # when the on-demand part of an elastic cluster can train
@@ -198,8 +209,7 @@ def _saved(p: Plan, trained_for: float) -> float:
 
 def _rescued(p: Plan, luck: RandomNumbers, path: int, told: Told, bell: float, left: float) -> Told:
     """The fallback does the rest."""
-    late = luck.on_demand[path] >= p.fallback_at_once
-    delay = p.fallback_wait_s if late else 0.0
+    delay = queue(p.fallback_at_once, p.fallback_wait_s, luck.supply[path])
     told.waiting_s += delay
     told.fallback_s = p.fallback_start_s + left / p.fallback_speed
     began = told.running_s > 0.0 or (p.elastic_share and bell > 0.0)
@@ -210,9 +220,9 @@ def _rescued(p: Plan, luck: RandomNumbers, path: int, told: Told, bell: float, l
 
 def _closed(p: Plan, luck: RandomNumbers, path: int, told: Told, end: float) -> Told:
     """Add up the bill; nothing is charged before the cluster's own machines are there."""
-    queue = p.wait_s if luck.on_demand[path] >= p.at_once else 0.0
-    told.time_s = end + queue
-    told.waiting_s += queue
+    queued = queue(p.at_once, p.wait_s, luck.supply[path])
+    told.time_s = end + queued
+    told.waiting_s += queued
     bill = p.fixed_usd + p.usd_per_interruption * told.interruptions
     bill += p.base_usd_per_hour * end / 3600.0
     bill += p.fallback_usd_per_hour * told.fallback_s / 3600.0

@@ -48,9 +48,26 @@ def test_a_very_short_job_pays_the_minimum() -> None:
 def test_on_demand_that_is_not_there_at_once_makes_the_job_late_and_not_dearer() -> None:
     h = one(paths=1000, at_once=0.9, wait_s=1800, base_usd_per_hour=4.0)
     late = h.time_s[0] > 37_001
-    assert late.sum() == 100  # stratified: exactly one in ten
+    assert 95 <= late.sum() <= 105  # one in ten
     assert np.ptp(h.cost_usd) == 0.0
-    assert h.waiting_s[0][late] == pytest.approx(1800)
+    waits = h.waiting_s[0][late]
+    assert np.median(waits) == pytest.approx(1800, rel=0.1)
+    assert waits.max() > 20 * 1800  # one in a hundred of them waits 74 medians
+
+
+def test_a_failed_machine_on_demand_is_replaced_as_late_as_one_machine_is_there() -> None:
+    # Runs of 6 h without a spread and work of 10 h: every job loses one machine, once.
+    faulty = {"run_mean_s": 21_600.0, "run_sigma": 0.0, "spot_usd_per_hour": 0.0}
+    faulty |= {"base_usd_per_hour": 4.0}
+    sure = one(paths=8192, **faulty)
+    unsure = one(paths=8192, **faulty, replaced_at_once=0.8, replaced_wait_s=1800.0)
+    late = (unsure.time_s - sure.time_s)[0]
+    assert (sure.interruptions == 1.0).all()
+    assert (unsure.interruptions == 1.0).all()
+    assert (late > 1.0).mean() == pytest.approx(0.2, abs=0.02)
+    assert np.median(late[late > 1.0]) == pytest.approx(1800, rel=0.12)
+    # The other machines are paid meanwhile, unlike before the first start.
+    assert (unsure.cost_usd - sure.cost_usd)[0] == pytest.approx(late * 4.0 / HOUR)
 
 
 def test_the_true_speed_lies_around_the_predicted_one_and_moves_time_and_bill_together() -> None:
@@ -180,8 +197,9 @@ def test_a_deadline_too_near_for_waiting_rings_the_safety_net_at_once() -> None:
 def test_a_fallback_that_is_not_there_at_once_delays_by_its_wait() -> None:
     sure, unsure = _gone(50_000.0), _gone(50_000.0, fallback_at_once=0.75)
     late = (unsure.time_s - sure.time_s)[0]
-    assert (late > 0).sum() == 16
-    assert late[late > 0] == pytest.approx(3_600)
+    assert 14 <= (late > 0).sum() <= 18  # a quarter of 64
+    assert np.median(late[late > 0]) == pytest.approx(3_600, rel=0.3)
+    assert late.max() > 10 * 3_600
 
 
 def test_a_safety_net_can_ring_in_the_middle_of_a_run() -> None:

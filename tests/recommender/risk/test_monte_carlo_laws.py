@@ -294,6 +294,6 @@ def test_with_a_safety_net_a_job_that_never_gets_on_is_finished_by_the_fallback(
     plans, row = long_job(200.0, 10.0, run_sigma=0.1, changeover_s=600.0, **RESCUE)
     h = simulate_paths(plans, 24 * HOUR, 64)
     assert (h.fallback_s > 0).all()
-    sure = random_numbers(64, 8).on_demand < RESCUE["fallback_at_once"]
+    sure = random_numbers(64, 8).supply >= 1.0 - RESCUE["fallback_at_once"]
     assert (h.time_s[0][sure] <= 24 * HOUR).all()
     assert row["work_s"] / 2 <= h.fallback_s.min()

@@ -67,17 +67,32 @@ class History:
         self.up_since: float | None = None
         self.ready_s: float | None = None
         self.trainer: simpy.Process | None = None
+        self.zone = luck.gauss(0.0, 1.0)  # how good the first listed zone is
+        self.short = self.shortage()  # one for the history, whatever is started
+        self.queue_s = self.queued(plan.at_once, plan.wait_s)
+
+    def shortage(self) -> float:
+        """Share of moments at which on-demand machines are no shorter than now."""
+        score = 0.5 * self.zone + math.sqrt(1.0 - 0.25) * self.luck.gauss(0.0, 1.0)
+        return 0.5 * math.erfc(score / math.sqrt(2.0))
+
+    def queued(self, at_once: float, median_s: float, short: float | None = None) -> float:
+        """Nothing, or a Pareto wait of index 11/10 from zero on, its median as given."""
+        short = self.short if short is None else short
+        if short <= at_once:
+            return 0.0
+        beyond = (1.0 - short) / (1.0 - at_once)  # uniform
+        return median_s * (beyond ** (-10 / 11) - 1.0) / (2 ** (10 / 11) - 1.0)
 
     def tell(self) -> Told:
         """Run the history."""
-        late = self.luck.random() >= self.plan.at_once
         self.env.process(self.capacity())
         if self.plan.elastic_share > 0.0:
             self.env.process(self.own_part())
         if self.deadline_s is not None and self.plan.fallback_speed > 0.0:
             self.env.process(self.watch())
         self.env.run(until=self.over)
-        queue = self.plan.wait_s if late else 0.0
+        queue = self.queue_s
         self.told.time_s = self.env.now + self.tail_s + queue
         self.told.waiting_s += queue
         self.told.cost_usd += self.bill()
@@ -95,7 +110,7 @@ class History:
     def capacity(self) -> Steps:
         """Outages and runs of the listed zones; a run starts the trainer, its end stops it."""
         p, luck = self.plan, self.luck
-        up = share(p.availability_logit + luck.gauss(0.0, p.zone_sd))
+        up = share(p.availability_logit + p.zone_sd * self.zone)
         nowhere = 1.0
         for _ in range(int(p.sites) - 1):
             other = share(p.availability_logit + luck.gauss(0.0, p.zone_sd))
@@ -110,6 +125,8 @@ class History:
                 run = self.left_of(p.run_mean_s, p.run_sigma)
             elif not first and luck.random() < nowhere:
                 wait = outage * mean_one(luck, p.outage_sigma)
+            if not first and p.replaced_wait_s:
+                wait += self.queued(p.replaced_at_once, p.replaced_wait_s, self.shortage())
             first = False
             yield self.env.timeout(wait)
             self.told.waiting_s += 0.0 if p.elastic_share else wait
@@ -251,7 +268,7 @@ class History:
             pace = p.interval_s / (p.interval_s + p.stall_s)
             trained = max(self.env.now - self.ready_s - p.interval_s - p.stall_s, 0.0)
             safe = self.begun_s + pace * trained
-        last = self.deadline_s - p.reserve_s - p.fallback_start_s
+        last = self.deadline_s - self.queue_s - p.reserve_s - p.fallback_start_s
         return last - self.env.now - (self.work_s - safe) / p.fallback_speed
 
     def rescue(self) -> Steps:
@@ -268,7 +285,7 @@ class History:
         else:
             told.waiting_s += self.waited()
         left = max(self.work_s - self.safe_s, 0.0)
-        delay = p.fallback_wait_s if self.luck.random() >= p.fallback_at_once else 0.0
+        delay = self.queued(p.fallback_at_once, p.fallback_wait_s)
         told.fallback_s = p.fallback_start_s + left / p.fallback_speed
         told.waiting_s += delay
         told.cost_usd += p.fallback_usd_per_hour * told.fallback_s / 3600.0

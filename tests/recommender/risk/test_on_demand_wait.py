@@ -1,0 +1,80 @@
+"""The wait for on-demand machines: its law, what moves it, and what it shares with spot."""
+
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+from recommender.risk.monte_carlo import simulate_paths
+from recommender.risk.on_demand_wait import OnDemandLaw, quantile_s, supply_of, wait_s
+from recommender.risk.random_numbers import random_numbers
+from tests.recommender.risk.cases import RESCUE, SPOT, path_inputs
+
+HOUR = 3600.0
+MANY = (np.arange(100_000) + 0.5) / 100_000
+
+
+def waits(at_once: float, median_h: float) -> np.ndarray:
+    return wait_s(np.array(at_once), np.array(median_h * HOUR), MANY) / HOUR
+
+
+def test_the_wait_has_an_atom_at_zero_its_median_behind_it_and_a_heavy_tail() -> None:
+    found = waits(0.7, 2.0)
+    assert (found == 0.0).mean() == pytest.approx(0.7, abs=1e-4)
+    assert np.median(found[found > 0.0]) == pytest.approx(2.0, rel=1e-3)
+    # Lomax: (1 + k·t/m)^-1.1. A tenth of those that wait take 8.1 medians, a hundredth 74.
+    assert np.quantile(found[found > 0.0], [0.9, 0.99]) == pytest.approx([16.2, 147.6], rel=0.01)
+
+
+def test_the_quantile_is_that_of_the_waits() -> None:
+    share = 0.93
+    found = quantile_s(np.array([0.6]), np.array([HOUR]), share)[0] / HOUR
+    assert found == pytest.approx(float(np.quantile(waits(0.6, 1.0), share)), rel=1e-3)
+    assert quantile_s(np.array([0.95]), np.array([HOUR]), share)[0] == 0.0
+
+
+def test_on_every_path_a_likelier_capacity_is_never_waited_for_longer() -> None:
+    rising = [waits(p, 1.0) for p in (0.0, 0.05, 0.3, 0.7, 0.99, 1.0)]
+    for less, more in zip(rising, rising[1:], strict=False):
+        assert (more <= less).all()
+    assert not rising[-1].any()
+
+
+def test_larger_clusters_are_there_less_often_and_waited_for_longer() -> None:
+    one = OnDemandLaw(np.array(0.7), np.array(HOUR))
+    sizes = np.array([1, 2, 5, 16])
+    found = one.of_gang(sizes, 1.4)
+    assert found.at_once[0] == pytest.approx(0.7)
+    assert (np.diff(found.at_once) < 0.0).all()
+    assert (np.diff(found.wait_s) > 0.0).all()
+    # Five machines lose 1.4·log2(1.5) logits.
+    odds = (1.0 - found.at_once[2]) / found.at_once[2]
+    assert np.log(odds / (0.3 / 0.7)) == pytest.approx(1.4 * np.log2(1.5))
+
+
+def test_supply_is_uniform_and_leans_on_the_zone_as_stated() -> None:
+    sample = random_numbers(4096, 8)
+    ranks = np.sort(sample.supply)
+    assert np.abs(ranks - (np.arange(4096) + 0.5) / 4096).max() < 0.01
+    normal = NormalDist()
+    scores = np.array([normal.inv_cdf(u) for u in sample.supply.tolist()])
+    assert np.corrcoef(scores, sample.zone_at(0))[0, 1] == pytest.approx(0.5, abs=0.02)
+
+
+def test_supply_is_what_two_normal_scores_make_of_it() -> None:
+    normal = NormalDist()
+    for zone, uniform in [(-2.0, 0.9), (0.0, 0.5), (1.3, 0.02), (0.4, 0.999)]:
+        score = 0.5 * zone - 0.75**0.5 * normal.inv_cdf(uniform)
+        found = supply_of(np.array([zone]), np.array([uniform]))[0]
+        assert found == pytest.approx(normal.cdf(score), abs=1e-6)
+
+
+def test_where_spot_is_gone_on_demand_is_short_too() -> None:
+    """A fallback is needed where the zone is bad, so more of its requests wait than of all."""
+    row = SPOT | RESCUE | {"fallback_at_once": 0.7, "zone_sd": 2.0, "availability_logit": 2.0}
+    h = simulate_paths(path_inputs(row), 14 * HOUR, 4096)
+    needed = h.fallback_s[0] > 0.0
+    assert 0.1 < needed.mean() < 0.6
+    late = random_numbers(4096, 8).supply < 0.3
+    assert late.mean() == pytest.approx(0.3, abs=0.01)
+    assert late[needed].mean() > 0.36
