@@ -234,7 +234,8 @@ def _on_demand_terms(entries: Entries, counts: Ints) -> OnDemandTerms:
     Failed machines of a cluster with spot ones are replaced while it waits for spot.
     """
     used = np.where(entries.spot, 0, counts)
-    alone = used * ~(counts[:, entries.spot] > 0).any(axis=1)[:, None]
+    with_spot = np.asarray((counts[:, entries.spot] > 0).any(axis=1))
+    alone = np.where(with_spot[:, None], 0, used)
     one = OnDemandLaw(entries.at_once, entries.wait_s)
     gang = one.of_gang(np.maximum(counts, 1), entries.availability_slope)
 

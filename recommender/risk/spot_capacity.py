@@ -92,9 +92,8 @@ def _waits(p: PathInputs, sample: RandomNumbers, zones: Zones) -> Singles:
 
 def _replacements(p: PathInputs, sample: RandomNumbers) -> Singles:
     """How long an on-demand cluster waits for a machine in place of one that failed."""
-    return wait_s(
-        row(p.replaced_at_once), row(p.replaced_wait_s), sample.by_cycle("replaced")[:, None]
-    )
+    law = (p.replaced_at_once[None, :, None], p.replaced_wait_s[None, :, None])
+    return wait_s(*law, sample.replaced.T[:, None]).astype(np.float32)
 
 
 def _factors(shape: Floats, sample: RandomNumbers, which: str) -> Singles:
