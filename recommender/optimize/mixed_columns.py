@@ -92,7 +92,7 @@ def _under_quotas(space: Space, index: int) -> list[Cluster]:
     site = space.sites[index]
     if not len(site.quota):
         return []
-    e, most = site.entries, _most_machines(space, site)
+    e, most = site.entries, most_machines(space, site)
     speed = space.columns.compute_per_s[e.kind]
     usable = (most >= 1) & (~e.spot | (e.sites <= 1.0))
     found: dict[Cluster, None] = {}
@@ -105,7 +105,7 @@ def _under_quotas(space: Space, index: int) -> list[Cluster]:
     return list(found)
 
 
-def _most_machines(space: Space, site: Site) -> Ints:
+def most_machines(space: Space, site: Site) -> Ints:
     """Most machines of each entry that the quotas allow on their own."""
     most = np.minimum(site.entries.cap, space.limits.max_machines).astype(np.float64)
     for use, quota in zip(site.quota_use, site.quota, strict=True):

@@ -153,11 +153,14 @@ def search_singles(
         step_s = single_steps(space.job, space.columns, space.limits.max_machines)
         queue = single_queue(space, step_s)
     queue = queue if masks is None else queue.masked(masks)
-    at = 0
+    at, clusters = 0, CLUSTERS
     while at < len(queue.bound) and queue.bound[at] < state.cutoff and not state.exhausted:
         state.bound = float(queue.bound[at])
-        stop = min(at + CLUSTERS, int(np.searchsorted(queue.bound, state.cutoff)))
+        stop = min(at + clusters, int(np.searchsorted(queue.bound, state.cutoff)))
+        done = state.plans_evaluated
         _expand_singles(space, queue, at, stop, state)
+        # Where bounds rule all of them out, more at once are as exact and quicker.
+        clusters = CLUSTERS if state.plans_evaluated > done else 2 * clusters
         at = stop
     if at < len(queue.bound):
         state.open_bound = min(state.open_bound, float(queue.bound[at]))

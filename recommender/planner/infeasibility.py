@@ -2,29 +2,25 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
 
 import numpy as np
 
-from recommender.catalogs.frozen import dataclass
 from recommender.inputs.limits import amount, as_typed, exact, rounded_up
 from recommender.inputs.units import format_gpu
-from recommender.optimize.search_state import Candidate, SearchState, ranking_key
-from recommender.plan.limits import (
-    DEADLINE,
-    LIMITS,
-    Choice,
-    Limit,
-    Limits,
-    Progress,
-    RateLimit,
-    RunLimit,
-)
+from recommender.plan.limits import DEADLINE, LIMITS, Choice, Limit, Limits, Progress
 from recommender.plan.plan import Infeasible, Plan, SensitivityStep
 from recommender.planner.plan_builder import saving
 from recommender.planner.problem import Problem
-from recommender.planner.search import QUICK, Only, PlanSearch, search_other_offers
-from recommender.planner.sensitivity import TRIES
+from recommender.planner.ranking import HORIZON_S
+from recommender.planner.relaxed_limits import (
+    Relaxed,
+    best_of,
+    each_relaxed,
+    plan_keeping,
+    relaxed,
+)
+from recommender.planner.search import QUICK, PlanSearch, search_other_offers
+from recommender.planner.sensitivity import alike
 from recommender.text import duration, usd
 
 MOST_MACHINES = 128  # looked at for a job that does not fit
@@ -109,23 +105,8 @@ def _typed(flag: str, name: str, choice: Choice) -> str:
 
 
 UNITS = {"vcpu": "vCPU", "gpu": "GPUs", "machine": "machines"}
-MARGIN = 1.03  # a suggested limit is this much wider than what its plan needs on the day
-WIDER = 1.15  # and is widened by this factor while no plan keeps it
-WIDENED = 6  # times at most
-NARROWER, HALVINGS, FEW = 3.0, 4, 3  # then it is halved so often, down to a third, on few plans
-EITHER: tuple[Only, ...] = ("any", "on_demand")
-LEAST_SURE, SURE_STEP = 50, 5  # per cent: the chances tried where a surer one leaves no plan
 WAIT, WORTH_IT = 1.2, 0.8  # a deadline so much longer is named where it costs so much less
-
-
-@dataclass(frozen=True, slots=True)
-class Relaxed:
-    """One limit loosened by as little as leaves a plan."""
-
-    limit: Limit | None  # None: the chance that all are kept
-    typed: str  # "--deadline 9h40m"
-    limits: Limits
-    plan: Plan
+WIDE = 3.0  # a span whose end is so many times its beginning is told next to the mean
 
 
 def infeasible(search: PlanSearch) -> Infeasible:
@@ -140,9 +121,9 @@ def infeasible(search: PlanSearch) -> Infeasible:
     limits = problem.limits
     fastest, cheapest = search.best_unconstrained("time"), search.best_unconstrained("cost")
     baseline = _cheapest_on_demand(search)
-    relaxed = _each_relaxed(limits, search)
-    steps = [step for each in relaxed for step in _steps(each, search)]
-    binding = (_binding(each, limits) for each in relaxed)
+    looser = each_relaxed(limits, search)
+    steps = [step for each in looser for step in _steps(each, search)]
+    binding = (_binding(each, limits) for each in looser)
     sentences = [*_remaining_limits(limits, problem.progress), *binding]
     if problem.choice.quotas:
         more, needed = _quotas(problem)
@@ -156,7 +137,9 @@ def infeasible(search: PlanSearch) -> Infeasible:
         sentences += why
     return Infeasible(
         binding=tuple(sentences),
-        relaxed=tuple(replace(step, plan=_against(step.plan, baseline)) for step in steps),
+        relaxed=tuple(
+            replace(step, plan=_against(step.plan, baseline)) for step in _to_act_on(steps)
+        ),
         fastest=None if fastest is None else fastest.against(baseline).plan,
         cheapest=None if cheapest is None else cheapest.against(baseline).plan,
         unexplored=_unexplored(search),
@@ -187,12 +170,8 @@ def _cheapest_on_demand(search: PlanSearch) -> Plan | None:
     """The cheapest plan without spot, limits or not: what the others save against."""
     most = search.problem.limits.max_machines
     free = Limits(max_machines=most, confidence=0.0, objective="cost")
-    best = _best(search.search(free, "on_demand", QUICK))
+    best = best_of(search.search(free, "on_demand", QUICK))
     return None if best is None else search.builder.build(best).plan
-
-
-def _best(state: SearchState) -> Candidate | None:
-    return min(state.incumbents.values(), key=ranking_key, default=None)
 
 
 def _against(plan: Plan | None, baseline: Plan | None) -> Plan | None:
@@ -234,7 +213,7 @@ def _narrowed(problem: Problem) -> tuple[list[SensitivityStep], list[str]]:
 
 def _plan_of_other_offers(problem: Problem, choice: Choice) -> Plan | None:
     state, builder = search_other_offers(problem, choice)
-    best = _best(state)
+    best = best_of(state)
     return None if best is None else builder.build(best).plan
 
 
@@ -248,172 +227,122 @@ def _remaining_limits(limits: Limits, progress: Progress) -> list[str]:
     ]
 
 
-def _each_relaxed(limits: Limits, search: PlanSearch) -> list[Relaxed]:
-    """Each limit loosened alone, those that leave a plan; the chance is lowered last."""
-    found = [_relaxed(limit, limits, search) for limit, _ in limits.given(LIMITS)]
-    found.append(_less_sure(limits, search))
-    return [each for each in found if each is not None]
-
-
-def _step(relaxed: Relaxed, search: PlanSearch) -> SensitivityStep:
+def _step(looser: Relaxed, search: PlanSearch) -> SensitivityStep:
     """The plan one gets who asks for a limit that was loosened."""
-    leading = search.replan(relaxed.limits)
-    plan = relaxed.plan if leading is None else leading.plan
-    return SensitivityStep(relaxed.typed, _effect_alone(plan), plan)
+    leading = search.replan(looser.limits)
+    plan = looser.plan if leading is None else leading.plan
+    return SensitivityStep(looser.typed, _effect_alone(plan), plan)
 
 
-def _steps(relaxed: Relaxed, search: PlanSearch) -> list[SensitivityStep]:
+def _steps(looser: Relaxed, search: PlanSearch) -> list[SensitivityStep]:
     """The plan at the least of a limit, and a much cheaper one at a deadline near it."""
-    least = _step(relaxed, search)
-    if relaxed.limit != DEADLINE or relaxed.limits.deadline_s is None or least.plan is None:
+    least = _step(looser, search)
+    if looser.limit != DEADLINE or least.plan is None:
         return [least]
-    progress = search.problem.progress
-    longer_s = rounded_up(DEADLINE, relaxed.limits.deadline_s * WAIT, progress)
-    limits = replace(relaxed.limits, deadline_s=longer_s)
-    plan = _plan_keeping(limits, search)
-    if plan is None or plan.estimate.cost.mean > WORTH_IT * least.plan.estimate.cost.mean:
-        return [least]
-    longer = as_typed(DEADLINE, longer_s, progress)
-    return [least, SensitivityStep(longer, _effect_alone(plan), plan)]
+    longer = _waiting(looser.limits, search)
+    typed = as_typed(DEADLINE, longer.deadline_s or 0.0, search.problem.progress)
+    return [least, *_cheaper(Relaxed(DEADLINE, typed, longer, least.plan), least.plan, search)]
+
+
+def _waiting(limits: Limits, search: PlanSearch) -> Limits:
+    """The same limits with a longer deadline."""
+    longer_s = (limits.deadline_s or 0.0) * WAIT
+    return replace(limits, deadline_s=rounded_up(DEADLINE, longer_s, search.problem.progress))
+
+
+def _cheaper(looser: Relaxed, least: Plan, search: PlanSearch) -> list[SensitivityStep]:
+    """The plan that one gets under other limits, where it costs much less than another."""
+    step = _step(looser, search)
+    if step.plan is None or step.plan.estimate.cost.mean > WORTH_IT * least.estimate.cost.mean:
+        return []
+    return [step]
 
 
 def _together(search: PlanSearch) -> tuple[list[SensitivityStep], list[str]]:
     """What would do where no limit does alone: one as near as it can be, then the others."""
     given = list(search.problem.limits.given(LIMITS))
     steps, alone = [], []
-    free = search.problem.limits
-    for limit, _ in given:
-        free = free.with_value(limit, None)
     for lead in given:
-        now, words = free, []
-        for limit, value in (lead, *(each for each in given if each != lead)):
-            now = now.with_value(limit, value)
-            if _plan_keeping(now, search) is not None:
-                continue
-            relaxed = _relaxed(limit, now, search)
-            if relaxed is None:
-                break
-            now = relaxed.limits
-            words.append(relaxed.typed)
-            alone += [relaxed.typed] if limit == lead[0] else []
-        else:
-            leading = search.replan(now)
-            if leading is not None:
-                plan = leading.plan
-                steps.append(SensitivityStep(" ".join(words), _effect_alone(plan), plan))
+        found, kept = _in_turn([lead, *(each for each in given if each != lead)], search)
+        first = found[0] if found and found[0].limit == lead[0] else None
+        alone += [] if first is None else [first.typed]
+        if not found or not kept:
+            continue
+        least = _step(_joined(found), search)
+        steps.append(least)
+        if first is not None and first.limit == DEADLINE and least.plan is not None:
+            longer, kept = _in_turn_after(first, given, search)
+            steps += _cheaper(_joined(longer), least.plan, search) if kept else []
     if alone and len(alone) == len(given):
         each = " and ".join(alone)
         return steps, [f"each limit alone is too tight: the minimum is about {each}"]
     return steps, ["relaxing a single limit is not enough: more than one has to change"]
 
 
-def _relaxed(limit: Limit, limits: Limits, search: PlanSearch) -> Relaxed | None:
-    """The least value of one limit that leaves a plan, checked by planning again."""
-    value = (_least_rate if isinstance(limit, RateLimit) else _needed)(limit, limits, search)
-    if value is None:
-        return None
-    found = _widened(limit, value, limits, search)
-    if found is None:
-        return None
-    if isinstance(limit, RunLimit):
-        found = _narrowed_again(limit, *found, limits, search)
-    value, plan = found
-    progress = search.problem.progress
-    value = rounded_up(limit, value, progress)
-    return Relaxed(limit, as_typed(limit, value, progress), limits.with_value(limit, value), plan)
-
-
-def _widened(
-    limit: Limit, value: float, limits: Limits, search: PlanSearch
-) -> tuple[float, Plan] | None:
-    """A value of one limit that leaves a plan, from one that may, and that plan."""
-    for _ in range(WIDENED):
-        plan = _plan_keeping(limits.with_value(limit, value), search)
-        if plan is not None:
-            return value, plan
-        value *= WIDER
-    return None
-
-
-def _narrowed_again(
-    limit: Limit, value: float, plan: Plan, limits: Limits, search: PlanSearch
-) -> tuple[float, Plan]:
-    """What one plan needs is enough; others may need less."""
-    low = max(limits.value(limit) or 0.0, value / NARROWER)
-    for _ in range(HALVINGS):
-        middle = (low * value) ** 0.5
-        tighter = _plan_keeping(limits.with_value(limit, middle), search, FEW)
-        low, value = (middle, value) if tighter is None else (low, middle)
-        plan = tighter or plan
-    return value, plan
-
-
-def _less_sure(limits: Limits, search: PlanSearch) -> Relaxed | None:
-    """A plan that keeps all limits with a lower chance, as high as one can be."""
-    sure, wider, best = limits.confidence, limits, None
-    chances = [c / 100 for c in range(LEAST_SURE, 100, SURE_STEP) if c / 100 < sure]
-    low, high = 0, len(chances)  # nothing is known of the chances from low on, nor below high
-    while low < high:
-        middle = (low + high) // 2 if best else low
-        tried = replace(limits, confidence=chances[middle])
-        plan = _plan_keeping(tried, search, TRIES if best is None else FEW)
-        if plan is None:
-            high = middle
+def _in_turn(given: list[tuple[Limit, float]], search: PlanSearch) -> tuple[list[Relaxed], bool]:
+    """Each limit as near to what was asked for as those before it allow, and whether all can be."""
+    now = search.problem.limits
+    for limit, _ in given:
+        now = now.with_value(limit, None)
+    found: list[Relaxed] = []
+    for limit, value in given:
+        now = now.with_value(limit, value)
+        if plan_keeping(now, search) is not None:
             continue
-        low, wider, best = middle + 1, tried, plan
-    if best is None:
-        return None
-    return Relaxed(None, f"--confidence {wider.confidence:g}", wider, best)
+        looser = relaxed(limit, now, search)
+        if looser is None:
+            return found, False
+        now = looser.limits
+        found.append(looser)
+    return found, True
 
 
-def _plan_keeping(limits: Limits, search: PlanSearch, tries: int = TRIES) -> Plan | None:
-    """A plan that keeps the limits; the fastest are met first, and may all be over the budget."""
-    aims = (
-        (replace(limits, objective="cost"), limits) if limits.budget_usd is not None else (limits,)
-    )
-    for aim in aims:
-        kept = search.search(aim, budget=QUICK).incumbents
-        ordered = islice(sorted(kept.values(), key=ranking_key), tries)
-        evaluated = next(search.builder.under(aim).keeping(ordered), None)
-        if evaluated is not None:
-            return evaluated.plan
-    return None
+def _in_turn_after(
+    first: Relaxed, given: list[tuple[Limit, float]], search: PlanSearch
+) -> tuple[list[Relaxed], bool]:
+    """The same from a longer deadline on, which may ask for less of the others."""
+    limits = _waiting(first.limits, search)
+    longer_s = limits.deadline_s or 0.0
+    typed = as_typed(DEADLINE, longer_s, search.problem.progress)
+    others = [each for each in given if each[0] != DEADLINE]
+    rest, kept = _in_turn([(DEADLINE, longer_s), *others], search)
+    return [Relaxed(DEADLINE, typed, limits, first.plan), *rest], kept
 
 
-def _needed(limit: Limit, limits: Limits, search: PlanSearch) -> float | None:
-    """What a limit would have to be for the plan found without it."""
-    free = replace(limits.with_value(limit, None), objective=limit.aim)
-    # The fastest and cheapest as a rule may be spot plans of a wide span; others are surer.
-    found = [_best(search.search(free, only, QUICK)) for only in EITHER]
-    builder = search.builder.under(free)
-    plans = [builder.build(best).plan for best in found if best is not None]
-    return min((limit.of_plan(plan) * MARGIN for plan in plans), default=None)
+def _joined(found: list[Relaxed]) -> Relaxed:
+    """Several limits loosened one after the other, as one change."""
+    return replace(found[-1], typed=" ".join(each.typed for each in found))
 
 
-def _least_rate(limit: Limit, limits: Limits, search: PlanSearch) -> float | None:
-    """The least price per hour that leaves a plan, by bisection."""
-    free = replace(limits.with_value(limit, None), objective=limit.aim)
-    best = _best(search.search(free, budget=QUICK))
-    if best is None:
-        return None
-    low, high = limits.value(limit) or 0.0, search.builder.build(best).max_usd_per_hour
-    for _ in range(WIDENED):
-        middle = (low * high) ** 0.5
-        if _best(search.search(free.with_value(limit, middle), budget=QUICK)) is None:
-            low = middle
-        else:
-            high = middle
-    return high
+def _to_act_on(steps: list[SensitivityStep]) -> list[SensitivityStep]:
+    """No plan that lasts beyond the horizon where a shorter one is named, and none twice."""
+    plans = [(step, step.plan) for step in steps if step.plan is not None]
+    short = [each for each in plans if each[1].estimate.time.typical <= HORIZON_S]
+    kept: list[SensitivityStep] = []
+    for step, plan in short or plans:
+        twins = (other for other in kept if _flags(other) == _flags(step))
+        if not any(other.plan is not None and alike(other.plan, plan) for other in twins):
+            kept.append(step)
+    return kept
 
 
-def _binding(relaxed: Relaxed, limits: Limits) -> str:
+def _flags(step: SensitivityStep) -> list[str]:
+    """Which flags a step changes."""
+    return [word for word in step.change.split() if word.startswith("--")]
+
+
+def _binding(looser: Relaxed, limits: Limits) -> str:
     """By how much a limit is missed when all others are kept."""
-    if relaxed.limit is None:
-        return f"{relaxed.typed} leaves a plan, other limits unchanged"
-    least = f"{relaxed.typed} is about the least that leaves a plan, other limits unchanged"
-    short_s = (relaxed.limits.deadline_s or 0.0) - (limits.deadline_s or 0.0)
-    return f"{least}: {duration(short_s)} more" if relaxed.limit == DEADLINE else least
+    if looser.limit is None:
+        return f"{looser.typed} leaves a plan, other limits unchanged"
+    least = f"{looser.typed} is about the least that leaves a plan, other limits unchanged"
+    short_s = (looser.limits.deadline_s or 0.0) - (limits.deadline_s or 0.0)
+    return f"{least}: {duration(short_s)} more" if looser.limit == DEADLINE else least
 
 
 def _effect_alone(plan: Plan) -> str:
-    return f"{usd(plan.estimate.cost.mean)} USD, {duration(plan.estimate.time.typical)}"
+    """Its mean cost, the span where that says little, and its time."""
+    cost = plan.estimate.cost
+    wide = cost.p95 > WIDE * cost.p05
+    span = f" ({usd(cost.p05)} to {usd(cost.p95)})" if wide else ""
+    return f"{usd(cost.mean)} USD{span}, {duration(plan.estimate.time.typical)}"

@@ -1,8 +1,9 @@
 """Whether a cluster of several types keeps limits that none of one type keeps.
 
 A search by cost meets the cheapest mixes first, and they are the ones that keep no limit. So, in
-this order: a bound that rules out every mix of a provider at once; mixes of on-demand machines,
-few enough to be searched to the end; then all mixes, the quickest first.
+this order: a bound that rules out every mix of a provider at once; the mixes that are most likely
+to keep a deadline, those of on-demand machines alone among them (`optimize/surest_mixes.py`); then
+all mixes, the quickest first.
 """
 
 from dataclasses import replace
@@ -11,13 +12,14 @@ import numpy as np
 
 from recommender.arrays import Floats, Ints
 from recommender.optimize.entry_sets import first
-from recommender.optimize.search import search_mixes
+from recommender.optimize.search import judge_first, search_mixes
 from recommender.optimize.search_state import SearchState, key_of
 from recommender.optimize.site_bounds import lines_of, site_bounds_of
 from recommender.optimize.space import Entries, Site, Space
+from recommender.optimize.surest_mixes import surest_mixes
 from recommender.plan.limits import Aim
 
-ON_DEMAND_PLANS, ON_DEMAND_SETS = 100, 3000  # 13 problems under quotas needed 1 and 500 at most
+SUREST = 24  # clusters simulated, those of the best estimates
 
 
 def able_providers(space: Space) -> frozenset[str]:
@@ -70,9 +72,8 @@ def find_any(space: Space, start: int, state: SearchState, plans: int, sets: int
     `sets` (of entries) say how far the search of all mixes goes. Returns whether it came to its
     end: where nothing was found, there is nothing then.
     """
-    quotas = any(len(site.quota) for site in space.sites[start:])
-    if quotas and space.limits.deadline_s is not None:  # else one type is as quick as any mix
-        _adopt(_on_demand(space, start), space, state)
+    if space.limits.deadline_s is not None:
+        judge_first(space, surest_mixes(space, start)[:SUREST], state)
     if state.incumbents:
         return False
     found = _quickest(space, start, plans, sets)
@@ -86,25 +87,6 @@ def _quickest(space: Space, start: int, plans: int, sets: int) -> SearchState:
     found = SearchState(slack=0.0, max_plans=plans, max_supports=sets)
     search_mixes(replace(space, limits=replace(space.limits, objective=aim)), found, start)
     return found
-
-
-def _on_demand(space: Space, start: int) -> SearchState:
-    """Mixes of on-demand machines, the quickest first: to the end, or until there are many.
-
-    By cost, llama3-70b-qlora in 24 h under 96 vCPUs met none in 3,000 sets; by time the first
-    21 sets hold twenty.
-    """
-    rows = [np.flatnonzero(~site.entries.spot) for site in space.sites]
-    local = [site.only(mine) for site, mine in zip(space.sites[start:], rows[start:], strict=True)]
-    quick = replace(space.limits, objective="time")
-    some = replace(space, limits=quick, sites=(*space.sites[:start], *local))
-    state = SearchState(slack=0.0, max_plans=ON_DEMAND_PLANS, max_supports=ON_DEMAND_SETS)
-    search_mixes(some, state, start)
-    found = (
-        replace(c, entries=tuple(int(rows[c.site][entry]) for entry in c.entries))
-        for c in state.incumbents.values()
-    )
-    return replace(state, incumbents={key_of(c): c for c in found})
 
 
 def _adopt(found: SearchState, space: Space, state: SearchState) -> None:

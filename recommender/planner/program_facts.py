@@ -60,10 +60,13 @@ def _worth(search: PlanSearch, program: MasterProgram) -> tuple[LimitWorth, ...]
         for limit, value in limits.given(LIMITS)
         if limits.goal != "frontier"
     ]
-    # Planned again with clusters of one type only: of a mix that tells gains, not their absence.
-    told = (*found, *_quota_worth(search))
-    mixed = len(search.best.best_candidate().entries) > 1
-    return tuple(each for each in told if each.gain > 0.0 or not mixed)
+    if not _mixed(search):
+        return (*found, *_quota_worth(search))
+    return tuple(each for each in found if each.gain > 0.0)  # its search was cut off
+
+
+def _mixed(search: PlanSearch) -> bool:
+    return len(search.best.best_candidate().entries) > 1
 
 
 def _limit_worth(
@@ -79,7 +82,9 @@ def _limit_worth(
     by_row = {rows.DEADLINE: 1.0, rows.OVERHEAD: 0.01}.get(row, 1.0)
     told = -program.solution.duals.get(row, 0.0) * by_row
     more = max(size, STEP * value)
-    looser = search.search(search.problem.limits.with_value(limit, value + more), budget=BASELINE)
+    limits = search.problem.limits.with_value(limit, value + more)
+    # Next to a mix, what planning with one machine type gains says nothing.
+    looser = search.again(limits) if _mixed(search) else search.search(limits, budget=BASELINE)
     gained = max(search.best.best_goal - looser.best_goal, 0.0)
     planned = _in_goal_units(search.problem.limits, gained) * size / more
     if abs(told - planned) <= DIFFERS * max(abs(planned), abs(told), 1e-9):

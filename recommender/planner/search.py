@@ -14,7 +14,7 @@ import numpy as np
 from recommender.arrays import Bools, Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.market.sites import SitePools
-from recommender.optimize.columns import promising_clusters
+from recommender.optimize.columns import columns_of, promising_clusters
 from recommender.optimize.master_program import MasterProgram, master_program
 from recommender.optimize.search import (
     Masks,
@@ -30,7 +30,7 @@ from recommender.plan.limits import Choice, Limits
 from recommender.plan.plan import Proof
 from recommender.planner.plan_builder import Evaluated, PlanBuilder, keeps
 from recommender.planner.problem import SEARCHED, Problem
-from recommender.planner.ranking import KNEE, Ranked, Ranking
+from recommender.planner.ranking import HORIZON_S, KNEE, Ranked, Ranking
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +210,18 @@ class PlanSearch:
         judge_first(space, allowed[JUDGED:done], state)
         singles = [c for c in allowed[:done] if len(c.entries) == 1]
         return [(c.site, c.entries[0], c.counts[0]) for c in singles]
+
+    def judged(self, limits: Limits) -> SearchState:
+        """The clusters that the master program's estimates put first under other limits."""
+        space = replace(self.problem.space(self.problem.single_type_sites), limits=limits)
+        clusters = promising_clusters(space, self.problem.step_s)
+        state = SearchState(slack=0.0, max_plans=BESIDE_HARD)
+        if clusters:
+            found = columns_of(space, clusters)
+            order = np.argsort(found.goal, kind="stable")[: np.isfinite(found.goal).sum()]
+            first = dict.fromkeys(found.cluster[order].tolist())
+            judge_first(space, [clusters[number] for number in first][:JUDGED], state)
+        return state
 
     def _without_fallbacks(
         self,
@@ -403,7 +415,10 @@ class PlanSearch:
         return [state.best_candidate() for state in found if state.incumbents]
 
     def best_unconstrained(self, aim: Literal["time", "cost"]) -> Evaluated | None:
-        """The plan that leads the table of the same problem with no limit but an aim."""
+        """The plan that leads the table of the same problem with no limit but an aim.
+
+        The cheapest within the horizon: prices and spot laws say little of what comes later.
+        """
         limits = Limits(objective=aim, max_machines=self.problem.limits.max_machines)
         state = self._search(limits, "any", FULL, slack=BLUR)
         if not state.incumbents:
@@ -413,7 +428,16 @@ class PlanSearch:
         }
         ranking = Ranking(self.builder.under(limits), 1, None)
         first = ranking.ranked(replace(state, incumbents=near), []).plans[0]
+        if aim == "cost" and first.time_s > HORIZON_S:
+            sooner = replace(limits, deadline_s=HORIZON_S, confidence=0.5)
+            within = sorted(self._without_fallbacks(sooner).incumbents.values(), key=ranking_key)
+            built = map(self.builder.build, within[:FEW])
+            return next((each for each in built if each.time_s <= HORIZON_S), first)
         return self.builder.build(first.candidate)
+
+    def again(self, limits: Limits) -> SearchState:
+        """The same search under other limits, mixes included."""
+        return PlanSearch(self.problem.under(limits)).best
 
     def replan(self, limits: Limits) -> Evaluated | None:
         """The plan of one machine type that leads the table of the same problem, limited otherwise.

@@ -1,5 +1,6 @@
 """What each limit is worth: the plan at hand against those under a tighter and a looser limit."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 
@@ -30,13 +31,23 @@ def sensitivity(search: PlanSearch, first: Evaluated) -> tuple[SensitivityStep, 
     Both plans are compared by their printed figures, from the same paths.
     """
     steps: list[SensitivityStep] = []
+    if len(first.candidate.entries) > 1:
+        return tuple(_mix_kept(search, first))
     for words, limits, looser in _other_limits(search.problem):
         steps += (_looser if looser else _tighter)(search, words, limits, first)
-    steps += _wider_quotas(search.problem, first.plan)
-    # Other limits and quotas are planned with clusters of one type: next to a mix, that they gain
-    # nothing is not known.
-    mixed = len(first.candidate.entries) > 1
-    return tuple(each for each in steps if each.plan is not None or not mixed)
+    return (*steps, *_wider_quotas(search.problem, first.plan))
+
+
+def _mix_kept(search: PlanSearch, first: Evaluated) -> Iterator[SensitivityStep]:
+    """Tighter limits that a mix keeps as it is: nothing is better there either.
+
+    Other limits and quotas are planned again with clusters of one type only: next to a mix,
+    what these gain or cost says little.
+    """
+    for words, limits, looser in _other_limits(search.problem):
+        kept = None if looser else _kept_first(search, limits, first)
+        if kept is not None and alike(kept, first.plan):
+            yield SensitivityStep(words, SAME, None)
 
 
 def _other_limits(problem: Problem) -> list[tuple[str, Limits, bool]]:
@@ -61,7 +72,6 @@ def _looser(
 
 
 def _gain(words: str, best: Plan | None, first: Plan, limits: Limits) -> SensitivityStep:
-    # The plan at hand may mix types, which this search does not.
     if best is None or alike(best, first) or not _better(best, first, limits):
         return SensitivityStep(words, SAME, None)
     return SensitivityStep(words, _effect(best, first), best)

@@ -10,9 +10,10 @@ from recommender.errors import UsageError
 from recommender.inputs.units import parse_duration
 from recommender.job.jobfile import find_job
 from recommender.job.merge_layers import JobFlags
-from recommender.plan.limits import Choice, GpuWish, Limits, Progress
+from recommender.plan.limits import Choice, GpuWish, Limits, Progress, QuotaLimit
 from recommender.plan.plan import Infeasible
 from recommender.planner.recommend import recommend
+from recommender.text import usd
 from tests.recommender.planning import HOUR, NOW, snapshot
 
 HERE = Choice(regions=("us-east-1",), instances=("g4dn.xlarge", "p3.16xlarge", "p4d.24xlarge"))
@@ -184,3 +185,39 @@ def test_the_nearest_plans_are_ones_to_act_on() -> None:
     assert due_s[0] < due_s[1] < 1.25 * due_s[0]
     assert less_sure.change.startswith("--confidence 0.9")
     assert not [s for s in answer.infeasible.binding if "95 %" in s or "typically" in s]
+
+
+def test_two_limits_too_tight_together_come_with_a_longer_and_much_cheaper_way() -> None:
+    limits = Limits(deadline_s=24 * HOUR, budget_usd=1000.0)
+    answer = recommend(find_job("t5-3b"), limits, catalog=snapshot(), now=NOW)
+    assert answer.infeasible is not None
+    least, longer = answer.infeasible.relaxed[:2]
+    assert least.plan is not None
+    assert longer.plan is not None
+    assert longer.plan.estimate.cost.mean < 0.5 * least.plan.estimate.cost.mean
+    due_s, budgets = (
+        [parse(step.change.split()[place]) for step in (least, longer)]
+        for place, parse in ((1, parse_duration), (3, float))
+    )
+    assert due_s[0] < due_s[1] < 1.25 * due_s[0]
+    assert budgets[1] < budgets[0]
+
+
+def test_the_cheapest_plan_named_is_none_that_takes_months() -> None:
+    """Of gpt2-xl two machines of one L40S would take two months for 12 USD less."""
+    limits = Limits(deadline_s=HOUR)
+    small = Choice(instances=("g6e.4xlarge", "p4d.24xlarge"), providers=("aws",))
+    quotas = (QuotaLimit("aws", "g", "any", "", "vcpu", 32.0),)
+    found = why("gpt2-xl", limits, replace(small, quotas=quotas))
+    assert found.cheapest is not None
+    assert found.cheapest.estimate.time.typical <= 30 * 24 * HOUR
+
+
+def test_a_mean_between_far_ends_is_told_with_them() -> None:
+    """Whether the fallback is needed decides between 1,000 and 30,000 USD."""
+    found = why("t5-3b", Limits(deadline_s=24 * HOUR), Choice())
+    least = found.relaxed[0]
+    assert least.plan is not None
+    cost = least.plan.estimate.cost
+    assert cost.p95 > 3.0 * cost.p05
+    assert f"({usd(cost.p05)} to {usd(cost.p95)})" in least.effect

@@ -5,10 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from recommender.job.jobfile import find_job
 from recommender.optimize.search_state import SearchState
 from recommender.optimize.space import Entries, Space
+from recommender.plan.limits import Choice, Limits, Progress
 from recommender.planner.mix_feasibility import able_providers, find_any
+from recommender.planner.problem import planning_problem
+from recommender.planner.search import PlanSearch
 from tests.recommender.optimize.palette import evaluate, every_cluster, every_plan, space
+from tests.recommender.planning import HOUR, NOW, snapshot
+from tests.speed.optimiser import quotas_of
 
 ENOUGH = 10**6
 CHUNKS, PER_CHUNK = 8, 30
@@ -83,3 +89,16 @@ def test_a_search_that_was_cut_off_denies_nothing() -> None:
     state = SearchState(slack=0.0, max_plans=0, max_supports=0)
     assert not find_any(asked, 0, state, 0, 0)
     assert not state.incumbents
+
+
+def test_what_one_region_alone_would_find_is_found_among_all() -> None:
+    """A hundred mixes that are quick as a rule hid the one that keeps the deadline."""
+    catalog = snapshot()
+    choice = Choice(quotas=quotas_of(catalog, 192.0))
+    limits = Limits(deadline_s=3.24 * HOUR)
+    problem = planning_problem(find_job("sd-xl"), limits, choice, catalog, Progress(), NOW, 7)
+    search = PlanSearch(problem)
+    assert not search.single_type.incumbents
+    state = SearchState(slack=0.0, max_plans=100)
+    find_any(problem.space(search.sites), len(problem.single_type_sites.sites), state, 0, 0)
+    assert next(search.builder.keeping(state.incumbents.values()), None) is not None

@@ -351,6 +351,30 @@ def test_a_mix_is_found_where_quotas_leave_no_single_type(catalog: Catalog) -> N
     assert ask(catalog, choice=replace(choice, mix="no"), deadline_s=44 * HOUR).plans == ()
 
 
+def test_next_to_a_mix_a_limit_is_worth_what_asking_with_mixes_again_saves(
+    catalog: Catalog,
+) -> None:
+    """Planned again with one machine type, wider quotas seemed to save 3.49 USD."""
+    quotas = (
+        QuotaLimit("gcp", "n1-standard-8", "any", "", "machine", 2.0),
+        QuotaLimit("gcp", "n1-standard-16", "any", "", "machine", 2.0),
+    )
+    choice = Choice(providers=("gcp",), market="on_demand", quotas=quotas, quotas_known=True)
+
+    def asked(hours: float) -> Answer:
+        limits = Limits(deadline_s=hours * HOUR, max_machines=6)
+        return recommend(job(), limits, choice, catalog=catalog, now=NOW, worth=True)
+
+    answer, looser = asked(32.0), asked(1.05 * 32.0)
+    assert len(answer.plans[0].machines) == 2
+    assert not [step for step in answer.sensitivity if step.plan]
+    assert answer.program is not None
+    (worth,) = answer.program.worth
+    saved = answer.plans[0].estimate.cost.mean - looser.plans[0].estimate.cost.mean
+    assert worth.limit == "deadline"
+    assert worth.gain == pytest.approx(saved / (0.05 * 32.0), rel=0.05)
+
+
 @pytest.mark.parametrize("family", ["P", "g4d", "Running On-Demand"])
 def test_a_quota_that_limits_nothing_is_refused(catalog: Catalog, family: str) -> None:
     limit = QuotaLimit("aws", family, "any", "", "vcpu", 0.0)

@@ -1,0 +1,41 @@
+"""The mixes that are judged first where no machine type alone keeps a deadline."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from recommender.optimize.space import Space, within_quota
+from recommender.optimize.surest_mixes import PLACES, surest_mixes
+from tests.recommender.optimize.palette import space
+
+SPACES = 40
+
+
+def in_time(seed: int) -> Space:
+    """A question with a deadline."""
+    asked = space(seed, entries=4, most=4)
+    return replace(asked, limits=replace(asked.limits, deadline_s=24 * 3600.0))
+
+
+def test_they_are_clusters_of_several_entries_that_limits_and_quotas_allow() -> None:
+    found = 0
+    for seed in range(SPACES):
+        asked = in_time(seed)
+        site = asked.sites[0]
+        for mix in surest_mixes(asked, 0):
+            counts = np.zeros((1, len(site.entries)), dtype=np.int64)
+            counts[0, list(mix.entries)] = mix.counts
+            assert len(mix.entries) > 1
+            assert min(mix.counts) >= 1
+            assert sum(mix.counts) <= asked.limits.max_machines
+            assert within_quota(site, counts).all()
+            found += 1
+    assert found > SPACES
+
+
+def test_the_same_machines_are_tried_in_few_regions_only() -> None:
+    asked = next(each for each in map(in_time, range(SPACES)) if surest_mixes(each, 0))
+    mixes = surest_mixes(replace(asked, sites=asked.sites * (PLACES + 3)), 0)
+    machines = [(mix.entries, mix.counts) for mix in mixes]
+    assert machines
+    assert max(machines.count(each) for each in machines) == PLACES
