@@ -13,6 +13,6 @@ for rank, plan in enumerate(answer.plans, start=1):
     print(
         f"{rank}  {machines:45}"
         f"{cost.mean:6.0f} USD ({cost.p05:.0f}-{cost.p95:.0f})"
-        f"{time.typical / 3600:6.1f} h"
+        f"{time.p50 / 3600:6.1f} h"
         f"{plan.estimate.chance:7.1%}"
     )

@@ -27,5 +27,5 @@ if answer.infeasible:
     print(*answer.infeasible.binding, sep="\n")
 for plan in answer.plans[:3]:
     machines = plan.machines[0]
-    time = f"{plan.estimate.time.typical / 3600:.1f} h"
+    time = f"{plan.estimate.time.p50 / 3600:.1f} h"
     print(f"{machines.count}x {machines.instance_type}: {time}, {plan.estimate.cost.mean:.0f} USD")

@@ -143,7 +143,7 @@ def reduced(space: Space, site: Site, plans: Plans) -> Reduced:
 
 
 def with_best_interval(drafts: PathInputs) -> PathInputs:
-    """Path inputs with the best interval between checkpoints, never far longer than the work."""
+    """Path inputs with the best interval between checkpoints; without any, longer than the work."""
     best = best_interval(
         drafts.run_mean_s,
         drafts.run_sigma,
@@ -152,7 +152,8 @@ def with_best_interval(drafts: PathInputs) -> PathInputs:
         drafts.interval_s,
         drafts.notice_saves,
     )
-    return replace(drafts, interval_s=np.minimum(best, 10.0 * np.maximum(drafts.work_s, 1.0)))
+    never = 10.0 * np.maximum(drafts.work_s, 1.0)
+    return replace(drafts, interval_s=np.where(np.isfinite(best), best, never))
 
 
 def draft_inputs_of(space: Space, site: Site, plans: Plans) -> tuple[PathInputs, Bools]:

@@ -36,6 +36,11 @@ NOTICE_SHARE = 0.6  # of the notice that a save may take and still be trusted; a
 NOTICE_CHANCE = 0.95  # that such a save is complete; assumed (2026-11)
 TIER_BUFFERS = 2.0  # checkpoints held in memory at once; DeepVM's ancestor code (2024)
 EXACT = 5  # intervals of a run summed one by one
+# Intervals that people set, in seconds; none below a minute, which no training script is run with.
+USUAL_S = 60.0 * np.array(
+    [1, 2, 3, 5, 10, 15, 20, 30, 60, 120, 180, 240, 360, 480, 720, 1440], dtype=np.float64
+)
+AS_GOOD = 0.001  # of the progress, that another usual interval may lose and be as good
 # Trainers that one receiver takes before incast, by min(NIC) in Gbit/s: DeepVM
 # `solution/run.py`, lass-lab/DeepVM 73feab9 (2024-04)
 FAN_IN_GBIT = (0.3, 1.7, 5.0, 10.0, 12.5, 15.0, 25.0, 30.0)
@@ -156,29 +161,54 @@ def best_interval(
     transfer_s: Floats,
     notice_saves: Floats,
 ) -> Floats:
-    """The interval of useful work between two checkpoints that makes most progress per run.
+    """The usual interval of useful work between two checkpoints that makes most progress per run.
 
     All (clusters,), seconds; runs X are of the shipped family with mean `run_mean_s`. Maximises
     a(τ) = p·E[(X-d)+]·τ/(τ+C) + (1-p)·τ·Σ_{j≥1} P(X > d + j(τ+C)), p the chance that the
-    notice saves the work, over τ ≥ transfer; Daly's optimum for exponential X
-    (J. T. Daly, Future Generation Computer Systems 22, 2006).
+    notice saves the work, over the intervals of `USUAL_S` that leave time for the transfer; the
+    optimum is flat, and they lie around Daly's (J. T. Daly, Future Generation Computer Systems
+    22, 2006). A transfer longer than all of them is followed by whole hours.
     """
-    mean, sigma, away, stall, least, saves = np.broadcast_arrays(
-        run_mean_s, run_sigma, changeover_s, stall_s, np.maximum(transfer_s, 1.0), notice_saves
-    )
-    never, least = ~np.isfinite(least + stall), np.where(np.isfinite(least), least, 1.0)
+    gained = _gained(run_mean_s, run_sigma, changeover_s, stall_s, transfer_s, notice_saves)
+    best: Floats = USUAL_S[gained.argmax(axis=-1)]
+    hours = np.ceil(np.maximum(transfer_s, USUAL_S[-1]) / 3600.0) * 3600.0
+    beyond = ~np.isfinite(gained).any(axis=-1)
+    return np.where(beyond, hours, best)
+
+
+def as_good_intervals(
+    run_mean_s: Floats,
+    run_sigma: Floats,
+    changeover_s: Floats,
+    stall_s: Floats,
+    transfer_s: Floats,
+    notice_saves: Floats,
+) -> tuple[float, float]:
+    """The shortest and the longest usual interval of one cluster whose progress is as good."""
+    law = (run_mean_s, run_sigma, changeover_s, stall_s, transfer_s, notice_saves)
+    gained = _gained(*law)[0]
+    if not np.isfinite(gained).any():
+        only = float(best_interval(*law)[0])
+        return only, only
+    as_good = USUAL_S[gained >= (1.0 - AS_GOOD) * gained.max()]
+    return float(as_good[0]), float(as_good[-1])
+
+
+def _gained(
+    run_mean_s: Floats,
+    run_sigma: Floats,
+    changeover_s: Floats,
+    stall_s: Floats,
+    transfer_s: Floats,
+    notice_saves: Floats,
+) -> Floats:
+    """Progress per run at each usual interval, minus infinity at those that are too short."""
+    law = np.broadcast_arrays(run_mean_s, run_sigma, changeover_s, stall_s, notice_saves)
+    mean, sigma, away, stall, saves = (column[..., None] for column in law)
+    long_enough = (transfer_s[..., None] <= USUAL_S) & np.isfinite(stall)
     stall = np.where(np.isfinite(stall), stall, 1.0)
-    law = (mean, sigma, away, stall, saves)
-    start = np.maximum(np.sqrt(2.0 * stall * mean / np.maximum(1.0 - saves, 1e-3)), least)
-    centre, width = np.log(start), 3.0
-    for points in (11, 6, 5):
-        tried = centre[..., None] + np.linspace(-width, width, points)
-        tried = np.maximum(tried, np.log(least)[..., None])
-        gained = progress(np.exp(tried), *(column[..., None] for column in law))
-        best = gained.argmax(axis=-1)
-        centre = np.take_along_axis(tried, best[..., None], axis=-1)[..., 0]
-        width = 2.0 * width / (points - 1)
-    return np.where(never, np.inf, np.exp(centre))
+    gained = progress(USUAL_S, mean, sigma, away, stall, saves)
+    return np.where(long_enough, gained, -np.inf)
 
 
 def progress(

@@ -52,6 +52,7 @@ class Checkpointing:
     restore_s: float
     notice_s: float
     notice_covers: bool  # a save fits into the provider's notice
+    as_good_s: tuple[float, float]  # shortest and longest usual interval nearly as good
     machines: tuple[Machines, ...] = ()  # anchors or memory tier
 
 
@@ -73,18 +74,21 @@ class Fallback:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A distribution by its means and three quantiles."""
+    """What people are told of a figure: median and 5-95 % span; and the means behind the order."""
 
-    mean: float
+    # Of all runs, also of the few that wait for weeks, so it may lie beyond p95. Plans are ordered
+    # by that of the cost.
+    mean: float = field(metadata={"json": "mean_of_all_runs"})
     p05: float
-    p50: float
+    p50: float = field(metadata={"json": "median"})
     p95: float
-    typical: float  # trimmed mean, of the runs from p05 to p95: times are shown by it
+    # Mean of the runs from p05 to p95: where time is the goal, plans are ordered by it.
+    typical: float = field(metadata={"json": "mean_of_middle_90"})
 
 
 @dataclass(frozen=True, slots=True)
 class TimeSplit:
-    """Where the time goes; the parts sum to the trimmed mean."""
+    """Where the time of a usual run goes: means over the tenth of the runs around the median."""
 
     start_up_s: float
     work_s: float

@@ -64,7 +64,6 @@ class PolicyRun:
     name: str  # "fallback rule", "two thresholds", "full policy"
     cost: Quantiles
     time: Quantiles
-    typical_time_s: float  # trimmed mean
     in_time: float  # chance to keep the deadline
     in_time_error: float
     on_demand_h: float  # mean hours on the fallback, its queue included
@@ -83,8 +82,6 @@ class Simulation:
     capacity: str  # where runs come from, in words
     cost: Quantiles
     time: Quantiles
-    typical_time_s: float  # trimmed mean: what an answer shows as the time
-    typical_time_error_s: float  # its standard error
     interruptions: Quantiles
     lost: Quantiles  # seconds of work done again
     states: tuple[State, ...]  # shares sum to one

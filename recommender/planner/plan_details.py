@@ -15,7 +15,7 @@ from recommender.market.quota_rows import quota_of, quota_use, users_quota
 from recommender.optimize.evaluate import Plans, Reduced, limits_kept
 from recommender.optimize.search_state import Candidate
 from recommender.optimize.space import Site, Space
-from recommender.performance.checkpoint import CHECKPOINT_PATHS
+from recommender.performance.checkpoint import CHECKPOINT_PATHS, as_good_intervals
 from recommender.performance.step import explain
 from recommender.plan.limits import RUN_LIMITS
 from recommender.plan.plan import (
@@ -38,9 +38,9 @@ from recommender.risk.monte_carlo import simulate_paths, simulate_with_known_spe
 from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.risk.run_statistics import (
     checkpoint_overhead,
+    middle_rows,
     quantiles,
     trimmed_mean,
-    trimmed_rows,
 )
 from recommender.text import duration, usd
 
@@ -173,8 +173,16 @@ class PlanDetails:
             restore_s=float(saves.restore_s[0]),
             notice_s=float(self.reduced.gang.notice_s[0]),
             notice_covers=bool(saves.notice_saves[0] > 0),
+            as_good_s=self._as_good_s() if path else (math.nan, math.nan),
             machines=self.tier,
         )
+
+    def _as_good_s(self) -> tuple[float, float]:
+        """Intervals between checkpoints that make next to no difference."""
+        j = self.inputs
+        least_s = self.reduced.saves.interval_min_s
+        law = (j.run_mean_s, j.run_sigma, j.changeover_s, j.stall_s, least_s, j.notice_saves)
+        return as_good_intervals(*law)
 
     def _fallback(self) -> Fallback | None:
         row, fallbacks, inputs = self.candidate.fallback, self.site.fallbacks, self.inputs
@@ -228,7 +236,7 @@ class PlanDetails:
             chance_if_speed_known=float(limits_kept(space.limits, sure).mean()),
             interruptions=float(paths.interruptions.mean()),
             overhead=float(checkpoint_overhead(paths)[0]),
-            split=_time_split(inputs, paths, trimmed_rows(paths.time_s[0])),
+            split=_time_split(inputs, paths, middle_rows(paths.time_s[0])),
             step=explain(space.job, space.columns, self.reduced.fleet, 0),
             bill=self._bill(),
             speed_sigma=float(inputs.speed_sigma[0]),

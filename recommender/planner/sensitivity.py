@@ -148,7 +148,7 @@ def _lead(
 def alike(plan: Plan, first: Plan) -> bool:
     """Whether nobody would tell two plans apart by their cost and time."""
     money = plan.estimate.cost.mean / first.estimate.cost.mean - 1.0
-    time = plan.estimate.time.typical / first.estimate.time.typical - 1.0
+    time = plan.estimate.time.p50 / first.estimate.time.p50 - 1.0
     return abs(money) < WORTH and abs(time) < WORTH
 
 
@@ -159,11 +159,11 @@ def _better(plan: Plan, first: Plan, limits: Limits) -> bool:
 
 def _effect(plan: Plan, first: Plan) -> str:
     money = plan.estimate.cost.mean - first.estimate.cost.mean
-    seconds = plan.estimate.time.typical - first.estimate.time.typical
+    seconds = plan.estimate.time.p50 - first.estimate.time.p50
     dollars = f"saves {usd(-money)} USD" if money < 0 else f"costs {usd(money)} USD more"
     clock = f"{duration(abs(seconds))} {'sooner' if seconds < 0 else 'later'}"
     if abs(money) < WORTH * first.estimate.cost.mean:  # of near-ties, fewer machines lead a table
         dollars = "the same cost"
-    if abs(seconds) < WORTH * first.estimate.time.typical:
+    if abs(seconds) < WORTH * first.estimate.time.p50:
         clock = "the same time"
     return f"{dollars}, {clock}"

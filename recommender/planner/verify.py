@@ -3,11 +3,13 @@
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from recommender.arrays import Floats
 from recommender.plan.plan import Check, Difference
 from recommender.planner.plan_builder import Evaluated
 from recommender.planner.problem import PRINTED, Problem
-from recommender.risk.run_statistics import trimmed_mean, trimmed_mean_error
+from recommender.risk.run_statistics import median_error
 from recommender.simulate.paths import simulate
 from recommender.simulate.summary import kept
 
@@ -30,8 +32,8 @@ def _check(problem: Problem, evaluated: Evaluated, rank: int) -> Check:
         RUNS,
         seed,
         (
-            _of_mean("cost_usd", estimate.cost.mean, sample.expected_usd),
-            _of_trimmed_mean("time_s", estimate.time.typical, sample.time_s),
+            _of_median("cost_usd", estimate.cost.p50, sample.cost_usd),
+            _of_median("time_s", estimate.time.p50, sample.time_s),
             _of_mean("chance", estimate.chance, together),
         ),
     )
@@ -42,8 +44,8 @@ def _of_mean(figure: str, printed: float, values: Floats) -> Difference:
     return _difference(figure, printed, float(values.mean()), error)
 
 
-def _of_trimmed_mean(figure: str, printed: float, values: Floats) -> Difference:
-    return _difference(figure, printed, float(trimmed_mean(values)), trimmed_mean_error(values))
+def _of_median(figure: str, printed: float, values: Floats) -> Difference:
+    return _difference(figure, printed, float(np.median(values)), median_error(values))
 
 
 def _difference(figure: str, printed: float, simulated: float, error: float) -> Difference:

@@ -17,7 +17,6 @@ from recommender.report.limit_words import why_not
 
 _WHERE = {"object_store": "the bucket", "anchor": "the anchor", "memory_tier": "the memory tier"}
 _NARROW = 60
-_HEAVY = 1.15  # from here on the longest runs raise the mean time over what is shown
 _SAME = 1e-9
 _SMALL = 0.005  # parts of the time below this share are left out
 
@@ -51,7 +50,7 @@ def headline(answer: Answer, request: PlanRequest) -> str:
 
 def _against_today(first: Plan, today: Plan) -> str:
     saved = 1 - first.estimate.cost.mean / today.estimate.cost.mean
-    times = [fmt.duration(plan.estimate.time.typical) for plan in (first, today)]
+    times = [fmt.duration(plan.estimate.time.p50) for plan in (first, today)]
     share = fmt.percent(abs(saved))
     verb = f"is {share} cheaper" if saved >= 0 else f"costs {share} more"
     return f"{verb} than yours and takes {times[0]} instead of {times[1]}"
@@ -95,7 +94,6 @@ def sentences(plan: Plan, request: PlanRequest) -> list[tuple[str, str]]:
         ("rule", rule_sentence(plan)),
         ("needs", needs_sentence(plan, request)),
         ("layout", layout_sentence(plan.estimate.step)),
-        ("note", tail_sentence(plan)),
         *(("note", fmt.clean(note)) for note in plan.notes),
     ]
 
@@ -113,7 +111,9 @@ def time_sentence(plan: Plan) -> str:
     ]
     total = sum(seconds for seconds, _ in parts)
     phrases = [f"{fmt.duration(s)} {name}" for s, name in parts if s > _SMALL * total]
-    return ", ".join(phrases)
+    time = plan.estimate.time
+    span = f"{fmt.duration(time.p50)}, 1 run in 20 over {fmt.duration(time.p95)}"
+    return f"{span}; a usual run: {', '.join(phrases)}"
 
 
 def spot_sentence(plan: Plan) -> str:
@@ -158,10 +158,18 @@ def save_sentence(plan: Plan) -> str:
     if saving.path == "none":
         return ""
     stop = f", blocks training for {fmt.duration(saving.stall_s)}" if saving.stall_s else ""
-    every = f"every {fmt.duration(saving.interval_s)} to {_WHERE[saving.path]}"
+    every = f"every {fmt.duration(saving.interval_s)} to {_WHERE[saving.path]}{_as_good(saving)}"
     text = f"{every} (takes {fmt.duration(saving.transfer_s)}{stop})"
     spot = any(m.market == "spot" for m in plan.machines)
     return text + (_notice(plan.machines[0].provider, saving) if spot else "")
+
+
+def _as_good(saving: Checkpointing) -> str:
+    """Which other intervals would do as well: the optimum is flat."""
+    low, high = saving.as_good_s
+    if not low < high:
+        return ""
+    return f", {fmt.duration(low)} to {fmt.duration(high)} cost less than 0.1 % more"
 
 
 def _notice(provider: str, saving: Checkpointing) -> str:
@@ -187,18 +195,6 @@ def late_sentence(plan: Plan) -> str:
         f"when the time left is down to the work left{reserve}: {machines} "
         f"({fmt.three(late.usd_per_hour)} USD/h) until the end; "
         f"needed in {fmt.percent(late.probability)} of runs{share}"
-    )
-
-
-def tail_sentence(plan: Plan) -> str:
-    """That some runs take far longer than the time shown, which is that of nine in ten."""
-    time = plan.estimate.time
-    if time.mean <= _HEAVY * time.typical:
-        return ""
-    return (
-        f"half of all runs take {fmt.duration(time.p50)} or less; 1 in 20 takes longer than "
-        f"{fmt.duration(time.p95)}, some far longer: the time shown is the trimmed mean of "
-        f"the 9 in 10 runs within its span"
     )
 
 

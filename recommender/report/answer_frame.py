@@ -78,6 +78,14 @@ def _age(as_of: str) -> str:
     return "unknown" if days is None else str(days)
 
 
+_ORDER = {"cost": "; plans in the order of their mean cost", "time": "; plans in the order of time"}
+
+
+def legend(answer: Answer) -> str:
+    """What the figures of the table are."""
+    return f"Medians, below them what 9 in 10 runs stay within{_ORDER.get(answer.goal, '')}."
+
+
 VAGUE = 0.75  # a bound that leaves so much open says nothing
 _MOST_TOP = 1000  # plans that may be asked for
 
@@ -112,7 +120,7 @@ def _proof(answer: Answer) -> str:
 def _floor(answer: Answer) -> str:
     if answer.goal == "time":
         return f"lower bound {fmt.duration(answer.lower_bound_s)}"
-    return f"lower bound {fmt.usd(answer.lower_bound_usd)} USD"
+    return f"lower bound of the mean cost {fmt.usd(answer.lower_bound_usd)} USD"
 
 
 def _more(answer: Answer) -> list[str]:
@@ -150,7 +158,7 @@ def _against(plan: Plan, answer: Answer, request: PlanRequest) -> str:
         return f"{name} {wrong}"
     best = answer.plans[0].estimate
     if answer.goal == "time":
-        factor, what = plan.estimate.time.typical / best.time.typical, "time"
+        factor, what = plan.estimate.time.p50 / best.time.p50, "time"
     else:
         factor, what = plan.estimate.cost.mean / best.cost.mean, "cost"
     return f"{name}: {fmt.three(round(factor, 1 if factor >= 2 else 2))}× the {what} of plan 1"

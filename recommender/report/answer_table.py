@@ -44,6 +44,7 @@ def render(
         *_heading(answer, request),
         BLANK,
         table,
+        text(answer_frame.legend(answer), FAINT),
         BLANK,
         text(" · ".join(closing_facts(answer, request))),
         *advice(answer, request, width),
@@ -163,6 +164,7 @@ def _figure_line(title: str, cell: Cell) -> str:
 def _second_half(plans: Sequence[Plan]) -> Figures:
     """What stands beside the figures of a plan where there is room, the weightiest first."""
     return [
+        (Column("mean USD"), cells.mean_cost_cells(plans)),
         (Column("overhead"), [(fmt.percent(p.estimate.overhead),) for p in plans]),
         (Column("saving"), [cells.saving_cell(p) for p in plans]),
         (

@@ -62,7 +62,7 @@ def knee(plan: Plan, first: Plan) -> tuple[str, ...]:
     if "knee" not in plan.labels or plan is first:
         return ()
     cheaper = 1 - plan.estimate.cost.mean / first.estimate.cost.mean
-    slower = plan.estimate.time.typical / first.estimate.time.typical - 1
+    slower = plan.estimate.time.p50 / first.estimate.time.p50 - 1
     after = f"{fmt.percent(slower)} slower" if slower >= 0.0005 else "no slower"
     return (f"knee: {fmt.percent(cheaper)} cheaper, {after}",)
 
@@ -112,22 +112,29 @@ def span(spread: Spread, unit: float, places: int) -> str:
 
 def time_unit(plans: Sequence[Plan]) -> tuple[float, str]:
     """Seconds per unit and its name, one for a whole column."""
-    typical = _median([p.estimate.time.typical for p in plans]) if plans else 3600.0
-    return next((unit, name) for limit, unit, name in _TIMES if typical < limit)
+    middle = _median([p.estimate.time.p50 for p in plans]) if plans else 3600.0
+    return next((unit, name) for limit, unit, name in _TIMES if middle < limit)
 
 
 def cost_cells(plans: Sequence[Plan]) -> list[tuple[str, ...]]:
-    """Expected cost and its span, one cell per plan."""
-    places = decimals(p.estimate.cost.mean for p in plans)
-    spreads = [p.estimate.cost for p in plans]
-    return [(figure(s.mean, places), span(s, 1, places)) for s in spreads]
+    """Median cost and its span, one cell per plan."""
+    return _spread_cells([p.estimate.cost for p in plans], 1.0)
 
 
 def time_cells(plans: Sequence[Plan], unit: float) -> list[tuple[str, ...]]:
-    """Typical time and its span, one cell per plan."""
-    places = decimals(p.estimate.time.typical / unit for p in plans)
-    spreads = [p.estimate.time for p in plans]
-    return [(figure(s.typical / unit, places), span(s, unit, places)) for s in spreads]
+    """Median time and its span, one cell per plan."""
+    return _spread_cells([p.estimate.time for p in plans], unit)
+
+
+def _spread_cells(spreads: Sequence[Spread], unit: float) -> list[tuple[str, ...]]:
+    places = decimals(s.p50 / unit for s in spreads)
+    return [(figure(s.p50 / unit, places), span(s, unit, places)) for s in spreads]
+
+
+def mean_cost_cells(plans: Sequence[Plan]) -> list[tuple[str, ...]]:
+    """The mean cost of all runs, by which plans are ordered under a deadline."""
+    places = decimals(p.estimate.cost.mean for p in plans)
+    return [(figure(p.estimate.cost.mean, places),) for p in plans]
 
 
 def price_cells(plans: Sequence[Plan]) -> list[tuple[str, ...]]:

@@ -183,13 +183,13 @@ def _sections(plan: Plan, request: PlanRequest) -> list[tuple[str, Sequence[_Ter
         ),
         (f"Memory of one GPU: {fmt.three(step.memory_gib)} GiB", _memory(step)),
         (
-            f"Time: {fmt.duration(time.typical)}, trimmed mean of the 9 in 10 runs that take "
-            f"{fmt.duration(time.p05)} to {fmt.duration(time.p95)}",
+            f"Time: half of the runs take {fmt.duration(time.p50)} or less, 9 in 10 "
+            f"{fmt.duration(time.p05)} to {fmt.duration(time.p95)}; a usual run",
             _time(plan),
         ),
         (
-            f"Bill: {fmt.usd(cost.mean)} USD expected, 9 in 10 runs cost "
-            f"{fmt.usd_span(cost.p05, cost.p95)} USD",
+            f"Bill: half of the runs cost {fmt.usd(cost.p50)} USD or less, 9 in 10 "
+            f"{fmt.usd_span(cost.p05, cost.p95)} USD; the mean, {fmt.usd(cost.mean)} USD",
             _bill(plan),
         ),
         ("Confidence", _certainty(plan)),
@@ -279,7 +279,7 @@ def _spot(facts: SpotFacts, estimate: Estimate) -> list[_Term]:
         ("runs that never wait", fmt.percent(facts.never_waits), "of all runs"),
         *([half] if facts.waiting_p50_s > 0.0 else []),
         ("1 run in 20 waits", fmt.duration(facts.waiting_p95_s), "or more in total"),
-        ("waiting takes", _of(waiting, estimate.time.typical), "of the time above"),
+        ("waiting takes", _of(waiting, estimate.time.p50), "of the time above"),
         ("basis", basis, ""),
     ]
 

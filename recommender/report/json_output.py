@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from typing import Any
 
 from recommender.plan.plan import Answer
@@ -95,7 +95,7 @@ def _infeasible(answer: Answer) -> Any:
 def plain(value: Any) -> Any:
     """Dataclasses as objects, tuples as lists, floats rounded; unknown is null, never NaN."""
     if is_dataclass(value):
-        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+        return {json_name(each): plain(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, float):
         return _rounded(value)
     if isinstance(value, dict):
@@ -105,6 +105,12 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, str)):
         return value
     return _rounded(float(value)) if hasattr(value, "__float__") else str(value)
+
+
+def json_name(each: Field[Any]) -> str:
+    """What a field is called in JSON: its name, unless it says otherwise."""
+    name: str = each.metadata.get("json", each.name)
+    return name
 
 
 def _rounded(x: float) -> float | int | None:

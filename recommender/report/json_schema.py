@@ -16,6 +16,7 @@ from recommender.report.json_output import (
     ERROR_SCHEMA,
     PLAN_SCHEMA,
     SIMULATION_SCHEMA,
+    json_name,
 )
 
 FILE = "recommend.plan.v1.json"
@@ -176,7 +177,7 @@ def _dataclass(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
     if name not in definitions:
         definitions[name] = {}
         hints = get_type_hints(kind)
-        made = _object({f.name: _of(hints[f.name], definitions) for f in fields(kind)})
+        made = _object({json_name(f): _of(hints[f.name], definitions) for f in fields(kind)})
         made["description"] = (kind.__doc__ or "").partition("\n")[0]
         definitions[name] = made
     return {"$ref": f"#/$defs/{name}"}

@@ -3,7 +3,6 @@
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from rich.table import Table
@@ -77,29 +76,24 @@ def plan_words(plan: Plan) -> str:
     return ", ".join(cells.machines_lines(plan))
 
 
-def shown_time(found: Simulation) -> Quantiles:
-    """The time with the mean that an answer shows, so that both agree (risk/run_statistics.py)."""
-    return replace(found.time, mean=found.typical_time_s, error=found.typical_time_error_s)
-
-
 def figure_rows(found: Simulation) -> list[tuple[str, Quantiles, float, str]]:
     """Each figure: its name, its quantiles, what they are divided by, the first-order estimate."""
     unit, name = time_unit(found.time.mean)
     form = found.closed_form
     return [
         ("cost USD", found.cost, 1.0, fmt.usd(form.cost_usd)),
-        (f"time {name}", shown_time(found), unit, fmt.three(form.time_s / unit)),
+        (f"time {name}", found.time, unit, fmt.three(form.time_s / unit)),
         ("interruptions", found.interruptions, 1.0, ""),
         ("lost work h", found.lost, 3600.0, ""),
     ]
 
 
-_FIGURES = ("", "mean", "±", "5 %", "50 %", "95 %", "99 %", "first order")
+FIGURES = ("", "50 %", "5 %", "95 %", "99 %", "mean", "±", "first order")
 
 
 def figures(found: Simulation, width: int) -> Table:
     """The table of means and quantiles."""
-    return _chosen(_FIGURES, [_cells(*row) for row in figure_rows(found)], (0, 1, 3, 5), width)
+    return _chosen(FIGURES, [_cells(*row) for row in figure_rows(found)], (0, 1, 2, 3), width)
 
 
 def _chosen(
@@ -118,8 +112,8 @@ def _sheet(titles: Sequence[str], rows: Sequence[Sequence[str]], chosen: Sequenc
 
 
 def _cells(name: str, q: Quantiles, unit: float, form: str) -> list[str]:
-    mean, *rest = (_figure(x / unit) for x in (q.mean, q.p05, q.p50, q.p95, q.p99))
-    return [name, mean, f"{q.error / unit:.2g}", *rest, form]
+    figures = (_figure(x / unit) for x in (q.p50, q.p05, q.p95, q.p99, q.mean))
+    return [name, *figures, f"{q.error / unit:.2g}", form]
 
 
 def _figure(x: float) -> str:
@@ -127,7 +121,7 @@ def _figure(x: float) -> str:
     return fmt.three(round(x, 3))
 
 
-POLICY_TITLES = ("policy", "cost USD", "±", "95 %", "time h", "in time", "on-demand h")
+POLICY_TITLES = ("policy", "mean USD", "±", "95 %", "time h", "in time", "on-demand h")
 
 
 def _policy_blocks(found: Simulation, width: int) -> list[Block]:
@@ -151,7 +145,7 @@ def policy_title(found: Simulation) -> str:
 def policy_cells(run: PolicyRun) -> tuple[str, ...]:
     """One policy as a row."""
     cost = run.cost
-    hours = (run.typical_time_s / 3600.0, run.on_demand_h)
+    hours = (run.time.p50 / 3600.0, run.on_demand_h)
     time, on_demand = (_figure(x) for x in hours)
     return (
         run.name, _figure(cost.mean), f"{cost.error:.2g}", _figure(cost.p95), time,
@@ -164,19 +158,9 @@ def sentences(found: Simulation) -> list[tuple[str, str]]:
     return [
         ("limits", _limits(found)),
         *([("fallback", _fallback(found))] if found.plan.fallback else []),
-        ("mean time", _all_runs(found)),
         ("first order", closed_words(found.closed_form)),
         ("capacity", fmt.clean(found.capacity)),
     ]
-
-
-def _all_runs(found: Simulation) -> str:
-    unit, name = time_unit(found.time.mean)
-    mean, error = found.time.mean / unit, found.time.error / unit
-    return (
-        "trimmed to the nine runs in ten within the span, as in every answer; over all runs "
-        f"{fmt.three(mean)} {name} (± {error:.2g})"
-    )
 
 
 def _limits(found: Simulation) -> str:
@@ -245,7 +229,6 @@ def _rows(found: Simulation) -> list[list[str]]:
     rows = [
         _figure_cells("cost", "USD", found.cost, 1.0, form.cost_usd),
         _figure_cells("time", "h", found.time, 3600.0, form.time_s / 3600.0),
-        _typical(found),
         _figure_cells("interruptions", "", found.interruptions, 1.0, None),
         _figure_cells("lost work", "h", found.lost, 3600.0, None),
     ]
@@ -271,16 +254,10 @@ def _figure_cells(
     return [name, unit, *(f"{value / scale:.6g}" for value in values), last]
 
 
-def _typical(found: Simulation) -> list[str]:
-    values = (found.typical_time_s / 3600.0, found.typical_time_error_s / 3600.0)
-    blank = [""] * (len(_COLUMNS) - 4)
-    return ["time, middle nine tenths", "h", *(f"{value:.6g}" for value in values), *blank]
-
-
 def markdown(found: Simulation, request: PlanRequest, quiet: bool = False) -> str:
     """A table and a list, for issues and reports."""
     table = [
-        "| | mean | ± | 5 % | 50 % | 95 % | 99 % | first order |",
+        f"| {' | '.join(FIGURES)} |".replace("|  |", "| |"),
         "|:--|--:|--:|--:|--:|--:|--:|--:|",
         *(_markdown_row(*row) for row in figure_rows(found)),
     ]
@@ -308,8 +285,7 @@ def _policies(found: Simulation) -> list[str]:
 
 
 def _markdown_row(name: str, q: Quantiles, unit: float, form: str) -> str:
-    mean, *rest = (fmt.three(x / unit) for x in (q.mean, q.p05, q.p50, q.p95, q.p99))
-    return f"| {' | '.join([name, mean, f'{q.error / unit:.2g}', *rest, form])} |"
+    return f"| {' | '.join(_cells(name, q, unit, form))} |"
 
 
 def _escape(foreign: str) -> str:

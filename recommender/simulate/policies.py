@@ -36,7 +36,6 @@ from recommender.risk.random_numbers import (
     random_numbers,
     time_factors,
 )
-from recommender.risk.run_statistics import trimmed_mean
 from recommender.risk.spot_capacity import Capacity
 from recommender.simulate.paths import blocks_of
 from recommender.simulate.summary import quantiles
@@ -173,7 +172,6 @@ def _summary(
         name=name,
         cost=quantiles(expected + spot_usd * (moved - 1.0), expected),
         time=quantiles(time_s),
-        typical_time_s=float(trimmed_mean(time_s)),
         in_time=chance,
         in_time_error=float(np.sqrt(chance * (1.0 - chance) / len(time_s))),
         on_demand_h=float(column.of("on_demand_s").mean()) / 3600.0,

@@ -12,7 +12,6 @@ from recommender.plan.simulation import (
     Simulation,
 )
 from recommender.risk.path_inputs import PathInputs
-from recommender.risk.run_statistics import trimmed_mean, trimmed_mean_error
 from recommender.simulate.closed_form import closed_form
 from recommender.simulate.paths import ProgressCallback, SimulatedRuns, simulate
 from recommender.simulate.scenario import Scenario, WhatIf, scenario_of
@@ -58,8 +57,6 @@ def simulation_of(
         capacity=scenario.words,
         cost=quantiles(sample.cost_usd, sample.expected_usd),
         time=time,
-        typical_time_s=float(trimmed_mean(sample.time_s)),
-        typical_time_error_s=trimmed_mean_error(sample.time_s),
         interruptions=quantiles(sample.interruptions),
         lost=quantiles(sample.lost_s),
         states=states(sample),

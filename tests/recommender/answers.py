@@ -26,8 +26,8 @@ from recommender.plan.plan import (
 from recommender.report.answer_frame import PlanRequest
 
 HOUR = 3600.0
-NOTHING_SAVED = Checkpointing("none", 0, 0, 0, 0, 0, False)
-BUCKET = Checkpointing("object_store", 900, 5, 38, 45, 30, False)
+NOTHING_SAVED = Checkpointing("none", 0, 0, 0, 0, 0, False, (0, 0))
+BUCKET = Checkpointing("object_store", 900, 5, 38, 45, 30, False, (600, 1200))
 
 JOB = Job(
     name="llama3-8b-pretrain",

@@ -24,7 +24,7 @@ def test_tiny_jobs_are_proven_as_quickly_as_others_and_take_little_more_than_the
     for plan in answer.plans:
         split, time = plan.estimate.split, plan.estimate.time
         known = split.start_up_s + split.work_s + split.waiting_s + split.restart_s
-        assert known + split.lost_s + split.checkpoint_s == pytest.approx(time.typical, rel=1e-3)
+        assert known + split.lost_s + split.checkpoint_s == pytest.approx(time.p50, rel=0.03)
         if all(m.market == "on_demand" for m in plan.machines):
             assert time.p50 <= split.start_up_s + 2.0 * split.work_s + 60.0
 

@@ -63,9 +63,9 @@ def test_no_item_of_a_bill_is_negative_beyond_what_a_list_saves(
 
 def test_the_parts_of_the_time_sum_to_the_time_shown(answered: tuple[Limits, Answer]) -> None:
     for plan in everything(answered[1]):
-        split, time = plan.estimate.split, plan.estimate.time.typical
+        split, time = plan.estimate.split, plan.estimate.time.p50
         parts = [getattr(split, name) for name in split.__slots__]
-        assert sum(parts) == pytest.approx(time, rel=0.01)
+        assert sum(parts) == pytest.approx(time, rel=0.03)
         assert min(parts) >= 0.0
 
 

@@ -123,7 +123,7 @@ def test_a_whole_answer_of_the_snapshot_adds_up(name: str) -> None:
         e = plan.estimate
         assert sum(item.usd for item in e.bill) == pytest.approx(e.cost.mean, abs=0.05)
         parts = sum(getattr(e.split, part) for part in e.split.__slots__)
-        assert parts == pytest.approx(e.time.typical, rel=0.01)
+        assert parts == pytest.approx(e.time.p50, rel=0.03)
         assert e.cost.mean >= answer.lower_bound_usd * 0.99
 
 

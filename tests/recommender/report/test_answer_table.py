@@ -48,10 +48,10 @@ def test_wide_terminals_add_columns_the_weightiest_first() -> None:
     header = drawn(answer_table.render(ANSWER, QUESTION, 130), 130).splitlines()[4]
     assert header.split() == [
         *("#", "machines", "cost", "USD", "time", "h", "chance", "USD/h"),
-        *("overhead", "saving", "checkpoints", "interr.", "FLOP/USD"),
+        *("mean", "USD", "overhead", "saving", "checkpoints", "interr."),
     ]
     header = drawn(answer_table.render(ANSWER, QUESTION, 90), 90).splitlines()[4]
-    assert header.split()[8:] == ["overhead", "saving"]
+    assert header.split()[8:] == ["mean", "USD"]
 
 
 @pytest.mark.parametrize("width", [*range(81, 200, 7)])
@@ -178,4 +178,5 @@ def test_a_proven_answer_says_what_was_searched() -> None:
     assert "no mix is better by more than 31 %" in " ".join(text.split())
     vague = replace(alone, gap=0.97)
     text = drawn(answer_table.render(replace(ANSWER, proof=vague), QUESTION, 160), 160)
-    assert "plan 1 proven best among clusters of one machine type; mixed clusters: --mix" in text
+    said = "plan 1 proven best among clusters of one machine type; mixed clusters: --mix"
+    assert said in " ".join(text.split())
