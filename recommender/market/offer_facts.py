@@ -12,6 +12,7 @@ from recommender.catalogs.registry import SPOT_AUCTIONS
 from recommender.catalogs.schema import BillingRule, InstanceType, Quota, SpotClass
 from recommender.job.job import Job
 from recommender.market.quota_index import QuotaIndex
+from recommender.market.quotes import expected_quote, median, persistence
 from recommender.market.user_spot_laws import law_of_failover_list, law_of_row, possible_laws
 from recommender.plan.limits import Choice
 from recommender.plan.plan import OWN_TRACE
@@ -26,6 +27,9 @@ RANGE_SHIFT = 0.2
 # the sd of the three that were traced (H100 0.910, V100 0.692, K80 0.542; 2023 to 2025). From the
 # same GPU in machines of another size: of what eight lose against one (V100 1.26, K80 0.43 logits).
 CARRIED_GPU_SD, CARRIED_COUNT_SD = 1.1, 0.6
+# Sd of ln(quote / median of its type) over the zones of an auction: what a place may cost that is
+# planned at its type's median (954 zones of AWS, mid 2026; docs/research/quotes.md).
+FLOOR_SD = 0.38
 MEDIAN_ERROR = 0.6745  # of a normal law, in sd: a catalog states the median error of derived prices
 
 
@@ -161,6 +165,14 @@ class Facts:
             return derived
         return math.hypot(self.drift_sd(provider, market, as_of), derived)
 
+    def offer_price_sd(self, row: int) -> float:
+        """Spread of ln of an offer's price; wider where a type's median stands for it."""
+        o = self.catalog.offers
+        provider, market = o.provider[row], o.market[row]
+        known = self.price_sigma(provider, market, o.as_of[row], o.uncertainty[row])
+        stands_in = o.flag[row] == "floor" and market == "spot" and provider in SPOT_AUCTIONS
+        return math.hypot(known, FLOOR_SD) if stands_in else known
+
     def drift_sd(self, provider: str, market: str, as_of: str) -> float:
         """Sd of ln(price now / price then) that a price's age gives it."""
         key = (provider, market, as_of)
@@ -219,9 +231,11 @@ class Facts:
         return {(e.provider, e.from_region, e.to_region): e.usd_per_gb for e in self.catalog.egress}
 
     def planning_price(self, row: int) -> float:
-        """USD per hour to plan with: a quote at an auction's floor is no market price.
+        """USD per hour to plan with.
 
-        Its type's median quote stands for it (catalog rules, docs/catalog.md).
+        A quote at an auction's floor is no market price: its type's median quote stands for it
+        (catalog rules, docs/catalog.md). Old quotes below that median are brought back towards it
+        (`quotes.py`), unless prices are taken as quoted.
         """
         return self._planning_prices[row]
 
@@ -231,24 +245,32 @@ class Facts:
         prices = list(o.usd_per_hour)
         if self.choice.discounts:
             prices = [self.listed_usd(row) for row in range(len(o))]
-        for row, flag in enumerate(o.flag):
-            if flag == "floor" and o.provider[row] in SPOT_AUCTIONS and o.market[row] == "spot":
-                typical = self._typical_spot.get(o.instance_type[row], 0.0)
-                prices[row] = max(prices[row], typical)
+        for row, market in enumerate(o.market):
+            if market == "spot":
+                prices[row] = self._spot_price(row, prices[row])
         return prices
 
-    @cached_property
-    def _typical_spot(self) -> dict[str, float]:
-        """Median market quote of the auctioned types that have a quote at the floor."""
+    def _spot_price(self, row: int, usd: float) -> float:
         o = self.catalog.offers
-        auctions = (provider in SPOT_AUCTIONS for provider in o.provider)
-        spot = [r for r, found in enumerate(auctions) if found and o.market[r] == "spot"]
-        wanted = {o.instance_type[r] for r in spot if o.flag[r] == "floor"}
-        quotes: dict[str, list[float]] = {}
-        for r in spot:
-            if o.instance_type[r] in wanted and o.flag[r] in _MARKET_FLAGS:
-                quotes.setdefault(o.instance_type[r], []).append(o.usd_per_hour[r])
-        return {name: _median(values) for name, values in quotes.items()}
+        provider = o.provider[row]
+        level = self._typical_spot.get((provider, o.instance_type[row]), 0.0)
+        if o.flag[row] == "floor" and provider in SPOT_AUCTIONS:
+            return max(usd, level)
+        if usd >= level or self.choice.prices_as_quoted:
+            return usd
+        return expected_quote(usd, level, persistence(provider, self.age_days(o.as_of[row])))
+
+    @cached_property
+    def _typical_spot(self) -> dict[tuple[str, str], float]:
+        """Median spot quote of each type; an auction's floor is none."""
+        o = self.catalog.offers
+        quotes: dict[tuple[str, str], list[float]] = {}
+        for row, market in enumerate(o.market):
+            provider = o.provider[row]
+            made = _MARKET_FLAGS if provider in SPOT_AUCTIONS else _POSTED_FLAGS
+            if market == "spot" and o.flag[row] in made:
+                quotes.setdefault((provider, o.instance_type[row]), []).append(o.usd_per_hour[row])
+        return {key: median(values) for key, values in quotes.items()}
 
     def listed_usd(self, row: int) -> float:
         """USD per hour of an offer; what the user's discount leaves of an on-demand price.
@@ -262,16 +284,11 @@ class Facts:
 
 # A price that the market has made: as quoted, as somebody else's version quoted it, after a jump.
 _MARKET_FLAGS = ("", "imported", "jump")
+_POSTED_FLAGS = (*_MARKET_FLAGS, "floor")  # a list price is charged wherever it stands
 
 
 def _odds(share: float) -> float:
     return share / (1.0 - share)
-
-
-def _median(values: list[float]) -> float:
-    """The middle value; the module `statistics` takes 4 ms to import."""
-    values, half = sorted(values), len(values) // 2
-    return values[half] if len(values) % 2 else (values[half - 1] + values[half]) / 2.0
 
 
 def _interpolate(points: Iterable[tuple[float, float]], at: float) -> float:

@@ -215,7 +215,7 @@ class SiteBuilder:
         provider, market = o.provider[first], "spot" if pool.spot else "on_demand"
         law, rule = facts.spot_class(pool.type, pool.rows), facts.billing(provider, market)
         share, wait, slope = (1.0, 0.0, 0.0) if pool.spot else facts.on_demand_wait(pool.type)
-        spread = facts.price_sigma(provider, market, o.as_of[first], o.uncertainty[first])
+        spread = facts.offer_price_sd(first)
         head = (
             pool.kind,
             first,

@@ -206,6 +206,9 @@ class Plan:
     notes: tuple[str, ...] = ()
     spot: SpotFacts | None = None
     evidence: Evidence | None = None  # what its figures rest on
+    # Of the draws of what is uncertain of all plans of the table, in which it is the best by the
+    # table's goal; None beside the table.
+    best_share: float | None = None
     on_demand: OnDemandFacts | None = None  # None: it starts no such machines
 
     @property
@@ -214,6 +217,32 @@ class Plan:
         places = [site.usd_per_hour for site in self.sites]
         more = max(places) - places[0] if places else 0.0
         return self.usd_per_hour + more * sum(m.count for m in self.machines if m.market == "spot")
+
+
+Role = Literal["sensible", "cheapest", "fastest", "safest"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """One of the three."""
+
+    role: Role
+    rank: int | None  # its number in the table; None where it does not stand there
+    plan: Plan
+    reasons: tuple[str, ...] = ()  # why, and what it takes to get it going: a few words each
+    effort_h: float = 0.0  # hours of a person's work: quotas to ask for, resuming, several machines
+
+
+@dataclass(frozen=True, slots=True)
+class Trio:
+    """What most people would rent, the cheapest, and the fastest or, under a deadline, the safest.
+
+    One plan may stand for several.
+    """
+
+    sensible: Pick
+    cheapest: Pick
+    third: Pick
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,3 +381,4 @@ class Answer:
     checks: tuple[Check, ...] = ()  # --verify
     policy: PolicyFacts | None = None  # of the plan that --explain names
     program: ProgramFacts | None = None  # None where no cluster can train the job
+    trio: Trio | None = None  # None where no plan keeps the limits

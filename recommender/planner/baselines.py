@@ -18,6 +18,7 @@ IS_KIND: dict[Only, Callable[[Plan], bool]] = {
     "on_demand": is_on_demand_only,
     "spot": lambda plan: all(m.market == "spot" for m in plan.machines),
     "one GPU": lambda plan: plan.gpus == 1,
+    "one GPU on demand": lambda plan: plan.gpus == 1 and is_on_demand_only(plan),
     "big": lambda plan: [m.count for m in plan.machines] == [1] and plan.gpus >= 8,
 }
 

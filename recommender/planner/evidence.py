@@ -31,7 +31,7 @@ def evidence_of(problem: Problem, pools: Sequence[Pool]) -> Evidence:
         spot=max(laws, key=SPOT_GRADES.index, default=None),
         price_age_days=max(facts.age_days(offers.as_of[row]) for row in firsts),
         speed_sd=max(s.sd for s in speeds),
-        price_sd=max(price_sd(facts, row) for row in firsts),
+        price_sd=max(facts.offer_price_sd(row) for row in firsts),
         hazard_sd=max(_carried_sd(facts, pool) for pool in pools),
     )
 
@@ -42,12 +42,6 @@ def _speed(problem: Problem, pool: Pool) -> SpeedEvidence:
     return evidence_for(
         problem.job, prior_of(problem.job), gpu, precision, problem.catalog.achieved
     )
-
-
-def price_sd(facts: Facts, row: int) -> float:
-    """Sd of ln of an offer's price."""
-    o = facts.catalog.offers
-    return facts.price_sigma(o.provider[row], o.market[row], o.as_of[row], o.uncertainty[row])
 
 
 def _price(facts: Facts, row: int) -> PriceGrade:

@@ -1,6 +1,6 @@
 """How an answer is put together: the search, its alternatives, and what surrounds them."""
 
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -19,6 +19,8 @@ from recommender.planner.program_facts import program_facts
 from recommender.planner.ranking import Ranked
 from recommender.planner.search import PlanSearch
 from recommender.planner.sensitivity import sensitivity
+from recommender.planner.ties import best_shares
+from recommender.planner.trio import trio
 from recommender.text import shown_path
 
 
@@ -62,7 +64,7 @@ class Pipeline:
 
     def _answer(self, failed: Infeasible | None, compared: Plan | None) -> Answer:
         problem, ranked = self.problem, self.ranked
-        plans = tuple(evaluated.plan for evaluated in ranked.plans)
+        plans = self._shares_told(tuple(evaluated.plan for evaluated in ranked.plans))
         least_usd, least_s = lower_bounds_of(problem)
         return Answer(
             status=status_of(failed),
@@ -82,6 +84,14 @@ class Pipeline:
             more_regions=more_regions(plans),
             seed=problem.seed,
             program=program_facts(self.search, self.worth),
+            trio=None if failed else trio(self.search, ranked.plans),
+        )
+
+    def _shares_told(self, plans: tuple[Plan, ...]) -> tuple[Plan, ...]:
+        """The plans of the table, with how often each of them is the best."""
+        shares = best_shares(plans, self.problem.limits, self.problem.seed)
+        return tuple(
+            replace(plan, best_share=share) for plan, share in zip(plans, shares, strict=True)
         )
 
 

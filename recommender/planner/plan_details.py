@@ -247,7 +247,7 @@ class PlanDetails:
         """The expected bill, line by line; the lines sum to the expected cost."""
         inputs, paths = self.inputs, self.paths
         all_h = self._paid_h
-        machines, fees_usd, zones_usd = self._machine_items()
+        machines, fees_usd, zones_usd, risen_usd = self._machine_items()
         items = [*machines]
         items += [
             BillItem(f"{m.count}x {m.instance_type} checkpoints", m.count * m.usd_per_hour * all_h)
@@ -265,6 +265,7 @@ class PlanDetails:
             items.append(BillItem("checkpoint storage", self.site.store_usd_per_hour * all_h))
         items.append(BillItem("disks and addresses", fees_usd))
         items.append(BillItem("failover to more expensive zones", zones_usd))
+        items.append(BillItem("rise to expect of old quotes", risen_usd))
         return tuple(item for item in items if abs(item.usd) >= 0.005)
 
     @cached_property
@@ -272,21 +273,24 @@ class PlanDetails:
         """Hours that on-demand machines are paid: from their start."""
         return float((self.paths.time_s - self.paths.queued_s).mean()) / 3600.0
 
-    def _machine_items(self) -> tuple[list[BillItem], float, float]:
-        """A line for the machines of each entry, their fees, and what costlier zones add."""
+    def _machine_items(self) -> tuple[list[BillItem], float, float, float]:
+        """A line for the machines of each entry, their fees, what costlier zones and time add."""
         facts = self.problem.facts
         spot_h = float(self.paths.spot_s.mean()) / 3600.0
-        items, fees, zones = [], 0.0, 0.0
-        for m, paid in zip(self.machines, self.site.entries.usd_per_hour.tolist(), strict=True):
+        items, fees, zones, risen = [], 0.0, 0.0, 0.0
+        paid_usd = self.site.entries.usd_per_hour.tolist()
+        for m, pool, paid in zip(self.machines, self.pools, paid_usd, strict=True):
             hours = m.count * (spot_h if m.market == "spot" else self._paid_h)
             fee = facts.running_fees(m.provider, m.market)
             name = f"{m.count}x {m.instance_type} {m.market.replace('_', '-')}"
             items.append(BillItem(name, m.usd_per_hour * hours))
             fees += fee * hours
-            zones += (paid - fee - m.usd_per_hour) * hours
+            planned = facts.planning_price(pool.rows[0])
+            zones += (paid - fee - planned) * hours
+            risen += (planned - m.usd_per_hour) * hours
         for m in self.tier:
             fees += m.count * facts.running_fees(m.provider, m.market) * self._paid_h
-        return items, fees, zones
+        return items, fees, zones, risen
 
     def _needs(self) -> tuple[Need, ...]:
         facts, needs = self.problem.facts, []

@@ -62,13 +62,14 @@ FEW = 8  # such plans at most
 SURER = 0.3  # of the way to certainty that is asked for where no plan proves sure enough
 LADDER = 6  # deadlines tried between the fastest and the cheapest plan for the frontier
 
-Only = Literal["any", "on_demand", "spot", "one GPU", "big"]
+Only = Literal["any", "on_demand", "spot", "one GPU", "one GPU on demand", "big"]
 # Which entries a search may use, by entries and GPUs per machine.
 ALLOWED: dict[Only, Callable[[Entries, Floats], Bools]] = {
     "any": lambda entries, gpus: gpus > 0,
     "on_demand": lambda entries, gpus: ~entries.spot,
     "spot": lambda entries, gpus: entries.spot,
     "one GPU": lambda entries, gpus: gpus == 1,
+    "one GPU on demand": lambda entries, gpus: (gpus == 1) & ~entries.spot,
     "big": lambda entries, gpus: gpus >= 8,
 }
 
@@ -166,7 +167,7 @@ class PlanSearch:
         state = SearchState(slack=slack if limits.goal == "time" else 0.0, max_plans=most)
         if limits.goal == "time" and limits.deadline_s is not None:
             # Fallbacks make many plans of a cluster and few of them faster: first those without.
-            first = self._without_fallbacks(limits, masks, Budget(budget.plans // 3), slack)
+            first = self.without_fallbacks(limits, masks, Budget(budget.plans // 3), slack)
             state.best_goal, state.incumbents = first.best_goal, dict(first.incumbents)
         space = replace(self.problem.space(self.problem.single_type_sites), limits=limits)
         if limits == self.problem.limits and budget in (FULL, PROOF):
@@ -223,13 +224,14 @@ class PlanSearch:
             judge_first(space, [clusters[number] for number in first][:JUDGED], state)
         return state
 
-    def _without_fallbacks(
+    def without_fallbacks(
         self,
         limits: Limits,
         masks: Masks | None = None,
         budget: Budget = FULL,
         slack: float = 0.0,
     ) -> SearchState:
+        """Clusters of one type that no fallback helps: fewer plans, and quicker to go through."""
         state = SearchState(slack=slack if limits.goal == "time" else 0.0, max_plans=budget.plans)
         space = replace(self.problem.space(self._sites_without_fallbacks), limits=limits)
         search_singles(space, state, masks)
@@ -406,12 +408,12 @@ class PlanSearch:
         """The cheapest plan, the fastest, and the cheapest under deadlines between them."""
         limits = self.problem.limits
         aims = (replace(limits, objective="time"), replace(limits, objective="cost"))
-        found = [self._without_fallbacks(aim) for aim in aims]
+        found = [self.without_fallbacks(aim) for aim in aims]
         times = [state.best_candidate().time_s for state in found if state.incumbents]
         if len(times) > 1:
             for due_s in np.geomspace(min(times), max(times), LADDER + 2)[1:-1].tolist():
                 under = replace(limits, deadline_s=due_s * 1.3, objective="cost")
-                found.append(self._without_fallbacks(under))
+                found.append(self.without_fallbacks(under))
         return [state.best_candidate() for state in found if state.incumbents]
 
     def best_unconstrained(self, aim: Literal["time", "cost"]) -> Evaluated | None:
@@ -430,7 +432,7 @@ class PlanSearch:
         first = ranking.ranked(replace(state, incumbents=near), []).plans[0]
         if aim == "cost" and first.time_s > HORIZON_S:
             sooner = replace(limits, deadline_s=HORIZON_S, confidence=0.5)
-            within = sorted(self._without_fallbacks(sooner).incumbents.values(), key=ranking_key)
+            within = sorted(self.without_fallbacks(sooner).incumbents.values(), key=ranking_key)
             built = map(self.builder.build, within[:FEW])
             return next((each for each in built if each.time_s <= HORIZON_S), first)
         return self.builder.build(first.candidate)

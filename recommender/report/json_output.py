@@ -43,6 +43,7 @@ def document(answer: Answer, request: PlanRequest) -> dict[str, Any]:
         "program": plain(answer.program),
         "floor": {"usd": plain(answer.lower_bound_usd), "s": plain(answer.lower_bound_s)},
         "plans": [{"rank": i, **plan_object(plan)} for i, plan in enumerate(answer.plans, 1)],
+        "trio": _trio(answer.trio),
         "trivial": [plan_object(plan) for plan in answer.baselines],
         "compared": plan_object(answer.compared),
         "steps": _steps(answer.sensitivity),
@@ -73,6 +74,22 @@ def dumps(made: Any) -> str:
 def plan_object(plan: Any) -> Any:
     """A plan with the line that rents it; null where there is none."""
     return None if plan is None else {**plain(plan), "launch": launch_line(plan)}
+
+
+def _trio(trio: Any) -> Any:
+    """Roles with their reasons; a plan is told by its number, and in full where it has none."""
+    if trio is None:
+        return None
+    return [
+        {
+            "role": pick.role,
+            "rank": pick.rank,
+            "reasons": list(pick.reasons),
+            "effort_h": plain(pick.effort_h),
+            "plan": plan_object(pick.plan) if pick.rank is None else None,
+        }
+        for pick in (trio.sensible, trio.cheapest, trio.third)
+    ]
 
 
 def _steps(steps: Any) -> list[Any]:

@@ -9,7 +9,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from recommender.job.calibration_section import SCHEMA as CALIBRATION_SECTION
 from recommender.job.job import Job, TimedRun
 from recommender.plan.limits import Choice, Limits, Progress
-from recommender.plan.plan import Check, Plan, PriceDate, ProgramFacts, Proof
+from recommender.plan.plan import Check, Plan, PriceDate, ProgramFacts, Proof, Role
 from recommender.plan.simulation import Simulation
 from recommender.report.json_output import (
     CALIBRATION_SCHEMA,
@@ -116,6 +116,7 @@ def _answer(plan: Any, definitions: dict[str, Any]) -> dict[str, Any]:
             "program": _nullable(_of(ProgramFacts, definitions)),
             "floor": _object({"usd": _PLAIN[float], "s": _PLAIN[float]}),
             "plans": _list(ranked),
+            "trio": _nullable(_list(_pick(plan))),
             "trivial": _list(plan),
             "compared": _nullable(plan),
             "steps": _list(step),
@@ -128,6 +129,19 @@ def _answer(plan: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     # Only with --verify.
     made["properties"]["checks"] = _list(_of(Check, definitions))
     return made
+
+
+def _pick(plan: Any) -> dict[str, Any]:
+    """One of the plans that an answer leads with; in full where it is not among `plans`."""
+    return _object(
+        {
+            "role": {"enum": list(get_args(Role))},
+            "rank": _nullable({"type": "integer", "minimum": 1}),
+            "reasons": {"type": "array", "items": {"type": "string"}},
+            "effort_h": _PLAIN[float],
+            "plan": _nullable(plan),
+        }
+    )
 
 
 def _inputs(definitions: dict[str, Any]) -> dict[str, Any]:

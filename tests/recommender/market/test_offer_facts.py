@@ -115,7 +115,7 @@ def test_a_failover_list_costs_what_its_zones_cost_when_each_is_the_first_that_i
     assert law is not None
     a = law.availability
     first_up = [a, a * (1 - a), a * (1 - a) ** 2]
-    usd = [found.catalog.offers.usd_per_hour[r] for r in chosen]
+    usd = [found.planning_price(r) for r in chosen]
     mean = sum(w * p for w, p in zip(first_up, usd, strict=True)) / sum(first_up)
     expected = mean + found.running_fees("aws", "spot")
     assert builder(found).machine_usd(listed) == pytest.approx(expected)

@@ -250,6 +250,11 @@ def read_azure_spot(reference: Path) -> list[Steps]:
 
 def read_market(path: Path) -> list[Steps]:
     """Read a history of spot prices: one step function per type and zone."""
+    return list(named_market(path).values())
+
+
+def named_market(path: Path) -> dict[tuple[str, str], Steps]:
+    """The same by type and zone."""
     points: Points = defaultdict(list)
     with gzip.open(path, "rt", newline="") as file:
         for row in csv.DictReader(file):
@@ -257,7 +262,7 @@ def read_market(path: Path) -> list[Steps]:
             seconds = datetime.fromisoformat(stamp).timestamp() if stamp else float(row["t_s"])
             point = (seconds / 86400, float(row["usd_per_hour"]))
             points[row["instance_type"], row["zone"]].append(point)
-    return [_steps(p) for p in points.values()]
+    return {key: _steps(p) for key, p in points.items()}
 
 
 def _steps(points: list[tuple[float, float]]) -> Steps:

@@ -1,0 +1,82 @@
+"""What a plan asks of the person who rents it, besides money.
+
+The cheapest plan by a dollar that needs a quota of 96 vCPU, a job that resumes and four machines
+that meet over a network is no saving. So what most people would rent is the least of
+
+    cost + hour · effort + wait · time + surprise · (what one in twenty pays - cost)
+
+Hours are assumed where no source is named.
+"""
+
+from recommender.catalogs.frozen import dataclass
+from recommender.plan.plan import Plan
+
+# Median of software developers in the United States: 132,270 USD a year of 2,080 hours (BLS,
+# Occupational Employment and Wage Statistics, May 2023).
+HOUR_USD = 64.0
+# An hour of waiting for a job that runs by itself, as a share of an hour of work; where the user
+# pays for speed (a budget, no deadline), a whole one.
+IDLE, PRESSED = 1.0 / 8.0, 1.0
+SURPRISE = 0.25  # of what one in twenty pays above the mean
+ASK_H = 0.25  # to ask for a quota that a new account lacks
+ASK_PER_GPU_H = 1.0 / 16.0  # a large request is argued for, split, or refused
+RESUME_H = 0.5  # to see that the job resumes from its checkpoints
+CLUSTER_H = 0.5  # to start several machines that find each other
+LOOK_H = 1.0 / 30.0  # at each interruption
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """Hours of a person's work, by what they go to."""
+
+    quota_h: float
+    resume_h: float
+    cluster_h: float
+    look_h: float
+
+    @property
+    def total_h(self) -> float:
+        """All of it."""
+        return self.quota_h + self.resume_h + self.cluster_h + self.look_h
+
+
+def effort_of(plan: Plan) -> Effort:
+    """What a plan asks of its person."""
+    spot = any(m.market == "spot" for m in plan.machines)
+    asks = any(need.yours is None and need.amount > (need.new_accounts or 0) for need in plan.needs)
+    return Effort(
+        quota_h=ASK_H + ASK_PER_GPU_H * plan.gpus if asks else 0.0,
+        resume_h=RESUME_H if spot else 0.0,
+        cluster_h=CLUSTER_H if sum(m.count for m in plan.machines) > 1 else 0.0,
+        look_h=LOOK_H * plan.estimate.interruptions,
+    )
+
+
+def whole_usd(plan: Plan, pressed: bool) -> float:
+    """Money, effort, waiting and surprises of a plan together."""
+    estimate = plan.estimate
+    wait_h = estimate.time.typical / 3600.0
+    late = max(estimate.cost.p95 - estimate.cost.mean, 0.0)
+    return (
+        estimate.cost.mean
+        + HOUR_USD * effort_of(plan).total_h
+        + HOUR_USD * (PRESSED if pressed else IDLE) * wait_h
+        + SURPRISE * late
+    )
+
+
+def reasons_of(plan: Plan) -> tuple[str, ...]:
+    """What speaks for a plan and what it takes, in a few words each."""
+    effort, estimate = effort_of(plan), plan.estimate
+    said = []
+    if not effort.resume_h:
+        said.append("no interruptions")
+    if sum(m.count for m in plan.machines) == 1:
+        said.append("one machine")
+    idle = estimate.split.start_up_s + estimate.split.restart_s + estimate.split.waiting_s
+    share = idle / max(estimate.time.typical, 1.0)
+    if share >= 0.2:
+        said.append(f"{share:.0%} of the time is start-up and waiting")
+    if effort.quota_h:
+        said.append("a quota to ask for")
+    return tuple(said)

@@ -1,0 +1,77 @@
+"""The three plans that an answer leads with."""
+
+from dataclasses import replace
+
+import pytest
+
+from recommender.job.jobfile import find_job
+from recommender.plan.limits import Choice
+from recommender.plan.plan import Need
+from recommender.planner.effort import HOUR_USD, effort_of, whole_usd
+from recommender.planner.plan_builder import is_on_demand_only
+from tests.recommender.answers import HOUR, machines, plan
+from tests.recommender.planning import ask, snapshot
+
+
+def one(market: str = "on_demand", count: int = 1, **changes: object):
+    rented = machines("box", "H100", "aws:us-east-1", market, count=count)
+    return plan(rented, ("us-east-1",), (10.0, 6.0, 14.0), (5.0, 4.0, 8.0), 0.97, **changes)
+
+
+def test_effort_is_asking_resuming_and_starting_several():
+    calm = replace(one(needs=()), estimate=replace(one().estimate, interruptions=0.0))
+    assert effort_of(calm).total_h == 0.0
+    assert effort_of(replace(one("spot"), needs=())).resume_h > 0.0
+    assert effort_of(one(count=2)).cluster_h > 0.0
+    asked = Need("Running On-Demand P instances", 96.0, "vcpu", "us-east-1", 0.0)
+    assert effort_of(replace(calm, needs=(asked,))).quota_h > 0.0
+    assert effort_of(replace(calm, needs=(replace(asked, yours=192.0),))).quota_h == 0.0
+    assert effort_of(replace(calm, needs=(replace(asked, new_accounts=96.0),))).quota_h == 0.0
+
+
+def test_who_is_pressed_pays_more_for_time():
+    told = one()
+    hours = told.estimate.time.typical / HOUR
+    apart = whole_usd(told, pressed=True) - whole_usd(told, pressed=False)
+    assert apart == pytest.approx(HOUR_USD * hours * 7 / 8)
+
+
+@pytest.mark.parametrize("job", ["resnet18-cifar10", "llama3-8b-lora", "whisper-large", "dlrm"])
+def test_a_student_with_200_dollars_is_not_sent_to_a_cluster_for_minutes(job):
+    """The fastest plan may start for longer than it works; the sensible one does not."""
+    answer = ask(snapshot(), find_job(job), max_machines=16, budget_usd=200.0)
+    assert answer.trio is not None
+    sensible, fastest = answer.trio.sensible.plan, answer.trio.third.plan
+    assert sensible.gpus <= 8
+    assert sensible.estimate.split.start_up_s <= max(sensible.estimate.split.work_s, 600.0)
+    assert whole_usd(sensible, pressed=True) <= whole_usd(fastest, pressed=True)
+    assert fastest.estimate.time.typical <= sensible.estimate.time.typical
+    assert answer.trio.cheapest.plan.estimate.cost.mean <= sensible.estimate.cost.mean
+
+
+def test_the_three_keep_the_limits_and_their_ranks_name_plans_of_the_table():
+    answer = ask(snapshot(), find_job("resnet50-imagenet"), deadline_s=24 * HOUR)
+    trio = answer.trio
+    assert trio is not None
+    assert trio.third.role == "safest"
+    assert trio.cheapest.rank == 1
+    for pick in (trio.sensible, trio.cheapest, trio.third):
+        assert pick.plan.estimate.chance >= 0.95
+        if pick.rank is not None:
+            assert answer.plans[pick.rank - 1].machines == pick.plan.machines
+    assert trio.third.plan.estimate.chance >= trio.cheapest.plan.estimate.chance - 0.01
+
+
+def test_a_small_job_is_sensibly_one_machine_on_demand():
+    answer = ask(snapshot(), find_job("resnet18-cifar10"), deadline_s=24 * HOUR)
+    assert answer.trio is not None
+    sensible = answer.trio.sensible
+    assert is_on_demand_only(sensible.plan)
+    assert sensible.plan.gpus == 1
+    assert "no interruptions" in sensible.reasons
+
+
+def test_no_plan_no_trio():
+    answer = ask(snapshot(), find_job("gpt2-xl"), Choice(), deadline_s=60.0)
+    assert answer.plans == ()
+    assert answer.trio is None
