@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from recommender.cli.groups import DefaultToPlan, LazyCommand
+from recommender.cli.strict import HELP
 
 _EPILOG = (
     "Exit codes: 0 an answer, 1 an internal error, 2 the call is wrong, 3 no plan keeps the "
@@ -47,7 +48,7 @@ app = typer.Typer(
     subcommand_metavar="[JOB] | COMMAND ...",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": HELP, "max_content_width": 100},
     epilog=_EPILOG,
 )
 

@@ -16,12 +16,12 @@ from typer.core import TyperGroup
 
 from recommender.catalogs.frozen import dataclass
 from recommender.cli.option_groups import with_option_groups
-from recommender.cli.strict import StrictCommand, write_options
+from recommender.cli.strict import HELP, StrictCommand, note_help_all, shows_all, write_options
 from recommender.errors import UsageError
 from recommender.text import nearest, shown
 
 DEFAULT = "plan"
-TOP_LEVEL = ("--help", "-h", "--version", "--install-completion", "--show-completion")
+TOP_LEVEL = (*HELP, "--version", "--install-completion", "--show-completion")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,7 @@ class DefaultToPlan(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put `plan` in front unless a command or a flag of the group comes first."""
         first = args[0] if args else ""
+        note_help_all(ctx, args)
         if args and first not in (*self.list_commands(ctx), *TOP_LEVEL):
             if not ctx.resilient_parsing:
                 self._refuse_misspelt(first, self.list_commands(ctx))
@@ -76,10 +77,16 @@ class DefaultToPlan(TyperGroup):
         if meant:
             raise UsageError(f"unknown word '{shown(first)}'; did you mean recommend {meant}?")
 
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """The exit codes, where everything is shown."""
+        if shows_all(ctx):
+            super().format_epilog(ctx, formatter)
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """The flags of the default command, then the commands."""
         write_options(self.get_command(ctx, DEFAULT).params, ctx, formatter)
-        write_options([p for p in self.params if p.opts[0] in TOP_LEVEL], ctx, formatter)
+        if shows_all(ctx):
+            write_options([p for p in self.params if p.opts[0] in TOP_LEVEL], ctx, formatter)
         with formatter.section("Commands"):
             formatter.write_dl([(each.name, each.line) for each in self.lazy_commands])
 

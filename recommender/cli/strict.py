@@ -5,7 +5,7 @@ out, and lets the last of two values win in silence. So the words of a call are 
 parses them: it is given those that it can read, and all problems are reported together.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import typer
@@ -15,6 +15,26 @@ from recommender.errors import UsageError
 from recommender.text import nearest, shown
 
 _PROBLEMS = "recommend.problems"
+HELP = ["-h", "--help", "--help-all"]
+_ALL = "recommend.help_all"
+PLANNING: tuple[str, ...] = (
+    "Limits (all must hold)",
+    "What may be rented",
+    "Your own figures",
+    "The job",
+)
+PLANNING += ("Search", "Trace", "Output")  # subjects of the flags that several commands share
+_MANY = 30  # flags of a command from which on `--help` shows the usual ones only
+USUAL: tuple[str, ...] = (
+    "--deadline",
+    "--budget",
+    "--hourly",
+    "--confidence",
+    "--provider",
+    "--gpu",
+    "--no-spot",
+)
+USUAL += ("--quota", "--explain", "--json")
 
 
 class StrictCommand(TyperCommand):
@@ -24,7 +44,8 @@ class StrictCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Take out what cannot be parsed, and remember what was wrong with it."""
-        if ctx.resilient_parsing or {"--help", "-h"} & set(args):
+        if ctx.resilient_parsing or set(HELP) & set(args):
+            note_help_all(ctx, args)
             return super().parse_args(ctx, args)
         kept, ctx.meta[_PROBLEMS] = check_words(args, options_of(self.get_params(ctx)))
         return super().parse_args(ctx, kept)
@@ -125,17 +146,46 @@ def _unknown_flag(word: str, rest: Sequence[str], options: Mapping[str, Any]) ->
     return f"unknown flag {shown(name)}; {hint}", int(takes and has_value)
 
 
-def write_options(params: Any, ctx: Any, formatter: Any) -> None:
-    """A section of help for each subject, in the order of the flags."""
+def note_help_all(ctx: Any, args: Sequence[str]) -> None:
+    """Remember that every flag is to be shown: nothing else tells the two helps apart."""
+    ctx.meta[_ALL] = "--help-all" in args
+
+
+def shows_all(ctx: Any) -> bool:
+    """Whether every flag was asked for."""
+    return bool(ctx.meta.get(_ALL))
+
+
+def write_options(params: Sequence[Any], ctx: Any, formatter: Any) -> None:
+    """The flags by subject; of a command with many the usual ones, unless all were asked for."""
+    options = [each for each in params if each.param_type_name == "option"]
+    if len(options) < _MANY or shows_all(ctx):
+        _write_sections(params, _subject, ctx, formatter)
+        return
+    planning = [each for each in options if _subject(each) in PLANNING]
+    usual = [each for each in planning if each.opts[0] in USUAL]
+    own = [each for each in options if each not in planning]
+    title = f"Flags ({len(planning) - len(usual)} more: {ctx.command_path} --help-all)"
+    _write_sections(own, _subject, ctx, formatter)
+    _write_sections(usual, lambda _: title, ctx, formatter)
+
+
+def _subject(param: Any) -> str:
+    """What a flag is about."""
+    if param.param_type_name == "argument":
+        return "Arguments"
+    return getattr(param, "rich_help_panel", None) or "Options"
+
+
+def _write_sections(
+    params: Sequence[Any], title: Callable[[Any], str], ctx: Any, formatter: Any
+) -> None:
     sections: dict[str, list[tuple[str, str]]] = {}
     for param in params:
-        if param.param_type_name == "argument":
-            sections.setdefault("Arguments", []).append((param.metavar or "", param.help or ""))
-            continue
-        record = param.get_help_record(ctx)
+        argument = param.param_type_name == "argument"
+        record = (param.metavar or "", param.help or "") if argument else param.get_help_record(ctx)
         if record is not None:
-            panel = getattr(param, "rich_help_panel", None) or "Options"
-            sections.setdefault(panel, []).append(record)
+            sections.setdefault(title(param), []).append(record)
     for name, records in sections.items():
         with formatter.section(name):
             formatter.write_dl(records)

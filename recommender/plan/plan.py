@@ -245,6 +245,9 @@ class Trio:
     third: Pick
 
 
+SAME_PLAN = "the same plan"  # what a changed limit does that changes nothing
+
+
 @dataclass(frozen=True, slots=True)
 class SensitivityStep:
     """What changing one limit is worth, found by planning again."""
@@ -252,6 +255,11 @@ class SensitivityStep:
     change: str  # "--deadline 9h"
     effect: str  # one sentence
     plan: Plan | None
+
+    @property
+    def changes(self) -> bool:
+        """Whether the answer is another then."""
+        return self.effect != SAME_PLAN
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,28 +9,37 @@ from recommender.planner.problem import Problem
 
 
 def of(problem: Problem, plans: tuple[Plan, ...]) -> tuple[str, ...]:
-    """Everything assumed that could change the answer."""
+    """Everything assumed that could change the answer, the weightiest first.
+
+    These are whether plan 1 may be rented at all, whether its capacity is there, how fast it is.
+    """
     job, choice = problem.job, problem.choice
-    said = []
+    spots, on_demand = _spots(plans), _on_demand(choice.on_demand_obtainable)
+    capacity = [*spots, on_demand] if _on_spot(plans[:1]) else [on_demand, *spots]
+    speed = [*_calibrated(problem, plans), *_unmeasured(problem, plans), *_stack(problem)]
+    said = [] if choice.quotas_known else ["quotas not checked (--quota)"]
+    said += [*capacity[:1], *speed[:1], *capacity[1:], *speed[1:]]
     if not job.data.at:
         said.append("data location unknown, egress and staging not included (--data-at)")
     if job.setup_s is None and job.image == "cold":
         said.append("cold container (image pull 310 s)")
     said += _elastic(problem, plans)
-    said += _spots(plans)
-    said += _unmeasured(problem, plans)
     said += _own(problem, plans)
     said += _rented_elsewhere(problem, plans)
-    said += _calibrated(problem, plans)
-    said.append(_on_demand(choice.on_demand_obtainable))
-    if not choice.quotas_known:
-        said.append("quotas not checked (--quota)")
-    if "stack" in job.assumed:
-        said.append("typical training scripts (--stack tuned: a vendor's recipe)")
     derived = [name for name in job.assumed if name != "stack"]
     if derived:
         said.append("job fields: " + ", ".join(derived))
     return tuple(said)
+
+
+def _on_spot(plans: tuple[Plan, ...]) -> bool:
+    return any(plan.spot is not None for plan in plans)
+
+
+def _stack(problem: Problem) -> list[str]:
+    if "stack" not in problem.job.assumed:
+        return []
+    return ["typical training scripts (--stack tuned: a vendor's recipe)"]
 
 
 def _on_demand(given: float | None) -> str:

@@ -7,7 +7,7 @@ from itertools import islice
 from recommender.inputs.limits import as_typed
 from recommender.optimize.search_state import SearchState, ranking_key
 from recommender.plan.limits import LIMITS, RUN_LIMITS, Limits
-from recommender.plan.plan import Plan, SensitivityStep
+from recommender.plan.plan import SAME_PLAN, Plan, SensitivityStep
 from recommender.planner.plan_builder import (
     Evaluated,
     PlanBuilder,
@@ -21,7 +21,7 @@ from recommender.text import duration, usd
 
 TIGHTER, LOOSER = 0.6, 1.5
 WORTH = 0.01  # a change of the answer below this share is not worth a line
-SAME, NONE_KEEPS = "the same plan", "no plan meets it"
+NONE_KEEPS = "no plan meets it"
 TRIES = 12  # plans simulated again until one keeps another limit
 
 
@@ -47,7 +47,7 @@ def _mix_kept(search: PlanSearch, first: Evaluated) -> Iterator[SensitivityStep]
     for words, limits, looser in _other_limits(search.problem):
         kept = None if looser else _kept_first(search, limits, first)
         if kept is not None and alike(kept, first.plan):
-            yield SensitivityStep(words, SAME, None)
+            yield SensitivityStep(words, SAME_PLAN, None)
 
 
 def _other_limits(problem: Problem) -> list[tuple[str, Limits, bool]]:
@@ -73,7 +73,7 @@ def _looser(
 
 def _gain(words: str, best: Plan | None, first: Plan, limits: Limits) -> SensitivityStep:
     if best is None or alike(best, first) or not _better(best, first, limits):
-        return SensitivityStep(words, SAME, None)
+        return SensitivityStep(words, SAME_PLAN, None)
     return SensitivityStep(words, _effect(best, first), best)
 
 
@@ -83,7 +83,7 @@ def _tighter(
     """What a tighter limit costs; nothing where the search gave up before it found a plan."""
     mine = _kept_first(search, limits, first)
     if mine is not None and alike(mine, first.plan):
-        return [SensitivityStep(words, SAME, None)]
+        return [SensitivityStep(words, SAME_PLAN, None)]
     state = _with_own(search, search.search(limits, budget=BASELINE), limits)
     best = _lead(state, search.builder.under(limits), first.plan)
     if mine is not None and (best is None or not _better(best, mine, limits)):
@@ -92,7 +92,7 @@ def _tighter(
         gave_up = state.exhausted and not state.incumbents
         return [] if gave_up else [SensitivityStep(words, NONE_KEEPS, None)]
     if alike(best, first.plan):
-        return [SensitivityStep(words, SAME, None)]
+        return [SensitivityStep(words, SAME_PLAN, None)]
     return [SensitivityStep(words, _effect(best, first.plan), best)]
 
 

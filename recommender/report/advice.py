@@ -27,13 +27,23 @@ def advice(answer: Answer, request: PlanRequest, width: int) -> list[Block]:
         return []
     blocks: list[Block] = [BLANK, text(headline(answer, request), STRONG)]
     blocks += plan_blocks(answer.plans[0], request, width)
-    if answer.sensitivity:
-        steps = [(fmt.clean(step.change), fmt.clean(step.effect)) for step in answer.sensitivity]
+    steps = [(fmt.clean(s.change), fmt.clean(s.effect)) for s in answer.sensitivity if s.changes]
+    if steps:
         blocks += [BLANK, text("What would change the answer", STRONG), inset(grid(steps))]
-    if answer.assumptions:
-        assumed = "; ".join(fmt.clean(a).rstrip(".") for a in answer.assumptions)
-        blocks += [BLANK, text(f"Assumed: {assumed}.", FAINT)]
-    return blocks
+    return [*blocks, *_assumed(answer)]
+
+
+_WEIGHTY = 3  # assumptions shown; the planner says the weightiest first
+
+
+def _assumed(answer: Answer) -> list[Block]:
+    """What matters most of what is assumed, and where the rest is told."""
+    if not answer.assumptions:
+        return []
+    first = "; ".join(fmt.clean(each).rstrip(".") for each in answer.assumptions[:_WEIGHTY])
+    others = len(answer.assumptions) - _WEIGHTY
+    more = f" {others} more: --explain 1." if others > 0 else ""
+    return [BLANK, text(f"Assumed: {first}.{more}", FAINT)]
 
 
 def headline(answer: Answer, request: PlanRequest) -> str:
@@ -158,7 +168,7 @@ def save_sentence(plan: Plan) -> str:
     if saving.path == "none":
         return ""
     stop = f", blocks training for {fmt.duration(saving.stall_s)}" if saving.stall_s else ""
-    every = f"every {fmt.duration(saving.interval_s)} to {_WHERE[saving.path]}{_as_good(saving)}"
+    every = f"every {cells.interval(saving.interval_s)} to {_WHERE[saving.path]}{_as_good(saving)}"
     text = f"{every} (takes {fmt.duration(saving.transfer_s)}{stop})"
     spot = any(m.market == "spot" for m in plan.machines)
     return text + (_notice(plan.machines[0].provider, saving) if spot else "")
@@ -169,7 +179,7 @@ def _as_good(saving: Checkpointing) -> str:
     low, high = saving.as_good_s
     if not low < high:
         return ""
-    return f", {fmt.duration(low)} to {fmt.duration(high)} cost less than 0.1 % more"
+    return f", {cells.interval(low)} to {cells.interval(high)} cost less than 0.1 % more"
 
 
 def _notice(provider: str, saving: Checkpointing) -> str:

@@ -78,7 +78,7 @@ def _age(as_of: str) -> str:
     return "unknown" if days is None else str(days)
 
 
-_ORDER = {"cost": "; plans in the order of their mean cost", "time": "; plans in the order of time"}
+_ORDER = {"cost": "; in the order of mean cost", "time": "; in the order of mean time"}
 
 
 def legend(answer: Answer) -> str:

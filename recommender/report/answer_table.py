@@ -23,6 +23,8 @@ from recommender.report.layout import (
     text,
 )
 
+HEAVY = 0.2  # checkpoint overhead from which on it is shown at any width
+
 Cell = tuple[str, ...]  # the lines of one cell
 Figures = list[tuple[Column, Sequence[Cell]]]
 
@@ -87,6 +89,7 @@ def plans_table(answer: Answer, width: int, all_regions: bool = False) -> Table:
     tail: Figures = [
         (Column("chance"), [(fmt.share(p.estimate.chance),) for p in plans]),
         (Column("USD/h"), cells.price_cells(plans)),
+        *([_overhead(plans)] if any(p.estimate.overhead > HEAVY for p in plans) else []),
     ]
     machines: Sequence[Cell] = [
         (*_machines(p, all_regions), *cells.knee(p, plans[0])) for p in plans
@@ -161,11 +164,15 @@ def _figure_line(title: str, cell: Cell) -> str:
     return f"{word} {cell[0]} {unit} ({', '.join(cell[1:])})"
 
 
+def _overhead(plans: Sequence[Plan]) -> tuple[Column, Sequence[Cell]]:
+    return Column("overhead"), [(fmt.percent(p.estimate.overhead),) for p in plans]
+
+
 def _second_half(plans: Sequence[Plan]) -> Figures:
     """What stands beside the figures of a plan where there is room, the weightiest first."""
     return [
         (Column("mean USD"), cells.mean_cost_cells(plans)),
-        (Column("overhead"), [(fmt.percent(p.estimate.overhead),) for p in plans]),
+        *([] if any(p.estimate.overhead > HEAVY for p in plans) else [_overhead(plans)]),
         (Column("saving"), [cells.saving_cell(p) for p in plans]),
         (
             Column("checkpoints", right=False),

@@ -143,11 +143,16 @@ def price_cells(plans: Sequence[Plan]) -> list[tuple[str, ...]]:
     return [(figure(p.usd_per_hour, places),) for p in plans]
 
 
+def interval(seconds: float) -> str:
+    """An interval as people set it: 1 min, 10 min, 2 h."""
+    return fmt.duration(seconds) if seconds >= 3600.0 else f"{fmt.three(seconds / 60.0)} min"
+
+
 def checkpoint_cell(checkpointing: Checkpointing) -> tuple[str, ...]:
     """Where checkpoints go and how often."""
     if checkpointing.path == "none":
         return ("none",)
-    return (_PATHS[checkpointing.path], f"every {fmt.duration(checkpointing.interval_s)}")
+    return (_PATHS[checkpointing.path], f"every {interval(checkpointing.interval_s)}")
 
 
 def saving_cell(plan: Plan) -> tuple[str, ...]:

@@ -178,9 +178,10 @@ def _code(plan: Plan) -> list[str]:
 
 
 def _changes(answer: Answer) -> list[str]:
-    if not answer.sensitivity:
+    steps = [step for step in answer.sensitivity if step.changes]
+    items = [f"* {_escape(step.change)}: {_escape(step.effect)}" for step in steps]
+    if not items:
         return []
-    items = [f"* {_escape(step.change)}: {_escape(step.effect)}" for step in answer.sensitivity]
     return ["What would change the answer:\n\n" + "\n".join(items)]
 
 

@@ -168,7 +168,7 @@ def render(answer: Answer, request: PlanRequest, number: int, width: int) -> lis
         blocks += [BLANK, text(title, STRONG), _terms(terms, width)]
     blocks += policy_blocks(answer.policy, width)
     blocks += program_blocks(answer)
-    return blocks + _lost(answer, number) + _derived(request)
+    return blocks + _lost(answer, number) + _assumed(answer) + _derived(request)
 
 
 def _sections(plan: Plan, request: PlanRequest) -> list[tuple[str, Sequence[_Term]]]:
@@ -352,6 +352,12 @@ def _differences(this: dict[str, float], after: dict[str, float]) -> list[tuple[
     found.sort(key=lambda term: -abs(term[1]))
     least = 0.02 * abs(found[0][1]) if found else 0.0
     return [(name, d) for name, d in found[:3] if abs(d) > least]
+
+
+def _assumed(answer: Answer) -> list[Block]:
+    """All that is taken for granted."""
+    said = [text(f"{fmt.clean(each).rstrip('.')}.") for each in answer.assumptions]
+    return [BLANK, text("Assumed", STRONG), *map(inset, said)] if said else []
 
 
 def _derived(request: PlanRequest) -> list[Block]:

@@ -4,14 +4,18 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
+from typer.main import get_command
 
+from recommender.cli.app import app
 from recommender.cli.screen import screen, write_text
 from recommender.report.json_schema import schema_text
 from tests.recommender import golden
@@ -86,8 +90,6 @@ def test_a_dumb_terminal_gets_no_colour(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_colour_changes_nothing_but_colour(run: Run) -> None:
-    import re
-
     painted = run(JOB, "--color", "always").out
     assert re.sub(r" *(?=\n)", "", re.sub(r"\x1b\[[0-9;]*m", "", painted)) == run(JOB).out
 
@@ -155,6 +157,24 @@ def test_schema_is_printed_as_shipped(run: Run) -> None:
 
 def test_help_is_kept(run: Run) -> None:
     golden.check("help.txt", run("--help").out)
+
+
+@pytest.mark.parametrize("words", [("--help",), ("-h",), ("plan", "-h"), ("simulate", "--help")])
+def test_help_fits_one_screen_and_names_where_all_of_it_is(
+    run: Run, words: tuple[str, ...]
+) -> None:
+    out = run(*words).out
+    assert 20 <= len(out.splitlines()) <= 40
+    assert f"{' '.join(('recommend', *words[:-1]))} --help-all)" in out
+
+
+@pytest.mark.parametrize("command", [(), ("plan",), ("simulate",)])
+def test_help_all_shows_every_flag(run: Run, command: tuple[str, ...]) -> None:
+    found: Any = get_command(app).get_command(None, command[0] if command else "plan")  # type: ignore[attr-defined]
+    out = run(*command, "--help-all").out
+    flags = [name for param in found.params for name in param.opts if name.startswith("-")]
+    assert len(flags) > 50
+    assert [flag for flag in flags if not re.search(rf"{flag}\b", out)] == []
 
 
 def test_an_interrupted_call_is_exit_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

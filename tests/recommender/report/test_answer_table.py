@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from recommender.plan.plan import Fallback
-from recommender.report import advice, answer_frame, answer_table
+from recommender.plan.plan import SAME_PLAN, Fallback, SensitivityStep
+from recommender.report import advice, answer_frame, answer_table, explain
 from recommender.report.layout import drawn
 from tests.recommender.answers import (
     ANSWER,
@@ -48,13 +48,13 @@ def test_wide_terminals_add_columns_the_weightiest_first() -> None:
     header = drawn(answer_table.render(ANSWER, QUESTION, 130), 130).splitlines()[4]
     assert header.split() == [
         *("#", "machines", "cost", "USD", "time", "h", "chance", "USD/h"),
-        *("mean", "USD", "overhead", "saving", "checkpoints", "interr."),
+        *("overhead", "mean", "USD", "saving", "checkpoints", "interr."),
     ]
-    header = drawn(answer_table.render(ANSWER, QUESTION, 90), 90).splitlines()[4]
-    assert header.split()[8:] == ["mean", "USD"]
+    header = drawn(answer_table.render(ANSWER, QUESTION, 95), 95).splitlines()[4]
+    assert header.split()[8:] == ["overhead", "mean", "USD"]
 
 
-@pytest.mark.parametrize("width", [*range(81, 200, 7)])
+@pytest.mark.parametrize("width", [*range(95, 200, 7)])
 def test_added_columns_leave_every_machine_on_one_line(width: int) -> None:
     long = replace(GCP.machines[0], instance_type="Standard_NCC40ads_H100_v5_and_more")
     answer = replace(ANSWER, plans=(replace(GCP, machines=(long,)), *ANSWER.plans[1:]))
@@ -180,3 +180,34 @@ def test_a_proven_answer_says_what_was_searched() -> None:
     text = drawn(answer_table.render(replace(ANSWER, proof=vague), QUESTION, 160), 160)
     said = "plan 1 proven best among clusters of one machine type; mixed clusters: --mix"
     assert said in " ".join(text.split())
+
+
+def test_a_change_that_changes_nothing_is_not_told() -> None:
+    same = SensitivityStep("--deadline 36h", SAME_PLAN, None)
+    other = SensitivityStep("--deadline 9h", "costs 5 USD more", None)
+    text = drawn(answer_table.render(replace(ANSWER, sensitivity=(same, other)), QUESTION, 80), 80)
+    assert "--deadline 9h" in text
+    assert "--deadline 36h" not in text
+    text = drawn(answer_table.render(replace(ANSWER, sensitivity=(same,)), QUESTION, 80), 80)
+    assert "What would change" not in text
+
+
+def test_three_assumptions_stand_in_the_answer_and_all_in_its_explanation() -> None:
+    many = tuple(f"assumption {name}" for name in ("one", "two", "three", "four", "five"))
+    answer = replace(ANSWER, assumptions=many)
+    text = drawn(answer_table.render(answer, QUESTION, 80), 80)
+    assert "Assumed: assumption one; assumption two; assumption three. 2 more: --explain 1." in text
+    page = drawn(explain.render(answer, QUESTION, 1, 80), 80)
+    assert all(each in page for each in many)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+def test_overhead_is_shown_at_any_width_where_it_is_heavy(width: int) -> None:
+    def shown(overhead: float) -> str:
+        heavy = replace(GCP, estimate=replace(GCP.estimate, overhead=overhead))
+        answer = replace(ANSWER, plans=(heavy,), compared=None)
+        return drawn(answer_table.render(answer, QUESTION, width, quiet=True), width)
+
+    assert "31 %" in shown(0.31)
+    assert "overhead" in shown(0.31)
+    assert "19 %" not in shown(0.19) or width >= 120
