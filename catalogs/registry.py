@@ -49,6 +49,8 @@ class ProviderInfo:
     zones: Literal["id", "region", ""] = ""
     zone_pattern: str = ""  # of ids, whole
     quota_unit: Literal["vcpu", "gpu"] = "vcpu"  # what its quotas count, where a file says nothing
+    family_pattern: str = r"(?!)"  # how families of machines begin that people call by one word
+    quota_page: str = ""  # where more of a quota is asked for
     sky_name: str = ""  # as `sky launch --infra` names it; "": SkyPilot does not know it
     notice_owner: str = "the"  # whose interruption notice: "Google's"
     credential_variables: tuple[str, ...] = ()  # looked for by `recommend doctor`
@@ -72,6 +74,8 @@ AWS = ProviderInfo(
     region_pattern=r"[a-z]{2}(?!-iso)(-[a-z]+)+-\d",  # no local, wavelength or edge zones
     zones="id",
     zone_pattern=r"[a-z]+\d-az\d+",
+    family_pattern=r"[a-z]+",  # "P" of p5en
+    quota_page="https://console.aws.amazon.com/servicequotas",
     sky_name="aws",
     credential_variables=("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE"),
     credential_files=("~/.aws/credentials", "~/.aws/config"),
@@ -92,6 +96,8 @@ GCP = ProviderInfo(
     region_pattern=r"[a-z]+-[a-z]+\d+",  # no multi-regions
     zones="region",
     quota_unit="gpu",
+    family_pattern=r"[a-z]+\d+(?=-)",  # "a3" of a3-highgpu
+    quota_page="https://console.cloud.google.com/iam-admin/quotas",
     sky_name="gcp",
     notice_owner="Google's",
     credential_variables=("GOOGLE_APPLICATION_CREDENTIALS",),
@@ -111,6 +117,8 @@ AZURE = ProviderInfo(
     ),
     # No government regions.
     region_pattern=r"(?!usgov|usdod)(?=.{6})[a-z]*(east|west|north|south|central)[a-z]*\d?",
+    family_pattern=r"N[A-Z]",  # "ND" of NDH100v5
+    quota_page="https://portal.azure.com/#view/Microsoft_Azure_Capacity/QuotaMenuBlade/~/myQuotas",
     sky_name="azure",
     notice_owner="Azure's",
     # Series DC, EC and NCC (Azure, "Sizes for confidential VMs", 2026-08). AWS rents none with a

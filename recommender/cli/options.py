@@ -144,7 +144,10 @@ class OwnFlags:
     ] = None
     quota: Annotated[
         Word,
-        _own("File of your account's quotas; default-new: of a new account.", metavar="FILE"),
+        _own(
+            "File of your account's quotas, the rest 0; default-new: a new account's.",
+            metavar="FILE",
+        ),
     ] = None
     offers: Annotated[
         Word, _own("CSV file of machines you own or rent elsewhere.", metavar="FILE")

@@ -1,5 +1,6 @@
 """Quotas that users hand in as a file: `--quota FILE`, CSV or YAML."""
 
+import math
 from pathlib import Path
 from typing import Literal, cast
 
@@ -17,7 +18,7 @@ from recommender.inputs.csv_text import (
 from recommender.inputs.files import read_text
 from recommender.inputs.units import PROVIDERS, count_of
 from recommender.inputs.yaml_text import load_yaml
-from recommender.plan.limits import QuotaLimit
+from recommender.plan.limits import OTHERS, QuotaLimit
 from recommender.text import shown, unknown
 
 QuotaUnit = Literal["vcpu", "gpu", "machine"]
@@ -37,6 +38,7 @@ _SYNONYMS = {
     "limit": "amount", "value": "amount",
 }  # fmt: skip
 _AMOUNT = count_of("192", most=1e7)
+_UNLIMITED = "unlimited"
 
 
 def read_quotas(path: Path) -> tuple[QuotaLimit, ...]:
@@ -44,7 +46,8 @@ def read_quotas(path: Path) -> tuple[QuotaLimit, ...]:
 
     Columns: provider, family (or the quota's own name), amount; optional market (any, spot,
     on-demand), region (empty: every region) and unit (vcpu, gpu, machine; by default the unit
-    in which the provider counts).
+    in which the provider counts). What a provider's rows do not name is 0, unless a row of the
+    family "others" says "unlimited".
     """
     if path.suffix.lower() in (".yaml", ".yml", ".json"):
         rows = _yaml_rows(path)
@@ -84,7 +87,7 @@ def _entry(item: object, place: str) -> tuple[list[str], dict[str, str]]:
 
 def _quota(row: CsvRow) -> QuotaLimit:
     provider = chosen_cell(row, "provider", {p: p for p in PROVIDERS}, needed_cell(row, "provider"))
-    amount = needed_cell(row, "amount")
+    amount = needed_cell(row, "amount").lower()
     market = chosen_cell(row, "market", MARKETS, "any")
     region = row.cells.get("region", "")
     return QuotaLimit(
@@ -93,7 +96,16 @@ def _quota(row: CsvRow) -> QuotaLimit:
         market=cast("Literal['on_demand', 'spot', 'any']", market),
         region="" if region.lower() in ("*", "any", "all") else region,
         unit=chosen_cell(row, "unit", _UNITS, _USUAL_UNIT[provider]),
-        # A quota of zero is the usual state of a new account, and no mistake.
-        amount=0.0 if amount in ("0", "0.0") else _AMOUNT(amount, row.where("amount")),
+        amount=_amount(row, amount),
         place=row.place,
     )
+
+
+def _amount(row: CsvRow, word: str) -> float:
+    if word in ("0", "0.0"):  # the usual state of a new account, and no mistake
+        return 0.0
+    if word == _UNLIMITED:
+        return math.inf
+    if row.cells["family"].lower() == OTHERS:
+        raise UsageError(f"{row.where('amount')} {shown(word)} of all others; write unlimited or 0")
+    return _AMOUNT(word, row.where("amount"))

@@ -9,9 +9,9 @@ from itertools import permutations
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import SPOT_AUCTIONS
-from recommender.catalogs.schema import BillingRule, InstanceType, Quota, SpotClass
+from recommender.catalogs.schema import BillingRule, InstanceType, SpotClass
 from recommender.job.job import Job
-from recommender.market.quota_index import QuotaIndex
+from recommender.market.account_quotas import AccountQuotas
 from recommender.market.quotes import expected_quote, median, persistence
 from recommender.market.user_spot_laws import law_of_failover_list, law_of_row, possible_laws
 from recommender.plan.limits import Choice
@@ -87,19 +87,14 @@ class Facts:
             for count in range(c.gpus_per_machine_min, c.gpus_per_machine_max + 1)
         }
 
+    @cached_property
+    def quotas(self) -> AccountQuotas:
+        """What the user may run."""
+        return AccountQuotas(self.catalog, self.choice.quotas)
+
     def billing(self, provider: str, market: str) -> BillingRule | None:
         """How a provider charges seconds in a market."""
         return self._billing.get((provider, market))
-
-    @cached_property
-    def quotas(self) -> QuotaIndex:
-        """What the user's account may run."""
-        return QuotaIndex(self.choice.quotas)
-
-    @cached_property
-    def quota_names(self) -> dict[tuple[str, str, str], Quota]:
-        """The provider's quotas by provider, family and market."""
-        return {(q.provider, q.quota_family, q.market): q for q in self.catalog.quotas}
 
     @cached_property
     def _billing(self) -> dict[tuple[str, str], BillingRule]:

@@ -1,44 +1,68 @@
 """Quotas of an account as rows of the plan space, and by the provider's own names."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from recommender.arrays import Floats
 from recommender.catalogs.catalog import Catalog
-from recommender.catalogs.schema import InstanceType, Quota
+from recommender.catalogs.schema import InstanceType
 from recommender.inputs.csv_text import refuse_all
+from recommender.market.account_quotas import quota_names, quota_use
 from recommender.market.offer_facts import Facts, Pool
-from recommender.plan.limits import QuotaLimit
+from recommender.plan.limits import OTHERS, QuotaLimit
 from recommender.text import unknown
 
 
 def quota_rows(facts: Facts, pools: Sequence[Pool]) -> tuple[Floats, Floats]:
     """What one machine of each pool uses of each quota, and the quotas; (rows, pools), (rows,).
 
-    Of quotas that count the same machines alike only the least can bind.
+    All quotas of 0 make one row; of those that count the same machines alike the least can bind.
     """
-    rows: dict[QuotaLimit, list[float]] = {}
-    for number, pool in enumerate(pools):
+    rows: dict[QuotaLimit | None, list[float]] = {}
+    for column, pool in enumerate(pools):
         for limit, use in one_machine_more(facts, pool):
-            rows.setdefault(limit, [0.0] * len(pools))[number] = use
+            rows.setdefault(limit if limit.amount else None, [0.0] * len(pools))[column] = use
     least: dict[tuple[float, ...], float] = {}
-    for limit, row in rows.items():
-        least[tuple(row)] = min(limit.amount, least.get(tuple(row), limit.amount))
+    for binding, row in rows.items():
+        amount = 0.0 if binding is None else binding.amount
+        least[tuple(row)] = min(amount, least.get(tuple(row), amount))
     use_of_rows = np.array(list(least), dtype=np.float64).reshape(-1, len(pools))
     return use_of_rows, np.array(list(least.values()))
 
 
+def limits_of(facts: Facts, pool: Pool) -> tuple[QuotaLimit, ...]:
+    """The quotas that a pool falls under, in every region of its failover list."""
+    if not facts.choice.quotas:
+        return ()
+    market, regions = market_of(pool), regions_of(facts, pool)
+    found = (each for region in regions for each in facts.quotas.of(pool.type, market, region))
+    return tuple(dict.fromkeys(found))
+
+
+def market_of(pool: Pool) -> str:
+    """The market of a pool's machines."""
+    return "spot" if pool.spot else "on_demand"
+
+
+def regions_of(facts: Facts, pool: Pool) -> tuple[str, ...]:
+    """The regions of a pool, each once, in the order tried."""
+    region = facts.catalog.offers.region
+    return tuple(dict.fromkeys(region[row] for row in pool.rows))
+
+
 def one_machine_more(facts: Facts, pool: Pool) -> tuple[tuple[QuotaLimit, float], ...]:
     """Every quota that a pool falls under, and what one machine of it takes of the quota."""
-    uses = ((limit, quota_use(pool.type, limit.unit)) for limit in _limits_of(facts, pool))
+    limits = (each for each in limits_of(facts, pool) if math.isfinite(each.amount))
+    uses = ((limit, quota_use(pool.type, limit.unit)) for limit in limits)
     return tuple((limit, use) for limit, use in uses if use > 0)
 
 
 def max_machines_by_quota(facts: Facts, pool: Pool) -> float:
-    """Most machines of a pool that the quotas allow on their own."""
-    uses = one_machine_more(facts, pool)
-    return min((limit.amount / use for limit, use in uses), default=float("inf")) + 1e-9
+    """Most machines of a pool that the quotas of all its regions allow on their own."""
+    regions = regions_of(facts, pool)
+    return min(facts.quotas.most_machines(pool.type, market_of(pool), each) for each in regions)
 
 
 def refuse_unknown_quotas(limits: Sequence[QuotaLimit], catalog: Catalog) -> None:
@@ -63,9 +87,9 @@ def _quota_names(catalog: Catalog) -> dict[str, set[str]]:
     """What quotas may be called, by provider."""
     known: dict[str, set[str]] = {}
     for t in catalog.instance_types.values():
-        known.setdefault(t.provider, set()).update((t.quota_family, t.family))
+        known.setdefault(t.provider, {OTHERS}).update(quota_names(t, None))
     for q in catalog.quotas:
-        known.setdefault(q.provider, set()).add(q.name)
+        known.setdefault(q.provider, {OTHERS}).add(q.name)
     return known
 
 
@@ -84,28 +108,8 @@ def _unknown(limit: QuotaLimit, what: str, word: str, known: set[str]) -> str:
     return place + unknown(f"{limit.provider} {what}", word, sorted(known - {""}))
 
 
-def users_quota(facts: Facts, pool: Pool, unit: str) -> float | None:
-    """The least of the user's quotas that a pool falls under, in a unit; None without one."""
-    amounts = [q.amount for q, _ in one_machine_more(facts, pool) if q.unit == unit]
-    return min(amounts, default=None)
-
-
-def _limits_of(facts: Facts, pool: Pool) -> tuple[QuotaLimit, ...]:
-    """A pool's quota is called by its family's code, the machines' family, or the full name."""
-    if not facts.quotas:
-        return ()
-    o, first = facts.catalog.offers, pool.rows[0]
-    market = "spot" if pool.spot else "on_demand"
-    quota = quota_of(facts, pool.type, market)
-    names = (pool.type.quota_family, pool.type.family, "" if quota is None else quota.name)
-    return facts.quotas.of(o.provider[first], market, o.region[first], names)
-
-
-def quota_use(t: InstanceType, unit: str) -> float:
-    """What one machine takes of a quota."""
-    return {"vcpu": float(t.vcpus), "gpu": float(t.gpus), "machine": 1.0}[unit]
-
-
-def quota_of(facts: Facts, t: InstanceType, market: str) -> Quota | None:
-    """The provider's quota for a machine in a market."""
-    return facts.quota_names.get((t.provider, t.quota_family, market))
+def users_quota(facts: Facts, t: InstanceType, market: str, region: str, unit: str) -> float | None:
+    """The least of the user's quotas that a machine falls under, in a unit; None without one."""
+    most = facts.quotas.of(t, market, region)
+    uses = ((each.amount, quota_use(t, each.unit)) for each in most)
+    return min((amount / use * quota_use(t, unit) for amount, use in uses if use), default=None)

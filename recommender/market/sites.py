@@ -118,17 +118,34 @@ class SiteBuilder:
 
     def _failover_lists(self, rows: Sequence[int], choice: Choice) -> list[Pool]:
         """Failover lists: the cheapest zones of a type, as far apart as the user allows."""
-        pools = []
+        pools: list[Pool] = []
         for mine in self._spot_by_type(rows).values():
             groups: list[list[int]] = [mine]
             if choice.failover == "zone":
                 groups = list(self._by(mine, "region").values())
             elif choice.failover == "none":
                 groups = [[row] for row in mine]
-            pools += [
-                pool for group in groups for pool in self._prefixes(self._failover_list(group))
-            ]
+            parts = (part for group in groups for part in self._by_quota(group))
+            lists = (pool for part in parts for pool in self._prefixes(self._failover_list(part)))
+            pools += dict.fromkeys(lists)
         return pools
+
+    def _by_quota(self, rows: list[int]) -> list[list[int]]:
+        """The places of a type that may hold as many machines, for each such number.
+
+        A list is no longer than its least quota: places without one stand in no list.
+        """
+        if not self.facts.choice.quotas:
+            return [rows]
+        most = [min(int(self._most(row)), self.limits.max_machines) for row in rows]
+        levels = sorted({n for n in most if n > 0}) or [0]
+        return [[r for r, n in zip(rows, most, strict=True) if n >= level] for level in levels]
+
+    def _most(self, row: int) -> float:
+        """Most machines of an offer that the quotas allow on their own; inf where they all do."""
+        o = self.facts.catalog.offers
+        most = self.facts.quotas.most_machines(self._type(row)[1], o.market[row], o.region[row])
+        return min(most, 1e9)
 
     def _prefixes(self, pool: Pool) -> list[Pool]:
         """A list and its shorter beginnings: fewer zones are cheaper, more are interrupted less."""
@@ -340,29 +357,25 @@ class SiteBuilder:
 
     def _fallbacks(self, rows: Sequence[int], provider: str) -> Fallbacks:
         """On-demand clusters that can finish the job: those not beaten in speed and cost."""
-        cheapest: dict[int, Pool] = {}
-        for pool in self._on_demand(rows):
-            known = cheapest.get(pool.kind)
-            if known is None or self._price(pool.rows[0]) < self._price(known.rows[0]):
-                cheapest[pool.kind] = pool
+        pools = self._cheapest_on_demand(rows)
         options = sorted(
-            (float(step), n * price * float(step), n * price, n, kind)
-            for kind, pool in sorted(cheapest.items())
+            (float(step), n * price * float(step), n * price, n, pool.kind, place)
+            for place, pool in enumerate(pools)
             for price, most in [(self.machine_usd(pool), max_machines_by_quota(self.facts, pool))]
-            for n, step in enumerate(self.step_s[kind], start=1)
+            for n, step in enumerate(self.step_s[pool.kind], start=1)
             if np.isfinite(step) and n <= most and self._affordable(n * price)
         )
-        kept: list[tuple[float, float, float, int, int]] = []
+        kept: list[tuple[float, float, float, int, int, int]] = []
         for option in options:
             if not kept or option[1] < kept[-1][1] * (1.0 - 1e-9):
                 kept.append(option)
         kept.reverse()
-        pools = [cheapest[kind] for *_, kind in kept]
-        counts = np.array([n for *_, n, _ in kept], dtype=np.int64)
+        pools = [pools[place] for *_, place in kept]
+        counts = np.array([n for *_, n, _, _ in kept], dtype=np.int64)
         one = np.array([self.facts.on_demand_wait(p.type) for p in pools]).reshape(-1, 3).T
         law = OnDemandLaw(one[0], one[1]).of_gang(counts, one[2])
         return Fallbacks(
-            kind=np.array([kind for *_, kind in kept], dtype=np.int64),
+            kind=np.array([p.kind for p in pools], dtype=np.int64),
             count=counts,
             offer=np.array([p.rows[0] for p in pools], dtype=np.int64),
             step_s=np.array([option[0] for option in kept]),
@@ -372,6 +385,15 @@ class SiteBuilder:
             wait_s=law.wait_s,
             entries=self._entries(pools),
         )
+
+    def _cheapest_on_demand(self, rows: Sequence[int]) -> list[Pool]:
+        """The cheapest region of each type, and dearer ones whose quotas allow more machines."""
+        kept: dict[int, list[tuple[float, Pool]]] = defaultdict(list)
+        for pool in sorted(self._on_demand(rows), key=lambda p: self._price(p.rows[0])):
+            most = max_machines_by_quota(self.facts, pool)
+            if not kept[pool.kind] or most > kept[pool.kind][-1][0]:
+                kept[pool.kind].append((most, pool))
+        return [pool for _, found in sorted(kept.items()) for _, pool in found]
 
     def _affordable(self, usd_per_hour: float) -> bool:
         cap = self.limits.hourly_usd

@@ -226,6 +226,9 @@ class GpuWish:
     memory_gib: float = 0.0
 
 
+OTHERS = "others"  # as a quota's family: all that the provider's other quotas do not name
+
+
 @dataclass(frozen=True, slots=True)
 class QuotaLimit:
     """What an account may run at once of a family, in a market and region."""
@@ -235,7 +238,7 @@ class QuotaLimit:
     market: Literal["on_demand", "spot", "any"]
     region: str  # "" holds in every region
     unit: Literal["vcpu", "gpu", "machine"]
-    amount: float
+    amount: float  # inf: unlimited
     place: str = field(default="", compare=False)  # "quotas.csv, line 3": where its user wrote it
 
 

@@ -148,7 +148,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A quota this plan needs, by the provider's own name."""
+    """A quota this plan needs in a region, by the provider's own name."""
 
     name: str
     amount: float
@@ -156,6 +156,7 @@ class Need:
     region: str
     new_accounts: float | None = None  # what a new account starts with; None = unknown
     yours: float | None = None  # what the user reports theirs is; None = not reported
+    fallback: bool = False  # needed by the fallback alone
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
 """What an answer takes for granted, as sentences."""
 
 from recommender.catalogs.catalog import OWN_BENCH_SOURCE
-from recommender.catalogs.registry import SPOT_AUCTIONS
+from recommender.catalogs.registry import CLOUDS, SPOT_AUCTIONS
 from recommender.catalogs.schema import Achieved, OwnMachine
 from recommender.performance.machines import precision_on
+from recommender.plan.limits import OTHERS
 from recommender.plan.plan import OWN_TRACE, Plan
 from recommender.planner.problem import Problem
 
@@ -11,13 +12,14 @@ from recommender.planner.problem import Problem
 def of(problem: Problem, plans: tuple[Plan, ...]) -> tuple[str, ...]:
     """Everything assumed that could change the answer, the weightiest first.
 
-    These are whether plan 1 may be rented at all, whether its capacity is there, how fast it is.
+    These are whether plan 1 may be rented at all, what its machines are where they are the user's
+    own, whether its capacity is there, how fast it is.
     """
     job, choice = problem.job, problem.choice
     spots, on_demand = _spots(plans), _on_demand(choice.on_demand_obtainable)
     capacity = [*spots, on_demand] if _on_spot(plans[:1]) else [on_demand, *spots]
     speed = [*_calibrated(problem, plans), *_unmeasured(problem, plans), *_stack(problem)]
-    said = [] if choice.quotas_known else ["quotas not checked (--quota)"]
+    said = [*_quotas(problem, plans), *_rented_elsewhere(problem, plans[:1])]
     said += [*capacity[:1], *speed[:1], *capacity[1:], *speed[1:]]
     if not job.data.at:
         said.append("data location unknown, egress and staging not included (--data-at)")
@@ -29,7 +31,7 @@ def of(problem: Problem, plans: tuple[Plan, ...]) -> tuple[str, ...]:
     derived = [name for name in job.assumed if name != "stack"]
     if derived:
         said.append("job fields: " + ", ".join(derived))
-    return tuple(said)
+    return tuple(dict.fromkeys(said))
 
 
 def _on_spot(plans: tuple[Plan, ...]) -> bool:
@@ -54,6 +56,24 @@ def _on_demand(given: float | None) -> str:
         f"on-demand machines of eight GPUs there at once: {share}{whose}, else after a median of "
         "an hour, some far later; larger clusters seldomer and later"
     )
+
+
+def _quotas(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:
+    """Whose quotas were not checked."""
+    if not problem.choice.quotas_known:
+        return ["quotas not checked (--quota)"]
+    given, used = problem.facts.quotas.given, {m.provider for p in plans for m in p.machines}
+    said = []
+    unknown = [info.label for name, info in CLOUDS.items() if name in used - given]
+    if unknown:
+        said.append(f"quotas of {', '.join(unknown)} not checked: the file of --quota has none")
+    others = (q.provider for q in problem.choice.quotas if q.quota_family.casefold() == OTHERS)
+    opened = [info.label for name, info in CLOUDS.items() if name in set(others) & used]
+    if opened:
+        said.append(
+            f"quotas of {', '.join(opened)} beyond those given not checked (others: unlimited)"
+        )
+    return said
 
 
 def _elastic(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:

@@ -5,12 +5,19 @@ from dataclasses import replace
 
 import numpy as np
 
+from recommender.catalogs.registry import CLOUDS
 from recommender.inputs.limits import amount, as_typed, exact, rounded_up
 from recommender.inputs.units import format_gpu
 from recommender.plan.limits import DEADLINE, LIMITS, Choice, Limit, Limits, Progress
 from recommender.plan.plan import Infeasible, Plan, SensitivityStep
 from recommender.planner.plan_builder import saving
 from recommender.planner.problem import Problem
+from recommender.planner.quota_request import (
+    needs_words,
+    request_words,
+    smallest_requests,
+    without_quotas,
+)
 from recommender.planner.ranking import HORIZON_S
 from recommender.planner.relaxed_limits import (
     Relaxed,
@@ -104,7 +111,6 @@ def _typed(flag: str, name: str, choice: Choice) -> str:
     return f"{flag} {words.replace('on_demand', 'on-demand')}"
 
 
-UNITS = {"vcpu": "vCPU", "gpu": "GPUs", "machine": "machines"}
 WAIT, WORTH_IT = 1.2, 0.8  # a deadline so much longer is named where it costs so much less
 WIDE = 3.0  # a span whose end is so many times its beginning is told next to the mean
 
@@ -189,15 +195,21 @@ def _no_offers(problem: Problem) -> str:
 
 
 def _quotas(problem: Problem) -> tuple[list[SensitivityStep], list[str]]:
-    """The best plan without quotas, and what it would need of them."""
-    plan = _plan_of_other_offers(problem, replace(problem.choice, quotas=()))
-    if plan is None:
+    """The smallest quota that leaves a plan at each provider, and the best plan without quotas."""
+    steps, said = [], []
+    for plan in smallest_requests(problem):
+        cloud, ask = CLOUDS[plan.machines[0].provider], request_words(plan)
+        said.append(
+            f"the quotas: on {cloud.label}, {ask} would do: {usd(plan.estimate.cost.mean)} USD, "
+            f"{duration(plan.estimate.time.typical)}; ask at {cloud.quota_page}"
+        )
+        change = f"{cloud.label} quota: {ask.partition(' of ')[0]}"
+        steps.append(SensitivityStep(change, _effect_alone(plan), plan))
+    best = _plan_of_other_offers(problem, without_quotas(problem.choice))
+    if best is None:
         return [], []
-    needs = [
-        f'the quotas: the best plan needs "{n.name}" ≥ {n.amount:g} {UNITS[n.unit]} in {n.region}'
-        for n in plan.needs
-    ]
-    return [SensitivityStep("larger quotas", _effect_alone(plan), plan)], needs
+    steps.append(SensitivityStep("larger quotas", _effect_alone(best), best))
+    return steps, [*said, f"the quotas: the best plan needs {needs_words(best)}"]
 
 
 def _narrowed(problem: Problem) -> tuple[list[SensitivityStep], list[str]]:

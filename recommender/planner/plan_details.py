@@ -11,7 +11,6 @@ from recommender.arrays import Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import is_confidential
 from recommender.market.offer_facts import Pool
-from recommender.market.quota_rows import quota_of, quota_use, users_quota
 from recommender.optimize.evaluate import Plans, Reduced, limits_kept
 from recommender.optimize.search_state import Candidate
 from recommender.optimize.space import Site, Space
@@ -34,6 +33,7 @@ from recommender.plan.plan import (
 from recommender.plan.plan import Site as Place
 from recommender.planner.evidence import evidence_of
 from recommender.planner.problem import PRINTED, Problem
+from recommender.planner.quota_needs import needs_of, rented_as, rented_of
 from recommender.risk.monte_carlo import simulate_paths, simulate_with_known_speed
 from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.risk.run_statistics import (
@@ -97,7 +97,7 @@ class PlanDetails:
             machines=self.machines,
             sites=self._places(),
             checkpointing=self._checkpointing(),
-            fallback=self._fallback(),
+            fallback=self._fallback,
             estimate=self._estimate(),
             usd_per_hour=sum(listed_usd) + sum(m.count * m.usd_per_hour for m in self.tier),
             gpus=sum(m.count * m.gpus for m in self.machines),
@@ -184,6 +184,7 @@ class PlanDetails:
         law = (j.run_mean_s, j.run_sigma, j.changeover_s, j.stall_s, least_s, j.notice_saves)
         return as_good_intervals(*law)
 
+    @cached_property
     def _fallback(self) -> Fallback | None:
         row, fallbacks, inputs = self.candidate.fallback, self.site.fallbacks, self.inputs
         if row < 0:
@@ -293,16 +294,10 @@ class PlanDetails:
         return items, fees, zones, risen
 
     def _needs(self) -> tuple[Need, ...]:
-        facts, needs = self.problem.facts, []
-        for pool, count in zip(self.pools, self.candidate.counts, strict=True):
-            quota = quota_of(facts, pool.type, "spot" if pool.spot else "on_demand")
-            if quota is None:
-                continue
-            region = self.problem.catalog.offers.region[pool.rows[0]]
-            amount = count * quota_use(pool.type, quota.unit)
-            mine = users_quota(facts, pool, quota.unit)
-            needs.append(Need(quota.name, amount, quota.unit, region, quota.default_new, mine))
-        return tuple(needs)
+        facts, fallback = self.problem.facts, self._fallback
+        cluster = rented_of(facts, self.pools, self.candidate.counts)
+        late = () if fallback is None else fallback.machines
+        return needs_of(facts, cluster + rented_as(facts, self.tier), rented_as(facts, late))
 
     def _notes(self) -> tuple[str, ...]:
         """What to know of the plan besides its figures."""

@@ -1,5 +1,8 @@
 """The paragraph under the table: how plan 1 goes, what it needs, what would change it."""
 
+import math
+from dataclasses import replace
+
 from recommender.catalogs.registry import CLOUDS
 from recommender.plan.plan import (
     Answer,
@@ -224,16 +227,22 @@ def rule_sentence(plan: Plan) -> str:
 
 def needs_sentence(plan: Plan, request: PlanRequest) -> str:
     """The quotas this plan needs, as the provider's console names them."""
-    parts = [_need(need, request.choice.quotas_known) for need in plan.needs]
+    regions: dict[Need, list[str]] = {}
+    for need in plan.needs:
+        regions.setdefault(replace(need, region=""), []).append(need.region)
+    known = request.choice.quotas_known
+    parts = [_need(need, fmt.listing(places), known) for need, places in regions.items()]
     return f"quota {'; '.join(parts)}" if parts else ""
 
 
-def _need(need: Need, known: bool) -> str:
+def _need(need: Need, places: str, known: bool) -> str:
     unit = {"vcpu": " vCPU", "gpu": " GPUs", "machine": " machines"}.get(need.unit, "")
-    amount = f"≥ {fmt.three(need.amount)}{unit}"
-    text = f'"{fmt.clean(need.name)}" {amount} in {fmt.clean(need.region)}'
+    text = f'"{fmt.clean(need.name)}" ≥ {fmt.three(need.amount)}{unit} in {fmt.clean(places)}'
+    if need.fallback:
+        text = f"for the fallback {text}"
     if need.yours is not None:
-        return f"{text} (yours: {fmt.three(need.yours)})"
+        yours = fmt.three(need.yours) if math.isfinite(need.yours) else "unlimited"
+        return f"{text} (yours: {yours})"
     if known:
         return f"{text} (not among the quotas you gave)"
     new = need.new_accounts

@@ -1,5 +1,6 @@
 """Quotas from files: typed rows, or every mistake with its line."""
 
+import math
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,18 @@ def test_quotas_from_csv(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("word", ["unlimited", "Unlimited"])
+def test_others_and_families_may_be_unlimited(tmp_path: Path, word: str) -> None:
+    rows = f"aws,others,{word}\naws,P5,{word}\ngcp,Others,0\n"
+    assert _quotas(tmp_path, "provider,family,amount\n" + rows) == (
+        QuotaLimit("aws", "others", "any", "", "vcpu", math.inf),
+        QuotaLimit("aws", "P5", "any", "", "vcpu", math.inf),
+        QuotaLimit("gcp", "Others", "any", "", "gpu", 0.0),
+    )
+    text = f"- {{provider: aws, family: others, amount: {word}}}\n"
+    assert _quotas(tmp_path, text, "q.yaml")[0].amount == math.inf
+
+
 @pytest.mark.parametrize("head", ["", "quotas:\n"])
 def test_quotas_from_yaml(tmp_path: Path, head: str) -> None:
     text = head + "- {provider: aws, quota: P5, market: spot, limit: 192}\n"
@@ -45,6 +58,8 @@ def test_quotas_from_yaml(tmp_path: Path, head: str) -> None:
         ("provider,family,amount\naws,@SUM(A1),3\n", "column family: '@SUM(A1)' looks like"),
         ("provider,family,amount\naws,P\x1b[31m5,3\n", "column family:"),
         ("provider,family,amount\naws,,3\n", "line 2, column family: is empty"),
+        ("provider,family,amount\naws,others,64\n", "64 of all others; write unlimited or 0"),
+        ("provider,family,amount\naws,P5,nan\n", "nan is not a finite number"),
         ("provider,family,amount\nawz,P5,3\n", "unknown value 'awz'; did you mean aws?"),
         ("provider,family,amount\naws,P5,3,4\n", "line 2: 4 cells under 3 columns"),
         ('provider,family,amount\naws,"P5,3\n', "not CSV"),

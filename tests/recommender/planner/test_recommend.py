@@ -1,5 +1,6 @@
 """Whole answers: filters obeyed, limits kept, sums that add up, the same twice."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from recommender.catalogs.catalog import Catalog
 from recommender.errors import UsageError
 from recommender.inputs.units import brief_duration, parse_duration
-from recommender.plan.limits import Choice, GpuWish, Limits, Progress, QuotaLimit
+from recommender.plan.limits import OTHERS, Choice, GpuWish, Limits, Progress, QuotaLimit
 from recommender.plan.plan import Answer, Plan, SensitivityStep
 from recommender.planner.recommend import recommend
 from tests.recommender.planning import HOUR, NOW, ask, everything, job, machines_of, written
@@ -237,9 +238,12 @@ def test_no_plan_needs_more_than_a_quota(catalog: Catalog, amount: float) -> Non
 
 
 def test_a_spot_quota_of_zero_leaves_on_demand(catalog: Catalog) -> None:
-    answer = ask(catalog, choice=quota(0.0, market="spot"), **DAY)
+    spot = quota(0.0, market="spot")
+    others = QuotaLimit("aws", OTHERS, "on_demand", "", "vcpu", math.inf)
+    answer = ask(catalog, choice=replace(spot, quotas=(*spot.quotas, others)), **DAY)
     assert answer.status == "ok"
     assert {m.market for p in everything(answer) for m in p.machines} == {"on_demand"}
+    assert ask(catalog, choice=spot, **DAY).status == "infeasible"  # what is not listed is 0
 
 
 def test_quotas_of_zero_everywhere_leave_nothing(catalog: Catalog) -> None:

@@ -1,0 +1,82 @@
+"""What an account may run of a machine: its quotas by machine, market and region."""
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.frozen import dataclass
+from recommender.catalogs.registry import CLOUDS
+from recommender.catalogs.schema import InstanceType, Quota
+from recommender.market.quota_index import QuotaIndex
+from recommender.plan.limits import OTHERS, QuotaLimit
+
+
+@dataclass(frozen=True)
+class AccountQuotas:
+    """Which quotas a machine falls under; of a cloud whose quotas are given, all others are 0."""
+
+    catalog: Catalog
+    limits: Sequence[QuotaLimit]
+
+    @cached_property
+    def given(self) -> frozenset[str]:
+        """The clouds whose quotas are given."""
+        return frozenset(limit.provider for limit in self.limits) & frozenset(CLOUDS)
+
+    def of(self, t: InstanceType, market: str, region: str) -> tuple[QuotaLimit, ...]:
+        """The quotas that a machine falls under; one of 0 where its cloud's do not name it."""
+        key = (t.provider, t.instance_type, market, region)
+        if key not in self._found:
+            self._found[key] = self._of(t, market, region)
+        return self._found[key]
+
+    @cached_property
+    def _found(self) -> dict[tuple[str, str, str, str], tuple[QuotaLimit, ...]]:
+        return {}
+
+    def _of(self, t: InstanceType, market: str, region: str) -> tuple[QuotaLimit, ...]:
+        quota, place = self.quota(t, market), (t.provider, market, region)
+        named = self._index.of(*place, quota_names(t, quota)) or self._index.of(*place, (OTHERS,))
+        if named or t.provider not in self.given:
+            return named
+        name = t.quota_family if quota is None else quota.name
+        return (QuotaLimit(t.provider, name, "any", "", "machine", 0.0),)
+
+    @cached_property
+    def _index(self) -> QuotaIndex:
+        return QuotaIndex(self.limits)
+
+    def quota(self, t: InstanceType, market: str) -> Quota | None:
+        """The provider's quota for a machine in a market."""
+        return self._quotas.get((t.provider, t.quota_family, market))
+
+    @cached_property
+    def _quotas(self) -> dict[tuple[str, str, str], Quota]:
+        quotas = reversed(self.catalog.quotas)  # of several of a family the first counts
+        return {(q.provider, q.quota_family, q.market): q for q in quotas}
+
+    def most_machines(self, t: InstanceType, market: str, region: str) -> float:
+        """Most machines of a type that the quotas of a region allow on their own."""
+        found = ((each.amount, quota_use(t, each.unit)) for each in self.of(t, market, region))
+        return min((amount / use for amount, use in found if use > 0), default=float("inf")) + 1e-9
+
+
+def quota_names(t: InstanceType, quota: Quota | None) -> tuple[str, ...]:
+    """What the quotas of a machine may be called.
+
+    Its family's code in the catalog ("p5", "H100"), the machines' family ("p5en", "a3-highgpu"),
+    how those begin ("P", "a3", "NC"), and the full name.
+    """
+    known = [t.quota_family, t.family]
+    cloud = CLOUDS.get(t.provider)
+    if cloud is not None:
+        begins = (re.match(cloud.family_pattern, name) for name in (t.quota_family, t.family))
+        known += [found[0] for found in begins if found]
+    known += [] if quota is None else [quota.name]
+    return tuple(dict.fromkeys(name for name in known if name))
+
+
+def quota_use(t: InstanceType, unit: str) -> float:
+    """What one machine takes of a quota."""
+    return {"vcpu": float(t.vcpus), "gpu": float(t.gpus), "machine": 1.0}[unit]

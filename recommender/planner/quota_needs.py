@@ -1,0 +1,69 @@
+"""The quotas that a plan's machines need, by the provider's own names."""
+
+from collections.abc import Iterable, Sequence
+
+from recommender.catalogs.frozen import dataclass
+from recommender.catalogs.schema import InstanceType
+from recommender.market.account_quotas import quota_use
+from recommender.market.offer_facts import Facts, Pool
+from recommender.market.quota_rows import market_of, regions_of, users_quota
+from recommender.plan.plan import Machines, Need
+
+
+@dataclass(frozen=True, slots=True)
+class Rented:
+    """Machines of a type that run at once in a region."""
+
+    type: InstanceType
+    market: str
+    region: str
+    count: int
+
+
+def rented_of(facts: Facts, pools: Sequence[Pool], counts: Sequence[int]) -> list[Rented]:
+    """The machines of a cluster, in each region of their failover lists."""
+    return [
+        Rented(pool.type, market_of(pool), region, count)
+        for pool, count in zip(pools, counts, strict=True)
+        for region in regions_of(facts, pool)
+    ]
+
+
+def rented_as(facts: Facts, machines: Iterable[Machines]) -> list[Rented]:
+    """Machines as they are printed."""
+    types = facts.catalog.instance_types
+    return [
+        Rented(types[m.provider, m.instance_type], m.market, m.region, m.count) for m in machines
+    ]
+
+
+def needs_of(
+    facts: Facts, cluster: Iterable[Rented], fallback: Iterable[Rented]
+) -> tuple[Need, ...]:
+    """What the cluster needs, and what its fallback needs beyond that.
+
+    Machines of one quota and region add up; the fallback runs in the place of the cluster.
+    """
+    now = _needs(facts, cluster, False)
+    held = {(need.name, need.region): need.amount for need in now}
+    later = _needs(facts, fallback, True)
+    return (*now, *(n for n in later if n.amount > held.get((n.name, n.region), 0.0)))
+
+
+def _needs(facts: Facts, machines: Iterable[Rented], fallback: bool) -> list[Need]:
+    found: dict[tuple[str, str], Need] = {}
+    for m in machines:
+        quota = facts.quotas.quota(m.type, m.market)
+        if quota is None:
+            continue
+        before = found.get((quota.name, m.region))
+        found[quota.name, m.region] = Need(
+            name=quota.name,
+            amount=m.count * quota_use(m.type, quota.unit) + (before.amount if before else 0.0),
+            unit=quota.unit,
+            region=m.region,
+            new_accounts=quota.default_new,
+            yours=users_quota(facts, m.type, m.market, m.region, quota.unit),
+            fallback=fallback,
+        )
+    return list(found.values())

@@ -1,0 +1,127 @@
+"""The smallest quota that leaves a plan: what somebody with none asks the provider for first."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import groupby
+
+import numpy as np
+
+from recommender.catalogs.frozen import dataclass
+from recommender.catalogs.registry import OWN
+from recommender.market.account_quotas import quota_use
+from recommender.market.offer_facts import Pool
+from recommender.market.quota_rows import market_of, regions_of
+from recommender.optimize.search_state import Candidate
+from recommender.optimize.space import NONE, OBJECT_STORE, Site
+from recommender.plan.limits import Choice
+from recommender.plan.plan import Need, Plan
+from recommender.planner.plan_builder import PlanBuilder, goal_of
+from recommender.planner.problem import Problem
+
+TRIES = 40  # plans simulated for one provider; amounts that bounds exclude do not count
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """So many machines of one type, and what they need of their quota."""
+
+    amount: float
+    usd_per_hour: float
+    candidate: Candidate
+
+
+def smallest_requests(problem: Problem) -> tuple[Plan, ...]:
+    """By provider whose quotas are given, the plan that needs least of one quota; cheapest first.
+
+    Clusters of one type, without spot unless that is asked for: its fallback needs a second quota.
+    """
+    free = problem.among(without_quotas(problem.choice))
+    builder = PlanBuilder(free, free.single_type_sites)
+    found = []
+    for place, site in enumerate(free.single_type_sites.sites):
+        if site.provider in problem.facts.quotas.given:
+            plan = _smallest(builder, sorted(_drafts(problem, free, place), key=_by_amount))
+            found += [] if plan is None else [plan]
+    return tuple(sorted(found, key=lambda plan: goal_of(plan, problem.limits)))
+
+
+def without_quotas(choice: Choice) -> Choice:
+    """A choice whose clouds have no quotas; own machines stay as many as they are."""
+    return replace(choice, quotas=tuple(q for q in choice.quotas if q.provider == OWN))
+
+
+def request_words(plan: Plan) -> str:
+    """What to ask for so that a plan with one need can run."""
+    (need,) = plan.needs
+    return f'{need.amount:g} {_unit(need)} of "{need.name}" in {need.region}'
+
+
+def needs_words(plan: Plan) -> str:
+    """What a plan needs of each quota, in all its regions."""
+    regions: dict[Need, list[str]] = {}
+    for need in plan.needs:
+        regions.setdefault(replace(need, region="", yours=None), []).append(need.region)
+    return "; ".join(
+        f"{'for its fallback ' if need.fallback else ''}"
+        f'"{need.name}" ≥ {need.amount:g} {_unit(need)} in {", ".join(places)}'
+        for need, places in regions.items()
+    )
+
+
+def _unit(need: Need) -> str:
+    return {"vcpu": "vCPU", "gpu": "GPU" if need.amount == 1 else "GPUs"}.get(need.unit, need.unit)
+
+
+def _by_amount(draft: _Draft) -> tuple[float, float]:
+    return draft.amount, draft.usd_per_hour
+
+
+def _smallest(builder: PlanBuilder, drafts: list[_Draft]) -> Plan | None:
+    """The best plan of the least amount that leaves any."""
+    for _, alike in groupby(drafts[:TRIES], key=lambda draft: draft.amount):
+        kept = builder.keeping(draft.candidate for draft in alike)
+        plans = [evaluated.plan for evaluated in kept]
+        if plans:
+            return min(plans, key=lambda plan: goal_of(plan, builder.limits))
+    return None
+
+
+def _drafts(problem: Problem, free: Problem, place: int) -> Iterator[_Draft]:
+    """What could be asked for at one provider: each number of each type, in its cheapest region."""
+    sites, spot = free.single_type_sites, problem.choice.market == "spot"
+    site, pools = sites.sites[place], sites.pools[place]
+    alone = (len(regions_of(problem.facts, pool)) == 1 for pool in pools)  # one region, one need
+    wanted = [e for e, one in enumerate(alone) if one and pools[e].spot == spot]
+    wanted.sort(key=lambda entry: float(site.entries.usd_per_hour[entry]))
+    cheapest = {pools[entry].kind: entry for entry in reversed(wanted)}
+    for kind, entry in sorted(cheapest.items()):
+        for n, step_s in enumerate(free.step_s[kind].tolist(), start=1):
+            amount = _asked(problem, pools[entry], n)
+            if amount and _may_keep(free, site, entry, n, step_s):
+                path = OBJECT_STORE if spot else NONE
+                candidate = Candidate(place, (entry,), (n,), path, -1, 0, 0, 0, 0, 0)
+                yield _Draft(amount, n * float(site.entries.usd_per_hour[entry]), candidate)
+
+
+def _asked(problem: Problem, pool: Pool, n: int) -> float:
+    """What to ask for, in the provider's unit; 0 where the quota is enough or has no name."""
+    quotas, market = problem.facts.quotas, market_of(pool)
+    region = regions_of(problem.facts, pool)[0]
+    quota = quotas.quota(pool.type, market)
+    if quota is None or quotas.most_machines(pool.type, market, region) >= n:
+        return 0.0
+    return n * quota_use(pool.type, quota.unit)
+
+
+def _may_keep(problem: Problem, site: Site, entry: int, n: int, step_s: float) -> bool:
+    """Whether the cluster keeps the hourly limit, and its bare work the others."""
+    limits, usd_per_hour = problem.limits, n * float(site.entries.usd_per_hour[entry])
+    most_s, most_usd, hourly_usd = (
+        np.inf if most is None else most
+        for most in (limits.deadline_s, limits.budget_usd, limits.hourly_usd)
+    )
+    if not np.isfinite(step_s) or usd_per_hour > hourly_usd:
+        return False
+    least_s = problem.steps_left * step_s  # half of the runs take longer
+    keeps = least_s <= most_s and least_s / 3600.0 * usd_per_hour <= most_usd
+    return keeps or limits.confidence < 0.5
