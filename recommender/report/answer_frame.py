@@ -46,8 +46,9 @@ def goal_line(answer: Answer, limits: Limits) -> str:
             "time": "Fastest plans, without any limit",
             "frontier": "Plans that no other plan beats in both cost and time",
         }[answer.goal]
-    what = {"cost": "Cheapest", "time": "Fastest", "frontier": "Best"}[answer.goal]
-    return f"{what} plans that {kept} with at least {fmt.percent(limits.confidence)} chance"
+    what = {"cost": "Cheapest plans", "time": "Fastest plans", "frontier": "Best plans"}
+    goal = what.get(answer.goal, "Plans worth their money")
+    return f"{goal} that {kept} with at least {fmt.percent(limits.confidence)} chance"
 
 
 def price_line(answer: Answer, request: PlanRequest) -> str:

@@ -17,11 +17,14 @@ from recommender.report.layout import (
     WARNING,
     Block,
     Column,
+    Framed,
     add_row,
     fits,
+    labelled,
     sheet,
     text,
 )
+from recommender.report.trio import tie_line, trio_parts
 
 HEAVY = 0.2  # checkpoint overhead from which on it is shown at any width
 
@@ -45,8 +48,10 @@ def render(
     return [
         *_heading(answer, request),
         BLANK,
+        *_trio(answer),
         table,
         text(answer_frame.legend(answer), FAINT),
+        *([text(tie)] if (tie := tie_line(answer)) else []),
         BLANK,
         text(" · ".join(closing_facts(answer, request))),
         *advice(answer, request, width),
@@ -61,6 +66,12 @@ def _check_blocks(answer: Answer) -> list[Block]:
     from recommender.report.explain import check_blocks
 
     return check_blocks(answer)
+
+
+def _trio(answer: Answer) -> list[Block]:
+    """The plans that most people would take, in a frame on a terminal."""
+    parts = trio_parts(answer.trio)
+    return [Framed(labelled(parts, markets=True)), BLANK] if parts else []
 
 
 def _heading(answer: Answer, request: PlanRequest) -> list[Block]:

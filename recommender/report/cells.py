@@ -47,10 +47,14 @@ def gpus(machines: Sequence[Machines]) -> str:
     return " + ".join(f"{n} {fmt.clean(name)}" for name, n in counts.items())
 
 
+def first_region(plan: Plan) -> str:
+    """Where the cluster starts."""
+    return plan.sites[0].region if plan.sites else plan.machines[0].region
+
+
 def place(plan: Plan) -> str:
     """Where the cluster starts, and in how many other regions spot is asked for."""
-    first = plan.machines[0]
-    region = plan.sites[0].region if plan.sites else first.region
+    first, region = plan.machines[0], first_region(plan)
     others = {site.region for site in plan.sites} - {region}
     more = f" +{len(others)}" if others else ""
     named = fmt.clean(first.provider)

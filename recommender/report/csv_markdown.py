@@ -12,6 +12,7 @@ from recommender.report.answer_frame import PlanRequest, closing_facts
 from recommender.report.explain import check_words
 from recommender.report.launch import launch_line
 from recommender.report.layout import drawn
+from recommender.report.trio import tie_line, trio_parts
 
 COLUMNS = (
     "rank",
@@ -62,7 +63,7 @@ def _row(rank: str, status: str, plan: Plan) -> tuple[str, ...]:
         " + ".join(f"{m.count}x {fmt.clean(m.instance_type)}" for m in plan.machines),
         " + ".join(markets),
         fmt.clean(first.provider),
-        fmt.clean(plan.sites[0].region if plan.sites else first.region),
+        fmt.clean(cells.first_region(plan)),
         cells.gpus(plan.machines),
         *(_number(x) for x in (cost.p50, cost.p05, cost.p95)),
         *(_number(x / 3600) for x in (time.p50, time.p05, time.p95)),
@@ -124,8 +125,9 @@ def render_markdown(answer: Answer, request: PlanRequest, quiet: bool = False) -
         f"{_escape(answer_frame.goal_line(answer, request.limits))}."
         f" {_escape(answer_frame.price_line(answer, request))}".rstrip(),
         *(f"**Warning:** {_escape(w)}" for w in answer.warnings),
+        *_trio(answer),
         "\n".join(table),
-        _escape(answer_frame.legend(answer)),
+        _escape(f"{answer_frame.legend(answer)} {tie_line(answer)}".rstrip()),
         _sentences(closing_facts(answer, request), " · "),
         *_first(answer, request),
         *_changes(answer),
@@ -175,6 +177,11 @@ def _code(plan: Plan) -> list[str]:
     line = launch_line(plan)
     fence = "~~~~" if "```" in line else "```"
     return [f"{fence}sh\n{line}\n{fence}"] if line else []
+
+
+def _trio(answer: Answer) -> list[str]:
+    parts = trio_parts(answer.trio)
+    return ["\n".join(f"* *{role}*: {_escape(words)}" for role, words in parts)] if parts else []
 
 
 def _changes(answer: Answer) -> list[str]:

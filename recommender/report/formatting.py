@@ -19,7 +19,8 @@ _BYTES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 # `clean` leaves it in no foreign text; report/layout.py writes it as a blank.
 GLUE = "\ue000"
 _UNITS = re.compile(
-    r"(?<=\d) (?=(?:%|ms|s|min|h|d|USD|[kMGT]?B|[kMT])\b|%)|(?<=[≥≤±+×]) (?=\w)| (?=\+\d)"
+    r"(?<=\d) (?=(?:%|ms|s|min|h|d|USD|vCPU|GPUs?|[kMGT]?B|[kMT])\b|%)"
+    r"|(?<=[≥≤±+×]) (?=\w)| (?=\+\d)"
 )
 _LONGEST = 400  # of a foreign string in a table
 

@@ -4,6 +4,7 @@ import shlex
 
 from recommender.catalogs.registry import CLOUDS
 from recommender.plan.plan import Machines, Plan
+from recommender.report.cells import first_region
 from recommender.report.formatting import clean
 
 
@@ -17,9 +18,9 @@ def launch_words(plan: Plan) -> tuple[str, ...]:
     if info is None or not info.sky_name:
         return ()
     nodes = sum(m.count for m in plan.machines)
-    infra = f"{info.sky_name}/{_region(plan, first)}"
+    infra = f"{info.sky_name}/{first_region(plan)}"
     if first.confidential:
-        words = _azure_confidential(first, _region(plan, first), nodes)
+        words = _azure_confidential(first, first_region(plan), nodes)
     else:
         words = _sky(first, infra, nodes)
     return tuple(shlex.quote(clean(word)) for word in words)
@@ -28,10 +29,6 @@ def launch_words(plan: Plan) -> tuple[str, ...]:
 def launch_line(plan: Plan) -> str:
     """The launch line on one line, or nothing."""
     return " ".join(launch_words(plan))
-
-
-def _region(plan: Plan, first: Machines) -> str:
-    return plan.sites[0].region if plan.sites else first.region
 
 
 def _sky(machines: Machines, infra: str, nodes: int) -> list[str]:

@@ -6,7 +6,7 @@ from io import StringIO
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table
@@ -20,7 +20,11 @@ from recommender.report.formatting import GLUE, glued
 Block = RenderableType  # a paragraph, a table, a blank line: what a page is made of
 BLANK = ""
 STRONG, FAINT, WARNING = "bold", "dim", "yellow"
-MARKETS = {"spot": "cyan", "on-demand": "magenta"}  # told apart by colour and by word
+MARKETS = {
+    "spot": "cyan",
+    "on-demand": "magenta",
+    "on demand": "magenta",
+}  # told apart by colour and by word
 _ANY_WIDTH = 100_000  # a console as wide as any block asks for
 
 
@@ -76,8 +80,13 @@ def fits(block: Block, width: int, unbroken: bool = False) -> bool:
 
 
 def text(words: str, style: str = "") -> Text:
-    """A paragraph; numbers stay with their units, and markets stand out."""
-    made = Text(glued(words), style)
+    """A paragraph; numbers stay with their units."""
+    return Text(glued(words), style)
+
+
+def marked(words: str, style: str = "") -> Text:
+    """A text that names machines: markets stand out."""
+    made = text(words, style)
     for market, colour in MARKETS.items():
         if market in words:
             made.highlight_words((market,), colour)
@@ -89,7 +98,9 @@ def inset(block: Block, indent: int = 2) -> Padding:
     return Padding.indent(block, indent)
 
 
-def grid(rows: Sequence[Sequence[str]], right: Sequence[int] = (), gap: int = 2) -> Table:
+def grid(
+    rows: Sequence[Sequence[str]], right: Sequence[int] = (), gap: int = 2, markets: bool = False
+) -> Table:
     """Rows in columns without a header; those of `right` stand on the right, uncut."""
     table = Table.grid(padding=(0, gap))
     for i, cells in enumerate(zip(*rows, strict=True)):
@@ -99,16 +110,40 @@ def grid(rows: Sequence[Sequence[str]], right: Sequence[int] = (), gap: int = 2)
             table.columns[i].justify = "right"
             table.columns[i].width = max(map(len, cells))
     for row in rows:
-        table.add_row(*map(text, row))
+        table.add_row(*map(marked if markets else text, row))
     return table
+
+
+@dataclass(frozen=True, slots=True)
+class Framed:
+    """What stands out on a terminal; without colours, for a pipe or a file, the block alone."""
+
+    block: Block
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The block in a panel where there are colours."""
+        yield self._shown(console)
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        """As wide as what is shown."""
+        inside = Measurement.get(console, options, self.block)
+        frame = 0 if console.color_system is None else 4
+        return Measurement(inside.minimum + frame, inside.maximum + frame)
+
+    def _shown(self, console: Console) -> Block:
+        if console.color_system is None:
+            return self.block
+        from rich.panel import Panel
+
+        return Panel(self.block, expand=False, border_style=FAINT)
 
 
 _LABEL = 8  # characters of the longest usual label
 
 
-def labelled(parts: Sequence[tuple[str, str]]) -> Padding:
+def labelled(parts: Sequence[tuple[str, str]], markets: bool = False) -> Padding:
     """Paragraphs behind their labels, hanging: the form of the lines under a plan."""
-    table = grid(parts, gap=1)
+    table = grid(parts, gap=1, markets=markets)
     if table.columns:
         table.columns[0].min_width = max(_LABEL, table.columns[0].min_width or 0)
     return inset(table)
@@ -141,7 +176,7 @@ def add_row(table: Table, cells: Sequence[Sequence[str]], first: str = "") -> No
             column.width = max(column.width or 0, *map(len, lines), len(str(column.header)))
             made.append(Text().append(head, first).append(rest, FAINT))
         else:
-            made.append(Text().append_text(text(head, first)).append_text(text(rest, FAINT)))
+            made.append(Text().append_text(marked(head, first)).append_text(text(rest, FAINT)))
     table.add_row(*made)
 
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from recommender.report.layout import Column, Page, drawn, grid, labelled, render, text
+from recommender.report.layout import Column, Page, drawn, grid, labelled, marked, render, text
 from tests.recommender.answers import ANSWER, QUESTION
 
 WORD = "Standard_NCC40ads_H100_v5_with_a_long_name"
@@ -41,7 +41,7 @@ def test_a_pipe_gets_no_escapes_no_frames_and_no_blanks_at_line_ends() -> None:
 
 
 def test_markets_differ_in_colour_and_in_word() -> None:
-    painted = drawn([text("1× a spot"), text("1× b on-demand")], 80, colour=True)
+    painted = drawn([marked("1× a spot"), marked("1× b on-demand")], 80, colour=True)
     colours = re.findall("\x1b\\[(\\d+)m(spot|on-demand)", painted)
     assert len({code for code, _ in colours}) == 2
     assert {word for _, word in colours} == {"spot", "on-demand"}

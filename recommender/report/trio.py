@@ -1,0 +1,80 @@
+"""The plans that an answer leads with, each in a line that a person would say aloud, and ties."""
+
+from recommender.plan.plan import Answer, Machines, Need, Plan, Trio
+from recommender.report import cells
+from recommender.report import formatting as fmt
+
+TOLD = 0.1  # share of the draws from which on a plan counts among those that may be the best
+TIE = 0.75  # no plan that is the best in so many of them: a tie
+_RENTED = {"spot": "on spot", "on_demand": "on demand"}
+_BEST = {"cost": "the cheapest", "time": "the fastest"}
+_SAID = ("a quota to ask for", "one machine")  # reasons that the sentence tells by its figures
+
+
+def trio_parts(trio: Trio | None) -> list[tuple[str, str]]:
+    """Roles and what to rent; a plan that holds several roles is told once."""
+    if trio is None:
+        return []
+    roles: dict[str, list[str]] = {}
+    for pick in (trio.sensible, trio.cheapest, trio.third):
+        roles.setdefault(_numbered(pick.plan, pick.rank), []).append(pick.role)
+    why = fmt.listing([each for each in trio.sensible.reasons if each not in _SAID])
+    parts = [(", ".join(names), words) for words, names in roles.items()]
+    (role, words), *others = parts
+    return [(role, f"{words}; {why}" if why else words), *others]
+
+
+def _numbered(plan: Plan, rank: int | None) -> str:
+    """A plan of the table by its number, another by the flag that shows it."""
+    if rank is not None:
+        return f"{spoken(plan)} (plan {rank})"
+    types = dict.fromkeys(fmt.clean(m.instance_type) for m in plan.machines)
+    return f"{spoken(plan)} (--instance {' --instance '.join(types)})"
+
+
+def spoken(plan: Plan) -> str:
+    """What to rent, what it costs, how long it takes and what it needs, in one sentence."""
+    estimate = plan.estimate
+    machines = " + ".join(_rented(m) for m in plan.machines)
+    figures = f"about {fmt.usd(estimate.cost.p50)} USD, about {fmt.duration(estimate.time.p50)}"
+    asked = fmt.listing([_quota(need) for need in plan.needs if _lacking(need)])
+    needs = f"; needs {asked} of quota" if asked else ""
+    return f"Rent {machines} in {_place(plan)}: {figures}{needs}"
+
+
+def _rented(m: Machines) -> str:
+    how = _RENTED.get(m.market, fmt.market(m.market))
+    return f"{m.count}× {fmt.clean(m.instance_type)} {how}"
+
+
+def _place(plan: Plan) -> str:
+    first = plan.machines[0]
+    named, region = fmt.provider(first.provider), fmt.clean(cells.first_region(plan))
+    return region if first.provider == region else f"{named} {region}"
+
+
+def _lacking(need: Need) -> bool:
+    """Whether somebody has to ask for it."""
+    known = need.yours if need.yours is not None else need.new_accounts
+    return need.amount > (known or 0.0)
+
+
+def _quota(need: Need) -> str:
+    if need.unit in ("gpu", "machine"):
+        return fmt.plural(need.amount, {"gpu": "GPU"}.get(need.unit, need.unit))
+    return f"{fmt.three(need.amount)} {'vCPU' if need.unit == 'vcpu' else fmt.clean(need.unit)}"
+
+
+def tie_line(answer: Answer) -> str:
+    """How often each plan is the best over what speeds and prices may be; a tie is called one."""
+    shares = [(rank, plan.best_share or 0.0) for rank, plan in enumerate(answer.plans, 1)]
+    told = sorted((each for each in shares if each[1] >= TOLD), key=lambda each: -each[1])
+    best = _BEST.get(answer.goal)
+    if best is None or len(answer.plans) < 2 or not told:
+        return ""
+    (rank, most), *others = told
+    if most >= TIE or not others:
+        often = fmt.percent(most)
+        return f"Plan {rank} is {best} in {often} of what speeds and prices may turn out to be."
+    named = [f"{rank} ({fmt.percent(share)})" for rank, share in told]
+    return f"A tie: speeds and prices decide whether plan {fmt.listing(named, 'or')} is {best}."

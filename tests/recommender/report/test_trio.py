@@ -1,0 +1,83 @@
+"""The plans that an answer leads with, in words, and how a tie is told."""
+
+from dataclasses import replace
+
+import pytest
+
+from recommender.plan.plan import Need, Pick, Plan, Trio
+from recommender.report import answer_table, csv_markdown
+from recommender.report.layout import drawn
+from recommender.report.trio import spoken, tie_line, trio_parts
+from tests.recommender.answers import ANSWER, AWS_A100, GCP, ON_DEMAND, QUESTION, machines, plan
+
+SMALL = plan(
+    machines("g6e.xlarge", "L40S", "aws:us-east-1", "on_demand", gpus=1, usd_per_hour=1.86),
+    (), (10.2, 6.0, 20.0), (5.1, 3.0, 9.0), 0.99,
+)  # fmt: skip
+
+
+def asking(amount: float, **known: float) -> Plan:
+    return replace(SMALL, needs=(Need("Running G", amount, "vcpu", "us-east-1", **known),))
+
+
+def three(sensible: Plan, cheapest: Plan, third: Plan) -> Trio:
+    return Trio(
+        Pick("sensible", None, sensible, ("no interruptions", "one machine")),
+        Pick("cheapest", 1, cheapest),
+        Pick("safest", 5, third),
+    )
+
+
+def test_a_plan_is_told_as_a_person_would_say_it() -> None:
+    assert spoken(asking(4.0, new_accounts=0.0)) == (
+        "Rent 1× g6e.xlarge on demand in AWS us-east-1: about 10 USD, about 5.1 h; "
+        "needs 4 vCPU of quota"
+    )
+
+
+@pytest.mark.parametrize("known", [{"new_accounts": 4.0}, {"new_accounts": 0.0, "yours": 8.0}])
+def test_a_quota_that_is_there_need_not_be_asked_for(known: dict[str, float]) -> None:
+    assert spoken(asking(4.0, **known)).endswith("about 5.1 h")
+
+
+def test_each_role_has_a_line_and_a_plan_of_several_roles_one() -> None:
+    parts = trio_parts(three(SMALL, GCP, ON_DEMAND))
+    assert [role for role, _ in parts] == ["sensible", "cheapest", "safest"]
+    assert parts[0][1].endswith("(--instance g6e.xlarge); no interruptions")
+    assert parts[1][1].endswith("(plan 1)")
+    same = Trio(Pick("sensible", 1, GCP), Pick("cheapest", 1, GCP), Pick("fastest", 2, AWS_A100))
+    assert [role for role, _ in trio_parts(same)] == ["sensible, cheapest", "fastest"]
+    assert trio_parts(None) == []
+
+
+def test_the_answer_leads_with_them_in_every_form_for_people() -> None:
+    answer = replace(ANSWER, trio=three(SMALL, GCP, ON_DEMAND))
+    page = drawn(answer_table.render(answer, QUESTION, 80), 80)
+    assert page.index("sensible") < page.index("cheapest") < page.index("safest")
+    assert page.index("safest") < page.index("#  machines")
+    assert "* *sensible*: Rent 1× g6e.xlarge" in csv_markdown.render_markdown(answer, QUESTION)
+
+
+def test_they_stand_in_a_frame_where_there_are_colours_only() -> None:
+    answer = replace(ANSWER, trio=three(SMALL, GCP, ON_DEMAND))
+    for width in (40, 80, 120, 200):
+        painted = drawn(answer_table.render(answer, QUESTION, width), width, colour=True)
+        assert painted.count("╭") == painted.count("╯") == 1
+        assert "╭" not in drawn(answer_table.render(answer, QUESTION, width), width)
+
+
+@pytest.mark.parametrize(
+    ("shares", "said"),
+    [
+        ((0.9, 0.1, 0.0), "Plan 1 is the cheapest in 90 % of what speeds and prices may turn out"),
+        ((0.48, 0.04, 0.48), "A tie: speeds and prices decide whether plan 1 (48 %) or 3 (48 %)"),
+        ((0.2, 0.5, 0.3), "A tie: speeds and prices decide whether plan 2 (50 %), 3 (30 %) or 1 ("),
+    ],
+)
+def test_a_tie_is_called_a_tie(shares: tuple[float, ...], said: str) -> None:
+    plans = tuple(replace(p, best_share=s) for p, s in zip(ANSWER.plans, shares, strict=False))
+    assert tie_line(replace(ANSWER, plans=plans)).startswith(said)
+
+
+def test_without_shares_nothing_is_said_of_ties() -> None:
+    assert tie_line(ANSWER) == ""
