@@ -35,12 +35,13 @@ from recommender.catalogs.store import (
     VersionFiles,
     check,
     fetch_times_of,
+    newest_good,
     next_number,
     publish,
     write_lock,
 )
 from recommender.catalogs.tables import TABLES
-from recommender.catalogs.validation import publication_problems
+from recommender.catalogs.validation import lost_offers, publication_problems
 
 SUMS = "SHA256SUMS"
 MOST_BYTES = 64_000_000  # unpacked and packed; a real version has 1 MB (2026-11)
@@ -116,6 +117,13 @@ def import_into(store: Store, source: Path, base: Path, now: datetime) -> tuple[
             raise StoreError(f"{store.root}: cannot be written: {error.strerror}") from error
         finally:
             _discard(aside)
+        held = newest_good(store)
+        problems = list(lost_offers(catalog, held.catalog if held.name else load(base)))
+        if problems:
+            raise CatalogError(
+                f"{source}: more than half of the offers would be lost ({'; '.join(problems)}); "
+                "plan with it as it is: --catalog, or take the versions here away first"
+            )
         made = _content(catalog, fetch_times, base, now, next_number(store))
         return publish(store, made, now), publication_problems(catalog)
 

@@ -9,7 +9,7 @@ own machines have none.
 
 import csv
 import io
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
 from math import isfinite
 from pathlib import Path
@@ -124,6 +124,7 @@ CANARIES = Path(__file__).parent / "canaries.csv"
 
 _BETWEEN_CLOUDS = 2.5  # USD per GPU, cheapest machine of each; at most 1.9 in 2026
 _CANARY = 0.10
+_MOST_LOST = 0.5  # of a provider's offers, in one version
 _MOST_CHARACTERS = 1_000_000  # of a table of canaries; ours has 2,000
 
 Prices = dict[tuple[str, str, str], float]  # on-demand USD by (provider, type, region)
@@ -171,6 +172,16 @@ def missing_offers(catalog: Catalog, providers: Iterable[str] = CLOUDS) -> Itera
         sold = {"on_demand", "spot"} if bounds.spot else {"on_demand"}
         for market in sorted(sold - {market for _, _, market in found}):
             yield f"{provider}: no {market} offer"
+
+
+def lost_offers(
+    catalog: Catalog, last: Catalog, providers: Iterable[str] = CLOUDS
+) -> Iterator[str]:
+    """Find providers of which hardly half of the offers are left: none of them renews itself so."""
+    now, before = Counter(catalog.offers.provider), Counter(last.offers.provider)
+    for provider in providers:
+        if now[provider] < (1 - _MOST_LOST) * before[provider]:
+            yield f"{provider}: {now[provider]} offers, {before[provider]} before"
 
 
 def odd_spot_prices(catalog: Catalog, prices: Prices) -> Iterator[str]:

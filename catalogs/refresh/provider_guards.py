@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.providers.contract import Failed, Fetched
 from recommender.catalogs.refresh.draft import failure_reason
+from recommender.catalogs.refresh.moves_alike import odd_regions
 from recommender.catalogs.refresh.validate_rows import ValidatedRows
 from recommender.catalogs.schema import Market, Offer
 from recommender.catalogs.store import FetchTime
@@ -19,6 +20,7 @@ from recommender.catalogs.validation import (
     Prices,
     dead_canaries,
     falling_prices,
+    lost_offers,
     missing_offers,
     odd_between_clouds,
     on_demand_prices,
@@ -52,6 +54,16 @@ def with_lost_regions(fetched: Fetched, validated: ValidatedRows, before: LastVe
     """Take a region that lost a fifth of its rows in silence as one that failed."""
     lost = list(_lost_regions(fetched, validated, before))
     return replace(fetched, failed=(*fetched.failed, *lost)) if lost else fetched
+
+
+def without_odd_regions(
+    fetched: Fetched, validated: ValidatedRows, before: LastVersion
+) -> tuple[Fetched, ValidatedRows]:
+    """Take regions whose prices moved as prices do not as failed; believe no row of them."""
+    odd = tuple(odd_regions(validated.offers, before.offers))
+    regions = {place.region for place in odd}
+    kept = tuple(offer for offer in validated.offers if offer.region not in regions)
+    return replace(fetched, failed=(*fetched.failed, *odd)), replace(validated, offers=kept)
 
 
 def _lost_regions(
@@ -108,7 +120,10 @@ def catalog_problems(
     """
     known = {_kind(each) for each in _catalog_problems(last, on_demand_prices(last), provider, ())}
     prices = on_demand_prices(candidate)
-    found = _catalog_problems(candidate, prices, provider, canaries)
+    found = [
+        *lost_offers(candidate, last, [provider]),
+        *_catalog_problems(candidate, prices, provider, canaries),
+    ]
     return [problem for problem in found if _kind(problem) not in known]
 
 

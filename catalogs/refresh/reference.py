@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 
 from recommender.catalogs.providers.contract import Quarantined
@@ -25,6 +25,8 @@ class Reference:
     usd_per_gpu: Mapping[str, float]  # typical on-demand price of a GPU, over all providers
     today: date
     accept: bool = False  # a person has looked at the changes
+    regions: frozenset[str] = frozenset()  # that are known; none: any that is well formed
+    zones: Mapping[str, str] = field(default_factory=dict)  # the region of each known zone
 
 
 class Verdicts:

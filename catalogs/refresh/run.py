@@ -27,17 +27,20 @@ from recommender.catalogs.refresh.draft import (
     with_newer_shipped,
     with_reason,
 )
+from recommender.catalogs.refresh.moves_alike import factors_in_common
 from recommender.catalogs.refresh.provider_guards import (
     LastVersion,
     batch_problems,
     catalog_problems,
     merged_canaries,
     with_lost_regions,
+    without_odd_regions,
 )
 from recommender.catalogs.refresh.reference import Reference
 from recommender.catalogs.refresh.report import ProviderReport, RefreshReport, facts
 from recommender.catalogs.refresh.validate_rows import ValidatedRows, validate_rows
 from recommender.catalogs.registry import CLOUDS, SPOT_AUCTIONS
+from recommender.catalogs.schema import Offer
 from recommender.catalogs.store import (
     LAST_ATTEMPT,
     Store,
@@ -208,14 +211,13 @@ def _take(
         return _left(name, reason, draft, collected)
     last = catalog_of(base, draft)
     before = LastVersion(before_rows, [f for f in draft.fetch_times if f.provider == name])
-    types = {t.instance_type: t for t in last.instance_types.values() if t.provider == name}
-    reference = Reference(
-        name, types, base.gpus, before_rows, usd_per_gpu(last), now.date(), order.accept
-    )
-    validated = validate_rows(fetched, reference)
+    validated = validate_rows(fetched, _reference(name, base, last, before_rows, order, now))
+    problems: list[str] = []
     if not order.accept:
+        problems += factors_in_common(validated.offers, before_rows)
+        fetched, validated = without_odd_regions(fetched, validated, before)
         fetched = with_lost_regions(fetched, validated, before)
-    problems = list(batch_problems(fetched, validated, before, order.accept))
+    problems += list(batch_problems(fetched, validated, before, order.accept))
     new = with_fetched(draft, base, fetched, validated)
     if not problems:
         problems = catalog_problems(catalog_of(base, new), last, name, canaries)
@@ -239,6 +241,36 @@ def _take(
         quarantined=(*fetched.quarantined, *validated.quarantined),
     )
     return (with_reason(draft, name, f"refused: {problems[0]}") if problems else new), report
+
+
+def _reference(
+    name: str,
+    base: Catalog,
+    last: Catalog,
+    offers: Sequence[Offer],
+    order: RefreshRequest,
+    now: datetime,
+) -> Reference:
+    """What one provider's fetch is measured against."""
+    return Reference(
+        provider=name,
+        types={t.instance_type: t for t in last.instance_types.values() if t.provider == name},
+        gpus=base.gpus,
+        last=offers,
+        usd_per_gpu=usd_per_gpu(last),
+        today=now.date(),
+        accept=order.accept,
+        regions=_known_regions(base, offers, name),
+        zones={offer.zone: offer.region for offer in offers if offer.zone},
+    )
+
+
+def _known_regions(base: Catalog, last: Sequence[Offer], provider: str) -> frozenset[str]:
+    """The regions of a provider that were offered, or that data were sent to."""
+    offers = zip(base.offers.provider, base.offers.region, strict=True)
+    shipped = {region for name, region in offers if name == provider}
+    sent = {each.to_region for each in base.egress if each.provider == provider}
+    return frozenset(shipped | sent | {offer.region for offer in last})
 
 
 def _left(

@@ -21,6 +21,7 @@ from recommender.catalogs.refresh.reference import (
     offer_name,
 )
 from recommender.catalogs.refresh.validate_listed_prices import validate_listed_prices
+from recommender.catalogs.refresh.validate_new_types import with_doubted_types
 from recommender.catalogs.refresh.validate_spot_prices import validate_spot_prices
 from recommender.catalogs.registry import CLOUDS
 from recommender.catalogs.schema import InstanceType, Kind, Obtainable, Offer
@@ -53,6 +54,8 @@ def validate_rows(fetched: Fetched, reference: Reference) -> ValidatedRows:
     single = [_with_status(o, machines) for o in _without_twins(alone, verdicts)]
     priced = [o for o in single if o.market == "on_demand" and not _doubted(o, fetched, verdicts)]
     listed = validate_listed_prices(priced, machines, verdicts)
+    single = with_doubted_types(single, listed, new, verdicts)
+    listed = [o for o in listed if o.instance_type in {each.instance_type for each in single}]
     quoted = [o for o in single if o.market == "spot"]
     spot = validate_spot_prices(quoted, listed, machines, verdicts)
     _hold_damaged(fetched, verdicts, {offer_key(offer) for offer in spot.offers})
@@ -164,12 +167,22 @@ def _region(offer: Offer, _h: object, _m: object, reference: Reference) -> str:
     return f"{offer.region!r} is no region of {reference.provider}"
 
 
+def _new_region(offer: Offer, _h: object, _m: object, reference: Reference) -> str:
+    """A region may be new, or one whose name was changed on the way: a person looks first."""
+    if offer.region in reference.regions or not reference.regions or reference.accept:
+        return ""
+    return f"{offer.region!r} was no region so far; --accept takes it"
+
+
 def _zone(offer: Offer, _h: object, _m: object, reference: Reference) -> str:
     if not offer.zone:
         return ""
     info = CLOUDS[reference.provider]
     if info.zones == "id" and offer.market == "on_demand":
         return f"on-demand prices of {info.label} hold for a region"
+    known = reference.zones.get(offer.zone, offer.region)
+    if known != offer.region:
+        return f"zone {offer.zone!r} is in {known}"
     if info.zones == "id":
         is_id = re.fullmatch(info.zone_pattern, offer.zone)
         return "" if is_id else f"{offer.zone!r} is no zone id"
@@ -199,6 +212,7 @@ _ALONE: tuple[tuple[str, _Check], ...] = (
     ("market", _market),
     ("unknown_type", _machine),
     ("region", _region),
+    ("new_region", _new_region),
     ("zone", _zone),
     ("date", _date),
     ("words", _words),

@@ -170,13 +170,13 @@ def test_rows_that_break_the_checks_cost_their_provider_only(world: World) -> No
 
 
 def upgraded(world: World, day: str) -> None:
-    """Ship a snapshot of another day, in which all prices are a hundredth higher."""
+    """Ship a snapshot of another day, in which all prices are a little higher."""
     base = load(world.base)
     rows = {name: list(getattr(base, name)) for name in TABLES}
     for name in ("instance_types", "gpus", "achieved"):
         rows[name] = list(getattr(base, name).values())
     rows["offers"] = [
-        replace(o, as_of=day, usd_per_hour=1.01 * o.usd_per_hour) for o in base.offers
+        replace(o, as_of=day, usd_per_hour=1.004 * o.usd_per_hour) for o in base.offers
     ]
     write_catalog(world.base, rows)
 
@@ -432,7 +432,10 @@ def test_a_new_machine_is_described_in_the_version_until_nobody_offers_it(world:
         return replace(fetched, types=(size,), offers=(*fetched.offers, more))
 
     world.lies["aws"] = bigger
-    refresh(world.order())
+    (report, *_) = refresh(world.order()).providers
+    assert any(said.startswith("new machine p5.96xlarge waits: ") for said in report.alerts)
+    assert ("aws", "p5.96xlarge") not in newest_good(world.store).catalog.instance_types
+    refresh(world.order(accept=True))
     assert ("aws", "p5.96xlarge") in newest_good(world.store).catalog.instance_types
     world.honest_again()
     world.errors["aws"] = ProviderError("aws", "server", "HTTP 500")

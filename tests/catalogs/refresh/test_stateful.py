@@ -37,6 +37,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp())
         self.world: World = make_world(self.folder)
         self.kept: dict[str, Content] = {}  # by name, oldest first
+        self.first_prices = list(self.world.truth["gcp"])
         self.damaged: set[str] = set()
         self.held: str | None = None
 
@@ -90,12 +91,15 @@ class StoreMachine(RuleBasedStateMachine):
         for old in sorted(self.kept)[:-GENERATIONS]:
             del self.kept[old]
 
-    @rule(cents=st.integers(-4, 4))
+    @rule(cents=st.integers(-2, 2))
     def prices_move(self, cents: int) -> None:
-        """Spot prices of GCP move by a few percent."""
+        """Spot prices of GCP are a few percent off their first ones, in half of the regions."""
+        regions = sorted({o.region for o in self.first_prices})[::2]
         self.world.truth["gcp"] = [
-            replace(o, usd_per_hour=o.usd_per_hour * (1 + cents / 100)) if o.market == "spot" else o
-            for o in self.world.truth["gcp"]
+            replace(o, usd_per_hour=o.usd_per_hour * (1 + cents / 100))
+            if o.market == "spot" and o.region in regions
+            else o
+            for o in self.first_prices
         ]
 
     @rule()
