@@ -3,7 +3,7 @@
 PYTHON ?= python
 INSTALLED = cd .ci &&  # away from the sources: catalogs/ and benchmarks/ lie inside of what is installed
 
-.PHONY: setup check style types layers test test-all golden pages picture
+.PHONY: setup check style types layers test test-all attack locks golden pages picture
 
 setup:  ## install the clone in place, with what the checks need
 	$(PYTHON) -m pip install -e '.[test]' --config-settings editable_mode=strict
@@ -25,6 +25,16 @@ test:  ## everything but what is marked slow, on all cores
 
 test-all:  ## the slow ones as well: tens of minutes
 	pytest -m "slow or not slow"
+
+attack:  ## twenty thousand hostile files, flags, archives, addresses and outputs; by hand
+	pytest -m attack
+
+locks:  ## pin what deploy/ and development install, with hashes; what is pinned stays if it still fits
+	uv pip compile -q pyproject.toml deploy/requirements.in --universal --python-version 3.11 \
+	  --generate-hashes --custom-compile-command 'make locks' -o deploy/requirements.txt
+	uv pip compile -q pyproject.toml deploy/requirements.in --extra test --extra history --extra release \
+	  --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make locks' \
+	  -o .ci/requirements.txt
 
 golden:  ## rewrite what 100 calls print, after an agreed change of words
 	RECOMMEND_UPDATE_GOLDEN=1 pytest tests/test_golden_answers.py tests/recommender/report

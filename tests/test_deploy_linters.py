@@ -57,7 +57,11 @@ def test_the_workflow_is_clean(tool: Any, tmp_path: Path) -> None:
         (schema, "cancel-in-progress", "cancel_in_progress"),
         (schema, "timeout-minutes: 30", "timeout-minutes: soon"),
         (audit, re.search("@[0-9a-f]{40} # v4.2.2", WORKFLOW)[0], "@v4"),  # type: ignore[index]
-        (audit, "pip install .", "pip install ${{ github.event.head_commit.message }}"),
+        (
+            audit,
+            "no-build-isolation .",
+            "no-build-isolation ${{ github.event.head_commit.message }}",
+        ),
         (audit, "persist-credentials: false", "fetch-depth: 1"),
     ],
 )
