@@ -6,6 +6,7 @@ every number must be finite, and a rate above what physics allows is refused.
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timezone
@@ -120,6 +121,8 @@ def read_record(path: Path) -> Record:
 def parse_record(text: str, name: str) -> Record:
     """Read and check the text of a record; `name` begins every message."""
     try:
+        if re.search("[0-9]{301}", text):
+            raise ValueError("a number of more than 300 digits")
         tree = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise BadRecord(f"{name}: not JSON ({error}); was it cut off?") from None

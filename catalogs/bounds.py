@@ -4,6 +4,9 @@ A few kilobytes of gzip unpack to a hundred million commas, each of which would 
 a list. Texts are counted before they are split; counting takes a millisecond for each megabyte.
 """
 
+import re
+
+_LONG, _LONG_BYTES = re.compile("[0-9]{301}"), re.compile(b"[0-9]{301}")
 MOST_VALUES = 5_000_000  # of a JSON text: 0.4 GB at worst; a page of a provider has 200,000
 MOST_CELLS = 8_000_000  # of a table: 0.6 GB at worst; 100,000 offers have 1,300,000
 MOST_LINE = 100_000  # characters; a row of a table has 1,000 at most
@@ -17,6 +20,7 @@ def check_json(text: str | bytes) -> None:
     """
     if len(text) > MOST_VALUES and _count(text, ",[{") > MOST_VALUES:
         raise ValueError(f"holds more than {MOST_VALUES:,} values")
+    _check_numbers(text)
 
 
 def check_table(text: str) -> None:
@@ -33,6 +37,14 @@ def check_table(text: str) -> None:
         if end < 0:
             raise ValueError(f"holds a line of more than {MOST_LINE:,} characters")
         start = end + 1
+    _check_numbers(text)
+
+
+def _check_numbers(text: str | bytes) -> None:
+    """Numbers beyond any float: Python refuses to read them, or to reckon with them."""
+    found = _LONG.search(text) if isinstance(text, str) else _LONG_BYTES.search(text)
+    if found:
+        raise ValueError("holds a number of more than 300 digits")
 
 
 def _count(text: str | bytes, marks: str) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from recommender.catalogs.errors import CatalogError, RecommendError
-from recommender.cli.screen import OutputClosed, write_text
+from recommender.cli.screen import OutputClosed, flush, write_text
 from recommender.errors import SolverError, UsageError
 from recommender.text import shown
 
@@ -28,7 +28,7 @@ def run_guarded(run: Callable[[Sequence[str]], int], words: Sequence[str]) -> in
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     try:
         code = run(words)
-        sys.stdout.flush()
+        flush(sys.stdout)
         return code
     except (BrokenPipeError, OutputClosed):
         return _pipe_closed()

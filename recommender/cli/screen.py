@@ -82,6 +82,24 @@ def write_text(text: str, stream: TextIO | None = None) -> None:
         stream.write(text)
     except BrokenPipeError as error:
         raise OutputClosed from error
+    except OSError as error:  # a full disk, say, when the buffer is written
+        raise _named(error, stream) from error
+
+
+def flush(stream: TextIO) -> None:
+    """Write what is still in the buffer of a stream."""
+    try:
+        stream.flush()
+    except BrokenPipeError as error:
+        raise OutputClosed from error
+    except OSError as error:
+        raise _named(error, stream) from error
+
+
+def _named(error: OSError, stream: TextIO) -> OSError:
+    """The error of a stream that has a name for people only."""
+    names = {"<stdout>": "standard output", "<stderr>": "standard error"}
+    return OSError(error.errno, error.strerror, names.get(stream.name, stream.name))
 
 
 Tick = Callable[[int, int], None]  # done, in all

@@ -106,7 +106,11 @@ def user_path() -> Path:
 
 def project_path(folder: Path) -> Path | None:
     """Find the project's settings, in the folder or above it up to the repository's root."""
-    for place in (folder.resolve(), *folder.resolve().parents):
+    try:
+        here = folder.resolve()
+    except FileNotFoundError:  # the working directory has been deleted
+        return None
+    for place in (here, *here.parents):
         if (place / PROJECT_FILE).is_file():
             return place / PROJECT_FILE
         if _has_table(place / "pyproject.toml"):
@@ -153,7 +157,7 @@ def _same_but(key: str, old: str, new: str) -> bool:
 
     try:
         before, after = tomllib.loads(old), tomllib.loads(new)
-    except tomllib.TOMLDecodeError:
+    except ValueError:
         return False
     return {**before, key: None} == {**after, key: None}
 
@@ -177,7 +181,7 @@ def _table(path: Path) -> Any:
 
     try:
         tree = tomllib.loads(read_text(path))
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # also of a number of thousands of digits
         raise UsageError(f"{shown_path(path)}: not TOML ({shown(error)})") from None
     except RecursionError:
         raise UsageError(f"{shown_path(path)}: nested too deeply") from None

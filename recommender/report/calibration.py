@@ -14,6 +14,7 @@ SAME_STEP = 0.1  # by which runs may be quicker than those that have less to do
 SAME_BATCH = 0.05  # by which batches per GPU may differ in a stall vector
 UNTOLD = 7.0  # sd of ln from which a constant is not known at all: a factor of a thousand
 BEYOND = 1.2  # of what matrix multiplication reaches: FLOP of a sample are an estimate
+FAR = 30.0  # times what is shipped: 10 Gbit/s TCP to InfiniBand, 50 to 2 µs
 SLIP = 20.0  # times slower than shipped: rather the unit than the GPU
 
 
@@ -47,6 +48,15 @@ def constants_page(own: Calibration, efficiency: float, tensor_s: float, written
             _fast(gpu, efficiency * fitted.factor)
             for gpu, fitted in own.gpus
             if efficiency * fitted.factor > BEYOND
+        ),
+        *(
+            _far(name, fitted.factor)
+            for name, fitted in (
+                ("latency", own.latency),
+                ("network", own.network),
+                ("links", own.links),
+            )
+            if fitted.sd <= UNTOLD and not 1.0 / FAR <= fitted.factor <= FAR
         ),
         f"Speed of one machine whose GPU was timed: ± {fmt.percent(own.sigma)}; of several: "
         f"± {fmt.percent(own.sigma_several)}{_larger(own)}; of other GPUs: "
@@ -179,6 +189,13 @@ def _fast(gpu: str, share: float) -> str:
     return (
         f"Your runs on {gpu} reach {fmt.three(share)} times what matrix multiplication does "
         "there: is batch that of all GPUs, and are the job's FLOP per sample right?"
+    )
+
+
+def _far(name: str, factor: float) -> str:
+    return (
+        f"{name} × {fmt.three(factor)}: no such network is known; the runs rather waited for "
+        "something else (data, stragglers, start-up), or a unit is wrong."
     )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recommender.catalogs.catalog import Catalog
-from recommender.catalogs.files import replace_file
+from recommender.catalogs.files import parse_json, replace_file
 from recommender.catalogs.schema import InstanceType
 from recommender.errors import UsageError
 from recommender.inputs.files import read_text
@@ -191,8 +191,8 @@ def stored(path: Path | None = None) -> tuple[OfferLaw, ...]:
         return ()
     name = shown_path(path)
     try:
-        tree = json.loads(read_text(path))
-    except (ValueError, RecursionError) as error:
+        tree = parse_json(read_text(path))
+    except ValueError as error:
         raise UsageError(f"{name}: not JSON ({shown(error)}); {_INSTEAD_OF_STORE}") from None
     if isinstance(tree, dict) and tree.get("schema") == _OLDER:
         raise UsageError(

@@ -167,6 +167,11 @@ def show(
     own = [k for k in records(folder()) if gpu is None or k.gpu.lower() == gpu.lower()]
     at = at or "bf16"
     found = flopp_of_offers(loaded, FloppFilter(gpu or "", kind, region or "", at))
+    if not (own or found):
+        raise UsageError(
+            f"no offer is so, or the speed of none in {at} is known; recommend catalog show lists "
+            "offers, --precision asks for another"
+        )
     speeds, other = pooled(own, dict(loaded.gpus)), rates(own)
     if json:
         put_json(benchmarks.show_facts(speeds, other, found, most))
