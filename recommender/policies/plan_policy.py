@@ -197,7 +197,7 @@ def policy_facts(
     away, there = beliefs(law)
 
     def cells(up: bool, belief: Floats) -> tuple[tuple[str | None, ...], ...]:
-        lefts = [round(time_s / problem.tick_s) for time_s in times]
+        lefts = [min(round(time_s / problem.tick_s), table.ticks) for time_s in times]
         return tuple(
             tuple(choice_at(table, task, left, w, int(NONE), up, belief).choice for w in works)
             for left in lefts

@@ -13,6 +13,7 @@ from recommender.plan.plan import (
     Difference,
     Estimate,
     LimitWorth,
+    OnDemandFacts,
     Plan,
     PolicyFacts,
     SpotFacts,
@@ -248,9 +249,22 @@ def _certainty(plan: Plan) -> list[_Term]:
     return [
         ("all limits met", fmt.share(estimate.chance), ""),
         ("all limits met, if the speed is right", fmt.share(estimate.chance_if_speed_known), ""),
+        *_on_demand(plan.on_demand),
         ("speed uncertainty", f"±{fmt.percent(estimate.speed_sigma)}", "one sigma"),
         ("price drift", f"±{fmt.percent(estimate.price_sigma)}", "one sigma"),
         ("work per dollar", f"{fmt.scientific(plan.flopp)} FLOP/USD", "at list price"),
+    ]
+
+
+def _on_demand(facts: OnDemandFacts | None) -> list[_Term]:
+    """How far the chance hangs on on-demand machines that may not be there."""
+    if facts is None:
+        return []
+    return [
+        ("all limits met, if on demand is there", fmt.share(facts.chance_if_at_once), "at once"),
+        ("on-demand machines are needed", fmt.percent(facts.needed), "of all runs"),
+        ("not there within an hour", fmt.percent(facts.late), "of all runs"),
+        ("there at once", fmt.percent(facts.at_once), "of the time (assumed)"),
     ]
 
 

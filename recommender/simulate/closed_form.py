@@ -9,7 +9,8 @@ a = E[kept(X)], so useful time passes at drift g with variance rate s²:
                    (speed f; R its start and reserve) takes over; done at d + W/g if before t'
 
 The means of zones and of the true speed differ between paths (docs/method.md), so the law is
-averaged over the same sample of them that the engine uses. First order: where in a cycle the
+averaged over the same sample of them that the engine uses; so is the wait for machines that are
+rented on demand, which comes before all of it. First order: where in a cycle the
 job ends is ignored; the mean is 4-30 % low for jobs of a few cycles.
 """
 
@@ -22,6 +23,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.plan.simulation import ClosedForm
 from recommender.risk.laws import OUTAGE_FAMILY, RunLaw
 from recommender.risk.normal_law import mills_ratio, normal_cdf
+from recommender.risk.on_demand_wait import wait_s
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import random_numbers, time_factors
 from recommender.risk.spot_capacity import zones_of
@@ -50,8 +52,10 @@ def closed_form(p: PathInputs, deadline_s: float | None, law: RunLaw, seed: int)
     cycle = _cycle(p, law, wait, square - wait**2)
     work = p.work_s[0] * time_factors(float(p.speed_sigma[0]), sample.speed)
     if deadline_s is None or p.fallback_speed[0] <= 0.0:
-        return _waiting(p, deadline_s, cycle, work)
-    return _net(p, deadline_s, cycle, work)
+        queue = wait_s(p.at_once, p.wait_s, sample.supply)
+        return _waiting(p, deadline_s, cycle, work, queue)
+    delay = wait_s(p.fallback_at_once, p.fallback_wait_s, sample.supply)
+    return _net(p, deadline_s, cycle, work, delay)
 
 
 def _cycle(p: PathInputs, law: RunLaw, wait_s: Floats, wait_variance: Floats) -> Cycle:
@@ -80,8 +84,10 @@ def _cycle(p: PathInputs, law: RunLaw, wait_s: Floats, wait_variance: Floats) ->
     return Cycle(length, drift, variance, float(weight @ bill) / length)
 
 
-def _waiting(p: PathInputs, deadline_s: float | None, cycle: Cycle, work: Floats) -> ClosedForm:
-    start = p.changeover_s[0]
+def _waiting(
+    p: PathInputs, deadline_s: float | None, cycle: Cycle, work: Floats, queue_s: Floats
+) -> ClosedForm:
+    start = p.changeover_s[0] + queue_s
     time = start + work / cycle.drift
     shape = work**2 / np.maximum(cycle.variance, 1e-6 * work)
 
@@ -92,7 +98,7 @@ def _waiting(p: PathInputs, deadline_s: float | None, cycle: Cycle, work: Floats
         law="inverse Gaussian",
         time_s=float(time.mean()),
         time_p95_s=_inverse(before, 0.95, float(time.max())),
-        cost_usd=float(_spent(p, cycle, time).mean()),
+        cost_usd=float(_spent(p, cycle, time - queue_s).mean()),
         chance=None if deadline_s is None else before(deadline_s),
         drift=float(cycle.drift.mean()),
         fallback_from_s=None,
@@ -100,7 +106,9 @@ def _waiting(p: PathInputs, deadline_s: float | None, cycle: Cycle, work: Floats
     )
 
 
-def _net(p: PathInputs, deadline_s: float, cycle: Cycle, work: Floats) -> ClosedForm:
+def _net(
+    p: PathInputs, deadline_s: float, cycle: Cycle, work: Floats, delay_s: Floats
+) -> ClosedForm:
     f, start = p.fallback_speed[0], p.changeover_s[0]
     slack = deadline_s - p.reserve_s[0] - p.fallback_start_s[0] - work / f - cycle.drift * start / f
     switch = np.maximum(slack / np.maximum(1.0 - cycle.drift / f, 1e-6), 0.0)
@@ -113,7 +121,7 @@ def _net(p: PathInputs, deadline_s: float, cycle: Cycle, work: Floats) -> Closed
     usd += rest * (p.fallback_usd_per_hour[0] + p.base_usd_per_hour[0]) / 3600.0
     return ClosedForm(
         law="fallback rule",
-        time_s=float((first + rest).mean()),
+        time_s=float((first + rest + np.where(needed, delay_s, 0.0)).mean()),
         time_p95_s=None,
         cost_usd=float(usd.mean()),
         chance=None,
@@ -130,17 +138,17 @@ def _spent(p: PathInputs, cycle: Cycle, time_s: Floats) -> Floats:
     return np.asarray(p.fixed_usd[0] + hourly * time_s / 3600.0 + moves)
 
 
-def _first_passage(t: float, mean: Floats, shape: Floats) -> Floats:
+def _first_passage(t: Floats, mean: Floats, shape: Floats) -> Floats:
     """P(T ≤ t), inverse Gaussian; the second term by Mills' ratio, as e^(2·shape/mean) overflows.
 
     Chhikara and Folks (1989), The Inverse Gaussian Distribution, eq. 2.1.
     """
-    if t <= 0.0:
-        return np.zeros_like(mean)
+    begun = t > 0.0
+    t = np.where(begun, t, 1.0)
     root = np.sqrt(shape / t)
     z = root * (t / mean - 1.0)
     second = np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi) * mills_ratio(root * (t / mean + 1.0))
-    return np.asarray(np.minimum(normal_cdf(z) + second, 1.0))
+    return np.where(begun, np.minimum(normal_cdf(z) + second, 1.0), 0.0)
 
 
 def _inverse(before: Callable[[float], float], level: float, guess: float) -> float:

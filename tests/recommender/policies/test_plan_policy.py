@@ -122,3 +122,11 @@ def test_the_exported_table_is_never_dearer_with_more_time_or_less_work():
 def test_the_same_plan_gives_the_same_table():
     problem = problem_of(path_inputs(EVEN), DEADLINE)
     assert policy_csv(problem, "x") == policy_csv(problem, "x")
+
+
+def test_a_time_that_is_no_whole_number_of_ticks_is_told_by_the_last_whole_one():
+    # Below 12 h a tick is two minutes; 6 h 100 s left are 180.8 of them.
+    plan = path_inputs(EVEN | {"work_s": 7_200.0, "reserve_s": 500.0})
+    found = policy_facts(plan, 22_200.0, None)
+    assert found.time_left_s[0] == pytest.approx(21_700.0)
+    assert found.spot_up[0][0] == "spot"

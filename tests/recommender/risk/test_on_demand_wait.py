@@ -78,3 +78,22 @@ def test_where_spot_is_gone_on_demand_is_short_too() -> None:
     late = random_numbers(4096, 8).supply < 0.3
     assert late.mean() == pytest.approx(0.3, abs=0.01)
     assert late[needed].mean() > 0.36
+
+
+@pytest.mark.parametrize("deadline_h", [11.0, 14.0, 20.0])
+def test_a_chance_never_falls_when_on_demand_is_likelier_there(deadline_h: float) -> None:
+    """Of a spot plan with a fallback, and of the same machines rented on demand."""
+    law = {"zone_sd": 2.0, "availability_logit": 1.0}
+    rented = {"spot_usd_per_hour": 0.0, "base_usd_per_hour": 30.0, "run_mean_s": 1e7, "held": 1.0}
+    sure, kept = path_inputs(SPOT | RESCUE | law), []
+    for at_once in (0.0, 0.05, 0.3, 0.7, 0.9, 1.0):
+        median = 3.0 * HOUR
+        net = SPOT | RESCUE | law | {"fallback_at_once": at_once, "fallback_wait_s": median}
+        own = rented | {"at_once": at_once, "wait_s": median}
+        h = simulate_paths(path_inputs(net, own), deadline_h * HOUR, 2048)
+        kept.append((h.time_s <= deadline_h * HOUR + 1.0).mean(axis=1))
+    chances = np.array(kept)
+    assert (np.diff(chances, axis=0) >= 0.0).all()
+    assert (chances[-1] - chances[0] > 0.1).all()
+    always = simulate_paths(sure, deadline_h * HOUR, 2048)
+    assert chances[-1, 0] >= (always.time_s <= deadline_h * HOUR + 1.0).mean()

@@ -18,6 +18,8 @@ H = 3600.0
 # Runs and outages without the tail that would need a million histories for a mean.
 MILD = SPOT | {"run_mean_s": 3 * H, "run_sigma": 1.2, "outage_sigma": 1.0, "zone_sd": 0.6}
 BILLS = {"minimum_s": 900.0, "free_s": 3600.0, "spot_price_sigma": 0.2, "speed_sigma": 0.15}
+SCARCE = MILD | RESCUE | {"fallback_at_once": 0.6, "fallback_wait_s": 2 * H, "zone_sd": 1.5}
+LATE = {"wait_s", "fallback_wait_s", "replaced_wait_s"}
 GRID: dict[str, tuple[dict[str, float], float | None]] = {
     "spot, waits": (MILD, None),
     "held machines, notice covers a save": (MILD | {"held": 1.0, "notice_saves": 0.9}, None),
@@ -44,6 +46,18 @@ GRID: dict[str, tuple[dict[str, float], float | None]] = {
         | {"spot_usd_per_hour": 0.0},
         None,
     ),
+    "on-demand machines replaced late": (
+        {
+            "run_mean_s": 6 * H,
+            "held": 1.0,
+            "at_once": 0.6,
+            "wait_s": 2 * H,
+            "base_usd_per_hour": 3.0,
+        }
+        | {"spot_usd_per_hour": 0.0, "replaced_at_once": 0.5, "replaced_wait_s": H},
+        None,
+    ),
+    "fallback that is short where spot is": (SCARCE, 15 * H),
     "fallback, tight deadline": (MILD | RESCUE, 13 * H),
     "fallback, loose deadline": (MILD | RESCUE | BILLS, 24 * H),
     "fallback no faster, two zones": (
@@ -57,6 +71,31 @@ GRID: dict[str, tuple[dict[str, float], float | None]] = {
         15 * H,
     ),
 }
+
+
+@pytest.mark.parametrize("name", [name for name, (row, _) in GRID.items() if LATE & {*row}])
+def test_engine_and_events_agree_on_who_waits_how_long(name: str) -> None:
+    """Means of heavy tails say little: shares of the histories beyond some hours."""
+    given, deadline_s = GRID[name]
+    plans, luck = path_inputs(given), Random(f"waits: {name}")
+    told = [History(plan_of(plans), deadline_s, luck).tell() for _ in range(HISTORIES)]
+    found = simulate_paths(plans, deadline_s, ENGINE, seed=11)
+    for hours in (9.0, 11.0, 13.0, 15.0, 17.0, 24.0, 48.0):
+        theirs = np.array([one.time_s > hours * H for one in told])
+        ours = found.time_s[0] > hours * H
+        error = np.sqrt(ours.mean() * (1.0 - ours.mean()) / HISTORIES)
+        assert abs(theirs.mean() - ours.mean()) <= MOST_ERRORS * error + 1e-9, hours
+
+
+def test_a_fallback_that_is_short_where_spot_is_comes_late_in_every_engine() -> None:
+    """Of all moments 40 % are short; of those at which spot has failed, more, in both models."""
+    plans, luck = path_inputs(SCARCE), Random("short together")
+    told = [History(plan_of(plans), 15 * H, luck).tell() for _ in range(HISTORIES)]
+    theirs = np.array([one.time_s > 15 * H for one in told if one.fallback_s > 0.0])
+    found = simulate_paths(plans, 15 * H, ENGINE, seed=11)
+    ours = (found.time_s[0] > 15 * H)[found.fallback_s[0] > 0.0]
+    assert min(theirs.mean(), ours.mean()) > 0.45
+    assert theirs.mean() == pytest.approx(ours.mean(), abs=4.0 * np.sqrt(0.25 / len(theirs)))
 
 
 @pytest.mark.parametrize("name", GRID)
