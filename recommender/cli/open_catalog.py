@@ -150,7 +150,7 @@ def with_files(
     if quota is not None:
         quotas = errors.attempt(lambda: _quotas(quota, catalog), ())
     if offers is not None:
-        catalog, own = errors.attempt(lambda: _own(offers, catalog), (catalog, ()))
+        catalog, own = errors.attempt(lambda: with_own_machines(catalog, offers), (catalog, ()))
         quotas += own
     from recommender.traces.law_store import stored  # reads YAML; help needs none
 
@@ -179,7 +179,8 @@ def _newcomer(catalog: "Catalog") -> tuple[QuotaLimit, ...]:
     )
 
 
-def _own(path: str, catalog: "Catalog") -> tuple["Catalog", tuple[QuotaLimit, ...]]:
+def with_own_machines(catalog: "Catalog", path: str) -> tuple["Catalog", tuple[QuotaLimit, ...]]:
+    """The catalog with the machines of an offers file, and how many of them there are."""
     from recommender.catalogs.catalog import extended
     from recommender.inputs.offers_file import read_offers
 

@@ -10,13 +10,14 @@ from recommender.job.job import Calibration, Feed, Fitted
 from recommender.text import shown, unknown
 
 FACTORS = ("compute", "tensor", "latency", "network", "links")
+SERVED = ("service", "worker")  # with parameter servers
 _SIGMAS = ("noise", "sigma", "sigma_several", "sigma_other")
 _KEYS = (
-    "as_of", "rows", "constants", *FACTORS, "service", "overlap", *_SIGMAS, "sigma_larger",
+    "as_of", "rows", "constants", *FACTORS, *SERVED, "overlap", *_SIGMAS, "sigma_larger",
     "network_kind", "gpus", "feeds",
 )  # fmt: skip
 # The first four are younger than the others.
-_OPTIONAL = ("service", "sigma_several", "sigma_larger", "network_kind", "gpus", "feeds")
+_OPTIONAL = (*SERVED, "sigma_several", "sigma_larger", "network_kind", "gpus", "feeds")
 _KINDS = ("tcp", "rdma")
 
 _NUMBER = {"type": ["number", "string"]}
@@ -34,7 +35,7 @@ SCHEMA: dict[str, Any] = {
         "as_of": {"type": "string"},
         "rows": {"type": ["integer", "string"]},
         "constants": {"type": "string"},
-        **dict.fromkeys((*FACTORS, "service"), _FITTED),
+        **dict.fromkeys((*FACTORS, *SERVED), _FITTED),
         "overlap": {
             "type": "object",
             "properties": {"share": _NUMBER, "sd": _NUMBER},
@@ -61,8 +62,9 @@ def section(own: Calibration) -> dict[str, Any]:
     """A calibration as the section of a job file holds it, to four digits."""
     found: dict[str, Any] = {"as_of": own.as_of, "rows": own.rows, "constants": own.constants}
     found |= {name: _fitted(getattr(own, name)) for name in FACTORS}
-    if own.service:
-        found["service"] = _fitted(own.service)
+    for name, fitted in (("service", own.service), ("worker", own.worker)):
+        if fitted:
+            found[name] = _fitted(fitted)
     found["overlap"] = {"share": _share(own.overlap), "sd": _four(own.overlap_sd)}
     found |= {name: _four(getattr(own, name)) for name in _SIGMAS}
     if own.sigma_larger:
@@ -104,7 +106,7 @@ def read_calibration(value: Any, name: str) -> Calibration:
         raise UsageError(f"{name} overlap: {overlap:g} is more than all; write a share below 1")
     fitted = {
         key: Fitted(*_pair(value[key], "factor", f"{name} {key}:"))
-        for key in (*FACTORS, "service")
+        for key in (*FACTORS, *SERVED)
         if key in value
     }
     sigmas = {key: _number(value[key], f"{name} {key}:") for key in _SIGMAS if key in value}
@@ -128,6 +130,7 @@ def read_calibration(value: Any, name: str) -> Calibration:
         ),
         feeds=_each(value, "feeds", name, _read_feed),
         service=fitted.get("service"),
+        worker=fitted.get("worker"),
         sigma_larger=tuple(sorted(_each(value, "sigma_larger", name, _read_larger))),
         network_kind=_kind(value.get("network_kind"), f"{name} network_kind:"),
     )

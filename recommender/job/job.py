@@ -46,6 +46,7 @@ class TimedRun:
     batch: int  # samples per optimiser step, of all GPUs
     step_s: float
     data: Literal["", "synthetic", "cached", "cold"] = ""  # where the samples came from
+    servers: int = 0  # parameter servers; 0: as many as the job asks for, none with one machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,7 @@ class Calibration:
     gpus: tuple[tuple[str, Fitted], ...] = ()  # the same of each GPU that was timed
     feeds: tuple[Feed, ...] = ()
     service: Fitted | None = None  # time of parameter servers per update; None without them
+    worker: Fitted | None = None  # time of a worker per update besides its step; None likewise
     sigma_larger: tuple[tuple[int, float], ...] = ()  # (n, sigma) of more than n machines, n rising
     network_kind: Literal["", "tcp", "rdma"] = ""  # that latency and network hold for; "": any
 
@@ -159,6 +161,11 @@ class Job:
         if self.elastic is not None:
             return self.elastic
         return self.sync == "allreduce" and self.sharding not in CUT_SHARDINGS
+
+    @property
+    def update_timed(self) -> bool:
+        """Whether timings hold what an update costs its worker: one ran alone with its servers."""
+        return self.sync == "parameter_server" and any(t.machines == 1 for t in self.timings)
 
     @property
     def total_flop(self) -> float:

@@ -112,7 +112,7 @@ def timing(measured: Measured, global_batch: int, tokens_per_sample: int) -> Tim
 Data = Literal["", "synthetic", "cached", "cold"]
 _DATA = ("synthetic", "cached", "cold")
 _REQUIRED = ("machines",)
-_OPTIONAL = ("instance", "gpu", "gpus", "batch", "step_s", "samples_per_s", "data")
+_OPTIONAL = ("instance", "gpu", "gpus", "batch", "step_s", "samples_per_s", "data", "servers")
 _SYNONYMS = {
     "instance_type": "instance", "nodes": "machines", "global_batch": "batch",
     "seconds_per_step": "step_s", "s_per_step": "step_s",
@@ -121,15 +121,18 @@ MOST_RUNS = 1000  # a handful is enough; more is a log, not a table of runs
 _EITHER = (("instance", "gpu"), ("step_s", "samples_per_s"))
 
 
-def read_runs(path: Path, types: Iterable[InstanceType], batch: int) -> tuple[TimedRun, ...]:
+def read_runs(
+    path: Path, types: Iterable[InstanceType], batch: int, servers: int = 0
+) -> tuple[TimedRun, ...]:
     """Read timed runs; every bad row is reported at once.
 
     Columns: machines; instance or gpu; step_s (seconds) or samples_per_s; optional gpus (in all;
     of whole machines where an instance is named), batch (samples of one step, of all GPUs; else
-    `batch`, the job's) and data (synthetic, cached or cold). A row with data on some GPUs of a
-    machine and no batch had the share of the job's batch that these GPUs have in a whole one:
-    stalls are differences at one batch per GPU. A GPU without an instance is taken for the
-    catalog's machine with the nearest number of them.
+    the job's), data (synthetic, cached or cold) and servers (parameter servers that ran, beside
+    one worker as well; else `servers`, the job's; 0 of a worker that ran without). A row with
+    data on some GPUs of a machine and no batch had the share of the job's batch that these GPUs
+    have in a whole one: stalls are differences at one batch per GPU. A GPU without an instance is
+    taken for the catalog's machine with the nearest number of them.
     """
     rows = read_csv(path, _REQUIRED, _OPTIONAL, _SYNONYMS)
     if len(rows) > MOST_RUNS:
@@ -137,10 +140,10 @@ def read_runs(path: Path, types: Iterable[InstanceType], batch: int) -> tuple[Ti
             f"{shown(path.name)}: {len(rows)} runs; at most {MOST_RUNS}, one row for each set-up"
         )
     machines = tuple(sorted((t for t in types if t.gpus), key=lambda t: (t.provider, t.gpus)))
-    return read_each(rows, lambda row: _run(row, machines, batch))
+    return read_each(rows, lambda row: _run(row, machines, batch, servers))
 
 
-def _run(row: CsvRow, machines: tuple[InstanceType, ...], batch: int) -> TimedRun:
+def _run(row: CsvRow, machines: tuple[InstanceType, ...], batch: int, servers: int) -> TimedRun:
     problems = [
         f"{row.place}: has neither {one} nor {other}; write one of them"
         if one not in row.cells
@@ -167,7 +170,22 @@ def _run(row: CsvRow, machines: tuple[InstanceType, ...], batch: int) -> TimedRu
         batch=size,
         step_s=_step_s(row, size),
         data=_data(row),
+        servers=_servers(row, servers, count),
     )
+
+
+def _servers(row: CsvRow, asked: int, machines: int) -> int:
+    """How many parameter servers a run had; 0 of a job without, and of a worker that had none."""
+    word, where = row.cells.get("servers"), row.where("servers")
+    if not asked:
+        if word not in (None, "0"):
+            raise UsageError(f"{where} {shown(word)}, but the job has no sync: parameter_server")
+        return 0
+    if word == "0":
+        if machines > 1:
+            raise UsageError(f"{where} 0 of {machines} machines; write how many there were")
+        return 0
+    return asked if word is None else parse_whole(word, where)
 
 
 def _machine(

@@ -28,7 +28,9 @@ from recommender.performance.calibration_model import (
     SIGMA_GPU,
     TENSOR,
     USUAL,
+    WORKER,
     StepModel,
+    as_timed,
     clusters,
     solve,
     spread_for,
@@ -196,7 +198,10 @@ def _served(
     noise = residual_sd(model, fit)
     sd = float(lsq.spread(model.ln_service, fit, noise).max())
     factor = float(np.exp(fit.value[SERVICE]))
-    found = replace(found, service=Fitted(factor, min(sd, float(model.belief().sd[SERVICE]))))
+    update = _sum_of(fit.value, fit.covariance(noise), WORKER)
+    found = replace(
+        found, service=Fitted(factor, min(sd, float(model.belief().sd[SERVICE]))), worker=update
+    )
     asked = replace(job, calibration=found)
     sizes = tuple(n for _, band in machine_bands(model.runs)[1:SERVED] for n in band)
     runs = whole(model.runs, columns, sizes, job.global_batch)
@@ -238,10 +243,10 @@ def _attributed(value: Floats) -> Floats:
     return found
 
 
-def _sum_of(value: Floats, spread: Floats, one: int, two: int) -> Fitted:
-    """Two factors in one."""
-    variance = spread[one, one] + spread[two, two] + 2.0 * spread[one, two]
-    return Fitted(float(np.exp(value[one] + value[two])), float(np.sqrt(variance)))
+def _sum_of(value: Floats, spread: Floats, *of: int) -> Fitted:
+    """Several factors in one."""
+    variance = spread[np.ix_(of, of)].sum()
+    return Fitted(float(np.exp(value[list(of)].sum())), float(np.sqrt(variance)))
 
 
 def name_of(prior: Prior, columns: MachineColumns, gpus: Sequence[str]) -> str:
@@ -262,6 +267,7 @@ def _predicted(
     fleet = clusters(runs, with_calibration(job, columns, gpu_of))
     step = np.empty(len(runs))
     for i, run in enumerate(runs):
-        one = replace(job, global_batch=run.batch)
-        step[i] = terms_of(one, prior_of(one), fleet.take(np.array([i]))).step_s.min()
+        one = as_timed(job, run.batch, run.servers)
+        prior = replace(prior_of(one), served_alone=run.servers > 0)
+        step[i] = terms_of(one, prior, fleet.take(np.array([i]))).step_s.min()
     return step

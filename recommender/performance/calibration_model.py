@@ -18,10 +18,13 @@ from recommender.performance.parameter_server import load_constants, service_of
 from recommender.performance.priors import Prior, load_priors
 from recommender.performance.strategies import terms_of
 
-COMPUTE, TENSOR, LATENCY, NETWORK, LINKS, OVERLAP, SERVICE, GPUS = range(8)  # of the parameters
+COMPUTE, TENSOR, LATENCY, NETWORK, LINKS, OVERLAP, SERVICE, WORKER, GPUS = range(
+    9
+)  # of the parameters
 SIGMA_GPU = 0.18  # between GPUs, one of them timed: docs/models.md, "A user's timings" (2026-11)
 NOISE = 0.02  # sd of ln step time between repeated runs: what a residual is weighed with
 USUAL = 0.05  # sd of the model from one size to another
+SIGMA_WORKER = 0.5  # of a worker's update: 4 to 16 vCPUs stand for the 8 of the constants; assumed
 FARTHEST = 7.0  # no constant moves by more than e^7
 SLOW = 2.0  # ln: a second start of the fit, with a network that hides behind nothing
 RDMA_NETWORK = 0.35  # sd of ln: reserved networks give half to all of what the model says
@@ -74,10 +77,12 @@ class StepModel:
         batches = np.array([run.batch for run in runs])
         fleet = clusters(runs, columns)
         self.network_kind = _network_kind(fleet)
+        servers = np.array([run.servers for run in runs])
         self.groups = tuple(
-            (rows, replace(job, global_batch=int(batch)), fleet.take(rows))
+            (rows, as_timed(job, int(batch), int(count)), fleet.take(rows), bool(count))
             for batch in np.unique(batches)
-            for rows in [np.flatnonzero(batches == batch)]
+            for count in np.unique(servers[batches == batch])
+            for rows in [np.flatnonzero((batches == batch) & (servers == count))]
         )
 
     def belief(self) -> lsq.ParameterPrior:
@@ -87,7 +92,10 @@ class StepModel:
         network = s.network
         if self.network_kind == "rdma" and s is FEW_SIZES:
             network = min(network, RDMA_NETWORK)
-        sd = np.array([compute, s.tensor, s.latency, network, s.links, s.overlap, self._servers()])
+        sd = np.array(
+            [compute, s.tensor, s.latency, network, s.links, s.overlap]
+            + [self._servers(), SIGMA_WORKER]
+        )
         sd = np.concatenate([sd, np.full(len(self.gpus), SIGMA_GPU)])
         least, most = np.full(len(sd), -FARTHEST), np.full(len(sd), FARTHEST)
         least[OVERLAP], most[OVERLAP] = 0.0, 0.95
@@ -97,7 +105,7 @@ class StepModel:
         """Sd of ln time of parameter servers, the placement of the bytes included."""
         known = load_constants().service_sd
         found = [known]
-        for _, job, fleet in self.groups:
+        for _, job, fleet, _ in self.groups:
             if job.sync == "parameter_server":
                 machines = np.maximum(fleet.machines, job.parameter_servers)
                 service = service_of(job, self.prior, replace(fleet, machines=machines))
@@ -116,23 +124,30 @@ class StepModel:
             tensor_s=self.prior.tensor_s * float(np.exp(theta[TENSOR])),
             overlap=float(theta[OVERLAP]),
             service=float(np.exp(theta[SERVICE])),
+            worker=float(np.exp(theta[WORKER])),
         )
         each = np.exp(theta[COMPUTE] + theta[GPUS:][self.of])
         parts = [
-            _scaled_steps(job, prior, fleet, theta, each[rows]) for rows, job, fleet in self.groups
+            _scaled_steps(job, replace(prior, served_alone=alone), fleet, theta, each[rows])
+            for rows, job, fleet, alone in self.groups
         ]
         step = np.empty((len(parts[0]), len(self.of)))
-        for (rows, _, _), part in zip(self.groups, parts, strict=True):
+        for (rows, *_), part in zip(self.groups, parts, strict=True):
             step[:, rows] = part
         return step
 
     def ln_service(self, theta: Floats) -> Floats:
         """ln time of the fullest parameter server per update of every run; (runs,)."""
         found = np.empty(len(self.of))
-        for rows, job, fleet in self.groups:
+        for rows, job, fleet, _ in self.groups:
             scaled = _scaled(fleet, theta, np.ones(len(rows)))
             found[rows] = theta[SERVICE] + np.log(service_of(job, self.prior, scaled).served_s)
         return found
+
+
+def as_timed(job: Job, batch: int, servers: int) -> Job:
+    """A job with the batch and the servers of a run; 0 servers: those that it asks for."""
+    return replace(job, global_batch=batch, parameter_servers=servers or job.parameter_servers)
 
 
 def _network_kind(fleet: Clusters) -> Literal["", "tcp", "rdma"]:

@@ -322,12 +322,14 @@ def _traffic_s(job: Job, fleet: Clusters, needs: Bytes, rounds: Floats) -> tuple
 
 
 def _served(job: Job, prior: Prior, fleet: Clusters, local_s: Floats) -> Floats:
-    """Seconds by which asynchronous parameter servers lengthen a step; 0 on one machine.
+    """Seconds by which asynchronous parameter servers lengthen a step; 0 without any.
+
+    One machine needs none; runs that were timed with one say so (`served_alone`).
 
     Each machine is a worker: its GPUs add up their gradients, then it sends one update. A
     global batch is n updates, so a step takes n/X(n).
     """
     served = service_of(job, prior, fleet).served_s
-    rate = updates_per_s(fleet.machines, alone_s(job, local_s), served)
+    rate = updates_per_s(fleet.machines, alone_s(job, prior, local_s), served)
     waited = fleet.machines / np.where(rate > 0, rate, 1.0) - local_s
-    return np.where(fleet.machines > 1, np.maximum(waited, 0.0), 0.0)
+    return np.where((fleet.machines > 1) | prior.served_alone, np.maximum(waited, 0.0), 0.0)

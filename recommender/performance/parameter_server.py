@@ -176,16 +176,17 @@ def service_of(job: Job, prior: Prior, fleet: Clusters) -> Service:
     return Service(factor * served, of_bytes, placement_sd(servers))
 
 
-def alone_s(job: Job, local_s: Floats) -> Floats:
+def alone_s(job: Job, prior: Prior, local_s: Floats) -> Floats:
     """Seconds of a worker with an idle server: its own step, then its CPU's."""
-    return local_s + worker_s(job.gradient_tensors, WORKER_VCPUS, load_constants())
+    update_s = worker_s(job.gradient_tensors, WORKER_VCPUS, load_constants())
+    return local_s + prior.worker * update_s
 
 
 def shares_of(job: Job, service: Service, fleet: Clusters, local_s: Floats, sd: Floats) -> Floats:
     """Share of the servers in each cluster's step; `sd` of ln S."""
     # Clusters that cannot run have no share, nor has one machine, which needs no server.
     runs = (fleet.machines > 1) & np.isfinite(local_s) & np.isfinite(service.served_s)
-    alone = alone_s(job, np.where(runs, local_s, 1.0))
+    alone = alone_s(job, prior_of(job), np.where(runs, local_s, 1.0))
     served = np.where(runs, service.served_s, 1.0)
     return np.where(runs, service_share(fleet.machines, alone, served, sd), 0.0)
 

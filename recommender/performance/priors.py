@@ -47,6 +47,8 @@ class Prior:
     source: str
     as_of: str
     service: float = 1.0  # factor of the time of parameter servers, from the job's own runs
+    worker: float = 1.0  # the same of what an update costs its worker
+    served_alone: bool = False  # a worker alone has a server, as in runs that are so timed
 
     def spread(self, job: Job) -> float:
         """Standard deviation of ln(true / predicted speed) of a job that measured nothing."""
@@ -107,12 +109,14 @@ def prior_of(job: Job) -> Prior:
     """
     prior, own = load_priors()[job.family, job.stack], job.calibration
     if own is None:
-        return prior
+        # The step of a worker alone was timed with its update: it is not added again.
+        return replace(prior, worker=0.0) if job.update_timed else prior
     return replace(
         prior,
         tensor_s=prior.tensor_s * own.tensor.factor,
         overlap=own.overlap,
         service=own.service.factor if own.service else 1.0,
+        worker=own.worker.factor if own.worker else 1.0,
     )
 
 

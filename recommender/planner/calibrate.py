@@ -22,7 +22,7 @@ from recommender.job.merge_layers import FILE
 from recommender.job.preset_files import presets
 from recommender.job.timings import above_peak, read_runs
 from recommender.performance.calibration import calibrate
-from recommender.performance.calibration_model import clusters
+from recommender.performance.calibration_model import as_timed, clusters
 from recommender.performance.clusters import MachineColumns
 from recommender.performance.machines import machine_columns, part_links
 from recommender.performance.priors import load_priors
@@ -59,7 +59,8 @@ def calibrate_file(
         raise UsageError(
             f"{shown_path(target)} exists; write --force to replace its calibration, or --to FILE"
         )
-    runs = read_runs(timings, catalog.instance_types.values(), job.global_batch)
+    served = job.parameter_servers if job.sync == "parameter_server" else 0
+    runs = read_runs(timings, catalog.instance_types.values(), job.global_batch, served)
     types = tuple(
         catalog.instance_types[provider, name]
         for provider, _, name in (m.partition("/") for m in sorted({r.machine for r in runs}))
@@ -92,7 +93,7 @@ def _refuse(
     problems = [f"{run.place}: {why}" for run, why in refused if why]
     fleet = clusters(tuple(replace(run, data="") for run in runs), columns)
     for i, run in enumerate(runs):
-        why = why_infeasible(replace(job, global_batch=run.batch), columns, fleet, i)
+        why = why_infeasible(as_timed(job, run.batch, run.servers), columns, fleet, i)
         if why:
             instead = "; give memory_gib_at_batch if it did run" if "GiB" in why else ""
             problems.append(f"{run.place}: cannot have run as the job says: {why}{instead}")

@@ -36,6 +36,7 @@ def constants_page(own: Calibration, efficiency: float, tensor_s: float, written
         ("network", "sustained bandwidth", *_factor(own.network)),
         ("links", "bandwidth inside a machine", *_factor(own.links)),
         *([("servers", "time of an update", *_factor(own.service))] if own.service else ()),
+        *([("workers", "CPU time of an update", *_factor(own.worker))] if own.worker else ()),
         ("overlap", "share overlapped; 0 until runs show it", "", fmt.three(round(own.overlap, 4)),
          f"± {fmt.three(own.overlap_sd)}"),
         *((f"samples/s, {feed.machine}", "prepared, fetched", "",

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from recommender.cli.groups import add_command, command_app, group_app
-from recommender.cli.open_catalog import load_catalog
+from recommender.cli.open_catalog import load_catalog, with_own_machines
 from recommender.cli.options import PageFlags, Word
 from recommender.cli.output import as_json, put_json, show_page
 from recommender.cli.screen import write_text
@@ -97,7 +97,7 @@ def calibrate(
         str,
         typer.Argument(
             help="CSV file of your runs: machines; instance or gpu; step_s or samples_per_s; "
-            "gpus, batch, data (synthetic, cached, cold) where they apply.",
+            "gpus, batch, data (synthetic, cached, cold), servers where they apply.",
             metavar="TIMINGS.csv",
         ),
     ],
@@ -111,6 +111,9 @@ def calibrate(
     force: Annotated[
         bool, typer.Option("--force", help="Replace the calibration of a file that exists.")
     ] = False,
+    offers: Annotated[
+        Word, typer.Option(help="Machines of your own that runs were on.", metavar="FILE")
+    ] = None,
 ) -> None:
     """Fit a job's speed to a handful of your own runs, and keep it in its job file.
 
@@ -122,13 +125,15 @@ def calibrate(
     from recommender.planner.calibrate import calibrate_file
     from recommender.report import calibration
 
-    json = as_json(flags)
+    json, catalog = as_json(flags), load_catalog(None)
+    if offers is not None:
+        catalog, _ = with_own_machines(catalog, offers)
     found = calibrate_file(
         job,
         Path(timings),
         Path(to) if to else None,
         force,
-        load_catalog(None),
+        catalog,
         now().date().isoformat(),
     )
     own, written = found.calibration, str(found.written)

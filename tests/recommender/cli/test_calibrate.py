@@ -254,3 +254,35 @@ def test_runs_that_all_wait_for_input_say_so(run: Run) -> None:
     Path("t.csv").write_text("machines,instance,batch,step_s,data\n1,p3.2xlarge,64,0.4,cold\n")
     said = " ".join(run("calibrate", "resnet50-imagenet", "t.csv").out.split())
     assert "No run is on synthetic data: what waits for its input counts as compute." in said
+
+
+def test_runs_may_have_been_on_own_machines(run: Run) -> None:
+    Path("offers.csv").write_text("label,gpu,gpus,usd_per_hour\nlab,H100,8,12\n", "utf-8")
+    Path("t.csv").write_text("instance,machines,batch,step_s\nlab,1,512,0.35\n", "utf-8")
+    assert "unknown instance type 'lab'" in run(*WORDS).err
+    result = run(*WORDS, "--offers", "offers.csv")
+    assert (result.code, result.err) == (0, "")
+    job = find_job()
+    assert job.calibration is not None
+    assert [gpu for gpu, _ in job.calibration.gpus] == ["H100"]
+    assert "none.csv: no such file" in run(*WORDS, "--force", "--offers", "none.csv").err
+
+
+def test_a_worker_timed_with_its_server_is_calibrated_as_it_is(run: Run) -> None:
+    Path("job.yaml").write_text(
+        "schema: recommend.job/v1\nlike: resnet50-imagenet\nsync: parameter_server\n", "utf-8"
+    )
+    found = {}
+    for servers in ("", "0"):
+        Path("t.csv").write_text(
+            f"instance,machines,batch,step_s,servers\ng4dn.xlarge,1,64,0.35,{servers}\n", "utf-8"
+        )
+        words = ("calibrate", "./job.yaml", "t.csv", "--to", "to.yaml", "--force", "-o", "json")
+        found[servers] = json.loads(run(*words).out)
+    (with_one,), (alone,) = (found[key]["runs"] for key in ("", "0"))
+    assert (with_one["servers"], alone["servers"]) == (1, 0)
+    assert with_one["predicted_s"] == pytest.approx(0.35, rel=0.03)
+    assert alone["predicted_s"] == pytest.approx(0.35, rel=0.03)
+    # What the server took is no part of the GPU's step.
+    faster = [found[key]["calibration"]["compute"]["factor"] for key in ("", "0")]
+    assert faster[0] > 1.05 * faster[1]

@@ -35,6 +35,7 @@ OWN = Calibration(
     sigma_larger=((4, 0.15), (16, 0.25)),
     network_kind="tcp",
     service=Fitted(1.25, 0.2),
+    worker=Fitted(0.75, 0.4),
 )
 JOB = "schema: recommend.job/v1\nlike: resnet152-imagenet\n" + calibration_text(OWN)
 

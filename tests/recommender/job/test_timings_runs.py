@@ -11,16 +11,33 @@ from tests.recommender.performance.parts import G6, G6X8, P3, P5
 TYPES = (P5, G6, G6X8, P3)
 
 
-def read(folder: Path, text: str, batch: int = 256):
+def read(folder: Path, text: str, batch: int = 256, servers: int = 0):
     path = folder / "timings.csv"
     path.write_text(text, "utf-8")
-    return read_runs(path, TYPES, batch)
+    return read_runs(path, TYPES, batch, servers)
 
 
-def problems(folder: Path, text: str) -> tuple[str, ...]:
+def problems(folder: Path, text: str, servers: int = 0) -> tuple[str, ...]:
     with pytest.raises(UsageError) as error:
-        read(folder, text)
+        read(folder, text, servers=servers)
     return error.value.problems
+
+
+def test_a_run_says_how_many_parameter_servers_it_had(tmp_path):
+    text = "instance,machines,step_s,servers\n" + "".join(
+        f"p3.2xlarge,{machines},1,{servers}\n"
+        for machines, servers in ((1, ""), (1, 0), (1, 3), (4, ""), (4, 1))
+    )
+    assert [run.servers for run in read(tmp_path, text, servers=2)] == [2, 0, 3, 2, 1]
+    without = text.replace(",3\n", ",\n").replace(",1\n", ",\n")
+    assert {run.servers for run in read(tmp_path, without)} == {0}
+
+
+def test_servers_that_cannot_have_been_are_refused(tmp_path):
+    text = "instance,machines,step_s,servers\np3.2xlarge,2,1,0\n"
+    assert "servers: 0 of 2 machines" in problems(tmp_path, text, servers=1)[0]
+    text = "instance,machines,step_s,servers\np3.2xlarge,2,1,1\n"
+    assert "the job has no sync: parameter_server" in problems(tmp_path, text)[0]
 
 
 def test_an_instance_brings_its_gpus_and_the_job_its_batch(tmp_path):

@@ -71,6 +71,7 @@ G6X8 = machine("g6.48xlarge", "L4", 8, intra_gb_per_s=10.0)
 G5X8 = machine("g5.48xlarge", "A10G", 8, intra_gb_per_s=10.0)
 G4DN = machine("g4dn.xlarge", "T4", 1, network_gbit_per_s=5.0)
 P3 = machine("p3.2xlarge", "V100", 1, network_gbit_per_s=2.5)
+K80 = machine("n1-standard-8+1xK80", "K80", 1, network_gbit_per_s=16.0)
 TYPES = (P5, P4DE, G6, G6X8, G5X8, G4DN, P3)
 
 

@@ -21,10 +21,11 @@ from recommender.performance.parameter_server import (
     spread,
     taught,
     updates_per_s,
+    worker_s,
 )
 from recommender.performance.priors import prior_of
 from recommender.performance.step import steps
-from tests.recommender.performance.parts import G4DN, G5X8, P3, P5, clusters, columns, resnet
+from tests.recommender.performance.parts import G4DN, G5X8, K80, P3, P5, clusters, columns, resnet
 
 SMALL = 1e-5  # sd at which a secant is a slope
 LOADS = some.tuples(some.integers(2, 30), some.floats(1e-2, 5.0), some.floats(1e-3, 2.0))
@@ -271,3 +272,69 @@ def test_a_run_of_one_machine_leaves_the_servers_as_shipped():
     assert own.service.factor == pytest.approx(1.0, abs=1e-6)
     assert own.service.sd == pytest.approx(load_constants().service_sd)
     assert calibrate(resnet(), (run,), found, ("T4",), "2026-11-22").calibration.service is None
+
+
+# Updates/s of one to eight K80 workers with one server and 128 images each, CM-DARE (arXiv
+# 2004.03072), campaign cluster_k80, github.com/cake-lab/CM-DARE data/processed_data.
+K80_UPDATES = {
+    "resnet15": (693_818, 50, 0.63099e9, (9.87255, 18.888, 28.4458, 37.9604, 46.7347, 57.274)),
+    "resnet32": (
+        1_857_722,
+        104,
+        1.6587e9,
+        (4.50473, 9.05511, 13.5149, 18.0804, 22.4626, 26.8897, 31.4058, 36.0096),
+    ),
+}
+
+
+def cmdare(name):
+    """A network of CM-DARE's on K80 workers, and the seconds of a step by number of workers."""
+    parameters, tensors, flop, updates = K80_UPDATES[name]
+    job = replace(
+        SERVED, parameters=parameters, active_parameters=parameters,
+        trainable_parameters=parameters, gradient_tensors=tensors, flop_per_sample=3 * flop,
+        global_batch=128, precision="fp32",
+    )  # fmt: skip
+    return job, {n: n / rate for n, rate in enumerate(updates, 1)}
+
+
+def errors(job, step_s):
+    """Of the steps that a job is told to take on two and more workers."""
+    found = []
+    for n in range(2, max(step_s) + 1):
+        asked = replace(job, global_batch=128 * n)
+        fleet = columns(asked, (K80,))
+        found.append(steps(asked, fleet, clusters(fleet, {0: n})).step_s[0] / step_s[n] - 1.0)
+    return np.abs(found)
+
+
+@pytest.mark.parametrize("name", K80_UPDATES)
+def test_a_worker_timed_with_its_server_counts_the_server_once(name):
+    """Taken for pure compute, its update was added to it a second time: a quarter too slow."""
+    job, step_s = cmdare(name)
+    made = columns(job, (K80,))
+    for servers, low, high in ((1, 0.0, 0.05), (0, 0.2, 0.35)):
+        run = TimedRun("one", made.names[0], "K80", 1, 1, 128, step_s[1], servers=servers)
+        calibrated = calibrate(job, (run,), made, ("K80",), "2026-11-23")
+        assert calibrated.predicted_s == pytest.approx([step_s[1]], rel=0.02)
+        own = replace(job, calibration=calibrated.calibration)
+        assert low <= errors(own, step_s).mean() <= high
+    measured = replace(job, timings=(Timing("K80", 1, 1, 128 / step_s[1]),))
+    assert errors(measured, step_s).mean() < 0.05
+
+
+def test_a_calibration_learns_what_an_update_costs_its_worker():
+    """Timed alone without a server, and then with one: the difference is the worker's update."""
+    found = columns(SERVED, (G4DN,))
+    bare = float(steps(SERVED, found, clusters(found, {0: 1})).step_s[0])
+    update_s = worker_s(SERVED.gradient_tensors, 8.0, load_constants())
+    for factor in (0.5, 2.0):
+        with_one = bare + factor * update_s
+        runs = tuple(
+            TimedRun(str(n), found.names[0], "T4", 1, 1, 4096, s, servers=n)
+            for n, s in ((0, bare), (1, with_one))
+        )
+        own = calibrate(SERVED, runs, found, ("T4",), "2026-11-23").calibration
+        if update_s > 0.1 * bare:
+            assert own.worker.factor == pytest.approx(factor, rel=0.25)
+        assert (own.worker.factor > 1.0) == (factor > 1.0)
