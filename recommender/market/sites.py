@@ -96,6 +96,18 @@ class SiteBuilder:
                     pools.append(tuple(here))
         return SitePools(tuple(sites), tuple(pools))
 
+    def regions_of_providers(self, rows: Sequence[int], providers: SitePools) -> tuple[Site, ...]:
+        """A site per provider with the entries of all its regions, for what bounds all of them."""
+        sites = []
+        for site, mine in zip(providers.sites, self._by(rows, "provider").values(), strict=True):
+            pools = self._on_demand(mine)
+            for local in self._by(mine, "region").values():
+                pools += self._local_failover_lists(local)
+            use, quota = quota_rows(self.facts, pools)
+            entries = self._entries(pools)
+            sites.append(replace(site, entries=entries, quota_use=use, quota=quota))
+        return tuple(sites)
+
     def _by(self, rows: Iterable[int], column: str) -> dict[str, list[int]]:
         groups: dict[str, list[int]] = defaultdict(list)
         values = getattr(self.facts.catalog.offers, column)

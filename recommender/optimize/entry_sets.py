@@ -35,8 +35,10 @@ from recommender.optimize.space import Site, Space, within_quota
 from recommender.optimize.spot_time_bounds import HANDOVER_RATIO
 from recommender.performance.parameter_server import cluster_spread
 from recommender.performance.step import steps
+from recommender.risk.laws import gang_doublings
 
 FASTEST = 1 << 30  # place of a network faster than all, or a larger memory
+LISTED = 5  # entries of a set whose clusters are listed for a bound
 LEAF_ROWS = 20_000  # clusters of one support looked at in one block
 
 
@@ -86,11 +88,12 @@ def _support_bounds(
     def others(price: Floats, share: Floats = whole, less: int = 0) -> OtherMachines:
         """One machine of each entry, and those next to them, spot at a share of its price."""
         on_demand, spot = (own(np.where(e.spot == s, price, 0.0))[:, None] for s in (False, True))
-        missing = np.maximum(b.cases.min_types - types, 0) * less
         return OtherMachines(
-            on_demand + share * spot, share, own(b.speed), least, top, missing, begin
+            on_demand + share * spot, share, own(b.speed), least, top, missing * less, begin
         )
 
+    missing = np.maximum(b.cases.min_types - types, 0)
+    down = own(b.waits.down)[:, None] + b.waits.down_from[begin[:, None], missing]
     lines = _lines(b, chosen, more, least, top)
     most = reach(b.machines, others(np.ones(len(e))), b.cases.max_machines.astype(np.float64))
     if limits.hourly_usd is not None:
@@ -99,18 +102,12 @@ def _support_bounds(
     low = _least_compute(lines, b.longest_step_s(cutoff))
     # Too slow for the deadline or unaffordable, whatever the least bill of a part of it.
     possible &= (most > 0.0) & (low <= most * (1.0 + ROUNDING))
+    place = _place(b, own(b.billed.first_hazard)[:, None], types, begin[:, None])
     if limits.goal == "time":
-        if b.budget is not None:
-            most = np.minimum(
-                most, within(b.budget, others(b.budget_usd_per_hour), lines, b.max_spend)
-            )
-        return np.where(possible, _least_time(b, lines, most), np.inf)
-    further = np.maximum(b.cases.max_types - types, 0)
-    extra = b.cases.max_machines - np.maximum(np.maximum(b.cases.min_types, types), 1)
-    hazard = b.billed.max_hazard(
-        own(b.billed.first_hazard)[:, None], begin[:, None], further, extra
-    )
-    place = b.billed.place(hazard + b.cases.max_machines * b.billed.fault_hazard)
+        if b.waits.kept:
+            counted = others(e.usd_per_hour, b.billed.counted[place], less=1)
+            most = np.minimum(most, within(b.price, counted, lines, b.max_spend))
+        return np.where(possible, _least_time(b, lines, most, down), np.inf)
     fixed = np.maximum(e.fixed_usd[chosen].max(initial=0.0), e.fixed_usd[more])
 
     def usd(share: Floats) -> Floats:
@@ -118,7 +115,19 @@ def _support_bounds(
         return np.asarray(fixed[:, None] + product * b.seconds / 3600.0)
 
     alone_usd = _least_alone(b, chosen, more, begin)[:, None]
-    return np.where(possible, _with_fallback(b, place, alone_usd, usd), np.inf)
+    found = _with_fallback(b, place, alone_usd, usd)
+    if limits.deadline_s is not None:
+        in_time = b.waits.waiting.share_of(-down, limits.deadline_s / _work_s(b, lines, most))
+        found = np.maximum(found, _with_rest(b, in_time, b.billed.plain[place], alone_usd))
+    return np.where(possible, found, np.inf)
+
+
+def _place(b: SiteBounds, own_hazard: Floats, types: Ints, begin: Ints) -> Ints:
+    """Where shares of spot time stand for the most interruptions of each case."""
+    further = np.maximum(b.cases.max_types - types, 0)
+    extra = b.cases.max_machines - np.maximum(np.maximum(b.cases.min_types, types), 1)
+    hazard = b.billed.max_hazard(own_hazard, begin, further, extra)
+    return b.billed.place(hazard + b.cases.max_machines * b.billed.fault_hazard)
 
 
 def _possible(
@@ -169,6 +178,29 @@ def _with_fallback(
     return least if b.fallback_in_time else np.where(np.isinf(full), np.inf, least)
 
 
+def _with_rest(b: SiteBounds, in_time: Floats, paid: Floats, alone_usd: Floats) -> Floats:
+    """Least cost where spot does a part of the work by the deadline, and others must do the rest.
+
+    Others are a fallback, or on-demand machines of the cluster in paths that may be late as well.
+    Without any, as large a share of the paths must be in time.
+    """
+    sure = b.space.limits.confidence
+    elastic = np.isfinite(alone_usd)
+    others = np.minimum(alone_usd, b.fallback_usd)
+    rest = np.clip(1.0 - in_time - np.where(elastic, 1.0 - sure, 0.0), 0.0, 1.0)
+    finite = np.where(np.isfinite(others), others, 0.0)
+    part = rest * finite + (1.0 - rest) * np.minimum(paid * b.spot_usd, finite)
+    late = np.where(in_time < sure - 1e-9, np.inf, 0.0)
+    return np.where(np.isfinite(others), part, late)
+
+
+def _work_s(b: SiteBounds, lines: Lines, most: Floats) -> Floats:
+    """Least seconds of all steps at the predicted speed; (supports, cases)."""
+    compute = np.maximum(most, 1e-30)
+    step = np.max([seconds + samples / compute for seconds, samples in lines], axis=0)
+    return np.asarray(np.maximum(step * b.space.steps_left, 1e-9))
+
+
 def _lines(b: SiteBounds, chosen: list[int], more: Ints, least: Ints, top: Ints) -> Lines:
     """The lines of each support and case; (supports, cases)."""
     lines, shape = b.lines, (len(more), len(least))
@@ -188,11 +220,17 @@ def _lines(b: SiteBounds, chosen: list[int], more: Ints, least: Ints, top: Ints)
     )
 
 
-def _least_time(b: SiteBounds, lines: Lines, most: Floats) -> Floats:
+def _least_time(b: SiteBounds, lines: Lines, most: Floats, down: Floats) -> Floats:
     """Least time with as much compute as the limits allow; (supports, cases)."""
-    compute = np.maximum(most, 1e-30)
-    step = np.max([seconds + samples / compute for seconds, samples in lines], axis=0)
-    return np.minimum(np.where(most > 0.0, b.away_s + b.seconds * step, np.inf), b.fallback_s)
+    return np.where(most > 0.0, _time_of(b, _work_s(b, lines, most), down), b.fallback_s)
+
+
+def _time_of(b: SiteBounds, work_s: Floats, down: Floats) -> Floats:
+    """Least time of so much work as predicted, on machines of which spot is so often away."""
+    least = b.away_s + b.seconds / b.space.steps_left * work_s
+    if b.waits.bound_time:
+        least = np.maximum(least, work_s * b.waits.waiting.time_of(-down))
+    return np.asarray(np.minimum(least, b.fallback_s))
 
 
 def _least_compute(lines: Lines, longest_s: float) -> Floats:
@@ -222,6 +260,19 @@ def leaves(b: SiteBounds, support: tuple[int, ...], cutoff: float) -> list[Ints]
     return [block for block in blocks if len(block)]
 
 
+def least_of_set(b: SiteBounds, support: tuple[int, ...], cutoff: float) -> float:
+    """Least goal of the clusters of exactly this support; 0 where they are too many to list."""
+    if len(support) > LISTED:
+        return 0.0
+    rows, sub = np.array(support), b.site.only(np.array(support))
+    least = np.inf
+    for counts in _compositions(b.space.limits.max_machines, len(support)):
+        counts = counts[within_quota(sub, counts)]
+        if len(counts):
+            least = min(least, float(_quick(b, rows, counts, cutoff).min()))
+    return least
+
+
 def _quick(b: SiteBounds, rows: Ints, counts: Ints, cutoff: float) -> Floats:
     """Least goal of clusters of these entries, by the lines of their step; (clusters,)."""
     many, lines = counts.sum(axis=1), b.lines
@@ -234,10 +285,14 @@ def _quick(b: SiteBounds, rows: Ints, counts: Ints, cutoff: float) -> Floats:
         *(many, gpus, gpus),
     )
     step = np.max([seconds + samples / speed for seconds, samples in both], axis=0)
-    if b.space.limits.goal == "time":
-        return np.asarray(np.minimum(b.away_s + b.seconds * step, b.fallback_s))
+    limits, down = b.space.limits, _down(b, rows, counts)
     e, c = b.site.entries, b.billed
     hazard = c.first_hazard[rows].sum() + (counts - 1) @ c.next_hazard[rows] + many * c.fault_hazard
+    if limits.goal == "time":
+        counted = np.where(e.spot[rows], c.counted[c.place(hazard)][:, None], 1.0)
+        spent = (counts * counted * e.usd_per_hour[rows]).sum(axis=1) * step
+        dear = b.waits.kept & (spent * (1.0 - ROUNDING) > b.max_spend)
+        return np.where(dear, np.inf, _time_of(b, step * b.space.steps_left, down))
     late = step > b.longest_step_s(cutoff)
 
     def usd(share: Floats) -> Floats:
@@ -246,7 +301,19 @@ def _quick(b: SiteBounds, rows: Ints, counts: Ints, cutoff: float) -> Floats:
         return np.where(late, np.inf, paid)
 
     alone_usd = np.full(len(counts), b.alone_usd[rows].min() if e.spot[rows].any() else np.inf)
-    return _with_fallback(b, c.place(hazard), alone_usd, usd)
+    found = _with_fallback(b, c.place(hazard), alone_usd, usd)
+    if limits.deadline_s is None:
+        return found
+    in_time = b.waits.waiting.share_of(-down, limits.deadline_s / (step * b.space.steps_left))
+    return np.maximum(found, _with_rest(b, in_time, c.plain[c.place(hazard)], alone_usd))
+
+
+def _down(b: SiteBounds, rows: Ints, counts: Ints) -> Floats:
+    """-log of the availability of so many machines of some entries together; (clusters,)."""
+    e = b.site.entries
+    lost = e.availability_slope[rows] * gang_doublings(counts)
+    down: Floats = np.log1p(np.exp(lost - e.availability_logit[rows]))
+    return np.asarray((down * e.spot[rows]).sum(axis=1))
 
 
 def counts_lower_bounds(space: Space, site: Site, counts: Ints, tight: bool = False) -> Floats:

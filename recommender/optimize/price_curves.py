@@ -102,10 +102,10 @@ def curves(
     start, end, price, slope = (c[:, :last] for c in (start, end, price, slope))
     paid = np.minimum(slope[:, :, None], least[:, None, groups.of]) * speed
     beyond = np.where(spot, weighed[:, None, :] - paid, np.inf)
-    return Curves(weights, start, end, price, slope, _sums_from(np.moveaxis(beyond, 2, 0), most))
+    return Curves(weights, start, end, price, slope, sums_from(np.moveaxis(beyond, 2, 0), most))
 
 
-def _sums_from(values: Floats, most: int) -> Floats:
+def sums_from(values: Floats, most: int) -> Floats:
     """Sums of the fewest smallest values among those from each row on; (rows + 1, most + 1, ...).
 
     `values` has shape (rows, ...); only what is finite counts, and the rest adds nothing.

@@ -8,6 +8,7 @@ shorter: so one machine's law bounds every gang with it. Where early interruptio
 shorter runs are billed less as well. S is tabulated over W, once per law.
 """
 
+import math
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 from recommender.arrays import Bools, Floats, Ints
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import PathInputs
+from recommender.risk.random_numbers import random_numbers
 
 HANDOVER_RATIO = 1.5
 FIRST_S, RATIO = 56.25, 2.0  # the grid of W: 1 min, ... 15 min, 30 min, 1 h, ...
@@ -24,6 +26,9 @@ POINTS = 12  # ... up to 32 h
 MARGIN = 0.98  # S/W bends between grid points, and its sampling error is not quite monotone
 BEYOND = 0.97  # the same for longer work, where S/W is flat
 CHANGEOVER_GRID_S = 120.0
+# What a path pays is not quite monotone in its runs and losses: ranks and share that may be lost.
+SURE, COUNTED = 0.95, 0.9
+COUNTED_POINTS = 10  # of the grid of W: up to 8 h; of longer work runs pay more alike
 RUN_GRID = 1.6  # runs are taken up to this factor longer, to share tables
 
 
@@ -97,6 +102,47 @@ def spot_time_ratio_at(
     )
     h = simulate_paths(inputs, None, paths, seed)
     return float(h.usd_with_any_fallback.mean()) / work
+
+
+def points_of(work_s: Floats) -> tuple[int, ...]:
+    """The points of the grid of W around some works, up to `COUNTED_POINTS`."""
+    place = np.log(np.maximum(work_s, FIRST_S) / FIRST_S) / np.log(RATIO)
+    low, high = int(np.floor(place.min())), int(np.ceil(place.max()))
+    return tuple(range(min(low, COUNTED_POINTS - 1), min(high, COUNTED_POINTS - 1) + 1))
+
+
+@lru_cache(maxsize=4096)
+def counted_share(
+    paths: int,
+    seed: int,
+    confidence: float,
+    run_mean_s: float,
+    free_s: float,
+    changeover_s: float,
+    run_sigma: float,
+    speed_sigma: float,
+    price_sigma: float,
+    points: tuple[int, ...],
+) -> float:
+    """Least spot time paid per second of predicted work by the path that must keep a budget.
+
+    At least ceil(confidence·K) paths keep it, so one of them pays that order statistic of the
+    times charged, each at the price then over the price now where that has fallen.
+    """
+    must = math.ceil((confidence - 1e-12) * paths * SURE)
+    if must < 1:
+        return 0.0
+    works = FIRST_S * RATIO ** np.array(points, dtype=np.float64)
+    inputs = lossless(works, run_mean_s, run_sigma, changeover_s, np.zeros(len(works), dtype=bool))
+    inputs = replace(
+        inputs,
+        speed_sigma=np.full(len(works), speed_sigma),
+        minimum_s=np.full(len(works), 60.0),
+        free_s=np.full(len(works), free_s),
+    )
+    price = np.exp(price_sigma * random_numbers(paths, 8, seed).price - 0.5 * price_sigma**2)
+    paid = simulate_paths(inputs, None, paths, seed).spot_s * np.minimum(price, 1.0)
+    return COUNTED * float((np.sort(paid, axis=1)[:, must - 1] / works).min())
 
 
 def lossless(

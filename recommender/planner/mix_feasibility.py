@@ -10,12 +10,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from recommender.arrays import Floats, Ints
 from recommender.optimize.entry_sets import first
+from recommender.optimize.merged_regions import of_all_regions
 from recommender.optimize.search import judge_first, search_mixes
 from recommender.optimize.search_state import SearchState, key_of
 from recommender.optimize.site_bounds import lines_of, site_bounds_of
-from recommender.optimize.space import Entries, Site, Space
+from recommender.optimize.space import Space
 from recommender.optimize.surest_mixes import surest_mixes
 from recommender.plan.limits import Aim
 
@@ -33,36 +33,10 @@ def able_providers(space: Space) -> frozenset[str]:
         site.provider
         for site in space.sites
         if any(
-            first(part, np.inf)[1] for part in site_bounds_of(quick, _of_all_regions(site), lines)
+            first(part, np.inf)[1]
+            for part in site_bounds_of(quick, of_all_regions(site), lines, laws=site.entries)
         )
     )
-
-
-def _of_all_regions(site: Site) -> Site:
-    """A site of one entry per type and market, each as good as in any region."""
-    key = site.entries.kind * 2 + site.entries.spot
-    rows = np.sort(np.unique(key, return_index=True)[1])
-    groups = [np.flatnonzero(key == key[row]) for row in rows]
-    use = np.array([_least(row, groups) for row in site.quota_use]).reshape(-1, len(rows))
-    return replace(site, entries=_best_of(site.entries, rows, groups), quota_use=use)
-
-
-def _best_of(e: Entries, rows: Ints, groups: list[Ints]) -> Entries:
-    return replace(
-        e.take(rows),
-        usd_per_hour=_least(e.usd_per_hour, groups),
-        max_usd_per_hour=_least(e.max_usd_per_hour, groups),
-        fixed_usd=_least(e.fixed_usd, groups),
-        boot_s=_least(e.boot_s, groups),
-        # For budgets: short runs in a long free time, and the spread under which least is counted.
-        run_mean_s=_least(e.run_mean_s, groups),
-        free_s=-_least(-e.free_s, groups),
-        price_sigma=-_least(-e.price_sigma, groups),
-    )
-
-
-def _least(values: Floats, groups: list[Ints]) -> Floats:
-    return np.array([values[group].min() for group in groups], dtype=np.float64)
 
 
 def find_any(space: Space, start: int, state: SearchState, plans: int, sets: int) -> bool:

@@ -29,6 +29,7 @@ from recommender.risk.run_statistics import OutcomeCache
 
 SEARCHED = 256  # paths that plans are compared on
 PRINTED = 2048  # paths behind every printed figure
+MERGED_SETS = 100  # sets of types whose bounds say what a mix could gain, at 1 ms each
 # Of a problem: what only the most machines and the hourly limit among the limits decide.
 SHARED = frozenset({
     "facts", "allowed", "types", "columns", "step_s", "rows", "site_builder", "single_type_sites",
@@ -164,11 +165,22 @@ class Problem:
         rows = [r for r in self.rows if (o.provider[r], o.region[r]) in chosen]
         return self.site_builder.region_sites(rows, self.single_type_sites), bound_of_rest
 
-    def mix_lower_bound(self) -> float:
-        """Least goal of any cluster of several types: of its best entry at perfect scaling."""
+    def mix_lower_bound(self, cutoff: float) -> float:
+        """Least goal of any cluster of several types, the cutoff if none is below it.
+
+        Of its best entry at perfect scaling, or of all regions as one, whichever is more.
+        """
+        space = self.space(self.single_type_sites)
         if self.limits.goal == "time":
-            return least_seconds(self.space(self.single_type_sites))
-        return float(self._row_lower_bounds().min(initial=np.inf))
+            scaled = least_seconds(space)
+        else:
+            scaled = float(self._row_lower_bounds().min(initial=np.inf))
+        if scaled >= cutoff:
+            return cutoff
+        from recommender.optimize.merged_regions import least_mix_goal  # refusals need none
+
+        sites = self.site_builder.regions_of_providers(self.rows, self.single_type_sites)
+        return max(scaled, least_mix_goal(space, sites, cutoff, MERGED_SETS))
 
     def _row_lower_bounds(self) -> Floats:
         """Least goal of each allowed offer at perfect scaling, shape (rows,)."""

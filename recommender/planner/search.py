@@ -24,7 +24,7 @@ from recommender.optimize.search import (
     search_singles,
     single_queue,
 )
-from recommender.optimize.search_state import Candidate, SearchState, Watch, ranking_key
+from recommender.optimize.search_state import EPSILON, Candidate, SearchState, Watch, ranking_key
 from recommender.optimize.space import Entries, Space
 from recommender.plan.limits import Choice, Limits
 from recommender.plan.plan import Proof
@@ -342,8 +342,7 @@ class PlanSearch:
 
     def proof(self) -> Proof:
         """How far below the best plan the goal of a plan that was not found could lie."""
-        state, single = self.best, self.single_type.gap()
-        gap = state.gap() if self.mixes else max(state.gap(), self._mix_gap)
+        state, single, gap = self.best, self.single_type.gap(), self._gap
         return Proof(
             status="gap" if gap > 0 else "optimal",
             gap=gap,
@@ -358,13 +357,25 @@ class PlanSearch:
             return "bounded" if gap > self.single_type.gap() else "searched"
         return "in part" if gap > self.single_type.gap() else "searched"
 
+    @cached_property
+    def _gap(self) -> float:
+        """How much better a plan could be than the best one, by the search and a quick bound."""
+        state = self.best
+        of_one = replace(state, open_bound=self.single_type.open_bound).gap()
+        if not self.mixes:
+            return max(state.gap(), self._mix_gap)
+        if state.gap() <= of_one or self.problem.choice.quotas:  # which the quick bound leaves out
+            return state.gap()
+        return max(of_one, min(state.gap(), self._mix_gap))
+
     @property
     def _mix_gap(self) -> float:
         """How much better a mix could be than the best plan, by a bound that is quick."""
         best = self.best.best_goal
         if not np.isfinite(best):
             return 0.0
-        return max(1.0 - self.problem.mix_lower_bound() / best, 0.0)
+        least = self.problem.mix_lower_bound(best * (1.0 - EPSILON))
+        return 0.0 if least >= best * (1.0 - EPSILON) else 1.0 - least / best
 
     # Plans
 

@@ -17,6 +17,7 @@ from recommender.optimize.evaluate import Plans, Values, draft_inputs_of, path_i
 from recommender.optimize.fallback_bounds import bounds_with_own_fallbacks
 from recommender.optimize.lower_bounds import (
     ClusterSums,
+    _least_in_part,
     cluster_lower_bounds,
     least_speed_factor,
     lower_bounds_of,
@@ -27,6 +28,7 @@ from recommender.optimize.lower_bounds import (
 from recommender.optimize.search import single_lower_bounds
 from recommender.optimize.site_bounds import SiteBounds, site_bounds_of
 from recommender.optimize.space import Space, single_steps
+from recommender.optimize.spot_time_bounds import HANDOVER_RATIO
 from recommender.performance.step import steps
 from recommender.plan.limits import Limits
 from recommender.risk.random_numbers import random_numbers
@@ -317,6 +319,41 @@ def test_floors_and_supports_hold_on_the_histories_that_searches_use(chunk: int)
         assert excess(tight, worth, values.goal) <= ROUNDING, seed
         over = support_excess(q, plans, values.goal, 1.0 + 1e-9)
         assert max(over.values(), default=0.0) <= SUPPORT_EXCESS, seed
+
+
+@pytest.mark.parametrize("fallback", [False, True])
+def test_the_least_of_an_elastic_cluster_is_that_of_every_way_to_divide_its_work(
+    fallback: bool,
+) -> None:
+    """At corners and bends of its two lines: looked for on a grid of both parts."""
+    rng, q = np.random.default_rng(5), question(3)
+    j, _ = path_inputs_of(q, q.sites[0], oracle(q)[0])
+    sums = ClusterSums(*(getattr(j, name)[:1] for name in ClusterSums.__slots__))
+    parts = np.linspace(0.0, 1.0, 401)
+    at_bend = 0
+    for _ in range(200):
+        base, spot, share, paid = rng.uniform([0.1, 0.1, 0.05, 0.05], [3.0, 3.0, 1.0, 1.0])
+        ratio = rng.uniform(paid, HANDOVER_RATIO)
+        least, bill = (rng.uniform(0.0, 0.9), rng.uniform(0.2, 4.0)) if fallback else (0.0, 0.0)
+        one = replace(
+            sums,
+            base_usd_per_hour=np.array([base]),
+            spot_usd_per_hour=np.array([spot]),
+            elastic_share=np.array([share]),
+        )
+        given = (np.array([least]), np.array([bill])) if fallback else ()
+        found = float(_least_in_part(one, np.array([paid]), np.array([ratio]), *given)[0])
+        rests = least + (1.0 - least) * parts if fallback else np.zeros(1)
+        rest, part = np.meshgrid(rests, parts)
+        part = part * (1.0 - rest)
+        other = part + rest
+        billed = np.maximum(paid * (1.0 - other), ratio - HANDOVER_RATIO * other)
+        usd = base * (part / share + 1.0 - other) + spot * billed + bill * rest
+        assert found <= usd.min() * (1.0 + 1e-9)
+        assert found >= usd.min() * 0.98
+        ends = min(usd[:, -1].min(), usd[0, 0], usd[-1, 0])
+        at_bend += found < ends * (1.0 - 1e-6)
+    assert at_bend > 0
 
 
 @pytest.mark.parametrize("sigma", [0.0, 0.1, 0.25])

@@ -1,0 +1,173 @@
+"""Which share of spot time is charged at least, by how often a cluster can be interrupted.
+
+A cluster's runs are shorter than those of its machines and have the shape of any of them. Where
+early interruptions are free, shorter runs lose more but less of them is charged: the share falls
+with the interruptions Λ, which so many machines of so many types can have at most,
+
+    Λ <= Σ_U λ + the largest λ of further types + (machines - types)·max λ·(1 - ρ) + faults
+"""
+
+import numpy as np
+
+from recommender.arrays import Floats, Ints
+from recommender.catalogs.frozen import dataclass
+from recommender.optimize.evaluate import RENDEZVOUS_S
+from recommender.optimize.lower_bounds import joint_quantile, paid_share
+from recommender.optimize.space import Entries, Site, Space
+from recommender.optimize.spot_time_bounds import (
+    RUN_GRID,
+    counted_share,
+    least_spot_time_ratio,
+    points_of,
+)
+from recommender.performance.clusters import several_spreads_of
+from recommender.risk.laws import further_hazard
+
+LIKELY = 0.8  # the least chance at which a budget counts spot time that may be free
+
+
+@dataclass(frozen=True, slots=True)
+class BilledShare:
+    """Interruptions per second of each entry, and the least share that is charged by their sum."""
+
+    first_hazard: Floats  # (entries,): of the first machine; 0 on demand
+    next_hazard: Floats  # of each further one
+    further_types_hazard: (
+        Floats  # (entries + 1, types + 1): of so many types from an entry on, at most
+    )
+    fault_hazard: float  # of each machine
+    least_power: int
+    share: Floats  # where the mean run is at most RUN_GRID ** (least_power + place)
+    plain: Floats  # the same if changeovers cost nothing: whatever a fallback takes over
+    counted: Floats  # the same that the path pays which must keep the budget
+
+    def max_hazard(self, own: Floats, begin: Ints, types: Ints, machines: Ints) -> Floats:
+        """Most interruptions with further spot types from an entry on, and other machines."""
+        further = self.further_types_hazard[
+            begin, np.minimum(types, self.further_types_hazard.shape[1] - 1)
+        ]
+        extra = np.maximum(machines, 0) * self.next_hazard.max(initial=0.0)
+        return np.asarray(own + further + extra)
+
+    def place(self, hazard: Floats) -> Ints:
+        """Where both shares stand for so many interruptions or fewer."""
+        run = 1.0 / np.maximum(hazard, 1e-12)
+        power = np.ceil(np.log(run) / np.log(RUN_GRID) - 1e-9).astype(np.int64)
+        return np.asarray(np.clip(power - self.least_power, 0, len(self.share) - 1))
+
+    def for_site(self, space: Space, site: Site) -> "BilledShare":
+        """This table for some entries of the site that it was made for."""
+        shares = self.share, self.plain, self.counted
+        return BilledShare(*_hazards(space, site), self.least_power, *shares)
+
+
+def billed_share_of(
+    space: Space, site: Site, speed: Floats, laws: Entries | None = None
+) -> BilledShare:
+    """The table of a site; one place where nothing is free or the time is the goal.
+
+    `laws` are the entries whose runs its spot machines may have, if they are not its own.
+    """
+    e, most = site.entries if laws is None else laws, space.limits.max_machines
+    first, more, further, fault = _hazards(space, site)
+    free = float(e.free_s[e.spot].max(initial=0.0))
+    by_time = space.limits.goal == "time"
+    if not e.spot.any() or (by_time and not frees_budget(space, e)):
+        return BilledShare(first, more, further, fault, 0, np.ones(1), np.ones(1), np.ones(1))
+    hazard = further[0, -1] + most * (more.max() + fault)
+    runs = 1.0 / hazard, float(e.run_mean_s[e.spot].max())
+    low, high = (int(np.ceil(np.log(run) / np.log(RUN_GRID) - 1e-9)) for run in runs)
+    power = high if free <= 60.0 else low
+    powers, works = range(power, high + 1), _works(space, speed)
+    if by_time:
+        counted = np.array([_counted_share(space, e, works, float(p), free) for p in powers])
+        share = plain = np.ones(len(counted))
+    else:
+        each = np.array([_shares(space, e, works, float(p), free) for p in powers])
+        (share, plain), counted = _least_of_longer(each.T), np.ones(len(each))
+    return BilledShare(first, more, further, fault, power, share, plain, _least_of_longer(counted))
+
+
+def frees_budget(space: Space, e: Entries) -> bool:
+    """Whether a budget decides, and spot time may be free."""
+    return space.limits.budget_usd is not None and bool((e.free_s[e.spot] > 60.0).any())
+
+
+def _least_of_longer(values: Floats) -> Floats:
+    """Of each power of the grid of runs the least at that or a larger one; along the last axis."""
+    return np.minimum.accumulate(values[..., ::-1], axis=-1)[..., ::-1]
+
+
+def _works(space: Space, speed: Floats) -> Floats:
+    """Work of any cluster, each twice the last: from all of the fastest to one of the slowest."""
+    flop = space.job.global_batch * space.steps_left
+    fast = flop / (float(speed.max()) * space.limits.max_machines)
+    slow = max(flop / float(speed.min()), 2.0 * fast)
+    return np.geomspace(fast, slow, int(np.log2(slow / fast)) + 2)
+
+
+def _counted_share(space: Space, laws: Entries, works: Floats, power: float, free: float) -> float:
+    """Least share of spot time that the path pays which must keep a budget, at such runs.
+
+    Next to the least quantile of speed and price, which `_most_spent` allows for.
+    """
+    e, limits = laws.take(laws.spot), space.limits
+    if limits.confidence < LIKELY:
+        return 0.0
+    # Above the median slower paths of a larger spread pay more: the least spread pays least.
+    spreads = several_spreads_of(space.columns, e.kind)
+    key = (space.path_count, space.seed, limits.confidence, RUN_GRID**power, free)
+    away = float(np.floor(e.boot_s.min() / 60.0) * 60.0) + RENDEZVOUS_S
+    price_sigma, points, one = float(e.price_sigma.max()), points_of(works), np.ones(1)
+    least = np.inf
+    for run_sigma in (float(e.run_sigma.min()), float(e.run_sigma.max())):
+        some = counted_share(*key, away, run_sigma, float(spreads.min()), price_sigma, points)
+        mean = paid_share(one * RUN_GRID ** (power - 1.0), one * run_sigma, one * free)[0]
+        least = min(least, some, float(mean))
+    return min(least / max(least_quantile(space, spreads, price_sigma), 1e-9), 1.0)
+
+
+def _hazards(space: Space, site: Site) -> tuple[Floats, Floats, Floats, float]:
+    """Interruptions per second: of first machines, further ones, further types, and faults."""
+    e = site.entries
+    first = np.where(e.spot, 1.0 / e.run_mean_s, 0.0)
+    further = _largest_from(first, space.limits.max_machines)
+    more = first * further_hazard(2, e.co_interruption)
+    return first, more, further, space.job.fault_rate_per_hour / 3600.0
+
+
+def _largest_from(values: Floats, most: int) -> Floats:
+    """Sums of the largest values among those from each place on; (places + 1, most + 1)."""
+    found = np.zeros((len(values) + 1, most + 1))
+    for place in range(len(values)):
+        some = np.cumsum(np.sort(values[place:])[::-1][:most])
+        found[place, 1 : len(some) + 1] = some
+        found[place, len(some) + 1 :] = some[-1]
+    return found
+
+
+def _shares(
+    space: Space, laws: Entries, works: Floats, power: float, free: float
+) -> tuple[float, float]:
+    """Least shares at a mean run of about RUN_GRID ** power, for any work and shape of runs."""
+    e = laws.take(laws.spot)
+    one, least, least_paid = np.ones(len(works)), np.inf, np.inf
+    away = float(e.boot_s.min()) + RENDEZVOUS_S
+    for sigma in (float(e.run_sigma.min()), float(e.run_sigma.max())):
+        law = (one * RUN_GRID**power, one * sigma, one * free)
+        paid = paid_share(one * RUN_GRID ** (power - 1.0), *law[1:])
+        ratio = least_spot_time_ratio(space.path_count, space.seed, *law, one * away, works)
+        least = min(least, float(np.maximum(paid, ratio).min()))
+        least_paid = min(least_paid, float(paid.min()))
+    return least, least_paid
+
+
+def least_quantile(space: Space, speed_sigma: Floats, price_sigma: float) -> float:
+    """Least speed × price of the path that must keep a limit, of any of some spreads of speed.
+
+    Every spread is tried: paths faster than predicted and slower ones change places, so the
+    least may lie between the ends. Of price it is at the largest spread: min(price, 1) falls with
+    it in every path.
+    """
+    key = (space.path_count, space.seed, space.limits.confidence)
+    return min(joint_quantile(*key, float(s), price_sigma) for s in np.unique(speed_sigma))

@@ -1,0 +1,145 @@
+"""How much of the time spot capacity can be there, and so how soon it can do so much work.
+
+In zones of level z one of which is up with chance u(z), of `sites` zones that fail together as
+`correlation` says, runs of mean M are followed by outages of mean M·(1 - u)/u/sites where no
+other zone is up. By Wald's identity a path is up for a share
+
+    a(z) <= max(1/(1 + (1 - u)/u·down/sites), 1 - (1 - u)·down)
+
+of any time in the mean, whatever the length of the runs: by Markov's inequality it has done work W
+by t in at most min(1, a(z)·t/W) of its runs and outages, and before W in none. The mean over the
+common paths' zones and speeds is known; that of their runs differs from its expectation by
+sampling, for which `errors` of a share are allowed. So
+
+    share of the work that spot does by t <= share(t/W)       paths that are done by t, too
+    trimmed mean of the time              >= time·W
+
+Clusters of several offers are there when all are: their availability is the product. Of an elastic
+cluster the budget bounds what its on-demand part can do, `kept` of the work at the predicted speed:
+spot does the rest, but in paths that may miss the budget.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from recommender.arrays import Floats, Ints
+from recommender.catalogs.frozen import dataclass
+from recommender.optimize.space import Entries, Space
+from recommender.performance.clusters import several_spreads_of
+from recommender.risk.laws import logistic
+from recommender.risk.random_numbers import MAX_LISTED_ZONES, random_numbers, time_factors
+from recommender.risk.run_statistics import ONE_IN
+
+ERRORS = 2.5  # standard errors of a share of independent paths
+LOGITS = np.arange(-8.0, 6.01, 0.4)  # availability of a middling zone; a larger one counts as 1
+KEPT_GRID = 0.05  # of the share that on-demand machines may do within a budget
+RATIOS = 0.5 * 1.12 ** np.arange(44.0)  # time over work, from a half to 65
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Bounds by availability; clusters of a site have none better."""
+
+    share: Floats  # (logits + 1, ratios): most of the work done by so many times its length
+    time: Floats  # (logits + 1,): least trimmed mean time over the work
+
+    def share_of(self, log_up: Floats, ratio: Floats) -> Floats:
+        """Most work that spot does by a time, over all of it; `ratio` is the time over the work."""
+        place = np.searchsorted(RATIOS, ratio * (1.0 - 1e-9))
+        known = self.share[_logit_place(log_up), np.minimum(place, len(RATIOS) - 1)]
+        return np.where(place < len(RATIOS), known, 1.0)
+
+    def time_of(self, log_up: Floats) -> Floats:
+        """Least trimmed mean time over the work as predicted."""
+        return np.asarray(self.time[_logit_place(log_up)])
+
+
+def _logit_place(log_up: Floats) -> Ints:
+    """The next better availability of the grid; the last place stands for one that is always up."""
+    up = np.exp(np.minimum(log_up, 0.0))
+    logit = np.log(np.maximum(up, 1e-300) / np.maximum(1.0 - up, 1e-300))
+    return np.asarray(np.searchsorted(LOGITS, logit - 1e-9), dtype=np.int64)
+
+
+def waiting_of(space: Space, laws: Entries, kept: float = 0.0) -> Waiting:
+    """The bounds of clusters of several of these entries."""
+    e = laws.take(laws.spot)
+    if not len(e):
+        return Waiting(np.ones((len(LOGITS) + 1, len(RATIOS))), np.ones(len(LOGITS) + 1))
+    # A share is least and most at the ends of both spreads: what lies between is less than ERRORS.
+    several = e.sites > 1.0
+    correlation = float(e.correlation[several].min()) if several.any() else 0.0
+    sigmas = several_spreads_of(space.columns, laws.kind)
+    levels = tuple(sorted({float(e.zone_sd.min()), float(e.zone_sd.max())}))
+    zones = (levels, float(e.sites.max()), correlation)
+    kept = float(np.ceil(kept / KEPT_GRID) * KEPT_GRID)
+    missed = 1.0 - space.limits.confidence if kept > 0.0 else 0.0
+    spreads = tuple(sorted({float(sigmas.min()), float(sigmas.max())}))
+    return _tables(space.path_count, space.seed, zones, spreads, kept, missed)
+
+
+@lru_cache(maxsize=64)
+def _tables(
+    paths: int,
+    seed: int,
+    zones: tuple[tuple[float, ...], float, float],
+    sigmas: tuple[float, ...],
+    kept: float,
+    missed: float,
+) -> Waiting:
+    sample = random_numbers(paths, 8, seed)
+    shares, times = [], []
+    for sigma in sigmas:
+        slow = time_factors(sigma, sample.speed)
+        for zone_sd in zones[0]:
+            up = _up_shares(paths, seed, zone_sd, *zones[1:])
+            share, time = _of_paths(up, slow, kept, missed)
+            shares.append(share)
+            times.append(time)
+    return Waiting(np.max(shares, axis=0), np.min(times, axis=0))
+
+
+def _up_shares(paths: int, seed: int, zone_sd: float, sites: float, correlation: float) -> Floats:
+    """Most of the time that each path is up in the mean; (logits + 1, paths)."""
+    sample = random_numbers(paths, 8, seed)
+    level = LOGITS[:, None]
+    up = logistic(level + zone_sd * sample.zone_at(0))
+    down = np.ones_like(up)
+    for site in range(1, min(MAX_LISTED_ZONES, int(sites))):
+        other = logistic(level + zone_sd * sample.zone_at(site))
+        down *= 1.0 - other * (1.0 - correlation)
+    later = 1.0 / (1.0 + (1.0 - up) / up * down / sites)
+    return np.append(np.maximum(later, 1.0 - (1.0 - up) * down), np.ones((1, paths)), axis=0)
+
+
+def _of_paths(up: Floats, slow: Floats, kept: float, missed: float) -> tuple[Floats, Floats]:
+    """The share by each ratio of time to work, and the trimmed mean time; by logit."""
+    count, order = len(slow), np.argsort(slow)
+    share, done = np.empty((len(up), len(RATIOS))), np.empty((len(up), len(RATIOS)))
+    pace = (up / slow).astype(np.float32)
+    rest = (up / np.maximum(slow - kept, 1e-9)).astype(np.float32)
+    for place, ratio in enumerate(RATIOS.tolist()):
+        share[:, place] = np.minimum(pace * np.float32(ratio), np.float32(1.0)).mean(axis=1)
+        early = order[: int((slow <= ratio).sum())]
+        over = np.minimum(rest[:, early] * np.float32(ratio), np.float32(1.0)).sum(axis=1) / count
+        done[:, place] = np.minimum(over + missed, len(early) / count)
+    return _raised(share, count), _least_trimmed(_raised(done, count), np.sort(slow))
+
+
+def _raised(share: Floats, count: int) -> Floats:
+    """Shares of paths with what sampling may add to them."""
+    error = ERRORS * np.sqrt(share * (1.0 - share) / count) + 1.0 / count
+    return np.where(share < 1e-12, 0.0, np.minimum(share + error, 1.0))
+
+
+def _least_trimmed(done: Floats, slow: Floats) -> Floats:
+    """Trimmed mean of times of which at most a share `done` is over by each ratio; (logits,)."""
+    count = len(slow)
+    out = count // ONE_IN
+    ranks = np.arange(out, count - out)
+    # The path of rank i is over at the first ratio by which more than i paths may be; below the
+    # first ratio and between two of them it may be a ratio earlier.
+    over = (done[:, None, :] * count < ranks[None, :, None] + 1.0 - 1e-9).sum(axis=2)
+    earlier = np.concatenate([[0.0], RATIOS])[np.minimum(over, len(RATIOS))]
+    return np.asarray(np.maximum(earlier, slow[ranks]).mean(axis=1))
