@@ -1,5 +1,8 @@
 """The plans that an answer leads with, each in a line that a person would say aloud, and ties."""
 
+from collections import Counter
+from dataclasses import replace
+
 from recommender.plan.plan import Answer, Machines, Need, Plan, Trio
 from recommender.report import cells
 from recommender.report import formatting as fmt
@@ -37,8 +40,8 @@ def spoken(plan: Plan) -> str:
     estimate = plan.estimate
     machines = " + ".join(_rented(m) for m in plan.machines)
     figures = f"about {fmt.usd(estimate.cost.p50)} USD, about {fmt.duration(estimate.time.p50)}"
-    asked = fmt.listing([_quota(need) for need in plan.needs if _lacking(need)])
-    needs = f"; needs {asked} of quota" if asked else ""
+    asked = _asked(plan)
+    needs = f"; needs {asked}" if asked else ""
     return f"Rent {machines} in {_place(plan)}: {figures}{needs}"
 
 
@@ -57,6 +60,17 @@ def _lacking(need: Need) -> bool:
     """Whether somebody has to ask for it."""
     known = need.yours if need.yours is not None else need.new_accounts
     return need.amount > (known or 0.0)
+
+
+def _asked(plan: Plan) -> str:
+    """The quotas to ask for, each once for all the regions of a failover list."""
+    regions = Counter(replace(n, region="", yours=None) for n in plan.needs if _lacking(n))
+    parts = []
+    for need, count in regions.items():
+        where = f" in each of {count} regions" if count > 1 else ""
+        words = f"{_quota(need)} of quota{where}"
+        parts.append(f"{words} for the fallback" if need.fallback else words)
+    return fmt.listing(parts)
 
 
 def _quota(need: Need) -> str:

@@ -35,6 +35,14 @@ def test_a_plan_is_told_as_a_person_would_say_it() -> None:
     )
 
 
+def test_one_quota_in_several_regions_is_told_once_and_that_of_the_fallback_apart() -> None:
+    spot = [Need("All G Spot", 96.0, "vcpu", region, 0.0) for region in ("a", "b", "c")]
+    late = Need("Running G", 48.0, "vcpu", "d", 0.0, fallback=True)
+    assert spoken(replace(SMALL, needs=(*spot, late))).endswith(
+        "; needs 96 vCPU of quota in each of 3 regions and 48 vCPU of quota for the fallback"
+    )
+
+
 @pytest.mark.parametrize("known", [{"new_accounts": 4.0}, {"new_accounts": 0.0, "yours": 8.0}])
 def test_a_quota_that_is_there_need_not_be_asked_for(known: dict[str, float]) -> None:
     assert spoken(asking(4.0, **known)).endswith("about 5.1 h")
