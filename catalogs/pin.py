@@ -106,7 +106,7 @@ def pinned(address: str) -> tuple[str, Pin]:
     if name == "ed25519" and len(key := _key(value)) == _KEY_BYTES:
         return plain, Pin(ed25519=key)
     raise CatalogError(
-        f"#{fragment[:20]}…: after # an address holds sha256=<64 hexadecimal digits> or "
+        f"#{name[:20]}…: after # an address holds sha256=<64 hexadecimal digits> or "
         "ed25519=<public key of 32 bytes, base64>"
     )
 

@@ -1,0 +1,287 @@
+"""Files, archives, flags and addresses of an enemy: one clear refusal each, soon, in little memory.
+
+`make attack` tries 21,000; a sample runs with the other tests. Times are those of the processor.
+"""
+
+import gzip
+import hashlib
+import io
+import json
+import resource
+import string
+import tarfile
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from datetime import date
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from recommender.benchmarks.errors import BenchError
+from recommender.benchmarks.record import dumps, parse_record
+from recommender.catalogs.archive import read_files
+from recommender.catalogs.errors import RecommendError
+from recommender.catalogs.load import load, load_snapshot
+from recommender.catalogs.remote import load_remote
+from recommender.catalogs.validation import CANARIES, read_canaries
+from recommender.cli import main
+from recommender.inputs import settings
+from recommender.inputs.offers_file import read_offers
+from recommender.inputs.quota_file import read_quotas
+from recommender.job.jobfile import find_job, template
+from recommender.traces.law_store import stored
+from recommender.traces.read import read_traces
+from tests.attack.mutations import TOKENS, mutated
+from tests.benchmarks.machines import record
+from tests.catalogs import small
+
+MOST_S, MOST_KIB = 5.0, 2**20
+SAMPLE, WHOLE = 25, 1_200
+MACHINES = tuple(load_snapshot().instance_types.values())
+TODAY = date(2026, 11, 23)
+MEMORY = {"T4": 16384, "H100": 81559}
+
+OFFERS = """label,gpu,gpus,usd_per_hour,region,market,count,as_of
+rack 1,H100,8,16.5,cellar,on-demand,4,2026-11-01
+rack 2,T4,1,0.3,attic,spot,2,
+"""
+QUOTAS = """provider,family,market,region,unit,amount
+aws,"All P5 Spot Instance Requests",spot,us-east-2,vcpu,192
+gcp,NVIDIA H100 GPUs,any,,gpu,8
+"""
+QUOTAS_YAML = """quotas:
+- {provider: aws, family: P5, market: spot, region: us-east-2, unit: vcpu, amount: 192}
+- {provider: gcp, family: NVIDIA H100 GPUs, amount: 8}
+"""
+SETTINGS = """providers = ["aws", "gcp"]
+confidence = "90%"
+discount = {aws = "10%"}
+max_machines = 8
+"""
+TRACE = """series,t_s,event,value,provider,zone,gpu,gpus,capacity,kind,start,step_s
+a,0,machines,2,gcp,us-central1-a,H100,8,4,probe,2026-01-01T00:00:00Z,60
+a,3600,machines,0,,,,,,,,
+a,7200,machines,4,,,,,,,,
+a,90000,end,,,,,,,,,
+"""
+SPOT_TRACE = json.dumps({"metadata": {"gap_seconds": 600}, "data": [0, 1, 1, 2, 0] * 40})
+AWS_PRICES = json.dumps({"SpotPriceHistory": [
+    {"AvailabilityZone": "us-east-1a", "InstanceType": "p5.48xlarge", "SpotPrice": f"{20 + n}",
+     "ProductDescription": "Linux/UNIX", "Timestamp": f"2026-01-0{n}T00:00:00+00:00"}
+    for n in range(1, 9)
+]})  # fmt: skip
+LAWS = json.dumps({"schema": "recommend.spot-laws/v2", "laws": []})
+
+Read = Callable[[Path], object]
+
+
+def tarred(content: bytes, packed: str) -> bytes:
+    """A tar archive of a manifest."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode=f"w:{packed}") as archive:
+        entry = tarfile.TarInfo("c/manifest.json")
+        entry.size = len(content)
+        archive.addfile(entry, io.BytesIO(content))
+    return out.getvalue()
+
+
+def zipped(content: bytes) -> bytes:
+    """A zip archive of a manifest."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("c/manifest.json", content)
+    return out.getvalue()
+
+
+def read_table(path: Path) -> object:
+    """A catalog whose table is this file, and whose manifest says so."""
+    folder = small.written(path.parent / "catalog")
+    content = gzip.compress(path.read_bytes(), mtime=0)
+    (folder / "offers.csv.gz").write_bytes(content)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["tables"]["offers"]["sha256"] = hashlib.sha256(content).hexdigest()
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    return load(folder)
+
+
+def table() -> bytes:
+    """The offers of a small catalog."""
+    rows = "provider,instance_type,region,zone,market,usd_per_hour,obtainable,kind,flag,uncertainty"
+    rows += ",interruption_range,source,as_of\n"
+    rows += "aws,g4dn.xlarge,us-east-1,,on_demand,0.526,open,quote,,0,,1,2026-08-21\n"
+    rows += "aws,g4dn.xlarge,us-east-1,use1-az1,spot,0.2,open,quote,,0,2,1,2026-08-21\n"
+    return rows.encode()
+
+
+# name: the file's ending, a valid one, what reads it
+KINDS: dict[str, tuple[str, bytes, Read]] = {
+    "job": (".yaml", template("resnet50-imagenet").encode(), lambda p: find_job(str(p))),
+    "offers": (".csv", OFFERS.encode(), lambda p: read_offers(p, MEMORY, MACHINES, TODAY)),
+    "quotas": (".csv", QUOTAS.encode(), read_quotas),
+    "quotas in YAML": (".yaml", QUOTAS_YAML.encode(), read_quotas),
+    "settings": (".toml", SETTINGS.encode(), lambda p: settings.load({}, p.parent, {}, p)),
+    "trace": (".csv", TRACE.encode(), read_traces),
+    "spot trace": (".json", SPOT_TRACE.encode(), lambda p: read_traces(p, "spot-traces")),
+    "AWS prices": (".json", AWS_PRICES.encode(), read_traces),
+    "spot laws": (".json", LAWS.encode(), stored),
+    "benchmark record": (".json", dumps(record()).encode(),
+                         lambda p: parse_record(p.read_text("utf-8", "replace"), p.name)),
+    "catalog table": (".csv", table(), read_table),
+    "canaries": (".csv", CANARIES.read_bytes(), read_canaries),
+    "tar.gz": (".tar.gz", tarred(b"{}" * 500, "gz"), read_files),
+    "tar.xz": (".tar.xz", tarred(b"{}" * 500, "xz"), read_files),
+    "zip": (".zip", zipped(b"{}" * 500), read_files),
+}  # fmt: skip
+
+
+def tried(act: Callable[[], object]) -> str:
+    """What went wrong with an act that may only succeed or refuse; empty where nothing did."""
+    began = time.process_time()
+    try:
+        act()
+    except (RecommendError, BenchError) as error:
+        if not str(error).strip() or "Traceback" in str(error):
+            return f"said {error!r}"
+    except Exception as error:  # what nobody has foreseen
+        return f"{type(error).__name__}: {error}"[:200]
+    took = time.process_time() - began
+    return f"took {took:.1f} s" if took > MOST_S else ""
+
+
+def attacked(name: str, folder: Path, tries: int) -> list[str]:
+    """Every file of a kind that was neither read nor refused well."""
+    ending, valid, read = KINDS[name]
+    draw, path, bad = Random(f"{name} 20261123"), folder / f"file{ending}", []
+    path.write_bytes(valid)
+    assert tried(lambda: read(path)) == "", "the seed is valid"
+    for number in range(tries):
+        path.write_bytes(mutated(valid, draw))
+        if problem := tried(lambda: read(path)):
+            bad.append(f"{name} {number}: {problem}")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return bad + ([f"{name}: {peak} KiB"] if peak > MOST_KIB else [])
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_sample_of_damaged_files_is_read_or_refused(name: str, tmp_path: Path) -> None:
+    assert attacked(name, tmp_path, SAMPLE) == []
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("name", KINDS)
+def test_damaged_files_are_read_or_refused(name: str, tmp_path: Path) -> None:
+    assert attacked(name, tmp_path, WHOLE) == []
+
+
+FLAGS = (
+    "--deadline", "--budget", "--hourly", "--confidence", "--max-machines", "--gpu", "--region",
+    "--zone", "--provider", "--market", "--top", "--discount", "--data-at", "--max-age", "--seed",
+    "-o", "--color", "--store", "--catalog", "--quota", "--offers", "--deny", "--measured",
+)  # fmt: skip
+COMMANDS: tuple[tuple[str, ...], ...] = (
+    ("jobs", "list"), ("config", "show"), ("catalog", "show"), ("catalog", "status"),
+    ("catalog", "export"), ("trace", "fit"), ("bench", "show"), ("accuracy",), ("schema",),
+    ("jobs", "show"), ("catalog", "diff"), ("nothing",), ("plan",),
+)  # fmt: skip
+WORDS = ("resnet50-imagenet", "24h", "0", "-1", "90%", "aws", "H100:8", "", " ", "=", "--", "*")
+
+
+def calls(draw: Random, tries: int) -> Iterator[list[str]]:
+    """Calls that end before a plan is searched: a job among their words is never the first."""
+    tokens = [token.decode("utf-8", "replace")[:200] for token in TOKENS if b"\x00" not in token]
+    for _ in range(tries):
+        words = list(draw.choice(COMMANDS))
+        for _ in range(draw.randrange(4)):
+            words.append(draw.choice((draw.choice(FLAGS), draw.choice(WORDS), draw.choice(tokens))))
+        yield ["plan", "--nosuchflag", *words[1:]] if words[0] == "plan" else words
+
+
+def called(words: list[str]) -> str:
+    """What went wrong with a call of the command line."""
+    out, err, codes = io.StringIO(), io.StringIO(), []
+    with redirect_stdout(out), redirect_stderr(err):
+        problem = tried(lambda: codes.append(main(words)))
+    if problem:
+        return f"{words}: {problem}"
+    code, said = codes[0], err.getvalue()
+    if code not in (0, 1, 2, 3, 4) or "internal error" in said or "Traceback" in said:
+        return f"{words}: code {code}, {said[-200:]}"
+    if code != 0 and not said:
+        return f"{words}: code {code} without a word"
+    return f"{words}: code 1, {said[-200:]}" if code == 1 else ""
+
+
+@pytest.fixture
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to work in, and nobody's settings."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    return tmp_path
+
+
+def test_a_sample_of_wrong_calls_is_refused(empty: Path) -> None:
+    found = [called(words) for words in calls(Random(1), SAMPLE)]
+    assert [each for each in found if each] == []
+
+
+@pytest.mark.attack
+def test_wrong_calls_are_refused(empty: Path) -> None:
+    found = [called(words) for words in calls(Random(2), 1_500)]
+    assert [each for each in found if each] == []
+
+
+def addresses(draw: Random, tries: int) -> Iterator[str]:
+    """Addresses near those that are allowed."""
+    begins = (
+        "https://", "http://", "http://127.0.0.1:1", "http://[::1", "https://[", "ftp://",
+        "file://", "https://me:secret@", "https://\u0435xample.org", "HTTPS://x", "://",
+    )  # fmt: skip
+    ends = (
+        "/manifest.json",
+        "/manifest.json#sha256=",
+        "/manifest.json#ed25519=",
+        "?sig=secret",
+        "",
+    )
+    letters = string.printable + "\u202e\u2028\x00"
+    for _ in range(tries):
+        middle = "".join(draw.choice(letters) for _ in range(draw.randrange(12)))
+        yield draw.choice(begins) + middle + draw.choice(ends) + middle[: draw.randrange(3)]
+
+
+def refused_address(address: str, cache: Path) -> str:
+    """What went wrong with an address whose server answers nothing."""
+
+    def silent(address: str, most: int) -> bytes:
+        raise TimeoutError("timed out")
+
+    try:
+        load_remote(address, cache / "cache", silent, cache / "signers")
+    except RecommendError as error:
+        return f"{address!r} shows a secret" if "secret" in str(error) else ""
+    except Exception as error:  # what nobody has foreseen
+        return f"{address!r}: {type(error).__name__}: {error}"
+    return f"{address!r} is read"
+
+
+def test_a_sample_of_addresses_is_refused(tmp_path: Path) -> None:
+    found = [refused_address(each, tmp_path) for each in addresses(Random(3), 300)]
+    assert [each for each in found if each] == []
+
+
+@pytest.mark.attack
+def test_addresses_are_refused(tmp_path: Path) -> None:
+    found = [refused_address(each, tmp_path) for each in addresses(Random(4), 2_000)]
+    assert [each for each in found if each] == []
+
+
+@pytest.mark.parametrize("out", ["/dev/full", "/dev/null", "nowhere/x", "/", "/proc/x"])
+def test_outputs_that_cannot_be_written_are_one_line(out: str, empty: Path) -> None:
+    (empty / "t.csv").write_text(TRACE)
+    problem = called(["trace", "convert", "t.csv", "--out", out])
+    assert "internal error" not in problem
+    assert "Traceback" not in problem

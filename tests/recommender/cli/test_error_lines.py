@@ -1,0 +1,88 @@
+"""What cannot go on ends in one line that names what failed, with the code of docs/cli.md."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from recommender.errors import UsageError
+from recommender.inputs import settings
+from recommender.traces.law_store import stored
+from recommender.traces.read import read_traces
+from tests.recommender.cli.conftest import Run
+
+LONG = "9" * 5000  # Python refuses to read an integer of more than 4,300 digits
+
+
+def program(*words: str, cwd: Path, **more: object) -> "subprocess.CompletedProcess[str]":
+    """A call of the program itself."""
+    env = {**os.environ, "HOME": str(cwd), "XDG_CONFIG_HOME": str(cwd / "config")}
+    call = [sys.executable, "-m", "recommender", *words]
+    return subprocess.run(call, cwd=cwd, env=env, text=True, **more)  # type: ignore[call-overload,no-any-return]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_behind_standard_output_is_named(tmp_path: Path) -> None:
+    with open("/dev/full", "w") as full:
+        done = program("jobs", "list", cwd=tmp_path, stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 1
+    assert done.stderr == "error: standard output: No space left on device\n"
+
+
+def test_a_working_directory_that_was_deleted_holds_no_project_settings(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    code = (
+        "import os, sys; from recommender.cli import main; os.rmdir(os.getcwd()); "
+        "sys.exit(main(['config', 'show']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=gone, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_config_folder_that_cannot_be_written_is_named(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="file"):
+        settings.save("confidence", ("90%",), tmp_path / "file" / "config.toml")
+
+
+@pytest.mark.parametrize("key", ["max_machines", "confidence"])
+def test_a_setting_of_five_thousand_digits_is_refused(tmp_path: Path, key: str) -> None:
+    (tmp_path / "config.toml").write_text(f"{key} = {LONG}\n")
+    with pytest.raises(UsageError, match="not TOML"):
+        settings.load({}, tmp_path, {}, tmp_path / "config.toml")
+    with pytest.raises(UsageError, match="edit the file"):
+        settings.save(key, ("0.5" if key == "confidence" else "5",), tmp_path / "config.toml")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("bamboo.csv", f"{LONG},add,n1\n"),
+        ("spot.json", f'{{"metadata": {{"gap_seconds": {LONG[:4000]}}}, "data": [1, 0, 2]}}'),
+        ("spot.json", f'{{"metadata": {{"gap_seconds": 60}}, "data": [1, 0, {LONG[:300]}]}}'),
+        ("own.csv", f"t_s,event,value\n{LONG},machines,1\n"),
+    ],
+)
+def test_a_trace_with_a_number_beyond_all_floats_is_refused(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(UsageError):
+        read_traces(tmp_path / name)
+
+
+def test_kept_laws_with_such_a_number_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "laws.json").write_text(f'{{"schema": {LONG[:400]}}}')
+    with pytest.raises(UsageError, match="not JSON"):
+        stored(tmp_path / "laws.json")
+
+
+def test_a_ranking_without_an_offer_is_refused(run: Run) -> None:
+    for words in (("T4",), ("H100", "--region", "nowhere")):
+        result = run("bench", "show", *words)
+        assert (result.code, result.out) == (2, "")
+        assert result.err.startswith("error: no offer is so, or the speed of none in bf16 is known")
+    assert run("bench", "show", "T4", "--precision", "fp16").code == 0
