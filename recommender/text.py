@@ -3,7 +3,6 @@
 import math
 import unicodedata
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 _SHOWN = 60  # characters of a foreign value that fit a line of an error message
 
@@ -29,6 +28,8 @@ def shown_path(path: object) -> str:
 
 def nearest(word: str, choices: Iterable[str]) -> str | None:
     """Find the choice that a misspelt word was probably meant to be."""
+    from difflib import get_close_matches  # most calls misspell nothing
+
     by_lower = {choice.lower(): choice for choice in choices}
     found = get_close_matches(word.lower()[:100], by_lower, n=1, cutoff=0.6)
     return by_lower[found[0]] if found else None

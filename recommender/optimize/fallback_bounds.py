@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from recommender.arrays import Bools, Floats
+from recommender.arrays import Bools, Floats, distinct
 from recommender.optimize.evaluate import RENDEZVOUS_S, Plans, draft_inputs_of, with_fallbacks
 from recommender.optimize.lower_bounds import (
     ClusterSums,
@@ -42,7 +42,7 @@ def bounds_by_queue(
         return lower_bounds
     fall, least = site.fallbacks, np.full(len(rows), np.inf)
     tier = np.digitize(fall.at_once, TIERS)
-    for each in np.unique(tier):
+    for each in distinct(tier):
         kind = tier == each
         usd = float((fall.usd_per_hour * fall.step_s)[kind].min())
         own = replace(

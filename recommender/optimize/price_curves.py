@@ -12,7 +12,7 @@ whose rows are the machines and the quotas). Each μ gives a convex curve of str
 
 import numpy as np
 
-from recommender.arrays import Bools, Floats, Ints
+from recommender.arrays import Bools, Floats, Ints, distinct
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.space import Site
 
@@ -134,7 +134,7 @@ def weights_of(bill: Floats, speed: Floats) -> Floats:
         for (x0, y0), (x1, y1) in zip(hull, hull[1:], strict=False)
         if x1 > x0
     ]
-    found = np.unique([w for w in edges if w > 0.0])
+    found = distinct(np.array([w for w in edges if w > 0.0]))
     if len(found) > WEIGHTS:
         found = found[np.linspace(0, len(found) - 1, WEIGHTS).round().astype(int)]
     return np.concatenate([[-float(bill.min()), 0.0], found])

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from recommender.arrays import Floats, Ints
+from recommender.arrays import Floats, Ints, distinct
 from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job
 from recommender.performance.clusters import Clusters, MachineColumns
@@ -225,7 +225,7 @@ def _traffic(job: Job, columns: MachineColumns, kind: Ints, sizes: int) -> Float
     Size 0 repeats size 1; at each size stands the least of all larger ones. Parameter servers
     spend time on each tensor, so there the tensors stay.
     """
-    networks, starts = np.unique(columns.network_bytes_per_s[kind]), _starts(columns, kind)[0]
+    networks, starts = distinct(columns.network_bytes_per_s[kind]), _starts(columns, kind)[0]
     shape = (len(networks), len(starts), sizes)
     network, start, n = (axis.ravel() for axis in np.indices(shape))
     n, whole = n + 1.0, np.ones(len(n))

@@ -76,7 +76,7 @@ def reasons_of(plan: Plan) -> tuple[str, ...]:
     idle = estimate.split.start_up_s + estimate.split.restart_s + estimate.split.waiting_s
     share = idle / max(estimate.time.typical, 1.0)
     if share >= 0.2:
-        said.append(f"{share:.0%} of the time is start-up and waiting")
+        said.append(f"{100.0 * share:.0f} % of the time is start-up and waiting")
     if effort.quota_h:
         said.append("a quota to ask for")
     return tuple(said)

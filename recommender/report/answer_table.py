@@ -121,11 +121,11 @@ def _as_wide_as_fits(
 ) -> Table | None:
     """The figures, and as many more columns as leave every machine on one line."""
     table = _table(names, machines, figures + _second_half(plans))
-    first = table.columns[1]
+    first, word = table.columns[1], table.columns[1].min_width
     first.min_width = max(len(line) for plan in plans for line in cells.machines_lines(plan))
     while len(table.columns) > 2 + len(figures) and not fits(table, width):
         table.columns.pop()
-    first.min_width = None
+    first.min_width = word
     return table if fits(table, width) else None
 
 

@@ -32,7 +32,7 @@ def drawn(blocks: Iterable[Block], width: int, colour: bool = False) -> str:
     """The blocks as text, no line wider than the screen unless a single word of it is."""
     console = _console(colour)
     for block in blocks:
-        least = _least_width(console, block)
+        least = _least_width(block)
         shown = block if least <= width else _spilt(block, width)
         console.print(shown, width=max(width, least), crop=False)
     text = console.file.getvalue().replace(GLUE, " ")  # type: ignore[attr-defined]
@@ -53,8 +53,17 @@ def _console(colour: bool = False) -> Console:
     )
 
 
-def _least_width(console: Console, block: Block) -> int:
-    return Measurement.get(console, console.options, block).minimum
+def _least_width(block: Block) -> int:
+    """Columns without which a word is cut; rich's own measure draws everything once more for it."""
+    if isinstance(block, Text):
+        return max(map(len, block.plain.split()), default=0)
+    if isinstance(block, Padding):
+        return block.left + _least_width(block.renderable)
+    if isinstance(block, Table):
+        gap = block.padding[1] + (block.box is not None)
+        widths = [column.width or column.min_width or 0 for column in block.columns]
+        return sum(widths) + gap * (len(widths) - 1)
+    return _least_width(block.block) + 4 if isinstance(block, Framed) else 0
 
 
 def _spilt(block: Block, width: int) -> Block:
@@ -72,11 +81,15 @@ def _spilt(block: Block, width: int) -> Block:
     return inset(Text("\n".join(each for lines in wrapped for each in lines), words.style), indent)
 
 
-def fits(block: Block, width: int, unbroken: bool = False) -> bool:
-    """Whether a block can be drawn so narrow without cutting a word, or without breaking a line."""
+def fits(block: Block, width: int) -> bool:
+    """Whether a block can be drawn so narrow without cutting a word."""
+    return _least_width(block) <= width
+
+
+def unbroken(block: Block, width: int) -> bool:
+    """Whether a block can be drawn so narrow without breaking a line."""
     console = _console()
-    measured = Measurement.get(console, console.options, block)
-    return (measured.maximum if unbroken else measured.minimum) <= width
+    return Measurement.get(console, console.options, block).maximum <= width
 
 
 def text(words: str, style: str = "") -> Text:
@@ -173,9 +186,11 @@ def add_row(table: Table, cells: Sequence[Sequence[str]], first: str = "") -> No
     for column, lines in zip(table.columns, cells, strict=True):
         head, rest = "\n".join(lines[:1]), "".join(f"\n{each}" for each in lines[1:])
         if column.no_wrap:  # its width is that of its cells: rich would measure every word
-            column.width = max(column.width or 0, *map(len, lines), len(str(column.header)))
+            least = max(column.width or 0, column.min_width or 0, len(str(column.header)))
+            column.width = max(least, *map(len, lines))
             made.append(Text().append(head, first).append(rest, FAINT))
         else:
+            column.min_width = max(column.min_width or 0, _least_width(text(head + rest)))
             made.append(Text().append_text(marked(head, first)).append_text(text(rest, FAINT)))
     table.add_row(*made)
 

@@ -133,7 +133,7 @@ def test_a_closed_or_full_standard_output() -> None:
     assert (closed.returncode, closed.stderr) == (0, "")
     full = shell("$R jobs list >/dev/full")
     assert full.returncode == 1
-    assert full.stderr == "error: No space left on device\n"
+    assert full.stderr == "error: standard output: No space left on device\n"
 
 
 def test_landing_page(run: Run) -> None:

@@ -58,6 +58,16 @@ def test_an_answer_needs_no_cloud_library() -> None:
     assert not found & set(CLOUD)
 
 
+def test_an_answer_loads_no_masked_arrays_and_draws_only_where_it_is_drawn() -> None:
+    script = LOADED.replace('name.partition(".")[0]', "name")
+    found = loaded(script, "--deadline", "24h", "--gpu", "H100", "resnet50-imagenet", "-q")
+    assert "rich.table" in found
+    assert not found & {"numpy.ma", "rich.panel", "rich.progress", "rich.markdown"}
+    as_json = "--deadline", "24h", "--gpu", "H100", "resnet50-imagenet", "-o", "json"
+    done = python(script, *as_json)
+    assert "rich.console" not in json.loads(done.stdout.splitlines()[-1])
+
+
 def completions(*words: str) -> list[str]:
     """What a bash user is offered for the last word."""
     done = subprocess.run(
