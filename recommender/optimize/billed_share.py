@@ -9,7 +9,7 @@ with the interruptions Λ, which so many machines of so many types can have at m
 
 import numpy as np
 
-from recommender.arrays import Floats, Ints
+from recommender.arrays import Floats, Ints, distinct
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.lower_bounds import joint_quantile, paid_share
@@ -170,4 +170,4 @@ def least_quantile(space: Space, speed_sigma: Floats, price_sigma: float) -> flo
     it in every path.
     """
     key = (space.path_count, space.seed, space.limits.confidence)
-    return min(joint_quantile(*key, float(s), price_sigma) for s in np.unique(speed_sigma))
+    return min(joint_quantile(*key, float(s), price_sigma) for s in distinct(speed_sigma))

@@ -18,7 +18,7 @@ from dataclasses import field
 
 import numpy as np
 
-from recommender.arrays import Bools, Floats, Ints
+from recommender.arrays import Bools, Floats, Ints, distinct
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.entry_sets import counts_lower_bounds
 from recommender.optimize.evaluate import RENDEZVOUS_S
@@ -148,7 +148,7 @@ def _cutoff(state: SearchState) -> float:
 def _box_site(space: Space, index: int) -> BoxSite:
     site, c, limits = space.sites[index], space.columns, space.limits
     e = site.entries
-    sigma = np.unique(spreads_of(c, e.kind))
+    sigma = distinct(spreads_of(c, e.kind))
     away, longest = float(e.boot_s.min()) + RENDEZVOUS_S, np.inf
     if limits.deadline_s is not None:
         key = (space.path_count, space.seed, limits.confidence)
@@ -179,7 +179,7 @@ def _least_bill(space: Space, site: Site) -> Floats:
     hazard = np.where(e.spot, gang_hazard(e.cap + 1, e.co_interruption) / e.run_mean_s, 0.0)
     faults = space.job.fault_rate_per_hour / 3600.0 * space.limits.max_machines
     run, free = one / max(float(hazard.sum()) + faults, 1e-12), one * float(e.free_s.max())
-    share = np.min([paid_share(run, one * sigma, free) for sigma in np.unique(e.run_sigma)], axis=0)
+    share = np.min([paid_share(run, one * sigma, free) for sigma in distinct(e.run_sigma)], axis=0)
     return np.where(e.spot, e.usd_per_hour * share, e.usd_per_hour)
 
 

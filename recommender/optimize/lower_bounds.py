@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from recommender.arrays import Bools, Floats, Ints
+from recommender.arrays import Bools, Floats, Ints, distinct
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.deadline_bounds import (
     Completion,
@@ -267,7 +267,7 @@ def least_seconds(space: Space) -> float:
     boots += [float(site.fallbacks.boot_s.min(initial=np.inf)) for site in space.sites]
     sigmas = spreads_of(columns, np.arange(len(columns.names)))
     key = (space.path_count, space.seed, space.limits.confidence)
-    factor = min((speed_quantile(*key, float(value)) for value in np.unique(sigmas)), default=0.0)
+    factor = min((speed_quantile(*key, float(value)) for value in distinct(sigmas)), default=0.0)
     work = space.job.global_batch * space.steps_left / max(fastest, 1e-30)
     return (min(boots, default=0.0) + RENDEZVOUS_S + work * factor) * (1.0 - ROUNDING)
 

@@ -128,14 +128,9 @@ def site_bounds_of(
     order = order[fits[order] > 0]
     if len(order) < 2:
         return []
-<<<<<<< HEAD
     table = billed_share_of(space, site.only(order), speed[order], laws)
     laws = site.entries if laws is None else laws
-    values = np.unique(network[order])
-=======
-    table = billed_share_of(space, site.only(order), speed[order])
     values = distinct(network[order])
->>>>>>> 3aca4b9 (Drawing costs what numpy.ma did: tables are not measured twice, distinct values are sorted by hand)
     starts = [float(part[0]) for part in np.array_split(values, min(CLASSES, len(values)))]
     ends = [*starts[1:], np.inf]
     found = []
@@ -312,20 +307,6 @@ def _most_spent(space: Space, price_sigma: Floats, speed_sigma: Floats) -> float
     return spent * (1.0 + ROUNDING)
 
 
-<<<<<<< HEAD
-=======
-def least_quantile(space: Space, speed_sigma: Floats, price_sigma: float) -> float:
-    """Least speed × price of the path that must keep a limit, of any of some spreads of speed.
-
-    Every spread is tried: paths faster than predicted and slower ones change places, so the
-    least may lie between the ends. Of price it is at the largest spread: min(price, 1) falls with
-    it in every path.
-    """
-    key = (space.path_count, space.seed, space.limits.confidence)
-    return min(joint_quantile(*key, float(s), price_sigma) for s in distinct(speed_sigma))
-
-
->>>>>>> 3aca4b9 (Drawing costs what numpy.ma did: tables are not measured twice, distinct values are sorted by hand)
 def _alone_usd(space: Space, site: Site, speed: Floats, seconds: float) -> Floats:
     """Least cost if on-demand machines of an entry do all the work of an elastic cluster alone."""
     e = site.entries
