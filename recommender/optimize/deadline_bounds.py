@@ -23,7 +23,8 @@ from recommender.performance.checkpoint import CHIEF_STREAM, object_store_rate, 
 from recommender.risk.on_demand_wait import wait_s
 from recommender.risk.random_numbers import random_numbers, time_factors
 
-GROUPS = 16  # of paths, by supply
+# Shares of the paths, shortest of machines first, between groups: waits differ most at the first.
+GROUP_EDGES = (0.025, 0.05, 0.1, 0.2, 0.4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ def max_paths_in_time(
     fallback = _none(len(open_)) if fallback is None else fallback.take(open_)
     found = np.zeros(len(open_), dtype=np.int64)
     queues = bool(np.any(own.at_once < 1.0) or np.any(fallback.at_once < 1.0))
-    for supply, z in _speeds(paths, seed, GROUPS if queues else 1):
+    for supply, z in _speeds(paths, seed, GROUP_EDGES if queues else ()):
         left_s = due_s - own.queue_s(supply)
         there = fallback.latest(sigma, left_s - fallback.queue_s(supply))
         best = np.maximum(own.latest(sigma, left_s), there)
@@ -126,8 +127,12 @@ def _none(clusters: int) -> Completion:
 
 
 @lru_cache(maxsize=8)
-def _speeds(paths: int, seed: int, groups: int) -> tuple[tuple[float, Floats], ...]:
+def _speeds(paths: int, seed: int, edges: tuple[float, ...]) -> tuple[tuple[float, Floats], ...]:
     """Paths of like supply: the most that one of them has, and their sorted speeds."""
     sample = random_numbers(paths, 8, seed)
-    alike = np.array_split(np.argsort(sample.supply), groups)
-    return tuple((float(sample.supply[rows].max()), np.sort(sample.speed[rows])) for rows in alike)
+    alike = np.split(np.argsort(sample.supply), [round(paths * edge) for edge in edges])
+    return tuple(
+        (float(sample.supply[rows].max()), np.sort(sample.speed[rows]))
+        for rows in alike
+        if len(rows)
+    )
