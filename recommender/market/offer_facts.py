@@ -8,7 +8,7 @@ from itertools import permutations
 
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.frozen import dataclass
-from recommender.catalogs.registry import SPOT_AUCTIONS
+from recommender.catalogs.registry import OWN, SPOT_AUCTIONS
 from recommender.catalogs.schema import BillingRule, InstanceType, SpotClass
 from recommender.job.job import Job
 from recommender.market.account_quotas import AccountQuotas
@@ -196,8 +196,11 @@ class Facts:
 
         The catalog states them of a machine of eight GPUs. Larger ones are harder to get and waited
         for longer, by as much as the class's spot machines of that size are there less often; the
-        slope is what more machines lose (`on_demand_wait.OnDemandLaw`).
+        slope is what more machines lose (`on_demand_wait.OnDemandLaw`). Own machines that are
+        counted are there.
         """
+        if t.instance_type in self._counted and t.provider == OWN:
+            return 1.0, 0.0, 0.0
         share, wait_s = self._waits.get(t.gpu, (1.0, 0.0))
         if self.choice.on_demand_obtainable is not None:
             share = self.choice.on_demand_obtainable
@@ -207,6 +210,11 @@ class Facts:
         harder = _odds(eight.availability) / _odds(law.availability)
         share = share / (share + (1.0 - share) * harder)
         return share, wait_s * harder, law.availability_slope
+
+    @cached_property
+    def _counted(self) -> frozenset[str]:
+        """The user's own machines that they said the number of."""
+        return frozenset(q.quota_family for q in self.choice.quotas if q.provider == OWN)
 
     @cached_property
     def _waits(self) -> dict[str, tuple[float, float]]:

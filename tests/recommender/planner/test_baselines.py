@@ -216,3 +216,17 @@ def test_eight_own_h100_take_a_step_as_long_as_those_of_a_cloud(tmp_path: Path) 
     cloud = next(p for p in plans if p.machines[0].count == 1).estimate.step.step_s
     assert seconds[""] == seconds["nvswitch"] == pytest.approx(cloud, rel=0.03)
     assert seconds["pcie"] > 1.5 * cloud
+
+
+def test_own_machines_that_are_counted_are_not_waited_for(tmp_path: Path) -> None:
+    """Seven in ten H100 machines of a cloud are there at once; two in the own rack are there."""
+    job, limits = find_job("llama3-8b-sft"), Limits(deadline_s=200 * HOUR)
+    catalog = own_catalog(tmp_path, "lab,H100,8,23.9,")
+    there = QuotaLimit("own", "lab", "any", "own", "machine", 2.0)
+    waits = {}
+    for quotas in ((), (there,)):
+        choice = Choice(providers=("own",), quotas=quotas)
+        answer = recommend(job, limits, choice, catalog=catalog, now=NOW)
+        waits[quotas] = max(plan.estimate.split.waiting_s for plan in answer.plans)
+    assert waits[()] > 300.0
+    assert waits[there,] == 0.0
