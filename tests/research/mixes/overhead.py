@@ -1,6 +1,7 @@
 """Whether a plan under an overhead limit is beaten in cost and in time by one that keeps it too.
 
-By its own fallback rented alone, or by a plan of the same question without the limit.
+Each plan by its own fallback rented alone; the first also by any plan of the same question without
+the limit (the others are the best of their kind, which the first may well beat).
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,7 @@ def beaten(search: PlanSearch, plans: Sequence[Evaluated]) -> str:
     """What beats one of an answer's plans, in words; "" if nothing does."""
     if search.problem.limits.max_overhead is None:
         return ""
-    found = [*_by_own_fallback(search, plans), *_by_plans_without_the_limit(search, plans)]
+    found = [*_by_own_fallback(search, plans), *_by_plans_without_the_limit(search, plans[:1])]
     return "; ".join(found)
 
 
