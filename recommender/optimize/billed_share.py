@@ -156,7 +156,7 @@ def _shares(
     for sigma in (float(e.run_sigma.min()), float(e.run_sigma.max())):
         law = (one * RUN_GRID**power, one * sigma, one * free)
         paid = paid_share(one * RUN_GRID ** (power - 1.0), *law[1:])
-        ratio = least_spot_time_ratio(space.path_count, space.seed, *law, one * away, works)
+        ratio = least_spot_time_ratio(space.cache.path_count, space.seed, *law, one * away, works)
         least = min(least, float(np.maximum(paid, ratio).min()))
         least_paid = min(least_paid, float(paid.min()))
     return least, least_paid

@@ -22,7 +22,7 @@ def hopeless(space: Space, inputs: PathInputs) -> Bools:
     """Plans that cannot keep the limits often enough; those it says nothing of are False."""
     limits, cache = space.limits, space.cache
     found = np.zeros(len(inputs), dtype=bool)
-    broken_at_most = (1.0 - limits.confidence) * cache.path_count
+    broken_at_most = (1.0 - space.least_chance) * cache.path_count
     if broken_at_most >= GLANCE or next(limits.given(RUN_LIMITS), None) is None:
         return found
     # What a fallback could save has to be known of all runs; with one, most deadlines are kept.

@@ -22,7 +22,8 @@ from recommender.plan.limits import MEAN_LIMITS, RUN_LIMITS, Limits, RunFigures
 from recommender.risk.laws import gang_doublings, gang_hazard
 from recommender.risk.on_demand_wait import OnDemandLaw
 from recommender.risk.path_inputs import PathInputs
-from recommender.risk.run_statistics import trimmed_mean
+from recommender.risk.random_numbers import random_numbers, time_factors
+from recommender.risk.run_statistics import Outcomes, trimmed_mean, trimmed_mean_errors
 
 # Seconds of a changeover besides boot, image and restore: rendezvous of the ranks 20 s and the
 # first slow steps 60 s (review of published start-up logs, docs/models.md).
@@ -33,6 +34,10 @@ RESERVE_S = 120.0
 FALLBACK_SPEEDUPS = (1.0, 2.0, 4.0)
 # Layouts of `strategies.STRATEGY_OF_ROW` that restart on another number of machines by themselves.
 RESHARDED = np.array([strategy.whole_network for strategy in STRATEGY_OF_ROW])
+# Standard errors by which a figure of the paths of a search may exceed the printed one. Over twelve
+# questions the two differed by 0.6-1.3 of them in cost, 0.1-0.3 in time and 0.5-1 in overhead (sd;
+# November 2026): Sobol' points spread evenly what decides a time.
+COST_ERRORS, TIME_ERRORS, OVERHEAD_ERRORS = 2.0, 0.75, 2.0
 # Logit that stands for "always there".
 ALWAYS_UP_LOGIT = 40.0
 
@@ -55,14 +60,31 @@ class Plans:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What plans are worth; shape (plans,). `goal` is inf where a limit is not kept."""
+    """What plans are worth; shape (plans,). `goal` is inf where a limit cannot be kept."""
 
     goal: Floats
+    least_goal: Floats  # less the error of the paths that it was simulated on
     cost_usd: Floats  # expected
-    time_s: Floats  # trimmed mean (`risk/run_statistics.py`)
-    usd_with_any_fallback: Floats  # least expected cost with any fallback of the site
+    time_s: Floats  # trimmed mean
+    usd_with_any_fallback: (
+        Floats  # least expected cost with any fallback of the site, less its error
+    )
     chance: Floats  # all limits kept
     overhead: Floats
+    kept: Bools  # whether they keep the limits on these paths
+
+    @staticmethod
+    def blank(plans: int) -> "Values":
+        """Plans that are not allowed."""
+        goal, least, cost, time, with_any = np.full((5, plans), np.inf)
+        chance, overhead = np.zeros(plans), np.ones(plans)
+        kept = np.zeros(plans, dtype=bool)
+        return Values(goal, least, cost, time, with_any, chance, overhead, kept)
+
+    def put(self, rows: Ints, values: "Values") -> None:
+        """Set what some of the plans are worth."""
+        for name in self.__slots__:
+            getattr(self, name)[rows] = getattr(values, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,29 +108,47 @@ class Gang:
 
 def values_of(space: Space, inputs: PathInputs, allowed: Bools) -> Values:
     """Simulate what is allowed; what is not gets an infinite goal."""
-    worth = [np.full(len(inputs), np.inf) for _ in range(4)]
-    chance, overhead = np.zeros(len(inputs)), np.ones(len(inputs))
+    values = Values.blank(len(inputs))
     rows = np.flatnonzero(allowed)
-    if len(rows):
-        limits = space.limits
-        found = space.cache.outcomes(inputs.take(rows), limits.deadline_s)
-        time = trimmed_mean(found.time_s)
-        chance[rows] = limits_kept(limits, found).mean(axis=1)
-        overhead[rows] = found.overhead
-        good = chance[rows] >= limits.confidence - 1e-12
-        for limit, most in limits.given(MEAN_LIMITS):
-            good &= limit.of_means(found) <= most
-        aim = time if limits.goal == "time" else found.expected_usd
-        columns = (
-            np.where(good, aim, np.inf),
-            found.expected_usd,
-            time,
-            found.usd_with_any_fallback,
-        )
-        for column, value in zip(worth, columns, strict=True):
-            column[rows] = value
-    goal, cost, time_s, with_any = worth
-    return Values(goal, cost, time_s, with_any, chance, overhead)
+    if not len(rows):
+        return values
+    limits = space.limits
+    found = space.cache.outcomes(inputs.take(rows), limits.deadline_s)
+    time = trimmed_mean(found.time_s)
+    chance = limits_kept(limits, found).mean(axis=1)
+    least, possible = found, chance >= space.least_chance - 1e-12
+    kept = chance >= limits.confidence - 1e-12
+    error = np.zeros(len(rows))
+    if space.printed is not None:
+        least = replace(found, overhead=found.overhead - OVERHEAD_ERRORS * found.overhead_error)
+        error = _goal_error(space, inputs.take(rows), found)
+    for limit, most in limits.given(MEAN_LIMITS):
+        possible &= limit.of_means(least) <= most
+        kept &= limit.of_means(found) <= most
+    goal = np.where(possible, time if limits.goal == "time" else found.expected_usd, np.inf)
+    values.put(
+        rows,
+        Values(
+            goal=goal,
+            least_goal=goal - error,
+            cost_usd=found.expected_usd,
+            time_s=time,
+            usd_with_any_fallback=found.usd_with_any_fallback - error,
+            chance=chance,
+            overhead=found.overhead,
+            kept=kept,
+        ),
+    )
+    return values
+
+
+def _goal_error(space: Space, inputs: PathInputs, found: Outcomes) -> Floats:
+    """By how much the goal of each plan may be lower on the printed paths; (plans,)."""
+    if space.limits.goal != "time":
+        return COST_ERRORS * found.usd_error
+    speed = random_numbers(found.time_s.shape[1], 8, space.seed).speed
+    work_s = inputs.work_s[:, None] * time_factors(inputs.speed_sigma[:, None], speed)
+    return TIME_ERRORS * trimmed_mean_errors(found.time_s, work_s)
 
 
 def limits_kept(limits: Limits, runs: RunFigures) -> Bools:

@@ -172,7 +172,8 @@ def too_lossy(space: Space, c: ClusterSums) -> Bools:
         g = c.take(rows)
         work_s = g.work_s * least_speed_factor(space, g.speed_sigma)
         law = (g.run_mean_s, g.run_sigma, g.changeover_s, work_s)
-        lossy[rows] = least_overhead(space.path_count, space.seed, *law) > space.limits.max_overhead
+        least = least_overhead(space.cache.path_count, space.seed, *law)
+        lossy[rows] = least > space.limits.max_overhead
     return lossy
 
 
@@ -297,7 +298,7 @@ def lower_bounds_of(
     ratio = np.where(has_spot, paid, 1.0)
     if tight and has_spot.any():
         law = (c.run_mean_s, c.run_sigma, c.free_s, c.changeover_s)
-        tighter = least_spot_time_ratio(space.path_count, space.seed, *law, work)
+        tighter = least_spot_time_ratio(space.cache.path_count, space.seed, *law, work)
         ratio = np.maximum(ratio, tighter)
     begun = np.zeros(len(work)) if begun is None else begun
     spot = np.maximum(c.spot_usd_per_hour * ratio * work, c.spot_usd_per_hour * paid * work + begun)

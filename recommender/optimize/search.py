@@ -20,10 +20,12 @@ import numpy as np
 from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.columns import Cluster, counts_table
+from recommender.optimize.confirm import confirm_open
 from recommender.optimize.entry_sets import counts_lower_bounds
+from recommender.optimize.expand import expand_clusters
 from recommender.optimize.fallback_bounds import bounds_by_queue
 from recommender.optimize.lower_bounds import sums_of
-from recommender.optimize.search_state import SearchState, expand_clusters
+from recommender.optimize.search_state import SearchState
 from recommender.optimize.space import ANCHOR, OBJECT_STORE, Site, Space, single_steps, within_quota
 from recommender.performance.clusters import spread_at
 from recommender.performance.parameter_server import cluster_spread
@@ -133,6 +135,7 @@ def search_mixes(space: Space, state: SearchState, first: int = 0) -> None:
             queue.sort()  # which is a heap as well
             state.open_bound = min(state.open_bound, queue[MOST_QUEUED // 2][0])
             del queue[MOST_QUEUED // 2 :]
+    confirm_open(space, state)
 
 
 def judge_first(space: Space, clusters: Sequence[Cluster], state: SearchState) -> None:
@@ -162,6 +165,7 @@ def search_singles(
         # Where bounds rule all of them out, more at once are as exact and quicker.
         clusters = CLUSTERS if state.plans_evaluated > done else 2 * clusters
         at = stop
+    confirm_open(space, state)
     if at < len(queue.bound):
         state.open_bound = min(state.open_bound, float(queue.bound[at]))
 

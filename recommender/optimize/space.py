@@ -19,6 +19,7 @@ from recommender.plan.limits import Limits
 from recommender.risk.on_demand_wait import OnDemandLaw
 from recommender.risk.run_statistics import OutcomeCache
 
+CHANCE_ERRORS = 3.0  # standard errors of the chance in a search, within which it may be as asked
 NONE, OBJECT_STORE, ANCHOR, MEMORY_TIER = range(4)  # as in `CHECKPOINT_PATHS`
 
 
@@ -143,12 +144,27 @@ class Space:
     checkpoint_paths: tuple[int, ...]  # checkpoint paths allowed
     mix: bool
     trust_notice: bool = True
+    # The paths on which plans are compared, and those that decide near the edge of a limit or of
+    # the best goal (`confirm.py`); None: the same.
     cache: OutcomeCache = field(default_factory=lambda: OutcomeCache(1024, 7), compare=False)
+    printed: OutcomeCache | None = field(default=None, compare=False)
 
     @property
     def path_count(self) -> int:
-        """How many paths plans are compared on."""
-        return self.cache.path_count
+        """How many paths decide: on these a lower bound holds."""
+        return (self.printed or self.cache).path_count
+
+    @property
+    def least_chance(self) -> float:
+        """The chance on the paths of a search that may still be the one asked for."""
+        sure = self.limits.confidence
+        if self.printed is None:
+            return sure
+        return chance_less_error(sure, self.cache.path_count, self.printed.path_count)
+
+    def on_printed_paths(self) -> "Space":
+        """This space with nothing but the paths that decide."""
+        return self if self.printed is None else replace(self, cache=self.printed, printed=None)
 
     @property
     def seed(self) -> int:
@@ -162,6 +178,15 @@ class Space:
         fleet = clusters_of(_take(self.columns, kinds), counts @ by_kind)
         kind = np.where(fleet.kind >= 0, kinds[np.maximum(fleet.kind, 0)], -1)
         return Clusters(kind, *(getattr(fleet, name) for name in Clusters.__slots__[1:]))
+
+
+def chance_less_error(chance: float, paths: int, decide: int) -> float:
+    """The least share of some paths that keep limits where of those that decide enough do.
+
+    It has the variance of a proportion; of a chance of 100 % that of one path that breaks them.
+    """
+    variance = chance * (1.0 - chance) + 1.0 / decide
+    return max(chance - CHANCE_ERRORS * float(np.sqrt(variance / paths)), 0.0)
 
 
 def _take(columns: MachineColumns, rows: Ints) -> MachineColumns:

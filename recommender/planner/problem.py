@@ -30,10 +30,11 @@ from recommender.risk.run_statistics import OutcomeCache
 SEARCHED = 256  # paths that plans are compared on
 PRINTED = 2048  # paths behind every printed figure
 MERGED_SETS = 100  # sets of types whose bounds say what a mix could gain, at 1 ms each
+FOLLOWED_MOST = 1000  # plans remembered on these paths: 33 kB each
 # Of a problem: what only the most machines and the hourly limit among the limits decide.
 SHARED = frozenset({
     "facts", "allowed", "types", "columns", "step_s", "rows", "site_builder", "single_type_sites",
-    "outcome_cache",
+    "outcome_cache", "printed_cache",
 })  # fmt: skip
 # The same where only the quotas change: what is there, but not how much of it.
 SHARED_OFFERS = frozenset({"allowed", "types", "columns", "step_s", "rows", "outcome_cache"})
@@ -110,6 +111,11 @@ class Problem:
         """The plans simulated so far, by all searches of this problem."""
         return OutcomeCache(SEARCHED, self.seed)
 
+    @cached_property
+    def printed_cache(self) -> OutcomeCache:
+        """Those of them that were followed on the printed paths."""
+        return OutcomeCache(PRINTED, self.seed, FOLLOWED_MOST)
+
     def under(self, limits: Limits) -> "Problem":
         """This problem under other limits, with what does not depend on those that changed."""
         other = replace(self, limits=limits)
@@ -140,6 +146,7 @@ class Problem:
             mix=self.choice.mix != "no",
             trust_notice=self.choice.trust_notice,
             cache=self.outcome_cache,
+            printed=self.printed_cache,
         )
 
     def mix_regions(

@@ -18,10 +18,9 @@ from recommender.planner.plan_builder import (
     keeps,
 )
 
-SIMULATED = 12  # kinds of plans simulated again, however few are shown: the same plan wins
-TRIES = 4  # plans of one kind that are simulated again until one keeps the limits
-BEYOND = 24  # plans of all kinds simulated again where the search promised more than the lead
-TIE = 0.005  # goals closer than this are a tie: fewer machines win
+SIMULATED = 12  # kinds of plans built, however few are shown
+TRIES = 4  # plans of one kind that are built until one keeps the limits
+TIE = 0.002  # goals closer than this are a tie: fewer machines win
 TWINS = 0.02  # nobody chooses between plans of a frontier that are closer than this in cost or time
 # No plan of a frontier takes longer while another is shorter: prices and spot laws of this month
 # say little of the next.
@@ -49,53 +48,54 @@ class Ranking:
     on_demand: Candidate | None  # the best plan without spot: what the others save against
 
     def ranked(self, state: SearchState, others: list[Candidate]) -> Ranked:
-        """The best plan, others that differ from it, and the best of each provider.
+        """The best plan, `others` that differ from it, and the next best kinds of plans.
 
-        All keep the limits by their printed figures, unless no plan that was simulated does.
+        All keep the limits by their printed figures.
         """
         ordered = sorted(state.incumbents.values(), key=ranking_key)
-        kinds = self._by_kind([ordered[0], *others, *ordered])
-        built = self._best_of_kinds(kinds)
-        keeping = [each for each in built.values() if keeps(each.plan, self.builder.limits)]
-        kept = sorted(keeping or built.values(), key=self._goal)
-        kept = self._quoted_first(self._fewest_machines_first(kept))
-        wanted = [built[kind] for kind in map(self._kind, others) if kind in built]
-        wanted = [each for each in wanted if each in kept]
-        first = [kept[0], *(each for each in wanted if each != kept[0])][: self.top]
-        rest = [each for each in kept if each not in first]
-        shown = [*first, *rest[: self.top - len(first)]]
-        plans = self._labelled([each for each in kept if each in shown], built.values())
-        return Ranked(plans, len(kept) - len(plans) + len(kinds) - len(built))
+        lead = self._lead(ordered)
+        kinds = self._by_kind([lead, *others, *ordered])
+        built: list[Evaluated] = []
+        for alike in islice(kinds.values(), max(self.top, SIMULATED)):
+            first = lead if lead in alike else _simplest(alike)
+            rest = sorted((c for c in alike if c != first), key=ranking_key)
+            built += islice(self.builder.keeping([first, *rest][:TRIES]), 1)
+        plans, wanted = self._led(built), {self._kind(other) for other in others}
+        first_shown = [each for each in plans[1:] if self._kind(each.candidate) in wanted]
+        rest_shown = [each for each in plans[1:] if each not in first_shown]
+        shown = [*plans[:1], *first_shown, *rest_shown][: self.top]
+        labelled = self._labelled([each for each in plans if each in shown], built)
+        tried = min(len(kinds), max(self.top, SIMULATED))
+        return Ranked(labelled, len(kinds) - tried + len(built) - len(shown))
 
-    def _best_of_kinds(self, kinds: dict[Kind, list[Candidate]]) -> dict[Kind, Evaluated]:
-        """A plan of each of the first kinds: the simplest that keeps the limits, if any does."""
-        built: dict[Kind, Evaluated] = {}
-        for kind, alike in islice(kinds.items(), max(self.top, SIMULATED)):
-            first = _simplest(alike)
-            tried = [first, *(c for c in sorted(alike, key=ranking_key) if c != first)][:TRIES]
-            keeping = next(self.builder.keeping(tried), None)
-            built[kind] = keeping or self.builder.build(first)
-        better = self._better_than_lead(kinds, built)
-        return built if better is None else built | {self._kind(better.candidate): better}
+    def _lead(self, ordered: list[Candidate]) -> Candidate:
+        """The plan that leads: of near-ties with the best the simplest.
 
-    def _better_than_lead(
-        self, kinds: dict[Kind, list[Candidate]], built: dict[Kind, Evaluated]
-    ) -> Evaluated | None:
-        """A plan that keeps the limits and beats all tried so far, though its like failed.
-
-        Of one kind many may miss a chance by a hair where the next keeps it: of gpt2-medium for
-        243 USD five on an H200 machine, the fifth in 11 h; the next kind took 27 h (November 2026).
+        One at derived prices does not lead a quoted one that is within the derived error.
         """
-        keeping = [each for each in built.values() if keeps(each.plan, self.builder.limits)]
-        lead = min(map(self._goal, keeping), default=0.0)
-        promising = [
-            candidate
-            for kind in built
-            for candidate in kinds[kind]
-            if candidate.goal < lead * (1.0 - TIE)
-        ]
-        found = self.builder.keeping(sorted(promising, key=ranking_key)[:BEYOND])
-        return next((each for each in found if self._goal(each) < lead), None)
+        lead = _simplest_of_best([each for each in ordered if each.printed])
+        if not self._is_derived(lead):
+            return lead
+        quoted = [each for each in ordered if not self._is_derived(each)]
+        kept = next(self.builder.keeping(quoted[:TRIES]), None)
+        first = self.builder.build(lead)
+        # zone medians err 11 % (snapshot rules, 2026)
+        most = 1.0 + max(first.plan.estimate.price_sigma, 0.11)
+        if kept is None or self._goal(kept) > self._goal(first) * most:
+            return lead
+        return kept.candidate
+
+    def _led(self, built: list[Evaluated]) -> list[Evaluated]:
+        """Plans by their goal, but the one that leads, which is the first given."""
+        if not built:
+            return built
+        lead, ordered = built[0], sorted(built, key=self._goal)
+        best = ordered[0]
+        # Only the best plans were followed on the printed paths before: another may prove better.
+        better = self._goal(best) < self._goal(lead) * (1.0 - TIE)
+        if better and (not has_derived_price(best.plan) or has_derived_price(lead.plan)):
+            return ordered
+        return [lead, *(each for each in ordered if each != lead)]
 
     def frontier(self, candidates: Iterable[Candidate]) -> Ranked:
         """Plans that no other beats in both cost and time, cheapest first."""
@@ -149,26 +149,10 @@ class Ranking:
             keeping or plans, key=lambda plan: goal_of(plan, self.builder.limits), default=None
         )
 
-    def _fewest_machines_first(self, plans: list[Evaluated]) -> list[Evaluated]:
-        """Among near-ties with the first, the plan with the fewest machines leads."""
-        goal = self._goal
-        if not plans:
-            return plans
-        ties = [p for p in plans if goal(p) <= goal(plans[0]) * (1.0 + TIE)]
-        # Never one that another tie beats in the other figure too: 36 % more expensive, no faster.
-        fair = [p for p in ties if not any(goal(o) <= goal(p) and _dominates(o, p) for o in ties)]
-        return _led_by(min(fair, key=lambda p: sum(m.count for m in p.plan.machines)), plans)
-
-    def _quoted_first(self, plans: list[Evaluated]) -> list[Evaluated]:
-        """A plan at derived prices does not lead a quoted one that is within the derived error."""
-        lead = next((p for p in plans if not has_derived_price(p.plan)), None)
-        if not plans or lead is None or not has_derived_price(plans[0].plan):
-            return plans
-        # zone medians err 11 % (snapshot rules, 2026)
-        error = max(plans[0].plan.estimate.price_sigma, 0.11)
-        if self._goal(lead) > self._goal(plans[0]) * (1.0 + error):
-            return plans
-        return _led_by(lead, plans)
+    def _is_derived(self, candidate: Candidate) -> bool:
+        """Whether nobody quoted the price of some of its machines."""
+        kinds = self.builder.problem.catalog.offers.kind
+        return any(kinds[pool.rows[0]] == "derived" for pool in self.builder.pools_of(candidate))
 
 
 def _worth_a_choice(built: list[Evaluated]) -> list[Evaluated]:
@@ -195,11 +179,15 @@ def _simplest(alike: list[Candidate]) -> Candidate:
     )
 
 
-def _led_by(lead: Evaluated, plans: list[Evaluated]) -> list[Evaluated]:
-    return [lead, *(plan for plan in plans if plan != lead)]
+def _simplest_of_best(candidates: list[Candidate]) -> Candidate:
+    """The simplest of near-ties that no other of them beats in the other figure."""
+    best = min(candidate.goal for candidate in candidates)
+    ties = [c for c in candidates if c.goal <= best * (1.0 + TIE)]
+    fair = [c for c in ties if not any(o.goal <= c.goal and _dominates(o, c) for o in ties)]
+    return _simplest(fair)
 
 
-def _dominates(other: Evaluated, one: Evaluated) -> bool:
+def _dominates(other: Candidate, one: Candidate) -> bool:
     """Whether a plan is clearly cheaper or clearly faster than another."""
     cheaper = other.cost_usd < one.cost_usd * (1.0 - DOMINATES)
     return cheaper or other.time_s < one.time_s * (1.0 - DOMINATES)

@@ -28,8 +28,8 @@ from recommender.optimize.search_state import EPSILON, Candidate, SearchState, W
 from recommender.optimize.space import Entries, Space
 from recommender.plan.limits import Choice, Limits
 from recommender.plan.plan import Proof
-from recommender.planner.plan_builder import Evaluated, PlanBuilder, keeps
-from recommender.planner.problem import SEARCHED, Problem
+from recommender.planner.plan_builder import Evaluated, PlanBuilder
+from recommender.planner.problem import Problem
 from recommender.planner.ranking import HORIZON_S, KNEE, Ranked, Ranking
 
 
@@ -57,9 +57,7 @@ JUDGED_MOST = 40  # where none of them keeps the limits
 MIX_REGIONS = 4  # regions in which mixes are tried, unless a proof is asked for
 NEAR = 0.25  # above the best goal: what quoted prices may still make the first of a table
 BLUR = 0.05  # as above, by the error of the paths of a search
-EDGE = 3.0  # standard errors of the chance in a search, within which plans are simulated again
-FEW = 8  # such plans at most
-SURER = 0.3  # of the way to certainty that is asked for where no plan proves sure enough
+FEW = 8  # plans within the horizon built until one proves to be
 LADDER = 6  # deadlines tried between the fastest and the cheapest plan for the frontier
 
 Only = Literal["any", "on_demand", "spot", "one GPU", "one GPU on demand", "big"]
@@ -109,32 +107,7 @@ class PlanSearch:
     def single_type(self) -> SearchState:
         """The search over clusters of one type under the problem's limits."""
         budget = PROOF if self.prove else FULL
-        found = self._search(self.problem.limits, "any", budget, slack=KNEE)
-        # The program's mixes may keep the limits where one machine type misses them by a hair.
-        alone = any(len(c.entries) == 1 for c in found.incumbents.values())
-        return found if alone else self._at_the_edge(found)
-
-    def _at_the_edge(self, failed: SearchState) -> SearchState:
-        """Plans that fall short on the paths of the search, and not on those printed."""
-        limits = self.problem.limits
-        sure = limits.confidence
-        blur = EDGE * float(np.sqrt(sure * (1.0 - sure) / SEARCHED))
-        near = self._search(
-            replace(limits, confidence=max(sure - blur, 0.0)), "any", FULL, slack=NEAR
-        )
-        alone = [item for item in near.incumbents.items() if len(item[1].entries) == 1]
-        surest = sorted(alone, key=lambda item: (-item[1].chance, ranking_key(item[1])))
-        builder = PlanBuilder(self.problem, self.problem.single_type_sites)
-        kept = {k: c for k, c in surest[:FEW] if keeps(builder.build(c).plan, limits)}
-        if not kept:
-            return failed
-        best = min(candidate.goal for candidate in kept.values())
-        return replace(
-            failed,
-            incumbents=failed.incumbents | kept,
-            best_goal=min(best, failed.best_goal),
-            open_bound=min(failed.open_bound, near.open_bound, near.best_goal),
-        )
+        return self._search(self.problem.limits, "any", budget, slack=KNEE)
 
     def _search(
         self, limits: Limits, only: Only, budget: Budget, slack: float = 0.0
@@ -168,8 +141,11 @@ class PlanSearch:
         if limits.goal == "time" and limits.deadline_s is not None:
             # Fallbacks make many plans of a cluster and few of them faster: first those without.
             first = self.without_fallbacks(limits, masks, Budget(budget.plans // 3), slack)
-            state.best_goal, state.incumbents = first.best_goal, dict(first.incumbents)
+            state.best_goal, state.lead = first.best_goal, first.lead
+            state.incumbents = dict(first.incumbents)
         space = replace(self.problem.space(self.problem.single_type_sites), limits=limits)
+        if budget not in (FULL, PROOF):
+            space = replace(space, printed=None)
         if limits == self.problem.limits and budget in (FULL, PROOF):
             self.watch.show(state, may_stop=budget is PROOF)
         queue, program = self._queue(space), self._program_for(space, budget)
@@ -312,7 +288,8 @@ class PlanSearch:
     @cached_property
     def best(self) -> SearchState:
         """The search over clusters of one type and, where they may pay, of several."""
-        state = replace(self.single_type, incumbents=dict(self.single_type.incumbents))
+        single = self.single_type
+        state = replace(single, incumbents=dict(single.incumbents), waiting=[])
         if not self.mixes:
             return state
         budget = self._mix_budget
@@ -395,14 +372,7 @@ class PlanSearch:
         )
         if limits.goal == "frontier":
             return ranking.frontier(self._ladder())
-        ranked = ranking.ranked(self.best, self._best_of_each())
-        if keeps(ranked.plans[0].plan, limits):
-            return ranked
-        # All fell short of the chance on the paths printed: look among surer ones as well.
-        surer = limits.confidence + SURER * (1.0 - limits.confidence)
-        state = self.search(replace(limits, confidence=surer))
-        more = replace(self.best, incumbents=self.best.incumbents | state.incumbents)
-        return ranking.ranked(more, self._best_of_each())
+        return ranking.ranked(self.best, self._best_of_each())
 
     def _best_of_each(self) -> list[Candidate]:
         """The best plan without spot, and the best of each provider."""
@@ -449,7 +419,7 @@ class PlanSearch:
         return self.builder.build(first.candidate)
 
     def again(self, limits: Limits) -> SearchState:
-        """The same search under other limits, mixes included."""
+        """This search under other limits, mixes included."""
         return PlanSearch(self.problem.under(limits)).best
 
     def replan(self, limits: Limits) -> Evaluated | None:

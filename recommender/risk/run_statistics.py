@@ -19,6 +19,7 @@ from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import PathInputs, Paths
+from recommender.risk.random_numbers import random_numbers
 
 Outcome = tuple[Floats, ...]  # one value per field of `Outcomes`
 
@@ -37,11 +38,13 @@ class Outcomes:
         Floats  # least expected bill if any fallback could take over after any run
     )
     overhead: Floats  # `checkpoint_overhead`
+    usd_error: Floats  # standard errors of the mean bill, `mean_error`,
+    overhead_error: Floats  # and of the overhead
 
     @staticmethod
     def blank(plans: int, paths: int) -> "Outcomes":
         """Room for the outcomes of some plans."""
-        return Outcomes(*np.empty((2, plans, paths)), *np.empty((3, plans)))
+        return Outcomes(*np.empty((2, plans, paths)), *np.empty((5, plans)))
 
     def of(self, row: int) -> Outcome:
         """One plan's outcome."""
@@ -63,6 +66,7 @@ class OutcomeCache:
 
     path_count: int
     seed: int
+    most: int = MAX_REMEMBERED
     known: dict[bytes, Outcome] = field(default_factory=dict)
 
     def outcomes(self, inputs: PathInputs, deadline_s: float | None) -> Outcomes:
@@ -76,7 +80,7 @@ class OutcomeCache:
         if new:
             h = simulate_paths(inputs.take(np.array(new)), deadline_s, self.path_count, self.seed)
             found.put(new, _ends(h))
-        for row in new[: max(MAX_REMEMBERED - len(self.known), 0)]:
+        for row in new[: max(self.most - len(self.known), 0)]:
             self.known[keys[row]] = found.of(row)
         return found
 
@@ -92,7 +96,49 @@ def _ends(h: Paths) -> Outcome:
         h.expected_usd.mean(axis=1),
         h.usd_with_any_fallback.mean(axis=1),
         checkpoint_overhead(h),
+        mean_error(h.expected_usd, h.work_s),
+        mean_error(h.lost_work_s, h.work_s) / np.maximum(h.work_s.mean(axis=1), 1.0),
     )
+
+
+def mean_error(values: Floats, work_s: Floats) -> Floats:
+    """Standard error of the mean over independent paths, apart from what their speed explains.
+
+    Speeds are spread evenly over the paths, so the mean over them is known far better than that.
+    Both arguments have shape (plans, paths).
+    """
+    rest = _without_work(values, values.mean(axis=1), work_s)
+    error: Floats = rest.std(axis=1) / np.sqrt(values.shape[1])
+    return error
+
+
+def trimmed_mean_errors(values: Floats, work_s: Floats) -> Floats:
+    """Standard errors of trimmed means, apart from speed; as in `trimmed_mean_error`."""
+    rest = _without_work(values, trimmed_mean(values), work_s)
+    count = rest.shape[1]
+    ordered = np.sort(rest, axis=1)
+    low, high = ordered[:, count // ONE_IN], ordered[:, count - count // ONE_IN - 1]
+    pulled = np.clip(rest, low[:, None], high[:, None])
+    error: Floats = pulled.std(axis=1) / (1.0 - 2.0 / ONE_IN) / np.sqrt(count)
+    return error
+
+
+def difference_error(difference: Floats, seed: int) -> float:
+    """Standard error of a mean difference of two plans on the same paths, shape (paths,).
+
+    Apart from what speed and spot price explain: both are spread evenly over the paths.
+    """
+    sample = random_numbers(len(difference), 8, seed)
+    known = np.stack([np.ones(len(difference)), sample.speed, sample.price], axis=1)
+    share = np.linalg.solve(known.T @ known, known.T @ difference)
+    return float((difference - known @ share).std() / np.sqrt(len(difference)))
+
+
+def _without_work(values: Floats, mean: Floats, work_s: Floats) -> Floats:
+    """What is left of values without the part that grows with the work."""
+    ratio = mean / np.maximum(work_s.mean(axis=1), 1e-12)
+    rest: Floats = values - ratio[:, None] * work_s
+    return rest
 
 
 def checkpoint_overhead(h: Paths) -> Floats:

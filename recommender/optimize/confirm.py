@@ -1,0 +1,154 @@
+"""Plans within the error of the paths of a search are followed again, on those printed.
+
+A search compares plans on few paths, and the figures printed come from many. Near the edge of a
+limit the two disagree: of 256 paths 94.5 % may be in time where of 2,048 it is 95.2 %, and a cost
+is off by one or two per cent. So on few paths a plan is only screened:
+
+* it may keep the limits if it does so within the error of its chance (`Space.least_chance`) and of
+  its overhead;
+* it may be the best if its goal, less its own error (`Values.least_goal`), is below that of the
+  best, on the printed paths or on the same few (`SearchState.open_below`).
+
+What may be the best is followed on the printed paths, and only what keeps the limits there cuts
+other plans off. A plan that seems better than the best is followed at once; one that is better
+within the error waits until the search has ended (`confirm_open`), least goal first: by then most
+are out of the question. Those that are left when the search may follow no more are part of its gap.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from recommender.optimize.evaluate import limits_kept, values_of
+from recommender.optimize.search_state import (
+    EPSILON,
+    Candidate,
+    Screened,
+    SearchState,
+    key_of,
+)
+from recommender.optimize.space import Space, chance_less_error
+from recommender.risk.monte_carlo import simulate_paths
+from recommender.risk.path_inputs import PathInputs
+from recommender.risk.run_statistics import difference_error
+
+GLANCE = 512  # printed paths looked at first where a chance is short on those of the search
+# Standard errors by which a difference of costs may be off: over twelve questions the two sets of
+# paths differed by 0.4-1.2 of them (sd; at most 2.1 in 1 %; November 2026).
+PAIR_ERRORS = 2.0
+
+
+def admit(space: Space, found: list[Screened], state: SearchState) -> None:
+    """Let plans that may keep the limits become incumbents, or wait."""
+    if space.printed is None:
+        for each in found:
+            _lead(replace(each.candidate, printed=True), each, state)
+        return
+    # What keeps the limits on these paths as well is the surest to cut others off.
+    for each in sorted(found, key=lambda one: (not one.kept, one.candidate.goal)):
+        if each.candidate.goal < state.screened_goal * (1.0 - EPSILON) and state.may_follow:
+            _confirm(space, each, state)
+        else:
+            _wait(each, state)
+
+
+def confirm_open(space: Space, state: SearchState) -> None:
+    """Follow what waits and may be better than the best, least goal first."""
+    waiting, state.waiting = sorted(state.waiting, key=_order), []
+    done: set[float] = set()
+    for each in waiting:
+        goal = each.candidate.goal
+        # The same machines in another region take as long to the second: the cheapest is enough.
+        if each.least_goal >= state.open_below or goal in done or _is_worse(space, each, state):
+            _stand_by(each, state)
+        elif state.may_follow:
+            done.add(goal)
+            _confirm(space, each, state)
+        else:
+            state.open_bound = min(state.open_bound, each.least_goal)
+
+
+def _order(each: Screened) -> tuple[float, float, float]:
+    return each.least_goal, each.candidate.goal, each.candidate.cost_usd
+
+
+def _is_worse(space: Space, each: Screened, state: SearchState) -> bool:
+    """Whether a plan costs more than the best on the same paths, by more than their error.
+
+    Two plans that meet the same paths differ by less than each of them may be off. Trimmed means
+    of times are no means of differences, so there each time's own error has to do.
+    """
+    if state.lead is None or space.limits.goal == "time":
+        return False
+    both = PathInputs(
+        *(
+            np.concatenate([getattr(each.inputs, name), getattr(state.lead.inputs, name)])
+            for name in PathInputs.__slots__
+        )
+    )
+    usd = space.cache.outcomes(both, space.limits.deadline_s).cost_usd
+    error = PAIR_ERRORS * difference_error(usd[0] - usd[1], space.seed)
+    return each.candidate.goal - error >= state.lead.candidate.goal * (1.0 - EPSILON)
+
+
+def _wait(each: Screened, state: SearchState) -> None:
+    """Keep a plan that may be the best."""
+    if each.least_goal < state.open_below:
+        state.waiting.append(each)
+    else:
+        _stand_by(each, state)
+
+
+def _stand_by(each: Screened, state: SearchState) -> None:
+    """A plan that cannot be the best may stand beside it if it keeps the limits."""
+    if each.kept:
+        _take(each.candidate, state)
+
+
+def _confirm(space: Space, each: Screened, state: SearchState) -> None:
+    """Follow a plan on the printed paths, and take it if it keeps the limits there."""
+    state.plans_followed += 1
+    if not each.kept and _falls_short(space, each):
+        return
+    # What another fallback could save is asked by the search alone.
+    one = replace(each.inputs, best_fallback_usd_per_hour=np.full(1, np.inf))
+    values = values_of(space.on_printed_paths(), one, np.ones(1, dtype=bool))
+    if np.isfinite(values.goal[0]):
+        printed = replace(
+            each.candidate,
+            goal=float(values.goal[0]),
+            cost_usd=float(values.cost_usd[0]),
+            time_s=float(values.time_s[0]),
+            chance=float(values.chance[0]),
+            overhead=float(values.overhead[0]),
+            printed=True,
+        )
+        _lead(printed, each, state)
+
+
+def _falls_short(space: Space, each: Screened) -> bool:
+    """Whether the first of the printed paths show that a plan keeps the limits too seldom."""
+    limits, decides = space.limits, space.on_printed_paths().cache
+    begun = simulate_paths(
+        each.inputs, limits.deadline_s, decides.path_count, decides.seed, first=GLANCE
+    )
+    chance = float(limits_kept(limits, begun).mean())
+    return chance < chance_less_error(limits.confidence, GLANCE, decides.path_count)
+
+
+def _lead(candidate: Candidate, screened: Screened, state: SearchState) -> None:
+    """A plan that keeps the limits on the paths that decide cuts others off."""
+    _take(candidate, state)
+    if candidate.goal < state.best_goal:
+        state.best_goal, state.lead = candidate.goal, screened
+
+
+def _take(candidate: Candidate, state: SearchState) -> None:
+    """Of the plans of one shape keep the best, of those that were followed if there are any."""
+    known = state.incumbents.get(key_of(candidate))
+    if known is None or _rank(candidate) < _rank(known):
+        state.incumbents[key_of(candidate)] = candidate
+
+
+def _rank(candidate: Candidate) -> tuple[bool, float]:
+    return not candidate.printed, candidate.goal
