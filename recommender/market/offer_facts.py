@@ -19,6 +19,7 @@ from recommender.plan.plan import OWN_TRACE
 
 BOOT_DISK_GIB = 100.0  # a container image and its scratch space
 HOURS_PER_MONTH = 730.0
+WEIGHT_BYTES = 2.0  # of a parameter of a base model as it is published
 STATED_GPUS = 8  # of the machines whose on-demand capacity the catalog states
 # How far the AWS interruption range (0 to 4) moves a zone's availability, in between-zone
 # standard deviations: the range ranks offers around the class level and no more.
@@ -143,6 +144,23 @@ class Facts:
     @cached_property
     def _boots(self) -> dict[tuple[str, int], float]:
         return {}
+
+    @property
+    def staged_gib(self) -> float:
+        """Data copied to local disks before each start; none where they are streamed."""
+        data = self.job.data
+        return data.gib if data.read == "stage" else 0.0
+
+    @property
+    def base_weight_bytes(self) -> float:
+        """Base weights that every machine reads at each start, where only adapters are trained.
+
+        Checkpoints hold the adapters alone, and libraries keep base weights in 16 bits, also those
+        that are quantised while they are read. None where the user knows how long a start takes.
+        """
+        if self.job.method == "full" or self.job.setup_s is not None:
+            return 0.0
+        return WEIGHT_BYTES * self.job.parameters
 
     def _boot_s(self, provider: str, gpus: int) -> float:
         if self.job.setup_s is not None:

@@ -255,7 +255,7 @@ class SiteBuilder:
             self.limits.max_machines,
             self._fixed_usd(pool),
             self._move_usd(pool),
-            facts.boot_s(pool.type) + self._staging_s(pool),
+            self._start_s(pool),
         )
         capacity = (1e9, 1.0, 1.0, 40.0, slope, 0.0, 0.0, 1.0, 0.0, True)
         if pool.spot and law is not None:
@@ -326,13 +326,14 @@ class SiteBuilder:
         o = self.facts.catalog.offers
         return o.provider[pool.rows[0]], tuple(o.region[row] for row in pool.rows)
 
-    def _staging_s(self, pool: Pool) -> float:
-        """Time to copy the data to local disks before each start; 0 when they are streamed."""
-        data = self.facts.job.data
-        if data.read != "stage":
-            return 0.0
-        nic, disk = network_of(pool.type)[0], disk_bytes_per_s(pool.type)
-        return data.gib * GIB / min(float(object_store_rate(np.array([nic]))[0]), disk)
+    def _start_s(self, pool: Pool) -> float:
+        """Seconds from the request of a machine until its program has all that it reads first."""
+        facts = self.facts
+        copied = facts.staged_gib * GIB + facts.base_weight_bytes
+        if not copied:
+            return facts.boot_s(pool.type)
+        store = float(object_store_rate(np.array([network_of(pool.type)[0]]))[0])
+        return facts.boot_s(pool.type) + copied / min(store, disk_bytes_per_s(pool.type))
 
     def _tier(self, provider: str, regions: Sequence[str]) -> Tier:
         """The cheapest CPU machines of each region that could take checkpoints."""
@@ -392,7 +393,7 @@ class SiteBuilder:
             offer=np.array([p.rows[0] for p in pools], dtype=np.int64),
             step_s=np.array([option[0] for option in kept]),
             usd_per_hour=np.array([option[2] for option in kept]),
-            boot_s=np.array([self.facts.boot_s(p.type) for p in pools]),
+            boot_s=np.array([self._start_s(p) for p in pools]),
             at_once=law.at_once,
             wait_s=law.wait_s,
             entries=self._entries(pools),

@@ -245,15 +245,21 @@ def _bill(plan: Plan) -> list[_Term]:
 
 
 def _certainty(plan: Plan) -> list[_Term]:
-    estimate = plan.estimate
-    return [
+    estimate, known = plan.estimate, plan.evidence
+    speed = "" if known is None else f", {known.speed}"
+    price = "" if known is None else f", {known.price} ({known.price_age_days:.0f} days)"
+    terms = [
         ("all limits met", fmt.share(estimate.chance), ""),
         ("all limits met, if the speed is right", fmt.share(estimate.chance_if_speed_known), ""),
         *_on_demand(plan.on_demand),
-        ("speed uncertainty", f"±{fmt.percent(estimate.speed_sigma)}", "one sigma"),
-        ("price drift", f"±{fmt.percent(estimate.price_sigma)}", "one sigma"),
+        ("speed uncertainty", f"±{fmt.percent(estimate.speed_sigma)}", f"one sigma{speed}"),
+        ("price drift", f"±{fmt.percent(estimate.price_sigma)}", f"one sigma{price}"),
         ("work per dollar", f"{fmt.scientific(plan.flopp)} FLOP/USD", "at list price"),
     ]
+    if plan.best_share is not None:
+        share = fmt.percent(plan.best_share)
+        terms.append(("best of the table", f"{share} of draws", "of GPU speeds and prices"))
+    return terms
 
 
 def _on_demand(facts: OnDemandFacts | None) -> list[_Term]:

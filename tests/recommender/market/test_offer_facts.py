@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from recommender.catalogs.catalog import Catalog
+from recommender.job.jobfile import find_job
 from recommender.market.offer_facts import Facts, Pool
 from recommender.market.sites import SiteBuilder
 from recommender.optimize.space import Fallbacks
@@ -202,3 +203,22 @@ def test_a_fallback_queues_as_long_as_its_gpus_are_waited_for() -> None:
         usd = builder(found).machine_usd(pool(found.catalog, [row]))
         assert fall.usd_per_hour[mine] == pytest.approx(fall.count[mine] * usd)
     assert fall.boot_s[fall.kind == 0] == pytest.approx(105.0 + 310.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "seconds"),
+    [
+        # 16.06 GB from the bucket to a disk of 3,539 MB/s; 141 GB to one of 8,000, at 64 parts.
+        ("llama3-8b-lora", "p5.4xlarge", 8.03e9 * 2 / 3.539e9),
+        ("llama3-70b-qlora", "p5.48xlarge", 70.55e9 * 2 / 5.12e9),
+        ("llama3-8b-sft", "p5.48xlarge", 0.0),  # its checkpoints hold all weights
+    ],
+)
+def test_base_weights_are_read_at_each_start(name: str, kind: str, seconds: float) -> None:
+    found = facts(find_job(name))
+    row = rows(found.catalog, "aws", kind, "on_demand")[0]
+    one = pool(found.catalog, [row])
+    added = builder(found)._start_s(one) - found.boot_s(one.type)
+    assert added == pytest.approx(seconds, rel=0.01)
+    known = facts(replace(find_job(name), setup_s=60.0))
+    assert builder(known)._start_s(one) == 60.0
