@@ -77,7 +77,7 @@ def billed_share_of(
     hazard = further[0, -1] + most * (more.max() + fault)
     runs = 1.0 / hazard, float(e.run_mean_s[e.spot].max())
     low, high = (int(np.ceil(np.log(run) / np.log(RUN_GRID) - 1e-9)) for run in runs)
-    power = high if free <= 60.0 else low
+    power = high if free <= 60.0 else min(low, high)
     powers, works = range(power, high + 1), _works(space, speed)
     if by_time:
         counted = np.array([_counted_share(space, e, works, float(p), free) for p in powers])

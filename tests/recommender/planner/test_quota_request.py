@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from recommender.catalogs.registry import CLOUDS
+from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits, Progress, QuotaLimit
 from recommender.planner.problem import planning_problem
 from recommender.planner.quota_request import smallest_requests
@@ -84,3 +85,13 @@ def test_where_more_quota_would_not_help_none_is_asked_for() -> None:
     enough = tuple(replace(q, amount=1e6) for q in NEWCOMER)
     rich = replace(problem, choice=replace(NEW, quotas=enough), limits=LIMITS["deadline"])
     assert smallest_requests(rich) == ()
+
+
+def test_a_budget_where_quotas_leave_a_few_spot_machines_alone_has_an_answer() -> None:
+    quotas = (
+        QuotaLimit("azure", "others", "spot", "eastus", "vcpu", float("inf")),
+        QuotaLimit("aws", "P", "on_demand", "us-east-1", "vcpu", 4.0),
+    )
+    choice, limits = Choice(quotas=quotas, quotas_known=True), Limits(budget_usd=60.0)
+    answer = recommend(find_job("llama3-8b-lora"), limits, choice, catalog=CATALOG, now=NOW)
+    assert answer.plans or answer.infeasible
