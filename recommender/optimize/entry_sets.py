@@ -43,13 +43,13 @@ LEAF_ROWS = 20_000  # clusters of one support looked at in one block
 
 
 def first(b: SiteBounds, cutoff: float) -> tuple[SiteBounds, list[tuple[float, tuple[int, ...]]]]:
-    """Every slowest entry alone, and the site without what no mix below the cutoff can have."""
+    """Every entry alone, and the site without what no mix below the cutoff can have."""
     good = _support_bounds(b, (), np.arange(len(b.machines_allowed)), cutoff, later=False) < cutoff
-    alive, cases = np.asarray(good.any(axis=1)), np.asarray(good[: b.slowest].any(axis=0))
+    alive, cases = np.asarray(good.any(axis=1)), np.asarray(good.any(axis=0))
     if alive.sum() < 2 or not cases.any():
         return b, []
     b = narrowed(b, alive, cases)
-    bounds = _support_bounds(b, (), np.arange(b.slowest), cutoff).min(axis=1)
+    bounds = _support_bounds(b, (), np.arange(len(b.machines_allowed)), cutoff).min(axis=1)
     return b, [(float(bounds[i]), (int(i),)) for i in np.flatnonzero(bounds < cutoff)]
 
 
@@ -241,13 +241,17 @@ def _least_compute(lines: Lines, longest_s: float) -> Floats:
     return np.asarray(np.max(need, axis=0))
 
 
-def leaves(b: SiteBounds, support: tuple[int, ...], cutoff: float) -> list[Ints]:
-    """Clusters of exactly this support that may beat the cutoff, best bound first, in blocks."""
+def leaves(b: SiteBounds, support: tuple[int, ...], cutoff: float) -> tuple[list[Ints], int]:
+    """Clusters of exactly this support that may beat the cutoff, best bound first, in blocks.
+
+    And how many clusters within the quotas were looked at.
+    """
     rows = np.array(support)
     sub = b.site.only(rows)
-    blocks = []
+    blocks, looked_at = [], 0
     for counts in _compositions(b.space.limits.max_machines, len(support)):
         counts = counts[within_quota(sub, counts)]
+        looked_at += len(counts)
         counts = counts[_quick(b, rows, counts, cutoff) < cutoff]
         if not len(counts):
             continue
@@ -257,7 +261,7 @@ def leaves(b: SiteBounds, support: tuple[int, ...], cutoff: float) -> list[Ints]
         lower_bounds = counts_lower_bounds(b.space, sub, counts, tight=True)
         order = np.argsort(lower_bounds, kind="stable")
         blocks.append(counts[order[lower_bounds[order] < cutoff]])
-    return [block for block in blocks if len(block)]
+    return [block for block in blocks if len(block)], looked_at
 
 
 def least_of_set(b: SiteBounds, support: tuple[int, ...], cutoff: float) -> float:

@@ -29,10 +29,12 @@ def least_mix_goal(space: Space, sites: Sequence[Site], cutoff: float, sets: int
     lines, queue, parts = lines_of(space), [], list[SiteBounds]()
     for site in sites:
         merged = of_all_regions(site)
-        for part in site_bounds_of(space, merged, lines, laws=site.entries):
-            narrow, alone = first(part, cutoff)
-            queue += [(bound, len(parts), support) for bound, support in alone]
-            parts.append(narrow)
+        part = site_bounds_of(space, merged, lines, laws=site.entries)
+        if part is None:
+            continue
+        narrow, alone = first(part, cutoff)
+        queue += [(bound, len(parts), support) for bound, support in alone]
+        parts.append(narrow)
     heapq.heapify(queue)
     before, least = 0.0, cutoff
     for done in range(sets):

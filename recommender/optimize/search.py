@@ -69,7 +69,9 @@ def _pairs(site: Site) -> list[Ints]:
 
 Masks = tuple[Bools, ...]  # per site, which entries may be used
 
-CLUSTERS = 32  # clusters expanded into plans at once
+CLUSTERS = 64  # clusters expanded into plans at once
+LEAVES = 256  # clusters of one set of entries expanded at once
+LOOKED_AT = 1000  # so many clusters to look at are as much work as one more set of entries
 TIGHTEN = 200  # plans simulated before lower bounds from tables, slow to make, are worth it
 
 
@@ -113,7 +115,8 @@ def search_mixes(space: Space, state: SearchState, first: int = 0) -> None:
         if site.region and boxes_apply(space, site):
             search_boxes(space, index, state)
         elif site.region:
-            for part in site_bounds_of(space, site, lines):
+            part = site_bounds_of(space, site, lines)
+            if part is not None:
                 narrow, alone = entries_of(part, state.cutoff)
                 queue += [(bound, len(ready), one) for bound, one in alone]
                 ready.append((index, narrow))
@@ -127,8 +130,9 @@ def search_mixes(space: Space, state: SearchState, first: int = 0) -> None:
         index, part = ready[place]
         state.supports_expanded += 1
         if len(support) > 1:
-            for counts in leaves(part, support, state.cutoff):
-                expand_clusters(space, index, part.order[list(support)], counts, state)
+            blocks, looked_at = leaves(part, support, state.cutoff)
+            state.supports_expanded += looked_at // LOOKED_AT
+            _expand_leaves(space, index, part.order[list(support)], blocks, state)
         for bound, larger in grown(part, support, state.cutoff):
             heapq.heappush(queue, (bound, place, larger))
         if len(queue) > MOST_QUEUED:
@@ -136,6 +140,19 @@ def search_mixes(space: Space, state: SearchState, first: int = 0) -> None:
             state.open_bound = min(state.open_bound, queue[MOST_QUEUED // 2][0])
             del queue[MOST_QUEUED // 2 :]
     confirm_open(space, state)
+
+
+def _expand_leaves(
+    space: Space, index: int, rows: Ints, blocks: Sequence[Ints], state: SearchState
+) -> None:
+    """Evaluate the clusters of a set of entries; many of them count as several sets."""
+    some = [part for block in blocks for part in np.array_split(block, -(-len(block) // LEAVES))]
+    for number, counts in enumerate(some):
+        if number and state.exhausted:
+            state.open_bound = min(state.open_bound, state.bound)
+            return
+        state.supports_expanded += number > 0
+        expand_clusters(space, index, rows, counts, state)
 
 
 def judge_first(space: Space, clusters: Sequence[Cluster], state: SearchState) -> None:

@@ -36,7 +36,6 @@ def may_train_in_part(space: Space, site: Site) -> bool:
 STEPWISE = 4  # up to this many machines every number is bounded by itself
 WIDER = 1.35  # then ranges of them get wider by this factor
 TYPES = (2, 3, 5, 8)  # most spot types of a case, where that decides how much of spot is charged
-CLASSES = 5  # of networks told apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +67,13 @@ class Waits:
 class SiteBounds:
     """Some entries of a site with all that bounds need, in the order of their networks; (entries,).
 
-    Of these clusters the slowest machine is one of the first `slowest` that fit.
+    Bounds of each class of networks by itself rule no more out, and cost as much once more each.
     """
 
     space: Space
     site: Site
     laws: Entries  # of spot machines
     order: Ints  # place of each entry in the site that was asked about
-    slowest: int
     cases: Cases
     machines_allowed: Ints  # most machines that quotas allow
     speed: Floats  # samples/s per machine
@@ -112,11 +110,11 @@ class SiteBounds:
 
 def site_bounds_of(
     space: Space, site: Site, every: Shortest | None = None, laws: Entries | None = None
-) -> list[SiteBounds]:
+) -> SiteBounds | None:
     """A site's prices and speeds, and what limits ask of its clusters of several entries.
 
-    One for each class of networks that the slowest machine of a cluster may have. `every` are
-    the lines of all machine columns, if they were made before; `laws` as in `billed_share_of`.
+    None where fewer than two entries can be used. `every` are the lines of all machine columns, if
+    they were made before; `laws` as in `billed_share_of`.
     """
     if every is None:
         every = lines_of(space)
@@ -127,19 +125,10 @@ def site_bounds_of(
     order = np.argsort(network, kind="stable")
     order = order[fits[order] > 0]
     if len(order) < 2:
-        return []
+        return None
     table = billed_share_of(space, site.only(order), speed[order], laws)
     laws = site.entries if laws is None else laws
-    values = distinct(network[order])
-    starts = [float(part[0]) for part in np.array_split(values, min(CLASSES, len(values)))]
-    ends = [*starts[1:], np.inf]
-    found = []
-    for start, end in zip(starts, ends, strict=True):
-        mine = order[network[order] >= start]
-        slowest = int((network[mine] < end).sum())
-        if len(mine) > 1:
-            found.append(_bounds_of_rows(space, site, laws, lines, table, mine, slowest, fits))
-    return found
+    return _bounds_of_rows(space, site, laws, lines, table, order, fits)
 
 
 def lines_of(space: Space) -> Shortest:
@@ -150,11 +139,10 @@ def lines_of(space: Space) -> Shortest:
 
 def narrowed(b: SiteBounds, alive: Bools, cases: Bools) -> SiteBounds:
     """Bounds for clusters of some entries and cases only."""
-    slowest = int(alive[: b.slowest].sum())
     rows = np.flatnonzero(alive)
     some = b.cases.take(cases)
     return _bounds_of_rows(
-        b.space, b.site, b.laws, b.lines, b.billed, rows, slowest, b.machines_allowed, some, b.order
+        b.space, b.site, b.laws, b.lines, b.billed, rows, b.machines_allowed, some, b.order
     )
 
 
@@ -165,7 +153,6 @@ def _bounds_of_rows(
     lines: Shortest,
     table: BilledShare,
     rows: Ints,
-    slowest: int,
     fits: Ints,
     cases: Cases | None = None,
     order: Ints | None = None,
@@ -196,7 +183,6 @@ def _bounds_of_rows(
         site=site,
         laws=laws,
         order=rows if order is None else order[rows],
-        slowest=slowest,
         cases=cases,
         machines_allowed=fits,
         speed=speed,

@@ -29,13 +29,12 @@ def able_providers(space: Space) -> frozenset[str]:
     """
     quick = replace(space, limits=replace(space.limits, objective="time"))
     lines = lines_of(quick)
-    return frozenset(
-        site.provider
+    parts = (
+        (site, site_bounds_of(quick, of_all_regions(site), lines, laws=site.entries))
         for site in space.sites
-        if any(
-            first(part, np.inf)[1]
-            for part in site_bounds_of(quick, of_all_regions(site), lines, laws=site.entries)
-        )
+    )
+    return frozenset(
+        site.provider for site, part in parts if part is not None and first(part, np.inf)[1]
     )
 
 

@@ -3,12 +3,16 @@
 from dataclasses import replace
 from itertools import islice
 
+import numpy as np
+
 from recommender.catalogs.frozen import dataclass
 from recommender.inputs.limits import as_typed, rounded_up
+from recommender.optimize.columns import columns_of, promising_clusters
+from recommender.optimize.search import judge_first
 from recommender.optimize.search_state import Candidate, SearchState, ranking_key
 from recommender.plan.limits import LIMITS, Aim, Limit, Limits, RateLimit, RunLimit
 from recommender.plan.plan import Plan
-from recommender.planner.search import QUICK, Only, PlanSearch
+from recommender.planner.search import JUDGED, QUICK, Only, PlanSearch
 from recommender.planner.sensitivity import TRIES
 
 MARGIN = 1.03  # a suggested limit is this much wider than what its plan needs on the day
@@ -109,7 +113,21 @@ def plan_keeping(limits: Limits, search: PlanSearch) -> Plan | None:
 
 def _likely_plan(limits: Limits, search: PlanSearch) -> Plan | None:
     """A plan that keeps the limits, of those of the best estimates: quick, and may miss one."""
-    return _first_keeping(search.judged(limits), limits, search, FEW)
+    return _first_keeping(_judged(limits, search), limits, search, FEW)
+
+
+def _judged(limits: Limits, search: PlanSearch) -> SearchState:
+    """The clusters that the closed-form estimates put first, simulated."""
+    problem = search.problem
+    space = replace(problem.space(problem.single_type_sites), limits=limits)
+    clusters = promising_clusters(space, problem.step_s)
+    state = SearchState(slack=0.0, max_plans=QUICK.plans)
+    if clusters:
+        found = columns_of(space, clusters)
+        order = np.argsort(found.goal, kind="stable")[: np.isfinite(found.goal).sum()]
+        first = dict.fromkeys(found.cluster[order].tolist())
+        judge_first(space, [clusters[number] for number in first][:JUDGED], state)
+    return state
 
 
 def _first_keeping(

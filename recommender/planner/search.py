@@ -14,7 +14,7 @@ import numpy as np
 from recommender.arrays import Bools, Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.market.sites import SitePools
-from recommender.optimize.columns import columns_of, promising_clusters
+from recommender.optimize.columns import promising_clusters
 from recommender.optimize.master_program import MasterProgram, master_program
 from recommender.optimize.search import (
     Masks,
@@ -39,13 +39,14 @@ class Budget:
 
     plans: int  # simulated at most
     supports: int = 100_000  # sets of entries tried at most, for mixes
+    patience: int = 10**9  # and while the gap they leave is wide
 
 
 FULL = Budget(3000)
 BASELINE = Budget(1000)  # for what stands next to the answer; most need fewer than 100
 QUICK = Budget(200)  # for limits that are only tried
 MIXES = Budget(600, 200)
-MIXES_QUOTAS = Budget(600, 600)  # on 12 problems, 1,500 sets found nothing better
+MIXES_QUOTAS = Budget(600, 600, 100)  # on 12 problems, 1,500 sets found nothing better
 PROOF = Budget(10**9, 10**9)  # until the proof is done, or who waits for it has enough
 MIXES_LAST = Budget(100, 60)  # where no cluster of one type keeps the limits, a mix seldom does
 MIXES_LAST_QUOTAS = Budget(100, 400)  # but under quotas; those found were among the first 40
@@ -188,18 +189,6 @@ class PlanSearch:
         singles = [c for c in allowed[:done] if len(c.entries) == 1]
         return [(c.site, c.entries[0], c.counts[0]) for c in singles]
 
-    def judged(self, limits: Limits) -> SearchState:
-        """The clusters that the master program's estimates put first under other limits."""
-        space = replace(self.problem.space(self.problem.single_type_sites), limits=limits)
-        clusters = promising_clusters(space, self.problem.step_s)
-        state = SearchState(slack=0.0, max_plans=BESIDE_HARD)
-        if clusters:
-            found = columns_of(space, clusters)
-            order = np.argsort(found.goal, kind="stable")[: np.isfinite(found.goal).sum()]
-            first = dict.fromkeys(found.cluster[order].tolist())
-            judge_first(space, [clusters[number] for number in first][:JUDGED], state)
-        return state
-
     def without_fallbacks(
         self,
         limits: Limits,
@@ -294,6 +283,7 @@ class PlanSearch:
             return state
         budget = self._mix_budget
         state.max_plans, state.max_supports = state.plans_evaluated + budget.plans, budget.supports
+        state.patience = budget.patience
         state.open_bound = min(state.open_bound, self._mix_regions[1])
         space, start = self.problem.space(self.sites), len(self.problem.single_type_sites.sites)
         complete = bool(state.incumbents) or self._find_any(space, start, state)

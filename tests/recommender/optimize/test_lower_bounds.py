@@ -125,33 +125,28 @@ def test_floors_hold_for_jobs_that_are_shorter_than_their_start(share: float, go
     assert not {key: share for key, share in over.items() if share > ROUNDING}
 
 
-Part = tuple[int, ...]  # places of entries in one class of networks
+Part = tuple[int, ...]  # places of entries in the order of their networks
 
 
-def part_of(parts: list[SiteBounds], used: Part) -> tuple[int, Part]:
-    """Whose clusters have exactly these entries, and their places there in order."""
-    for number, part in enumerate(parts):
-        places = {int(entry): place for place, entry in enumerate(part.order)}
-        if set(used) <= set(places):
-            support = tuple(sorted(places[i] for i in used))
-            if support[0] < part.slowest:
-                return number, support
-    raise AssertionError(used)
+def part_of(bounds: SiteBounds, used: Part) -> Part:
+    """The places of some entries in order."""
+    places = {int(entry): place for place, entry in enumerate(bounds.order)}
+    return tuple(sorted(places[i] for i in used))
 
 
 def least_goals(
-    parts: list[SiteBounds], plans: Plans, goals: np.ndarray
-) -> dict[tuple[int, Part, bool], float]:
-    """Least goal of the mixes of each class that use a set of entries, and only later ones."""
-    least: dict[tuple[int, Part, bool], float] = defaultdict(lambda: np.inf)
+    bounds: SiteBounds, plans: Plans, goals: np.ndarray
+) -> dict[tuple[Part, bool], float]:
+    """Least goal of the mixes that use a set of entries, and only later ones."""
+    least: dict[tuple[Part, bool], float] = defaultdict(lambda: np.inf)
     for counts, goal in zip(plans.counts, goals, strict=True):
         used = tuple(int(i) for i in np.flatnonzero(counts))
         if len(used) < 2 or not np.isfinite(goal):
             continue
-        number, support = part_of(parts, used)
+        support = part_of(bounds, used)
         for size in range(1, len(used) + 1):
             for some in itertools.combinations(support, size):
-                key = number, some, some == support[:size]
+                key = some, some == support[:size]
                 least[key] = min(least[key], float(goal))
     return least
 
@@ -168,10 +163,12 @@ def support_bound(
 
 def support_excess(q: Space, plans: Plans, goals: np.ndarray, cutoffs: float) -> dict:
     """How far bounds lie above the best mix of their entries, under a cutoff that it is below."""
-    parts = site_bounds_of(q, q.sites[0])
+    bounds = site_bounds_of(q, q.sites[0])
+    if bounds is None:
+        return {}
     return {
-        key: support_bound(parts[key[0]], key[1], cutoffs * goal, key[2]) / goal - 1.0
-        for key, goal in least_goals(parts, plans, goals).items()
+        key: support_bound(bounds, key[0], cutoffs * goal, key[1]) / goal - 1.0
+        for key, goal in least_goals(bounds, plans, goals).items()
     }
 
 
@@ -190,16 +187,17 @@ def test_no_bound_of_a_support_is_above_any_plan_that_uses_it(chunk: int, cutoff
 def test_the_leaves_of_a_support_hold_every_cluster_that_is_good_enough(chunk: int) -> None:
     for seed in range(chunk * 20, (chunk + 1) * 20):
         q, plans, values, _ = looked_at(seed)
-        parts = site_bounds_of(q, q.sites[0])
+        bounds = site_bounds_of(q, q.sites[0])
         best: dict[tuple[int, ...], float] = defaultdict(lambda: np.inf)
         for counts, goal in zip(plans.counts, values.goal, strict=True):
             best[tuple(counts.tolist())] = min(best[tuple(counts.tolist())], float(goal))
         for counts, goal in best.items():
             used = tuple(i for i, n in enumerate(counts) if n)
             if len(used) > 1 and np.isfinite(goal):
-                number, support = part_of(parts, used)
-                mine = [counts[parts[number].order[i]] for i in support]
-                blocks = leaves(parts[number], support, goal * (1 + ROUNDING))
+                assert bounds is not None
+                support = part_of(bounds, used)
+                mine = [counts[bounds.order[i]] for i in support]
+                blocks, _ = leaves(bounds, support, goal * (1 + ROUNDING))
                 assert any((block == mine).all(axis=1).any() for block in blocks), (seed, counts)
 
 
