@@ -415,11 +415,13 @@ class PlanSearch:
     def replan(self, limits: Limits) -> Evaluated | None:
         """The plan of one machine type that leads the table of the same problem, limited otherwise.
 
-        Mixes are left out: their search takes as long as an answer, for each limit that is tried.
+        Neither mixes nor as many plans as an answer's: one is asked for each limit that is tried.
         """
-        other = self.problem.under(limits)
-        alone = PlanSearch(other.among(replace(other.choice, mix="no")))
-        return next(iter(alone.ranked(1).plans), None)
+        state, builder = self.search(limits, budget=BASELINE), self.builder.under(limits)
+        if not state.incumbents:
+            return None
+        first = Ranking(builder, 1, None).ranked(state, []).plans[0]
+        return first if keeps(first.plan, limits) else None
 
 
 def search_other_offers(problem: Problem, choice: Choice) -> tuple[SearchState, PlanBuilder]:
