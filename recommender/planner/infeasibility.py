@@ -257,7 +257,7 @@ def _steps(looser: Relaxed, search: PlanSearch) -> list[SensitivityStep]:
 
 
 def _waiting(limits: Limits, search: PlanSearch) -> Limits:
-    """The same limits with a longer deadline."""
+    """Limits with a longer deadline."""
     longer_s = (limits.deadline_s or 0.0) * WAIT
     return replace(limits, deadline_s=rounded_up(DEADLINE, longer_s, search.problem.progress))
 
@@ -312,7 +312,7 @@ def _in_turn(given: list[tuple[Limit, float]], search: PlanSearch) -> tuple[list
 def _in_turn_after(
     first: Relaxed, given: list[tuple[Limit, float]], search: PlanSearch
 ) -> tuple[list[Relaxed], bool]:
-    """The same from a longer deadline on, which may ask for less of the others."""
+    """Every limit loosened from a longer deadline on, which may ask for less of the others."""
     limits = _waiting(first.limits, search)
     longer_s = limits.deadline_s or 0.0
     typed = as_typed(DEADLINE, longer_s, search.problem.progress)

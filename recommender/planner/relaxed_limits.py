@@ -73,10 +73,10 @@ def _narrowed_again(
 ) -> tuple[float, Plan]:
     """What one plan needs is enough; others may need less."""
     low = max(limits.value(limit) or 0.0, value / NARROWER)
-    for rest in reversed(range(HALVINGS)):
+    for _ in range(HALVINGS):
         middle = (low * value) ** 0.5
         tried = limits.with_value(limit, middle)
-        tighter = _likely_plan(tried, search) if rest else plan_keeping(tried, search)
+        tighter = _likely_plan(tried, search) or plan_keeping(tried, search)
         low, value = (middle, value) if tighter is None else (low, middle)
         plan = tighter or plan
     return value, plan
