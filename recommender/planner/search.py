@@ -28,7 +28,7 @@ from recommender.optimize.search_state import EPSILON, Candidate, SearchState, W
 from recommender.optimize.space import Entries, Space
 from recommender.plan.limits import Choice, Limits
 from recommender.plan.plan import Proof
-from recommender.planner.plan_builder import Evaluated, PlanBuilder
+from recommender.planner.plan_builder import Evaluated, PlanBuilder, keeps
 from recommender.planner.problem import Problem
 from recommender.planner.ranking import HORIZON_S, KNEE, Ranked, Ranking
 
