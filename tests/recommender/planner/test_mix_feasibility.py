@@ -5,16 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.job.jobfile import find_job
 from recommender.optimize.search_state import SearchState
 from recommender.optimize.space import Entries, Space
-from recommender.plan.limits import Choice, Limits, Progress
 from recommender.planner.mix_feasibility import able_providers, find_any
-from recommender.planner.problem import planning_problem
-from recommender.planner.search import PlanSearch
 from tests.recommender.optimize.palette import evaluate, every_cluster, every_plan, space
-from tests.recommender.planning import HOUR, NOW, snapshot
-from tests.speed.optimiser import quotas_of
 
 ENOUGH = 10**6
 CHUNKS, PER_CHUNK = 8, 30
@@ -89,17 +83,3 @@ def test_a_search_that_was_cut_off_denies_nothing() -> None:
     state = SearchState(slack=0.0, max_plans=0, max_supports=0)
     assert not find_any(asked, 0, state, 0, 0)
     assert not state.incumbents
-
-
-def test_mixes_that_fill_the_quotas_are_found_before_any_set_is_searched() -> None:
-    """Of the mixes of a hundred regions, those quick as a rule hid the ones that are sure."""
-    catalog = snapshot()
-    choice = Choice(quotas=quotas_of(catalog, 96.0))
-    limits = Limits(deadline_s=18.0 * HOUR)
-    problem = planning_problem(find_job("gpt2-xl"), limits, choice, catalog, Progress(), NOW, 7)
-    search = PlanSearch(problem)
-    assert not search.single_type.incumbents
-    state = SearchState(slack=0.0, max_plans=100)
-    find_any(problem.space(search.sites), len(problem.single_type_sites.sites), state, 0, 0)
-    assert all(len(candidate.entries) > 1 for candidate in state.incumbents.values())
-    assert max(candidate.chance for candidate in state.incumbents.values()) >= 0.95
