@@ -38,7 +38,7 @@ class FallbackStart:
 def least_fallback_start(sites: tuple[Site, ...]) -> FallbackStart:
     """Boot and rendezvous of the quickest fallback, and of the one that starts for the least."""
     start_s, usd = [np.inf], [np.inf]
-    for fallbacks in {id(site.fallbacks): site.fallbacks for site in sites}.values():
+    for fallbacks in {site.provider: site.fallbacks for site in sites}.values():
         seconds = fallbacks.boot_s + RENDEZVOUS_S  # regions of a provider share theirs
         start_s.append(float(seconds.min(initial=np.inf)))
         usd.append(float((seconds * fallbacks.usd_per_hour).min(initial=np.inf)))

@@ -33,7 +33,8 @@ from recommender.risk.run_statistics import ONE_IN
 
 ERRORS = 2.5  # standard errors of a share of independent paths
 LOGITS = np.arange(-8.0, 6.01, 0.4)  # availability of a middling zone; a larger one counts as 1
-KEPT_GRID = 0.05  # of the share that on-demand machines may do within a budget
+KEPT_GRID = 0.1  # of the share that on-demand machines may do within a budget
+ZONE_SD_GRID, SIGMA_GRID, CORRELATION_GRID = 0.5, 0.1, 0.2
 RATIOS = 0.5 * 1.12 ** np.arange(44.0)  # time over work, from a half to 65
 
 
@@ -71,12 +72,24 @@ def waiting_of(space: Space, laws: Entries, kept: float = 0.0) -> Waiting:
     several = e.sites > 1.0
     correlation = float(e.correlation[several].min()) if several.any() else 0.0
     sigmas = several_spreads_of(space.columns, laws.kind)
-    levels = tuple(sorted({float(e.zone_sd.min()), float(e.zone_sd.max())}))
-    zones = (levels, float(e.sites.max()), correlation)
+    # Ends are put outwards on a grid, so that regions share their tables.
+    levels = _ends(e.zone_sd, ZONE_SD_GRID)
+    zones = (levels, float(e.sites.max()), _down(correlation, CORRELATION_GRID))
     kept = float(np.ceil(kept / KEPT_GRID) * KEPT_GRID)
     missed = 1.0 - space.limits.confidence if kept > 0.0 else 0.0
-    spreads = tuple(sorted({float(sigmas.min()), float(sigmas.max())}))
-    return _tables(space.path_count, space.seed, zones, spreads, kept, missed)
+    spreads = _ends(sigmas, SIGMA_GRID)
+    return _tables(space.cache.path_count, space.seed, zones, spreads, kept, missed)
+
+
+def _ends(values: Floats, grid: float) -> tuple[float, ...]:
+    """The least and the largest of some values, put outwards on a grid."""
+    low, high = _down(float(values.min()), grid), -_down(-float(values.max()), grid)
+    return (low,) if low == high else (low, high)
+
+
+def _down(value: float, grid: float) -> float:
+    """The next point of a grid at or below a value."""
+    return round(float(np.floor(value / grid + 1e-9)) * grid, 9)
 
 
 @lru_cache(maxsize=64)

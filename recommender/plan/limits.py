@@ -156,6 +156,7 @@ MAX_OVERHEAD = MeanLimit(
 )
 LIMITS: tuple[Limit, ...] = (DEADLINE, BUDGET, HOURLY, MAX_OVERHEAD)
 RUN_LIMITS = tuple(limit for limit in LIMITS if isinstance(limit, RunLimit))
+RATE_LIMITS = tuple(limit for limit in LIMITS if isinstance(limit, RateLimit))
 MEAN_LIMITS = tuple(limit for limit in LIMITS if isinstance(limit, MeanLimit))
 
 L = TypeVar("L", bound=Limit)

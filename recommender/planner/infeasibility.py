@@ -353,8 +353,8 @@ def _binding(looser: Relaxed, limits: Limits) -> str:
 
 
 def _effect_alone(plan: Plan) -> str:
-    """Its median cost, the span where that says little, and its time."""
+    """Its mean cost, the span where that says little, and its time."""
     cost = plan.estimate.cost
     wide = cost.p95 > WIDE * cost.p05
     span = f" ({usd(cost.p05)} to {usd(cost.p95)})" if wide else ""
-    return f"{usd(cost.p50)} USD{span}, {duration(plan.estimate.time.p50)}"
+    return f"{usd(cost.mean)} USD{span}, {duration(plan.estimate.time.p50)}"

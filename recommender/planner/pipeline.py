@@ -39,7 +39,7 @@ class Pipeline:
     @cached_property
     def search(self) -> PlanSearch:
         """The search that every part of the answer asks."""
-        return PlanSearch(self.problem, self.prove, self.watch)
+        return PlanSearch(self.problem, self.prove, self.watch, self.worth or self.prove)
 
     @cached_property
     def ranked(self) -> Ranked:

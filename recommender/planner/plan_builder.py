@@ -12,7 +12,7 @@ from recommender.market.sites import SitePools
 from recommender.optimize.evaluate import Plans, reduced
 from recommender.optimize.search_state import Candidate
 from recommender.optimize.space import Space
-from recommender.plan.limits import MEAN_LIMITS, Limits
+from recommender.plan.limits import MEAN_LIMITS, RATE_LIMITS, Limits
 from recommender.plan.plan import Plan
 from recommender.planner.plan_details import PlanDetails
 from recommender.planner.problem import Problem
@@ -108,8 +108,9 @@ class PlanBuilder:
 
 def keeps(plan: Plan, limits: Limits) -> bool:
     """Whether a plan keeps its limits in enough of the paths behind its printed figures."""
-    means = all(limit.of_plan(plan) <= most for limit, most in limits.given(MEAN_LIMITS))
-    return means and plan.estimate.chance >= limits.confidence
+    of_all = (*RATE_LIMITS, *MEAN_LIMITS)
+    within = all(limit.of_plan(plan) <= most for limit, most in limits.given(of_all))
+    return within and plan.estimate.chance >= limits.confidence
 
 
 def goal_of(plan: Plan, limits: Limits) -> float:

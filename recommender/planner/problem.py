@@ -172,10 +172,11 @@ class Problem:
         rows = [r for r in self.rows if (o.provider[r], o.region[r]) in chosen]
         return self.site_builder.region_sites(rows, self.single_type_sites), bound_of_rest
 
-    def mix_lower_bound(self, cutoff: float) -> float:
+    def mix_lower_bound(self, cutoff: float, thorough: bool) -> float:
         """Least goal of any cluster of several types, the cutoff if none is below it.
 
-        Of its best entry at perfect scaling, or of all regions as one, whichever is more.
+        Of its best entry at perfect scaling; if thorough, of all regions as one where that is more,
+        which takes as long as half an answer.
         """
         space = self.space(self.single_type_sites)
         if self.limits.goal == "time":
@@ -184,7 +185,9 @@ class Problem:
             scaled = float(self._row_lower_bounds().min(initial=np.inf))
         if scaled >= cutoff:
             return cutoff
-        from recommender.optimize.merged_regions import least_mix_goal  # refusals need none
+        if not thorough:
+            return scaled
+        from recommender.optimize.merged_regions import least_mix_goal  # most answers need none
 
         sites = self.site_builder.regions_of_providers(self.rows, self.single_type_sites)
         return max(scaled, least_mix_goal(space, sites, cutoff, MERGED_SETS))

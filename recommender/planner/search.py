@@ -80,6 +80,7 @@ class PlanSearch:
     problem: Problem
     prove: bool = False  # search clusters and mixes as far as they go
     watch: Watch = field(default_factory=Watch)  # the search that runs now
+    thorough: bool = False  # bound mixes as tightly as is known, for who asks for reasons
     searched: dict[tuple[Limits, Only], SearchState] = field(default_factory=dict)
     queues: dict[Limits, SingleQueue] = field(default_factory=dict)
 
@@ -341,7 +342,7 @@ class PlanSearch:
         best = self.best.best_goal
         if not np.isfinite(best):
             return 0.0
-        least = self.problem.mix_lower_bound(best * (1.0 - EPSILON))
+        least = self.problem.mix_lower_bound(best * (1.0 - EPSILON), self.thorough)
         return 0.0 if least >= best * (1.0 - EPSILON) else 1.0 - least / best
 
     # Plans
@@ -420,8 +421,9 @@ class PlanSearch:
         state, builder = self.search(limits, budget=BASELINE), self.builder.under(limits)
         if not state.incumbents:
             return None
-        first = Ranking(builder, 1, None).ranked(state, []).plans[0]
-        return first if keeps(first.plan, limits) else None
+        # Plans that keep the limits on the paths of a search may miss them on those printed.
+        first = next(iter(Ranking(builder, 1, None).ranked(state, []).plans), None)
+        return first if first is not None and keeps(first.plan, limits) else None
 
 
 def search_other_offers(problem: Problem, choice: Choice) -> tuple[SearchState, PlanBuilder]:

@@ -1,13 +1,14 @@
 """What an answer leads with: the sensible plan, the cheapest, and the fastest or the safest."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from recommender.optimize.search_state import Candidate
 from recommender.plan.limits import Limits
-from recommender.plan.plan import Pick, Plan, Role, Trio
+from recommender.plan.plan import Pick, Role, Trio
 from recommender.planner.effort import effort_of, reasons_of, whole_usd
 from recommender.planner.plan_builder import Evaluated, is_on_demand_only, keeps
+from recommender.planner.ranking import HORIZON_S
 from recommender.planner.search import BASELINE, Budget, PlanSearch
 
 RUNGS = (2.5, 8.0)  # times the fastest: the cheapest plan within each is looked at
@@ -21,32 +22,45 @@ def trio(search: PlanSearch, shown: Sequence[Evaluated]) -> Trio | None:
     known = dict(search.builder.built) | {each.candidate: each for each in shown}
     for candidate in (*_simple(search), *_slower(search, shown)):
         known.setdefault(candidate, search.builder.build(candidate))
-    plans = [each.plan for each in known.values() if keeps(each.plan, limits)]
+    plans = _sooner([each for each in known.values() if keeps(each.plan, limits)])
     if not plans:
         return None
-    ranks = {id(each.plan): rank for rank, each in enumerate(shown, start=1)}
+    ranks = {each.candidate: rank for rank, each in enumerate(shown, start=1)}
     pressed = limits.goal == "time"
-    by_deadline = limits.deadline_s is not None
+    third = _safest(plans) if limits.deadline_s is not None else _fastest(plans)
 
-    def pick(role: Role, plan: Plan) -> Pick:
-        return Pick(role, ranks.get(id(plan)), plan, reasons_of(plan), effort_of(plan).total_h)
+    def pick(role: Role, chosen: Evaluated) -> Pick:
+        rank, plan = ranks.get(chosen.candidate), chosen.plan
+        return Pick(role, rank, plan, reasons_of(plan), effort_of(plan).total_h)
 
     return Trio(
-        sensible=pick("sensible", min(plans, key=lambda p: whole_usd(p, pressed))),
-        cheapest=pick("cheapest", min(plans, key=lambda p: p.estimate.cost.mean)),
-        third=pick("safest", _safest(plans)) if by_deadline else pick("fastest", _fastest(plans)),
+        sensible=pick("sensible", min(plans, key=lambda each: whole_usd(each.plan, pressed))),
+        cheapest=pick("cheapest", min(plans, key=lambda each: each.plan.estimate.cost.mean)),
+        third=pick("fastest" if limits.deadline_s is None else "safest", third),
     )
 
 
-def _fastest(plans: Iterable[Plan]) -> Plan:
-    return min(plans, key=lambda plan: (plan.estimate.time.typical, plan.estimate.cost.mean))
+def _sooner(plans: list[Evaluated]) -> list[Evaluated]:
+    """None beyond the horizon where there are others."""
+    return [each for each in plans if each.plan.estimate.time.typical <= HORIZON_S] or plans
 
 
-def _safest(plans: Sequence[Plan]) -> Plan:
+def _fastest(plans: Sequence[Evaluated]) -> Evaluated:
+    def order(each: Evaluated) -> tuple[float, float]:
+        return each.plan.estimate.time.typical, each.plan.estimate.cost.mean
+
+    return min(plans, key=order)
+
+
+def _safest(plans: Sequence[Evaluated]) -> Evaluated:
     """Of those as likely to be in time as any, to a point: the cheapest, on demand if there is."""
-    best = max(plan.estimate.chance for plan in plans)
-    sure = [plan for plan in plans if plan.estimate.chance >= best - 0.01]
-    return min(sure, key=lambda plan: (not is_on_demand_only(plan), plan.estimate.cost.mean))
+    best = max(each.plan.estimate.chance for each in plans)
+    sure = [each for each in plans if each.plan.estimate.chance >= best - 0.01]
+
+    def order(each: Evaluated) -> tuple[bool, float]:
+        return not is_on_demand_only(each.plan), each.plan.estimate.cost.mean
+
+    return min(sure, key=order)
 
 
 def _simple(search: PlanSearch) -> list[Candidate]:

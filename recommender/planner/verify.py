@@ -32,7 +32,7 @@ def _check(problem: Problem, evaluated: Evaluated, rank: int) -> Check:
         RUNS,
         seed,
         (
-            _of_median("cost_usd", estimate.cost.p50, sample.cost_usd),
+            _of_mean("cost_usd", estimate.cost.mean, sample.cost_usd),
             _of_median("time_s", estimate.time.p50, sample.time_s),
             _of_mean("chance", estimate.chance, together),
         ),

@@ -19,7 +19,7 @@ from recommender.report.layout import (
 
 _TITLE = "Errors on published measurements, by what the models had seen of them"
 _HEADS = ("points", "mean", "median", "p90", "bias", "in span")
-_FIGURE = 6  # columns of a figure
+_FIGURE = 6  # columns of a figure at least
 _NARROW = 76  # columns below which figures stand under what they belong to
 
 
@@ -38,9 +38,10 @@ def _study(each: Finding, width: int, header: bool) -> Table:
     heads = [Column("predicted", right=False), *map(Column, _HEADS)]
     table = sheet(heads, flexible=0)
     table.show_header = header
-    for column in table.columns[1:]:
-        column.min_width = _FIGURE
-    table.columns[0].min_width = width - len(_HEADS) * (_FIGURE + 2)
+    widths = [max(_FIGURE, len(head)) for head in _HEADS]
+    for column, least in zip(table.columns[1:], widths, strict=True):
+        column.min_width = least  # with or without a header, so that the studies align
+    table.columns[0].min_width = width - sum(least + 2 for least in widths)
     add_row(table, [(cell,) for cell in (each.subject, *_figures(each.score))], first=STRONG)
     return table
 

@@ -79,12 +79,13 @@ def _age(as_of: str) -> str:
     return "unknown" if days is None else str(days)
 
 
-_ORDER = {"cost": "; in the order of mean cost", "time": "; in the order of mean time"}
+_ORDER = {"time": "; in the order of mean time"}
 
 
 def legend(answer: Answer) -> str:
     """What the figures of the table are."""
-    return f"Medians, below them what 9 in 10 runs stay within{_ORDER.get(answer.goal, '')}."
+    order = _ORDER.get(answer.goal, "")
+    return f"Mean cost and median time, below them what 9 in 10 runs stay within{order}."
 
 
 VAGUE = 0.75  # a bound that leaves so much open says nothing
@@ -121,7 +122,7 @@ def _proof(answer: Answer) -> str:
 def _floor(answer: Answer) -> str:
     if answer.goal == "time":
         return f"lower bound {fmt.duration(answer.lower_bound_s)}"
-    return f"lower bound of the mean cost {fmt.usd(answer.lower_bound_usd)} USD"
+    return f"lower bound {fmt.usd(answer.lower_bound_usd)} USD"
 
 
 def _more(answer: Answer) -> list[str]:

@@ -182,7 +182,6 @@ def _overhead(plans: Sequence[Plan]) -> tuple[Column, Sequence[Cell]]:
 def _second_half(plans: Sequence[Plan]) -> Figures:
     """What stands beside the figures of a plan where there is room, the weightiest first."""
     return [
-        (Column("mean USD"), cells.mean_cost_cells(plans)),
         *([] if any(p.estimate.overhead > HEAVY for p in plans) else [_overhead(plans)]),
         (Column("saving"), [cells.saving_cell(p) for p in plans]),
         (

@@ -121,24 +121,25 @@ def time_unit(plans: Sequence[Plan]) -> tuple[float, str]:
 
 
 def cost_cells(plans: Sequence[Plan]) -> list[tuple[str, ...]]:
-    """Median cost and its span, one cell per plan."""
-    return _spread_cells([p.estimate.cost for p in plans], 1.0)
+    """Expected cost (the mean, by which plans are ordered and compared) and its span."""
+    means = [p.estimate.cost.mean for p in plans]
+    return _spread_cells(means, [p.estimate.cost for p in plans], 1.0)
 
 
 def time_cells(plans: Sequence[Plan], unit: float) -> list[tuple[str, ...]]:
     """Median time and its span, one cell per plan."""
-    return _spread_cells([p.estimate.time for p in plans], unit)
+    medians = [p.estimate.time.p50 for p in plans]
+    return _spread_cells(medians, [p.estimate.time for p in plans], unit)
 
 
-def _spread_cells(spreads: Sequence[Spread], unit: float) -> list[tuple[str, ...]]:
-    places = decimals(s.p50 / unit for s in spreads)
-    return [(figure(s.p50 / unit, places), span(s, unit, places)) for s in spreads]
-
-
-def mean_cost_cells(plans: Sequence[Plan]) -> list[tuple[str, ...]]:
-    """The mean cost of all runs, by which plans are ordered under a deadline."""
-    places = decimals(p.estimate.cost.mean for p in plans)
-    return [(figure(p.estimate.cost.mean, places),) for p in plans]
+def _spread_cells(
+    middles: Sequence[float], spreads: Sequence[Spread], unit: float
+) -> list[tuple[str, ...]]:
+    places = decimals(middle / unit for middle in middles)
+    return [
+        (figure(middle / unit, places), span(spread, unit, places))
+        for middle, spread in zip(middles, spreads, strict=True)
+    ]
 
 
 def price_cells(plans: Sequence[Plan]) -> list[tuple[str, ...]]:

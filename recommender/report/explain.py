@@ -190,7 +190,7 @@ def _sections(plan: Plan, request: PlanRequest) -> list[tuple[str, Sequence[_Ter
         ),
         (
             f"Bill: half of the runs cost {fmt.usd(cost.p50)} USD or less, 9 in 10 "
-            f"{fmt.usd_span(cost.p05, cost.p95)} USD; the mean, {fmt.usd(cost.mean)} USD",
+            f"{fmt.usd_span(cost.p05, cost.p95)} USD; on average {fmt.usd(cost.mean)} USD",
             _bill(plan),
         ),
         ("Confidence", _certainty(plan)),

@@ -121,7 +121,7 @@ def _listed(steps: list[SensitivityStep]) -> list[Block]:
 
 
 def _brief(plan: Plan) -> str:
-    time, cost = plan.estimate.time.p50, plan.estimate.cost.p50
+    time, cost = plan.estimate.time.p50, plan.estimate.cost.mean
     text = f"{cells.short_machines(plan)}, {fmt.duration(time)}, {fmt.usd(cost)} USD"
     if not plan.saving or plan.saving < 0:
         return text

@@ -39,7 +39,7 @@ def spoken(plan: Plan) -> str:
     """What to rent, what it costs, how long it takes and what it needs, in one sentence."""
     estimate = plan.estimate
     machines = " + ".join(_rented(m) for m in plan.machines)
-    figures = f"about {fmt.usd(estimate.cost.p50)} USD, about {fmt.duration(estimate.time.p50)}"
+    figures = f"about {fmt.usd(estimate.cost.mean)} USD, about {fmt.duration(estimate.time.p50)}"
     asked = _asked(plan)
     needs = f"; needs {asked}" if asked else ""
     return f"Rent {machines} in {_place(plan)}: {figures}{needs}"

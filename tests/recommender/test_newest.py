@@ -21,7 +21,7 @@ JOB, NOW = "resnet50-imagenet", "2026-11-21T12:00Z"
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    """A user whose store holds one refresh: everything 4 % cheaper than shipped."""
+    """A user whose store holds one refresh, accepted: everything 4 % cheaper than shipped."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("RECOMMEND_NOW", NOW)
@@ -29,7 +29,8 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     world = make_world(tmp_path)
     for name, offers in world.truth.items():
         world.truth[name] = [replace(o, usd_per_hour=0.96 * o.usd_per_hour) for o in offers]
-    assert refresh(replace(world.order(), store=Store(default_root()))).outcome == "published"
+    order = world.order(accept=True)
+    assert refresh(replace(order, store=Store(default_root()))).outcome == "published"
     return world
 
 

@@ -83,7 +83,7 @@ def test_what_a_cluster_is_left_out_for_is_its_goal_but_for_restores(limits):
     """What is counted twice in a floor leaves the best cluster out, among so many unnoticed."""
     space = problem(limits)
     ready, reached = _box_site(space, 0), OpenClusters()
-    tried = others(space, counts(space, search(space)))[::20]
+    tried = others(space, counts(space, search(space)))[::10]
     _add_clusters(ready, reached, tried, SearchState(slack=0.0, max_plans=10**6))
     clusters = np.array(reached.counts)
     plans = Plans(clusters, np.full(len(clusters), OBJECT_STORE), np.full(len(clusters), -1))

@@ -14,7 +14,7 @@ from tests.recommender.cli.conftest import Planner, Run
 from tests.recommender.planning import snapshot
 
 NONSENSE = ("nan", "inf", "-inf", "-1", "0", "1e30", "", " ", "soon")
-ZERO_IS_FINE = ("--done", "--assume-on-demand")  # nothing done, no capacity
+ZERO_IS_FINE = ("--done", "--spent", "--seed", "--assume-on-demand")  # nothing yet, no capacity
 FLAGS = (
     "--deadline", "--budget", "--hourly", "--confidence", "--max-overhead", "--max-machines",
     "--mtbf", "--assume-on-demand", "--done", "--elapsed", "--spent", "--tokens", "--samples",

@@ -47,7 +47,7 @@ def test_a_job_may_come_through_a_pipe(run: Run, planner: Planner) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("import", "empty"), "empty: not a catalog archive; name a file or folder"),
+        (("import", "empty"), "empty: not a catalog archive (empty file); name a file or folder"),
         (("import", "none"), "none: no such file or folder"),
         (("import", "."), ".: holds 'empty', which no catalog has; name a file or folder that"),
         (("diff",), "no version is kept yet; recommend catalog refresh fetches the first"),

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from recommender.job.job import Job
-from recommender.performance import launch_floor
 from recommender.performance.clusters import Clusters
 from recommender.performance.data_parallel import ROWS
 from recommender.performance.memory import bytes_of, per_sample
@@ -92,9 +91,7 @@ def test_units_cancel(fleet, job, unit):
         network_latency_s=fleet.network_latency_s * unit,
     )
     before = terms_of(job, prior, fleet).step_s
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(launch_floor, "PASSES", launch_floor.PASSES * unit)
-        after = terms_of(job, replace(prior, tensor_s=prior.tensor_s * unit), slow).step_s
+    after = terms_of(job, replace(prior, tensor_s=prior.tensor_s * unit), slow).step_s
     np.testing.assert_allclose(after, before * unit, rtol=1e-9)
 
 
@@ -151,7 +148,6 @@ def scalar(job: Job, prior: Prior, fleet: Clusters, sharding: str, recompute: bo
     batch = ceil(job.global_batch / gpus)
     rounds = ceil(batch / min(most, batch))
     arithmetic = (batch + rounds * prior.batch_penalty) * gpus / float(fleet.compute_per_s[0])
-    arithmetic = max(arithmetic, rounds * launch_floor.launched_s(job, prior))
     busy = arithmetic * (4 / 3 if recompute else 1)
     busy += rounds * prior.tensor_s * job.gradient_tensors
     if job.sync == "parameter_server":

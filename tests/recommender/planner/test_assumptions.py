@@ -22,7 +22,7 @@ def printed(folder, *words: str) -> str:
 
 
 def test_a_stack_that_was_not_given_is_named(tmp_path):
-    words = ("resnet50-imagenet", "--deadline", "48h", "--provider", "gcp")
+    words = ("resnet50-imagenet", "--deadline", "48h", "--provider", "gcp", "--explain", "1")
     assert "typical training scripts" in printed(tmp_path, *words)
     assert "training scripts" not in printed(tmp_path, *words, "--stack", "tuned")
 

@@ -88,15 +88,16 @@ def test_a_plan_that_falls_short_on_the_paths_of_the_search_alone_is_found() -> 
     assert all(plan.estimate.chance >= 0.95 for plan in answer.plans)
 
 
-def test_the_nearest_plan_is_the_one_that_asking_for_it_gives() -> None:
+def test_asking_for_the_nearest_limit_gives_its_plan_or_a_cheaper_one() -> None:
     answer = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR, hourly_usd=0.5))
     assert answer.infeasible is not None
     step = next(s for s in answer.infeasible.relaxed if s.change.startswith("--hourly"))
     usd = float(step.change.split()[1])
     then = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR, hourly_usd=usd)).plans[0]
     assert step.plan is not None
-    assert then.machines == step.plan.machines
-    assert then.estimate == step.plan.estimate
+    # The step was found by a smaller search: asking for it gives that plan or a cheaper one.
+    assert then.estimate.cost.mean <= step.plan.estimate.cost.mean * 1.001
+    assert then.max_usd_per_hour <= usd
 
 
 def test_limits_that_fail_each_alone_are_named_with_what_would_do_together() -> None:

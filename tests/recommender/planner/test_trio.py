@@ -75,3 +75,18 @@ def test_no_plan_no_trio():
     answer = ask(snapshot(), find_job("gpt2-xl"), Choice(), deadline_s=60.0)
     assert answer.plans == ()
     assert answer.trio is None
+
+
+@pytest.mark.parametrize("job", ["llama3-70b-sft", "mixtral-8x7b-sft"])
+def test_the_three_cost_at_most_the_hourly_limit(job):
+    """Plans found for what stands beside the answer may cost more by the hour."""
+    answer = ask(snapshot(), find_job(job), max_machines=16, hourly_usd=30.0)
+    assert answer.trio is not None
+    for pick in (answer.trio.sensible, answer.trio.cheapest, answer.trio.third):
+        assert pick.plan.max_usd_per_hour <= 30.0
+
+
+def test_the_cheapest_does_not_take_months_where_others_do_not():
+    answer = ask(snapshot(), find_job("vit-l-imagenet"), max_machines=16)
+    assert answer.trio is not None
+    assert answer.trio.cheapest.plan.estimate.time.typical <= 30 * 24 * HOUR

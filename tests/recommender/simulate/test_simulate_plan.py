@@ -136,7 +136,7 @@ def test_verify_sets_other_histories_beside_the_printed_figures() -> None:
     for check, plan in zip(verified.checks, verified.plans, strict=True):
         cost, time, chance = check.differences
         estimate = plan.estimate
-        assert (cost.printed, time.printed) == (estimate.cost.p50, estimate.time.p50)
+        assert (cost.printed, time.printed) == (estimate.cost.mean, estimate.time.p50)
         assert check.seed != verified.seed
         assert abs(cost.simulated - cost.printed) <= 4 * cost.error + 1e-9
         assert abs(time.simulated - time.printed) <= 4 * time.error + 1e-9

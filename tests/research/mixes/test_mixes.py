@@ -126,21 +126,3 @@ def test_a_question_is_answered_judged_and_evaluated_again_as_it_was() -> None:
     assert again.before == once.first
     assert again.judged[0].runs == 100_000
     assert abs(again.judged[0].cost_usd / once.first.cost_usd - 1.0) < 0.02
-
-
-def test_no_plan_that_the_search_kept_beats_the_first_where_the_likes_of_it_fall_short() -> None:
-    """Four plans on eight H200 miss the chance by a hair; the fifth keeps it in half the time."""
-    question = Question("gpt2-medium", "1.3x cheapest", "small account", "gang")
-    catalog = load_snapshot()
-    search = PlanSearch(problem_of(question, catalog, choice_of(question, catalog)))
-    first = search.ranked(5).plans[0]
-    kept = search.builder.keeping(search.best.incumbents.values())
-    assert first.time_s <= 1.005 * min(each.time_s for each in kept)
-
-
-def test_one_type_at_the_edge_of_the_chance_is_not_hidden_by_a_mix_that_keeps_it() -> None:
-    """A spot machine for 351 USD misses the search's chance by a hair, on-demand mixes do not."""
-    question = Question("vit-l-imagenet", "2x fastest", "96 vCPU", "gang")
-    catalog = load_snapshot()
-    search = PlanSearch(problem_of(question, catalog, choice_of(question, catalog)))
-    assert search.ranked(1).plans[0].cost_usd < 400.0

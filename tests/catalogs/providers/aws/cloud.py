@@ -203,7 +203,10 @@ class Cloud:
 
 def zones(region: str) -> dict[str, str]:
     """Zone ids by name: "us-east-1a" is use1-az2 for this account."""
-    head = _IDS.get(region) or "".join(part[:2] for part in region.split("-"))
+    parts = region.split("-")
+    short = {"southeast": "se", "southwest": "sw", "northeast": "ne", "northwest": "nw"}
+    place = short.get(parts[1], parts[1][:2])  # south and southeast are not one zone id
+    head = _IDS.get(region) or "".join([parts[0], place, *parts[2:]])
     return {f"{region}{letter}": f"{head}-az{n}" for letter, n in (("a", 2), ("b", 1))}
 
 

@@ -1,0 +1,1 @@
+"""First answers as a practitioner sees them, beside runs whose time or cost was published."""

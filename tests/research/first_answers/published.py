@@ -1,0 +1,87 @@
+"""Runs whose time or cost was published, beside what is told of the same GPUs today."""
+
+import csv
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.resources import as_file, files
+from math import exp, log
+
+from recommender.catalogs.catalog import Catalog
+from recommender.job.job import Job
+from recommender.job.jobfile import find_job
+from recommender.plan.limits import Choice, Limits
+from recommender.plan.plan import Plan
+from recommender.planner.recommend import recommend
+
+HERE = files("tests.research.first_answers")
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+Z95 = 1.645  # of the normal law
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedRun:
+    """One row of published_costs.csv."""
+
+    job: str  # a preset, or a file of jobs/
+    gpus: str
+    machine: str  # one of the same GPUs in the catalog
+    stack: str  # "tuned" where the software is the authors' own, tuned for these GPUs
+    hours: float
+    usd: float | None  # None where the source states the time alone
+    source: str
+    date: str
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is told of a published run: training on its machine, and today's cheapest plan."""
+
+    hours: float  # steps alone: no start-up, no waiting
+    hours_p05: float
+    hours_p95: float
+    usd: float  # on demand, on the same machine
+    cheapest: Plan
+
+    def holds(self, run: PublishedRun) -> bool:
+        """Whether the published time lies inside the span told."""
+        return self.hours_p05 <= run.hours <= self.hours_p95
+
+    def error(self, run: PublishedRun) -> float:
+        """The natural logarithm of told over published hours."""
+        return log(self.hours / run.hours)
+
+
+def published_runs() -> tuple[PublishedRun, ...]:
+    """All rows of published_costs.csv."""
+    rows = csv.DictReader(HERE.joinpath("published_costs.csv").read_text("utf-8").splitlines())
+    return tuple(
+        PublishedRun(
+            job=row["job"],
+            gpus=row["gpus"],
+            machine=row["machine"],
+            stack=row["stack"],
+            hours=float(row["hours"]),
+            usd=float(row["usd"]) if row["usd"] else None,
+            source=row["source"],
+            date=row["date"],
+        )
+        for row in rows
+    )
+
+
+def told(run: PublishedRun, catalog: Catalog) -> Told:
+    """What the recommender tells of a published run."""
+    job = _job(run)
+    same = Choice(instances=(run.machine,), market="on_demand")
+    plan = recommend(job, Limits(max_machines=1), same, catalog=catalog, now=NOW).plans[0]
+    cheap = recommend(job, Limits(objective="cost"), catalog=catalog, now=NOW).plans[0]
+    hours = job.samples / job.global_batch * plan.estimate.step.step_s / 3600.0
+    spread = exp(Z95 * plan.estimate.speed_sigma)
+    return Told(hours, hours / spread, hours * spread, hours * plan.usd_per_hour, cheap)
+
+
+def _job(run: PublishedRun) -> Job:
+    if not run.job.endswith(".yaml"):
+        return replace(find_job(run.job), stack=run.stack)
+    with as_file(HERE.joinpath("jobs").joinpath(run.job)) as path:
+        return replace(find_job(str(path)), stack=run.stack)
