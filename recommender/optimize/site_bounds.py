@@ -22,7 +22,7 @@ from recommender.optimize.price_curves import (
     weights_of,
 )
 from recommender.optimize.space import Entries, Site, Space
-from recommender.optimize.waiting_bounds import Waiting, waiting_of
+from recommender.optimize.waiting_bounds import UNBOUNDED, Waiting, waiting_of
 from recommender.performance.clusters import several_spreads_of
 from recommender.performance.step_bounds import Shortest, shortest
 
@@ -222,12 +222,16 @@ def _waits(
     alone = _least_spend(space, site, speed)
     spot_needed = not has_fallback and max_spend <= alone
     down = np.where(e.spot, np.log1p(np.exp(-e.availability_logit)), 0.0)
+    bound_time = spot_needed and (budget or not may_train_in_part(space, site))
+    kept_part = _kept_part(space, alone) if spot_needed else 0.0
+    # A deadline asks what spot does by then; else only how long it takes is asked.
+    asked = bound_time or space.limits.deadline_s is not None
     return Waits(
-        waiting=waiting_of(space, laws, _kept_part(space, alone) if spot_needed else 0.0),
+        waiting=waiting_of(space, laws, kept_part) if asked else UNBOUNDED,
         down=down,
         down_from=sums_from(np.where(e.spot, down, np.inf), types),
         kept=budget and spot_needed,
-        bound_time=spot_needed and (budget or not may_train_in_part(space, site)),
+        bound_time=bound_time,
     )
 
 

@@ -63,11 +63,15 @@ def _logit_place(log_up: Floats) -> Ints:
     return np.asarray(np.searchsorted(LOGITS, logit - 1e-9), dtype=np.int64)
 
 
+# Where nothing is known, or nothing asks: spot may do all of the work, as soon as it can be done.
+UNBOUNDED = Waiting(np.ones((len(LOGITS) + 1, len(RATIOS))), np.ones(len(LOGITS) + 1))
+
+
 def waiting_of(space: Space, laws: Entries, kept: float = 0.0) -> Waiting:
     """The bounds of clusters of several of these entries."""
     e = laws.take(laws.spot)
     if not len(e):
-        return Waiting(np.ones((len(LOGITS) + 1, len(RATIOS))), np.ones(len(LOGITS) + 1))
+        return UNBOUNDED
     # A share is least and most at the ends of both spreads: what lies between is less than ERRORS.
     several = e.sites > 1.0
     correlation = float(e.correlation[several].min()) if several.any() else 0.0

@@ -53,16 +53,16 @@ class Pipeline:
 
     def answer(self) -> Answer:
         """Search, then gather what a reader wants next to the best plan."""
-        compared = self.compared  # before the search: machines that cannot run it are refused
+        _ = self.compared  # before the search: machines that cannot run the job are refused
         if self.save_lp is not None:
             save_program(self.search, self.save_lp)
         if not self.search.best.incumbents:
             from recommender.planner.infeasibility import infeasible  # most answers need none
 
-            return self._answer(infeasible(self.search), compared)
-        return self._answer(None, compared)
+            return self._answer(infeasible(self.search))
+        return self._answer(None)
 
-    def _answer(self, failed: Infeasible | None, compared: Plan | None) -> Answer:
+    def _answer(self, failed: Infeasible | None) -> Answer:
         problem, ranked = self.problem, self.ranked
         plans = self._shares_told(tuple(evaluated.plan for evaluated in ranked.plans))
         least_usd, least_s = lower_bounds_of(problem)
@@ -71,7 +71,7 @@ class Pipeline:
             goal=problem.limits.goal,
             plans=plans,
             baselines=() if failed else baselines(self.search, plans),
-            compared=compared,
+            compared=self.compared,
             lower_bound_usd=least_usd,
             lower_bound_s=least_s,
             sensitivity=() if failed else sensitivity(self.search, ranked.plans[0]),

@@ -86,12 +86,6 @@ def fits(block: Block, width: int) -> bool:
     return _least_width(block) <= width
 
 
-def unbroken(block: Block, width: int) -> bool:
-    """Whether a block can be drawn so narrow without breaking a line."""
-    console = _console()
-    return Measurement.get(console, console.options, block).maximum <= width
-
-
 def text(words: str, style: str = "") -> Text:
     """A paragraph; numbers stay with their units."""
     return Text(glued(words), style)
