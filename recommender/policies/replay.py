@@ -134,6 +134,21 @@ class ReplayState:
         self.finish[ended] = now + self.tick_s
         self.stopped |= ended
 
+    def finish_on_demand(self, now_s: float) -> Ints:
+        """To their end at once: those on demand that nothing will interrupt; ticks each took.
+
+        A queue for on-demand machines may be years long, so these ticks are counted, not stepped.
+        """
+        staying = ~self.stopped & (self.mode == ON_DEMAND)
+        left_s = self.start_up + self.task.work_s - self.done - DONE_S
+        more = np.where(staying, np.ceil(left_s / self.tick_s), 0.0).astype(np.int64)
+        self.cost += more * self.usd[ON_DEMAND]
+        self.ticks[ON_DEMAND] += more
+        self.done = np.where(staying, self.task.work_s, self.done)
+        self.finish = np.where(staying, now_s + more * self.tick_s, self.finish)
+        self.stopped |= staying
+        return more
+
     def result(self) -> Replays:
         """What came of it."""
         spot_s, on_demand_s = self.ticks[SPOT] * self.tick_s, self.ticks[ON_DEMAND] * self.tick_s
@@ -164,22 +179,21 @@ def replay_simulated(
 ) -> SimulatedReplays:
     """Costs and ends of a policy on every history of a drawn market, all begun at its tick 0.
 
-    A policy that waits for spot past the last tick is not followed: it never finishes.
+    What is on demand in the tick after the last goes on to its end, since there is no spot to go
+    back to; a policy that waits there never finishes.
     """
-    count = len(market.done_s)
+    count, ticks = len(market.done_s), len(market.available)
     run = ReplayState(count, task, prices, tick_s)
     run.done, run.queue_s = market.done_s.copy(), market.queue_s
     decide = policy.begin(task, prices, tick_s, count)
     interruptions: Ints = np.zeros(count, dtype=np.int64)
     age, queued = np.zeros(count), np.zeros(count)
     spot_usd = (prices.spot - prices.idle) / 3600.0
-    most = task.deadline_s + task.changeover_s + float(np.max(market.queue_s, initial=0.0))
-    most += 2.0 * (task.work_s - float(np.min(market.done_s, initial=0.0)))
+    queue_usd = (prices.on_demand - prices.idle) / 3600.0
     nowhere = np.zeros(count, dtype=np.bool_)
-    for tick in range(int(np.ceil(most / tick_s)) + len(market.available) + 1):
-        inside = tick < len(market.available)
-        here = market.available[tick] if inside else nowhere
-        taken = market.taken[tick] if inside else nowhere
+    for tick in range(ticks + 1):
+        here = market.available[tick] if tick < ticks else nowhere
+        taken = market.taken[tick] if tick < ticks else nowhere
         before, live = run.mode, ~run.stopped
         lost = live & (before == SPOT) & (~here | taken)
         interruptions += lost
@@ -189,12 +203,13 @@ def replay_simulated(
         rented = live & (run.mode == ON_DEMAND)
         queued = np.where(rented & (before != ON_DEMAND), market.queue_s, queued)
         unpaid = np.where(rented, np.minimum(queued, tick_s), 0.0)
-        run.cost -= unpaid * (prices.on_demand - prices.idle) / 3600.0
+        run.cost -= unpaid * queue_usd
         queued -= unpaid
         age += np.where(live & (run.mode == SPOT), tick_s, 0.0)
-        stuck = not inside and not bool((~run.stopped & (run.mode != NONE)).any())
-        if stuck or bool(run.stopped.all()):
+        if bool(run.stopped.all()):
             break
+    more = run.finish_on_demand((ticks + 1) * tick_s)
+    run.cost -= np.minimum(queued, more * tick_s) * queue_usd
     return SimulatedReplays(run.result(), interruptions)
 
 
