@@ -182,6 +182,11 @@ class OwnFlags:
 class JobFlags:
     """Fields of the job, changed for this call."""
 
+    model: Annotated[
+        Word,
+        _job("Network: a known model such as Qwen/Qwen2.5-7B, or a config.json.", metavar="MODEL"),
+    ] = None
+    examples: Annotated[Word, _job("Examples of the data set, in one epoch.", metavar="N")] = None
     tokens: Annotated[Word, _job("Tokens to train on: 15T, 1e9.", metavar="N")] = None
     samples: Annotated[Word, _job("Samples to train on.", metavar="N")] = None
     epochs: Annotated[Word, _job("Passes over the data set.", metavar="N")] = None
@@ -189,6 +194,7 @@ class JobFlags:
     batch: Annotated[Word, _job('Samples (or "4M tokens") per optimiser step.', metavar="N")] = None
     params: Annotated[Word, _job("Parameters of the network: 8B.", metavar="N")] = None
     seq_len: Annotated[Word, _job("Mean tokens in a sequence.", metavar="N")] = None
+    image_size: Annotated[Word, _job("Side of a picture, in pixels: 384.", metavar="N")] = None
     precision: Annotated[
         Word, _job("Numeric precision of the training.", metavar="mixed|bf16|fp16|tf32|fp32")
     ] = None

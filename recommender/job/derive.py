@@ -11,6 +11,7 @@ adapters       r·(in + out) of every linear layer, about 20·h·r a layer (Llam
                70B: 19.8, counted over the published shapes)
 """
 
+import math
 from dataclasses import field
 from typing import TypeVar
 
@@ -25,6 +26,7 @@ T = TypeVar("T")
 
 TOKEN_FAMILIES = ("encoder", "decoder", "moe", "encdec")
 TRANSFORMERS = (*TOKEN_FAMILIES, "vit")
+_SEEING = ("cnn", "vit", "diffusion")  # families of pictures; the latter two in patches
 
 _STATE_BYTES = {"adamw": 8.0, "lamb": 8.0, "sgd": 4.0, "adafactor": 0.1}  # a parameter
 _ADAPTER_CHECKPOINT_BYTES = 12.0  # fp32 and two moments
@@ -37,6 +39,8 @@ _LORA_RANK = 16  # the rank of MLPerf's Llama 2 70B LoRA task, 2024
 _BYTES_PER_FLOP = {"cnn": 1.8e-3, "diffusion": 3.5e-4, "recsys": 2.2e-3}
 _RECOMPUTED_SHARE = 1 / 3  # block outputs and one block, ResNet-50: 16 of 45 MB
 _WIDTH_PER_LAYER = 128  # hidden / layers of the Llama and GPT-3 shapes
+_VIT_WIDTH_PER_LAYER = 50  # of ViT-B 64, L 43, H 40 (arXiv 2010.11929, table 1)
+_PATCH = 16  # the usual patch of a vision transformer
 _CPU_S_PER_IMAGE = 0.008  # 125 images/s and vCPU, decode, crop, flip: assumed, no source
 _IMAGE_BYTES = 115_440.0  # ILSVRC2012_img_train.tar 147.9 GB / 1,281,167
 _SEQ_LEN = {"encoder": 512, "encdec": 512, "decoder": 2048, "moe": 2048}
@@ -74,6 +78,7 @@ class _Shape:
     active: float
     hidden: int
     layers: int
+    attention: int  # heads × head size
     vocabulary: int
     tokens: int  # per sample; 1 for images and the like
     flop: float  # per sample, full training
@@ -99,7 +104,7 @@ def is_sequence(file: JobFile) -> bool:
 
 def _amount_problems(file: JobFile) -> list[str]:
     given = [key for key in AMOUNTS if getattr(file, key) is not None]
-    if not given:
+    if not given and file.data.samples is None:
         wanted = "tokens" if file.family in (None, *TOKEN_FAMILIES) else "samples"
         return [f"{wanted}: is missing; say how much to train on, such as {wanted}: 1B"]
     if len(given) > 1:
@@ -138,15 +143,21 @@ def _kind_problems(file: JobFile) -> list[str]:
     if not is_sequence(file) and (file.seq_len or file.max_seq_len):
         key = "seq_len" if file.seq_len else "max_seq_len"
         return [f"{key}: {_counted(file)} has no sequences of tokens; leave it out"]
+    for key, seeing in (("image_size", _SEEING), ("patch_size", _SEEING[1:])):
+        if getattr(file, key) is not None and file.family not in seeing:
+            return [f"{key}: {_counted(file)} has none; leave it out"]
     if file.method in ("lora", "qlora") and file.family not in TRANSFORMERS:
         return [f"method: {file.method} needs a transformer, not the family {file.family}"]
     if file.lora_rank is not None and file.method not in ("lora", "qlora"):
         fits = file.family in TRANSFORMERS
         instead = "choose the method lora or qlora, or leave it out" if fits else "leave it out"
         return [f"lora_rank: has no effect where all weights are trained; {instead}"]
-    if file.family not in TOKEN_FAMILIES and file.flop_per_sample is None:
+    counted = (*TOKEN_FAMILIES, "vit") if file.image_size else TOKEN_FAMILIES
+    if file.family not in counted and file.flop_per_sample is None:
         unit, flop = ("image", "105G") if file.family == "vit" else ("sample", "24.5G")
-        return [f"flop_per_sample: is missing; say the FLOP to train on one {unit}, such as {flop}"]
+        model = ", or image_size: 224" if file.family == "vit" else ", or model: (--model)"
+        said = f"say the FLOP to train on one {unit}, such as {flop}{model}"
+        return [f"flop_per_sample: is missing; {said}"]
     return []
 
 
@@ -159,7 +170,8 @@ def _shape(file: JobFile, derived: _Derived) -> _Shape:
     )
     hidden = layers = vocabulary = 0
     if family in TRANSFORMERS:
-        width = round((active * _WIDTH_PER_LAYER / 12) ** (1 / 3))  # N ≈ 12·L·h²
+        ratio = _VIT_WIDTH_PER_LAYER if family == "vit" else _WIDTH_PER_LAYER
+        width = round((active * ratio / 12) ** (1 / 3))  # N ≈ 12·L·h²
         hidden = derived.pick("hidden", file.hidden, max(width, 1))
         layers = derived.pick("layers", file.layers, max(round(active / 12 / hidden**2), 1))
     if family in TOKEN_FAMILIES:
@@ -167,28 +179,40 @@ def _shape(file: JobFile, derived: _Derived) -> _Shape:
     tokens = 1
     if is_sequence(file):
         tokens = derived.pick("tokens_per_sample", file.seq_len, _SEQ_LEN[family])
-    flop = file.flop_per_sample
+    flop, attention = file.flop_per_sample, file.attention_width or hidden
     if flop is None:
-        flop = tokens * _flop_per_token(file, active, hidden * layers, tokens)
+        seen = tokens if family != "vit" else _positions(file, derived)
+        flop = seen * _flop_per_token(file, active, attention * layers, seen)
         derived.assumed.append("flop_per_sample")
     longest = float(file.max_seq_len or tokens)
     if not is_sequence(file):
         longest = flop / (6 * active)  # positions that the parameters are applied to
-    return _Shape(family, params, active, hidden, layers, vocabulary, tokens, flop, longest)
+    return _Shape(
+        family, params, active, hidden, layers, attention, vocabulary, tokens, flop, longest
+    )
+
+
+def _positions(file: JobFile, derived: _Derived) -> int:
+    """Patches of a picture, and the class token."""
+    side = file.image_size or 0
+    patch = derived.pick("patch_size", file.patch_size, _PATCH)
+    if patch > side:
+        raise UsageError(f"image_size: {side} holds no patch of {patch} × {patch}")
+    return (side // patch) ** 2 + 1
 
 
 def _flop_per_token(file: JobFile, active: float, width: int, tokens: int) -> float:
     multiplied = active - min(file.lookup_params or 0.0, active / 2)
     if file.family == "encdec":
         multiplied /= 2  # a token passes the encoder or the decoder
-    attention = (12 if file.family == "encoder" else 6) * width * tokens
+    attention = (12 if file.family in ("encoder", "vit") else 6) * width * tokens
     return 6 * multiplied + attention
 
 
 def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: str) -> Job:
     method = file.method or "full"
     batch = _batch(file, shape)
-    samples = _samples(file, shape, batch)
+    samples = _samples(file, shape, batch, derived)
     _refuse_too_little(file, samples, batch)
     name = file.name or fallback_name
     trainable = _trainable(file, shape, derived)
@@ -216,6 +240,7 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
         flop_per_sample=shape.flop * (1 if method == "full" else 2 / 3),
         samples=samples,
         global_batch=batch,
+        examples=file.data.samples or 0.0,
         gradient_tensors=_tensors(file, shape, derived),
         hidden=shape.hidden,
         layers=shape.layers,
@@ -238,7 +263,7 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
 
 def _refuse_too_little(file: JobFile, samples: float, batch: int) -> None:
     if samples < batch:
-        key = next(key for key in AMOUNTS if getattr(file, key) is not None)
+        key = next((key for key in AMOUNTS if getattr(file, key) is not None), "data.samples")
         raise UsageError(f"{key}: is less than one step of {batch:,} samples; write more")
 
 
@@ -249,21 +274,40 @@ def _batch(file: JobFile, shape: _Shape) -> int:
     return max(round(count), 1)
 
 
-def _samples(file: JobFile, shape: _Shape, batch: int) -> float:
+def _samples(file: JobFile, shape: _Shape, batch: int, derived: _Derived) -> float:
     if file.tokens is not None:
         return file.tokens / shape.tokens
     if file.samples is not None:
         return file.samples
     if file.steps is not None:
         return file.steps * batch
-    return (file.epochs or 1) * (file.data.samples or 1)
+    return derived.pick("epochs", file.epochs, 1.0) * (file.data.samples or 1)
 
 
 def _title(file: JobFile, shape: _Shape, samples: float) -> str:
     amount = f"{format_count(float(f'{samples * shape.tokens:.3g}'))} "
     amount += "tokens" if shape.tokens > 1 else f"{file.sample_unit or _UNITS.get(shape.family)}s"
     method = "" if file.method in (None, "full") else f", {file.method}"
-    return f"{format_count(float(f'{shape.params:.3g}'))} parameters, {amount}{method}"
+    size = f"{format_count(float(f'{shape.params:.3g}'))} parameters"
+    return f"{file.model or size}, {amount}{method}"
+
+
+def size_of_work(job: Job) -> str:
+    """Say how much a job trains on: examples × epochs × tokens = tokens."""
+    per, unit = job.tokens_per_sample, f"{job.sample_unit}s"
+    whole = f"{_amount(job.samples * per)} {'tokens' if per > 1 else unit}"
+    if not job.examples or math.isclose(job.epochs, 1.0):
+        return whole if per == 1 else f"{_amount(job.samples)} {unit} × {per:,} tokens = {whole}"
+    parts = [f"{_amount(job.examples)} {unit}", f"{job.epochs:.3g} epochs"]
+    parts += [f"{per:,} tokens"] if per > 1 else []
+    return f"{' × '.join(parts)} = {whole}"
+
+
+def _amount(value: float) -> str:
+    """A count for reading: in full up to a million, then three digits."""
+    if value < 1e6:
+        return f"{value:,.0f}"
+    return format_count(float(f"{value:.3g}"))
 
 
 def _trainable(file: JobFile, shape: _Shape, derived: _Derived) -> float:
@@ -272,7 +316,8 @@ def _trainable(file: JobFile, shape: _Shape, derived: _Derived) -> float:
     rank = derived.pick("lora_rank", file.lora_rank, _LORA_RANK)
     if rank > shape.hidden:
         raise UsageError(f"lora_rank: {rank} is more than the {shape.hidden} the network is wide")
-    return min(_ADAPTED_PER_HIDDEN * rank * shape.hidden * shape.layers, shape.params)
+    width = file.adapted_width or _ADAPTED_PER_HIDDEN * shape.hidden * shape.layers
+    return min(rank * width, shape.params)
 
 
 def _tensors(file: JobFile, shape: _Shape, derived: _Derived) -> int:

@@ -125,6 +125,7 @@ class Job:
     activation_bytes_per_sample: float  # kept for the backward pass
     recomputed_activation_bytes_per_sample: float  # the same with full recomputation
     checkpoint_bytes: float
+    examples: float = 0.0  # of the data set, one epoch; 0 where the job is told by its amount
     data: DataSet = DataSet()
     precision: Precision = "mixed"
     method: Method = "full"
@@ -143,12 +144,17 @@ class Job:
     calibration: Calibration | None = None
     memory_gib_at_batch: tuple[tuple[int, float], ...] = ()
     assumed: tuple[str, ...] = ()  # names of the fields that were derived, for the answer
-    unused: tuple[str, ...] = ()  # sentences on what was stated and has no effect
+    remarks: tuple[str, ...] = ()  # on what was stated in vain, or kept from a preset; sentences
 
     @property
     def steps(self) -> float:
         """Optimiser steps to the end."""
         return self.samples / self.global_batch
+
+    @property
+    def epochs(self) -> float:
+        """Passes over the data set; 0 where the size of the data set is not known."""
+        return self.samples / self.examples if self.examples else 0.0
 
     @property
     def resizes(self) -> bool:

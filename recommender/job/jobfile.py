@@ -8,20 +8,21 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs.files import read_text
-from recommender.job.derive import job_of
+from recommender.job.derive import job_of, size_of_work
 from recommender.job.job import AMOUNTS, Job
 from recommender.job.merge_layers import (
     FILE,
     JobFlags,
     Raw,
-    merged,
     own_layer,
     preset_layer,
     set_aside,
     with_preset,
 )
+from recommender.job.model_layer import over
 from recommender.job.preset_files import presets
 from recommender.job.schema import JobFile, label, read
 from recommender.text import nearest, shown, unknown
@@ -32,24 +33,34 @@ SUFFIXES = (".yaml", ".yml", ".json")
 
 def find_job(word: str | None = None, folder: Path = Path(), flags: JobFlags | None = None) -> Job:
     """Find the job that a word names: a preset, a YAML file, or recommend.yaml of the folder."""
-    raw, where, name = _find(word, folder)
-    return _job(raw, where, name, (flags or JobFlags()).raw())
+    return _job(_find(word, folder), (flags or JobFlags()).raw())
 
 
-def job_from_text(text: str, where: str = "job", name: str = "job") -> Job:
-    """Read a job from the text of a job file."""
-    return _job(_parsed(text, where), where, name, {})
+def job_from_text(text: str, where: str = "job", name: str = "job", folder: Path = Path()) -> Job:
+    """Read a job from the text of a job file; a model's file is looked for from `folder`."""
+    return _job(_Stated(_parsed(text, where), where, name, folder), {})
 
 
-def _find(word: str | None, folder: Path) -> tuple[Raw, str, str]:
+@dataclass(frozen=True, slots=True)
+class _Stated:
+    """What a job's file states, and what it is called."""
+
+    raw: Raw
+    where: str  # in errors
+    name: str
+    folder: Path  # that paths in it start from
+
+
+def _find(word: str | None, folder: Path) -> _Stated:
     if word is None:
         path = _default_file(folder)
-        return _parsed(read_text(path), path.name), path.name, _file_name(path)
+        return _Stated(_parsed(read_text(path), path.name), path.name, _file_name(path), folder)
     if word in presets():
-        return preset_layer(word), word, word
+        return _Stated({"like": word}, word, word, folder)
     if word.endswith(SUFFIXES) or "/" in word:
         path = folder / word
-        return _parsed(read_text(path), shown(word)), shown(word), _file_name(path)
+        raw = _parsed(read_text(path), shown(word))
+        return _Stated(raw, shown(word), _file_name(path), path.parent)
     if not word.strip():
         raise UsageError("the name of the job is empty; recommend jobs list names them")
     if not nearest(word, presets()) and os.path.isfile(folder / word):
@@ -92,16 +103,44 @@ def _parsed(text: str, where: str) -> Raw:
     return own_layer(load_yaml(text, where), where)
 
 
-def _job(raw: Raw, where: str, name: str, flags: Raw) -> Job:
-    names = frozenset("data.at" if key == "data" else key for key in flags)
+def _job(stated: _Stated, flags: Raw) -> Job:
+    where, names = stated.where, _flag_names(flags)
     try:
-        lower = with_preset(raw)
-        file = read(merged(lower, flags), names)
-        job = job_of(file, name)
+        preset, own = with_preset(stated.raw)
+        lower = over(preset, own, stated.folder)
+        file = read(over(lower, flags, Path()), names)
+        job = job_of(file, stated.name)
     except UsageError as error:
         raise UsageError(*(_placed(p, where, names) for p in error.problems)) from None
-    unused = [*_set_aside(lower, flags, where), *_replaced(file, names)]
-    return replace(job, unused=tuple(unused)) if unused else job
+    remarks = [*_set_aside(lower, flags, where), *_replaced(file, names)]
+    remarks += _kept(preset, own, flags, str(stated.raw.get("like")), job)
+    return replace(job, remarks=tuple(remarks)) if remarks else job
+
+
+def _flag_names(flags: Raw) -> frozenset[str]:
+    inside = {f"data.{key}" for key in flags.get("data", ())}
+    return frozenset({key for key in flags if key != "data"} | inside)
+
+
+def _kept(preset: Raw, own: Raw, flags: Raw, like: str, job: Job) -> list[str]:
+    """That the work is a preset's where the network or the number of epochs is another one."""
+    said = {**own, **flags}
+    sized = any("samples" in layer.get("data", ()) for layer in (own, flags))
+    amount = sized or any(key in said for key in AMOUNTS if key != "epochs")
+    changed = [
+        key for key in ("model", "params", "family", "epochs") if _changed(key, said, preset)
+    ]
+    if amount or not changed or ("epochs" in said and not job.examples):
+        return []
+    names = _flag_names(flags)
+    because = " and ".join(f"{label(key, names)} {shown(said[key])}" for key in changed)
+    part = "data set" if job.examples else "amount of work"
+    what = f"the {part} of {like} is kept under {because}: {size_of_work(job)}"
+    return [f"{what}; say examples: (--examples) for your own"]
+
+
+def _changed(key: str, said: Raw, preset: Raw) -> bool:
+    return key in said and said[key] != preset.get(key)
 
 
 def _placed(problem: str, where: str, flags: frozenset[str]) -> str:
@@ -111,6 +150,8 @@ def _placed(problem: str, where: str, flags: frozenset[str]) -> str:
     keys, _, said = problem.partition(": ")
     if keys == "flop_per_sample" and "params" in flags:
         keys, said = "params", "another size needs another flop_per_sample; say both in a job file"
+    if keys == "flop_per_sample" and "image_size" in flags:
+        keys, said = "image_size", "another size needs other FLOP; name the network with --model"
     if flags.issuperset(keys.split(", ")):
         return f"{', '.join(label(key, flags) for key in keys.split(', '))}: {said}"
     return f"{where}: {problem}"

@@ -3,7 +3,8 @@
 A job is three layers of plain text, merged before anything is read: the preset named by
 `like`, the file, the flags. A layer that changes the network drops what the layers below it
 stated about the old one, so that `derive` computes it anew: `--params 13B` over a preset of 8 B
-also replaces its width, FLOP, activations and checkpoint.
+also replaces its width, FLOP, activations and checkpoint. `model_layer.py` adds a fourth: the
+figures of a published architecture, below the layer that names it.
 """
 
 import re
@@ -23,8 +24,8 @@ _FLOP = ("flop_per_sample", "title")
 _ACTIVATIONS = ("activation_bytes_per_sample", "recomputed_activation_bytes_per_sample")
 _NETWORK = (
     "active_params", "lookup_params", "trainable_params", "hidden", "layers", "gradient_tensors",
-    "checkpoint_bytes", "memory_gib_at_batch", "measured", "calibration",
-    *_FLOP, *_ACTIVATIONS,
+    "checkpoint_bytes", "memory_gib_at_batch", "measured", "calibration", "attention_width",
+    "adapted_width", *_FLOP, *_ACTIVATIONS,
 )  # fmt: skip
 # What a layer below stated about a field that the layer above changes is no longer true.
 _STALE: dict[str, tuple[str, ...]] = {
@@ -35,6 +36,8 @@ _STALE: dict[str, tuple[str, ...]] = {
     "active_params": _FLOP,
     "hidden": (*_FLOP, *_ACTIVATIONS),
     "layers": (*_FLOP, *_ACTIVATIONS, "gradient_tensors"),
+    "image_size": (*_FLOP, *_ACTIVATIONS, "measured"),
+    "patch_size": (*_FLOP, *_ACTIVATIONS, "measured"),
     "seq_len": ("max_seq_len", "measured", *_FLOP, *_ACTIVATIONS),
     "max_seq_len": _ACTIVATIONS,
     "method": (
@@ -62,7 +65,10 @@ SYNONYMS = {
     "vocabulary": "vocab",
     "timings": "measured",
     "tokens_per_sample": "seq_len",
+    "tokens_per_example": "seq_len",
+    "patch": "patch_size",
 }
+_CONTAINERS = ("cold", "prebuilt")  # what `image` may be besides the side of a picture
 
 
 def merged(lower: Raw, upper: Raw) -> Raw:
@@ -71,11 +77,17 @@ def merged(lower: Raw, upper: Raw) -> Raw:
     kept = {key: value for key, value in lower.items() if key not in stale}
     both = {**kept, **upper}
     if isinstance(kept.get("data"), dict) and isinstance(upper.get("data"), dict):
-        both["data"] = {**kept["data"], **upper["data"]}
+        both["data"] = {**_still_true(kept["data"], upper["data"]), **upper["data"]}
     if isinstance(kept.get("assumed"), list) and isinstance(upper.get("assumed", []), list):
         still = [name for name in kept["assumed"] if not _restated(name, upper)]
         both["assumed"] = [*still, *upper.get("assumed", [])]
     return both
+
+
+def _still_true(lower: Raw, upper: Raw) -> Raw:
+    """What a layer below said of the data set, as far as one of another size has it too."""
+    other = upper.get("samples", lower.get("samples")) != lower.get("samples")
+    return {key: value for key, value in lower.items() if not (other and key == "gib")}
 
 
 def set_aside(lower: Raw, upper: Raw) -> dict[str, str]:
@@ -96,7 +108,14 @@ def _stale(lower: Raw, upper: Raw) -> dict[str, tuple[str, ...]]:
         stale["method"] += ("lora_rank",)
     if "batch" in stale and _PER_STEP.search(str(lower.get("measured", ""))):
         stale["batch"] = ("measured",)  # of other steps
+    if _examples(upper) not in (None, _examples(lower)):
+        stale["data"] = ("tokens", "samples", "steps", "title")  # epochs are of any data set
     return stale
+
+
+def _examples(raw: Raw) -> Any:
+    data = raw.get("data")
+    return data.get("samples") if isinstance(data, dict) else None
 
 
 def _restated(assumed: str, upper: Raw) -> bool:
@@ -113,6 +132,9 @@ class JobFlags:
     samples: str | None = None
     epochs: str | None = None
     steps: str | None = None
+    examples: str | None = None
+    model: str | None = None
+    image_size: str | None = None
     batch: str | None = None
     params: str | None = None
     seq_len: str | None = None
@@ -137,9 +159,9 @@ class JobFlags:
             raw["measured"] = list(self.measured)
         if "elastic" in raw:
             raw["elastic"] = "yes" if self.elastic else "no"
-        if "data_at" in raw:
-            raw["data"] = {"at": raw.pop("data_at")}
-        return raw
+        inside = {"data_at": "at", "examples": "samples"}
+        data = {inside[key]: raw.pop(key) for key in inside if key in raw}
+        return {**raw, "data": data} if data else raw
 
 
 def own_layer(tree: Any, where: str) -> Raw:
@@ -148,12 +170,37 @@ def own_layer(tree: Any, where: str) -> Raw:
         raise UsageError(f"{where}: not a job file; begin with the line schema: recommend.job/v1")
     raw: Raw = {}
     for typed, value in tree.items():
-        key = SYNONYMS.get(str(typed), str(typed))
+        key = _one_name(str(typed), value)
         if key in raw:
             raise UsageError(f"{where}: {key}: is given twice under two names; keep one")
         if value is not None:
             raw[key] = value
-    return raw
+    return _with_examples(raw, where)
+
+
+def _one_name(typed: str, value: Any) -> str:
+    """A key's one name: `image: 384` is the side of a picture, `image: cold` a container."""
+    sized = typed == "image" and isinstance(value, str)
+    if sized and value.strip().lower() not in _CONTAINERS and value.strip()[:1].isdigit():
+        return "image_size"
+    return SYNONYMS.get(typed, typed)
+
+
+def _with_examples(raw: Raw, where: str) -> Raw:
+    """Put `examples`, the size of the data set, where the schema has it: `data.samples`."""
+    data = raw.get("data")
+    if isinstance(data, dict) and "examples" in data:
+        data = {("samples" if key == "examples" else key): data[key] for key in data}
+        raw = {**raw, "data": data}
+    if "examples" not in raw:
+        return raw
+    if isinstance(data, dict) and data.get("samples") is not None:
+        raise UsageError(f"{where}: examples: is given twice, also as data.samples; keep one")
+    rest = {key: value for key, value in raw.items() if key != "examples"}
+    return {
+        **rest,
+        "data": {**(data if isinstance(data, dict) else {}), "samples": raw["examples"]},
+    }
 
 
 def preset_layer(name: str, seen: tuple[str, ...] = ()) -> Raw:
@@ -161,15 +208,15 @@ def preset_layer(name: str, seen: tuple[str, ...] = ()) -> Raw:
     if name not in presets():
         raise UsageError(unknown("job", name, presets()))
     raw = own_layer(preset_tree(name), name)
-    return with_preset(raw, (*seen, name))
+    return merged(*with_preset(raw, (*seen, name)))
 
 
-def with_preset(raw: Raw, seen: tuple[str, ...] = ()) -> Raw:
-    """Lay a job over the preset it is like."""
+def with_preset(raw: Raw, seen: tuple[str, ...] = ()) -> tuple[Raw, Raw]:
+    """Give the preset that a job is like, empty without one, and what the job itself states."""
     own = {key: value for key, value in raw.items() if key != "like"}
     like = raw.get("like")
     if like is None:
-        return own
+        return {}, own
     if not isinstance(like, str) or like not in presets() or like in seen:
         raise UsageError(f"like: {unknown('job', str(like), presets())}")
-    return merged(preset_layer(like, seen), own)
+    return preset_layer(like, seen), own

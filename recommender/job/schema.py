@@ -39,12 +39,15 @@ class Batch:
 
 def label(field: str, flags: Flags = ()) -> str:
     """Name a field as its user wrote it: `--tokens`, or `tokens:` in a file."""
+    if field == "data.samples" and field in flags:
+        return "--examples"
     return f"--{field.replace('_', '-').replace('.', '-')}" if field in flags else f"{field}:"
 
 
 # More is a slip: the largest runs of 2026 have about 1e13 parameters and tokens, 1e5 GPUs.
 _MOST_PARAMS, _MOST_SAMPLES, _MOST_BATCH, _MOST_WIDTH = 1e15, 1e16, 1e12, 1e8
 _MOST_SETUP_S = 86400.0
+_MOST_SIDE = 1e5  # pixels
 _MOST_GIB = 1e9  # an exbibyte
 _NOT_OF_THE_JOB = (
     *(limit.name.replace("-", "_") for limit in LIMITS), "confidence", "provider", "region", "zone",
@@ -171,7 +174,9 @@ class DataFile:
 
     at: units.DataAt | None = _typed(units.parse_data_at, "aws:us-east-1,150GB")
     gib: float | None = _typed(_gib, "137", "150GB")
-    samples: float | None = _counted("1.28M", most=_MOST_SAMPLES)
+    samples: float | None = _counted(
+        "1.28M", most=_MOST_SAMPLES, said="examples of the data set, in one epoch"
+    )
     read: Literal["stream", "stage"] | None = _choice("stream", "stage")
     bytes_per_sample: float | None = _typed(_bytes, "115kB")
     bytes_per_token: float | None = _typed(_bytes, "2")
@@ -194,6 +199,7 @@ class JobFile:
         "fields that rest on assumption",
         (),
     )
+    model: str | None = _text("a known model of the Hugging Face hub, or the path of a config.json")
     family: Family | None = _choice(*get_args(Family))
     params: float | None = _counted("8B", "1.3e9", least=1000.0, most=_MOST_PARAMS)
     active_params: float | None = _counted(
@@ -206,6 +212,12 @@ class JobFile:
     hidden: int | None = _whole("4096", most=_MOST_WIDTH)
     layers: int | None = _whole("32", most=1e5)
     vocab: int | None = _whole("128256", most=_MOST_WIDTH)
+    attention_width: int | None = _whole("4096", most=_MOST_WIDTH, said="heads × head size")
+    adapted_width: float | None = _counted(
+        "2.62M", most=_MOST_PARAMS, said="in + out of all matrices that adapters stand beside"
+    )
+    image_size: int | None = _whole("224", most=_MOST_SIDE, said="side of a picture in pixels")
+    patch_size: int | None = _whole("16", most=_MOST_SIDE, said="side of a patch in pixels")
     seq_len: int | None = _whole("2048", most=_MOST_WIDTH, said="mean tokens in a sequence")
     max_seq_len: int | None = _whole(
         "8192", most=_MOST_WIDTH, said="of the longest; it decides the memory"
@@ -270,9 +282,15 @@ class JobFile:
     data: DataFile = field(default=DataFile(), metadata={"inside": DataFile})
 
 
+def side(text: str, name: str) -> int:
+    """Read the side of a picture or of a patch, in pixels."""
+    return units.parse_whole(text, name, most=_MOST_SIDE, instead="write pixels, such as 384")
+
+
 def check_flag(name: str, text: str) -> None:
     """Refuse a flag's value that its field of the job would refuse."""
-    about = {each.name: each.metadata for each in fields(JobFile)}[name]
+    kind, key = (DataFile, "samples") if name == "examples" else (JobFile, name)
+    about = {each.name: each.metadata for each in fields(kind)}[key]
     _field_value(about, text, label(name, (name,)))
 
 

@@ -174,11 +174,11 @@ def _spot(names: str, basis: str, as_of: str) -> str:
 
 def warnings(problem: Problem, plans: tuple[Plan, ...]) -> tuple[str, ...]:
     """What was stated and is not used, and what to know before trusting the first plan."""
-    unused = problem.job.unused
+    remarks = problem.job.remarks
     if not plans:
-        return unused
+        return remarks
     flags = {m.price_flag for m in plans[0].machines} | {s.price_flag for s in plans[0].sites}
-    said = list(unused)
+    said = list(remarks)
     said += _unsaved(problem, plans)
     chance, asked = plans[0].estimate.chance, problem.limits.confidence
     if chance < asked:

@@ -113,7 +113,7 @@ def _text(word: str, own: Calibration) -> str:
     if "\r\n" in before:
         calibrated = calibrated.replace("\n", "\r\n")
     try:
-        job_from_text(calibrated, shown_path(word))
+        job_from_text(calibrated, shown_path(word), folder=Path(word).parent)
     except UsageError as error:
         raise UsageError(
             f"{shown_path(word)}: a calibration cannot be added to it ({error}); write the job as "

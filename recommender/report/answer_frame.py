@@ -3,6 +3,7 @@
 from dataclasses import field
 
 from recommender.catalogs.frozen import dataclass
+from recommender.job.derive import size_of_work
 from recommender.job.job import Job
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Answer, Plan, PriceDate
@@ -25,10 +26,8 @@ class PlanRequest:
 def job_line(request: PlanRequest) -> str:
     """The job in one line: amount, work, precision, checkpoint."""
     job = request.job
-    per = job.tokens_per_sample
-    unit = "token" if per > 1 else fmt.clean(job.sample_unit)
     facts = [
-        f"{fmt.large(job.samples * per)} {unit}s",
+        fmt.clean(size_of_work(job)),
         f"{fmt.scientific(job.total_flop)} FLOP",
         "mixed precision" if job.precision == "mixed" else job.precision,
         *([job.method] if job.method != "full" else []),

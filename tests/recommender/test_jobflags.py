@@ -27,9 +27,10 @@ VALUES: dict[str, tuple[str | bool, ...]] = {
     "batch": ("8", "48"), "params": ("1.1B",), "seq_len": ("777",), "precision": ("fp32",),
     "method": ("full", "lora"), "lora_rank": ("64",), "optimizer": ("sgd", "adafactor"),
     "sharding": ("ddp", "hsdp", "fsdp"), "elastic": (True,), "stack": ("tuned",),
-    "image": ("prebuilt",), "setup": ("17m",),
+    "image": ("prebuilt",), "setup": ("17m",), "examples": ("23456",),
+    "model": ("Qwen/Qwen2.5-0.5B",), "image_size": ("384",),
 }  # fmt: skip
-TYPED = {"seq_len": "--seq-len", "lora_rank": "--lora-rank"}
+TYPED = {"seq_len": "--seq-len", "lora_rank": "--lora-rank", "image_size": "--image-size"}
 MINE = "schema: recommend.job/v1\nlike: resnet50-imagenet\n"
 
 
@@ -100,9 +101,9 @@ def test_a_flag_that_the_job_cannot_use_is_refused_with_what_to_do(
 
 def test_an_image_beside_a_known_setup_is_named_as_without_effect() -> None:
     both = JobFlags(setup="5m", image="prebuilt")
-    (said,) = find_job("resnet50-imagenet", flags=both).unused
+    (said,) = find_job("resnet50-imagenet", flags=both).remarks
     assert said == "--image prebuilt has no effect: --setup says how long a start takes"
-    assert find_job("resnet50-imagenet", flags=JobFlags(setup="5m")).unused == ()
+    assert find_job("resnet50-imagenet", flags=JobFlags(setup="5m")).remarks == ()
 
 
 def mine(folder: Path, lines: str) -> str:
@@ -124,7 +125,7 @@ def test_own_timings_that_a_flag_makes_untrue_are_named(
     name = mine(tmp_path, 'measured: ["8xV100: 0.3 s/step"]\n')
     job = find_job(name, tmp_path, JobFlags(**flags))  # type: ignore[arg-type]
     assert job.timings == ()
-    (said,) = job.unused
+    (said,) = job.remarks
     assert said == (
         f"mine.yaml: measured is not used: {because} is not what it was taken with; "
         "give --measured as well"
@@ -134,7 +135,7 @@ def test_own_timings_that_a_flag_makes_untrue_are_named(
 def test_timings_in_samples_hold_for_another_batch(tmp_path: Path) -> None:
     name = mine(tmp_path, 'measured: ["8xV100: 5000 images/s"]\n')
     job = find_job(name, tmp_path, JobFlags(batch="4096"))
-    assert (job.timings[0].samples_per_s, job.unused) == (5000.0, ())
+    assert (job.timings[0].samples_per_s, job.remarks) == (5000.0, ())
 
 
 @pytest.mark.parametrize("flags", [{"precision": "mixed"}, {"stack": "typical"}])
@@ -144,7 +145,7 @@ def test_a_flag_that_says_what_holds_anyway_sets_nothing_aside(
     name = mine(tmp_path, 'measured: ["8xV100: 0.3 s/step"]\n')
     job = find_job(name, tmp_path, JobFlags(**flags))  # type: ignore[arg-type]
     assert len(job.timings) == 1
-    assert job.unused == ()
+    assert job.remarks == ()
 
 
 def test_a_rank_goes_with_the_adapters_of_the_preset() -> None:

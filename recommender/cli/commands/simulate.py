@@ -143,7 +143,7 @@ def simulate(
     if simulation.plot is not None:
         _plot(found, Path(simulation.plot))
     _show(found, ready.request, form)
-    warn(ready.request.job.unused)
+    warn(ready.request.job.remarks)
 
 
 def _parted(words: list[str]) -> tuple[list[str], str]:

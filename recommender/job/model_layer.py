@@ -1,0 +1,54 @@
+"""A layer of a job that comes from `model:`, a published architecture: its figures as text."""
+
+from pathlib import Path
+from typing import Any
+
+from recommender.job.merge_layers import Raw, merged
+from recommender.networks.find import FoundNetwork, find_network
+from recommender.networks.network import Network
+
+_SAYS = ("model", "image_size", "patch_size")  # what decides the figures
+
+
+def over(lower: Raw, upper: Raw, folder: Path) -> Raw:
+    """Lay one layer over another, with the figures of the model that it names in between."""
+    model = upper.get("model", lower.get("model"))
+    if not isinstance(model, str) or not any(key in upper for key in _SAYS):
+        return merged(lower, upper)
+    same = model == lower.get("model")
+    stated = {**lower, **upper} if same else upper
+    image, patch = (_side(stated.get(key), key) for key in _SAYS[1:])
+    found = find_network(model, folder, image, patch)
+    method = upper.get("method", lower.get("method", "full"))
+    figures = _figures(found, adapters=method != "full")
+    sizes = {key: stated[key] for key in _SAYS[1:] if key in stated}  # already counted with
+    return merged(merged(lower, {**figures, **sizes}), upper)
+
+
+def _side(value: Any, key: str) -> int | None:
+    from recommender.job.schema import side  # the schema reads every field of a job
+
+    return None if value is None else side(str(value), f"{key}:")
+
+
+def _figures(found: FoundNetwork, adapters: bool) -> Raw:
+    network = found.network
+    counted = {
+        "family": network.family,
+        "params": network.count.parameters,
+        "active_params": network.count.active if network.family == "moe" else 0,
+        "lookup_params": network.count.lookup,
+        "hidden": network.hidden,
+        "layers": network.layers,
+        "vocab": network.vocabulary,
+        "attention_width": network.attention_width,
+        "adapted_width": network.count.adapted,
+        "gradient_tensors": 0 if adapters else network.count.tensors,
+        "flop_per_sample": _flop(network),
+        "sample_unit": network.sample_unit,
+    }
+    return {key: str(value) for key, value in counted.items() if value}
+
+
+def _flop(network: Network) -> str:
+    return repr(network.flop_per_sample) if network.flop_per_sample else ""

@@ -1,0 +1,1 @@
+"""What a published architecture amounts to: parameters, FLOP, widths."""

@@ -1,0 +1,63 @@
+"""From a published `config.json` to a network: which counting fits which `model_type`."""
+
+from recommender.errors import UsageError
+from recommender.networks.config import Config
+from recommender.networks.conventions import conventions
+from recommender.networks.convolutions import convnext, resnet
+from recommender.networks.encoder_decoder import bart, t5, whisper
+from recommender.networks.network import Network
+from recommender.networks.transformers import transformer
+from recommender.networks.unet import unet
+from recommender.networks.vision import dit, vit
+from recommender.text import shown, unknown
+
+_PAIRS = {
+    "t5": t5, "mt5": t5, "umt5": t5, "bart": bart, "mbart": bart, "whisper": whisper,
+}  # fmt: skip
+_PICTURES = {
+    "vit": vit, "deit": vit, "dinov2": vit, "resnet": resnet, "convnext": convnext, "dit": dit,
+    "unet": unet,
+}  # fmt: skip
+# Files of diffusers name a class and no `model_type`.
+_CLASSES = {"UNet2DConditionModel": "unet", "DiTTransformer2DModel": "dit"}
+_WHOLE = ("text_config", "llm_config")  # where models of pictures and words keep their decoder
+
+
+def model_types() -> tuple[str, ...]:
+    """Name every architecture that can be counted."""
+    return (*conventions(), *_PAIRS, *_PICTURES)
+
+
+def count_network(config: Config, image: int | None = None, patch: int | None = None) -> Network:
+    """Count a network; `image` and `patch` replace the sizes of a network that sees pictures.
+
+    Raises:
+        UsageError: the architecture is not known, or a field is missing.
+    """
+    kind = _kind(config)
+    if kind in conventions():
+        return transformer(_with_type(config, kind), conventions()[kind])
+    if kind in _PAIRS:
+        return _PAIRS[kind](config)
+    return _PICTURES[kind](config, image, patch)
+
+
+def _kind(config: Config) -> str:
+    named = config.word("_class_name")
+    kind = config.word("model_type") or _CLASSES.get(named, named)
+    if kind in model_types():
+        return kind
+    inner = [part for part in _WHOLE if config.inside(part) is not None]
+    if inner:
+        raise UsageError(
+            f"{config.where}: model_type '{shown(kind)}' is made of several networks; save its "
+            f"{inner[0]} as a config.json, or say family, params, hidden, layers and vocab"
+        )
+    if not kind:
+        raise UsageError(f"{config.where}: model_type is missing; is it a config.json?")
+    listed = "say family, params, hidden, layers and vocab in the job file instead"
+    raise UsageError(f"{config.where}: {unknown('model_type', kind, model_types(), listed)}")
+
+
+def _with_type(config: Config, kind: str) -> Config:
+    return Config({**config.fields, "model_type": kind}, config.where)

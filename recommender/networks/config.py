@@ -1,0 +1,98 @@
+"""A published `config.json`: its fields by the names that architectures use for them."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from recommender.catalogs.frozen import dataclass
+from recommender.errors import UsageError
+from recommender.text import shown
+
+_MOST = 10**8  # a width, a number of layers or of words; more is a slip
+
+# One thing has several names in the published files.
+HIDDEN = ("hidden_size", "n_embd", "d_model", "dim")
+LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers")
+HEADS = ("num_attention_heads", "n_head", "num_heads", "n_heads")
+KEY_VALUE_HEADS = ("num_key_value_heads", "num_kv_heads")
+HEAD_SIZE = ("head_dim", "d_kv", "attention_head_dim")
+INNER = ("intermediate_size", "n_inner", "ffn_dim", "d_ff", "ffn_hidden_size", "hidden_dim")
+POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len")
+EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts")
+EXPERTS_PER_TOKEN = ("num_experts_per_tok", "experts_per_token")
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The fields of one file, and the name it has in errors."""
+
+    fields: Mapping[str, Any]
+    where: str
+
+    def has(self, *names: str) -> bool:
+        """Say whether one of these fields is stated."""
+        return any(self.fields.get(name) is not None for name in names)
+
+    def word(self, name: str, default: str = "") -> str:
+        """Read a field that is text."""
+        value = self.fields.get(name)
+        return value if isinstance(value, str) else default
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """Read a field that is true or false."""
+        value = self.fields.get(name)
+        return value if isinstance(value, bool) else default
+
+    def whole(self, names: tuple[str, ...], default: int | None = None) -> int:
+        """Read a whole number under the first of its names; without a default it must be there.
+
+        Raises:
+            UsageError: the number is missing, or is none.
+        """
+        stated = [(name, self.fields[name]) for name in names if self.fields.get(name) is not None]
+        if not stated:
+            if default is None:
+                raise UsageError(f"{self.where}: {names[0]} is missing; is it the whole file?")
+            return default
+        name, value = stated[0]
+        return self._counted(name, value)
+
+    def wholes(self, name: str, default: tuple[int, ...] = ()) -> tuple[int, ...]:
+        """Read a list of whole numbers."""
+        value = self.fields.get(name)
+        if value is None:
+            return default
+        each = value if isinstance(value, list) else [value]
+        return tuple(self._counted(name, one) for one in each)
+
+    def words(self, name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """Read a list of words."""
+        value = self.fields.get(name)
+        return tuple(str(one) for one in value) if isinstance(value, list) else default
+
+    def inside(self, name: str) -> "Config | None":
+        """Read a part that has fields of its own."""
+        value = self.fields.get(name)
+        return Config(value, f"{self.where}: {name}") if isinstance(value, dict) else None
+
+    def _counted(self, name: str, value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST:
+            raise UsageError(
+                f"{self.where}: {name} {shown(value)} is not a whole number up to {_MOST:,}"
+            )
+        return value
+
+
+def parse_config(text: str, where: str) -> Config:
+    """Read the text of a `config.json`.
+
+    Raises:
+        UsageError: the text is no JSON object.
+    """
+    try:
+        fields = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{where}: not JSON ({shown(error)})") from None
+    if not isinstance(fields, dict):
+        raise UsageError(f"{where}: not a config.json; it must hold one JSON object")
+    return Config(fields, where)

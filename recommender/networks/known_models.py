@@ -1,0 +1,48 @@
+"""The figures of well-known models' `config.json`, so that their names work offline."""
+
+import json
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from recommender.catalogs.frozen import dataclass
+from recommender.networks.config import Config
+from recommender.text import nearest
+
+
+@dataclass(frozen=True, slots=True)
+class KnownModel:
+    """One model of the shipped table."""
+
+    name: str  # on the Hugging Face hub: owner/name
+    source: str
+    as_of: str  # when the figures were written down
+    config: Config
+
+
+@cache
+def known_models() -> tuple[KnownModel, ...]:
+    """Give every model of the table, in its order."""
+    text = files(__package__).joinpath("known_models.json").read_text("utf-8")
+    table: Any = json.loads(text)
+    return tuple(
+        KnownModel(name, table["source"], table["as_of"], Config(fields, name))
+        for name, fields in table["models"].items()
+    )
+
+
+def find_known(word: str) -> KnownModel | None:
+    """Find a model by its whole name or by what stands behind the slash, in any case."""
+    wanted = word.lower()
+    for model in known_models():
+        if wanted in (model.name.lower(), model.name.lower().partition("/")[2]):
+            return model
+    return None
+
+
+def nearest_known(word: str) -> str | None:
+    """Find the model that a misspelt name was probably meant to be."""
+    names = [model.name for model in known_models()]
+    short = {name.partition("/")[2] or name: name for name in names}
+    meant = nearest(word.rpartition("/")[2], short)
+    return short[meant] if meant else None

@@ -1,0 +1,28 @@
+"""A network as the planner needs it, counted from its published architecture."""
+
+from recommender.catalogs.frozen import dataclass
+from recommender.networks.count import Count
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Family, parameters, widths; FLOP where they do not follow from these and the tokens."""
+
+    family: str  # of `Family` in job/job.py
+    count: Count
+    hidden: int = 0
+    layers: int = 0
+    vocabulary: int = 0
+    attention_width: int = 0  # heads × head size, mean of keys and values; per layer
+    most_tokens: int = 0  # that positions go up to; 0 where there is no such limit
+    flop_per_sample: float = 0.0  # forward and backward; 0: follows from the tokens
+    sample_unit: str = ""
+    note: str = ""  # what was taken for granted, for the user
+
+
+BACKWARD = 3  # forward and backward together over forward alone (Kaplan et al. 2020, 2001.08361)
+
+
+def flop(multiply_adds: float) -> float:
+    """Turn multiply-adds of a forward pass into FLOP of training."""
+    return 2.0 * BACKWARD * multiply_adds

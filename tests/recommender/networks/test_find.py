@@ -1,0 +1,127 @@
+"""Which network a word names: known models, files, and what is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from recommender.errors import UsageError
+from recommender.job.jobfile import find_job, job_from_text
+from recommender.job.merge_layers import JobFlags
+from recommender.networks.find import find_network
+from recommender.networks.known_models import known_models
+
+LLAMA = {
+    "model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "vocab_size": 128256,
+    "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336,
+}  # fmt: skip
+HEAD = "schema: recommend.job/v1\nbatch: 64\nexamples: 50k\ntokens_per_example: 600\n"
+
+
+def write(folder: Path, fields: object) -> Path:
+    path = folder / "config.json"
+    path.write_text(json.dumps(fields), "utf-8")
+    return path
+
+
+def test_a_known_model_goes_by_its_whole_name_or_what_stands_behind_the_slash() -> None:
+    whole = find_network("meta-llama/Llama-3.1-8B")
+    assert find_network("llama-3.1-8b") == whole
+    assert whole.name == "meta-llama/Llama-3.1-8B"
+    assert "config.json" in whole.source
+
+
+def test_names_of_the_table_are_unique_behind_the_slash_too() -> None:
+    short = [model.name.lower().rpartition("/")[2] for model in known_models()]
+    assert len(short) == len(set(short))
+
+
+def test_a_file_and_its_folder_are_read(tmp_path: Path) -> None:
+    path = write(tmp_path, LLAMA)
+    by_file, by_folder = find_network(str(path)), find_network(tmp_path.name, tmp_path.parent)
+    assert by_file.network == by_folder.network
+    assert by_file.network.count.parameters == 8_030_261_248
+
+
+def test_a_job_file_finds_the_config_beside_it(tmp_path: Path) -> None:
+    write(tmp_path, LLAMA)
+    (tmp_path / "mine.yaml").write_text(HEAD + "model: config.json\n", "utf-8")
+    job = find_job(str(tmp_path / "mine.yaml"))
+    assert (job.parameters, job.hidden, job.layers) == (8_030_261_248, 4096, 32)
+    assert not {"hidden", "layers", "vocabulary"} & set(job.assumed)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ([1], "must hold one JSON object"),
+        ({}, "model_type is missing"),
+        ({"model_type": "lama"}, "did you mean llama?"),
+        ({"model_type": "zzz"}, "say family, params"),
+        ({"model_type": "gemma3", "text_config": {"a": 1}}, "save its text_config"),
+        ({**LLAMA, "hidden_size": "wide"}, "hidden_size wide is not a whole number"),
+        ({**LLAMA, "hidden_size": 10**12}, "is not a whole number up to"),
+        ({"model_type": "llama"}, "hidden_size is missing"),
+    ],
+)
+def test_what_cannot_be_counted_is_refused_with_the_reason(
+    tmp_path: Path, fields: object, said: str
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        find_network(str(write(tmp_path, fields)))
+    assert said in str(refused.value)
+
+
+def test_an_unknown_name_is_answered_with_the_nearest_and_the_way_to_fetch_it() -> None:
+    with pytest.raises(UsageError) as refused:
+        find_network("meta-llama/Llama-3.1-9B")
+    assert "did you mean meta-llama/Llama-3.1-8B?" in str(refused.value)
+    assert "--fetch" in str(refused.value)
+
+
+def test_a_model_replaces_the_network_of_a_preset_and_keeps_the_rest() -> None:
+    job = job_from_text("schema: recommend.job/v1\nlike: llama3-8b-lora\nmodel: Qwen/Qwen2.5-7B\n")
+    assert job.parameters == 7_615_616_512
+    assert (job.method, job.global_batch, job.tokens_per_sample) == ("lora", 128, 720)
+    assert job.gradient_tensors == 14 * 28
+    assert "Qwen" in job.title
+
+
+def test_a_flag_names_another_model_than_the_file() -> None:
+    job = job_from_text(HEAD + "model: gpt2\n")
+    assert job.parameters == 124_439_808
+    flags = JobFlags(model="Qwen/Qwen2.5-0.5B")
+    assert find_job("gpt2-124m", flags=flags).parameters == 494_032_768
+
+
+def test_what_a_layer_above_the_model_states_wins() -> None:
+    job = job_from_text(HEAD + "model: gpt2\nparams: 200M\n")
+    assert job.parameters == 200e6
+
+
+def test_a_picture_of_another_size_is_another_number_of_flop() -> None:
+    text = (
+        "schema: recommend.job/v1\nbatch: 64\nexamples: 10k\nmodel: google/vit-base-patch16-224\n"
+    )
+    job, larger = job_from_text(text), job_from_text(text + "image: 384\n")
+    assert job.flop_per_sample == pytest.approx(6 * 17.56e9, rel=0.01)
+    assert larger.flop_per_sample == pytest.approx(6 * 55.48e9, rel=0.01)  # timm, vit 384
+    assert larger.image == "cold"
+
+
+def test_a_vision_transformer_needs_its_parameters_and_the_size_of_a_picture() -> None:
+    text = "schema: recommend.job/v1\nfamily: vit\nparams: 86.6M\nbatch: 64\nexamples: 10k\n"
+    job = job_from_text(text + "image: 224\npatch: 16\n")
+    assert job.flop_per_sample == pytest.approx(6 * 17.56e9, rel=0.03)
+    assert job_from_text(text + "image: 384\n").flop_per_sample == pytest.approx(
+        6 * 55.5e9, rel=0.05
+    )
+    with pytest.raises(UsageError, match="image_size: 224"):
+        job_from_text(text)
+    with pytest.raises(UsageError, match="holds no patch"):
+        job_from_text(text + "image: 8\npatch: 16\n")
+
+
+def test_sequences_have_no_pictures() -> None:
+    with pytest.raises(UsageError, match="image_size"):
+        job_from_text(HEAD + "model: gpt2\nimage: 384\n")

@@ -1,0 +1,101 @@
+"""Counts of well-known networks against what their authors and hubs publish."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from recommender.job.jobfile import job_from_text
+from recommender.networks.architectures import count_network
+from recommender.networks.find import find_network
+from recommender.networks.known_models import known_models
+from recommender.performance.memory import bytes_of
+from recommender.performance.priors import load_priors
+
+with (Path(__file__).parent / "published.csv").open(encoding="utf-8") as file:
+    ROWS = [{key: value for key, value in row.items()} for row in csv.DictReader(file)]
+COUNTED = {row["model"]: int(row["parameters"]) for row in ROWS if row["parameters"]}
+FLOP = [row for row in ROWS if row["flop"]]
+DENSE = [  # decoders of one shape: PaLM's formula is exact for them
+    model
+    for model in known_models()
+    if model.name in COUNTED
+    and model.config.word("model_type") in ("llama", "mistral", "qwen2", "gpt2")
+]
+HEAD = "schema: recommend.job/v1\nbatch: 64\nsamples: 100k\n"
+
+
+def test_the_tables_hold_more_than_forty_models_of_every_family() -> None:
+    families = {count_network(model.config).family for model in known_models()}
+    assert families == {"decoder", "moe", "encoder", "encdec", "vit", "cnn", "diffusion"}
+    assert len(COUNTED) >= 100
+    assert len(FLOP) + len(DENSE) >= 40
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_parameters_are_those_published(name: str) -> None:
+    counted = find_network(name).network.count.parameters
+    assert counted == pytest.approx(COUNTED[name], rel=0.01)
+
+
+def test_nearly_all_counts_agree_to_the_last_digit() -> None:
+    exact = [
+        n for n, wanted in COUNTED.items() if find_network(n).network.count.parameters == wanted
+    ]
+    assert len(exact) >= len(COUNTED) - 2  # a rounded figure, and a head counted with its encoder
+
+
+@pytest.mark.parametrize("row", FLOP, ids=lambda row: row["model"])
+def test_flop_are_those_published(row: dict[str, str]) -> None:
+    length = f"seq_len: {row['tokens']}\n" if row["tokens"] else ""
+    job = job_from_text(f"{HEAD}model: {row['model']}\n{length}")
+    per = job.flop_per_sample / int(row["tokens"] or 1)
+    assert per == pytest.approx(float(row["flop"]), rel=0.03)
+
+
+@pytest.mark.parametrize("model", DENSE, ids=lambda model: model.name)
+def test_flop_of_a_token_follow_from_published_parameters(model) -> None:  # type: ignore[no-untyped-def]
+    """6·N + 6·L·h·s of a causal mask (PaLM, arXiv 2204.02311, appendix B), rows not multiplied."""
+    config = model.config.fields
+    hidden = config.get("hidden_size") or config["n_embd"]
+    layers = config.get("num_hidden_layers") or config["n_layer"]
+    heads = config.get("num_attention_heads") or config["n_head"]
+    width = heads * config.get("head_dim", hidden // heads)
+    tied = config.get("tie_word_embeddings", "n_embd" in config)
+    rows = 0 if tied else config["vocab_size"] * hidden
+    wanted = 6 * (COUNTED[model.name] - rows) + 6 * layers * width * 2048
+    job = job_from_text(f"{HEAD}model: {model.name}\nseq_len: 2048\n")
+    assert job.flop_per_sample / 2048 == pytest.approx(wanted, rel=0.01)
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_memory_of_states_is_sixteen_bytes_a_parameter(name: str) -> None:
+    """ZeRO, arXiv 1910.02054, section 3.1; autocast keeps fp32 gradients, 18 bytes."""
+    length = "seq_len: 512\n" if find_network(name).network.flop_per_sample == 0 else ""
+    job = job_from_text(f"{HEAD}model: {name}\n{length}")
+    prior = load_priors()[job.family, job.stack]
+    each = 18 if prior.gradient_bytes == 4 else 16
+    assert bytes_of(job, prior).states == pytest.approx(each * COUNTED[name], rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("name", "billions", "source"),
+    [
+        ("mistralai/Mixtral-8x7B-v0.1", 12.9, "arXiv 2401.04088"),
+        ("mistralai/Mixtral-8x22B-v0.1", 39.0, "mistral.ai/news/mixtral-8x22b"),
+        ("Qwen/Qwen3-30B-A3B", 3.3, "model card"),
+        ("Qwen/Qwen3-235B-A22B", 22.0, "model card"),
+        ("Qwen/Qwen1.5-MoE-A2.7B", 2.7, "model card"),
+        ("allenai/OLMoE-1B-7B-0924", 1.3, "arXiv 2409.02060"),
+        ("deepseek-ai/DeepSeek-V2", 21.0, "arXiv 2405.04434"),
+        ("deepseek-ai/DeepSeek-V3", 37.0, "arXiv 2412.19437"),
+    ],
+)
+def test_active_parameters_of_experts(name: str, billions: float, source: str) -> None:
+    assert find_network(name).network.count.active / 1e9 == pytest.approx(billions, rel=0.025)
+
+
+def test_adapters_of_llama_have_the_published_size() -> None:
+    """Rank 16 on all linear layers of Llama 3.1 8B: 41,943,040, as peft prints it."""
+    job = job_from_text(f"{HEAD}model: meta-llama/Llama-3.1-8B\nmethod: lora\nlora_rank: 16\n")
+    assert job.trainable_parameters == 41_943_040
