@@ -127,9 +127,8 @@ def _kept(preset: Raw, own: Raw, flags: Raw, like: str, job: Job) -> list[str]:
     said = {**own, **flags}
     sized = any("samples" in layer.get("data", ()) for layer in (own, flags))
     amount = sized or any(key in said for key in AMOUNTS if key != "epochs")
-    changed = [
-        key for key in ("model", "params", "family", "epochs") if _changed(key, said, preset)
-    ]
+    asked = ("model", "params", "family", "epochs")
+    changed = [key for key in asked if key in said and said[key] != preset.get(key)]
     if amount or not changed or ("epochs" in said and not job.examples):
         return []
     names = _flag_names(flags)
@@ -137,10 +136,6 @@ def _kept(preset: Raw, own: Raw, flags: Raw, like: str, job: Job) -> list[str]:
     part = "data set" if job.examples else "amount of work"
     what = f"the {part} of {like} is kept under {because}: {size_of_work(job)}"
     return [f"{what}; say examples: (--examples) for your own"]
-
-
-def _changed(key: str, said: Raw, preset: Raw) -> bool:
-    return key in said and said[key] != preset.get(key)
 
 
 def _placed(problem: str, where: str, flags: frozenset[str]) -> str:
@@ -152,6 +147,8 @@ def _placed(problem: str, where: str, flags: frozenset[str]) -> str:
         keys, said = "params", "another size needs another flop_per_sample; say both in a job file"
     if keys == "flop_per_sample" and "image_size" in flags:
         keys, said = "image_size", "another size needs other FLOP; name the network with --model"
+    if "data.samples" in flags and keys in AMOUNTS and keys not in flags:
+        keys = "data.samples"
     if flags.issuperset(keys.split(", ")):
         return f"{', '.join(label(key, flags) for key in keys.split(', '))}: {said}"
     return f"{where}: {problem}"

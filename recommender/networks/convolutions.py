@@ -15,7 +15,7 @@ def resnet(config: Config, image: int | None = None, patch: int | None = None) -
     deep = config.word("layer_type", "bottleneck") == "bottleneck"
     count = _normed(config.whole(("num_channels",), 3), stem, 7)
     side = -(-(image or _SIDE) // 2)
-    work = count.parameters * side**2 - 2 * stem * side**2
+    work = float((count.parameters - 2 * stem) * side**2)
     side, width = -(-side // 2), stem  # max pooling
     for number, (outputs, depth) in enumerate(zip(widths, depths, strict=True)):
         half = number > 0 or config.flag("downsample_in_first_stage")
@@ -32,12 +32,11 @@ def _residual(inputs: int, outputs: int, side: int, stride: int, deep: bool) -> 
     """One block and its multiply-adds; torchvision's stride is in the 3 × 3 convolution."""
     after = -(-side // stride)
     inner = outputs // 4 if deep else outputs
+    layers = [(inputs, outputs, 3, after), (outputs, outputs, 3, after)]
     if deep:
-        layers = ((inputs, inner, 1, side), (inner, inner, 3, after), (inner, outputs, 1, after))
-    else:
-        layers = ((inputs, outputs, 3, after), (outputs, outputs, 3, after))
+        layers = [(inputs, inner, 1, side), (inner, inner, 3, after), (inner, outputs, 1, after)]
     if inputs != outputs or stride > 1:
-        layers += ((inputs, outputs, 1, after),)
+        layers.append((inputs, outputs, 1, after))
     count, work = Count(), 0.0
     for into, out, kernel, at in layers:
         count += _normed(into, out, kernel)
