@@ -129,11 +129,12 @@ def _confirm(space: Space, each: Screened, state: SearchState) -> None:
 def _falls_short(space: Space, each: Screened) -> bool:
     """Whether the first of the printed paths show that a plan keeps the limits too seldom."""
     limits, decides = space.limits, space.on_printed_paths().cache
+    first = min(GLANCE, decides.path_count)
     begun = simulate_paths(
-        each.inputs, limits.deadline_s, decides.path_count, decides.seed, first=GLANCE
+        each.inputs, limits.deadline_s, decides.path_count, decides.seed, first=first
     )
     chance = float(limits_kept(limits, begun).mean())
-    return chance < chance_less_error(limits.confidence, GLANCE, decides.path_count)
+    return chance < chance_less_error(limits.confidence, first, decides.path_count)
 
 
 def _lead(candidate: Candidate, screened: Screened, state: SearchState) -> None:

@@ -16,7 +16,7 @@ from recommender.inputs.limits import exact
 from recommender.job.job import Job
 from recommender.job.timings import on_catalog
 from recommender.market.allowed import Allowed, allowed_offers
-from recommender.market.offer_facts import Facts
+from recommender.market.offer_facts import Facts, Pool
 from recommender.market.quota_rows import refuse_unknown_quotas
 from recommender.market.sites import SiteBuilder, SitePools
 from recommender.optimize.lower_bounds import least_seconds, offer_lower_bounds, paid_share
@@ -148,6 +148,10 @@ class Problem:
             cache=self.outcome_cache,
             printed=self.printed_cache,
         )
+
+    def is_derived(self, pool: Pool) -> bool:
+        """Whether nobody quoted the price of the place tried first."""
+        return self.catalog.offers.kind[pool.rows[0]] == "derived"
 
     def mix_regions(
         self, cutoff: float, most: int | None, providers: Collection[str] | None = None

@@ -74,16 +74,26 @@ class Ranking:
         One at derived prices does not lead a quoted one that is within the derived error.
         """
         lead = _simplest_of_best([each for each in ordered if each.printed])
-        if not self._is_derived(lead):
-            return lead
-        quoted = [each for each in ordered if not self._is_derived(each)]
+        most = self._quoted_below(lead)
+        quoted = [each for each in ordered if most > 0.0 and not self._is_derived(each)]
+        quoted.sort(key=lambda each: not each.printed)
         kept = next(self.builder.keeping(quoted[:TRIES]), None)
+        return lead if kept is None or self._goal(kept) > most else kept.candidate
+
+    def quoted_below(self, state: SearchState) -> float:
+        """The goal up to which a plan at quoted prices leads, though it is not the best.
+
+        0 where the best plan is at quoted prices itself.
+        """
+        printed = [each for each in state.incumbents.values() if each.printed]
+        return self._quoted_below(_simplest_of_best(sorted(printed, key=ranking_key)))
+
+    def _quoted_below(self, lead: Candidate) -> float:
+        if not self._is_derived(lead):
+            return 0.0
         first = self.builder.build(lead)
         # zone medians err 11 % (snapshot rules, 2026)
-        most = 1.0 + max(first.plan.estimate.price_sigma, 0.11)
-        if kept is None or self._goal(kept) > self._goal(first) * most:
-            return lead
-        return kept.candidate
+        return self._goal(first) * (1.0 + max(first.plan.estimate.price_sigma, 0.11))
 
     def _led(self, built: list[Evaluated]) -> list[Evaluated]:
         """Plans by their goal, but the one that leads, which is the first given."""
@@ -151,8 +161,7 @@ class Ranking:
 
     def _is_derived(self, candidate: Candidate) -> bool:
         """Whether nobody quoted the price of some of its machines."""
-        kinds = self.builder.problem.catalog.offers.kind
-        return any(kinds[pool.rows[0]] == "derived" for pool in self.builder.pools_of(candidate))
+        return any(map(self.builder.problem.is_derived, self.builder.pools_of(candidate)))
 
 
 def _worth_a_choice(built: list[Evaluated]) -> list[Evaluated]:

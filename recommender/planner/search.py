@@ -136,14 +136,20 @@ class PlanSearch:
         return tuple(ALLOWED[only](site.entries, gpus[site.entries.kind]) for site in sites)
 
     def _clusters(
-        self, limits: Limits, masks: Masks, budget: Budget, slack: float = 0.0
+        self,
+        limits: Limits,
+        masks: Masks,
+        budget: Budget,
+        slack: float = 0.0,
+        below: float = np.inf,
     ) -> SearchState:
         most = min(budget.plans, BESIDE_HARD) if self._is_hard else budget.plans
         state = SearchState(slack=slack if limits.goal == "time" else 0.0, max_plans=most)
+        state.best_goal = below
         if limits.goal == "time" and limits.deadline_s is not None:
             # Fallbacks make many plans of a cluster and few of them faster: first those without.
             first = self.without_fallbacks(limits, masks, Budget(budget.plans // 3), slack)
-            state.best_goal, state.lead = first.best_goal, first.lead
+            state.best_goal, state.lead = min(below, first.best_goal), first.lead
             state.incumbents = dict(first.incumbents)
         space = replace(self.problem.space(self.problem.single_type_sites), limits=limits)
         if budget not in (FULL, PROOF):
@@ -363,7 +369,21 @@ class PlanSearch:
         )
         if limits.goal == "frontier":
             return ranking.frontier(self._ladder())
-        return ranking.ranked(self.best, self._best_of_each())
+        return ranking.ranked(self._with_quoted(ranking), self._best_of_each())
+
+    def _with_quoted(self, ranking: Ranking) -> SearchState:
+        """The best plans, with the best at quoted prices where one nobody quoted may not lead.
+
+        The search for the best of all meets few of those that cost a little more.
+        """
+        state, below = self.best, ranking.quoted_below(self.best)
+        if below <= 0.0:
+            return state
+        pools = self.problem.single_type_sites.pools
+        masks = tuple(np.array([not self.problem.is_derived(p) for p in site]) for site in pools)
+        quoted = self._clusters(self.problem.limits, masks, FULL, below=below)
+        printed = {key: each for key, each in quoted.incumbents.items() if each.printed}
+        return replace(state, incumbents=state.incumbents | printed)
 
     def _best_of_each(self) -> list[Candidate]:
         """The best plan without spot, and the best of each provider."""

@@ -22,12 +22,14 @@ class Lead:
 
     plan: str
     instances: tuple[str, ...]
+    regions: tuple[str, ...]
     usd: float
     time_s: float
     p95_s: float
     p95_usd: float
     goal: float  # cost or time
     chance: float
+    fallback: bool
     mixed: bool  # several machine types or markets
     derived: bool  # at a price that nobody quoted
     proven: bool  # among clusters of one machine type
@@ -58,12 +60,14 @@ def first_of(search: PlanSearch) -> Lead | None:
     return Lead(
         plan=words(plan),
         instances=tuple(sorted({m.instance_type for m in plan.machines})),
+        regions=tuple(sorted({m.region for m in plan.machines} | {s.region for s in plan.sites})),
         usd=estimate.cost.mean,
         time_s=estimate.time.typical,
         p95_s=estimate.time.p95,
         p95_usd=estimate.cost.p95,
         goal=goal_of(plan, limits),
         chance=estimate.chance,
+        fallback=plan.fallback is not None,
         mixed=len(plan.machines) > 1,
         derived=has_derived_price(plan),
         proven=search.proof().one_type_gap == 0.0,
