@@ -223,7 +223,7 @@ def data_parallel_terms(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -
     """Every term of every row on every cluster.
 
     step = max(compute + recompute + exposed, input), all per GPU, with
-    compute = (b + ga·b0)·N/R + ga·β·k for b = ceil(B/N) samples in ga = ceil(b/m)
+    compute = max((b + ga·b0)·N/R, ga·λ) + ga·β·k for b = ceil(B/N) samples in ga = ceil(b/m)
     micro-batches, whose sizes differ by one at most. The step never gets shorter when compute,
     memory, network or links inside the machine get slower, and is never below B/R.
     """
@@ -236,6 +236,7 @@ def data_parallel_terms(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -
     with np.errstate(divide="ignore", invalid="ignore"):
         sample_s = np.where(fleet.compute_per_s > 0, fleet.gpus / fleet.compute_per_s, np.inf)
         arithmetic = (batch + rounds * prior.batch_penalty) * sample_s
+        arithmetic = np.maximum(arithmetic, rounds * prior.launch_s)
         compute = arithmetic + rounds * prior.tensor_s * job.gradient_tensors
         again = np.where(RECOMPUTE[:, None], RECOMPUTED * arithmetic, 0.0)
         busy = compute + again

@@ -12,7 +12,7 @@ from recommender.job.job import Job
 from recommender.performance.clusters import Clusters, MachineColumns, Steps
 from recommender.performance.measured import slowdown
 from recommender.performance.memory import GIB, bytes_of
-from recommender.performance.priors import prior_of
+from recommender.performance.priors import Prior, prior_of
 from recommender.performance.strategies import (
     STRATEGIES,
     STRATEGY_OF_ROW,
@@ -29,13 +29,15 @@ PARTS = (
 )  # fmt: skip
 
 
-def steps(job: Job, columns: MachineColumns, fleet: Clusters) -> Steps:
+def steps(job: Job, columns: MachineColumns, fleet: Clusters, prior: Prior | None = None) -> Steps:
     """The fastest feasible step of every cluster; (clusters,), seconds.
+
+    Under the speed constants of the job, or others.
 
     Where the user measured a type at several sizes, those clusters are slowed to what was
     measured (never sped up: the columns are already as fast as the fastest reading).
     """
-    terms = terms_of(job, prior_of(job), fleet)
+    terms = terms_of(job, prior or prior_of(job), fleet)
     # Where the input sets the pace, strategies tie but for rounding: the plainest one is meant.
     seconds = terms.step_s.min(axis=0)
     best = (terms.step_s <= seconds * TIE).argmax(axis=0)

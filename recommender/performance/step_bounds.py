@@ -6,13 +6,17 @@ nothing is sent (B + φ·b0·N where the network may be cut, and N·(ceil(B/N) +
 under parameter servers); traffic between machines and inside them; and a share of `busy` that
 hides traffic. So
 
-    step >= tau + A/R      and      step >= c + shown·(tau + A/R)
+    step >= tau + A/R,      step >= c + shown·(tau + A/R)      and      step >= tau + lambda
 
 c, the traffic, grows with the number of machines and falls with the bandwidths, which are at
 most those of machines surely in use. Under parameter servers c is the least time of n updates
 on infinitely fast GPUs: all compute may hide behind other workers' turns, so shown = 0. A cut
 network may send next to nothing inside machines; between them it sends what machines of one
 GPU would: the gradients of the part that a machine holds, and activations where stages part.
+
+lambda is the least time of a micro-batch of an eager program, of which each step has one (0 where
+the network may be cut). A micro-batch takes the longer of it and its arithmetic, so A and c are
+found as if lambda were 0: with it they would count what the third line counts, and add it.
 """
 
 from dataclasses import replace
@@ -24,7 +28,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job
 from recommender.performance.clusters import Clusters, MachineColumns
 from recommender.performance.memory import bytes_of
-from recommender.performance.priors import prior_of
+from recommender.performance.priors import Prior, prior_of
 from recommender.performance.step import steps
 from recommender.performance.strategies import (
     cuts_network,
@@ -56,9 +60,10 @@ class Shortest:
     penalty: float
     traffic_s: Floats  # (networks, starts, machines + 1): between machines
     served: bool  # by parameter servers
+    launch_s: float = 0.0  # least of a micro-batch
 
     def lines(self, low: Ints, high: Ints, least: Ints) -> tuple[tuple[Floats, Floats], ...]:
-        """(seconds, samples) of both lines for boxes low <= x <= high; (boxes, entries).
+        """(seconds, samples) of the lines for boxes low <= x <= high; (boxes, entries).
 
         `least` is a number of machines that no cluster of interest in the box has fewer of.
         """
@@ -80,7 +85,7 @@ class Shortest:
         first: Ints,
         last: Ints,
     ) -> tuple[tuple[Floats, Floats], ...]:
-        """(seconds, samples) of both lines for clusters of first ... last GPUs; all of one shape.
+        """(seconds, samples) of the lines for clusters of first ... last GPUs; all of one shape.
 
         `network` and `memory` are the best that the worst of their machines can have, `start`
         and `inside_s` the worst that they surely have, and `size` the fewest machines.
@@ -91,7 +96,10 @@ class Shortest:
         if not self.served:
             traffic = traffic + inside_s
         tau = np.full(work.shape, self.tau_s)
-        return (tau, work), (traffic + self.shown * tau, self.shown * work)
+        both = (tau, work), (traffic + self.shown * tau, self.shown * work)
+        if not self.launch_s:
+            return both
+        return (*both, (tau + self.launch_s, np.zeros(work.shape)))
 
     def take(self, rows: Ints) -> "Shortest":
         """The bounds of some entries only."""
@@ -153,6 +161,7 @@ def shortest(job: Job, columns: MachineColumns, kind: Ints, most: int) -> Shorte
         penalty=penalty,
         traffic_s=_traffic(job, columns, kind, most),
         served=served,
+        launch_s=0.0 if cuts_network(job) else prior.launch_s,
     )
 
 
@@ -196,8 +205,13 @@ def _held_arithmetic(job: Job, columns: MachineColumns, memory: Floats, most: in
         host_bytes_per_s=one,
         disk_bytes_per_s=one,
     )
-    step = steps(replace(job, gradient_tensors=0), columns, fleet).step_s
+    step = steps(replace(job, gradient_tensors=0), columns, fleet, _never_eager(job)).step_s
     return _least_of_ranges(np.minimum(step, ENDLESS).reshape(len(memory), most))
+
+
+def _never_eager(job: Job) -> Prior:
+    """The speed constants of a job whose kernels start in no time."""
+    return replace(prior_of(job), launch_s=0.0)
 
 
 def _least_of_ranges(each: Floats) -> Floats:
@@ -247,6 +261,8 @@ def _traffic(job: Job, columns: MachineColumns, kind: Ints, sizes: int) -> Float
     )
     tensors = job.gradient_tensors if job.sync == "parameter_server" else 0
     bare = [replace(job, gradient_tensors=tensors, sharding=way) for way in one_gpu_shardings(job)]
-    table = np.min([steps(each, columns, fleet).step_s for each in bare], axis=0).reshape(shape)
+    prior = _never_eager(job)
+    table = np.min([steps(each, columns, fleet, prior).step_s for each in bare], axis=0)
+    table = table.reshape(shape)
     table = np.minimum.accumulate(table[..., ::-1], axis=2)[..., ::-1]
     return np.concatenate([table[..., :1], table], axis=2)

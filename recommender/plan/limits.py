@@ -186,6 +186,11 @@ class Limits:
             return self.objective
         return next((limit.goal for limit, _ in self.given(LIMITS) if limit.goal), "frontier")
 
+    @property
+    def by_value(self) -> bool:
+        """Whether time is bought only for what it is worth: an objective is not asked for."""
+        return self.objective == "auto" and self.goal == "time"
+
     def value(self, limit: Limit) -> float | None:
         """The value of one limit."""
         value: float | None = getattr(self, limit.field)

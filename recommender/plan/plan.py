@@ -228,7 +228,7 @@ class Pick:
     """One of the three."""
 
     role: Role
-    rank: int | None  # its number in the table; None where it does not stand there
+    rank: int  # its number in the table
     plan: Plan
     reasons: tuple[str, ...] = ()  # why, and what it takes to get it going: a few words each
     effort_h: float = 0.0  # hours of a person's work: quotas to ask for, resuming, several machines
@@ -244,6 +244,15 @@ class Trio:
     sensible: Pick
     cheapest: Pick
     third: Pick
+    # Whose plan is told first and in full: the sensible one, unless an objective was asked for.
+    asked: Role = "sensible"
+
+    @property
+    def picks(self) -> tuple[Pick, ...]:
+        """All three, the one that leads first."""
+        three = (self.sensible, self.cheapest, self.third)
+        first = next((pick for pick in three if pick.role == self.asked), self.sensible)
+        return (first, *(pick for pick in three if pick is not first))
 
 
 SAME_PLAN = "the same plan"  # what a changed limit does that changes nothing
@@ -391,3 +400,12 @@ class Answer:
     policy: PolicyFacts | None = None  # of the plan that --explain names
     program: ProgramFacts | None = None  # None where no cluster can train the job
     trio: Trio | None = None  # None where no plan keeps the limits
+    # Number of the best plan by the goal, of which the proof speaks: not the first where plans
+    # stand in the order of what they cost with a person's time.
+    best: int = 1
+    by_value: bool = False
+
+    @property
+    def lead(self) -> int:
+        """Number of the plan that the answer leads with: what to rent, unless told otherwise."""
+        return 1 if self.trio is None else self.trio.picks[0].rank

@@ -172,25 +172,27 @@ def _spot(names: str, basis: str, as_of: str) -> str:
     return f"spot up and down times of class {names} {how} {as_of}"
 
 
-def warnings(problem: Problem, plans: tuple[Plan, ...]) -> tuple[str, ...]:
-    """What was stated and is not used, and what to know before trusting the first plan."""
+def warnings(problem: Problem, plans: tuple[Plan, ...], lead: int = 1) -> tuple[str, ...]:
+    """What was stated and is not used, and what to know before trusting the plan that leads."""
     remarks = problem.job.remarks
     if not plans:
         return remarks
-    flags = {m.price_flag for m in plans[0].machines} | {s.price_flag for s in plans[0].sites}
+    first = plans[lead - 1]
+    flags = {m.price_flag for m in first.machines} | {s.price_flag for s in first.sites}
     said = list(remarks)
     said += _unsaved(problem, plans)
-    chance, asked = plans[0].estimate.chance, problem.limits.confidence
+    chance, asked = first.estimate.chance, problem.limits.confidence
     if chance < asked:
         said.append(
-            f"plan 1 meets the limits in only {100 * chance:.1f} % of its simulated runs: no plan "
-            f"was found that meets them in {100 * asked:g} %"
+            f"plan {lead} meets the limits in only {100 * chance:.1f} % of its simulated runs: no "
+            f"plan was found that meets them in {100 * asked:g} %"
         )
-    if any(m.price_kind == "derived" for m in plans[0].machines):
-        said.append("plan 1 relies on a derived price; --quoted-only leaves such prices out")
-    if "floor" in flags and plans[0].machines[0].provider in SPOT_AUCTIONS:
+    if any(m.price_kind == "derived" for m in first.machines):
+        said.append(f"plan {lead} relies on a derived price; --quoted-only leaves such prices out")
+    if "floor" in flags and first.machines[0].provider in SPOT_AUCTIONS:
         said.append(
-            "a zone of plan 1 is quoted at the 10 % price floor; the median of its type is used"
+            f"a zone of plan {lead} is quoted at the 10 % price floor; the median of its type is "
+            "used"
         )
     return tuple(said)
 

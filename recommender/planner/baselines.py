@@ -8,7 +8,7 @@ import numpy as np
 from recommender.optimize.search import single_lower_bounds
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan, PriceDate
-from recommender.planner.plan_builder import goal_of, is_on_demand_only, keeps
+from recommender.planner.plan_builder import Evaluated, goal_of, is_on_demand_only, keeps
 from recommender.planner.problem import Problem
 from recommender.planner.search import Only, PlanSearch
 
@@ -29,13 +29,18 @@ def baselines(search: PlanSearch, shown: tuple[Plan, ...]) -> tuple[Plan, ...]:
     The best of each kind by the printed figures, so none is beaten by its like in the table.
     """
     plans = []
+    for label, limits, only, rival in rivals(search):
+        best = _best_of_kind(only, rival.plan, limits, shown)
+        plans.append(replace(best, labels=(label,), saving=None, also_regions=()))
+    return tuple(plans)
+
+
+def rivals(search: PlanSearch) -> Iterator[tuple[str, Limits, Only, Evaluated]]:
+    """The best plan of each kind by its own search, with its label and its limits."""
     for label, limits, only in _kinds(search.problem.limits):
         state = search.search_or_relaxed(limits, only)
         if state.incumbents:
-            rival = search.builder.build(state.best_candidate()).plan
-            best = _best_of_kind(only, rival, limits, shown)
-            plans.append(replace(best, labels=(label,), saving=None, also_regions=()))
-    return tuple(plans)
+            yield label, limits, only, search.builder.build(state.best_candidate())
 
 
 def _kinds(limits: Limits) -> Iterator[tuple[str, Limits, Only]]:

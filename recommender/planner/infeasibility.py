@@ -201,7 +201,7 @@ def _quotas(problem: Problem) -> tuple[list[SensitivityStep], list[str]]:
         cloud, ask = CLOUDS[plan.machines[0].provider], request_words(plan)
         said.append(
             f"the quotas: on {cloud.label}, {ask} would do: {usd(plan.estimate.cost.mean)} USD, "
-            f"{duration(plan.estimate.time.typical)}; ask at {cloud.quota_page}"
+            f"{duration(plan.estimate.time.p50)}; ask at {cloud.quota_page}"
         )
         change = f"{cloud.label} quota: {ask.partition(' of ')[0]}"
         steps.append(SensitivityStep(change, _effect_alone(plan), plan))

@@ -10,17 +10,18 @@ from recommender.errors import UsageError
 from recommender.inputs.units import Comparison
 from recommender.optimize.linear_program import write
 from recommender.optimize.search_state import Watch
-from recommender.plan.plan import Answer, Infeasible, Plan
+from recommender.plan.plan import Answer, Infeasible, Plan, Trio
 from recommender.planner import assumptions
 from recommender.planner.baselines import baselines, lower_bounds_of, more_regions, price_dates
 from recommender.planner.current_setup import current_setup
+from recommender.planner.plan_builder import Evaluated
 from recommender.planner.problem import Problem
 from recommender.planner.program_facts import program_facts
 from recommender.planner.ranking import Ranked
 from recommender.planner.search import PlanSearch
 from recommender.planner.sensitivity import sensitivity
 from recommender.planner.ties import best_shares
-from recommender.planner.trio import trio
+from recommender.planner.trio import Three, table_of, three
 from recommender.text import shown_path
 
 
@@ -43,8 +44,28 @@ class Pipeline:
 
     @cached_property
     def ranked(self) -> Ranked:
-        """The plans of the table; none where no plan keeps the limits."""
+        """The best plans by the goal; none where no plan keeps the limits."""
         return self.search.ranked(self.top)
+
+    @cached_property
+    def three(self) -> Three | None:
+        """The plans that the answer leads with; None where no plan keeps the limits."""
+        return three(self.search, self.ranked) if self.ranked.plans else None
+
+    @cached_property
+    def table(self) -> tuple[Evaluated, ...]:
+        """The plans that are shown, as they are numbered."""
+        return table_of(self.three, self.ranked, self.problem.limits)
+
+    @property
+    def lead(self) -> int:
+        """Number of the plan that the answer leads with."""
+        return 1 if self.trio is None else self.trio.picks[0].rank
+
+    @cached_property
+    def trio(self) -> Trio | None:
+        """The three by their numbers in the table."""
+        return None if self.three is None else self.three.led(self.table, self.problem.limits)
 
     @cached_property
     def compared(self) -> Plan | None:
@@ -64,7 +85,7 @@ class Pipeline:
 
     def _answer(self, failed: Infeasible | None) -> Answer:
         problem, ranked = self.problem, self.ranked
-        plans = self._shares_told(tuple(evaluated.plan for evaluated in ranked.plans))
+        plans = self._shares_told(tuple(evaluated.plan for evaluated in self.table))
         least_usd, least_s = lower_bounds_of(problem)
         return Answer(
             status=status_of(failed),
@@ -79,12 +100,14 @@ class Pipeline:
             infeasible=failed,
             prices=price_dates(problem),
             assumptions=assumptions.of(problem, plans),
-            warnings=assumptions.warnings(problem, plans),
+            warnings=assumptions.warnings(problem, plans, self.lead),
             more_plans=ranked.more,
             more_regions=more_regions(plans),
             seed=problem.seed,
             program=program_facts(self.search, self.worth),
-            trio=None if failed else trio(self.search, ranked.plans),
+            trio=None if failed else self.trio,
+            best=self.table.index(ranked.plans[0]) + 1 if ranked.plans else 1,
+            by_value=problem.limits.by_value,
         )
 
     def _shares_told(self, plans: tuple[Plan, ...]) -> tuple[Plan, ...]:

@@ -35,8 +35,9 @@ Kind = tuple[object, ...]
 class Ranked:
     """The plans of a table, and how many more kinds of plans a longer one could hold at most."""
 
-    plans: tuple[Evaluated, ...]
+    plans: tuple[Evaluated, ...]  # the best by the goal first
     more: int
+    on_demand: Plan | None = None  # what the others save against
 
 
 @dataclass(frozen=True)
@@ -60,13 +61,16 @@ class Ranking:
             first = lead if lead in alike else _simplest(alike)
             rest = sorted((c for c in alike if c != first), key=ranking_key)
             built += islice(self.builder.keeping([first, *rest][:TRIES]), 1)
-        plans, wanted = self._led(built), {self._kind(other) for other in others}
-        first_shown = [each for each in plans[1:] if self._kind(each.candidate) in wanted]
+        plans, wanted = self._led(built), {kind_of(self.builder, other) for other in others}
+        first_shown = [
+            each for each in plans[1:] if kind_of(self.builder, each.candidate) in wanted
+        ]
         rest_shown = [each for each in plans[1:] if each not in first_shown]
         shown = [*plans[:1], *first_shown, *rest_shown][: self.top]
         labelled = self._labelled([each for each in plans if each in shown], built)
         tried = min(len(kinds), max(self.top, SIMULATED))
-        return Ranked(labelled, len(kinds) - tried + len(built) - len(shown))
+        more = len(kinds) - tried + len(built) - len(shown)
+        return Ranked(labelled, more, self._cheapest_on_demand(built))
 
     def _lead(self, ordered: list[Candidate]) -> Candidate:
         """The plan that leads: of near-ties with the best the simplest.
@@ -113,7 +117,8 @@ class Ranking:
             (self.builder.build(_simplest(alike)) for alike in self._by_kind(candidates).values()),
             key=lambda each: (each.cost_usd, each.time_s),
         )
-        return Ranked(self._labelled(_worth_a_choice(built), built), 0)
+        labelled = self._labelled(_worth_a_choice(built), built)
+        return Ranked(labelled, 0, self._cheapest_on_demand(built))
 
     def _goal(self, evaluated: Evaluated) -> float:
         return goal_of(evaluated.plan, self.builder.limits)
@@ -122,14 +127,8 @@ class Ranking:
         """Candidates of the same GPUs, markets and size, in the order of their first."""
         kinds: dict[Kind, list[Candidate]] = {}
         for candidate in candidates:
-            kinds.setdefault(self._kind(candidate), []).append(candidate)
+            kinds.setdefault(kind_of(self.builder, candidate), []).append(candidate)
         return kinds
-
-    def _kind(self, candidate: Candidate) -> Kind:
-        pools = self.builder.pools_of(candidate)
-        types = tuple(sorted({(p.type.provider, p.type.gpu, p.spot) for p in pools}))
-        gpus = sum(n * p.type.gpus for n, p in zip(candidate.counts, pools, strict=True))
-        return (types, round(float(np.log(gpus) / np.log(1.5))))
 
     def _labelled(
         self, shown: list[Evaluated], simulated: Iterable[Evaluated]
@@ -162,6 +161,14 @@ class Ranking:
     def _is_derived(self, candidate: Candidate) -> bool:
         """Whether nobody quoted the price of some of its machines."""
         return any(map(self.builder.problem.is_derived, self.builder.pools_of(candidate)))
+
+
+def kind_of(builder: PlanBuilder, candidate: Candidate) -> Kind:
+    """GPUs, markets and size of a plan; two of a kind are no choice."""
+    pools = builder.pools_of(candidate)
+    types = tuple(sorted({(p.type.provider, p.type.gpu, p.spot) for p in pools}))
+    gpus = sum(n * p.type.gpus for n, p in zip(candidate.counts, pools, strict=True))
+    return (types, round(float(np.log(gpus) / np.log(1.5))))
 
 
 def _worth_a_choice(built: list[Evaluated]) -> list[Evaluated]:

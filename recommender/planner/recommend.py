@@ -58,7 +58,7 @@ def recommend(
     )
     answer = pipeline.answer()
     answer = replace(answer, warnings=(*passed_over, *answer.warnings))
-    plans = pipeline.ranked.plans
+    plans = pipeline.table
     if explain and explain <= len(plans):
         answer = replace(answer, policy=_policy(problem, plans[explain - 1]))
     if not verify:

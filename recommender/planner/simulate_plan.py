@@ -40,7 +40,7 @@ def simulate_plan(
     *,
     catalog: Catalog,
     progress: Progress = Progress(),  # noqa: B008 (frozen)
-    number: int = 1,
+    number: int | None = None,
     machines: Comparison | None = None,
     order: SimulationOptions = SimulationOptions(),  # noqa: B008 (frozen)
     tick: ProgressCallback | None = None,
@@ -49,7 +49,7 @@ def simulate_plan(
     now: datetime | None = None,
     watch: Watch | None = None,
 ) -> PlanSimulation:
-    """Simulate plan `number` under the limits, or the machines named.
+    """Simulate plan `number` under the limits (the one that leads), or the machines named.
 
     The plan is that of `recommend` under the same limits; only the paths are of the order's
     seed. Raises `UsageError` for a plan that is not there.
@@ -58,10 +58,11 @@ def simulate_plan(
     problem = planning_problem(job, limits, choice, catalog, progress, moment, SEED)
     if machines is not None:
         return _simulated(problem, current_setup(problem, machines, NAMED), 0, order, tick)
-    pipeline = Pipeline(problem, max(top, number), prove=prove, watch=watch or Watch())
-    plans = pipeline.ranked.plans
+    pipeline = Pipeline(problem, max(top, number or 1), prove=prove, watch=watch or Watch())
+    plans = pipeline.table
     if not plans:
         return PlanSimulation(None, pipeline.answer())
+    number = number or pipeline.lead
     if number > len(plans):
         raise UsageError(f"--plan {number}: there are {len(plans)} plans")
     return _simulated(problem, plans[number - 1], number, order, tick)

@@ -1,48 +1,142 @@
-"""What an answer leads with: the sensible plan, the cheapest, and the fastest or the safest."""
+"""What an answer leads with: the sensible plan, the cheapest, and the fastest or the safest.
+
+All three stand in the table. What is told in full is the plan that leads, so that who acts on the
+first line rents what the launch line starts.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
+from recommender.catalogs.frozen import dataclass
 from recommender.optimize.search_state import Candidate
+from recommender.plan.effort import effort_of, reasons_of, whole_usd
 from recommender.plan.limits import Limits
-from recommender.plan.plan import Pick, Role, Trio
-from recommender.planner.effort import effort_of, reasons_of, whole_usd
-from recommender.planner.plan_builder import Evaluated, is_on_demand_only, keeps
-from recommender.planner.ranking import HORIZON_S
+from recommender.plan.plan import Pick, Plan, Role, Trio
+from recommender.planner.baselines import rivals
+from recommender.planner.plan_builder import Evaluated, goal_of, is_on_demand_only, keeps
+from recommender.planner.ranking import HORIZON_S, Ranked, kind_of
 from recommender.planner.search import BASELINE, Budget, PlanSearch
 
-RUNGS = (2.5, 8.0)  # times the fastest: the cheapest plan within each is looked at
+RUNGS = (2.5, 8.0, 25.0)  # times the fastest: the cheapest plan within each is looked at
 GLANCE = Budget(100)  # plans followed for each
+ALIKE = 0.05  # plans that cost so much more at most, all counted, are as sensible
+SAME_MONEY = 0.10  # and of those none that costs so much more in money alone
 
 
-def trio(search: PlanSearch, shown: Sequence[Evaluated]) -> Trio | None:
+@dataclass(frozen=True, slots=True)
+class Three:
+    """The plans of the three roles; one may hold several."""
+
+    sensible: Evaluated
+    cheapest: Evaluated
+    third: Evaluated
+    third_role: Role
+    kinds: tuple[Evaluated, ...]  # the best of each kind by value, the best first
+
+    def led(self, table: Sequence[Evaluated], limits: Limits) -> Trio:
+        """The trio by the numbers of a table that holds all three."""
+        return Trio(
+            sensible=_pick("sensible", self.sensible, table),
+            cheapest=_pick("cheapest", self.cheapest, table),
+            third=_pick(self.third_role, self.third, table),
+            asked=_asked(limits),
+        )
+
+
+def three(search: PlanSearch, ranked: Ranked) -> Three | None:
     """Three plans that keep the limits; None where none does."""
-    limits = search.problem.limits
+    limits, shown = search.problem.limits, ranked.plans
     # All that was simulated for the table, with the labels of those that stand in it.
     known = dict(search.builder.built) | {each.candidate: each for each in shown}
     for candidate in (*_simple(search), *_slower(search, shown)):
         known.setdefault(candidate, search.builder.build(candidate))
+    for *_, rival in rivals(search):
+        known.setdefault(rival.candidate, rival)
     plans = _sooner([each for each in known.values() if keeps(each.plan, limits)])
     if not plans:
         return None
-    ranks = {each.candidate: rank for rank, each in enumerate(shown, start=1)}
-    pressed = limits.goal == "time"
-    third = _safest(plans) if limits.deadline_s is not None else _fastest(plans)
-
-    def pick(role: Role, chosen: Evaluated) -> Pick:
-        rank, plan = ranks.get(chosen.candidate), chosen.plan
-        return Pick(role, rank, plan, reasons_of(plan), effort_of(plan).total_h)
-
-    return Trio(
-        sensible=pick("sensible", min(plans, key=lambda each: whole_usd(each.plan, pressed))),
-        cheapest=pick("cheapest", min(plans, key=lambda each: each.plan.estimate.cost.mean)),
-        third=pick("fastest" if limits.deadline_s is None else "safest", third),
+    best = shown[0] if shown and shown[0] in plans else None
+    fastest = limits.deadline_s is None or limits.objective == "time"
+    return Three(
+        sensible=_sensible(plans, limits),
+        cheapest=best if best and limits.goal == "cost" else _cheapest(plans),
+        third=_third(plans, best, limits) if fastest else _safest(plans),
+        third_role="fastest" if fastest else "safest",
+        kinds=_kinds(search, plans) if limits.by_value else (),
     )
+
+
+def _kinds(search: PlanSearch, plans: Sequence[Evaluated]) -> tuple[Evaluated, ...]:
+    """The plan of each kind that is worth most."""
+    found: dict[object, Evaluated] = {}
+    for each in sorted(plans, key=_pressed):
+        found.setdefault(kind_of(search.builder, each.candidate), each)
+    return tuple(found.values())
+
+
+def _pressed(each: Evaluated) -> float:
+    return whole_usd(each.plan, pressed=True)
+
+
+def table_of(found: Three | None, ranked: Ranked, limits: Limits) -> tuple[Evaluated, ...]:
+    """The ranked plans and the three by their goal; by value the best of their kinds instead."""
+    if found is None:
+        return ranked.plans
+    chosen = found.kinds[: len(ranked.plans)] if limits.by_value else ranked.plans
+    # Where they stand among the ranked plans they have labels.
+    plans = [next((r for r in ranked.plans if r == each), each) for each in chosen]
+    for each in (*ranked.plans[:1], found.sensible, found.cheapest, found.third):
+        if each not in plans:
+            plans.append(each)
+    told = [p if p in ranked.plans else p.against(ranked.on_demand) for p in plans]
+    if limits.by_value:
+        return tuple(sorted(told, key=_pressed))
+    return (*told[:1], *sorted(told[1:], key=lambda each: goal_of(each.plan, limits)))
+
+
+def _pick(role: Role, chosen: Evaluated, table: Sequence[Evaluated]) -> Pick:
+    rank = table.index(chosen) + 1
+    plan = table[rank - 1].plan
+    return Pick(role, rank, plan, reasons_of(plan), effort_of(plan).total_h)
+
+
+def _asked(limits: Limits) -> Role:
+    """What leads: what is sensible, or what an objective asks for."""
+    if limits.objective == "time":
+        return "fastest"
+    return "cheapest" if limits.objective == "cost" else "sensible"
 
 
 def _sooner(plans: list[Evaluated]) -> list[Evaluated]:
     """None beyond the horizon where there are others."""
     return [each for each in plans if each.plan.estimate.time.typical <= HORIZON_S] or plans
+
+
+def _sensible(plans: Sequence[Evaluated], limits: Limits) -> Evaluated:
+    """The least of money, effort and waiting; of near-ties one well founded and cheap."""
+
+    def whole(each: Evaluated) -> float:
+        return whole_usd(each.plan, pressed=limits.goal == "time")
+
+    most = min(map(whole, plans)) * (1.0 + ALIKE)
+    near = [each for each in plans if whole(each) <= most]
+    near = [each for each in near if _founded(each.plan)] or near
+    money = _cheapest(near).cost_usd * (1.0 + SAME_MONEY)
+    return min((each for each in near if each.cost_usd <= money), key=whole)
+
+
+def _founded(plan: Plan) -> bool:
+    """Whether its speed and its prices are more than a guess."""
+    return plan.evidence is None or plan.evidence.weakest not in ("guessed", "derived", "floor")
+
+
+def _cheapest(plans: Sequence[Evaluated]) -> Evaluated:
+    return min(plans, key=lambda each: each.plan.estimate.cost.mean)
+
+
+def _third(plans: Sequence[Evaluated], best: Evaluated | None, limits: Limits) -> Evaluated:
+    """The fastest: the first of the table where time is the goal."""
+    return best if best and limits.goal == "time" else _fastest(plans)
 
 
 def _fastest(plans: Sequence[Evaluated]) -> Evaluated:

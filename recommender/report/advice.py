@@ -1,4 +1,4 @@
-"""The paragraph under the table: how plan 1 goes, what it needs, what would change it."""
+"""The paragraph under the table: how the plan that leads goes, what it needs, what changes it."""
 
 import math
 from dataclasses import replace
@@ -17,6 +17,7 @@ from recommender.report.answer_frame import PlanRequest
 from recommender.report.launch import folded, launch_words
 from recommender.report.layout import BLANK, FAINT, STRONG, Block, grid, inset, labelled, text
 from recommender.report.limit_words import why_not
+from recommender.report.trio import instead
 
 _WHERE = {"object_store": "the bucket", "anchor": "the anchor", "memory_tier": "the memory tier"}
 _NARROW = 60
@@ -29,10 +30,10 @@ def advice(answer: Answer, request: PlanRequest, width: int) -> list[Block]:
     if not answer.plans:
         return []
     blocks: list[Block] = [BLANK, text(headline(answer, request), STRONG)]
-    blocks += plan_blocks(answer.plans[0], request, width)
+    blocks += plan_blocks(answer.plans[answer.lead - 1], request, width, instead(answer))
     steps = [(fmt.clean(s.change), fmt.clean(s.effect)) for s in answer.sensitivity if s.changes]
     if steps:
-        blocks += [BLANK, text("What would change the answer", STRONG), inset(grid(steps))]
+        blocks += [BLANK, text(changed(answer), STRONG), inset(grid(steps))]
     return [*blocks, *_assumed(answer)]
 
 
@@ -45,20 +46,25 @@ def _assumed(answer: Answer) -> list[Block]:
         return []
     first = "; ".join(fmt.clean(each).rstrip(".") for each in answer.assumptions[:_WEIGHTY])
     others = len(answer.assumptions) - _WEIGHTY
-    more = f" {others} more: --explain 1." if others > 0 else ""
+    more = f" {others} more: --explain {answer.lead}." if others > 0 else ""
     return [BLANK, text(f"Assumed: {first}.{more}", FAINT)]
 
 
+def changed(answer: Answer) -> str:
+    """The title of what other limits give: against the best plan by the goal."""
+    return f"What would change {'the answer' if answer.best == 1 else f'plan {answer.best}'}"
+
+
 def headline(answer: Answer, request: PlanRequest) -> str:
-    """What plan 1 saves, against on-demand and against the machines in use today."""
-    first, parts = answer.plans[0], []
+    """What the plan that leads saves, against on-demand and against the machines in use today."""
+    first, parts = answer.plans[answer.lead - 1], []
     if all(m.market != "spot" for m in first.machines):
         parts.append("rents on-demand machines only")
     elif first.saving is not None:
         parts.append(_against_on_demand(answer, request, first.saving))
     if answer.compared is not None:
         parts.append(_against_today(first, answer.compared))
-    return f"Plan 1 {'; it '.join(parts)}." if parts else "Plan 1:"
+    return f"Plan {answer.lead} {'; it '.join(parts)}." if parts else f"Plan {answer.lead}:"
 
 
 def _against_today(first: Plan, today: Plan) -> str:
@@ -77,7 +83,7 @@ def _against_on_demand(answer: Answer, request: PlanRequest, saving: float) -> s
     """What is saved against the best plan without spot: its number, or what it costs."""
     numbered = enumerate(answer.plans, 1)
     shown = (f"{i}" for i, p in numbered if p.saving is not None and abs(p.saving) < _SAME)
-    cost = answer.plans[0].estimate.cost.mean / max(1.0 - saving, _SAME)
+    cost = answer.plans[answer.lead - 1].estimate.cost.mean / max(1.0 - saving, _SAME)
     best = f"the best on-demand plan ({next(shown, '') or _unlisted(answer, request, cost)})"
     if saving < 0.0:
         return f"costs {_times_more(saving)} {best}"
@@ -91,9 +97,10 @@ def _unlisted(answer: Answer, request: PlanRequest, cost: float) -> str:
     return f"{fmt.usd(cost)} USD; it {wrong}" if wrong else f"{fmt.usd(cost)} USD"
 
 
-def plan_blocks(plan: Plan, request: PlanRequest, width: int) -> list[Block]:
+def plan_blocks(plan: Plan, request: PlanRequest, width: int, why: str = "") -> list[Block]:
     """One plan, sentence by sentence, each behind its label, and the line that rents it."""
-    parts = [(label, words) for label, words in sentences(plan, request) if words]
+    said = [("why", why), *sentences(plan, request)]
+    parts = [(label, words) for label, words in said if words]
     return [labelled(parts), *_go(plan, width)]
 
 

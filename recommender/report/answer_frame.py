@@ -5,6 +5,7 @@ from dataclasses import field
 from recommender.catalogs.frozen import dataclass
 from recommender.job.derive import size_of_work
 from recommender.job.job import Job
+from recommender.plan.effort import HOUR_USD
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Answer, Plan, PriceDate
 from recommender.report import formatting as fmt
@@ -46,7 +47,7 @@ def goal_line(answer: Answer, limits: Limits) -> str:
             "frontier": "Plans that no other plan beats in both cost and time",
         }[answer.goal]
     what = {"cost": "Cheapest plans", "time": "Fastest plans", "frontier": "Best plans"}
-    goal = what.get(answer.goal, "Plans worth their money")
+    goal = "Plans worth their money" if answer.by_value else what[answer.goal]
     return f"{goal} that {kept} with at least {fmt.percent(limits.confidence)} chance"
 
 
@@ -78,12 +79,16 @@ def _age(as_of: str) -> str:
     return "unknown" if days is None else str(days)
 
 
-_ORDER = {"time": "; in the order of mean time"}
+_TIME_ORDER = "; in the order of mean time"
+_VALUE_ORDER = (
+    f"; in the order of cost with your time at {HOUR_USD:.0f} USD/h: waiting, quotas to ask for, "
+    "interruptions, several machines"
+)
 
 
 def legend(answer: Answer) -> str:
-    """What the figures of the table are."""
-    order = _ORDER.get(answer.goal, "")
+    """What the figures of the table are, and their order where it is not that of the cost."""
+    order = _VALUE_ORDER if answer.by_value else _TIME_ORDER if answer.goal == "time" else ""
     return f"Mean cost and median time, below them what 9 in 10 runs stay within{order}."
 
 
@@ -110,9 +115,10 @@ def _proof(answer: Answer) -> str:
     if proof.one_type_gap > 0.0:
         of_one = fmt.percent(proof.one_type_gap)
         return f"best found; up to {of_one} better is not ruled out"
+    best = f"plan {answer.best} proven {'the fastest' if answer.by_value else 'best'}"
     if proof.mixes == "searched":
-        return "plan 1 proven best, mixed clusters included"
-    first = "plan 1 proven best among clusters of one machine type"
+        return f"{best}, mixed clusters included"
+    first = f"{best} among clusters of one machine type"
     if proof.gap >= VAGUE:
         return f"{first}; mixed clusters: --mix"
     return f"{first}; no mix is better by more than {left} (--mix searches them)"
@@ -141,14 +147,19 @@ def _baselines(answer: Answer, request: PlanRequest) -> list[str]:
     """The plans anybody would think of first: those in the table by number, then the others."""
     if not answer.plans:
         return []
-    ranks = {plan.machines: i for i, plan in reversed(list(enumerate(answer.plans, 1)))}
+    ranks = {_identity(plan): i for i, plan in reversed(list(enumerate(answer.plans, 1)))}
     named: dict[int, list[str]] = {}
     for plan in answer.baselines:
-        if plan.machines in ranks and plan.labels:
-            named.setdefault(ranks[plan.machines], []).append(fmt.clean(plan.labels[0]))
+        if _identity(plan) in ranks and plan.labels:
+            named.setdefault(ranks[_identity(plan)], []).append(fmt.clean(plan.labels[0]))
     shown = [f"{fmt.listing(named[rank])}: plan {rank}" for rank in sorted(named)]
-    others = [plan for plan in answer.baselines if plan.machines not in ranks]
+    others = [plan for plan in answer.baselines if _identity(plan) not in ranks]
     return [*shown, *(_against(plan, answer, request) for plan in others)]
+
+
+def _identity(plan: Plan) -> tuple[object, ...]:
+    """What makes two plans the same: machines, places in their order, and what they cost."""
+    return plan.machines, plan.sites, fmt.three(plan.estimate.cost.mean)
 
 
 def _against(plan: Plan, answer: Answer, request: PlanRequest) -> str:
@@ -157,9 +168,10 @@ def _against(plan: Plan, answer: Answer, request: PlanRequest) -> str:
     wrong = why_not(plan, request.limits)
     if wrong:
         return f"{name} {wrong}"
-    best = answer.plans[0].estimate
+    best = answer.plans[answer.best - 1].estimate
     if answer.goal == "time":
         factor, what = plan.estimate.time.p50 / best.time.p50, "time"
     else:
         factor, what = plan.estimate.cost.mean / best.cost.mean, "cost"
-    return f"{name}: {fmt.three(round(factor, 1 if factor >= 2 else 2))}× the {what} of plan 1"
+    times = fmt.three(round(factor, 1 if factor >= 2 else 2))
+    return f"{name}: {times}× the {what} of plan {answer.best}"

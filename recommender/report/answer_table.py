@@ -1,9 +1,10 @@
-"""The main answer: the best plans in a table, and what to do with the first of them."""
+"""The main answer: the best plans in a table, and what to do with the one that leads."""
 
 from collections.abc import Sequence
 
 from rich.table import Table
 
+from recommender.catalogs.frozen import dataclass
 from recommender.plan.plan import Answer, Plan
 from recommender.report import answer_frame, cells
 from recommender.report import formatting as fmt
@@ -103,24 +104,33 @@ def plans_table(answer: Answer, width: int, all_regions: bool = False) -> Table:
         *([_overhead(plans)] if any(p.estimate.overhead > HEAVY for p in plans) else []),
     ]
     machines: Sequence[Cell] = [
-        (*_machines(p, all_regions), *cells.knee(p, plans[0])) for p in plans
+        (*_machines(p, all_regions), *cells.knee(p, plans[answer.best - 1])) for p in plans
     ]
+    rows = _Rows(names, str(answer.lead))
     return (
-        _as_wide_as_fits(names, machines, spans + tail, plans, width)
-        or _fitting(names, _under(machines, tail), spans, width)
-        or _table(names, _under(machines, spans + tail), [])
+        _as_wide_as_fits(rows, machines, spans + tail, plans, width)
+        or _fitting(rows, _under(machines, tail), spans, width)
+        or _table(rows, _under(machines, spans + tail), [])
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """What the rows are called, and the one that stands out."""
+
+    names: Sequence[str]
+    strong: str
+
+
 def _as_wide_as_fits(
-    names: Sequence[str],
+    rows: _Rows,
     machines: Sequence[Cell],
     figures: Figures,
     plans: Sequence[Plan],
     width: int,
 ) -> Table | None:
     """The figures, and as many more columns as leave every machine on one line."""
-    table = _table(names, machines, figures + _second_half(plans))
+    table = _table(rows, machines, figures + _second_half(plans))
     first, word = table.columns[1], table.columns[1].min_width
     first.min_width = max(len(line) for plan in plans for line in cells.machines_lines(plan))
     while len(table.columns) > 2 + len(figures) and not fits(table, width):
@@ -129,19 +139,17 @@ def _as_wide_as_fits(
     return table if fits(table, width) else None
 
 
-def _fitting(
-    names: Sequence[str], machines: Sequence[Cell], figures: Figures, width: int
-) -> Table | None:
-    table = _table(names, machines, figures)
+def _fitting(rows: _Rows, machines: Sequence[Cell], figures: Figures, width: int) -> Table | None:
+    table = _table(rows, machines, figures)
     return table if fits(table, width) else None
 
 
-def _table(names: Sequence[str], machines: Sequence[Cell], figures: Figures) -> Table:
+def _table(rows: _Rows, machines: Sequence[Cell], figures: Figures) -> Table:
     columns = [Column("#", right=False), Column("machines", right=False)]
     table = sheet([*columns, *(column for column, _ in figures)], flexible=1)
     for i, cell in enumerate(machines):
-        row = ((names[i],), cell, *(given[i] for _, given in figures))
-        add_row(table, row, first="" if i else STRONG)
+        row = ((rows.names[i],), cell, *(given[i] for _, given in figures))
+        add_row(table, row, first=STRONG if rows.names[i] == rows.strong else "")
     return table
 
 

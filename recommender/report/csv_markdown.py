@@ -12,7 +12,7 @@ from recommender.report.answer_frame import PlanRequest, closing_facts
 from recommender.report.explain import check_words
 from recommender.report.launch import launch_line
 from recommender.report.layout import drawn
-from recommender.report.trio import tie_line, trio_parts
+from recommender.report.trio import instead, tie_line, trio_parts
 
 COLUMNS = (
     "rank",
@@ -115,7 +115,7 @@ _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"})
 
 
 def render_markdown(answer: Answer, request: PlanRequest, quiet: bool = False) -> str:
-    """Title, table, and the sentences about plan 1 as a list."""
+    """Title, table, and the sentences about the plan that leads as a list."""
     if answer.status != "ok":
         return _infeasible(answer, request)
     table = _table(answer)
@@ -141,6 +141,7 @@ def render_markdown(answer: Answer, request: PlanRequest, quiet: bool = False) -
 
 def _table(answer: Answer) -> list[str]:
     plans = [*answer.plans, *([answer.compared] if answer.compared else [])]
+    best = answer.plans[answer.best - 1]
     names = [str(i) for i in range(1, len(answer.plans) + 1)] + ["now"]
     unit, name = cells.time_unit(plans)
     head = ["#", "machines", "cost USD", f"time {name}", "chance", "USD/h"]
@@ -149,7 +150,7 @@ def _table(answer: Answer) -> list[str]:
         [
             names[i],
             "<br>".join(
-                _escape(line) for line in (*cells.machines_lines(plan), *cells.knee(plan, plans[0]))
+                _escape(line) for line in (*cells.machines_lines(plan), *cells.knee(plan, best))
             ),
             f"{costs[i][0]} ({costs[i][1]})",
             f"{times[i][0]} ({times[i][1]})",
@@ -168,8 +169,9 @@ def _markdown_row(given: Sequence[str]) -> str:
 def _first(answer: Answer, request: PlanRequest) -> list[str]:
     if not answer.plans:
         return []
-    plan = answer.plans[0]
-    parts = [(label, words) for label, words in advice.sentences(plan, request) if words]
+    plan = answer.plans[answer.lead - 1]
+    said = [("why", instead(answer)), *advice.sentences(plan, request)]
+    parts = [(label, words) for label, words in said if words]
     items = "\n".join(f"* *{label}*: {_escape(words)}" for label, words in parts)
     return [_escape(advice.headline(answer, request)), items, *_code(plan)]
 
@@ -190,7 +192,7 @@ def _changes(answer: Answer) -> list[str]:
     items = [f"* {_escape(step.change)}: {_escape(step.effect)}" for step in steps]
     if not items:
         return []
-    return ["What would change the answer:\n\n" + "\n".join(items)]
+    return [f"{advice.changed(answer)}:\n\n" + "\n".join(items)]
 
 
 def _checks(answer: Answer) -> list[str]:

@@ -32,6 +32,9 @@ def document(answer: Answer, request: PlanRequest) -> dict[str, Any]:
         "schema": PLAN_SCHEMA,
         "status": answer.status,
         "goal": answer.goal,
+        "lead": answer.lead if answer.plans else None,
+        "best": answer.best if answer.plans else None,
+        "order": order_of(answer) if answer.plans else None,
         "provenance": {
             "tool": f"recommend {__version__}",
             "catalog": request.catalog,
@@ -77,7 +80,7 @@ def plan_object(plan: Any) -> Any:
 
 
 def _trio(trio: Any) -> Any:
-    """Roles with their reasons; a plan is told by its number, and in full where it has none."""
+    """Roles with their reasons, the one that leads first; plans are told by their number."""
     if trio is None:
         return None
     return [
@@ -86,10 +89,16 @@ def _trio(trio: Any) -> Any:
             "rank": pick.rank,
             "reasons": list(pick.reasons),
             "effort_h": plain(pick.effort_h),
-            "plan": plan_object(pick.plan) if pick.rank is None else None,
         }
-        for pick in (trio.sensible, trio.cheapest, trio.third)
+        for pick in trio.picks
     ]
+
+
+def order_of(answer: Answer) -> str:
+    """By what the plans are ordered: "cost", "time", "value" (cost with a person's time)."""
+    if answer.by_value:
+        return "value"
+    return "time" if answer.goal == "time" else "cost"
 
 
 def _steps(steps: Any) -> list[Any]:

@@ -87,6 +87,7 @@ def _answer(plan: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     texts = {"type": "array", "items": {"type": "string"}}
     step = _object({"change": _PLAIN[str], "effect": _PLAIN[str], "plan": _nullable(plan)})
     ranked = {**plan, "required": ["rank"]}
+    number = {"type": "integer", "minimum": 1}
     why = _object(
         {
             "binding": texts,
@@ -103,6 +104,9 @@ def _answer(plan: Any, definitions: dict[str, Any]) -> dict[str, Any]:
             "schema": {"const": PLAN_SCHEMA},
             "status": {"enum": ["ok", "infeasible", "unknown"]},
             "goal": {"enum": ["cost", "time", "frontier"]},
+            "lead": _nullable(number),
+            "best": _nullable(number),
+            "order": {"enum": ["cost", "time", "value", None]},
             "provenance": _object(
                 {
                     "tool": _PLAIN[str],
@@ -116,7 +120,7 @@ def _answer(plan: Any, definitions: dict[str, Any]) -> dict[str, Any]:
             "program": _nullable(_of(ProgramFacts, definitions)),
             "floor": _object({"usd": _PLAIN[float], "s": _PLAIN[float]}),
             "plans": _list(ranked),
-            "trio": _nullable(_list(_pick(plan))),
+            "trio": _nullable(_list(_pick())),
             "trivial": _list(plan),
             "compared": _nullable(plan),
             "steps": _list(step),
@@ -131,15 +135,14 @@ def _answer(plan: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _pick(plan: Any) -> dict[str, Any]:
-    """One of the plans that an answer leads with; in full where it is not among `plans`."""
+def _pick() -> dict[str, Any]:
+    """One of the plans that an answer leads with, by its number."""
     return _object(
         {
             "role": {"enum": list(get_args(Role))},
-            "rank": _nullable({"type": "integer", "minimum": 1}),
+            "rank": {"type": "integer", "minimum": 1},
             "reasons": {"type": "array", "items": {"type": "string"}},
             "effort_h": _PLAIN[float],
-            "plan": _nullable(plan),
         }
     )
 

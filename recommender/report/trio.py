@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 
+from recommender.plan.effort import effort_of
 from recommender.plan.plan import Answer, Machines, Need, Plan, Trio
 from recommender.report import cells
 from recommender.report import formatting as fmt
@@ -12,6 +13,7 @@ TIE = 0.75  # no plan that is the best in so many of them: a tie
 _RENTED = {"spot": "on spot", "on_demand": "on demand"}
 _BEST = {"cost": "the cheapest", "time": "the fastest"}
 _SAID = ("a quota to ask for", "one machine")  # reasons that the sentence tells by its figures
+_MINOR_H = 0.05  # hours of work that nobody counts
 
 
 def trio_parts(trio: Trio | None) -> list[tuple[str, str]]:
@@ -19,20 +21,12 @@ def trio_parts(trio: Trio | None) -> list[tuple[str, str]]:
     if trio is None:
         return []
     roles: dict[str, list[str]] = {}
-    for pick in (trio.sensible, trio.cheapest, trio.third):
-        roles.setdefault(_numbered(pick.plan, pick.rank), []).append(pick.role)
-    why = fmt.listing([each for each in trio.sensible.reasons if each not in _SAID])
+    for pick in trio.picks:
+        roles.setdefault(f"{spoken(pick.plan)} (plan {pick.rank})", []).append(pick.role)
+    why = fmt.listing([each for each in trio.picks[0].reasons if each not in _SAID])
     parts = [(", ".join(names), words) for words, names in roles.items()]
     (role, words), *others = parts
     return [(role, f"{words}; {why}" if why else words), *others]
-
-
-def _numbered(plan: Plan, rank: int | None) -> str:
-    """A plan of the table by its number, another by the flag that shows it."""
-    if rank is not None:
-        return f"{spoken(plan)} (plan {rank})"
-    types = dict.fromkeys(fmt.clean(m.instance_type) for m in plan.machines)
-    return f"{spoken(plan)} (--instance {' --instance '.join(types)})"
 
 
 def spoken(plan: Plan) -> str:
@@ -77,6 +71,24 @@ def _quota(need: Need) -> str:
     if need.unit in ("gpu", "machine"):
         return fmt.plural(need.amount, {"gpu": "GPU"}.get(need.unit, need.unit))
     return f"{fmt.three(need.amount)} {'vCPU' if need.unit == 'vcpu' else fmt.clean(need.unit)}"
+
+
+def instead(answer: Answer) -> str:
+    """What the plan that leads costs and spares, against the best by the goal; "" if it is that."""
+    if answer.trio is None or answer.lead == answer.best:
+        return ""
+    led, best = answer.trio.picks[0], answer.plans[answer.best - 1]
+    money = led.plan.estimate.cost.mean - best.estimate.cost.mean
+    seconds = led.plan.estimate.time.p50 - best.estimate.time.p50
+    work_h = led.effort_h - effort_of(best).total_h
+    parts = [
+        f"{fmt.usd(abs(money))} USD {'more' if money > 0.0 else 'less'}",
+        f"{fmt.duration(abs(seconds))} {'longer' if seconds > 0.0 else 'sooner'}",
+    ]
+    if abs(work_h) > _MINOR_H:
+        spent = f"{fmt.duration(3600.0 * abs(work_h))} {'more' if work_h > 0.0 else 'less'}"
+        parts.append(f"{spent} of your own work (quotas, interruptions, several machines)")
+    return f"against plan {answer.best}: {', '.join(parts)}"
 
 
 def tie_line(answer: Answer) -> str:

@@ -58,7 +58,7 @@ def _flag(help: str, *names: str, metavar: str) -> Any:
 class SimulationFlags:
     """What is simulated, how often, and on which capacity."""
 
-    plan: Annotated[Word, _flag("Number of the plan under the limits (1).", metavar="N")] = None
+    plan: Annotated[Word, _flag("Number of the plan (the one that leads).", metavar="N")] = None
     runs: Annotated[Word, _flag("Number of simulated runs (10000).", metavar="N")] = None
     trace: Annotated[
         Word, _flag("Recorded availability instead of the spot class.", metavar="FILE")
@@ -189,7 +189,7 @@ def _order(
         machines = errors.parse(named, "the machines", units.parse_comparison, None)
     seed = errors.parse(search.seed, "--seed", planner_inputs.parse_seed, SEED)
     policy = errors.choose(flags.policy, "--policy", POLICIES, "net")
-    number = errors.parse(flags.plan, "--plan", plan_number, 1)
+    number = errors.parse(flags.plan, "--plan", plan_number, None)
     table = flags.policy_table
     if table is not None and os.path.isdir(table):
         errors.problems.append(f"--policy-table {shown_path(table)} is a folder; name a file in it")

@@ -58,6 +58,34 @@ def test_no_cluster_that_cuts_the_network_is_faster_than_its_lines(seed, shardin
     check_lines(seed, sharding=sharding, family=family, stack="tuned", **CUT)
 
 
+@pytest.mark.parametrize("sharding", ["auto", "ddp", "fsdp", "hsdp"])
+@pytest.mark.parametrize("sync", ["allreduce", "parameter_server"])
+@pytest.mark.parametrize("layers", [2, 40, 400])
+@pytest.mark.parametrize("seed", range(6))
+def test_no_cluster_that_starts_its_kernels_one_by_one_is_faster(seed, layers, sync, sharding):
+    """Few layers hardly matter, 400 decide every step of these machines."""
+    eager = {**CUT, "layers": layers}
+    check_lines(seed, sharding=sharding, sync=sync, family="decoder", stack="typical", **eager)
+
+
+def test_the_time_of_starting_kernels_is_a_line_of_its_own():
+    """A cluster too fast for its micro-batches meets it to a few per cent."""
+    network = job(family="decoder", stack="typical", global_batch=64, **{**CUT, "layers": 400})
+    machines = replace(columns(np.random.default_rng(0)), memory_bytes=np.full(KINDS, 1e13))
+    machines = replace(machines, compute_per_s=1e9 * machines.gpus)
+    one = np.eye(KINDS, dtype=np.int64)
+    step = steps(network, machines, clusters_of(machines, one)).step_s
+    lines = shortest(network, machines, np.arange(KINDS), 1).lines(
+        one, one, np.ones(KINDS, dtype=np.int64)
+    )
+    bound = np.max([seconds + samples / machines.compute_per_s for seconds, samples in lines], 0)
+    least = prior_of(network).launch_s
+    assert least == pytest.approx(2 * 0.56e-3 * 400)
+    assert (bound >= least).all()
+    assert (step <= bound * 1.05).any()
+    assert (step >= bound * (1 - 1e-9)).all()
+
+
 @pytest.mark.usefixtures("punctual")
 def test_gpus_that_share_layers_lose_a_micro_batch_once():
     """8 samples on 8 GPUs: each GPU alone takes the time of 1 + b0, together of (8 + b0)/8."""

@@ -91,7 +91,8 @@ def test_units_cancel(fleet, job, unit):
         network_latency_s=fleet.network_latency_s * unit,
     )
     before = terms_of(job, prior, fleet).step_s
-    after = terms_of(job, replace(prior, tensor_s=prior.tensor_s * unit), slow).step_s
+    later = replace(prior, tensor_s=prior.tensor_s * unit, launch_s=prior.launch_s * unit)
+    after = terms_of(job, later, slow).step_s
     np.testing.assert_allclose(after, before * unit, rtol=1e-9)
 
 
@@ -148,6 +149,7 @@ def scalar(job: Job, prior: Prior, fleet: Clusters, sharding: str, recompute: bo
     batch = ceil(job.global_batch / gpus)
     rounds = ceil(batch / min(most, batch))
     arithmetic = (batch + rounds * prior.batch_penalty) * gpus / float(fleet.compute_per_s[0])
+    arithmetic = max(arithmetic, rounds * prior.launch_s)
     busy = arithmetic * (4 / 3 if recompute else 1)
     busy += rounds * prior.tensor_s * job.gradient_tensors
     if job.sync == "parameter_server":

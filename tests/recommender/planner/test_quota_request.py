@@ -10,6 +10,7 @@ from recommender.plan.limits import Choice, Limits, Progress, QuotaLimit
 from recommender.planner.problem import planning_problem
 from recommender.planner.quota_request import smallest_requests
 from recommender.planner.recommend import recommend
+from recommender.text import duration
 from tests.recommender.planning import HOUR, NOW, job, snapshot
 
 CATALOG = snapshot()
@@ -64,6 +65,7 @@ def test_a_new_account_is_told_what_to_ask_for_where() -> None:
             steps += 1
             assert plan.machines[0].provider == name
             assert f'"{plan.needs[0].name}" in {plan.needs[0].region}' in said
+            assert f" USD, {duration(plan.estimate.time.p50)}; ask at" in said
     assert steps
 
 

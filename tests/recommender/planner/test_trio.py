@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from recommender.job.jobfile import find_job
+from recommender.plan.effort import HOUR_USD, effort_of, whole_usd
 from recommender.plan.limits import Choice
 from recommender.plan.plan import Need
-from recommender.planner.effort import HOUR_USD, effort_of, whole_usd
 from recommender.planner.plan_builder import is_on_demand_only
+from recommender.planner.trio import ALIKE
 from tests.recommender.answers import HOUR, machines, plan
 from tests.recommender.planning import ask, snapshot
 
@@ -30,10 +31,9 @@ def test_effort_is_asking_resuming_and_starting_several():
 
 
 def test_who_is_pressed_pays_more_for_time():
-    told = one()
-    hours = told.estimate.time.typical / HOUR
-    apart = whole_usd(told, pressed=True) - whole_usd(told, pressed=False)
-    assert apart == pytest.approx(HOUR_USD * hours * 7 / 8)
+    """Of five hours the first two are looked on at; of each hour else an eighth counts."""
+    apart = whole_usd(one(), pressed=True) - whole_usd(one(), pressed=False)
+    assert apart == pytest.approx(HOUR_USD * 2.0 * 7 / 8)
 
 
 @pytest.mark.parametrize("job", ["resnet18-cifar10", "llama3-8b-lora", "whisper-large", "dlrm"])
@@ -57,9 +57,34 @@ def test_the_three_keep_the_limits_and_their_ranks_name_plans_of_the_table():
     assert trio.cheapest.rank == 1
     for pick in (trio.sensible, trio.cheapest, trio.third):
         assert pick.plan.estimate.chance >= 0.95
-        if pick.rank is not None:
-            assert answer.plans[pick.rank - 1].machines == pick.plan.machines
+        shown = answer.plans[pick.rank - 1]
+        assert (shown.machines, shown.sites) == (pick.plan.machines, pick.plan.sites)
     assert trio.third.plan.estimate.chance >= trio.cheapest.plan.estimate.chance - 0.01
+
+
+def test_plans_for_a_budget_stand_in_the_order_of_what_they_are_worth():
+    """The first is the sensible one or as sensible; the fastest stands where it belongs."""
+    answer = ask(snapshot(), find_job("resnet50-imagenet"), max_machines=16, budget_usd=200.0)
+    whole = [whole_usd(plan, pressed=True) for plan in answer.plans]
+    assert whole == sorted(whole)
+    assert answer.by_value
+    assert answer.trio is not None
+    assert answer.trio.third.rank == answer.best > 1
+    least = min(plan.estimate.time.typical for plan in answer.plans)
+    assert answer.plans[answer.best - 1].estimate.time.typical == least
+    assert whole[answer.lead - 1] <= whole[0] * (1.0 + ALIKE)
+
+
+@pytest.mark.parametrize(
+    ("objective", "leads"), [("auto", "sensible"), ("cost", "cheapest"), ("time", "fastest")]
+)
+def test_an_objective_that_is_asked_for_leads(objective, leads):
+    found = ask(snapshot(), find_job("gpt2-124m"), deadline_s=24 * HOUR, objective=objective)
+    assert found.trio is not None
+    assert found.trio.picks[0].role == leads
+    assert {pick.role for pick in found.trio.picks} >= {"sensible", "cheapest"}
+    if objective != "auto":
+        assert found.lead == found.best == 1
 
 
 def test_a_small_job_is_sensibly_one_machine_on_demand():

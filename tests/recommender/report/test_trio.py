@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from recommender.plan.plan import Need, Pick, Plan, Trio
-from recommender.report import answer_table, csv_markdown
+from recommender.report import answer_table, csv_markdown, json_output
 from recommender.report.layout import drawn
 from recommender.report.trio import spoken, tie_line, trio_parts
 from tests.recommender.answers import ANSWER, AWS_A100, GCP, ON_DEMAND, QUESTION, machines, plan
@@ -22,7 +22,7 @@ def asking(amount: float, **known: float) -> Plan:
 
 def three(sensible: Plan, cheapest: Plan, third: Plan) -> Trio:
     return Trio(
-        Pick("sensible", None, sensible, ("no interruptions", "one machine")),
+        Pick("sensible", 4, sensible, ("no interruptions", "one machine")),
         Pick("cheapest", 1, cheapest),
         Pick("safest", 5, third),
     )
@@ -51,11 +51,33 @@ def test_a_quota_that_is_there_need_not_be_asked_for(known: dict[str, float]) ->
 def test_each_role_has_a_line_and_a_plan_of_several_roles_one() -> None:
     parts = trio_parts(three(SMALL, GCP, ON_DEMAND))
     assert [role for role, _ in parts] == ["sensible", "cheapest", "safest"]
-    assert parts[0][1].endswith("(--instance g6e.xlarge); no interruptions")
+    assert parts[0][1].endswith("(plan 4); no interruptions")
     assert parts[1][1].endswith("(plan 1)")
     same = Trio(Pick("sensible", 1, GCP), Pick("cheapest", 1, GCP), Pick("fastest", 2, AWS_A100))
     assert [role for role, _ in trio_parts(same)] == ["sensible, cheapest", "fastest"]
     assert trio_parts(None) == []
+    asked = replace(three(SMALL, GCP, ON_DEMAND), asked="cheapest")
+    assert [role for role, _ in trio_parts(asked)] == ["cheapest", "sensible", "safest"]
+
+
+def test_what_is_told_in_full_is_the_plan_that_leads() -> None:
+    """Its launch line, its quota and its number, in text, in Markdown and in JSON."""
+    plans = (GCP, AWS_A100, AWS_A100, asking(4.0, new_accounts=0.0), ON_DEMAND)
+    answer = replace(ANSWER, plans=plans, trio=three(plans[3], GCP, ON_DEMAND))
+    for page in (
+        drawn(answer_table.render(answer, QUESTION, 100), 100),
+        csv_markdown.render_markdown(answer, QUESTION),
+    ):
+        below = page.partition("Plan 4 rents on-demand machines only")[2]
+        assert "sky launch --infra aws/us-east-1 --instance-type g6e.xlarge" in below
+        assert "Running G" in below
+        assert "a3-highgpu-8g" not in below
+        assert "against plan 1: 54 USD less, 2.9 h sooner" in " ".join(below.split())
+        assert "--explain 1" not in below
+    made = json_output.document(answer, QUESTION)
+    assert (made["lead"], made["best"], made["order"]) == (4, 1, "cost")
+    assert made["trio"][0]["rank"] == 4
+    assert "g6e.xlarge" in made["plans"][made["lead"] - 1]["launch"]
 
 
 def test_the_answer_leads_with_them_in_every_form_for_people() -> None:

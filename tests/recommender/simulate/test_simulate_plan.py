@@ -42,8 +42,10 @@ def rehearsed(what_if: WhatIf = NOTHING, **options: object) -> Simulation:
 
 
 def test_the_printed_runs_are_simulated_to_the_printed_figures() -> None:
-    printed = recommend(JOB, LIMITS, CHOICE, catalog=CATALOG, now=NOW).plans[0].estimate
+    answer = recommend(JOB, LIMITS, CHOICE, catalog=CATALOG, now=NOW)
+    printed = answer.plans[answer.lead - 1].estimate
     found = rehearsed()
+    assert found.number == answer.lead
     assert found.cost.mean == pytest.approx(printed.cost.mean)
     assert found.time.p95 == pytest.approx(printed.time.p95)
     assert found.interruptions.mean == pytest.approx(printed.interruptions)

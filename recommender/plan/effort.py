@@ -3,8 +3,10 @@
 The cheapest plan by a dollar that needs a quota of 96 vCPU, a job that resumes and four machines
 that meet over a network is no saving. So what most people would rent is the least of
 
-    cost + hour · effort + wait · time + surprise · (what one in twenty pays - cost)
+    cost + hour · effort + waiting + surprise · (what one in twenty pays - cost)
 
+An hour of waiting is worth a share of an hour of work: the job runs by itself. Who pays for speed
+(a budget, no deadline) looks on for the first hours, and does something else for the others.
 Hours are assumed where no source is named.
 """
 
@@ -14,9 +16,8 @@ from recommender.plan.plan import Plan
 # Median of software developers in the United States: 132,270 USD a year of 2,080 hours (BLS,
 # Occupational Employment and Wage Statistics, May 2023).
 HOUR_USD = 64.0
-# An hour of waiting for a job that runs by itself, as a share of an hour of work; where the user
-# pays for speed (a budget, no deadline), a whole one.
-IDLE, PRESSED = 1.0 / 8.0, 1.0
+IDLE = 1.0 / 8.0  # an hour of waiting for a job that runs by itself, as a share of one of work
+WATCHED_H = 2.0  # for which who pays for speed does nothing else
 SURPRISE = 0.25  # of what one in twenty pays above the mean
 ASK_H = 0.25  # to ask for a quota that a new account lacks
 ASK_PER_GPU_H = 1.0 / 16.0  # a large request is argued for, split, or refused
@@ -55,14 +56,19 @@ def effort_of(plan: Plan) -> Effort:
 def whole_usd(plan: Plan, pressed: bool) -> float:
     """Money, effort, waiting and surprises of a plan together."""
     estimate = plan.estimate
-    wait_h = estimate.time.typical / 3600.0
     late = max(estimate.cost.p95 - estimate.cost.mean, 0.0)
     return (
         estimate.cost.mean
         + HOUR_USD * effort_of(plan).total_h
-        + HOUR_USD * (PRESSED if pressed else IDLE) * wait_h
+        + HOUR_USD * _waiting_h(estimate.time.typical / 3600.0, pressed)
         + SURPRISE * late
     )
+
+
+def _waiting_h(hours: float, pressed: bool) -> float:
+    """Hours of work that waiting is worth."""
+    watched = min(hours, WATCHED_H) if pressed else 0.0
+    return watched + IDLE * (hours - watched)
 
 
 def reasons_of(plan: Plan) -> tuple[str, ...]:
@@ -74,7 +80,7 @@ def reasons_of(plan: Plan) -> tuple[str, ...]:
     if sum(m.count for m in plan.machines) == 1:
         said.append("one machine")
     idle = estimate.split.start_up_s + estimate.split.restart_s + estimate.split.waiting_s
-    share = idle / max(estimate.time.typical, 1.0)
+    share = idle / max(estimate.time.p50, 1.0)  # the split is of runs around the median
     if share >= 0.2:
         said.append(f"{100.0 * share:.0f} % of the time is start-up and waiting")
     if effort.quota_h:

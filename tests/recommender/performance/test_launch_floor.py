@@ -1,0 +1,54 @@
+"""Small micro-batches of eager scripts take the time that it takes to start their kernels."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from recommender.catalogs.load import load_snapshot
+from recommender.job.jobfile import find_job
+from recommender.performance.clusters import clusters_of
+from recommender.performance.launch_floor import launched_s
+from recommender.performance.machines import machine_columns
+from recommender.performance.priors import prior_of
+from recommender.performance.step import steps
+
+MACHINE = ("aws", "p6-b300.48xlarge")
+
+
+def step_s(job, machines: int, faster: float = 1.0) -> float:
+    """Seconds of a step on machines of eight B300."""
+    catalog = load_snapshot()
+    found = machine_columns(job, (catalog.instance_types[MACHINE],), catalog.gpus, catalog.achieved)
+    found = replace(found, compute_per_s=found.compute_per_s * faster)
+    return float(steps(job, found, clusters_of(found, np.array([[machines]]))).step_s[0])
+
+
+def test_an_eager_fine_tuning_with_adapters_takes_more_than_its_arithmetic_on_the_newest_gpus():
+    """32 layers, forward and backward at 1.2 ms each: 77 ms a step, not 27."""
+    job = find_job("llama3-8b-lora")
+    assert prior_of(job).launch_s == launched_s(job) == pytest.approx(2 * 32 * 1.2e-3)
+    assert step_s(job, 8) > 0.077
+    assert step_s(job, 8, faster=100.0) > 0.077  # no GPU helps
+    assert step_s(job, 1, faster=100.0) == pytest.approx(step_s(job, 1, faster=200.0), rel=0.2)
+
+
+def test_large_micro_batches_hide_it():
+    job = find_job("llama3-8b-pretrain")
+    catalog = load_snapshot()
+    types = (catalog.instance_types["aws", "p5.48xlarge"],)
+    found = machine_columns(job, types, catalog.gpus, catalog.achieved)
+    one = steps(job, found, clusters_of(found, np.array([[1]])))
+    assert one.compute_s[0] > 3.0 * one.accumulation[0] * launched_s(job)
+
+
+@pytest.mark.parametrize("name", ["resnet50-imagenet", "dlrm"])
+def test_networks_of_other_kinds_have_none(name):
+    job = find_job(name)
+    assert launched_s(job) == 0.0
+
+
+def test_vendors_recipes_and_own_timings_have_none():
+    job = find_job("llama3-8b-lora")
+    assert launched_s(replace(job, stack="tuned")) == 0.0
+    assert launched_s(replace(job, sharding="tensor")) == 0.0
