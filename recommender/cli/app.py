@@ -18,6 +18,7 @@ COMMANDS = tuple(
     LazyCommand(*row)
     for row in (
         ("plan", "plan:command", "Which cloud GPUs to rent for a job; the default."),
+        ("init", "init:command", "A job file for your own training, in a minute."),
         ("simulate", "simulate:command", "One plan, over thousands of simulated runs."),
         ("backtest", "backtest:command", "Fallback policies on recorded spot markets."),
         ("calibrate", "jobs:calibrate_command", "Fit a job's speed to runs of your own."),

@@ -7,6 +7,9 @@ activations    34·s·h·L bytes a sample with flash attention; recomputed 2·s�
                (Korthikanti et al. 2022, arXiv 2205.05198, without the score matrix).
                Logits, s·V·10 bytes, are *not* in here: the memory model adds them
 checkpoint     weights fp32 4 B + bf16 2 B (language models) + optimiser state per parameter
+post-training  a sample of dpo is a pair, each half also through the frozen reference (F/3 more);
+               grpo: a completion, with the reference; ppo: a critic trained and a reward model
+               as well; generation takes a share of the time, told as FLOP of the same speed
 adapters       r·(in + out) of every linear layer, about 20·h·r a layer (Llama 3 8B: 20.0,
                70B: 19.8, counted over the published shapes)
 """
@@ -33,6 +36,10 @@ _ADAPTER_CHECKPOINT_BYTES = 12.0  # fp32 and two moments
 _ADAPTED_PER_HIDDEN = 20.0
 _ADAPTED_TENSORS = 14  # two for each of seven matrices
 _LOGIT_BYTES = 10.0  # per token and word: 16-bit logits, fp32 softmax and gradient
+_FORWARD = 1 / 3  # of the FLOP of full training
+# Of the time of a step; assumed. Reports go from a half to nine tenths: OpenRLHF, arXiv
+# 2405.11143 (2024), and HybridFlow, arXiv 2409.19256 (2024).
+GENERATION_SHARE = 0.7
 _LORA_RANK = 16  # the rank of MLPerf's Llama 2 70B LoRA task, 2024
 # Bytes kept for each training FLOP: ResNet-50 45 MB / 24.5 GFLOP, SD-XL 7 GB / 20.3 TFLOP,
 # DLRM 32 kB / 14.8 MFLOP; counted over the architectures of our presets.
@@ -148,6 +155,10 @@ def _kind_problems(file: JobFile) -> list[str]:
             return [f"{key}: {_counted(file)} has none; leave it out"]
     if file.method in ("lora", "qlora") and file.family not in TRANSFORMERS:
         return [f"method: {file.method} needs a transformer, not the family {file.family}"]
+    if file.post_training is not None and file.family not in ("decoder", "moe"):
+        return [f"post_training: {file.post_training} needs a decoder, not {file.family}"]
+    if file.generation_share is not None and file.post_training not in ("grpo", "ppo"):
+        return ["generation_share: needs post_training: grpo or ppo; leave it out"]
     if file.lora_rank is not None and file.method not in ("lora", "qlora"):
         fits = file.family in TRANSFORMERS
         instead = "choose the method lora or qlora, or leave it out" if fits else "leave it out"
@@ -185,6 +196,8 @@ def _shape(file: JobFile, derived: _Derived) -> _Shape:
         flop = seen * _flop_per_token(file, active, attention * layers, seen)
         derived.assumed.append("flop_per_sample")
     longest = float(file.max_seq_len or tokens)
+    if file.post_training == "dpo":  # a pair: chosen and rejected
+        tokens, flop, longest = 2 * tokens, 2.0 * flop, 2.0 * longest
     if not is_sequence(file):
         longest = flop / (6 * active)  # positions that the parameters are applied to
     return _Shape(
@@ -235,9 +248,11 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
         parameters=shape.params,
         active_parameters=shape.active,
         trainable_parameters=trainable,
-        sample_unit=file.sample_unit or _UNITS.get(shape.family, "sequence"),
+        sample_unit=file.sample_unit or _unit(file, shape),
         tokens_per_sample=shape.tokens,
-        flop_per_sample=shape.flop * (1 if method == "full" else 2 / 3),
+        flop_per_sample=shape.flop * _share_of_full_training(file, derived),
+        post_training=file.post_training,
+        other_network_bytes=_other_networks(file) * shape.params,
         samples=samples,
         global_batch=batch,
         examples=file.data.samples or 0.0,
@@ -259,6 +274,32 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
         assumed=tuple(dict.fromkeys(derived.assumed)),
         **optional,
     )
+
+
+def _unit(file: JobFile, shape: _Shape) -> str:
+    if file.post_training is not None:
+        return "pair" if file.post_training == "dpo" else "completion"
+    return _UNITS.get(shape.family, "sequence")
+
+
+def _share_of_full_training(file: JobFile, derived: _Derived) -> float:
+    """FLOP of a sample over those of training on it in full."""
+    trained = 1.0 if file.method in (None, "full") else 2 / 3
+    if file.post_training is None:
+        return trained
+    if file.post_training == "dpo":
+        return trained + _FORWARD
+    share = derived.pick("generation_share", file.generation_share, GENERATION_SHARE)
+    others = {"grpo": _FORWARD, "ppo": trained + 2 * _FORWARD}[file.post_training]
+    return (trained + others) / (1.0 - share)
+
+
+def _other_networks(file: JobFile) -> float:
+    """Bytes a parameter of networks held beside the one trained; adapters share its weights."""
+    full = file.method in (None, "full")
+    if file.post_training == "ppo":  # reference, reward, a critic with its states; or the reward
+        return 2.0 + 2.0 + 16.0 if full else 2.0
+    return 2.0 if file.post_training is not None and full else 0.0
 
 
 def _refuse_too_little(file: JobFile, samples: float, batch: int) -> None:
@@ -296,6 +337,7 @@ def size_of_work(job: Job) -> str:
     """Say how much a job trains on: examples × epochs × tokens = tokens."""
     per, unit = job.tokens_per_sample, f"{job.sample_unit}s"
     whole = f"{_amount(job.samples * per)} {'tokens' if per > 1 else unit}"
+    unit = "examples" if job.examples and job.sample_unit == "sequence" else unit
     if not job.examples or math.isclose(job.epochs, 1.0):
         return whole if per == 1 else f"{_amount(job.samples)} {unit} × {per:,} tokens = {whole}"
     parts = [f"{_amount(job.examples)} {unit}", f"{job.epochs:.3g} epochs"]

@@ -20,6 +20,7 @@ SERVED_SHARDINGS = ("auto", "ddp")  # that parameter servers leave: every worker
 Family = Literal["cnn", "vit", "encoder", "decoder", "moe", "encdec", "diffusion", "recsys"]
 
 
+PostTraining = Literal["dpo", "grpo", "ppo"]  # of preferences, or of rewards
 AMOUNTS = ("tokens", "samples", "epochs", "steps")  # ways to say how long a job trains
 
 
@@ -129,6 +130,8 @@ class Job:
     data: DataSet = DataSet()
     precision: Precision = "mixed"
     method: Method = "full"
+    post_training: PostTraining | None = None
+    other_network_bytes: float = 0.0  # of networks that are held beside the one trained
     optimizer: Literal["adamw", "sgd", "lamb", "adafactor"] = "adamw"
     sharding: Sharding = "auto"
     sync: Literal["allreduce", "parameter_server"] = "allreduce"

@@ -113,8 +113,18 @@ def _job(stated: _Stated, flags: Raw) -> Job:
     except UsageError as error:
         raise UsageError(*(_placed(p, where, names) for p in error.problems)) from None
     remarks = [*_set_aside(lower, flags, where), *_replaced(file, names)]
+    remarks += _rough(job)
     remarks += _kept(preset, own, flags, str(stated.raw.get("like")), job)
     return replace(job, remarks=tuple(remarks)) if remarks else job
+
+
+def _rough(job: Job) -> list[str]:
+    """That post-training is planned with an assumption that decides its time."""
+    if job.post_training in (None, "dpo"):
+        return []
+    taken = "assumed" if "generation_share" in job.assumed else "as stated"
+    said = "times of generation are rough; measure your own (measured:)"
+    return [f"{job.post_training}: generation is a share of the time, {taken}; {said}"]
 
 
 def _flag_names(flags: Raw) -> frozenset[str]:

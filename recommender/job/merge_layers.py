@@ -49,6 +49,7 @@ _STALE: dict[str, tuple[str, ...]] = {
         "title",
     ),
     "optimizer": ("checkpoint_bytes",),
+    "post_training": ("measured", "calibration", "title"),
     "precision": ("measured", "calibration"),
     "stack": ("calibration",),
     "setup": ("image",),

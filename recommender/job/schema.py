@@ -13,7 +13,15 @@ from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs import units
 from recommender.job import calibration_section
-from recommender.job.job import SHARDINGS, Calibration, Family, Method, Precision, Stack
+from recommender.job.job import (
+    SHARDINGS,
+    Calibration,
+    Family,
+    Method,
+    PostTraining,
+    Precision,
+    Stack,
+)
 from recommender.job.timings import Measured, parse_measured
 from recommender.plan.limits import LIMITS
 from recommender.text import shown, unknown
@@ -239,6 +247,12 @@ class JobFile:
     checkpoint_bytes: float | None = _typed(_bytes, "112GB", "164MB")
     precision: Precision | None = _choice(*get_args(Precision))
     method: Method | None = _choice(*get_args(Method))
+    post_training: PostTraining | None = _choice(
+        *get_args(PostTraining), said="of preferences (dpo) or rewards; roughly planned"
+    )
+    generation_share: float | None = _typed(
+        units.parse_share, "70%", said="of the time that grpo and ppo spend on generation"
+    )
     lora_rank: int | None = _whole("16", most=1e5)
     optimizer: str | None = _choice("adamw", "sgd", "lamb", "adafactor")
     sharding: str | None = _choice(*SHARDINGS)

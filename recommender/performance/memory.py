@@ -48,8 +48,8 @@ def bytes_of(job: Job, prior: Prior) -> Bytes:
     moments; in fp32 the same sum), 18 with fp32 gradients under autocast; adapters: 2 B (LoRA)
     or 0.55 B (QLoRA) per frozen weight and 16 B per adapter weight. Under method full 4 B per
     parameter that is not trainable: embedding tables, whose sparse gradients are neither kept
-    nor reduced. Counts of activations without the score matrix after Korthikanti et
-    al., arXiv 2205.05198 (2022).
+    nor reduced. Post-training holds other networks beside. Counts of activations without the
+    score matrix after Korthikanti et al., arXiv 2205.05198 (2022).
     """
     short = job.precision not in ("fp32", "tf32")
     moments = MOMENT_BYTES[job.optimizer]
@@ -67,6 +67,7 @@ def bytes_of(job: Job, prior: Prior) -> Bytes:
         gathered = 2.0 * trained
     else:
         weights, master, gathered = 4.0 * trained + tables, 0.0, 4.0 * trained
+    weights += job.other_network_bytes
     plain = Bytes(
         weights=weights,
         gradients=gradient * trained,

@@ -220,7 +220,7 @@ def test_every_field_of_a_job_has_a_key() -> None:
         "parameters": "params", "active_parameters": "active_params", "vocabulary": "vocab",
         "trainable_parameters": "trainable_params", "tokens_per_sample": "seq_len",
         "global_batch": "batch", "setup_s": "setup", "timings": "measured",
-        "examples": "data",
+        "examples": "data", "other_network_bytes": "post_training",
     }  # fmt: skip
     names = {renamed.get(field.name, field.name) for field in fields(Job)} - {"remarks"}
     assert names <= set(field_names())

@@ -13,12 +13,12 @@ OWN = "schema: recommend.job/v1\nfamily: decoder\nparams: 8B\nbatch: 64\n"
 def test_examples_epochs_and_tokens_are_the_work() -> None:
     job = job_from_text(OWN + "examples: 50k\nepochs: 3\ntokens_per_example: 600\n")
     assert (job.samples, job.examples, job.epochs) == (150_000, 50_000, 3)
-    assert size_of_work(job) == "50,000 sequences × 3 epochs × 600 tokens = 90M tokens"
+    assert size_of_work(job) == "50,000 examples × 3 epochs × 600 tokens = 90M tokens"
 
 
 def test_one_epoch_is_taken_where_none_is_said() -> None:
     job = job_from_text(OWN + "examples: 50k\ntokens_per_example: 600\n")
-    assert size_of_work(job) == "50,000 sequences × 600 tokens = 30M tokens"
+    assert size_of_work(job) == "50,000 examples × 600 tokens = 30M tokens"
     assert "epochs" in job.assumed
 
 
@@ -47,7 +47,7 @@ def test_examples_replace_an_amount_that_a_preset_states_otherwise() -> None:
 )
 def test_a_presets_data_set_that_is_kept_is_told(flags: JobFlags, because: str) -> None:
     (said,) = find_job("llama3-8b-lora", flags=flags).remarks
-    assert f"the data set of llama3-8b-lora is kept under {because}: 939,344 sequences" in said
+    assert f"the data set of llama3-8b-lora is kept under {because}: 939,344 examples" in said
     assert "--examples" in said
 
 

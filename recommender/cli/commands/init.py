@@ -1,0 +1,161 @@
+"""`recommend init`: a job file for one's own training, from questions, flags or a tool's file."""
+
+import os
+import shlex
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recommender.catalogs.files import replace_file
+from recommender.catalogs.frozen import dataclass
+from recommender.cli.groups import command_app
+from recommender.cli.options import PageFlags, Word
+from recommender.cli.output import show_page
+from recommender.errors import UsageError
+from recommender.inputs import units
+from recommender.inputs.units.times import now
+from recommender.job.merge_layers import FILE
+from recommender.text import shown_path
+
+if TYPE_CHECKING:
+    from recommender.inputs.training_configs.training_config import TrainingConfig
+    from recommender.job.draft import Draft, Wanted
+
+
+def _job(help: str, metavar: str, **more: Any) -> Any:
+    return typer.Option(help=help, metavar=metavar, rich_help_panel="The job", **more)
+
+
+@dataclass(frozen=True, slots=True)
+class InitFlags:
+    """What may be said of the job without being asked."""
+
+    model: Annotated[
+        Word, _job("Network: a known model such as Qwen/Qwen2.5-7B, or a config.json.", "MODEL")
+    ] = None
+    method: Annotated[Word, _job("Train all weights or adapters.", "full|lora|qlora")] = None
+    lora_rank: Annotated[Word, _job("Rank of the adapters.", "N")] = None
+    examples: Annotated[Word, _job("Examples of the data set, in one epoch.", "N")] = None
+    tokens_per_example: Annotated[Word, _job("Tokens in a mean example.", "N")] = None
+    image_size: Annotated[Word, _job("Side of an image, in pixels.", "N")] = None
+    epochs: Annotated[Word, _job("Passes over the data set.", "N")] = None
+    batch: Annotated[Word, _job("Examples per optimiser step, all GPUs together.", "N")] = None
+    gpus: Annotated[Word, _job("GPUs that the file of --from is started on.", "N")] = None
+    post_training: Annotated[Word, _job("Of preferences or rewards.", "dpo|grpo|ppo")] = None
+
+
+def init(
+    flags: InitFlags,
+    page: PageFlags,
+    source: Annotated[
+        Word,
+        typer.Option(
+            "--from",
+            help="File that your training starts with: axolotl, TRL or transformers, torchtitan, "
+            "NeMo, Megatron-LM, llm-foundry, Lightning, DeepSpeed.",
+            metavar="FILE",
+        ),
+    ] = None,
+    fetch: Annotated[
+        bool, typer.Option("--fetch", help="Fetch the model's config.json from the hub.")
+    ] = False,
+    deadline: Annotated[
+        Word, typer.Option(help="For the command that is printed: 24h.", metavar="TIME")
+    ] = None,
+    to: Annotated[str, typer.Option(help="Job file to write.", metavar="FILE")] = FILE,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Ask nothing; usual values where nothing is said.")
+    ] = False,
+) -> None:
+    """A job file for your own training, in a minute: questions, flags, or your tool's file.
+
+    \b
+    recommend init
+    recommend init --model Qwen/Qwen2.5-7B --examples 50k --tokens-per-example 600 --epochs 3
+    recommend init --from axolotl.yaml --gpus 8 --examples 50k
+    """
+    from recommender.job.draft import Wanted, draft_job
+    from recommender.job.jobfile import job_from_text
+    from recommender.report.draft_page import draft_page
+
+    path = Path(to)
+    if os.path.lexists(path) and not force:
+        raise UsageError(f"{shown_path(path)} exists; write --force to replace it, or --to FILE")
+    if deadline is not None:
+        units.parse_deadline(deadline, now())
+    config = _training_config(source)
+    wanted = Wanted(**{name: getattr(flags, name) for name in InitFlags.__dataclass_fields__})
+    if fetch:
+        wanted = _fetched(wanted, path.parent)
+    if not yes and sys.stdin is not None and sys.stdin.isatty():
+        wanted = _asked(wanted, config, path.parent)
+    draft = draft_job(wanted, config, path.parent)
+    job = job_from_text(draft.text, shown_path(path), path.stem, path.parent)
+    _write(path, draft)
+    show_page(draft_page(draft, job, shown_path(path), _next(path, deadline)), page)
+
+
+def _training_config(source: str | None) -> "TrainingConfig | None":
+    from recommender.inputs.training_configs.read import read_training_config
+
+    return None if source is None else read_training_config(Path(source))
+
+
+def _fetched(wanted: "Wanted", folder: Path) -> "Wanted":
+    from recommender.networks.hub import fetch_config
+
+    if wanted.model is None:
+        raise UsageError("--fetch needs --model: owner/name on the hub")
+    return replace(wanted, model=fetch_config(wanted.model, folder).name)
+
+
+def _asked(wanted: "Wanted", config: "TrainingConfig | None", folder: Path) -> "Wanted":
+    """Ask what neither the flags nor the file say."""
+    from recommender.job.draft import MODEL, network_of, questions
+
+    if wanted.model is None and (config is None or not (config.model or config.architecture)):
+        text = "Model: a name on the Hugging Face hub, or the path of a config.json"
+        wanted = replace(wanted, model=typer.prompt(text, default=MODEL, err=True))
+    said = _said(config)
+    for each in questions(network_of(wanted, config, folder)):
+        if getattr(wanted, each.field) is None and each.field not in said:
+            answer = typer.prompt(each.text, default=each.usual, err=True)
+            wanted = replace(wanted, **{each.field: answer})
+    return wanted
+
+
+def _said(config: "TrainingConfig | None") -> frozenset[str]:
+    """What the file of a tool has answered."""
+    if config is None:
+        return frozenset()
+    answers = {
+        "method": config.method,
+        "epochs": config.epochs or config.steps,
+        "batch": config.batch or config.micro_batch,
+        "examples": config.steps or config.samples or config.total_tokens,
+        "tokens_per_example": config.steps or config.total_tokens,
+    }
+    return frozenset(name for name, value in answers.items() if value)
+
+
+def _next(path: Path, deadline: str | None) -> str:
+    """The command of the first answer."""
+    words = ["recommend", *(["--deadline", deadline] if deadline else [])]
+    named = [] if path == Path(FILE) else [str(path) if path.suffix else f"./{path}"]
+    return shlex.join([*words, *named])
+
+
+def _write(path: Path, draft: "Draft") -> None:
+    try:
+        replace_file(path, draft.text.encode("utf-8"))
+    except OSError as error:
+        raise UsageError(
+            f"{shown_path(path)}: cannot be written ({error.strerror}); name another with --to"
+        ) from None
+
+
+command = command_app("init", init)

@@ -1,0 +1,133 @@
+"""axolotl's YAML, and TRL's or transformers' `TrainingArguments` as JSON or YAML.
+
+axolotl: docs.axolotl.ai, config reference (read 2026-11). transformers: `TrainingArguments`;
+TRL: `SFTConfig`, `DPOConfig`, `GRPOConfig`, `PPOConfig`, `ModelConfig` (read 2026-11).
+"""
+
+from recommender.inputs.training_configs import words
+from recommender.inputs.training_configs.training_config import Keys, Sharding, TrainingConfig
+
+_PAIRS = ("dpo", "ipo", "orpo", "kto", "simpo")  # of preferences
+_NO_REFERENCE = "planned as dpo, whose reference it does without"
+_DEFAULT_BATCH, _DEFAULT_EPOCHS = 8, 3.0  # of TrainingArguments
+
+
+def axolotl(keys: Keys) -> TrainingConfig:
+    """Read an axolotl file."""
+    generations = keys.whole("trl.num_generations")
+    return TrainingConfig(
+        tool="axolotl",
+        model=keys.text("base_model"),
+        tokens=keys.whole("sequence_len"),
+        packed=keys.flag("sample_packing"),
+        micro_batch=keys.whole("micro_batch_size") or 1,
+        accumulation=keys.whole("gradient_accumulation_steps") or 1,
+        cut=words.product(keys, "tensor_parallel_size", "context_parallel_size"),
+        epochs=keys.number("num_epochs"),
+        steps=keys.whole("max_steps"),
+        precision=words.switched(
+            keys.flag("bf16", "bfloat16"), keys.flag("fp16", "float16"), keys.flag("tf32")
+        ),
+        method=_adapter(keys),
+        lora_rank=keys.whole("lora_r"),
+        optimizer=words.wanted_optimizer(keys, "optimizer"),
+        sharding=_sharding(keys),
+        post_training=_kind(keys.text("rl").lower(), keys),
+        generations=generations,
+        unread=_data_sets(keys),
+    )
+
+
+def _adapter(keys: Keys) -> str:
+    word, quantised = keys.text("adapter").lower(), keys.flag("load_in_4bit")
+    if word in ("lora", "qlora"):
+        return "qlora" if quantised else word
+    if word:
+        keys.unread.append(f"adapter: {word}")
+    return "full"
+
+
+def _sharding(keys: Keys) -> Sharding:
+    if keys.has("fsdp_config", "fsdp"):
+        return "fsdp"
+    return words.deepspeed_file(keys.text("deepspeed"), keys)
+
+
+def _kind(word: str, keys: Keys) -> str:
+    """Post-training as our job files name it."""
+    if word in ("orpo", "simpo"):
+        keys.unread.append(f"rl: {word} is {_NO_REFERENCE}")
+    if word in _PAIRS:
+        return "dpo"
+    if word in ("grpo", "ppo", ""):
+        return word
+    keys.unread.append(f"rl: {word}")
+    return ""
+
+
+def _data_sets(keys: Keys) -> tuple[str, ...]:
+    """The data sets, whose size no such file holds."""
+    found = [each.get("path") for each in keys.items("datasets") if isinstance(each, dict)]
+    found += [keys.text("dataset_name")]
+    return tuple(f"size of the data set {name}" for name in found if name)
+
+
+def transformers(keys: Keys) -> TrainingConfig:
+    """Read `TrainingArguments`, or a TRL configuration."""
+    kind = _trl_kind(keys)
+    batch = keys.whole("per_device_train_batch_size")
+    if not batch:
+        keys.unread.append(f"per_device_train_batch_size: not there, the default {_DEFAULT_BATCH}")
+    epochs, steps = keys.number("num_train_epochs"), keys.whole("max_steps")
+    if not epochs and not steps:
+        keys.unread.append(f"num_train_epochs: not there, the default {_DEFAULT_EPOCHS:g}")
+    return TrainingConfig(
+        tool="TRL" if kind or keys.has("model_name_or_path", "max_length") else "transformers",
+        model=keys.text("model_name_or_path"),
+        tokens=keys.whole("max_seq_length", "max_length") or _prompt_and_completion(keys),
+        packed=keys.flag("packing"),
+        micro_batch=batch or _DEFAULT_BATCH,
+        accumulation=keys.whole("gradient_accumulation_steps") or 1,
+        epochs=0.0 if steps else epochs or _DEFAULT_EPOCHS,
+        steps=steps,
+        precision=words.switched(keys.flag("bf16"), keys.flag("fp16"), keys.flag("tf32")),
+        method=_peft(keys),
+        lora_rank=keys.whole("lora_r"),
+        optimizer=words.wanted_optimizer(keys, "optim"),
+        sharding=_flat_sharding(keys),
+        post_training=kind,
+        generations=keys.whole("num_generations"),
+        unread=_data_sets(keys),
+    )
+
+
+def _prompt_and_completion(keys: Keys) -> int:
+    return keys.whole("max_prompt_length") + keys.whole("max_completion_length")
+
+
+def _trl_kind(keys: Keys) -> str:
+    """TRL's files do not name their trainer; these fields belong to one each."""
+    if keys.has("num_generations", "max_completion_length"):
+        return "grpo"
+    if keys.has("num_ppo_epochs", "cliprange", "kl_coef"):
+        return "ppo"
+    return "dpo" if keys.has("beta", "dpo_beta", "loss_type") and not keys.has("rl") else ""
+
+
+def _peft(keys: Keys) -> str:
+    adapted = keys.flag("use_peft") or keys.has("lora_r", "lora_target_modules")
+    if not adapted:
+        return "full"
+    return "qlora" if keys.flag("load_in_4bit") else "lora"
+
+
+def _flat_sharding(keys: Keys) -> Sharding:
+    word = keys.text("fsdp").lower() or " ".join(map(str, keys.items("fsdp"))).lower()
+    if "hybrid" in word:
+        return "hsdp"
+    if "full_shard" in word or keys.has("fsdp_config"):
+        return "fsdp"
+    stage = keys.whole("deepspeed.zero_optimization.stage")
+    if stage:
+        return words.zero_stage(stage, keys)
+    return words.deepspeed_file(keys.text("deepspeed"), keys)

@@ -1,0 +1,71 @@
+"""Reads the file of a training tool: which tool's it is, and what it says."""
+
+import tomllib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from recommender.errors import UsageError
+from recommender.inputs.files import read_text
+from recommender.inputs.training_configs.fine_tuning import axolotl, transformers
+from recommender.inputs.training_configs.pre_training import (
+    llm_foundry,
+    megatron,
+    nemo,
+    torchtitan,
+)
+from recommender.inputs.training_configs.trainers import deepspeed, lightning
+from recommender.inputs.training_configs.training_config import Keys, TrainingConfig
+from recommender.inputs.yaml_text import load_yaml
+from recommender.text import shown, shown_path
+
+# What only one tool's file has at its top, asked in this order.
+_SIGNS: tuple[tuple[Callable[[Keys], TrainingConfig], tuple[str, ...]], ...] = (
+    (axolotl, ("base_model",)),
+    (llm_foundry, ("global_train_batch_size", "parameters.global_train_batch_size")),
+    (llm_foundry, ("device_train_microbatch_size", "parameters.max_duration")),
+    (torchtitan, ("training.local_batch_size", "model.flavor")),
+    (nemo, ("model.tensor_model_parallel_size", "model.global_batch_size", "exp_manager")),
+    (transformers, ("per_device_train_batch_size", "num_train_epochs", "output_dir")),
+    (deepspeed, ("train_micro_batch_size_per_gpu", "zero_optimization", "train_batch_size")),
+    (megatron, ("global-batch-size", "global_batch_size", "train-iters", "train_iters")),
+    (lightning, ("trainer",)),
+)
+TOOLS = (
+    "axolotl, TRL or transformers, torchtitan, NeMo, Megatron-LM, llm-foundry, Lightning, DeepSpeed"
+)
+
+
+def read_training_config(path: Path) -> TrainingConfig:
+    """Read the file of a training tool.
+
+    Raises:
+        UsageError: it cannot be read, or is of no tool that is known.
+    """
+    keys = Keys(_tree(path))
+    reader = next((each for each, signs in _SIGNS if keys.has(*signs)), None)
+    if reader is None or not isinstance(keys.tree, dict):
+        raise UsageError(f"{shown_path(path)}: of no training tool that is known ({TOOLS})")
+    keys.asked.clear()
+    found = reader(keys)
+    return replace(found, unread=(*found.unread, *keys.unread), unused=keys.unused())
+
+
+def _tree(path: Path) -> Any:
+    text = read_text(path)
+    if path.suffix.lower() != ".toml":
+        return load_yaml(text, shown_path(path))
+    try:
+        return _as_text(tomllib.loads(text))
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{shown_path(path)}: not TOML ({shown(error)})") from None
+
+
+def _as_text(value: Any) -> Any:
+    """A TOML value as the text that a YAML file would hold."""
+    if isinstance(value, dict):
+        return {str(key): _as_text(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_as_text(each) for each in value]
+    return str(value).lower() if isinstance(value, bool) else str(value)

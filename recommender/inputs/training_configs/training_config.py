@@ -1,0 +1,146 @@
+"""What the file of a training tool says of a job, and how such a file is looked through."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import field
+from typing import Any, Literal
+
+from recommender.catalogs.frozen import dataclass
+
+Sharding = Literal["", "ddp", "hsdp", "fsdp", "tensor", "pipeline"]
+_MOST = 1e18
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """A network that the file describes itself; 0 where it does not say."""
+
+    hidden: int = 0
+    layers: int = 0
+    heads: int = 0
+    key_value_heads: int = 0
+    inner: int = 0
+    vocabulary: int = 0
+    gated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingConfig:
+    """A training as its tool's file states it; 0 and "" where the file does not say."""
+
+    tool: str
+    model: str = ""
+    architecture: Architecture | None = None
+    tokens: int = 0  # in the longest sequence, or in every one where they are packed
+    packed: bool = False
+    micro_batch: int = 0  # samples of one GPU at once
+    accumulation: int = 0  # micro-batches per step
+    batch: int = 0  # samples per step, all GPUs together
+    gpus: int = 0
+    cut: int = 1  # GPUs that share one replica: tensor × pipeline × context parallelism
+    epochs: float = 0.0
+    steps: int = 0
+    samples: int = 0
+    total_tokens: int = 0
+    precision: str = ""
+    method: str = ""
+    lora_rank: int = 0
+    optimizer: str = ""
+    sharding: Sharding = ""
+    post_training: str = ""
+    generations: int = 0  # completions of one prompt
+    unread: tuple[str, ...] = ()  # what is stated and could not be read, and why
+    unused: tuple[str, ...] = ()  # keys that say nothing of time or memory, or that are not known
+
+
+@dataclass(slots=True)
+class Keys:
+    """The keys of a file: which were asked for, and which of them could not be read."""
+
+    tree: Any
+    asked: set[str] = field(default_factory=set)
+    unread: list[str] = field(default_factory=list)
+
+    def text(self, *paths: str) -> str:
+        """Give the value at the first of these paths that is stated; "" without any."""
+        for path in paths:
+            value = self._at(path)
+            if value is not None and not isinstance(value, (dict, list)):
+                return self._resolved(path, str(value).strip())
+        return ""
+
+    def flag(self, *paths: str) -> bool:
+        """Say whether a switch is on; `auto` counts as on."""
+        return self.text(*paths).lower() in ("true", "yes", "on", "1", "auto")
+
+    def number(self, *paths: str) -> float:
+        """Give a number; 0 without any, and what is none is kept as unread."""
+        word = self.text(*paths).replace("_", "")
+        if not word:
+            return 0.0
+        try:
+            value = float(word)
+        except ValueError:
+            value = float("nan")
+        if abs(value) <= _MOST:
+            return max(value, 0.0)
+        named = next(path for path in paths if self._at(path) is not None)
+        self.unread.append(f"{named}: {word}")
+        return 0.0
+
+    def whole(self, *paths: str) -> int:
+        """Give a whole number; 0 without any."""
+        return round(self.number(*paths))
+
+    def items(self, path: str) -> list[Any]:
+        """Give a list; a single value is a list of one."""
+        value = self._at(path)
+        return value if isinstance(value, list) else [] if value is None else [value]
+
+    def has(self, *paths: str) -> bool:
+        """Say whether one of these keys is stated."""
+        return any(self._at(path) is not None for path in paths)
+
+    def unused(self) -> tuple[str, ...]:
+        """Name the keys that nobody asked for."""
+        named = _leaves(self.tree, "")
+        return tuple(key for key in named if not any(_within(key, path) for path in self.asked))
+
+    def _at(self, path: str) -> Any:
+        self.asked.add(path)
+        value = self.tree
+        for part in path.split("."):
+            if not isinstance(value, dict):
+                return None
+            value = value.get(part)
+        return value
+
+    def _resolved(self, path: str, word: str) -> str:
+        """Follow `${other.key}`, as OmegaConf does; anything cleverer is kept as unread."""
+        for _ in range(5):
+            found = re.fullmatch(r"\$\{([\w.]+)\}", word)
+            if found is None:
+                break
+            inner = found[1]
+            target = path.rpartition(".")[0] + inner if inner.startswith(".") else inner
+            value = self._at(target.lstrip("."))
+            if value is None or isinstance(value, (dict, list)):
+                break
+            word = str(value).strip()
+        if "${" in word:
+            self.unread.append(f"{path}: {word}")
+            return ""
+        return "" if word.lower() in ("null", "none") else word
+
+
+def _leaves(tree: Any, path: str) -> Iterator[str]:
+    if not isinstance(tree, dict):
+        yield path
+        return
+    for key, value in tree.items():
+        if value is not None:
+            yield from _leaves(value, f"{path}.{key}" if path else str(key))
+
+
+def _within(key: str, path: str) -> bool:
+    return key == path or key.startswith(f"{path}.")

@@ -1,0 +1,78 @@
+"""Words that training tools share: precisions, optimisers, ways to shard."""
+
+from recommender.inputs.training_configs.training_config import Keys, Sharding
+
+_OPTIMIZERS = (("adafactor", "adafactor"), ("lamb", "lamb"), ("sgd", "sgd"), ("adam", "adamw"))
+
+
+def optimizer(word: str, keys: Keys, path: str) -> str:
+    """Give the optimiser whose states take as much memory; an unknown one is kept as unread."""
+    if not word:
+        return ""
+    for part, name in _OPTIMIZERS:
+        if part in word.lower():
+            if "8bit" in word.lower():
+                keys.unread.append(f"{path}: {word} is planned with states of full size ({name})")
+            return name
+    keys.unread.append(f"{path}: {word}")
+    return ""
+
+
+def precision(word: str, keys: Keys, path: str) -> str:
+    """Give the precision of a word such as `bf16-mixed`, `16`, `amp_bf16`, `32-true`."""
+    bare = word.lower().replace("_", "-")
+    if not bare:
+        return ""
+    if bare in ("bf16-true", "bfloat16", "fp16-true", "16-true"):
+        return "bf16" if bare.startswith("b") else "fp16"
+    if "bf16" in bare or "fp16" in bare or bare in ("16", "16-mixed", "float16"):
+        return "mixed"
+    if "tf32" in bare:
+        return "tf32"
+    if "32" in bare:
+        return "fp32"
+    keys.unread.append(f"{path}: {word}")
+    return ""
+
+
+def switched(bf16: bool, fp16: bool, tf32: bool) -> str:
+    """Give the precision where tools have a switch for each."""
+    return "mixed" if bf16 or fp16 else "tf32" if tf32 else ""
+
+
+def zero_stage(stage: int, keys: Keys) -> Sharding:
+    """Give the sharding of a ZeRO stage: 3 shards as FSDP does."""
+    if stage == 3:
+        return "fsdp"
+    if stage in (1, 2):
+        keys.unread.append(f"ZeRO stage {stage}: the best of DDP, HSDP and FSDP is planned instead")
+    return ""
+
+
+def deepspeed_file(word: str, keys: Keys) -> Sharding:
+    """Give the sharding that the name of a DeepSpeed file says, such as zero3_bf16.json."""
+    name = word.rpartition("/")[2].lower().replace("-", "").replace("_", "").replace("stage", "")
+    for stage in (3, 2, 1):
+        if f"zero{stage}" in name:
+            return zero_stage(stage, keys)
+    if word:
+        keys.unread.append(f"deepspeed: {word} (another file; read it with --from as well)")
+    return ""
+
+
+def cuts(tensor: int, pipeline: int) -> Sharding:
+    """Give the sharding of a network that is cut, "" where it is not."""
+    return "pipeline" if pipeline > 1 else "tensor" if tensor > 1 else ""
+
+
+def product(keys: Keys, *paths: str) -> int:
+    """Multiply degrees of parallelism; one that is not stated is 1."""
+    found = 1
+    for path in paths:
+        found *= max(keys.whole(path), 1)
+    return found
+
+
+def wanted_optimizer(keys: Keys, *paths: str) -> str:
+    """Read the optimiser at one of these paths."""
+    return optimizer(keys.text(*paths), keys, paths[0])

@@ -1,0 +1,357 @@
+"""A job file for somebody's own training, from a few answers or from their tool's file.
+
+What is stated is taken, what is not gets a usual value and is named: nothing is guessed in
+silence. The text is a job file like any other; `jobfile.py` reads it.
+"""
+
+from pathlib import Path
+
+from recommender.catalogs.frozen import dataclass
+from recommender.errors import UsageError
+from recommender.inputs.training_configs.training_config import Architecture, TrainingConfig
+from recommender.inputs.units import format_count, parse_count, parse_whole
+from recommender.job.derive import GENERATION_SHARE, TOKEN_FAMILIES
+from recommender.networks.architectures import count_network
+from recommender.networks.config import Config
+from recommender.networks.find import FoundNetwork, find_network
+from recommender.networks.known_models import find_known
+
+MODEL = "meta-llama/Llama-3.1-8B"
+_ADAPTERS_FROM = 3e9  # parameters from which on most people train adapters
+_RANK = 16
+_VOCABULARY = 50_304  # GPT-2's words, rounded up as Megatron-LM does
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a person said of the job, as typed; None where nothing was said."""
+
+    model: str | None = None
+    method: str | None = None
+    lora_rank: str | None = None
+    examples: str | None = None
+    tokens_per_example: str | None = None
+    image_size: str | None = None
+    epochs: str | None = None
+    batch: str | None = None
+    gpus: str | None = None
+    post_training: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DraftLine:
+    """One line of a job file, and what its comment says."""
+
+    key: str
+    value: str
+    said: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A job file to be, and what its user must know of it."""
+
+    lines: tuple[DraftLine, ...]
+    network: str  # in words
+    assumed: tuple[str, ...]  # what nobody said, and what was taken
+    unread: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+    tool: str = ""
+
+    @property
+    def text(self) -> str:
+        """The job file, commented."""
+        written = [f"{each.key}: {each.value}" for each in self.lines]
+        rows = [
+            f"{left:<40} {'# ' + each.said if each.said else ''}".rstrip()
+            for left, each in zip(written, self.lines, strict=True)
+        ]
+        return "\n".join(["schema: recommend.job/v1", *rows, *_MORE]) + "\n"
+
+
+_MORE = (
+    "# data: {at: aws:us-east-1, gib: 150}    # where the data is: egress and staging",
+    '# measured: ["8xH100: 3.1 s/step"]       # your own timing; it replaces our estimate',
+    "# stack: tuned                           # a vendor's recipe, not scripts of your own",
+    "# image: prebuilt                        # machines start with the container installed",
+    "# elastic: no                            # all machines or none; auto: where it can",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of a person, and the usual answer."""
+
+    field: str  # of `Wanted`
+    text: str
+    usual: str
+
+
+def questions(network: FoundNetwork) -> tuple[Question, ...]:
+    """Ask what the network alone does not say."""
+    if not _of_words(network):
+        size = _pixels(network)
+        return (
+            Question("examples", "Examples in the data set", "100k"),
+            *((Question("image_size", "Side of an image in pixels", size),) if size else ()),
+            Question("epochs", "Epochs", "30"),
+            Question("batch", "Batch: examples per step, all GPUs together", "256"),
+        )
+    return (
+        Question("method", "Train all weights or adapters (full, lora, qlora)", _method(network)),
+        Question("examples", "Examples in the data set", "50k"),
+        Question("tokens_per_example", "Tokens in a mean example", "600"),
+        Question("epochs", "Epochs", "3"),
+        Question("batch", "Batch: examples per step, all GPUs together", "64"),
+    )
+
+
+def _of_words(found: FoundNetwork) -> bool:
+    return found.network.family in TOKEN_FAMILIES and not found.network.sample_unit
+
+
+def _pixels(found: FoundNetwork) -> str:
+    return {"vit": "224", "cnn": "224"}.get(found.network.family, "")
+
+
+def _method(found: FoundNetwork) -> str:
+    return "lora" if found.network.count.parameters >= _ADAPTERS_FROM else "full"
+
+
+def network_of(wanted: Wanted, config: TrainingConfig | None, folder: Path) -> FoundNetwork:
+    """Find the network that is meant.
+
+    Raises:
+        UsageError: the file names none, or one that is not known.
+    """
+    if wanted.model is not None:
+        return find_network(wanted.model, folder)
+    if config is None:
+        return find_network(MODEL, folder)
+    if config.model:
+        return _named(config.model, folder)
+    if config.architecture is not None:
+        return _described(config.architecture, config.tool)
+    raise UsageError(f"the {config.tool} file names no network; say --model")
+
+
+def _named(model: str, folder: Path) -> FoundNetwork:
+    """A model by its name, also where somebody keeps a copy of it under their own."""
+    known = find_known(model) or find_known(model.rpartition("/")[2])
+    return find_network(known.name if known else model, folder)
+
+
+def _described(shape: Architecture, tool: str) -> FoundNetwork:
+    fields = {
+        "model_type": "llama" if shape.gated else "gpt_neox",
+        "hidden_size": shape.hidden,
+        "num_hidden_layers": shape.layers,
+        "num_attention_heads": shape.heads or max(shape.hidden // 128, 1),
+        "num_key_value_heads": shape.key_value_heads or None,
+        "intermediate_size": shape.inner or 4 * shape.hidden,
+        "vocab_size": shape.vocabulary or _VOCABULARY,
+    }
+    network = count_network(Config(fields, tool))
+    return FoundNetwork(network, "", f"the shape in the {tool} file")
+
+
+def draft_job(wanted: Wanted, config: TrainingConfig | None, folder: Path = Path()) -> Draft:
+    """Write a job file for what a person said and what their tool's file says.
+
+    Raises:
+        UsageError: the network is not known, or a number cannot be read.
+    """
+    found, config = network_of(wanted, config, folder), config or TrainingConfig("")
+    assumed: list[str] = []
+    if not wanted.model and not config.tool:
+        assumed.append(f"model {MODEL}: --model")
+    draft = _Answers(wanted, config, found, assumed)
+    lines = [
+        *_network_lines(draft),
+        *_method_lines(draft),
+        *_work_lines(draft),
+        *_setting_lines(config),
+    ]
+    return Draft(
+        lines=tuple(lines),
+        network=_in_words(found),
+        assumed=(*_renamed(wanted, config, found), *assumed),
+        unread=config.unread,
+        unused=config.unused,
+        tool=config.tool,
+    )
+
+
+def _renamed(wanted: Wanted, config: TrainingConfig, found: FoundNetwork) -> tuple[str, ...]:
+    if wanted.model or not config.model or config.model == found.name:
+        return ()
+    return (f"{config.model} has the shape of {found.name}: --model",)
+
+
+def _in_words(found: FoundNetwork) -> str:
+    name = found.name or "a network of your own"
+    return f"{name}: {_size_in_words(found)}"
+
+
+def _size_in_words(found: FoundNetwork) -> str:
+    size = format_count(float(f"{found.network.count.parameters:.3g}"))
+    return f"{found.network.family}, {size} parameters ({found.source})"
+
+
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    """Everything that was said, and the list of what was not."""
+
+    wanted: Wanted
+    config: TrainingConfig
+    found: FoundNetwork
+    assumed: list[str]
+
+    def usual(self, field: str, stated: str | None) -> str:
+        """What was stated, else the usual answer, which is named."""
+        if stated:
+            return stated
+        usual = next(each.usual for each in questions(self.found) if each.field == field)
+        if field == "tokens_per_example" and 0 < self.config.tokens < int(usual):
+            usual = str(self.config.tokens)
+        self.assumed.append(f"{field} {usual}: --{field.replace('_', '-')}")
+        return usual
+
+
+def _network_lines(draft: _Answers) -> list[DraftLine]:
+    found = draft.found
+    if found.name:
+        word = draft.wanted.model or found.name
+        return [DraftLine("model", word, _size_in_words(found))]
+    network = found.network
+    if not (draft.config.architecture and draft.config.architecture.vocabulary):
+        draft.assumed.append(f"vocab {_VOCABULARY:,}: vocab: in the file")
+    return [
+        DraftLine("family", network.family),
+        DraftLine("params", str(network.count.parameters), f"counted over {found.source}"),
+        DraftLine("lookup_params", str(network.count.lookup)),
+        DraftLine("hidden", str(network.hidden)),
+        DraftLine("layers", str(network.layers)),
+        DraftLine("vocab", str(network.vocabulary)),
+    ]
+
+
+def _method_lines(draft: _Answers) -> list[DraftLine]:
+    if not _of_words(draft.found):
+        return []
+    method = draft.usual("method", draft.wanted.method or draft.config.method)
+    lines = [DraftLine("method", method, "full, lora or qlora")]
+    if method in ("lora", "qlora"):
+        rank = draft.wanted.lora_rank or str(draft.config.lora_rank or "")
+        if not rank:
+            draft.assumed.append(f"lora_rank {_RANK}: --lora-rank")
+        lines.append(DraftLine("lora_rank", rank or str(_RANK), "on every linear layer"))
+    return [*lines, *_post_training_lines(draft)]
+
+
+def _post_training_lines(draft: _Answers) -> list[DraftLine]:
+    kind = draft.wanted.post_training or draft.config.post_training
+    if not kind:
+        return []
+    lines = [DraftLine("post_training", kind, "dpo, grpo or ppo")]
+    if kind == "dpo":
+        return lines
+    share = f"{GENERATION_SHARE:.0%}"
+    draft.assumed.append(f"generation_share {share} of the time: generation_share: in the file")
+    return [*lines, DraftLine("generation_share", share, "of the time; rough: measure your own")]
+
+
+def _work_lines(draft: _Answers) -> list[DraftLine]:
+    config, batch = draft.config, _batch_line(draft)
+    own = draft.wanted.examples or draft.wanted.epochs
+    amount = None if own else _stated_amount(config)
+    if not _of_words(draft.found):
+        return [*_image_lines(draft), *(amount or _example_lines(draft)), batch]
+    if amount:
+        length = [DraftLine("seq_len", str(config.tokens or 2048), "tokens in a sequence")]
+        if not config.tokens:
+            draft.assumed.append("seq_len 2048: --tokens-per-example")
+        return [*amount, *length, batch]
+    if config.packed and config.tokens:
+        return [*_packed_lines(draft), batch]
+    tokens = draft.usual("tokens_per_example", draft.wanted.tokens_per_example)
+    lines = [*_example_lines(draft), DraftLine("tokens_per_example", tokens, "in the mean")]
+    if config.tokens and config.tokens > parse_count(tokens, "--tokens-per-example"):
+        lines.append(DraftLine("max_seq_len", str(config.tokens), "it decides the memory"))
+    return [*lines, batch]
+
+
+def _stated_amount(config: TrainingConfig) -> list[DraftLine] | None:
+    """What the tool's file says of the whole work, where it does not count epochs."""
+    for key, value in (
+        ("steps", config.steps),
+        ("samples", config.samples),
+        ("tokens", config.total_tokens),
+    ):
+        if value:
+            return [DraftLine(key, str(value), "as the file says")]
+    return None
+
+
+def _example_lines(draft: _Answers) -> list[DraftLine]:
+    examples = draft.usual("examples", draft.wanted.examples)
+    said = "of the data set"
+    if draft.config.generations and draft.config.post_training != "dpo":
+        prompts = parse_count(examples, "--examples")
+        examples = format_count(prompts * draft.config.generations)
+        said = f"{format_count(prompts)} prompts × {draft.config.generations} completions"
+    return [DraftLine("examples", examples, said), _epochs_line(draft)]
+
+
+def _epochs_line(draft: _Answers) -> DraftLine:
+    stated = draft.wanted.epochs or (f"{draft.config.epochs:g}" if draft.config.epochs else None)
+    return DraftLine("epochs", draft.usual("epochs", stated), "passes over it")
+
+
+def _packed_lines(draft: _Answers) -> list[DraftLine]:
+    """Examples that are packed into sequences of one length: the work is their tokens."""
+    examples = draft.usual("examples", draft.wanted.examples)
+    each = draft.usual("tokens_per_example", draft.wanted.tokens_per_example)
+    epochs = _epochs_line(draft).value
+    tokens = parse_count(examples, "--examples") * parse_count(each, "--tokens-per-example")
+    tokens *= parse_count(epochs, "--epochs")
+    said = f"{examples} examples × {epochs} epochs × {each} tokens"
+    packed = f"examples are packed into sequences of {draft.config.tokens}"
+    return [
+        DraftLine("tokens", format_count(tokens), said),
+        DraftLine("seq_len", str(draft.config.tokens), packed),
+    ]
+
+
+def _image_lines(draft: _Answers) -> list[DraftLine]:
+    if not _pixels(draft.found):
+        return []
+    side = draft.usual("image_size", draft.wanted.image_size)
+    return [DraftLine("image_size", side, "pixels of a side")]
+
+
+def _batch_line(draft: _Answers) -> DraftLine:
+    config, said = draft.config, "samples per step, all GPUs together"
+    if draft.wanted.batch or not (config.batch or config.micro_batch):
+        return DraftLine("batch", draft.usual("batch", draft.wanted.batch), said)
+    if config.batch:
+        return DraftLine("batch", str(config.batch), said)
+    gpus = parse_whole(draft.wanted.gpus, "--gpus") if draft.wanted.gpus else config.gpus
+    if not gpus:
+        gpus = config.cut
+        draft.assumed.append(f"the file is for {gpus} GPU{'s' if gpus > 1 else ''}: --gpus")
+    copies, rounds = max(gpus // config.cut, 1), config.accumulation or 1
+    parts = [f"{config.micro_batch} a GPU"]
+    parts += [f"{rounds} micro-batches"] if rounds > 1 else []
+    parts += [f"{copies} copies of the network"] if copies > 1 else []
+    said = " × ".join(parts)
+    return DraftLine("batch", str(config.micro_batch * rounds * copies), said)
+
+
+def _setting_lines(config: TrainingConfig) -> list[DraftLine]:
+    named = (
+        ("precision", config.precision, "mixed, bf16, fp16, tf32 or fp32"),
+        ("optimizer", config.optimizer, "its states take memory"),
+        ("sharding", config.sharding, "as the file says; auto: the fastest that fits"),
+    )
+    return [DraftLine(key, value, said) for key, value, said in named if value]

@@ -1,0 +1,48 @@
+"""What `recommend init` understood: network, work, and what was assumed or not read."""
+
+from recommender.job.derive import size_of_work
+from recommender.job.draft import Draft
+from recommender.job.job import Job
+from recommender.report import formatting as fmt
+from recommender.report.layout import Column, Page
+
+_SHOWN = 6  # keys of a tool's file that say nothing of time or memory
+
+
+def draft_page(draft: Draft, job: Job, written: str, command: str) -> Page:
+    """One row for each thing understood, and the command of the first answer."""
+    rows = [("network", draft.network), ("work", size_of_work(job)), ("trained", _trained(job))]
+    rows += [("step", f"batch {job.global_batch:,}, {_steps(job)}")]
+    rows += [("read from", draft.tool)] if draft.tool else []
+    rows += [("assumed", each) for each in draft.assumed]
+    rows += [("not read", each) for each in draft.unread]
+    rows += [("not used", _unused(draft.unused))] if draft.unused else []
+    rows += [("written", written), ("next", command)]
+    facts = {
+        "written": written,
+        "next": command,
+        "tool": draft.tool,
+        "network": draft.network,
+        "work": size_of_work(job),
+        "assumed": list(draft.assumed),
+        "not_read": list(draft.unread),
+        "not_used": list(draft.unused),
+    }
+    columns = (Column("", right=False), Column("understood", right=False))
+    cleaned = tuple((name, fmt.clean(value)) for name, value in rows)
+    return Page("", columns, cleaned, 1, facts=facts)
+
+
+def _trained(job: Job) -> str:
+    if job.method == "full":
+        return "all weights"
+    return f"{fmt.large(job.trainable_parameters)} parameters of adapters ({job.method})"
+
+
+def _steps(job: Job) -> str:
+    return f"{fmt.large(job.steps)} steps"
+
+
+def _unused(keys: tuple[str, ...]) -> str:
+    more = f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""
+    return f"{', '.join(keys[:_SHOWN])}{more}"

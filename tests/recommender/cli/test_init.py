@@ -1,0 +1,105 @@
+"""`recommend init`: a job file from flags, questions and files of training tools."""
+
+import io
+import json
+import sys
+from pathlib import Path
+from shutil import copy
+
+import pytest
+
+from recommender.job.jobfile import find_job
+from tests.recommender.cli.conftest import Planner, Run
+
+CONFIGS = Path(__file__).parents[1] / "inputs" / "training_configs"
+SAID = ("--model", "Qwen/Qwen2.5-7B", "--method", "lora", "--examples", "50k", "--epochs", "3")
+MORE = ("--tokens-per-example", "600", "--batch", "64", "--lora-rank", "16")
+
+
+class Terminal(io.StringIO):
+    """Answers that somebody types."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_flags_write_a_file_that_the_printed_command_reads(
+    run: Run, planner: Planner, tmp_path: Path
+) -> None:
+    found = run("init", *SAID, *MORE, "--deadline", "24h")
+    assert (found.code, found.err) == (0, "")
+    assert "50,000 examples × 3 epochs × 600 tokens = 90M tokens" in found.out
+    assert "assumed" not in found.out
+    assert "recommend --deadline 24h" in found.out
+    assert run("--deadline", "24h").code == 0
+    job = planner.calls[0]["job"]
+    assert (job.examples, job.epochs, job.parameters) == (50_000, 3, 7_615_616_512)
+
+
+def test_every_line_of_the_file_is_commented_or_plain(run: Run, tmp_path: Path) -> None:
+    run("init", *SAID, *MORE)
+    lines = (tmp_path / "recommend.yaml").read_text("utf-8").splitlines()
+    assert lines[0] == "schema: recommend.job/v1"
+    assert all("# " in line for line in lines[1:])
+
+
+def test_a_file_that_exists_is_kept_unless_forced(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "recommend.yaml").write_text("mine")
+    found = run("init", *SAID)
+    assert (found.code, found.out) == (2, "")
+    assert "--force" in found.err
+    assert (tmp_path / "recommend.yaml").read_text() == "mine"
+    assert run("init", *SAID, "--force").code == 0
+
+
+def test_the_file_of_a_training_tool_is_read(run: Run, tmp_path: Path) -> None:
+    copy(CONFIGS / "axolotl_qlora.yaml", tmp_path / "axolotl.yaml")
+    found = run("init", "--from", "axolotl.yaml", "--gpus", "8", "--to", "own.yaml", "--json")
+    assert found.code == 0
+    told = json.loads(found.out)
+    assert told["tool"] == "axolotl"
+    assert told["not_read"] == ["size of the data set aaditya/alpaca_subset_1"]
+    assert "learning_rate" in told["not_used"]
+    assert told["next"] == "recommend own.yaml"
+    assert find_job(str(tmp_path / "own.yaml")).global_batch == 64
+
+
+def test_questions_are_asked_at_a_terminal_and_the_usual_answer_is_a_return(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal("gpt2\n\n20k\n\n\n\n"))
+    found = run("init")
+    assert found.code == 0
+    assert "Examples in the data set" in found.err
+    job = find_job(str(tmp_path / "recommend.yaml"))
+    assert (job.parameters, job.method, job.examples) == (124_439_808, "full", 20_000)
+    assert (job.epochs, job.tokens_per_sample, job.global_batch) == (3, 600, 64)
+
+
+def test_nothing_is_asked_with_yes(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal(""))
+    assert run("init", "--yes").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--model", "Qwen/Qwen2.5-8B"), "did you mean Qwen/Qwen2.5-"),
+        (("--from", "none.yaml"), "no such file"),
+        (("--fetch",), "--fetch needs --model"),
+        (("--deadline", "soon"), "--deadline"),
+        ((*SAID, "--examples-per-epoch", "1"), "unknown flag"),
+        ((*SAID[:-2], "--epochs", "-1"), "epochs"),
+        ((*SAID[:-2], "--method", "peft"), "method"),
+        ((*SAID, "--to", "no/such/folder.yaml"), "cannot be written"),
+    ],
+)
+def test_what_is_wrong_is_said_and_nothing_is_written(
+    run: Run, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    found = run("init", *words)
+    assert (found.code, found.out) == (2, "")
+    assert said in found.err
+    assert list(tmp_path.glob("*.yaml")) == []

@@ -1,0 +1,157 @@
+"""Files of training tools, written after their published formats, and what is read of them."""
+
+from pathlib import Path
+
+import pytest
+
+from recommender.errors import UsageError
+from recommender.inputs.training_configs.read import read_training_config
+from recommender.inputs.training_configs.training_config import TrainingConfig
+
+HERE = Path(__file__).parent
+
+
+def read(name: str) -> TrainingConfig:
+    return read_training_config(HERE / name)
+
+
+def test_axolotl_with_adapters() -> None:
+    found = read("axolotl_qlora.yaml")
+    assert (found.tool, found.model) == ("axolotl", "NousResearch/Meta-Llama-3-8B")
+    assert (found.micro_batch, found.accumulation, found.gpus) == (2, 4, 0)
+    assert (found.tokens, found.packed, found.epochs) == (4096, True, 4)
+    assert (found.method, found.lora_rank, found.precision) == ("qlora", 32, "mixed")
+    assert (found.optimizer, found.sharding) == ("adamw", "")
+    assert found.unread == ("size of the data set aaditya/alpaca_subset_1",)
+    assert {"learning_rate", "special_tokens.pad_token"} <= set(found.unused)
+
+
+def test_axolotl_of_preferences() -> None:
+    found = read("axolotl_dpo.yaml")
+    assert (found.post_training, found.method, found.packed) == ("dpo", "full", False)
+    assert found.sharding == "fsdp"  # zero3_bf16.json
+    assert any("adamw_bnb_8bit" in each for each in found.unread)
+
+
+def test_training_arguments_as_json() -> None:
+    found = read("training_arguments.json")
+    assert found.model == "google-bert/bert-large-uncased"
+    assert (found.micro_batch, found.accumulation, found.epochs, found.steps) == (16, 2, 3, 0)
+    assert (found.tokens, found.precision, found.method) == (384, "mixed", "full")
+
+
+def test_defaults_of_training_arguments_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "arguments.json"
+    path.write_text('{"output_dir": "out", "num_train_epochs": 2}', "utf-8")
+    found = read_training_config(path)
+    assert (found.micro_batch, found.epochs) == (8, 2)
+    assert any("per_device_train_batch_size" in each for each in found.unread)
+
+
+def test_rewards_with_completions() -> None:
+    found = read("grpo.yaml")
+    assert (found.tool, found.post_training, found.generations) == ("TRL", "grpo", 16)
+    assert found.tokens == 512 + 2048
+
+
+def test_torchtitan() -> None:
+    found = read("torchtitan.toml")
+    assert (found.model, found.tokens, found.steps) == ("meta-llama/Llama-3.1-70B", 8192, 1000)
+    assert (found.micro_batch, found.gpus, found.cut) == (8, 64, 8)
+    assert (found.sharding, found.optimizer) == ("tensor", "adamw")
+
+
+def test_nemo_describes_its_network() -> None:
+    found = read("nemo.yaml")
+    assert (found.batch, found.gpus, found.cut, found.steps) == (256, 16, 2, 100_000)
+    shape = found.architecture
+    assert shape is not None
+    assert (shape.hidden, shape.layers, shape.heads, shape.inner) == (2048, 24, 16, 0)
+    assert any("ffn_hidden_size: ${multiply" in each for each in found.unread)
+    assert found.tokens == 2048
+
+
+def test_megatron_with_dashes() -> None:
+    found = read("megatron.yaml")
+    shape = found.architecture
+    assert shape is not None
+    assert (shape.gated, shape.key_value_heads, shape.vocabulary) == (True, 8, 128_256)
+    assert (found.batch, found.cut, found.sharding) == (128, 8, "pipeline")
+    assert found.unused == ("lr",)
+
+
+def test_llm_foundry_follows_its_variables() -> None:
+    found = read("llm_foundry.yaml")
+    assert (found.model, found.tokens) == ("meta-llama/Llama-2-7b-hf", 4096)
+    assert (found.batch, found.epochs, found.packed) == (64, 3, True)
+    assert (found.sharding, found.precision, found.optimizer) == ("fsdp", "mixed", "")
+    assert "device_train_microbatch_size: auto" in found.unread
+    assert any("decoupled_lionw" in each for each in found.unread)
+
+
+@pytest.mark.parametrize(
+    ("word", "wanted"),
+    [
+        ("2ep", (2, 0, 0, 0)),
+        ("4800ba", (0, 4800, 0, 0)),
+        ("1e9tok", (0, 0, 0, 1_000_000_000)),
+        ("100_000sp", (0, 0, 100_000, 0)),
+    ],
+)
+def test_composers_time_has_four_units(tmp_path: Path, word: str, wanted: tuple[int, ...]) -> None:
+    path = tmp_path / "foundry.yaml"
+    path.write_text(f"global_train_batch_size: 64\nmax_duration: {word}\n", "utf-8")
+    found = read_training_config(path)
+    assert (found.epochs, found.steps, found.samples, found.total_tokens) == wanted
+
+
+def test_lightning_names_what_is_a_class_of_the_users_own() -> None:
+    found = read("lightning.yaml")
+    assert (found.model, found.micro_batch, found.gpus) == ("google/vit-base-patch16-224", 64, 4)
+    assert (found.epochs, found.precision, found.sharding) == (30, "mixed", "ddp")
+    assert "model: mine.ImageClassifier (a class)" in found.unread
+
+
+def test_deepspeed_holds_no_network() -> None:
+    found = read("deepspeed.json")
+    assert (found.micro_batch, found.accumulation, found.batch) == (4, 8, 0)
+    assert (found.precision, found.sharding, found.optimizer) == ("mixed", "fsdp", "adamw")
+    assert "train_batch_size: auto" in found.unread
+    assert any("holds neither" in each for each in found.unread)
+
+
+def test_every_key_is_read_or_named() -> None:
+    """A key that says how long training lasts, misspelt, is among those not used."""
+    for path in [*HERE.glob("*.yaml"), *HERE.glob("*.json"), *HERE.glob("*.toml")]:
+        found = read_training_config(path)
+        text = path.read_text("utf-8")
+        assert all(key.rpartition(".")[2] in text for key in found.unused)
+        assert found.tool
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.yaml", "a: 1\n", "of no training tool that is known"),
+        ("a.yaml", "- 1\n", "of no training tool that is known"),
+        ("a.toml", "a = \n", "not TOML"),
+        ("a.json", "{", "not YAML"),
+        ("a.yaml", "base_model: &x a\nb: *x\n", "aliases"),
+    ],
+)
+def test_other_files_are_refused(tmp_path: Path, name: str, text: str, said: str) -> None:
+    (tmp_path / name).write_text(text, "utf-8")
+    with pytest.raises(UsageError) as refused:
+        read_training_config(tmp_path / name)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("value", ["-1", "nan", "inf", "1e999", "lots", "[1]", "{a: 1}"])
+def test_odd_numbers_are_none_or_named(tmp_path: Path, value: str) -> None:
+    path = tmp_path / "axolotl.yaml"
+    path.write_text(f"base_model: gpt2\nmicro_batch_size: {value}\n", "utf-8")
+    found = read_training_config(path)
+    assert found.micro_batch == 1
+    assert value not in ("nan", "inf", "1e999", "lots") or any(
+        value in each for each in found.unread
+    )

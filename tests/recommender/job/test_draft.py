@@ -1,0 +1,117 @@
+"""Job files that `recommend init` writes: what is said is taken, what is not is named."""
+
+from pathlib import Path
+
+import pytest
+
+from recommender.errors import UsageError
+from recommender.inputs.training_configs.read import read_training_config
+from recommender.job.draft import Draft, Wanted, draft_job
+from recommender.job.job import Job
+from recommender.job.jobfile import job_from_text
+
+CONFIGS = Path(__file__).parents[1] / "inputs" / "training_configs"
+
+
+def from_file(name: str, **said: str) -> tuple[Draft, Job]:
+    draft = draft_job(Wanted(**said), read_training_config(CONFIGS / name))
+    return draft, job_from_text(draft.text)
+
+
+def test_what_is_said_is_what_is_written() -> None:
+    said = Wanted("Qwen/Qwen2.5-7B", "lora", "64", "50k", "600", epochs="3", batch="32")
+    draft = draft_job(said, None)
+    job = job_from_text(draft.text)
+    assert draft.assumed == ()
+    assert (job.examples, job.epochs, job.tokens_per_sample) == (50_000, 3, 600)
+    assert (job.method, job.global_batch) == ("lora", 32)
+    assert job.trainable_parameters == 64 * 2_523_136  # in + out of seven matrices, 28 layers
+
+
+def test_nothing_said_is_a_job_whose_every_assumption_is_named() -> None:
+    draft = draft_job(Wanted(), None)
+    job = job_from_text(draft.text)
+    assert job.parameters == 8_030_261_248
+    flags = {each.rpartition("--")[2] for each in draft.assumed}
+    asked = {"model", "method", "lora-rank", "examples", "tokens-per-example", "epochs", "batch"}
+    assert flags == asked
+
+
+def test_a_small_network_is_trained_in_full() -> None:
+    job = job_from_text(draft_job(Wanted("gpt2"), None).text)
+    assert job.method == "full"
+
+
+def test_pictures_are_asked_for_their_size_and_not_for_tokens() -> None:
+    draft = draft_job(Wanted("google/vit-base-patch16-224", image_size="384"), None)
+    job = job_from_text(draft.text)
+    assert (job.sample_unit, job.tokens_per_sample) == ("image", 1)
+    assert job.flop_per_sample == pytest.approx(6 * 55.48e9, rel=0.01)
+
+
+def test_packed_examples_are_told_by_their_tokens() -> None:
+    draft, job = from_file("axolotl_qlora.yaml", examples="50k", tokens_per_example="600", gpus="8")
+    assert job.samples * job.tokens_per_sample == 50_000 * 600 * 4
+    assert (job.tokens_per_sample, job.global_batch) == (4096, 2 * 4 * 8)
+    assert draft.assumed == (
+        "NousResearch/Meta-Llama-3-8B has the shape of meta-llama/Meta-Llama-3-8B: --model",
+    )
+
+
+def test_gpus_that_nobody_named_are_one_and_are_told() -> None:
+    draft, job = from_file("axolotl_qlora.yaml")
+    assert job.global_batch == 8
+    assert "the file is for 1 GPU: --gpus" in draft.assumed
+
+
+def test_a_pair_costs_two_sequences_and_a_reference() -> None:
+    _, job = from_file("axolotl_dpo.yaml", examples="10k", tokens_per_example="500")
+    plain = job_from_text(
+        "schema: recommend.job/v1\nmodel: Qwen/Qwen2.5-7B-Instruct\nbatch: 8\n"
+        "examples: 10k\ntokens_per_example: 500\n"
+    )
+    assert job.flop_per_sample == pytest.approx(2 * (1 + 1 / 3) * plain.flop_per_sample)
+    assert (job.sample_unit, job.tokens_per_sample) == ("pair", 1000)
+    assert job.other_network_bytes == 2 * plain.parameters
+
+
+def test_completions_are_generated_in_a_share_of_the_time() -> None:
+    draft, job = from_file("grpo.yaml", examples="1000", tokens_per_example="600")
+    assert job.samples == 16_000
+    plain = job_from_text(
+        "schema: recommend.job/v1\nmodel: Qwen/Qwen2.5-1.5B\nbatch: 8\n"
+        "examples: 1k\ntokens_per_example: 600\n"
+    )
+    wanted = (1 + 1 / 3) / (1 - 0.7) * plain.flop_per_sample
+    assert job.flop_per_sample == pytest.approx(wanted)
+    assert any("generation_share 70%" in each for each in draft.assumed)
+    assert any("rough" in each for each in job.remarks)
+
+
+def test_a_share_without_generation_is_refused() -> None:
+    text = "schema: recommend.job/v1\nmodel: gpt2\nbatch: 8\nexamples: 1k\n"
+    with pytest.raises(UsageError, match="generation_share"):
+        job_from_text(text + "generation_share: 50%\n")
+    with pytest.raises(UsageError, match="post_training"):
+        job_from_text(text.replace("gpt2", "resnet-50") + "post_training: dpo\n")
+
+
+def test_a_shape_in_the_file_is_counted() -> None:
+    draft, job = from_file("megatron.yaml")
+    assert job.parameters == 8_030_261_248  # that of Llama 3.1 8B
+    assert job.samples == 5000 * 128
+    assert draft.assumed == ()
+
+
+def test_a_file_without_a_network_asks_for_one() -> None:
+    with pytest.raises(UsageError, match="say --model"):
+        from_file("deepspeed.json")
+    _, job = from_file("deepspeed.json", model="gpt2", gpus="4")
+    assert (job.global_batch, job.sharding) == (128, "fsdp")
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.[tjy]*")), ids=lambda path: path.name)
+def test_every_file_becomes_a_job_with_every_line_commented_or_plain(path: Path) -> None:
+    draft = draft_job(Wanted("gpt2", examples="1k"), read_training_config(path))
+    assert job_from_text(draft.text).samples > 0
+    assert draft.text.startswith("schema: recommend.job/v1\n")
