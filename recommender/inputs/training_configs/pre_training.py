@@ -1,7 +1,7 @@
 """torchtitan's TOML, NeMo's and Megatron's YAML, MosaicML llm-foundry's YAML.
 
-torchtitan: torchtitan/config/job_config.py; NeMo: megatron_gpt_config.yaml; Megatron-LM:
-megatron/training/arguments.py; llm-foundry: scripts/train/README.md (all read 2026-11).
+torchtitan: its job_config; NeMo: megatron_gpt_config.yaml; Megatron-LM: its arguments;
+llm-foundry: scripts/train (all read 2026-11).
 """
 
 import re
