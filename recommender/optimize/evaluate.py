@@ -15,7 +15,7 @@ from recommender.optimize.checkpoint_paths import Saves, saves_of
 from recommender.optimize.space import NONE, OBJECT_STORE, Entries, Site, Space
 from recommender.performance.checkpoint import best_interval
 from recommender.performance.clusters import Clusters
-from recommender.performance.parameter_server import cluster_spread
+from recommender.performance.parameter_server import cluster_spread, servers_of
 from recommender.performance.step import steps
 from recommender.performance.strategies import STRATEGY_OF_ROW
 from recommender.plan.limits import MEAN_LIMITS, RUN_LIMITS, Limits, RunFigures
@@ -214,7 +214,8 @@ def _draft(space: Space, site: Site, plans: Plans) -> Reduced:
     share = elastic_share(space, site, counts, step_s, gang, found.row)
     work = np.where(np.isfinite(step_s), step_s, 0.0) * space.steps_left
     on_demand = ~entries.spot
-    base = counts[:, on_demand] @ entries.usd_per_hour[on_demand] + saves.usd_per_hour
+    beside = saves.usd_per_hour + servers_usd_per_hour(space, site, counts)
+    base = counts[:, on_demand] @ entries.usd_per_hour[on_demand] + beside
     spot = counts[:, entries.spot] @ entries.usd_per_hour[entries.spot]
     terms = _fallback_terms(space, site, plans, step_s, saves)
     wait = _on_demand_terms(entries, counts)
@@ -256,9 +257,20 @@ def _draft(space: Space, site: Site, plans: Plans) -> Reduced:
         replaced_at_once=wait.replaced.at_once,
         replaced_wait_s=wait.replaced.wait_s,
     )
-    hourly = counts @ entries.max_usd_per_hour + saves.usd_per_hour
+    hourly = counts @ entries.max_usd_per_hour + beside
     allowed = np.isfinite(step_s) & saves.possible & _limits_ok(space, plans, gang, terms, hourly)
     return Reduced(inputs, allowed, fleet, gang, saves)
+
+
+def servers_usd_per_hour(space: Space, site: Site, counts: Ints) -> Floats:
+    """What parameter servers cost; (plans,). Each is the cheapest CPU machine of the site.
+
+    On demand, since all stop without them. Bounds and the fallback's time leave them out.
+    """
+    if not len(site.tier.usd_per_hour):
+        return np.zeros(len(counts))
+    servers = servers_of(space.job, counts.sum(axis=1))
+    return np.asarray(servers * float(site.tier.usd_per_hour.min()))
 
 
 @dataclass(frozen=True, slots=True)

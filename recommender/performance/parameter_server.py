@@ -118,6 +118,17 @@ def placement_sd(servers: Floats | float) -> Floats:
     return np.asarray(0.5 * np.log(servers))
 
 
+def servers_of(job: Job, machines: Floats) -> Floats:
+    """How many servers clusters of so many machines have: as many as asked for, at most one each.
+
+    One machine needs none, nor does an all-reduce.
+    """
+    if job.sync != "parameter_server":
+        return np.zeros(np.shape(machines))
+    found = np.minimum(float(job.parameter_servers), machines)
+    return np.asarray(np.where(np.asarray(machines) > 1, found, 0.0))
+
+
 def fullest_share(servers: Floats | float) -> Floats:
     """Share of the bytes on the fullest of k servers: 1/√k.
 
@@ -163,11 +174,11 @@ class Service:
 def service_of(job: Job, prior: Prior, fleet: Clusters) -> Service:
     """The servers of some clusters: as many as asked for, one for each machine at most.
 
-    They run on the CPUs of the first machines and cost nothing more. Tensors are dealt out
-    evenly, bytes as `fullest_share` says.
+    Each is a CPU machine of its own, as in the runs that were fitted, and in the bill
+    (`optimize/evaluate.py`). Tensors are dealt out evenly, bytes as `fullest_share` says.
     """
     constants, factor = load_constants(), prior.service
-    servers = np.minimum(float(job.parameter_servers), np.maximum(fleet.machines, 1.0))
+    servers = np.maximum(servers_of(job, fleet.machines), 1.0)
     tensors = job.gradient_tensors / servers
     sent = bytes_of(job, prior).reduced * fullest_share(servers)
     network = fleet.network_bytes_per_s

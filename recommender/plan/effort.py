@@ -18,6 +18,7 @@ from recommender.plan.plan import Plan
 HOUR_USD = 64.0
 IDLE = 1.0 / 8.0  # an hour of waiting for a job that runs by itself, as a share of one of work
 WATCHED_H = 2.0  # for which who pays for speed does nothing else
+COFFEE_H = 0.5  # below which nobody counts the minutes
 SURPRISE = 0.25  # of what one in twenty pays above the mean
 ASK_H = 0.25  # to ask for a quota that a new account lacks
 ASK_PER_GPU_H = 1.0 / 16.0  # a large request is argued for, split, or refused
@@ -67,6 +68,7 @@ def whole_usd(plan: Plan, pressed: bool) -> float:
 
 def _waiting_h(hours: float, pressed: bool) -> float:
     """Hours of work that waiting is worth."""
+    hours = max(hours, COFFEE_H)
     watched = min(hours, WATCHED_H) if pressed else 0.0
     return watched + IDLE * (hours - watched)
 

@@ -11,10 +11,11 @@ from recommender.arrays import Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import is_confidential
 from recommender.market.offer_facts import Pool
-from recommender.optimize.evaluate import Plans, Reduced, limits_kept
+from recommender.optimize.evaluate import Plans, Reduced, limits_kept, servers_usd_per_hour
 from recommender.optimize.search_state import Candidate
 from recommender.optimize.space import Site, Space
 from recommender.performance.checkpoint import CHECKPOINT_PATHS, as_good_intervals
+from recommender.performance.parameter_server import servers_of
 from recommender.performance.step import explain
 from recommender.plan.limits import RUN_LIMITS
 from recommender.plan.plan import (
@@ -99,7 +100,9 @@ class PlanDetails:
             checkpointing=self._checkpointing(),
             fallback=self._fallback,
             estimate=self._estimate(),
-            usd_per_hour=sum(listed_usd) + sum(m.count * m.usd_per_hour for m in self.tier),
+            usd_per_hour=sum(listed_usd)
+            + sum(m.count * m.usd_per_hour for m in self.tier)
+            + self._servers_usd_per_hour,
             gpus=sum(m.count * m.gpus for m in self.machines),
             flopp=flop / max(sum(listed_usd) * hours, 1e-12),
             needs=self._needs(),
@@ -254,6 +257,7 @@ class PlanDetails:
             BillItem(f"{m.count}x {m.instance_type} checkpoints", m.count * m.usd_per_hour * all_h)
             for m in self.tier
         ]
+        items.append(BillItem("parameter servers", self._servers_usd_per_hour * all_h))
         if self.candidate.fallback >= 0:
             fall_h = float(paths.fallback_s.mean()) / 3600.0
             items.append(
@@ -268,6 +272,11 @@ class PlanDetails:
         items.append(BillItem("failover to more expensive zones", zones_usd))
         items.append(BillItem("rise to expect of old quotes", risen_usd))
         return tuple(item for item in items if abs(item.usd) >= 0.005)
+
+    @property
+    def _servers_usd_per_hour(self) -> float:
+        """Price of the parameter servers, fees included."""
+        return float(servers_usd_per_hour(self.space, self.site, self.row.counts)[0])
 
     @cached_property
     def _paid_h(self) -> float:
@@ -304,9 +313,20 @@ class PlanDetails:
         chance = float(limits_kept(self.space.limits, self.paths).mean())
         return (
             *_hangs_on_demand(self._on_demand_facts, chance),
+            *self._served(),
             *_trained_alone(self.inputs, self.paths),
             *_unpaid(self.inputs, self.paths),
         )
+
+    def _served(self) -> tuple[str, ...]:
+        """That parameter servers are machines that somebody has to start."""
+        servers = int(servers_of(self.problem.job, self.row.counts.sum(axis=1))[0])
+        if not servers:
+            return ()
+        price = self._servers_usd_per_hour
+        plural = "a CPU machine" if servers == 1 else f"{servers} CPU machines"
+        paid = f"{usd(price)} USD/h of the bill" if price else "not in the bill: no price is known"
+        return (f"{plural} on demand for parameter servers, {paid}",)
 
     @cached_property
     def _on_demand_facts(self) -> OnDemandFacts | None:

@@ -20,6 +20,7 @@ from recommender.planner.search import BASELINE, Budget, PlanSearch
 RUNGS = (2.5, 8.0, 25.0)  # times the fastest: the cheapest plan within each is looked at
 GLANCE = Budget(100)  # plans followed for each
 ALIKE = 0.05  # plans that cost so much more at most, all counted, are as sensible
+FAR = 3.0  # a plan that costs so many times the least, all counted, is no choice by value
 SAME_MONEY = 0.10  # and of those none that costs so much more in money alone
 
 
@@ -67,10 +68,12 @@ def three(search: PlanSearch, ranked: Ranked) -> Three | None:
 
 
 def _kinds(search: PlanSearch, plans: Sequence[Evaluated]) -> tuple[Evaluated, ...]:
-    """The plan of each kind that is worth most."""
+    """The plan of each kind that is worth most; none that nobody would take beside the first."""
+    ordered = sorted(plans, key=_pressed)
     found: dict[object, Evaluated] = {}
-    for each in sorted(plans, key=_pressed):
-        found.setdefault(kind_of(search.builder, each.candidate), each)
+    for each in ordered:
+        if _pressed(each) <= FAR * _pressed(ordered[0]):
+            found.setdefault(kind_of(search.builder, each.candidate), each)
     return tuple(found.values())
 
 
@@ -147,12 +150,13 @@ def _fastest(plans: Sequence[Evaluated]) -> Evaluated:
 
 
 def _safest(plans: Sequence[Evaluated]) -> Evaluated:
-    """Of those as likely to be in time as any, to a point: the cheapest, on demand if there is."""
+    """Of those as likely to be in time as any, to a point: on demand if there is, well founded."""
     best = max(each.plan.estimate.chance for each in plans)
     sure = [each for each in plans if each.plan.estimate.chance >= best - 0.01]
 
-    def order(each: Evaluated) -> tuple[bool, float]:
-        return not is_on_demand_only(each.plan), each.plan.estimate.cost.mean
+    def order(each: Evaluated) -> tuple[bool, bool, float]:
+        plan = each.plan
+        return not is_on_demand_only(plan), not _founded(plan), plan.estimate.cost.mean
 
     return min(sure, key=order)
 

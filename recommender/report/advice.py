@@ -108,6 +108,7 @@ def sentences(plan: Plan, request: PlanRequest) -> list[tuple[str, str]]:
     """What there is to say of a plan, by label; empty where there is nothing."""
     return [
         ("time", time_sentence(plan)),
+        ("bill", bill_sentence(plan)),
         ("spot", spot_sentence(plan)),
         ("save", save_sentence(plan)),
         ("fallback", late_sentence(plan)),
@@ -134,6 +135,25 @@ def time_sentence(plan: Plan) -> str:
     time = plan.estimate.time
     span = f"{fmt.duration(time.p50)}, 1 run in 20 over {fmt.duration(time.p95)}"
     return f"{span}; a usual run: {', '.join(phrases)}"
+
+
+_HEAVY = 0.2  # of the bill, from which on what is no machine is told
+
+
+def bill_sentence(plan: Plan) -> str:
+    """What besides machines is a good part of the cost; "" where nothing is."""
+    named = {m.instance_type for m in plan.machines}
+    named |= {m.instance_type for m in (plan.fallback.machines if plan.fallback else ())}
+    bill = plan.estimate.bill
+    named |= {"on-demand fallback"}  # which has a sentence of its own
+    others = [each for each in bill if not any(name in each.item for name in named)]
+    most = max(others, key=lambda each: each.usd, default=None)
+    total = sum(each.usd for each in bill)
+    if most is None or most.usd < _HEAVY * total:
+        return ""
+    stays = "; --failover zone stays in one region" if "between regions" in most.item else ""
+    share = fmt.percent(most.usd / total)
+    return f"{share} of the cost is for {fmt.clean(most.item)} ({fmt.usd(most.usd)} USD){stays}"
 
 
 def spot_sentence(plan: Plan) -> str:
@@ -178,18 +198,16 @@ def save_sentence(plan: Plan) -> str:
     if saving.path == "none":
         return ""
     stop = f", blocks training for {fmt.duration(saving.stall_s)}" if saving.stall_s else ""
-    every = f"every {cells.interval(saving.interval_s)} to {_WHERE[saving.path]}{_as_good(saving)}"
+    every = f"every {cells.intervals(saving)} to {_WHERE[saving.path]}{_as_good(saving)}"
     text = f"{every} (takes {fmt.duration(saving.transfer_s)}{stop})"
     spot = any(m.market == "spot" for m in plan.machines)
     return text + (_notice(plan.machines[0].provider, saving) if spot else "")
 
 
 def _as_good(saving: Checkpointing) -> str:
-    """Which other intervals would do as well: the optimum is flat."""
+    """That a range of intervals does as well: the optimum is flat."""
     low, high = saving.as_good_s
-    if not low < high:
-        return ""
-    return f", {cells.interval(low)} to {cells.interval(high)} cost less than 0.1 % more"
+    return ", which differ by less than 0.1 %" if low < high else ""
 
 
 def _notice(provider: str, saving: Checkpointing) -> str:

@@ -153,11 +153,21 @@ def interval(seconds: float) -> str:
     return fmt.duration(seconds) if seconds >= 3600.0 else f"{fmt.three(seconds / 60.0)} min"
 
 
+def intervals(checkpointing: Checkpointing) -> str:
+    """The intervals that do as well as the best: 5 to 20 min; one where no other does."""
+    low, high = checkpointing.as_good_s
+    if not low < high:
+        return interval(checkpointing.interval_s)
+    first, last = interval(low), interval(high)
+    same = first.rpartition(" ")[2] == last.rpartition(" ")[2]
+    return f"{first.rpartition(' ')[0] if same else first} to {last}"
+
+
 def checkpoint_cell(checkpointing: Checkpointing) -> tuple[str, ...]:
     """Where checkpoints go and how often."""
     if checkpointing.path == "none":
         return ("none",)
-    return (_PATHS[checkpointing.path], f"every {interval(checkpointing.interval_s)}")
+    return (_PATHS[checkpointing.path], f"every {intervals(checkpointing)}")
 
 
 def saving_cell(plan: Plan) -> tuple[str, ...]:

@@ -99,6 +99,8 @@ def tie_line(answer: Answer) -> str:
     if best is None or len(answer.plans) < 2 or not told:
         return ""
     (rank, most), *others = told
+    if rank == answer.best and answer.by_value and most >= TIE:
+        return ""  # the trio names the fastest
     if most >= TIE or not others:
         often = fmt.percent(most)
         return f"Plan {rank} is {best} in {often} of what speeds and prices may turn out to be."

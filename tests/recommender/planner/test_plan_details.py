@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from recommender.inputs.units import parse_comparison
 from recommender.job.jobfile import find_job
 from recommender.job.merge_layers import JobFlags
 from recommender.plan.limits import Choice, Limits
@@ -62,3 +63,31 @@ def test_every_line_of_a_bill_is_paid_and_they_sum_to_the_cost(
         assert min(line.usd for line in bill) > 0.0
         cost = plan.estimate.cost.mean
         assert sum(line.usd for line in bill) == pytest.approx(cost, rel=1e-4, abs=0.03)
+
+
+def test_parameter_servers_are_paid() -> None:
+    """Of twice as many servers the bill and the price per hour hold twice as much; of one none."""
+    job = replace(find_job("resnet50-imagenet"), sync="parameter_server")
+    found = {}
+    for servers, rented in ((1, "4x g4dn.xlarge"), (2, "4x g4dn.xlarge"), (2, "1x p4d.24xlarge")):
+        answer = recommend(
+            replace(job, parameter_servers=servers),
+            Limits(max_machines=1),
+            HERE,
+            compare=parse_comparison(rented, "--compare"),
+            catalog=snapshot(),
+            now=NOW,
+        )
+        assert answer.compared is not None
+        found[servers, rented] = answer.compared
+    one, two, alone = found.values()
+    hours = [plan.estimate.time.mean / HOUR for plan in (one, two)]
+    paid = [dict((b.item, b.usd) for b in p.estimate.bill)["parameter servers"] for p in (one, two)]
+    assert paid[1] / hours[1] == pytest.approx(2.0 * paid[0] / hours[0], rel=0.01)
+    rented = 4 * one.machines[0].usd_per_hour
+    assert two.usd_per_hour - rented == pytest.approx(2.0 * (one.usd_per_hour - rented))
+    assert any("2 CPU machines on demand for parameter servers" in note for note in two.notes)
+    assert not [line for line in alone.estimate.bill if "server" in line.item]
+    assert sum(line.usd for line in two.estimate.bill) == pytest.approx(
+        two.estimate.cost.mean, rel=1e-4, abs=0.03
+    )

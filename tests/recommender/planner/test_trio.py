@@ -10,7 +10,7 @@ from recommender.plan.limits import Choice
 from recommender.plan.plan import Need
 from recommender.planner.plan_builder import is_on_demand_only
 from recommender.planner.trio import ALIKE
-from tests.recommender.answers import HOUR, machines, plan
+from tests.recommender.answers import HOUR, machines, plan, spread
 from tests.recommender.planning import ask, snapshot
 
 
@@ -31,9 +31,17 @@ def test_effort_is_asking_resuming_and_starting_several():
 
 
 def test_who_is_pressed_pays_more_for_time():
-    """Of five hours the first two are looked on at; of each hour else an eighth counts."""
+    """Of five hours the first two are looked on at; of each hour else an eighth counts.
+
+    Nobody counts the minutes of a job that takes less than half an hour.
+    """
     apart = whole_usd(one(), pressed=True) - whole_usd(one(), pressed=False)
     assert apart == pytest.approx(HOUR_USD * 2.0 * 7 / 8)
+    short, shorter = (
+        replace(one(), estimate=replace(one().estimate, time=spread(*minutes, unit=60.0)))
+        for minutes in ((20.0, 18.0, 25.0), (10.0, 9.0, 12.0))
+    )
+    assert whole_usd(short, pressed=True) == whole_usd(shorter, pressed=True)
 
 
 @pytest.mark.parametrize("job", ["resnet18-cifar10", "llama3-8b-lora", "whisper-large", "dlrm"])

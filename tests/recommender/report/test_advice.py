@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from recommender.plan.plan import Plan, Spread
-from recommender.report.advice import save_sentence, time_sentence
+from recommender.plan.plan import BillItem, Plan, Spread
+from recommender.report.advice import bill_sentence, save_sentence, time_sentence
 from tests.recommender.answers import GCP
 
 HOUR = 3600.0
@@ -24,7 +24,22 @@ def test_intervals_that_are_as_good_are_named_where_there_are_others() -> None:
     saving = replace(GCP.checkpointing, interval_s=600.0, as_good_s=(300.0, 1200.0))
     said = save_sentence(replace(GCP, checkpointing=saving))
     assert said.startswith(
-        "every 10 min to the bucket, 5 min to 20 min cost less than 0.1 % more (takes"
+        "every 5 to 20 min to the bucket, which differ by less than 0.1 % (takes"
     )
     alone = replace(saving, as_good_s=(600.0, 600.0))
-    assert "cost less than" not in save_sentence(replace(GCP, checkpointing=alone))
+    assert "differ" not in save_sentence(replace(GCP, checkpointing=alone))
+    hours = replace(saving, as_good_s=(1800.0, 7200.0))
+    assert save_sentence(replace(GCP, checkpointing=hours)).startswith("every 30 min to 2 h to")
+
+
+def test_what_is_no_machine_is_told_where_it_is_a_good_part_of_the_bill() -> None:
+    """Moving large checkpoints between regions may cost more than the machines."""
+    moved = BillItem("checkpoints moved between regions", 60.0)
+    dear = replace(GCP.estimate, bill=(BillItem("1x a3-highgpu-8g spot", 40.0), moved))
+    said = bill_sentence(replace(GCP, estimate=dear))
+    assert said == (
+        "60 % of the cost is for checkpoints moved between regions (60 USD); "
+        "--failover zone stays in one region"
+    )
+    cheap = replace(dear, bill=(dear.bill[0], replace(moved, usd=4.0)))
+    assert bill_sentence(replace(GCP, estimate=cheap)) == ""

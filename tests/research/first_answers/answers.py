@@ -70,5 +70,6 @@ def words(pick: Pick) -> str:
         f"{m.count}× {m.instance_type} ({m.count * m.gpus} {m.gpu}) {m.market.replace('_', ' ')}"
         for m in plan.machines
     )
-    cost, time_h = plan.estimate.cost.p50, plan.estimate.time.p50 / 3600.0
-    return f"{rented}: {cost:,.0f} USD, {time_h:,.1f} h"
+    cost, time_h = plan.estimate.cost.mean, plan.estimate.time.p50 / 3600.0
+    usd = f"{cost:,.0f}" if cost >= 10.0 else f"{cost:.2g}"
+    return f"{rented}: {usd} USD, {time_h:,.1f} h"
