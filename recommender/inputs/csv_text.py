@@ -17,7 +17,9 @@ from recommender.text import has_control, shown, unknown
 MOST_BYTES = 10 * 2**20
 MOST_ROWS = 100_000
 MOST_COLUMNS = 100
+MOST_CELL = 1000  # characters
 MOST_PROBLEMS = 20  # more would hide the first
+MOST_COUNTED = 1000  # then reading stops: finding the word that was meant takes long
 
 T = TypeVar("T")
 
@@ -78,7 +80,8 @@ def parse_csv(
         raise UsageError(f"{name}, line {lines.line_num}: not CSV ({shown(error)})") from None
     if not header:
         _header([], f"{name}, line 1", tuple(required), tuple(optional), synonyms)
-    refuse_all(problem for row in rows for problem in _problems(row))
+    if not _is_plain(text):
+        refuse_all(problem for row in rows for problem in _problems(row))
     if not rows:
         raise UsageError(f"{name}: holds no rows")
     return rows
@@ -92,17 +95,30 @@ def refuse_bomb(text: str, name: str) -> None:
         raise UsageError(f"{name}: {error}; is it the right file?") from None
 
 
+def _is_plain(text: str) -> bool:
+    """Whether no cell can be odd: looking at each takes as long as the rest of the reading."""
+    lines = text.replace("\r", "\n").replace(" ", "")
+    begins = (f"{before}{sign}" for before in ",\n" for sign in "=@+-")
+    return (
+        '"' not in text  # quoted cells may hold line breaks and commas
+        and lines.replace("\n", "").isprintable()
+        and not any(begin in lines for begin in begins)
+        and lines[:1] not in tuple("=@+-")
+        and max(map(len, text.split("\n"))) <= MOST_CELL
+    )
+
+
 def _says_something(cells: list[str]) -> bool:
     return any(cell.strip() for cell in cells) and not cells[0].lstrip().startswith("#")
 
 
-def refuse_all(problems: Iterable[str]) -> None:
-    """Raise what was found wrong, if anything was; the first twenty."""
+def refuse_all(problems: Iterable[str], stopped: bool = False) -> None:
+    """Raise the first twenty of what was found wrong; `stopped` if not all was looked at."""
     each = iter(problems)
     found = list(islice(each, MOST_PROBLEMS))
     more = sum(1 for _ in each)
     if more:
-        found.append(f"and {more} more")
+        found.append(f"and {more} more{' at least' if stopped else ''}")
     if found:
         raise UsageError(*found)
 
@@ -116,7 +132,9 @@ def read_each(rows: list[CsvRow], read: Callable[[CsvRow], T]) -> tuple[T, ...]:
             values.append(read(row))
         except UsageError as error:
             problems += error.problems
-    refuse_all(problems)
+            if len(problems) >= MOST_COUNTED:
+                break
+    refuse_all(problems, stopped=len(problems) >= MOST_COUNTED)
     return tuple(values)
 
 
@@ -165,14 +183,14 @@ def _header(
 def _row(cells: list[str], header: list[str], place: str) -> CsvRow:
     if len(cells) > len(header):
         raise UsageError(f"{place}: {len(cells)} cells under {len(header)} columns")
-    filled = {column: cell.strip() for column, cell in zip(header, cells, strict=False)}
-    return CsvRow(place, {column: cell for column, cell in filled.items() if cell})
+    filled = zip(header, map(str.strip, cells), strict=False)
+    return CsvRow(place, {column: cell for column, cell in filled if cell})
 
 
 def _problems(row: CsvRow) -> list[str]:
     found = []
     for column, cell in row.cells.items():
-        if has_control(cell) or len(cell) > 1000:
+        if has_control(cell) or len(cell) > MOST_CELL:
             found.append(f"{row.where(column)} '{shown(cell)}' holds control characters")
         elif cell[0] in "=@+-" and not _SIGNED.fullmatch(cell):
             found.append(f"{row.where(column)} '{shown(cell)}' looks like a formula; write a value")

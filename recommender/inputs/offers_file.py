@@ -3,7 +3,6 @@
 from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
 from datetime import date
-from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -30,12 +29,19 @@ _OPTIONAL = (
     "as_of",
 )  # fmt: skip
 COLUMNS = (*_REQUIRED, *_OPTIONAL)
+_NOT_HARDWARE = ("label", "instance_type", "usd_per_hour", "count", "market", "region")
+_HARDWARE = tuple(name for name in COLUMNS if name not in _NOT_HARDWARE)
+_NAMES = ("instance_type", "family", "quota_family")
+_SOLD_IN = {word: cast(Market, market) for word, market in MARKETS.items() if market != "any"}
 _SYNONYMS = {"provider": "label", "price": "usd_per_hour", "machines": "count"}
 _NETWORKS = {"tcp": "tcp", "ethernet": "tcp", "rdma": "rdma", "infiniband": "rdma", "efa": "rdma"}
 _LINKS = {kind: kind for kind in ("pcie", "nvlink", "nvswitch", "xgmi", "neuronlink")}
 _GPUS = whole_of("8", most=1024)
 _COUNT = whole_of("4", most=100_000)
 _SIZE = count_of("64", most=1e6)  # vCPUs, GiB, Gbit/s, GB/s, MB/s
+
+
+_Words = tuple[str | None, ...]  # the cells of a row that describe hardware
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,31 +61,50 @@ def read_offers(
     of the `known` with the same GPU.
     """
     rows = read_csv(path, _REQUIRED, _OPTIONAL, _SYNONYMS)
-    read = partial(_own_machine, memory_mib=memory_mib, known=known, today=today.isoformat())
-    machines = read_each(rows, read)
+    machines = read_each(rows, _Reader(memory_mib, known, today.isoformat(), {}, {}).row)
     limits = read_each([row for row in rows if "count" in row.cells], _own_limit)
     _refuse_twins(machines, shown(path.name))
     return OwnMachines(machines, limits)
 
 
-def _own_machine(
-    row: CsvRow, memory_mib: Mapping[str, int], known: Collection[InstanceType], today: str
-) -> tuple[OwnMachine, Offer]:
-    gpu, gpus = _gpu(row, memory_mib), _GPUS(needed_cell(row, "gpus"), row.where("gpus"))
-    like = reference(gpu, gpus, known)
-    given = replace(
-        _hardware(row, like or bare(gpu, gpus)),
-        gpu_memory_mib=round((_optional(row, "gpu_memory_gib") or memory_mib[gpu] / 1024) * 1024),
-        as_of=_date(row, today),
-    )
-    between = links(given, _links(row), known, row.where("intra"))
-    whole = replace(given, intra_kind=between.kind, intra_gb_per_s=between.gb_per_s)
-    machine = OwnMachine(
-        **{each.name: getattr(whole, each.name) for each in fields(whole)},
-        like=f"{like.provider} {like.instance_type}" if like else "",
-        assumed=assumed(whole, row.cells),
-    )
-    return machine, _own_offer(row, machine)
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads rows; hardware that many of them describe in the same words is worked out once."""
+
+    memory_mib: Mapping[str, int]
+    known: Collection[InstanceType]
+    today: str
+    hardware: dict[_Words, dict[str, object]]
+    machines: dict[tuple[str, _Words], OwnMachine]
+
+    def row(self, row: CsvRow) -> tuple[OwnMachine, Offer]:
+        name, words = _name(row), tuple(map(row.cells.get, _HARDWARE))
+        machine = self.machines.get((name, words))
+        if machine is None:
+            if words not in self.hardware:
+                self.hardware[words] = self._hardware(row)
+            named = {"instance_type": name, "family": name, "quota_family": name}
+            machine = OwnMachine(**self.hardware[words], **named)  # type: ignore[arg-type]
+            self.machines[name, words] = machine
+        return machine, _own_offer(row, machine)
+
+    def _hardware(self, row: CsvRow) -> dict[str, object]:
+        """All of a machine but its name."""
+        gpu, gpus = _gpu(row, self.memory_mib), _GPUS(needed_cell(row, "gpus"), row.where("gpus"))
+        memory_gib = _optional(row, "gpu_memory_gib") or self.memory_mib[gpu] / 1024
+        like = reference(gpu, gpus, self.known)
+        given = replace(
+            _hardware(row, like or bare(gpu, gpus)),
+            gpu_memory_mib=round(memory_gib * 1024),
+            as_of=_date(row, self.today),
+        )
+        between = links(given, _links(row), self.known, row.where("intra"))
+        whole = replace(given, intra_kind=between.kind, intra_gb_per_s=between.gb_per_s)
+        return {
+            **{n.name: getattr(whole, n.name) for n in fields(whole) if n.name not in _NAMES},
+            "like": f"{like.provider} {like.instance_type}" if like else "",
+            "assumed": assumed(whole, row.cells),
+        }
 
 
 def _hardware(row: CsvRow, like: InstanceType) -> InstanceType:
@@ -114,13 +139,12 @@ def _links(row: CsvRow) -> Links:
 
 
 def _own_offer(row: CsvRow, machine: InstanceType) -> Offer:
-    markets = {key: market for key, market in MARKETS.items() if market != "any"}
     return Offer(
         provider="own",
         instance_type=machine.instance_type,
         region=row.cells.get("region", "own"),
         zone="",
-        market=cast(Market, chosen_cell(row, "market", markets, "on-demand")),
+        market=chosen_cell(row, "market", _SOLD_IN, "on-demand"),
         usd_per_hour=parse_money(needed_cell(row, "usd_per_hour"), row.where("usd_per_hour")),
         obtainable="open",
         kind="quote",
@@ -167,7 +191,8 @@ def _date(row: CsvRow, today: str) -> str:
 def _refuse_twins(machines: tuple[tuple[OwnMachine, Offer], ...], name: str) -> None:
     seen: dict[str, InstanceType] = {}
     for machine, _ in machines:
-        if seen.setdefault(machine.instance_type, machine) != machine:
+        known = seen.setdefault(machine.instance_type, machine)
+        if known is not machine and known != machine:
             raise UsageError(
                 f"{name}: '{machine.instance_type}' describes two different machines; "
                 "give them different labels"

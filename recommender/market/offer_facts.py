@@ -229,6 +229,12 @@ class Facts:
         share = share / (share + (1.0 - share) * harder)
         return share, wait_s * harder, law.availability_slope
 
+    def there(self, t: InstanceType, market: str, rows: Sequence[int]) -> object:
+        """How a machine's capacity comes and goes: equal where two machines are as easy to get."""
+        if market == "on_demand":
+            return self.on_demand_wait(t)
+        return self.spot_class(t, rows) if self.choice.spot_laws else None
+
     @cached_property
     def _counted(self) -> frozenset[str]:
         """The user's own machines that they said the number of."""

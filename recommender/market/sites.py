@@ -11,7 +11,7 @@ import numpy as np
 
 from recommender.arrays import Floats
 from recommender.catalogs.frozen import dataclass
-from recommender.catalogs.registry import is_confidential
+from recommender.catalogs.registry import OWN, is_confidential
 from recommender.catalogs.schema import InstanceType
 from recommender.market.offer_facts import (
     HOURS_PER_MONTH,
@@ -21,6 +21,7 @@ from recommender.market.offer_facts import (
     migration_usd_per_gb,
 )
 from recommender.market.quota_rows import max_machines_by_quota, quota_rows
+from recommender.market.same_hardware import undominated
 from recommender.optimize.space import Entries, Fallbacks, Site, Tier
 from recommender.performance.checkpoint import object_store_rate
 from recommender.performance.machines import disk_bytes_per_s, network_of
@@ -79,7 +80,8 @@ class SiteBuilder:
         """A site per provider whose entries are single regions and failover lists."""
         sites, pools = [], []
         for provider, mine in self._by(rows, "provider").items():
-            singles = [*self._on_demand(mine), *self._failover_lists(mine, self.facts.choice)]
+            lists = self._failover_lists(mine, self.facts.choice)
+            singles = [*self._on_demand(mine), *self._undominated(lists)]
             sites.append(self._site(provider, "", singles, self._fallbacks(mine, provider)))
             pools.append(tuple(singles))
         return SitePools(tuple(sites), tuple(pools))
@@ -90,7 +92,8 @@ class SiteBuilder:
         sites, pools = [], []
         for provider, mine in self._by(rows, "provider").items():
             for region, local in self._by(mine, "region").items():
-                here = [*self._on_demand(local), *self._local_failover_lists(local)]
+                lists = self._local_failover_lists(local)
+                here = [*self._on_demand(local), *self._undominated(lists)]
                 if len(here) > 1:
                     sites.append(self._site(provider, region, here, fallbacks[provider]))
                     pools.append(tuple(here))
@@ -102,7 +105,7 @@ class SiteBuilder:
         for site, mine in zip(providers.sites, self._by(rows, "provider").values(), strict=True):
             pools = self._on_demand(mine)
             for local in self._by(mine, "region").values():
-                pools += self._local_failover_lists(local)
+                pools += self._undominated(self._local_failover_lists(local))
             use, quota = quota_rows(self.facts, pools)
             entries = self._entries(pools)
             sites.append(replace(site, entries=entries, quota_use=use, quota=quota))
@@ -122,7 +125,28 @@ class SiteBuilder:
 
     def _on_demand(self, rows: Iterable[int]) -> list[Pool]:
         o = self.facts.catalog.offers
-        return [Pool((r,), False, *self._type(r)) for r in rows if o.market[r] == "on_demand"]
+        pools = [Pool((r,), False, *self._type(r)) for r in rows if o.market[r] == "on_demand"]
+        return self._undominated(pools)
+
+    def _undominated(self, pools: list[Pool]) -> list[Pool]:
+        """Pools of the user's own machines without those that the same hardware beats elsewhere."""
+        if not pools or pools[0].type.provider != OWN:
+            return pools
+        facts, regions = self.facts, self.facts.catalog.offers.region
+        alike = [
+            (
+                pool.kind,
+                pool.spot,
+                len(pool.rows),
+                len({regions[row] for row in pool.rows}),
+                facts.there(pool.type, "spot" if pool.spot else "on_demand", pool.rows),
+            )
+            for pool in pools
+        ]
+        usd, max_usd = map(self.machine_usd, pools), map(self._max_usd, pools)
+        machines = [max_machines_by_quota(facts, pool) for pool in pools]
+        most = self.limits.max_machines
+        return [pools[i] for i in undominated(alike, [*usd], [*max_usd], machines, most)]
 
     def _spot_by_type(self, rows: Iterable[int]) -> dict[str, list[int]]:
         o = self.facts.catalog.offers

@@ -18,6 +18,12 @@ from recommender.job.timings import on_catalog
 from recommender.market.allowed import Allowed, allowed_offers
 from recommender.market.offer_facts import Facts, Pool
 from recommender.market.quota_rows import refuse_unknown_quotas
+from recommender.market.same_hardware import (
+    HardwareKinds,
+    hardware_kinds,
+    named_machines,
+    undominated_rows,
+)
 from recommender.market.sites import SiteBuilder, SitePools
 from recommender.optimize.lower_bounds import least_seconds, offer_lower_bounds, paid_share
 from recommender.optimize.space import ANCHOR, MEMORY_TIER, NONE, OBJECT_STORE, Space, single_steps
@@ -33,11 +39,11 @@ MERGED_SETS = 100  # sets of types whose bounds say what a mix could gain, at 1 
 FOLLOWED_MOST = 1000  # plans remembered on these paths: 33 kB each
 # Of a problem: what only the most machines and the hourly limit among the limits decide.
 SHARED = frozenset({
-    "facts", "allowed", "types", "columns", "step_s", "rows", "site_builder", "single_type_sites",
+    "facts", "allowed", "kinds", "columns", "step_s", "rows", "site_builder", "single_type_sites",
     "outcome_cache", "printed_cache",
 })  # fmt: skip
 # The same where only the quotas change: what is there, but not how much of it.
-SHARED_OFFERS = frozenset({"allowed", "types", "columns", "step_s", "rows", "outcome_cache"})
+SHARED_OFFERS = frozenset({"allowed", "kinds", "columns", "step_s", "rows", "outcome_cache"})
 PATHS_OF = {
     "auto": (NONE, OBJECT_STORE, ANCHOR, MEMORY_TIER),
     "none": (NONE,),
@@ -70,12 +76,18 @@ class Problem:
         """Offers that may be used."""
         return allowed_offers(self.catalog, self.choice)
 
-    @cached_property
+    @property
     def types(self) -> tuple[InstanceType, ...]:
-        """Instance types of the allowed offers, in order of name."""
+        """Instance types of the allowed offers, in order of name, one of each kind of hardware."""
+        return self.kinds.types
+
+    @cached_property
+    def kinds(self) -> HardwareKinds:
+        """Instance types of the allowed offers by their hardware."""
         o = self.catalog.offers
         keys = sorted({(o.provider[r], o.instance_type[r]) for r in self.allowed.rows})
-        return tuple(self.catalog.instance_types[key] for key in keys)
+        types = (self.catalog.instance_types[key] for key in keys)
+        return hardware_kinds(types, named_machines(self.job, self.choice))
 
     @cached_property
     def columns(self) -> MachineColumns:
@@ -89,17 +101,16 @@ class Problem:
 
     @cached_property
     def rows(self) -> tuple[int, ...]:
-        """Allowed offers whose machines can train the job."""
+        """Allowed offers whose machines can train the job, and that no other beats in all."""
         able = self.columns.compute_per_s > 0
-        o = self.catalog.offers
-        kinds = self.site_builder.kinds
-        return tuple(r for r in self.allowed.rows if able[kinds[o.provider[r], o.instance_type[r]]])
+        o, kinds = self.catalog.offers, self.kinds.of
+        rows = [r for r in self.allowed.rows if able[kinds[o.provider[r], o.instance_type[r]]]]
+        return tuple(undominated_rows(self.facts, kinds, rows, self.limits.max_machines))
 
     @cached_property
     def site_builder(self) -> SiteBuilder:
         """Makes sites out of offers."""
-        kinds = {(str(t.provider), t.instance_type): i for i, t in enumerate(self.types)}
-        return SiteBuilder(self.facts, self.limits, kinds, self.step_s)
+        return SiteBuilder(self.facts, self.limits, self.kinds.of, self.step_s)
 
     @cached_property
     def single_type_sites(self) -> SitePools:
@@ -198,7 +209,7 @@ class Problem:
 
     def _row_lower_bounds(self) -> Floats:
         """Least goal of each allowed offer at perfect scaling, shape (rows,)."""
-        o, kinds = self.catalog.offers, self.site_builder.kinds
+        o, kinds = self.catalog.offers, self.kinds.of
         names = [(o.provider[r], o.instance_type[r]) for r in self.rows]
         kind = np.array([kinds[name] for name in names], dtype=np.int64)
         spot = np.array([o.market[r] == "spot" for r in self.rows], dtype=np.bool_)

@@ -156,6 +156,7 @@ def format_share(value: float) -> str:
 
 
 MOST_USD = 1e9
+_PLAIN = re.compile(r"[0-9]+(?:\.[0-9]+)?")  # every price of most files, and quickly read
 _HOUR = r"\s*(?:/|per|an)\s*(?:h|hr|hour)\s*$"
 _MONEY = rf"(?:US)?(\$?)\s*({NUMBER})\s*([kKmM]?)\s*(\$|USD)?"
 _BYTES = rf"({NUMBER})\s*([kKMGTPE]?)(i?)B"
@@ -164,6 +165,8 @@ _POWER = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6}
 
 def parse_money(text: str, name: str = "--budget", *, zero: bool = False) -> float:
     """Read an amount of money such as `200`, `$200`, `1.5k`, `200 USD`; in USD."""
+    if _PLAIN.fullmatch(text) and 1 / MOST <= float(text) <= MOST_USD:
+        return float(text)
     instead = "write 200, $200 or 1.5k"
     if re.search(_HOUR, text, re.IGNORECASE):
         instead = "write a total such as 200, or --hourly for a limit per hour"

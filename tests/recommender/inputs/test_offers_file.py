@@ -94,3 +94,24 @@ def test_any_text_is_read_or_refused(tmp_path: Path, text: str) -> None:
 def _offers(folder: Path, text: str) -> OwnMachines:
     (folder / "o.csv").write_bytes(text.encode("utf-8", "surrogatepass"))
     return read_offers(folder / "o.csv", GPUS, KNOWN, TODAY)
+
+
+def test_what_is_wrong_with_every_row_is_counted_up_to_a_thousand(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as error:
+        _offers(tmp_path, OFFERS + "lab,H1000,8,12\n" * 3000)
+    assert error.value.problems[-1] == "and 980 more at least"
+
+
+def test_rows_of_one_machine_share_it(tmp_path: Path) -> None:
+    body = "lab,H100,8,12,a\nlab,H100,8,13,b\nlab,h100,8,14,c\n"
+    first, second, third = _offers(tmp_path, OFFERS.strip() + ",region\n" + body).rows
+    assert first[0] is second[0]
+    assert first[0] == third[0]  # written in other words
+    assert [offer.region for _, offer in (first, second, third)] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("odd", ['"=1+1"', "  =cmd()", "@x", "a\x1bb", '"a\nb"', "x" * 1001])
+@pytest.mark.parametrize("place", ["{},H100,8,12", "a,H100,8,12\n{},H100,8,12", "a,{},8,12"])
+def test_an_odd_cell_is_found_wherever_it_stands(tmp_path: Path, odd: str, place: str) -> None:
+    with pytest.raises(UsageError, match="looks like a formula|holds control characters"):
+        _offers(tmp_path, OFFERS + place.format(odd) + "\n")
