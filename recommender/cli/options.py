@@ -9,6 +9,7 @@ import typer
 
 from recommender.catalogs.frozen import dataclass
 from recommender.cli.error_collector import ErrorCollector
+from recommender.export.start import TARGETS
 from recommender.inputs.units import PROVIDERS
 from recommender.job.job import SHARDINGS
 
@@ -18,13 +19,13 @@ Words = list[str] | None
 
 def _flag(panel: str, help: str, *names: str, metavar: str | None = None, **more: Any) -> Any:
     if metavar and "|" in metavar:
-        more["autocompletion"] = _one_of(metavar.split("|"))
+        more["autocompletion"] = one_of(metavar.split("|"))
     return typer.Option(
         *names, help=help, metavar=metavar, rich_help_panel=panel, show_default=False, **more
     )
 
 
-def _one_of(words: Sequence[str]) -> Callable[[str], list[str]]:
+def one_of(words: Sequence[str]) -> Callable[[str], list[str]]:
     """What completes a flag that takes one of a few words."""
 
     def begun(incomplete: str) -> list[str]:
@@ -305,6 +306,14 @@ class AnswerFlags:
     top: Annotated[Word, _out("Number of plans shown (5).", metavar="N")] = None
     all_regions: Annotated[bool, _out("Every region a plan could run in.", "--all-regions")] = False
     explain: Annotated[Word, _out("Breakdown of plan N: time, memory, money.", metavar="N")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class WriteFlags:
+    """Files that run the plan."""
+
+    write: Annotated[Word, _out("Write files that run the plan.", metavar="DIR")] = None
+    to: Annotated[Word, _out("What shall run them (skypilot).", metavar="|".join(TARGETS))] = None
 
 
 F = TypeVar("F")

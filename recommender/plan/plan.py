@@ -3,6 +3,7 @@
 Everything here is plain data, in seconds, bytes, USD; views format it.
 """
 
+import math
 from dataclasses import field
 from typing import Literal
 
@@ -57,6 +58,19 @@ class Checkpointing:
 
 
 @dataclass(frozen=True, slots=True)
+class AtFirstOutage:
+    """A plan whose fallback takes over once no listed place has spot, whatever time is left.
+
+    So do schedulers that know of no deadline, where on-demand machines end their list (SkyPilot).
+    """
+
+    cost_usd: float  # mean
+    time_s: float  # median
+    chance: float  # all limits kept
+    probability: float  # share of the runs in which it takes over
+
+
+@dataclass(frozen=True, slots=True)
 class Fallback:
     """What is rented when spot capacity stays away too long."""
 
@@ -70,6 +84,8 @@ class Fallback:
     # spot, and above which to go back to it; None where the tables have none.
     wait_above: float | None = None
     back_above: float | None = None
+    at_first_outage: AtFirstOutage | None = None  # None: its cluster is a mix
+    chance_without: float = math.nan  # all limits kept, if nobody started it
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +100,7 @@ class Spread:
     p95: float
     # Mean of the runs from p05 to p95: where time is the goal, plans are ordered by it.
     typical: float = field(metadata={"json": "mean_of_middle_90"})
+    p99: float = math.nan  # 1 run in 100 is beyond it
 
 
 @dataclass(frozen=True, slots=True)

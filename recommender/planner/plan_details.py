@@ -19,6 +19,7 @@ from recommender.performance.parameter_server import servers_of
 from recommender.performance.step import explain
 from recommender.plan.limits import RUN_LIMITS
 from recommender.plan.plan import (
+    AtFirstOutage,
     BillItem,
     Checkpointing,
     Estimate,
@@ -35,7 +36,12 @@ from recommender.plan.plan import Site as Place
 from recommender.planner.evidence import evidence_of
 from recommender.planner.problem import PRINTED, Problem
 from recommender.planner.quota_needs import needs_of, rented_as, rented_of
-from recommender.risk.monte_carlo import simulate_paths, simulate_with_known_speed
+from recommender.risk.fallback import patience_of
+from recommender.risk.monte_carlo import (
+    simulate_at_first_outage,
+    simulate_paths,
+    simulate_with_known_speed,
+)
 from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.risk.run_statistics import (
     checkpoint_overhead,
@@ -80,13 +86,16 @@ class PlanDetails:
     @cached_property
     def _simulated(self) -> tuple[Paths, Paths]:
         """The plan, and as if its speed were known; without limits on runs that is not asked."""
-        # What another fallback could save is asked by the search alone.
-        one_plan = replace(self.inputs, best_fallback_usd_per_hour=np.full(1, np.inf))
-        asked = (one_plan, self.space.limits.deadline_s, PRINTED, self.space.seed)
+        asked = (self._one_plan, self.space.limits.deadline_s, PRINTED, self.space.seed)
         if any(self.space.limits.given(RUN_LIMITS)):
             return simulate_with_known_speed(*asked)
         paths = simulate_paths(*asked)
         return paths, paths
+
+    @cached_property
+    def _one_plan(self) -> PathInputs:
+        """The path inputs without what another fallback could save: the search alone asks that."""
+        return replace(self.inputs, best_fallback_usd_per_hour=np.full(1, np.inf))
 
     def plan(self) -> Plan:
         """The whole plan."""
@@ -202,6 +211,31 @@ class PlanDetails:
             work_share=self._fallback_work_share(),
             wait_above=None if rule is None else rule.wait,
             back_above=None if rule is None else rule.back,
+            at_first_outage=self._at_first_outage(),
+            chance_without=self._chance_without_fallback(),
+        )
+
+    def _chance_without_fallback(self) -> float:
+        """The chance that the limits are kept if the fallback never starts."""
+        limits = self.space.limits
+        alone = replace(self._one_plan, fallback_speed=np.zeros(1))
+        paths = simulate_paths(alone, limits.deadline_s, PRINTED, self.space.seed)
+        return float(limits_kept(limits, paths).mean())
+
+    def _at_first_outage(self) -> AtFirstOutage | None:
+        """The plan's figures if its fallback took over once no listed place has spot."""
+        inputs, limits = self.inputs, self.space.limits
+        if inputs.elastic_share[0] > 0.0:
+            return None
+        patience_s = patience_of(int(inputs.sites[0]))
+        paths = simulate_at_first_outage(
+            self._one_plan, limits.deadline_s, PRINTED, patience_s, self.space.seed
+        )
+        return AtFirstOutage(
+            cost_usd=float(paths.expected_usd.mean()),
+            time_s=quantiles(paths.time_s[0], 0.5)[0],
+            chance=float(limits_kept(limits, paths).mean()),
+            probability=float((paths.fallback_s > 0).mean()),
         )
 
     def _fallback_work_share(self) -> float:
@@ -419,8 +453,8 @@ def _unpaid(j: PathInputs, h: Paths) -> tuple[str, ...]:
 
 
 def _spread(values: Floats, mean: float) -> Spread:
-    low, half, high = quantiles(values, 0.05, 0.5, 0.95)
-    return Spread(mean, low, half, high, float(trimmed_mean(values)))
+    low, half, high, most = quantiles(values, 0.05, 0.5, 0.95, 0.99)
+    return Spread(mean, low, half, high, float(trimmed_mean(values)), most)
 
 
 def _time_split(j: PathInputs, h: Paths, rows: Ints) -> TimeSplit:

@@ -14,7 +14,7 @@ from recommender.plan.plan import (
 from recommender.report import cells
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest
-from recommender.report.launch import folded, launch_words
+from recommender.report.launch import write_sentence
 from recommender.report.layout import BLANK, FAINT, STRONG, Block, grid, inset, labelled, text
 from recommender.report.limit_words import why_not
 from recommender.report.trio import instead
@@ -30,7 +30,7 @@ def advice(answer: Answer, request: PlanRequest, width: int) -> list[Block]:
     if not answer.plans:
         return []
     blocks: list[Block] = [BLANK, text(headline(answer, request), STRONG)]
-    blocks += plan_blocks(answer.plans[answer.lead - 1], request, width, instead(answer))
+    blocks += plan_blocks(answer.plans[answer.lead - 1], request, instead(answer))
     steps = [(fmt.clean(s.change), fmt.clean(s.effect)) for s in answer.sensitivity if s.changes]
     if steps:
         blocks += [BLANK, text(changed(answer), STRONG), inset(grid(steps))]
@@ -97,11 +97,11 @@ def _unlisted(answer: Answer, request: PlanRequest, cost: float) -> str:
     return f"{fmt.usd(cost)} USD; it {wrong}" if wrong else f"{fmt.usd(cost)} USD"
 
 
-def plan_blocks(plan: Plan, request: PlanRequest, width: int, why: str = "") -> list[Block]:
+def plan_blocks(plan: Plan, request: PlanRequest, why: str = "") -> list[Block]:
     """One plan, sentence by sentence, each behind its label, and the line that rents it."""
     said = [("why", why), *sentences(plan, request)]
     parts = [(label, words) for label, words in said if words]
-    return [labelled(parts), *_go(plan, width)]
+    return [labelled(parts), *_go(plan, request)]
 
 
 def sentences(plan: Plan, request: PlanRequest) -> list[tuple[str, str]]:
@@ -275,16 +275,6 @@ def _need(need: Need, places: str, known: bool) -> str:
     return f"{text} (yours is unknown{started})"
 
 
-def _go(plan: Plan, width: int) -> list[Block]:
-    """The launch line; its line ends are its own, so its blanks are none for rich."""
-    words = launch_words(plan)
-    if not words:
-        return []
-    narrow = width < _NARROW
-    lines = folded(words, width - (4 if narrow else 11), "  ")
-    command = "\n".join(lines).replace(" ", fmt.GLUE)
-    return (
-        [inset(text("launch")), inset(text(command), 4)]
-        if narrow
-        else [labelled([("launch", command)])]
-    )
+def _go(plan: Plan, request: PlanRequest) -> list[Block]:
+    """How the files that run it are written and started."""
+    return [labelled([("launch", fmt.clean(write_sentence(plan, request)))])]

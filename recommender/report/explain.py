@@ -163,7 +163,7 @@ def render(answer: Answer, request: PlanRequest, number: int, width: int) -> lis
         text(answer_frame.job_line(request), STRONG),
         text(f"Plan {number}: {', '.join(cells.machines_lines(plan))}", STRONG),
         BLANK,
-        *plan_blocks(plan, request, width),
+        *plan_blocks(plan, request),
     ]
     for title, terms in _sections(plan, request):
         blocks += [BLANK, text(title, STRONG), _terms(terms, width)]

@@ -1,11 +1,15 @@
-"""The line that rents a plan, as SkyPilot takes it."""
+"""The line that rents a plan, as SkyPilot takes it, and how files that run it are written."""
 
 import shlex
 
 from recommender.catalogs.registry import CLOUDS
+from recommender.export.description import RunDescription, description_of
+from recommender.export.start import start_words, usual_target
 from recommender.plan.plan import Machines, Plan
+from recommender.report.answer_frame import PlanRequest
 from recommender.report.cells import first_region
 from recommender.report.formatting import clean
+from recommender.version import __version__
 
 
 def launch_words(plan: Plan) -> tuple[str, ...]:
@@ -31,16 +35,40 @@ def launch_line(plan: Plan) -> str:
     return " ".join(launch_words(plan))
 
 
+def run_of(plan: Plan, request: PlanRequest, which: str = "plan 1") -> RunDescription:
+    """A plan of an answer as it is run."""
+    return description_of(
+        plan,
+        which,
+        request.job,
+        request.limits,
+        tool=f"recommend {__version__}",
+        catalog=request.catalog,
+    )
+
+
+FOLDER = "run"  # for the files, in what is printed
+
+
+def write_sentence(plan: Plan, request: PlanRequest) -> str:
+    """How the files that run a plan are written and started."""
+    run = run_of(plan, request)
+    target = usual_target(run)
+    other = "" if target == "skypilot" else f" --to {target}"
+    start = " ".join(start_words(run, target, FOLDER))
+    return f"add --write {FOLDER}{other} to this call, then {start}"
+
+
 def _sky(machines: Machines, infra: str, nodes: int) -> list[str]:
     spot = machines.market == "spot"
     return [
         "sky",
+        "jobs",
         "launch",
         *(["--use-spot"] if spot else []),
         *("--infra", infra),
         *("--instance-type", machines.instance_type),
         *(["--num-nodes", str(nodes)] if nodes > 1 else []),
-        *(["--retry-until-up"] if spot else []),
         "train.yaml",
     ]
 

@@ -11,6 +11,15 @@ from recommender.risk.planes import at, first, row
 from recommender.risk.random_numbers import RandomNumbers
 from recommender.risk.spot_capacity import Runs
 
+# A round over the listed places until none has given machines: about a minute for each request
+# that fails, and one for the plan to be made again (assumed).
+ROUND_S_PER_PLACE = 60.0
+
+
+def patience_of(places: int) -> float:
+    """Seconds until a scheduler has found that none of its places has spot."""
+    return ROUND_S_PER_PLACE * (places + 1)
+
 
 def ready_s(p: PathInputs, runs: Runs, index: Ints) -> Floats:
     """Seconds from the start of a run until it trains (or ends before that)."""
@@ -55,13 +64,22 @@ def apply_fallback_rule(
     again: Floats,
     queued: Floats,
     sample: RandomNumbers,
+    patience_s: float | None = None,
 ) -> FirstClusterEnd:
-    """Where each path leaves its first cluster: at its end, or when the fallback takes over."""
+    """Where each path leaves its first cluster: at its end, or when the fallback takes over.
+
+    With `patience_s` the time left decides nothing: the fallback takes over as soon as spot has
+    been away for so long.
+    """
     nothing = np.zeros_like(time)
     plain = FirstClusterEnd(last, use, np.maximum(-use, 0.0), time, nothing, nothing, work, again)
     if deadline_s is None or not np.any(p.fallback_speed > 0.0):
         return plain
-    run, start, stop, durable, repeated = _crossing(p, deadline_s - queued, work, runs, again)
+    if patience_s is None:
+        crossed = _crossing(p, deadline_s - queued, work, runs, again)
+    else:
+        crossed = _first_outage(patience_s, time, runs)
+    run, start, stop, durable, repeated = crossed
     handed_over = (p.fallback_speed[:, None] > 0.0) & (stop < time)
     speed = np.maximum(p.fallback_speed[:, None], 1e-9)
     rest = (work - durable) / speed + p.fallback_start_s[:, None]
@@ -121,6 +139,19 @@ def _crossing(
         stop = np.where(beyond, start + repeated * elapsed, stop)
         kept = np.where(beyond, durable + repeated * done, kept)
     return run, start, stop, np.clip(kept, 0.0, work), repeated
+
+
+def _first_outage(
+    patience_s: float, time: Floats, runs: Runs
+) -> tuple[Ints, Floats, Floats, Floats, Floats]:
+    """The first wait for spot that outlasts the patience, and its end; as `_crossing` returns it.
+
+    Paths that outlast the draws meet none beyond them.
+    """
+    run, outlasts = first(runs.waits > np.float32(patience_s))
+    start = at(runs.starts, run)
+    stop = np.where(outlasts, start - at(runs.waits, run) + patience_s, np.inf)
+    return run, start, np.where(stop < time, stop, time), at(runs.durable, run), np.zeros_like(time)
 
 
 def least_bill_with_fallback(p: PathInputs, work: Floats, runs: Runs, last: Ints) -> Floats:

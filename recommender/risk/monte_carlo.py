@@ -89,13 +89,18 @@ def cycles_needed(plans: PathInputs, deadline_s: float | None) -> Ints:
 
 
 def simulate_sample(
-    p: PathInputs, deadline_s: float | None, sample: RandomNumbers, capacity: Capacity
+    p: PathInputs,
+    deadline_s: float | None,
+    sample: RandomNumbers,
+    capacity: Capacity,
+    patience_s: float | None = None,
 ) -> tuple[Paths, Bools]:
     """Simulate plans on one sample of random numbers, and say which paths had cycles enough.
 
-    Those would come out the same with more cycles. Arrays of shape (plans, paths).
+    Those would come out the same with more cycles. Arrays of shape (plans, paths). With
+    `patience_s` the fallback takes over when spot has been away for so long, whatever the time.
     """
-    return _followed(p, deadline_s, sample, simulate_runs(p, sample, capacity))
+    return _followed(p, deadline_s, sample, simulate_runs(p, sample, capacity), patience_s)
 
 
 def simulate_with_known_speed(
@@ -111,8 +116,24 @@ def simulate_with_known_speed(
     )
 
 
+def simulate_at_first_outage(
+    plan: PathInputs,
+    deadline_s: float | None,
+    paths: int,
+    patience_s: float,
+    seed: int = SEED,
+) -> Paths:
+    """Simulate one plan whose fallback takes over once spot has been away for `patience_s`."""
+    sample = random_numbers(paths, int(cycles_needed(plan, deadline_s)[0]), seed)
+    return simulate_sample(plan, deadline_s, sample, CLASS_CAPACITY, patience_s)[0]
+
+
 def _followed(
-    p: PathInputs, deadline_s: float | None, sample: RandomNumbers, runs: Runs
+    p: PathInputs,
+    deadline_s: float | None,
+    sample: RandomNumbers,
+    runs: Runs,
+    patience_s: float | None = None,
 ) -> tuple[Paths, Bools]:
     """Plans on runs that are drawn, and which paths had cycles enough."""
     work = p.work_s[:, None] * time_factors(p.speed_sigma[:, None], sample.speed)
@@ -129,7 +150,9 @@ def _followed(
     use, again = _extrapolate(work, runs, last, finished, use)
     time = at(runs.starts, last) + use
     queued = queue_s(p.at_once, p.wait_s, sample)
-    end = apply_fallback_rule(p, deadline_s, work, runs, last, time, use, again, queued, sample)
+    end = apply_fallback_rule(
+        p, deadline_s, work, runs, last, time, use, again, queued, sample, patience_s
+    )
     least = least_bill_with_fallback(p, work, runs, last)
     return _account(p, work, runs, end, least, queued, sample), finished
 

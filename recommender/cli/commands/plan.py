@@ -16,11 +16,16 @@ from recommender.cli.options import (
     OutputFlags,
     OwnFlags,
     SearchFlags,
+    WriteFlags,
     changed_settings,
     with_settings,
 )
 from recommender.cli.output import output_options, show_answer
 from recommender.cli.strict import PlanCommand, call_problems, complete_job
+from recommender.errors import UsageError
+from recommender.export.start import TARGETS
+from recommender.plan.plan import Answer
+from recommender.report.answer_frame import PlanRequest
 
 JobWord = Annotated[
     list[str] | None,
@@ -42,6 +47,7 @@ def plan(
     search: SearchFlags,
     shown: AnswerFlags,
     output: OutputFlags,
+    files: WriteFlags,
     job: JobWord = None,
 ) -> None:
     """Which cloud GPUs to rent for a training job, with the chance that it finishes in time.
@@ -56,6 +62,9 @@ def plan(
     errors = ErrorCollector(call_problems(ctx))
     kept = changed_settings(errors)
     form = output_options(with_settings(output, kept), shown, errors)
+    target = errors.choose(files.to, "--to", TARGETS, "") or None
+    if target and files.write is None:
+        errors.problems.append("--to says what runs the files; name their folder: --write DIR")
     call = planner_inputs.PlannerFlags(
         tuple(job or ()), limits, offers, own, job_flags, search
     ).over(kept)
@@ -65,6 +74,21 @@ def plan(
     show_answer(answer, ready.request, form)
     if answer.status != "ok":
         raise typer.Exit(INFEASIBLE)
+    if files.write is not None:
+        _write(answer, form.explain or answer.lead, ready.request, target, files.write)
+
+
+def _write(
+    answer: Answer, number: int, request: PlanRequest, target: str | None, folder: str
+) -> None:
+    """The files that run a plan of the answer."""
+    from recommender.cli.write_export import write_export
+    from recommender.report.launch import run_of
+
+    if number > len(answer.plans):
+        raise UsageError(f"--explain {number}: there are {len(answer.plans)} plans")
+    run = run_of(answer.plans[number - 1], request, f"plan {number}")
+    write_export(run, target, folder)
 
 
 command = command_app("plan", plan, PlanCommand)

@@ -1,0 +1,78 @@
+"""`recommend export`: files that run a plan of an answer."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from recommender.cli.error_collector import ErrorCollector
+from recommender.cli.groups import command_app
+from recommender.cli.options import Word, one_of
+from recommender.cli.screen import write_text
+from recommender.cli.write_export import write_export
+from recommender.errors import UsageError
+from recommender.export.answer_file import read_answer
+from recommender.export.files import ExportFile
+from recommender.export.start import TARGETS, usual_target
+from recommender.export.targets import export_files
+
+
+def export(
+    answer: Annotated[
+        str,
+        typer.Argument(help="An answer, written by recommend ... --json.", metavar="ANSWER.json"),
+    ],
+    to: Annotated[
+        Word,
+        typer.Option(
+            help="What shall run the plan (skypilot, or what can).",
+            metavar="|".join(TARGETS),
+            autocompletion=one_of(TARGETS),
+            show_default=False,
+        ),
+    ] = None,
+    plan: Annotated[
+        Word,
+        typer.Option(
+            help="Number of the plan, or sensible, cheapest, fastest, safest (1).",
+            metavar="N",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Word,
+        typer.Option(
+            "-o",
+            "--output",
+            help="Folder for the files; without, a single file goes to standard output.",
+            metavar="DIR",
+            show_default=False,
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
+) -> None:
+    """Write the files that run a plan; nothing is rented until you start them.
+
+    \b
+    recommend --deadline 24h llama3-8b-lora --json > answer.json
+    recommend export answer.json --to skypilot -o run
+    """
+    errors = ErrorCollector()
+    target = errors.choose(to, "--to", TARGETS, "") or None
+    errors.raise_all()
+    found = read_answer(Path(answer))
+    run = found.described(found.named(plan or "1"))
+    if output is None:
+        write_text(_only(export_files(run, target or usual_target(run), "")).text)
+    else:
+        write_export(run, target, output, force)
+
+
+def _only(files: tuple[ExportFile, ...]) -> ExportFile:
+    if len(files) > 1:
+        names = ", ".join(each.name for each in files)
+        raise UsageError(f"the plan takes several files ({names}); name a folder with -o DIR")
+    return files[0]
+
+
+command = command_app("export", export)

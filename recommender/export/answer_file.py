@@ -1,0 +1,178 @@
+"""Reads an answer back that `recommend ... --json` has written."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from recommender.catalogs.frozen import dataclass
+from recommender.errors import UsageError
+from recommender.export.description import RunDescription, description_of
+from recommender.inputs.files import read_text
+from recommender.job.job import Job
+from recommender.plan.limits import Choice, Limits, Progress
+from recommender.plan.plan import Plan, PriceDate
+from recommender.text import shown, shown_path
+
+SCHEMA = "recommend.plan/v1"
+_MOST_BYTES = 2**26
+_HINT = "write it anew with recommend ... --json > ANSWER.json"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPlan:
+    """A plan of an answer, under the names it can be asked for by."""
+
+    plan: Plan
+    rank: int | None  # its number in the table; None where it does not stand there
+    roles: tuple[str, ...] = ()  # "sensible", "cheapest", "fastest", "safest"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFile:
+    """What an answer was asked and what it found."""
+
+    job: Job
+    limits: Limits
+    choice: Choice
+    progress: Progress
+    tool: str  # "recommend 0.1.0"
+    catalog: str  # version
+    prices: tuple[PriceDate, ...]
+    plans: tuple[NamedPlan, ...]
+
+    def named(self, word: str) -> NamedPlan:
+        """The plan of a number or a role; raises `UsageError` where there is none."""
+        for each in self.plans:
+            if word in each.roles or (each.rank is not None and word == str(each.rank)):
+                return each
+        names = [str(each.rank) for each in self.plans if each.rank is not None]
+        names += [role for each in self.plans for role in each.roles]
+        listed = ", ".join(names) or "none: no plan keeps its limits"
+        raise UsageError(f"--plan {shown(word)}: the answer has plans {listed}")
+
+    def described(self, named: NamedPlan) -> RunDescription:
+        """A plan of the answer as it is run."""
+        which = f"plan {named.rank}" if named.rank else f"the {named.roles[0]} plan"
+        return description_of(
+            named.plan,
+            which,
+            self.job,
+            self.limits,
+            tool=self.tool,
+            catalog=self.catalog,
+        )
+
+
+def read_answer(path: Path) -> AnswerFile:
+    """Read an answer; raises `UsageError` that says which value cannot be read."""
+    name = shown_path(path)
+    try:
+        made = json.loads(read_text(path, _MOST_BYTES))
+    except (json.JSONDecodeError, RecursionError):
+        raise UsageError(f"{name}: is no JSON; {_HINT}") from None
+    if not isinstance(made, dict) or made.get("schema") != SCHEMA:
+        said = made.get("schema") if isinstance(made, dict) else None
+        raise UsageError(f"{name}: its schema is {shown(said)}, not {SCHEMA}; {_HINT}")
+    return answer_of(made, name)
+
+
+def answer_of(made: Mapping[str, Any], name: str = "the answer") -> AnswerFile:
+    """The parsed document of an answer as plain data."""
+    try:
+        inputs, provenance = made["inputs"], made["provenance"]
+        return AnswerFile(
+            job=_read(Job, inputs["job"], "inputs.job"),
+            limits=_read(Limits, inputs["limits"], "inputs.limits"),
+            choice=_read(Choice, inputs["choice"], "inputs.choice"),
+            progress=_read(Progress, inputs["progress"], "inputs.progress"),
+            tool=_read(str, provenance["tool"], "provenance.tool"),
+            catalog=_read(str, provenance["catalog"], "provenance.catalog"),
+            prices=_read(tuple[PriceDate, ...], provenance["prices"], "provenance.prices"),
+            plans=_named_plans(made),
+        )
+    except KeyError as error:
+        raise UsageError(f"{name}: has no {shown(error.args[0])}; {_HINT}") from None
+    except (_Unreadable, TypeError, AttributeError) as error:
+        raise UsageError(f"{name}: {shown(error)}; {_HINT}") from None
+
+
+def _named_plans(made: Mapping[str, Any]) -> tuple[NamedPlan, ...]:
+    trio = made["trio"] or []
+    roles: dict[int, tuple[str, ...]] = {}
+    for pick in trio:
+        if pick["rank"] is not None:
+            roles[pick["rank"]] = (*roles.get(pick["rank"], ()), pick["role"])
+    plans = [
+        NamedPlan(_read(Plan, each, f"plans[{at}]"), at + 1, roles.get(at + 1, ()))
+        for at, each in enumerate(made["plans"])
+    ]
+    beside: dict[Plan, tuple[str, ...]] = {}
+    for at, pick in enumerate(trio):
+        if pick["rank"] is None:
+            plan = _read(Plan, pick["plan"], f"trio[{at}].plan")
+            beside[plan] = (*beside.get(plan, ()), pick["role"])
+    return (*plans, *(NamedPlan(plan, None, each) for plan, each in beside.items()))
+
+
+class _Unreadable(Exception):
+    """A value that is not what its field holds."""
+
+
+def _read(kind: Any, value: Any, where: str) -> Any:
+    """A value of JSON as the type of its field; unknown numbers are null there."""
+    origin = get_origin(kind)
+    if is_dataclass(kind):
+        return _object(kind, value, where)
+    if origin in (Union, UnionType):
+        inner = [each for each in get_args(kind) if each is not NoneType]
+        return None if value is None else _read(inner[0], value, where)
+    if origin is tuple:
+        return _tuple(get_args(kind), value, where)
+    if origin is Literal:
+        return _checked(value in get_args(kind), value, where)
+    if kind is float:
+        if value is None:
+            return math.nan
+        return float(_checked(_is_number(value), value, where))
+    if kind is int:
+        return _checked(_is_number(value) and value == int(value), value, where)
+    if kind in (str, bool):
+        return _checked(isinstance(value, kind), value, where)
+    return value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _checked(good: bool, value: Any, where: str) -> Any:
+    if not good:
+        raise _Unreadable(f"{where} cannot be {shown(value)}")
+    return value
+
+
+def _tuple(kinds: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:
+    _checked(isinstance(value, list), value, where)
+    if kinds[-1] is ...:
+        kinds = (kinds[0],) * len(value)
+    _checked(len(value) == len(kinds), value, where)
+    pairs = enumerate(zip(kinds, value, strict=True))
+    return tuple(_read(kind, each, f"{where}[{at}]") for at, (kind, each) in pairs)
+
+
+def _object(kind: Any, value: Any, where: str) -> Any:
+    _checked(isinstance(value, dict), value, where)
+    hints = get_type_hints(kind)
+    made = {}
+    for each in fields(kind):
+        name = each.metadata.get("json", each.name)
+        if name in value:  # what is missing has its default, or is refused below
+            made[each.name] = _read(hints[each.name], value[name], f"{where}.{name}")
+    try:
+        return kind(**made)
+    except TypeError:
+        raise _Unreadable(f"{where} lacks fields of a {kind.__name__}") from None

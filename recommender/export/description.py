@@ -1,0 +1,137 @@
+"""What to run: one description of a plan that every target writes in its own words."""
+
+import math
+import re
+from itertools import groupby
+
+from recommender.catalogs.frozen import dataclass
+from recommender.catalogs.registry import CLOUDS, ProviderInfo
+from recommender.job.job import Job
+from recommender.plan.limits import Limits
+from recommender.plan.plan import Fallback, Machines, Plan
+
+HOUR_S = 3600.0
+_NAME = 40  # characters: labels of Google Cloud and clusters of SkyPilot take at least these
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A region where machines are asked for, by names that can be typed in any account."""
+
+    region: str
+    zones: tuple[str, ...] = ()  # names; none: any zone of the region
+    zone_ids: tuple[str, ...] = ()  # of AWS, which names zones anew in every account
+    usd_per_hour: float = math.nan  # of one machine, at the first of these zones
+
+
+@dataclass(frozen=True, slots=True)
+class RunDescription:
+    """A plan as it is run: machines, where they are asked for, checkpoints, fallback, limits."""
+
+    name: str  # of the job, safe in labels and file names
+    plan: Plan
+    which: str  # "plan 1", "the sensible plan"
+    job: Job
+    limits: Limits
+    tool: str  # "recommend 0.1.0"
+    catalog: str  # version
+
+    @property
+    def machines(self) -> Machines:
+        """The machines that train, or the first kind of a mix."""
+        return self.plan.machines[0]
+
+    @property
+    def mixed(self) -> bool:
+        """Whether machines of several types or markets train together."""
+        return len({(m.instance_type, m.market) for m in self.plan.machines}) > 1
+
+    @property
+    def provider(self) -> ProviderInfo | None:
+        """The cloud that rents them; None for machines of one's own."""
+        return CLOUDS.get(self.machines.provider)
+
+    @property
+    def nodes(self) -> int:
+        """How many machines train."""
+        return sum(m.count for m in self.plan.machines)
+
+    @property
+    def spot(self) -> bool:
+        """Whether any of them is on spot."""
+        return any(m.market == "spot" for m in self.plan.machines)
+
+    @property
+    def fallback(self) -> Fallback | None:
+        """What takes over when time runs short."""
+        return self.plan.fallback
+
+    @property
+    def locations(self) -> tuple[Location, ...]:
+        """Where machines are asked for, in order: the failover list by region."""
+        return locations_of(self.plan)
+
+    @property
+    def saves(self) -> bool:
+        """Whether checkpoints are written."""
+        return self.plan.checkpointing.path != "none"
+
+    @property
+    def work_s(self) -> float:
+        """Training time of the whole job on the plan's cluster, nothing lost."""
+        step_s = self.plan.estimate.step.step_s * self.job.steps
+        return max(step_s, self.plan.estimate.split.work_s)
+
+    @property
+    def longest_s(self) -> float:
+        """How long the job may run at most: until 1 run in 100 is longer, or the deadline."""
+        time = self.plan.estimate.time
+        p99_s = time.p99 if math.isfinite(time.p99) else time.p95
+        return math.ceil(max(p99_s, self.limits.deadline_s or 0.0))
+
+    @property
+    def price_date(self) -> str:
+        """The oldest quote among the machines of the plan."""
+        late = () if self.fallback is None else self.fallback.machines
+        return min(m.as_of for m in (*self.plan.machines, *late))
+
+
+def description_of(
+    plan: Plan,
+    which: str,
+    job: Job,
+    limits: Limits,
+    *,
+    tool: str,
+    catalog: str,
+) -> RunDescription:
+    """Describe a plan as it is run."""
+    return RunDescription(safe_name(job.name), plan, which, job, limits, tool, catalog)
+
+
+def safe_name(name: str) -> str:
+    """A name of letters, digits and hyphens that begins with a letter and ends with none."""
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:_NAME].strip("-")
+    return plain if plain[:1].isalpha() else f"train-{plain}".strip("-")
+
+
+def locations_of(plan: Plan) -> tuple[Location, ...]:
+    """The failover list by region; where nothing is on spot, the one region."""
+    if not plan.sites:
+        return tuple(
+            _location(first.provider, first.region, (first.zone,), first.usd_per_hour)
+            for first in plan.machines[:1]
+        )
+    provider = next(m.provider for m in plan.machines if m.market == "spot")
+    found = []
+    for region, sites in groupby(plan.sites, key=lambda site: site.region):
+        listed = tuple(sites)
+        zones = tuple(site.zone for site in listed)
+        found.append(_location(provider, region, zones, listed[0].usd_per_hour))
+    return tuple(found)
+
+
+def _location(provider: str, region: str, zones: tuple[str, ...], usd: float) -> Location:
+    listed = tuple(zone for zone in zones if zone)
+    ids = provider in CLOUDS and CLOUDS[provider].zones == "id"
+    return Location(region, () if ids else listed, listed if ids else (), usd)

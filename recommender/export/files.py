@@ -1,0 +1,37 @@
+"""Exported files: their text, and how they are written."""
+
+import os
+from pathlib import Path
+
+from recommender.catalogs.files import replace_file
+from recommender.catalogs.frozen import dataclass
+from recommender.errors import UsageError
+from recommender.text import shown_path
+
+
+@dataclass(frozen=True, slots=True)
+class ExportFile:
+    """One file of an export."""
+
+    name: str
+    text: str
+    executable: bool = False
+
+
+def write_files(folder: Path, files: tuple[ExportFile, ...], force: bool) -> tuple[Path, ...]:
+    """Write all files, or none where one would replace a file that has another text."""
+    paths = tuple(folder / each.name for each in files)
+    for path, each in zip(paths, files, strict=True):
+        if not force and path.exists() and path.read_bytes() != each.text.encode("utf-8"):
+            raise UsageError(f"{shown_path(path)}: exists and is another; name another folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, each in zip(paths, files, strict=True):
+            replace_file(path, each.text.encode("utf-8"))
+            if each.executable:
+                os.chmod(path, 0o755)
+    except OSError as error:
+        raise UsageError(
+            f"{shown_path(folder)}: cannot be written ({error.strerror}); name another folder"
+        ) from None
+    return paths

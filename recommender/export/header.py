@@ -1,0 +1,135 @@
+"""The lines above every exported file: what it runs, what that costs, what it needs."""
+
+import math
+import textwrap
+from collections.abc import Callable
+
+from recommender.export.description import RunDescription
+from recommender.plan.plan import Machines, Need, Spread
+from recommender.text import duration, has_control, three, usd
+
+WIDTH = 96
+_UNITS = {"vcpu": " vCPU", "gpu": " GPUs", "machine": " machines"}
+
+
+def header(run: RunDescription, start: str, remarks: tuple[str, ...]) -> list[str]:
+    """Sentences for the top of a file; `remarks` are the target's own, `start` its command."""
+    return [
+        f"{run.name}: {machines_words(run)}.",
+        *estimate_words(run),
+        f"Written by {run.tool} from {run.which}; catalog {run.catalog}, prices of "
+        f"{run.price_date}. Nothing is rented until you start it: {start}",
+        *quota_words(run),
+        *remarks,
+    ]
+
+
+def commented(sentences: list[str], mark: str = "#") -> list[str]:
+    """Sentences as comment lines; words of the user's own cannot end a comment."""
+    lines = []
+    for sentence in sentences:
+        clean = "".join(" " if has_control(c) else c for c in sentence)
+        wrapped = textwrap.wrap(clean, WIDTH, break_long_words=False, break_on_hyphens=False)
+        lines += [f"{mark} {line}".rstrip() for line in wrapped or [""]]
+    return lines
+
+
+def group_words(m: Machines) -> str:
+    """ "2x a3-highgpu-1g spot"."""
+    return f"{m.count}x {m.instance_type} {m.market.replace('_', '-')}"
+
+
+def machines_words(run: RunDescription) -> str:
+    """What is rented and where."""
+    groups = " + ".join(group_words(m) for m in run.plan.machines)
+    first, *others = [location.region for location in run.locations]
+    more = f", then {', then '.join(others)}" if others else ""
+    return f"{groups} in {run.machines.provider} {first}{more}"
+
+
+def estimate_words(run: RunDescription) -> list[str]:
+    """Cost, time and chance, as the plan counts them."""
+    found = run.plan.estimate
+    lines = [
+        f"Estimate: {usd(found.cost.mean)} USD on average ({_span(found.cost, usd)}), "
+        f"{duration(found.time.p50)} ({_span(found.time, duration)})."
+    ]
+    kept = _limits(run)
+    if kept:
+        lines.append(f"Kept with {_chance(found.chance)} chance: {kept}.")
+    if run.spot:
+        lines.append(
+            f"Spot is interrupted about {three(round(found.interruptions, 1))} times; list price "
+            f"{three(run.plan.usd_per_hour)} USD/h while everything runs."
+        )
+    return lines
+
+
+def _limits(run: RunDescription) -> str:
+    limits = run.limits
+    found = []
+    if limits.deadline_s is not None:
+        found.append(f"done within {duration(limits.deadline_s)}")
+    if limits.budget_usd is not None:
+        found.append(f"at most {usd(limits.budget_usd)} USD")
+    if limits.hourly_usd is not None:
+        found.append(f"at most {three(limits.hourly_usd)} USD/h")
+    return ", ".join(found)
+
+
+def _span(spread: Spread, worded: Callable[[float], str]) -> str:
+    return f"9 runs in 10: {worded(spread.p05)} to {worded(spread.p95)}"
+
+
+def _chance(share: float) -> str:
+    return ">99 %" if share > 0.99 else f"{100.0 * share:.0f} %"
+
+
+def share_words(share: float) -> str:
+    """A share of the runs, as the other figures are told."""
+    return _chance(share) if share > 0.99 else f"{100.0 * share:.2g} %"
+
+
+def quota_words(run: RunDescription) -> list[str]:
+    """The quotas that it needs, by the provider's own names."""
+    needs = [each for each in run.plan.needs if not _granted(each)]
+    return ["Quotas to have first:", *(f"  {_need(each)}" for each in needs)] if needs else []
+
+
+def _granted(need: Need) -> bool:
+    return need.yours is not None and need.yours >= need.amount
+
+
+def _need(need: Need) -> str:
+    purpose = ", for the fallback" if need.fallback else ""
+    new = need.new_accounts
+    known = "" if new is None else f" (new accounts have {three(new)})"
+    if need.yours is not None and math.isfinite(need.yours):
+        known = f" (yours is {three(need.yours)})"
+    unit = _UNITS.get(need.unit, "")
+    return f'"{need.name}" of {three(need.amount)}{unit} in {need.region}{purpose}{known}'
+
+
+def fallback_words(run: RunDescription, who: str) -> list[str]:
+    """When on-demand machines take over, and who sees to it."""
+    late = run.fallback
+    if late is None:
+        return (
+            ["No fallback to on-demand: the plan waits for spot, and so does this file."]
+            if run.spot
+            else []
+        )
+    groups = " + ".join(group_words(m) for m in late.machines)
+    where = late.machines[0].region
+    return [
+        f"Fallback: {groups} in {where}, when the time left is down to the work left on them + "
+        f"{duration(late.reserve_s)}; needed in {share_words(late.probability)} of the runs. {who}"
+    ]
+
+
+def cap_words(run: RunDescription) -> str:
+    """When the run is stopped for good."""
+    deadline_s = run.limits.deadline_s
+    over = deadline_s is not None and run.longest_s <= deadline_s
+    why = "the deadline is over" if over else "1 run in 100 takes longer"
+    return f"Stopped for good {duration(run.longest_s)} after its first start: {why}."

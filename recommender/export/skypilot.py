@@ -1,0 +1,245 @@
+"""A plan as a managed job of SkyPilot, and the script that keeps the plan's fallback rule.
+
+SkyPilot's rules, as its code of version 0.14.1 has them (read 2026-11-23):
+
+* `resources.ordered` is tried from the top at every start and recovery; after a round without
+  machines it waits 60 to 300 s and begins again (sky/optimizer.py; sky/jobs/recovery_strategy.py,
+  `_launch`, RETRY_INIT_GAP_SECONDS and Backoff of sky/utils/common_utils.py).
+* It knows no deadline. On-demand machines at the end of the list are rented as soon as no place
+  above them has spot, and are kept until the job ends.
+* Its clusters are of one machine type: mixes cannot be written (docs.skypilot.co, "Job Groups",
+  runs tasks side by side, but recovers each alone).
+"""
+
+import math
+
+from recommender.catalogs.registry import CLOUDS
+from recommender.export.description import Location, RunDescription
+from recommender.export.files import ExportFile
+from recommender.export.header import (
+    cap_words,
+    commented,
+    fallback_words,
+    group_words,
+    header,
+    share_words,
+)
+from recommender.export.start import start_line
+from recommender.export.storage import progress_line
+from recommender.export.train_command import RankVariables, run_lines, variables
+from recommender.export.watch_script import Steps, watch_script
+from recommender.export.yaml_text import block, environment, inline
+from recommender.plan.plan import AtFirstOutage, Machines
+from recommender.text import duration, usd
+
+JOB, ON_DEMAND, SCRIPT = "train.yaml", "on-demand.yaml", "launch.sh"
+_RANKS = RankVariables(
+    nodes="$SKYPILOT_NUM_NODES",
+    rank="$SKYPILOT_NODE_RANK",
+    master='$(echo "$SKYPILOT_NODE_IPS" | head -n 1)',
+    gpus="$SKYPILOT_NUM_GPUS_PER_NODE",
+)
+_MOUNT = "/checkpoints"
+_STORES = {"aws": "s3", "gcp": "gcs", "azure": "azure"}
+_DISK_GB = 256  # SkyPilot's own default, as the plan's fees count a boot disk
+
+
+def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
+    """The managed job; with a fallback the on-demand job and the script that switches to it."""
+    if run.fallback is None:
+        return (ExportFile(JOB, _job(run, folder)),)
+    return (
+        ExportFile(JOB, _job(run, folder)),
+        ExportFile(ON_DEMAND, _on_demand_job(run)),
+        ExportFile(SCRIPT, watch_script(run, _steps(run), _script_head(run, folder)), True),
+    )
+
+
+def why_not(run: RunDescription) -> str:
+    """Why SkyPilot cannot run a plan; empty where it can."""
+    if run.provider is None or not run.provider.sky_name:
+        return f"SkyPilot rents no machines of {run.machines.provider}; export --to torchrun"
+    if run.mixed:
+        return (
+            "its clusters are of one machine type and market, and this plan mixes them; export "
+            "--to torchrun, or plan with --no-mix"
+        )
+    if run.machines.confidential:
+        return "it sets no security type, which confidential VMs need; export --to azure-cli"
+    return ""
+
+
+def _job(run: RunDescription, folder: str) -> str:
+    """The job on the plan's own machines."""
+    lines = commented(header(run, start_line(run, "skypilot", folder), _remarks(run)))
+    resources = [
+        "resources:",
+        *_recovery(),
+        "  # Tried in this order, at every start and recovery.",
+    ]
+    resources += ["  ordered:"]
+    for location in run.locations:
+        resources += [f"    - {entry}" for entry in _entries(run.machines, location)]
+    resources += _last_resort(run)
+    return _text(run, run.name, run.nodes, lines, resources)
+
+
+def _on_demand_job(run: RunDescription) -> str:
+    """The job on the fallback's machines."""
+    assert run.fallback is not None
+    first = run.fallback.machines[0]
+    lines = commented([
+        f"{run.name}: the fallback of {JOB}, {group_words(first)} in {first.region}.",
+        f"{SCRIPT} starts it when the time left is down to the work left; it resumes from the "
+        "checkpoints of the first job.",
+    ])  # fmt: skip
+    resources = ["resources:", *_recovery(), "  ordered:"]
+    resources += [f"    - {entry}" for entry in _entries(first, Location(first.region))]
+    return _text(run, f"{run.name}-on-demand", first.count, lines, resources)
+
+
+def _script_head(run: RunDescription, folder: str) -> list[str]:
+    return [
+        f"{run.name}: starts {JOB} and keeps the plan's fallback rule: {ON_DEMAND} takes over when "
+        "the time left is down to the work left.",
+        f"Start it on a machine that stays on: {start_line(run, 'skypilot', folder)}",
+        "It may be killed and started again. Progress is the share of the work that is done, "
+        "which the training script writes to $CHECKPOINT_DIR/progress (0.4 for 40 %).",
+    ]
+
+
+_JOB_STATE = """
+here=$(dirname "$0")
+: "${CHECKPOINT_BUCKET:?export CHECKPOINT_BUCKET=your-bucket first}"
+export CHECKPOINT_BUCKET
+job_state() {  # of the newest managed job of this name
+  sky jobs queue --all -o json | python3 -c '
+import json, sys
+jobs = [job for job in json.load(sys.stdin) if job["job_name"] == sys.argv[1]]
+newest = max(jobs, key=lambda job: job["job_id"], default={})
+print(str(newest.get("status", "NONE")).rpartition(".")[2])' "$1"
+}
+start_job() {
+  sky jobs launch --yes --detach-run --name "$1" --env CHECKPOINT_BUCKET "$2"
+}
+"""
+
+
+def _steps(run: RunDescription) -> Steps:
+    return Steps(
+        setup=tuple(_JOB_STATE.strip().splitlines()),
+        keep_plan=(f'start_job "$NAME-$began-plan" "$here/{JOB}"',),
+        stop_plan=('sky jobs cancel --yes --graceful --name "$NAME-$began-plan" || true',),
+        keep_fallback=(f'start_job "$NAME-$began-fallback" "$here/{ON_DEMAND}"',),
+        stop_fallback=('sky jobs cancel --yes --graceful --name "$NAME-$began-fallback" || true',),
+        state=(
+            'case "$(job_state "$NAME-$began-$phase")" in',
+            '  SUCCEEDED) echo "done" ;;',
+            "  NONE) echo missing ;;",
+            "  FAILED*) echo failed ;;",
+            "  *) echo running ;;",
+            "esac",
+        ),
+        progress=(progress_line(run),),
+    )
+
+
+def _recovery() -> list[str]:
+    return [
+        "  # Interruptions are always recovered from; this counts crashes of the script.",
+        "  job_recovery: {strategy: EAGER_NEXT_REGION, max_restarts_on_errors: 3}",
+        f"  disk_size: {_DISK_GB}",
+    ]
+
+
+def _entries(machines: Machines, location: Location) -> list[str]:
+    """One line of resources for each place; AWS regions stand without zones."""
+    cloud = CLOUDS[machines.provider].sky_name
+    places = [f"{location.region}/{zone}" for zone in location.zones] or [location.region]
+    return [
+        inline({
+            "infra": f"{cloud}/{place}",
+            "instance_type": machines.instance_type,
+            "use_spot": machines.market == "spot",
+        })
+        for place in places
+    ]  # fmt: skip
+
+
+def _last_resort(run: RunDescription) -> list[str]:
+    """On-demand machines at the end of the list, as a comment that can be undone."""
+    late = run.fallback
+    if late is None or not ends_list(run):
+        return []
+    first = late.machines[0]
+    entries = _entries(first, Location(first.region))
+    words = (
+        f"Instead of {SCRIPT}: as the end of this list, on-demand machines are rented as soon as "
+        "no place has spot, and kept"
+    )
+    found = late.at_first_outage
+    words += "." if found is None else f". That is {_figures(found)}."
+    return [
+        *(f"    {line}" for line in commented([words])),
+        *(f"    # - {each}" for each in entries),
+    ]
+
+
+def ends_list(run: RunDescription) -> bool:
+    """Whether on-demand machines can end the list: all of its entries have as many nodes."""
+    late = run.fallback
+    return late is not None and late.machines[0].count == run.nodes
+
+
+def _figures(found: AtFirstOutage) -> str:
+    return (
+        f"{usd(found.cost_usd)} USD on average, {duration(found.time_s)}, limits kept with "
+        f"{share_words(found.chance)} chance"
+    )
+
+
+def _remarks(run: RunDescription) -> tuple[str, ...]:
+    who = (
+        f"SkyPilot knows no deadline: {SCRIPT} makes the switch, on a machine that stays on. "
+        f"Started without it, this job waits for spot and nothing takes over{_without(run)}."
+    )
+    found = fallback_words(run, who)
+    zones = any(location.zone_ids for location in run.locations)
+    if zones:
+        found.append(
+            "AWS names zones anew in every account; SkyPilot tries all zones of each region."
+        )
+    if run.plan.checkpointing.path in ("anchor", "memory_tier"):
+        found.append(
+            "The plan saves to machines of its own (see recommend --explain); this job saves to "
+            "the bucket instead, which stalls training for longer."
+        )
+    return (*found, cap_words(run))
+
+
+def _without(run: RunDescription) -> str:
+    late = run.fallback
+    if late is None or math.isnan(late.chance_without):
+        return ""
+    return f": limits kept with {share_words(late.chance_without)} chance"
+
+
+def _text(run: RunDescription, name: str, nodes: int, head: list[str], resources: list[str]) -> str:
+    train = run_lines(run, _RANKS)
+    lines = [*head, f"name: {name}", f"num_nodes: {nodes}", "", *resources, "", "envs:"]
+    lines += environment(variables(run, f"{_MOUNT}/{run.name}"))
+    if run.saves:
+        store = _STORES.get(run.machines.provider, "s3")
+        lines += [
+            "  CHECKPOINT_BUCKET: null  # yours: sky jobs launch --env CHECKPOINT_BUCKET=...",
+            "",
+            "file_mounts:",
+            f"  {_MOUNT}:",
+            "    name: ${CHECKPOINT_BUCKET}  # made if it does not exist",
+            f"    store: {store}",
+            "    mode: MOUNT_CACHED  # written at the speed of the disk, uploaded behind it",
+        ]
+    lines += ["", "# The folder with your training script.", "workdir: .", "", "setup: |"]
+    lines += block(["[ ! -f requirements.txt ] || pip install -r requirements.txt"])
+    lines += ["", "run: |", *block(train)]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,42 @@
+"""The targets of an export, by the name they are asked for."""
+
+from importlib import import_module
+from typing import Protocol, cast
+
+from recommender.errors import UsageError
+from recommender.export.description import RunDescription
+from recommender.export.files import ExportFile
+from recommender.export.start import TARGETS
+from recommender.text import unknown
+
+
+class Target(Protocol):
+    """What the module of a target can do."""
+
+    def files(self, run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
+        """The files that run the plan from this folder; raises `UsageError` where none can."""
+
+    def why_not(self, run: RunDescription) -> str:
+        """Why the target cannot run a plan; empty where it can."""
+
+
+def target_of(name: str) -> Target:
+    """The module of a target; raises `UsageError` for a name that there is none of."""
+    if name not in TARGETS:
+        raise UsageError(unknown("target of --to", name, TARGETS))
+    module = import_module(f"recommender.export.{name.replace('-', '_')}")
+    return cast(Target, module)
+
+
+def export_files(run: RunDescription, target: str, folder: str) -> tuple[ExportFile, ...]:
+    """The files of a plan for a target; raises `UsageError` where it cannot run the plan."""
+    module = target_of(target)
+    why = module.why_not(run)
+    if why:
+        raise UsageError(f"--to {target}: {why}")
+    return module.files(run, folder)
+
+
+def possible_targets(run: RunDescription) -> tuple[str, ...]:
+    """The targets that can run a plan."""
+    return tuple(name for name in TARGETS if not target_of(name).why_not(run))

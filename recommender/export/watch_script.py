@@ -1,0 +1,134 @@
+"""The script that keeps a plan running: starts it, turns to the fallback in time, stops it.
+
+One loop for all targets; a target says in shell functions how its machines are started, looked at
+and stopped. All state is in the bucket, in the cloud and in one small file, so a script that was
+killed goes on where it was when it is started again.
+"""
+
+import math
+import shlex
+
+from recommender.catalogs.frozen import dataclass
+from recommender.export.description import RunDescription
+from recommender.export.header import commented
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What a target does, as lines of bash."""
+
+    setup: tuple[str, ...]  # variables, functions of its own
+    keep_plan: tuple[str, ...]  # start what is missing of the plan's machines
+    stop_plan: tuple[str, ...]
+    state: tuple[str, ...]  # print running, missing, done or failed
+    progress: tuple[str, ...]  # print the share of the work that is done, or nothing
+    keep_fallback: tuple[str, ...] = ()
+    stop_fallback: tuple[str, ...] = ()
+
+
+def watch_script(run: RunDescription, steps: Steps, head: list[str]) -> str:
+    """The whole script; `head` is its header."""
+    lines = ["#!/usr/bin/env bash", *commented(head), "", "set -euo pipefail", *_figures(run)]
+    lines += ["", *steps.setup, ""]
+    lines += _function("keep_plan", steps.keep_plan)
+    lines += _function("stop_plan", steps.stop_plan)
+    lines += _function("state", steps.state)
+    if run.fallback is not None:
+        lines += _function("progress", steps.progress)
+        lines += _function("keep_fallback", steps.keep_fallback)
+        lines += _function("stop_fallback", steps.stop_fallback)
+        lines += _TIME_IS_SHORT
+    lines += _loop(run)
+    return "\n".join(lines) + "\n"
+
+
+def assignment(name: str, value: str | int | float) -> str:
+    """A variable of the script, quoted."""
+    return f"{name}={shlex.quote(f'{value}')}"
+
+
+def _figures(run: RunDescription) -> list[str]:
+    found = [
+        assignment("NAME", run.name),
+        f"{assignment('LONGEST_RUN_S', f'{run.longest_s:.0f}')}  # since the first start",
+        "POLL_S=${POLL_S:-60}",
+    ]
+    late, deadline_s = run.fallback, run.limits.deadline_s
+    if late is None or deadline_s is None:
+        return found
+    work_s = math.ceil(run.work_s / late.speed)
+    return [
+        *found,
+        f"{assignment('DEADLINE_S', f'{deadline_s:.0f}')}  # since the first start",
+        f"{assignment('FALLBACK_WORK_S', work_s)}  # the whole job on the fallback",
+        f"{assignment('RESERVE_S', math.ceil(late.reserve_s))}  # its start, and a reserve",
+    ]
+
+
+def _function(name: str, body: tuple[str, ...]) -> list[str]:
+    return [f"{name}() {{", *(f"  {line}" if line else "" for line in body), "}", ""]
+
+
+_TIME_IS_SHORT = [
+    "# Without a word on progress nothing counts as done: the switch comes early, never late.",
+    "time_is_short() {",
+    "  local share left",
+    "  share=$(progress || true)",
+    "  left=$(( began + DEADLINE_S - $(date +%s) ))",
+    '  awk -v share="${share:-0}" -v left="$left" -v work="$FALLBACK_WORK_S" \\',
+    '    -v reserve="$RESERVE_S" \\',
+    "    'BEGIN { if (share < 0 || share > 1) share = 0"
+    "; exit !(left <= (1 - share) * work + reserve) }'",
+    "}",
+    "",
+]
+
+
+def _loop(run: RunDescription) -> list[str]:
+    late = run.fallback is not None
+    memory = ['memory="${STATE_DIR:-.}/.$NAME.state"  # first start and phase, for a new start']
+    phase = "plan"
+    return [
+        *memory,
+        f'[ -s "$memory" ] || echo "$(date +%s) {phase}" > "$memory"',
+        'read -r began phase < "$memory"',
+        "stop_all() {",
+        *(['  if [ "$phase" = fallback ]; then stop_fallback; return; fi'] if late else []),
+        "  stop_plan",
+        "}",
+        "while :; do",
+        "  current=$(state || true)",
+        '  case "$current" in',
+        '    done) echo "$NAME: done"; stop_all; rm -f "$memory"; exit 0 ;;',
+        '    failed) echo "$NAME: failed" >&2; stop_all; rm -f "$memory"; exit 1 ;;',
+        "  esac",
+        '  if [ $(( $(date +%s) - began )) -ge "$LONGEST_RUN_S" ]; then',
+        '    echo "$NAME: stopped for good after $LONGEST_RUN_S s" >&2',
+        '    stop_all; rm -f "$memory"; exit 124',
+        "  fi",
+        *(_SWITCH if late else []),
+        '  if [ "$current" = missing ]; then',
+        *(_KEEP_EITHER if late else [f"    {_KEEP_PLAN}"]),
+        "  fi",
+        '  sleep "$POLL_S"',
+        "done",
+    ]
+
+
+_KEEP_PLAN = 'keep_plan || echo "$NAME: not started, tried again" >&2'
+_SWITCH = [
+    '  if [ "$phase" = plan ] && time_is_short; then',
+    '    echo "$NAME: time is short, on-demand machines take over"',
+    "    stop_plan",
+    "    phase=fallback",
+    '    echo "$began $phase" > "$memory"',
+    "    current=missing",
+    "  fi",
+]
+_KEEP_EITHER = [
+    '    if [ "$phase" = plan ]; then',
+    f"      {_KEEP_PLAN}",
+    "    else",
+    '      keep_fallback || echo "$NAME: on-demand not started, tried again" >&2',
+    "    fi",
+]

@@ -1,0 +1,1 @@
+"""Checks of exported files by the tools they are for."""

@@ -1,0 +1,80 @@
+"""Answers are read back as they were written."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from recommender.errors import UsageError
+from recommender.export.answer_file import answer_of, read_answer
+from recommender.plan.plan import Pick, Trio
+from recommender.report.json_output import document, plain, plan_object
+from tests.recommender import answers
+
+
+def written() -> dict[str, object]:
+    pick = Pick("sensible", 1, answers.GCP)
+    trio = Trio(pick, Pick("cheapest", 1, answers.GCP), Pick("safest", None, answers.TWO_MACHINES))
+    from dataclasses import replace
+
+    made: dict[str, object] = json.loads(
+        json.dumps(document(replace(answers.ANSWER, trio=trio), answers.QUESTION))
+    )
+    return made
+
+
+def test_every_plan_comes_back_as_it_was():
+    made = written()
+    found = answer_of(made)
+    again = [{"rank": each.rank, **plan_object(each.plan)} for each in found.plans if each.rank]
+    assert again == made["plans"]
+    assert plain(found.job) == plain(answers.JOB)
+    assert found.limits == answers.QUESTION.limits
+    assert found.catalog == "2026-11"
+
+
+def test_a_plan_is_named_by_its_number_or_its_role():
+    found = answer_of(written())
+    assert found.named("1").plan == found.named("sensible").plan == found.named("cheapest").plan
+    assert found.named("safest").plan.machines == answers.TWO_MACHINES.machines
+    assert found.described(found.named("safest")).which == "the safest plan"
+    with pytest.raises(UsageError, match="the answer has plans 1, 2, 3, 4, 5, sensible"):
+        found.named("6")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (("plans", 0, "machines", 0, "count"), "two", r"plans\[0\].machines\[0\].count cannot be"),
+        (("plans", 0, "machines"), None, r"plans\[0\].machines cannot be None"),
+        (("plans", 1, "estimate", "chance"), True, "chance cannot be True"),
+        (("inputs", "limits", "objective"), "best", "inputs.limits.objective cannot be best"),
+    ],
+)
+def test_what_cannot_be_read_is_named(path: tuple[object, ...], value: object, said: str):
+    made = written()
+    at: object = made
+    for key in path[:-1]:
+        at = at[key]  # type: ignore[index]
+    at[path[-1]] = value  # type: ignore[index]
+    with pytest.raises(UsageError, match=said):
+        answer_of(made)
+
+
+def test_what_is_missing_is_named():
+    made = written()
+    del made["inputs"]["limits"]  # type: ignore[attr-defined]
+    with pytest.raises(UsageError, match="has no limits; write it anew"):
+        answer_of(made)
+    made = written()
+    del made["plans"][0]["usd_per_hour"]  # type: ignore[index]
+    with pytest.raises(UsageError, match="lacks fields of a Plan"):
+        answer_of(made)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": "recommend.error/v1"}', "[" * 9999])
+def test_a_file_that_is_no_answer_is_refused(tmp_path: Path, text: str):
+    path = tmp_path / "answer.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match="write it anew with recommend"):
+        read_answer(path)

@@ -1,0 +1,60 @@
+"""What is to be run, read off a plan."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from recommender.export.description import safe_name
+from recommender.plan.limits import Limits
+from tests.recommender import answers
+from tests.recommender.export.runs import AWS, GCP, HOUR, MIXED, ON_DEMAND, described
+
+
+def test_zones_of_google_are_names_and_those_of_aws_are_ids():
+    assert [place.zones for place in GCP.locations] == [
+        ("europe-north1-a",), ("europe-west9-a",), ("asia-south2-a",),
+    ]  # fmt: skip
+    assert [place.zones for place in AWS.locations] == [()] * 4
+    assert AWS.locations[0].zone_ids == ("use2-az3",)
+
+
+def test_zones_of_one_region_that_follow_each_other_are_one_place():
+    sites = answers.GCP.sites
+    again = (sites[0], replace(sites[0], zone="europe-north1-b"), sites[1], sites[0])
+    run = described(replace(answers.GCP, sites=again))
+    assert [place.region for place in run.locations] == [
+        "europe-north1", "europe-west9", "europe-north1",
+    ]  # fmt: skip
+    assert run.locations[0].zones == ("europe-north1-a", "europe-north1-b")
+
+
+def test_on_demand_machines_are_asked_for_in_their_one_region():
+    assert [place.region for place in ON_DEMAND.locations] == ["us-east-1"]
+    assert not ON_DEMAND.spot
+    assert MIXED.mixed
+    assert not GCP.mixed
+
+
+def test_a_run_lasts_until_one_in_a_hundred_is_longer_or_the_deadline_if_that_is_later():
+    time = replace(answers.GCP.estimate.time, p99=30 * HOUR)
+    slow = replace(answers.GCP, estimate=replace(answers.GCP.estimate, time=time))
+    assert described(slow).longest_s == 30 * HOUR
+    assert described(slow, Limits(deadline_s=48 * HOUR)).longest_s == 48 * HOUR
+    unknown = replace(time, p99=math.nan, p95=9 * HOUR)
+    old = replace(answers.GCP, estimate=replace(answers.GCP.estimate, time=unknown))
+    assert described(old, Limits()).longest_s == 9 * HOUR
+
+
+@pytest.mark.parametrize(
+    ("name", "safe"),
+    [
+        ("llama3-8b-lora", "llama3-8b-lora"),
+        ("My job; rm -rf /", "my-job-rm-rf"),
+        ("8 GPUs", "train-8-gpus"),
+        ("日本", "train"),
+        ("x" * 60, "x" * 40),
+    ],
+)
+def test_a_name_is_safe_everywhere(name: str, safe: str):
+    assert safe_name(name) == safe

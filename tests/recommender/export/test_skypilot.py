@@ -1,0 +1,111 @@
+"""Managed jobs of SkyPilot do what the plan counts."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import yaml
+
+from recommender.errors import UsageError
+from recommender.export.description import RunDescription
+from recommender.export.start import start_line
+from recommender.export.targets import export_files
+from tests.recommender import answers, golden
+from tests.recommender.export.runs import ALL, AWS, GCP, MIXED, ON_DEMAND, described
+
+
+def job(run: RunDescription, name: str = "train.yaml") -> dict[str, Any]:
+    files = {each.name: each.text for each in export_files(run, "skypilot", "run")}
+    made: dict[str, Any] = yaml.safe_load(files[name])
+    return made
+
+
+@pytest.mark.parametrize("name", ["gcp", "aws", "on-demand"])
+def test_the_files_are_as_they_were(name: str):
+    for each in export_files(ALL[name], "skypilot", "run"):
+        golden.check(f"export/skypilot-{name}-{each.name}", each.text)
+
+
+@pytest.mark.parametrize("run", ALL.values(), ids=ALL)
+def test_what_is_exported_and_read_back_is_the_plan_at_its_price(run: RunDescription):
+    made, plan = job(run), run.plan
+    places = made["resources"]["ordered"]
+    assert {place["instance_type"] for place in places} == {plan.machines[0].instance_type}
+    assert {place["use_spot"] for place in places} == {plan.machines[0].market == "spot"}
+    named = [place["infra"].split("/")[:2] for place in places]
+    listed = [site.region for site in plan.sites] or [plan.machines[0].region]
+    assert named == [[plan.machines[0].provider, region] for region in listed]
+    usd = {site.region: site.usd_per_hour for site in plan.sites}
+    first = usd.get(named[0][1], plan.machines[0].usd_per_hour)
+    assert made["num_nodes"] * first == pytest.approx(plan.usd_per_hour * made["num_nodes"])
+    assert made["num_nodes"] == sum(m.count for m in plan.machines)
+
+
+def test_zones_can_be_typed_in_any_account():
+    infra = [place["infra"] for place in job(AWS)["resources"]["ordered"]]
+    assert infra == ["aws/us-east-2", "aws/us-east-1", "aws/us-west-2", "aws/eu-north-1"]
+    assert job(GCP)["resources"]["ordered"][0]["infra"] == "gcp/europe-north1/europe-north1-a"
+
+
+def test_checkpoints_go_to_a_bucket_that_has_to_be_named():
+    made = job(GCP)
+    assert made["envs"]["CHECKPOINT_BUCKET"] is None  # SkyPilot refuses it until it is given
+    assert made["envs"]["CHECKPOINT_INTERVAL_S"] == "900"
+    assert made["file_mounts"]["/checkpoints"]["store"] == "gcs"
+    assert "--resume_from_checkpoint" in made["run"]
+
+
+def test_a_plan_that_saves_nothing_needs_no_bucket():
+    made = job(ON_DEMAND)
+    assert "file_mounts" not in made
+    assert "CHECKPOINT_BUCKET" not in made["envs"]
+    assert start_line(ON_DEMAND, "skypilot", "run") == "sky jobs launch run/train.yaml"
+
+
+def test_the_fallback_is_a_job_of_its_own_and_the_script_makes_the_switch():
+    made = job(GCP, "on-demand.yaml")
+    assert made["resources"]["ordered"] == [
+        {"infra": "gcp/europe-north1", "instance_type": "a3-highgpu-8g", "use_spot": False}
+    ]
+    assert start_line(GCP, "skypilot", "run") == (
+        "CHECKPOINT_BUCKET=YOUR-BUCKET bash run/launch.sh"
+    )
+
+
+def test_the_end_of_the_list_can_be_on_demand_at_the_figures_it_then_has():
+    text = export_files(GCP, "skypilot", "run")[0].text
+    assert "97 USD on average, 7 h, limits kept with >99 % chance" in re.sub(r"\n\s*# ", " ", text)
+    undone = re.sub(r"^    # - \{", "    - {", text, flags=re.MULTILINE)
+    places = yaml.safe_load(undone)["resources"]["ordered"]
+    assert [place["use_spot"] for place in places] == [True, True, True, False]
+
+
+def test_a_fallback_of_other_size_cannot_end_the_list():
+    assert GCP.fallback is not None
+    two = replace(GCP.fallback.machines[0], count=2)
+    run = described(replace(GCP.plan, fallback=replace(GCP.fallback, machines=(two,))))
+    assert "Instead of launch.sh" not in export_files(run, "skypilot", "run")[0].text
+
+
+def test_mixes_own_machines_and_confidential_ones_go_elsewhere():
+    own = replace(answers.ON_DEMAND.machines[0], provider="own")
+    confidential = replace(answers.AZURE.machines[0], confidential=True)
+    for run, said in (
+        (MIXED, "one machine type"),
+        (described(replace(answers.ON_DEMAND, machines=(own,))), "export --to torchrun"),
+        (described(replace(answers.AZURE, machines=(confidential,))), "export --to azure-cli"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            export_files(run, "skypilot", "run")
+
+
+@pytest.mark.parametrize("name", ["a: b # c", "x\n- y", "`id`", "$(id)", "'\"", "{a: 1}"])
+def test_hostile_names_stay_text(name: str):
+    run = described(
+        replace(
+            answers.AWS_H100, machines=(replace(answers.AWS_H100.machines[0], instance_type=name),)
+        )
+    )
+    for place in job(run)["resources"]["ordered"]:
+        assert place["instance_type"] == name
