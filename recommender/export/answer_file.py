@@ -43,9 +43,11 @@ class AnswerFile:
     catalog: str  # version
     prices: tuple[PriceDate, ...]
     plans: tuple[NamedPlan, ...]
+    lead: int  # number of the plan that the answer leads with
 
-    def named(self, word: str) -> NamedPlan:
-        """The plan of a number or a role; raises `UsageError` where there is none."""
+    def named(self, word: str | None) -> NamedPlan:
+        """The plan of a number or a role, or that leads; raises `UsageError` if there is none."""
+        word = str(self.lead) if word is None else word
         for each in self.plans:
             if word in each.roles or (each.rank is not None and word == str(each.rank)):
                 return each
@@ -93,6 +95,7 @@ def answer_of(made: Mapping[str, Any], name: str = "the answer") -> AnswerFile:
             catalog=_read(str, provenance["catalog"], "provenance.catalog"),
             prices=_read(tuple[PriceDate, ...], provenance["prices"], "provenance.prices"),
             plans=_named_plans(made),
+            lead=_read(int, made.get("lead") or 1, "lead"),
         )
     except KeyError as error:
         raise UsageError(f"{name}: has no {shown(error.args[0])}; {_HINT}") from None

@@ -34,7 +34,7 @@ def export(
     plan: Annotated[
         Word,
         typer.Option(
-            help="Number of the plan, or sensible, cheapest, fastest, safest (1).",
+            help="Number of the plan, or its role such as cheapest (the one told in full).",
             metavar="N",
             show_default=False,
         ),
@@ -61,7 +61,7 @@ def export(
     target = errors.choose(to, "--to", TARGETS, "") or None
     errors.raise_all()
     found = read_answer(Path(answer))
-    run = found.described(found.named(plan or "1"))
+    run = found.described(found.named(plan))
     if output is None:
         write_text(_only(export_files(run, target or usual_target(run), "")).text)
     else:
