@@ -59,7 +59,10 @@ class LimitFlags:
     """Limits on the whole job and how they are weighed."""
 
     deadline: Annotated[
-        Word, _limit("Finish within: 24h, 1d12h, 2026-12-01T08:00Z.", metavar="TIME")
+        Word,
+        _limit(
+            "Finish within 24h, 1d12h, or by 'tomorrow 08:00', 2026-12-01T08:00Z.", metavar="TIME"
+        ),
     ] = None
     budget: Annotated[Word, _limit("Cost at most, in total: 200, $1.5k.", metavar="USD")] = None
     hourly: Annotated[Word, _limit("Cost at most, at any moment: 30, $30/h.", metavar="USD/H")] = (

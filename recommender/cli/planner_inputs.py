@@ -1,7 +1,7 @@
 """One call of the planner: everything it needs, read from flags, settings and files."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,13 @@ from recommender.cli.options import (
     SearchFlags,
     with_settings,
 )
-from recommender.cli.request import check_job_flags, choice_of, limits_of, progress_of
+from recommender.cli.request import (
+    check_job_flags,
+    choice_of,
+    deadline_at,
+    limits_of,
+    progress_of,
+)
 from recommender.cli.search_progress import watched
 from recommender.errors import UsageError
 from recommender.inputs import units
@@ -72,7 +78,11 @@ def read_inputs(call: PlannerFlags, top: int, errors: ErrorCollector) -> Planner
     assert job is not None  # else the reader has stopped
     catalog = without_old_prices(catalog, max_age, choice.providers)
     warn(_idle(call, limits))
-    request = PlanRequest(job, limits, choice, progress, catalog.version)
+    at = deadline_at(call.limits)
+    if at is not None:  # a moment says what is left, and is no time of the whole job
+        limits = replace(limits, deadline_s=(limits.deadline_s or 0.0) + progress.elapsed_s)
+    said = units.moment_in_words(at) if at is not None else ""
+    request = PlanRequest(job, limits, choice, progress, catalog.version, said)
     return PlannerInputs(request, catalog, {"top": top, **options})
 
 

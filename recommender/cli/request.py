@@ -1,6 +1,7 @@
 """Turns flags into a question, and reports every mistake in them at once."""
 
 from dataclasses import fields
+from datetime import datetime
 from typing import Any
 
 from recommender.cli.error_collector import ErrorCollector, name_of, one_of
@@ -8,6 +9,7 @@ from recommender.cli.options import JobFlags, LimitFlags, OfferFlags, OwnFlags
 from recommender.errors import UsageError
 from recommender.inputs import units
 from recommender.inputs.limits import parse_limit
+from recommender.inputs.units.times import now
 from recommender.job.timings import parse_measured
 from recommender.plan.limits import LIMITS, Choice, Limits, Progress
 from recommender.text import shown
@@ -32,6 +34,11 @@ def limits_of(flags: LimitFlags, errors: ErrorCollector) -> Limits:
     for limit, value in values.items():
         limits = limits.with_value(limit, value)
     return limits
+
+
+def deadline_at(flags: LimitFlags) -> datetime | None:
+    """The moment that was told as the deadline, in its zone; None for a duration."""
+    return units.deadline_moment(flags.deadline, now()) if flags.deadline else None
 
 
 def _sure(word: str, name: str) -> float:

@@ -22,6 +22,7 @@ class PlanRequest:
     choice: Choice = field(default_factory=Choice)
     progress: Progress = field(default_factory=Progress)
     catalog: str = ""  # version of the catalog that was read
+    deadline_at: str = ""  # the moment of the deadline with its zone, where it was told as one
 
 
 def job_line(request: PlanRequest) -> str:
@@ -37,8 +38,9 @@ def job_line(request: PlanRequest) -> str:
     return f"{fmt.clean(job.name)}: {', '.join(facts)}"
 
 
-def goal_line(answer: Answer, limits: Limits) -> str:
+def goal_line(answer: Answer, request: PlanRequest) -> str:
     """What is sought and which limits are kept with which chance."""
+    limits = request.limits
     kept = limits_in_words(limits)
     if not kept:
         return {
@@ -48,7 +50,8 @@ def goal_line(answer: Answer, limits: Limits) -> str:
         }[answer.goal]
     what = {"cost": "Cheapest plans", "time": "Fastest plans", "frontier": "Best plans"}
     goal = "Plans worth their money" if answer.by_value else what[answer.goal]
-    return f"{goal} that {kept} with at least {fmt.percent(limits.confidence)} chance"
+    by = f" (deadline {request.deadline_at})" if request.deadline_at else ""
+    return f"{goal} that {kept} with at least {fmt.percent(limits.confidence)} chance{by}"
 
 
 def price_line(answer: Answer, request: PlanRequest) -> str:

@@ -79,7 +79,7 @@ def _heading(answer: Answer, request: PlanRequest) -> list[Block]:
     prices = answer_frame.price_line(answer, request)
     return [
         text(answer_frame.job_line(request), STRONG),
-        text(answer_frame.goal_line(answer, request.limits), STRONG),
+        text(answer_frame.goal_line(answer, request), STRONG),
         *([text(prices, FAINT)] if prices else []),
         *(text(f"warning: {fmt.clean(w)}", WARNING) for w in answer.warnings),
     ]

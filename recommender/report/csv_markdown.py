@@ -123,7 +123,7 @@ def render_markdown(answer: Answer, request: PlanRequest, quiet: bool = False) -
         return "\n".join(table) + "\n"
     parts = [
         f"**{_escape(answer_frame.job_line(request))}**",
-        f"{_escape(answer_frame.goal_line(answer, request.limits))}."
+        f"{_escape(answer_frame.goal_line(answer, request))}."
         f" {_escape(answer_frame.price_line(answer, request))}".rstrip(),
         *(f"**Warning:** {_escape(w)}" for w in answer.warnings),
         *_trio(answer),

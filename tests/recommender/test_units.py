@@ -60,9 +60,12 @@ def test_a_deadline_may_be_a_moment() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("2026-11-20T11:59Z", "is past (now is 2026-11-20T12:00:00Z)"),
-        ("2026-12-01T08:00", "has no time zone"),
-        ("2026-12-01", "has no time zone"),
+        ("2026-11-20T11:59Z", "is past (now is Fri 2026-11-20 12:00 UTC)"),
+        ("2026-12-01", "has no time of day"),
+        ("2026-12-01T08:00 Europe/Berlim", "has the unknown time zone 'Europe/Berlim'"),
+        ("tomorrow 25:00", "is not a date and time"),
+        ("today 13pm", "is not a date and time"),
+        ("friday", "is not a duration"),
         ("2026-13-01T08:00Z", "is not a date and time"),
         ("2099-12-01T08:00Z", "absurdly long"),
     ],

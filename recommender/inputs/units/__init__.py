@@ -19,6 +19,7 @@ from recommender.inputs.units.machines import (
     parse_discount,
     parse_gpu,
 )
+from recommender.inputs.units.moments import deadline_moment, moment_in_words, parse_deadline
 from recommender.inputs.units.quantities import (
     count_of,
     format_bytes,
@@ -38,7 +39,6 @@ from recommender.inputs.units.times import (
     duration_of,
     format_duration,
     format_instant,
-    parse_deadline,
     parse_duration,
     parse_instant,
 )
@@ -49,6 +49,7 @@ __all__ = [
     "DataAt",
     "brief_duration",
     "count_of",
+    "deadline_moment",
     "duration_of",
     "format_bytes",
     "format_comparison",
@@ -61,6 +62,7 @@ __all__ = [
     "format_money",
     "format_share",
     "looks_like_instance",
+    "moment_in_words",
     "parse_bytes",
     "parse_comparison",
     "parse_count",

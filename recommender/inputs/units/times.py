@@ -9,7 +9,7 @@ from recommender.inputs.units.quantities import NUMBER, refusal, refuse_sign, re
 from recommender.text import shown
 
 INSTEAD = "write 24h, 90m or 1d12h"
-_DEADLINE = "write 24h, 90m, 1d12h or 2026-12-01T08:00Z"
+DEADLINE_INSTEAD = "write 24h, 1d12h, tomorrow 08:00 or 2026-12-01T08:00Z"
 MOST_S = 10 * 365 * 86400.0  # ten years
 SECONDS = {"w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1}
 
@@ -23,7 +23,6 @@ _NAMES = {
 _PART = rf"({NUMBER})\s*([A-Za-z]+)\s*"
 _ISO = rf"P(?:({NUMBER})W)?(?:({NUMBER})D)?(?:T(?:({NUMBER})H)?(?:({NUMBER})M)?(?:({NUMBER})S)?)?"
 _UTC = r"\s*(UTC|GMT)$"
-_MOMENT = r"[0-9]{4}-[0-9]{2}"
 
 
 def parse_duration(
@@ -45,7 +44,7 @@ def parse_duration(
     seconds = sum(number * SECONDS[unit] for number, unit in parts)
     if seconds == 0 and zero:
         return seconds
-    return _sized(name, text, seconds, instead, most_s)
+    return sized(name, text, seconds, instead, most_s)
 
 
 def duration_of(*examples: str, most_s: float = MOST_S) -> Callable[[str, str], float]:
@@ -54,7 +53,8 @@ def duration_of(*examples: str, most_s: float = MOST_S) -> Callable[[str, str], 
     return lambda text, name: parse_duration(text, name, most_s=most_s, instead=instead)
 
 
-def _sized(name: str, text: str, seconds: float, instead: str, most_s: float) -> float:
+def sized(name: str, text: str, seconds: float, instead: str, most_s: float = MOST_S) -> float:
+    """Refuse a time that is absurdly long, or none at all; hand back what is left."""
     if seconds > most_s:
         most = format_duration(most_s)
         raise refusal(name, text, f"is absurdly long (above {most})", instead)
@@ -129,17 +129,6 @@ def parse_instant(text: str, name: str = "time") -> datetime:
 def format_instant(moment: datetime) -> str:
     """Write a moment in UTC so that `parse_instant` gives it back exactly."""
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
-def parse_deadline(text: str, now: datetime, name: str = "--deadline") -> float:
-    """Read a deadline, a duration or a moment after `now`, as seconds from now."""
-    if not re.match(_MOMENT, text.strip()):
-        return parse_duration(text, name, instead=_DEADLINE)
-    seconds = (parse_instant(text, name) - now).total_seconds()
-    if seconds <= 0:
-        today = format_instant(now.replace(microsecond=0))
-        raise refusal(name, text, f"is past (now is {today})", _DEADLINE)
-    return _sized(name, text, seconds, _DEADLINE, MOST_S)
 
 
 def now() -> datetime:

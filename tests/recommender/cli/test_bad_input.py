@@ -85,7 +85,7 @@ def test_all_mistakes_of_a_call_are_told_at_once(run: Run, planner: Planner) -> 
     assert result.code == 2
     assert result.err.splitlines() == [
         "error: unknown flag --budgt; did you mean --budget?",
-        "error: --deadline 24 has no unit; write 24h, 90m, 1d12h or 2026-12-01T08:00Z",
+        "error: --deadline 24 has no unit; write 24h, 1d12h, tomorrow 08:00 or 2026-12-01T08:00Z",
         "error: unknown job 'llama3-8b-pretrian'; did you mean llama3-8b-pretrain?",
         "error: --gpu: unknown GPU 'H10'; did you mean H100?",
     ]

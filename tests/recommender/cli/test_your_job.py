@@ -1,0 +1,52 @@
+"""The commands of docs/your-job.md, run in their order in one folder."""
+
+import re
+import shlex
+from pathlib import Path
+from shutil import copy
+
+import pytest
+
+from recommender.networks.known_models import known_models
+from tests.recommender.cli.conftest import Planner, Run
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "your-job.md").read_text("utf-8")
+CONFIGS = Path(__file__).parents[1] / "inputs" / "training_configs"
+
+
+def commands() -> list[list[str]]:
+    """The words of each command that can be run without the network."""
+    blocks = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
+    return [shlex.split(line)[1:] for block in blocks for line in block.splitlines()]
+
+
+def test_every_command_of_the_page_runs(run: Run, planner: Planner, tmp_path: Path) -> None:
+    copy(CONFIGS / "axolotl_qlora.yaml", tmp_path / "axolotl.yaml")
+    assert len(commands()) >= 5
+    for words in commands():
+        assert run(*words).code == 0, words
+    asked = [call["job"] for call in planner.calls]
+    assert [job.samples * job.tokens_per_sample for job in asked[:2]] == [90e6, 120e6]
+
+
+def test_the_page_says_how_many_models_are_known() -> None:
+    assert f"({len(known_models())} of them)" in PAGE
+
+
+def test_a_kept_data_set_is_warned_of_as_the_page_says(run: Run, planner: Planner) -> None:
+    run("llama3-8b-lora", "--epochs", "3")
+    (remark,) = planner.calls[0]["job"].remarks
+    assert "939,344 examples × 3 epochs × 720 tokens = 2.03B tokens" in remark
+
+
+@pytest.mark.parametrize(
+    ("deadline", "elapsed", "hours"),
+    [("2026-11-21T08:00Z", (), 20), ("tomorrow 08:00 UTC", ("--elapsed", "9h"), 29)],
+)
+def test_a_moment_is_the_end_however_long_the_job_has_run(
+    run: Run, planner: Planner, deadline: str, elapsed: tuple[str, ...], hours: int
+) -> None:
+    found = run("resnet50-imagenet", "--deadline", deadline, *elapsed)
+    assert "(deadline Sat 2026-11-21 08:00 UTC)" in " ".join(found.out.split())
+    assert planner.calls[0]["limits"].deadline_s == hours * 3600
