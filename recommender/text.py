@@ -57,7 +57,7 @@ def three(x: float) -> str:
 
 def usd(x: float) -> str:
     """Money for a whole job: whole dollars from 10 on, three digits below."""
-    return three(float(round(x))) if math.isfinite(x) and abs(x) >= 10 else three(x)
+    return three(float(round(x))) if 10 <= abs(x) < 1000 else three(x)
 
 
 def duration(seconds: float) -> str:

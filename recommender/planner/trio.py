@@ -8,17 +8,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from recommender.catalogs.frozen import dataclass
-from recommender.optimize.search_state import Candidate
+from recommender.optimize.search_state import Candidate, ranking_key
 from recommender.plan.effort import effort_of, reasons_of, whole_usd
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Pick, Plan, Role, Trio
 from recommender.planner.baselines import rivals
 from recommender.planner.plan_builder import Evaluated, goal_of, is_on_demand_only, keeps
 from recommender.planner.ranking import HORIZON_S, Ranked, kind_of
-from recommender.planner.search import BASELINE, Budget, PlanSearch
+from recommender.planner.search import BASELINE, Budget, Only, PlanSearch
 
 RUNGS = (2.5, 8.0, 25.0)  # times the fastest: the cheapest plan within each is looked at
 GLANCE = Budget(100)  # plans followed for each
+SOME = 4  # kinds looked at for the cheapest
+HALF = 0.5  # chance to be within the horizon, from which on a plan is
 ALIKE = 0.05  # plans that cost so much more at most, all counted, are as sensible
 FAR = 3.0  # a plan that costs so many times the least, all counted, is no choice by value
 SAME_MONEY = 0.10  # and of those none that costs so much more in money alone
@@ -164,7 +166,8 @@ def _safest(plans: Sequence[Evaluated]) -> Evaluated:
 def _simple(search: PlanSearch) -> list[Candidate]:
     """One machine on demand: the cheapest of one GPU, and of any number."""
     limits = replace(search.problem.limits, max_machines=1, objective="cost")
-    found = [search.search(limits, only, BASELINE) for only in ("one GPU on demand", "on_demand")]
+    kinds: tuple[Only, ...] = ("one GPU on demand", "on_demand")
+    found = [search.search(limits, only, BASELINE) for only in kinds]
     return [state.best_candidate() for state in found if state.incumbents]
 
 
@@ -178,7 +181,17 @@ def _slower(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Candidate]:
         due_s = shown[0].time_s * times
         if limits.deadline_s is None or due_s < limits.deadline_s:
             found.append(_within(search, limits, due_s))
-    return [candidate for candidate in found if candidate is not None]
+    return [*(each for each in found if each is not None), *_lasting(search, limits)]
+
+
+def _lasting(search: PlanSearch, limits: Limits) -> list[Candidate]:
+    """The cheapest of some kinds within the horizon: the cheapest of all may take a year."""
+    most_s = min(HORIZON_S, limits.deadline_s or HORIZON_S)
+    under = replace(limits, deadline_s=most_s, objective="cost", confidence=HALF)
+    state = search.without_fallbacks(under, budget=GLANCE)
+    ordered = sorted(state.incumbents.values(), key=ranking_key)
+    firsts = {kind_of(search.builder, each): each for each in reversed(ordered)}
+    return sorted(firsts.values(), key=ranking_key)[:SOME]
 
 
 def _within(search: PlanSearch, limits: Limits, due_s: float) -> Candidate | None:

@@ -71,7 +71,7 @@ def _check_blocks(answer: Answer) -> list[Block]:
 
 def _trio(answer: Answer) -> list[Block]:
     """The plans that most people would take, in a frame on a terminal."""
-    parts = trio_parts(answer.trio)
+    parts = [(roles.replace(", ", ",\n"), words) for roles, words in trio_parts(answer.trio)]
     return [Framed(labelled(parts, markets=True)), BLANK] if parts else []
 
 

@@ -119,6 +119,19 @@ def test_the_three_cost_at_most_the_hourly_limit(job):
         assert pick.plan.max_usd_per_hour <= 30.0
 
 
+def test_the_cheapest_under_a_price_per_hour_is_as_cheap_as_without_where_it_costs_less():
+    """The cheapest of all may take a year, and a short search for it hides the next."""
+    job = find_job("vit-l-imagenet")
+    free = ask(snapshot(), job, max_machines=4)
+    under = ask(snapshot(), job, max_machines=4, hourly_usd=30.0)
+    assert free.trio is not None
+    assert under.trio is not None
+    cheapest = free.trio.cheapest.plan
+    assert cheapest.max_usd_per_hour <= 30.0
+    found = under.trio.cheapest.plan.estimate.cost.mean
+    assert found == pytest.approx(cheapest.estimate.cost.mean, rel=0.01)
+
+
 def test_the_cheapest_does_not_take_months_where_others_do_not():
     answer = ask(snapshot(), find_job("vit-l-imagenet"), max_machines=16)
     assert answer.trio is not None

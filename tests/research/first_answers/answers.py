@@ -37,9 +37,13 @@ class FirstAnswer:
 def first_answers(catalog: Catalog, only: tuple[str, ...] = ()) -> Iterator[FirstAnswer]:
     """Every preset under every question, or some presets only."""
     for preset in only or presets():
-        for question, limits in QUESTIONS.items():
-            answer = recommend(find_job(preset), limits, catalog=catalog, now=NOW)
-            yield FirstAnswer(preset, question, answer)
+        for question in QUESTIONS:
+            yield FirstAnswer(preset, question, ask(preset, question, catalog))
+
+
+def ask(preset: str, question: str, catalog: Catalog) -> Answer:
+    """One preset under one of the questions."""
+    return recommend(find_job(preset), QUESTIONS[question], catalog=catalog, now=NOW)
 
 
 def objections(plan: Plan) -> tuple[str, ...]:
