@@ -30,8 +30,10 @@ from recommender.risk.run_statistics import Outcomes, trimmed_mean, trimmed_mean
 RENDEZVOUS_S = 80.0
 # Time that the fallback rule reserves besides the wait for its machines: one save and the decision.
 RESERVE_S = 120.0
-# How much faster than the spot cluster a fallback may be asked to be.
-FALLBACK_SPEEDUPS = (1.0, 2.0, 4.0)
+# How much faster than the spot cluster a fallback may be asked to be. One that is slower does where
+# there is no other at its price: it is started earlier, and most of the work is done by then.
+FALLBACK_SPEEDUPS = (0.5, 1.0, 2.0, 4.0)
+FEW_FALLBACKS = 8  # of so many each is tried
 # Layouts of `strategies.STRATEGY_OF_ROW` that restart on another number of machines by themselves.
 RESHARDED = np.array([strategy.whole_network for strategy in STRATEGY_OF_ROW])
 # Standard errors by which a figure of the paths of a search may exceed the printed one. Over twelve
@@ -441,15 +443,15 @@ def _limits_ok(
 
 
 def fallback_choices(site: Site, step_s: Floats) -> Ints:
-    """Fallbacks worth trying for clusters of these step times; (plans, 1 + len(AT_LEAST)), -1 none.
+    """Fallbacks worth trying for clusters of these step times; (plans, 1 + choices), -1 none.
 
-    The cheapest per step among those at least 1, 2 and 4 times as fast: a bigger fallback costs
-    the same per unit of work and lets the job wait longer for spot.
+    The cheapest per step among those at least half, 1, 2 and 4 times as fast, the fastest where
+    none is: a bigger one costs the same per unit of work and lets the job wait longer for spot.
     """
     fall = site.fallbacks
+    if len(fall) <= FEW_FALLBACKS:
+        return np.tile(np.arange(-1, len(fall)), (len(step_s), 1))
     choices = np.full((len(step_s), 1 + len(FALLBACK_SPEEDUPS)), -1, dtype=np.int64)
-    if not len(fall):
-        return choices
     per_step = fall.usd_per_hour * fall.step_s
     best = np.empty(len(fall), dtype=np.int64)  # cheapest per step from each row to the fastest
     lowest = len(fall) - 1
@@ -458,7 +460,7 @@ def fallback_choices(site: Site, step_s: Floats) -> Ints:
         best[row] = lowest
     for column, times in enumerate(FALLBACK_SPEEDUPS, start=1):
         first = np.searchsorted(-fall.step_s, -step_s / times * (1 + 1e-9), side="left")
-        choices[:, column] = np.where(first < len(fall), best[np.minimum(first, len(fall) - 1)], -1)
+        choices[:, column] = best[np.minimum(first, len(fall) - 1)]
     for column in range(2, choices.shape[1]):
         repeated = (choices[:, column : column + 1] == choices[:, 1:column]).any(axis=1)
         choices[repeated, column] = -1
