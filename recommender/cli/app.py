@@ -19,7 +19,7 @@ COMMANDS = tuple(
     for row in (
         ("plan", "plan:command", "Which cloud GPUs to rent for a job; the default."),
         ("init", "init:command", "A job file for your own training, in a minute."),
-        ("export", "export:command", "Files that run a plan: SkyPilot, Slurm, Terraform, ..."),
+        ("export", "export:command", "Files that run a plan: SkyPilot, dstack, Slurm."),
         ("simulate", "simulate:command", "One plan, over thousands of simulated runs."),
         ("backtest", "backtest:command", "Fallback policies on recorded spot markets."),
         ("calibrate", "jobs:calibrate_command", "Fit a job's speed to runs of your own."),

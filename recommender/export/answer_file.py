@@ -27,7 +27,7 @@ class NamedPlan:
     """A plan of an answer, under the names it can be asked for by."""
 
     plan: Plan
-    rank: int | None  # its number in the table; None where it does not stand there
+    rank: int  # its number in the table
     roles: tuple[str, ...] = ()  # "sensible", "cheapest", "fastest", "safest"
 
 
@@ -49,19 +49,18 @@ class AnswerFile:
         """The plan of a number or a role, or that leads; raises `UsageError` if there is none."""
         word = str(self.lead) if word is None else word
         for each in self.plans:
-            if word in each.roles or (each.rank is not None and word == str(each.rank)):
+            if word in each.roles or word == str(each.rank):
                 return each
-        names = [str(each.rank) for each in self.plans if each.rank is not None]
+        names = [str(each.rank) for each in self.plans]
         names += [role for each in self.plans for role in each.roles]
         listed = ", ".join(names) or "none: no plan keeps its limits"
         raise UsageError(f"--plan {shown(word)}: the answer has plans {listed}")
 
     def described(self, named: NamedPlan) -> RunDescription:
         """A plan of the answer as it is run."""
-        which = f"plan {named.rank}" if named.rank else f"the {named.roles[0]} plan"
         return description_of(
             named.plan,
-            which,
+            f"plan {named.rank}",
             self.job,
             self.limits,
             tool=self.tool,
@@ -107,18 +106,12 @@ def _named_plans(made: Mapping[str, Any]) -> tuple[NamedPlan, ...]:
     trio = made["trio"] or []
     roles: dict[int, tuple[str, ...]] = {}
     for pick in trio:
-        if pick["rank"] is not None:
-            roles[pick["rank"]] = (*roles.get(pick["rank"], ()), pick["role"])
+        roles[pick["rank"]] = (*roles.get(pick["rank"], ()), pick["role"])
     plans = [
         NamedPlan(_read(Plan, each, f"plans[{at}]"), at + 1, roles.get(at + 1, ()))
         for at, each in enumerate(made["plans"])
     ]
-    beside: dict[Plan, tuple[str, ...]] = {}
-    for at, pick in enumerate(trio):
-        if pick["rank"] is None:
-            plan = _read(Plan, pick["plan"], f"trio[{at}].plan")
-            beside[plan] = (*beside.get(plan, ()), pick["role"])
-    return (*plans, *(NamedPlan(plan, None, each) for plan, each in beside.items()))
+    return tuple(plans)
 
 
 class _Unreadable(Exception):

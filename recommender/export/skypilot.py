@@ -3,8 +3,8 @@
 SkyPilot's rules, as its code of version 0.14.1 has them (read 2026-11-23):
 
 * `resources.ordered` is tried from the top at every start and recovery; after a round without
-  machines it waits 60 to 300 s and begins again (sky/optimizer.py; sky/jobs/recovery_strategy.py,
-  `_launch`, RETRY_INIT_GAP_SECONDS and Backoff of sky/utils/common_utils.py).
+  machines it waits 60 to 300 s and begins again (modules sky.optimizer; sky.jobs.recovery_strategy,
+  `_launch`, RETRY_INIT_GAP_SECONDS; sky.utils.common_utils, Backoff).
 * It knows no deadline. On-demand machines at the end of the list are rented as soon as no place
   above them has spot, and are kept until the job ends.
 * Its clusters are of one machine type: mixes cannot be written (docs.skypilot.co, "Job Groups",
@@ -65,7 +65,7 @@ def why_not(run: RunDescription) -> str:
             "--to torchrun, or plan with --no-mix"
         )
     if run.machines.confidential:
-        return "it sets no security type, which confidential VMs need; export --to azure-cli"
+        return "it sets no security type, which confidential VMs need; export --to torchrun"
     return ""
 
 

@@ -2,10 +2,7 @@
 
 from recommender.export.description import RunDescription
 
-TARGETS = (
-    "skypilot", "dstack", "slurm", "torchrun", "terraform", "aws-cli", "gcloud", "azure-cli",
-)  # fmt: skip
-
+TARGETS = ("skypilot", "dstack", "slurm", "torchrun")
 BUCKET = "YOUR-BUCKET"
 Start = tuple[str, ...]
 
@@ -13,25 +10,20 @@ _FILES = {
     "dstack": ("dstack", "apply", "-f", "train.dstack.yml"),
     "slurm": ("sbatch", "train.sbatch"),
     "torchrun": ("bash", "train.sh"),
-    "aws-cli": ("bash", "launch.sh"),
-    "gcloud": ("bash", "launch.sh"),
-    "azure-cli": ("bash", "launch.sh"),
 }
 
 
 def usual_target(run: RunDescription) -> str:
     """SkyPilot where it can run the plan, else what can."""
-    if run.provider is None or not run.provider.sky_name or run.mixed:
-        return "torchrun"
-    return "azure-cli" if run.machines.confidential else "skypilot"
+    known = run.provider is not None and run.provider.sky_name
+    plain = not run.mixed and not run.machines.confidential
+    return "skypilot" if known and plain else "torchrun"
 
 
 def start_words(run: RunDescription, target: str, folder: str) -> Start:
-    """The command that starts the files of a folder; buckets are named in the environment."""
+    """The command that starts the files of a folder; a bucket is named in the environment."""
     if target == "skypilot":
         return _sky_words(run, folder)
-    if target == "terraform":
-        return ("terraform", f"-chdir={folder or '.'}", "apply")
     *words, name = _FILES[target]
     return (*words, in_folder(folder, name))
 
@@ -51,5 +43,5 @@ def in_folder(folder: str, name: str) -> str:
 def start_line(run: RunDescription, target: str, folder: str) -> str:
     """The command with the bucket it needs, on one line."""
     line = " ".join(start_words(run, target, folder))
-    named = not run.saves or "CHECKPOINT_BUCKET" in line
+    named = target != "skypilot" or not run.saves or "CHECKPOINT_BUCKET" in line
     return line if named else f"CHECKPOINT_BUCKET={BUCKET} {line}"

@@ -94,7 +94,7 @@ def test_mixes_own_machines_and_confidential_ones_go_elsewhere():
     for run, said in (
         (MIXED, "one machine type"),
         (described(replace(answers.ON_DEMAND, machines=(own,))), "export --to torchrun"),
-        (described(replace(answers.AZURE, machines=(confidential,))), "export --to azure-cli"),
+        (described(replace(answers.AZURE, machines=(confidential,))), "sets no security type"),
     ):
         with pytest.raises(UsageError, match=said):
             export_files(run, "skypilot", "run")

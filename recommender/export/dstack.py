@@ -1,0 +1,85 @@
+"""A plan as a task of dstack.
+
+dstack's rules, as its configuration of version 0.22 has them (read 2026-11): offers are tried from
+the cheapest on, `retry` starts a run again after an interruption for so long, `max_duration` ends
+it. It knows no order of regions but the price, and no deadline; a volume lies in one region.
+"""
+
+import math
+
+from recommender.export.description import RunDescription
+from recommender.export.files import ExportFile
+from recommender.export.header import cap_words, commented, fallback_words, header
+from recommender.export.start import start_line
+from recommender.export.train_command import RankVariables, run_lines, variables
+from recommender.export.yaml_text import block, scalar, sequence
+
+TASK = "train.dstack.yml"
+_MOUNT = "/checkpoints"
+_RANKS = RankVariables(
+    "$DSTACK_NODES_NUM", "$DSTACK_NODE_RANK", "$DSTACK_MASTER_NODE_IP", "$DSTACK_GPUS_PER_NODE"
+)
+
+
+def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
+    """The task."""
+    first = run.machines
+    places = run.locations[:1] if run.saves else run.locations
+    zones = [zone for location in places for zone in location.zones]
+    regions = list(dict.fromkeys(location.region for location in places))
+    hours = math.ceil(run.longest_s / 3600.0)
+    lines = [
+        *commented(header(run, start_line(run, "dstack", folder), _remarks(run))),
+        "type: task",
+        f"name: {run.name}",
+        f"nodes: {run.nodes}",
+        f"backends: {sequence([first.provider])}",
+        f"regions: {sequence(regions)}",
+        *([f"availability_zones: {sequence(zones)}"] if zones else []),
+        f"instance_types: {sequence([first.instance_type])}",
+        f"spot_policy: {'spot' if first.market == 'spot' else 'on-demand'}",
+        "resources:",
+        f"  gpu: {first.gpus}",
+        "# Started again after interruptions, and when there is no capacity.",
+        "retry:",
+        "  on_events: [no-capacity, interruption, error]",
+        f"  duration: {hours}h",
+        f"max_duration: {hours}h",
+        "# The folder with your training script.",
+        "repos:",
+        "  - .",
+    ]
+    if run.saves:
+        lines += [
+            "volumes:",
+            f"  - name: {run.name}  # yours, in this region: dstack apply of a volume",
+            f"    path: {_MOUNT}",
+        ]
+    lines += ["env:"]
+    for each in variables(run, f"{_MOUNT}/{run.name}"):
+        lines.append(f"  - {scalar(f'{each.name}={each.value}')}  # {each.meaning}")
+    lines += ["commands:", "  - |", *block(run_lines(run, _RANKS), "    ")]
+    return (ExportFile(TASK, "\n".join(lines) + "\n"),)
+
+
+def why_not(run: RunDescription) -> str:
+    """Why dstack cannot run a plan; empty where it can."""
+    if run.provider is None:
+        return f"it rents no machines of {run.machines.provider}; export --to torchrun"
+    if run.mixed:
+        return "its nodes are of one machine type, and this plan mixes them; export --to torchrun"
+    if run.machines.confidential:
+        return "it sets no security type, which confidential VMs need; export --to torchrun"
+    return ""
+
+
+def _remarks(run: RunDescription) -> tuple[str, ...]:
+    found = fallback_words(
+        run, "dstack knows no deadline: you stop this run and start one on demand then."
+    )
+    if len(run.locations) > 1:
+        found.append(
+            "A volume of dstack, which holds the checkpoints, is of one region: this run stays in "
+            "the first of the plan's list and waits longer for spot than the estimate counts."
+        )
+    return (*found, cap_words(run))

@@ -1,0 +1,69 @@
+"""A plan as a batch job of Slurm, on a cluster whose partitions rent or hold the machines.
+
+Slurm requeues a job whose node fails or is preempted (`--requeue`, sbatch(1), Slurm 22.05): so
+restarts are its own. It moves no job between regions, and knows no fallback.
+"""
+
+import math
+
+from recommender.export.description import RunDescription
+from recommender.export.files import ExportFile
+from recommender.export.header import cap_words, commented, fallback_words, header
+from recommender.export.start import start_line
+from recommender.export.train_command import RankVariables, run_lines, variables
+from recommender.export.watch_script import assignment
+
+SCRIPT = "train.sbatch"
+_RANKS = RankVariables("$SLURM_NNODES", "$SLURM_NODEID", "$MASTER_ADDR", "$SLURM_GPUS_ON_NODE")
+
+
+def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
+    """The batch job."""
+    head = commented(header(run, start_line(run, "slurm", folder), _remarks(run)))
+    lines = ["#!/bin/bash", *_directives(run), *head, ""]
+    for each in variables(run, f"$HOME/checkpoints/{run.name}"):
+        value = assignment(each.name, each.value)
+        if each.name == "CHECKPOINT_DIR":  # the home folder is the cluster's to name
+            value = f'{each.name}="{each.value}"'
+        lines += [f"# {each.meaning}", f"export {value}"]
+    lines += [
+        'MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)',
+        "export MASTER_ADDR",
+        "# Every node runs the lines up to EOF.",
+        "srun --ntasks-per-node=1 --kill-on-bad-exit=1 bash -s <<'EOF'",
+        *run_lines(run, _RANKS),
+        "EOF",
+    ]
+    return (ExportFile(SCRIPT, "\n".join(lines) + "\n"),)
+
+
+def why_not(run: RunDescription) -> str:
+    """Why one batch job cannot run a plan; empty where it can."""
+    if run.mixed:
+        return "one batch job has nodes of one kind, and this plan mixes them; use --to torchrun"
+    return ""
+
+
+def _directives(run: RunDescription) -> list[str]:
+    minutes = math.ceil(run.longest_s / 60.0)
+    return [
+        f"#SBATCH --job-name={run.name}",
+        f"#SBATCH --nodes={run.nodes}",
+        "#SBATCH --ntasks-per-node=1",
+        f"#SBATCH --gpus-per-node={run.machines.gpus}",
+        "#SBATCH --exclusive",
+        f"#SBATCH --time={minutes}",
+        "#SBATCH --requeue",
+        "#SBATCH --open-mode=append",
+        f"#SBATCH --output={run.name}-%j.log",
+    ]
+
+
+def _remarks(run: RunDescription) -> tuple[str, ...]:
+    found = [
+        f"For nodes like {run.machines.instance_type}: add --partition or --constraint as your "
+        "cluster names them. Slurm requeues the job when a node is lost; its partition decides "
+        "where it goes on, so the plan's failover list is not kept.",
+        *fallback_words(run, "Slurm does not: submit this job to an on-demand partition then."),
+    ]
+    return (*found, cap_words(run))

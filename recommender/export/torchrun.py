@@ -1,0 +1,57 @@
+"""A plan on machines that somebody else starts: one script that is run on every node."""
+
+from recommender.export.description import RunDescription
+from recommender.export.files import ExportFile
+from recommender.export.header import cap_words, commented, fallback_words, header
+from recommender.export.start import start_line
+from recommender.export.train_command import RankVariables, run_lines, variables
+from recommender.export.watch_script import assignment
+from recommender.plan.plan import Machines
+
+SCRIPT = "train.sh"
+_RANKS = RankVariables("$NNODES", "$NODE_RANK", "$MASTER_ADDR", "$GPUS_PER_NODE")
+
+
+def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
+    """The script of one node."""
+    head = commented(header(run, start_line(run, "torchrun", folder), _remarks(run)))
+    lines = ["#!/usr/bin/env bash", *head, ""]
+    lines += [
+        f"export NNODES=${{NNODES:-{run.nodes}}}",
+        "export NODE_RANK=${NODE_RANK:-0}  # 0 on the first machine, then 1, 2, ...",
+        "export MASTER_ADDR=${MASTER_ADDR:-localhost}  # address of the first machine",
+        "GPUS_PER_NODE=${GPUS_PER_NODE:-$(nvidia-smi -L | wc -l)}",
+    ]
+    for each in variables(run, f"/mnt/checkpoints/{run.name}"):
+        lines += [f"# {each.meaning}", f"export {assignment(each.name, each.value)}"]
+    lines += ["", *run_lines(run, _RANKS)]
+    return (ExportFile(SCRIPT, "\n".join(lines) + "\n", True),)
+
+
+def why_not(run: RunDescription) -> str:
+    """Nothing is in the way: it runs on whatever is there."""
+    return ""
+
+
+def _remarks(run: RunDescription) -> tuple[str, ...]:
+    found = [
+        "Run it on every machine with NODE_RANK and MASTER_ADDR set; machines are started, "
+        "replaced after an interruption and stopped by you.",
+        *fallback_words(run, "You make the switch: start this script on those machines."),
+    ]
+    if run.saves:
+        found.append("CHECKPOINT_DIR is a mounted bucket, the same on every machine.")
+    if run.mixed:
+        found.append(f"A mix: ranks {_ranks(run.plan.machines)}.")
+    return (*found, cap_words(run))
+
+
+def _ranks(machines: tuple[Machines, ...]) -> str:
+    """Which node ranks are which machines."""
+    found, first = [], 0
+    for each in machines:
+        last = first + each.count - 1
+        ranks = f"{first}" if last == first else f"{first}-{last}"
+        found.append(f"{ranks} are {each.instance_type} {each.market.replace('_', '-')}")
+        first = last + 1
+    return ", ".join(found)

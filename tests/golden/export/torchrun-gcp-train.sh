@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# llama3-8b-pretrain: 1x a3-highgpu-8g spot in gcp europe-north1, then europe-west9, then
+# asia-south2.
+# Estimate: 64 USD on average (9 runs in 10: 38 to 108), 8 h (9 runs in 10: 4.2 h to 14 h).
+# Kept with >99 % chance: done within 24 h.
+# Spot is interrupted about 4.2 times; list price 10.2 USD/h while everything runs.
+# Written by recommend 0.1.0 from plan 1; catalog 2026-11, prices of 2026-08-21. Nothing is rented
+# until you start it: bash run/train.sh
+# Quotas to have first:
+#   "Preemptible NVIDIA H100 GPUs" of 8 GPUs in europe-north1 (new accounts have 0)
+# Run it on every machine with NODE_RANK and MASTER_ADDR set; machines are started, replaced after
+# an interruption and stopped by you.
+# Fallback: 1x a3-highgpu-8g on-demand in europe-north1, when the time left is down to the work
+# left on them + 24 min; needed in 1 % of the runs. You make the switch: start this script on
+# those machines.
+# CHECKPOINT_DIR is a mounted bucket, the same on every machine.
+# Stopped for good 24 h after its first start: the deadline is over.
+
+export NNODES=${NNODES:-1}
+export NODE_RANK=${NODE_RANK:-0}  # 0 on the first machine, then 1, 2, ...
+export MASTER_ADDR=${MASTER_ADDR:-localhost}  # address of the first machine
+GPUS_PER_NODE=${GPUS_PER_NODE:-$(nvidia-smi -L | wc -l)}
+# your training script and what it needs
+export TRAIN_SCRIPT=train.py
+# samples per optimiser step, on all GPUs
+export GLOBAL_BATCH=64
+# samples per GPU and pass; accumulate GLOBAL_BATCH / (MICRO_BATCH x GPUs) times
+export MICRO_BATCH=2
+# of weights and states over the GPUs, activations recomputed
+export SHARDING=fsdp
+# of the arithmetic
+export PRECISION=bf16
+# the run is stopped for good after this
+export LONGEST_RUN_S=86400
+# where checkpoints are written and read
+export CHECKPOINT_DIR=/mnt/checkpoints/llama3-8b-pretrain
+# seconds between two; 600 to 1200 cost next to nothing more
+export CHECKPOINT_INTERVAL_S=900
+
+set -euo pipefail
+# The cap counts from the first start, through all restarts.
+mkdir -p "$CHECKPOINT_DIR"
+began="$CHECKPOINT_DIR/began"
+[ -s "$began" ] || date +%s > "$began"
+left=$(( $(cat "$began") + LONGEST_RUN_S - $(date +%s) ))
+if [ "$left" -le 0 ]; then
+  echo "stopped for good after LONGEST_RUN_S; to begin anew remove $began" >&2
+  exit 124
+fi
+# Resume from the newest checkpoint; at the first start there is none.
+newest=$(find "$CHECKPOINT_DIR" -maxdepth 1 -name 'checkpoint-*' | sort -V | tail -n 1)
+timeout --kill-after=60 "$left" torchrun \
+  --nnodes "$NNODES" --nproc-per-node "$GPUS_PER_NODE" \
+  --node-rank "$NODE_RANK" --master-addr "$MASTER_ADDR" \
+  --master-port 29500 \
+  "$TRAIN_SCRIPT" ${newest:+--resume_from_checkpoint "$newest"}

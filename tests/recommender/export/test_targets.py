@@ -1,0 +1,112 @@
+"""Scripts and tasks of the other targets: well-formed, and run with a made-up torchrun."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from recommender.errors import UsageError
+from recommender.export.description import RunDescription
+from recommender.export.start import TARGETS, start_line, usual_target
+from recommender.export.targets import export_files, target_of
+from tests.recommender import golden
+from tests.recommender.export.runs import ALL, AWS, GCP, MIXED, ON_DEMAND
+
+TORCHRUN = """#!/usr/bin/env bash
+printf '%s\\n' "$@" > "$(dirname "$0")/arguments"
+env > "$(dirname "$0")/environment"
+"""
+
+
+@pytest.mark.parametrize("target", ["dstack", "slurm", "torchrun"])
+def test_the_files_are_as_they_were(target: str):
+    for each in export_files(GCP, target, "run"):
+        golden.check(f"export/{target}-gcp-{each.name}", each.text)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("run", [*ALL.values(), MIXED], ids=[*ALL, "mixed"])
+def test_every_target_runs_a_plan_or_says_why_not(target: str, run: RunDescription):
+    if target_of(target).why_not(run):
+        with pytest.raises(UsageError, match=f"--to {target}: "):
+            export_files(run, target, "run")
+        return
+    files = export_files(run, target, "run")
+    assert start_line(run, target, "run").split()[-1] in {f"run/{each.name}" for each in files}
+    for each in files:
+        assert "Stopped for good" in files[0].text
+        if each.name.endswith((".sh", ".sbatch")):
+            subprocess.run(["bash", "-n"], input=each.text, text=True, check=True)
+        else:
+            assert yaml.safe_load(each.text)["name"].startswith(run.name)
+
+
+def test_the_usual_target_can_run_the_plan():
+    for run in (*ALL.values(), MIXED):
+        assert target_of(usual_target(run)).why_not(run) == ""
+    assert usual_target(GCP) == "skypilot"
+    assert usual_target(MIXED) == "torchrun"
+
+
+def test_an_unknown_target_is_refused():
+    with pytest.raises(UsageError, match="did you mean skypilot"):
+        target_of("skypilots")
+
+
+def started(folder: Path, run: RunDescription, **given: str) -> subprocess.CompletedProcess[str]:
+    (folder / "torchrun").write_text(TORCHRUN, encoding="utf-8")
+    (folder / "torchrun").chmod(0o755)
+    text = export_files(run, "torchrun", "")[0].text
+    text = text.replace(f"/mnt/checkpoints/{run.name}", str(folder / "saved"))
+    return subprocess.run(
+        ["bash", "-c", text],
+        env={"PATH": f"{folder}:{os.environ['PATH']}", "GPUS_PER_NODE": "8", **given},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_torchrun_gets_the_cluster_and_the_newest_checkpoint(tmp_path: Path):
+    for step in (900, 1000, 99):
+        (tmp_path / "saved" / f"checkpoint-{step}").mkdir(parents=True)
+    done = started(tmp_path, GCP, NODE_RANK="1", MASTER_ADDR="10.0.0.1")
+    assert done.returncode == 0, done.stderr
+    words = (tmp_path / "arguments").read_text("utf-8").split()
+    assert words == [
+        "--nnodes", "1", "--nproc-per-node", "8", "--node-rank", "1",
+        "--master-addr", "10.0.0.1", "--master-port", "29500", "train.py",
+        "--resume_from_checkpoint", str(tmp_path / "saved" / "checkpoint-1000"),
+    ]  # fmt: skip
+    environment = (tmp_path / "environment").read_text("utf-8")
+    assert "GLOBAL_BATCH=64\n" in environment
+    assert "CHECKPOINT_INTERVAL_S=900\n" in environment
+
+
+def test_the_first_start_resumes_from_nothing(tmp_path: Path):
+    assert started(tmp_path, GCP).returncode == 0
+    assert "--resume_from_checkpoint" not in (tmp_path / "arguments").read_text("utf-8")
+    assert (tmp_path / "saved" / "began").exists()
+
+
+def test_a_run_beyond_its_cap_is_not_started_again(tmp_path: Path):
+    (tmp_path / "saved").mkdir()
+    (tmp_path / "saved" / "began").write_text("1000\n", encoding="utf-8")
+    done = started(tmp_path, GCP)
+    assert done.returncode == 124
+    assert "stopped for good" in done.stderr
+    assert not (tmp_path / "arguments").exists()
+
+
+def test_a_plan_that_saves_nothing_keeps_its_cap(tmp_path: Path):
+    assert started(tmp_path, ON_DEMAND).returncode == 0
+    assert not (tmp_path / "saved").exists()
+
+
+def test_dstack_stays_where_the_checkpoints_lie():
+    made = yaml.safe_load(export_files(AWS, "dstack", "run")[0].text)
+    assert made["regions"] == ["us-east-2"]
+    assert made["spot_policy"] == "spot"
+    assert made["nodes"] == 1
