@@ -16,7 +16,14 @@ from typer.core import TyperGroup
 
 from recommender.catalogs.frozen import dataclass
 from recommender.cli.option_groups import with_option_groups
-from recommender.cli.strict import HELP, StrictCommand, note_help_all, shows_all, write_options
+from recommender.cli.strict import (
+    HELP,
+    StrictCommand,
+    keep_as_typed,
+    note_help_all,
+    shows_all,
+    write_options,
+)
 from recommender.errors import UsageError
 from recommender.text import nearest, shown
 
@@ -66,6 +73,7 @@ class DefaultToPlan(TyperGroup):
             args = [DEFAULT, *args]
         elif not args and ctx.resilient_parsing:
             args = [DEFAULT]  # completion of the first word
+        keep_as_typed(self.get_params(ctx))
         return super().parse_args(ctx, args)
 
     def _refuse_misspelt(self, first: str, commands: list[str]) -> None:

@@ -47,6 +47,7 @@ class StrictCommand(TyperCommand):
         if ctx.resilient_parsing or set(HELP) & set(args):
             note_help_all(ctx, args)
             return super().parse_args(ctx, args)
+        keep_as_typed(self.get_params(ctx))
         kept, ctx.meta[_PROBLEMS] = check_words(args, options_of(self.get_params(ctx)))
         return super().parse_args(ctx, kept)
 
@@ -59,6 +60,31 @@ class StrictCommand(TyperCommand):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Flags under the name of their subject."""
         write_options(self.params, ctx, formatter)
+
+
+class _AsTyped:
+    """Text stays text, and what is not given needs no check; the rest is read as Typer does.
+
+    From 0.29 on Typer builds a pydantic validator for every flag that a command has, given or not:
+    a tenth of the time of an answer. Our flags are text, and `inputs` reads it.
+    """
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The value of a parameter."""
+        many = param.multiple or param.nargs == -1
+        if value is None:
+            return () if many else None
+        if param.type_descriptor.annotation in (str, list[str]):
+            return list(value) if many else value
+        param._runtime_param = None
+        return param.get_runtime_param().coerce(value, param=param, ctx=ctx)
+
+
+def keep_as_typed(params: Iterable[Any]) -> None:
+    """Do without Typer's validators where Typer would build them; older ones have none."""
+    for param in params:
+        if getattr(param, "_runtime_param", param) is None:
+            param._runtime_param = _AsTyped()
 
 
 class PlanCommand(StrictCommand):

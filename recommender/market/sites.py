@@ -56,6 +56,10 @@ def widened(zone_sd: float, correlation: float, common_sd: float) -> tuple[float
     return math.sqrt(whole), (correlation * zone_sd**2 + common_sd**2) / whole
 
 
+def _all_at_least(some: tuple[float, ...], others: tuple[float, ...]) -> bool:
+    return all(mine >= theirs for mine, theirs in zip(some, others, strict=True))
+
+
 @dataclass(frozen=True, slots=True)
 class SitePools:
     """Sites and, for each, the pool behind every entry."""
@@ -80,9 +84,11 @@ class SiteBuilder:
         """A site per provider whose entries are single regions and failover lists."""
         sites, pools = [], []
         for provider, mine in self._by(rows, "provider").items():
-            lists = self._failover_lists(mine, self.facts.choice)
-            singles = [*self._on_demand(mine), *self._undominated(lists)]
-            sites.append(self._site(provider, "", singles, self._fallbacks(mine, provider)))
+            on_demand = self._on_demand(mine)
+            some = self._worth_renting(on_demand)
+            lists = self._undominated(self._failover_lists(mine, self.facts.choice))
+            singles = [*(on_demand if provider == OWN else some), *lists]
+            sites.append(self._site(provider, "", singles, self._fallbacks(some)))
             pools.append(tuple(singles))
         return SitePools(tuple(sites), tuple(pools))
 
@@ -392,9 +398,8 @@ class SiteBuilder:
             for key, rows in found.items()
         }
 
-    def _fallbacks(self, rows: Sequence[int], provider: str) -> Fallbacks:
+    def _fallbacks(self, pools: Sequence[Pool]) -> Fallbacks:
         """On-demand clusters that can finish the job: those not beaten in speed and cost."""
-        pools = self._cheapest_on_demand(rows)
         options = sorted(
             (float(step), n * price * float(step), n * price, n, pool.kind, place)
             for place, pool in enumerate(pools)
@@ -423,14 +428,23 @@ class SiteBuilder:
             entries=self._entries(pools),
         )
 
-    def _cheapest_on_demand(self, rows: Sequence[int]) -> list[Pool]:
-        """The cheapest region of each type, and dearer ones whose quotas allow more machines."""
-        kept: dict[int, list[tuple[float, Pool]]] = defaultdict(list)
-        for pool in sorted(self._on_demand(rows), key=lambda p: self._price(p.rows[0])):
-            most = max_machines_by_quota(self.facts, pool)
-            if not kept[pool.kind] or most > kept[pool.kind][-1][0]:
-                kept[pool.kind].append((most, pool))
+    def _worth_renting(self, pools: Iterable[Pool]) -> list[Pool]:
+        """Of each type the cheapest region, and dearer ones that have more of something.
+
+        On demand the machines of a type differ by region in nothing but their price, whether
+        anybody quoted it, what the quotas leave, and where the data are.
+        """
+        kept: dict[int, list[tuple[tuple[float, ...], Pool]]] = defaultdict(list)
+        for pool in sorted(pools, key=lambda p: self._price(p.rows[0])):
+            has = self._besides_price(pool)
+            if not any(_all_at_least(other, has) for other, _ in kept[pool.kind]):
+                kept[pool.kind].append((has, pool))
         return [pool for _, found in sorted(kept.items()) for _, pool in found]
+
+    def _besides_price(self, pool: Pool) -> tuple[float, ...]:
+        """What an on-demand machine has in its region: more of each is better."""
+        quoted = self.facts.catalog.offers.kind[pool.rows[0]] != "derived"
+        return max_machines_by_quota(self.facts, pool), -self._fixed_usd(pool), float(quoted)
 
     def _affordable(self, usd_per_hour: float) -> bool:
         cap = self.limits.hourly_usd

@@ -22,7 +22,7 @@ from recommender.optimize.evaluate import (
     reduced,
 )
 from recommender.optimize.renewal_rates import FallbackRates, Rates, rates, with_fallback
-from recommender.optimize.space import Site, Space
+from recommender.optimize.space import Masks, Site, Space, numbers_allowed
 from recommender.plan.limits import Limits
 from recommender.risk.laws import RUN_FAMILY, gang_doublings, gang_hazard, logistic
 
@@ -30,6 +30,7 @@ from recommender.risk.laws import RUN_FAMILY, gang_doublings, gang_hazard, logis
 EXPONENTS = (0.0, 0.15, 0.4, 1.0, 3.0, 10.0)
 KEPT = 8
 KEPT_BY_GOAL = 60
+SUREST = 3  # configurations without spot that are judged before the others
 RESTORE_S = 60.0  # of a checkpoint, in the rough estimate
 # Scenarios are few: a plan whose estimated chance is short by less than this is judged first too.
 BLUR = 0.03
@@ -71,13 +72,13 @@ class Columns:
         return Columns(*(getattr(self, name)[rows] for name in self.__slots__))
 
 
-def promising_clusters(space: Space, step_s: Floats) -> list[Cluster]:
+def promising_clusters(space: Space, step_s: Floats, masks: Masks | None = None) -> list[Cluster]:
     """Clusters of one entry that are good by some price of time, by a rough estimate.
 
-    `step_s` has shape (kinds, machines).
+    `step_s` has shape (kinds, machines). `masks` restricts the entries of each site.
     """
     parts = [
-        _rough(space, index, site, step_s)
+        _rough(space, index, site, step_s, None if masks is None else masks[index])
         for index, site in enumerate(space.sites)
         if site.singles and len(site.entries)
     ]
@@ -97,11 +98,29 @@ def promising_clusters(space: Space, step_s: Floats) -> list[Cluster]:
     ]
 
 
-def _rough(space: Space, index: int, site: Site, step_s: Floats) -> tuple[NDArray[Any], ...]:
+def clusters_by_estimate(space: Space, step_s: Floats, masks: Masks | None = None) -> list[Cluster]:
+    """Promising clusters that may keep the limits, the best by their estimates first.
+
+    The best of on-demand machines lead, the surest to keep limits that estimates think kept.
+    """
+    clusters = promising_clusters(space, step_s, masks)
+    if not clusters:
+        return []
+    found = columns_of(space, clusters)
+    order = np.argsort(found.goal, kind="stable")[: np.isfinite(found.goal).sum()]
+    surest = order[~found.spot[order]][:SUREST]
+    numbers = dict.fromkeys(found.cluster[np.append(surest, order)].tolist())
+    return [clusters[number] for number in numbers]
+
+
+def _rough(
+    space: Space, index: int, site: Site, step_s: Floats, mask: Bools | None
+) -> tuple[NDArray[Any], ...]:
     """Cost and time of every cluster of one entry, the cheapest of alike entries only."""
     e = site.entries
     rows = _cheapest_of_alike(site)
-    at, many = np.nonzero(_allowed(space, site, rows, step_s))
+    rows = rows if mask is None else rows[mask[rows]]
+    at, many = np.nonzero(numbers_allowed(space, site, step_s)[rows])
     row, n, step = rows[at], many + 1, step_s[e.kind[rows[at]], many]
     run = e.run_mean_s[row] / gang_hazard(n, e.co_interruption[row])
     away = e.boot_s[row] + RENDEZVOUS_S + RESTORE_S
@@ -133,17 +152,6 @@ def _cheapest_of_alike(site: Site) -> Ints:
     first = np.ones(len(order), dtype=bool)
     first[1:] = (key[1:] != key[:-1]).any(axis=1)
     return order[first]
-
-
-def _allowed(space: Space, site: Site, rows: Ints, step_s: Floats) -> Bools:
-    """Which numbers of machines of some entries compute, fit the quotas and the hourly limit."""
-    e, n = site.entries, np.arange(1, step_s.shape[1] + 1)
-    allowed = np.isfinite(step_s[e.kind[rows]]) & (n <= e.cap[rows, None])
-    for use, quota in zip(site.quota_use, site.quota, strict=True):
-        allowed &= use[rows, None] * n <= quota + 1e-9
-    if space.limits.hourly_usd is not None:
-        allowed &= e.max_usd_per_hour[rows, None] * n <= space.limits.hourly_usd + 1e-9
-    return np.asarray(allowed)
 
 
 def columns_of(space: Space, clusters: Sequence[Cluster], first: int = 0) -> Columns:

@@ -26,14 +26,23 @@ from recommender.optimize.expand import expand_clusters
 from recommender.optimize.fallback_bounds import bounds_by_queue
 from recommender.optimize.lower_bounds import sums_of
 from recommender.optimize.search_state import SearchState
-from recommender.optimize.space import ANCHOR, OBJECT_STORE, Site, Space, single_steps, within_quota
+from recommender.optimize.space import (
+    ANCHOR,
+    OBJECT_STORE,
+    Masks,
+    Site,
+    Space,
+    numbers_allowed,
+    single_steps,
+    within_quota,
+)
 from recommender.performance.clusters import spread_at
 from recommender.performance.parameter_server import cluster_spread
 from recommender.performance.step import steps
 from recommender.risk.laws import gang_hazard
 from recommender.risk.on_demand_wait import OnDemandLaw
 
-BATCH = 8  # clusters of one pair simulated at once
+BATCH = 12  # clusters of one pair simulated at once
 MOST_QUEUED = 2_000_000  # sets of entries that wait, about 500 MB; then the worse half is given up
 
 
@@ -67,9 +76,8 @@ def _pairs(site: Site) -> list[Ints]:
     return [np.array([i, j]) for i in on_demand for j in spot if e.kind[i] == e.kind[j]]
 
 
-Masks = tuple[Bools, ...]  # per site, which entries may be used
-
 CLUSTERS = 64  # clusters expanded into plans at once
+PLANS_EACH = 3  # plans of a cluster, about: where few are allowed, fewer clusters at once
 LEAVES = 256  # clusters of one set of entries expanded at once
 LOOKED_AT = 1000  # so many clusters to look at are as much work as one more set of entries
 TIGHTEN = 200  # plans simulated before lower bounds from tables, slow to make, are worth it
@@ -173,14 +181,15 @@ def search_singles(
         step_s = single_steps(space.job, space.columns, space.limits.max_machines)
         queue = single_queue(space, step_s)
     queue = queue if masks is None else queue.masked(masks)
-    at, clusters = 0, CLUSTERS
+    most = min(CLUSTERS, state.max_plans // PLANS_EACH)
+    at, clusters = 0, most
     while at < len(queue.bound) and queue.bound[at] < state.cutoff and not state.exhausted:
         state.bound = float(queue.bound[at])
         stop = min(at + clusters, int(np.searchsorted(queue.bound, state.cutoff)))
         done = state.plans_evaluated
         _expand_singles(space, queue, at, stop, state)
         # Where bounds rule all of them out, more at once are as exact and quicker.
-        clusters = CLUSTERS if state.plans_evaluated > done else 2 * clusters
+        clusters = most if state.plans_evaluated > done else 2 * clusters
         at = stop
     confirm_open(space, state)
     if at < len(queue.bound):
@@ -206,6 +215,10 @@ class SingleQueue:
         key = (self.site * wide + self.entry) * most + self.machines
         gone = np.array([(site * wide + entry) * most + n for site, entry, n in done])
         return self._kept(~np.isin(key, gone))
+
+    def up_to(self, most: int) -> "SingleQueue":
+        """The clusters of so many machines at most."""
+        return self._kept(self.machines <= most)
 
     def masked(self, masks: Masks) -> "SingleQueue":
         """The clusters of some entries only."""
@@ -266,16 +279,9 @@ def _expand_singles(
 
 def single_lower_bounds(space: Space, site: Site, step_s: Floats) -> Floats:
     """Quick lower bound of every (entry, number of machines) of a site; inf where not allowed."""
-    e = site.entries
-    n = np.arange(1, step_s.shape[1] + 1)
-    step = step_s[e.kind]
-    allowed = np.isfinite(step) & (n[None] <= e.cap[:, None])
-    for use, quota in zip(site.quota_use, site.quota, strict=True):
-        allowed &= use[:, None] * n <= quota + 1e-9
-    if space.limits.hourly_usd is not None:
-        allowed &= e.max_usd_per_hour[:, None] * n <= space.limits.hourly_usd + 1e-9
+    allowed = numbers_allowed(space, site, step_s)
     entry, machines = np.nonzero(allowed)
-    lower_bounds = np.full(step.shape, np.inf)
+    lower_bounds = np.full(allowed.shape, np.inf)
     lower_bounds[entry, machines] = _single_bounds(
         space, site, step_s, entry, machines + 1, tight=False
     )

@@ -19,6 +19,8 @@ from recommender.plan.limits import Limits
 from recommender.risk.on_demand_wait import OnDemandLaw
 from recommender.risk.run_statistics import OutcomeCache
 
+Masks = tuple[Bools, ...]  # per site, which entries may be used
+
 CHANCE_ERRORS = 3.0  # standard errors of the chance in a search, within which it may be as asked
 NONE, OBJECT_STORE, ANCHOR, MEMORY_TIER = range(4)  # as in `CHECKPOINT_PATHS`
 
@@ -205,6 +207,20 @@ def within_quota(site: Site, counts: Ints) -> Bools:
     if len(site.quota):
         fits &= (counts @ site.quota_use.T <= site.quota + 1e-9).all(axis=1)
     return fits
+
+
+def numbers_allowed(space: Space, site: Site, step_s: Floats) -> Bools:
+    """Which numbers of machines of each entry compute, fit the quotas and the hourly limit.
+
+    `step_s` has shape (kinds, machines), what is returned (entries, machines).
+    """
+    e, n = site.entries, np.arange(1, step_s.shape[1] + 1)
+    allowed = np.isfinite(step_s[e.kind]) & (n <= e.cap[:, None])
+    for use, quota in zip(site.quota_use, site.quota, strict=True):
+        allowed &= use[:, None] * n <= quota + 1e-9
+    if space.limits.hourly_usd is not None:
+        allowed &= e.max_usd_per_hour[:, None] * n <= space.limits.hourly_usd + 1e-9
+    return np.asarray(allowed)
 
 
 def single_steps(job: Job, c: MachineColumns, most: int) -> Floats:

@@ -38,14 +38,20 @@ def current_setup(problem: Problem, machines: Comparison, flag: str = "--compare
         ),
         limits=replace(limits, max_machines=max(machines.count, limits.max_machines)),
     )
-    site, entry = _place(everything, machines, flag)
-    _refuse_unable(everything, machines, site, entry, flag)
+    there = everything
+    if machines.region:  # else a cheaper region would stand for it
+        there = everything.among(replace(everything.choice, regions=(machines.region,)))
+    place = _place(there, machines)
+    if place is None:
+        raise UsageError(f"{flag} {format_comparison(machines)}: {_why_none(everything, machines)}")
+    site, entry = place
+    _refuse_unable(there, machines, site, entry, flag)
     candidate = Candidate(site, (entry,), (machines.count,), OBJECT_STORE, -1, 0, 0, 0, 0, 0)
-    return PlanBuilder(everything, everything.single_type_sites).build(candidate).labelled("today")
+    return PlanBuilder(there, there.single_type_sites).build(candidate).labelled("today")
 
 
-def _place(problem: Problem, machines: Comparison, flag: str) -> tuple[int, int]:
-    """Site and entry of the machines; the cheapest region where none is named."""
+def _place(problem: Problem, machines: Comparison) -> tuple[int, int] | None:
+    """Site and entry of the machines, of the cheapest region; None where nobody offers them."""
     sites = problem.single_type_sites
     found = [
         (sites.sites[s].entries.usd_per_hour[e], s, e)
@@ -53,10 +59,7 @@ def _place(problem: Problem, machines: Comparison, flag: str) -> tuple[int, int]
         for e, pool in enumerate(pools)
         if _is_named(problem, pool, machines)
     ]
-    if not found:
-        raise UsageError(f"{flag} {format_comparison(machines)}: {_why_none(problem, machines)}")
-    _, site, entry = min(found)
-    return site, entry
+    return min(found)[1:] if found else None
 
 
 def _is_named(problem: Problem, pool: Pool, machines: Comparison) -> bool:

@@ -3,11 +3,9 @@
 from dataclasses import replace
 from itertools import islice
 
-import numpy as np
-
 from recommender.catalogs.frozen import dataclass
 from recommender.inputs.limits import as_typed, rounded_up
-from recommender.optimize.columns import columns_of, promising_clusters
+from recommender.optimize.columns import clusters_by_estimate
 from recommender.optimize.search import judge_first
 from recommender.optimize.search_state import Candidate, SearchState, ranking_key
 from recommender.plan.limits import LIMITS, Aim, Limit, Limits, RateLimit, RunLimit
@@ -120,13 +118,8 @@ def _judged(limits: Limits, search: PlanSearch) -> SearchState:
     """The clusters that the closed-form estimates put first, simulated."""
     problem = search.problem
     space = replace(problem.space(problem.single_type_sites), limits=limits)
-    clusters = promising_clusters(space, problem.step_s)
     state = SearchState(slack=0.0, max_plans=QUICK.plans)
-    if clusters:
-        found = columns_of(space, clusters)
-        order = np.argsort(found.goal, kind="stable")[: np.isfinite(found.goal).sum()]
-        first = dict.fromkeys(found.cluster[order].tolist())
-        judge_first(space, [clusters[number] for number in first][:JUDGED], state)
+    judge_first(space, clusters_by_estimate(space, problem.step_s)[:JUDGED], state)
     return state
 
 

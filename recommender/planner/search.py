@@ -14,10 +14,9 @@ import numpy as np
 from recommender.arrays import Bools, Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.market.sites import SitePools
-from recommender.optimize.columns import promising_clusters
+from recommender.optimize.columns import clusters_by_estimate, promising_clusters
 from recommender.optimize.master_program import MasterProgram, master_program
 from recommender.optimize.search import (
-    Masks,
     SingleQueue,
     judge_first,
     search_mixes,
@@ -25,7 +24,7 @@ from recommender.optimize.search import (
     single_queue,
 )
 from recommender.optimize.search_state import EPSILON, Candidate, SearchState, Watch, ranking_key
-from recommender.optimize.space import Entries, Space
+from recommender.optimize.space import Entries, Masks, Space
 from recommender.plan.limits import Choice, Limits
 from recommender.plan.plan import Proof
 from recommender.planner.plan_builder import Evaluated, PlanBuilder, keeps
@@ -44,16 +43,18 @@ class Budget:
 
 FULL = Budget(3000)
 BASELINE = Budget(1000)  # for what stands next to the answer; most need fewer than 100
+GLANCE = Budget(48)  # of these, before they go by estimates
 QUICK = Budget(200)  # for limits that are only tried
 MIXES = Budget(600, 200)
 MIXES_QUOTAS = Budget(600, 600, 100)  # on 12 problems, 1,500 sets found nothing better
+BESIDE = (BASELINE, QUICK, GLANCE)  # searches of which nothing is proven
 PROOF = Budget(10**9, 10**9)  # until the proof is done, or who waits for it has enough
 MIXES_LAST = Budget(100, 60)  # where no cluster of one type keeps the limits, a mix seldom does
 MIXES_LAST_QUOTAS = Budget(100, 400)  # but under quotas; those found were among the first 40
 
 JUDGED = 12  # clusters that the master program puts first, judged before the exact search
 HARD = 600  # plans followed for the answer itself, beyond which those next to it are hard too
-BESIDE_HARD = 200  # plans followed for each of these, of which the program picks the first
+BESIDE_HARD = 200  # plans followed for each of these
 JUDGED_MOST = 40  # where none of them keeps the limits
 MIX_REGIONS = 4  # regions in which mixes are tried, unless a proof is asked for
 NEAR = 0.25  # above the best goal: what quoted prices may still make the first of a table
@@ -143,6 +144,32 @@ class PlanSearch:
         slack: float = 0.0,
         below: float = np.inf,
     ) -> SearchState:
+        """A search; next to the answer it goes by estimates where bounds would take long."""
+        if budget != BASELINE:
+            return self._exactly(limits, masks, budget, slack, below)
+        state = SearchState(slack=0.0, max_plans=0)
+        if limits.deadline_s is None or not self._any_spot(masks):
+            state = self._exactly(limits, masks, GLANCE)
+            if not state.exhausted:
+                return state
+        self._judge_by_estimate(self._space(limits, BASELINE), masks, state)
+        return state if state.incumbents else self._exactly(limits, masks, budget)
+
+    def _any_spot(self, masks: Masks) -> bool:
+        """Whether spot may be used: with fallbacks under a deadline lower bounds are wide."""
+        sites = self.problem.single_type_sites.sites
+        both = zip(masks, sites, strict=True)
+        return any(bool((mask & site.entries.spot).any()) for mask, site in both)
+
+    def _exactly(
+        self,
+        limits: Limits,
+        masks: Masks,
+        budget: Budget,
+        slack: float = 0.0,
+        below: float = np.inf,
+    ) -> SearchState:
+        """Clusters by their lower bounds, until none is left that could be better."""
         most = min(budget.plans, BESIDE_HARD) if self._is_hard else budget.plans
         state = SearchState(slack=slack if limits.goal == "time" else 0.0, max_plans=most)
         state.best_goal = below
@@ -151,31 +178,35 @@ class PlanSearch:
             first = self.without_fallbacks(limits, masks, Budget(budget.plans // 3), slack)
             state.best_goal, state.lead = min(below, first.best_goal), first.lead
             state.incumbents = dict(first.incumbents)
-        space = replace(self.problem.space(self.problem.single_type_sites), limits=limits)
-        if budget not in (FULL, PROOF):
-            space = replace(space, printed=None)
-        if limits == self.problem.limits and budget in (FULL, PROOF):
+        space, own = self._space(limits, budget), limits == self.problem.limits
+        if own and budget in (FULL, PROOF):
             self.watch.show(state, may_stop=budget is PROOF)
-        queue, program = self._queue(space), self._program_for(space, budget)
-        if program is not None:
-            queue = queue.without(self._judged_first(space, program, masks, state))
+        queue = self._queue(space)
+        if own and budget in (FULL, PROOF) and self.program is not None:
+            queue = queue.without(self._judged_first(space, self.program, masks, state))
         search_singles(space, state, masks, queue)
         self.watch.close()
         return state
+
+    def _space(self, limits: Limits, budget: Budget, fallbacks: bool = True) -> Space:
+        """Clusters of one type; next to the answer plans are compared on the paths of a search."""
+        sites = self.problem.single_type_sites if fallbacks else self._sites_without_fallbacks
+        space = replace(self.problem.space(sites), limits=limits)
+        return replace(space, printed=None) if budget in BESIDE else space
+
+    def _judge_by_estimate(self, space: Space, masks: Masks | None, state: SearchState) -> None:
+        """Judge the clusters of the best estimates; more of them while no plan keeps the limits."""
+        step_s = self.problem.step_s[:, : space.limits.max_machines]
+        first = clusters_by_estimate(space, step_s, masks)
+        state.max_plans += GLANCE.plans
+        judge_first(space, first[:JUDGED], state)
+        if not state.incumbents:
+            judge_first(space, first[JUDGED:JUDGED_MOST], state)
 
     @cached_property
     def program(self) -> MasterProgram | None:
         """The master program of the question; None where no cluster can train the job."""
         space = self.problem.space(self.problem.single_type_sites)
-        step_s = self.problem.step_s[:, : space.limits.max_machines]
-        return master_program(space, promising_clusters(space, step_s))
-
-    def _program_for(self, space: Space, budget: Budget) -> MasterProgram | None:
-        """The program that says what is judged first; easy searches beside the answer need none."""
-        if space.limits == self.problem.limits and (budget in (FULL, PROOF) or self._is_hard):
-            return self.program
-        if not self._is_hard or space.limits.goal == "frontier":
-            return None
         step_s = self.problem.step_s[:, : space.limits.max_machines]
         return master_program(space, promising_clusters(space, step_s))
 
@@ -205,8 +236,12 @@ class PlanSearch:
     ) -> SearchState:
         """Clusters of one type that no fallback helps: fewer plans, and quicker to go through."""
         state = SearchState(slack=slack if limits.goal == "time" else 0.0, max_plans=budget.plans)
-        space = replace(self.problem.space(self._sites_without_fallbacks), limits=limits)
-        search_singles(space, state, masks)
+        space = self._space(limits, budget, fallbacks=False)
+        if budget in BESIDE:
+            self._judge_by_estimate(space, masks, state)
+        if not state.incumbents:
+            step_s = self.problem.step_s[:, : limits.max_machines]
+            search_singles(space, state, masks, single_queue(space, step_s))
         return state
 
     @cached_property
@@ -221,9 +256,11 @@ class PlanSearch:
         A tighter limit only raises lower bounds, so the problem's own queue does for it as well:
         clusters that cannot keep it are met, and dropped.
         """
-        own = self.problem.limits
-        if own in self.queues and space.limits.tighter_than(own):
-            return self.queues[own]
+        own, most = self.problem.limits, space.limits.max_machines
+        as_many = replace(space.limits, max_machines=own.max_machines)
+        if own in self.queues and most <= own.max_machines and as_many.tighter_than(own):
+            known = self.queues[own]
+            return known if most == own.max_machines else known.up_to(most)
         if space.limits not in self.queues:
             step_s = self.problem.step_s[:, : space.limits.max_machines]
             self.queues[space.limits] = single_queue(space, step_s)
@@ -400,12 +437,12 @@ class PlanSearch:
         """The cheapest plan, the fastest, and the cheapest under deadlines between them."""
         limits = self.problem.limits
         aims = (replace(limits, objective="time"), replace(limits, objective="cost"))
-        found = [self.without_fallbacks(aim) for aim in aims]
+        found = [self.without_fallbacks(aim, budget=BASELINE) for aim in aims]
         times = [state.best_candidate().time_s for state in found if state.incumbents]
         if len(times) > 1:
             for due_s in np.geomspace(min(times), max(times), LADDER + 2)[1:-1].tolist():
                 under = replace(limits, deadline_s=due_s * 1.3, objective="cost")
-                found.append(self.without_fallbacks(under))
+                found.append(self.without_fallbacks(under, budget=BASELINE))
         return [state.best_candidate() for state in found if state.incumbents]
 
     def best_unconstrained(self, aim: Literal["time", "cost"]) -> Evaluated | None:

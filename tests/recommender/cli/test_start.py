@@ -56,6 +56,7 @@ def test_an_answer_needs_no_cloud_library() -> None:
     found = loaded(PLANNED, "--deadline", "24h", "resnet50-imagenet")
     assert "numpy" in found
     assert not found & set(CLOUD)
+    assert "pydantic" not in found, "Typer's validators are built for every flag"
 
 
 def test_an_answer_loads_no_masked_arrays_and_draws_only_where_it_is_drawn() -> None:

@@ -1,0 +1,55 @@
+"""Sites of the plan space: what of the catalog stands in them."""
+
+import pytest
+
+from recommender.job.jobfile import find_job
+from recommender.plan.limits import Choice, Limits, Progress, QuotaLimit
+from recommender.planner.problem import Problem, planning_problem
+from tests.recommender.planning import NOW, snapshot
+
+HERE = QuotaLimit("aws", "P", "on_demand", "us-east-2", "vcpu", 96.0)
+ELSEWHERE = QuotaLimit("aws", "P", "on_demand", "eu-west-2", "vcpu", 192.0)
+
+
+def problem(*quotas: QuotaLimit) -> Problem:
+    job, choice = find_job("resnet50-imagenet"), Choice(quotas=quotas)
+    return planning_problem(job, Limits(), choice, snapshot(), Progress(), NOW, 7)
+
+
+@pytest.mark.parametrize("quotas", [(), (HERE, ELSEWHERE)])
+def test_no_region_that_is_left_out_on_demand_has_anything_to_offer(
+    quotas: tuple[QuotaLimit, ...],
+) -> None:
+    asked = problem(*quotas)
+    facts, o, sites = asked.facts, asked.catalog.offers, asked.single_type_sites
+    kept: dict[str, list[tuple[float, float, bool]]] = {}
+
+    def offered(row: int) -> tuple[float, float, bool]:
+        machine = asked.catalog.instance_types[o.provider[row], o.instance_type[row]]
+        most = facts.quotas.most_machines(machine, "on_demand", o.region[row])
+        return facts.planning_price(row), most, o.kind[row] != "derived"
+
+    for pools in sites.pools:
+        for pool in pools:
+            if not pool.spot:
+                kept.setdefault(pool.type.instance_type, []).append(offered(pool.rows[0]))
+    rows = [row for row in asked.rows if o.market[row] == "on_demand"]
+    for row in rows:
+        usd, most, quoted = offered(row)
+        assert any(
+            k_usd <= usd and k_most >= most and k_quoted >= quoted
+            for k_usd, k_most, k_quoted in kept[o.instance_type[row]]
+        )
+    assert sum(map(len, kept.values())) < 0.5 * len(rows)
+
+
+def test_a_dearer_region_stands_where_its_quota_allows_more_machines() -> None:
+    asked = problem(HERE, ELSEWHERE)
+    o = asked.catalog.offers
+    regions = {
+        o.region[pool.rows[0]]
+        for pools in asked.single_type_sites.pools
+        for pool in pools
+        if not pool.spot and pool.type.instance_type == "p4d.24xlarge"
+    }
+    assert regions == {"us-east-2", "eu-west-2"}
