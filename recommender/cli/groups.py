@@ -73,7 +73,8 @@ class DefaultToPlan(TyperGroup):
             args = [DEFAULT, *args]
         elif not args and ctx.resilient_parsing:
             args = [DEFAULT]  # completion of the first word
-        keep_as_typed(self.get_params(ctx))
+        if first not in TOP_LEVEL:
+            keep_as_typed(self.get_params(ctx))
         return super().parse_args(ctx, args)
 
     def _refuse_misspelt(self, first: str, commands: list[str]) -> None:
