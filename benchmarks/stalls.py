@@ -136,7 +136,9 @@ def profile(runs: Sequence[Run], training: str = "") -> Profile:
     by_kind = {run.kind: run for run in runs if run.machines == most or run.kind == KINDS[0]}
     one, every = by_kind.get("synthetic_one"), by_kind.get("synthetic_all")
     alone = next((r for r in runs if r.kind == "synthetic_all" and r.machines == 1), None)
-    cached, cold = by_kind.get("cached"), by_kind.get("cold")
+    cached, cold = _fed(runs, "cached", every), _fed(runs, "cold", every)
+    if cold and cached and cold.machines < most:
+        cold = max(cached, cold, key=lambda run: run.step_s)
     whole = cold or cached or every
     if whole is None:
         raise BenchError("a stall profile needs a run on all GPUs; run synthetic_all")
@@ -149,6 +151,18 @@ def profile(runs: Sequence[Run], training: str = "") -> Profile:
     )
     found = tuple(_stall(name, a, b, whole) for name, a, b in pairs if a and b)
     return Profile(tuple(runs), (one or every or whole).step_s, whole.step_s, found, training)
+
+
+def _fed(runs: Sequence[Run], kind: Kind, every: Run | None) -> Run | None:
+    """The run of a kind on real data, on the most machines that had one.
+
+    Each machine prepares and fetches for itself while all of them train: where fewer had a run,
+    all would step like these, or like synthetic data where that is slower (`predicted`).
+    """
+    found = max((run for run in runs if run.kind == kind), key=lambda r: r.machines, default=None)
+    if found is None or every is None or found.machines == every.machines:
+        return found
+    return max(every, found, key=lambda run: run.step_s)
 
 
 def _stall(name: str, without: Run, with_it: Run, whole: Run) -> Stall:
@@ -194,7 +208,8 @@ def predicted(found: Profile, vcpus: float = 1.0, cached: float = 0.0, disk: flo
 
 def _parts(found: Profile) -> tuple[float, float, float]:
     """T1, and the seconds of preparation and fetch; only waits that were seen."""
-    by_kind = {run.kind: run.step_s for run in found.runs}
+    by_machines = sorted(found.runs, key=lambda run: run.machines)
+    by_kind = {run.kind: run.step_s for run in by_machines}  # of the most machines that ran it
     base = by_kind.get("synthetic_all", found.compute_s)
     prepare, fetch = found.stall("preparation"), found.stall("fetch")
     return (

@@ -59,17 +59,30 @@ def vector_of(records: Sequence[tuple[str, Record]], gpus: Sequence[str]) -> Sta
         stalls=tuple(StalledTime(s.name, s.seconds, s.low, s.high, s.share) for s in found.stalls),
         runs=tuple(timed for _, timed in runs.values()),
         what_ifs=tuple((each.change, each.step_s) for each in stalls.what_ifs(found)),
-        missing=tuple(f"{name}: needs {why}" for name, why in _WANTED.items() if name not in names),
+        missing=tuple(f"{name}: needs {why}" for name, why in _WANTED.items() if name not in names)
+        + _of_one_machine(used, most),
     )
 
 
+def _of_one_machine(used: Sequence[stalls.Run], most: int) -> tuple[str, ...]:
+    """Says so where real data were run on fewer machines than synthetic data."""
+    real = [run.machines for run in used if run.kind in ("cached", "cold")]
+    if not real or max(real) == most:
+        return ()
+    return (f"real data on {most} machines: each is taken to wait as the one that was timed",)
+
+
 def _counts(shape: Shape, runs: dict[Shape, tuple[stalls.Run, TimedRun]], most: int) -> bool:
-    """One GPU, and all GPUs of one machine and of the most machines; nothing between."""
+    """One GPU, and all GPUs of one machine and of the most machines; nothing between.
+
+    Real data count on one machine where they were not run on the most.
+    """
     kind, machines, gpus = shape
     if kind == "synthetic_one":
         return True
     widest = max(g for k, m, g in runs if m == machines and k != "synthetic_one")
-    wanted = machines == most or (machines == 1 and kind == "synthetic_all")
+    elsewhere = any(k == kind and m == most for k, m, _ in runs)
+    wanted = machines == most or (machines == 1 and (kind == "synthetic_all" or not elsewhere))
     return wanted and gpus == widest
 
 

@@ -52,6 +52,26 @@ def test_one_machine_and_two_give_all_four_stalls_by_hand():
     assert found.missing == ()
 
 
+def test_real_data_of_one_machine_are_not_forgotten_next_to_two():
+    """T1 is 0.17 on two machines; each feeds itself, prepared in 0.15 and 0.25 with the fetch."""
+    found = merged(made(ONE, ALL, CACHED, COLD), made(wide(ALL, 0.05)))
+    assert seconds(found) == pytest.approx(
+        {"interconnect": 0.02, "network": 0.05, "preparation": 0.0, "fetch": 0.08}
+    )
+    assert found.step_s == pytest.approx(0.25)
+    assert [line.partition(":")[0] for line in found.missing] == ["real data on 2 machines"]
+    assert {run.data for run in found.runs} == {"synthetic", "cached", "cold"}
+
+
+def test_data_that_one_machine_prepares_too_slowly_hold_up_two_as_well():
+    slow = tuple(replace(run, seconds=tuple(s + 0.1 for s in run.seconds)) for run in (CACHED, COLD))
+    found = merged(made(ONE, ALL, *slow), made(wide(ALL, 0.05)))
+    assert seconds(found) == pytest.approx(
+        {"interconnect": 0.02, "network": 0.05, "preparation": 0.08, "fetch": 0.10}
+    )
+    assert found.step_s == pytest.approx(0.35)
+
+
 def test_a_record_of_one_process_is_the_run_of_one_gpu():
     alone = replace(ALL, gpus=1, seconds=ONE.seconds)
     data = replace(COLD, gpus=1)
