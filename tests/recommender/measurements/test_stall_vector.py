@@ -64,7 +64,9 @@ def test_real_data_of_one_machine_are_not_forgotten_next_to_two():
 
 
 def test_data_that_one_machine_prepares_too_slowly_hold_up_two_as_well():
-    slow = tuple(replace(run, seconds=tuple(s + 0.1 for s in run.seconds)) for run in (CACHED, COLD))
+    slow = tuple(
+        replace(run, seconds=tuple(s + 0.1 for s in run.seconds)) for run in (CACHED, COLD)
+    )
     found = merged(made(ONE, ALL, *slow), made(wide(ALL, 0.05)))
     assert seconds(found) == pytest.approx(
         {"interconnect": 0.02, "network": 0.05, "preparation": 0.08, "fetch": 0.10}
