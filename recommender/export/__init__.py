@@ -1,1 +1,1 @@
-"""Files that run a plan: for schedulers, for the clouds own tools, for Terraform."""
+"""Files that run a plan: for SkyPilot, dstack, Slurm and torchrun."""
