@@ -1,0 +1,37 @@
+"""`recommend export` and `--write`, as they are called."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+RECOMMEND = str(Path(sys.executable).parent / "recommend")
+
+
+def called(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([RECOMMEND, *words], cwd=folder, capture_output=True, text=True)
+
+
+def test_two_commands_lead_to_a_managed_job(tmp_path: Path):
+    asked = ("--deadline", "24h", "llama3-8b-lora", "--json", "--write", "run")
+    found = called(tmp_path, *asked)
+    assert found.returncode == 0, found.stderr
+    assert "wrote run/train.yaml" in found.stderr
+    (tmp_path / "answer.json").write_text(found.stdout, encoding="utf-8")
+    again = called(tmp_path, "export", "answer.json", "--to", "skypilot", "-o", "again")
+    assert again.returncode == 0, again.stderr
+    for path in (tmp_path / "run").iterdir():
+        kept = path.read_text("utf-8").replace("run/", "again/")
+        assert yaml_or_text(tmp_path / "again" / path.name) == yaml_or_text(path, kept)
+    other = called(tmp_path, "export", "answer.json", "--to", "slurm", "-o", "again", "--plan", "9")
+    assert other.returncode == 2
+    assert "--plan 9: the answer has plans 1" in other.stderr
+
+
+def yaml_or_text(path: Path, text: str | None = None) -> object:
+    """What a file says, whatever its header."""
+    said = path.read_text("utf-8") if text is None else text
+    if path.suffix == ".yaml":
+        return yaml.safe_load(said)
+    return [line for line in said.splitlines() if not line.startswith("#")]
