@@ -1,0 +1,121 @@
+"""Checkpoints on disk: one is complete when its manifest is there, which is written last.
+
+    CHECKPOINT_DIR/step-1200/
+        state-0.pickle ...      what the state wrote, on disk before the manifest is
+        complete.json           step, and bytes and SHA-256 of every file
+        unfinished              instead of it: being written or removed, or a killed run's
+
+Folders are not renamed: on a bucket mount that copies every file. What cannot be trusted is
+skipped: a folder without a manifest, or with a file that differs from it (a mount that was cut off
+while it uploaded). Folders with neither mark are somebody else's, and left alone at the start.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from recommender.catalogs.files import remove_left_overs, replace_file, sync_folder
+from recommender.catalogs.frozen import dataclass
+
+MANIFEST, UNFINISHED = "complete.json", "unfinished"
+_NAME = "step-"
+_READ_BYTES = 1 << 22
+
+
+@dataclass(frozen=True, slots=True)
+class FileSum:
+    """A file of a checkpoint as it must be found again."""
+
+    name: str
+    size_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A folder with a readable manifest; `is_intact` says whether its files are those."""
+
+    folder: Path
+    step: int
+    files: tuple[FileSum, ...]
+
+    def is_intact(self, share: slice = slice(None)) -> bool:
+        """Whether files have the size and checksum of the manifest; some of them, or all."""
+        return all(_agrees(self.folder / each.name, each) for each in self.files[share])
+
+
+class CheckpointFolder:
+    """The checkpoints of one training, of which the last `keep` stay."""
+
+    def __init__(self, root: Path, keep: int) -> None:
+        self.root = root
+        self._keep = keep
+
+    def path(self, step: int) -> Path:
+        """Where the checkpoint of a step lies, on all ranks."""
+        return self.root / f"{_NAME}{step}"
+
+    def begin(self, step: int) -> None:
+        """Make room for a checkpoint; by one rank, before any writes."""
+        folder = self.path(step)
+        shutil.rmtree(folder, ignore_errors=True)  # a torn one of the same step
+        folder.mkdir(parents=True)
+        (folder / UNFINISHED).touch()
+
+    def complete(self, step: int, files: Iterable[FileSum]) -> None:
+        """Make a checkpoint count, whose files are on disk; then remove those no longer kept."""
+        folder = self.path(step)
+        sync_folder(folder)
+        rows = sorted([each.name, each.size_bytes, each.sha256] for each in files)
+        replace_file(folder / MANIFEST, json.dumps({"step": step, "files": rows}).encode())
+        sync_folder(self.root)
+        (folder / UNFINISHED).unlink()
+        for old in self.newest_first()[self._keep :]:
+            self.remove(old)
+
+    def newest_first(self) -> list[Checkpoint]:
+        """Every checkpoint with a readable manifest; files are not looked at."""
+        read = [_read(folder) for folder in self.root.glob(f"{_NAME}*")]
+        return sorted((each for each in read if each is not None), key=lambda each: -each.step)
+
+    def remove(self, checkpoint: Checkpoint) -> None:
+        """Remove a checkpoint; from the first act on it does not count."""
+        os.replace(checkpoint.folder / MANIFEST, checkpoint.folder / UNFINISHED)
+        shutil.rmtree(checkpoint.folder, ignore_errors=True)
+
+    def remove_leftovers(self) -> None:
+        """Remove what a killed run was writing or removing; before anybody writes."""
+        remove_left_overs(self.root)
+        for mark in self.root.glob(f"{_NAME}*/{UNFINISHED}"):
+            if not (mark.parent / MANIFEST).exists():
+                shutil.rmtree(mark.parent, ignore_errors=True)
+
+
+def sum_of(path: Path) -> FileSum:
+    """The size and checksum of a file, once the disk has it."""
+    digest, size = hashlib.sha256(), 0
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+        while part := file.read(_READ_BYTES):
+            digest.update(part)
+            size += len(part)
+    return FileSum(path.name, size, digest.hexdigest())
+
+
+def _agrees(path: Path, expected: FileSum) -> bool:
+    try:
+        return path.stat().st_size == expected.size_bytes and sum_of(path) == expected
+    except OSError:
+        return False
+
+
+def _read(folder: Path) -> Checkpoint | None:
+    try:
+        found = json.loads((folder / MANIFEST).read_bytes())
+        files = tuple(FileSum(*row) for row in found["files"])
+        return Checkpoint(folder, int(found["step"]), files)
+    except (OSError, ValueError, TypeError, KeyError):
+        return None

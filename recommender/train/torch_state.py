@@ -1,0 +1,144 @@
+"""The state of a PyTorch training: model, optimiser, schedulers, random numbers.
+
+One process writes one file with `torch.save`; several write shards with
+torch.distributed.checkpoint, which another number of processes can read (replicated, DDP, FSDP2).
+"""
+
+import random
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from recommender.errors import UsageError
+from recommender.train.ranks import Ranks
+from recommender.train.training_state import Stateful
+
+MISSING = "PyTorch is not installed: pip install 'recommend-gpus[torch]'"
+_FILE = "state-0.pt"
+
+
+class TorchState:
+    """A model, its optimiser, and whatever else has a `state_dict`, by name.
+
+    Raises:
+        UsageError: torch is not installed.
+    """
+
+    def __init__(self, model: Any, optimizer: Any, **others: Stateful) -> None:
+        self._torch = _found_torch()
+        self._model, self._optimizer, self._others = model, optimizer, others
+
+    def copy(self) -> Any:
+        """All tensors in host memory of their own, so that training may change the others."""
+        return self._on_host(self._state())
+
+    def write(self, copied: Any, folder: Path, ranks: Ranks) -> list[Path]:
+        """One file of one process, or this rank's shards; rank 0 also has their metadata."""
+        if ranks.group is None:
+            path = folder / _FILE
+            self._torch.save(copied, path)
+            return [path]
+        sharding = _sharding()
+        try:
+            sharding.save(copied, checkpoint_id=str(folder), process_group=ranks.group)
+        except sharding.CheckpointException as error:  # is no Exception; the same on all ranks
+            raise OSError(str(error)) from error
+        own = sorted(folder.glob(f"__{ranks.rank}_*.distcp"))
+        return own + ([folder / ".metadata"] if ranks.rank == 0 else [])
+
+    def read(self, folder: Path, ranks: Ranks) -> None:
+        """Load tensors in place and take over the rest; random numbers only of the same rank."""
+        if ranks.group is None:
+            found = self._torch.load(folder / _FILE, map_location="cpu", weights_only=True)
+        else:
+            found = self._shards(folder, ranks)
+        self._take_over(found)
+
+    def _state(self) -> dict[str, Any]:
+        """Names of shards are the model's own; the numbers of a rank bear its number."""
+        ranks = _rank_and_count(self._torch)
+        if ranks is None:
+            parts = {"model": self._model.state_dict(), "optimizer": self._optimizer.state_dict()}
+        else:
+            model, optimizer = _sharded_states().get_state_dict(self._model, self._optimizer)
+            parts = {"model": model, "optimizer": optimizer}
+        parts |= {name: each.state_dict() for name, each in self._others.items()}
+        return {**parts, self._numbers_name(): _random_numbers(self._torch)}
+
+    def _numbers_name(self) -> str:
+        return f"random_numbers_{(_rank_and_count(self._torch) or (0, 1))[0]}"
+
+    def _shards(self, folder: Path, ranks: Ranks) -> dict[str, Any]:
+        sharding, own = _sharding(), self._state()
+        kept = sharding.FileSystemReader(str(folder)).read_metadata().state_dict_metadata
+        name = self._numbers_name()
+        if not any(each.partition(".")[0] == name for each in kept):
+            del own[name]  # more processes than before
+        sharding.load(own, checkpoint_id=str(folder), process_group=ranks.group)
+        return own
+
+    def _take_over(self, found: dict[str, Any]) -> None:
+        if _rank_and_count(self._torch) is None:
+            self._model.load_state_dict(found["model"])
+            self._optimizer.load_state_dict(found["optimizer"])
+        else:
+            states = {"model_state_dict": found["model"], "optim_state_dict": found["optimizer"]}
+            _sharded_states().set_state_dict(self._model, self._optimizer, **states)
+        for name, each in self._others.items():
+            each.load_state_dict(found[name])
+        if self._numbers_name() in found:
+            _set_random_numbers(self._torch, found[self._numbers_name()])
+
+    def _on_host(self, value: Any) -> Any:
+        if isinstance(value, self._torch.Tensor):
+            return value.detach().to("cpu", copy=True)
+        if isinstance(value, dict):
+            return {key: self._on_host(each) for key, each in value.items()}
+        if isinstance(value, list | tuple):
+            return type(value)(self._on_host(each) for each in value)
+        return value
+
+
+def _found_torch() -> Any:
+    try:
+        return import_module("torch")
+    except ImportError as error:
+        raise UsageError(MISSING) from error
+
+
+def _sharding() -> Any:
+    return import_module("torch.distributed.checkpoint")
+
+
+def _sharded_states() -> Any:
+    return import_module("torch.distributed.checkpoint.state_dict")
+
+
+def _rank_and_count(torch: Any) -> tuple[int, int] | None:
+    messages = torch.distributed
+    if not messages.is_available() or not messages.is_initialized():
+        return None
+    return messages.get_rank(), messages.get_world_size()
+
+
+def _random_numbers(torch: Any) -> dict[str, Any]:
+    """Where every generator stands, in types that `torch.load` reads without running code."""
+    version, words, spare = random.getstate()
+    numbers = {"torch": torch.get_rng_state(), "python": [version, list(words), spare]}
+    if torch.cuda.is_available():
+        numbers["cuda"] = torch.cuda.get_rng_state()
+    if "numpy" in sys.modules:
+        name, keys, place, gauss, kept = sys.modules["numpy"].random.get_state()
+        numbers["numpy"] = [name, keys.tolist(), place, gauss, kept]
+    return numbers
+
+
+def _set_random_numbers(torch: Any, numbers: dict[str, Any]) -> None:
+    torch.set_rng_state(numbers["torch"].cpu())
+    version, words, spare = numbers["python"]
+    random.setstate((version, tuple(words), spare))
+    if "cuda" in numbers and torch.cuda.is_available():
+        torch.cuda.set_rng_state(numbers["cuda"].cpu())
+    if "numpy" in numbers and "numpy" in sys.modules:
+        sys.modules["numpy"].random.set_state(tuple(numbers["numpy"]))

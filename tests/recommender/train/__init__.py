@@ -1,0 +1,1 @@
+"""Checkpoints, notices and intervals of `recommender.train`."""
