@@ -13,6 +13,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 SAID = {
     "hello.py": r"(?m)^1  \dx .*USD .* h .*%$",
     "own_job.py": r"^my-model: .* FLOP; derived: hidden, ",
+    "train_with_checkpoints.py": r"^1000 steps, weights 1\.0000$",
     "deadlines.py": r"(?m)^ 48 h  on_demand .* USD  ",
 }
 LINES = 40
