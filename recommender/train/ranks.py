@@ -21,7 +21,7 @@ class Ranks(Protocol):
         ...
 
     def another(self) -> "Ranks":
-        """The same ranks for another thread, whose messages never mix with these."""
+        """Messages of these ranks for another thread, which never mix with the first ones."""
         ...
 
 
