@@ -1,1 +1,1 @@
-"""Files that run a plan: for SkyPilot, dstack, Slurm and torchrun."""
+"""Files that run a plan: for schedulers, and for the clouds' own command-line tools."""

@@ -2,7 +2,7 @@
 
 from recommender.export.description import RunDescription
 
-TARGETS = ("skypilot", "dstack", "slurm", "torchrun")
+TARGETS = ("skypilot", "dstack", "slurm", "torchrun", "aws-cli", "gcloud")
 BUCKET = "YOUR-BUCKET"
 Start = tuple[str, ...]
 
@@ -10,6 +10,12 @@ _FILES = {
     "dstack": ("dstack", "apply", "-f", "train.dstack.yml"),
     "slurm": ("sbatch", "train.sbatch"),
     "torchrun": ("bash", "train.sh"),
+    "aws-cli": ("bash", "launch.sh"),
+    "gcloud": ("bash", "launch.sh"),
+}
+_NAMED = {  # what has to be named in the environment, by target
+    "aws-cli": ("INSTANCE_PROFILE=YOUR-PROFILE",),
+    "gcloud": (),
 }
 
 
@@ -41,7 +47,9 @@ def in_folder(folder: str, name: str) -> str:
 
 
 def start_line(run: RunDescription, target: str, folder: str) -> str:
-    """The command with the bucket it needs, on one line."""
+    """The command with what it needs in the environment, on one line."""
     line = " ".join(start_words(run, target, folder))
+    if target in _NAMED:
+        return " ".join((f"CHECKPOINT_BUCKET={BUCKET}", *_NAMED[target], line))
     named = target != "skypilot" or not run.saves or "CHECKPOINT_BUCKET" in line
     return line if named else f"CHECKPOINT_BUCKET={BUCKET} {line}"

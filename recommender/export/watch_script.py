@@ -30,13 +30,13 @@ def watch_script(run: RunDescription, steps: Steps, head: list[str]) -> str:
     """The whole script; `head` is its header."""
     lines = ["#!/usr/bin/env bash", *commented(head), "", "set -euo pipefail", *_figures(run)]
     lines += ["", *steps.setup, ""]
-    lines += _function("keep_plan", steps.keep_plan)
-    lines += _function("stop_plan", steps.stop_plan)
-    lines += _function("state", steps.state)
+    lines += shell_function("keep_plan", steps.keep_plan)
+    lines += shell_function("stop_plan", steps.stop_plan)
+    lines += shell_function("state", steps.state)
     if run.fallback is not None:
-        lines += _function("progress", steps.progress)
-        lines += _function("keep_fallback", steps.keep_fallback)
-        lines += _function("stop_fallback", steps.stop_fallback)
+        lines += shell_function("progress", steps.progress)
+        lines += shell_function("keep_fallback", steps.keep_fallback)
+        lines += shell_function("stop_fallback", steps.stop_fallback)
         lines += _TIME_IS_SHORT
     lines += _loop(run)
     return "\n".join(lines) + "\n"
@@ -65,7 +65,8 @@ def _figures(run: RunDescription) -> list[str]:
     ]
 
 
-def _function(name: str, body: tuple[str, ...]) -> list[str]:
+def shell_function(name: str, body: tuple[str, ...]) -> list[str]:
+    """A function of bash, and an empty line after it."""
     return [f"{name}() {{", *(f"  {line}" if line else "" for line in body), "}", ""]
 
 

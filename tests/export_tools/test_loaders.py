@@ -1,7 +1,8 @@
 """Exported files, loaded by SkyPilot and dstack themselves, and read by ShellCheck.
 
-RECOMMEND_SKYPILOT, RECOMMEND_DSTACK and RECOMMEND_SHELLCHECK name a Python that has skypilot
-(0.14), one that has dstack (0.22), and the program; without them these tests are skipped.
+RECOMMEND_SKYPILOT, RECOMMEND_DSTACK, RECOMMEND_SHELLCHECK and RECOMMEND_GCLOUD name a Python that
+has skypilot (0.14), one that has dstack (0.22), and the programs; without them these tests are
+skipped.
 """
 
 import json
@@ -11,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from recommender.export.targets import export_files
+from recommender.export.start import TARGETS
+from recommender.export.targets import export_files, target_of
 from tests.export_tools import sky_catalog
 from tests.recommender import answers
 from tests.recommender.export.runs import GCP, described
+from tests.recommender.export.test_cloud_scripts import START, played
 
 HERE = Path(__file__).parent
 RUNS = {"gcp": GCP, "on-demand": described(answers.ON_DEMAND), "aws": described(answers.AWS_H100)}
@@ -31,6 +34,8 @@ def written(folder: Path, target: str) -> list[Path]:
     """All files of all runs."""
     paths = []
     for name, run in RUNS.items():
+        if target_of(target).why_not(run):
+            continue
         for each in export_files(run, target, ""):
             paths.append(folder / f"{name}-{each.name}")
             # The made-up zone of the answers made by hand is none of Google's.
@@ -76,9 +81,25 @@ def test_dstack_loads_every_task(tmp_path: Path):
     assert told.stdout.splitlines()[0] == f"1 a3-highgpu-8g {24 * 3600}"
 
 
-@pytest.mark.parametrize("target", ["skypilot", "slurm", "torchrun"])
+@pytest.mark.parametrize("target", [each for each in TARGETS if each != "dstack"])
 def test_shellcheck_finds_nothing(tmp_path: Path, target: str):
     program = tool("RECOMMEND_SHELLCHECK")
     scripts = [path for path in written(tmp_path, target) if path.suffix in (".sh", ".sbatch")]
     told = subprocess.run([program, *map(str, scripts)], capture_output=True, text=True)
     assert told.returncode == 0, told.stdout
+
+
+def test_gcloud_reads_every_call(tmp_path: Path):
+    program = tool("RECOMMEND_GCLOUD")
+    _, calls = played(tmp_path, "gcloud", GCP, ends=f"{START + 3600}")
+    kinds = {tuple(call[1:4]): call for call in calls if "storage" not in call or "cat" not in call}
+    assert len(kinds) >= 4
+    for call in kinds.values():
+        told = subprocess.run(
+            [program, *call[1:], *(["--project=ours"] if "compute" in call else [])],
+            env={**os.environ, "CLOUDSDK_CONFIG": str(tmp_path)},
+            capture_output=True,
+            text=True,
+        )
+        # Read to the end, and then stopped for want of credentials.
+        assert "do not currently have an active account" in told.stderr, told.stderr

@@ -1,0 +1,173 @@
+"""A plan by the AWS CLI: `aws ec2 run-instances` at each place of the failover list.
+
+Zones are found by their ids, as AWS names them anew in every account: the default subnet of the
+zone is taken. The image is AWS's own for PyTorch, by its public parameter (AWS Deep Learning AMIs,
+"Retrieve the latest AMI ID", 2026-11).
+"""
+
+import json
+import shlex
+
+from recommender.export.cloud_script import (
+    DISK_GB,
+    RUN_KEY,
+    CloudSteps,
+    cloud_files,
+    why_not_one_cloud,
+)
+from recommender.export.description import RunDescription
+from recommender.export.files import ExportFile
+from recommender.export.machine_script import ROOT, MachineSteps
+
+_IMAGE = (
+    "resolve:ssm:/aws/service/deeplearning/ami/x86_64/"
+    "oss-nvidia-driver-gpu-pytorch-2.7-ubuntu-22.04/latest/ami-id"
+)
+_SPOT = {
+    "MarketType": "spot",
+    "SpotOptions": {"SpotInstanceType": "one-time", "InstanceInterruptionBehavior": "terminate"},
+}
+_DISK = [
+    {
+        "DeviceName": "/dev/sda1",
+        "Ebs": {"VolumeSize": DISK_GB, "VolumeType": "gp3", "DeleteOnTermination": True},
+    }
+]
+_ALIVE = '[{"Name":"tag:%s","Values":["%s"]},{"Name":"instance-state-name","Values":%s}]'
+_TAGS = (
+    '[{"ResourceType":"instance","Tags":[{"Key":"Name","Value":"%s"},{"Key":"%s","Value":"%s"}]}]'
+)
+
+
+def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
+    """`launch.sh` and what the machines run."""
+    return cloud_files(run, folder, "aws-cli", _cloud(run), _MACHINE)
+
+
+def why_not(run: RunDescription) -> str:
+    """Why the AWS CLI cannot run a plan; empty where it can."""
+    return why_not_one_cloud(run, "aws", "aws-cli")
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+_REMARKS = (
+    "Have first: the bucket; an instance profile that may read and write it, named in "
+    "INSTANCE_PROFILE; default subnets in the regions above, which new accounts have.",
+    "The image is AWS's newest of IMAGE, a public parameter: look whether it has the PyTorch you "
+    "want, or name an AMI in IMAGE (AMIs are of one region).",
+    "A machine ends itself: its shutdown terminates it.",
+)
+
+_START = (
+    "local subnet market_options=()",
+    'subnet=$(aws ec2 describe-subnets --region "$region" --output text \\',
+    "  --query 'Subnets[0].SubnetId' --filters \\",
+    '  "$(zone_filter "$zone")") || return 1',
+    'if [ "$subnet" = None ]; then',
+    '  echo "$NAME: no default subnet in $region $zone" >&2',
+    "  return 1",
+    "fi",
+    'if [ "$market" = spot ]; then',
+    f"  market_options=(--instance-market-options '{_compact(_SPOT)}')",
+    "fi",
+    'aws ec2 run-instances --region "$region" --count "$count" \\',
+    '  --instance-type "$machine_type" --image-id "$IMAGE" \\',
+    '  --subnet-id "$subnet" "${market_options[@]}" \\',
+    "  --instance-initiated-shutdown-behavior terminate \\",
+    '  --iam-instance-profile "$(printf \'{"Name":"%s"}\' "$INSTANCE_PROFILE")" \\',
+    f"  --block-device-mappings '{_compact(_DISK)}' \\",
+    '  --metadata-options \'{"HttpTokens":"required"}\' \\',
+    f"  --tag-specifications \"$(printf '{_TAGS}' \\",
+    f'    "$NAME" {RUN_KEY} "$run_tag")" \\',
+    "  --user-data \"file://$boot_file\" --output text --query 'Instances[].InstanceId'",
+)
+
+
+def _setup(run: RunDescription) -> tuple[str, ...]:
+    late = () if run.fallback is None else (run.fallback.machines[0].region,)
+    regions = dict.fromkeys((*(location.region for location in run.locations), *late))
+    return (
+        ': "${INSTANCE_PROFILE:?export INSTANCE_PROFILE=name of an instance profile first}"',
+        f"IMAGE=${{IMAGE:-{_IMAGE}}}",
+        f"REGIONS=({' '.join(map(shlex.quote, regions))})",
+        "zone_filter() {  # default subnets, of a zone by its id if one is given",
+        "  local zone=''",
+        '  if [ -n "$1" ]; then',
+        '    zone=$(printf \',{"Name":"availability-zone-id","Values":["%s"]}\' "$1")',
+        "  fi",
+        '  printf \'[{"Name":"default-for-az","Values":["true"]}%s]\' "$zone"',
+        "}",
+    )
+
+
+def _instances(states: tuple[str, ...]) -> str:
+    quoted = _compact(states)
+    filters = f"\"$(printf '{_ALIVE}' {RUN_KEY} \"$run_tag\" '{quoted}')\""
+    return (
+        'aws ec2 describe-instances --output text --region "$region" \\\n    --query '
+        f"'Reservations[].Instances[].[InstanceId]' --filters {filters}"
+    )
+
+
+def _cloud(run: RunDescription) -> CloudSteps:
+    alive = _instances(("pending", "running")).split("\n")
+    all_left = _instances(("pending", "running", "stopping", "stopped")).split("\n")
+    return CloudSteps(
+        remarks=_REMARKS,
+        setup=_setup(run),
+        start=_START,
+        running=(
+            "local region",
+            'for region in "${REGIONS[@]}"; do',
+            f"  {alive[0]}",
+            f"{alive[1]} || return 1",
+            "done",
+        ),
+        stop=(
+            "local region found",
+            'for region in "${REGIONS[@]}"; do',
+            f"  found=$({all_left[0]}",
+            f"{all_left[1]}) || return 1",
+            '  [ -n "$found" ] || continue',
+            '  xargs aws ec2 terminate-instances --region "$region" --output text --query \\',
+            "    'TerminatingInstances[].InstanceId' --instance-ids <<< \"$found\" || return 1",
+            "done",
+        ),
+        upload_code=(
+            'aws s3 sync --only-show-errors --exclude ".git/*" "$code" \\',
+            '  "s3://$CHECKPOINT_BUCKET/$NAME/code"',
+        ),
+        show=('aws s3 cp --quiet "s3://$CHECKPOINT_BUCKET/$1" - 2> /dev/null',),
+    )
+
+
+_METADATA = "http://169.254.169.254/latest"
+_MACHINE = MachineSteps(
+    setup=(),
+    get_folder=(f'aws s3 sync --quiet "s3://$CHECKPOINT_BUCKET/$1" "{ROOT}/$1"',),
+    put_folder=(f'aws s3 sync --quiet "{ROOT}/$1" "s3://$CHECKPOINT_BUCKET/$1"',),
+    put_file=(f'aws s3 cp --quiet "{ROOT}/$1" "s3://$CHECKPOINT_BUCKET/$1"',),
+    drop_folder=('aws s3 rm --quiet --recursive "s3://$CHECKPOINT_BUCKET/$1"',),
+    show=('aws s3 cp --quiet "s3://$CHECKPOINT_BUCKET/$1" - 2> /dev/null',),
+    rank=(
+        f"token=$(curl -sf -X PUT {_METADATA}/api/token \\",
+        "  -H 'X-aws-ec2-metadata-token-ttl-seconds: 300')",
+        "metadata() {",
+        f'  curl -sf -H "X-aws-ec2-metadata-token: $token" "{_METADATA}/meta-data/$1"',
+        "}",
+        "NODE_RANK=$(metadata ami-launch-index)",
+    ),
+    master=(
+        "# The first machine notes its address in the bucket for the others.",
+        "note=$NAME/master-$(metadata reservation-id)",
+        'if [ "$NODE_RANK" = 0 ]; then',
+        f'  metadata local-ipv4 > "{ROOT}/$note"',
+        '  put_file "$note"',
+        "fi",
+        'until MASTER_ADDR=$(show "$note") && [ -n "$MASTER_ADDR" ]; do sleep 5; done',
+    ),
+    end_machine=("shutdown -h now",),
+)

@@ -1,0 +1,197 @@
+"""A plan by the command-line tool of its cloud: the script that starts machines, and theirs.
+
+`launch.sh` asks for machines place after place in the order of the plan, looks at them every
+minute, starts them anew when one is lost, makes the switch to on-demand in time, and stops them.
+"""
+
+import shlex
+
+from recommender.catalogs.frozen import dataclass
+from recommender.export.description import Location, RunDescription, locations_of
+from recommender.export.files import ExportFile
+from recommender.export.header import cap_words, fallback_words, header
+from recommender.export.machine_script import MACHINE, MachineSteps, machine_script
+from recommender.export.start import start_line
+from recommender.export.storage import progress_line
+from recommender.export.watch_script import Steps, assignment, shell_function, watch_script
+from recommender.plan.plan import Machines
+
+SCRIPT = "launch.sh"
+DISK_GB = 256  # as the plan's fees count a boot disk
+RUN_KEY = "recommend-run"  # tag or label by which the machines of a run are found
+
+
+@dataclass(frozen=True, slots=True)
+class CloudSteps:
+    """What a cloud does for `launch.sh`, as lines of bash.
+
+    Machines of a phase ("plan" or "fallback") carry the tag $NAME-$began-$phase, `run_tag`.
+    """
+
+    remarks: tuple[str, ...]  # what the tool needs to have first
+    setup: tuple[str, ...]  # variables, with what cannot be known named
+    start: tuple[str, ...]  # $region $zone $machine_type $market $count $left_s $boot_file
+    running: tuple[str, ...]  # print the machines of `run_tag` that run or start, one a line
+    stop: tuple[str, ...]  # all of `run_tag`
+    upload_code: tuple[str, ...]  # the folder $code
+    show: tuple[str, ...]  # print a file of the bucket, by its key
+    pass_on: tuple[str, ...] = ("CHECKPOINT_BUCKET",)  # variables that the machines get
+
+
+def cloud_files(
+    run: RunDescription, folder: str, target: str, cloud: CloudSteps, machine: MachineSteps
+) -> tuple[ExportFile, ...]:
+    """The script of a cloud, and what its machines run."""
+    remarks = (
+        *fallback_words(run, f"{SCRIPT} makes the switch."),
+        f"{SCRIPT} runs on a machine that stays on, and may be killed and started again; run it "
+        "in the folder of your training script, or name that in CODE_DIR.",
+        *cloud.remarks,
+        *_several(run),
+        cap_words(run),
+    )
+    head = header(run, start_line(run, target, folder), remarks)
+    return (
+        ExportFile(SCRIPT, watch_script(run, _steps(run, cloud), head), True),
+        ExportFile(MACHINE, machine_script(run, machine), True),
+    )
+
+
+def why_not_one_cloud(run: RunDescription, provider: str, target: str) -> str:
+    """Why the tool of a provider cannot run a plan; empty where it can."""
+    if run.machines.provider != provider:
+        return f"it rents no machines of {run.machines.provider}"
+    if run.mixed:
+        return (
+            "the script starts machines of one type and market, and this plan mixes them; export "
+            "--to torchrun, or plan with --no-mix"
+        )
+    late = run.fallback
+    if late is not None and (len(late.machines) > 1 or late.machines[0].provider != provider):
+        return f"the fallback is not of one kind of machine of {provider}; export --to torchrun"
+    return ""
+
+
+def _several(run: RunDescription) -> tuple[str, ...]:
+    if run.nodes == 1:
+        return ()
+    return (
+        "Several machines: they are started in one zone, all or none. Fast network cards are left "
+        "as the image has them: set up what the machine type offers (EFA, GPUDirect, InfiniBand) "
+        "in your image, which the estimate counts on.",
+    )
+
+
+def _steps(run: RunDescription, cloud: CloudSteps) -> Steps:
+    late = run.fallback
+    keep = (
+        *_keep("plan", run.machines, run.nodes),
+        'for place in "${PLACES[@]}"; do',
+        '  read -r region zone <<< "$place"',
+        *(f"  {line}" for line in _TRY),
+        "done",
+        "return 1",
+    )
+    return Steps(
+        setup=(*_setup(run), *cloud.setup, "", *_functions(cloud))[:-1],
+        keep_plan=keep,
+        stop_plan=('stop_machines "$NAME-$began-plan" || true',),
+        state=_STATE,
+        progress=(progress_line(run),),
+        keep_fallback=() if late is None else _keep_fallback(late.machines[0]),
+        stop_fallback=('stop_machines "$NAME-$began-fallback" || true',),
+    )
+
+
+def _keep_fallback(machines: Machines) -> tuple[str, ...]:
+    zones = () if machines.zone == "" else (machines.zone,)
+    return (
+        *_keep("fallback", machines, machines.count),
+        f"{assignment('region', machines.region)} {assignment('zone', ' '.join(zones))}",
+        *_TRY,
+        "return 1",
+    )
+
+
+def _keep(phase: str, machines: Machines, count: int) -> tuple[str, ...]:
+    market = "spot" if machines.market == "spot" else "on-demand"
+    return (
+        "local place region zone",
+        f"local {assignment('machine_type', machines.instance_type)} market={market} "
+        f"count={count} run_tag=$NAME-$began-{phase}",
+        'stop_machines "$run_tag" || return 1  # what is left of a cluster that lost a machine',
+        "upload_code || return 1",
+        'write_boot_file "$count"',
+    )
+
+
+_TRY = (
+    'echo "$NAME: asking for $count x $machine_type $market in $region $zone"',
+    "if start_machines; then return 0; fi",
+    'stop_machines "$run_tag" || true  # some of them may have started',
+)
+
+_STATE = (
+    "local ended tag=$NAME-$began-$phase machines",
+    'ended=$(show "$NAME/ended-$began" || true)',
+    'case "$ended" in done | failed) echo "$ended"; return ;; esac',
+    "# Where the cloud does not answer nothing is started twice.",
+    'if ! machines=$(running_machines "$tag"); then echo unknown; return; fi',
+    'if [ "$(grep -c . <<< "$machines")" -ge "$(nodes)" ]; then echo running; return; fi',
+    "echo missing",
+)
+
+
+def _setup(run: RunDescription) -> tuple[str, ...]:
+    late = run.fallback
+    count = run.nodes if late is None else late.machines[0].count
+    return (
+        'here=$(cd "$(dirname "$0")" && pwd)',
+        "code=${CODE_DIR:-.}  # the folder of your training script",
+        ': "${CHECKPOINT_BUCKET:?export CHECKPOINT_BUCKET=your-bucket first}"',
+        "boot_file=$(mktemp)",
+        "trap 'rm -f \"$boot_file\"' EXIT",
+        "# Asked for in this order, at every start.",
+        "PLACES=(",
+        *(f"  {shlex.quote(place)}" for place in places_of(run)),
+        ")",
+        f'nodes() {{ if [ "$phase" = plan ]; then echo {run.nodes}; else echo {count}; fi; }}',
+    )
+
+
+def places_of(run: RunDescription) -> tuple[str, ...]:
+    """Region and zone of each entry of the failover list; a zone of AWS by its id."""
+    return tuple(place for location in locations_of(run.plan) for place in _places(location))
+
+
+def _places(location: Location) -> tuple[str, ...]:
+    zones = location.zones or location.zone_ids
+    return tuple(f"{location.region} {zone}" for zone in zones) or (location.region,)
+
+
+def _functions(cloud: CloudSteps) -> tuple[str, ...]:
+    passed = " ".join(f'"$(printf %q "${each}")"' for each in cloud.pass_on)
+    names = " ".join(f"{each}=%s" for each in cloud.pass_on)
+    return tuple(
+        line
+        for name, body in (
+            ("show", cloud.show),
+            ("upload_code", cloud.upload_code),
+            ("start_machines", cloud.start),
+            ("running_machines", ("local run_tag=$1", *cloud.running)),
+            ("stop_machines", ("local run_tag=$1", *cloud.stop)),
+            (
+                "write_boot_file",
+                (
+                    "left_s=$(( began + LONGEST_RUN_S - $(date +%s) ))",
+                    "{",
+                    "  printf '#!/usr/bin/env bash\\nexport RUN_ID=%s LEFT_S=%s NNODES=%s\\n' \\",
+                    '    "$began" "$left_s" "$1"',
+                    f"  printf 'export {names}\\n' {passed}",
+                    f'  cat "$here/{MACHINE}"',
+                    '} > "$boot_file"',
+                ),
+            ),
+        )
+        for line in shell_function(name, body)
+    )

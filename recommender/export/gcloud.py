@@ -1,0 +1,123 @@
+"""A plan by the Google Cloud CLI: `gcloud compute instances create` at each place of the list.
+
+Flags as of gcloud 528 (2025-06). Google ends machines itself after `--max-run-duration`, so the cap
+holds even where the script and the machine have hung.
+"""
+
+import re
+
+from recommender.export.cloud_script import (
+    DISK_GB,
+    RUN_KEY,
+    CloudSteps,
+    cloud_files,
+    why_not_one_cloud,
+)
+from recommender.export.description import RunDescription
+from recommender.export.files import ExportFile
+from recommender.export.machine_script import ROOT, MachineSteps
+
+
+def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
+    """`launch.sh` and what the machines run."""
+    return cloud_files(run, folder, "gcloud", _CLOUD, _MACHINE)
+
+
+def why_not(run: RunDescription) -> str:
+    """Why gcloud cannot run a plan; empty where it can."""
+    return why_not_one_cloud(run, "gcp", "gcloud") or _no_type(run)
+
+
+def _no_type(run: RunDescription) -> str:
+    late = () if run.fallback is None else run.fallback.machines
+    for each in (*run.plan.machines, *late):
+        if not re.fullmatch(r"[a-z][a-z0-9-]*", each.instance_type):
+            return f"{each.instance_type} is no machine type of its own; export --to skypilot"
+    return ""
+
+
+_FILTER = (f'local filter="labels.{RUN_KEY}=$run_tag AND status:(PROVISIONING STAGING RUNNING)"',)
+_LIST = 'gcloud compute instances list --filter="$filter"'
+_CLOUD = CloudSteps(
+    remarks=(
+        "Have first: the bucket; a project in gcloud config; a default network. The machines' "
+        "service account (the project's default one, or SERVICE_ACCOUNT) may read and write the "
+        "bucket, and delete machines (roles/compute.instanceAdmin.v1).",
+        "The image is the newest of IMAGE_FAMILY: look which there are with gcloud compute images "
+        "list --project deeplearning-platform-release, as their names carry versions.",
+        "A machine deletes itself, and Google deletes it after its --max-run-duration.",
+    ),
+    setup=(
+        "IMAGE_FAMILY=${IMAGE_FAMILY:-pytorch-2-7-cu128-ubuntu-2204-nvidia-570}",
+        "IMAGE_PROJECT=${IMAGE_PROJECT:-deeplearning-platform-release}",
+    ),
+    start=(
+        "local rank names=() options=() zones=()",
+        "for ((rank = 0; rank < count; rank++)); do",
+        '  names+=("${run_tag:0:58}-$rank")',
+        "done",
+        'if [ "$market" = spot ]; then',
+        "  options+=(--provisioning-model=SPOT)",
+        "fi",
+        'if [ -n "${SERVICE_ACCOUNT:-}" ]; then',
+        '  options+=("--service-account=$SERVICE_ACCOUNT")',
+        "fi",
+        'if [ -n "$zone" ]; then',
+        '  zones=("$zone")',
+        "else  # the plan names the region alone",
+        "  mapfile -t zones < <(gcloud compute machine-types list --format='value(zone)' \\",
+        '    --filter="name=$machine_type AND zone ~ ^$region-")',
+        "fi",
+        'for zone in "${zones[@]}"; do',
+        '  if gcloud compute instances create "${names[@]}" --zone="$zone" --quiet \\',
+        '    --machine-type="$machine_type" "${options[@]}" \\',
+        '    --instance-termination-action=DELETE --max-run-duration="${left_s}s" \\',
+        "    --maintenance-policy=TERMINATE --no-restart-on-failure \\",
+        '    --image-family="$IMAGE_FAMILY" --image-project="$IMAGE_PROJECT" \\',
+        f"    --boot-disk-size={DISK_GB}GB --scopes=cloud-platform \\",
+        f'    --labels="{RUN_KEY}=$run_tag" --metadata=install-nvidia-driver=True \\',
+        '    --metadata-from-file="startup-script=$boot_file"; then return 0; fi',
+        "done",
+        "return 1",
+    ),
+    running=(*_FILTER, f"{_LIST} --format='value(name)'"),
+    stop=(
+        *_FILTER,
+        "local found",
+        f"found=$({_LIST} --uri) || return 1",
+        'if [ -z "$found" ]; then return 0; fi',
+        'xargs gcloud compute instances delete --quiet <<< "$found"',
+    ),
+    upload_code=(
+        "gcloud storage rsync --recursive --exclude='^\\.git/.*' \"$code\" \\",
+        '  "gs://$CHECKPOINT_BUCKET/$NAME/code"',
+    ),
+    show=('gcloud storage cat "gs://$CHECKPOINT_BUCKET/$1" 2> /dev/null',),
+)
+
+_METADATA = "http://metadata.google.internal/computeMetadata/v1/instance"
+_SYNC = "gcloud storage rsync --recursive --no-user-output-enabled"
+_MACHINE = MachineSteps(
+    setup=(
+        "metadata() {",
+        f'  curl -sf -H "Metadata-Flavor: Google" "{_METADATA}/$1"',
+        "}",
+        "machine=$(metadata name)",
+        "zone=$(metadata zone)",
+    ),
+    get_folder=(f'mkdir -p "{ROOT}/$1"', f'{_SYNC} "gs://$CHECKPOINT_BUCKET/$1" "{ROOT}/$1"'),
+    put_folder=(f'{_SYNC} "{ROOT}/$1" "gs://$CHECKPOINT_BUCKET/$1"',),
+    put_file=(
+        f'gcloud storage cp --no-user-output-enabled "{ROOT}/$1" "gs://$CHECKPOINT_BUCKET/$1"',
+    ),
+    drop_folder=(
+        'gcloud storage rm --recursive --no-user-output-enabled "gs://$CHECKPOINT_BUCKET/$1"',
+    ),
+    show=('gcloud storage cat "gs://$CHECKPOINT_BUCKET/$1" 2> /dev/null',),
+    rank=("NODE_RANK=${machine##*-}  # the names end in it",),
+    master=("MASTER_ADDR=${machine%-*}-0  # names of one zone are known to its machines",),
+    end_machine=(
+        'gcloud compute instances delete "$machine" --zone="${zone##*/}" --quiet ||',
+        "  shutdown -h now",
+    ),
+)

@@ -1,0 +1,156 @@
+"""What a rented machine runs from its first boot: code in, training, checkpoints out, its own end.
+
+One script for all clouds; a cloud says in shell functions how its bucket is read and written, how a
+machine learns its place among the others, and how it ends itself. Checkpoints are written to the
+disk and uploaded behind the training; only one that has been uploaded whole is resumed from.
+"""
+
+from recommender.catalogs.frozen import dataclass
+from recommender.export.description import RunDescription
+from recommender.export.header import commented
+from recommender.export.train_command import RankVariables, run_lines, variables
+from recommender.export.watch_script import assignment, shell_function
+
+MACHINE = "machine.sh"
+ROOT = "/checkpoints"  # keys of the bucket are paths below it
+_RANKS = RankVariables("$NNODES", "$NODE_RANK", "$MASTER_ADDR", "$GPUS_PER_NODE")
+
+
+@dataclass(frozen=True, slots=True)
+class MachineSteps:
+    """What a cloud does on its machines, as lines of bash; `$1` is a key of the bucket."""
+
+    setup: tuple[str, ...]  # tools that the image may lack
+    get_folder: tuple[str, ...]  # a folder of the bucket, to the same path on the disk
+    put_folder: tuple[str, ...]  # a folder of the disk, to the bucket; what is there is left
+    put_file: tuple[str, ...]
+    drop_folder: tuple[str, ...]  # from the bucket
+    show: tuple[str, ...]  # print a file of the bucket, or nothing
+    rank: tuple[str, ...]  # sets NODE_RANK
+    master: tuple[str, ...]  # sets MASTER_ADDR
+    end_machine: tuple[str, ...]  # no longer paid for after it
+
+
+def machine_script(run: RunDescription, steps: MachineSteps) -> str:
+    """The whole script; what is only known at the start stands in lines that go before it."""
+    lines = ["#!/usr/bin/env bash", *commented(_head(run)), "", "set -euo pipefail"]
+    lines += [
+        ': "${RUN_ID:?}" "${LEFT_S:?}" "${NNODES:?}" "${CHECKPOINT_BUCKET:?}"',
+        "export HOME=${HOME:-/root}  # startup scripts have none",
+        "# Where the images of the clouds keep PyTorch.",
+        'export PATH="/opt/pytorch/bin:/opt/conda/bin:$PATH"',
+        assignment("NAME", run.name),
+    ]
+    for each in variables(run, f"{ROOT}/{run.name}"):
+        lines += [f"# {each.meaning}", f"export {assignment(each.name, each.value)}"]
+    lines += [
+        "# What your script leaves here is in the bucket at the end.",
+        f"export OUTPUT_DIR={ROOT}/{run.name}",
+        'mkdir -p "$OUTPUT_DIR"',
+        "",
+    ]
+    for name in ("get_folder", "put_folder", "put_file", "drop_folder", "show", "end_machine"):
+        lines += shell_function(name, getattr(steps, name))
+    lines += [
+        "# Whatever happens below, this machine ends when the time of the run is over.",
+        '(sleep "$LEFT_S"; end_machine) &',
+        *steps.setup,
+        *steps.rank,
+        *shell_function("finish", _FINISH),
+        "ended=failed  # unless training ends well",
+        "trap finish EXIT",
+        "# An interrupted machine is gone while it sleeps, and nothing has failed.",
+        "trap 'sleep 600' TERM",
+        *steps.master,
+        "export NODE_RANK MASTER_ADDR",
+        "GPUS_PER_NODE=$(nvidia-smi -L | wc -l)",
+        "export GPUS_PER_NODE",
+        'get_folder "$NAME/code"',
+        'cd "$OUTPUT_DIR/code"',
+        "[ ! -f requirements.txt ] || pip install -r requirements.txt",
+        "",
+        *(_saving_lines() if run.saves else []),
+        *_training_lines(run),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _head(run: RunDescription) -> list[str]:
+    return [
+        f"{run.name}: what each machine runs from its first boot. launch.sh sends it, with the "
+        "lines above it that set RUN_ID, LEFT_S, NNODES and CHECKPOINT_BUCKET.",
+    ]
+
+
+def _saving_lines() -> list[str]:
+    """Restore the newest checkpoint that every machine has uploaded; upload new ones."""
+    return [
+        "# Every machine notes the newest checkpoint that it has uploaded whole; the oldest of",
+        "# these notes is one that all of them have.",
+        "newest_saved() {",
+        "  local rank",
+        '  for ((rank = 0; rank < NNODES; rank++)); do show "$NAME/saved-$rank" || true; done |',
+        "    sort -V | head -n 1",
+        "}",
+        'echo "$RUN_ID" > "$CHECKPOINT_DIR/began"  # the cap counts from the first start',
+        "last=$(newest_saved)",
+        '[ -z "$last" ] || get_folder "$NAME/$last"',
+        "",
+        *shell_function("save_new", _SAVE_NEW),
+        "(while sleep 20; do save_new || true; done) &",
+        "saving=$!",
+        "",
+    ]
+
+
+_SAVE_NEW = (
+    "local newest noted before",
+    'if [ "$NODE_RANK" = 0 ] && [ -s "$CHECKPOINT_DIR/progress" ]; then',
+    '  put_file "$NAME/progress"',
+    "fi",
+    "newest=$(find \"$CHECKPOINT_DIR\" -maxdepth 1 -name 'checkpoint-*' | sort -V | tail -n 1)",
+    'noted="$CHECKPOINT_DIR/saved-$NODE_RANK" before=$last',
+    'if [ -z "$newest" ] || [ "${newest##*/}" = "$last" ]; then return; fi',
+    "# Still being written?",
+    'if [ -n "$(find "$newest" -newermt \'30 seconds ago\' | head -n 1)" ]; then return; fi',
+    'put_folder "$NAME/${newest##*/}" || return',
+    'echo "${newest##*/}" > "$noted"',
+    'put_file "$NAME/saved-$NODE_RANK" || return',
+    "last=${newest##*/}",
+    "# Keep two: another machine may have got no further than the one before.",
+    'if [ -n "${older:-}" ]; then drop_folder "$NAME/$older"; fi',
+    "older=$before",
+)
+
+
+def _training_lines(run: RunDescription) -> list[str]:
+    return [
+        "cat > /tmp/train.sh <<'EOF'",
+        *run_lines(run, _RANKS),
+        "EOF",
+        "# A crash of the script is tried again, as often as three times.",
+        "for _ in 1 2 3 4; do",
+        "  if bash /tmp/train.sh; then ended='done'; break; fi",
+        "  sleep 60",
+        "done",
+        *(['kill "$saving" || true'] if run.saves else []),
+    ]
+
+
+# The first machine waits an hour for what the others have to upload; then launch.sh stops all.
+_FINISH = (
+    'put_folder "$NAME" || true',
+    'echo "$ended" > "$OUTPUT_DIR/ended-$RUN_ID-$NODE_RANK"',
+    'put_file "$NAME/ended-$RUN_ID-$NODE_RANK" || true',
+    'if [ "$NODE_RANK" = 0 ]; then',
+    "  local rank tries=0",
+    "  for ((rank = 1; rank < NNODES; rank++)); do",
+    '    until [ -n "$(show "$NAME/ended-$RUN_ID-$rank")" ] || [ "$((tries++))" -ge 360 ]; do',
+    "      sleep 10",
+    "    done",
+    "  done",
+    '  echo "$ended" > "$OUTPUT_DIR/ended-$RUN_ID"',
+    '  put_file "$NAME/ended-$RUN_ID" || true',
+    "fi",
+    "end_machine",
+)

@@ -1,0 +1,164 @@
+#!/usr/bin/env bash
+# llama3-8b-pretrain: 1x p5.48xlarge spot in aws us-east-2, then us-east-1, then us-west-2, then
+# eu-north-1.
+# Estimate: 98 USD on average (9 runs in 10: 61 to 144), 8 h (9 runs in 10: 4.1 h to 14 h).
+# Kept with >99 % chance: done within 24 h.
+# Spot is interrupted about 4.2 times; list price 19.9 USD/h while everything runs.
+# Written by recommend 0.1.0 from plan 1; catalog 2026-11, prices of 2026-08-21. Nothing is rented
+# until you start it: CHECKPOINT_BUCKET=YOUR-BUCKET INSTANCE_PROFILE=YOUR-PROFILE bash
+# run/launch.sh
+# Quotas to have first:
+#   "All P5 Spot Instance Requests" of 192 vCPU in us-east-2 (new accounts have 0)
+# No fallback to on-demand: the plan waits for spot, and so does this file.
+# launch.sh runs on a machine that stays on, and may be killed and started again; run it in the
+# folder of your training script, or name that in CODE_DIR.
+# Have first: the bucket; an instance profile that may read and write it, named in
+# INSTANCE_PROFILE; default subnets in the regions above, which new accounts have.
+# The image is AWS's newest of IMAGE, a public parameter: look whether it has the PyTorch you
+# want, or name an AMI in IMAGE (AMIs are of one region).
+# A machine ends itself: its shutdown terminates it.
+# Stopped for good 24 h after its first start: the deadline is over.
+
+set -euo pipefail
+NAME=llama3-8b-pretrain
+LONGEST_RUN_S=86400  # since the first start
+POLL_S=${POLL_S:-60}
+
+here=$(cd "$(dirname "$0")" && pwd)
+code=${CODE_DIR:-.}  # the folder of your training script
+: "${CHECKPOINT_BUCKET:?export CHECKPOINT_BUCKET=your-bucket first}"
+boot_file=$(mktemp)
+trap 'rm -f "$boot_file"' EXIT
+# Asked for in this order, at every start.
+PLACES=(
+  'us-east-2 use2-az3'
+  'us-east-1 use1-az1'
+  'us-west-2 usw2-az2'
+  'eu-north-1 eun1-az1'
+)
+nodes() { if [ "$phase" = plan ]; then echo 1; else echo 1; fi; }
+: "${INSTANCE_PROFILE:?export INSTANCE_PROFILE=name of an instance profile first}"
+IMAGE=${IMAGE:-resolve:ssm:/aws/service/deeplearning/ami/x86_64/oss-nvidia-driver-gpu-pytorch-2.7-ubuntu-22.04/latest/ami-id}
+REGIONS=(us-east-2 us-east-1 us-west-2 eu-north-1)
+zone_filter() {  # default subnets, of a zone by its id if one is given
+  local zone=''
+  if [ -n "$1" ]; then
+    zone=$(printf ',{"Name":"availability-zone-id","Values":["%s"]}' "$1")
+  fi
+  printf '[{"Name":"default-for-az","Values":["true"]}%s]' "$zone"
+}
+
+show() {
+  aws s3 cp --quiet "s3://$CHECKPOINT_BUCKET/$1" - 2> /dev/null
+}
+
+upload_code() {
+  aws s3 sync --only-show-errors --exclude ".git/*" "$code" \
+    "s3://$CHECKPOINT_BUCKET/$NAME/code"
+}
+
+start_machines() {
+  local subnet market_options=()
+  subnet=$(aws ec2 describe-subnets --region "$region" --output text \
+    --query 'Subnets[0].SubnetId' --filters \
+    "$(zone_filter "$zone")") || return 1
+  if [ "$subnet" = None ]; then
+    echo "$NAME: no default subnet in $region $zone" >&2
+    return 1
+  fi
+  if [ "$market" = spot ]; then
+    market_options=(--instance-market-options '{"MarketType":"spot","SpotOptions":{"SpotInstanceType":"one-time","InstanceInterruptionBehavior":"terminate"}}')
+  fi
+  aws ec2 run-instances --region "$region" --count "$count" \
+    --instance-type "$machine_type" --image-id "$IMAGE" \
+    --subnet-id "$subnet" "${market_options[@]}" \
+    --instance-initiated-shutdown-behavior terminate \
+    --iam-instance-profile "$(printf '{"Name":"%s"}' "$INSTANCE_PROFILE")" \
+    --block-device-mappings '[{"DeviceName":"/dev/sda1","Ebs":{"VolumeSize":256,"VolumeType":"gp3","DeleteOnTermination":true}}]' \
+    --metadata-options '{"HttpTokens":"required"}' \
+    --tag-specifications "$(printf '[{"ResourceType":"instance","Tags":[{"Key":"Name","Value":"%s"},{"Key":"%s","Value":"%s"}]}]' \
+      "$NAME" recommend-run "$run_tag")" \
+    --user-data "file://$boot_file" --output text --query 'Instances[].InstanceId'
+}
+
+running_machines() {
+  local run_tag=$1
+  local region
+  for region in "${REGIONS[@]}"; do
+    aws ec2 describe-instances --output text --region "$region" \
+      --query 'Reservations[].Instances[].[InstanceId]' --filters "$(printf '[{"Name":"tag:%s","Values":["%s"]},{"Name":"instance-state-name","Values":%s}]' recommend-run "$run_tag" '["pending","running"]')" || return 1
+  done
+}
+
+stop_machines() {
+  local run_tag=$1
+  local region found
+  for region in "${REGIONS[@]}"; do
+    found=$(aws ec2 describe-instances --output text --region "$region" \
+      --query 'Reservations[].Instances[].[InstanceId]' --filters "$(printf '[{"Name":"tag:%s","Values":["%s"]},{"Name":"instance-state-name","Values":%s}]' recommend-run "$run_tag" '["pending","running","stopping","stopped"]')") || return 1
+    [ -n "$found" ] || continue
+    xargs aws ec2 terminate-instances --region "$region" --output text --query \
+      'TerminatingInstances[].InstanceId' --instance-ids <<< "$found" || return 1
+  done
+}
+
+write_boot_file() {
+  left_s=$(( began + LONGEST_RUN_S - $(date +%s) ))
+  {
+    printf '#!/usr/bin/env bash\nexport RUN_ID=%s LEFT_S=%s NNODES=%s\n' \
+      "$began" "$left_s" "$1"
+    printf 'export CHECKPOINT_BUCKET=%s\n' "$(printf %q "$CHECKPOINT_BUCKET")"
+    cat "$here/machine.sh"
+  } > "$boot_file"
+}
+
+keep_plan() {
+  local place region zone
+  local machine_type=p5.48xlarge market=spot count=1 run_tag=$NAME-$began-plan
+  stop_machines "$run_tag" || return 1  # what is left of a cluster that lost a machine
+  upload_code || return 1
+  write_boot_file "$count"
+  for place in "${PLACES[@]}"; do
+    read -r region zone <<< "$place"
+    echo "$NAME: asking for $count x $machine_type $market in $region $zone"
+    if start_machines; then return 0; fi
+    stop_machines "$run_tag" || true  # some of them may have started
+  done
+  return 1
+}
+
+stop_plan() {
+  stop_machines "$NAME-$began-plan" || true
+}
+
+state() {
+  local ended tag=$NAME-$began-$phase machines
+  ended=$(show "$NAME/ended-$began" || true)
+  case "$ended" in done | failed) echo "$ended"; return ;; esac
+  # Where the cloud does not answer nothing is started twice.
+  if ! machines=$(running_machines "$tag"); then echo unknown; return; fi
+  if [ "$(grep -c . <<< "$machines")" -ge "$(nodes)" ]; then echo running; return; fi
+  echo missing
+}
+
+memory="${STATE_DIR:-.}/.$NAME.state"  # first start and phase, for a new start
+[ -s "$memory" ] || echo "$(date +%s) plan" > "$memory"
+read -r began phase < "$memory"
+stop_all() {
+  stop_plan
+}
+while :; do
+  current=$(state || true)
+  case "$current" in
+    done) echo "$NAME: done"; stop_all; rm -f "$memory"; exit 0 ;;
+    failed) echo "$NAME: failed" >&2; stop_all; rm -f "$memory"; exit 1 ;;
+  esac
+  if [ $(( $(date +%s) - began )) -ge "$LONGEST_RUN_S" ]; then
+    echo "$NAME: stopped for good after $LONGEST_RUN_S s" >&2
+    stop_all; rm -f "$memory"; exit 124
+  fi
+  if [ "$current" = missing ]; then
+    keep_plan || echo "$NAME: not started, tried again" >&2
+  fi
+  sleep "$POLL_S"
+done

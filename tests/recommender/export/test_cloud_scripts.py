@@ -1,0 +1,186 @@
+"""Scripts for the clouds' own tools, run with a made-up tool and clock; calls checked as real."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import botocore.session
+import pytest
+from botocore.validate import ParamValidator
+
+from recommender.errors import UsageError
+from recommender.export.description import RunDescription
+from recommender.export.targets import export_files
+from tests.recommender import golden
+from tests.recommender.export.runs import AWS, AZURE, GCP, MIXED, TWO_MACHINES, described
+from tests.recommender.export.test_watch_script import DATE, SLEEP, START
+
+HERE = Path(__file__).parent
+CASES = {"aws-cli": AWS, "gcloud": GCP}
+TOOLS = {"aws-cli": "aws", "gcloud": "gcloud"}
+NAMED = {"CHECKPOINT_BUCKET": "ours", "INSTANCE_PROFILE": "trainer"}
+STARTS = {"run-instances", "create"}
+
+
+def played(
+    folder: Path, target: str, run: RunDescription, **files: str
+) -> tuple[subprocess.CompletedProcess[str], list[list[str]]]:
+    """Run launch.sh; what it printed, and the calls of the tool."""
+    tools = folder / "tools"
+    tools.mkdir()
+    tool = f"#!{sys.executable} -IS\n" + (HERE / "cloud_tool.py").read_text("utf-8")
+    for name, text in ((TOOLS[target], tool), ("date", DATE), ("sleep", SLEEP)):
+        (tools / name).write_text(text, encoding="utf-8")
+        (tools / name).chmod(0o755)
+    for name, text in {"clock": f"{START}", "ends": f"{START * 9}", **files}.items():
+        (tools / name).write_text(text, encoding="utf-8")
+    for each in export_files(run, target, ""):
+        (folder / each.name).write_text(each.text, encoding="utf-8")
+    done = subprocess.run(
+        ["bash", "launch.sh"],
+        cwd=folder,
+        env={"PATH": f"{tools}:{os.environ['PATH']}", **NAMED},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    calls = (tools / "calls").read_text("utf-8").splitlines()
+    return done, [json.loads(call) for call in calls]
+
+
+def starts(calls: list[list[str]]) -> list[str]:
+    """The calls that ask for machines, as text."""
+    return [" ".join(call) for call in calls if STARTS & set(call)]
+
+
+@pytest.mark.parametrize("target", CASES)
+def test_the_files_are_as_they_were(target: str):
+    for each in export_files(CASES[target], target, "run"):
+        golden.check(f"export/{target}-{each.name}", each.text)
+
+
+@pytest.mark.parametrize("target", CASES)
+def test_places_are_asked_in_the_order_of_the_plan(tmp_path: Path, target: str):
+    run = CASES[target]
+    first, second = run.plan.sites[0].region, run.plan.sites[1].region
+    done, calls = played(
+        tmp_path, target, run, full=first, home=second if target == "aws-cli" else "",
+        ends=f"{START + 5 * 3600}",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    asked = starts(calls)
+    assert len(asked) == 2
+    assert first in asked[0]
+    assert second in asked[1]
+    assert "done" in done.stdout
+    words = {word for call in calls for word in call}
+    assert words & {"terminate-instances", "delete"}
+    assert not (tmp_path / "tools" / "machines").exists()
+
+
+@pytest.mark.parametrize("target", CASES)
+def test_a_lost_machine_is_asked_for_again(tmp_path: Path, target: str):
+    run = CASES[target]
+    home = run.plan.sites[0].region if target == "aws-cli" else ""
+    done, calls = played(tmp_path, target, run, home=home, lost="7200", ends=f"{START + 18_000}")
+    assert done.returncode == 0, done.stderr
+    assert len(starts(calls)) == 3  # at 0, 2 and 4 of 5 hours
+
+
+@pytest.mark.slow
+def test_on_demand_takes_over_when_no_place_has_spot(tmp_path: Path):
+    ends = f"{START + 22 * 3600}"
+    done, calls = played(tmp_path, "gcloud", GCP, full="SPOT", ends=ends)
+    assert done.returncode == 0, done.stderr
+    assert "on-demand machines take over" in done.stdout
+    asked = starts(calls)
+    assert all("--provisioning-model=SPOT" in each for each in asked[:-1])
+    assert "SPOT" not in asked[-1]
+    assert "-fallba" in asked[-1]
+
+
+def test_what_hangs_is_ended_by_google_at_the_cap(tmp_path: Path):
+    _, calls = played(tmp_path, "gcloud", GCP, lost="36000", ends=f"{START + 12 * 3600}")
+    left = [re.search(r"--max-run-duration=(\d+)s", each) for each in starts(calls)]
+    assert [int(each[1]) for each in left if each] == [86400, 86400 - 36000]
+
+
+def parameters(words: list[str]) -> dict[str, Any]:
+    """The options of a call of the AWS CLI as the parameters of its operation."""
+    made: dict[str, Any] = {}
+    for at, word in enumerate(words):
+        if not word.startswith("--") or word in ("--region", "--output", "--query"):
+            continue
+        name = "".join(part.capitalize() for part in word[2:].split("-"))
+        values = [each for each in words[at + 1 :]]
+        stop = next((i for i, each in enumerate(values) if each.startswith("--")), len(values))
+        value = values[0]
+        if name == "Count":
+            made |= {"MinCount": int(value), "MaxCount": int(value)}
+        elif name == "InstanceIds":
+            made[name] = values[:stop]
+        else:
+            made[name] = json.loads(value) if value[0] in "[{" else value
+    return made
+
+
+def test_what_is_asked_of_aws_keeps_to_its_service_model(tmp_path: Path):
+    _, calls = played(
+        tmp_path, "aws-cli", AWS, full="eu-west", home="us-east-2", ends=f"{START + 5 * 3600}"
+    )
+    model = botocore.session.get_session().get_service_model("ec2")
+    seen = set()
+    for call in calls:
+        if call[1] != "ec2":
+            continue
+        name = "".join(part.capitalize() for part in call[2].split("-"))
+        shape = model.operation_model(name).input_shape
+        report = ParamValidator().validate(parameters(call), shape)
+        assert not report.has_errors(), report.generate_report()
+        seen.add(name)
+    assert seen == {"DescribeSubnets", "RunInstances", "DescribeInstances", "TerminateInstances"}
+    (asked,) = [parameters(call) for call in calls if "run-instances" in call]
+    members = model.operation_model("RunInstances").input_shape.members
+    assert asked["InstanceType"] in members["InstanceType"].enum
+    assert asked["InstanceMarketOptions"]["MarketType"] == "spot"
+    assert asked["InstanceInitiatedShutdownBehavior"] == "terminate"
+    subnets = next(parameters(call) for call in calls if "describe-subnets" in call)
+    assert {"Name": "availability-zone-id", "Values": ["use2-az3"]} in subnets["Filters"]
+
+
+def test_the_user_data_of_aws_fits(tmp_path: Path):
+    texts = [each.text for each in export_files(AWS, "aws-cli", "run")]
+    assert len(texts[1].encode()) < 16 * 1024 - 512  # its limit is 16 KB
+
+
+def test_other_clouds_and_mixes_go_elsewhere():
+    for target, run, said in (
+        ("aws-cli", GCP, "rents no machines of gcp"),
+        ("gcloud", AZURE, "rents no machines of azure"),
+        ("aws-cli", MIXED, "this plan mixes them"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            export_files(run, target, "run")
+
+
+@pytest.mark.parametrize("target", CASES)
+def test_hostile_names_stay_text(tmp_path: Path, target: str):
+    run = CASES[target]
+    hostile = "x'; touch owned; $(touch owned) `touch owned`"
+    sites = tuple(replace(site, region=hostile, zone="") for site in run.plan.sites)
+    done, _ = played(
+        tmp_path, target, described(replace(run.plan, sites=sites)), ends=f"{START + 3600}"
+    )
+    assert done.returncode == 0, done.stderr
+    assert not list(tmp_path.rglob("owned"))
+
+
+def test_several_machines_are_named_for_their_ranks(tmp_path: Path):
+    _, calls = played(tmp_path, "gcloud", TWO_MACHINES, ends=f"{START + 3600}")
+    (asked,) = starts(calls)
+    assert re.search(rf"create {TWO_MACHINES.name}-{START}-plan-0 \S+-plan-1 ", asked)
