@@ -106,6 +106,7 @@ def test_the_page_and_the_committed_table_are_what_the_studies_give():
     assert [each.key for each in findings if not same(COMMITTED[each.key], each)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not REFERENCE, reason="needs RECOMMEND_REFERENCE_DATA")
 def test_the_picture_of_the_page_is_what_the_studies_give(tmp_path, monkeypatch):
     made = tmp_path / "made.svg"

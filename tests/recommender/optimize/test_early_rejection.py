@@ -30,7 +30,7 @@ def untouched(seed: int, confidence: float) -> Space:
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
 def test_no_plan_that_keeps_the_limits_is_refused(confidence: float) -> None:
     refused = 0
-    for seed in range(40):
+    for seed in range(20):
         q = untouched(seed, confidence)
         _, values = oracle(replace(q, cache=OutcomeCache(128, 7)))
         plans, _ = oracle(q)
@@ -38,7 +38,7 @@ def test_no_plan_that_keeps_the_limits_is_refused(confidence: float) -> None:
         lost = hopeless(replace(q, cache=OutcomeCache(128, 7)), inputs)
         assert not np.isfinite(values.goal[lost]).any(), seed
         refused += int(lost.sum())
-    assert refused > 100
+    assert refused > 50
 
 
 def test_nothing_is_refused_where_any_chance_will_do() -> None:

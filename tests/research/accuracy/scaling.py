@@ -6,7 +6,7 @@ eight and sixteen. The fit is the one behind `recommend calibrate`.
 """
 
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
 
@@ -137,6 +137,7 @@ def deepvm(instance: str) -> Extrapolated:
     return held_out(bare_job("cnn", DEEPVM_PARAMETERS), columns, seen, unseen, "DeepVM")
 
 
+@cache
 def gavel(gpu: str) -> Extrapolated:
     """Every model and batch of a GPU on one and two workers, predicted for four and eight.
 

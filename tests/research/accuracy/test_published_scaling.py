@@ -59,6 +59,7 @@ def test_every_larger_cluster_is_predicted_from_a_smaller_one(reference):
     assert (held.predicted > 0).all()
 
 
+@pytest.mark.slow
 def test_one_run_scales_better_than_a_straight_line(reference):
     one, several, fsdp, per_gpu, per_machine = published_scaling.STUDIES
     assert one.run(reference).mean < 8.0

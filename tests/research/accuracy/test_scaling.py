@@ -71,6 +71,7 @@ def test_gavel_predicts_four_and_eight_workers_of_every_series():
     assert held.measured[at] == pytest.approx(8 / 26.91842)
 
 
+@pytest.mark.slow
 def test_gavel_is_scaled_better_than_by_a_straight_line():
     for gpu in ("k80", "p100", "v100"):
         rows = [row for row in table("gavel_scaling") if row["gpu"] == gpu]
@@ -102,7 +103,14 @@ def test_a_pipeline_study_sees_only_one_and_two_replicas():
         assert min(replicas) == 3
 
 
-@pytest.mark.parametrize("study", scaling.STUDIES + pipelines.STUDIES, ids=lambda study: study.key)
+@pytest.mark.parametrize(
+    "study",
+    [
+        pytest.param(each, marks=pytest.mark.slow if each.key.startswith("gavel") else ())
+        for each in scaling.STUDIES + pipelines.STUDIES
+    ],
+    ids=lambda study: study.key,
+)
 def test_a_study_runs_without_reference_tables_and_repeats(study):
     first = study.run(None)
     assert first.points > 0
