@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 
@@ -108,5 +109,7 @@ def test_commands_of_a_group_complete() -> None:
 
 
 def test_a_completion_script_is_printed() -> None:
-    done = python("from recommender.cli import main; main(['--show-completion', 'bash'])")
+    # Which shell it is for is read from the parent process.
+    words = f"{shlex.quote(sys.executable)} -m recommender --show-completion; exit $?"
+    done = subprocess.run(["bash", "-c", words], capture_output=True, text=True, timeout=60)
     assert "_RECOMMEND_COMPLETE" in done.stdout
