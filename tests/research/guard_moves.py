@@ -1,7 +1,7 @@
 """How many true moves of prices the guards of `recommend catalog refresh` let through at once.
 
 `python -P tests/run.py tests.research.guard_moves` replays the price histories of
-`RECOMMEND_REFERENCE_DATA` night by night: AWS spot (2020, 2023), GCP (2022-2026) and Azure (2026),
+`RECOMMEND_REFERENCE_DATA` night by night: AWS spot (2020), GCP (2022-2026) and Azure (2026),
 spot and on-demand. A price that is held back stays the last good one, by which the next night is
 measured. The table stands in docs/refresh.md.
 """

@@ -110,9 +110,9 @@ def searched(job: Job, limits: Limits, catalog: Catalog, choice: Choice) -> floa
     """Seconds of the search alone: plan space and tables are made, the best plan is sought."""
     problem = planning_problem(job, limits, choice, catalog, Progress(), NOW, SEED)
     space = problem.space(problem.single_type_sites)
-    search_singles(space, SearchState(slack=0.0, most=FULL.plans))
+    search_singles(space, SearchState(slack=0.0, max_plans=FULL.plans))
     start = perf_counter()
-    search_singles(space, SearchState(slack=0.0, most=FULL.plans))
+    search_singles(space, SearchState(slack=0.0, max_plans=FULL.plans))
     return perf_counter() - start
 
 
