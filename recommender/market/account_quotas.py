@@ -58,6 +58,8 @@ class AccountQuotas:
 
     def most_machines(self, t: InstanceType, market: str, region: str) -> float:
         """Most machines of a type that the quotas of a region allow on their own."""
+        if not self.limits:
+            return float("inf")
         found = ((each.amount, quota_use(t, each.unit)) for each in self.of(t, market, region))
         return min((amount / use for amount, use in found if use > 0), default=float("inf")) + 1e-9
 
