@@ -27,7 +27,7 @@ pytestmark = pytest.mark.accuracy
 
 COMMITTED = {each.key: each for each in committed_findings()}
 # Fits by the hundred: seconds to half a minute each. One of them stands for the others.
-HUNDREDS = ("gavel-k80", "gavel-p100", "gavel-k80-links", "gavel-p100-links")
+HUNDREDS = tuple(f"gavel-{gpu}" for gpu in ("k80", "p100", "k80-links", "p100-links", "v100-links"))
 OWN = [
     pytest.param(study, id=study.key, marks=pytest.mark.slow if study.key in HUNDREDS else ())
     for study in STUDIES
@@ -95,6 +95,7 @@ def test_keys_are_unique():
     assert len(set(keys)) == len(keys)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not REFERENCE, reason="needs RECOMMEND_REFERENCE_DATA")
 def test_the_page_and_the_committed_table_are_what_the_studies_give():
     # Those that need no table are compared with the committed ones one by one, above.

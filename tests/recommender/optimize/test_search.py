@@ -77,6 +77,7 @@ def test_the_objective_can_be_chosen_under_any_limits(seed: int, objective: str)
     assert not problem(q)
 
 
+@pytest.mark.slow
 def test_the_random_questions_cover_every_kind_of_limit_and_answer() -> None:
     seen: Counter[str] = Counter()
     for seed in range(320):

@@ -131,6 +131,7 @@ def test_plans_that_parcae_is_asked_for_turn_faster_than_all_that_teach_it(stage
     assert min(turns[True]) > 1.4 * np.median(turns[False])
 
 
+@pytest.mark.slow
 def test_links_known_from_other_networks_bring_k80_below_ten_per_cent():
     known = machine_links.known_links("k80")
     assert known.labels == scaling.gavel("k80").labels
