@@ -181,7 +181,7 @@ def search_singles(
         step_s = single_steps(space.job, space.columns, space.limits.max_machines)
         queue = single_queue(space, step_s)
     queue = queue if masks is None else queue.masked(masks)
-    most = min(CLUSTERS, state.max_plans // PLANS_EACH)
+    most = max(1, min(CLUSTERS, state.max_plans // PLANS_EACH))
     at, clusters = 0, most
     while at < len(queue.bound) and queue.bound[at] < state.cutoff and not state.exhausted:
         state.bound = float(queue.bound[at])
