@@ -27,7 +27,7 @@ def quantiles(values: Floats, expected: Floats | None = None) -> Quantiles:
     """Mean and quantiles; `expected` holds values whose mean is less noisy, where there are."""
     mean_of = values if expected is None else expected
     error = float(mean_of.std()) / math.sqrt(len(mean_of))
-    at = (float(q) for q in np.quantile(values, LEVELS))
+    at = (float(q) for q in np.quantile(values, LEVELS, method="inverted_cdf"))
     return Quantiles(float(mean_of.mean()), error, *at)
 
 

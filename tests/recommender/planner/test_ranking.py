@@ -111,7 +111,9 @@ def test_the_waiting_reported_is_that_of_the_plans_own_paths() -> None:
         waits = simulate_paths(evaluated.inputs, None, PRINTED, 7).waiting_s[0]
         assert plan.spot is not None
         assert plan.spot.never_waits == pytest.approx((waits == 0).mean())
-        assert plan.spot.waiting_p95_s == pytest.approx(np.quantile(waits, 0.95))
+        assert plan.spot.waiting_p95_s == pytest.approx(
+            np.quantile(waits, 0.95, method="inverted_cdf")
+        )
         longer = plan.estimate.split.waiting_s
         assert longer <= waits.mean()  # the longest waits are not in the time shown
 
