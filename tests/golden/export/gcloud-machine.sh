@@ -107,7 +107,9 @@ save_new() {
   if [ "$NODE_RANK" = 0 ] && [ -s "$CHECKPOINT_DIR/progress" ]; then
     put_file "$NAME/progress"
   fi
-  newest=$(find "$CHECKPOINT_DIR" -maxdepth 1 -name 'checkpoint-*' | sort -V | tail -n 1)
+  # checkpoint-* of the Trainer of Hugging Face, step-* of recommender.train
+  newest=$(find "$CHECKPOINT_DIR" -maxdepth 1 \( -name "checkpoint-*" -o -name "step-*" \) |
+    sort -V | tail -n 1)
   noted="$CHECKPOINT_DIR/saved-$NODE_RANK" before=$last
   if [ -z "$newest" ] || [ "${newest##*/}" = "$last" ]; then return; fi
   # Still being written?
