@@ -174,9 +174,9 @@ def test_a_terminal_of_plain_characters_gets_plain_bars() -> None:
     assert raw.getvalue() == b"### 7 %\n# 2 %\n"
 
 
-# A request whose second plan has a fallback.
-RESCUED_ASK = ("gpt2-xl", "--deadline", "200h")
-RESCUED = (*RESCUED_ASK, "--plan", "2", "--runs", "512")
+# A request whose first plan has a fallback.
+RESCUED_ASK = ("gpt2-xl", "--deadline", "100h")
+RESCUED = (*RESCUED_ASK, "--plan", "1", "--runs", "512")
 
 
 def test_the_full_policy_is_followed_beside_the_safety_net(run: Run) -> None:
@@ -195,7 +195,7 @@ def test_the_full_policy_is_followed_beside_the_safety_net(run: Run) -> None:
 def test_explain_tells_the_policy_or_why_there_is_none(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([*RESCUED_ASK, "--explain", "2"]) == 0
+    assert main([*RESCUED_ASK, "--explain", "1"]) == 0
     out = capsys.readouterr().out
     assert "Fallback policy" in out
     assert "cost-optimal, a lower bound" in out
