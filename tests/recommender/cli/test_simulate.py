@@ -33,10 +33,12 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
     return call
 
 
-def test_the_best_plan_is_simulated(run: Run) -> None:
+def test_the_plan_that_leads_is_simulated(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     found = run(JOB, "--deadline", "48h", *QUICK)
     assert (found.code, found.err) == (0, "")
-    assert "Plan 1:" in found.out
+    assert main([JOB, "--deadline", "48h", *QUICK[:4], "--json"]) == 0
+    lead = json.loads(capsys.readouterr().out)["lead"]
+    assert f"Plan {lead}:" in found.out
     assert "2,048 simulated runs, seed 7" in found.out
     for word in ("Where the time goes", "training", "in 48 h", "first order", "Cost in USD"):
         assert word in found.out
@@ -214,7 +216,7 @@ def test_the_policy_is_written_as_a_table(run: Run, tmp_path: Path) -> None:
     found = run(*RESCUED, "--policy-table", "policy.csv")
     assert (found.code, found.err) == (0, "")
     comment, header, *rows = (tmp_path / "policy.csv").read_text("utf-8").splitlines()
-    for said in ("# recommend ", "catalog ", "seed 7", "a3-highgpu-8g", "spot class h100x8"):
+    for said in ("# recommend ", "catalog ", "seed 7", "a3-highgpu-4g", "spot class h100x2-4"):
         assert said in comment
     assert header.split(",")[-2:] == ["decision", "usd_to_go"]
     assert len(rows) > 10_000
