@@ -75,7 +75,7 @@ def best(job: Job, known: Catalog, limits: Limits) -> Plan:
     return answer.plans[0]
 
 
-FASTEST = Limits(hourly_usd=WILLING, max_machines=SIZES[-1])
+FASTEST = Limits(hourly_usd=WILLING, max_machines=SIZES[-1], objective="time")
 CHEAPEST = replace(FASTEST, objective="cost")
 
 

@@ -171,7 +171,7 @@ def test_a_flag_that_sets_a_calibration_aside_says_so(run: Run, flags: dict[str,
     job = find_job(flags=JobFlags(**flags))  # type: ignore[arg-type]
     ((key, value),) = flags.items()
     assert job.calibration is None
-    assert job.unused == (
+    assert job.remarks == (
         f"recommend.yaml: calibration is not used: --{key} {value} is not what it was taken with; "
         "run recommend calibrate again",
     )

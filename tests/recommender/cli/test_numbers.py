@@ -18,13 +18,13 @@ ZERO_IS_FINE = ("--done", "--spent", "--seed", "--assume-on-demand")  # nothing 
 FLAGS = (
     "--deadline", "--budget", "--hourly", "--confidence", "--max-overhead", "--max-machines",
     "--mtbf", "--assume-on-demand", "--done", "--elapsed", "--spent", "--tokens", "--samples",
-    "--epochs", "--steps", "--batch", "--params", "--seq-len", "--lora-rank", "--setup",
+    "--epochs", "--examples", "--steps", "--batch", "--params", "--seq-len", "--lora-rank", "--setup",
     "--max-age", "--seed", "--top", "--explain",
 )  # fmt: skip
 WORDS = (  # flags that take words; those that take a number inside a word are in PARTS
     "objective", "measured", "quota", "offers", "discount", "data_at", "compare", "precision",
     "method", "optimizer", "sharding", "elastic", "stack", "image", "catalog", "prove", "verify",
-    "save_lp", "all_regions", "prices_as_quoted",
+    "save_lp", "all_regions", "prices_as_quoted", "model", "image_size",
 )  # fmt: skip
 PARTS = (
     ("--measured", "8xH100: {} s/step"), ("--measured", "{}xH100: 3 s/step"),
