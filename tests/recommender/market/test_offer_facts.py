@@ -191,7 +191,8 @@ def test_a_fallback_queues_as_long_as_its_gpus_are_waited_for() -> None:
     both = [rows(found.catalog, "aws", name, "on_demand")[0] for name in names]
     kinds = {("aws", name): kind for kind, name in enumerate(names)}
     step_s = np.array([[1.0, 0.6], [9.0, 5.0]])  # the slow machine is cheaper for the work
-    fall = SiteBuilder(found, Limits(max_machines=2), kinds, step_s)._fallbacks(both, "aws")
+    pools = [replace(pool(found.catalog, [row]), kind=kind) for kind, row in enumerate(both)]
+    fall = SiteBuilder(found, Limits(max_machines=2), kinds, step_s)._fallbacks(pools)
     first = queues(fall, 0)
     assert first[1] == (0.7, 3600.0)
     # Two of them: odds against them of (9/8)^(1.4/ln 2) = 1.27 times those of one machine.

@@ -153,7 +153,11 @@ def test_a_fallback_comes_with_its_two_thresholds() -> None:
 
 @pytest.mark.parametrize("preset", ["gpt2-xl", "resnet50-imagenet"])
 def test_a_frontier_has_no_twins_and_ends_within_a_month(preset: str) -> None:
-    plans = recommend(find_job(preset), catalog=snapshot(), now=NOW).plans
+    answer = recommend(find_job(preset), catalog=snapshot(), now=NOW)
+    assert answer.trio is not None
+    # The three plans that lead stand in the table for other reasons than cost and time.
+    led = {pick.rank for pick in answer.trio.picks}
+    plans = [plan for plan in answer.plans if plan.rank not in led]
     assert len(plans) > 1
     assert max(plan.estimate.time.typical for plan in plans) <= 30 * 24 * HOUR
     for cheaper, faster in pairwise(plans):
