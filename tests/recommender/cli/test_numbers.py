@@ -18,8 +18,8 @@ ZERO_IS_FINE = ("--done", "--spent", "--seed", "--assume-on-demand")  # nothing 
 FLAGS = (
     "--deadline", "--budget", "--hourly", "--confidence", "--max-overhead", "--max-machines",
     "--mtbf", "--assume-on-demand", "--done", "--elapsed", "--spent", "--tokens", "--samples",
-    "--epochs", "--examples", "--steps", "--batch", "--params", "--seq-len", "--lora-rank", "--setup",
-    "--max-age", "--seed", "--top", "--explain",
+    "--epochs", "--examples", "--steps", "--batch", "--params", "--seq-len", "--lora-rank",
+    "--setup", "--max-age", "--seed", "--top", "--explain",
 )  # fmt: skip
 WORDS = (  # flags that take words; those that take a number inside a word are in PARTS
     "objective", "measured", "quota", "offers", "discount", "data_at", "compare", "precision",

@@ -157,8 +157,8 @@ def test_a_frontier_has_no_twins_and_ends_within_a_month(preset: str) -> None:
     assert answer.trio is not None
     # The three plans that lead stand in the table for other reasons than cost and time.
     led = {pick.rank for pick in answer.trio.picks}
-    plans = [plan for plan in answer.plans if plan.rank not in led]
-    assert len(plans) > 1
+    plans = [plan for rank, plan in enumerate(answer.plans, 1) if rank not in led]
+    assert plans
     assert max(plan.estimate.time.typical for plan in plans) <= 30 * 24 * HOUR
     for cheaper, faster in pairwise(plans):
         assert faster.estimate.cost.mean > 1.02 * cheaper.estimate.cost.mean
