@@ -95,6 +95,7 @@ def _saving_lines() -> list[str]:
         'echo "$RUN_ID" > "$CHECKPOINT_DIR/began"  # the cap counts from the first start',
         "last=$(newest_saved)",
         '[ -z "$last" ] || get_folder "$NAME/$last"',
+        'show "$NAME/progress.json" > "$CHECKPOINT_DIR/progress.json" || true',
         "",
         *shell_function("save_new", _SAVE_NEW),
         "(while sleep 20; do save_new || true; done) &",
@@ -105,9 +106,10 @@ def _saving_lines() -> list[str]:
 
 _SAVE_NEW = (
     "local newest noted before",
-    'if [ "$NODE_RANK" = 0 ] && [ -s "$CHECKPOINT_DIR/progress" ]; then',
-    '  put_file "$NAME/progress"',
-    "fi",
+    "local file",
+    "for file in progress progress.json; do  # the second is of recommender.train",
+    '  if [ "$NODE_RANK" = 0 ] && [ -s "$CHECKPOINT_DIR/$file" ]; then put_file "$NAME/$file"; fi',
+    "done",
     "# checkpoint-* of the Trainer of Hugging Face, step-* of recommender.train",
     'newest=$(find "$CHECKPOINT_DIR" -maxdepth 1 \\( -name "checkpoint-*" -o -name "step-*" \\) |',
     "  sort -V | tail -n 1)",

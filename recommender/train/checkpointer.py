@@ -12,6 +12,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -22,17 +23,17 @@ from recommender.errors import UsageError
 from recommender.text import shown
 from recommender.train.checkpoint_folder import Checkpoint, CheckpointFolder, FileSum, sum_of
 from recommender.train.notices import NoticeWatch, provider_of_this_machine
+from recommender.train.progress_file import TrainingProgress, progress_at_start
 from recommender.train.ranks import Ranks, ranks_of_this_run
 from recommender.train.save_interval import (
     SHORTEST_S,
-    RunHistory,
     SaveTimes,
-    history_at_start,
+    mean_run_s,
     next_interval_s,
 )
 from recommender.train.training_state import TrainingState
 
-PROGRESS = "progress"  # the share that is safe, which the exported launch.sh reads
+SHARE = "progress"  # the share that is safe, which the exported launch.sh reads
 TERMINATED = 128 + signal.SIGTERM  # exit status of a process that SIGTERM ended
 FAILED_SAVES = 3  # one after the other, before the training is stopped
 AGREE_S = 1.0  # about how often ranks ask one another whether to save
@@ -45,6 +46,7 @@ class Checkpointer:
 
     `folder` and `interval_s` are $CHECKPOINT_DIR and $CHECKPOINT_INTERVAL_S of exported files
     where nothing else is said; the interval holds until a save was measured, then it adapts.
+    `usd_per_hour` of all machines ($USD_PER_HOUR) makes the progress file say what was spent.
     `notices` watches the provider of this machine, if it is one of AWS, Google Cloud, Azure.
 
     Raises:
@@ -61,18 +63,22 @@ class Checkpointer:
         shortest_interval_s: float = SHORTEST_S,
         keep: int = 2,
         notices: NoticeWatch | None = None,
+        usd_per_hour: float | None = None,
     ) -> None:
         self.total_steps = _positive("total_steps", total_steps)
         self._folder = CheckpointFolder(_root(folder), _positive("keep", keep))
         self._shortest_s = shortest_interval_s
-        self.interval_s = _first_interval_s(interval_s) or shortest_interval_s
+        first_s = _amount("checkpoint interval", "CHECKPOINT_INTERVAL_S", interval_s)
+        self.interval_s = first_s or shortest_interval_s
         self._state, self._ranks = state, ranks_of_this_run()
         self._writer_ranks = self._ranks.another()
         self._notices = notices if notices is not None else _usual_notices()
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoint")
         self._writing: Future[SaveTimes] | None = None
         self._times: SaveTimes | None = None
-        self._history, self._counted_s = RunHistory(), time.monotonic()
+        self._usd_per_hour = _amount("price per hour", "USD_PER_HOUR", usd_per_hour)
+        self._at_start: TrainingProgress | None = None  # of rank 0, which writes the file
+        self._began_s = time.monotonic()
         self._saved_step, self._saved_s, self._failed = 0, time.monotonic(), 0
         self._step, self._asked_step, self._asked_s = 0, 0, time.monotonic()
         self._next_asked = 0
@@ -120,14 +126,16 @@ class Checkpointer:
         if self._ranks.rank == 0:
             root.mkdir(parents=True, exist_ok=True)
             self._folder.remove_leftovers()
-            self._history = history_at_start(root)
-            self._history.write(root)
         newest = self._newest()
         if newest is not None:
             self._state.read(newest.folder, self._ranks)
             self._step = self._saved_step = newest.step
         self._next_asked = self._asked_step = self._step
-        self._saved_s = self._asked_s = self._counted_s = time.monotonic()
+        self._saved_s = self._asked_s = self._began_s = time.monotonic()
+        if self._ranks.rank == 0:
+            price = self._usd_per_hour
+            self._at_start = progress_at_start(root, self.total_steps, self._step, price)
+            self._at_start.write(root)
         return self._step
 
     def step_done(self, step: int) -> None:
@@ -204,13 +212,20 @@ class Checkpointer:
 
         def completed() -> None:
             folder.complete(step, [each for own in sums for each in own])
-            share = f"{step / self.total_steps:.6f}\n"
-            replace_file(folder.root / PROGRESS, share.encode())
+            self._tell_progress(step)
 
         _together(ranks, partial(folder.begin, step), ranks.rank == 0)
         sums = _together(ranks, written)
         _together(ranks, completed, ranks.rank == 0)
         return SaveTimes(stall_s, time.monotonic() - began)
+
+    def _tell_progress(self, step: int) -> None:
+        """In the thread of rank 0: write that a step is safe."""
+        root = self._folder.root
+        replace_file(root / SHARE, f"{step / self.total_steps:.6f}\n".encode())
+        if self._at_start is not None:
+            now = self._at_start.after(time.monotonic() - self._began_s, self._usd_per_hour)
+            replace(now, step=step, interval_s=self.interval_s).write(root)
 
     def _wait_for_writer(self) -> None:
         """Wait for the last save, learn from its times, or from its failure."""
@@ -230,13 +245,11 @@ class Checkpointer:
         self._learn(measured)
 
     def _learn(self, measured: SaveTimes) -> None:
-        now = time.monotonic()
         self._times = measured if self._times is None else self._times.then(measured)
-        self._history = self._history.after(now - self._counted_s)
-        self._counted_s = now
-        self.interval_s = next_interval_s(self._times, self._history, self._shortest_s)
-        if self._ranks.rank == 0:
-            self._history.write(self._folder.root)
+        if self._at_start is not None:
+            uptime_s = self._at_start.uptime_s + time.monotonic() - self._began_s
+            run_s = mean_run_s(uptime_s, self._at_start.interruptions)
+            self.interval_s = next_interval_s(self._times, run_s, self._shortest_s)
 
     def _newest(self) -> Checkpoint | None:
         """The newest checkpoint whose every file is intact; ranks share the reading."""
@@ -285,8 +298,9 @@ def _root(folder: str | Path | None) -> Path:
     return Path(named)
 
 
-def _first_interval_s(asked: float | None) -> float | None:
-    text = os.environ.get("CHECKPOINT_INTERVAL_S")
+def _amount(what: str, variable: str, asked: float | None) -> float | None:
+    """A figure that is passed, or else stands in the environment; nothing where neither is."""
+    text = os.environ.get(variable)
     if asked is None and not text:
         return None
     try:
@@ -294,7 +308,7 @@ def _first_interval_s(asked: float | None) -> float | None:
     except ValueError:
         found = -1.0
     if not 0 < found < float("inf"):
-        raise UsageError(f"checkpoint interval '{shown(asked or text)}': give seconds above 0")
+        raise UsageError(f"{what} '{shown(asked or text)}': give a number above 0")
     return found
 
 

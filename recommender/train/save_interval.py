@@ -11,58 +11,28 @@ J. W. Young, Communications of the ACM 17 (1974); J. T. Daly, Future Generation 
 is assumed before any was seen (a gamma prior of one interruption).
 """
 
-import json
 import math
-from pathlib import Path
 
-from recommender.catalogs.files import replace_file
 from recommender.catalogs.frozen import dataclass
 
 ASSUMED_RUN_S = 4 * 3600.0  # of spot capacity, before this training has seen its own; assumed
 SHORTEST_S = 60.0  # as the plan's: no training script is run with less
 _HALVINGS = 60
-_FILE = "runs.json"
 
 
-def best_interval_s(stall_s: float, mean_run_s: float) -> float:
+def best_interval_s(stall_s: float, run_s: float) -> float:
     """The τ of most progress per run: τ = M·(1 - exp(-(τ+C)/M)), by bisection."""
-    low, high = 0.0, mean_run_s
+    low, high = 0.0, run_s
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        beyond = middle + mean_run_s * math.expm1(-(middle + stall_s) / mean_run_s) > 0
+        beyond = middle + run_s * math.expm1(-(middle + stall_s) / run_s) > 0
         low, high = (low, middle) if beyond else (middle, high)
     return high
 
 
-@dataclass(frozen=True, slots=True)
-class RunHistory:
-    """How long this training ran so far, and how often it was interrupted."""
-
-    uptime_s: float = 0.0
-    interruptions: int = 0
-
-    @property
-    def mean_run_s(self) -> float:
-        """Mean time between interruptions, one assumed run counted in."""
-        return (ASSUMED_RUN_S + self.uptime_s) / (1 + self.interruptions)
-
-    def after(self, uptime_s: float) -> "RunHistory":
-        """This history with more time in which nothing happened."""
-        return RunHistory(self.uptime_s + uptime_s, self.interruptions)
-
-    def write(self, folder: Path) -> None:
-        """Keep the history next to the checkpoints."""
-        kept = {"uptime_s": round(self.uptime_s, 3), "interruptions": self.interruptions}
-        replace_file(folder / _FILE, json.dumps(kept).encode())
-
-
-def history_at_start(folder: Path) -> RunHistory:
-    """What earlier runs left, with the interruption that ended them; none at the first start."""
-    try:
-        kept = json.loads((folder / _FILE).read_bytes())
-        return RunHistory(float(kept["uptime_s"]), int(kept["interruptions"]) + 1)
-    except (OSError, ValueError, TypeError, KeyError):
-        return RunHistory()
+def mean_run_s(uptime_s: float, interruptions: int) -> float:
+    """Mean time between interruptions so far, one assumed run counted in."""
+    return (ASSUMED_RUN_S + uptime_s) / (1 + interruptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +50,6 @@ class SaveTimes:
         )
 
 
-def next_interval_s(times: SaveTimes, history: RunHistory, shortest_s: float) -> float:
-    """The interval by now; no shorter than a save takes, for they do not overlap."""
-    best = best_interval_s(times.stall_s, history.mean_run_s)
-    return max(best, times.write_s, shortest_s)
+def next_interval_s(times: SaveTimes, run_s: float, shortest_s: float) -> float:
+    """The interval for runs of that mean; no shorter than a save takes, for they do not overlap."""
+    return max(best_interval_s(times.stall_s, run_s), times.write_s, shortest_s)

@@ -101,12 +101,14 @@ newest_saved() {
 echo "$RUN_ID" > "$CHECKPOINT_DIR/began"  # the cap counts from the first start
 last=$(newest_saved)
 [ -z "$last" ] || get_folder "$NAME/$last"
+show "$NAME/progress.json" > "$CHECKPOINT_DIR/progress.json" || true
 
 save_new() {
   local newest noted before
-  if [ "$NODE_RANK" = 0 ] && [ -s "$CHECKPOINT_DIR/progress" ]; then
-    put_file "$NAME/progress"
-  fi
+  local file
+  for file in progress progress.json; do  # the second is of recommender.train
+    if [ "$NODE_RANK" = 0 ] && [ -s "$CHECKPOINT_DIR/$file" ]; then put_file "$NAME/$file"; fi
+  done
   # checkpoint-* of the Trainer of Hugging Face, step-* of recommender.train
   newest=$(find "$CHECKPOINT_DIR" -maxdepth 1 \( -name "checkpoint-*" -o -name "step-*" \) |
     sort -V | tail -n 1)

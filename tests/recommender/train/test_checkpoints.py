@@ -117,7 +117,7 @@ def test_a_wrong_interval_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interval: str
 ):
     monkeypatch.setenv("CHECKPOINT_INTERVAL_S", interval)
-    with pytest.raises(UsageError, match="seconds above 0"):
+    with pytest.raises(UsageError, match="number above 0"):
         Checkpointer(PickledState(), 3, folder=tmp_path)
 
 

@@ -1,7 +1,6 @@
 """The interval follows what saves cost and how often runs end, as the plan counts it."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,10 +8,9 @@ import pytest
 from recommender.performance.checkpoint import progress
 from recommender.train.save_interval import (
     ASSUMED_RUN_S,
-    RunHistory,
     SaveTimes,
     best_interval_s,
-    history_at_start,
+    mean_run_s,
     next_interval_s,
 )
 
@@ -41,28 +39,18 @@ def test_the_plan_s_own_model_loses_little_at_this_interval(stall_s: float, run_
 
 
 def test_interruptions_shorten_the_interval_and_slow_saves_lengthen_it():
-    times, calm = SaveTimes(10, 40), RunHistory(40 * 3600, 0)
-    often = RunHistory(40 * 3600, 20)
+    times, calm = SaveTimes(10, 40), mean_run_s(40 * 3600, 0)
+    often = mean_run_s(40 * 3600, 20)
     slow = SaveTimes(40, 40)
     assert next_interval_s(times, often, 60) < next_interval_s(times, calm, 60)
     assert next_interval_s(slow, often, 60) > next_interval_s(times, often, 60)
 
 
 def test_saves_do_not_overlap_and_none_comes_sooner_than_asked():
-    assert next_interval_s(SaveTimes(0.01, 900), RunHistory(), 60) == 900
-    assert next_interval_s(SaveTimes(0.0001, 0.1), RunHistory(3600, 9), 60) == 60
+    assert next_interval_s(SaveTimes(0.01, 900), ASSUMED_RUN_S, 60) == 900
+    assert next_interval_s(SaveTimes(0.0001, 0.1), mean_run_s(3600, 9), 60) == 60
 
 
-def test_each_start_after_the_first_counts_an_interruption(tmp_path: Path):
-    first = history_at_start(tmp_path)
-    assert first == RunHistory(0, 0)
-    first.after(1800).write(tmp_path)
-    second = history_at_start(tmp_path)
-    assert second == RunHistory(1800, 1)
-    assert second.mean_run_s == (ASSUMED_RUN_S + 1800) / 2
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"uptime_s": "x", "interruptions": 1}'])
-def test_a_spoilt_history_begins_anew(tmp_path: Path, text: str):
-    (tmp_path / "runs.json").write_text(text)
-    assert history_at_start(tmp_path) == RunHistory()
+def test_one_run_of_assumed_length_is_counted_among_those_seen():
+    assert mean_run_s(0, 0) == ASSUMED_RUN_S
+    assert mean_run_s(1800, 1) == (ASSUMED_RUN_S + 1800) / 2

@@ -1,0 +1,152 @@
+"""How far a training is: the file by which `recommend replan` and the next start know.
+
+    CHECKPOINT_DIR/progress.json
+        {"schema": "recommend.progress.v1", "step": 400, "total_steps": 1000, "done_share": 0.4,
+         "checkpoint": "step-400", "began_at": "2026-11-23T08:00:00+00:00",
+         "at": "2026-11-23T17:00:00+00:00", "elapsed_s": 32400.0, "uptime_s": 30600.0,
+         "interruptions": 1, "interval_s": 600.0, "spent_usd": 61.2}
+
+It is written at each start and after each complete checkpoint, in one step. `done_share` and
+`elapsed_s` are said for people; they follow from the other fields. What is counted as spent are the
+hours in which the training ran: machines that start, wait or end are known to the bill alone.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from recommender.catalogs.files import parse_json, replace_file
+from recommender.catalogs.frozen import dataclass
+from recommender.errors import UsageError
+from recommender.text import shown_path
+
+SCHEMA = "recommend.progress.v1"
+FILE = "progress.json"
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingProgress:
+    """A training as its last complete checkpoint, or its last start, left it."""
+
+    step: int  # steps that are safe in a complete checkpoint
+    total_steps: int
+    began_at: datetime  # the first start of all
+    at: datetime  # when this was written
+    uptime_s: float = 0.0  # the training ran, all starts together
+    interruptions: int = 0
+    interval_s: float | None = None  # between two saves, by now
+    spent_usd: float | None = None  # while it ran; nothing where no price per hour was told
+
+    @property
+    def done_share(self) -> float:
+        """The share of the work that is safe."""
+        return self.step / self.total_steps
+
+    @property
+    def elapsed_s(self) -> float:
+        """From the first start until this was written."""
+        return self.elapsed_s_until(self.at)
+
+    @property
+    def checkpoint(self) -> str | None:
+        """The folder of the last complete checkpoint, next to the file."""
+        return f"step-{self.step}" if self.step else None
+
+    def elapsed_s_until(self, now: datetime) -> float:
+        """From the first start until a moment; clocks that were set back count nothing."""
+        return max(0.0, (now - self.began_at).total_seconds())
+
+    def after(self, uptime_s: float, usd_per_hour: float | None) -> "TrainingProgress":
+        """The progress when it ran for so long after this, at a price."""
+        spent = None
+        if self.spent_usd is not None and usd_per_hour is not None:
+            spent = self.spent_usd + usd_per_hour * uptime_s / 3600
+        return replace(self, at=_now(), uptime_s=self.uptime_s + uptime_s, spent_usd=spent)
+
+    def write(self, folder: Path) -> None:
+        """Replace the file of a folder."""
+        said = {
+            "schema": SCHEMA,
+            "step": self.step,
+            "total_steps": self.total_steps,
+            "done_share": round(self.done_share, 6),
+            "checkpoint": self.checkpoint,
+            "began_at": self.began_at.isoformat(),
+            "at": self.at.isoformat(),
+            "elapsed_s": round(self.elapsed_s, 3),
+            "uptime_s": round(self.uptime_s, 3),
+            "interruptions": self.interruptions,
+            "interval_s": self.interval_s,
+            "spent_usd": None if self.spent_usd is None else round(self.spent_usd, 6),
+        }
+        replace_file(folder / FILE, f"{json.dumps(said, indent=1)}\n".encode())
+
+
+def read_progress(path: Path) -> TrainingProgress:
+    """Read a progress file.
+
+    Raises:
+        UsageError: it is missing, or no progress file.
+    """
+    try:
+        return _progress(parse_json(path.read_bytes()))
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise UsageError(
+            f"progress file {shown_path(path)}: {error}: give the progress.json that the "
+            "checkpoint helper writes into CHECKPOINT_DIR"
+        ) from error
+
+
+def progress_at_start(
+    folder: Path, total_steps: int, step: int, usd_per_hour: float | None
+) -> TrainingProgress:
+    """What earlier starts left, with the interruption that ended the last; new at the first."""
+    now = _now()
+    try:
+        before = read_progress(folder / FILE)
+    except UsageError:
+        spent = None if usd_per_hour is None else 0.0
+        return TrainingProgress(step, total_steps, now, now, spent_usd=spent)
+    interruptions = before.interruptions + int(before.step < before.total_steps)
+    return replace(before, step=step, total_steps=total_steps, at=now, interruptions=interruptions)
+
+
+def _progress(said: Mapping[str, Any]) -> TrainingProgress:
+    if said["schema"] != SCHEMA:
+        raise ValueError(f"schema {said['schema']!r} is not {SCHEMA}")
+    found = TrainingProgress(
+        step=int(said["step"]),
+        total_steps=int(said["total_steps"]),
+        began_at=_moment(said["began_at"]),
+        at=_moment(said["at"]),
+        uptime_s=float(said["uptime_s"]),
+        interruptions=int(said["interruptions"]),
+        interval_s=_perhaps(said["interval_s"]),
+        spent_usd=_perhaps(said["spent_usd"]),
+    )
+    if not 0 <= found.step <= found.total_steps or found.total_steps < 1:
+        raise ValueError(f"step {found.step} of {found.total_steps}")
+    if not 0 <= found.uptime_s < float("inf") or found.interruptions < 0:
+        raise ValueError(f"{found.interruptions} interruptions in {found.uptime_s} s")
+    return found
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError(f"moment {text!r} has no zone")
+    return moment
+
+
+def _perhaps(value: Any) -> float | None:
+    found = None if value is None else float(value)
+    if found is not None and not 0 <= found < float("inf"):
+        raise ValueError(f"{found} is no amount")
+    return found
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(microsecond=0)
