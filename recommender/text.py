@@ -1,10 +1,13 @@
 """Words for people: how numbers and foreign text are shown, and which word was meant."""
 
 import math
+import re
 import unicodedata
 from collections.abc import Iterable
 
 _SHOWN = 60  # characters of a foreign value that fit a line of an error message
+_VENDOR = re.compile(r"^(nvidia|tesla|amd)[- ]")
+_MEMORY = re.compile(r"[- ]\d+ ?gb$")  # A100-40GB is A100
 
 
 def has_control(text: str) -> bool:
@@ -31,6 +34,10 @@ def nearest(word: str, choices: Iterable[str]) -> str | None:
     from difflib import get_close_matches  # most calls misspell nothing
 
     by_lower = {choice.lower(): choice for choice in choices}
+    bare = _VENDOR.sub("", word.lower()[:100])
+    for name in (bare, _MEMORY.sub("", bare)):
+        if name in by_lower:
+            return by_lower[name]
     found = get_close_matches(word.lower()[:100], by_lower, n=1, cutoff=0.6)
     return by_lower[found[0]] if found else None
 

@@ -82,7 +82,6 @@ def name_of(word: str, name: str) -> str:
 
 
 _FEW = 12  # names that fit into one message
-_VENDOR = re.compile(r"^(nvidia|tesla|amd)[- ]|-\d+ ?GB$", re.IGNORECASE)  # A100-40GB is A100
 _AWS_LETTER = re.compile(r"[a-z]{2}(-[a-z]+)+-\d[a-f]")  # what it names differs between accounts
 
 
@@ -133,9 +132,6 @@ def _found(word: str, names: list[str]) -> bool:
 
 
 def _unknown(what: str, word: str, names: list[str]) -> str:
-    bare = _VENDOR.sub("", word)
-    if bare != word and _found(bare, names):
-        return f"unknown {what} '{shown(word)}'; did you mean {bare.upper()}?"
     if _AWS_LETTER.fullmatch(word):
         return f"unknown {what} '{shown(word)}'; AWS zones go by id, such as use1-az3"
     if nearest(word, names) or len(names) <= _FEW:

@@ -26,6 +26,8 @@ MISTAKES = [
     (["--region", "us-east-11"], "--region: unknown region 'us-east-11'; did you mean us-east-1?"),
     (["--zone", "nowhere"], "--zone: unknown zone 'nowhere'"),
     (["--gpu", "H10"], "--gpu: unknown GPU 'H10'; did you mean H100?"),
+    (["--gpu", "A100-40GB"], "--gpu: unknown GPU 'A100-40GB'; did you mean A100?"),
+    (["--gpu", "nvidia-a100-80gb"], "did you mean A100-80GB?"),
     (["--gpu", "A100:"], "--gpu A100: cannot be read"),
     (["--instance", "p5.48xlarg"], "--instance: unknown instance type 'p5.48xlarg'"),
     (["--deny", "H10"], "--deny: unknown name 'H10'"),

@@ -26,6 +26,12 @@ def test_a_file_that_exists_or_cannot_be_written_is_left_alone(run: Run, tmp_pat
     assert (tmp_path / "mine.csv").read_text() == "mine"
 
 
+def test_a_gpu_under_its_vendors_name_is_told_the_catalogs(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "o.csv").write_text("label,gpu,gpus,usd_per_hour\nlab,A100-40GB,8,9\n")
+    found = run("resnet50-imagenet", "--offers", "o.csv")
+    assert found.err.endswith("unknown GPU 'A100-40GB'; did you mean A100?\n")
+
+
 def test_lines_of_remarks_are_passed_over_and_still_counted(run: Run, tmp_path: Path) -> None:
     (tmp_path / "o.csv").write_text(
         '# ours, "as bought"\n\nlabel,gpu,gpus,usd_per_hour\n# the old one, 8\nlab,H10,8,9\n'
