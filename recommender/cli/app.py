@@ -10,7 +10,7 @@ from recommender.cli.strict import HELP
 _EPILOG = (
     "Exit codes: 0 an answer, 1 an internal error, 2 the call is wrong, 3 no plan keeps the "
     "limits, 4 the catalog cannot be used, 130 interrupted; catalog refresh: 5 a part renewed, "
-    "6 nothing published."
+    "6 nothing published; replan --changed-since: 7 moving pays or prices moved."
 )
 
 # Name, the module that holds it, its line in the list.
@@ -20,6 +20,7 @@ COMMANDS = tuple(
         ("plan", "plan:command", "Which cloud GPUs to rent for a job; the default."),
         ("init", "init:command", "A job file for your own training, in a minute."),
         ("export", "export:command", "Files that run a plan: SkyPilot, dstack, Slurm."),
+        ("replan", "replan:command", "Stay or move, for a job that runs."),
         ("simulate", "simulate:command", "One plan, over thousands of simulated runs."),
         ("backtest", "backtest:command", "Fallback policies on recorded spot markets."),
         ("calibrate", "jobs:calibrate_command", "Fit a job's speed to runs of your own."),

@@ -2,6 +2,7 @@
 
 0 answer   1 internal error   2 usage   3 no plan keeps the limits   4 catalog
 5 a refresh renewed only a part   6 a refresh published nothing
+7 `replan --changed-since`: moving pays, or prices moved
 130 interrupted   141 the reader of standard output went away
 """
 
@@ -18,6 +19,7 @@ from recommender.text import shown
 
 OK, INTERNAL, USAGE, INFEASIBLE, CATALOG, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 4, 130, 141
 PARTIAL, NOTHING = 5, 6  # of `recommend catalog refresh`
+CHANGED = 7  # of `recommend replan --changed-since`
 
 
 def run_guarded(run: Callable[[Sequence[str]], int], words: Sequence[str]) -> int:

@@ -105,6 +105,13 @@ class SiteBuilder:
                     pools.append(tuple(here))
         return SitePools(tuple(sites), tuple(pools))
 
+    def site_of(self, pools: Sequence[Pool], fallback: Sequence[Pool]) -> SitePools:
+        """One site with these pools of a provider as its entries, and no other fallbacks."""
+        o, first = self.facts.catalog.offers, pools[0].rows[0]
+        region = o.region[first] if len(pools) > 1 else ""
+        site = self._site(o.provider[first], region, pools, self._fallbacks(fallback))
+        return SitePools((site,), (tuple(pools),))
+
     def regions_of_providers(self, rows: Sequence[int], providers: SitePools) -> tuple[Site, ...]:
         """A site per provider with the entries of all its regions, for what bounds all of them."""
         sites = []

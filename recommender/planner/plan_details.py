@@ -268,8 +268,8 @@ class PlanDetails:
         space, inputs = self.space, self.inputs
         paths, sure = self._simulated
         return Estimate(
-            cost=_spread(paths.cost_usd[0], float(paths.expected_usd.mean())),
-            time=_spread(paths.time_s[0], float(paths.time_s.mean())),
+            cost=spread_of(paths.cost_usd[0], float(paths.expected_usd.mean())),
+            time=spread_of(paths.time_s[0], float(paths.time_s.mean())),
             chance=float(limits_kept(space.limits, paths).mean()),
             chance_if_speed_known=float(limits_kept(space.limits, sure).mean()),
             interruptions=float(paths.interruptions.mean()),
@@ -452,7 +452,8 @@ def _unpaid(j: PathInputs, h: Paths) -> tuple[str, ...]:
     )
 
 
-def _spread(values: Floats, mean: float) -> Spread:
+def spread_of(values: Floats, mean: float) -> Spread:
+    """A figure of simulated runs as it is told; `mean` is the less noisy one."""
     low, half, high, most = quantiles(values, 0.05, 0.5, 0.95, 0.99)
     return Spread(mean, low, half, high, float(trimmed_mean(values)), most)
 

@@ -10,11 +10,13 @@ from recommender.job.calibration_section import SCHEMA as CALIBRATION_SECTION
 from recommender.job.job import Job, TimedRun
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Check, Plan, PriceDate, ProgramFacts, Proof, Role
+from recommender.plan.replan import Replan
 from recommender.plan.simulation import Simulation
 from recommender.report.json_output import (
     CALIBRATION_SCHEMA,
     ERROR_SCHEMA,
     PLAN_SCHEMA,
+    REPLAN_SCHEMA,
     SIMULATION_SCHEMA,
     json_name,
 )
@@ -47,6 +49,7 @@ def build() -> str:
         "oneOf": [
             _answer(plan, definitions),
             _simulation(definitions),
+            _replan(definitions),
             _calibration(definitions),
             _error(),
         ],
@@ -65,6 +68,18 @@ def _simulation(definitions: dict[str, Any]) -> dict[str, Any]:
             ),
             "inputs": _inputs(definitions),
             "simulation": _of(Simulation, definitions),
+        }
+    )
+
+
+def _replan(definitions: dict[str, Any]) -> dict[str, Any]:
+    """What `recommend replan` writes."""
+    return _object(
+        {
+            "schema": {"const": REPLAN_SCHEMA},
+            "provenance": _object({"tool": _PLAIN[str], "catalog": _PLAIN[str]}),
+            "inputs": _inputs(definitions),
+            "replan": _of(Replan, definitions),
         }
     )
 

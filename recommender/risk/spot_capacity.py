@@ -41,6 +41,23 @@ class ClassCapacity:
 
 
 @dataclass(frozen=True, slots=True)
+class RunningCapacity:
+    """Capacity of a class seen from a moment at which the machines train already.
+
+    The first run began a start-up before the clock: it is what is left of a run, and the start-up.
+    """
+
+    def runs(self, p: PathInputs, sample: RandomNumbers) -> tuple[Singles, Singles]:
+        """Lengths of the runs and the wait before each, seconds."""
+        lengths, waits = CLASS_CAPACITY.runs(p, sample)
+        whole = zones_of(p, sample).run_s * _factors(p.run_sigma, sample, "run")[0]
+        left = RUN_FAMILY.residual_factors(whole, p.run_sigma[:, None], sample.residue[None])
+        lengths[0] = whole * left + p.changeover_s[:, None]
+        waits[0] = 0.0
+        return lengths, waits
+
+
+@dataclass(frozen=True, slots=True)
 class OtherRunLaw:
     """Runs of another law than the shipped one; zones and outages stay the plans' own."""
 

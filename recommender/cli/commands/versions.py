@@ -48,9 +48,9 @@ def diff(
 
     kept = store_at(store)
     _refuse_empty(kept)
-    new = _named(kept, after) if after else _held(kept)
-    old = _named(kept, before) if before else _before(kept, new)
-    found = difference(_load(kept, old), _load(kept, new))
+    new = named_version(kept, after) if after else _held(kept)
+    old = named_version(kept, before) if before else _before(kept, new)
+    found = difference(load_version(kept, old), load_version(kept, new))
     show_page(difference_page(found, old, new), flags)
 
 
@@ -103,7 +103,7 @@ def rollback(
 
     kept = store_at(store)
     _refuse_empty(kept)
-    name = roll_back(kept, _named(kept, version) if version else None)
+    name = roll_back(kept, named_version(kept, version) if version else None)
     write_text(f"version {name} holds\n")
 
 
@@ -124,7 +124,7 @@ def export(
     from recommender.catalogs.archive import export as write
 
     kept = store_at(store)
-    name = _named(kept, version) if version else _held(kept)
+    name = named_version(kept, version) if version else _held(kept)
     if name == SHIPPED:
         _refuse_empty(kept)
         raise CatalogError(
@@ -170,7 +170,7 @@ def _before(store: "Store", name: str) -> str:
     return earlier[-1] if earlier else SHIPPED
 
 
-def _named(store: "Store", word: str) -> str:
+def named_version(store: "Store", word: str) -> str:
     """The version that a word means: its name, or the number that it begins with."""
     if word == SHIPPED:
         return SHIPPED
@@ -187,7 +187,8 @@ def _named(store: "Store", word: str) -> str:
     return found[0]
 
 
-def _load(store: "Store", name: str) -> "Catalog":
+def load_version(store: "Store", name: str) -> "Catalog":
+    """The catalog of a version of a store, or the shipped snapshot."""
     from recommender.catalogs.load import load, load_snapshot
 
     return load_snapshot() if name == SHIPPED else load(store.path(name))

@@ -1,0 +1,347 @@
+"""Stay or move: a job that runs is planned again, its own machines against all others.
+
+Both are followed from now to the end on the same simulated runs. To stay means the plan's machines
+at its first place, there and training, at the prices of the catalog. To move means to begin anew:
+wait for other machines, start, restore, do again what was not saved, pay for the checkpoint's way.
+Moving pays where it saves more than the hours that it takes a person are worth (`plan/effort.py`),
+or where it keeps limits that staying does not.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+from functools import cached_property
+
+import numpy as np
+
+from recommender.arrays import Floats
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.frozen import dataclass
+from recommender.errors import UsageError
+from recommender.inputs.units.times import now as clock_now
+from recommender.job.job import Job
+from recommender.market.offer_facts import Facts, Pool, usd_per_gb
+from recommender.market.sites import SitePools
+from recommender.optimize.search_state import Candidate, Watch
+from recommender.performance.checkpoint import CHECKPOINT_PATHS
+from recommender.plan.effort import HOUR_USD, IDLE, effort_of
+from recommender.plan.limits import RATE_LIMITS, Choice, Limits, Progress
+from recommender.plan.plan import Machines, Plan, Site
+from recommender.plan.replan import MovingCost, PriceMove, Remaining, Replan
+from recommender.planner.pipeline import Pipeline
+from recommender.planner.plan_builder import Evaluated, PlanBuilder, goal_of
+from recommender.planner.plan_details import spread_of
+from recommender.planner.problem import PRINTED, Problem, planning_problem
+from recommender.risk.fallback import queue_s
+from recommender.risk.monte_carlo import cycles_needed
+from recommender.risk.path_inputs import PathInputs
+from recommender.risk.random_numbers import SEED, random_numbers
+from recommender.risk.run_statistics import quantiles
+from recommender.risk.spot_capacity import CLASS_CAPACITY, RunningCapacity
+from recommender.simulate.paths import SimulatedRuns, simulate
+from recommender.simulate.summary import kept
+
+MOVED = 0.05  # relative change from which on a price has moved
+TABLE = 20  # plans among which the one to move to is looked for
+_GB, _HOUR_S = 1e9, 3600.0
+_NOT_ALL = 1.0 - 1e-6  # a job of which all is done needs no plan
+
+
+def replan(
+    running: Plan,
+    job: Job,
+    limits: Limits,
+    choice: Choice,
+    *,
+    catalog: Catalog,
+    progress: Progress,
+    unsaved_s: float | None = None,
+    before: Catalog | None = None,
+    now: datetime | None = None,
+    watch: Watch | None = None,
+) -> Replan:
+    """Compare the machines that run with the best others, for what is left of the job.
+
+    `limits` are those of the whole job, `progress` what is gone of it, counted from its first
+    start. `unsaved_s`: training since the last checkpoint, lost by a move (half an interval on
+    average, unless it is known). `before`: prices that moved since this catalog (since the plan).
+
+    Raises:
+        UsageError: nothing is left of the job or of a limit, or the machines are sold no more.
+    """
+    moment = clock_now() if now is None else now
+    here = _Running(running, job, limits, choice, catalog, progress, moment, watch or Watch())
+    half_s = running.checkpointing.interval_s / 2.0
+    lost_s = half_s if unsaved_s is None else unsaved_s
+    return here.compared(lost_s if np.isfinite(lost_s) else np.inf, before)
+
+
+@dataclass(frozen=True)
+class _Left:
+    """An option, and what happened on each of its paths from now on."""
+
+    evaluated: Evaluated
+    cost_usd: Floats
+    expected_usd: Floats
+    time_s: Floats
+    chance: float
+
+    def told(self) -> Remaining:
+        return Remaining(
+            self.evaluated.plan,
+            spread_of(self.cost_usd, float(self.expected_usd.mean())),
+            spread_of(self.time_s, float(self.time_s.mean())),
+            self.chance,
+        )
+
+
+@dataclass(frozen=True)
+class _Running:
+    """A plan that runs, and the question that it answered."""
+
+    plan: Plan
+    job: Job
+    limits: Limits
+    choice: Choice
+    catalog: Catalog
+    progress: Progress
+    now: datetime
+    watch: Watch
+
+    def compared(self, lost_s: float, before: Catalog | None) -> Replan:
+        """The whole comparison; `lost_s` of training would be done again after a move."""
+        work_s = self.plan.estimate.step.step_s * self.job.steps
+        share = min(lost_s / work_s, self.progress.done_share)  # no more than was ever done
+        stay = self._stay()
+        pipeline = Pipeline(
+            self._problem(replace(self.progress, done_share=self.progress.done_share - share)),
+            TABLE,
+            watch=self.watch,
+        )
+        move = self._move(pipeline)
+        binding: tuple[str, ...] = ()
+        if move is None and not self._keeps(stay):
+            found = pipeline.answer().infeasible
+            binding = () if found is None else found.binding
+        return self._judged(stay, move, share * work_s, before, binding)
+
+    def _problem(self, progress: Progress) -> Problem:
+        done = min(progress.done_share, _NOT_ALL)
+        return planning_problem(
+            self.job, self.limits, self.choice, self.catalog,
+            replace(progress, done_share=done), self.now, SEED,
+        )  # fmt: skip
+
+    @cached_property
+    def problem(self) -> Problem:
+        """What is left of the job where nothing is lost."""
+        return self._problem(self.progress)
+
+    def _stay(self) -> _Left:
+        """The plan's own machines, there and training."""
+        problem, plan = self.problem, self.plan
+        sites = self._sites()
+        candidate = Candidate(
+            0,
+            tuple(range(len(plan.machines))),
+            tuple(m.count for m in plan.machines),
+            CHECKPOINT_PATHS.index(plan.checkpointing.path),
+            self._fallback_row(sites),
+            0, 0, 0, 0, 0,
+        )  # fmt: skip
+        evaluated = PlanBuilder(problem, sites).build(candidate)
+        one, deadline_s = np.ones(1), problem.limits.deadline_s
+        inputs = replace(
+            evaluated.inputs, fixed_usd=np.zeros(1), at_once=one
+        )  # the data are there, and so are the machines
+        start_s = float(inputs.changeover_s[0])
+        due_s = None if deadline_s is None else deadline_s + start_s
+        sample = simulate(inputs, due_s, PRINTED, problem.seed, RunningCapacity())
+        return _left(problem, evaluated, _without_start(inputs, sample), 0.0)
+
+    def _sites(self) -> SitePools:
+        """The places of the plan as the catalog has them now, its fallback among them."""
+        plan = self.plan
+        pools = [_pool(self.problem, m, plan.sites) for m in plan.machines]
+        late = () if plan.fallback is None else plan.fallback.machines
+        return self.problem.site_builder.site_of(pools, [_pool(self.problem, m, ()) for m in late])
+
+    def _fallback_row(self, sites: SitePools) -> int:
+        """The fallback of the plan, or the nearest in size; -1 where it has none."""
+        found, late = sites.sites[0].fallbacks, self.plan.fallback
+        if late is None or not len(found):
+            return -1
+        return int(np.abs(found.count - late.machines[0].count).argmin())
+
+    def _move(self, pipeline: Pipeline) -> _Left | None:
+        """The best plan on other machines, its checkpoint brought there."""
+        others = [each for each in pipeline.table if _rented(each.plan) != _rented(self.plan)]
+        if not others:
+            return None
+        best = min(others, key=lambda each: goal_of(each.plan, pipeline.problem.limits))
+        sample = simulate(
+            best.inputs, pipeline.problem.limits.deadline_s, PRINTED, pipeline.problem.seed
+        )
+        return _left(pipeline.problem, best, sample, self._transfer_usd(best.plan))
+
+    def _transfer_usd(self, to: Plan) -> float:
+        """Egress of one checkpoint to where other machines are."""
+        facts, here, there = self.problem.facts, self.plan.machines[0], to.machines[0]
+        if here.provider != there.provider:
+            price = facts.fee(here.provider, "egress_internet_gb")
+        else:
+            price = usd_per_gb(facts, here.provider, here.region, there.region)
+        return self.job.checkpoint_bytes / _GB * price
+
+    def _keeps(self, left: _Left) -> bool:
+        limits = self.problem.limits
+        rates = limits.given(RATE_LIMITS)
+        within = all(limit.of_plan(left.evaluated.plan) <= most for limit, most in rates)
+        return within and left.chance >= limits.confidence
+
+    def _judged(
+        self,
+        stay: _Left,
+        move: _Left | None,
+        lost_s: float,
+        before: Catalog | None,
+        binding: tuple[str, ...],
+    ) -> Replan:
+        facts = self.problem.facts
+        then = None if before is None else replace(facts, catalog=before)
+        prices = moved_prices(self.plan, facts, then)
+        if move is None:
+            return Replan(
+                "stay", self._keeps(stay), stay.told(), None, None, 0.0, 0.0, 0.0, 0.0, 0.0,
+                prices, binding,
+            )  # fmt: skip
+        told, other = stay.told(), move.told()
+        moving = self._moving(move, lost_s)
+        saved_usd = told.cost.mean - other.cost.mean
+        saved_s = told.time.p50 - other.time.p50
+        net = saved_usd - moving.effort_usd
+        if self.limits.goal == "time":
+            net += HOUR_USD * IDLE * saved_s / _HOUR_S
+        moves = net > 0.0 if self._keeps(stay) else True
+        return Replan(
+            verdict="move" if moves else "stay",
+            kept=True,  # the search gives no other plan
+            stay=told,
+            move=other,
+            moving=moving,
+            saved_usd=saved_usd,
+            saved_s=saved_s,
+            cheaper=float((move.cost_usd < stay.cost_usd).mean()),
+            sooner=float((move.time_s < stay.time_s).mean()),
+            net_usd=net,
+            prices=prices,
+        )
+
+    def _moving(self, move: _Left, lost_s: float) -> MovingCost:
+        plan, inputs = move.evaluated.plan, move.evaluated.inputs
+        wait_s = _first_wait_s(inputs, self.problem.limits.deadline_s)
+        start_s, usd_per_s = float(inputs.changeover_s[0]), plan.usd_per_hour / _HOUR_S
+        speed = self.plan.estimate.step.step_s / plan.estimate.step.step_s
+        effort_h = effort_of(plan).total_h
+        return MovingCost(
+            lost_work_s=lost_s,
+            lost_usd=lost_s / speed * usd_per_s,
+            at_once=float((wait_s <= 0.0).mean()),
+            wait_p95_s=quantiles(wait_s, 0.95)[0],
+            start_s=start_s,
+            start_usd=start_s * usd_per_s,
+            transfer_usd=self._transfer_usd(plan),
+            effort_h=effort_h,
+            effort_usd=effort_h * HOUR_USD,
+        )
+
+
+def _left(problem: Problem, evaluated: Evaluated, sample: SimulatedRuns, usd: float) -> _Left:
+    """What the paths come to, some USD paid once."""
+    sample = replace(
+        sample, cost_usd=sample.cost_usd + usd, expected_usd=sample.expected_usd + usd
+    )
+    _, together = kept(sample, problem.limits, evaluated.plan.usd_per_hour)
+    return _Left(
+        evaluated, sample.cost_usd, sample.expected_usd, sample.time_s, float(together.mean())
+    )
+
+
+def _without_start(p: PathInputs, sample: SimulatedRuns) -> SimulatedRuns:
+    """The runs without the start-up that lies before the clock (`RunningCapacity`)."""
+    usd = float(p.base_usd_per_hour[0] + p.spot_usd_per_hour[0]) * sample.starting_s / _HOUR_S
+    return replace(
+        sample,
+        time_s=sample.time_s - sample.starting_s,
+        cost_usd=sample.cost_usd - usd,
+        expected_usd=sample.expected_usd - usd,
+        starting_s=np.zeros_like(sample.starting_s),
+    )
+
+
+def _first_wait_s(p: PathInputs, deadline_s: float | None) -> Floats:
+    """How long each path waits for its first machines."""
+    sample = random_numbers(PRINTED, int(cycles_needed(p, deadline_s)[0]), SEED)
+    _, waits = CLASS_CAPACITY.runs(p, sample)
+    spot = waits[0][0] if p.spot_usd_per_hour[0] > 0.0 else 0.0
+    return np.asarray(spot + queue_s(p.at_once, p.wait_s, sample)[0])
+
+
+def _rented(plan: Plan) -> tuple[tuple[str, str, str, str, int], ...]:
+    """What tells the machines of two plans apart."""
+    return tuple(
+        sorted((m.provider, m.instance_type, m.market, m.region, m.count) for m in plan.machines)
+    )
+
+
+def _pool(problem: Problem, m: Machines, sites: tuple[Site, ...]) -> Pool:
+    """The offers of a plan's machines in the catalog of today, in the plan's order."""
+    spot = m.market == "spot"
+    places = [(s.region, s.zone) for s in sites] if spot and sites else [(m.region, m.zone)]
+    rows = tuple(row for place in places if (row := _row(problem.catalog, m, place)) is not None)
+    if not rows:
+        raise UsageError(
+            f"{m.instance_type} {m.market.replace('_', '-')} in {m.region} is in no catalog of "
+            "today; name the one that the plan was made with: --catalog PATH"
+        )
+    key = (m.provider, m.instance_type)
+    if key not in problem.kinds.of:
+        raise UsageError(f"{m.instance_type} is none of the machines that the answer was allowed")
+    return Pool(rows, spot, problem.kinds.of[key], problem.catalog.instance_types[key])
+
+
+def _row(catalog: Catalog, m: Machines, place: tuple[str, str]) -> int | None:
+    """The offer of machines at a place; None where there is none."""
+    o = catalog.offers
+    wanted = (m.provider, m.instance_type, m.market, *place)
+    columns = zip(o.provider, o.instance_type, o.market, o.region, o.zone, strict=True)
+    return next((row for row, offer in enumerate(columns) if offer == wanted), None)
+
+
+def moved_prices(plan: Plan, facts: Facts, before: Facts | None) -> tuple[PriceMove, ...]:
+    """The places of a plan whose price moved by `MOVED` and more, since a catalog or the plan."""
+    found = []
+    for m, place, usd in _priced_places(plan):
+        was, now = _listed(before, m, place), _listed(facts, m, place)
+        was = usd if was is None else was
+        if now is None or abs(now / was - 1.0) >= MOVED:
+            found.append(PriceMove(m.instance_type, m.market, *place, was, now))
+    return tuple(found)
+
+
+def _listed(facts: Facts | None, m: Machines, place: tuple[str, str]) -> float | None:
+    """The price of machines at a place, own discounts off; None where it is not known."""
+    row = None if facts is None else _row(facts.catalog, m, place)
+    return None if facts is None or row is None else facts.listed_usd(row)
+
+
+def _priced_places(plan: Plan) -> list[tuple[Machines, tuple[str, str], float]]:
+    """Every place where the plan asks for machines, with the price it was made with."""
+    late = () if plan.fallback is None else plan.fallback.machines
+    listed = [
+        (m, (site.region, site.zone), site.usd_per_hour)
+        for m in plan.machines
+        if m.market == "spot"
+        for site in plan.sites
+    ]
+    fixed = [m for m in (*plan.machines, *late) if m.market != "spot"]
+    return [*listed, *((m, (m.region, m.zone), m.usd_per_hour) for m in fixed)]

@@ -1,0 +1,140 @@
+"""Stay or move, as people read it and as JSON."""
+
+from typing import Any
+
+from recommender.plan.replan import MovingCost, PriceMove, Remaining, Replan
+from recommender.report import cells
+from recommender.report import formatting as fmt
+from recommender.report.answer_frame import PlanRequest
+from recommender.report.json_output import REPLAN_SCHEMA, plain, plan_object
+from recommender.report.layout import Column, Page
+from recommender.version import __version__
+
+
+def replan_page(found: Replan, request: PlanRequest) -> Page:
+    """The advice, both options, and what a move saves and costs."""
+    unit, name = cells.time_unit([each.plan for each in _options(found)])
+    columns = (
+        Column("", right=False),
+        Column("machines", right=False),
+        Column("USD left"),
+        Column(f"{name} left"),
+        Column("chance"),
+    )
+    names = ("stay", "move")
+    rows = tuple(_row(n, each, unit) for n, each in zip(names, _options(found), strict=False))
+    legend = "Of what is left: mean cost and median time, below them what 9 in 10 runs stay within."
+    below = (legend, *_sentences(found))
+    return Page(advice(found, request), columns, rows, 1, below, document(found, request))
+
+
+def advice(found: Replan, request: PlanRequest) -> str:
+    """What to do, in one sentence."""
+    progress = request.progress
+    so_far = (
+        f"{fmt.clean(request.job.name)}, {fmt.percent(progress.done_share)} done after "
+        f"{fmt.duration(progress.elapsed_s)}"
+    )
+    if found.verdict == "stay":
+        also = "" if found.kept else ", though what is left of the limits is hardly kept"
+        return f"{so_far}: stay{also}."
+    assert found.move is not None
+    why = "" if found.net_usd > 0.0 else ", as staying hardly keeps the limits"
+    return f"{so_far}: move to {cells.short_machines(found.move.plan)}{why}."
+
+
+def _options(found: Replan) -> list[Remaining]:
+    return [found.stay] if found.move is None else [found.stay, found.move]
+
+
+def _row(name: str, each: Remaining, unit: float) -> tuple[str, ...]:
+    places = cells.decimals([each.time.p50 / unit])
+    return (
+        name,
+        "\n".join(cells.machines_lines(each.plan)),
+        f"{fmt.usd(each.cost.mean)}\n{fmt.usd_span(each.cost.p05, each.cost.p95)}",
+        f"{cells.figure(each.time.p50 / unit, places)}\n{cells.span(each.time, unit, places)}",
+        fmt.share(each.chance),
+    )
+
+
+def _sentences(found: Replan) -> tuple[str, ...]:
+    """What a move saves, what it costs, which prices moved, and why nothing keeps the limits."""
+    lines = []
+    if found.moving is not None:
+        lines += [_saved(found), _costs(found.moving), _worth(found)]
+    else:
+        lines.append("No other machines keep what is left of the limits.")
+    lines += [f"In the way: {fmt.clean(each)}." for each in found.binding]
+    lines += [_price(each) for each in found.prices]
+    return tuple(lines)
+
+
+def _saved(found: Replan) -> str:
+    money = _less(found.saved_usd, f"{fmt.usd(abs(found.saved_usd))} USD", "costs")
+    time = _less(found.saved_s, fmt.duration(abs(found.saved_s)), "takes")
+    return (
+        f"Moving {money} and {time}; it is cheaper in {fmt.percent(found.cheaper)} of the runs, "
+        f"done sooner in {fmt.percent(found.sooner)}."
+    )
+
+
+def _less(saved: float, amount: str, verb: str) -> str:
+    return f"saves {amount}" if saved >= 0.0 else f"{verb} {amount} more"
+
+
+def _costs(moving: MovingCost) -> str:
+    """The parts of a move; all but the hours of work are in its figures above."""
+    parts = [
+        f"the new machines are there at once in {fmt.share(moving.at_once)} of the runs"
+        + (f", 1 in 20 waits {fmt.duration(moving.wait_p95_s)}" if moving.wait_p95_s else ""),
+        f"{fmt.duration(moving.start_s)} to start ({fmt.usd(moving.start_usd)} USD)",
+        f"{fmt.duration(moving.lost_work_s)} of work since the last checkpoint, done again "
+        f"({fmt.usd(moving.lost_usd)} USD)",
+    ]
+    if moving.transfer_usd >= 0.005:
+        parts.append(f"{fmt.usd(moving.transfer_usd)} USD for the way of the checkpoint")
+    return f"In its figures: {'; '.join(parts)}."
+
+
+def _worth(found: Replan) -> str:
+    assert found.moving is not None
+    effort = (
+        f"{fmt.duration(3600.0 * found.moving.effort_h)} of your work at "
+        f"{fmt.usd(found.moving.effort_usd)} USD"
+    )
+    if found.net_usd > 0.0:
+        return f"Besides, it takes {effort}: worth {fmt.usd(found.net_usd)} USD in all."
+    return f"Besides, it takes {effort}" + (
+        "." if found.verdict == "move" else ": it does not pay."
+    )
+
+
+def _price(moved: PriceMove) -> str:
+    where = " ".join(fmt.clean(each) for each in (moved.region, moved.zone) if each)
+    name = f"{fmt.clean(moved.instance_type)} {fmt.market(moved.market)} in {where}"
+    if moved.now_usd is None or moved.change is None:
+        return f"Price: {name} is no longer offered (was {fmt.three(moved.before_usd)} USD/h)."
+    return (
+        f"Price: {name} {fmt.three(moved.before_usd)} → {fmt.three(moved.now_usd)} USD/h "
+        f"({100.0 * moved.change:+.0f} %)."
+    )
+
+
+def document(found: Replan, request: PlanRequest) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "schema": REPLAN_SCHEMA,
+        "provenance": {"tool": f"recommend {__version__}", "catalog": request.catalog},
+        "inputs": {
+            "job": plain(request.job),
+            "limits": plain(request.limits),
+            "choice": plain(request.choice),
+            "progress": plain(request.progress),
+        },
+        "replan": {**plain(found), "stay": _left(found.stay), "move": _left(found.move)},
+    }
+
+
+def _left(each: Remaining | None) -> Any:
+    return None if each is None else {**plain(each), "plan": plan_object(each.plan)}

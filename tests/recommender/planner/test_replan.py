@@ -1,0 +1,102 @@
+"""Stay or move, against arithmetic on a small catalog."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from recommender.catalogs.catalog import Catalog
+from recommender.plan.effort import HOUR_USD
+from recommender.plan.limits import Choice, Limits, Progress
+from recommender.plan.plan import Plan
+from recommender.plan.replan import Replan
+from recommender.planner.replan import replan
+from recommender.risk.random_numbers import random_numbers
+from recommender.risk.spot_capacity import RunningCapacity
+from tests.recommender.planning import HOUR, NOW, ask, job, written
+from tests.recommender.risk.cases import PLAIN, path_inputs
+
+LIMITS = Limits(deadline_s=60 * HOUR, max_machines=6)
+HALF = Progress(done_share=0.5, elapsed_s=5 * HOUR)
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
+    return written(tmp_path_factory.mktemp("small"))
+
+
+def on_demand(catalog: Catalog) -> Plan:
+    return ask(catalog, choice=Choice(market="on_demand"), deadline_s=60 * HOUR).plans[0]
+
+
+def asked(
+    plan: Plan, catalog: Catalog, progress: Progress = HALF, choice: Choice | None = None
+) -> Replan:
+    return replan(
+        plan, job(), LIMITS, choice or Choice(), catalog=catalog, progress=progress, now=NOW
+    )
+
+
+def with_prices(catalog: Catalog, instance_type: str, factor: float) -> Catalog:
+    """The catalog with one machine at other prices."""
+    o = catalog.offers
+    usd = [
+        price * factor if name == instance_type else price
+        for name, price in zip(o.instance_type, o.usd_per_hour, strict=True)
+    ]
+    return replace(catalog, offers=replace(o, usd_per_hour=np.array(usd)))
+
+
+def test_to_stay_on_demand_is_half_of_the_work_at_the_price_of_its_hours(catalog: Catalog) -> None:
+    plan = on_demand(catalog)
+    stay = asked(plan, catalog, choice=Choice(market="on_demand")).stay
+    work_s = plan.estimate.step.step_s * job().steps / 2.0
+    assert stay.time.p50 == pytest.approx(work_s, rel=0.02)
+    per_hour = (
+        plan.estimate.cost.mean / plan.estimate.time.mean  # fees included
+    )
+    assert stay.cost.mean == pytest.approx(stay.time.mean * per_hour, rel=0.03)
+
+
+def test_nothing_done_is_the_plan_without_its_start(catalog: Catalog) -> None:
+    plan = on_demand(catalog)
+    stay = asked(plan, catalog, Progress(), Choice(market="on_demand")).stay
+    start_s = plan.estimate.split.start_up_s
+    assert stay.time.p50 == pytest.approx(plan.estimate.time.p50 - start_s, rel=0.005)
+
+
+def test_a_plan_at_todays_prices_stays_and_at_thrice_the_price_moves(catalog: Catalog) -> None:
+    plan = ask(catalog, deadline_s=60 * HOUR).plans[0]
+    same = asked(plan, catalog)
+    assert same.verdict == "stay"
+    assert same.prices == ()
+    dear = with_prices(catalog, plan.machines[0].instance_type, 40.0)
+    other = asked(plan, dear)
+    assert other.verdict == "move"
+    assert other.move is not None
+    assert other.moving is not None
+    assert other.move.plan.machines[0].instance_type != plan.machines[0].instance_type
+    assert other.saved_usd == pytest.approx(other.stay.cost.mean - other.move.cost.mean)
+    assert other.net_usd == pytest.approx(other.saved_usd - HOUR_USD * other.moving.effort_h)
+    assert other.cheaper > 0.9
+    assert [price.change for price in other.prices] == pytest.approx([39.0] * len(other.prices))
+    assert other.prices
+
+
+def test_a_move_does_half_an_interval_again(catalog: Catalog) -> None:
+    plan = ask(catalog, deadline_s=60 * HOUR).plans[0]
+    found = asked(plan, with_prices(catalog, plan.machines[0].instance_type, 40.0))
+    assert found.moving is not None
+    assert found.moving.lost_work_s == pytest.approx(plan.checkpointing.interval_s / 2.0)
+
+
+def test_the_first_run_is_what_a_random_moment_leaves_of_one() -> None:
+    """E[X²] / 2E[X], for lognormal runs: half the mean times exp(σ²); and the start before it."""
+    inputs = path_inputs({**PLAIN, "run_mean_s": 20_000.0, "held": 0.0})
+    sample = random_numbers(1 << 14, 8, 7)
+    lengths, waits = RunningCapacity().runs(inputs, sample)
+    assert float(waits[0].max()) == 0.0
+    left = lengths[0, 0].astype(np.float64) - inputs.changeover_s[0]
+    sigma = float(inputs.run_sigma[0])
+    expected = 0.5 * float(inputs.run_mean_s[0]) * np.exp(sigma**2)
+    assert float(left.mean()) == pytest.approx(expected, rel=0.1)
