@@ -60,9 +60,7 @@ class LimitFlags:
 
     deadline: Annotated[
         Word,
-        _limit(
-            "Finish within 24h, 1d12h, or by 'tomorrow 08:00', 2026-12-01T08:00Z.", metavar="TIME"
-        ),
+        _limit("Done in 24h or 1d12h, or by 'tomorrow 08:00'.", metavar="TIME"),
     ] = None
     budget: Annotated[Word, _limit("Cost at most, in total: 200, $1.5k.", metavar="USD")] = None
     hourly: Annotated[Word, _limit("Cost at most, at any moment: 30, $30/h.", metavar="USD/H")] = (
@@ -94,7 +92,7 @@ class OfferFlags:
     region: Annotated[Words, _offer("Only this region; repeatable.", metavar="NAME")] = None
     zone: Annotated[Words, _offer("Only this zone; repeatable.", metavar="NAME")] = None
     gpu: Annotated[
-        Words, _offer("Only these GPUs: H100, A100:8, 40GB+; repeatable.", metavar="GPU")
+        Words, _offer("Only GPUs as H100, A100:8, 40GB+; repeatable.", metavar="GPU")
     ] = None
     instance: Annotated[Words, _offer("Only this instance type; repeatable.", metavar="NAME")] = (
         None

@@ -21,7 +21,7 @@ from recommender.planner.ranking import Ranked
 from recommender.planner.search import PlanSearch
 from recommender.planner.sensitivity import sensitivity
 from recommender.planner.ties import best_shares
-from recommender.planner.trio import Three, table_of, three
+from recommender.planner.trio import Three, plain, table_of, three
 from recommender.text import shown_path
 
 
@@ -45,7 +45,8 @@ class Pipeline:
     @cached_property
     def ranked(self) -> Ranked:
         """The best plans by the goal; none where no plan keeps the limits."""
-        return self.search.ranked(self.top)
+        curve = self.problem.limits.goal == "frontier"
+        return self.search.ranked(self.top, plain(self.search) if curve else ())
 
     @cached_property
     def three(self) -> Three | None:

@@ -4,7 +4,7 @@ Everything that needs a search asks `PlanSearch`: the table, the baselines, the 
 limit and the reasons of an infeasible problem. What was searched once is kept.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import field, replace
 from functools import cached_property
 from typing import Literal
@@ -39,15 +39,15 @@ class Budget:
     plans: int  # simulated at most
     supports: int = 100_000  # sets of entries tried at most, for mixes
     patience: int = 10**9  # and while the gap they leave is wide
+    beside: bool = False  # whether for what stands next to the answer: nothing is proven of it
 
 
 FULL = Budget(3000)
-BASELINE = Budget(1000)  # for what stands next to the answer; most need fewer than 100
-GLANCE = Budget(48)  # of these, before they go by estimates
-QUICK = Budget(200)  # for limits that are only tried
+BASELINE = Budget(1000, beside=True)  # most need fewer than 100
+GLANCE = Budget(48, beside=True)  # of these, before they go by estimates
+QUICK = Budget(200, beside=True)  # for limits that are only tried
 MIXES = Budget(600, 200)
 MIXES_QUOTAS = Budget(600, 600, 100)  # on 12 problems, 1,500 sets found nothing better
-BESIDE = (BASELINE, QUICK, GLANCE)  # searches of which nothing is proven
 PROOF = Budget(10**9, 10**9)  # until the proof is done, or who waits for it has enough
 MIXES_LAST = Budget(100, 60)  # where no cluster of one type keeps the limits, a mix seldom does
 MIXES_LAST_QUOTAS = Budget(100, 400)  # but under quotas; those found were among the first 40
@@ -175,7 +175,8 @@ class PlanSearch:
         state.best_goal = below
         if limits.goal == "time" and limits.deadline_s is not None:
             # Fallbacks make many plans of a cluster and few of them faster: first those without.
-            first = self.without_fallbacks(limits, masks, Budget(budget.plans // 3), slack)
+            third = replace(budget, plans=budget.plans // 3)
+            first = self.without_fallbacks(limits, masks, third, slack)
             state.best_goal, state.lead = min(below, first.best_goal), first.lead
             state.incumbents = dict(first.incumbents)
         space, own = self._space(limits, budget), limits == self.problem.limits
@@ -192,7 +193,7 @@ class PlanSearch:
         """Clusters of one type; next to the answer plans are compared on the paths of a search."""
         sites = self.problem.single_type_sites if fallbacks else self._sites_without_fallbacks
         space = replace(self.problem.space(sites), limits=limits)
-        return replace(space, printed=None) if budget in BESIDE else space
+        return replace(space, printed=None) if budget.beside else space
 
     def _judge_by_estimate(self, space: Space, masks: Masks | None, state: SearchState) -> None:
         """Judge the clusters of the best estimates; more of them while no plan keeps the limits."""
@@ -237,7 +238,7 @@ class PlanSearch:
         """Clusters of one type that no fallback helps: fewer plans, and quicker to go through."""
         state = SearchState(slack=slack if limits.goal == "time" else 0.0, max_plans=budget.plans)
         space = self._space(limits, budget, fallbacks=False)
-        if budget in BESIDE:
+        if budget.beside:
             self._judge_by_estimate(space, masks, state)
         if not state.incumbents:
             step_s = self.problem.step_s[:, : limits.max_machines]
@@ -395,8 +396,11 @@ class PlanSearch:
         """Builds plans of candidates."""
         return PlanBuilder(self.problem, self.sites)
 
-    def ranked(self, top: int) -> Ranked:
-        """The best plans of a table of `top`; none where no plan keeps the limits."""
+    def ranked(self, top: int, beside: Iterable[Candidate] = ()) -> Ranked:
+        """The best plans of a table of `top`; none where no plan keeps the limits.
+
+        Without limits the cost-time curve through what the search finds and what is `beside`.
+        """
         if not self.best.incumbents:
             return Ranked((), 0)
         limits = self.problem.limits
@@ -405,7 +409,7 @@ class PlanSearch:
             self.builder, top, on_demand.best_candidate() if on_demand.incumbents else None
         )
         if limits.goal == "frontier":
-            return ranking.frontier(self._ladder())
+            return ranking.frontier([*self._ladder(), *beside])
         return ranking.ranked(self._with_quoted(ranking), self._best_of_each())
 
     def _with_quoted(self, ranking: Ranking) -> SearchState:

@@ -1,6 +1,6 @@
 """What an answer leads with: the sensible plan, the cheapest, and the fastest or the safest.
 
-All three stand in the table. What is told in full is the plan that leads, so that who acts on the
+All three stand in the table; without limits they are points of the cost-time curve. What is told in full is the plan that leads, so that who acts on the
 first line rents what the launch line starts.
 """
 
@@ -49,13 +49,7 @@ class Three:
 def three(search: PlanSearch, ranked: Ranked) -> Three | None:
     """Three plans that keep the limits; None where none does."""
     limits, shown = search.problem.limits, ranked.plans
-    # All that was simulated for the table, with the labels of those that stand in it.
-    known = dict(search.builder.built) | {each.candidate: each for each in shown}
-    for candidate in (*_simple(search), *_slower(search, shown)):
-        known.setdefault(candidate, search.builder.build(candidate))
-    for *_, rival in rivals(search):
-        known.setdefault(rival.candidate, rival)
-    plans = _sooner([each for each in known.values() if keeps(each.plan, limits)])
+    plans = list(shown) if limits.goal == "frontier" else _simulated(search, shown)
     if not plans:
         return None
     best = shown[0] if shown and shown[0] in plans else None
@@ -67,6 +61,20 @@ def three(search: PlanSearch, ranked: Ranked) -> Three | None:
         third_role="fastest" if fastest else "safest",
         kinds=_kinds(search, plans) if limits.by_value else (),
     )
+
+
+def plain(search: PlanSearch) -> list[Candidate]:
+    """Plans that are looked at beside those of the search: the baselines, one machine on demand."""
+    return [*_simple(search), *(rival.candidate for *_, rival in rivals(search))]
+
+
+def _simulated(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Evaluated]:
+    """All plans that were simulated and keep the limits; those of the table have labels."""
+    known = dict(search.builder.built) | {each.candidate: each for each in shown}
+    for candidate in (*plain(search), *_slower(search, shown)):
+        known.setdefault(candidate, search.builder.build(candidate))
+    limits = search.problem.limits
+    return _sooner([each for each in known.values() if keeps(each.plan, limits)])
 
 
 def _kinds(search: PlanSearch, plans: Sequence[Evaluated]) -> tuple[Evaluated, ...]:

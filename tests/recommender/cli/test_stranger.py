@@ -37,7 +37,7 @@ HEAD = "schema: recommend.job/v1\nlike: resnet50-imagenet\n"
         ("--samples 1", "--samples: is less than one step of 2,048 samples; write more"),
         ("--params 8", "--params 8 is absurdly small (below 1000); write 8B or 1.3e9"),
         ("--measured 8xA100:52k_tokens/s", "--measured"),
-        ("--deadline 2020-01-01T00:00Z", "--deadline 2020-01-01T00:00Z is past (now is "),
+        ("--deadline 2020-01-01T00:00Z", "is past (now is Fri 2026-11-20 12:00 UTC); write 24h"),
         (
             "--deadline 2026-12-01",
             "has no time of day; write 24h, 1d12h, tomorrow 08:00 or 2026-12-01T08:00Z",

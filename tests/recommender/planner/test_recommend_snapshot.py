@@ -153,12 +153,8 @@ def test_a_fallback_comes_with_its_two_thresholds() -> None:
 
 @pytest.mark.parametrize("preset", ["gpt2-xl", "resnet50-imagenet"])
 def test_a_frontier_has_no_twins_and_ends_within_a_month(preset: str) -> None:
-    answer = recommend(find_job(preset), catalog=snapshot(), now=NOW)
-    assert answer.trio is not None
-    # The three plans that lead stand in the table for other reasons than cost and time.
-    led = {pick.rank for pick in answer.trio.picks}
-    plans = [plan for rank, plan in enumerate(answer.plans, 1) if rank not in led]
-    assert plans
+    plans = recommend(find_job(preset), catalog=snapshot(), now=NOW).plans
+    assert len(plans) > 1
     assert max(plan.estimate.time.typical for plan in plans) <= 30 * 24 * HOUR
     for cheaper, faster in pairwise(plans):
         assert faster.estimate.cost.mean > 1.02 * cheaper.estimate.cost.mean
