@@ -257,9 +257,7 @@ class _Running:
 
 def _left(problem: Problem, evaluated: Evaluated, sample: SimulatedRuns, usd: float) -> _Left:
     """What the paths come to, some USD paid once."""
-    sample = replace(
-        sample, cost_usd=sample.cost_usd + usd, expected_usd=sample.expected_usd + usd
-    )
+    sample = replace(sample, cost_usd=sample.cost_usd + usd, expected_usd=sample.expected_usd + usd)
     _, together = kept(sample, problem.limits, evaluated.plan.usd_per_hour)
     return _Left(
         evaluated, sample.cost_usd, sample.expected_usd, sample.time_s, float(together.mean())

@@ -23,11 +23,18 @@ from recommender.optimize.search import (
     search_singles,
     single_queue,
 )
-from recommender.optimize.search_state import EPSILON, Candidate, SearchState, Watch, ranking_key
+from recommender.optimize.search_state import (
+    EPSILON,
+    Candidate,
+    SearchState,
+    Watch,
+    key_of,
+    ranking_key,
+)
 from recommender.optimize.space import Entries, Masks, Space
 from recommender.plan.limits import Choice, Limits
 from recommender.plan.plan import Proof
-from recommender.planner.plan_builder import Evaluated, PlanBuilder, keeps
+from recommender.planner.plan_builder import Evaluated, PlanBuilder, goal_of, keeps
 from recommender.planner.problem import Problem
 from recommender.planner.ranking import HORIZON_S, KNEE, Ranked, Ranking
 
@@ -60,6 +67,7 @@ MIX_REGIONS = 4  # regions in which mixes are tried, unless a proof is asked for
 NEAR = 0.25  # above the best goal: what quoted prices may still make the first of a table
 BLUR = 0.05  # as above, by the error of the paths of a search
 FEW = 8  # plans within the horizon built until one proves to be
+PATHS_ERROR = 0.02  # share by which a goal on the paths of a search may be off, about
 LADDER = 6  # deadlines tried between the fastest and the cheapest plan for the frontier
 
 Only = Literal["any", "on_demand", "spot", "one GPU", "one GPU on demand", "big"]
@@ -409,7 +417,7 @@ class PlanSearch:
             self.builder, top, on_demand.best_candidate() if on_demand.incumbents else None
         )
         if limits.goal == "frontier":
-            return ranking.frontier([*self._ladder(), *beside])
+            return ranking.frontier([self.best.best_candidate(), *self._ladder(), *beside])
         return ranking.ranked(self._with_quoted(ranking), self._best_of_each())
 
     def _with_quoted(self, ranking: Ranking) -> SearchState:
@@ -479,12 +487,30 @@ class PlanSearch:
 
         Neither mixes nor as many plans as an answer's: one is asked for each limit that is tried.
         """
-        state, builder = self.search(limits, budget=BASELINE), self.builder.under(limits)
+        builder = self.builder.under(limits)
+        state = _as_printed(self.search(limits, budget=BASELINE), builder)
         if not state.incumbents:
             return None
         # Plans that keep the limits on the paths of a search may miss them on those printed.
         first = next(iter(Ranking(builder, 1, None).ranked(state, []).plans), None)
         return first if first is not None and keeps(first.plan, limits) else None
+
+
+def _as_printed(state: SearchState, builder: PlanBuilder) -> SearchState:
+    """A search on few paths, what may be its best with the figures that are printed."""
+    near = sorted(state.incumbents.values(), key=ranking_key)[:FEW]
+    near = [each for each in near if each.goal <= state.best_goal * (1.0 + PATHS_ERROR)]
+    built = [builder.build(each) for each in near]
+    told = {
+        key_of(each.candidate): replace(
+            each.candidate,
+            goal=goal_of(each.plan, builder.limits),
+            cost_usd=each.cost_usd,
+            time_s=each.time_s,
+        )
+        for each in built
+    }
+    return replace(state, incumbents=state.incumbents | told)
 
 
 def search_other_offers(problem: Problem, choice: Choice) -> tuple[SearchState, PlanBuilder]:

@@ -1,7 +1,7 @@
 """What an answer leads with: the sensible plan, the cheapest, and the fastest or the safest.
 
-All three stand in the table; without limits they are points of the cost-time curve. What is told in full is the plan that leads, so that who acts on the
-first line rents what the launch line starts.
+All three stand in the table; without limits they are points of the cost-time curve. What is told
+in full is the plan that leads: who acts on the first line rents what the launch line starts.
 """
 
 from collections.abc import Sequence

@@ -106,9 +106,7 @@ def replan(
 
 def _progress(flags: ReplanFlags, errors: ErrorCollector) -> tuple[Progress, float | None]:
     """What is done, and the training since the last checkpoint where it is known."""
-    typed = progress_of(
-        OwnFlags(done=flags.done, elapsed=flags.elapsed, spent=flags.spent), errors
-    )
+    typed = progress_of(OwnFlags(done=flags.done, elapsed=flags.elapsed, spent=flags.spent), errors)
     if flags.progress is None:
         missing = [f"--{name}" for name in ("done", "elapsed") if getattr(flags, name) is None]
         if missing:

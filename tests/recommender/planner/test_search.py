@@ -66,8 +66,7 @@ def test_replanning_leads_to_the_plan_that_one_gets_who_asks_for_it(
     replanned = search.replan(tighter)
     asked = ask(catalog, deadline_s=14 * HOUR)
     assert replanned is not None
-    # By estimates: within a few per cent of what the whole search finds.
-    assert replanned.plan.estimate.cost.mean <= 1.05 * asked.plans[0].estimate.cost.mean
+    assert replanned.plan.machines == asked.plans[0].machines
 
 
 @pytest.mark.parametrize("aim", ["time", "cost"])
