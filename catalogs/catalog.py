@@ -179,7 +179,17 @@ def without_dates(catalog: Catalog, too_old: Callable[[str], bool]) -> Catalog:
     old = {date for date in set(dates) if too_old(date)}
     if not old:
         return catalog
-    keep = [date not in old for date in dates]
+    return _with_rows(catalog, [date not in old for date in dates])
+
+
+def in_regions(catalog: Catalog, instance_type: str, regions: Sequence[str]) -> Catalog:
+    """The catalog without the offers of an instance type in other regions."""
+    o = catalog.offers
+    rows = zip(o.instance_type, o.region, strict=True)
+    return _with_rows(catalog, [name != instance_type or r in regions for name, r in rows])
+
+
+def _with_rows(catalog: Catalog, keep: Sequence[bool]) -> Catalog:
     left: dict[str, Any] = {}
     for each in fields(Offers):
         column = getattr(catalog.offers, each.name)

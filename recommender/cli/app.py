@@ -19,6 +19,7 @@ COMMANDS = tuple(
     for row in (
         ("plan", "plan:command", "Which cloud GPUs to rent for a job; the default."),
         ("init", "init:command", "A job file for your own training, in a minute."),
+        ("explain", "explain:command", "Why not this machine, and what would make it win."),
         ("export", "export:command", "Files that run a plan: SkyPilot, dstack, Slurm."),
         ("replan", "replan:command", "Stay or move, for a job that runs."),
         ("simulate", "simulate:command", "One plan, over thousands of simulated runs."),

@@ -15,6 +15,7 @@ PLAN_SCHEMA = "recommend.plan/v1"
 ERROR_SCHEMA = "recommend.error/v1"
 SIMULATION_SCHEMA = "recommend.simulation/v1"
 REPLAN_SCHEMA = "recommend.replan/v1"
+STANDING_SCHEMA = "recommend.standing/v1"
 CALIBRATION_SCHEMA = "recommend.calibration/v1"
 
 

@@ -12,12 +12,14 @@ from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Check, Plan, PriceDate, ProgramFacts, Proof, Role
 from recommender.plan.replan import Replan
 from recommender.plan.simulation import Simulation
+from recommender.plan.standing import MachineStanding
 from recommender.report.json_output import (
     CALIBRATION_SCHEMA,
     ERROR_SCHEMA,
     PLAN_SCHEMA,
     REPLAN_SCHEMA,
     SIMULATION_SCHEMA,
+    STANDING_SCHEMA,
     json_name,
 )
 
@@ -49,7 +51,8 @@ def build() -> str:
         "oneOf": [
             _answer(plan, definitions),
             _simulation(definitions),
-            _replan(definitions),
+            _about("replan", REPLAN_SCHEMA, Replan, definitions),
+            _about("machine", STANDING_SCHEMA, MachineStanding, definitions),
             _calibration(definitions),
             _error(),
         ],
@@ -72,14 +75,14 @@ def _simulation(definitions: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-def _replan(definitions: dict[str, Any]) -> dict[str, Any]:
-    """What `recommend replan` writes."""
+def _about(name: str, schema: str, kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
+    """What `recommend replan` and `recommend explain` write: one finding about a question."""
     return _object(
         {
-            "schema": {"const": REPLAN_SCHEMA},
+            "schema": {"const": schema},
             "provenance": _object({"tool": _PLAIN[str], "catalog": _PLAIN[str]}),
             "inputs": _inputs(definitions),
-            "replan": _of(Replan, definitions),
+            name: _of(kind, definitions),
         }
     )
 

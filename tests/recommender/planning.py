@@ -1,5 +1,7 @@
 """A catalog of a few machines to plan on, and short ways to ask."""
 
+from array import array
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -73,6 +75,16 @@ def written(folder: Path) -> Catalog:
     content["gpus"], content["achieved"] = [gpu()], [achieved()]
     write_catalog(folder, content)
     return load(folder)
+
+
+def with_prices(catalog: Catalog, instance_type: str, factor: float) -> Catalog:
+    """The catalog with one machine at other prices."""
+    o = catalog.offers
+    usd = [
+        price * factor if name == instance_type else price
+        for name, price in zip(o.instance_type, o.usd_per_hour, strict=True)
+    ]
+    return replace(catalog, offers=replace(o, usd_per_hour=array("d", usd)))
 
 
 @cache

@@ -1,7 +1,5 @@
 """Stay or move, against arithmetic on a small catalog."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -13,7 +11,7 @@ from recommender.plan.replan import Replan
 from recommender.planner.replan import replan
 from recommender.risk.random_numbers import random_numbers
 from recommender.risk.spot_capacity import RunningCapacity
-from tests.recommender.planning import HOUR, NOW, ask, job, written
+from tests.recommender.planning import HOUR, NOW, ask, job, with_prices, written
 from tests.recommender.risk.cases import PLAIN, path_inputs
 
 LIMITS = Limits(deadline_s=60 * HOUR, max_machines=6)
@@ -35,16 +33,6 @@ def asked(
     return replan(
         plan, job(), LIMITS, choice or Choice(), catalog=catalog, progress=progress, now=NOW
     )
-
-
-def with_prices(catalog: Catalog, instance_type: str, factor: float) -> Catalog:
-    """The catalog with one machine at other prices."""
-    o = catalog.offers
-    usd = [
-        price * factor if name == instance_type else price
-        for name, price in zip(o.instance_type, o.usd_per_hour, strict=True)
-    ]
-    return replace(catalog, offers=replace(o, usd_per_hour=np.array(usd)))
 
 
 def test_to_stay_on_demand_is_half_of_the_work_at_the_price_of_its_hours(catalog: Catalog) -> None:

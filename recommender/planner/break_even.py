@@ -1,0 +1,118 @@
+"""At which price, and at which speed, a machine is as good as the best plan.
+
+The figure of one machine is changed by a factor, all its clusters are searched again, and the
+factor at which the best of them reaches the best plan's goal is found by bisection: the goal
+of a machine never rises as its price falls or its speed rises. Everything is then planned again, a
+little beyond that factor and a little before it.
+"""
+
+from array import array
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from recommender.catalogs.frozen import dataclass
+from recommender.optimize.search_state import ranking_key
+from recommender.plan.plan import Plan
+from recommender.plan.standing import BreakEven
+from recommender.planner.plan_builder import Evaluated, goal_of
+from recommender.planner.problem import Problem
+from recommender.planner.search import BASELINE, PlanSearch
+
+Figure = Literal["price", "speed"]
+MOST = 16.0  # a machine so many times as cheap or as fast is not looked for
+STEPS = 10  # halvings of ln(factor): 16 to within 0.3 %
+BUILT = 8  # plans of the least goals whose printed figures are compared
+BESIDE = 0.02  # how far beyond and before the factor everything is planned again
+_RATES = (
+    "compute_per_s", "network_bytes_per_s", "intra_bytes_per_s", "prepare_per_s", "fetch_per_s",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class MachineChange:
+    """One machine of a problem, and the best plan that it would have to reach."""
+
+    problem: Problem  # with all machines, this one in the places asked for
+    machine: str
+    own: Problem  # the same with this machine alone, in the places asked for
+    goal: float  # of the best plan on other machines
+
+    def break_even(self, figure: Figure, plan: Plan) -> BreakEven | None:
+        """The least change of a figure; None where even `MOST` of it is not enough."""
+        change = self._changed[figure]
+        if not self._reaches(change, MOST):
+            return None
+        low, high = 0.0, float(np.log(MOST))
+        for _ in range(STEPS):
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if self._reaches(change, np.exp(middle)) else (middle, high)
+        times = float(np.exp(high))
+        found = best_kept(change(self.own, times))
+        assert found is not None  # it was reached
+        before, after = _told(figure, plan), _told(figure, found.plan)
+        return BreakEven(
+            factor=1.0 / times if figure == "price" else times,
+            before=before,
+            after=after,
+            plan=found.plan,
+            wins=self._leads(change, times * (1.0 + BESIDE)),
+            loses=not self._leads(change, times / (1.0 + BESIDE)),
+        )
+
+    @cached_property
+    def _changed(self) -> dict[Figure, Callable[[Problem, float], Problem]]:
+        return {"price": self._cheaper, "speed": self._faster}
+
+    def _reaches(self, change: Callable[[Problem, float], Problem], times: float) -> bool:
+        found = best_kept(change(self.own, times))
+        return found is not None and goal_of(found.plan, self.own.limits) <= self.goal
+
+    def _leads(self, change: Callable[[Problem, float], Problem], times: float) -> bool:
+        """Whether the best of all plans is on this machine, when everything is planned again."""
+        best = best_kept(change(self.problem, times))
+        return best is not None and is_on(best.plan, self.machine)
+
+    def _cheaper(self, problem: Problem, times: float) -> Problem:
+        """The problem with the machine's offers at a fraction of their price, in these places."""
+        offers = problem.catalog.offers
+        rows = set(self.own.allowed.rows)
+        usd = [
+            price / times if row in rows else price for row, price in enumerate(offers.usd_per_hour)
+        ]
+        catalog = replace(problem.catalog, offers=replace(offers, usd_per_hour=array("d", usd)))
+        return replace(problem, catalog=catalog)
+
+    def _faster(self, problem: Problem, times: float) -> Problem:
+        """The problem with the machine's GPUs, links and input that many times as fast."""
+        columns = problem.columns
+        mine = np.array([name.partition("/")[2] == self.machine for name in columns.names])
+        factor = np.where(mine, times, 1.0)
+        rates = {name: getattr(columns, name) * factor for name in _RATES}
+        made = replace(problem)
+        made.__dict__["columns"] = replace(
+            columns, **rates, network_latency_s=columns.network_latency_s / factor
+        )
+        return made
+
+
+def best_kept(problem: Problem) -> Evaluated | None:
+    """The best plan of one machine type that keeps the limits, by its printed figures."""
+    search = PlanSearch(problem)
+    state = search.search(problem.limits, "any", BASELINE)
+    ordered = sorted(state.incumbents.values(), key=ranking_key)
+    kept = search.builder.keeping(ordered[:BUILT])
+    return min(kept, key=lambda each: goal_of(each.plan, problem.limits), default=None)
+
+
+def is_on(plan: Plan, machine: str) -> bool:
+    """Whether a plan's cluster is of this machine."""
+    return all(m.instance_type == machine for m in plan.machines)
+
+
+def _told(figure: Figure, plan: Plan) -> float:
+    first = plan.machines[0]
+    return float(first.usd_per_hour) if figure == "price" else plan.estimate.step.step_s

@@ -1,0 +1,155 @@
+"""Where one machine stands: whether it may be rented, can train, keeps the limits, and is how good.
+
+Each question is asked only where the one before it is answered with yes, and a no names the
+number that decides: the flag that leaves the machine out, the memory it lacks, the limit it misses.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+
+import numpy as np
+
+from recommender.catalogs.catalog import Catalog, in_regions
+from recommender.errors import UsageError
+from recommender.inputs.units.times import now as clock_now
+from recommender.job.job import Job
+from recommender.optimize.search_state import Watch
+from recommender.plan.limits import Choice, Limits, Progress
+from recommender.plan.plan import Plan
+from recommender.plan.standing import MachineStanding
+from recommender.planner.break_even import MachineChange, best_kept, is_on
+from recommender.planner.infeasibility import NARROWED, infeasible, wider_choices
+from recommender.planner.plan_builder import goal_of
+from recommender.planner.problem import Problem, planning_problem
+from recommender.planner.ranking import Ranked
+from recommender.planner.search import PlanSearch
+from recommender.risk.random_numbers import SEED
+from recommender.text import unknown
+
+COMPARED = 40  # plans among which the machine's rank is looked for
+FEW = 8  # regions that fit into one message
+
+
+def standing(
+    machine: str,
+    job: Job,
+    limits: Limits,
+    choice: Choice,
+    *,
+    catalog: Catalog,
+    regions: tuple[str, ...] = (),
+    progress: Progress = Progress(),  # noqa: B008 (frozen)
+    now: datetime | None = None,
+    watch: Watch | None = None,
+) -> MachineStanding:
+    """Say where a machine stands among all plans of a question, in `regions` or anywhere.
+
+    `choice` is that of the question; its other machines are not bound to `regions`. Raises
+    `UsageError` for a machine that no catalog knows.
+    """
+    moment = clock_now() if now is None else now
+    name = _known(machine, catalog)
+    problem = planning_problem(job, limits, choice, catalog, progress, moment, SEED)
+    own = problem.among(replace(choice, instances=(name,), regions=regions))
+    why = _not_offered(name, regions, catalog)
+    if why:
+        return MachineStanding(name, "not offered", (why,))
+    if not own.allowed.rows:
+        return MachineStanding(name, "not allowed", _not_allowed(own))
+    unable = _unable(own)
+    if unable:
+        return MachineStanding(name, "cannot train", (unable,))
+    return _among_all(problem, own, name, watch or Watch())
+
+
+def _known(machine: str, catalog: Catalog) -> str:
+    names = {name.lower(): name for _, name in catalog.instance_types}
+    found = names.get(machine.strip().lower())
+    if found is None:
+        gpu = [t.instance_type for t in catalog.instance_types.values() if t.gpu]
+        said = unknown("machine", machine, gpu, "recommend catalog show lists what is sold")
+        raise UsageError(said)
+    return found
+
+
+def _not_offered(name: str, regions: tuple[str, ...], catalog: Catalog) -> str:
+    """Why no offer of the machine stands in the places asked for; empty where one does."""
+    o = catalog.offers
+    sold = sorted({o.region[row] for row in range(len(o)) if o.instance_type[row] == name})
+    if any(region in sold for region in regions) or (sold and not regions):
+        return ""
+    if not sold:
+        return "nobody offers it in this catalog"
+    more = f" and {len(sold) - FEW} more" if len(sold) > FEW else ""
+    return f"it is not offered in {', '.join(regions)}, but in {', '.join(sold[:FEW])}{more}"
+
+
+def _not_allowed(own: Problem) -> tuple[str, ...]:
+    """The flags that leave the machine's offers out, or what its provider says of them."""
+    flags = [
+        f"{typed} leaves it out"
+        for typed, flag, wider in wider_choices(own.choice, NARROWED)
+        if flag not in ("--instance", "--region") and own.among(wider).allowed.rows
+    ]
+    counts = [
+        f"{count} offer{'s' * (count > 1)} of it left out: {reason}"
+        for reason, count in own.allowed.left_out
+        if reason != "not among --instance"
+    ]
+    return tuple(flags or counts[:FEW])
+
+
+def _unable(own: Problem) -> str:
+    """Why no number of these machines can train the job; empty where one can."""
+    if np.isfinite(own.step_s).any():
+        return ""
+    said = [reason for reason in own.columns.reasons if reason]
+    most = own.limits.max_machines
+    memory = float(own.columns.memory_bytes.max()) / 2.0**30
+    return said[0] if said else (
+        f"no cluster of up to {most} of them can train this job: a GPU has {memory:.0f} GiB for it"
+    )  # fmt: skip
+
+
+def _among_all(problem: Problem, own: Problem, name: str, watch: Watch) -> MachineStanding:
+    """Its best plan against all plans, and what would make it win."""
+    ranked = PlanSearch(problem, watch=watch).ranked(COMPARED)
+    mine, reasons, rank = best_kept(own), tuple[str, ...](), None
+    if mine is None:
+        failed = infeasible(PlanSearch(own))
+        plan, reasons = failed.fastest or failed.cheapest, failed.binding
+    else:
+        plan, rank = mine.plan, _rank(ranked, mine.plan, name, problem.limits)
+    change = None if plan is None or rank == 1 else _change(problem, own, name, ranked)
+    return MachineStanding(
+        machine=name,
+        standing="over limits" if mine is None else "behind" if change else "first",
+        reasons=reasons,
+        plan=plan,
+        best=ranked.plans[0].plan if ranked.plans else None,
+        rank=rank,
+        compared=len(ranked.plans),
+        price=None if change is None or plan is None else change.break_even("price", plan),
+        speed=None if change is None or plan is None else change.break_even("speed", plan),
+    )
+
+
+def _change(problem: Problem, own: Problem, name: str, ranked: Ranked) -> MachineChange | None:
+    """The machine in the places asked for against the best plan on others, if there is one."""
+    others = [each.plan for each in ranked.plans if not is_on(each.plan, name)]
+    if not others:
+        return None
+    regions = own.choice.regions
+    if regions:
+        problem = replace(problem, catalog=in_regions(problem.catalog, name, regions))
+    own = problem.among(replace(problem.choice, instances=(name,)))
+    goal = min(goal_of(plan, problem.limits) for plan in others)
+    return MachineChange(problem, name, own, goal)
+
+
+def _rank(ranked: Ranked, mine: Plan, name: str, limits: Limits) -> int | None:
+    """How many plans are better, and one; None where all that were looked at are."""
+    goal = goal_of(mine, limits)
+    better = [p for p in ranked.plans if goal_of(p.plan, limits) < goal * (1.0 - 1e-9)]
+    whole = len(better) == len(ranked.plans) and ranked.more > 0
+    return None if whole and not is_on(ranked.plans[0].plan, name) else len(better) + 1

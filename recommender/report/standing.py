@@ -1,0 +1,126 @@
+"""Where a machine stands, as people read it and as JSON."""
+
+from typing import Any
+
+from recommender.plan.plan import Plan
+from recommender.plan.standing import BreakEven, MachineStanding
+from recommender.report import cells
+from recommender.report import formatting as fmt
+from recommender.report.answer_frame import PlanRequest
+from recommender.report.json_output import STANDING_SCHEMA, plain, plan_object
+from recommender.report.layout import Column, Page
+from recommender.report.limit_words import why_not
+from recommender.version import __version__
+
+
+def standing_page(found: MachineStanding, request: PlanRequest) -> Page:
+    """One sentence, the best plan on the machine next to the best of all, and what would win."""
+    plans = [each for each in (found.best, found.plan) if each is not None]
+    if found.standing == "first":
+        plans = plans[:1]
+    unit, name = cells.time_unit(plans) if plans else (1.0, "h")
+    columns = (
+        Column("", right=False),
+        Column("machines", right=False),
+        Column("USD"),
+        Column(name),
+        Column("chance"),
+    )
+    names = ["best", "this one"] if found.best is not None else ["this one"]
+    rows = tuple(_row(n, plan, unit) for n, plan in zip(names, plans, strict=False))
+    below = (*_reasons(found, request), *_wins(found))
+    return Page(_title(found, request), columns, rows, 1, below, document(found, request))
+
+
+def _title(found: MachineStanding, request: PlanRequest) -> str:
+    name, job = fmt.clean(found.machine), fmt.clean(request.job.name)
+    if found.standing == "first":
+        return f"{name} is the best for {job}."
+    if found.standing == "behind":
+        place = f"behind {found.compared} better plans" if found.rank is None else _place(found)
+        return f"{name} keeps the limits of {job}, {place}."
+    words = {
+        "not offered": "cannot be rented there",
+        "not allowed": "may not be rented",
+        "cannot train": f"cannot train {job}",
+        "over limits": f"keeps the limits of {job} in no number",
+    }
+    return f"{name} {words[found.standing]}."
+
+
+def _place(found: MachineStanding) -> str:
+    assert found.rank is not None
+    return f"as number {found.rank} of the kinds of plans that are worth a look"
+
+
+def _row(name: str, plan: Plan, unit: float) -> tuple[str, ...]:
+    cost, time = plan.estimate.cost, plan.estimate.time
+    places = cells.decimals([time.p50 / unit])
+    return (
+        name,
+        "\n".join(cells.machines_lines(plan)),
+        f"{fmt.usd(cost.mean)}\n{fmt.usd_span(cost.p05, cost.p95)}",
+        f"{cells.figure(time.p50 / unit, places)}\n{cells.span(time, unit, places)}",
+        fmt.share(plan.estimate.chance),
+    )
+
+
+def _reasons(found: MachineStanding, request: PlanRequest) -> list[str]:
+    said = [f"{fmt.clean(reason)}." for reason in found.reasons]
+    if found.standing == "over limits" and found.plan is not None:
+        wrong = why_not(found.plan, request.limits)
+        said = [f"Its nearest plan {wrong}.", *said] if wrong else said
+    return said
+
+
+def _wins(found: MachineStanding) -> list[str]:
+    """The price and the speed from which on it is the best."""
+    if found.standing not in ("behind", "over limits"):
+        return []
+    if found.best is None:
+        return ["No other machine keeps the limits either."]
+    price, speed = found.price, found.speed
+    said = ["No price makes it the best."]
+    if price is not None:
+        said = [
+            f"It is the best below {fmt.three(price.after)} USD/h instead of "
+            f"{fmt.three(price.before)} ({100.0 * (price.factor - 1.0):+.0f} %){_checked(price)}."
+        ]
+    if speed is not None:
+        said.append(
+            f"Or if it trained {fmt.three(speed.factor)} times as fast, at its price"
+            f"{_checked(speed)}."
+        )
+    return said
+
+
+def _checked(found: BreakEven) -> str:
+    """Whether planning everything again agrees on both sides of the break-even."""
+    if found.wins and found.loses:
+        return ", by planning everything again"
+    return "; planned again, it " + ("leads a little before that" if found.wins else "does not")
+
+
+def document(found: MachineStanding, request: PlanRequest) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "schema": STANDING_SCHEMA,
+        "provenance": {"tool": f"recommend {__version__}", "catalog": request.catalog},
+        "inputs": {
+            "job": plain(request.job),
+            "limits": plain(request.limits),
+            "choice": plain(request.choice),
+            "progress": plain(request.progress),
+        },
+        "machine": {
+            **plain(found),
+            "plan": plan_object(found.plan),
+            "best": plan_object(found.best),
+            "price": _break_even(found.price),
+            "speed": _break_even(found.speed),
+        },
+    }
+
+
+def _break_even(found: BreakEven | None) -> Any:
+    return None if found is None else {**plain(found), "plan": plan_object(found.plan)}

@@ -1,0 +1,46 @@
+"""`recommend explain`: its page, its JSON, and that a region binds the machine alone."""
+
+import json
+
+import jsonschema
+import pytest
+
+from recommender.cli import main
+from recommender.report.json_schema import schema_text
+
+ASK = ("--gpu", "A10G", "--gpu", "L4", "--provider", "aws", "--deadline", "48h")
+
+
+@pytest.fixture(autouse=True)
+def day(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOMMEND_NOW", "2026-11-20T12:00Z")
+
+
+def test_a_machine_is_set_beside_the_best_and_its_price_is_sought(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ("explain", "g5.12xlarge", "resnet50-imagenet", "--region", "us-west-2", *ASK)
+    assert main([*words, "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    jsonschema.validate(made, json.loads(schema_text()))
+    assert made["schema"] == "recommend.standing/v1"
+    found = made["machine"]
+    assert found["standing"] == "behind"
+    assert found["plan"]["machines"][0]["region"] == "us-west-2"
+    assert found["best"]["machines"][0]["region"] != "us-west-2"
+    assert found["price"]["factor"] < 1.0
+
+
+def test_what_is_not_allowed_is_said_with_its_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "a3-highgpu-8g", "resnet50-imagenet", "--provider", "aws"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert out == "a3-highgpu-8g may not be rented. --provider aws leaves it out."
+
+
+def test_a_machine_misspelt_and_a_wrong_flag_are_refused(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["explain", "p5.48xlarg", "resnet50-imagenet"]) == 2
+    assert "did you mean p5.48xlarge?" in capsys.readouterr().err
+    assert main(["explain", "p5.48xlarge", "resnet50-imagenet", "--deadlin", "4h"]) == 2
+    assert "did you mean --deadline?" in capsys.readouterr().err

@@ -1,0 +1,97 @@
+"""Why not this machine, on a small catalog; break-evens are checked by whole answers."""
+
+from dataclasses import replace
+
+import pytest
+
+from recommender.catalogs.catalog import Catalog
+from recommender.errors import UsageError
+from recommender.job.jobfile import find_job
+from recommender.plan.limits import Choice, Limits
+from recommender.plan.standing import MachineStanding
+from recommender.planner.standing import standing
+from tests.recommender.planning import HOUR, NOW, ask, job, with_prices, written
+
+LIMITS = Limits(deadline_s=60 * HOUR, max_machines=6)
+ON_DEMAND = Choice(market="on_demand")
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
+    return written(tmp_path_factory.mktemp("small"))
+
+
+def asked(
+    catalog: Catalog, machine: str, choice: Choice = ON_DEMAND, regions: tuple[str, ...] = ()
+) -> MachineStanding:
+    return standing(machine, job(), LIMITS, choice, catalog=catalog, regions=regions, now=NOW)
+
+
+def best(catalog: Catalog) -> str:
+    answer = ask(catalog, choice=ON_DEMAND, deadline_s=60 * HOUR)
+    return answer.plans[answer.best - 1].machines[0].instance_type
+
+
+def test_a_machine_below_its_break_even_price_leads_the_whole_answer(catalog: Catalog) -> None:
+    found = asked(catalog, "g4dn.12xlarge")
+    assert found.standing == "behind"
+    assert found.rank is None or found.rank > 1
+    assert found.price is not None
+    assert (found.price.wins, found.price.loses) == (True, True)
+    assert found.price.after == pytest.approx(found.price.before * found.price.factor)
+    factor = found.price.factor
+    assert best(with_prices(catalog, "g4dn.12xlarge", 0.96 * factor)) == "g4dn.12xlarge"
+    assert best(with_prices(catalog, "g4dn.12xlarge", 1.04 * factor)) != "g4dn.12xlarge"
+    assert found.speed is not None
+    assert found.speed.factor > 1.0
+
+
+def test_the_best_is_told_so_and_needs_no_break_even(catalog: Catalog) -> None:
+    found = asked(catalog, best(catalog).upper())
+    assert (found.standing, found.rank, found.price, found.speed) == ("first", 1, None, None)
+
+
+def test_what_is_not_sold_there_is_told_where_it_is(catalog: Catalog) -> None:
+    found = asked(catalog, "g4dn.xlarge", regions=("us-central1",))
+    assert found.standing == "not offered"
+    assert found.reasons == (
+        "it is not offered in us-central1, but in eu-west-1, us-east-1, us-west-2",
+    )
+
+
+@pytest.mark.parametrize(
+    ("choice", "said"),
+    [
+        (Choice(providers=("gcp",)), "--provider gcp leaves it out"),
+        (Choice(deny=("g4dn*",)), "--deny g4dn* leaves it out"),
+        (Choice(accelerator="amd"), "--accelerator amd leaves it out"),
+    ],
+)
+def test_the_flag_that_leaves_a_machine_out_is_named(
+    catalog: Catalog, choice: Choice, said: str
+) -> None:
+    found = asked(catalog, "g4dn.xlarge", choice)
+    assert (found.standing, found.reasons) == ("not allowed", (said,))
+
+
+def test_too_little_memory_is_told_in_gib(catalog: Catalog) -> None:
+    found = standing(
+        "g4dn.xlarge", find_job("llama3-8b-sft"), LIMITS, ON_DEMAND, catalog=catalog, now=NOW
+    )
+    assert found.standing == "cannot train"
+    assert "a GPU has 1" in found.reasons[0]
+
+
+def test_a_limit_that_it_misses_in_every_number_is_told_with_the_least_that_would_do(
+    catalog: Catalog,
+) -> None:
+    tight = replace(LIMITS, deadline_s=4 * HOUR, max_machines=2)
+    found = standing("g4dn.xlarge", job(), tight, ON_DEMAND, catalog=catalog, now=NOW)
+    assert found.standing == "over limits"
+    assert "is about the least that leaves a plan" in found.reasons[0]
+    assert found.price is None  # no price makes it faster
+
+
+def test_a_machine_that_nobody_knows_is_refused_with_the_nearest(catalog: Catalog) -> None:
+    with pytest.raises(UsageError, match="did you mean g4dn.xlarge"):
+        asked(catalog, "g4dn.xlarg")
