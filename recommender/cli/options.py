@@ -311,7 +311,11 @@ class AnswerFlags:
 
 @dataclass(frozen=True, slots=True)
 class WriteFlags:
-    """Files that run the plan."""
+    """Files that show the answer or run the plan."""
+
+    report: Annotated[
+        Word, _out("Write the answer with its pictures as one HTML file.", metavar="FILE")
+    ] = None
 
     write: Annotated[Word, _out("Write files that run the plan.", metavar="DIR")] = None
     to: Annotated[Word, _out("What shall run them (skypilot).", metavar="|".join(TARGETS))] = None

@@ -86,14 +86,16 @@ def read_inputs(call: PlannerFlags, top: int, errors: ErrorCollector) -> Planner
     return PlannerInputs(request, catalog, {"top": top, **options})
 
 
-def run_planner(ready: PlannerInputs, explain: int = 0, worth: bool = False) -> Answer:
-    """Ask the planner; also for the policy of plan `explain`, or what limits are worth."""
+def run_planner(
+    ready: PlannerInputs, explain: int = 0, worth: bool = False, report: bool = False
+) -> Answer:
+    """Ask the planner; also for the policy of plan `explain`, what limits are worth, a report."""
     from recommender.optimize.search_state import Watch
     from recommender.planner.recommend import recommend
 
     request, watch = ready.request, Watch()
-    asked = {"explain": explain} if explain else {"worth": True} if worth else {}
-    options = {**ready.options, **asked}
+    more = {"explain": explain, "worth": worth, "report": report}
+    options = {**ready.options, **{name: value for name, value in more.items() if value}}
     with watched(watch, request.limits.goal, bool(options.get("prove"))):
         return recommend(
             request.job,

@@ -392,6 +392,42 @@ class PolicyFacts:
     spot_away: tuple[tuple[str | None, ...], ...] = ()
 
 
+FollowedKind = Literal["table", "baseline", "followed"]
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedPlan:
+    """A plan with its simulated runs: cost and time of each, in the order of the paths."""
+
+    kind: FollowedKind
+    number: int  # in the table, or among the baselines, from 1 on; 0 of one merely followed
+    machines: tuple[Machines, ...]  # at the first place of their failover list
+    fallback: tuple[Machines, ...]
+    fallback_due_s: float | None  # the deadline that the fallback is started for
+    regions: int  # of the failover list
+    checkpoint_path: str
+    usd_per_hour: float
+    gpus: int
+    cost: Spread
+    time: Spread
+    max_usd_per_hour: float
+    overhead: float
+    cost_usd: tuple[float, ...]  # of each run
+    time_s: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportData:
+    """What a report holds besides the answer, gathered only where one is asked for.
+
+    A page can then be asked about other deadlines, budgets and chances without planning again.
+    """
+
+    followed: tuple[FollowedPlan, ...]
+    runs: int  # simulated of each plan of the table
+    seed: int
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The whole result for one request: plans, proof, sensitivity, warnings."""
@@ -421,6 +457,7 @@ class Answer:
     # stand in the order of what they cost with a person's time.
     best: int = 1
     by_value: bool = False
+    report: ReportData | None = None  # where a report is asked for; in no other form of it
 
     @property
     def lead(self) -> int:

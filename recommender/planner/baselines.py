@@ -1,6 +1,6 @@
 """What stands under the table: plain plans, lower bounds, the age of the prices."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,15 +23,16 @@ IS_KIND: dict[Only, Callable[[Plan], bool]] = {
 }
 
 
-def baselines(search: PlanSearch, shown: tuple[Plan, ...]) -> tuple[Plan, ...]:
+def baselines(search: PlanSearch, shown: Sequence[Evaluated]) -> tuple[Evaluated, ...]:
     """One GPU, one big machine, all on demand, all spot, whether in time or not.
 
     The best of each kind by the printed figures, so none is beaten by its like in the table.
     """
     plans = []
     for label, limits, only, rival in rivals(search):
-        best = _best_of_kind(only, rival.plan, limits, shown)
-        plans.append(replace(best, labels=(label,), saving=None, also_regions=()))
+        best = _best_of_kind(only, rival, limits, shown)
+        plan = replace(best.plan, labels=(label,), saving=None, also_regions=())
+        plans.append(replace(best, plan=plan))
     return tuple(plans)
 
 
@@ -54,11 +55,13 @@ def _kinds(limits: Limits) -> Iterator[tuple[str, Limits, Only]]:
         yield "the cheapest", replace(limits, objective="cost"), "any"
 
 
-def _best_of_kind(only: Only, rival: Plan, limits: Limits, shown: tuple[Plan, ...]) -> Plan:
+def _best_of_kind(
+    only: Only, rival: Evaluated, limits: Limits, shown: Sequence[Evaluated]
+) -> Evaluated:
     """The best of a plan and those of the table that are of its kind."""
-    plans = [plan for plan in shown if IS_KIND[only](plan) and keeps(plan, limits)]
-    plans += [rival] if keeps(rival, limits) or not plans else []
-    return min(plans, key=lambda plan: goal_of(plan, limits))
+    found = [each for each in shown if IS_KIND[only](each.plan) and keeps(each.plan, limits)]
+    found += [rival] if keeps(rival.plan, limits) or not found else []
+    return min(found, key=lambda each: goal_of(each.plan, limits))
 
 
 def lower_bounds_of(problem: Problem) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from recommender.errors import UsageError
 from recommender.inputs.units import Comparison
 from recommender.optimize.linear_program import write
 from recommender.optimize.search_state import Watch
-from recommender.plan.plan import Answer, Infeasible, Plan, Trio
+from recommender.plan.plan import Answer, Infeasible, Plan, ReportData, Trio
 from recommender.planner import assumptions
 from recommender.planner.baselines import baselines, lower_bounds_of, more_regions, price_dates
 from recommender.planner.current_setup import current_setup
@@ -36,6 +36,7 @@ class Pipeline:
     save_lp: Path | None = None
     watch: Watch = field(default_factory=Watch)  # what it shows of its search
     worth: bool = False  # whether to plan again for what a little more of each limit is worth
+    report: bool = False  # whether to gather what only a report holds
 
     @cached_property
     def search(self) -> PlanSearch:
@@ -86,13 +87,15 @@ class Pipeline:
 
     def _answer(self, failed: Infeasible | None) -> Answer:
         problem, ranked = self.problem, self.ranked
-        plans = self._shares_told(tuple(evaluated.plan for evaluated in self.table))
+        table = self._shares_told()
+        plans = tuple(evaluated.plan for evaluated in table)
+        plain = () if failed else baselines(self.search, table)
         least_usd, least_s = lower_bounds_of(problem)
         return Answer(
             status=status_of(failed),
             goal=problem.limits.goal,
             plans=plans,
-            baselines=() if failed else baselines(self.search, plans),
+            baselines=tuple(evaluated.plan for evaluated in plain),
             compared=self.compared,
             lower_bound_usd=least_usd,
             lower_bound_s=least_s,
@@ -109,14 +112,24 @@ class Pipeline:
             trio=None if failed else self.trio,
             best=self.table.index(ranked.plans[0]) + 1 if ranked.plans else 1,
             by_value=problem.limits.by_value,
+            report=self._report_data(table, plain) if self.report else None,
         )
 
-    def _shares_told(self, plans: tuple[Plan, ...]) -> tuple[Plan, ...]:
+    def _shares_told(self) -> tuple[Evaluated, ...]:
         """The plans of the table, with how often each of them is the best."""
+        plans = tuple(evaluated.plan for evaluated in self.table)
         shares = best_shares(plans, self.problem.limits, self.problem.seed)
         return tuple(
-            replace(plan, best_share=share) for plan, share in zip(plans, shares, strict=True)
+            replace(each, plan=replace(each.plan, best_share=share))
+            for each, share in zip(self.table, shares, strict=True)
         )
+
+    def _report_data(
+        self, table: tuple[Evaluated, ...], plain: tuple[Evaluated, ...]
+    ) -> ReportData:
+        from recommender.planner.report_data import report_data  # most answers need none
+
+        return report_data(self.search, table, plain)
 
 
 def status_of(failed: Infeasible | None) -> Literal["ok", "infeasible", "unknown"]:

@@ -68,7 +68,7 @@ class PlanBuilder:
     def build(self, candidate: Candidate) -> Evaluated:
         """The whole plan, its figures from the paths behind everything printed."""
         if candidate not in self.built:
-            details = self._details(candidate)
+            details = self.details(candidate)
             self.built[candidate] = Evaluated(
                 candidate, details.inputs, details.plan(), details.max_usd_per_hour()
             )
@@ -88,7 +88,8 @@ class PlanBuilder:
     def _space(self) -> Space:
         return replace(self.problem.space(self.sites), limits=self.limits)
 
-    def _details(self, candidate: Candidate) -> PlanDetails:
+    def details(self, candidate: Candidate) -> PlanDetails:
+        """The parts of a candidate's plan, each computed when it is asked for."""
         site = self.sites.sites[candidate.site].only(np.array(candidate.entries))
         row = Plans(
             np.array([candidate.counts]),

@@ -99,27 +99,31 @@ class PlanDetails:
 
     def plan(self) -> Plan:
         """The whole plan."""
-        listed_usd = [m.count * m.usd_per_hour for m in self.machines]
+        listed_usd = sum(m.count * m.usd_per_hour for m in self.machines)
         hours = float(self.inputs.work_s[0]) / 3600.0
         flop = self.problem.steps_left * self.problem.job.global_batch
         flop *= self.problem.job.flop_per_sample
         return Plan(
             machines=self.machines,
-            sites=self._places(),
+            sites=self.places,
             checkpointing=self._checkpointing(),
             fallback=self._fallback,
             estimate=self._estimate(),
-            usd_per_hour=sum(listed_usd)
-            + sum(m.count * m.usd_per_hour for m in self.tier)
-            + self._servers_usd_per_hour,
+            usd_per_hour=self.usd_per_hour,
             gpus=sum(m.count * m.gpus for m in self.machines),
-            flopp=flop / max(sum(listed_usd) * hours, 1e-12),
+            flopp=flop / max(listed_usd * hours, 1e-12),
             needs=self._needs(),
             notes=self._notes(),
             spot=self._spot_facts(),
             evidence=evidence_of(self.problem, self.pools),
             on_demand=self._on_demand_facts,
         )
+
+    @property
+    def usd_per_hour(self) -> float:
+        """List price while everything runs."""
+        rented = (*self.machines, *self.tier)
+        return sum(m.count * m.usd_per_hour for m in rented) + self._servers_usd_per_hour
 
     def max_usd_per_hour(self) -> float:
         """Most USD per hour ever paid: at the most expensive place, fees and fallback included."""
@@ -167,7 +171,8 @@ class PlanDetails:
         """The first spot pool; mixes share its failover list inside their region."""
         return next((pool for pool in self.pools if pool.spot), None)
 
-    def _places(self) -> tuple[Place, ...]:
+    @property
+    def places(self) -> tuple[Place, ...]:
         """The failover list of the spot machines."""
         if self._spot_pool is None:
             return ()
@@ -196,6 +201,14 @@ class PlanDetails:
         law = (j.run_mean_s, j.run_sigma, j.changeover_s, j.stall_s, least_s, j.notice_saves)
         return as_good_intervals(*law)
 
+    @property
+    def fallback_machines(self) -> tuple[Machines, ...]:
+        """What takes over when spot stays away; nothing without a fallback."""
+        row, fallbacks = self.candidate.fallback, self.site.fallbacks
+        if row < 0:
+            return ()
+        return (self._machine(int(fallbacks.offer[row]), int(fallbacks.count[row])),)
+
     @cached_property
     def _fallback(self) -> Fallback | None:
         row, fallbacks, inputs = self.candidate.fallback, self.site.fallbacks, self.inputs
@@ -203,7 +216,7 @@ class PlanDetails:
             return None
         rule = self._rule()
         return Fallback(
-            machines=(self._machine(int(fallbacks.offer[row]), int(fallbacks.count[row])),),
+            machines=self.fallback_machines,
             usd_per_hour=float(fallbacks.usd_per_hour[row]),
             speed=float(inputs.fallback_speed[0]),
             reserve_s=float(inputs.reserve_s[0] + inputs.fallback_start_s[0]),

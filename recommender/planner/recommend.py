@@ -31,6 +31,7 @@ def recommend(
     verify: bool = False,
     explain: int = 0,
     worth: bool = False,
+    report: bool = False,
     save_lp: Path | None = None,
     seed: int = SEED,
     now: datetime | None = None,
@@ -46,6 +47,7 @@ def recommend(
     `explain` computes the fallback policy of one plan, by its number (`Answer.policy`).
     `watch` shows the search that runs to another thread, and ends a proof early.
     `worth` plans again for what a little more of each limit is worth (`Answer.program`).
+    `report` gathers what `report.html.page` draws as well (`Answer.report`); it implies `worth`.
     """
     passed_over: tuple[str, ...] = ()
     if catalog is None:
@@ -54,7 +56,14 @@ def recommend(
     moment = clock_now() if now is None else now
     problem = planning_problem(job, limits, choice, catalog, progress, moment, seed)
     pipeline = Pipeline(
-        problem, top, compare, prove, save_lp, watch or Watch(), worth or explain > 0
+        problem,
+        top,
+        compare,
+        prove,
+        save_lp,
+        watch or Watch(),
+        worth or report or explain > 0,
+        report,
     )
     answer = pipeline.answer()
     answer = replace(answer, warnings=(*passed_over, *answer.warnings))

@@ -116,7 +116,12 @@ def span(spread: Spread, unit: float, places: int) -> str:
 
 def time_unit(plans: Sequence[Plan]) -> tuple[float, str]:
     """Seconds per unit and its name, one for a whole column."""
-    middle = _median([p.estimate.time.p50 for p in plans]) if plans else 3600.0
+    return unit_of([plan.estimate.time.p50 for plan in plans])
+
+
+def unit_of(seconds: Sequence[float]) -> tuple[float, str]:
+    """The unit that suits the middle one of some times, in seconds, and its name."""
+    middle = _median(seconds) if seconds else 3600.0
     return next((unit, name) for limit, unit, name in _TIMES if middle < limit)
 
 

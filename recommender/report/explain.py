@@ -103,8 +103,13 @@ def program_blocks(answer: Answer) -> list[Block]:
         f"By estimates of {program.columns} configurations the work is shared best as {shares}; "
         f"{fmt.percent(program.spot_share)} on clusters with spot. It says what is simulated first."
     )
-    worth = [(fmt.clean(each.limit), _worth(each, answer.goal)) for each in program.worth]
-    return [BLANK, text("Linear program", STRONG), text(words), labelled(worth)]
+    return [BLANK, text("Linear program", STRONG), text(words), labelled(worth_words(answer))]
+
+
+def worth_words(answer: Answer) -> list[tuple[str, str]]:
+    """What a little more of each limit is worth, behind the name of the limit."""
+    worth = () if answer.program is None else answer.program.worth
+    return [(fmt.clean(each.limit), _worth(each, answer.goal)) for each in worth]
 
 
 def _worth(each: LimitWorth, goal: str) -> str:
@@ -151,7 +156,7 @@ def _usd(x: float) -> str:
 
 _MACHINES = re.compile(r"^\d+x \S+ (spot|on-demand)$")
 _NONE = 1e-6  # parts of the time below this share are what rounding leaves
-_Term = tuple[str, str, str]  # what, how much, remark
+Term = tuple[str, str, str]  # what, how much, remark
 
 
 def render(answer: Answer, request: PlanRequest, number: int, width: int) -> list[Block]:
@@ -165,19 +170,20 @@ def render(answer: Answer, request: PlanRequest, number: int, width: int) -> lis
         BLANK,
         *plan_blocks(plan, request),
     ]
-    for title, terms in _sections(plan, request):
+    for title, terms in sections(plan, request):
         blocks += [BLANK, text(title, STRONG), _terms(terms, width)]
     blocks += policy_blocks(answer.policy, width)
     blocks += program_blocks(answer)
     return blocks + _lost(answer, number) + _assumed(answer) + _derived(request)
 
 
-def _sections(plan: Plan, request: PlanRequest) -> list[tuple[str, Sequence[_Term]]]:
+def sections(plan: Plan, request: PlanRequest) -> list[tuple[str, Sequence[Term]]]:
+    """Every term of a plan under its heading: step, memory, time, bill, confidence, spot."""
     estimate = plan.estimate
     step, cost, time = estimate.step, estimate.cost, estimate.time
     unit = "tokens" if request.job.tokens_per_sample > 1 else f"{request.job.sample_unit}s"
     rate = request.job.global_batch * request.job.tokens_per_sample / step.step_s
-    sections: list[tuple[str, Sequence[_Term]]] = [
+    sections: list[tuple[str, Sequence[Term]]] = [
         (
             f"One step: {fmt.duration(step.step_s)}, {fmt.large(rate)} {unit}/s",
             _step(step),
@@ -202,7 +208,7 @@ def _sections(plan: Plan, request: PlanRequest) -> list[tuple[str, Sequence[_Ter
     return sections
 
 
-def _step(step: StepSplit) -> list[_Term]:
+def _step(step: StepSplit) -> list[Term]:
     parts = [
         ("compute", step.compute_s),
         ("recomputation", step.recompute_s),
@@ -217,12 +223,12 @@ def _step(step: StepSplit) -> list[_Term]:
     return [*terms, ("micro-batch", batch, f"sharding: {fmt.clean(step.sharding)}")]
 
 
-def _memory(step: StepSplit) -> list[_Term]:
+def _memory(step: StepSplit) -> list[Term]:
     parts = step.memory_parts_gib
     return [(fmt.clean(n), f"{fmt.three(x)} GiB", _of(x, step.memory_gib)) for n, x in parts]
 
 
-def _time(plan: Plan) -> list[_Term]:
+def _time(plan: Plan) -> list[Term]:
     split = plan.estimate.split
     parts = [
         ("start-up", split.start_up_s),
@@ -236,7 +242,7 @@ def _time(plan: Plan) -> list[_Term]:
     return [(name, fmt.duration(s), _of(s, total)) for name, s in parts if s > _NONE * total]
 
 
-def _bill(plan: Plan) -> list[_Term]:
+def _bill(plan: Plan) -> list[Term]:
     total = sum(item.usd for item in plan.estimate.bill)
     return [
         (fmt.clean(item.item), f"{item.usd:,.2f} USD", _of(item.usd, total))
@@ -244,7 +250,7 @@ def _bill(plan: Plan) -> list[_Term]:
     ]
 
 
-def _certainty(plan: Plan) -> list[_Term]:
+def _certainty(plan: Plan) -> list[Term]:
     estimate, known = plan.estimate, plan.evidence
     speed = "" if known is None else f", {known.speed}"
     price = "" if known is None else f", {known.price} ({known.price_age_days:.0f} days)"
@@ -262,7 +268,7 @@ def _certainty(plan: Plan) -> list[_Term]:
     return terms
 
 
-def _on_demand(facts: OnDemandFacts | None) -> list[_Term]:
+def _on_demand(facts: OnDemandFacts | None) -> list[Term]:
     """How far the chance hangs on on-demand machines that may not be there."""
     if facts is None:
         return []
@@ -274,7 +280,7 @@ def _on_demand(facts: OnDemandFacts | None) -> list[_Term]:
     ]
 
 
-def _spot(facts: SpotFacts, estimate: Estimate) -> list[_Term]:
+def _spot(facts: SpotFacts, estimate: Estimate) -> list[Term]:
     """The law of the machines, and what the plan's own runs meet of it."""
     basis = f"{fmt.clean(facts.basis)}, {fmt.clean(facts.as_of)}"
     waiting = estimate.split.waiting_s
@@ -312,7 +318,7 @@ def _of(part: float, whole: float) -> str:
     return fmt.percent(part / whole) if whole else ""
 
 
-def _terms(terms: Sequence[_Term], width: int) -> Block:
+def _terms(terms: Sequence[Term], width: int) -> Block:
     """What, how much, and which share of the whole or a remark; the last two in one if narrow."""
     table = inset(grid(terms, right=(1,)))
     if fits(table, width):

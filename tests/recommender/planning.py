@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from recommender.catalogs.catalog import Catalog
@@ -85,6 +86,13 @@ def with_prices(catalog: Catalog, instance_type: str, factor: float) -> Catalog:
         for name, price in zip(o.instance_type, o.usd_per_hour, strict=True)
     ]
     return replace(catalog, offers=replace(o, usd_per_hour=array("d", usd)))
+
+
+@cache
+def small() -> Catalog:
+    """The small catalog, once per process."""
+    with TemporaryDirectory() as folder:
+        return written(Path(folder))
 
 
 @cache

@@ -22,6 +22,7 @@ from recommender.cli.options import (
 )
 from recommender.cli.output import output_options, show_answer
 from recommender.cli.strict import PlanCommand, call_problems, complete_job
+from recommender.cli.write_report import write_report
 from recommender.errors import UsageError
 from recommender.export.start import TARGETS
 from recommender.plan.plan import Answer
@@ -70,8 +71,12 @@ def plan(
     ).over(kept)
     ready = planner_inputs.read_inputs(call, form.top, errors)
     explained = form.explain if form.kind == "table" else 0
-    answer = planner_inputs.run_planner(ready, explained, worth=form.kind == "json")
+    answer = planner_inputs.run_planner(
+        ready, explained, worth=form.kind == "json", report=files.report is not None
+    )
     show_answer(answer, ready.request, form)
+    if files.report is not None:
+        write_report(answer, ready.request, files.report)
     if answer.status != "ok":
         raise typer.Exit(INFEASIBLE)
     if files.write is not None:

@@ -1,0 +1,181 @@
+"""What a report holds besides the answer: every plan worth a look, with its simulated runs.
+
+Under the limits asked a search keeps few plans. A page on which limits are moved needs those of
+other limits too: the cheapest, the fastest, and the cheapest under other deadlines, whose
+fallbacks start for these deadlines. Of all plans that were met those nearest to the frontier of
+cost and time are kept.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from recommender.catalogs.frozen import dataclass
+from recommender.optimize.search_state import Candidate
+from recommender.performance.checkpoint import CHECKPOINT_PATHS
+from recommender.plan.limits import Limits
+from recommender.plan.plan import FollowedKind, FollowedPlan, ReportData
+from recommender.planner.plan_builder import Evaluated
+from recommender.planner.plan_details import PlanDetails, spread_of
+from recommender.planner.problem import PRINTED
+from recommender.planner.search import BASELINE, PlanSearch
+from recommender.risk.monte_carlo import simulate_paths
+
+MOST_FOLLOWED = 150  # plans next to those of the table: 1.4 kB each in a page
+OTHER_DEADLINES = (0.5, 0.7, 1.5, 2.5)  # of the deadline asked
+RUNGS = 5  # deadlines between the fastest and the cheapest plan, where none is asked
+
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """A candidate and the limits that it was found under."""
+
+    candidate: Candidate
+    limits: Limits
+
+    @property
+    def due_s(self) -> float | None:
+        """The deadline that decides when its fallback starts; None without a fallback."""
+        return None if self.candidate.fallback < 0 else self.limits.deadline_s
+
+    @property
+    def key(self) -> Key:
+        """What makes two of them the same plan."""
+        c = self.candidate
+        return (c.site, c.entries, c.counts, c.checkpoint_path, c.fallback, self.due_s)
+
+
+def report_data(
+    search: PlanSearch, table: Sequence[Evaluated], baselines: Sequence[Evaluated]
+) -> ReportData:
+    """The plans of the table, the plain ones, and others near the frontier."""
+    limits = search.problem.limits
+    _search_other_limits(search)
+    known = {_looks(search, Met(each.candidate, limits)) for each in table}
+    others = _distinct(search, known)
+    shown = [_shown(search, each, "table", i) for i, each in enumerate(table, 1)]
+    shown += [_shown(search, each, "baseline", i) for i, each in enumerate(baselines, 1)]
+    chosen = nearest_to_frontier(others, MOST_FOLLOWED)
+    followed = [_followed(search, met) for met in chosen]
+    return ReportData((*shown, *followed), PRINTED, search.problem.seed)
+
+
+def _search_other_limits(search: PlanSearch) -> None:
+    """Search under limits that somebody may move to; what is found stays with the search."""
+    limits = search.problem.limits
+    free = replace(limits, deadline_s=None, budget_usd=None)
+    for aim in ("time", "cost"):
+        search.search(replace(free, objective=aim), budget=BASELINE)
+    for due_s in _other_deadlines(search):
+        search.search(replace(free, deadline_s=due_s, objective="cost"), budget=BASELINE)
+
+
+def _other_deadlines(search: PlanSearch) -> list[float]:
+    due_s = search.problem.limits.deadline_s
+    if due_s is not None:
+        return [share * due_s for share in OTHER_DEADLINES]
+    times = [met.candidate.time_s for met in _met(search)]
+    if not times:
+        return []
+    rungs: list[float] = np.geomspace(min(times), max(times), RUNGS + 2)[1:-1].tolist()
+    return rungs
+
+
+def _met(search: PlanSearch) -> Iterator[Met]:
+    """All plans that the searches kept, each once."""
+    found: dict[Key, Met] = {}
+    states = [(search.problem.limits, search.best)]
+    states += [(limits, state) for (limits, _), state in search.searched.items()]
+    for limits, state in states:
+        for candidate in state.incumbents.values():
+            met = Met(candidate, limits)
+            found.setdefault(met.key, met)
+    yield from found.values()
+
+
+def _looks(search: PlanSearch, met: Met) -> Key:
+    """What a reader tells plans apart by: machines and their first places, not the places behind.
+
+    Failover lists of several lengths are tried; of plans that look alike the cheapest is kept.
+    """
+    first = tuple(pool.rows[0] for pool in search.builder.pools_of(met.candidate))
+    c = met.candidate
+    return (first, c.counts, c.checkpoint_path, c.fallback, met.due_s)
+
+
+def _distinct(search: PlanSearch, known: set[Key]) -> list[Met]:
+    """The cheapest of each kind of plan that looks like no plan of the table."""
+    found: dict[Key, Met] = {}
+    for met in sorted(_met(search), key=lambda met: met.candidate.cost_usd):
+        found.setdefault(_looks(search, met), met)
+    return [met for looks, met in found.items() if looks not in known]
+
+
+def nearest_to_frontier(plans: Sequence[Met], most: int) -> list[Met]:
+    """Plans in layers: those that no other beats in cost and time, those left that none beats, …"""
+    left = sorted(plans, key=lambda met: (met.candidate.cost_usd, met.candidate.time_s))
+    kept: list[Met] = []
+    while left and len(kept) < most:
+        best_s = np.inf
+        layer: list[Met] = []
+        rest: list[Met] = []
+        for met in left:
+            (layer if met.candidate.time_s < best_s else rest).append(met)
+            best_s = min(best_s, met.candidate.time_s)
+        kept, left = kept + layer, rest
+    return kept[:most]
+
+
+def _shown(search: PlanSearch, each: Evaluated, kind: FollowedKind, number: int) -> FollowedPlan:
+    """A plan of the answer on the paths behind its printed figures."""
+    problem = search.problem
+    paths = simulate_paths(each.inputs, problem.limits.deadline_s, PRINTED, problem.seed)
+    plan, fallback = each.plan, each.plan.fallback
+    return FollowedPlan(
+        kind=kind,
+        number=number,
+        machines=plan.machines,
+        fallback=() if fallback is None else fallback.machines,
+        fallback_due_s=None if fallback is None else problem.limits.deadline_s,
+        regions=len({site.region for site in plan.sites}),
+        checkpoint_path=plan.checkpointing.path,
+        usd_per_hour=plan.usd_per_hour,
+        gpus=plan.gpus,
+        cost=plan.estimate.cost,
+        time=plan.estimate.time,
+        max_usd_per_hour=each.max_usd_per_hour,
+        overhead=plan.estimate.overhead,
+        cost_usd=tuple(paths.cost_usd[0].tolist()),
+        time_s=tuple(paths.time_s[0].tolist()),
+    )
+
+
+def _followed(search: PlanSearch, met: Met) -> FollowedPlan:
+    """A plan of some search on the paths of that search."""
+    details = search.builder.under(met.limits).details(met.candidate)
+    found = search.problem.outcome_cache.outcomes(details.inputs, met.due_s)
+    cost, time = found.cost_usd[0], found.time_s[0]
+    return FollowedPlan(
+        kind="followed",
+        number=0,
+        machines=details.machines,
+        fallback=details.fallback_machines,
+        fallback_due_s=met.due_s,
+        regions=_regions(details),
+        checkpoint_path=CHECKPOINT_PATHS[met.candidate.checkpoint_path],
+        usd_per_hour=details.usd_per_hour,
+        gpus=sum(m.count * m.gpus for m in details.machines),
+        cost=spread_of(cost, float(found.expected_usd[0])),
+        time=spread_of(time, float(time.mean())),
+        max_usd_per_hour=details.max_usd_per_hour(),
+        overhead=float(found.overhead[0]),
+        cost_usd=tuple(cost.tolist()),
+        time_s=tuple(time.tolist()),
+    )
+
+
+def _regions(details: PlanDetails) -> int:
+    return len({site.region for site in details.places})

@@ -1,0 +1,311 @@
+"""The pictures of the page as Vega-Lite specifications: plain data, drawn by the bundled script.
+
+https://vega.github.io/vega-lite/docs/ (version 6). Rows come as named data, so that the page can
+give other rows to a picture that is drawn already.
+"""
+
+import math
+from typing import Any, TypeAlias
+
+from recommender.report.html.page_data import PageData
+from recommender.report.html.palette import BLUE, VERMILION, Theme
+
+Spec: TypeAlias = dict[str, Any]
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+_ROOM = 1.2  # beyond the outermost mark of an axis
+
+
+def base(height: int, **more: Any) -> Spec:
+    """A picture as wide as its place in the page."""
+    sized = {"width": "container", "height": height, "autosize": {"type": "fit-x", "resize": True}}
+    return {"$schema": SCHEMA, **sized, **more}
+
+
+def named(name: str) -> Spec:
+    """Rows that the page's script fills in."""
+    return {"name": name}
+
+
+def axis_title(words: str, unit: str) -> str:
+    """A title with the unit of the axis."""
+    return f"{words}, {unit}"
+
+
+def frontier(data: PageData) -> Spec:
+    """Cost against time: a bar per plan for 5-95 %, limits as lines, the chance as shade."""
+    return base(
+        520,
+        datasets={},
+        data=named("plans"),
+        encoding={
+            "x": _axis("x", f"time, {data.scale.unit}", _domain(data, "x")),
+            "y": _axis("y", "cost, USD", _domain(data, "y")),
+        },
+        layer=[*_beyond(), _others(), *_bars(), _line(), *_limit_lines(), *_marks(), *_labels()],
+        resolve={"scale": {"color": "shared"}},
+    )
+
+
+def _axis(field: str, title: str, domain: tuple[float, float]) -> Spec:
+    scale = {"type": "log", "domain": list(domain), "nice": False}
+    labels = {"title": title, "format": ",~r", "values": ticks(*domain), "labelOverlap": "greedy"}
+    return {"field": field, "type": "quantitative", "scale": scale, "axis": labels}
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """Round figures between two others, in steps of 1, 2 and 5."""
+    tens = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    found = (float(f"{step}e{ten}") for ten in tens for step in (1, 2, 5))
+    return [value for value in found if low <= value <= high]
+
+
+def _domain(data: PageData, axis: str) -> tuple[float, float]:
+    """From the shortest to the longest bar of the answer's plans, all marks and limits within."""
+    barred = [plan for plan in data.plans if plan.kind != "followed"] or list(data.plans)
+    values = [getattr(plan, f"{axis}_{end}") for plan in barred for end in ("low", "high")]
+    values += [getattr(plan, axis) for plan in data.plans]
+    asked = (data.deadline_s or 0.0) / data.scale.unit_s if axis == "x" else data.budget_usd
+    values += [asked] if asked else []
+    return min(values, default=1.0) / _ROOM, max(values, default=10.0) * _ROOM
+
+
+def _beyond() -> list[Spec]:
+    """What lies beyond a limit, veiled."""
+    veil = {"type": "rect", "opacity": 0.07, "color": VERMILION, "clip": True}
+    return [
+        {
+            "data": named("limits"),
+            "transform": [{"filter": "datum.axis === 'x'"}],
+            "mark": veil,
+            "encoding": {
+                "x": {"field": "at"}, "x2": {"value": "width"},
+                "y": {"value": 0}, "y2": {"value": "height"},
+            },
+        },
+        {
+            "data": named("limits"),
+            "transform": [{"filter": "datum.axis === 'y'"}],
+            "mark": veil,
+            "encoding": {
+                "y": {"field": "at"}, "y2": {"value": 0},
+                "x": {"value": 0}, "x2": {"value": "width"},
+            },
+        },
+    ]  # fmt: skip
+
+
+def _limit_lines() -> list[Spec]:
+    """The limits, each with its name."""
+    upright: Spec = {"angle": 270, "align": "right", "dy": -6, "dx": -6}
+    level: Spec = {"align": "right", "dy": -6, "dx": -4}
+    return [
+        *_limit_line("x", {"x": {"field": "at"}, "y": None}, {"y": {"value": 0}}, upright),
+        *_limit_line("y", {"y": {"field": "at"}, "x": None}, {"x": {"value": "width"}}, level),
+    ]
+
+
+def _limit_line(axis: str, line: Spec, end: Spec, words: Spec) -> list[Spec]:
+    """One limit across the picture, and its name at one end."""
+    rows: Spec = {"data": named("limits"), "transform": [{"filter": f"datum.axis === '{axis}'"}]}
+    rule: Spec = {"type": "rule", "strokeWidth": 1.5, "strokeDash": [6, 4], "color": "$limit"}
+    name: Spec = {"type": "text", "color": "$limit", "fontSize": 12, **words}
+    return [
+        {**rows, "mark": rule, "encoding": line},
+        {**rows, "mark": name, "encoding": {**line, **end, "text": {"field": "name"}}},
+    ]
+
+
+def _shade() -> Spec:
+    """The chance that all limits are kept, from faint to full."""
+    return {
+        "field": "chance",
+        "type": "quantitative",
+        "scale": {"domain": [0, 1], "range": ["$never", "$always"], "clamp": True},
+        "legend": None,
+    }
+
+
+def _filled() -> Spec:
+    """The shade inside of a mark: marks of plans that miss a limit are hollow."""
+    return {"condition": {"test": "datum.keeps", **_shade()}, "value": "$paper"}
+
+
+def _tooltip() -> list[Spec]:
+    fields = (
+        ("title", "plan"), ("where", "place"), ("cost_words", "cost"), ("time_words", "time"),
+        ("chance_words", "chance"), ("fallback", "fallback"),
+    )  # fmt: skip
+    return [{"field": field, "title": title} for field, title in fields]
+
+
+def _others() -> Spec:
+    """Plans that were merely followed."""
+    return {
+        "transform": [{"filter": "datum.kind === 'followed' && !datum.barred"}],
+        "mark": {"type": "point", "size": 26, "opacity": 0.8, "clip": True},
+        "encoding": {"stroke": _shade(), "fill": _filled(), "tooltip": _tooltip()},
+    }
+
+
+def _bars() -> list[Spec]:
+    """What nine runs of ten stay within, in time and in cost."""
+    across = {"x": {"field": "x_low"}, "x2": {"field": "x_high"}}
+    upright = {"y": {"field": "y_low"}, "y2": {"field": "y_high"}}
+    thick = {"type": "rule", "strokeWidth": 3, "opacity": 0.6, "strokeCap": "round", "clip": True}
+    thin = {**thick, "strokeWidth": 1.2, "opacity": 0.35}
+    followed = "datum.kind === 'followed' && !datum.chosen"
+    return [
+        {
+            "transform": [{"filter": f"datum.barred && {which}"}],
+            "mark": mark,
+            "encoding": {**each, "color": _shade(), "tooltip": _tooltip()},
+        }
+        for mark, which in ((thin, f"({followed})"), (thick, f"!({followed})"))
+        for each in (across, upright)
+    ]
+
+
+def _line() -> Spec:
+    """The frontier: plans that keep the limits and that no other beats in cost and time."""
+    return {
+        "transform": [{"filter": "datum.best"}],
+        "mark": {
+            "type": "line",
+            "interpolate": "step-after",
+            "strokeWidth": 1.5,
+            "color": "$ink",
+            "clip": True,
+        },
+        "encoding": {"order": {"field": "x", "type": "quantitative"}},
+    }
+
+
+def _marks() -> list[Spec]:
+    """A mark per plan of the table, plain plan and frontier; a ring round the chosen."""
+    shape = {
+        "condition": {"test": "datum.plain", "value": "diamond"},
+        "value": "circle",
+    }
+    size = {"condition": {"test": "datum.kind === 'followed'", "value": 60}, "value": 170}
+    stroke = {"condition": {"test": "datum.keeps", "value": "$ink"}, **_shade()}
+    return [
+        {
+            "transform": [{"filter": "datum.barred"}],
+            "mark": {"type": "point", "opacity": 1, "strokeWidth": 1.4, "clip": True,
+                     "cursor": "pointer"},
+            "encoding": {"fill": _filled(), "stroke": stroke, "shape": shape, "size": size,
+                         "tooltip": _tooltip()},
+        },
+        {
+            "transform": [{"filter": "datum.chosen"}],
+            "mark": {"type": "point", "filled": False, "size": 480, "strokeWidth": 2.2,
+                     "color": "$ink", "clip": True},
+        },
+    ]  # fmt: skip
+
+
+def _labels() -> list[Spec]:
+    """Names of the plans of the table and of the plain ones."""
+    return [
+        {
+            "transform": [{"filter": "datum.tag"}],
+            "mark": {"type": "text", "align": "left", "dx": 12, "dy": {"expr": "datum.tag_dy"},
+                     "fontSize": 12, "fontWeight": 600, "clip": True},
+            "encoding": {"text": {"field": "tag"}},
+        },
+    ]  # fmt: skip
+
+
+def distribution(title: str) -> Spec:
+    """How a figure spreads over the runs of the chosen plan: within the limit, and beyond."""
+    colour = {
+        "condition": {"test": "datum.beyond", "value": VERMILION},
+        "value": BLUE,
+    }
+    marks = {"field": "at", "type": "quantitative"}
+    return base(
+        220,
+        data=named("bins"),
+        layer=[
+            {
+                "mark": {"type": "bar", "binSpacing": 1},
+                "encoding": {
+                    "x": {"field": "low", "type": "quantitative", "title": title,
+                          "bin": {"binned": True},
+                          "axis": {"format": ",~r", "grid": False, "tickCount": 8},
+                          "scale": {"nice": False, "zero": False}},
+                    "x2": {"field": "high"},
+                    "y": {"field": "share", "type": "quantitative", "title": "share of the runs",
+                          "axis": {"format": ".0%", "tickCount": 4}},
+                    "color": colour,
+                    "tooltip": [{"field": "span", "title": title},
+                                {"field": "share", "title": "runs", "format": ".1%"}],
+                },
+            },
+            {
+                "data": named("marks"),
+                "mark": {"type": "rule", "strokeWidth": 1.5, "color": "$ink"},
+                "encoding": {"x": marks, "y": None},
+            },
+            {
+                "data": named("marks"),
+                "mark": {"type": "text", "align": "left", "dx": 4, "baseline": "top",
+                         "fontSize": 11},
+                "encoding": {"x": marks, "y": {"value": 2}, "text": {"field": "name"}},
+            },
+            {
+                "data": named("limit"),
+                "mark": {"type": "rule", "strokeWidth": 1.5, "strokeDash": [6, 4],
+                         "color": "$limit"},
+                "encoding": {"x": marks, "y": None},
+            },
+        ],
+    )  # fmt: skip
+
+
+def stacked(rows: int, field: str, title: str, colours: dict[str, str], form: str) -> Spec:
+    """Parts of a whole, a bar per plan; `colours` has the parts in their order."""
+    order = list(colours)
+    return base(
+        34 * rows + 50,
+        data=named("parts"),
+        transform=[{"calculate": f"indexof({order!r}, datum.part)", "as": "place"}],
+        mark={"type": "bar", "height": {"band": 0.72}},
+        encoding={
+            "y": {"field": "plan", "type": "nominal", "sort": None, "title": None,
+                  "axis": {"labelLimit": 170, "domain": False, "ticks": False}},
+            "x": {"field": field, "type": "quantitative", "title": title, "stack": "zero",
+                  "axis": {"format": form, "tickCount": 6}, "scale": {"nice": False}},
+            "color": {"field": "part", "type": "nominal", "title": None,
+                      "scale": {"domain": order, "range": list(colours.values())},
+                      "legend": {"orient": "bottom", "columns": 3, "labelLimit": 240}},
+            "order": {"field": "place", "type": "quantitative"},
+            "tooltip": [{"field": "plan"}, {"field": "part"},
+                        {"field": "words", "title": "amount"}],
+        },
+    )  # fmt: skip
+
+
+def config(theme: Theme) -> Spec:
+    """What pictures look like on a background."""
+    axis = {
+        "labelColor": theme.faint, "titleColor": theme.ink, "gridColor": theme.grid,
+        "domainColor": theme.faint, "tickColor": theme.faint, "labelFontSize": 12,
+        "titleFontSize": 12, "titleFontWeight": 600, "titlePadding": 8,
+    }  # fmt: skip
+    return {
+        "background": "transparent",
+        "font": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif",
+        "aria": False,  # a picture is one thing to a screen reader; its figures are in its table
+        "view": {"stroke": None},
+        "axis": axis,
+        "legend": {"labelColor": theme.ink, "titleColor": theme.ink, "labelFontSize": 12},
+        "text": {"color": theme.ink},
+    }  # fmt: skip
+
+
+def variables(theme: Theme) -> dict[str, str]:
+    """What stands for words with a dollar sign in a specification, as the background wants it."""
+    low, high = theme.chance
+    return {"$never": low, "$always": high, "$ink": theme.ink, "$limit": theme.limit,
+            "$paper": theme.paper}  # fmt: skip

@@ -1,0 +1,92 @@
+"""HTML as trees of elements: whatever is text is escaped when the tree is written."""
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+from xml.etree import ElementTree
+
+from recommender.catalogs.frozen import dataclass
+
+Element: TypeAlias = ElementTree.Element
+Child: TypeAlias = Element | str
+
+
+def element(tag: str, *children: Child, **attributes: str) -> Element:
+    """An element; `class_` and `data_x` are written as `class` and `data-x`."""
+    named = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items()}
+    made = ElementTree.Element(tag, named)
+    extend(made, children)
+    return made
+
+
+def extend(parent: Element, children: Iterable[Child]) -> None:
+    """Add children behind those that are there; text goes where a tree keeps it."""
+    for child in children:
+        if isinstance(child, str):
+            if len(parent):
+                parent[-1].tail = (parent[-1].tail or "") + child
+            else:
+                parent.text = (parent.text or "") + child
+        else:
+            parent.append(child)
+
+
+def written(tree: Element) -> str:
+    """An element as HTML text; text of scripts and styles alone is left as it is."""
+    return ElementTree.tostring(tree, encoding="unicode", method="html")
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A table of words: the twin of a picture, or a list of its own."""
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    right: frozenset[int] = frozenset()  # columns of figures
+
+    def element(self, **attributes: str) -> Element:
+        """The table, its first column naming the rows, in a frame that scrolls where it must."""
+        head = element("tr", *(self._head(i, name) for i, name in enumerate(self.columns)))
+        body = (element("tr", *self._row(row)) for row in self.rows)
+        table = element(
+            "table",
+            element("caption", self.caption),
+            element("thead", head),
+            element("tbody", *body),
+            **attributes,
+        )
+        return element(
+            "div", table, class_="scroll", tabindex="0", role="region", aria_label=self.caption
+        )
+
+    def _head(self, column: int, name: str) -> Element:
+        return element("th", name, scope="col", **self._class(column))
+
+    def _row(self, row: Sequence[str]) -> Iterable[Element]:
+        for column, words in enumerate(row):
+            if column == 0:
+                yield element("th", words, scope="row", **self._class(column))
+            else:
+                yield element("td", words, **self._class(column))
+
+    def _class(self, column: int) -> dict[str, str]:
+        return {"class_": "number"} if column in self.right else {}
+
+
+def section(name: str, title: str, *children: Child) -> Element:
+    """A part of the page under its heading, which links lead to by `name`."""
+    head = element("h2", title, id=f"{name}-title")
+    return element("section", head, *children, id=name, aria_labelledby=f"{name}-title")
+
+
+def folded(summary: str, *children: Child) -> Element:
+    """What is read on demand: closed on the screen, open on paper."""
+    return element("details", element("summary", summary), *children)
+
+
+def figure(name: str, alt: str, *twin: Child, caption: str = "") -> Element:
+    """A place for a picture, what it shows in words, and its figures as a table."""
+    picture = element("div", id=name, class_="chart", role="img", aria_label=alt)
+    words = [element("figcaption", caption)] if caption else []
+    tables = [folded("The figures as a table", *twin)] if twin else []
+    return element("figure", *words, picture, *tables)

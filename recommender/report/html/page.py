@@ -1,0 +1,113 @@
+"""The whole report as one HTML file: no network, no second file, the same bytes for one answer."""
+
+import base64
+import hashlib
+import json
+from importlib import resources
+from typing import Any
+
+from recommender.plan.plan import Answer
+from recommender.report.answer_frame import PlanRequest
+from recommender.report.html import breakdown, charts, sections
+from recommender.report.html.elements import Element, element, extend, written
+from recommender.report.html.page_data import PageData, page_data
+from recommender.report.html.palette import THEMES
+from recommender.report.json_output import document, plain
+from recommender.version import __version__
+
+STATIC = "recommender.report.html"
+SCRIPTS = ("vega.js", "report.js")
+STYLE = "report.css"
+MOST_BYTES = 1_500_000  # of a report
+
+
+def render(answer: Answer, request: PlanRequest) -> str:
+    """The report of an answer that has report data."""
+    data = page_data(answer, request)
+    parts = _parts(answer, request, data)
+    scripts = [_static(name) for name in SCRIPTS] if data.plans else []
+    body = element(
+        "body",
+        element("a", "To the answer", href="#answer", class_="skip"),
+        sections.heading(answer, request),
+        sections.contents(parts),
+        element("main", *parts),
+        sections.closing(answer, request, f"recommend {__version__}"),
+        _json("page-data", plain(data)),
+        _json("pictures", _pictures(answer, data)),
+        _json("answer", document(answer, request)),
+    )
+    extend(body, [element("script", text) for text in scripts])
+    page = element("html", _head(request, scripts), body, lang="en")
+    return f"<!doctype html>\n{written(page)}\n"
+
+
+def _parts(answer: Answer, request: PlanRequest, data: PageData) -> list[Element]:
+    if not answer.plans:
+        met = [sections.frontier(data), sections.distributions(answer)] if data.plans else []
+        return [sections.infeasible(answer, request), *met, sections.evidence(answer)]
+    return [
+        sections.cards(answer, request),
+        sections.frontier(data),
+        sections.distributions(answer),
+        sections.breakdowns(answer, request),
+        sections.alternatives(answer, request),
+        *sections.program(answer),
+        sections.evidence(answer),
+    ]
+
+
+def _pictures(answer: Answer, data: PageData) -> dict[str, Any]:
+    """What the script draws: specifications, their rows, and both backgrounds."""
+    parts = breakdown.pictures(answer) if answer.plans else []
+    specs = {
+        "frontier": charts.frontier(data),
+        "costs": charts.distribution("cost, USD"),
+        "times": charts.distribution(charts.axis_title("time", data.scale.unit)),
+        **{each.name: each.spec for each in parts},
+    }
+    return {
+        "specs": specs,
+        "rows": {each.name: {"parts": plain(each.rows)} for each in parts},
+        "themes": {
+            theme.name: {"config": charts.config(theme), "variables": charts.variables(theme)}
+            for theme in THEMES
+        },
+    }
+
+
+def _head(request: PlanRequest, scripts: list[str]) -> Element:
+    style = _static(STYLE)
+    return element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=_policy(scripts, style)),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("title", f"What to rent for {sections.job_name(request)}"),
+        element("style", style),
+    )
+
+
+def _policy(scripts: list[str], style: str) -> str:
+    """Only the scripts and the style that are in the file run; nothing is ever fetched."""
+    run = " ".join(map(_hash, scripts)) or "'none'"
+    return (
+        f"default-src 'none'; script-src {run}; style-src {_hash(style)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
+
+
+def _json(name: str, facts: Any) -> Element:
+    """Facts for the script; no tag can end in them, since they hold no angle bracket."""
+    text = json.dumps(facts, allow_nan=False, separators=(",", ":"), ensure_ascii=True)
+    return element("script", text.replace("<", "\\u003c"), type="application/json", id=name)
+
+
+def _static(name: str) -> str:
+    return (resources.files(STATIC) / "static" / name).read_text("utf-8")

@@ -1,0 +1,461 @@
+"""The parts of the page that hold words and tables; the script redraws what limits change."""
+
+from collections.abc import Iterable, Iterator
+
+from recommender.plan.plan import Answer, Infeasible, Pick, Plan, SensitivityStep
+from recommender.report import answer_frame, cells, explain
+from recommender.report import formatting as fmt
+from recommender.report.advice import changed, headline, sentences
+from recommender.report.answer_frame import PlanRequest
+from recommender.report.html.elements import (
+    Child,
+    Element,
+    Sheet,
+    element,
+    figure,
+    folded,
+    section,
+)
+from recommender.report.html.page_data import PageData, PlanRow
+from recommender.report.infeasible import headline as why_none
+from recommender.report.launch import launch_line
+from recommender.report.limit_words import why_not
+from recommender.report.trio import instead, tie_line
+
+DETAILED = 16  # plans of the table that are told term by term
+
+
+def job_name(request: PlanRequest) -> str:
+    """What the job is called, without anything that could steer a screen."""
+    return fmt.clean(request.job.name)
+
+
+def heading(answer: Answer, request: PlanRequest) -> Element:
+    """The question in words."""
+    return element(
+        "header",
+        element("h1", f"What to rent for {job_name(request)}"),
+        element("p", answer_frame.goal_line(answer, request) + ".", class_="goal"),
+        element("p", answer_frame.job_line(request), class_="faint"),
+        *(element("p", f"Warning: {fmt.clean(w)}", class_="warning") for w in answer.warnings),
+    )
+
+
+def contents(parts: Iterable[Element]) -> Element:
+    """Links to the parts."""
+    items = (
+        element("li", element("a", part[0].text or "", href=f"#{part.get('id')}")) for part in parts
+    )
+    return element("nav", element("ul", *items), aria_label="Parts of the page")
+
+
+# The plans that the answer leads with
+
+
+def cards(answer: Answer, request: PlanRequest) -> Element:
+    """The trio: what to rent, what it costs, how long it takes, what it needs."""
+    picks = () if answer.trio is None else answer.trio.picks
+    shown: dict[int, list[Pick]] = {}
+    for pick in picks:
+        shown.setdefault(pick.rank, []).append(pick)
+    made = [_card(rank, same, answer, request) for rank, same in shown.items()]
+    words = [headline(answer, request), tie_line(answer)]
+    return section(
+        "answer",
+        "What to rent",
+        element("div", *made, class_="cards"),
+        *(element("p", each) for each in words if each),
+        _in_words(answer, request),
+    )
+
+
+def _card(rank: int, picks: list[Pick], answer: Answer, request: PlanRequest) -> Element:
+    plan, lead = picks[0].plan, rank == answer.lead
+    estimate = plan.estimate
+    roles = fmt.listing([pick.role for pick in picks])
+    facts: list[tuple[str, Child, str]] = [
+        ("cost", element("strong", f"{fmt.usd(estimate.cost.mean)} USD"), _cost_span(plan)),
+        ("time", element("strong", fmt.duration(estimate.time.p50)), _time_span(plan)),
+        ("chance", element("strong", fmt.share(estimate.chance)), _limits_word(request)),
+        ("price", f"{fmt.three(plan.usd_per_hour)} USD/h", ""),
+    ]
+    terms: list[Element] = []
+    for name, much, rest in facts:
+        terms.append(element("dt", name))
+        terms.append(element("dd", much, *([element("small", rest)] if rest else [])))
+    reasons = [instead(answer), *picks[0].reasons] if lead else list(picks[0].reasons)
+    if picks[0].effort_h >= 0.05:
+        reasons.append(f"{fmt.duration(3600.0 * picks[0].effort_h)} of your own work")
+    return element(
+        "article",
+        element("h3", f"{roles} · plan {rank}"),
+        element("p", cells.short_machines(plan), class_="machines"),
+        element("p", f"{cells.gpus(plan.machines)} · {cells.place(plan)}", class_="faint"),
+        element("dl", *terms),
+        element("ul", *(element("li", fmt.clean(each)) for each in reasons if each)),
+        *_launch(plan, rank),
+        class_="card lead" if lead else "card",
+    )
+
+
+def _cost_span(plan: Plan) -> str:
+    cost = plan.estimate.cost
+    return f"9 runs of 10 {fmt.usd_span(cost.p05, cost.p95)}"
+
+
+def _time_span(plan: Plan) -> str:
+    time = plan.estimate.time
+    return f"9 runs of 10 {fmt.duration(time.p05)} to {fmt.duration(time.p95)}"
+
+
+def _limits_word(request: PlanRequest) -> str:
+    return "to keep all limits" if request.limits.goal != "frontier" else ""
+
+
+def _launch(plan: Plan, rank: int) -> list[Element]:
+    line = launch_line(plan)
+    if not line:
+        return []
+    name = f"launch-{rank}"
+    copy = element(
+        "button", "copy", type="button", data_copy=name, hidden="", class_="needs-script",
+        aria_label=f"Copy the launch line of plan {rank}",
+    )  # fmt: skip
+    return [folded("launch line", element("pre", line, id=name), copy)]
+
+
+def _in_words(answer: Answer, request: PlanRequest) -> Element:
+    lead = answer.plans[answer.lead - 1]
+    rows = [(label, fmt.clean(words)) for label, words in sentences(lead, request) if words]
+    sheet = Sheet(f"Plan {answer.lead} in words", ("", "how it goes"), tuple(rows))
+    return folded(f"How plan {answer.lead} goes", sheet.element())
+
+
+# Cost against time, under limits that can be moved
+
+
+def frontier(data: PageData) -> Element:
+    """The picture with its controls, and every plan that keeps the limits as a table."""
+    alt = (
+        "Cost against time of every plan that was followed: a bar per plan for 5 to 95 % of its "
+        "runs, the chance to keep the limits as shade, limits as lines. The table below has the "
+        "same figures."
+    )
+    picture = element("div", id="frontier", class_="chart", role="img", aria_label=alt)
+    return section(
+        "plans-part",
+        "Cost against time",
+        element(
+            "p",
+            "Move the limits: every plan that was followed is counted again, run by run, without "
+            "planning again. Plans keep their machines; a fallback keeps the deadline that it is "
+            "started for.",
+            class_="needs-script screen-only",
+            hidden="",
+        ),
+        _controls(),
+        element("div", element("p", "", id="verdict", aria_live="polite"), _reset(),
+                class_="verdict"),
+        element(
+            "p",
+            "Counted on the runs that the page holds: 256 of each plan that is not in the answer's "
+            "table.",
+            id="moved-note", class_="faint", hidden="",
+        ),
+        element("figure", picture, _key()),
+        _plan_table(data),
+    )  # fmt: skip
+
+
+def _controls() -> Element:
+    made = [
+        _slider("deadline", "Deadline", "1000"),
+        _slider("budget", "Budget", "1000"),
+        _slider("confidence", "Chance wanted", "99", least="5"),
+    ]
+    return element("div", *made, class_="controls needs-script", hidden="")
+
+
+def _slider(name: str, title: str, most: str, least: str = "0") -> Element:
+    value = element("output", "", id=f"{name}-value", for_=name)
+    label = element("label", title, " ", value, for_=name)
+    slider = element("input", type="range", id=name, min=least, max=most, step="1")
+    return element("div", label, slider)
+
+
+def _reset() -> Element:
+    return element("button", "as asked", type="button", id="as-asked", hidden="")
+
+
+_SHAPES = ("a plan of the table", "a plain plan", "another plan that was followed")
+
+
+def _key() -> Element:
+    """What the marks are; the drawing of each mark says nothing to a screen reader."""
+    items = [element("li", _mark(words), words) for words in _SHAPES]
+    items.append(element("li", "bars: 9 runs of 10"))
+    items.append(element("li", "the darker, the likelier all limits are kept"))
+    items.append(element("li", "line: no plan that keeps the limits is cheaper and faster"))
+    return element("ul", *items, class_="key")
+
+
+def _mark(words: str) -> Element:
+    svg = element("svg", width="16", height="16", viewBox="0 0 16 16", aria_hidden="true",
+                  fill="currentColor")  # fmt: skip
+    if words == "a plain plan":
+        svg.append(element("path", d="M8 1 15 8 8 15 1 8z"))
+    else:
+        svg.append(element("circle", cx="8", cy="8", r="6" if "table" in words else "2.5"))
+    return svg
+
+
+_COLUMNS = ("plan", "machines", "cost", "time", "chance", "price")
+
+
+def _plan_table(data: PageData) -> Element:
+    """The plans that keep the limits as they were asked; the script writes it anew."""
+    rows = tuple(_plan_row(plan) for plan in data.plans if plan.kind != "followed")
+    sheet = Sheet("Plans under these limits", _COLUMNS, rows, frozenset({2, 3, 4, 5}))
+    every = element(
+        "label",
+        element("input", type="checkbox", id="every-plan"),
+        " every plan that was followed, those that miss a limit last",
+        class_="needs-script every",
+        hidden="",
+    )
+    count = element("p", "", id="count", class_="faint", role="status")
+    table = sheet.element(id="plans")
+    table.set("class", "scroll tall")
+    return element("div", count, table, every)
+
+
+def _plan_row(plan: PlanRow) -> tuple[str, ...]:
+    name = plan.label or plan.plain
+    cost = f"{plan.cost} ({plan.cost_span})"
+    return (
+        name, f"{plan.name}, {plan.where}", cost, f"{plan.time} ({plan.time_span})", "", plan.price
+    )  # fmt: skip
+
+
+# How sure
+
+
+def distributions(answer: Answer) -> Element:
+    """Cost and time of the chosen plan over its runs."""
+    chosen = element("span", "", class_="chosen-name")
+    costs = "How the cost of the chosen plan spreads over its simulated runs."
+    times = "How the time of the chosen plan spreads over its simulated runs."
+    return section(
+        "spread",
+        "How sure",
+        element("p", "Simulated runs of ", chosen, "; orange lies beyond the limit. Choose another "
+                "plan in the table or the picture above.", class_="needs-script", hidden=""),
+        element(
+            "div",
+            figure("costs", costs, caption="Cost"),
+            figure("times", times, caption="Time"),
+            class_="pair",
+        ),
+        *([folded("The figures as a table", _quantiles(answer).element())] if answer.plans else []),
+    )  # fmt: skip
+
+
+def _quantiles(answer: Answer) -> Sheet:
+    columns = ("plan", "cost 5 %", "50 %", "95 %", "99 %", "mean", "time 5 %", "50 %", "95 %",
+               "99 %", "chance")  # fmt: skip
+    rows = []
+    for i, plan in enumerate(answer.plans, 1):
+        cost, time = plan.estimate.cost, plan.estimate.time
+        money = (fmt.usd(x) for x in (cost.p05, cost.p50, cost.p95, cost.p99, cost.mean))
+        clock = (fmt.duration(x) for x in (time.p05, time.p50, time.p95, time.p99))
+        rows.append((f"plan {i}", *money, *clock, fmt.share(plan.estimate.chance)))
+    right = frozenset(range(1, len(columns)))
+    return Sheet("Cost in USD and time of each plan, by share of the runs", columns, tuple(rows),
+                 right)  # fmt: skip
+
+
+# Where time and money go
+
+
+def breakdowns(answer: Answer, request: PlanRequest) -> Element:
+    """Bars for time, step and bill of each plan, and every term of each as a table."""
+    return section(
+        "where",
+        "Where the time and the money go",
+        figure("time-parts", "Where the time of a usual run of each plan goes, as stacked bars.",
+               caption="Time of a usual run"),
+        figure("bill-parts", "The expected bill of each plan, as stacked bars.",
+               caption="Expected bill"),
+        figure("step-parts", "What one optimiser step of each plan waits for, as stacked bars.",
+               caption="One optimiser step"),
+        *_terms(answer, request),
+    )  # fmt: skip
+
+
+def _terms(answer: Answer, request: PlanRequest) -> Iterator[Element]:
+    for i, plan in enumerate(answer.plans[:DETAILED], 1):
+        sheets = [
+            Sheet(title, ("term", "amount", "share or remark"), tuple(terms), frozenset({1}))
+            for title, terms in explain.sections(plan, request)
+            if terms
+        ]
+        named = f"Plan {i} as tables: {cells.short_machines(plan)}"
+        yield folded(named, *(sheet.element() for sheet in sheets))
+
+
+# What would change it
+
+
+def alternatives(answer: Answer, request: PlanRequest) -> Element:
+    """What other limits would give, and the plain plans."""
+    parts = [*changes(answer), *plain_plans(answer, request)]
+    return section("changes", "What would change it", *parts)
+
+
+def changes(answer: Answer) -> list[Element]:
+    """What other limits give, each planned again."""
+    steps = [_step(step) for step in answer.sensitivity]
+    if not steps:
+        return []
+    sheet = Sheet(changed(answer), ("change", "effect", "best plan then"), tuple(steps))
+    return [sheet.element()]
+
+
+def _step(step: SensitivityStep) -> tuple[str, str, str]:
+    plan = "" if step.plan is None else cells.short_machines(step.plan)
+    return fmt.clean(step.change), fmt.clean(step.effect), plan
+
+
+def plain_plans(answer: Answer, request: PlanRequest) -> list[Element]:
+    """What anybody would think of first, and whether it keeps the limits."""
+    rows = [_plain(plan, request) for plan in answer.baselines]
+    rows += [_plain(answer.compared, request)] if answer.compared else []
+    if not rows:
+        return []
+    columns = ("plain plan", "machines", "cost USD", "time", "chance", "")
+    return [Sheet("Plain plans", columns, tuple(rows), frozenset({2, 3, 4})).element()]
+
+
+def _plain(plan: Plan, request: PlanRequest) -> tuple[str, ...]:
+    name = fmt.clean(plan.labels[0]) if plan.labels else "now"
+    estimate = plan.estimate
+    return (
+        name,
+        cells.short_machines(plan),
+        fmt.usd(estimate.cost.mean),
+        fmt.duration(estimate.time.p50),
+        fmt.share(estimate.chance),
+        why_not(plan, request.limits),
+    )
+
+
+# The program behind the order
+
+
+def program(answer: Answer) -> list[Element]:
+    """Shares of the linear program and what a little more of each limit is worth."""
+    facts = answer.program
+    if facts is None or facts.status != "optimal":
+        return []
+    shares = tuple((fmt.clean(s.configuration), fmt.percent(s.share)) for s in facts.shares)
+    worth = tuple(explain.worth_words(answer))
+    parts: list[Child] = [
+        element(
+            "p",
+            f"By estimates of {facts.columns} configurations the work of the job is best shared "
+            "out so. The program says what is simulated first; the simulation decides.",
+        ),
+        Sheet("Shares of the work", ("configuration", "share"), shares, frozenset({1})).element(),
+    ]
+    if worth:
+        parts.append(
+            Sheet("Shadow prices: what a little more of a limit is worth", ("limit", "worth"),
+                  worth).element()
+        )  # fmt: skip
+    return [section("program", "The linear program", *parts)]
+
+
+# What it rests on
+
+
+def evidence(answer: Answer) -> Element:
+    """Assumptions, grades of evidence, and the dates of the prices."""
+    said = [f"{fmt.clean(each).rstrip('.')}." for each in answer.assumptions]
+    columns = ("plan", "speed", "prices", "oldest price", "spot law", "its basis")
+    grades = tuple(_grades(answer))
+    sheet = Sheet("How well founded each plan is", columns, grades)
+    return section(
+        "evidence",
+        "What it rests on",
+        *([element("ul", *(element("li", each) for each in said))] if said else []),
+        *([sheet.element()] if grades else []),
+        _prices(answer),
+    )
+
+
+def _grades(answer: Answer) -> Iterator[tuple[str, ...]]:
+    for i, plan in enumerate(answer.plans, 1):
+        known, spot = plan.evidence, plan.spot
+        if known is None:
+            continue
+        yield (
+            f"plan {i}",
+            f"{known.speed} (±{fmt.percent(plan.estimate.speed_sigma)})",
+            f"{known.price} (±{fmt.percent(plan.estimate.price_sigma)})",
+            min(m.as_of[:10] for m in plan.machines),
+            known.spot or "no spot",
+            "" if spot is None else f"{fmt.clean(spot.basis)}, {fmt.clean(spot.as_of)}",
+        )
+
+
+def _prices(answer: Answer) -> Element:
+    items = (
+        element(
+            "li",
+            f"{fmt.provider(price.provider)}, {fmt.market(price.market)}: "
+            f"{price.offers:,} offers, prices of ",
+            element("time", price.as_of[:10], datetime=price.as_of[:10]),
+        )
+        for price in answer.prices
+    )
+    return element("div", element("h3", "Prices"), element("ul", *items))
+
+
+# Where no plan keeps the limits
+
+
+def infeasible(answer: Answer, request: PlanRequest) -> Element:
+    """Why there is no plan, and what would do."""
+    why = answer.infeasible or Infeasible((), ())
+    rows = tuple(_nearest(step) for step in why.relaxed)
+    sheet = Sheet("What would do", ("change", "best plan then", "cost USD", "time"), rows)
+    binding = [element("li", fmt.clean(each)) for each in why.binding]
+    return section(
+        "answer",
+        why_none(request, answer.status == "infeasible"),
+        *([element("ul", *binding)] if binding else []),
+        *([element("p", fmt.clean(why.unexplored))] if why.unexplored else []),
+        *([sheet.element()] if rows else []),
+    )
+
+
+def _nearest(step: SensitivityStep) -> tuple[str, ...]:
+    if step.plan is None:
+        return fmt.clean(step.change), fmt.clean(step.effect), "", ""
+    estimate = step.plan.estimate
+    figures = fmt.usd(estimate.cost.mean), fmt.duration(estimate.time.p50)
+    return fmt.clean(step.change), cells.short_machines(step.plan), *figures
+
+
+def closing(answer: Answer, request: PlanRequest, tool: str) -> Element:
+    """Where the page comes from, and the answer for programs."""
+    save = element("button", "save the answer as JSON", type="button", id="save-json", hidden="",
+                   class_="needs-script")  # fmt: skip
+    facts = " · ".join(answer_frame.closing_facts(answer, request)) if answer.plans else ""
+    return element(
+        "footer",
+        *([element("p", fmt.clean(facts), class_="faint")] if facts else []),
+        element("p", f"{tool} · catalog {fmt.clean(request.catalog)} · seed {answer.seed}",
+                class_="faint"),
+        save,
+    )  # fmt: skip

@@ -1,0 +1,76 @@
+"""What a page counts is what the answer printed, at the limits asked and exactly."""
+
+import base64
+import math
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recommender.report.html.page_data import STEPS, PageData, PlanRow, code, page_data
+from tests.recommender.report.html.reports import asked
+
+FIGURES = st.floats(1e-3, 1e9)
+
+
+def codes(text: str) -> list[int]:
+    raw = base64.b64decode(text)
+    return list(struct.unpack(f"<{len(raw) // 2}h", raw))
+
+
+def limit_code(limit: float | None, origin: float) -> int:
+    """As the page's script has it."""
+    return 32767 if limit is None else math.floor(STEPS * math.log(limit / origin) + 1e-9)
+
+
+def chance(data: PageData, plan: PlanRow) -> float:
+    """As the page's script counts it, at the limits asked."""
+    time = limit_code(data.deadline_s, data.scale.origin_s)
+    cost = limit_code(data.budget_usd, data.scale.origin_usd)
+    runs = zip(codes(plan.time_codes), codes(plan.cost_codes), strict=True)
+    return sum(t <= time and c <= cost for t, c in runs) / plan.runs
+
+
+@pytest.mark.parametrize("which", ["deadline", "budget", "frontier"])
+def test_the_chance_counted_is_the_chance_printed(which: str):
+    answer, request = asked(which)
+    data = page_data(answer, request)
+    table = [plan for plan in data.plans if plan.kind == "table"]
+    assert [chance(data, plan) for plan in table] == [p.estimate.chance for p in answer.plans]
+    assert {plan.runs for plan in table} == {2048}
+
+
+@given(st.lists(FIGURES, min_size=1), FIGURES)
+def test_counting_codes_at_the_origin_counts_figures(values: list[float], limit: float):
+    near = limit_code(limit, limit)
+    assert [code(x, limit) <= near for x in values] == [x <= limit for x in values]
+
+
+@given(FIGURES, FIGURES)
+def test_a_code_is_fine_to_a_four_thousandth_within_three_thousandfold(x: float, origin: float):
+    again = origin * math.exp(code(x, origin) / STEPS)
+    if abs(math.log(x / origin)) < 7.9:
+        assert x * (1 - 1e-9) <= again <= x * math.exp(1.5 / STEPS)
+    else:
+        assert (again > origin) == (x > origin)
+
+
+def test_plain_plans_of_the_table_are_drawn_once():
+    data = page_data(*asked("deadline"))
+    answer, _ = asked("deadline")
+    plain = [plan for plan in data.plans if plan.plain]
+    assert len({(plan.name, plan.where, plan.x, plan.y) for plan in plain}) == len(plain)
+    names = {label for plan in answer.baselines for label in plan.labels}
+    assert {
+        name for plan in plain for name in plan.plain.replace(" and ", ", ").split(", ")
+    } == names
+
+
+def test_the_plan_that_leads_is_chosen_first_and_named_by_its_role():
+    answer, request = asked("deadline")
+    data = page_data(answer, request)
+    lead = data.plans[data.lead]
+    assert (lead.kind, lead.number) == ("table", answer.lead)
+    assert answer.trio is not None
+    assert answer.trio.picks[0].role in lead.label
