@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime, timedelta
+from operator import attrgetter
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -122,7 +123,7 @@ def catalog_of(base: Catalog, draft: Draft) -> Catalog:
     """The draft as a catalog."""
     rows = [offer for name in sorted(draft.offers) for offer in draft.offers[name]]
     columns: dict[str, Any] = {
-        each.name: [getattr(row, each.name) for row in rows] for each in fields(Offers)
+        each.name: list(map(attrgetter(each.name), rows)) for each in fields(Offers)
     }
     for name in ("usd_per_hour", "uncertainty"):
         columns[name] = array("d", columns[name])

@@ -55,7 +55,8 @@ def validate_rows(fetched: Fetched, reference: Reference) -> ValidatedRows:
     priced = [o for o in single if o.market == "on_demand" and not _doubted(o, fetched, verdicts)]
     listed = validate_listed_prices(priced, machines, verdicts)
     single = with_doubted_types(single, listed, new, verdicts)
-    listed = [o for o in listed if o.instance_type in {each.instance_type for each in single}]
+    kept_types = {each.instance_type for each in single}
+    listed = [o for o in listed if o.instance_type in kept_types]
     quoted = [o for o in single if o.market == "spot"]
     spot = validate_spot_prices(quoted, listed, machines, verdicts)
     _hold_damaged(fetched, verdicts, {offer_key(offer) for offer in spot.offers})

@@ -1,6 +1,7 @@
 """Clients of the three providers that hand over the shipped prices as today's."""
 
 from collections.abc import Sequence
+from functools import cache
 from types import ModuleType
 
 import pytest
@@ -34,10 +35,11 @@ class Cloud(Client):
         )  # fmt: skip
 
 
+@cache
 def truth(name: str) -> Sequence[Offer]:
     """The shipped offers of a provider that somebody has quoted."""
     offers = load_snapshot().offers
-    return [o for o in offers if o.provider == name and o.kind != "derived"]
+    return tuple(o for o in offers if o.provider == name and o.kind != "derived")
 
 
 def install(

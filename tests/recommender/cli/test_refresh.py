@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from shutil import copytree
 
 import jsonschema
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.providers.contract import Failed, Fetched, Quarantined, UnknownType
 from recommender.catalogs.store import Store, default_root, write_lock
+from recommender.cli import main
 from recommender.cli.open_catalog import load_catalog
 from recommender.inputs.quota_file import read_quotas
 from recommender.plan.limits import QuotaLimit
@@ -30,6 +32,45 @@ def clouds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def at(monkeypatch: pytest.MonkeyPatch, day: str) -> None:
     monkeypatch.setenv("RECOMMEND_NOW", f"{day}T03:00Z")
+
+
+def dearer(fetched: Fetched) -> Fetched:
+    """Spot machines with A100 and H100 cost a tenth more."""
+    offers = (
+        replace(o, usd_per_hour=1.1 * o.usd_per_hour)
+        if o.market == "spot" and o.instance_type.startswith("a")
+        else o
+        for o in fetched.offers
+    )
+    return replace(fetched, offers=tuple(offers))
+
+
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Stores after one night and after two; in the second GCP's A100 and H100 are dearer."""
+    kept = tmp_path_factory.mktemp("nights")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", str(kept / "two"))
+        patch.setenv("RECOMMEND_NOW", "2026-11-20T12:00Z")
+        clients.install(patch)
+        assert main(["catalog", "refresh"]) == 0
+        copytree(kept / "two", kept / "one")
+        at(patch, "2026-11-21")
+        clients.install(patch, lies={"gcp": dearer})
+        assert main(["catalog", "refresh"]) == 0
+    return kept
+
+
+@pytest.fixture
+def refreshed(run: Run, clouds: None, nights: Path, tmp_path: Path) -> None:
+    copytree(nights / "one", tmp_path / "data")
+
+
+@pytest.fixture
+def two_nights(run: Run, nights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copytree(nights / "two", tmp_path / "data")
+    at(monkeypatch, "2026-11-21")
+    clients.install(monkeypatch, lies={"gcp": dearer})
 
 
 def test_a_first_refresh_publishes_what_the_tool_then_uses(run: Run, clouds: None) -> None:
@@ -49,16 +90,14 @@ def test_a_first_refresh_publishes_what_the_tool_then_uses(run: Run, clouds: Non
     assert "version 000001-" in run("doctor").out
 
 
-def test_plans_use_the_newest_version(run: Run, clouds: None, planner) -> None:  # type: ignore[no-untyped-def]
-    run("catalog", "refresh")
+def test_plans_use_the_newest_version(run: Run, refreshed: None, planner) -> None:  # type: ignore[no-untyped-def]
     assert run(*JOB, "--max-age", "1d").code == 0
     assert planner.calls[-1]["catalog"].version.startswith("2026-11-20-")
 
 
 def test_old_prices_are_refused_whatever_the_store_holds(
-    run: Run, clouds: None, monkeypatch: pytest.MonkeyPatch
+    run: Run, refreshed: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run("catalog", "refresh")
     at(monkeypatch, "2026-11-25")
     result = run(*JOB, "--max-age", "2d")
     assert result.code == 4
@@ -76,9 +115,8 @@ def test_shipped_prices_that_rot_say_so_autoscaler_6536(
 
 
 def test_a_damaged_version_costs_a_warning_not_the_answer(
-    run: Run, clouds: None, planner  # type: ignore[no-untyped-def]
+    run: Run, refreshed: None, planner  # type: ignore[no-untyped-def]
 ) -> None:  # fmt: skip
-    run("catalog", "refresh")
     store = Store(default_root())
     (store.path(store.names()[0]) / "offers-gcp.csv.gz").write_bytes(b"")
     result = run(*JOB)
@@ -88,9 +126,8 @@ def test_a_damaged_version_costs_a_warning_not_the_answer(
 
 
 def test_status_tells_the_ages_of_the_version_that_is_used(
-    run: Run, clouds: None, monkeypatch: pytest.MonkeyPatch
+    run: Run, refreshed: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run("catalog", "refresh")
     at(monkeypatch, "2026-11-30")
     run("catalog", "refresh")
     store = Store(default_root())
@@ -105,10 +142,9 @@ def test_status_tells_the_ages_of_the_version_that_is_used(
 
 
 def test_single_old_prices_are_left_out_by_max_age(
-    run: Run, clouds: None, monkeypatch: pytest.MonkeyPatch, planner  # type: ignore[no-untyped-def]
+    run: Run, refreshed: None, monkeypatch: pytest.MonkeyPatch, planner  # type: ignore[no-untyped-def]
 ) -> None:  # fmt: skip
     """One region that cannot be read for long: the others are new, so its market is."""
-    run("catalog", "refresh")
     at(monkeypatch, "2026-11-30")
 
     def without_one(fetched: Fetched) -> Fetched:
@@ -128,9 +164,8 @@ def test_single_old_prices_are_left_out_by_max_age(
 
 
 def test_a_partial_refresh_ends_with_5_and_says_why(
-    run: Run, clouds: None, monkeypatch: pytest.MonkeyPatch
+    run: Run, refreshed: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run("catalog", "refresh")
     at(monkeypatch, "2026-11-23")
     clients.install(monkeypatch, errors={"gcp": ProviderError("gcp", "credentials", "no key")})
     result = run("catalog", "refresh")
@@ -209,27 +244,7 @@ def test_the_report_names_what_was_not_believed(
     assert "\x1b" not in result.out
 
 
-def two_nights(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two versions; on the second day spot machines with A100 and H100 cost a tenth more at GCP."""
-    clients.install(monkeypatch)
-    run("catalog", "refresh")
-    at(monkeypatch, "2026-11-21")
-
-    def dearer(fetched: Fetched) -> Fetched:
-        offers = (
-            replace(o, usd_per_hour=1.1 * o.usd_per_hour)
-            if o.market == "spot" and o.instance_type.startswith("a")
-            else o
-            for o in fetched.offers
-        )
-        return replace(fetched, offers=tuple(offers))
-
-    clients.install(monkeypatch, lies={"gcp": dearer})
-    run("catalog", "refresh")
-
-
-def test_diff_shows_what_changed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    two_nights(run, monkeypatch)
+def test_diff_shows_what_changed(run: Run, two_nights: None) -> None:
     result = run("catalog", "diff")
     assert result.code == 0
     assert "From 000001-" in result.out
@@ -243,8 +258,7 @@ def test_diff_shows_what_changed(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
     assert run("catalog", "diff", "7").code == 4
 
 
-def test_history_draws_a_line(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    two_nights(run, monkeypatch)
+def test_history_draws_a_line(run: Run, two_nights: None, tmp_path: Path) -> None:
     words = ["catalog", "history", "a2-highgpu-1g", "--region", "us-central1"]
     result = run(*words, "--plot", "out.svg")
     assert result.code == 0
@@ -258,9 +272,8 @@ def test_history_draws_a_line(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 @pytest.mark.parametrize("columns", ["40", "80", "140"])
 def test_every_page_fits_the_terminal(
-    run: Run, monkeypatch: pytest.MonkeyPatch, columns: str
+    run: Run, two_nights: None, monkeypatch: pytest.MonkeyPatch, columns: str
 ) -> None:
-    two_nights(run, monkeypatch)
     monkeypatch.setenv("COLUMNS", columns)
     for words in (
         ["refresh", "--dry-run"],
@@ -276,9 +289,8 @@ def test_every_page_fits_the_terminal(
 
 
 def test_a_catalog_is_read_from_an_address(
-    run: Run, clouds: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    run: Run, refreshed: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    run("catalog", "refresh")
     run("catalog", "export", "served")
     bucket = "https://bucket.example.org/served"
 
@@ -303,8 +315,7 @@ def test_a_catalog_is_read_from_an_address(
     assert run(*JOB, "--catalog", "https://else.example.org/manifest.json").code == 4
 
 
-def test_a_rollback_brings_the_older_prices_back(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    two_nights(run, monkeypatch)
+def test_a_rollback_brings_the_older_prices_back(run: Run, two_nights: None) -> None:
     assert run("catalog", "rollback").out.startswith("version 000001-")
     assert "version 000001-" in run("catalog", "status").out
     assert run("catalog", "rollback").code == 4
