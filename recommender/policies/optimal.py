@@ -30,6 +30,7 @@ from recommender.policies.policy_table import (
     JointTable,
     PolicyTable,
     ZonePrices,
+    first_cheapest,
     joint_table,
     policy_table,
     size,
@@ -113,7 +114,7 @@ class _Watch:
         usd[ON_DEMAND] = np.minimum(usd[ON_DEMAND], float(NEVER))
         # Ties go to spot, then to waiting.
         order = np.array([SPOT, NONE, ON_DEMAND])
-        return np.asarray(order[usd[order].argmin(axis=0)])
+        return np.asarray(order[first_cheapest(usd[order])])
 
     def _see(self, available: Bools) -> Floats:
         here = belief_after_look(self.law, self.belief, available)
@@ -253,7 +254,7 @@ class _WatchZones:
                 cost = np.where(there, cost, np.inf)
             usd.append(np.minimum(cost, float(NEVER)) if mode == rent else cost)
         modes = np.array([0, *(1 + zone for zone in self.kept), rent])
-        return np.asarray(modes[np.stack(usd).argmin(axis=0)])
+        return np.asarray(modes[first_cheapest(np.stack(usd))])
 
     def _see(self, available: Bools) -> Floats:
         """What all zones together may be in; (windows, joint states)."""

@@ -26,7 +26,7 @@ from recommender.plan.plan import Fallback, PolicyFacts
 from recommender.policies.availability import Availability, Chain, chain
 from recommender.policies.availability_fit import POINTS, WEIGHTS, of_class
 from recommender.policies.optimal import expected_usd
-from recommender.policies.policy_table import NEVER, PolicyTable, policy_table
+from recommender.policies.policy_table import NEVER, PolicyTable, first_cheapest, policy_table
 from recommender.policies.state import NONE, ON_DEMAND, SPOT, ModePrices, Task
 from recommender.policies.thresholds import SAFETY_NET, TwoThresholds, rule_usd
 from recommender.risk.laws import logistic
@@ -158,15 +158,18 @@ def choice_at(
     Ties go to spot, then to waiting, as in the policy.
     """
     spare = left * table.tick_s - work_s
-    found = PolicyChoice(None, float("inf"))
-    for new in (SPOT, NONE, ON_DEMAND):
-        if new == SPOT and not up:
-            continue
-        pay = 0.0 if new in (NONE, mode) else task.changeover_s
-        usd = float(table.at(left, new, belief[None], np.array([spare - pay]))[0])
-        if usd < min(found.usd, LATE_USD):
-            found = PolicyChoice(NAMES[int(new)], usd)
-    return found
+    order = (SPOT, NONE, ON_DEMAND) if up else (NONE, ON_DEMAND)
+    slacks = [spare - (0.0 if new in (NONE, mode) else task.changeover_s) for new in order]
+    usd = np.array(
+        [
+            table.at(left, new, belief[None], np.array([slack]))[0]
+            for new, slack in zip(order, slacks, strict=True)
+        ]
+    )
+    cheapest = int(first_cheapest(usd))
+    if usd[cheapest] >= LATE_USD:
+        return PolicyChoice(None, float("inf"))
+    return PolicyChoice(NAMES[int(order[cheapest])], float(usd[cheapest]))
 
 
 def beliefs(law: Chain) -> tuple[Floats, Floats]:
@@ -288,7 +291,7 @@ def _choices(
         slack = spare - (0.0 if new in (NONE, mode) else changeover_s)
         usd[place] = table.at(left, new, every, np.full(len(up), slack))
     usd[0] = np.where(up, usd[0], np.inf)
-    best = usd.argmin(axis=0)
+    best = first_cheapest(usd)
     return [int(order[place]) for place in best], usd.min(axis=0)
 
 

@@ -30,11 +30,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from recommender.arrays import Bools, Floats, Singles
+from recommender.arrays import Bools, Floats, Ints, Singles
 from recommender.catalogs.frozen import dataclass
 from recommender.policies.availability import AggregatedStates, Chain
 from recommender.policies.state import NONE, ON_DEMAND, SPOT, ModePrices, Task
 
+ROUNDING = 1e-5  # of sums in single precision, which differ between processors
 NEVER = np.float32(1e6)  # USD: worse than anything a job costs
 
 
@@ -64,6 +65,11 @@ class PolicyTable:
         above = np.einsum("ws,sw->w", belief, rows[:, low + 1])
         value = below * (1.0 - part) + above * part
         return np.where(place < -1e-6, float(NEVER), value)
+
+
+def first_cheapest(usd: Floats) -> Ints:
+    """The first row that costs no more than the least but for rounding; (rows, ...) to (...)."""
+    return np.asarray((usd <= usd.min(axis=0) * (1.0 + ROUNDING)).argmax(axis=0))
 
 
 def policy_table(law: Chain, task: Task, prices: ModePrices, tick_s: float) -> PolicyTable:
