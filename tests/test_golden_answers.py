@@ -1,8 +1,9 @@
 """What the command line says to a hundred questions, kept byte for byte.
 
 The calls stand in golden_answers/cases.toml, the files that they read in golden_answers/files,
-what they print in golden_answers/printed. Only the entry point of the program is known here, so
-that everything behind it may move. RECOMMEND_UPDATE_GOLDEN=1 writes what is printed today.
+what they print in golden_answers/printed. Only the entry points of the program and of its planner
+are known here, so that everything behind them may move. RECOMMEND_UPDATE_GOLDEN=1 writes what is
+printed today.
 
 Two things hang on the processor that numpy finds. Digits after the ninth are left out everywhere.
 Which histories at the edge of a span count as inside it is a matter of the last bit, so the parts
@@ -17,6 +18,7 @@ import shutil
 import tomllib
 from dataclasses import dataclass
 from difflib import unified_diff
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -149,12 +151,29 @@ def keep(name: str, made: str) -> None:
         (PRINTED / name).unlink(missing_ok=True)
 
 
+@pytest.fixture
+def planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A question is planned once for all forms of its answer."""
+    planner = import_module("recommender.planner.recommend")
+    plan, kept = planner.recommend, {}
+
+    def answer(*question: object, **asked: object) -> object:
+        given = sorted((n, repr(v)) for n, v in asked.items() if n not in ("catalog", "watch"))
+        key = repr((question, given))
+        if key not in kept:
+            kept[key] = plan(*question, **asked)
+        return kept[key]
+
+    monkeypatch.setattr(planner, "recommend", answer)
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_call_prints_what_it_printed(
     case: Case,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
+    planned_once: None,
 ) -> None:
     update = bool(os.environ.get("RECOMMEND_UPDATE_GOLDEN"))
     codes, differences = set(), []

@@ -22,6 +22,13 @@ KINDS = (
     "llama3-8b-lora", "llama3-70b-qlora", "mixtral-8x7b-sft", "t5-3b", "whisper-large", "sd-xl",
     "dlrm",
 )  # fmt: skip
+# Of these kinds every flag is asked by default; the others are slow.
+FAMILIES = (
+    "resnet50-imagenet",
+    "bert-large-pretrain",
+    "llama3-8b-lora",
+    "dlrm",
+)
 VALUES: dict[str, tuple[str | bool, ...]] = {
     "tokens": ("1M",), "samples": ("12345",), "epochs": ("7",), "steps": ("77",),
     "batch": ("8", "48"), "params": ("1.1B",), "seq_len": ("777",), "precision": ("fp32",),
@@ -51,7 +58,10 @@ def as_it_comes(kind: str) -> str:
 
 
 @pytest.mark.parametrize("flag", VALUES)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=() if kind in FAMILIES else pytest.mark.slow) for kind in KINDS],
+)
 def test_a_flag_of_the_job_changes_the_answer_or_is_refused_by_name(kind: str, flag: str) -> None:
     told = [told_by(kind, flag, value) for value in VALUES[flag]]
     assert TYPED.get(flag, f"--{flag}") in told or "another answer" in told

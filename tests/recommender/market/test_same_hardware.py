@@ -19,6 +19,7 @@ from recommender.plan.limits import Choice, Limits
 from recommender.plan.plan import Answer
 from recommender.planner import problem
 from recommender.planner.recommend import recommend
+from tests.recommender.optimize.samples import one_in
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 INF = float("inf")
@@ -73,7 +74,7 @@ def all_offers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", one_in(3, 6))
 def test_no_better_plan_is_left_out(
     tmp_path: Path, seed: int, request: pytest.FixtureRequest
 ) -> None:

@@ -79,7 +79,7 @@ def seeds_of(chunk: int) -> range:
     return range(chunk * SPACES // CHUNKS, (chunk + 1) * SPACES // CHUNKS)
 
 
-@pytest.mark.parametrize("chunk", one_in(4, CHUNKS))
+@pytest.mark.parametrize("chunk", one_in(8, CHUNKS))
 def test_no_floor_of_a_cluster_is_above_any_of_its_plans(chunk: int) -> None:
     over = {}
     for seed in seeds_of(chunk):
@@ -174,7 +174,7 @@ def support_excess(q: Space, plans: Plans, goals: np.ndarray, cutoffs: float) ->
 
 
 @pytest.mark.parametrize("cutoffs", [1.0 + 1e-9, 1.5, np.inf])
-@pytest.mark.parametrize("chunk", one_in(4, CHUNKS))
+@pytest.mark.parametrize("chunk", one_in(8, CHUNKS))
 def test_no_bound_of_a_support_is_above_any_plan_that_uses_it(chunk: int, cutoffs: float) -> None:
     over = {}
     for seed in seeds_of(chunk):
@@ -202,7 +202,7 @@ def test_the_leaves_of_a_support_hold_every_cluster_that_is_good_enough(chunk: i
                 assert any((block == mine).all(axis=1).any() for block in blocks), (seed, counts)
 
 
-@pytest.mark.parametrize("chunk", one_in(4, CHUNKS))
+@pytest.mark.parametrize("chunk", one_in(8, CHUNKS))
 def test_no_floor_of_a_single_entry_is_above_any_of_its_plans(chunk: int) -> None:
     for seed in seeds_of(chunk):
         q, plans, values, worth = looked_at(seed)
@@ -234,7 +234,7 @@ def test_floors_of_single_entries_hold_under_short_deadlines(share: float) -> No
     assert lost > 0
 
 
-@pytest.mark.parametrize("chunk", one_in(4, CHUNKS))
+@pytest.mark.parametrize("chunk", one_in(8, CHUNKS))
 def test_no_fallback_of_a_plan_is_cheaper_than_its_least_net_bill(chunk: int) -> None:
     for seed in seeds_of(chunk):
         q, plans, values, _ = looked_at(seed)
@@ -280,7 +280,7 @@ def _rows(plans: Plans) -> list[tuple[list[int], int]]:
     return list(zip(plans.counts.tolist(), plans.checkpoint_path.tolist(), strict=True))
 
 
-@pytest.mark.parametrize("chunk", one_in(4, CHUNKS))
+@pytest.mark.parametrize("chunk", one_in(8, CHUNKS))
 def test_no_offer_floor_is_above_every_plan_whose_entries_have_it(chunk: int) -> None:
     for seed in seeds_of(chunk):
         q, plans, values, worth = looked_at(seed)

@@ -11,6 +11,7 @@ from recommender.optimize.overhead_bounds import least_overhead
 from recommender.optimize.search import search
 from recommender.optimize.space import Space
 from tests.recommender.optimize.palette import oracle, space
+from tests.recommender.optimize.samples import one_in
 
 CHUNKS, PER_CHUNK = 8, 12
 LIMITS = (0.02, 0.06, 0.15, 0.4)
@@ -21,7 +22,7 @@ def question(seed: int) -> Space:
     return replace(q, limits=replace(q.limits, max_overhead=LIMITS[seed % len(LIMITS)]))
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("chunk", one_in(4, CHUNKS))
 def test_no_plan_without_a_fallback_loses_less_than_the_bound(chunk: int) -> None:
     compared = 0
     for seed in range(chunk * PER_CHUNK, (chunk + 1) * PER_CHUNK):
@@ -40,7 +41,7 @@ def test_no_plan_without_a_fallback_loses_less_than_the_bound(chunk: int) -> Non
     assert compared > 100
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("chunk", one_in(4, CHUNKS))
 def test_searches_under_an_overhead_limit_equal_looking_at_every_plan(chunk: int) -> None:
     for seed in range(chunk * PER_CHUNK, (chunk + 1) * PER_CHUNK):
         q = question(seed)

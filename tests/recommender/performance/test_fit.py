@@ -152,6 +152,7 @@ needs_reference = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.reference
 @needs_reference
 def test_the_shipped_priors_are_the_fit_of_the_reference_runs(groups):

@@ -50,6 +50,7 @@ def test_published_runs_become_the_jobs_that_the_priors_were_fitted_on(reference
     assert np.quantile(np.concatenate(missed), 0.99) < 0.01
 
 
+@pytest.mark.slow
 def test_every_larger_cluster_is_predicted_from_a_smaller_one(reference):
     found, about = published_scaling.from_smaller(reference)
     held = found.held()
@@ -80,6 +81,7 @@ def test_without_the_tables_a_study_says_so():
         published_scaling.STUDIES[0].run(None)
 
 
+@pytest.mark.slow
 def test_the_shipped_spreads_are_those_of_the_studies(reference):
     """And each source is judged by spreads that have not seen it."""
     made = list(csv.DictReader(table(points(reference)).splitlines()))

@@ -36,6 +36,7 @@ def test_every_region_has_a_rising_curve():
         assert (np.diff(curve.measured) >= 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.reference
 def test_points_are_chances():
     curves = spot_reliability(reference())

@@ -138,6 +138,7 @@ def test_links_known_from_other_networks_bring_k80_below_ten_per_cent():
     assert score(known.held()).mean < 10
 
 
+@pytest.mark.slow
 def test_the_links_of_others_never_saw_the_network_that_is_judged(monkeypatch):
     before = machine_links.shown_links("p100")
     series = machine_links._series("p100")

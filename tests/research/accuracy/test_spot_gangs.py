@@ -58,6 +58,7 @@ def test_without_the_tables_it_says_what_is_missing() -> None:
             study.run(None)
 
 
+@pytest.mark.slow
 @pytest.mark.reference
 def test_the_constant_of_own_laws_is_that_of_all_zones() -> None:
     zones = spot_gangs.watched_zones(left_out(reference(), "gangs"))
@@ -68,6 +69,7 @@ def test_the_constant_of_own_laws_is_that_of_all_zones() -> None:
         assert fitted == pytest.approx(SLOPE_PER_SHORT_RUNS, abs=0.7)
 
 
+@pytest.mark.slow
 @pytest.mark.reference
 def test_what_is_left_out_is_not_fitted_on(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[set[str]] = []
@@ -84,6 +86,7 @@ def test_what_is_left_out_is_not_fitted_on(monkeypatch: pytest.MonkeyPatch) -> N
     assert all(len(each) == len(names) - 1 for each in seen)
 
 
+@pytest.mark.slow
 @pytest.mark.reference
 def test_a_series_tells_more_of_gangs_than_a_share() -> None:
     share = spot_zones.STUDIES[1]

@@ -38,6 +38,7 @@ def test_pairs_are_ratios_within_a_series_both_ways():
     assert sorted(np.exp(true)) == pytest.approx([1 / 2, 2])
 
 
+@pytest.mark.slow
 @pytest.mark.reference
 @needs_reference
 @pytest.mark.parametrize("key", ["training-one", "training-one-unstated", "training-several"])
@@ -45,6 +46,7 @@ def test_a_target_that_was_reached_stays_reached(key):
     assert STUDIES[key].target.met_by(STUDIES[key].run(Path(REFERENCE)))
 
 
+@pytest.mark.slow
 @pytest.mark.reference
 @needs_reference
 @pytest.mark.parametrize(
@@ -54,6 +56,7 @@ def test_spans_hold_what_they_promise(key):
     assert STUDIES[key].run(Path(REFERENCE)).spans_met
 
 
+@pytest.mark.slow
 @pytest.mark.reference
 @needs_reference
 def test_another_gpu_is_told_better_than_by_peaks_and_no_worse_than_the_best_published():
@@ -61,6 +64,7 @@ def test_another_gpu_is_told_better_than_by_peaks_and_no_worse_than_the_best_pub
     assert STUDIES["training-other-gpu"].run(Path(REFERENCE)).median < 13
 
 
+@pytest.mark.slow
 @pytest.mark.reference
 @needs_reference
 def test_the_models_are_closer_than_laboratories_are_to_each_other():
