@@ -6,6 +6,7 @@ some price of time, and only these get rates (`renewal_rates.py`).
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -62,10 +63,15 @@ class Columns:
     def __len__(self) -> int:
         return len(self.cluster)
 
-    def with_more(self, more: "Columns") -> "Columns":
-        """These columns and others."""
-        both = ((getattr(self, name), getattr(more, name)) for name in self.__slots__)
-        return Columns(*(np.concatenate(pair) for pair in both))
+    @staticmethod
+    def joined(parts: "Sequence[Columns]") -> "Columns":
+        """The columns of several tables."""
+        both = ([getattr(part, name) for part in parts] for name in Columns.__slots__)
+        return Columns(*map(np.concatenate, both))
+
+    def with_more(self, more: "Columns", clusters: int) -> "Columns":
+        """These columns, made of so many clusters, and those of clusters that follow them."""
+        return Columns.joined([self, replace(more, cluster=more.cluster + clusters)])
 
     def take(self, rows: Ints | Bools) -> "Columns":
         """Some of the columns."""
@@ -106,11 +112,14 @@ def clusters_by_estimate(space: Space, step_s: Floats, masks: Masks | None = Non
     clusters = promising_clusters(space, step_s, masks)
     if not clusters:
         return []
-    found = columns_of(space, clusters)
-    order = np.argsort(found.goal, kind="stable")[: np.isfinite(found.goal).sum()]
-    surest = order[~found.spot[order]][:SUREST]
-    numbers = dict.fromkeys(found.cluster[np.append(surest, order)].tolist())
-    return [clusters[number] for number in numbers]
+    found = _by_site(space, clusters)
+    cluster, spot, goal = (
+        np.concatenate(each)
+        for each in zip(*((f.cluster, f.spot, f.goal) for f in found), strict=True)
+    )
+    order = np.argsort(goal, kind="stable")[: np.isfinite(goal).sum()]
+    surest = order[~spot[order]][:SUREST]
+    return [clusters[number] for number in dict.fromkeys(cluster[np.append(surest, order)].tolist())]
 
 
 def _rough(
@@ -154,15 +163,26 @@ def _cheapest_of_alike(site: Site) -> Ints:
     return order[first]
 
 
-def columns_of(space: Space, clusters: Sequence[Cluster], first: int = 0) -> Columns:
-    """Closed-form rates of every configuration that is allowed, of the clusters from `first` on."""
-    by_entries: dict[tuple[int, bool], list[int]] = {}
-    for number, cluster in enumerate(clusters[first:], start=first):
-        by_entries.setdefault((cluster.site, len(cluster.entries) > 1), []).append(number)
-    parts = [_of_site(space, clusters, np.array(mine)) for mine in by_entries.values()]
-    return Columns(
-        *(np.concatenate([getattr(p, name) for p in parts]) for name in Columns.__slots__)
-    )
+def columns_of(space: Space, clusters: Sequence[Cluster]) -> Columns:
+    """Closed-form rates of every configuration that is allowed."""
+    limits, parts = space.limits, []
+    for found in _by_site(space, clusters):
+        alone = found.alone
+        usd, time = alone.ordered(alone.usd), alone.ordered(alone.time_s)
+        parts.append(
+            Columns(
+                cluster=found.cluster,
+                checkpoint_path=found.checkpoint_path,
+                spot=found.spot,
+                usd=alone.mean(alone.usd),
+                usd_quantile=usd.quantile(limits.confidence),
+                time_s=time.trimmed(),
+                time_quantile_s=time.quantile(limits.confidence),
+                overhead=alone.mean(alone.lost),
+                goal=found.goal,
+            )
+        )
+    return Columns.joined(parts)
 
 
 def counts_table(clusters: Sequence[Cluster]) -> tuple[Ints, Ints]:
@@ -176,7 +196,26 @@ def counts_table(clusters: Sequence[Cluster]) -> tuple[Ints, Ints]:
     return np.array(rows), counts
 
 
-def _of_site(space: Space, clusters: Sequence[Cluster], numbers: Ints) -> Columns:
+@dataclass(frozen=True, slots=True)
+class Configurations:
+    """Clusters of one site with their checkpoint paths, and estimates; shape (configurations,)."""
+
+    cluster: Ints
+    checkpoint_path: Ints
+    spot: Bools
+    alone: Rates  # without fallbacks
+    goal: Floats  # as in `Columns`
+
+
+def _by_site(space: Space, clusters: Sequence[Cluster]) -> list[Configurations]:
+    """The allowed configurations of each site, those of clusters of several entries apart."""
+    by_entries: dict[tuple[int, bool], list[int]] = {}
+    for number, cluster in enumerate(clusters):
+        by_entries.setdefault((cluster.site, len(cluster.entries) > 1), []).append(number)
+    return [_of_site(space, clusters, np.array(mine)) for mine in by_entries.values()]
+
+
+def _of_site(space: Space, clusters: Sequence[Cluster], numbers: Ints) -> Configurations:
     mine = [clusters[number] for number in numbers.tolist()]
     rows, counts = counts_table(mine)
     site = space.sites[mine[0].site].only(rows)
@@ -185,18 +224,14 @@ def _of_site(space: Space, clusters: Sequence[Cluster], numbers: Ints) -> Column
     line = np.concatenate([[0], np.cumsum(changes)])
     found = reduced(space, site, plans)
     ok = np.flatnonzero(found.allowed)
-    alone, limits = rates(found.inputs.take(ok)), space.limits
-    usd, time = alone.ordered(alone.usd), alone.ordered(alone.time_s)
-    return Columns(
+    alone = rates(found.inputs.take(ok))
+    helped = _goal_with_fallback(space, site, found, ok, alone)
+    return Configurations(
         cluster=numbers[line[ok]],
         checkpoint_path=plans.checkpoint_path[ok],
         spot=found.gang.has_spot[ok],
-        usd=alone.mean(alone.usd),
-        usd_quantile=usd.quantile(limits.confidence),
-        time_s=time.trimmed(),
-        time_quantile_s=time.quantile(limits.confidence),
-        overhead=alone.mean(alone.lost),
-        goal=np.minimum(_goal(limits, alone), _goal_with_fallback(space, site, found, ok, alone)),
+        alone=alone,
+        goal=np.minimum(_goal(space.limits, alone), helped),
     )
 
 
@@ -222,18 +257,18 @@ def _goal_with_fallback(space: Space, site: Site, found: Reduced, ok: Ints, alon
     if due_s is None or not len(fall):
         return goal
     step = found.inputs.work_s[ok] / space.steps_left
+    reserved_s = fall.law.reserve_s(space.limits.confidence)
     for choice in fallback_choices(site, step)[:, 1:].T:
-        row = np.maximum(choice, 0)
-        waited = fall.law.reserve_s(space.limits.confidence)[row]
-        reserve = RESERVE_S + found.saves.stall_s[ok] + waited
+        mine = np.flatnonzero((choice >= 0) & found.gang.has_spot[ok])
+        row, which = choice[mine], ok[mine]
+        reserve = RESERVE_S + found.saves.stall_s[which] + reserved_s[row]
         terms = FallbackRates(
-            start_s=fall.boot_s[row] + RENDEZVOUS_S + found.saves.restore_s[ok],
-            step_ratio=fall.step_s[row] / step,
+            start_s=fall.boot_s[row] + RENDEZVOUS_S + found.saves.restore_s[which],
+            step_ratio=fall.step_s[row] / step[mine],
             usd_per_hour=fall.usd_per_hour[row],
             latest_s=due_s - reserve,
-            wait_s=np.where(waited > 0.0, reserve, 0.0),
+            wait_s=np.where(reserved_s[row] > 0.0, reserve, 0.0),
         )
-        helped = _goal(space.limits, with_fallback(alone, terms))
-        usable = (choice >= 0) & found.gang.has_spot[ok]
-        goal = np.where(usable, np.minimum(goal, helped), goal)
+        helped = _goal(space.limits, with_fallback(alone.take(mine), terms))
+        goal[mine] = np.minimum(goal[mine], helped)
     return goal

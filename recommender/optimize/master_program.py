@@ -83,9 +83,8 @@ def master_program(space: Space, clusters: Sequence[Cluster]) -> MasterProgram |
         return None
     mixes = mixed_clusters(space, clusters, found)
     if mixes:
+        found = found.with_more(columns_of(space, mixes), len(clusters))
         clusters = [*clusters, *mixes]
-        first = len(clusters) - len(mixes)
-        found = found.with_more(columns_of(space, clusters, first))
     kept = found.take(_undominated(space, found))
     kept = kept.take(np.argsort(kept.goal, kind="stable")[:MOST_COLUMNS])
     names = tuple(_name(space, clusters[c], path) for c, path in _pairs(kept))

@@ -23,7 +23,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from recommender.arrays import Floats
+from recommender.arrays import Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.risk.laws import OUTAGE_FAMILY, RUN_FAMILY, logistic
 from recommender.risk.normal_law import normal_quantile
@@ -39,26 +39,23 @@ MIDDLE = 0.05  # on either side is left out of the trimmed mean, as in `risk/run
 
 @dataclass(frozen=True, slots=True)
 class Scenarios:
-    """The scenarios that every plan is worked out for; shape (scenarios,)."""
+    """States of capacity, and of the speed in each; the last run ends early or lasts in each."""
 
-    zone: Floats  # standard normal
-    residue: Floats  # share of uniform draws; 0 where capacity is there at the request
-    speed: Floats  # standard normal
-    steady: Floats  # 1: no interruption before the end
-    share: Floats  # weight among those of the same two states
+    zone: Floats  # standard normal; (states,)
+    residue: Floats  # share of uniform draws; 0 where capacity is there at the request; (states,)
+    share: Floats  # weight among the states up or not at the request, each speed apart; (states,)
+    speed: Floats  # standard normal; (speeds,)
 
 
 @lru_cache(maxsize=1)
 def scenarios() -> Scenarios:
     """Every combination of the levels, with equal weights inside a state."""
-    zone = _levels(ZONES)
     speed = _levels(SPEEDS)
     residue = np.concatenate([[0.0], (np.arange(OUTAGES) + 0.5) / OUTAGES])
-    steady = np.array([0.0, 1.0])
-    grid = np.meshgrid(zone, residue, speed, steady, indexing="ij")
-    z, left, v, still = (axis.ravel() for axis in grid)
+    grid = np.meshgrid(_levels(ZONES), residue, indexing="ij")
+    zone, left = (axis.ravel() for axis in grid)
     share = np.where(left > 0.0, 1.0 / OUTAGES, 1.0) / (ZONES * SPEEDS)
-    return Scenarios(z, left, v, still, share)
+    return Scenarios(zone, left, share, speed)
 
 
 def _levels(count: int) -> Floats:
@@ -68,13 +65,17 @@ def _levels(count: int) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Plans in every scenario; shape (plans, scenarios)."""
+    """Plans in every scenario; shape (plans, scenarios), those with interruptions first."""
 
     weight: Floats
     time_s: Floats
     usd: Floats
     work_s: Floats  # at its true speed
     lost: Floats  # to checkpoints, lost work and restarts, per useful work
+
+    def take(self, rows: Ints) -> "Rates":
+        """Some of the plans."""
+        return Rates(*(getattr(self, name)[rows] for name in self.__slots__))
 
     def mean(self, values: Floats) -> Floats:
         """Weighted mean over the scenarios; (plans,)."""
@@ -109,37 +110,50 @@ class Ordered:
 
 @dataclass(frozen=True, slots=True)
 class _Capacity:
-    """Waits for capacity in every scenario; shape (plans, scenarios)."""
+    """Waits for capacity; shape (plans, states)."""
 
     weight: Floats  # of the zone and of being up at the request
     wait_s: Floats  # before a later run
     first_s: Floats  # before the first
 
+    def at_each_speed(self, speeds: int) -> "_Capacity":
+        """The same at every speed; shape (plans, states × speeds)."""
+        return _Capacity(*(getattr(self, n).repeat(speeds, axis=1) for n in self.__slots__))
+
 
 def rates(p: PathInputs) -> Rates:
     """Work plans out in every scenario, each without its fallback."""
     s, cycle = scenarios(), _cycle(p)
-    capacity = _capacity(p, s)
-    core = p.elastic_share[:, None]
-    work = p.work_s[:, None] * np.exp(p.speed_sigma[:, None] * s.speed[None])
-    left = np.maximum(work - core * capacity.first_s, 0.0)
-    steady_s = left / cycle.pace[:, None]
-    met = _interruptions(p, s, cycle, capacity, left)
-    alone_s = met.count * capacity.wait_s
-    by_core = core * met.count * _core_s(p, capacity)
-    trained_s = np.maximum(left - by_core, 0.0) / cycle.pace[:, None]
-    up_s = p.changeover_s[:, None] + trained_s + met.count * cycle.lost_s[:, None]
+    capacity = _capacity(p, s).at_each_speed(len(s.speed))
+    slower = np.exp(p.speed_sigma[:, None] * s.speed[None])
+    work = np.tile(p.work_s[:, None] * slower, len(s.zone))
+    left = np.maximum(work - p.elastic_share[:, None] * capacity.first_s, 0.0)
+    met = _interruptions(p, cycle, capacity, left)
+    cases = (_worked_out(p, cycle, capacity, work, left, n) for n in (met.count, 0.0 * met.count))
+    time, usd, lost = (np.concatenate(both, axis=1) for both in zip(*cases, strict=True))
+    lasts = np.concatenate([1.0 - met.lasts, met.lasts], axis=1)
+    return Rates(np.tile(capacity.weight, 2) * lasts, time, usd, np.tile(work, 2), lost)
+
+
+def _worked_out(
+    p: PathInputs, cycle: "_Cycle", capacity: _Capacity, work: Floats, left: Floats, count: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Time, bill and lost work of plans that are interrupted so often; (plans, scenarios)."""
+    core, pace = p.elastic_share[:, None], cycle.pace[:, None]
+    by_core = core * count * _core_s(p, capacity)
+    trained_s = np.maximum(left - by_core, 0.0) / pace
+    up_s = p.changeover_s[:, None] + trained_s + count * cycle.lost_s[:, None]
     first_s = np.where(left > 0.0, capacity.first_s, work / np.maximum(core, 1e-9))
-    time = up_s + first_s + alone_s
-    free = met.count / (met.count + 1.0) * (1.0 - cycle.billed)[:, None]
+    time = up_s + first_s + count * capacity.wait_s
+    free = count / (count + 1.0) * (1.0 - cycle.billed)[:, None]
     billed = np.where(left > 0.0, up_s * (1.0 - free), 0.0)
     # Nobody pays for the queue before on-demand machines are there.
     paid_s = np.where(p.spot_usd_per_hour[:, None] > 0.0, time, up_s)
-    usd = p.usd_per_interruption[:, None] * met.count + p.fixed_usd[:, None]
+    usd = p.usd_per_interruption[:, None] * count + p.fixed_usd[:, None]
     usd += (p.base_usd_per_hour[:, None] * paid_s + p.spot_usd_per_hour[:, None] * billed) / 3600.0
-    stalls = steady_s - left
-    lost = (stalls + met.count * cycle.lost_s[:, None]) / np.maximum(work, 1e-9)
-    return Rates(capacity.weight * met.weight, time, usd, work, lost)
+    stalls = left / pace - left
+    lost = (stalls + count * cycle.lost_s[:, None]) / np.maximum(work, 1e-9)
+    return time, usd, lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,30 +184,33 @@ def _core_s(p: PathInputs, capacity: _Capacity) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Met:
-    """Interruptions in every scenario, and the chance of none or of some; (plans, scenarios)."""
+    """Interruptions, where there are some, and the chance of none; (plans, scenarios)."""
 
     count: Floats
-    weight: Floats
+    lasts: Floats
 
 
-def _interruptions(
-    p: PathInputs, s: Scenarios, cycle: _Cycle, capacity: _Capacity, left: Floats
-) -> _Met:
+def _interruptions(p: PathInputs, cycle: _Cycle, capacity: _Capacity, left: Floats) -> _Met:
     """Either none, if what is left of the run at hand lasts, or as many as there are on average.
 
     A stationary process meets left/useful of them on average, all of them in the runs that
     are interrupted at all.
     """
-    still = s.steady[None] > 0.0
     needed = left / cycle.pace[:, None] + p.changeover_s[:, None]
-    mean, sigma = p.run_mean_s[:, None], p.run_sigma[:, None]
-    from_start = RUN_FAMILY.survival(needed, mean, sigma)
-    at_random = RUN_FAMILY.excess(needed, mean, sigma) / mean
-    lasts = np.clip(np.where(p.held[:, None], from_start, at_random), 0.0, 1.0)
+    lasts = np.clip(_chance_to_last(p, needed), 0.0, 1.0)
     each = cycle.useful_s[:, None] + p.elastic_share[:, None] * _core_s(p, capacity)
     count = np.maximum(left / each / np.maximum(1.0 - lasts, LEAST_CHANCE), 1.0)
-    count = np.where(still | (left <= 0.0), 0.0, count)
-    return _Met(count, np.where(still, lasts, 1.0 - lasts))
+    return _Met(np.where(left <= 0.0, 0.0, count), lasts)
+
+
+def _chance_to_last(p: PathInputs, needed_s: Floats) -> Floats:
+    """The chance that a run lasts so long, from its start where it is held, else from now on."""
+    found = np.empty_like(needed_s)
+    mean, sigma = p.run_mean_s[:, None], p.run_sigma[:, None]
+    new, met = np.flatnonzero(p.held), np.flatnonzero(~p.held)
+    found[new] = RUN_FAMILY.survival(needed_s[new], mean[new], sigma[new])
+    found[met] = RUN_FAMILY.excess(needed_s[met], mean[met], sigma[met]) / mean[met]
+    return found
 
 
 def _capacity(p: PathInputs, s: Scenarios) -> _Capacity:
