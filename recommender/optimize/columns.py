@@ -119,7 +119,8 @@ def clusters_by_estimate(space: Space, step_s: Floats, masks: Masks | None = Non
     )
     order = np.argsort(goal, kind="stable")[: np.isfinite(goal).sum()]
     surest = order[~spot[order]][:SUREST]
-    return [clusters[number] for number in dict.fromkeys(cluster[np.append(surest, order)].tolist())]
+    numbers = dict.fromkeys(cluster[np.append(surest, order)].tolist())
+    return [clusters[number] for number in numbers]
 
 
 def _rough(

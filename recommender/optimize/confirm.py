@@ -80,12 +80,7 @@ def _is_worse(space: Space, each: Screened, state: SearchState) -> bool:
     """
     if state.lead is None or space.limits.goal == "time":
         return False
-    both = PathInputs(
-        *(
-            np.concatenate([getattr(each.inputs, name), getattr(state.lead.inputs, name)])
-            for name in PathInputs.__slots__
-        )
-    )
+    both = PathInputs.joined([each.inputs, state.lead.inputs])
     usd = space.cache.outcomes(both, space.limits.deadline_s).cost_usd
     error = PAIR_ERRORS * difference_error(usd[0] - usd[1], space.seed)
     return each.candidate.goal - error >= state.lead.candidate.goal * (1.0 - EPSILON)

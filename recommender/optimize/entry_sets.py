@@ -34,7 +34,6 @@ from recommender.optimize.site_bounds import SiteBounds, narrowed
 from recommender.optimize.space import Site, Space, within_quota
 from recommender.optimize.spot_time_bounds import HANDOVER_RATIO
 from recommender.performance.parameter_server import cluster_spread
-from recommender.performance.step import steps
 from recommender.risk.laws import gang_doublings
 
 FASTEST = 1 << 30  # place of a network faster than all, or a larger memory
@@ -323,8 +322,7 @@ def _down(b: SiteBounds, rows: Ints, counts: Ints) -> Floats:
 def counts_lower_bounds(space: Space, site: Site, counts: Ints, tight: bool = False) -> Floats:
     """Least goal of every plan made of each cluster of a site; (clusters,)."""
     e = site.entries
-    fleet = space.fleet(site, counts)
-    found = steps(space.job, space.columns, fleet)
+    fleet, found = space.timed(site, counts)
     step = found.step_s
     runs = np.isfinite(step)
     used = counts > 0

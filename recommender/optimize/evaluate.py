@@ -16,7 +16,6 @@ from recommender.optimize.space import NONE, OBJECT_STORE, Entries, Site, Space
 from recommender.performance.checkpoint import best_interval
 from recommender.performance.clusters import Clusters
 from recommender.performance.parameter_server import cluster_spread, servers_of
-from recommender.performance.step import steps
 from recommender.performance.strategies import STRATEGY_OF_ROW
 from recommender.plan.limits import MEAN_LIMITS, RUN_LIMITS, Limits, RunFigures
 from recommender.risk.laws import gang_doublings, gang_hazard
@@ -167,6 +166,7 @@ class Reduced:
 
     inputs: PathInputs
     allowed: Bools  # (plans,)
+    step_s: Floats
     fleet: Clusters
     gang: Gang
     saves: Saves
@@ -180,7 +180,7 @@ def path_inputs_of(space: Space, site: Site, plans: Plans) -> tuple[PathInputs, 
 
 def reduced(space: Space, site: Site, plans: Plans) -> Reduced:
     """Plans as path inputs with the best checkpoint interval, and the parts behind them."""
-    draft = _draft(space, site, plans)
+    draft = drafts_of(space, site, plans)
     return replace(draft, inputs=with_best_interval(draft.inputs))
 
 
@@ -200,14 +200,14 @@ def with_best_interval(drafts: PathInputs) -> PathInputs:
 
 def draft_inputs_of(space: Space, site: Site, plans: Plans) -> tuple[PathInputs, Bools]:
     """Path inputs whose interval is only the least possible: enough for bounds, and quicker."""
-    draft = _draft(space, site, plans)
+    draft = drafts_of(space, site, plans)
     return draft.inputs, draft.allowed
 
 
-def _draft(space: Space, site: Site, plans: Plans) -> Reduced:
+def drafts_of(space: Space, site: Site, plans: Plans) -> Reduced:
+    """Plans as path inputs whose interval is only the least possible, and the parts behind them."""
     entries, counts = site.entries, plans.counts
-    fleet = space.fleet(site, counts)
-    found = steps(space.job, space.columns, fleet)
+    fleet, found = space.timed(site, counts)
     step_s = found.step_s
     gang = gang_of(space, entries, counts)
     saves = saves_of(space, site, fleet, counts, plans.checkpoint_path, gang.notice_s)
@@ -219,7 +219,7 @@ def _draft(space: Space, site: Site, plans: Plans) -> Reduced:
     beside = saves.usd_per_hour + servers_usd_per_hour(space, site, counts)
     base = counts[:, on_demand] @ entries.usd_per_hour[on_demand] + beside
     spot = counts[:, entries.spot] @ entries.usd_per_hour[entries.spot]
-    terms = _fallback_terms(space, site, plans, step_s, saves)
+    terms = _fallback_terms(space, site, plans.fallback, step_s, saves.stall_s, saves.restore_s)
     wait = _on_demand_terms(entries, counts)
     inputs = PathInputs(
         work_s=work,
@@ -246,22 +246,16 @@ def _draft(space: Space, site: Site, plans: Plans) -> Reduced:
         resize_s=np.where(share > 0.0, _resize_s(site, counts, saves.restore_s), 0.0),
         minimum_s=gang.minimum_s,
         free_s=gang.free_s,
-        fallback_speed=terms.speed,
-        fallback_usd_per_hour=terms.usd_per_hour,
-        fallback_start_s=terms.start_s,
-        fallback_at_once=terms.at_once,
-        fallback_wait_s=terms.wait_s,
-        reserve_s=terms.reserve_s,
-        best_fallback_usd_per_hour=terms.best_usd,
-        best_fallback_speed=terms.best_speed,
+        **terms.inputs,
         at_once=wait.start.at_once,
         wait_s=wait.start.wait_s,
         replaced_at_once=wait.replaced.at_once,
         replaced_wait_s=wait.replaced.wait_s,
     )
     hourly = counts @ entries.max_usd_per_hour + beside
-    allowed = np.isfinite(step_s) & saves.possible & _limits_ok(space, plans, gang, terms, hourly)
-    return Reduced(inputs, allowed, fleet, gang, saves)
+    allowed = np.isfinite(step_s) & saves.possible & _limits_ok(space, counts, hourly)
+    allowed &= _fallback_ok(space, plans.fallback >= 0, gang.has_spot, terms)
+    return Reduced(inputs, allowed, step_s, fleet, gang, saves)
 
 
 def servers_usd_per_hour(space: Space, site: Site, counts: Ints) -> Floats:
@@ -374,7 +368,7 @@ def elastic_share(
     rows = np.flatnonzero(gang.has_spot & (counts.sum(axis=1) > 0))
     if not space.job.resizes or not len(rows):
         return share
-    alone = steps(space.job, space.columns, space.fleet(site, counts[rows]))
+    _, alone = space.timed(site, counts[rows])
     fits = np.isfinite(alone.step_s)  # else the on-demand part cannot hold the job
     if space.job.elastic is None:
         fits &= RESHARDED[alone.row] & (True if row is None else RESHARDED[row[rows]])
@@ -403,16 +397,30 @@ class FallbackTerms:
     best_usd: Floats  # USD per hour of the cluster's work on the site's cheapest fallback
     best_speed: Floats  # of the site's fastest
 
+    @property
+    def inputs(self) -> dict[str, Floats]:
+        """What path inputs say of fallbacks, by name."""
+        return {
+            "fallback_speed": self.speed,
+            "fallback_usd_per_hour": self.usd_per_hour,
+            "fallback_start_s": self.start_s,
+            "fallback_at_once": self.at_once,
+            "fallback_wait_s": self.wait_s,
+            "reserve_s": self.reserve_s,
+            "best_fallback_usd_per_hour": self.best_usd,
+            "best_fallback_speed": self.best_speed,
+        }
+
 
 def _fallback_terms(
-    space: Space, site: Site, plans: Plans, step_s: Floats, saves: Saves
+    space: Space, site: Site, fallback: Ints, step_s: Floats, stall_s: Floats, restore_s: Floats
 ) -> FallbackTerms:
     fall = site.fallbacks
-    has = plans.fallback >= 0
-    zero = np.zeros(len(plans))
+    has = fallback >= 0
+    zero = np.zeros(len(fallback))
     if not len(fall) or space.limits.deadline_s is None:
         return FallbackTerms(zero, zero, zero, zero + 1.0, zero, zero, zero + np.inf, zero + 1.0)
-    row = np.maximum(plans.fallback, 0)
+    row = np.maximum(fallback, 0)
 
     def of(values: Floats, without: float = 0.0) -> Floats:
         return np.where(has, values[row], without)
@@ -421,25 +429,29 @@ def _fallback_terms(
     return FallbackTerms(
         speed=np.nan_to_num(np.where(has, step_s / fall.step_s[row], 0.0), posinf=0.0),
         usd_per_hour=of(fall.usd_per_hour),
-        start_s=of(fall.boot_s) + np.where(has, RENDEZVOUS_S + saves.restore_s, 0.0),
+        start_s=of(fall.boot_s) + np.where(has, RENDEZVOUS_S + restore_s, 0.0),
         at_once=of(fall.at_once, 1.0),
         wait_s=of(fall.wait_s),
-        reserve_s=np.where(has, RESERVE_S + saves.stall_s + reserve[row], 0.0),
+        reserve_s=np.where(has, RESERVE_S + stall_s + reserve[row], 0.0),
         best_usd=float((fall.usd_per_hour * fall.step_s).min()) / step_s,
         best_speed=step_s / float(fall.step_s.min()),
     )
 
 
-def _limits_ok(
-    space: Space, plans: Plans, gang: Gang, terms: FallbackTerms, usd_per_hour: Floats
-) -> Bools:
-    """Limits that hold at every moment: machines and the price per hour, fallback included."""
-    ok: Bools = plans.counts.sum(axis=1) <= space.limits.max_machines
+def _limits_ok(space: Space, counts: Ints, usd_per_hour: Floats) -> Bools:
+    """Limits that hold at every moment: machines and the price per hour."""
+    ok: Bools = counts.sum(axis=1) <= space.limits.max_machines
     if space.limits.hourly_usd is not None:
-        cap = space.limits.hourly_usd + 1e-9
-        ok = ok & (usd_per_hour <= cap) & (terms.usd_per_hour <= cap)
-    has_fallback = plans.fallback >= 0
-    return ok & ~(has_fallback & ~gang.has_spot) & ~(has_fallback & (terms.speed <= 0.0))
+        ok = ok & (usd_per_hour <= space.limits.hourly_usd + 1e-9)
+    return ok
+
+
+def _fallback_ok(space: Space, has: Bools, has_spot: Bools, terms: FallbackTerms) -> Bools:
+    """The same of the fallbacks that plans have; they are there for spot machines only."""
+    ok: Bools = ~has | (has_spot & (terms.speed > 0.0))
+    if space.limits.hourly_usd is not None:
+        ok = ok & (terms.usd_per_hour <= space.limits.hourly_usd + 1e-9)
+    return ok
 
 
 def fallback_choices(site: Site, step_s: Floats) -> Ints:
@@ -482,11 +494,24 @@ def plans_without_fallback(space: Space, site: Site, counts: Ints) -> Plans:
     return Plans(counts[row[order]], np.concatenate(paths)[order], np.full(len(row), -1))
 
 
-def with_fallbacks(space: Space, site: Site, plans: Plans) -> tuple[Plans, Ints]:
+def with_fallbacks(
+    space: Space, site: Site, plans: Plans, step_s: Floats
+) -> tuple[Plans, Ints]:
     """Each plan with each fallback worth trying, and which plan each of them was."""
-    step_s = steps(space.job, space.columns, space.fleet(site, plans.counts)).step_s
     choices = fallback_choices(site, step_s)[:, 1:]
     has_spot = np.asarray((plans.counts[:, site.entries.spot] > 0).any(axis=1))
     possible = (choices >= 0) & has_spot[:, None] & (space.limits.deadline_s is not None)
     row, column = np.nonzero(possible)
     return Plans(plans.counts[row], plans.checkpoint_path[row], choices[row, column]), row
+
+
+def fallback_drafts_of(
+    space: Space, site: Site, fallback: Ints, of: Ints, drafts: Reduced
+) -> tuple[PathInputs, Bools]:
+    """Drafts of the plans `of` some, each with a fallback, and which are allowed; (plans,)."""
+    saves, step_s = drafts.saves, drafts.step_s[of]
+    own = (step_s, saves.stall_s[of], saves.restore_s[of])
+    terms = _fallback_terms(space, site, fallback, *own)
+    has_spot = drafts.gang.has_spot[of]
+    allowed = drafts.allowed[of] & _fallback_ok(space, fallback >= 0, has_spot, terms)
+    return replace(drafts.inputs.take(of), **terms.inputs), allowed

@@ -14,9 +14,12 @@ from recommender.optimize.evaluate import (
     plans_without_fallback,
     values_of,
     with_best_interval,
-    with_fallbacks,
 )
-from recommender.optimize.fallback_bounds import bounds_with_own_fallbacks, drafts_and_bounds
+from recommender.optimize.fallback_bounds import (
+    bounds_with_own_fallbacks,
+    drafts_and_bounds,
+    helped,
+)
 from recommender.optimize.search_state import Candidate, Screened, SearchState
 from recommender.optimize.space import Space
 from recommender.risk.path_inputs import PathInputs
@@ -39,21 +42,13 @@ def expand_clusters(space: Space, index: int, rows: Ints, counts: Ints, state: S
         lower_bounds = bounds_with_own_fallbacks(
             space, site, alone, drafts, lower_bounds, state.cutoff
         )
-    bounds = _simulate_by_bound(space, index, rows, alone, drafts, lower_bounds, state)
-    promising = bounds < state.cutoff
-    if has_fallback and promising.any():
-        plans = with_fallbacks(space, site, alone.take(promising))[0]
-        drafts, lower_bounds = drafts_and_bounds(space, site, plans)
-        without = np.full(len(plans), np.inf)  # what another fallback would save is not needed
-        _simulate_by_bound(
-            space,
-            index,
-            rows,
-            plans,
-            replace(drafts, best_fallback_usd_per_hour=without),
-            lower_bounds,
-            state,
-        )
+    bounds = _simulate_by_bound(space, index, rows, alone, drafts.inputs, lower_bounds, state)
+    promising = np.flatnonzero(bounds < state.cutoff)
+    if has_fallback and len(promising):
+        found = helped(space, site, alone, drafts, promising)
+        without = np.full(len(found.of), np.inf)  # what another fallback would save is not needed
+        own = replace(found.drafts, best_fallback_usd_per_hour=without)
+        _simulate_by_bound(space, index, rows, found.plans, own, found.lower_bounds, state)
 
 
 def _simulate_by_bound(

@@ -9,8 +9,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from recommender.arrays import Bools, Floats, distinct
-from recommender.optimize.evaluate import RENDEZVOUS_S, Plans, draft_inputs_of, with_fallbacks
+from recommender.arrays import Bools, Floats, Ints, distinct
+from recommender.catalogs.frozen import dataclass
+from recommender.optimize.evaluate import (
+    RENDEZVOUS_S,
+    Plans,
+    Reduced,
+    drafts_of,
+    fallback_drafts_of,
+    with_fallbacks,
+)
 from recommender.optimize.lower_bounds import (
     ClusterSums,
     cluster_lower_bounds,
@@ -64,24 +72,45 @@ def _need_fallback(space: Space, sums: ClusterSums) -> Bools:
     return needy
 
 
-def drafts_and_bounds(space: Space, site: Site, plans: Plans) -> tuple[PathInputs, Floats]:
+def drafts_and_bounds(space: Space, site: Site, plans: Plans) -> tuple[Reduced, Floats]:
     """The plans as inputs of the simulation, and their lower bounds; inf where not allowed."""
-    drafts, allowed = draft_inputs_of(space, site, plans)
-    return drafts, np.where(allowed, plan_lower_bounds(space, drafts), np.inf)
+    drafts = drafts_of(space, site, plans)
+    return drafts, _bounds(space, drafts.inputs, drafts.allowed)
+
+
+def _bounds(space: Space, inputs: PathInputs, allowed: Bools) -> Floats:
+    return np.where(allowed, plan_lower_bounds(space, inputs), np.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class Helped:
+    """Plans with each fallback worth trying; shape (plans,)."""
+
+    plans: Plans
+    of: Ints  # which plan without one each was
+    drafts: PathInputs
+    lower_bounds: Floats
+
+
+def helped(space: Space, site: Site, plans: Plans, drafts: Reduced, rows: Ints) -> Helped:
+    """Some of the plans with fallbacks; what no fallback changes is not worked out again."""
+    found, of = with_fallbacks(space, site, plans.take(rows), drafts.step_s[rows])
+    of = rows[of]
+    inputs, allowed = fallback_drafts_of(space, site, found.fallback, of, drafts)
+    return Helped(found, of, inputs, _bounds(space, inputs, allowed))
 
 
 def bounds_with_own_fallbacks(
-    space: Space, site: Site, plans: Plans, drafts: PathInputs, lower_bounds: Floats, cutoff: float
+    space: Space, site: Site, plans: Plans, drafts: Reduced, lower_bounds: Floats, cutoff: float
 ) -> Floats:
     """Lower bounds of plans that cannot do without a fallback, by those that they may have."""
     open_ = np.flatnonzero(lower_bounds < cutoff)
-    sums = sums_of_plans(space, drafts.take(open_))
+    sums = sums_of_plans(space, drafts.inputs.take(open_))
     needy = open_[_need_fallback(space, sums)]
     if not len(needy):
         return lower_bounds
-    with_own, parents = with_fallbacks(space, site, plans.take(needy))
-    least = np.full(len(needy), np.inf)
-    np.minimum.at(least, parents, drafts_and_bounds(space, site, with_own)[1])
+    found, least = helped(space, site, plans, drafts, needy), np.full(len(plans), np.inf)
+    np.minimum.at(least, found.of, found.lower_bounds)
     own = lower_bounds.copy()
-    own[needy] = np.maximum(lower_bounds[needy], least)
+    own[needy] = np.maximum(lower_bounds[needy], least[needy])
     return own

@@ -38,7 +38,6 @@ from recommender.optimize.space import (
 )
 from recommender.performance.clusters import spread_at
 from recommender.performance.parameter_server import cluster_spread
-from recommender.performance.step import steps
 from recommender.risk.laws import gang_hazard
 from recommender.risk.on_demand_wait import OnDemandLaw
 
@@ -322,6 +321,5 @@ def _spread(space: Space, site: Site, entry: Ints, machines: Ints) -> Floats:
         return spread_at(c, kind, machines)
     counts = np.zeros((len(entry), len(site.entries)), dtype=np.int64)
     counts[np.arange(len(entry)), entry] = machines
-    fleet = space.fleet(site, counts)
-    found = steps(space.job, c, fleet)
+    fleet, found = space.timed(site, counts)
     return cluster_spread(space.job, c, fleet, found, site.entries.kind, counts)

@@ -13,7 +13,7 @@ import numpy as np
 from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job
-from recommender.performance.clusters import Clusters, MachineColumns, clusters_of
+from recommender.performance.clusters import Clusters, MachineColumns, Steps, clusters_of
 from recommender.performance.step import steps
 from recommender.plan.limits import Limits
 from recommender.risk.on_demand_wait import OnDemandLaw
@@ -135,6 +135,27 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
+class SingleClusters:
+    """Clusters of one kind of machine, 1 to `most` of them, and their steps, kind by kind."""
+
+    fleet: Clusters
+    steps: Steps
+    most: int
+
+    @property
+    def step_s(self) -> Floats:
+        """Step seconds by kind and number of machines; (kinds, most)."""
+        return self.steps.step_s.reshape(-1, self.most)
+
+    def rows_of(self, kind: Ints, counts: Ints) -> Ints | None:
+        """Where clusters stand, `counts` of entries of these kinds; None if some do not."""
+        used, n = counts > 0, counts.sum(axis=1)
+        if not len(n) or n.max() > self.most or (used.sum(axis=1) != 1).any():
+            return None
+        return np.asarray(kind[used.argmax(axis=1)] * self.most + n - 1)
+
+
+@dataclass(frozen=True, slots=True)
 class Space:
     """One question: the job, the limits and every site with its entries."""
 
@@ -150,6 +171,7 @@ class Space:
     # the best goal (`confirm.py`); None: the same.
     cache: OutcomeCache = field(default_factory=lambda: OutcomeCache(1024, 7), compare=False)
     printed: OutcomeCache | None = field(default=None, compare=False)
+    singles: SingleClusters | None = field(default=None, compare=False)  # if they are known
 
     @property
     def path_count(self) -> int:
@@ -180,6 +202,15 @@ class Space:
         fleet = clusters_of(_take(self.columns, kinds), counts @ by_kind)
         kind = np.where(fleet.kind >= 0, kinds[np.maximum(fleet.kind, 0)], -1)
         return Clusters(kind, *(getattr(fleet, name) for name in Clusters.__slots__[1:]))
+
+
+    def timed(self, site: Site, counts: Ints) -> tuple[Clusters, Steps]:
+        """Clusters of a site and their steps; those of one kind are worked out once."""
+        rows = None if self.singles is None else self.singles.rows_of(site.entries.kind, counts)
+        if self.singles is not None and rows is not None:
+            return self.singles.fleet.take(rows), self.singles.steps.take(rows)
+        fleet = self.fleet(site, counts)
+        return fleet, steps(self.job, self.columns, fleet)
 
 
 def chance_less_error(chance: float, paths: int, decide: int) -> float:
@@ -225,6 +256,11 @@ def numbers_allowed(space: Space, site: Site, step_s: Floats) -> Bools:
 
 def single_steps(job: Job, c: MachineColumns, most: int) -> Floats:
     """Step seconds of n = 1 ... most machines of each kind; (kinds, most)."""
+    return single_clusters(job, c, most).step_s
+
+
+def single_clusters(job: Job, c: MachineColumns, most: int) -> SingleClusters:
+    """Clusters of n = 1 ... most machines of each kind."""
     kind = np.repeat(np.arange(len(c.names)), most)
     n = np.tile(np.arange(1.0, most + 1.0), len(c.names))
     fleet = Clusters(
@@ -243,4 +279,4 @@ def single_steps(job: Job, c: MachineColumns, most: int) -> Floats:
         host_bytes_per_s=n * c.host_bytes_per_s[kind],
         disk_bytes_per_s=c.disk_bytes_per_s[kind],
     )
-    return steps(job, c, fleet).step_s.reshape(len(c.names), most)
+    return SingleClusters(fleet, steps(job, c, fleet), most)

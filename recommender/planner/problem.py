@@ -26,7 +26,15 @@ from recommender.market.same_hardware import (
 )
 from recommender.market.sites import SiteBuilder, SitePools
 from recommender.optimize.lower_bounds import least_seconds, offer_lower_bounds, paid_share
-from recommender.optimize.space import ANCHOR, MEMORY_TIER, NONE, OBJECT_STORE, Space, single_steps
+from recommender.optimize.space import (
+    ANCHOR,
+    MEMORY_TIER,
+    NONE,
+    OBJECT_STORE,
+    SingleClusters,
+    Space,
+    single_clusters,
+)
 from recommender.performance.clusters import MachineColumns
 from recommender.performance.machines import machine_columns
 from recommender.plan.limits import LIMITS, Choice, Limits, Progress
@@ -39,11 +47,11 @@ MERGED_SETS = 100  # sets of types whose bounds say what a mix could gain, at 1 
 FOLLOWED_MOST = 1000  # plans remembered on these paths: 33 kB each
 # Of a problem: what only the most machines and the hourly limit among the limits decide.
 SHARED = frozenset({
-    "facts", "allowed", "kinds", "columns", "step_s", "rows", "site_builder", "single_type_sites",
+    "facts", "allowed", "kinds", "columns", "singles", "rows", "site_builder", "single_type_sites",
     "outcome_cache", "printed_cache",
 })  # fmt: skip
 # The same where only the quotas change: what is there, but not how much of it.
-SHARED_OFFERS = frozenset({"allowed", "kinds", "columns", "step_s", "rows", "outcome_cache"})
+SHARED_OFFERS = frozenset({"allowed", "kinds", "columns", "singles", "rows", "outcome_cache"})
 PATHS_OF = {
     "auto": (NONE, OBJECT_STORE, ANCHOR, MEMORY_TIER),
     "none": (NONE,),
@@ -95,9 +103,14 @@ class Problem:
         return machine_columns(self.job, self.types, self.catalog.gpus, self.catalog.achieved)
 
     @cached_property
+    def singles(self) -> SingleClusters:
+        """Clusters of one type and how long their steps take."""
+        return single_clusters(self.job, self.columns, self.limits.max_machines)
+
+    @property
     def step_s(self) -> Floats:
         """Step seconds by (type, number of machines)."""
-        return single_steps(self.job, self.columns, self.limits.max_machines)
+        return self.singles.step_s
 
     @cached_property
     def rows(self) -> tuple[int, ...]:
@@ -158,6 +171,7 @@ class Problem:
             trust_notice=self.choice.trust_notice,
             cache=self.outcome_cache,
             printed=self.printed_cache,
+            singles=self.singles,
         )
 
     def is_derived(self, pool: Pool) -> bool:

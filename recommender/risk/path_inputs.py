@@ -1,5 +1,9 @@
 """What a simulation needs of plans, and what it gives of each path: plain columns."""
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 
@@ -53,6 +57,12 @@ class PathInputs:
     def take(self, rows: Ints | Bools) -> "PathInputs":
         """The inputs of some rows."""
         return PathInputs(*(getattr(self, name)[rows] for name in self.__slots__))
+
+    @staticmethod
+    def joined(parts: "Sequence[PathInputs]") -> "PathInputs":
+        """The inputs of several tables."""
+        columns = ([getattr(part, name) for part in parts] for name in PathInputs.__slots__)
+        return PathInputs(*map(np.concatenate, columns))
 
 
 @dataclass(frozen=True, slots=True)
