@@ -494,9 +494,7 @@ def plans_without_fallback(space: Space, site: Site, counts: Ints) -> Plans:
     return Plans(counts[row[order]], np.concatenate(paths)[order], np.full(len(row), -1))
 
 
-def with_fallbacks(
-    space: Space, site: Site, plans: Plans, step_s: Floats
-) -> tuple[Plans, Ints]:
+def with_fallbacks(space: Space, site: Site, plans: Plans, step_s: Floats) -> tuple[Plans, Ints]:
     """Each plan with each fallback worth trying, and which plan each of them was."""
     choices = fallback_choices(site, step_s)[:, 1:]
     has_spot = np.asarray((plans.counts[:, site.entries.spot] > 0).any(axis=1))

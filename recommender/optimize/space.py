@@ -203,7 +203,6 @@ class Space:
         kind = np.where(fleet.kind >= 0, kinds[np.maximum(fleet.kind, 0)], -1)
         return Clusters(kind, *(getattr(fleet, name) for name in Clusters.__slots__[1:]))
 
-
     def timed(self, site: Site, counts: Ints) -> tuple[Clusters, Steps]:
         """Clusters of a site and their steps; those of one kind are worked out once."""
         rows = None if self.singles is None else self.singles.rows_of(site.entries.kind, counts)

@@ -80,8 +80,9 @@ class Fallback:
     reserve_s: float  # start when time left = time to finish on the fallback + this
     probability: float  # share of runs that need it
     work_share: float = 0.0  # of the job's work that it does, on average
-    # A cheaper rule, not in the figures: slack per second of work left above which to wait for
-    # spot, and above which to go back to it; None where the tables have none.
+    # What other rules would make of it, of the plans that are shown in a table. A cheaper one, not
+    # in the figures: slack per second of work left above which to wait for spot, and above which
+    # to go back to it; None where the tables have none.
     wait_above: float | None = None
     back_above: float | None = None
     at_first_outage: AtFirstOutage | None = None  # None: its cluster is a mix

@@ -57,7 +57,8 @@ class Pipeline:
     @cached_property
     def table(self) -> tuple[Evaluated, ...]:
         """The plans that are shown, as they are numbered."""
-        return table_of(self.three, self.ranked, self.problem.limits)
+        shown = table_of(self.three, self.ranked, self.problem.limits)
+        return tuple(map(self.search.builder.in_full, shown))
 
     @property
     def lead(self) -> int:

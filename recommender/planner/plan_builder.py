@@ -14,6 +14,7 @@ from recommender.optimize.search_state import Candidate
 from recommender.optimize.space import Space
 from recommender.plan.limits import MEAN_LIMITS, RATE_LIMITS, Limits
 from recommender.plan.plan import Plan
+from recommender.planner.fallback_rules import with_rules
 from recommender.planner.plan_details import PlanDetails
 from recommender.planner.problem import Problem
 from recommender.risk.path_inputs import PathInputs
@@ -73,6 +74,14 @@ class PlanBuilder:
                 candidate, details.inputs, details.plan(), details.max_usd_per_hour()
             )
         return self.built[candidate]
+
+    def in_full(self, evaluated: Evaluated) -> Evaluated:
+        """A plan that is shown, with what other rules would make of its fallback."""
+        plan = evaluated.plan
+        if plan.fallback is None:
+            return evaluated
+        rules = with_rules(plan.fallback, self._details(evaluated.candidate))
+        return replace(evaluated, plan=replace(plan, fallback=rules))
 
     def keeping(self, candidates: Iterable[Candidate]) -> Iterator[Evaluated]:
         """The plans of those candidates that keep the limits in the printed figures as well."""

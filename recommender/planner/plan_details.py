@@ -3,7 +3,6 @@
 import math
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,7 +18,6 @@ from recommender.performance.parameter_server import servers_of
 from recommender.performance.step import explain
 from recommender.plan.limits import RUN_LIMITS
 from recommender.plan.plan import (
-    AtFirstOutage,
     BillItem,
     Checkpointing,
     Estimate,
@@ -36,12 +34,7 @@ from recommender.plan.plan import Site as Place
 from recommender.planner.evidence import evidence_of
 from recommender.planner.problem import PRINTED, Problem
 from recommender.planner.quota_needs import needs_of, rented_as, rented_of
-from recommender.risk.fallback import patience_of
-from recommender.risk.monte_carlo import (
-    simulate_at_first_outage,
-    simulate_paths,
-    simulate_with_known_speed,
-)
+from recommender.risk.monte_carlo import simulate_paths, simulate_with_known_speed
 from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.risk.run_statistics import (
     checkpoint_overhead,
@@ -51,14 +44,9 @@ from recommender.risk.run_statistics import (
 )
 from recommender.text import duration, usd
 
-if TYPE_CHECKING:
-    from recommender.policies.thresholds import TwoThresholds
-
-
 HOUR_S = 3600.0
 SEEN_IN_CHANCE = 0.005  # of the limits' chance: what rests on on-demand capacity is worth a note
 UNPAID = 0.5  # of a plan's cost, from which on free spot time is worth a note
-EVEN_SPEED = 0.95  # of the spot cluster, from which on a fallback counts as fast as it
 
 
 @dataclass(frozen=True)
@@ -86,14 +74,14 @@ class PlanDetails:
     @cached_property
     def _simulated(self) -> tuple[Paths, Paths]:
         """The plan, and as if its speed were known; without limits on runs that is not asked."""
-        asked = (self._one_plan, self.space.limits.deadline_s, PRINTED, self.space.seed)
+        asked = (self.one_plan, self.space.limits.deadline_s, PRINTED, self.space.seed)
         if any(self.space.limits.given(RUN_LIMITS)):
             return simulate_with_known_speed(*asked)
         paths = simulate_paths(*asked)
         return paths, paths
 
     @cached_property
-    def _one_plan(self) -> PathInputs:
+    def one_plan(self) -> PathInputs:
         """The path inputs without what another fallback could save: the search alone asks that."""
         return replace(self.inputs, best_fallback_usd_per_hour=np.full(1, np.inf))
 
@@ -214,7 +202,6 @@ class PlanDetails:
         row, fallbacks, inputs = self.candidate.fallback, self.site.fallbacks, self.inputs
         if row < 0:
             return None
-        rule = self._rule()
         return Fallback(
             machines=self.fallback_machines,
             usd_per_hour=float(fallbacks.usd_per_hour[row]),
@@ -222,33 +209,6 @@ class PlanDetails:
             reserve_s=float(inputs.reserve_s[0] + inputs.fallback_start_s[0]),
             probability=float((self.paths.fallback_s > 0).mean()),
             work_share=self._fallback_work_share(),
-            wait_above=None if rule is None else rule.wait,
-            back_above=None if rule is None else rule.back,
-            at_first_outage=self._at_first_outage(),
-            chance_without=self._chance_without_fallback(),
-        )
-
-    def _chance_without_fallback(self) -> float:
-        """The chance that the limits are kept if the fallback never starts."""
-        limits = self.space.limits
-        alone = replace(self._one_plan, fallback_speed=np.zeros(1))
-        paths = simulate_paths(alone, limits.deadline_s, PRINTED, self.space.seed)
-        return float(limits_kept(limits, paths).mean())
-
-    def _at_first_outage(self) -> AtFirstOutage | None:
-        """The plan's figures if its fallback took over once no listed place has spot."""
-        inputs, limits = self.inputs, self.space.limits
-        if inputs.elastic_share[0] > 0.0:
-            return None
-        patience_s = patience_of(int(inputs.sites[0]))
-        paths = simulate_at_first_outage(
-            self._one_plan, limits.deadline_s, PRINTED, patience_s, self.space.seed
-        )
-        return AtFirstOutage(
-            cost_usd=float(paths.expected_usd.mean()),
-            time_s=quantiles(paths.time_s[0], 0.5)[0],
-            chance=float(limits_kept(limits, paths).mean()),
-            probability=float((paths.fallback_s > 0).mean()),
         )
 
     def _fallback_work_share(self) -> float:
@@ -256,26 +216,6 @@ class PlanDetails:
         inputs, paths = self.inputs, self.paths
         trains_s = np.maximum(paths.fallback_s - inputs.fallback_start_s[0], 0.0)
         return float((trains_s * inputs.fallback_speed[0] / paths.work_s).mean())
-
-    def _rule(self) -> "TwoThresholds | None":
-        """When to wait for spot and when to go back, from the tables of its class.
-
-        They hold for all-spot clusters and on-demand ones at least as fast.
-        """
-        inputs, first = self.inputs, self.pools[0]
-        speed, deadline_s = float(inputs.fallback_speed[0]), self.space.limits.deadline_s
-        law = self.problem.facts.spot_class(first.type, first.rows)
-        mixed = not self.site.entries.spot.all()
-        if deadline_s is None or law is None or mixed or speed < EVEN_SPEED:
-            return None
-        from recommender.policies.state import ModePrices, Task
-        from recommender.policies.thresholds import shipped_rule
-
-        task = Task(float(inputs.work_s[0]), deadline_s, float(inputs.changeover_s[0]))
-        usd = float(self.site.fallbacks.usd_per_hour[self.candidate.fallback]) / speed
-        return shipped_rule(
-            law.spot_class, task, ModePrices(float(inputs.spot_usd_per_hour[0]), usd)
-        )
 
     def _estimate(self) -> Estimate:
         space, inputs = self.space, self.inputs

@@ -93,14 +93,12 @@ def simulate_sample(
     deadline_s: float | None,
     sample: RandomNumbers,
     capacity: Capacity,
-    patience_s: float | None = None,
 ) -> tuple[Paths, Bools]:
     """Simulate plans on one sample of random numbers, and say which paths had cycles enough.
 
-    Those would come out the same with more cycles. Arrays of shape (plans, paths). With
-    `patience_s` the fallback takes over when spot has been away for so long, whatever the time.
+    Those would come out the same with more cycles. Arrays of shape (plans, paths).
     """
-    return _followed(p, deadline_s, sample, simulate_runs(p, sample, capacity), patience_s)
+    return _followed(p, deadline_s, sample, simulate_runs(p, sample, capacity))
 
 
 def simulate_with_known_speed(
@@ -116,16 +114,24 @@ def simulate_with_known_speed(
     )
 
 
-def simulate_at_first_outage(
+def simulate_other_rules(
     plan: PathInputs,
     deadline_s: float | None,
     paths: int,
     patience_s: float,
     seed: int = SEED,
-) -> Paths:
-    """Simulate one plan whose fallback takes over once spot has been away for `patience_s`."""
+) -> tuple[Paths, Paths]:
+    """Simulate one plan whose fallback takes over once spot has been away for `patience_s`.
+
+    And again, on the same runs, as if nobody ever started it.
+    """
     sample = random_numbers(paths, int(cycles_needed(plan, deadline_s)[0]), seed)
-    return simulate_sample(plan, deadline_s, sample, CLASS_CAPACITY, patience_s)[0]
+    runs = simulate_runs(plan, sample)
+    never = replace(plan, fallback_speed=np.zeros(1))
+    return (
+        _followed(plan, deadline_s, sample, runs, patience_s)[0],
+        _followed(never, deadline_s, sample, runs)[0],
+    )
 
 
 def _followed(
@@ -135,7 +141,11 @@ def _followed(
     runs: Runs,
     patience_s: float | None = None,
 ) -> tuple[Paths, Bools]:
-    """Plans on runs that are drawn, and which paths had cycles enough."""
+    """Plans on runs that are drawn, and which paths had cycles enough.
+
+    With `patience_s` the fallback takes over when spot has been away for so long, whatever the
+    time.
+    """
     work = p.work_s[:, None] * time_factors(p.speed_sigma[:, None], sample.speed)
     done = runs.durable + runs.most_work >= work.astype(np.float32)[None]
     last, finished = first(done)

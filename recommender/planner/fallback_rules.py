@@ -1,0 +1,58 @@
+"""What other rules than the plan's own would make of its fallback: told of plans that are shown."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from recommender.optimize.evaluate import limits_kept
+from recommender.plan.plan import AtFirstOutage, Fallback
+from recommender.planner.plan_details import PlanDetails
+from recommender.planner.problem import PRINTED
+from recommender.risk.fallback import patience_of
+from recommender.risk.monte_carlo import simulate_other_rules
+from recommender.risk.run_statistics import quantiles
+
+if TYPE_CHECKING:
+    from recommender.policies.thresholds import TwoThresholds
+
+EVEN_SPEED = 0.95  # of the spot cluster, from which on a fallback counts as fast as it
+
+
+def with_rules(fallback: Fallback, d: PlanDetails) -> Fallback:
+    """A plan's fallback with its thresholds, and what it does at the first outage or never."""
+    limits, rule = d.space.limits, _thresholds(d)
+    patience_s = patience_of(int(d.inputs.sites[0]))
+    early, never = simulate_other_rules(
+        d.one_plan, limits.deadline_s, PRINTED, patience_s, d.space.seed
+    )
+    at_first_outage = AtFirstOutage(
+        cost_usd=float(early.expected_usd.mean()),
+        time_s=quantiles(early.time_s[0], 0.5)[0],
+        chance=float(limits_kept(limits, early).mean()),
+        probability=float((early.fallback_s > 0).mean()),
+    )
+    return replace(
+        fallback,
+        wait_above=None if rule is None else rule.wait,
+        back_above=None if rule is None else rule.back,
+        at_first_outage=None if d.inputs.elastic_share[0] > 0.0 else at_first_outage,
+        chance_without=float(limits_kept(limits, never).mean()),
+    )
+
+
+def _thresholds(d: PlanDetails) -> "TwoThresholds | None":
+    """When to wait for spot and when to go back to it, from the tables of its class.
+
+    They hold for all-spot clusters and on-demand ones at least as fast.
+    """
+    inputs, first = d.inputs, d.pools[0]
+    speed, deadline_s = float(inputs.fallback_speed[0]), d.space.limits.deadline_s
+    law = d.problem.facts.spot_class(first.type, first.rows)
+    mixed = not d.site.entries.spot.all()
+    if deadline_s is None or law is None or mixed or speed < EVEN_SPEED:
+        return None
+    from recommender.policies.state import ModePrices, Task
+    from recommender.policies.thresholds import shipped_rule
+
+    task = Task(float(inputs.work_s[0]), deadline_s, float(inputs.changeover_s[0]))
+    usd = float(d.site.fallbacks.usd_per_hour[d.candidate.fallback]) / speed
+    return shipped_rule(law.spot_class, task, ModePrices(float(inputs.spot_usd_per_hour[0]), usd))
