@@ -290,7 +290,7 @@ def evaluate(space: Space, site: Site, plans: Plans) -> Values:
 def every_plan(space: Space, site: Site, counts: np.ndarray) -> Plans:
     """Every plan of these clusters: all checkpoint paths, without and with fallbacks."""
     alone = plans_without_fallback(space, site, counts)
-    others, _ = with_fallbacks(space, site, alone)
+    others, _ = with_fallbacks(space, site, alone, space.timed(site, alone.counts)[1].step_s)
     return Plans(
         np.concatenate([alone.counts, others.counts]),
         np.concatenate([alone.checkpoint_path, others.checkpoint_path]),

@@ -6,9 +6,25 @@ import numpy as np
 import pytest
 
 from recommender.optimize.checkpoint_paths import Saves, saves_of
-from recommender.optimize.evaluate import Plans, path_inputs_of, values_of
-from recommender.optimize.space import MEMORY_TIER, NONE, OBJECT_STORE, Site, Space
+from recommender.optimize.evaluate import (
+    Plans,
+    drafts_of,
+    fallback_drafts_of,
+    path_inputs_of,
+    values_of,
+    with_fallbacks,
+)
+from recommender.optimize.space import (
+    MEMORY_TIER,
+    NONE,
+    OBJECT_STORE,
+    Site,
+    Space,
+    single_clusters,
+)
+from recommender.performance.clusters import Clusters, Steps
 from recommender.plan.limits import Limits
+from recommender.risk.path_inputs import PathInputs
 from tests.recommender.optimize import palette
 from tests.recommender.optimize.palette import every_plan
 
@@ -96,3 +112,34 @@ def test_a_limit_on_overhead_leaves_out_what_exceeds_it() -> None:
     assert kept.any()
     assert (kept == (good & (free.overhead <= middle))).all()
     assert not kept[good].all()
+
+
+@pytest.mark.parametrize("hourly_usd", [None, 6.0])
+def test_plans_with_a_fallback_are_drafted_of_those_without_as_they_are_at_once(
+    hourly_usd: float | None,
+) -> None:
+    question, plans = netted(0.8, **({} if hourly_usd is None else {"hourly_usd": hourly_usd}))
+    site, alone = question.sites[0], plans.take(plans.fallback < 0)
+    drafts = drafts_of(question, site, alone)
+    having, of = with_fallbacks(question, site, alone, drafts.step_s)
+    inputs, allowed = fallback_drafts_of(question, site, having.fallback, of, drafts)
+    at_once = drafts_of(question, site, having)
+    assert allowed.any() and (hourly_usd is None or not allowed.all())
+    assert (allowed == at_once.allowed).all()
+    for name in PathInputs.__slots__:
+        assert (getattr(inputs, name) == getattr(at_once.inputs, name)).all(), name
+
+
+def test_clusters_that_are_looked_up_are_those_that_are_worked_out() -> None:
+    for seed in range(8):
+        question = palette.space(seed, entries=4, most=3)
+        known = single_clusters(question.job, question.columns, 3)
+        site, counts = question.sites[0], palette.every_cluster(question.sites[0], 3)
+        alone = counts[(counts > 0).sum(axis=1) == 1]
+        for some in (alone, counts):
+            fleet, found = replace(question, singles=known).timed(site, some)
+            own_fleet, own = question.timed(site, some)
+            for name in Clusters.__slots__:
+                assert (getattr(fleet, name) == getattr(own_fleet, name)).all(), name
+            for name in Steps.__slots__:
+                assert (getattr(found, name) == getattr(own, name)).all(), name

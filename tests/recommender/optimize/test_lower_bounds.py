@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from recommender.optimize.entry_sets import _support_bounds, counts_lower_bounds, leaves
-from recommender.optimize.evaluate import Plans, Values, draft_inputs_of, path_inputs_of
+from recommender.optimize.evaluate import Plans, Values, drafts_of, path_inputs_of
 from recommender.optimize.fallback_bounds import bounds_with_own_fallbacks
 from recommender.optimize.lower_bounds import (
     ClusterSums,
@@ -267,8 +267,8 @@ def test_a_plan_is_left_out_only_where_neither_it_nor_its_fallbacks_are_good(sha
         for goal, (counts, path) in zip(values.goal, _rows(plans), strict=True):
             at = key[*counts, path]
             least[at] = min(least[at], goal)
-        drafts, allowed = draft_inputs_of(q, site, lone)
-        lower_bounds = np.where(allowed, plan_lower_bounds(q, drafts), np.inf)
+        drafts = drafts_of(q, site, lone)
+        lower_bounds = np.where(drafts.allowed, plan_lower_bounds(q, drafts.inputs), np.inf)
         cutoff = float(np.median(least[np.isfinite(least)])) if np.isfinite(least).any() else np.inf
         own = bounds_with_own_fallbacks(q, site, lone, drafts, lower_bounds, cutoff)
         assert (own * (1.0 - ROUNDING) <= least).all(), seed
