@@ -124,7 +124,8 @@ def test_plans_with_a_fallback_are_drafted_of_those_without_as_they_are_at_once(
     having, of = with_fallbacks(question, site, alone, drafts.step_s)
     inputs, allowed = fallback_drafts_of(question, site, having.fallback, of, drafts)
     at_once = drafts_of(question, site, having)
-    assert allowed.any() and (hourly_usd is None or not allowed.all())
+    assert allowed.any()
+    assert hourly_usd is None or not allowed.all()
     assert (allowed == at_once.allowed).all()
     for name in PathInputs.__slots__:
         assert (getattr(inputs, name) == getattr(at_once.inputs, name)).all(), name
