@@ -6,6 +6,7 @@ these two; bounds are tested against them.
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -398,7 +399,7 @@ class FallbackTerms:
     best_speed: Floats  # of the site's fastest
 
     @property
-    def inputs(self) -> dict[str, Floats]:
+    def inputs(self) -> dict[str, Any]:
         """What path inputs say of fallbacks, by name."""
         return {
             "fallback_speed": self.speed,

@@ -80,7 +80,7 @@ class PlanBuilder:
         plan = evaluated.plan
         if plan.fallback is None:
             return evaluated
-        rules = with_rules(plan.fallback, self._details(evaluated.candidate))
+        rules = with_rules(plan.fallback, self.details(evaluated.candidate))
         return replace(evaluated, plan=replace(plan, fallback=rules))
 
     def keeping(self, candidates: Iterable[Candidate]) -> Iterator[Evaluated]:
