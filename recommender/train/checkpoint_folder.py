@@ -15,13 +15,13 @@ import json
 import os
 import shutil
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from recommender.catalogs.files import remove_left_overs, replace_file, sync_folder
 from recommender.catalogs.frozen import dataclass
 
 MANIFEST, UNFINISHED = "complete.json", "unfinished"
-_NAME = "step-"
 _READ_BYTES = 1 << 22
 
 
@@ -50,13 +50,14 @@ class Checkpoint:
 class CheckpointFolder:
     """The checkpoints of one training, of which the last `keep` stay."""
 
-    def __init__(self, root: Path, keep: int) -> None:
+    def __init__(self, root: Path, keep: int, name: str = "step") -> None:
         self.root = root
         self._keep = keep
+        self._name = name
 
     def path(self, step: int) -> Path:
         """Where the checkpoint of a step lies, on all ranks."""
-        return self.root / f"{_NAME}{step}"
+        return self.root / f"{self._name}-{step}"
 
     def begin(self, step: int) -> None:
         """Make room for a checkpoint; by one rank, before any writes."""
@@ -67,18 +68,22 @@ class CheckpointFolder:
 
     def complete(self, step: int, files: Iterable[FileSum]) -> None:
         """Make a checkpoint count, whose files are on disk; then remove those no longer kept."""
+        self.seal(step, files)
+        for old in self.newest_first()[self._keep :]:
+            self.remove(old)
+
+    def seal(self, step: int, files: Iterable[FileSum]) -> None:
+        """Make a checkpoint count, whose files are on disk."""
         folder = self.path(step)
         sync_folder(folder)
         rows = sorted([each.name, each.size_bytes, each.sha256] for each in files)
         replace_file(folder / MANIFEST, json.dumps({"step": step, "files": rows}).encode())
         sync_folder(self.root)
-        (folder / UNFINISHED).unlink()
-        for old in self.newest_first()[self._keep :]:
-            self.remove(old)
+        (folder / UNFINISHED).unlink(missing_ok=True)
 
     def newest_first(self) -> list[Checkpoint]:
         """Every checkpoint with a readable manifest; files are not looked at."""
-        read = [_read(folder) for folder in self.root.glob(f"{_NAME}*")]
+        read = [_read(folder) for folder in self.root.glob(f"{self._name}-*")]
         return sorted((each for each in read if each is not None), key=lambda each: -each.step)
 
     def remove(self, checkpoint: Checkpoint) -> None:
@@ -89,9 +94,16 @@ class CheckpointFolder:
     def remove_leftovers(self) -> None:
         """Remove what a killed run was writing or removing; before anybody writes."""
         remove_left_overs(self.root)
-        for mark in self.root.glob(f"{_NAME}*/{UNFINISHED}"):
+        for mark in self.root.glob(f"{self._name}-*/{UNFINISHED}"):
             if not (mark.parent / MANIFEST).exists():
                 shutil.rmtree(mark.parent, ignore_errors=True)
+
+
+def sums_within(folder: Path) -> list[FileSum]:
+    """The files of a checkpoint that others wrote, in folders of it as well."""
+    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    own = [path for path in found if path.name not in (MANIFEST, UNFINISHED)]
+    return [replace(sum_of(path), name=path.relative_to(folder).as_posix()) for path in own]
 
 
 def sum_of(path: Path) -> FileSum:
@@ -107,7 +119,8 @@ def sum_of(path: Path) -> FileSum:
 
 def _agrees(path: Path, expected: FileSum) -> bool:
     try:
-        return path.stat().st_size == expected.size_bytes and sum_of(path) == expected
+        same_size = path.stat().st_size == expected.size_bytes
+        return same_size and sum_of(path).sha256 == expected.sha256
     except OSError:
         return False
 

@@ -4,13 +4,12 @@ One process writes one file with `torch.save`; several write shards with
 torch.distributed.checkpoint, which another number of processes can read (replicated, DDP, FSDP2).
 """
 
-import random
-import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from recommender.errors import UsageError
+from recommender.train.random_numbers import random_numbers, set_random_numbers
 from recommender.train.ranks import Ranks
 from recommender.train.training_state import Stateful
 
@@ -64,7 +63,7 @@ class TorchState:
             model, optimizer = _sharded_states().get_state_dict(self._model, self._optimizer)
             parts = {"model": model, "optimizer": optimizer}
         parts |= {name: each.state_dict() for name, each in self._others.items()}
-        return {**parts, self._numbers_name(): _random_numbers(self._torch)}
+        return {**parts, self._numbers_name(): random_numbers()}
 
     def _numbers_name(self) -> str:
         return f"random_numbers_{(_rank_and_count(self._torch) or (0, 1))[0]}"
@@ -88,7 +87,7 @@ class TorchState:
         for name, each in self._others.items():
             each.load_state_dict(found[name])
         if self._numbers_name() in found:
-            _set_random_numbers(self._torch, found[self._numbers_name()])
+            set_random_numbers(found[self._numbers_name()])
 
     def _on_host(self, value: Any) -> Any:
         if isinstance(value, self._torch.Tensor):
@@ -120,25 +119,3 @@ def _rank_and_count(torch: Any) -> tuple[int, int] | None:
     if not messages.is_available() or not messages.is_initialized():
         return None
     return messages.get_rank(), messages.get_world_size()
-
-
-def _random_numbers(torch: Any) -> dict[str, Any]:
-    """Where every generator stands, in types that `torch.load` reads without running code."""
-    version, words, spare = random.getstate()
-    numbers = {"torch": torch.get_rng_state(), "python": [version, list(words), spare]}
-    if torch.cuda.is_available():
-        numbers["cuda"] = torch.cuda.get_rng_state()
-    if "numpy" in sys.modules:
-        name, keys, place, gauss, kept = sys.modules["numpy"].random.get_state()
-        numbers["numpy"] = [name, keys.tolist(), place, gauss, kept]
-    return numbers
-
-
-def _set_random_numbers(torch: Any, numbers: dict[str, Any]) -> None:
-    torch.set_rng_state(numbers["torch"].cpu())
-    version, words, spare = numbers["python"]
-    random.setstate((version, tuple(words), spare))
-    if "cuda" in numbers and torch.cuda.is_available():
-        torch.cuda.set_rng_state(numbers["cuda"].cpu())
-    if "numpy" in numbers and "numpy" in sys.modules:
-        sys.modules["numpy"].random.set_state(tuple(numbers["numpy"]))

@@ -5,7 +5,6 @@ part of the state: one step done twice or left out changes the weights.
 """
 
 import os
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -70,8 +69,9 @@ class LoggedState(PickledState):
         return copied
 
 
-def main(folder: Path) -> None:
+def main(rank: int, ranks: int, name: str) -> None:
     """Train to the end, or to the kill."""
+    folder = Path(name)
     log, model = Log(folder / "log"), Regression()
     state = LoggedState(log, model)
     training = Checkpointer(
@@ -85,10 +85,6 @@ def main(folder: Path) -> None:
             state.copied, since = False, time.monotonic()
         model.step()
         state.step = step + 1
-        due = not training.saving and time.monotonic() - since >= training.interval_s
+        due = not training.saving and time.monotonic() - since >= training.schedule.interval_s
         log.say("step", step + 1, int(due))
     (folder / "weights").write_bytes(model.weights.tobytes())
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

@@ -106,7 +106,7 @@ def test_exported_files_say_where_and_how_often(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("CHECKPOINT_DIR", str(tmp_path / "a"))
     monkeypatch.setenv("CHECKPOINT_INTERVAL_S", "600")
     training = Checkpointer(PickledState(), 3)
-    assert training.interval_s == 600
+    assert training.schedule.interval_s == 600
     assert list(training.steps()) == [0, 1, 2]
     assert (tmp_path / "a" / "progress").exists()
     shutil.rmtree(tmp_path / "a")

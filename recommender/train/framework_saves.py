@@ -1,0 +1,124 @@
+"""Checkpoints that a framework writes itself: when, and which of them can be trusted.
+
+The callbacks for Transformers and Lightning are of this kind. The training waits while the
+framework writes; a thread then computes the checksums of what lies there and writes the manifest,
+without which a checkpoint does not count.
+"""
+
+import logging
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+from recommender.train.checkpoint_folder import CheckpointFolder, sums_within
+from recommender.train.notices import NoticeWatch
+from recommender.train.ranks import Alone, Ranks, ranks_of_this_run
+from recommender.train.save_interval import SHORTEST_S, SaveTimes
+from recommender.train.save_schedule import TERMINATED, SaveSchedule, Wish, checkpoint_root
+
+_LOG = logging.getLogger("recommender.train")
+
+
+class FrameworkSaves:
+    """The schedule and the manifests of checkpoints in folders `NAME-STEP`.
+
+    Arguments are those of `Checkpointer`; a class whose `keep` is 0 leaves the removal of old
+    checkpoints to the framework.
+
+    Raises:
+        UsageError: no folder is named, or a figure is no positive number.
+    """
+
+    name, keep = "step", 2
+
+    def __init__(
+        self,
+        folder: str | Path | None = None,
+        *,
+        interval_s: float | None = None,
+        shortest_interval_s: float = SHORTEST_S,
+        notices: NoticeWatch | None = None,
+        usd_per_hour: float | None = None,
+    ) -> None:
+        super().__init__()
+        root = checkpoint_root(folder)
+        self.checkpoints = CheckpointFolder(root, self.keep, self.name)
+        self.schedule = SaveSchedule(
+            root,
+            interval_s=interval_s,
+            shortest_interval_s=shortest_interval_s,
+            notices=notices,
+            usd_per_hour=usd_per_hour,
+        )
+        self._ranks: Ranks = Alone()
+        self._sealer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoint")
+        self._sealing: Future[SaveTimes] | None = None
+        self._wish, self._saved_step = Wish.NOTHING, 0
+
+    def newest(self) -> Path | None:
+        """The newest checkpoint whose files are those of its manifest."""
+        for each in self.checkpoints.newest_first():
+            if each.is_intact():
+                return each.folder
+            _LOG.warning("%s is torn; an older checkpoint is taken", each.folder)
+        return None
+
+    def begin(self, step: int, total_steps: int) -> None:
+        """Start the clock, and listen to SIGTERM and notices."""
+        self._ranks, self._saved_step = ranks_of_this_run(), step
+        if self._ranks.rank == 0:
+            self.checkpoints.root.mkdir(parents=True, exist_ok=True)
+        self._ranks.gather(None)
+        self.schedule.__enter__()
+        self.schedule.begin(step, total_steps, self._ranks)
+
+    def is_due(self, step: int, last: bool) -> bool:
+        """Whether the framework is to save now; at the last step it is."""
+        sealing = self._sealing is not None and not self._sealing.done()
+        self._wish = self.schedule.wish(step, sealing)
+        return (last or self._wish != Wish.NOTHING) and step != self._saved_step
+
+    def saved(self, step: int, began_s: float) -> None:
+        """Tell that all of a step's files are written, by every rank; begun at that moment.
+
+        Raises:
+            SystemExit: SIGTERM came; this step is saved.
+        """
+        self._ranks.gather(None)
+        self._wait()
+        self._saved_step = step
+        self.schedule.saved()
+        if self._ranks.rank == 0:
+            stall_s = time.monotonic() - began_s
+            self._sealing = self._sealer.submit(self._seal, step, stall_s)
+        if self._wish == Wish.STOP:
+            self.end()
+            _LOG.warning("SIGTERM: step %d is saved", step)
+            raise SystemExit(TERMINATED)
+
+    def end(self) -> None:
+        """Wait until the last checkpoint counts, and listen no longer."""
+        self._wait()
+        self._sealer.shutdown()
+        self._ranks.gather(None)
+        self.schedule.__exit__(None, None, None)
+
+    def _seal(self, step: int, stall_s: float) -> SaveTimes:
+        """In the thread of rank 0."""
+        began = time.monotonic()
+        sums = sums_within(self.checkpoints.path(step))
+        if self.keep:
+            self.checkpoints.complete(step, sums)
+        else:
+            self.checkpoints.seal(step, sums)
+        self.schedule.complete(step)
+        return SaveTimes(stall_s, stall_s + time.monotonic() - began)
+
+    def _wait(self) -> None:
+        if self._sealing is None:
+            return
+        sealing, self._sealing = self._sealing, None
+        try:
+            self.schedule.learn(sealing.result())
+        except OSError as error:
+            _LOG.error("a checkpoint does not count: %s", error)

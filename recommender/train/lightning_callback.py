@@ -1,0 +1,74 @@
+"""Checkpoints of a Lightning Trainer: when the plan wants them, and only whole ones.
+
+    callback = CheckpointCallback()  # in $CHECKPOINT_DIR
+    trainer = Trainer(..., callbacks=[callback], enable_checkpointing=False)
+    trainer.fit(module, ckpt_path=callback.resume_from())
+
+Lightning saves model, optimisers, schedules and how far it is; this adds the random numbers of rank
+0. The place in the data is saved where the data loader has a `state_dict` (torchdata's
+StatefulDataLoader); with any other one an epoch that goes on begins at its first sample again.
+"""
+
+import time
+from importlib import import_module
+from typing import Any
+
+from recommender.train.framework_saves import FrameworkSaves
+from recommender.train.random_numbers import random_numbers, set_random_numbers
+
+_FILE = "lightning.ckpt"
+
+
+def _callback_of_lightning() -> Any:
+    """Its base class, by the package's new name or the old one."""
+    try:
+        return import_module("lightning.pytorch").Callback
+    except ImportError:
+        return import_module("pytorch_lightning").Callback
+
+
+class CheckpointCallback(FrameworkSaves, _callback_of_lightning()):  # type: ignore[misc]
+    """Makes a Trainer save every τ, at a provider's notice and at SIGTERM, which ends it."""
+
+    _numbers: dict[str, Any] | None = None
+
+    def resume_from(self) -> str | None:
+        """What `Trainer.fit` takes as `ckpt_path`; nothing at the first start."""
+        newest = self.newest()
+        return None if newest is None else str(newest / _FILE)
+
+    def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        """Start the clock."""
+        self.begin(trainer.global_step, int(trainer.estimated_stepping_batches))
+
+    def on_train_batch_start(
+        self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Take random numbers over here: iterating over data draws some at each start."""
+        numbers, self._numbers = self._numbers, None
+        if numbers is not None:
+            set_random_numbers(numbers)
+
+    def on_train_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Save where it is time, at the end of an optimiser's step."""
+        step, began_s = trainer.global_step, time.monotonic()
+        if not self.is_due(step, step >= trainer.estimated_stepping_batches):
+            return
+        if trainer.global_rank == 0:
+            self.checkpoints.begin(step)
+        trainer.save_checkpoint(self.checkpoints.path(step) / _FILE)
+        self.saved(step, began_s)
+
+    def on_train_end(self, trainer: Any, pl_module: Any) -> None:
+        """Wait for the last checkpoint."""
+        self.end()
+
+    def state_dict(self) -> dict[str, Any]:
+        """The random numbers, which Lightning leaves out."""
+        return random_numbers()
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Keep the random numbers for the first batch."""
+        self._numbers = state_dict

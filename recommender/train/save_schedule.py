@@ -1,0 +1,182 @@
+"""When a training saves: every τ, at the provider's notice, and before SIGTERM ends it.
+
+Of several ranks the first decides on τ, and the most urgent wish of any rank is that of all. It
+also keeps the progress files, by which others know what is safe.
+"""
+
+import logging
+import os
+import signal
+import time
+from dataclasses import replace
+from enum import IntEnum
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any
+
+from recommender.catalogs.files import replace_file
+from recommender.errors import UsageError
+from recommender.text import shown
+from recommender.train.notices import NoticeWatch, provider_of_this_machine
+from recommender.train.progress_file import TrainingProgress, progress_at_start
+from recommender.train.ranks import Alone, Ranks
+from recommender.train.save_interval import SHORTEST_S, SaveTimes, mean_run_s, next_interval_s
+
+SHARE = "progress"  # the share that is safe, which the exported launch.sh reads
+TERMINATED = 128 + signal.SIGTERM  # exit status of a process that SIGTERM ended
+AGREE_S = 1.0  # about how often ranks ask one another whether to save; τ/10 where that is less
+_LOG = logging.getLogger("recommender.train")
+
+
+class Wish(IntEnum):
+    """What the end of a step calls for, from the least to the most urgent."""
+
+    NOTHING = 0
+    SAVE = 1  # τ is over; it can wait for the save before
+    SAVE_NOW = 2  # the machine will be taken
+    STOP = 3  # SIGTERM: save, then end
+
+
+class SaveSchedule:
+    """The schedule of one training; while it is entered it listens to SIGTERM and notices.
+
+    Raises:
+        UsageError: a figure is no positive number.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        interval_s: float | None = None,
+        shortest_interval_s: float = SHORTEST_S,
+        notices: NoticeWatch | None = None,
+        usd_per_hour: float | None = None,
+    ) -> None:
+        self._root = root
+        self._ranks: Ranks = Alone()
+        self._shortest_s = shortest_interval_s
+        first_s = _amount("checkpoint interval", "CHECKPOINT_INTERVAL_S", interval_s)
+        self.interval_s = first_s or shortest_interval_s
+        self._usd_per_hour = _amount("price per hour", "USD_PER_HOUR", usd_per_hour)
+        self._notices = notices if notices is not None else _usual_notices()
+        self._times: SaveTimes | None = None
+        self._at_start: TrainingProgress | None = None  # of rank 0, which writes the files
+        self._began_s = self._saved_s = self._asked_s = time.monotonic()
+        self._asked_step = self._next_asked = 0
+        self._terminated, self._owner = False, os.getpid()
+        self._earlier_handler: Any = None
+
+    def __enter__(self) -> "SaveSchedule":
+        self._earlier_handler = signal.signal(signal.SIGTERM, self._terminate)
+        if self._notices is not None:
+            self._notices.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._notices is not None:
+            self._notices.stop()
+        signal.signal(signal.SIGTERM, self._earlier_handler or signal.SIG_DFL)
+
+    def begin(self, step: int, total_steps: int, ranks: Ranks) -> None:
+        """Tell where this start goes on; the interval counts from now."""
+        self._ranks = ranks
+        self._asked_step = self._next_asked = step
+        self._began_s = self._saved_s = self._asked_s = time.monotonic()
+        if self._ranks.rank == 0:
+            price = self._usd_per_hour
+            self._at_start = progress_at_start(self._root, total_steps, step, price)
+            self._at_start.write(self._root)
+
+    def wish(self, step: int, busy: bool) -> Wish:
+        """What all ranks do at the end of a step; `busy` with a save, one that can wait waits.
+
+        Ranks ask one another only about every `AGREE_S`, all at the same step.
+        """
+        if step < self._next_asked:
+            return Wish.NOTHING
+        now = time.monotonic()
+        asked = (self._own_wish(now), int(busy), -self._gap(step, now))
+        wish, any_busy, least_gap = self._ranks.largest(asked)
+        self._next_asked = step - least_gap
+        self._asked_step, self._asked_s = step, now
+        return Wish.NOTHING if wish == Wish.SAVE and any_busy else Wish(wish)
+
+    def saved(self) -> None:
+        """Tell that the state was copied; the next save is due τ from now."""
+        self._saved_s = time.monotonic()
+
+    def complete(self, step: int) -> None:
+        """Write that a step is safe; by rank 0, from any thread."""
+        if self._at_start is not None:
+            now = self._at_start.after(time.monotonic() - self._began_s, self._usd_per_hour)
+            safe = replace(now, step=step, interval_s=self.interval_s)
+            replace_file(self._root / SHARE, f"{safe.done_share:.6f}\n".encode())
+            safe.write(self._root)
+
+    def learn(self, measured: SaveTimes) -> None:
+        """Take what a save cost into account."""
+        self._times = measured if self._times is None else self._times.then(measured)
+        if self._at_start is not None:
+            uptime_s = self._at_start.uptime_s + time.monotonic() - self._began_s
+            run_s = mean_run_s(uptime_s, self._at_start.interruptions)
+            self.interval_s = next_interval_s(self._times, run_s, self._shortest_s)
+
+    def _gap(self, step: int, now: float) -> int:
+        """Steps until ranks ask again."""
+        each_s = (now - self._asked_s) / max(1, step - self._asked_step)
+        gap_s = min(AGREE_S, self.interval_s / 10) if self._ranks.count > 1 else 0.0
+        return max(1, min(int(gap_s / max(each_s, 1e-6)), 10_000))
+
+    def _own_wish(self, now: float) -> Wish:
+        if self._terminated:
+            return Wish.STOP
+        notice = self._notices.take() if self._notices is not None else None
+        if notice is not None:
+            _LOG.warning("%s: %s %s; saving", notice.provider, notice.action, notice.at)
+            return Wish.SAVE_NOW
+        due = self._ranks.rank == 0 and now - self._saved_s >= self.interval_s
+        return Wish.SAVE if due else Wish.NOTHING
+
+    def _terminate(self, number: int, frame: FrameType | None) -> None:
+        """Remember SIGTERM for the end of the step; a forked data loader just ends."""
+        if os.getpid() != self._owner:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGTERM)
+        self._terminated = True
+
+
+def checkpoint_root(folder: str | Path | None) -> Path:
+    """The folder that is passed, or else $CHECKPOINT_DIR.
+
+    Raises:
+        UsageError: neither is.
+    """
+    named = folder or os.environ.get("CHECKPOINT_DIR")
+    if not named:
+        raise UsageError("no folder for checkpoints: set CHECKPOINT_DIR, or pass folder=")
+    return Path(named)
+
+
+def _usual_notices() -> NoticeWatch | None:
+    provider = provider_of_this_machine()
+    return None if provider is None else NoticeWatch(provider)
+
+
+def _amount(what: str, variable: str, asked: float | None) -> float | None:
+    """A figure that is passed, or else stands in the environment; nothing where neither is."""
+    text = os.environ.get(variable)
+    if asked is None and not text:
+        return None
+    try:
+        found = float(asked if asked is not None else text or "")
+    except ValueError:
+        found = -1.0
+    if not 0 < found < float("inf"):
+        raise UsageError(f"{what} '{shown(asked or text)}': give a number above 0")
+    return found
