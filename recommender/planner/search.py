@@ -454,7 +454,7 @@ class PlanSearch:
         if len(times) > 1:
             for due_s in np.geomspace(min(times), max(times), LADDER + 2)[1:-1].tolist():
                 under = replace(limits, deadline_s=due_s * 1.3, objective="cost")
-                found.append(self.without_fallbacks(under, budget=BASELINE))
+                found.append(self.without_fallbacks(under, budget=QUICK))
         return [state.best_candidate() for state in found if state.incumbents]
 
     def best_unconstrained(self, aim: Literal["time", "cost"]) -> Evaluated | None:
