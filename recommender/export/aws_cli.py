@@ -19,7 +19,7 @@ from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
 from recommender.export.machine_script import ROOT, MachineSteps
 
-_IMAGE = (
+IMAGE = (
     "resolve:ssm:/aws/service/deeplearning/ami/x86_64/"
     "oss-nvidia-driver-gpu-pytorch-2.7-ubuntu-22.04/latest/ami-id"
 )
@@ -41,7 +41,7 @@ _TAGS = (
 
 def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
     """`launch.sh` and what the machines run."""
-    return cloud_files(run, folder, "aws-cli", _cloud(run), _MACHINE)
+    return cloud_files(run, folder, "aws-cli", _cloud(run), MACHINE_STEPS)
 
 
 def why_not(run: RunDescription) -> str:
@@ -91,7 +91,7 @@ def _setup(run: RunDescription) -> tuple[str, ...]:
     regions = dict.fromkeys((*(location.region for location in run.locations), *late))
     return (
         ': "${INSTANCE_PROFILE:?export INSTANCE_PROFILE=name of an instance profile first}"',
-        f"IMAGE=${{IMAGE:-{_IMAGE}}}",
+        f"IMAGE=${{IMAGE:-{IMAGE}}}",
         f"REGIONS=({' '.join(map(shlex.quote, regions))})",
         "zone_filter() {  # default subnets, of a zone by its id if one is given",
         "  local zone=''",
@@ -145,7 +145,7 @@ def _cloud(run: RunDescription) -> CloudSteps:
 
 
 _METADATA = "http://169.254.169.254/latest"
-_MACHINE = MachineSteps(
+MACHINE_STEPS = MachineSteps(
     setup=(),
     get_folder=(f'aws s3 sync --quiet "s3://$CHECKPOINT_BUCKET/$1" "{ROOT}/$1"',),
     put_folder=(f'aws s3 sync --quiet "{ROOT}/$1" "s3://$CHECKPOINT_BUCKET/$1"',),

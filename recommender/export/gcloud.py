@@ -20,7 +20,7 @@ from recommender.export.machine_script import ROOT, MachineSteps
 
 def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
     """`launch.sh` and what the machines run."""
-    return cloud_files(run, folder, "gcloud", _CLOUD, _MACHINE)
+    return cloud_files(run, folder, "gcloud", _CLOUD, MACHINE_STEPS)
 
 
 def why_not(run: RunDescription) -> str:
@@ -36,6 +36,8 @@ def _no_type(run: RunDescription) -> str:
     return ""
 
 
+IMAGE_FAMILY = "pytorch-2-7-cu128-ubuntu-2204-nvidia-570"
+IMAGE_PROJECT = "deeplearning-platform-release"
 _FILTER = (f'local filter="labels.{RUN_KEY}=$run_tag AND status:(PROVISIONING STAGING RUNNING)"',)
 _LIST = 'gcloud compute instances list --filter="$filter"'
 _CLOUD = CloudSteps(
@@ -48,8 +50,8 @@ _CLOUD = CloudSteps(
         "A machine deletes itself, and Google deletes it after its --max-run-duration.",
     ),
     setup=(
-        "IMAGE_FAMILY=${IMAGE_FAMILY:-pytorch-2-7-cu128-ubuntu-2204-nvidia-570}",
-        "IMAGE_PROJECT=${IMAGE_PROJECT:-deeplearning-platform-release}",
+        f"IMAGE_FAMILY=${{IMAGE_FAMILY:-{IMAGE_FAMILY}}}",
+        f"IMAGE_PROJECT=${{IMAGE_PROJECT:-{IMAGE_PROJECT}}}",
     ),
     start=(
         "local rank names=() options=() zones=()",
@@ -97,7 +99,7 @@ _CLOUD = CloudSteps(
 
 _METADATA = "http://metadata.google.internal/computeMetadata/v1/instance"
 _SYNC = "gcloud storage rsync --recursive --no-user-output-enabled"
-_MACHINE = MachineSteps(
+MACHINE_STEPS = MachineSteps(
     setup=(
         "metadata() {",
         f'  curl -sf -H "Metadata-Flavor: Google" "{_METADATA}/$1"',

@@ -127,6 +127,14 @@ def fallback_words(run: RunDescription, who: str) -> list[str]:
     ]
 
 
+def without_switch(run: RunDescription) -> str:
+    """The chance that is left where nobody makes the switch; nothing where it is not known."""
+    late = run.fallback
+    if late is None or math.isnan(late.chance_without):
+        return ""
+    return f": limits kept with {share_words(late.chance_without)} chance"
+
+
 def cap_words(run: RunDescription) -> str:
     """When the run is stopped for good."""
     deadline_s = run.limits.deadline_s

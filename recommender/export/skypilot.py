@@ -11,8 +11,6 @@ SkyPilot's rules, as its code of version 0.14.1 has them (read 2026-11-23):
   runs tasks side by side, but recovers each alone).
 """
 
-import math
-
 from recommender.catalogs.registry import CLOUDS
 from recommender.export.description import Location, RunDescription
 from recommender.export.files import ExportFile
@@ -23,6 +21,7 @@ from recommender.export.header import (
     group_words,
     header,
     share_words,
+    without_switch,
 )
 from recommender.export.start import start_line
 from recommender.export.storage import progress_line
@@ -201,7 +200,7 @@ def _figures(found: AtFirstOutage) -> str:
 def _remarks(run: RunDescription) -> tuple[str, ...]:
     who = (
         f"SkyPilot knows no deadline: {SCRIPT} makes the switch, on a machine that stays on. "
-        f"Started without it, this job waits for spot and nothing takes over{_without(run)}."
+        f"Started without it, this job waits for spot and nothing takes over{without_switch(run)}."
     )
     found = fallback_words(run, who)
     zones = any(location.zone_ids for location in run.locations)
@@ -215,13 +214,6 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
             "the bucket instead, which stalls training for longer."
         )
     return (*found, cap_words(run))
-
-
-def _without(run: RunDescription) -> str:
-    late = run.fallback
-    if late is None or math.isnan(late.chance_without):
-        return ""
-    return f": limits kept with {share_words(late.chance_without)} chance"
 
 
 def _text(run: RunDescription, name: str, nodes: int, head: list[str], resources: list[str]) -> str:

@@ -2,7 +2,9 @@
 
 from recommender.export.description import RunDescription
 
-TARGETS = ("skypilot", "dstack", "slurm", "torchrun", "aws-cli", "gcloud")
+TARGETS = (
+    "skypilot", "dstack", "slurm", "torchrun", "terraform", "aws-cli", "gcloud", "azure-cli",
+)  # fmt: skip
 BUCKET = "YOUR-BUCKET"
 Start = tuple[str, ...]
 
@@ -12,11 +14,15 @@ _FILES = {
     "torchrun": ("bash", "train.sh"),
     "aws-cli": ("bash", "launch.sh"),
     "gcloud": ("bash", "launch.sh"),
+    "azure-cli": ("bash", "launch.sh"),
 }
 _NAMED = {  # what has to be named in the environment, by target
     "aws-cli": ("INSTANCE_PROFILE=YOUR-PROFILE",),
     "gcloud": (),
-}
+    "azure-cli": (
+        "RESOURCE_GROUP=YOUR-GROUP", "AZURE_STORAGE_ACCOUNT=YOUR-ACCOUNT", "IDENTITY=ITS-ID",
+    ),
+}  # fmt: skip
 
 
 def usual_target(run: RunDescription) -> str:
@@ -30,6 +36,8 @@ def start_words(run: RunDescription, target: str, folder: str) -> Start:
     """The command that starts the files of a folder; a bucket is named in the environment."""
     if target == "skypilot":
         return _sky_words(run, folder)
+    if target == "terraform":
+        return ("terraform", f"-chdir={folder or '.'}", "apply")
     *words, name = _FILES[target]
     return (*words, in_folder(folder, name))
 
@@ -49,6 +57,9 @@ def in_folder(folder: str, name: str) -> str:
 def start_line(run: RunDescription, target: str, folder: str) -> str:
     """The command with what it needs in the environment, on one line."""
     line = " ".join(start_words(run, target, folder))
+    if target == "terraform":
+        where = f"terraform -chdir={folder or '.'} init"
+        return f"{where} && {line} -var checkpoint_bucket={BUCKET} -var code_dir=$PWD"
     if target in _NAMED:
         return " ".join((f"CHECKPOINT_BUCKET={BUCKET}", *_NAMED[target], line))
     named = target != "skypilot" or not run.saves or "CHECKPOINT_BUCKET" in line

@@ -7,7 +7,7 @@ _PROGRESS = {
     "gcp": 'gcloud storage cat "gs://$CHECKPOINT_BUCKET/$NAME/progress" 2> /dev/null',
     "azure": (
         'az storage blob download --container-name "$CHECKPOINT_BUCKET" '
-        '--name "$NAME/progress" --file /dev/stdout --no-progress 2> /dev/null'
+        '--name "$NAME/progress" --no-progress --only-show-errors 2> /dev/null'
     ),
 }
 

@@ -16,11 +16,16 @@ from recommender.export.start import TARGETS
 from recommender.export.targets import export_files, target_of
 from tests.export_tools import sky_catalog
 from tests.recommender import answers
-from tests.recommender.export.runs import GCP, described
+from tests.recommender.export.runs import AZURE, GCP, described
 from tests.recommender.export.test_cloud_scripts import START, played
 
 HERE = Path(__file__).parent
-RUNS = {"gcp": GCP, "on-demand": described(answers.ON_DEMAND), "aws": described(answers.AWS_H100)}
+RUNS = {
+    "gcp": GCP,
+    "on-demand": described(answers.ON_DEMAND),
+    "aws": described(answers.AWS_H100),
+    "azure": AZURE,
+}
 
 
 def tool(variable: str) -> str:
@@ -38,8 +43,11 @@ def written(folder: Path, target: str) -> list[Path]:
             continue
         for each in export_files(run, target, ""):
             paths.append(folder / f"{name}-{each.name}")
-            # The made-up zone of the answers made by hand is none of Google's.
-            paths[-1].write_text(each.text.replace("-north1-a", "-north1-b"), encoding="utf-8")
+            # The made-up zones of the answers made by hand are none of the clouds'.
+            paths[-1].write_text(
+                each.text.replace("-north1-a", "-north1-b").replace("eastus2/eastus2-a", "eastus2"),
+                encoding="utf-8",
+            )
     return paths
 
 

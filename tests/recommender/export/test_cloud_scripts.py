@@ -21,9 +21,12 @@ from tests.recommender.export.runs import AWS, AZURE, GCP, MIXED, TWO_MACHINES, 
 from tests.recommender.export.test_watch_script import DATE, SLEEP, START
 
 HERE = Path(__file__).parent
-CASES = {"aws-cli": AWS, "gcloud": GCP}
-TOOLS = {"aws-cli": "aws", "gcloud": "gcloud"}
-NAMED = {"CHECKPOINT_BUCKET": "ours", "INSTANCE_PROFILE": "trainer"}
+CASES = {"aws-cli": AWS, "gcloud": GCP, "azure-cli": AZURE}
+TOOLS = {"aws-cli": "aws", "gcloud": "gcloud", "azure-cli": "az"}
+NAMED = {
+    "CHECKPOINT_BUCKET": "ours", "INSTANCE_PROFILE": "trainer", "RESOURCE_GROUP": "group",
+    "AZURE_STORAGE_ACCOUNT": "account", "IDENTITY": "/subscriptions/s/identity",
+}  # fmt: skip
 STARTS = {"run-instances", "create"}
 
 
@@ -55,7 +58,7 @@ def played(
 
 def starts(calls: list[list[str]]) -> list[str]:
     """The calls that ask for machines, as text."""
-    return [" ".join(call) for call in calls if STARTS & set(call)]
+    return [" ".join(call) for call in calls if STARTS & set(call) and "vnet" not in call]
 
 
 @pytest.mark.parametrize("target", CASES)
@@ -162,6 +165,7 @@ def test_other_clouds_and_mixes_go_elsewhere():
     for target, run, said in (
         ("aws-cli", GCP, "rents no machines of gcp"),
         ("gcloud", AZURE, "rents no machines of azure"),
+        ("azure-cli", GCP, "rents no machines of gcp"),
         ("aws-cli", MIXED, "this plan mixes them"),
     ):
         with pytest.raises(UsageError, match=said):
@@ -178,6 +182,21 @@ def test_hostile_names_stay_text(tmp_path: Path, target: str):
     )
     assert done.returncode == 0, done.stderr
     assert not list(tmp_path.rglob("owned"))
+
+
+def test_azure_is_asked_for_machines_that_delete_what_is_theirs(tmp_path: Path):
+    two = replace(AZURE.plan, machines=(replace(AZURE.plan.machines[0], count=2),))
+    _, calls = played(tmp_path, "azure-cli", described(two), ends=f"{START + 3600}")
+    asked = [call for call in calls if call[1:3] == ["vm", "create"]]
+    assert {call[call.index("--name") + 1][-2:] for call in asked} == {"-0", "-1"}
+    for call in asked:
+        assert call[call.index("--priority") + 1] == "Spot"
+        assert call[call.index("--eviction-policy") + 1] == "Delete"
+        assert call[call.index("--size") + 1] == "Standard_ND96isr_H100_v5"
+        assert call[call.index("--location") + 1] == "eastus2"
+        assert {"--nic-delete-option", "--os-disk-delete-option", "--custom-data"} <= set(call)
+    listed = next(" ".join(call) for call in calls if call[1:3] == ["vm", "list"])
+    assert f"tags.\"recommend-run\"=='{AZURE.name}-{START}-plan'" in listed
 
 
 def test_several_machines_are_named_for_their_ranks(tmp_path: Path):

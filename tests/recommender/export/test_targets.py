@@ -34,11 +34,14 @@ def test_every_target_runs_a_plan_or_says_why_not(target: str, run: RunDescripti
             export_files(run, target, "run")
         return
     files = export_files(run, target, "run")
-    assert start_line(run, target, "run").split()[-1] in {f"run/{each.name}" for each in files}
+    started = start_line(run, target, "run")
+    assert started.split()[-1] in {f"run/{each.name}" for each in files} or "-chdir=run" in started
     for each in files:
         assert "Stopped for good" in files[0].text
         if each.name.endswith((".sh", ".sbatch")):
             subprocess.run(["bash", "-n"], input=each.text, text=True, check=True)
+        elif each.name.endswith(".tf"):
+            assert each.text.count("{") == each.text.count("}")
         else:
             assert yaml.safe_load(each.text)["name"].startswith(run.name)
 

@@ -1,0 +1,188 @@
+"""A plan as a configuration of Terraform or OpenTofu: its machines at one place of the list.
+
+Terraform makes what is missing, when it is told to. It waits for nothing and knows no deadline: a
+lost machine, the next place and the switch to on-demand each take another `terraform apply`.
+"""
+
+import json
+from dataclasses import replace
+
+from recommender.export import aws_cli, azure_cli, gcloud, terraform_clouds
+from recommender.export.cloud_script import DISK_GB, places_of
+from recommender.export.description import RunDescription
+from recommender.export.files import ExportFile
+from recommender.export.header import cap_words, commented, fallback_words, header, without_switch
+from recommender.export.machine_script import MACHINE, machine_script
+from recommender.export.start import start_line
+from recommender.plan.plan import Machines
+
+MAIN = "main.tf"
+_AWS_STEPS = replace(
+    aws_cli.MACHINE_STEPS,
+    rank=(': "${NODE_RANK:?}"  # main.tf sets it',),
+    master=("MASTER_ADDR=${MASTER_ADDR:-localhost}  # main.tf sets it but on the first",),
+)
+_CLOUDS = {
+    "aws": (
+        terraform_clouds.AWS.replace("IMAGE_PARAMETER", aws_cli.IMAGE.removeprefix("resolve:ssm:")),
+        _AWS_STEPS,
+        aws_cli.why_not,
+    ),
+    "gcp": (
+        terraform_clouds.GCP.replace("IMAGE_FAMILY", gcloud.IMAGE_FAMILY).replace(
+            "IMAGE_PROJECT", gcloud.IMAGE_PROJECT
+        ),
+        gcloud.MACHINE_STEPS,
+        gcloud.why_not,
+    ),
+    "azure": (terraform_clouds.AZURE, azure_cli.MACHINE_STEPS, azure_cli.why_not),
+}
+
+
+def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
+    """`main.tf` and what the machines run."""
+    resources, steps, _ = _CLOUDS[run.machines.provider]
+    head = commented(header(run, start_line(run, "terraform", folder), _remarks(run)))
+    lines = [*head, "", *_variables(run), *_locals(run), "", *_BEGAN, "", resources]
+    return (
+        ExportFile(MAIN, "\n".join(lines)),
+        ExportFile(MACHINE, machine_script(run, steps), True),
+    )
+
+
+def why_not(run: RunDescription) -> str:
+    """Why Terraform's machines of one cloud cannot run a plan; empty where they can."""
+    if run.machines.provider not in _CLOUDS:
+        return f"it is written for AWS, Google Cloud and Azure, not for {run.machines.provider}"
+    return _CLOUDS[run.machines.provider][2](run)
+
+
+def quoted(text: str) -> str:
+    """A text as HCL, nothing in it evaluated."""
+    return json.dumps(text, ensure_ascii=False).replace("${", "$${").replace("%{", "%%{")
+
+
+def _remarks(run: RunDescription) -> tuple[str, ...]:
+    found = [
+        "Have first: the bucket, and Terraform 1.5 or OpenTofu with credentials of the cloud.",
+        "Terraform makes what is missing when it is told to: apply again after an interruption; "
+        "with -var place=1 and so on where the place before has no capacity, which ends what runs "
+        "there; terraform destroy at the end. Keep its state, which holds the first start.",
+        *fallback_words(
+            run,
+            f"You make the switch: terraform apply -var on_demand=true; without it{_alone(run)}.",
+        ),
+        "CODE_DIR's files (variable code_dir) are put into the bucket for the machines.",
+    ]
+    return (*found, cap_words(run))
+
+
+def _alone(run: RunDescription) -> str:
+    return without_switch(run) or " the job waits for spot"
+
+
+def _variables(run: RunDescription) -> list[str]:
+    most = len(places_of(run)) - 1
+    lines = [
+        'variable "checkpoint_bucket" {',
+        '  description = "Your bucket for checkpoints, which exists"',
+        "  type        = string",
+        "}",
+        "",
+        'variable "code_dir" {',
+        '  description = "Folder of your training script"',
+        "  type        = string",
+        '  default     = "."',
+        "}",
+        "",
+        'variable "place" {',
+        '  description = "Which place of the failover list, from 0 on"',
+        "  type        = number",
+        "  default     = 0",
+        "  validation {",
+        f"    condition     = var.place >= 0 && var.place <= {most}",
+        f'    error_message = "The plan has places 0 to {most}."',
+        "  }",
+        "}",
+        "",
+    ]
+    if run.fallback is not None:
+        lines += [
+            'variable "on_demand" {',
+            '  description = "Whether the fallback has taken over"',
+            "  type        = bool",
+            "  default     = false",
+            "}",
+            "",
+        ]
+    return lines
+
+
+def _locals(run: RunDescription) -> list[str]:
+    """What the plan decides."""
+    late = None if run.fallback is None else run.fallback.machines[0]
+    lines = [
+        "locals {",
+        f"  name          = {quoted(run.name)}",
+        f"  longest_run_s = {run.longest_s:.0f} # since the first start",
+        f"  disk_gb       = {DISK_GB}",
+        "  # Where the machines are asked for, in this order.",
+        "  places = [",
+        *(f"    {_place(place)}," for place in places_of(run)),
+        "  ]",
+    ]
+    lines += [*_of_machines(run.machines, run.nodes, late)]
+    lines += [
+        "  # Without caches, checkpoints and Terraform's own files.",
+        "  code = toset([",
+        '    for path in fileset(var.code_dir, "**") : path',
+        '    if !can(regex("(^|/)([.]|__pycache__)|[.]tfstate|[.]tf$", path))',
+        "  ])",
+        f'  script = file("${{path.module}}/{MACHINE}")',
+        '  head = join("\\n", [',
+        '    "#!/usr/bin/env bash",',
+        "    \"RUN_ID=$(date -d '${terraform_data.began.output}' +%s)\",",
+        '    "LEFT_S=$(( RUN_ID + ${local.longest_run_s} - $(date +%s) ))",',
+        '    "export RUN_ID LEFT_S NNODES=${local.nodes}",',
+        '    "export CHECKPOINT_BUCKET=${var.checkpoint_bucket}",',
+        "  ])",
+        "}",
+    ]
+    return lines
+
+
+def _of_machines(first: Machines, nodes: int, late: Machines | None) -> list[str]:
+    """Type, number and market of what runs, the plan's or the fallback's."""
+    spot = "true" if first.market == "spot" else "false"
+    if late is None:
+        return [
+            "  place        = local.places[var.place]",
+            f"  machine_type = {quoted(first.instance_type)}",
+            f"  nodes        = {nodes}",
+            f"  spot         = {spot}",
+        ]
+    there = _place(" ".join(each for each in (late.region, late.zone) if each))
+    return [
+        f"  fallback     = {there}",
+        "  place        = var.on_demand ? local.fallback : local.places[var.place]",
+        f"  machine_type = var.on_demand ? {quoted(late.instance_type)} : "
+        f"{quoted(first.instance_type)}",
+        f"  nodes        = var.on_demand ? {late.count} : {nodes}",
+        f"  spot         = var.on_demand ? false : {spot}",
+    ]
+
+
+def _place(place: str) -> str:
+    region, _, zone = place.partition(" ")
+    return f"{{ region = {quoted(region)}, zone = {quoted(zone)} }}"
+
+
+_BEGAN = (
+    "# When the first machine was asked for: the cap counts from it, through all applies.",
+    'resource "terraform_data" "began" {',
+    "  input = timestamp()",
+    "  lifecycle {",
+    "    ignore_changes = [input]",
+    "  }",
+    "}",
+)

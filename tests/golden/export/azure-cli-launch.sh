@@ -1,0 +1,164 @@
+#!/usr/bin/env bash
+# llama3-8b-pretrain: 1x Standard_ND96isr_H100_v5 spot in azure eastus2, then westus3, then
+# swedencentral.
+# Estimate: 113 USD on average (9 runs in 10: 71 to 166), 9.1 h (9 runs in 10: 4.2 h to 17 h).
+# Kept with 98 % chance: done within 24 h.
+# Spot is interrupted about 4.2 times; list price 18.2 USD/h while everything runs.
+# Written by recommend 0.1.0 from plan 1; catalog 2026-11, prices of 2026-08-21. Nothing is rented
+# until you start it: CHECKPOINT_BUCKET=YOUR-BUCKET RESOURCE_GROUP=YOUR-GROUP
+# AZURE_STORAGE_ACCOUNT=YOUR-ACCOUNT IDENTITY=ITS-ID bash run/launch.sh
+# No fallback to on-demand: the plan waits for spot, and so does this file.
+# launch.sh runs on a machine that stays on, and may be killed and started again; run it in the
+# folder of your training script, or name that in CODE_DIR.
+# Have first: a resource group, named in RESOURCE_GROUP; a storage account, named in
+# AZURE_STORAGE_ACCOUNT, with the container CHECKPOINT_BUCKET; a user-assigned identity, its id in
+# IDENTITY, that may write blobs there (Storage Blob Data Contributor) and delete machines of the
+# group (Virtual Machine Contributor). So may you.
+# The image is the newest of IMAGE, Azure's own for GPUs: PyTorch comes with your
+# requirements.txt.
+# A machine deletes itself; its public address, which it needs to reach the bucket, goes when
+# launch.sh stops.
+# Stopped for good 24 h after its first start: the deadline is over.
+
+set -euo pipefail
+NAME=llama3-8b-pretrain
+LONGEST_RUN_S=86400  # since the first start
+POLL_S=${POLL_S:-60}
+
+here=$(cd "$(dirname "$0")" && pwd)
+code=${CODE_DIR:-.}  # the folder of your training script
+: "${CHECKPOINT_BUCKET:?export CHECKPOINT_BUCKET=your-bucket first}"
+boot_file=$(mktemp)
+trap 'rm -f "$boot_file"' EXIT
+# Asked for in this order, at every start.
+PLACES=(
+  'eastus2 eastus2-a'
+  'westus3 westus3-a'
+  'swedencentral swedencentral-a'
+)
+nodes() { if [ "$phase" = plan ]; then echo 1; else echo 1; fi; }
+: "${RESOURCE_GROUP:?export RESOURCE_GROUP=name of a resource group first}"
+: "${AZURE_STORAGE_ACCOUNT:?export AZURE_STORAGE_ACCOUNT=your account first}"
+: "${IDENTITY:?export IDENTITY=id of a user-assigned identity first}"
+IMAGE=${IMAGE:-microsoft-dsvm:ubuntu-hpc:2204:latest}
+export AZURE_STORAGE_ACCOUNT AZURE_STORAGE_AUTH_MODE=login
+
+show() {
+  az storage blob download --container-name "$CHECKPOINT_BUCKET" --name "$1" --no-progress \
+    --only-show-errors 2> /dev/null
+}
+
+upload_code() {
+  local copy
+  copy=$(mktemp -d)
+  tar -C "$code" --exclude=.git -c . | tar -C "$copy" -x
+  az storage blob upload-batch --destination "$CHECKPOINT_BUCKET" --overwrite \
+    --destination-path "$NAME/code" --source "$copy" --only-show-errors --output none
+}
+
+start_machines() {
+  local rank pid failed=0 options=() pids=()
+  az network vnet create --resource-group "$RESOURCE_GROUP" --name "$NAME-$region" \
+    --location "$region" --subnet-name train --only-show-errors --output none || return 1
+  if [ "$market" = spot ]; then
+    options+=(--priority Spot --eviction-policy Delete --max-price -1)
+  fi
+  if [ -n "$zone" ]; then
+    options+=(--zone "$zone")
+  fi
+  for ((rank = 0; rank < count; rank++)); do
+    az vm create --resource-group "$RESOURCE_GROUP" --name "${run_tag:0:58}-$rank" \
+      --location "$region" --size "$machine_type" --image "$IMAGE" \
+      --assign-identity "$IDENTITY" --custom-data "$boot_file" \
+      --vnet-name "$NAME-$region" --subnet train --nsg "" --public-ip-sku Standard \
+      --admin-username azureuser --generate-ssh-keys --nic-delete-option Delete \
+      --os-disk-size-gb 256 --os-disk-delete-option Delete \
+      --tags "recommend-run=$run_tag" "${options[@]}" --only-show-errors --output none &
+    pids+=($!)
+  done
+  for pid in "${pids[@]}"; do wait "$pid" || failed=1; done
+  return "$failed"
+}
+
+running_machines() {
+  local run_tag=$1
+  az vm list --resource-group "$RESOURCE_GROUP" --output tsv \
+    --query "[?tags.\"recommend-run\"=='$run_tag'].name"
+}
+
+stop_machines() {
+  local run_tag=$1
+  local kind found
+  for kind in vm 'network public-ip'; do
+    # shellcheck disable=SC2086  # two words are a group and its command
+    found=$(az $kind list --resource-group "$RESOURCE_GROUP" --output tsv \
+      --query "[?tags.\"recommend-run\"=='$run_tag'].id") || return 1
+    [ -n "$found" ] || continue
+    if [ "$kind" = vm ]; then
+      xargs az vm delete --yes --only-show-errors --output none --ids <<< "$found" || return 1
+    else
+      xargs az network public-ip delete --only-show-errors --output none --ids <<< "$found" || return 1
+    fi
+  done
+}
+
+write_boot_file() {
+  left_s=$(( began + LONGEST_RUN_S - $(date +%s) ))
+  {
+    printf '#!/usr/bin/env bash\nexport RUN_ID=%s LEFT_S=%s NNODES=%s\n' \
+      "$began" "$left_s" "$1"
+    printf 'export CHECKPOINT_BUCKET=%s AZURE_STORAGE_ACCOUNT=%s\n' "$(printf %q "$CHECKPOINT_BUCKET")" "$(printf %q "$AZURE_STORAGE_ACCOUNT")"
+    cat "$here/machine.sh"
+  } > "$boot_file"
+}
+
+keep_plan() {
+  local place region zone
+  local machine_type=Standard_ND96isr_H100_v5 market=spot count=1 run_tag=$NAME-$began-plan
+  stop_machines "$run_tag" || return 1  # what is left of a cluster that lost a machine
+  upload_code || return 1
+  write_boot_file "$count"
+  for place in "${PLACES[@]}"; do
+    read -r region zone <<< "$place"
+    echo "$NAME: asking for $count x $machine_type $market in $region $zone"
+    if start_machines; then return 0; fi
+    stop_machines "$run_tag" || true  # some of them may have started
+  done
+  return 1
+}
+
+stop_plan() {
+  stop_machines "$NAME-$began-plan" || true
+}
+
+state() {
+  local ended tag=$NAME-$began-$phase machines
+  ended=$(show "$NAME/ended-$began" || true)
+  case "$ended" in done | failed) echo "$ended"; return ;; esac
+  # Where the cloud does not answer nothing is started twice.
+  if ! machines=$(running_machines "$tag"); then echo unknown; return; fi
+  if [ "$(grep -c . <<< "$machines")" -ge "$(nodes)" ]; then echo running; return; fi
+  echo missing
+}
+
+memory="${STATE_DIR:-.}/.$NAME.state"  # first start and phase, for a new start
+[ -s "$memory" ] || echo "$(date +%s) plan" > "$memory"
+read -r began phase < "$memory"
+stop_all() {
+  stop_plan
+}
+while :; do
+  current=$(state || true)
+  case "$current" in
+    done) echo "$NAME: done"; stop_all; rm -f "$memory"; exit 0 ;;
+    failed) echo "$NAME: failed" >&2; stop_all; rm -f "$memory"; exit 1 ;;
+  esac
+  if [ $(( $(date +%s) - began )) -ge "$LONGEST_RUN_S" ]; then
+    echo "$NAME: stopped for good after $LONGEST_RUN_S s" >&2
+    stop_all; rm -f "$memory"; exit 124
+  fi
+  if [ "$current" = missing ]; then
+    keep_plan || echo "$NAME: not started, tried again" >&2
+  fi
+  sleep "$POLL_S"
+done

@@ -1,0 +1,231 @@
+# llama3-8b-pretrain: 1x p5.48xlarge spot in aws us-east-2, then us-east-1, then us-west-2, then
+# eu-north-1.
+# Estimate: 98 USD on average (9 runs in 10: 61 to 144), 8 h (9 runs in 10: 4.1 h to 14 h).
+# Kept with >99 % chance: done within 24 h.
+# Spot is interrupted about 4.2 times; list price 19.9 USD/h while everything runs.
+# Written by recommend 0.1.0 from plan 1; catalog 2026-11, prices of 2026-08-21. Nothing is rented
+# until you start it: terraform -chdir=run init && terraform -chdir=run apply -var
+# checkpoint_bucket=YOUR-BUCKET -var code_dir=$PWD
+# Quotas to have first:
+#   "All P5 Spot Instance Requests" of 192 vCPU in us-east-2 (new accounts have 0)
+# Have first: the bucket, and Terraform 1.5 or OpenTofu with credentials of the cloud.
+# Terraform makes what is missing when it is told to: apply again after an interruption; with -var
+# place=1 and so on where the place before has no capacity, which ends what runs there; terraform
+# destroy at the end. Keep its state, which holds the first start.
+# No fallback to on-demand: the plan waits for spot, and so does this file.
+# CODE_DIR's files (variable code_dir) are put into the bucket for the machines.
+# Stopped for good 24 h after its first start: the deadline is over.
+
+variable "checkpoint_bucket" {
+  description = "Your bucket for checkpoints, which exists"
+  type        = string
+}
+
+variable "code_dir" {
+  description = "Folder of your training script"
+  type        = string
+  default     = "."
+}
+
+variable "place" {
+  description = "Which place of the failover list, from 0 on"
+  type        = number
+  default     = 0
+  validation {
+    condition     = var.place >= 0 && var.place <= 3
+    error_message = "The plan has places 0 to 3."
+  }
+}
+
+locals {
+  name          = "llama3-8b-pretrain"
+  longest_run_s = 86400 # since the first start
+  disk_gb       = 256
+  # Where the machines are asked for, in this order.
+  places = [
+    { region = "us-east-2", zone = "use2-az3" },
+    { region = "us-east-1", zone = "use1-az1" },
+    { region = "us-west-2", zone = "usw2-az2" },
+    { region = "eu-north-1", zone = "eun1-az1" },
+  ]
+  place        = local.places[var.place]
+  machine_type = "p5.48xlarge"
+  nodes        = 1
+  spot         = true
+  # Without caches, checkpoints and Terraform's own files.
+  code = toset([
+    for path in fileset(var.code_dir, "**") : path
+    if !can(regex("(^|/)([.]|__pycache__)|[.]tfstate|[.]tf$", path))
+  ])
+  script = file("${path.module}/machine.sh")
+  head = join("\n", [
+    "#!/usr/bin/env bash",
+    "RUN_ID=$(date -d '${terraform_data.began.output}' +%s)",
+    "LEFT_S=$(( RUN_ID + ${local.longest_run_s} - $(date +%s) ))",
+    "export RUN_ID LEFT_S NNODES=${local.nodes}",
+    "export CHECKPOINT_BUCKET=${var.checkpoint_bucket}",
+  ])
+}
+
+# When the first machine was asked for: the cap counts from it, through all applies.
+resource "terraform_data" "began" {
+  input = timestamp()
+  lifecycle {
+    ignore_changes = [input]
+  }
+}
+
+terraform {
+  required_version = ">= 1.5"
+  required_providers {
+    aws = {
+      source  = "hashicorp/aws"
+      version = ">= 6.0"
+    }
+  }
+}
+
+provider "aws" {
+  region = local.places[0].region
+}
+
+variable "image" {
+  description = "Public parameter of AWS that names the image; it has to hold PyTorch"
+  type        = string
+  default     = "/aws/service/deeplearning/ami/x86_64/oss-nvidia-driver-gpu-pytorch-2.7-ubuntu-22.04/latest/ami-id"
+}
+
+data "aws_ssm_parameter" "image" {
+  region = local.place.region
+  name   = var.image
+}
+
+# The default subnet of the place; zones of AWS go by their ids, which are of no account.
+data "aws_subnets" "place" {
+  region = local.place.region
+  filter {
+    name   = "default-for-az"
+    values = ["true"]
+  }
+  dynamic "filter" {
+    for_each = local.place.zone == "" ? [] : [local.place.zone]
+    content {
+      name   = "availability-zone-id"
+      values = [filter.value]
+    }
+  }
+}
+
+# The machines may read and write the bucket, and nothing else.
+resource "aws_iam_role" "train" {
+  name_prefix = "recommend-"
+  assume_role_policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [{
+      Action    = "sts:AssumeRole"
+      Effect    = "Allow"
+      Principal = { Service = "ec2.amazonaws.com" }
+    }]
+  })
+}
+
+resource "aws_iam_role_policy" "bucket" {
+  name_prefix = "bucket-"
+  role        = aws_iam_role.train.id
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [{
+      Action = ["s3:ListBucket", "s3:GetObject", "s3:PutObject", "s3:DeleteObject"]
+      Effect = "Allow"
+      Resource = [
+        "arn:aws:s3:::${var.checkpoint_bucket}",
+        "arn:aws:s3:::${var.checkpoint_bucket}/${local.name}/*",
+      ]
+    }]
+  })
+}
+
+resource "aws_iam_instance_profile" "train" {
+  name_prefix = "recommend-"
+  role        = aws_iam_role.train.name
+}
+
+data "aws_s3_bucket" "checkpoints" {
+  bucket = var.checkpoint_bucket
+}
+
+resource "aws_s3_object" "code" {
+  for_each = local.code
+  region   = data.aws_s3_bucket.checkpoints.bucket_region
+  bucket   = var.checkpoint_bucket
+  key      = "${local.name}/code/${each.value}"
+  source   = "${var.code_dir}/${each.value}"
+  etag     = filemd5("${var.code_dir}/${each.value}")
+}
+
+resource "aws_instance" "first" {
+  region                               = local.place.region
+  ami                                  = data.aws_ssm_parameter.image.value
+  instance_type                        = local.machine_type
+  subnet_id                            = data.aws_subnets.place.ids[0]
+  iam_instance_profile                 = aws_iam_instance_profile.train.name
+  instance_initiated_shutdown_behavior = "terminate"
+  user_data                            = "${local.head}\nexport NODE_RANK=0\n${local.script}"
+  user_data_replace_on_change          = true
+  tags                                 = { Name = "${local.name}-0" }
+  depends_on                           = [aws_s3_object.code, aws_iam_role_policy.bucket]
+
+  dynamic "instance_market_options" {
+    for_each = local.spot ? [1] : []
+    content {
+      market_type = "spot"
+      spot_options {
+        spot_instance_type             = "one-time"
+        instance_interruption_behavior = "terminate"
+      }
+    }
+  }
+  metadata_options {
+    http_tokens = "required"
+  }
+  root_block_device {
+    volume_size = local.disk_gb
+    volume_type = "gp3"
+  }
+}
+
+# They wait for the first one; where that is replaced, so are they.
+resource "aws_instance" "others" {
+  count                                = local.nodes - 1
+  region                               = local.place.region
+  ami                                  = data.aws_ssm_parameter.image.value
+  instance_type                        = local.machine_type
+  subnet_id                            = aws_instance.first.subnet_id
+  iam_instance_profile                 = aws_iam_instance_profile.train.name
+  instance_initiated_shutdown_behavior = "terminate"
+  user_data = join("\n", [
+    local.head,
+    "export NODE_RANK=${count.index + 1} MASTER_ADDR=${aws_instance.first.private_ip}",
+    local.script,
+  ])
+  user_data_replace_on_change = true
+  tags                        = { Name = "${local.name}-${count.index + 1}" }
+
+  dynamic "instance_market_options" {
+    for_each = local.spot ? [1] : []
+    content {
+      market_type = "spot"
+      spot_options {
+        spot_instance_type             = "one-time"
+        instance_interruption_behavior = "terminate"
+      }
+    }
+  }
+  metadata_options {
+    http_tokens = "required"
+  }
+  root_block_device {
+    volume_size = local.disk_gb
+    volume_type = "gp3"
+  }
+}

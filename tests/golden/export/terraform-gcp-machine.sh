@@ -1,0 +1,155 @@
+#!/usr/bin/env bash
+# llama3-8b-pretrain: what each machine runs from its first boot. launch.sh sends it, with the
+# lines above it that set RUN_ID, LEFT_S, NNODES and CHECKPOINT_BUCKET.
+
+set -euo pipefail
+: "${RUN_ID:?}" "${LEFT_S:?}" "${NNODES:?}" "${CHECKPOINT_BUCKET:?}"
+export HOME=${HOME:-/root}  # startup scripts have none
+# Where the images of the clouds keep PyTorch.
+export PATH="/opt/pytorch/bin:/opt/conda/bin:$PATH"
+NAME=llama3-8b-pretrain
+# your training script and what it needs
+export TRAIN_SCRIPT=train.py
+# samples per optimiser step, on all GPUs
+export GLOBAL_BATCH=64
+# samples per GPU and pass; accumulate GLOBAL_BATCH / (MICRO_BATCH x GPUs) times
+export MICRO_BATCH=2
+# of weights and states over the GPUs, activations recomputed
+export SHARDING=fsdp
+# of the arithmetic
+export PRECISION=bf16
+# the run is stopped for good after this
+export LONGEST_RUN_S=86400
+# where checkpoints are written and read
+export CHECKPOINT_DIR=/checkpoints/llama3-8b-pretrain
+# seconds between two; 600 to 1200 cost next to nothing more
+export CHECKPOINT_INTERVAL_S=900
+# What your script leaves here is in the bucket at the end.
+export OUTPUT_DIR=/checkpoints/llama3-8b-pretrain
+mkdir -p "$OUTPUT_DIR"
+
+get_folder() {
+  mkdir -p "/checkpoints/$1"
+  gcloud storage rsync --recursive --no-user-output-enabled "gs://$CHECKPOINT_BUCKET/$1" "/checkpoints/$1"
+}
+
+put_folder() {
+  gcloud storage rsync --recursive --no-user-output-enabled "/checkpoints/$1" "gs://$CHECKPOINT_BUCKET/$1"
+}
+
+put_file() {
+  gcloud storage cp --no-user-output-enabled "/checkpoints/$1" "gs://$CHECKPOINT_BUCKET/$1"
+}
+
+drop_folder() {
+  gcloud storage rm --recursive --no-user-output-enabled "gs://$CHECKPOINT_BUCKET/$1"
+}
+
+show() {
+  gcloud storage cat "gs://$CHECKPOINT_BUCKET/$1" 2> /dev/null
+}
+
+end_machine() {
+  gcloud compute instances delete "$machine" --zone="${zone##*/}" --quiet ||
+    shutdown -h now
+}
+
+# Whatever happens below, this machine ends when the time of the run is over.
+(sleep "$LEFT_S"; end_machine) &
+metadata() {
+  curl -sf -H "Metadata-Flavor: Google" "http://metadata.google.internal/computeMetadata/v1/instance/$1"
+}
+machine=$(metadata name)
+zone=$(metadata zone)
+NODE_RANK=${machine##*-}  # the names end in it
+finish() {
+  put_folder "$NAME" || true
+  echo "$ended" > "$OUTPUT_DIR/ended-$RUN_ID-$NODE_RANK"
+  put_file "$NAME/ended-$RUN_ID-$NODE_RANK" || true
+  if [ "$NODE_RANK" = 0 ]; then
+    local rank tries=0
+    for ((rank = 1; rank < NNODES; rank++)); do
+      until [ -n "$(show "$NAME/ended-$RUN_ID-$rank")" ] || [ "$((tries++))" -ge 360 ]; do
+        sleep 10
+      done
+    done
+    echo "$ended" > "$OUTPUT_DIR/ended-$RUN_ID"
+    put_file "$NAME/ended-$RUN_ID" || true
+  fi
+  end_machine
+}
+
+ended=failed  # unless training ends well
+trap finish EXIT
+# An interrupted machine is gone while it sleeps, and nothing has failed.
+trap 'sleep 600' TERM
+MASTER_ADDR=${machine%-*}-0  # names of one zone are known to its machines
+export NODE_RANK MASTER_ADDR
+GPUS_PER_NODE=$(nvidia-smi -L | wc -l)
+export GPUS_PER_NODE
+get_folder "$NAME/code"
+cd "$OUTPUT_DIR/code"
+[ ! -f requirements.txt ] || pip install -r requirements.txt
+
+# Every machine notes the newest checkpoint that it has uploaded whole; the oldest of
+# these notes is one that all of them have.
+newest_saved() {
+  local rank
+  for ((rank = 0; rank < NNODES; rank++)); do show "$NAME/saved-$rank" || true; done |
+    sort -V | head -n 1
+}
+echo "$RUN_ID" > "$CHECKPOINT_DIR/began"  # the cap counts from the first start
+last=$(newest_saved)
+[ -z "$last" ] || get_folder "$NAME/$last"
+show "$NAME/progress.json" > "$CHECKPOINT_DIR/progress.json" || true
+
+save_new() {
+  local newest noted before
+  local file
+  for file in progress progress.json; do  # the second is of recommender.train
+    if [ "$NODE_RANK" = 0 ] && [ -s "$CHECKPOINT_DIR/$file" ]; then put_file "$NAME/$file"; fi
+  done
+  # checkpoint-* of the Trainer of Hugging Face, step-* of recommender.train
+  newest=$(find "$CHECKPOINT_DIR" -maxdepth 1 \( -name "checkpoint-*" -o -name "step-*" \) |
+    sort -V | tail -n 1)
+  noted="$CHECKPOINT_DIR/saved-$NODE_RANK" before=$last
+  if [ -z "$newest" ] || [ "${newest##*/}" = "$last" ]; then return; fi
+  # Still being written?
+  if [ -n "$(find "$newest" -newermt '30 seconds ago' | head -n 1)" ]; then return; fi
+  put_folder "$NAME/${newest##*/}" || return
+  echo "${newest##*/}" > "$noted"
+  put_file "$NAME/saved-$NODE_RANK" || return
+  last=${newest##*/}
+  # Keep two: another machine may have got no further than the one before.
+  if [ -n "${older:-}" ]; then drop_folder "$NAME/$older"; fi
+  older=$before
+}
+
+(while sleep 20; do save_new || true; done) &
+saving=$!
+
+cat > /tmp/train.sh <<'EOF'
+set -euo pipefail
+# The cap counts from the first start, through all restarts.
+mkdir -p "$CHECKPOINT_DIR"
+began="$CHECKPOINT_DIR/began"
+[ -s "$began" ] || date +%s > "$began"
+left=$(( $(cat "$began") + LONGEST_RUN_S - $(date +%s) ))
+if [ "$left" -le 0 ]; then
+  echo "stopped for good after LONGEST_RUN_S; to begin anew remove $began" >&2
+  exit 124
+fi
+# Resume from the newest checkpoint; at the first start there is none.
+newest=$(find "$CHECKPOINT_DIR" -maxdepth 1 -name 'checkpoint-*' | sort -V | tail -n 1)
+timeout --kill-after=60 "$left" torchrun \
+  --nnodes "$NNODES" --nproc-per-node "$GPUS_PER_NODE" \
+  --node-rank "$NODE_RANK" --master-addr "$MASTER_ADDR" \
+  --master-port 29500 \
+  "$TRAIN_SCRIPT" ${newest:+--resume_from_checkpoint "$newest"}
+EOF
+# A crash of the script is tried again, as often as three times.
+for _ in 1 2 3 4; do
+  if bash /tmp/train.sh; then ended='done'; break; fi
+  sleep 60
+done
+kill "$saving" || true

@@ -1,0 +1,171 @@
+# llama3-8b-pretrain: 1x a3-highgpu-8g spot in gcp europe-north1, then europe-west9, then
+# asia-south2.
+# Estimate: 64 USD on average (9 runs in 10: 38 to 108), 8 h (9 runs in 10: 4.2 h to 14 h).
+# Kept with >99 % chance: done within 24 h.
+# Spot is interrupted about 4.2 times; list price 10.2 USD/h while everything runs.
+# Written by recommend 0.1.0 from plan 1; catalog 2026-11, prices of 2026-08-21. Nothing is rented
+# until you start it: terraform -chdir=run init && terraform -chdir=run apply -var
+# checkpoint_bucket=YOUR-BUCKET -var code_dir=$PWD
+# Quotas to have first:
+#   "Preemptible NVIDIA H100 GPUs" of 8 GPUs in europe-north1 (new accounts have 0)
+# Have first: the bucket, and Terraform 1.5 or OpenTofu with credentials of the cloud.
+# Terraform makes what is missing when it is told to: apply again after an interruption; with -var
+# place=1 and so on where the place before has no capacity, which ends what runs there; terraform
+# destroy at the end. Keep its state, which holds the first start.
+# Fallback: 1x a3-highgpu-8g on-demand in europe-north1, when the time left is down to the work
+# left on them + 24 min; needed in 1 % of the runs. You make the switch: terraform apply -var
+# on_demand=true; without it: limits kept with 91 % chance.
+# CODE_DIR's files (variable code_dir) are put into the bucket for the machines.
+# Stopped for good 24 h after its first start: the deadline is over.
+
+variable "checkpoint_bucket" {
+  description = "Your bucket for checkpoints, which exists"
+  type        = string
+}
+
+variable "code_dir" {
+  description = "Folder of your training script"
+  type        = string
+  default     = "."
+}
+
+variable "place" {
+  description = "Which place of the failover list, from 0 on"
+  type        = number
+  default     = 0
+  validation {
+    condition     = var.place >= 0 && var.place <= 2
+    error_message = "The plan has places 0 to 2."
+  }
+}
+
+variable "on_demand" {
+  description = "Whether the fallback has taken over"
+  type        = bool
+  default     = false
+}
+
+locals {
+  name          = "llama3-8b-pretrain"
+  longest_run_s = 86400 # since the first start
+  disk_gb       = 256
+  # Where the machines are asked for, in this order.
+  places = [
+    { region = "europe-north1", zone = "europe-north1-a" },
+    { region = "europe-west9", zone = "europe-west9-a" },
+    { region = "asia-south2", zone = "asia-south2-a" },
+  ]
+  fallback     = { region = "europe-north1", zone = "europe-north1-a" }
+  place        = var.on_demand ? local.fallback : local.places[var.place]
+  machine_type = var.on_demand ? "a3-highgpu-8g" : "a3-highgpu-8g"
+  nodes        = var.on_demand ? 1 : 1
+  spot         = var.on_demand ? false : true
+  # Without caches, checkpoints and Terraform's own files.
+  code = toset([
+    for path in fileset(var.code_dir, "**") : path
+    if !can(regex("(^|/)([.]|__pycache__)|[.]tfstate|[.]tf$", path))
+  ])
+  script = file("${path.module}/machine.sh")
+  head = join("\n", [
+    "#!/usr/bin/env bash",
+    "RUN_ID=$(date -d '${terraform_data.began.output}' +%s)",
+    "LEFT_S=$(( RUN_ID + ${local.longest_run_s} - $(date +%s) ))",
+    "export RUN_ID LEFT_S NNODES=${local.nodes}",
+    "export CHECKPOINT_BUCKET=${var.checkpoint_bucket}",
+  ])
+}
+
+# When the first machine was asked for: the cap counts from it, through all applies.
+resource "terraform_data" "began" {
+  input = timestamp()
+  lifecycle {
+    ignore_changes = [input]
+  }
+}
+
+terraform {
+  required_version = ">= 1.5"
+  required_providers {
+    google = {
+      source  = "hashicorp/google"
+      version = ">= 6.0"
+    }
+  }
+}
+
+variable "project" {
+  description = "Your project"
+  type        = string
+}
+
+variable "service_account" {
+  description = "Of the machines: it reads and writes the bucket and deletes machines"
+  type        = string
+  default     = null # the project's default one
+}
+
+variable "zone" {
+  description = "A zone with the machine type, where the plan names the region alone"
+  type        = string
+  default     = ""
+}
+
+variable "image_family" {
+  description = "Family of images with PyTorch, of the project deeplearning-platform-release"
+  type        = string
+  default     = "pytorch-2-7-cu128-ubuntu-2204-nvidia-570"
+}
+
+provider "google" {
+  project = var.project
+}
+
+data "google_compute_image" "train" {
+  family  = var.image_family
+  project = "deeplearning-platform-release"
+}
+
+resource "google_storage_bucket_object" "code" {
+  for_each = local.code
+  bucket   = var.checkpoint_bucket
+  name     = "${local.name}/code/${each.value}"
+  source   = "${var.code_dir}/${each.value}"
+}
+
+resource "google_compute_instance" "train" {
+  count        = local.nodes
+  name         = "${local.name}-${count.index}" # the script reads its rank from it
+  zone         = coalesce(local.place.zone, var.zone)
+  machine_type = local.machine_type
+  labels       = { recommend-run = local.name }
+  metadata     = { install-nvidia-driver = "True" }
+
+  metadata_startup_script = "${local.head}\n${local.script}"
+  depends_on              = [google_storage_bucket_object.code]
+
+  boot_disk {
+    initialize_params {
+      image = data.google_compute_image.train.self_link
+      size  = local.disk_gb
+    }
+  }
+  network_interface {
+    network = "default"
+    access_config {}
+  }
+  scheduling {
+    provisioning_model          = local.spot ? "SPOT" : "STANDARD"
+    preemptible                 = local.spot
+    automatic_restart           = false
+    on_host_maintenance         = "TERMINATE"
+    instance_termination_action = "DELETE"
+    # Google ends them even where the script hangs; a cap of its own for each start.
+    max_run_duration {
+      seconds = local.longest_run_s
+    }
+  }
+  service_account {
+    email  = var.service_account
+    scopes = ["cloud-platform"]
+  }
+}
