@@ -130,7 +130,7 @@ class Pipeline:
     ) -> ReportData:
         from recommender.planner.report_data import report_data  # most answers need none
 
-        return report_data(self.search, table, plain)
+        return report_data(self.search, table, plain, self.lead)
 
 
 def status_of(failed: Infeasible | None) -> Literal["ok", "infeasible", "unknown"]:

@@ -15,14 +15,18 @@ from recommender.catalogs.frozen import dataclass
 from recommender.optimize.search_state import Candidate
 from recommender.performance.checkpoint import CHECKPOINT_PATHS
 from recommender.plan.limits import Limits
-from recommender.plan.plan import FollowedKind, FollowedPlan, ReportData
+from recommender.plan.plan import FollowedKind, FollowedPlan, ReportData, Timeline
 from recommender.planner.plan_builder import Evaluated
 from recommender.planner.plan_details import PlanDetails, spread_of
 from recommender.planner.problem import PRINTED
 from recommender.planner.search import BASELINE, PlanSearch
+from recommender.planner.swings import swings
+from recommender.planner.timeline import timelines
 from recommender.risk.monte_carlo import simulate_paths
 
 MOST_FOLLOWED = 150  # plans next to those of the table: 1.4 kB each in a page
+TOLD = 12  # plans whose single runs are told
+COMPARED = 8  # plans that what may be otherwise is tried on
 OTHER_DEADLINES = (0.5, 0.7, 1.5, 2.5)  # of the deadline asked
 RUNGS = 5  # deadlines between the fastest and the cheapest plan, where none is asked
 
@@ -49,9 +53,12 @@ class Met:
 
 
 def report_data(
-    search: PlanSearch, table: Sequence[Evaluated], baselines: Sequence[Evaluated]
+    search: PlanSearch, table: Sequence[Evaluated], baselines: Sequence[Evaluated], lead: int
 ) -> ReportData:
-    """The plans of the table, the plain ones, and others near the frontier."""
+    """The plans of the table, the plain ones, and others near the frontier.
+
+    `lead` is the number of the plan that the answer leads with.
+    """
     limits = search.problem.limits
     _search_other_limits(search)
     known = {_looks(search, Met(each.candidate, limits)) for each in table}
@@ -60,7 +67,25 @@ def report_data(
     shown += [_shown(search, each, "baseline", i) for i, each in enumerate(baselines, 1)]
     chosen = nearest_to_frontier(others, MOST_FOLLOWED)
     followed = [_followed(search, met) for met in chosen]
-    return ReportData((*shown, *followed), PRINTED, search.problem.seed)
+    return ReportData(
+        followed=(*shown, *followed),
+        timelines=_timelines(search, table, shown),
+        swings=swings(search.problem, table[:COMPARED], lead) if lead <= COMPARED else (),
+        runs=PRINTED,
+        seed=search.problem.seed,
+    )
+
+
+def _timelines(
+    search: PlanSearch, table: Sequence[Evaluated], shown: Sequence[FollowedPlan]
+) -> tuple[Timeline, ...]:
+    """Single runs of the first plans of the table."""
+    limits, seed = search.problem.limits, search.problem.seed
+    return tuple(
+        each
+        for i, (evaluated, plan) in enumerate(zip(table[:TOLD], shown, strict=False), 1)
+        for each in timelines(evaluated, i, limits.deadline_s, seed, np.array(plan.cost_usd))
+    )
 
 
 def _search_other_limits(search: PlanSearch) -> None:

@@ -22,6 +22,7 @@ from dataclasses import replace
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
+from recommender.catalogs.frozen import dataclass
 from recommender.risk.elastic import Alone, end_while_alone, share_until
 from recommender.risk.fallback import (
     FirstClusterEnd,
@@ -134,6 +135,26 @@ def simulate_other_rules(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Where each path of some plans ends; shape (plans, paths)."""
+
+    work: Floats  # of the job, at the path's speed
+    last: Ints  # run in which the first cluster would be done
+    finished: Bools  # whether so many runs were drawn
+    end: FirstClusterEnd
+    queued: Floats  # before the cluster's on-demand machines were there
+
+
+def simulate_to_the_end(
+    plans: PathInputs, deadline_s: float | None, paths: int, seed: int = SEED
+) -> tuple[Runs, Ended]:
+    """Simulate plans of one number of cycles, run by run: what happens when, not what it costs."""
+    sample = random_numbers(paths, int(cycles_needed(plans, deadline_s).max()), seed)
+    runs = simulate_runs(plans, sample)
+    return runs, _ended(plans, deadline_s, sample, runs)
+
+
 def _followed(
     p: PathInputs,
     deadline_s: float | None,
@@ -146,6 +167,19 @@ def _followed(
     With `patience_s` the fallback takes over when spot has been away for so long, whatever the
     time.
     """
+    ended = _ended(p, deadline_s, sample, runs, patience_s)
+    least = least_bill_with_fallback(p, ended.work, runs, ended.last)
+    return _account(p, ended, runs, least, sample), ended.finished
+
+
+def _ended(
+    p: PathInputs,
+    deadline_s: float | None,
+    sample: RandomNumbers,
+    runs: Runs,
+    patience_s: float | None = None,
+) -> Ended:
+    """Where plans end on runs that are drawn."""
     work = p.work_s[:, None] * time_factors(p.speed_sigma[:, None], sample.speed)
     done = runs.durable + runs.most_work >= work.astype(np.float32)[None]
     last, finished = first(done)
@@ -163,8 +197,7 @@ def _followed(
     end = apply_fallback_rule(
         p, deadline_s, work, runs, last, time, use, again, queued, sample, patience_s
     )
-    least = least_bill_with_fallback(p, work, runs, last)
-    return _account(p, work, runs, end, least, queued, sample), finished
+    return Ended(work, last, finished, end, queued)
 
 
 def _extrapolate(
@@ -183,15 +216,10 @@ def _extrapolate(
 
 
 def _account(
-    p: PathInputs,
-    work: Floats,
-    runs: Runs,
-    end: FirstClusterEnd,
-    least: Floats,
-    queued: Floats,
-    sample: RandomNumbers,
+    p: PathInputs, ended: Ended, runs: Runs, least: Floats, sample: RandomNumbers
 ) -> Paths:
     """Time, bill and where the time went."""
+    work, end, queued = ended.work, ended.end, ended.queued
     waited = at(until(runs.waits), end.run)
     billed = at(runs.billed_before, end.run)
     again = end.repeats

@@ -8,7 +8,7 @@ import math
 from typing import Any, TypeAlias
 
 from recommender.report.html.page_data import PageData
-from recommender.report.html.palette import BLUE, VERMILION, Theme
+from recommender.report.html.palette import BLUE, SKY, VERMILION, Theme
 
 Spec: TypeAlias = dict[str, Any]
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
@@ -258,6 +258,82 @@ def distribution(title: str) -> Spec:
                 "mark": {"type": "rule", "strokeWidth": 1.5, "strokeDash": [6, 4],
                          "color": "$limit"},
                 "encoding": {"x": marks, "y": None},
+            },
+        ],
+    )  # fmt: skip
+
+
+def runs(title: str, colours: dict[str, str]) -> Spec:
+    """Single runs as strips: what each does when, its interruptions and its checkpoints."""
+    strip: Spec = {"field": "run", "type": "nominal", "sort": None, "title": None,
+                   "axis": {"domain": False, "ticks": False}}  # fmt: skip
+    moment: Spec = {"field": "at", "type": "quantitative"}
+    return base(
+        230,
+        encoding={"y": strip},
+        layer=[
+            {
+                "data": named("segments"),
+                "mark": {"type": "bar", "height": {"band": 0.55}},
+                "encoding": {
+                    "x": {"field": "start", "type": "quantitative", "title": title,
+                          "axis": {"format": ",~r", "tickCount": 8}, "scale": {"nice": False}},
+                    "x2": {"field": "end"},
+                    "color": {"field": "doing", "type": "nominal", "title": None,
+                              "scale": {"domain": list(colours), "range": list(colours.values())},
+                              "legend": {"orient": "bottom", "columns": 4, "labelLimit": 240}},
+                    "tooltip": [{"field": "doing"}, {"field": "from"}, {"field": "to"}],
+                },
+            },
+            {
+                "data": named("saves"),
+                "mark": {"type": "tick", "thickness": 1, "size": 12, "color": "$paper",
+                         "opacity": 0.8},
+                "encoding": {"x": moment, "tooltip": [{"field": "words", "title": "checkpoint"}]},
+            },
+            {
+                "data": named("interruptions"),
+                "mark": {"type": "point", "shape": "triangle-down", "filled": True, "size": 60,
+                         "yOffset": -27, "color": "$ink", "opacity": 1},
+                "encoding": {"x": moment, "tooltip": [{"field": "words", "title": "interrupted"}]},
+            },
+        ],
+    )  # fmt: skip
+
+
+def tornado(rows: int, title: str) -> Spec:
+    """What one figure otherwise does, widest first: a bar to either end, names above the bars."""
+    order: Spec = {"field": "what", "type": "nominal", "sort": None, "axis": None,
+                   "scale": {"paddingInner": 0.55, "paddingOuter": 0.5}}  # fmt: skip
+    sides = {"less of it": SKY, "more of it": BLUE}
+    return base(
+        62 * rows + 50,
+        data=named("ends"),
+        encoding={"y": order},
+        layer=[
+            {
+                "mark": {"type": "bar"},
+                "encoding": {
+                    "x": {"field": "base", "type": "quantitative", "title": title,
+                          "axis": {"format": ",~r", "tickCount": 6},
+                          "scale": {"zero": False, "nice": True}},
+                    "x2": {"field": "end"},
+                    "color": {"field": "side", "type": "nominal", "title": None,
+                              "scale": {"domain": list(sides), "range": list(sides.values())},
+                              "legend": {"orient": "bottom"}},
+                    "tooltip": [{"field": "what"}, {"field": "factor"}, {"field": "cost"},
+                                {"field": "time"}, {"field": "chance"}],
+                },
+            },
+            {
+                "mark": {"type": "rule", "strokeWidth": 1.2, "color": "$ink", "opacity": 0.5},
+                "encoding": {"x": {"field": "base", "type": "quantitative"}, "y": None},
+            },
+            {
+                "transform": [{"filter": "datum.side === 'less of it'"}],
+                "mark": {"type": "text", "align": "left", "yOffset": -22, "fontSize": 12,
+                         "fontWeight": 600},
+                "encoding": {"x": {"value": 2}, "text": {"field": "words"}},
             },
         ],
     )  # fmt: skip

@@ -56,7 +56,7 @@ class Sheet:
             **attributes,
         )
         return element(
-            "div", table, class_="scroll", tabindex="0", role="region", aria_label=self.caption
+            "div", table, class_="scroll", tabindex="0", role="group", aria_label=self.caption
         )
 
     def _head(self, column: int, name: str) -> Element:

@@ -8,7 +8,7 @@ from typing import Any
 
 from recommender.plan.plan import Answer
 from recommender.report.answer_frame import PlanRequest
-from recommender.report.html import breakdown, charts, sections
+from recommender.report.html import breakdown, charts, runs, sections, tornado
 from recommender.report.html.elements import Element, element, extend, written
 from recommender.report.html.page_data import PageData, page_data
 from recommender.report.html.palette import THEMES
@@ -50,8 +50,9 @@ def _parts(answer: Answer, request: PlanRequest, data: PageData) -> list[Element
         sections.cards(answer, request),
         sections.frontier(data),
         sections.distributions(answer),
+        *runs.part(answer),
         sections.breakdowns(answer, request),
-        sections.alternatives(answer, request),
+        sections.alternatives(answer, request, tornado.parts(answer)),
         *sections.program(answer),
         sections.evidence(answer),
     ]
@@ -66,9 +67,16 @@ def _pictures(answer: Answer, data: PageData) -> dict[str, Any]:
         "times": charts.distribution(charts.axis_title("time", data.scale.unit)),
         **{each.name: each.spec for each in parts},
     }
+    rows: dict[str, Any] = {each.name: {"parts": plain(each.rows)} for each in parts}
+    if runs.told(answer):
+        specs["runs"] = charts.runs(charts.axis_title("time", data.scale.unit), runs.COLOURS)
+    if tornado.told(answer):
+        specs["tornado"] = tornado.spec(answer)
+        rows["tornado"] = {"ends": plain(tornado.rows(answer))}
     return {
         "specs": specs,
-        "rows": {each.name: {"parts": plain(each.rows)} for each in parts},
+        "rows": rows,
+        "runs": plain(runs.rows(answer, data.scale.unit_s)),
         "themes": {
             theme.name: {"config": charts.config(theme), "variables": charts.variables(theme)}
             for theme in THEMES

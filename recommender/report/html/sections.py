@@ -127,7 +127,7 @@ def _launch(plan: Plan, rank: int) -> list[Element]:
 def _in_words(answer: Answer, request: PlanRequest) -> Element:
     lead = answer.plans[answer.lead - 1]
     rows = [(label, fmt.clean(words)) for label, words in sentences(lead, request) if words]
-    sheet = Sheet(f"Plan {answer.lead} in words", ("", "how it goes"), tuple(rows))
+    sheet = Sheet(f"Plan {answer.lead} in words", ("what", "how it goes"), tuple(rows))
     return folded(f"How plan {answer.lead} goes", sheet.element())
 
 
@@ -306,9 +306,9 @@ def _terms(answer: Answer, request: PlanRequest) -> Iterator[Element]:
 # What would change it
 
 
-def alternatives(answer: Answer, request: PlanRequest) -> Element:
-    """What other limits would give, and the plain plans."""
-    parts = [*changes(answer), *plain_plans(answer, request)]
+def alternatives(answer: Answer, request: PlanRequest, otherwise: list[Element]) -> Element:
+    """What other figures and other limits would give, and the plain plans."""
+    parts = [*otherwise, *changes(answer), *plain_plans(answer, request)]
     return section("changes", "What would change it", *parts)
 
 
@@ -332,7 +332,7 @@ def plain_plans(answer: Answer, request: PlanRequest) -> list[Element]:
     rows += [_plain(answer.compared, request)] if answer.compared else []
     if not rows:
         return []
-    columns = ("plain plan", "machines", "cost USD", "time", "chance", "")
+    columns = ("plain plan", "machines", "cost USD", "time", "chance", "limits")
     return [Sheet("Plain plans", columns, tuple(rows), frozenset({2, 3, 4})).element()]
 
 
@@ -345,7 +345,7 @@ def _plain(plan: Plan, request: PlanRequest) -> tuple[str, ...]:
         fmt.usd(estimate.cost.mean),
         fmt.duration(estimate.time.p50),
         fmt.share(estimate.chance),
-        why_not(plan, request.limits),
+        why_not(plan, request.limits) or "kept",
     )
 
 

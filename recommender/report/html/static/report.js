@@ -14,20 +14,31 @@ let chosen = data.lead;
 
 // Numbers as the command line writes them (recommender/text.py).
 
+// Python rounds a tie to the even digit, and a tie is one of the binary number, not of its decimals.
+function whole(x) {
+  const up = Math.round(x);
+  return Math.abs(x % 1) === 0.5 && up % 2 !== 0 ? up - 1 : up;
+}
+
+function toPlaces(x, places) {
+  const tie = Math.abs((x * 10 ** places) % 1) === 0.5 && Number.isInteger(x * 2 ** (places + 1));
+  return tie || places <= 0 ? whole(x * 10 ** places) / 10 ** places : Number(x.toFixed(Math.min(places, 20)));
+}
+
 function three(x) {
   if (!Number.isFinite(x)) return "unknown";
   if (x === 0) return "0";
   const places = 2 - Math.floor(Math.log10(Math.abs(x)));
-  const rounded = places >= 0 ? Number(x.toFixed(Math.min(places, 20))) : Math.round(x / 10 ** -places) * 10 ** -places;
-  return rounded.toLocaleString("en-US", { maximumFractionDigits: Math.max(0, Math.min(places, 20)) });
+  const shown = Math.max(0, Math.min(places, 20));
+  return toPlaces(x, places).toLocaleString("en-US", { maximumFractionDigits: shown });
 }
 
 function usd(x) {
-  return Math.abs(x) >= 10 && Math.abs(x) < 1000 ? three(Math.round(x)) : three(x);
+  return Math.abs(x) >= 10 && Math.abs(x) < 1000 ? three(whole(x)) : three(x);
 }
 
 function short(x) {
-  return x >= 9.95 ? Math.round(x).toLocaleString("en-US") : three(Math.round(x * 10) / 10);
+  return x >= 9.95 ? whole(x).toLocaleString("en-US") : three(toPlaces(x, 1));
 }
 
 function duration(s) {
@@ -186,7 +197,26 @@ function rowsOf(name) {
   if (name === "costs") return spread(plan.costs, data.scale.origin_usd, 1, limits.budget, (x) => `${usd(x)} USD`);
   if (name === "times")
     return spread(plan.times, data.scale.origin_s, data.scale.unit_s, limits.deadline, duration);
+  if (name === "runs") return strips(plan);
   return pictures.rows[name] ?? {};
+}
+
+const MOST_TICKS = 150; // checkpoints of one run that are drawn; more would be a grey bar
+
+function strips(plan) {
+  const found = { segments: [], saves: [], interruptions: [] };
+  for (const strip of pictures.runs.filter((each) => plan.kind === "table" && each.plan === plan.number)) {
+    const say = (x) => duration(x * data.scale.unit_s);
+    const saves = [];
+    for (const [doing, start, end] of strip.segments) {
+      found.segments.push({ run: strip.run, doing, start, end, from: say(start), to: say(end) });
+      if (strip.cycle && doing === "work")
+        for (let at = start + strip.cycle; at < end; at += strip.cycle) saves.push({ run: strip.run, at, words: say(at) });
+    }
+    if (saves.length <= MOST_TICKS) found.saves.push(...saves);
+    found.interruptions.push(...strip.interruptions.map((at) => ({ run: strip.run, at, words: say(at) })));
+  }
+  return found;
 }
 
 async function draw(name) {
@@ -205,6 +235,7 @@ async function draw(name) {
     tooltip: { disableDefaultStyle: true },
   });
   views.set(name, made);
+  place.querySelector("svg").setAttribute("aria-hidden", "true"); // its place has the words
   if (name === "frontier")
     made.view.addEventListener("click", (_, item) => {
       if (item?.datum && Number.isInteger(item.datum.id)) choose(item.datum.id);
@@ -285,8 +316,6 @@ function verdict() {
 function describeChosen() {
   const plan = data.plans[chosen];
   for (const place of document.querySelectorAll(".chosen-name")) place.textContent = titleOf(plan);
-  for (const part of document.querySelectorAll("[data-plan]"))
-    part.hidden = part.dataset.plan !== `${plan.kind} ${plan.number}`;
   const none = document.getElementById("no-timeline");
   if (none) none.hidden = plan.kind === "table";
 }
@@ -302,7 +331,8 @@ async function changed() {
 async function choose(id) {
   chosen = id;
   await changed();
-  for (const name of ["runs"]) if (views.has(name)) await update(name);
+  document.getElementById("runs")?.toggleAttribute("hidden", data.plans[id].kind !== "table");
+  await update("runs");
 }
 
 // Controls: sliders on a logarithmic scale whose right end is "no limit"

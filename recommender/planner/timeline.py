@@ -1,0 +1,146 @@
+"""Single simulated runs of a plan, told from the request for machines to the last step.
+
+The lucky, the typical and the unlucky run are those that 5, 50 and 95 % of the simulated runs are
+no slower than. Their stretches are read off the same arrays that the printed figures are computed
+from (`risk/monte_carlo.py`), so they end when that path ends.
+"""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from recommender.arrays import Floats
+from recommender.catalogs.frozen import dataclass
+from recommender.plan.plan import Doing, Segment, Timeline
+from recommender.planner.plan_builder import Evaluated
+from recommender.planner.problem import PRINTED
+from recommender.risk.monte_carlo import Ended, simulate_to_the_end
+from recommender.risk.path_inputs import PathInputs
+from recommender.risk.spot_capacity import Runs
+
+LUCK = (("lucky", 0.05), ("typical", 0.5), ("unlucky", 0.95))
+MOST_SEGMENTS = 400  # of one run; what follows is told as one stretch
+_SHORTEST_S = 1e-3
+
+Stretch = tuple[Doing, float, float]  # what, from and to; seconds from the start of the cluster
+
+
+def timelines(
+    evaluated: Evaluated, number: int, deadline_s: float | None, seed: int, cost_usd: Floats
+) -> tuple[Timeline, ...]:
+    """Three runs of a plan; `cost_usd` is the bill of each path, shape (paths,)."""
+    inputs = evaluated.inputs
+    runs, ended = simulate_to_the_end(inputs, deadline_s, PRINTED, seed)
+    time_s = time_of(ended)
+    order = np.argsort(time_s, kind="stable")
+    made = []
+    for luck, share in LUCK:
+        path = int(order[max(math.ceil(share * len(order) - 1e-9), 1) - 1])
+        told = _Path(inputs, runs, ended, path)
+        made.append(told.timeline(number, luck, share, float(cost_usd[path])))
+    return tuple(made)
+
+
+def time_of(ended: Ended) -> Floats:
+    """Seconds from the request to the end of each path of the first plan, shape (paths,)."""
+    end = ended.end
+    total: Floats = (end.stop_s + end.delay_s + end.rest_s + ended.queued)[0]
+    return total
+
+
+@dataclass(frozen=True)
+class _Path:
+    """One path of one plan."""
+
+    inputs: PathInputs  # one row
+    runs: Runs
+    ended: Ended
+    path: int
+
+    def timeline(self, number: int, luck: str, share: float, cost_usd: float) -> Timeline:
+        """The path in stretches, its interruptions and its checkpoints."""
+        segments = tuple(self._shifted())
+        interval = float(self.inputs.interval_s[0])
+        saves = interval < float(self.inputs.work_s[0])
+        done_s = sum(s.end_s - s.start_s for s in segments if s.doing == "work")
+        cycle_s = interval + float(self.inputs.stall_s[0])
+        return Timeline(
+            number=number,
+            luck=luck,
+            share=share,
+            segments=_shortened(segments),
+            interruptions_s=tuple(self._interruptions()),
+            saves=int(done_s / cycle_s) if saves else 0,
+            cycle_s=cycle_s if saves else math.nan,
+            cost_usd=cost_usd,
+        )
+
+    def _of(self, values: Floats) -> float:
+        return float(values[0, self.path])
+
+    @property
+    def _last(self) -> int:
+        return int(self.ended.end.run[0, self.path])
+
+    def _shifted(self) -> Iterator[Segment]:
+        """All stretches, behind the wait for the first on-demand machines."""
+        queued = self._of(self.ended.queued)
+        if queued > _SHORTEST_S:
+            yield Segment("waiting", 0.0, queued)
+        for doing, start_s, end_s in self._stretches():
+            if end_s - start_s > _SHORTEST_S:
+                yield Segment(doing, start_s + queued, end_s + queued)
+
+    def _stretches(self) -> Iterator[Stretch]:
+        end = self.ended.end
+        stop, repeats = self._of(end.stop_s), self._of(end.repeats)
+        for cycle in range(self._last + 1):
+            yield from self._cycle(cycle, stop, repeats > 0.0 and cycle == self._last)
+        rest, delay = self._of(end.rest_s), self._of(end.delay_s)
+        if rest > 0.0:
+            ready = stop + delay + min(float(self.inputs.fallback_start_s[0]), rest)
+            yield "waiting", stop, stop + delay
+            yield "restart", stop + delay, ready
+            yield "fallback", ready, stop + delay + rest
+
+    def _cycle(
+        self, cycle: int, stop: float, repeated: bool
+    ) -> Iterator[tuple[Doing, float, float]]:
+        """A wait and the run behind it, up to the moment at which the first cluster stops."""
+        start = float(self.runs.starts[cycle, 0, self.path])
+        before = start - float(self.runs.waits[cycle, 0, self.path])
+        away: Doing = "on-demand part" if self.inputs.elastic_share[0] > 0.0 else "waiting"
+        yield away, min(before, stop), min(start, stop)
+        if repeated:
+            yield "more of the same", start, stop
+            return
+        interrupted = cycle < self._last
+        over = start + float(self.runs.lengths[cycle, 0, self.path]) if interrupted else stop
+        ready = min(start + float(self.inputs.changeover_s[0]), over)
+        kept = self._kept_s(cycle) if interrupted else max(over - ready, 0.0)
+        yield ("restart" if cycle else "start-up"), start, ready
+        yield "work", ready, min(ready + kept, over)
+        yield "lost work", min(ready + kept, over), over
+
+    def _kept_s(self, cycle: int) -> float:
+        """Seconds of an interrupted run whose work is kept, saves included."""
+        gained = self.runs.durable[cycle + 1, 0, self.path] - self.runs.durable[cycle, 0, self.path]
+        if self.runs.alone is not None:
+            gained = gained - self.runs.alone.work[cycle + 1, 0, self.path]
+        interval = float(self.inputs.interval_s[0])
+        return max(float(gained), 0.0) * (interval + float(self.inputs.stall_s[0])) / interval
+
+    def _interruptions(self) -> Iterator[float]:
+        queued = self._of(self.ended.queued)
+        for cycle in range(self._last):
+            over = self.runs.starts[cycle, 0, self.path] + self.runs.lengths[cycle, 0, self.path]
+            yield float(over) + queued
+
+
+def _shortened(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    """The first stretches; what follows as one, since no screen shows more."""
+    if len(segments) <= MOST_SEGMENTS:
+        return segments
+    kept = segments[: MOST_SEGMENTS - 1]
+    return (*kept, Segment("more of the same", kept[-1].end_s, segments[-1].end_s))

@@ -1,0 +1,223 @@
+"""A report in a real browser: moved limits, keyboard, phone, dark, paper, and what axe finds.
+
+Needs Playwright (`pip install 'recommend-gpus[browser]'`) and Chromium: Debian's, or that of
+`playwright install chromium`. Run with `pytest -m slow tests/recommender/report/html`.
+"""
+
+import math
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recommender.plan.plan import FollowedPlan
+from recommender.report import formatting as fmt
+from recommender.text import duration, three, usd
+from tests.recommender.report.html.reports import asked, page
+
+pytestmark = pytest.mark.slow
+playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+PHONE = {"width": 375, "height": 812}
+DESK = {"width": 1280, "height": 900}
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as started:
+        try:
+            opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        except playwright.Error as error:
+            pytest.skip(f"no Chromium: {error.message.splitlines()[0]}")
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def open_page(browser: Any, tmp_path: Path) -> Iterator[Open]:
+    """Open a report; whatever the page complains of or asks for fails the test."""
+    complaints: list[str] = []
+    contexts = []
+
+    def opened(which: str = "deadline", size: dict[str, int] = DESK, scheme: str = "light") -> Any:
+        file = tmp_path / "report.html"
+        file.write_text(page(which), "utf-8")
+        context = browser.new_context(viewport=size, color_scheme=scheme)
+        contexts.append(context)
+        made = context.new_page()
+        made.on("console", lambda said: complaints.append(said.text) if _bad(said) else None)
+        made.on("pageerror", lambda error: complaints.append(str(error)))
+        made.on(
+            "request", lambda request: complaints.append(request.url) if _far(request) else None
+        )
+        made.goto(file.as_uri())
+        made.wait_for_function("document.documentElement.dataset.drawn === 'yes'")
+        return made
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def _bad(said: Any) -> bool:
+    return said.type == "error" or "Content Security" in said.text
+
+
+def _far(request: Any) -> bool:
+    return not request.url.startswith(("file:", "data:", "blob:"))
+
+
+def kept(plan: FollowedPlan, deadline_s: float | None, budget: float | None) -> float:
+    """The chance that a plan keeps both limits, counted on the exact figures of its runs."""
+    time, cost = np.array(plan.time_s), np.array(plan.cost_usd)
+    due, most = (math.inf if x is None else x for x in (deadline_s, budget))
+    return float(np.mean((time <= due) & (cost <= most)))
+
+
+@pytest.mark.parametrize("which", ["deadline", "budget", "frontier", "infeasible"])
+def test_every_picture_is_drawn_without_a_complaint(open_page: Open, which: str):
+    made = open_page(which)
+    empty = made.evaluate(
+        "[...document.querySelectorAll('.chart')].filter(e => !e.querySelector('svg')).length"
+    )
+    assert empty == 0
+    assert made.locator("#frontier svg path").count() > 20
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("which", ["deadline", "infeasible"])
+def test_axe_finds_nothing(open_page: Open, which: str, scheme: str, size: dict[str, int]):
+    made = open_page(which, size, scheme)
+    made.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    found = axe.Axe().run(made)
+    assert found.violations_count == 0, found.generate_report()
+
+
+def test_the_numbers_of_the_script_are_written_as_those_of_the_command_line(open_page: Open):
+    made = open_page()
+    numbers = [x * 10.0**e for e in range(-3, 6) for x in (1.0, 1.25, 3.337, 5.5, 9.4, 9.96)]
+    pairs = ((three, "three"), (usd, "usd"), (duration, "duration"))
+    for write, name in pairs:
+        assert made.evaluate(f"xs => xs.map({name})", numbers) == [write(x) for x in numbers]
+    shares = [0.0, 0.004, 0.01, 0.3, 0.9499, 0.95, 0.951, 0.9949, 0.995, 1.0]
+    assert made.evaluate("xs => xs.map(share)", shares) == [fmt.share(x) for x in shares]
+
+
+def test_moved_limits_count_runs_as_the_figures_have_them(open_page: Open):
+    made, (answer, request) = open_page(), asked("deadline")
+    assert answer.report is not None
+    made.locator("#budget").focus()
+    made.keyboard.press("Home")
+    for _ in range(4):
+        made.keyboard.press("PageUp")
+    for deadline_steps in (0, 2):
+        made.locator("#deadline").focus()
+        for _ in range(deadline_steps):
+            made.keyboard.press("PageDown")
+        made.wait_for_timeout(300)
+        moved = made.evaluate("limits")
+        assert moved["budget"] is not None
+        chances = made.evaluate("data.plans.map(p => [p.kind, p.number, p.name, p.chance])")
+        exact = {(p.kind, p.number): p for p in answer.report.followed if p.kind != "followed"}
+        seen = 0
+        for kind, number, _, chance in chances:
+            if (kind, number) in exact:
+                plan, seen = exact[kind, number], seen + 1
+                assert chance == pytest.approx(
+                    kept(plan, moved["deadline"], moved["budget"]), abs=2 / len(plan.time_s)
+                )
+        assert seen >= len(answer.plans)
+    assert made.locator("#as-asked").is_visible()
+    made.locator("#as-asked").click()
+    made.wait_for_timeout(300)
+    assert made.evaluate("limits.deadline") == request.limits.deadline_s
+    assert made.evaluate("limits.budget") is None
+    assert not made.locator("#as-asked").is_visible()
+    best = answer.plans[answer.best - 1].estimate
+    assert fmt.share(best.chance) in made.locator("#verdict").inner_text()
+
+
+def test_impossible_limits_are_said_to_be(open_page: Open):
+    made = open_page()
+    made.locator("#budget").focus()
+    made.keyboard.press("Home")
+    made.wait_for_timeout(300)
+    assert made.locator("#verdict").inner_text().startswith("None of the")
+    assert made.locator("#plans tbody tr").count() == 0
+
+
+def test_a_plan_is_chosen_with_the_keyboard_alone(open_page: Open):
+    made = open_page()
+    before = made.locator("#costs svg").inner_html()
+    for _ in range(60):
+        made.keyboard.press("Tab")
+        name = made.evaluate("document.activeElement.getAttribute('aria-label') ?? ''")
+        if name.startswith("Look at") and not made.evaluate(
+            "document.activeElement.getAttribute('aria-pressed') === 'true'"
+        ):
+            break
+    made.keyboard.press("Enter")
+    made.wait_for_timeout(500)
+    assert made.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
+    assert name.removeprefix("Look at ") in made.locator(".chosen-name").first.inner_text()
+    assert made.locator("#costs svg").inner_html() != before
+
+
+def test_everything_can_be_reached_with_the_keyboard(open_page: Open):
+    made = open_page()
+    reached = set()
+    for _ in range(400):
+        made.keyboard.press("Tab")
+        reached.add(made.evaluate("document.activeElement.outerHTML.slice(0, 200)"))
+    wanted = made.evaluate(
+        "[...document.querySelectorAll('a, button, input, summary')]"
+        ".filter(e => e.checkVisibility()).map(e => e.outerHTML.slice(0, 200))"
+    )
+    assert set(wanted) - reached == set()
+
+
+@pytest.mark.parametrize("which", ["deadline", "budget", "infeasible"])
+def test_a_phone_shows_it_without_scrolling_sideways(open_page: Open, which: str):
+    made = open_page(which, PHONE)
+    wide = made.evaluate("document.documentElement.scrollWidth")
+    assert wide <= PHONE["width"]
+
+
+def test_in_the_dark_it_is_dark_and_on_paper_it_is_white(open_page: Open):
+    made = open_page(scheme="dark")
+    paper = "getComputedStyle(document.body).backgroundColor"
+    assert made.evaluate(paper) == "rgb(19, 26, 34)"
+    made.emulate_media(media="print", color_scheme="dark")
+    assert made.evaluate(paper) == "rgb(255, 255, 255)"
+
+
+def test_on_paper_everything_folded_is_open(open_page: Open):
+    made = open_page()
+    made.evaluate("paper(true)")
+    made.wait_for_timeout(1500)
+    assert made.evaluate("[...document.querySelectorAll('details')].every(d => d.open)")
+    made.evaluate("paper(false)")
+    made.wait_for_timeout(1500)
+    assert made.evaluate("[...document.querySelectorAll('details')].some(d => d.open)") is False
+    assert made.pdf(format="A4")[:5] == b"%PDF-"
+
+
+def test_without_scripts_the_tables_remain(browser: Any, tmp_path: Path):
+    file = tmp_path / "report.html"
+    file.write_text(page("deadline"), "utf-8")
+    context = browser.new_context(java_script_enabled=False)
+    made = context.new_page()
+    made.goto(file.as_uri())
+    answer, _ = asked("deadline")
+    assert made.locator("article.card").count() >= 2
+    assert made.locator("#plans tbody tr").count() >= len(answer.plans)
+    assert not made.locator(".controls").is_visible()
+    context.close()
