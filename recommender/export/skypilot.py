@@ -174,10 +174,8 @@ def _last_resort(run: RunDescription) -> list[str]:
     entries = _entries(first, Location(first.region))
     words = (
         f"Instead of {SCRIPT}: as the end of this list, on-demand machines are rented as soon as "
-        "no place has spot, and kept"
+        "no place has spot, and kept."
     )
-    found = late.at_first_outage
-    words += "." if found is None else f". That is {_figures(found)}."
     return [
         *(f"    {line}" for line in commented([words])),
         *(f"    # - {each}" for each in entries),
@@ -188,6 +186,17 @@ def ends_list(run: RunDescription) -> bool:
     """Whether on-demand machines can end the list: all of its entries have as many nodes."""
     late = run.fallback
     return late is not None and late.machines[0].count == run.nodes
+
+
+def _at_first_outage(run: RunDescription) -> list[str]:
+    """What the plan comes to where SkyPilot is left alone with on-demand machines in its list."""
+    late = run.fallback
+    if late is None or late.at_first_outage is None or not ends_list(run):
+        return []
+    return [
+        f"With the on-demand machines at the end of the list below, without {SCRIPT}: "
+        f"{_figures(late.at_first_outage)}."
+    ]
 
 
 def _figures(found: AtFirstOutage) -> str:
@@ -203,6 +212,7 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
         f"Started without it, this job waits for spot and nothing takes over{without_switch(run)}."
     )
     found = fallback_words(run, who)
+    found += _at_first_outage(run)
     zones = any(location.zone_ids for location in run.locations)
     if zones:
         found.append(

@@ -72,6 +72,17 @@ class PolicyRun:
 
 
 @dataclass(frozen=True, slots=True)
+class ExecutorRun:
+    """A plan as something that runs it behaves, on the same paths."""
+
+    name: str  # "as the plan counts", "skypilot, on-demand ends its list"
+    cost: Quantiles
+    time: Quantiles
+    chance: float  # all limits kept
+    fallback_share: float  # of the runs in which on-demand machines take over
+
+
+@dataclass(frozen=True, slots=True)
 class Simulation:
     """One plan, simulated many times."""
 
@@ -94,3 +105,4 @@ class Simulation:
     time_histogram: Histogram
     notes: tuple[str, ...] = ()
     policies: tuple[PolicyRun, ...] = ()  # --policy
+    executors: tuple[ExecutorRun, ...] = ()  # --executor

@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from recommender.plan.plan import Plan
-from recommender.plan.simulation import ClosedForm, PolicyRun, Quantiles, Simulation
+from recommender.plan.simulation import ClosedForm, ExecutorRun, PolicyRun, Quantiles, Simulation
 from recommender.report import answer_frame, cells, layout
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest
@@ -54,6 +54,7 @@ def render(found: Simulation, request: PlanRequest, width: int, quiet: bool = Fa
         layout.bars([(s.name, s.share) for s in found.states if s.share > 0.0]),
         BLANK,
         *_policy_blocks(found, width),
+        *_executor_blocks(found, width),
         labelled(sentences(found)),
         BLANK,
         text("Cost in USD, share of the runs", STRONG),
@@ -134,6 +135,25 @@ def _policy_blocks(found: Simulation, width: int) -> list[Block]:
         _chosen(POLICY_TITLES, rows, (0, 1, 5), width),
         BLANK,
     ]
+
+
+EXECUTOR_TITLES = ("run by", "mean USD", "95 %", "time h", "limits", "on-demand")
+
+
+def _executor_blocks(found: Simulation, width: int) -> list[Block]:
+    """The plan as something else than its own rule runs it."""
+    if not found.executors:
+        return []
+    rows = [executor_cells(run) for run in found.executors]
+    return [_chosen(EXECUTOR_TITLES, rows, (0, 1, 4), width), BLANK]
+
+
+def executor_cells(run: ExecutorRun) -> tuple[str, ...]:
+    """One executor as a row."""
+    return (
+        run.name, _figure(run.cost.mean), _figure(run.cost.p95), _figure(run.time.p50 / 3600.0),
+        fmt.share(run.chance), fmt.percent(run.fallback_share),
+    )  # fmt: skip
 
 
 def policy_title(found: Simulation) -> str:
@@ -243,6 +263,10 @@ def _rows(found: Simulation) -> list[list[str]]:
         rows.append(_figure_cells(f"cost, {run.name}", "USD", run.cost, 1.0, None))
         rows.append(_figure_cells(f"time, {run.name}", "h", run.time, 3600.0, None))
         shares.append((f"chance in time, {run.name}", run.in_time))
+    for each in found.executors:
+        rows.append(_figure_cells(f"cost, {each.name}", "USD", each.cost, 1.0, None))
+        rows.append(_figure_cells(f"time, {each.name}", "h", each.time, 3600.0, None))
+        shares.append((f"chance, {each.name}", each.chance))
     return rows + [[name, "share", f"{share:.6g}", *blank] for name, share in shares]
 
 
@@ -277,11 +301,20 @@ def markdown(found: Simulation, request: PlanRequest, quiet: bool = False) -> st
 
 
 def _policies(found: Simulation) -> list[str]:
-    if not found.policies:
-        return []
-    rows = [POLICY_TITLES, (":--", *["--:"] * (len(POLICY_TITLES) - 1))]
-    rows += [policy_cells(run) for run in found.policies]
-    return [f"{policy_title(found)}:", "\n".join(f"| {' | '.join(row)} |" for row in rows)]
+    """The tables of policies and of executors, where these were asked for."""
+    parts = []
+    if found.policies:
+        rows = [policy_cells(run) for run in found.policies]
+        parts += [f"{policy_title(found)}:", _markdown_table(POLICY_TITLES, rows)]
+    if found.executors:
+        made = [executor_cells(run) for run in found.executors]
+        parts.append(_markdown_table(EXECUTOR_TITLES, made))
+    return parts
+
+
+def _markdown_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [titles, (":--", *["--:"] * (len(titles) - 1)), *rows]
+    return "\n".join(f"| {' | '.join(row)} |" for row in lines)
 
 
 def _markdown_row(name: str, q: Quantiles, unit: float, form: str) -> str:

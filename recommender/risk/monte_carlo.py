@@ -94,12 +94,14 @@ def simulate_sample(
     deadline_s: float | None,
     sample: RandomNumbers,
     capacity: Capacity,
+    patience_s: float | None = None,
 ) -> tuple[Paths, Bools]:
     """Simulate plans on one sample of random numbers, and say which paths had cycles enough.
 
-    Those would come out the same with more cycles. Arrays of shape (plans, paths).
+    Those would come out the same with more cycles. Arrays of shape (plans, paths). With
+    `patience_s` the fallback takes over when spot has been away for so long, whatever the time.
     """
-    return _followed(p, deadline_s, sample, simulate_runs(p, sample, capacity))
+    return _followed(p, deadline_s, sample, simulate_runs(p, sample, capacity), patience_s)
 
 
 def simulate_with_known_speed(

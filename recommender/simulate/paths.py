@@ -107,8 +107,11 @@ def simulate(
     seed: int,
     capacity: Capacity = CLASS_CAPACITY,
     tick: ProgressCallback | None = None,
+    patience_s: float | None = None,
 ) -> SimulatedRuns:
     """Simulate one plan `runs` times; the same seed gives the same paths.
+
+    With `patience_s` the fallback takes over when spot has been away for so long.
 
     They are those of `simulate_paths`, block by block. Few paths need all the runs that are drawn
     for them: all are first simulated through two thirds, and the rest of some blocks together.
@@ -120,7 +123,9 @@ def simulate(
     parts, done = [], 0
     for begin in range(0, len(blocks), _TOGETHER):
         parts.append(
-            _simulate_blocks(inputs, deadline_s, blocks[begin : begin + _TOGETHER], capacity)
+            _simulate_blocks(
+                inputs, deadline_s, blocks[begin : begin + _TOGETHER], capacity, patience_s
+            )
         )
         for paths, _ in blocks[begin : begin + _TOGETHER]:
             done += paths
@@ -143,6 +148,7 @@ def _simulate_blocks(
     deadline_s: float | None,
     blocks: Sequence[tuple[int, int]],
     capacity: Capacity,
+    patience_s: float | None,
 ) -> SimulatedRuns:
     """Some blocks (paths, seed): most of each in few cycles, the rest in all of them."""
     cycles = int(cycles_needed(inputs, deadline_s)[0])
@@ -150,14 +156,15 @@ def _simulate_blocks(
     parts, rest = [], []
     for paths, seed in blocks:
         sample = random_numbers(paths, few, seed)
-        simulated, settled = simulate_sample(inputs, deadline_s, sample, capacity)
+        simulated, settled = simulate_sample(inputs, deadline_s, sample, capacity, patience_s)
         parts.append(_split_into_states(inputs, simulated))
         rest.append((sample, np.flatnonzero(~settled[0])))
     found = _concatenated(parts)
     begins = np.cumsum([0, *(paths for paths, _ in blocks)])
     rows = np.concatenate([begin + late for begin, (_, late) in zip(begins, rest, strict=False)])
     if few < cycles and len(rows):
-        simulated, _ = simulate_sample(inputs, deadline_s, extended(rest, cycles), capacity)
+        more = extended(rest, cycles)
+        simulated, _ = simulate_sample(inputs, deadline_s, more, capacity, patience_s)
         again = _split_into_states(inputs, simulated)
         for field in fields(SimulatedRuns):
             getattr(found, field.name)[rows] = getattr(again, field.name)

@@ -8,6 +8,7 @@ from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan
 from recommender.plan.simulation import (
     ClosedForm,
+    ExecutorRun,
     PolicyRun,
     Simulation,
 )
@@ -28,6 +29,7 @@ class SimulationOptions:
     seed: int = 7
     what_if: WhatIf = WhatIf()
     policy: str = "net"  # next to the fallback rule: "thresholds" or "full"
+    executor: str = ""  # next to the plan's own rule: what else runs it
     policy_table: bool = False  # is the full policy asked for as a table?
 
 
@@ -69,6 +71,7 @@ def simulation_of(
         time_histogram=histogram(sample.time_s, unit_s(time.mean)),
         notes=scenario.notes,
         policies=policies,
+        executors=_executors(plan, scenario, limits, options),
     )
 
 
@@ -82,6 +85,19 @@ def _policies(
     return policy_runs(
         plan, scenario.inputs, limits, scenario.capacity, options.policy, options.runs, options.seed
     )
+
+
+def _executors(
+    plan: Plan, scenario: Scenario, limits: Limits, options: SimulationOptions
+) -> tuple[ExecutorRun, ...]:
+    if not options.executor:
+        return ()
+    from recommender.simulate.executors import executor_runs
+
+    return executor_runs(
+        options.executor, plan, scenario.inputs, limits, scenario.capacity, options.runs,
+        options.seed,
+    )  # fmt: skip
 
 
 def unit_s(typical: float) -> float:

@@ -33,6 +33,7 @@ from recommender.cli.screen import progress, write_blocks, write_text
 from recommender.cli.search_progress import watched
 from recommender.cli.strict import PlanCommand, call_problems, complete_job
 from recommender.errors import UsageError
+from recommender.export.start import TARGETS
 from recommender.inputs import units
 from recommender.report.answer_frame import PlanRequest
 from recommender.text import shown_path
@@ -82,6 +83,13 @@ class SimulationFlags:
         _flag(
             "With the plan's fallback rule (net), simulate two thresholds or the full policy.",
             metavar="net|thresholds|full",
+        ),
+    ] = None
+    executor: Annotated[
+        Word,
+        _flag(
+            "With the plan's own rule, simulate it as this target of an export runs it.",
+            metavar="|".join(TARGETS),
         ),
     ] = None
     policy_table: Annotated[
@@ -189,11 +197,12 @@ def _order(
         machines = errors.parse(named, "the machines", units.parse_comparison, None)
     seed = errors.parse(search.seed, "--seed", planner_inputs.parse_seed, SEED)
     policy = errors.choose(flags.policy, "--policy", POLICIES, "net")
+    executor = errors.choose(flags.executor, "--executor", TARGETS, "")
     number = errors.parse(flags.plan, "--plan", plan_number, None)
     table = flags.policy_table
     if table is not None and os.path.isdir(table):
         errors.problems.append(f"--policy-table {shown_path(table)} is a folder; name a file in it")
-    return SimulationOptions(runs, seed, what_if, policy, table is not None), {
+    return SimulationOptions(runs, seed, what_if, policy, executor, table is not None), {
         "number": number,
         "machines": machines,
     }

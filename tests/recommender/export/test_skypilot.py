@@ -28,7 +28,7 @@ def test_the_files_are_as_they_were(name: str):
 
 
 @pytest.mark.parametrize("run", ALL.values(), ids=ALL)
-def test_what_is_exported_and_read_back_is_the_plan_at_its_price(run: RunDescription):
+def test_what_is_exported_and_read_back_is_the_plan(run: RunDescription):
     made, plan = job(run), run.plan
     places = made["resources"]["ordered"]
     assert {place["instance_type"] for place in places} == {plan.machines[0].instance_type}
@@ -36,9 +36,6 @@ def test_what_is_exported_and_read_back_is_the_plan_at_its_price(run: RunDescrip
     named = [place["infra"].split("/")[:2] for place in places]
     listed = [site.region for site in plan.sites] or [plan.machines[0].region]
     assert named == [[plan.machines[0].provider, region] for region in listed]
-    usd = {site.region: site.usd_per_hour for site in plan.sites}
-    first = usd.get(named[0][1], plan.machines[0].usd_per_hour)
-    assert made["num_nodes"] * first == pytest.approx(plan.usd_per_hour * made["num_nodes"])
     assert made["num_nodes"] == sum(m.count for m in plan.machines)
 
 

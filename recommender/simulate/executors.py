@@ -1,0 +1,84 @@
+"""A plan as what runs it really behaves: on the same simulated runs as the plan's own rule.
+
+A plan with a deadline waits for spot and goes over to on-demand machines in time. Scripts of the
+clouds' own tools do so. What else runs a plan does what its rules say:
+
+* SkyPilot (0.14.1, `sky.jobs.recovery_strategy`) tries the places of `ordered` from the top at each
+  start and recovery, and after a round without machines again. It knows no deadline: on-demand
+  machines at the end of the list are rented after the first round without spot and are kept; where
+  they are not listed nothing takes over.
+* dstack (0.22) keeps a run with a volume in one region; Slurm, Terraform and torchrun start what
+  they are told to. Nothing takes over unless somebody does it.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from recommender.catalogs.frozen import dataclass
+from recommender.plan.limits import Limits
+from recommender.plan.plan import Plan
+from recommender.plan.simulation import ExecutorRun
+from recommender.risk.fallback import patience_of
+from recommender.risk.path_inputs import PathInputs
+from recommender.risk.spot_capacity import Capacity
+from recommender.simulate.paths import simulate
+from recommender.simulate.summary import kept, quantiles
+
+AS_COUNTED = "as the plan counts"
+_SWITCH = ("aws-cli", "gcloud", "azure-cli")  # their launch.sh keeps the plan's rule
+
+
+@dataclass(frozen=True, slots=True)
+class _Behaviour:
+    """What somebody who runs a plan makes of it."""
+
+    name: str
+    inputs: PathInputs
+    patience_s: float | None = None  # until on-demand takes over; None: the plan's rule, if any
+
+
+def executor_runs(
+    executor: str,
+    plan: Plan,
+    inputs: PathInputs,
+    limits: Limits,
+    capacity: Capacity,
+    runs: int,
+    seed: int,
+) -> tuple[ExecutorRun, ...]:
+    """The plan by its own rule, then as an executor runs it."""
+    found = []
+    for each in _behaviours(executor, plan, inputs):
+        sample = simulate(
+            each.inputs, limits.deadline_s, runs, seed, capacity, patience_s=each.patience_s
+        )
+        _, together = kept(sample, limits, plan.usd_per_hour)
+        found.append(
+            ExecutorRun(
+                each.name,
+                quantiles(sample.cost_usd, sample.expected_usd),
+                quantiles(sample.time_s),
+                float(together.mean()),
+                float((sample.fallback_s > 0.0).mean()),
+            )
+        )
+    return tuple(found)
+
+
+def _behaviours(executor: str, plan: Plan, inputs: PathInputs) -> list[_Behaviour]:
+    own, late = _Behaviour(AS_COUNTED, inputs), plan.fallback
+    if executor in _SWITCH:
+        return [own]
+    alone = replace(inputs, fallback_speed=np.zeros(1))
+    if executor == "dstack":
+        here = sum(site.region == plan.sites[0].region for site in plan.sites)
+        alone = replace(alone, sites=np.array([float(max(here, 1))]))
+        return [own, _Behaviour("dstack, one region, nobody switches", alone)]
+    if late is None:
+        return [own]
+    rows = [own, _Behaviour(f"{executor}, nobody switches", alone)]
+    if executor == "skypilot" and late.machines[0].count == sum(m.count for m in plan.machines):
+        patience_s = patience_of(int(inputs.sites[0]))
+        rows.append(_Behaviour("skypilot, on-demand ends its list", inputs, patience_s))
+    return rows
