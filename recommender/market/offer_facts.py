@@ -1,6 +1,7 @@
 """Facts of the catalog about an offer: the price to plan with, spot law, start-up, fees, egress."""
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from functools import cache, cached_property
@@ -52,6 +53,14 @@ class Facts:
     choice: Choice
     job: Job
     now: datetime
+
+    def by(self, rows: Iterable[int], column: str) -> dict[str, list[int]]:
+        """Offers by a column of the catalog, such as their region."""
+        groups: dict[str, list[int]] = defaultdict(list)
+        values = getattr(self.catalog.offers, column)
+        for row in rows:
+            groups[values[row]].append(row)
+        return dict(sorted(groups.items()))
 
     def spot_class(self, t: InstanceType, rows: Sequence[int] = ()) -> SpotClass | None:
         """The law of a machine's spot capacity, in the zones of a failover list.

@@ -1,19 +1,15 @@
-"""Offers of the user's own that differ by name, region and price only: what of them can be best.
+"""Machines of the user's own that differ by name only: a kind, which is modelled once.
 
-A list of quotes has a hundred thousand rows and a few dozen kinds of machines. A kind is modelled
-once, and of its offers only those enter plans that no other beats in price and in number.
+A list of quotes has a hundred thousand rows and a few dozen kinds of machines.
 """
 
-import math
-from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable
 from operator import attrgetter
 
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import OWN
 from recommender.catalogs.schema import InstanceType
 from recommender.job.job import Job
-from recommender.market.offer_facts import Facts
 from recommender.plan.limits import Choice
 
 _NAMES = ("instance_type", "family", "quota_family")
@@ -53,53 +49,3 @@ def named_machines(job: Job, choice: Choice) -> frozenset[str]:
     timed = {t.instance_type for t in job.timings} | {feed.machine for feed in feeds}
     traced = {law.machine for law in choice.spot_laws if law.provider == OWN}
     return frozenset(name.removeprefix(f"{OWN}/") for name in timed | traced)
-
-
-def undominated(
-    alike: Sequence[Hashable],
-    usd: Sequence[float],
-    max_usd: Sequence[float],
-    machines: Sequence[float],
-    most: int,
-) -> list[int]:
-    """The places of the offers that no offer like them beats; `most` machines are enough.
-
-    Of each kind the cheapest stay until so many machines can be rented together, and dearer ones
-    that have more machines or cost less at their most expensive place.
-    """
-    kept: list[int] = []
-    best: dict[Hashable, tuple[float, float, float]] = {}  # max_usd, machines of one and of all
-    for place in sorted(range(len(usd)), key=usd.__getitem__):
-        least_usd, largest, total = best.get(alike[place], (math.inf, 0.0, 0.0))
-        one = min(machines[place], most)
-        if max_usd[place] < least_usd or one > largest or total < most:
-            kept.append(place)
-            found = min(least_usd, max_usd[place]), max(largest, one), total + one
-            best[alike[place]] = found
-    return sorted(kept)
-
-
-def undominated_rows(
-    facts: Facts, kinds: Mapping[tuple[str, str], int], rows: Sequence[int], most: int
-) -> list[int]:
-    """Offers without those of the user's own that the same hardware beats in the same region.
-
-    Spot machines of one name in several places stay, since they stand in for each other.
-    """
-    o, types = facts.catalog.offers, facts.catalog.instance_types
-    own = [row for row in rows if o.provider[row] == OWN]
-    in_places = Counter(o.instance_type[row] for row in own if o.market[row] == "spot")
-    alike: list[Hashable] = []
-    for row in own:
-        name, market = o.instance_type[row], o.market[row]
-        several = name if market == "spot" and in_places[name] > 1 else ""
-        law = facts.there(types[OWN, name], market, (row,))
-        alike.append((kinds[OWN, name], market, o.region[row], law, several))
-    usd = [facts.planning_price(row) for row in own]
-    quotas = any(quota.provider == OWN for quota in facts.choice.quotas)
-    machines = [math.inf] * len(own)
-    if quotas:
-        places = ((types[OWN, o.instance_type[r]], o.market[r], o.region[r]) for r in own)
-        machines = [facts.quotas.most_machines(*place) for place in places]
-    kept = {own[place] for place in undominated(alike, usd, usd, machines, most)}
-    return [row for row in rows if o.provider[row] != OWN or row in kept]

@@ -16,14 +16,10 @@ from recommender.inputs.limits import exact
 from recommender.job.job import Job
 from recommender.job.timings import on_catalog
 from recommender.market.allowed import Allowed, allowed_offers
+from recommender.market.dominance import undominated_rows
 from recommender.market.offer_facts import Facts, Pool
 from recommender.market.quota_rows import refuse_unknown_quotas
-from recommender.market.same_hardware import (
-    HardwareKinds,
-    hardware_kinds,
-    named_machines,
-    undominated_rows,
-)
+from recommender.market.same_hardware import HardwareKinds, hardware_kinds, named_machines
 from recommender.market.sites import SiteBuilder, SitePools
 from recommender.optimize.lower_bounds import least_seconds, offer_lower_bounds, paid_share
 from recommender.optimize.space import (

@@ -119,7 +119,7 @@ def test_a_failover_list_costs_what_its_zones_cost_when_each_is_the_first_that_i
     usd = [found.planning_price(r) for r in chosen]
     mean = sum(w * p for w, p in zip(first_up, usd, strict=True)) / sum(first_up)
     expected = mean + found.running_fees("aws", "spot")
-    assert builder(found).machine_usd(listed) == pytest.approx(expected)
+    assert builder(found).entries.machine_usd(listed) == pytest.approx(expected)
 
 
 def test_a_failover_list_holds_four_zones_at_most_and_none_above_1_6_times_the_first() -> None:
@@ -132,7 +132,7 @@ def test_a_failover_list_holds_four_zones_at_most_and_none_above_1_6_times_the_f
         ]
         prices = sorted(found.planning_price(r) for r in everywhere)
         near = [usd for usd in prices if usd <= 1.6 * prices[0]][:4]
-        kept = builder(found)._failover_list(everywhere).rows
+        kept = builder(found).lists.of(everywhere).rows
         assert [found.planning_price(r) for r in kept] == near, name
         cut += len(near) < min(4, len(prices))
     assert cut > 5
@@ -146,7 +146,7 @@ def test_zones_of_one_region_fall_together_more_than_those_of_two() -> None:
         by_region.setdefault(o.region[row], []).append(row)
     two = next(v for v in by_region.values() if len(v) > 1)[:2]
     other = next(v for k, v in by_region.items() if k != o.region[two[0]])[:1]
-    of = builder(found)._correlation
+    of = builder(found).entries._correlation
     assert of(pool(found.catalog, two), 0.37) == pytest.approx(0.37)
     assert of(pool(found.catalog, two + other), 0.37) == pytest.approx((0.37 + 2 * 0.07) / 3)
     assert of(pool(found.catalog, other), 0.37) == 0.0
@@ -159,7 +159,7 @@ def test_h100_on_demand_may_have_to_be_waited_for() -> None:
     sure = facts(on_demand_obtainable=1.0)
     assert sure.on_demand_wait(types["aws", "p5.48xlarge"]) == (1.0, 3600.0, 1.4)
     row = rows(found.catalog, "aws", "p5.48xlarge", "on_demand")[:1]
-    entries = builder(found)._entries([pool(found.catalog, row)])
+    entries = builder(found).entries.of([pool(found.catalog, row)])
     assert (entries.at_once[0], entries.wait_s[0]) == (0.7, 3600.0)
 
 
@@ -192,7 +192,7 @@ def test_a_fallback_queues_as_long_as_its_gpus_are_waited_for() -> None:
     kinds = {("aws", name): kind for kind, name in enumerate(names)}
     step_s = np.array([[1.0, 0.6], [9.0, 5.0]])  # the slow machine is cheaper for the work
     pools = [replace(pool(found.catalog, [row]), kind=kind) for kind, row in enumerate(both)]
-    fall = SiteBuilder(found, Limits(max_machines=2), kinds, step_s)._fallbacks(pools)
+    fall = SiteBuilder(found, Limits(max_machines=2), kinds, step_s).fallbacks(pools)
     first = queues(fall, 0)
     assert first[1] == (0.7, 3600.0)
     # Two of them: odds against them of (9/8)^(1.4/ln 2) = 1.27 times those of one machine.
@@ -201,7 +201,7 @@ def test_a_fallback_queues_as_long_as_its_gpus_are_waited_for() -> None:
     assert min(at_once for at_once, _ in queues(fall, 1).values()) > 0.99
     for kind, row in enumerate(both):
         mine = fall.kind == kind
-        usd = builder(found).machine_usd(pool(found.catalog, [row]))
+        usd = builder(found).entries.machine_usd(pool(found.catalog, [row]))
         assert fall.usd_per_hour[mine] == pytest.approx(fall.count[mine] * usd)
     assert fall.boot_s[fall.kind == 0] == pytest.approx(105.0 + 310.0)
 
@@ -219,7 +219,7 @@ def test_base_weights_are_read_at_each_start(name: str, kind: str, seconds: floa
     found = facts(find_job(name))
     row = rows(found.catalog, "aws", kind, "on_demand")[0]
     one = pool(found.catalog, [row])
-    added = builder(found)._start_s(one) - found.boot_s(one.type)
+    added = builder(found).entries.start_s(one) - found.boot_s(one.type)
     assert added == pytest.approx(seconds, rel=0.01)
     known = facts(replace(find_job(name), setup_s=60.0))
-    assert builder(known)._start_s(one) == 60.0
+    assert builder(known).entries.start_s(one) == 60.0

@@ -1,46 +1,18 @@
-"""Own offers that differ by name, region and price only: one kind, and none that another beats."""
+"""Own machines that differ by name only are one kind."""
 
-import random
-from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
-
-from recommender.catalogs.catalog import Catalog, extended
 from recommender.catalogs.load import load_snapshot
+from recommender.catalogs.schema import InstanceType
 from recommender.inputs.offers_file import read_offers
 from recommender.job.job import Timing
 from recommender.job.jobfile import find_job
-from recommender.market import same_hardware, sites
-from recommender.market.same_hardware import hardware_kinds, named_machines, undominated
-from recommender.plan.limits import Choice, Limits
-from recommender.plan.plan import Answer
-from recommender.planner import problem
-from recommender.planner.recommend import recommend
-from tests.recommender.optimize.samples import one_in
+from recommender.market.same_hardware import hardware_kinds, named_machines
+from recommender.plan.limits import Choice
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
-INF = float("inf")
-
-
-def test_the_cheapest_of_a_kind_stays() -> None:
-    assert undominated("aabb", [3.0, 2.0, 5.0, 6.0], [3.0, 2.0, 5.0, 6.0], [INF] * 4, 64) == [1, 2]
-
-
-def test_a_dearer_offer_stays_if_it_has_more_machines() -> None:
-    usd = [1.0, 2.0, 3.0, 4.0]
-    assert undominated("aaaa", usd, usd, [8, 4, 100, 90], 64) == [0, 1, 2]
-
-
-def test_offers_stay_until_enough_machines_can_be_mixed() -> None:
-    usd = [1.0, 2.0, 3.0, 4.0]
-    assert undominated("aaaa", usd, usd, [2, 2, 2, 2], 6) == [0, 1, 2]
-
-
-def test_a_list_stays_if_its_most_expensive_place_costs_less() -> None:
-    assert undominated("aaa", [1.0, 1.1, 1.2], [3.0, 1.2, 1.3], [INF] * 3, 64) == [0, 1]
 
 
 def test_names_do_not_make_another_kind(tmp_path: Path) -> None:
@@ -65,68 +37,7 @@ def test_types_of_clouds_are_kinds_of_their_own() -> None:
     assert hardware_kinds(types, ()).types == tuple(types)
 
 
-@pytest.fixture
-def all_offers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Every offer enters plans, also one that another of the same hardware beats."""
-    with monkeypatch.context() as patch:
-        patch.setattr(sites, "undominated", lambda alike, *rest: list(range(len(alike))))
-        patch.setattr(problem, "undominated_rows", lambda facts, kinds, rows, most: rows)
-        yield
-
-
-@pytest.mark.parametrize("seed", one_in(3, 6))
-def test_no_better_plan_is_left_out(
-    tmp_path: Path, seed: int, request: pytest.FixtureRequest
-) -> None:
-    catalog, choice = _random_offers(tmp_path, seed)
-    few = _best(catalog, choice)
-    assert same_hardware.undominated is sites.undominated
-    request.getfixturevalue("all_offers")
-    assert same_hardware.undominated is not sites.undominated
-    every = _best(catalog, choice)
-    best, same = few.plans[0], every.plans[0]
-    assert best.estimate.cost.mean <= same.estimate.cost.mean * 1.002  # a tie, as in `ranking`
-    names = {m.instance_type for plan in few.plans for m in plan.machines}
-    assert names <= set(name for _, name in catalog.instance_types)
-
-
-def _best(catalog: Catalog, choice: Choice) -> Answer:
-    limits = Limits(objective="cost", deadline_s=86400.0, max_machines=8)
-    return recommend(find_job("resnet50-imagenet"), limits, choice, catalog=catalog, now=NOW)
-
-
-def _random_offers(folder: Path, seed: int) -> tuple[Catalog, Choice]:
-    """A hundred quotes of six kinds of machines; of odd seeds, some are counted."""
-    draw = random.Random(seed)
-    lines = ["label,gpu,gpus,usd_per_hour,market,region,count"]
-    for number in range(100):
-        gpu, usd = draw.choice([("L4", 0.6), ("A100-80GB", 1.5), ("H100", 2.5)])
-        gpus = draw.choice([1, 4])
-        price = round(usd * gpus * draw.uniform(0.7, 1.6), 3)
-        market = draw.choice(["spot", "on-demand"])
-        count = draw.choice(["", "1", "3"]) if seed % 2 else ""
-        label = f"q{number // 2}-{gpu}-{gpus}" if number % 3 else f"q{number}"
-        label = f"{label}-{number}" if seed % 2 else label
-        lines.append(f"{label},{gpu},{gpus},{price},{market},dc-{draw.randrange(6)},{count}")
-    (folder / "o.csv").write_text("\n".join(_without_twins(lines)) + "\n")
-    snapshot = load_snapshot()
-    memory = {name: gpu.memory_mib for name, gpu in snapshot.gpus.items()}
-    known = snapshot.instance_types.values()
-    own = read_offers(folder / "o.csv", memory, known, date(2026, 11, 20))
-    return extended(snapshot, own.rows), Choice(providers=("own",), quotas=own.limits)
-
-
-def _without_twins(lines: list[str]) -> list[str]:
-    """The lines but those whose name another machine has."""
-    kept, named = [], dict[str, tuple[str, str]]()
-    for line in lines:
-        label, gpu, gpus = line.split(",")[:3]
-        if named.setdefault(label, (gpu, gpus)) == (gpu, gpus):
-            kept.append(line)
-    return kept
-
-
-def _machines(folder: Path, column: str, rows: list[str]) -> list[same_hardware.InstanceType]:
+def _machines(folder: Path, column: str, rows: list[str]) -> list[InstanceType]:
     (folder / "o.csv").write_text(f"label,gpu,gpus,usd_per_hour,{column}\n" + "\n".join(rows))
     snapshot = load_snapshot()
     memory = {name: gpu.memory_mib for name, gpu in snapshot.gpus.items()}

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from recommender.job.jobfile import find_job
+from recommender.market.offer_entries import widened
 from recommender.market.offer_facts import CARRIED_COUNT_SD, CARRIED_GPU_SD
-from recommender.market.sites import widened
 from recommender.performance.priors import load_priors
 from recommender.performance.speed_evidence import achieved_sd, speed_evidence
 from recommender.plan.evidence import Evidence

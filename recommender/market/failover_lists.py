@@ -1,0 +1,82 @@
+"""Failover lists: the cheapest zones of a spot type, in the order in which they are tried."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from recommender.catalogs.frozen import dataclass
+from recommender.catalogs.schema import InstanceType
+from recommender.market.offer_facts import Facts, Pool
+from recommender.risk.random_numbers import MAX_LISTED_ZONES
+
+LIST_LENGTHS = (1, 2, MAX_LISTED_ZONES)  # lengths of failover lists that are tried
+LIST_PRICE_RANGE = 1.6  # a failover list holds no zone more expensive than this times its first
+
+
+@dataclass(frozen=True)
+class FailoverLists:
+    """Makes failover lists of one problem; `kinds` numbers instance types."""
+
+    facts: Facts
+    max_machines: int
+    kinds: dict[tuple[str, str], int]
+
+    def _spot_by_type(self, rows: Iterable[int]) -> dict[str, list[int]]:
+        o = self.facts.catalog.offers
+        return self.facts.by([r for r in rows if o.market[r] == "spot"], "instance_type")
+
+    def across_regions(self, rows: Sequence[int]) -> list[Pool]:
+        """Failover lists: the cheapest zones of a type, as far apart as the user allows."""
+        pools: list[Pool] = []
+        failover = self.facts.choice.failover
+        for mine in self._spot_by_type(rows).values():
+            groups: list[list[int]] = [mine]
+            if failover == "zone":
+                groups = list(self.facts.by(mine, "region").values())
+            elif failover == "none":
+                groups = [[row] for row in mine]
+            parts = (part for group in groups for part in self._by_quota(group))
+            lists = (pool for part in parts for pool in self._prefixes(self.of(part)))
+            pools += dict.fromkeys(lists)
+        return pools
+
+    def _by_quota(self, rows: list[int]) -> list[list[int]]:
+        """The places of a type that may hold as many machines, for each such number.
+
+        A list is no longer than its least quota: places without one stand in no list.
+        """
+        if not self.facts.choice.quotas:
+            return [rows]
+        most = [min(int(self._most(row)), self.max_machines) for row in rows]
+        levels = sorted({n for n in most if n > 0}) or [0]
+        return [[r for r, n in zip(rows, most, strict=True) if n >= level] for level in levels]
+
+    def _most(self, row: int) -> float:
+        """Most machines of an offer that the quotas allow on their own; inf where they all do."""
+        o = self.facts.catalog.offers
+        most = self.facts.quotas.most_machines(self._type(row)[1], o.market[row], o.region[row])
+        return min(most, 1e9)
+
+    def _prefixes(self, pool: Pool) -> list[Pool]:
+        """A list and its shorter beginnings: fewer zones are cheaper, more are interrupted less."""
+        lengths = sorted({min(length, len(pool.rows)) for length in LIST_LENGTHS})
+        return [replace(pool, rows=pool.rows[:length]) for length in lengths]
+
+    def inside_region(self, rows: Sequence[int]) -> list[Pool]:
+        """Lists inside one region, for clusters that mix entries."""
+        alone = self.facts.choice.failover == "none"
+        pools = []
+        for mine in self._spot_by_type(rows).values():
+            pools.append(self.of(mine[:1] if alone else mine))
+        return pools
+
+    def of(self, rows: Sequence[int]) -> Pool:
+        o = self.facts.catalog.offers
+        ordered = sorted(rows, key=lambda r: (self.facts.planning_price(r), o.region[r], o.zone[r]))
+        most = self.facts.planning_price(ordered[0]) * LIST_PRICE_RANGE
+        kept = [r for r in ordered if self.facts.planning_price(r) <= most][:MAX_LISTED_ZONES]
+        return Pool(tuple(kept), True, *self._type(kept[0]))
+
+    def _type(self, row: int) -> tuple[int, InstanceType]:
+        o = self.facts.catalog.offers
+        key = (o.provider[row], o.instance_type[row])
+        return self.kinds[key], self.facts.catalog.instance_types[key]

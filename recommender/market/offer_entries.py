@@ -1,0 +1,177 @@
+"""What the optimiser knows of offers: prices, laws of runs and waits, starts, in numbers."""
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from recommender.catalogs.frozen import dataclass
+from recommender.market.offer_facts import Facts, Pool, copies_usd_per_gb, migration_usd_per_gb
+from recommender.optimize.space import Entries
+from recommender.performance.checkpoint import object_store_rate
+from recommender.performance.machines import disk_bytes_per_s, network_of
+
+GIB = 2.0**30
+GB = 1e9
+CORRELATION_ACROSS = 0.07  # of two regions' spot states; AWS and GCP traces 2022-2025
+
+_TYPES: dict[str, np.dtype[Any]] = {
+    **dict.fromkeys(("kind", "offer", "region", "cap"), np.dtype(np.int64)),
+    **dict.fromkeys(("spot", "held"), np.dtype(np.bool_)),
+}
+
+
+def widened(zone_sd: float, correlation: float, common_sd: float) -> tuple[float, float]:
+    """Sd and correlation of the zones of a list when all of them may differ from their law alike.
+
+    Places with the variance z² each and correlation ρ, and c² that they share: z² + c² each, of
+    which ρz² + c² in common.
+    """
+    if common_sd <= 0.0 or zone_sd <= 0.0:
+        return zone_sd, correlation
+    whole = zone_sd**2 + common_sd**2
+    return math.sqrt(whole), (correlation * zone_sd**2 + common_sd**2) / whole
+
+
+@dataclass(frozen=True)
+class OfferEntries:
+    """Makes entries of a plan space out of pools."""
+
+    facts: Facts
+    max_machines: int
+
+    def machine_usd(self, pool: Pool) -> float:
+        """Expected USD per hour of one machine while it runs, fees included.
+
+        The share of a zone in a list is the chance that it is the first one up.
+        """
+        o, fees = self.facts.catalog.offers, self.facts.running_fees
+        market = "spot" if pool.spot else "on_demand"
+        if len(pool.rows) == 1:
+            return self.facts.planning_price(pool.rows[0]) + fees(o.provider[pool.rows[0]], market)
+        law = self.facts.spot_class(pool.type)
+        weights, down = [], 1.0
+        for row in pool.rows:
+            up = 1.0 if law is None else self.facts.row_law(law, pool.type, row).availability
+            weights.append(up * down)
+            down *= 1.0 - up
+        price = sum(
+            w * self.facts.planning_price(r) for w, r in zip(weights, pool.rows, strict=True)
+        )
+        return price / sum(weights) + fees(o.provider[pool.rows[0]], market)
+
+    def max_usd(self, pool: Pool) -> float:
+        """USD per hour of one machine at the most expensive listed place: limits hold there too."""
+        provider = self.facts.catalog.offers.provider[pool.rows[0]]
+        fees = self.facts.running_fees(provider, "spot" if pool.spot else "on_demand")
+        return max(map(self.facts.planning_price, pool.rows)) + fees
+
+    def of(self, pools: Sequence[Pool]) -> Entries:
+        columns = list(zip(*(self._entry(p) for p in pools), strict=True))
+        if not columns:
+            columns = [()] * len(Entries.__slots__)
+        arrays = {
+            name: np.array(values, dtype=_TYPES.get(name, np.dtype(np.float64)))
+            for name, values in zip(Entries.__slots__, columns, strict=True)
+        }
+        return Entries(**arrays)
+
+    def _entry(self, pool: Pool) -> tuple[float, ...]:
+        """One row of `Entries`, in the order of its fields."""
+        facts, first = self.facts, pool.rows[0]
+        o = facts.catalog.offers
+        provider, market = o.provider[first], "spot" if pool.spot else "on_demand"
+        law, rule = facts.spot_class(pool.type, pool.rows), facts.billing(provider, market)
+        share, wait, slope = (1.0, 0.0, 0.0) if pool.spot else facts.on_demand_wait(pool.type)
+        spread = facts.offer_price_sd(first)
+        head = (
+            pool.kind,
+            first,
+            self.region_number(provider, o.region[first]),
+            pool.spot,
+            self.machine_usd(pool),
+            self.max_usd(pool),
+            self.max_machines,
+            self.fixed_usd(pool),
+            self._move_usd(pool),
+            self.start_s(pool),
+        )
+        capacity = (1e9, 1.0, 1.0, 40.0, slope, 0.0, 0.0, 1.0, 0.0, True)
+        if pool.spot and law is not None:
+            run = law.run_mean_s if facts.choice.mtbf_h is None else facts.choice.mtbf_h * 3600.0
+            zone_sd, correlation = widened(
+                law.zone_sd,
+                self._correlation(pool, law.correlation_region),
+                facts.carried_sd(pool.type, law),
+            )
+            capacity = (
+                run,
+                law.run_sigma,
+                law.outage_sigma,
+                facts.availability_logit(law, o.interruption_range[first]),
+                law.availability_slope,
+                zone_sd,
+                law.co_interruption,
+                float(len(pool.rows)),
+                correlation,
+                law.held,
+            )
+        bill = (
+            (60.0, 0.0, 30.0)
+            if rule is None
+            else (
+                rule.minimum_s,
+                rule.free_if_interrupted_within_s,
+                rule.notice_s,
+            )
+        )
+        return (*head, *capacity, spread, *bill, share, wait)
+
+    def region_number(self, provider: str, region: str) -> int:
+        """A number for a region, the same in every site."""
+        return self._regions[provider, region]
+
+    @cached_property
+    def _regions(self) -> dict[tuple[str, str], int]:
+        o = self.facts.catalog.offers
+        names = sorted(set(zip(o.provider, o.region, strict=True)))
+        return {name: number for number, name in enumerate(names)}
+
+    def _correlation(self, pool: Pool, inside: float) -> float:
+        """Mean correlation of the listed zones: high inside a region, low across."""
+        regions = self._places(pool)[1]
+        pairs = [(a, b) for i, a in enumerate(regions) for b in regions[i + 1 :]]
+        if not pairs:
+            return 0.0
+        return sum(inside if a == b else CORRELATION_ACROSS for a, b in pairs) / len(pairs)
+
+    def fixed_usd(self, pool: Pool) -> float:
+        """Egress of the data to the regions of a pool that do not hold them already."""
+        data = self.facts.job.data
+        if not data.at:
+            return 0.0
+        provider, regions = self._places(pool)
+        return data.gib * GIB / GB * copies_usd_per_gb(self.facts, provider, regions, data.at)
+
+    def _move_usd(self, pool: Pool) -> float:
+        """Egress of one checkpoint where a list spans regions."""
+        if len(pool.rows) < 2:
+            return 0.0
+        gb = self.facts.job.checkpoint_bytes / GB
+        return gb * migration_usd_per_gb(self.facts, *self._places(pool))
+
+    def _places(self, pool: Pool) -> tuple[str, tuple[str, ...]]:
+        """Provider and regions of a pool, in the order tried."""
+        o = self.facts.catalog.offers
+        return o.provider[pool.rows[0]], tuple(o.region[row] for row in pool.rows)
+
+    def start_s(self, pool: Pool) -> float:
+        """Seconds from the request of a machine until its program has all that it reads first."""
+        facts = self.facts
+        copied = facts.staged_gib * GIB + facts.base_weight_bytes
+        if not copied:
+            return facts.boot_s(pool.type)
+        store = float(object_store_rate(np.array([network_of(pool.type)[0]]))[0])
+        return facts.boot_s(pool.type) + copied / min(store, disk_bytes_per_s(pool.type))
