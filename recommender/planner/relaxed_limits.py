@@ -10,7 +10,7 @@ from recommender.optimize.search import judge_first
 from recommender.optimize.search_state import Candidate, SearchState, ranking_key
 from recommender.plan.limits import LIMITS, Aim, Limit, Limits, RateLimit, RunLimit
 from recommender.plan.plan import Plan
-from recommender.planner.search import JUDGED, QUICK, Only, PlanSearch
+from recommender.planner.search import GLANCE, JUDGED, QUICK, Only, PlanSearch
 from recommender.planner.sensitivity import TRIES
 
 MARGIN = 1.03  # a suggested limit is this much wider than what its plan needs on the day
@@ -59,7 +59,8 @@ def _widened(
 ) -> tuple[float, Plan] | None:
     """A value of one limit that leaves a plan, from one that may, and that plan."""
     for _ in range(WIDENED):
-        plan = plan_keeping(limits.with_value(limit, value), search)
+        tried = limits.with_value(limit, value)
+        plan = _extreme_plan(limit, tried, search) or plan_keeping(tried, search)
         if plan is not None:
             return value, plan
         value *= WIDER
@@ -74,7 +75,7 @@ def _narrowed_again(
     for _ in range(HALVINGS):
         middle = (low * value) ** 0.5
         tried = limits.with_value(limit, middle)
-        tighter = _likely_plan(tried, search) or plan_keeping(tried, search)
+        tighter = _likely_plan(tried, search) or _extreme_plan(limit, tried, search)
         low, value = (middle, value) if tighter is None else (low, middle)
         plan = tighter or plan
     return value, plan
@@ -112,6 +113,15 @@ def plan_keeping(limits: Limits, search: PlanSearch) -> Plan | None:
 def _likely_plan(limits: Limits, search: PlanSearch) -> Plan | None:
     """A plan that keeps the limits, of those of the best estimates: quick, and may miss one."""
     return _first_keeping(_judged(limits, search), limits, search, FEW)
+
+
+def _extreme_plan(limit: Limit, limits: Limits, search: PlanSearch) -> Plan | None:
+    """A plan that keeps the limits, of those that use least of one that is tight: it alone binds.
+
+    The cheapest plans are mostly late where the deadline is the question.
+    """
+    aim = replace(limits, objective=limit.aim)
+    return _first_keeping(search.search(aim, budget=GLANCE), aim, search, FEW)
 
 
 def _judged(limits: Limits, search: PlanSearch) -> SearchState:
