@@ -20,6 +20,7 @@ COMMANDS = tuple(
         ("plan", "plan:command", "Which cloud GPUs to rent for a job; the default."),
         ("init", "init:command", "A job file for your own training, in a minute."),
         ("explain", "explain:command", "Why not this machine, and what would make it win."),
+        ("frontier", "frontier:command", "The curve of cost and time, with a plot."),
         ("export", "export:command", "Files that run a plan: SkyPilot, dstack, Slurm."),
         ("replan", "replan:command", "Stay or move, for a job that runs."),
         ("simulate", "simulate:command", "One plan, over thousands of simulated runs."),

@@ -86,16 +86,17 @@ def read_inputs(call: PlannerFlags, top: int, errors: ErrorCollector) -> Planner
     return PlannerInputs(request, catalog, {"top": top, **options})
 
 
-def run_planner(
-    ready: PlannerInputs, explain: int = 0, worth: bool = False, report: bool = False
-) -> Answer:
-    """Ask the planner; also for the policy of plan `explain`, what limits are worth, a report."""
+def run_planner(ready: PlannerInputs, explain: int = 0, **more: bool) -> Answer:
+    """Ask the planner; for the policy of plan `explain` and for what else it can be asked as well.
+
+    `more` holds switches of `recommend`: worth, followed, report.
+    """
     from recommender.optimize.search_state import Watch
     from recommender.planner.recommend import recommend
 
     request, watch = ready.request, Watch()
-    more = {"explain": explain, "worth": worth, "report": report}
-    options = {**ready.options, **{name: value for name, value in more.items() if value}}
+    asked = {"explain": explain, **more}
+    options = {**ready.options, **{name: value for name, value in asked.items() if value}}
     with watched(watch, request.limits.goal, bool(options.get("prove"))):
         return recommend(
             request.job,

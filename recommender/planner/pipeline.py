@@ -36,7 +36,8 @@ class Pipeline:
     save_lp: Path | None = None
     watch: Watch = field(default_factory=Watch)  # what it shows of its search
     worth: bool = False  # whether to plan again for what a little more of each limit is worth
-    report: bool = False  # whether to gather what only a report holds
+    followed: bool = False  # whether to gather every plan worth a look, with its runs
+    report: bool = False  # and what else only a report holds
 
     @cached_property
     def search(self) -> PlanSearch:
@@ -113,7 +114,7 @@ class Pipeline:
             trio=None if failed else self.trio,
             best=self.table.index(ranked.plans[0]) + 1 if ranked.plans else 1,
             by_value=problem.limits.by_value,
-            report=self._report_data(table, plain) if self.report else None,
+            report=self._report_data(table, plain) if self.followed or self.report else None,
         )
 
     def _shares_told(self) -> tuple[Evaluated, ...]:
@@ -130,7 +131,7 @@ class Pipeline:
     ) -> ReportData:
         from recommender.planner.report_data import report_data  # most answers need none
 
-        return report_data(self.search, table, plain, self.lead)
+        return report_data(self.search, table, plain, self.lead, told=self.report)
 
 
 def status_of(failed: Infeasible | None) -> Literal["ok", "infeasible", "unknown"]:

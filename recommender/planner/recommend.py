@@ -31,6 +31,7 @@ def recommend(
     verify: bool = False,
     explain: int = 0,
     worth: bool = False,
+    followed: bool = False,
     report: bool = False,
     save_lp: Path | None = None,
     seed: int = SEED,
@@ -47,7 +48,8 @@ def recommend(
     `explain` computes the fallback policy of one plan, by its number (`Answer.policy`).
     `watch` shows the search that runs to another thread, and ends a proof early.
     `worth` plans again for what a little more of each limit is worth (`Answer.program`).
-    `report` gathers what `report.html.page` draws as well (`Answer.report`); it implies `worth`.
+    `followed` gathers every plan worth a look with its simulated runs (`Answer.report`); `report`
+    also what else `report.html.page` draws, and implies `worth`.
     """
     passed_over: tuple[str, ...] = ()
     if catalog is None:
@@ -63,6 +65,7 @@ def recommend(
         save_lp,
         watch or Watch(),
         worth or report or explain > 0,
+        followed,
         report,
     )
     answer = pipeline.answer()

@@ -53,11 +53,16 @@ class Met:
 
 
 def report_data(
-    search: PlanSearch, table: Sequence[Evaluated], baselines: Sequence[Evaluated], lead: int
+    search: PlanSearch,
+    table: Sequence[Evaluated],
+    baselines: Sequence[Evaluated],
+    lead: int,
+    told: bool = True,
 ) -> ReportData:
     """The plans of the table, the plain ones, and others near the frontier.
 
-    `lead` is the number of the plan that the answer leads with.
+    `lead` is the number of the plan that the answer leads with. Unless `told`, neither single
+    runs nor what would change the answer.
     """
     limits = search.problem.limits
     _search_other_limits(search)
@@ -69,8 +74,8 @@ def report_data(
     followed = [_followed(search, met) for met in chosen]
     return ReportData(
         followed=(*shown, *followed),
-        timelines=_timelines(search, table, shown),
-        swings=swings(search.problem, table[:COMPARED], lead) if lead <= COMPARED else (),
+        timelines=_timelines(search, table, shown) if told else (),
+        swings=swings(search.problem, table[:COMPARED], lead) if told and lead <= COMPARED else (),
         runs=PRINTED,
         seed=search.problem.seed,
     )

@@ -128,18 +128,19 @@ def unit_of(seconds: Sequence[float]) -> tuple[float, str]:
 def cost_cells(plans: Sequence[Plan]) -> list[tuple[str, ...]]:
     """Expected cost (the mean, by which plans are ordered and compared) and its span."""
     means = [p.estimate.cost.mean for p in plans]
-    return _spread_cells(means, [p.estimate.cost for p in plans], 1.0)
+    return spread_cells(means, [p.estimate.cost for p in plans], 1.0)
 
 
 def time_cells(plans: Sequence[Plan], unit: float) -> list[tuple[str, ...]]:
     """Median time and its span, one cell per plan."""
     medians = [p.estimate.time.p50 for p in plans]
-    return _spread_cells(medians, [p.estimate.time for p in plans], unit)
+    return spread_cells(medians, [p.estimate.time for p in plans], unit)
 
 
-def _spread_cells(
-    middles: Sequence[float], spreads: Sequence[Spread], unit: float
+def spread_cells(
+    middles: Sequence[float], spreads: Sequence[Spread], unit: float = 1.0
 ) -> list[tuple[str, ...]]:
+    """A column of figures, each with its span, one cell per plan."""
     places = decimals(middle / unit for middle in middles)
     return [
         (figure(middle / unit, places), span(spread, unit, places))

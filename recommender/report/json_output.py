@@ -14,6 +14,7 @@ from recommender.version import __version__
 PLAN_SCHEMA = "recommend.plan/v1"
 ERROR_SCHEMA = "recommend.error/v1"
 SIMULATION_SCHEMA = "recommend.simulation/v1"
+FRONTIER_SCHEMA = "recommend.frontier/v1"
 REPLAN_SCHEMA = "recommend.replan/v1"
 STANDING_SCHEMA = "recommend.standing/v1"
 CALIBRATION_SCHEMA = "recommend.calibration/v1"

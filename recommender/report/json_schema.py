@@ -8,6 +8,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from recommender.job.calibration_section import SCHEMA as CALIBRATION_SECTION
 from recommender.job.job import Job, TimedRun
+from recommender.plan.frontier import Frontier
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Check, Plan, PriceDate, ProgramFacts, Proof, Role
 from recommender.plan.replan import Replan
@@ -16,6 +17,7 @@ from recommender.plan.standing import MachineStanding
 from recommender.report.json_output import (
     CALIBRATION_SCHEMA,
     ERROR_SCHEMA,
+    FRONTIER_SCHEMA,
     PLAN_SCHEMA,
     REPLAN_SCHEMA,
     SIMULATION_SCHEMA,
@@ -52,6 +54,7 @@ def build() -> str:
             _answer(plan, definitions),
             _simulation(definitions),
             _about("replan", REPLAN_SCHEMA, Replan, definitions),
+            _about("frontier", FRONTIER_SCHEMA, Frontier, definitions),
             _about("machine", STANDING_SCHEMA, MachineStanding, definitions),
             _calibration(definitions),
             _error(),
@@ -76,7 +79,7 @@ def _simulation(definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _about(name: str, schema: str, kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
-    """What `recommend replan` and `recommend explain` write: one finding about a question."""
+    """What `replan`, `explain` and `frontier` write: one finding about a question."""
     return _object(
         {
             "schema": {"const": schema},

@@ -90,7 +90,7 @@ def page_data(answer: Answer, request: PlanRequest) -> PageData:
     """The plans and limits of an answer that has report data."""
     followed = () if answer.report is None else answer.report.followed
     limits, scale = request.limits, _scale(answer, request, followed)
-    drawn = _without_twins(followed)
+    drawn = without_twins(followed)
     rows = tuple(_row(i, plan, answer, scale) for i, plan in enumerate(drawn))
     lead = next((row.id for row in rows if row.kind == "table" and row.number == answer.lead), 0)
     return PageData(
@@ -108,7 +108,7 @@ def page_data(answer: Answer, request: PlanRequest) -> PageData:
     )
 
 
-def _without_twins(followed: Sequence[FollowedPlan]) -> list[FollowedPlan]:
+def without_twins(followed: Sequence[FollowedPlan]) -> list[FollowedPlan]:
     """Plain plans that stand in the table are drawn there."""
     table = {_identity(plan) for plan in followed if plan.kind == "table"}
     return [p for p in followed if p.kind != "baseline" or _identity(p) not in table]

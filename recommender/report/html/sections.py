@@ -194,7 +194,12 @@ def _key() -> Element:
     """What the marks are; the drawing of each mark says nothing to a screen reader."""
     items = [element("li", _mark(words), words) for words in _SHAPES]
     items.append(element("li", "bars: 9 runs of 10"))
-    items.append(element("li", "the darker, the likelier all limits are kept"))
+    items.append(
+        element(
+            "li",
+            "the stronger the colour, the likelier all limits are kept; hollow: not likely enough",
+        )
+    )
     items.append(element("li", "line: no plan that keeps the limits is cheaper and faster"))
     return element("ul", *items, class_="key")
 

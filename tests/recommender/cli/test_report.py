@@ -19,7 +19,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "report.md"
 def test_the_command_of_the_documentation_writes_a_report_of_the_printed_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    (call,) = re.findall(r"^recommend (.*)$", PAGE.read_text("utf-8"), re.MULTILINE)
+    call, *_ = re.findall(r"^recommend (.*)$", PAGE.read_text("utf-8"), re.MULTILINE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setenv("RECOMMEND_NOW", "2026-11-21T12:00Z")

@@ -147,7 +147,7 @@ function planRows() {
     cost_codes: null,
     barred: plan.kind !== "followed" || plan.best || plan.id === chosen,
     chosen: plan.id === chosen,
-    tag: phone.matches && !printing ? plan.label.split(" ")[0] : plan.label,
+    tag: phone.matches && !printing ? (plan.kind === "table" ? String(plan.number) : "") : plan.label,
     title: titleOf(plan),
     cost_words: `${plan.cost} (${plan.cost_span})`,
     time_words: `${plan.time} (${plan.time_span})`,

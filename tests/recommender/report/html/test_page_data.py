@@ -1,6 +1,7 @@
 """What a page counts is what the answer printed, at the limits asked and exactly."""
 
 import base64
+import json
 import math
 import struct
 
@@ -8,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.report.html.page_data import STEPS, PageData, PlanRow, code, page_data
+from recommender.plan.frontier import frontier_of
+from recommender.report.html.page_data import (
+    STEPS,
+    PageData,
+    PlanRow,
+    code,
+    page_data,
+    without_twins,
+)
+from recommender.report.html.picture import frontier_spec
 from tests.recommender.report.html.reports import asked
 
 FIGURES = st.floats(1e-3, 1e9)
@@ -74,3 +84,19 @@ def test_the_plan_that_leads_is_chosen_first_and_named_by_its_role():
     assert (lead.kind, lead.number) == ("table", answer.lead)
     assert answer.trio is not None
     assert answer.trio.picks[0].role in lead.label
+
+
+@pytest.mark.parametrize("which", ["deadline", "budget", "frontier"])
+def test_a_picture_of_its_own_has_the_chances_of_the_answer_and_no_runs(which: str):
+    answer, request = asked(which)
+    spec = frontier_spec(answer, request)
+    rows = spec["datasets"]["plans"]
+    table = [row["chance"] for row in rows if row["kind"] == "table"]
+    assert table == [plan.estimate.chance for plan in answer.plans]
+    assert all("time_codes" not in row for row in rows)
+    assert answer.report is not None
+    found = frontier_of(without_twins(answer.report.followed), request.limits)
+    best = sorted((row["mean_usd"], row["median_s"]) for row in rows if row["best"])
+    assert best == [(point.cost.mean, point.time.p50) for point in found.points]
+    assert len(spec["datasets"]["limits"]) == {"deadline": 1, "budget": 1, "frontier": 0}[which]
+    assert "$ink" not in json.dumps(spec)

@@ -1,0 +1,112 @@
+"""`recommend frontier`: the curve of cost and time, as a table, a plot, a picture, or figures."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from recommender.catalogs.files import replace_file
+from recommender.cli import planner_inputs
+from recommender.cli.commands.plan import JobWord
+from recommender.cli.error_collector import ErrorCollector
+from recommender.cli.exit_codes import INFEASIBLE
+from recommender.cli.groups import command_app
+from recommender.cli.options import (
+    JobFlags,
+    LimitFlags,
+    OfferFlags,
+    OwnFlags,
+    SearchFlags,
+    SheetFlags,
+    Word,
+    changed_settings,
+)
+from recommender.cli.output import put_json, sheet_format
+from recommender.cli.screen import screen, write_blocks, write_text
+from recommender.cli.strict import PlanCommand, call_problems
+from recommender.errors import UsageError
+from recommender.plan.frontier import Frontier, frontier_of
+from recommender.plan.plan import Answer
+from recommender.report.answer_frame import PlanRequest
+from recommender.text import shown_path
+
+PICTURES = (".svg", ".png")
+_NONE = "No plan that was followed keeps the limits; recommend says what is in the way.\n"
+
+
+def frontier(
+    ctx: typer.Context,
+    limits: LimitFlags,
+    offers: OfferFlags,
+    own: OwnFlags,
+    job_flags: JobFlags,
+    search: SearchFlags,
+    shown: SheetFlags,
+    job: JobWord = None,
+    plot: Annotated[
+        Word,
+        typer.Option(
+            help="Draw it into a file (.svg, .png); needs the extra `plot`.",
+            metavar="FILE",
+            rich_help_panel="Output",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Plans that no other plan beats in both cost and time, with a plot.
+
+    \b
+    recommend frontier resnet50-imagenet
+    recommend frontier --deadline 24h resnet50-imagenet --plot frontier.svg
+    """
+    errors = ErrorCollector(call_problems(ctx))
+    picture = Path(plot) if plot else None
+    if picture is not None and picture.suffix.lower() not in PICTURES:
+        errors.problems.append(
+            f"--plot {shown_path(picture)}: pictures end in {' or '.join(PICTURES)}"
+        )
+    kept = changed_settings(errors)
+    call = planner_inputs.PlannerFlags(
+        tuple(job or ()), limits, offers, own, job_flags, search
+    ).over(kept)
+    ready = planner_inputs.read_inputs(call, 5, errors)
+    answer = planner_inputs.run_planner(ready, followed=True)
+    followed = () if answer.report is None else answer.report.followed
+    found = frontier_of(followed, ready.request.limits)
+    if picture is not None:
+        _draw(picture, answer, ready.request)
+    _show(found, answer, ready.request, shown)
+    if not found.points:
+        raise typer.Exit(INFEASIBLE)
+
+
+def _show(found: Frontier, answer: Answer, request: PlanRequest, flags: SheetFlags) -> None:
+    """Print it in the form that was asked for."""
+    from recommender.report import frontier as view
+
+    form = sheet_format(flags)
+    if form == "json":
+        put_json(view.document(found, answer, request))
+    elif form == "csv":
+        write_text(view.render_csv(found))
+    elif not found.points:
+        write_text(_NONE)
+    else:
+        on = screen(flags.color or "auto")
+        page = view.frontier_page(found, answer, request)
+        write_blocks(view.blocks(page, found, answer, request, on.width), on)
+
+
+def _draw(path: Path, answer: Answer, request: PlanRequest) -> None:
+    """The picture of the report, whole or not at all."""
+    from recommender.report.html.picture import frontier_picture
+
+    try:
+        replace_file(path, frontier_picture(answer, request, path.suffix.lower()))
+    except OSError as error:
+        raise UsageError(
+            f"--plot {shown_path(path)}: cannot be written ({error.strerror}); name another"
+        ) from None
+
+
+command = command_app("frontier", frontier, PlanCommand)

@@ -1,0 +1,84 @@
+"""The frontier of cost and time: the followed plans that keep the limits and that no other beats.
+
+A point stands at its mean cost and its median time, the figures that tables print.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from recommender.catalogs.frozen import dataclass
+from recommender.plan.limits import Limits
+from recommender.plan.plan import FollowedPlan, Machines, Spread
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierPoint:
+    """One plan of the frontier."""
+
+    machines: tuple[Machines, ...]
+    regions: int  # of its failover list
+    fallback: tuple[Machines, ...]
+    fallback_due_s: float | None  # the deadline that the fallback is started for
+    checkpoint_path: str
+    usd_per_hour: float
+    gpus: int
+    cost: Spread
+    time: Spread
+    chance: float  # all limits kept
+
+
+@dataclass(frozen=True, slots=True)
+class Frontier:
+    """The curve, cheapest first, and how many plans it was chosen from."""
+
+    points: tuple[FrontierPoint, ...]
+    followed: int
+    keeping: int  # of these, that keep the limits
+
+
+def chance_of(plan: FollowedPlan, limits: Limits) -> float:
+    """In which share of its simulated runs a plan keeps deadline and budget.
+
+    0 where it costs more per hour, at some moment, or loses more to checkpoints than allowed.
+    """
+    if limits.hourly_usd is not None and plan.max_usd_per_hour > limits.hourly_usd + 1e-9:
+        return 0.0
+    if limits.max_overhead is not None and plan.overhead > limits.max_overhead:
+        return 0.0
+    due, most = limits.deadline_s, limits.budget_usd
+    kept = sum(
+        (due is None or time <= due) and (most is None or cost <= most)
+        for time, cost in zip(plan.time_s, plan.cost_usd, strict=True)
+    )
+    return kept / len(plan.time_s)
+
+
+def frontier_of(plans: Sequence[FollowedPlan], limits: Limits) -> Frontier:
+    """The plans that no other beats in both cost and time, of those that keep the limits."""
+    chances = [chance_of(plan, limits) for plan in plans]
+    keeping = [i for i, chance in enumerate(chances) if chance >= limits.confidence - 1e-12]
+    points = tuple(_point(plans[i], chances[i]) for i in unbeaten(plans, keeping))
+    return Frontier(points, len(plans), len(keeping))
+
+
+def unbeaten(plans: Sequence[FollowedPlan], among: Iterable[int]) -> Iterator[int]:
+    """Of some plans, by index, those faster than all cheaper ones; the cheapest first."""
+    best_s = float("inf")
+    for i in sorted(among, key=lambda i: (plans[i].cost.mean, plans[i].time.p50, i)):
+        if plans[i].time.p50 < best_s:
+            best_s = plans[i].time.p50
+            yield i
+
+
+def _point(plan: FollowedPlan, chance: float) -> FrontierPoint:
+    return FrontierPoint(
+        machines=plan.machines,
+        regions=plan.regions,
+        fallback=plan.fallback,
+        fallback_due_s=plan.fallback_due_s,
+        checkpoint_path=plan.checkpoint_path,
+        usd_per_hour=plan.usd_per_hour,
+        gpus=plan.gpus,
+        cost=plan.cost,
+        time=plan.time,
+        chance=chance,
+    )

@@ -1,0 +1,209 @@
+"""The frontier of cost and time as a page with a plot, as CSV, and as JSON."""
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.text import Text
+
+from recommender.catalogs.frozen import dataclass
+from recommender.plan.frontier import Frontier, FrontierPoint
+from recommender.plan.plan import Answer, FollowedPlan, Machines
+from recommender.report import cells
+from recommender.report import formatting as fmt
+from recommender.report.answer_frame import PlanRequest, job_line
+from recommender.report.json_output import FRONTIER_SCHEMA, plain
+from recommender.report.layout import BLANK, FAINT, Block, Column, Page, render, text
+from recommender.report.limit_words import limits_in_words
+from recommender.version import __version__
+
+_ROWS = 14  # of the plot, axes apart
+_LEAST_COLUMNS, _MOST_COLUMNS = 20, 100
+
+
+def frontier_page(found: Frontier, answer: Answer, request: PlanRequest) -> Page:
+    """A row per plan of the frontier, cheapest first, and the same for programs."""
+    unit, name = cells.unit_of([point.time.p50 for point in found.points])
+    columns = (
+        Column("machines", right=False),
+        Column("cost USD"),
+        Column(f"time {name}"),
+        Column("chance"),
+        Column("USD/h"),
+    )
+    costs = cells.spread_cells([p.cost.mean for p in found.points], [p.cost for p in found.points])
+    times = cells.spread_cells(
+        [p.time.p50 for p in found.points], [p.time for p in found.points], unit
+    )
+    rows = tuple(
+        (
+            "\n".join(_machines(point)),
+            "\n".join(cost),
+            "\n".join(time),
+            fmt.share(point.chance),
+            fmt.three(point.usd_per_hour),
+        )
+        for point, cost, time in zip(found.points, costs, times, strict=True)
+    )
+    facts = document(found, answer, request)
+    return Page(_title(request), columns, rows, 0, _below(found, request), facts)
+
+
+def _title(request: PlanRequest) -> str:
+    kept = limits_in_words(request.limits)
+    limits = f", of those that {kept} with {fmt.percent(request.limits.confidence)} chance"
+    return (
+        f"{job_line(request)}\nPlans that no other plan beats in both cost and time"
+        f"{limits if kept else ''}"
+    )
+
+
+def _below(found: Frontier, request: PlanRequest) -> tuple[str, ...]:
+    count = f"{found.keeping} of {found.followed} plans that were followed keep the limits."
+    if not any(limit is not None for limit in _given(request)):
+        count = f"Chosen from {found.followed} plans that were followed."
+    return ("Mean cost and median time, below them what 9 in 10 runs stay within.", count)
+
+
+def _given(request: PlanRequest) -> Iterable[float | None]:
+    limits = request.limits
+    return limits.deadline_s, limits.budget_usd, limits.hourly_usd, limits.max_overhead
+
+
+def _machines(point: FrontierPoint) -> list[str]:
+    lines = [" + ".join(map(cells.group_line, point.machines)), _where(point)]
+    if point.fallback and point.fallback_due_s is not None:
+        late = " + ".join(map(_counted, point.fallback))
+        lines.append(f"then {late} on demand, in time for {fmt.duration(point.fallback_due_s)}")
+    return lines
+
+
+def _counted(m: Machines) -> str:
+    return f"{m.count}× {fmt.clean(m.instance_type)}"
+
+
+def _where(point: FrontierPoint) -> str:
+    first = point.machines[0]
+    more = f" +{point.regions - 1}" if point.regions > 1 else ""
+    return f"{cells.gpus(point.machines)} · {first.provider} {fmt.clean(first.region)}{more}"
+
+
+def document(found: Frontier, answer: Answer, request: PlanRequest) -> dict[str, Any]:
+    """The frontier for programs."""
+    return {
+        "schema": FRONTIER_SCHEMA,
+        "provenance": {"tool": f"recommend {__version__}", "catalog": request.catalog},
+        "inputs": {
+            **plain(answer.inputs),
+            "job": plain(request.job),
+            "limits": plain(request.limits),
+            "choice": plain(request.choice),
+            "progress": plain(request.progress),
+        },
+        "frontier": plain(found),
+    }
+
+
+_CSV = (
+    *("machines", "gpus", "provider", "region", "regions", "fallback"),
+    *("mean_usd", "p05_usd", "median_usd", "p95_usd", "median_s", "p05_s", "p95_s"),
+    *("chance", "usd_per_hour"),
+)
+
+
+def render_csv(found: Frontier) -> str:
+    """A row per plan, seconds and USD in six digits."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(_CSV)
+    for p in found.points:
+        figures = (p.cost.mean, p.cost.p05, p.cost.p50, p.cost.p95, p.time.p50, p.time.p05,
+                   p.time.p95, p.chance, p.usd_per_hour)  # fmt: skip
+        writer.writerow([
+            " + ".join(map(cells.group_line, p.machines)), p.gpus, p.machines[0].provider,
+            p.machines[0].region, p.regions, " + ".join(map(_counted, p.fallback)),
+            *(f"{x:.6g}" for x in figures),
+        ])  # fmt: skip
+    return out.getvalue()
+
+
+# The plot of a terminal
+
+
+def blocks(
+    page: Page, found: Frontier, answer: Answer, request: PlanRequest, width: int
+) -> list[Block]:
+    """The plot, then the rows."""
+    followed = () if answer.report is None else answer.report.followed
+    shown = plot(found, followed, request, width)
+    drawn: list[Block] = [Text("\n".join(shown)), legend(), BLANK] if shown else []
+    head, *rest = render(page, width)
+    return [head, BLANK, *drawn, *rest[1:]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """A logarithmic axis of a few characters."""
+
+    low: float
+    high: float
+    cells: int
+
+    def at(self, value: float) -> int:
+        """The character that a value falls on, from 0; -1 or `cells` outside."""
+        share = math.log(value / self.low) / math.log(self.high / self.low)
+        return math.floor(share * (self.cells - 1) + 0.5)
+
+
+def plot(
+    found: Frontier, followed: Sequence[FollowedPlan], request: PlanRequest, width: int
+) -> list[str]:
+    """Cost against time in characters: the frontier, other plans, and the limits."""
+    if len(followed) < 2:
+        return []
+    label = 8
+    columns = min(max(width - label - 1, _LEAST_COLUMNS), _MOST_COLUMNS)
+    x = _axis([p.time.p50 for p in followed], request.limits.deadline_s, columns)
+    y = _axis([p.cost.mean for p in followed], request.limits.budget_usd, _ROWS)
+    grid = [[" "] * columns for _ in range(_ROWS)]
+    _draw_limits(grid, x, y, request)
+    _draw(grid, x, y, [(p.time.p50, p.cost.mean) for p in followed], "·")
+    _draw(grid, x, y, [(p.time.p50, p.cost.mean) for p in found.points], "●")
+    unit, name = cells.unit_of([p.time.p50 for p in found.points or followed])
+    sides = {0: fmt.usd(y.low), _ROWS - 1: fmt.usd(y.high)}
+    lines = [
+        f"{sides.get(row, 'USD' if row == _ROWS - 2 else ''):>{label - 1}}│{''.join(grid[row])}"
+        for row in reversed(range(_ROWS))
+    ]
+    low, high = (f"{fmt.three(value / unit)} {name}" for value in (x.low, x.high))
+    space = " " * max(columns - len(low) - len(high), 1)
+    return [*lines, f"{'':>{label - 1}}└{'─' * columns}", f"{'':>{label}}{low}{space}{high}"]
+
+
+def _axis(values: Sequence[float], limit: float | None, count: int) -> _Axis:
+    known = [*values, *([] if limit is None else [limit])]
+    low, high = min(known), max(known)
+    return _Axis(low * 0.95, max(high * 1.05, low * 1.2), count)
+
+
+def _draw_limits(grid: list[list[str]], x: _Axis, y: _Axis, request: PlanRequest) -> None:
+    limits = request.limits
+    if limits.deadline_s is not None:
+        for row in grid:
+            row[x.at(limits.deadline_s)] = "┊"
+    if limits.budget_usd is not None:
+        grid[y.at(limits.budget_usd)] = ["┄"] * x.cells
+
+
+def _draw(
+    grid: list[list[str]], x: _Axis, y: _Axis, points: Iterable[tuple[float, float]], mark: str
+) -> None:
+    for time, cost in points:
+        grid[y.at(cost)][x.at(time)] = mark
+
+
+def legend() -> Block:
+    """What the marks of the plot are."""
+    return text("● the frontier  · other plans that were followed  ┊ ┄ limits", FAINT)

@@ -1,0 +1,104 @@
+"""The frontier as a picture of its own, drawn from the specification of the report.
+
+Needs vl-convert-python (`pip install 'recommend-gpus[plot]'`), which draws Vega-Lite without a
+browser and without the network.
+"""
+
+from dataclasses import asdict
+from importlib import import_module
+from typing import Any
+
+from recommender.errors import UsageError
+from recommender.plan.frontier import chance_of, unbeaten
+from recommender.plan.limits import Limits
+from recommender.plan.plan import Answer, FollowedPlan
+from recommender.report import formatting as fmt
+from recommender.report.answer_frame import PlanRequest
+from recommender.report.html import charts
+from recommender.report.html.page_data import PageData, PlanRow, page_data, without_twins
+from recommender.report.html.palette import LIGHT
+
+MISSING = "--plot needs vl-convert-python: pip install 'recommend-gpus[plot]'"
+WIDTH, SCALE = 960, 2.0
+_HIDDEN = ("time_codes", "cost_codes")  # runs: no picture shows them
+
+
+def frontier_picture(answer: Answer, request: PlanRequest, form: str) -> bytes:
+    """The picture as `.svg` or `.png`.
+
+    Raises:
+        UsageError: what draws it is not installed.
+    """
+    try:
+        drawer = import_module("vl_convert")
+    except ImportError:
+        raise UsageError(MISSING) from None
+    spec = frontier_spec(answer, request)
+    if form == ".png":
+        made: bytes = drawer.vegalite_to_png(spec, scale=SCALE)
+        return made
+    text: str = drawer.vegalite_to_svg(spec)
+    return text.encode("utf-8")
+
+
+def frontier_spec(answer: Answer, request: PlanRequest) -> charts.Spec:
+    """The specification with its rows, on white."""
+    data = page_data(answer, request)
+    followed = without_twins(() if answer.report is None else answer.report.followed)
+    spec = coloured(charts.frontier(data), charts.variables(LIGHT))
+    config = charts.config(LIGHT)
+    return {
+        **spec,
+        "width": WIDTH,
+        "config": {**config, "background": LIGHT.paper},
+        "padding": 12,
+        "datasets": {
+            "plans": _rows(data, followed, request.limits),
+            "limits": limit_rows(request.limits, data.scale.unit_s),
+        },
+    }
+
+
+def coloured(tree: Any, names: dict[str, str]) -> Any:
+    """A specification with the colours of a background, as the page's script makes it."""
+    if isinstance(tree, str):
+        return names.get(tree, tree)
+    if isinstance(tree, list):
+        return [coloured(each, names) for each in tree]
+    if isinstance(tree, dict):
+        return {key: coloured(value, names) for key, value in tree.items()}
+    return tree
+
+
+def limit_rows(limits: Limits, unit_s: float) -> list[dict[str, Any]]:
+    """The lines of the limits."""
+    rows: list[dict[str, Any]] = []
+    if limits.deadline_s is not None:
+        name = f"deadline {fmt.duration(limits.deadline_s)}"
+        rows.append({"axis": "x", "at": limits.deadline_s / unit_s, "name": name})
+    if limits.budget_usd is not None:
+        name = f"budget {fmt.usd(limits.budget_usd)} USD"
+        rows.append({"axis": "y", "at": limits.budget_usd, "name": name})
+    return rows
+
+
+def _rows(data: PageData, followed: list[FollowedPlan], limits: Limits) -> list[dict[str, Any]]:
+    chances = [chance_of(plan, limits) for plan in followed]
+    keeping = [i for i, chance in enumerate(chances) if chance >= limits.confidence - 1e-12]
+    best = frozenset(unbeaten(followed, keeping))
+    return [_drawn(row, chances[i], i in best, limits) for i, row in enumerate(data.plans)]
+
+
+def _drawn(row: PlanRow, chance: float, best: bool, limits: Limits) -> dict[str, Any]:
+    """A row with what limits say of its plan."""
+    shown = {name: value for name, value in asdict(row).items() if name not in _HIDDEN}
+    return {
+        **shown,
+        "chance": chance,
+        "keeps": chance >= limits.confidence - 1e-12,
+        "best": best,
+        "barred": row.kind != "followed" or best,
+        "chosen": False,
+        "tag": row.label,
+        "tag_dy": -12,
+    }
