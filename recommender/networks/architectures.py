@@ -6,17 +6,19 @@ from recommender.networks.conventions import conventions
 from recommender.networks.convolutions import convnext, resnet
 from recommender.networks.encoder_decoder import bart, t5, whisper
 from recommender.networks.network import Network
+from recommender.networks.state_space import mamba
 from recommender.networks.transformers import transformer
 from recommender.networks.unet import unet
-from recommender.networks.vision import dit, vit
+from recommender.networks.vision import dit, swin, vit
 from recommender.text import shown, unknown
 
-_PAIRS = {
+_OWN = {
     "t5": t5, "mt5": t5, "umt5": t5, "bart": bart, "mbart": bart, "whisper": whisper,
+    "mamba": mamba,
 }  # fmt: skip
 _PICTURES = {
     "vit": vit, "deit": vit, "dinov2": vit, "resnet": resnet, "convnext": convnext, "dit": dit,
-    "unet": unet,
+    "swin": swin, "unet": unet,
 }  # fmt: skip
 # Files of diffusers name a class and no `model_type`.
 _CLASSES = {"UNet2DConditionModel": "unet", "DiTTransformer2DModel": "dit"}
@@ -25,7 +27,7 @@ _WHOLE = ("text_config", "llm_config")  # where models of pictures and words kee
 
 def model_types() -> tuple[str, ...]:
     """Name every architecture that can be counted."""
-    return (*conventions(), *_PAIRS, *_PICTURES)
+    return (*conventions(), *_OWN, *_PICTURES)
 
 
 def count_network(config: Config, image: int | None = None, patch: int | None = None) -> Network:
@@ -37,8 +39,8 @@ def count_network(config: Config, image: int | None = None, patch: int | None = 
     kind = _kind(config)
     if kind in conventions():
         return transformer(_with_type(config, kind), conventions()[kind])
-    if kind in _PAIRS:
-        return _PAIRS[kind](config)
+    if kind in _OWN:
+        return _OWN[kind](config)
     return _PICTURES[kind](config, image, patch)
 
 

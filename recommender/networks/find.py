@@ -40,8 +40,7 @@ def find_network(
     known = find_known(word)
     if known is None:
         raise UsageError(_unknown(word))
-    source = f"{known.source}, {known.as_of}"
-    return FoundNetwork(count_network(known.config, image, patch), known.name, source)
+    return FoundNetwork(count_network(known.config, image, patch), known.name, known.source)
 
 
 def _file(word: str, folder: Path) -> Path | None:

@@ -15,8 +15,7 @@ class KnownModel:
     """One model of the shipped table."""
 
     name: str  # on the Hugging Face hub: owner/name
-    source: str
-    as_of: str  # when the figures were written down
+    source: str  # of its figures, and who has the same: tests/research/known_models.py
     config: Config
 
 
@@ -25,10 +24,17 @@ def known_models() -> tuple[KnownModel, ...]:
     """Give every model of the table, in its order."""
     text = files(__package__).joinpath("known_models.json").read_text("utf-8")
     table: Any = json.loads(text)
+    checked = {name: by for by, names in table["checked_by"].items() for name in names}
     return tuple(
-        KnownModel(name, table["source"], table["as_of"], Config(fields, name))
+        KnownModel(name, _source(table, checked.get(name)), Config(fields, name))
         for name, fields in table["models"].items()
     )
+
+
+def _source(table: Any, by: str | None) -> str:
+    """Where a model's figures stand, and who has the same ones."""
+    said = f"as in {by}" if by else f"from memory, {table['as_of']}"
+    return f"{table['source']}, {said}"
 
 
 def find_known(word: str) -> KnownModel | None:

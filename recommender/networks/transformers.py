@@ -32,7 +32,8 @@ def transformer(config: Config, convention: Convention) -> Network:
     dense = min(_dense_layers(config, layers, convention), layers)
     attention = _attention(config, convention, hidden, heads)
     norms = _norms(config, convention, hidden)
-    first = attention + norms + _feed_forward(config, convention, hidden, _inner(config, hidden))
+    inner = config.whole(("intermediate_size_mlp",), _inner(config, hidden))
+    first = attention + norms + _feed_forward(config, convention, hidden, inner)
     count = first.times(dense) + _ends(config, convention, hidden)
     if layers > dense:
         expert = attention + norms + _experts(config, convention, hidden)
@@ -64,7 +65,8 @@ def _dense_layers(config: Config, layers: int, convention: Convention) -> int:
     """Layers without experts."""
     if convention.family != "moe":
         return layers
-    return config.whole(("first_k_dense_replace",), 0)
+    every = config.whole(("interleave_moe_layer_step",), 1)  # Llama 4
+    return max(config.whole(("first_k_dense_replace",), 0), layers - layers // max(every, 1))
 
 
 def _attention_width(config: Config, heads: _Heads) -> int:
@@ -119,7 +121,8 @@ def _experts(config: Config, convention: Convention, hidden: int) -> Count:
     found += plain(hidden, number, bias=config.word("model_type") == "gpt_oss")
     if config.word("model_type") == "deepseek_v3":
         found += vector(number)  # e_score_correction_bias
-    found += each.times(config.whole(("n_shared_experts",), 0))
+    always = 1 if config.word("model_type") == "llama4_text" else 0
+    found += each.times(config.whole(("n_shared_experts",), always))
     shared = config.whole(("shared_expert_intermediate_size",), 0)
     if shared:
         found += _feed_forward(config, convention, hidden, shared) + plain(hidden, 1)

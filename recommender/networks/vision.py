@@ -60,6 +60,38 @@ def vit(config: Config, image: int | None = None, patch: int | None = None) -> N
     )
 
 
+def swin(config: Config, image: int | None = None, patch: int | None = None) -> Network:
+    """Count a Swin transformer (Liu et al., arXiv 2103.14030), whose attention stays in windows.
+
+    Multiply-adds of a block at s positions of width c with windows of w × w: 12·s·c² + 2·s·w²·c.
+    """
+    side, edge = image_sizes(config, image, patch)
+    width, window = config.whole(("embed_dim",)), config.whole(("window_size",), 7)
+    depths, heads = config.wholes("depths"), config.wholes("num_heads")
+    seen, last = patches(side, edge, config.where), len(depths) - 1
+    eye = convolution(config.whole(("num_channels",), 3), width, edge, bias=True)
+    count, work = eye + norm(width, bias=True), float(seen * eye.parameters)
+    for number, (depth, each) in enumerate(zip(depths, heads, strict=True)):
+        block = linear(width, width, bias=True).times(4) + norm(width, bias=True).times(2)
+        block += linear(width, 4 * width, bias=True) + linear(4 * width, width, bias=True)
+        count += (block + vector((2 * window - 1) ** 2 * each)).times(depth)
+        work += depth * seen * (12 * width**2 + 2 * window**2 * width)
+        if number < last:  # four positions become one of twice the width
+            count += linear(4 * width, 2 * width) + norm(4 * width, bias=True)
+            work += 2 * seen * width**2
+            seen, width = seen // 4, 2 * width
+    head = plain(width, classes(config) or 1000, bias=True)
+    return Network(
+        family="vit",
+        count=count + norm(width, bias=True) + head,
+        hidden=width,
+        layers=sum(depths),
+        attention_width=width,
+        flop_per_sample=flop(work + head.parameters),
+        sample_unit="image",
+    )
+
+
 def _matrix(layers: int, hidden: int, inner: int) -> int:
     """Multiply-adds of a position in all layers, attention's products apart."""
     return layers * (4 * hidden**2 + 2 * hidden * inner)

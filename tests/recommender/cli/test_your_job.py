@@ -7,6 +7,7 @@ from shutil import copy
 
 import pytest
 
+from recommender.job.jobfile import job_from_text
 from recommender.networks.known_models import known_models
 from tests.recommender.cli.conftest import Planner, Run
 
@@ -28,6 +29,13 @@ def test_every_command_of_the_page_runs(run: Run, planner: Planner, tmp_path: Pa
         assert run(*words).code == 0, words
     asked = [call["job"] for call in planner.calls]
     assert [job.samples * job.tokens_per_sample for job in asked[:2]] == [90e6, 120e6]
+
+
+def test_a_detector_is_planned_by_its_published_flop() -> None:
+    block = re.findall(r"```yaml\n(family: .*?)```", PAGE, re.DOTALL)
+    job = job_from_text(f"schema: recommend.job/v1\nbatch: 64\nsamples: 100k\n{block[0]}")
+    assert job.flop_per_sample == pytest.approx(6 * 134.38e9, rel=1e-3)
+    assert job.parameters == pytest.approx(41_755_286, rel=2e-3)
 
 
 def test_the_page_says_how_many_models_are_known() -> None:
