@@ -26,7 +26,7 @@ class Gpu:
     """An accelerator: dense vendor peaks, and what matrix multiplication reaches on it."""
 
     gpu: str  # short unique name as people write it: "H100", "A100-80GB", "L40S", "V100-32GB"
-    vendor: str  # "nvidia", "amd", "aws"
+    vendor: str  # "nvidia", "amd", "aws", "intel", "google"
     memory_mib: int
     memory_gb_per_s: float
     peak_fp32_tflops: float | None

@@ -44,6 +44,7 @@ _LORA_RANK = 16  # the rank of MLPerf's Llama 2 70B LoRA task, 2024
 # Bytes kept for each training FLOP: ResNet-50 45 MB / 24.5 GFLOP, SD-XL 7 GB / 20.3 TFLOP,
 # DLRM 32 kB / 14.8 MFLOP; counted over the architectures of our presets.
 _BYTES_PER_FLOP = {"cnn": 1.8e-3, "diffusion": 3.5e-4, "recsys": 2.2e-3}
+_RESNET_50 = 45e6 / 24.535e9  # bytes kept for each training FLOP, of the preset
 _RECOMPUTED_SHARE = 1 / 3  # block outputs and one block, ResNet-50: 16 of 45 MB
 _WIDTH_PER_LAYER = 128  # hidden / layers of the Llama and GPT-3 shapes
 _VIT_WIDTH_PER_LAYER = 50  # of ViT-B 64, L 43, H 40 (arXiv 2010.11929, table 1)
@@ -262,6 +263,7 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
         vocabulary=shape.vocabulary,
         activation_bytes_per_sample=kept,
         recomputed_activation_bytes_per_sample=recomputed,
+        intensity_ratio=_intensity_ratio(file, shape),
         checkpoint_bytes=_checkpoint(file, shape, trainable, derived),
         data=_data(file.data, shape, samples, derived),
         method=method,
@@ -385,6 +387,16 @@ def _activations(file: JobFile, shape: _Shape, derived: _Derived) -> tuple[float
     stated = file.recomputed_activation_bytes_per_sample
     least = derived.pick(f"recomputed_{key}", stated, min(least, full))
     return wide * full, wide * least
+
+
+def _intensity_ratio(file: JobFile, shape: _Shape) -> float:
+    """FLOP per byte that a convolutional network moves, over those of ResNet-50.
+
+    What is kept for the backward pass is what kernels read and write.
+    """
+    if shape.family != "cnn" or file.activation_bytes_per_sample is None:
+        return 1.0
+    return _RESNET_50 * shape.flop / file.activation_bytes_per_sample
 
 
 def _checkpoint(file: JobFile, shape: _Shape, trainable: float, derived: _Derived) -> float:

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from recommender.catalogs.frozen import dataclass
 
-Precision = Literal["mixed", "bf16", "fp16", "tf32", "fp32"]
+Precision = Literal["mixed", "fp8", "bf16", "fp16", "tf32", "fp32"]
 Stack = Literal["tuned", "typical"]  # vendors' recipes and MLPerf; everybody else's scripts
 Method = Literal["full", "lora", "qlora"]
 # How weights lie on the GPUs; `performance/strategies.py` has the strategy of each word.
@@ -126,6 +126,7 @@ class Job:
     activation_bytes_per_sample: float  # kept for the backward pass
     recomputed_activation_bytes_per_sample: float  # the same with full recomputation
     checkpoint_bytes: float
+    intensity_ratio: float = 1.0  # FLOP per byte moved, over those of the family's networks
     examples: float = 0.0  # of the data set, one epoch; 0 where the job is told by its amount
     data: DataSet = DataSet()
     precision: Precision = "mixed"

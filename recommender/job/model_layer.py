@@ -45,9 +45,14 @@ def _figures(found: FoundNetwork, adapters: bool) -> Raw:
         "adapted_width": network.count.adapted,
         "gradient_tensors": 0 if adapters else network.count.tensors,
         "flop_per_sample": _flop(network),
+        "activation_bytes_per_sample": _activations(network),
         "sample_unit": network.sample_unit,
     }
     return {key: str(value) for key, value in counted.items() if value}
+
+
+def _activations(network: Network) -> str:
+    return repr(network.activation_bytes) if network.activation_bytes else ""
 
 
 def _flop(network: Network) -> str:

@@ -15,21 +15,23 @@ def resnet(config: Config, image: int | None = None, patch: int | None = None) -
     deep = config.word("layer_type", "bottleneck") == "bottleneck"
     count = _normed(config.whole(("num_channels",), 3), stem, 7)
     side = -(-(image or _SIDE) // 2)
-    work = float((count.parameters - 2 * stem) * side**2)
+    work, kept = float((count.parameters - 2 * stem) * side**2), stem * side**2
     side, width = -(-side // 2), stem  # max pooling
     for number, (outputs, depth) in enumerate(zip(widths, depths, strict=True)):
         half = number > 0 or config.flag("downsample_in_first_stage")
         for block in range(depth):
             stride = 2 if half and block == 0 else 1
-            part, spent = _residual(width, outputs, side, stride, deep)
-            count, work = count + part, work + spent
+            part, spent, made = _residual(width, outputs, side, stride, deep)
+            count, work, kept = count + part, work + spent, kept + made
             side, width = -(-side // stride), outputs
     head = plain(width, classes(config) or 1000, bias=True)
-    return _images(count + head, work + head.parameters)
+    return _images(count + head, work + head.parameters, kept)
 
 
-def _residual(inputs: int, outputs: int, side: int, stride: int, deep: bool) -> tuple[Count, float]:
-    """One block and its multiply-adds; torchvision's stride is in the 3 × 3 convolution."""
+def _residual(
+    inputs: int, outputs: int, side: int, stride: int, deep: bool
+) -> tuple[Count, float, int]:
+    """One block, its multiply-adds and outputs; torchvision's stride is in the 3 × 3 one."""
     after = -(-side // stride)
     inner = outputs // 4 if deep else outputs
     layers = [(inputs, outputs, 3, after), (outputs, outputs, 3, after)]
@@ -37,11 +39,12 @@ def _residual(inputs: int, outputs: int, side: int, stride: int, deep: bool) -> 
         layers = [(inputs, inner, 1, side), (inner, inner, 3, after), (inner, outputs, 1, after)]
     if inputs != outputs or stride > 1:
         layers.append((inputs, outputs, 1, after))
-    count, work = Count(), 0.0
+    count, work, made = Count(), 0.0, 0
     for into, out, kernel, at in layers:
         count += _normed(into, out, kernel)
         work += into * out * kernel**2 * at**2
-    return count, work
+        made += out * at**2
+    return count, work, made
 
 
 def _normed(inputs: int, outputs: int, kernel: int) -> Count:
@@ -54,7 +57,7 @@ def convnext(config: Config, image: int | None = None, patch: int | None = None)
     edge = patch or config.whole(("patch_size",), 4)
     side = (image or _SIDE) // edge
     count = convolution(config.whole(("num_channels",), 3), widths[0], edge, bias=True)
-    work = float(count.parameters * side**2)
+    work, kept = float(count.parameters * side**2), widths[0] * side**2
     count += norm(widths[0], bias=True)
     for number, (width, depth) in enumerate(zip(widths, depths, strict=True)):
         if number:
@@ -62,11 +65,13 @@ def convnext(config: Config, image: int | None = None, patch: int | None = None)
             side //= 2
             count += down + norm(widths[number - 1], bias=True)
             work += down.parameters * side**2
+            kept += width * side**2
         count += _depthwise(width).times(depth)
         work += depth * side**2 * (49 * width + 8 * width**2)
+        kept += depth * side**2 * 6 * width
     head = plain(widths[-1], classes(config) or 1000, bias=True)
     count += norm(widths[-1], bias=True) + head
-    return _images(count, work + head.parameters)
+    return _images(count, work + head.parameters, kept)
 
 
 def _depthwise(width: int) -> Count:
@@ -76,5 +81,12 @@ def _depthwise(width: int) -> Count:
     return spatial + norm(width, bias=True) + wide + vector(width)
 
 
-def _images(count: Count, work: float) -> Network:
-    return Network(family="cnn", count=count, flop_per_sample=flop(work), sample_unit="image")
+def _images(count: Count, work: float, outputs: int) -> Network:
+    """The network; `outputs` of its convolutions are kept, and as many normalised or bent ones."""
+    return Network(
+        family="cnn",
+        count=count,
+        flop_per_sample=flop(work),
+        activation_bytes=4.0 * outputs,
+        sample_unit="image",
+    )

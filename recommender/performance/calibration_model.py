@@ -15,7 +15,7 @@ from recommender.job.job import Job, TimedRun
 from recommender.performance import least_squares as lsq
 from recommender.performance.clusters import Clusters, MachineColumns
 from recommender.performance.parameter_server import load_constants, service_of
-from recommender.performance.priors import Prior, load_priors
+from recommender.performance.priors import Prior, shipped_prior
 from recommender.performance.strategies import terms_of
 
 COMPUTE, TENSOR, LATENCY, NETWORK, LINKS, OVERLAP, SERVICE, WORKER, GPUS = range(
@@ -70,7 +70,7 @@ class StepModel:
         gpus: tuple[str, ...] = (),
         spread: Spread = FEW_SIZES,
     ) -> None:
-        self.prior, self.spread = load_priors()[job.family, job.stack], spread
+        self.prior, self.spread = shipped_prior(job), spread
         self.runs = runs
         self.gpus = gpus or tuple(dict.fromkeys(run.gpu for run in runs))
         self.of = np.array([self.gpus.index(run.gpu) for run in runs])

@@ -13,6 +13,7 @@ from recommender.catalogs.schema import Achieved, Gpu, InstanceType, OwnSpeed
 from recommender.job.job import Job, Precision
 from recommender.performance.checkpoint import object_store_rate
 from recommender.performance.clusters import MachineColumns
+from recommender.performance.fp8 import FP8, wide_row, with_fp8
 from recommender.performance.measured import with_readings
 from recommender.performance.parameter_server import load_constants, placement_sd
 from recommender.performance.priors import (
@@ -20,6 +21,7 @@ from recommender.performance.priors import (
     gpus_with_runs,
     kind_of,
     load_gpu_factors,
+    number_format,
     prior_of,
 )
 from recommender.performance.siblings import faster_siblings
@@ -141,9 +143,10 @@ def precision_on(wanted: Precision, gpu: Gpu) -> str:
     """The number format a job trains in on a GPU; "" where the GPU lacks it.
 
     `mixed` is bf16 where the GPU has it, else fp16; `tf32` allows tf32 and is fp32 on GPUs
-    without; `bf16` and `fp16` are never emulated, and `fp32` is never rounded to tf32.
+    without; `fp8`, `bf16` and `fp16` are never emulated, and `fp32` is never rounded to tf32.
     """
     peaks = {
+        "fp8": gpu.peak_fp8_tflops,
         "bf16": gpu.peak_bf16_tflops,
         "fp16": gpu.peak_fp16_tflops,
         "tf32": gpu.peak_tf32_tflops,
@@ -182,7 +185,9 @@ def gpu_speed(
     row = achieved.get((name, precision))
     if gpu is None or row is None or row.tflops <= 0:
         return GpuSpeed(0.0, 0.0)
-    key = name, "bf16" if precision == "fp16" else precision, kind_of(prior.family)
+    if precision == FP8:
+        row = with_fp8(prior, row, wide_row(achieved, name))
+    key = name, number_format(precision), kind_of(prior.family)
     shipped, factor = gpu.memory_gb_per_s * 1e9, factors.get(key, 1.0)
     if not isinstance(row, OwnSpeed):
         rate = sample_rate(job, prior, precision, row.tflops * 1e12, shipped)
@@ -249,7 +254,9 @@ def sample_rate(job: Job, prior: Prior, precision: str, matmul: float, memory: f
     """Samples/s at large batches of a GPU of `matmul` FLOP/s and `memory` bytes/s."""
     wide = 2.0 if precision in ("fp32", "tf32") else 1.0
     efficiency = prior.efficiency_fp32 if precision == "fp32" else prior.efficiency
-    per_flop = 1.0 / (efficiency * matmul) + wide / (prior.intensity(job.hidden) * memory)
+    per_flop = 1.0 / (efficiency * matmul) + wide / (
+        prior.intensity(job.hidden) * job.intensity_ratio * memory
+    )
     return 1.0 / (job.flop_per_sample * per_flop)
 
 

@@ -21,9 +21,19 @@ KINDS = ("cnn", "sequence", "recsys")  # of networks that a GPU may run better o
 _KIND = {"cnn": "cnn", "diffusion": "cnn", "recsys": "recsys"}
 
 
+# FLOP of the largest networks that b0 was fitted on, a sample: ResNet-152 at 224 pixels, BERT-large
+# at 512 tokens. A larger network starts no more kernels that do too little: it loses no more FLOP.
+LARGEST_FLOP = {"cnn": 6.91e10, "encoder": 1.02e12, "vit": 1.02e12}
+
+
 def kind_of(family: str) -> str:
     """The kind of a family: convolutions, layers over a sequence, or tables."""
     return _KIND.get(family, "sequence")
+
+
+def number_format(precision: str) -> str:
+    """The format under which a GPU's factors are listed: "bf16" stands for 8 and 16 bits."""
+    return "bf16" if precision in ("fp8", "fp16") else precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +114,20 @@ def _factor_rows() -> list[dict[str, str]]:
     return list(csv.DictReader(text.splitlines()))
 
 
+def shipped_prior(job: Job) -> Prior:
+    """The speed constants of a job's family and stack, b0 in samples of its own network."""
+    prior, largest = load_priors()[job.family, job.stack], LARGEST_FLOP.get(job.family)
+    if largest is None or job.flop_per_sample <= largest:
+        return prior
+    return replace(prior, batch_penalty=prior.batch_penalty * largest / job.flop_per_sample)
+
+
 def prior_of(job: Job) -> Prior:
     """The speed constants of a job: its own where it was calibrated, else its family's.
 
     Compute, network and links of a calibration are in the columns (`calibration.py`).
     """
-    prior, own = load_priors()[job.family, job.stack], job.calibration
+    prior, own = shipped_prior(job), job.calibration
     prior = replace(prior, launch_s=launched_s(job))
     if own is None:
         # The step of a worker alone was timed with its update: it is not added again.

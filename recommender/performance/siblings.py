@@ -16,10 +16,10 @@ ARCHITECTURES = (
     frozenset({"P4", "P100"}),
     frozenset({"V100", "V100-32GB", "V100-PCIe"}),
     frozenset({"T4", "T4G"}),
-    frozenset({"A10", "A10G", "A100", "A100-80GB", "A100-80GB-PCIe"}),
-    frozenset({"L4", "L40S"}),
-    frozenset({"H100", "H100-NVL", "H200"}),
-    frozenset({"B200", "B300", "GB200", "RTX-PRO-4500", "RTX-PRO-6000"}),
+    frozenset({"A10", "A10G", "A30", "A40", "A100", "A100-80GB", "A100-80GB-PCIe"}),
+    frozenset({"L4", "L40", "L40S"}),
+    frozenset({"H100", "H100-NVL", "H100-PCIe", "H200", "GH200"}),
+    frozenset({"B200", "B300", "GB200", "GB300", "RTX-PRO-4500", "RTX-PRO-6000"}),
 )
 
 
@@ -38,6 +38,7 @@ def faster_siblings(
 
 def _datasheet(gpu: Gpu, precision: str) -> tuple[float, float]:
     peaks = {
+        "fp8": gpu.peak_fp8_tflops,
         "fp16": gpu.peak_fp16_tflops,
         "bf16": gpu.peak_bf16_tflops,
         "tf32": gpu.peak_tf32_tflops,

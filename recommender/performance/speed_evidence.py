@@ -7,8 +7,9 @@ from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.schema import Achieved, Gpu
 from recommender.job.job import Job
 from recommender.performance.clusters import WITHIN
+from recommender.performance.fp8 import FP8, SIGMA
 from recommender.performance.measured import SIGMA_MEASURED, SIGMA_RELATED
-from recommender.performance.priors import Prior, gpus_with_runs, kind_of
+from recommender.performance.priors import Prior, gpus_with_runs, kind_of, number_format
 from recommender.plan.evidence import SpeedGrade
 
 # What a GPU that no run of the family was on adds to the spread: with all its runs left out
@@ -34,20 +35,21 @@ def achieved_sd(row: Achieved) -> float:
 
 def has_runs(name: str, precision: str, prior: Prior) -> bool:
     """Whether published trainings on a GPU stand behind its speed, of any network of its kind."""
-    number = "bf16" if precision == "fp16" else precision
-    return name in prior.gpus or (name, number, kind_of(prior.family)) in gpus_with_runs()
+    key = name, number_format(precision), kind_of(prior.family)
+    return name in prior.gpus or key in gpus_with_runs()
 
 
 def speed_evidence(prior: Prior, name: str, precision: str, row: Achieved | None) -> SpeedEvidence:
     """How the speed of a GPU is known where the user has timed nothing."""
     if row is None or row.low_tflops <= 0:
         return SpeedEvidence("guessed", 0.0)
+    share = SIGMA if precision == FP8 else 0.0
     ran = has_runs(name, precision, prior)
     grade: SpeedGrade = "measured" if ran and prior.basis == "fitted" else "scaled"
     if row.kind == "fallback" and not ran:
-        return SpeedEvidence("guessed", math.hypot(achieved_sd(row), SIGMA_GUESSED))
+        return SpeedEvidence("guessed", math.hypot(achieved_sd(row), SIGMA_GUESSED, share))
     new = 0.0 if name in prior.gpus else SIGMA_NEW_GPU
-    return SpeedEvidence(grade, math.hypot(achieved_sd(row), new))
+    return SpeedEvidence(grade, math.hypot(achieved_sd(row), new, share))
 
 
 def evidence_for(

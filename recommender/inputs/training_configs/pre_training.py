@@ -44,13 +44,18 @@ def torchtitan(keys: Keys) -> TrainingConfig:
         gpus=known * replicas * cut,
         cut=cut,
         steps=keys.whole("training.steps"),
-        precision=words.precision(
-            keys.text("training.mixed_precision_param"), keys, "training.mixed_precision_param"
-        ),
+        precision=_titan_precision(keys),
         method="full",
         optimizer=words.wanted_optimizer(keys, "optimizer.name"),
         sharding=words.cuts(tensor, pipeline) or sharded,
     )
+
+
+def _titan_precision(keys: Keys) -> str:
+    path = "training.mixed_precision_param"
+    word = words.precision(keys.text(path), keys, path)
+    eight = keys.flag("float8.enable_float8_linear") or keys.has("quantize.linear.float8")
+    return "fp8" if eight else word
 
 
 def _titan_model(keys: Keys) -> str:
@@ -81,7 +86,9 @@ def nemo(keys: Keys) -> TrainingConfig:
         gpus=keys.whole("trainer.devices") * max(keys.whole("trainer.num_nodes"), 1),
         cut=words.product(keys, *(f"model.{kind}_size" for kind in parallel)),
         steps=keys.whole("trainer.max_steps"),
-        precision=words.precision(keys.text("trainer.precision"), keys, "trainer.precision"),
+        precision="fp8"
+        if keys.flag("model.fp8")
+        else words.precision(keys.text("trainer.precision"), keys, "trainer.precision"),
         method="lora" if adapted == "lora" else "full",
         lora_rank=keys.whole("model.peft.lora_tuning.adapter_dim"),
         optimizer=words.wanted_optimizer(keys, "model.optim.name"),
@@ -112,7 +119,9 @@ def megatron(keys: Keys) -> TrainingConfig:
         cut=max(tensor, 1) * max(pipeline, 1) * max(flat.whole("context_parallel_size"), 1),
         steps=flat.whole("train_iters"),
         samples=flat.whole("train_samples"),
-        precision=words.switched(flat.flag("bf16"), flat.flag("fp16"), False),
+        precision=words.switched(
+            flat.flag("bf16"), flat.flag("fp16"), False, bool(flat.text("fp8_format", "fp8"))
+        ),
         method="full",
         optimizer=words.wanted_optimizer(flat, "optimizer"),
         sharding=words.cuts(tensor, pipeline),

@@ -23,6 +23,8 @@ def precision(word: str, keys: Keys, path: str) -> str:
     bare = word.lower().replace("_", "-")
     if not bare:
         return ""
+    if "fp8" in bare or "float8" in bare:  # mxfp8, transformer-engine's words, torchao's
+        return "fp8"
     if bare in ("bf16-true", "bfloat16", "fp16-true", "16-true"):
         return "bf16" if bare.startswith("b") else "fp16"
     if "bf16" in bare or "fp16" in bare or bare in ("16", "16-mixed", "float16"):
@@ -35,9 +37,9 @@ def precision(word: str, keys: Keys, path: str) -> str:
     return ""
 
 
-def switched(bf16: bool, fp16: bool, tf32: bool) -> str:
+def switched(bf16: bool, fp16: bool, tf32: bool, fp8: bool = False) -> str:
     """Give the precision where tools have a switch for each."""
-    return "mixed" if bf16 or fp16 else "tf32" if tf32 else ""
+    return "fp8" if fp8 else "mixed" if bf16 or fp16 else "tf32" if tf32 else ""
 
 
 def zero_stage(stage: int, keys: Keys) -> Sharding:

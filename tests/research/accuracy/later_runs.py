@@ -1,4 +1,4 @@
-"""Runs published after the fits: MLPerf Training v3.1 and v4.0, hivemind's machines, sailor's GH200.
+"""Runs published after the fits: MLPerf Training v3.1 and v4.0, hivemind, sailor on GH200.
 
 Which rows count and which of them judge was written down before any of them was predicted
 (`later_splits.csv`, 2026-11-23):
@@ -21,7 +21,7 @@ import csv
 import gzip
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -34,6 +34,7 @@ from recommender.job.job import Job
 from recommender.performance.clusters import Clusters, MachineColumns, clusters_of
 from recommender.performance.machines import machine_columns
 from recommender.performance.memory import bytes_of
+from recommender.performance.model_parallel import Splits, cut_terms, held_bytes, sample_bytes
 from recommender.performance.priors import prior_of
 from recommender.performance.step import steps
 from tests.research.accuracy.published_runs import MIB, SAMPLE_BYTES
@@ -161,10 +162,15 @@ def machines() -> Mapping[str, Mapping[str, str]]:
 
 
 def is_known(run: LaterRun) -> bool:
-    """Whether the catalog has the GPU, and a network between machines is known where one is used."""
+    """Whether the catalog has its GPU, and the network of several machines is known."""
     card = machines()[run.gpu_canon]
     linked = run.machines == 1 or float(card["gbit_per_s_of_gpu"]) > 0
     return card["gpu"] in load_snapshot().gpus and linked
+
+
+def is_large(run: LaterRun) -> bool:
+    """Whether its network must have been cut or sharded."""
+    return float(networks()[run.model]["parameters"]) >= LARGE
 
 
 def job_of(run: LaterRun) -> Job:
@@ -172,7 +178,7 @@ def job_of(run: LaterRun) -> Job:
     network = networks()[run.model]
     parameters, tokens = float(network["parameters"]), int(network["tokens"])
     hidden, layers = int(network["hidden"]), int(network["layers"])
-    large, lora = parameters >= LARGE, run.model.endswith("lora")
+    large, lora = is_large(run), run.model.endswith("lora")
     each = float(tokens) * hidden
     cut = run.tensor > 0
     return Job(
@@ -197,11 +203,18 @@ def job_of(run: LaterRun) -> Job:
         if large or cut
         else SAMPLE_BYTES,
         checkpoint_bytes=1.0,
-        precision="mixed",
+        precision="fp8" if run.fp8 else "mixed",
+        intensity_ratio=_intensity_ratio(network),
         method="lora" if lora else "full",
         sharding="auto" if large or cut else "ddp",
         stack=run.stack,  # type: ignore[arg-type]
     )
+
+
+def _intensity_ratio(network: Mapping[str, str]) -> float:
+    """FLOP per byte over ResNet-50's, as `recommend` takes them from a network's activations."""
+    kept = float(network["activation_mb"] or 0) * 1e6
+    return 45e6 / 24.535e9 * float(network["flop_per_sample"]) / kept if kept else 1.0
 
 
 def machine_of(run: LaterRun, job: Job) -> InstanceType:
@@ -251,3 +264,18 @@ def predicted(run: LaterRun) -> tuple[float, float]:
     job, columns, fleet = columns_of(run)
     spread = columns.speed_sigma if run.machines == 1 else columns.speed_sigma_several
     return run.batch / float(steps(job, columns, fleet).step_s[0]), float(spread[0])
+
+
+@cache
+def cut_as_stated(run: LaterRun) -> tuple[float, float]:
+    """The same of a run whose tensor and pipeline degrees are stated, with its micro-batch."""
+    job, columns, fleet = columns_of(run)
+    prior, needs, zero = prior_of(job), bytes_of(job, prior_of(job)), np.zeros(1, dtype=np.int64)
+    splits = Splits(zero, zero, np.array([float(run.tensor)]), np.array([float(run.stages)]))
+    times = []
+    for again in (False, True):
+        held = held_bytes(needs, fleet.gpus, splits.tensor, splits.stages) + needs.context
+        sample = sample_bytes(needs, again, splits.tensor, splits.stages)
+        room = replace(fleet, memory_bytes=held + sample * (run.micro_batch + 1e-6))
+        times.append(float(cut_terms(job, prior, room, needs, splits).step_s[int(again), 0]))
+    return run.batch / min(times), float(columns.speed_sigma_several[0])

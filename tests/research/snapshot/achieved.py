@@ -19,10 +19,16 @@ _LABELS = {
     "B300 SXM": ("B300",),
     "GB200": ("GB200",),
     "GB200 SXM": ("GB200",),
+    "GH200": ("GH200",),
+    "GH200 SXM": ("GH200",),
+    "Gaudi 2": ("Gaudi2",),
+    "Gaudi 3": ("Gaudi3",),
     "H100 SXM": ("H100",),
     "H100-SXM": ("H100",),
     "H200 SXM": ("H200",),
     "MI300X": ("MI300X",),
+    "MI325X": ("MI325X",),
+    "MI355X": ("MI355X",),
     "Tesla P100": ("P100",),
     "Tesla T4": ("T4",),
     "Tesla V100": ("V100", "V100-32GB"),
@@ -38,7 +44,7 @@ _LICENCES = {
     "stas00/ml-engineering MAMF table": "CC BY-SA 4.0",
 }
 # The same chip with another memory, or the ARM twin of a card: its speed is taken over.
-_TWINS = {"H200": "H100", "T4G": "T4", "V100-32GB": "V100"}
+_TWINS = {"H200": "H100", "GB300": "GB200", "T4G": "T4", "V100-32GB": "V100"}
 _TENSOR = ("tf32", "fp16", "bf16", "fp8")
 
 
@@ -156,7 +162,7 @@ def _share(gpu: Gpu, precision: str) -> Share:
     if gpu.vendor == "amd":
         return _AMD
     if precision in _TENSOR:
-        return _BIG_CARD if (gpu.watts or 0) >= 250 else _SMALL_CARD
+        return _BIG_CARD if (gpu.watts or 0) >= 250 or gpu.vendor == "google" else _SMALL_CARD
     if gpu.vendor == "nvidia" and (gpu.released or _PASCAL_YEAR) < _PASCAL_YEAR:
         return _BEFORE_PASCAL
     return _SMALL_CUDA if 0 < (gpu.watts or 0) <= 75 else _CUDA_CORES

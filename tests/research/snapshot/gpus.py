@@ -41,15 +41,39 @@ def fitted_gpus(reference: Path) -> dict[tuple[str, str], Fitted]:
 
 
 def gpu_rows(reference: Path, book: SourceBook) -> list[Gpu]:
-    """Build one row for each GPU that some instance type holds."""
+    """Build one row for each GPU that some instance type holds, and for those of other clouds."""
     facts = _corrected(reference)
     memory = {fitted.gpu: fitted.memory_mib for fitted in fitted_gpus(reference).values()}
     source = cite(book, "GPU data sheets")
-    return [
+    rows = [
         _gpu_row(row, *facts[row["gpu_id"]], memory[row["gpu"]], source)
         for row in read_hand("gpu_names")
         if row["gpu"] in memory
     ]
+    return rows + [_unsold_row(row, source) for row in read_hand("unsold_gpus")]
+
+
+def _unsold_row(row: Cells, source: int) -> Gpu:
+    """A GPU that no type of the three providers holds: machines of the user's and others do."""
+    fp32, tf32, fp16, bf16, fp8 = (
+        number(row[f"{name}_tflops"]) for name in ("fp32", "tf32", "fp16", "bf16", "fp8")
+    )
+    return Gpu(
+        gpu=row["gpu"],
+        vendor=row["vendor"],
+        memory_mib=int(row["memory_mib"]),
+        memory_gb_per_s=float(row["memory_gb_per_s"]),
+        peak_fp32_tflops=fp32,
+        peak_tf32_tflops=tf32,
+        peak_fp16_tflops=fp16,
+        peak_bf16_tflops=bf16,
+        peak_fp8_tflops=fp8,
+        watts=int(row["watts"]) if row["watts"] else None,
+        released=int(row["released"]),
+        kind="quote",
+        source=source,
+        as_of="2026-08-01",
+    )
 
 
 def _corrected(reference: Path) -> dict[str, tuple[Cells, Kind]]:

@@ -1,0 +1,50 @@
+"""8-bit training (FP8): which share of the faster products each stack turns into speed.
+
+Matrix products in 8 bits run twice as fast as in 16; casts, scales and what stays in 16 bits take
+part of that back. A stack keeps the share φ of it, counted in logarithms:
+
+    A = A16 · (A8 / A16)^φ
+
+Weights, gradients and optimizer states stay as they are, and so does what is kept for the backward
+pass: Llama 3 8B holds 47.65 GB in bf16 and 47.77 GB in float8 (pytorch/ao, torchao/float8,
+README, 8 H100, 2025).
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from recommender.catalogs.schema import Achieved
+from recommender.performance.priors import Prior
+
+FP8 = "fp8"
+# φ of scripts: Llama 3 8B gains 25 % with one scale a tensor and 10 % with one a row on eight H100
+# (pytorch/ao as above, 2025), 70B 50 % on 128 (PyTorch, "Enabling Float8 All-Gather in FSDP2",
+# 2024-10): 0.45, 0.19 and 0.65 of what the formulas give 8-bit products alone; their mean.
+TYPICAL = 0.43
+# Vendors' recipes (Transformer Engine in NeMo, Megatron-LM, MLPerf) keep all of it: study
+# `parallel-fp8`.
+TUNED = 1.0
+# NVIDIA's BERT of MLPerf runs in 8 bits on Hopper, in the runs that its 16-bit constants were
+# fitted on (v2.1) as well: nothing comes on top (MLPerf Training v3.1, 15 runs).
+FITTED_IN_FP8 = {("encoder", "tuned"): 0.0}
+# Sd of ln speed that φ adds: 0.19 to 0.65 of a gain of 1.6.
+SIGMA = 0.10
+
+
+def kept_share(prior: Prior) -> float:
+    """φ, the share of the faster products that a family's stack keeps."""
+    plain = TUNED if prior.stack == "tuned" else TYPICAL
+    return FITTED_IN_FP8.get((prior.family, prior.stack), plain)
+
+
+def with_fp8(prior: Prior, row: Achieved, wide: Achieved | None) -> Achieved:
+    """The matrix rate that trainings in 8 bits reach, from those of 8-bit and 16-bit products."""
+    if wide is None or min(wide.tflops, row.tflops) <= 0:
+        return row
+    kept: float = (row.tflops / wide.tflops) ** (kept_share(prior) - 1.0)
+    return replace(row, tflops=row.tflops * kept)
+
+
+def wide_row(achieved: Mapping[tuple[str, str], Achieved], name: str) -> Achieved | None:
+    """The 16-bit rate of a GPU."""
+    return achieved.get((name, "bf16")) or achieved.get((name, "fp16"))

@@ -1,0 +1,114 @@
+"""Speed with nothing measured, on runs published after the constants were fitted.
+
+Rows that judge (`later_runs.py`); what may be fitted on is left out. Pictures of which there is
+less than one for each GPU are cut among GPUs, which the recommender does not plan: they count as
+not predicted, as does a network between machines that its source does not describe.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from recommender.plan.accuracy import Score, Target
+from tests.research.accuracy.later_runs import (
+    LATER,
+    LaterRun,
+    cut_as_stated,
+    is_known,
+    is_large,
+    later_runs,
+    predicted,
+)
+from tests.research.accuracy.study import Held, Study, score
+from tests.research.accuracy.tables import reference_folder
+
+
+def judged(reference: Path) -> tuple[LaterRun, ...]:
+    """The runs that judge and can be predicted."""
+    runs = (run for run in later_runs(reference) if run.use == "judged" and is_known(run))
+    return tuple(run for run in runs if run.tensor or run.batch >= run.gpus or is_large(run))
+
+
+def held(runs: Iterable[LaterRun]) -> Held:
+    """Predictions beside what was measured, samples/s of the cluster."""
+    each = tuple(runs)
+    found = [cut_as_stated(run) if run.tensor else predicted(run) for run in each]
+    rate, sigma = np.array(found).T
+    measured = np.array([run.samples_per_s for run in each])
+    return Held(tuple(run.label for run in each), rate, measured, sigma)
+
+
+def _several(run: LaterRun) -> bool:
+    return run.machines > 1
+
+
+def _score(chosen: Callable[[LaterRun], bool], reference: Path | None) -> Score:
+    folder = reference_folder(reference, LATER)
+    return score(held(run for run in judged(folder) if chosen(run)))
+
+
+def _plain(several: bool, run: LaterRun) -> bool:
+    return not run.tensor and not run.fp8 and _several(run) is several
+
+
+def _in_fp8(several: bool, run: LaterRun) -> bool:
+    return run.fp8 and _several(run) is several
+
+
+_SPLIT = "nothing fitted on these runs; rules and rows frozen before the first was predicted"
+_SOURCE = "MLPerf Training v4.0, hivemind multi-cloud, sailor: measured/training2.csv.gz"
+_BEFORE = "this recommender before, on the same runs: "
+STUDIES: tuple[Study, ...] = (
+    Study(
+        key="later-one",
+        subject="later runs on one machine in 16 bits, nothing measured, stack known",
+        split=_SPLIT,
+        target=Target(mean=20.0, median=14.0),
+        published=_BEFORE + "46.6, 48.2 %",
+        source=_SOURCE,
+        run=partial(_score, partial(_plain, False)),
+        needs_reference=True,
+    ),
+    Study(
+        key="later-several",
+        subject="later runs on several machines in 16 bits, nothing measured, stack known",
+        split=_SPLIT,
+        target=Target(mean=16.0, median=12.0),
+        published=_BEFORE + "43.4, 49.1 %",
+        source=_SOURCE,
+        run=partial(_score, partial(_plain, True)),
+        needs_reference=True,
+    ),
+    Study(
+        key="later-fp8-one",
+        subject="later runs on one machine in FP8, nothing measured",
+        split=_SPLIT,
+        target=Target(mean=20.0),
+        published=_BEFORE + "23.3, 29.9 %",
+        source=_SOURCE,
+        run=partial(_score, partial(_in_fp8, False)),
+        needs_reference=True,
+    ),
+    Study(
+        key="later-fp8-several",
+        subject="later runs on several machines in FP8, nothing measured",
+        split=_SPLIT,
+        target=Target(mean=20.0),
+        published=_BEFORE + "27.6, 17.4 %",
+        source=_SOURCE,
+        run=partial(_score, partial(_in_fp8, True)),
+        needs_reference=True,
+    ),
+    Study(
+        key="later-cut",
+        subject="OPT of 350 M in tensor and pipeline parallelism on GH200, nothing measured",
+        split=_SPLIT,
+        target=Target(mean=25.0),
+        published="81 % as filed, on these runs and others",
+        source=_SOURCE,
+        run=partial(_score, lambda run: run.tensor > 0),
+        needs_reference=True,
+    ),
+)
