@@ -263,7 +263,7 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
         vocabulary=shape.vocabulary,
         activation_bytes_per_sample=kept,
         recomputed_activation_bytes_per_sample=recomputed,
-        intensity_ratio=_intensity_ratio(file, shape),
+        intensity_ratio=intensity_ratio(shape.family, shape.flop, file.activation_bytes_per_sample),
         checkpoint_bytes=_checkpoint(file, shape, trainable, derived),
         data=_data(file.data, shape, samples, derived),
         method=method,
@@ -389,14 +389,15 @@ def _activations(file: JobFile, shape: _Shape, derived: _Derived) -> tuple[float
     return wide * full, wide * least
 
 
-def _intensity_ratio(file: JobFile, shape: _Shape) -> float:
+def intensity_ratio(family: str, flop: float, kept_bytes: float | None) -> float:
     """FLOP per byte that a convolutional network moves, over those of ResNet-50.
 
-    What is kept for the backward pass is what kernels read and write.
+    What is kept for the backward pass is part of what kernels read and write: its share counts by
+    its root, the best of 0, 1/2 and 1 on networks with other shares (docs/research/accuracy-later.md).
     """
-    if shape.family != "cnn" or file.activation_bytes_per_sample is None:
+    if family != "cnn" or not kept_bytes:
         return 1.0
-    return _RESNET_50 * shape.flop / file.activation_bytes_per_sample
+    return math.sqrt(_RESNET_50 * flop / kept_bytes)
 
 
 def _checkpoint(file: JobFile, shape: _Shape, trainable: float, derived: _Derived) -> float:

@@ -268,6 +268,6 @@ def _predicted(
     step = np.empty(len(runs))
     for i, run in enumerate(runs):
         one = as_timed(job, run.batch, run.servers)
-        prior = replace(prior_of(one), served_alone=run.servers > 0, launch_s=0.0)
+        prior = replace(prior_of(one), served_alone=run.servers > 0, launch_s=0.0, cut_launch_s=0.0)
         step[i] = terms_of(one, prior, fleet.take(np.array([i]))).step_s.min()
     return step

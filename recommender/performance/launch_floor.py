@@ -17,17 +17,27 @@ from recommender.job.job import Job
 
 FORWARD_LAYER_S = 0.56e-3  # of a typical script
 ADAPTED_LAYER_S = 1.2e-3  # with adapters beside every matrix
+FUSED_LAYER_S = 0.26e-3  # of recipes that cut networks
 PASSES = 2.0  # forward and backward
-_CUT = ("tensor", "pipeline")  # Megatron-LM and its like fuse kernels
 
 
 def launched_s(job: Job) -> float:
-    """Seconds that one micro-batch takes at least; 0 for vendors' recipes, which fuse kernels.
+    """Seconds that one micro-batch takes at least; 0 for vendors' recipes, which record graphs.
 
     And 0 where the user's own timings speak: what they hold is all that is known.
     """
-    eager = job.stack == "typical" and job.family in TRANSFORMERS and job.sharding not in _CUT
+    eager = job.stack == "typical" and job.family in TRANSFORMERS
     if not eager or job.timings or job.calibration is not None:
         return 0.0
     each = FORWARD_LAYER_S if job.method == "full" else ADAPTED_LAYER_S
     return PASSES * each * job.layers
+
+
+def cut_launched_s(job: Job) -> float:
+    """The same where GPUs share the work on a sample: recipes fuse kernels, and record no graphs.
+
+    Each GPU starts all kernels of its layers, whatever part of their matrices it holds.
+    """
+    if job.timings or job.calibration is not None or job.stack == "typical":
+        return launched_s(job)
+    return PASSES * FUSED_LAYER_S * job.layers

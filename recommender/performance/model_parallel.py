@@ -6,7 +6,11 @@ stages. Weights and gradients are divided by t·p, optimizer states by all GPUs.
 A stage needs X seconds for all samples of a replica and Y for each micro-batch, so r
 micro-batches through p stages take (r + p - 1)·(X/r + Y): the bubble is (p - 1)/(r + p - 1) of
 it (GPipe, arXiv 1811.06965; 1F1B, arXiv 2104.04473). r is the best whole number that fits the
-memory: more micro-batches shorten the bubble, fewer waste less.
+memory: more micro-batches shorten the bubble, fewer waste less. Vendors' recipes interleave: each
+GPU holds v chunks of layers, which divides the bubble by v and hands activations on v times as
+often (arXiv 2104.04473, section 2.2); then a replica has p micro-batches at least, and keeps
+1 + (p - 1)/(p·v) times the activations. Where p does not divide the layers, the pipeline runs at
+the pace of the stage that has one more.
 """
 
 from dataclasses import replace
@@ -33,7 +37,7 @@ from recommender.performance.strategy import (
 MOST_TENSOR = 8  # GPUs that share a layer: all of a machine, eight at most
 DEGREES = (1, 2, 4, 8)
 # Whether a machine's GPUs share each layer, and stages; 0: all machines are one pipeline. The
-# stages of a pipeline over several machines are then 2, 4, 8 or all of them.
+# stages of a pipeline over several machines are then 2, 4, 8, 16 or all of them.
 WAYS: tuple[tuple[bool, int], ...] = (
     (True, 1),
     (False, 2),
@@ -42,9 +46,14 @@ WAYS: tuple[tuple[bool, int], ...] = (
     (True, 2),
     (True, 4),
     (True, 8),
+    (True, 16),
     (True, 0),
 )
-LEAST_PARAMETERS = 1e9  # below, `auto` looks at data parallelism only: a GPU holds the network
+STAGES = (1, 2, 4, 8, 16)
+MOST_UNEVEN = 1.04  # layers of the longest stage over the mean: 126 layers in 16 stages are 1.016
+# Below, `auto` looks at data parallelism only: a GPU holds the network, or scripts shard it. From
+# 30 B on scripts take Megatron-LM's layers as well (GPT-NeoX, BLOOM, OPT: 20 to 176 B, 2022).
+LEAST_PARAMETERS = {"tuned": 1e9, "typical": 3e10}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +73,13 @@ class Splits:
 def splittable(job: Job) -> bool:
     """Whether the network of a job may be cut: a transformer whose software can, or is asked to.
 
-    Under `auto` only large networks in a tuned stack (Megatron-LM, NeMo, torchtitan) are: scripts
-    of the typical stack shard weights, but do not cut layers.
+    Under `auto` large networks in a tuned stack (Megatron-LM, NeMo, torchtitan) are, and the largest
+    in scripts of the typical stack, which shard the weights of others.
     """
     if job.hidden < 1 or job.layers < 1 or job.sync != "allreduce":
         return False
     if job.sharding == "auto":
-        return job.stack == "tuned" and job.parameters >= LEAST_PARAMETERS
+        return job.parameters >= LEAST_PARAMETERS[job.stack]
     return job.sharding in ("tensor", "pipeline")
 
 
@@ -110,8 +119,8 @@ def _ways(
 ) -> tuple[Bools, Floats, Floats]:
     """Which ways there are on n machines of g GPUs, with their t and p; (ways, n, g).
 
-    t divides the width and p the layers; a replica is part of a machine that divides it, or
-    whole machines that divide the cluster.
+    t divides the width and each of p stages has a layer; a replica is part of a machine that
+    divides it, or whole machines that divide the cluster.
     """
     shared = np.array([way[0] for way in WAYS])[:, None, None]
     fixed = np.array([way[1] for way in WAYS])[:, None, None]
@@ -122,9 +131,13 @@ def _ways(
     inside = (replica <= g) & (g % replica == 0)
     across = (replica > g) & (replica % size == 0) & (n % np.maximum(replica // size, 1) == 0)
     good = (inside | across) & (n >= 1) & (g >= 1)
-    good &= np.isin(tensor, DEGREES) & (hidden % tensor == 0) & (layers % stages == 0)
-    # Every cut once: a layer shared by one GPU, or all machines where they are 2, 4 or 8.
-    good &= np.where(fixed > 0, (tensor > 1) | ~shared, (tensor == g) & ~np.isin(n, DEGREES))
+    good &= (
+        np.isin(tensor, DEGREES)
+        & (hidden % tensor == 0)
+        & (np.ceil(layers / stages) * stages <= MOST_UNEVEN * layers)
+    )
+    # Every cut once: a layer shared by one GPU, or all machines where they are 2, 4, 8 or 16.
+    good &= np.where(fixed > 0, (tensor > 1) | ~shared, (tensor == g) & ~np.isin(n, STAGES))
     if sharding == "tensor":
         good &= stages == 1
     elif sharding == "pipeline":
@@ -181,7 +194,7 @@ class _Turns:
     rounds: Floats  # its micro-batches
     grown_s: Floats  # arithmetic without recomputation
     again: Floats  # times it, with recomputation
-    launch_s: Floats  # of the gradient tensors, per micro-batch
+    launch_s: Floats  # of the gradient tensors and of kernels that start late, per micro-batch
     turns_s: Floats  # all micro-batches through one stage
     waits_s: Floats  # for the gradients of the replicas
     outside_s: Floats  # of the communication, on the network
@@ -189,6 +202,7 @@ class _Turns:
     feed_s: Floats  # of the input pipeline
     tensor: Floats
     stages: Floats
+    waiting: Floats  # turns in which a GPU of the pipeline has nothing to do
 
     def take(self, again: Ints, cut: Ints) -> "_Turns":
         """Some cuts, each with or without recomputation; (cuts,)."""
@@ -219,49 +233,93 @@ def best_cuts(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -> StepTerm
     return StepTerms(**rows)
 
 
+def chunks_of(job: Job, stages: Floats) -> Floats:
+    """Chunks of layers on each GPU of an interleaved pipeline, four at most; 1 without.
+
+    Only vendors' recipes interleave (Megatron-LM's virtual stages), in chunks of nearly as many
+    layers.
+    """
+    found = np.ones_like(stages)
+    if job.stack != "tuned":
+        return found
+    for chunks in (2.0, 3.0, 4.0):
+        longest = np.ceil(job.layers / (stages * chunks)) * stages * chunks
+        alike = (longest <= MOST_UNEVEN * job.layers) & (stages > 1)
+        found = np.where(alike, chunks, found)
+    return found
+
+
 def cut_terms(job: Job, prior: Prior, fleet: Clusters, needs: Bytes, splits: Splits) -> StepTerms:
     """Every term of some cuts; the fleet has one row per cut.
 
     Per stage: arithmetic (b/t + r·b0·φ)·N/R/p, φ of `lost_share`, and r·β·k/p; all-reduces of
     b·s·h bytes in each of L/p layers over the links; activations handed on and gradients back,
     over the links or the network; after the pipeline the replicas' gradients, hidden only
-    where p = 1.
+    where p = 1. Interleaved where that is faster.
     """
     return _terms(_turns(job, prior, fleet, needs, splits))
 
 
 def _turns(job: Job, prior: Prior, fleet: Clusters, needs: Bytes, splits: Splits) -> _Turns:
+    """The faster of a plain and of an interleaved pipeline."""
+    plain = _turns_of(job, prior, fleet, needs, splits, np.ones_like(splits.stages))
+    chunks = chunks_of(job, splits.stages)
+    if not (chunks > 1).any():
+        return plain
+    other = _turns_of(job, prior, fleet, needs, splits, chunks)
+    faster = other.step_s < plain.step_s
+    return _Turns(*(_either(faster, other, plain, name) for name in _Turns.__slots__))
+
+
+def _either(chosen: Bools, one: _Turns, other: _Turns, name: str) -> Floats:
+    """A field of one where it is chosen, else of the other."""
+    a, b = getattr(one, name), getattr(other, name)
+    return np.asarray(a if a is b or a.ndim == 1 else np.where(chosen, a, b))
+
+
+def _turns_of(
+    job: Job, prior: Prior, fleet: Clusters, needs: Bytes, splits: Splits, chunks: Floats
+) -> _Turns:
     t, p = splits.tensor, splits.stages
     batch = np.ceil(job.global_batch * t * p / fleet.gpus)
+    parts = p * chunks
+    uneven = np.ceil(job.layers / parts) * parts / job.layers  # the longest one sets the pace
+    kept = 1.0 + np.where(chunks > 1, (p - 1.0) / (p * chunks), 0.0)
     room = fleet.memory_bytes - needs.context - held_bytes(needs, fleet.gpus, t, p)
-    sample = np.stack([sample_bytes(needs, again, t, p) for again in (False, True)])
+    sample = np.stack([sample_bytes(needs, again, t, p) for again in (False, True)]) * kept
     fits = np.floor(room / np.maximum(sample, 1e-9))
     runs = (fits >= 1) & (fleet.gpus <= t * p * job.global_batch)
+    runs &= (chunks <= 1) | (batch >= p)
     least = np.ceil(batch / np.clip(fits, 1.0, batch))
-    sample_s = fleet.gpus / (fleet.compute_per_s * t * p)
+    least = np.minimum(np.where(chunks > 1, np.maximum(least, p), least), batch)
+    sample_s = uneven * fleet.gpus / (fleet.compute_per_s * t * p)
     again = 1.0 + RECOMPUTED * AGAIN
     launch = prior.tensor_s * job.gradient_tensors / p
     lost = prior.batch_penalty * t * lost_share(job, t)  # samples of a replica
-    inside, between, each = _talk(job, fleet, splits)
+    inside, between, each = _talk(job, fleet, splits, chunks)
     all_s = batch * (sample_s * again + inside + between)
     each_s = lost * sample_s * again + launch + each
-    rounds = _best_rounds(all_s, each_s, least, batch, p)
+    waiting = (p - 1.0) / chunks  # turns that the pipeline takes to fill and to empty
+    rounds = _best_rounds(all_s, each_s, least, batch, waiting)
+    started_s = prior.cut_launch_s / p
+    rounds = _eager_rounds(rounds, all_s, each_s, least, waiting, started_s)
     late = 1.0 + STRAGGLERS * np.log2(fleet.gpus)
-    turns = (all_s + rounds * each_s) * late
     grown = (batch + rounds * lost) * sample_s
+    idle = np.maximum(rounds * started_s - all_s - rounds * each_s, 0.0)  # kernels start too late
+    turns = (all_s + rounds * each_s + idle) * late
     near, far = _gradients(fleet, needs, splits)
     busy = grown * again + rounds * launch
     hidden = np.where(p > 1, 0.0, prior.overlap * BACKWARD * busy / rounds)
     waits = np.maximum(near + far - hidden, 0.0)
     feed = job.global_batch / np.minimum(fleet.prepare_per_s, fleet.fetch_per_s)
-    step = np.maximum(turns * (1.0 + (p - 1.0) / rounds) + waits, feed)
+    step = np.maximum(turns * (1.0 + waiting / rounds) + waits, feed)
     return _Turns(
         step_s=np.where(runs, step, np.inf),
         batch=batch,
         rounds=rounds,
         grown_s=grown,
         again=np.broadcast_to(again, rounds.shape),
-        launch_s=launch,
+        launch_s=launch + idle / rounds,
         turns_s=turns,
         waits_s=waits,
         outside_s=batch * between + rounds * each + far,
@@ -269,6 +327,7 @@ def _turns(job: Job, prior: Prior, fleet: Clusters, needs: Bytes, splits: Splits
         feed_s=feed,
         tensor=t,
         stages=p,
+        waiting=np.broadcast_to(waiting, rounds.shape),
     )
 
 
@@ -276,7 +335,7 @@ def _terms(c: _Turns) -> StepTerms:
     """The parts of the steps of some cuts."""
     compute = c.grown_s + c.rounds * c.launch_s
     again = (c.again - 1.0) * c.grown_s
-    bubble = (c.stages - 1.0) / c.rounds * c.turns_s
+    bubble = c.waiting / c.rounds * c.turns_s
     talked = np.maximum(c.outside_s + c.inside_s, 1e-30)
     return StepTerms(
         step_s=c.step_s,
@@ -293,34 +352,62 @@ def _terms(c: _Turns) -> StepTerms:
     )
 
 
-def _best_rounds(all_s: Floats, each_s: Floats, least: Floats, most: Floats, p: Floats) -> Floats:
-    """The whole number r from `least` to `most` that minimises (r + p - 1)·(X/r + Y).
+def _best_rounds(
+    all_s: Floats, each_s: Floats, least: Floats, most: Floats, waiting: Floats
+) -> Floats:
+    """The whole number r from `least` to `most` that minimises (r + w)·(X/r + Y), w turns waiting.
 
-    The sum is convex in r with its least at sqrt((p - 1)·X/Y).
+    The sum is convex in r with its least at sqrt(w·X/Y).
     """
-    waste = (p - 1.0) * all_s
+    waste = waiting * all_s
     below = np.clip(np.floor(np.sqrt(waste / np.maximum(each_s, 1e-300))), least, most)
     above = np.minimum(below + 1.0, most)
     later = waste / above + above * each_s < waste / below + below * each_s
     return np.where(later, above, below)
 
 
-def _talk(job: Job, fleet: Clusters, splits: Splits) -> tuple[Floats, Floats, Floats]:
+def _eager_rounds(
+    rounds: Floats,
+    all_s: Floats,
+    each_s: Floats,
+    least: Floats,
+    waiting: Floats,
+    started_s: Floats,
+) -> Floats:
+    """Fewer micro-batches where a program cannot start the kernels of so many in time.
+
+    The least of (r + w)·max(X/r + Y, λ): up to r = X/(λ - Y) the first term counts, then the
+    second, which only grows.
+    """
+    bend = np.floor(all_s / np.maximum(started_s - each_s, 1e-300))
+    below = np.maximum(np.minimum(rounds, bend), least)
+    above = np.maximum(np.minimum(rounds, bend + 1.0), least)
+
+    def turns_s(r: Floats) -> Floats:
+        return np.asarray((r + waiting) * np.maximum(all_s / r + each_s, started_s))
+
+    return np.where(turns_s(above) < turns_s(below), above, below)
+
+
+def _talk(
+    job: Job, fleet: Clusters, splits: Splits, chunks: Floats
+) -> tuple[Floats, Floats, Floats]:
     """Seconds per sample on the links and on the network, and per micro-batch on the network.
 
-    A stage sends each sample's activations on and their gradients back, each of its t GPUs a
-    t-th; a machine's network carries them where the replica spans machines.
+    A stage sends each sample's activations on and their gradients back, once for each chunk of
+    its layers and each of its t GPUs a t-th; a machine's network carries them where the replica
+    spans machines.
     """
     t, p = splits.tensor, splits.stages
     wide = 4.0 if job.precision in ("fp32", "tf32") else 2.0
     sent = float(job.tokens_per_sample) * job.hidden * wide
     across = t * p > fleet.gpus_per_machine
-    handed = 2.0 * sent * (p > 1)
+    handed = 2.0 * sent * (p > 1) * chunks
     reduced = np.where(AGAIN, REDUCED_AGAIN, REDUCED) * (job.layers * 2.0 * sent)
     local = np.where(across, 0.0, handed / t)
     inside = (reduced * ((t - 1.0) / (t * p)) + local) / fleet.intra_bytes_per_s
     rate = np.where(across, fleet.network_bytes_per_s, np.inf)
-    each = 2.0 * (fleet.network_half_bytes / rate + across * fleet.network_latency_s)
+    each = 2.0 * chunks * (fleet.network_half_bytes / rate + across * fleet.network_latency_s)
     return inside, handed / rate, each
 
 

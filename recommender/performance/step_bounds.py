@@ -211,7 +211,7 @@ def _held_arithmetic(job: Job, columns: MachineColumns, memory: Floats, most: in
 
 def _never_eager(job: Job) -> Prior:
     """The speed constants of a job whose kernels start in no time."""
-    return replace(prior_of(job), launch_s=0.0)
+    return replace(prior_of(job), launch_s=0.0, cut_launch_s=0.0)
 
 
 def _least_of_ranges(each: Floats) -> Floats:

@@ -31,10 +31,17 @@ def test_four_machines_are_up_to_four_stages():
     assert degrees(4) == {(8, 1), (1, 2), (1, 4), (1, 8), (8, 2), (8, 4)}
 
 
-def test_five_machines_are_one_pipeline_of_five_stages_where_the_layers_allow_it():
+def test_five_machines_are_one_pipeline_of_five_stages_of_nearly_as_many_layers():
     assert (8, 5) in degrees(5)
     assert (8, 5) not in degrees(5, sharding="tensor")
-    assert degrees(7) == degrees(1)  # 7 does not divide 80 layers
+    assert degrees(7) == degrees(1)  # a stage of 12 layers, where the mean is 11.4
+
+
+def test_126_layers_lie_in_sixteen_stages():
+    """Llama 3 405B (arXiv 2407.21783): stages of eight layers, the last ones of seven."""
+    job = llama(layers=126, hidden=16384, stack="tuned")
+    found = splits_of(job, clusters(columns(job, (P5,)), {0: 16}))
+    assert (8.0, 16.0) in set(zip(found.tensor.tolist(), found.stages.tolist(), strict=True))
 
 
 def test_single_gpus_are_stages():
@@ -52,6 +59,7 @@ def test_small_networks_and_others_are_cut_only_if_asked_and_possible():
     assert splittable(llama(stack="tuned"))
     assert not splittable(llama(stack="typical"))
     assert not splittable(llama(stack="tuned", parameters=0.4e9))
+    assert splittable(llama(stack="typical", parameters=70e9))
     assert splittable(llama(parameters=0.4e9, sharding="pipeline"))
     assert not splittable(llama(sharding="fsdp"))
     assert not splittable(resnet(sharding="tensor"))

@@ -91,7 +91,8 @@ def test_units_cancel(fleet, job, unit):
         network_latency_s=fleet.network_latency_s * unit,
     )
     before = terms_of(job, prior, fleet).step_s
-    later = replace(prior, tensor_s=prior.tensor_s * unit, launch_s=prior.launch_s * unit)
+    seconds = ("tensor_s", "launch_s", "cut_launch_s")
+    later = replace(prior, **{name: getattr(prior, name) * unit for name in seconds})
     after = terms_of(job, later, slow).step_s
     np.testing.assert_allclose(after, before * unit, rtol=1e-9)
 
@@ -209,17 +210,26 @@ def scalar_served(job: Job, prior: Prior, fleet: Clusters, busy: float) -> float
 def best_cut(job: Job, prior: Prior, fleet: Clusters) -> float:
     """The fastest way to cut the network: every degree and every number of micro-batches."""
     n, g = int(fleet.machines[0]), int(fleet.gpus_per_machine[0])
-    stages = {"auto": {1, 2, 4, 8, n}, "tensor": {1}, "pipeline": {2, 4, 8, n} - {1}}[job.sharding]
+    every = {1, 2, 4, 8, 16, n}
+    stages = {"auto": every, "tensor": {1}, "pipeline": every - {1}}[job.sharding]
     tried = [inf]
     for t, p, again in product({1, g}, sorted(stages), (False, True)):
         whole = n % (t * p // g) == 0 and t * p % g == 0 if t * p > g else g % (t * p) == 0
-        known = job.layers % p == 0 and (t == g or p in (2, 4, 8))
+        known = nearly_even(job.layers, p) and (t == g or p in (2, 4, 8))
+        chunks = [v for v in (2, 3, 4) if p > 1 and nearly_even(job.layers, p * v)]
+        interleaved = chunks[-1:] if job.stack == "tuned" else []
         if t * p > 1 and known and whole:
-            tried.append(scalar_cut(job, prior, fleet, t, p, again))
+            tried += [scalar_cut(job, prior, fleet, t, p, again, v) for v in (1, *interleaved)]
     return min(tried)
 
 
-def scalar_cut(job: Job, prior: Prior, fleet: Clusters, t: int, p: int, recompute: bool) -> float:
+def nearly_even(layers: int, parts: int) -> bool:
+    return ceil(layers / parts) * parts <= 1.04 * layers
+
+
+def scalar_cut(
+    job: Job, prior: Prior, fleet: Clusters, t: int, p: int, recompute: bool, chunks: int
+) -> float:
     """One cut with its best micro-batches, found by trying them all."""
     needs, gpus = bytes_of(job, prior), float(fleet.gpus[0])
     replicas = gpus / (t * p)
@@ -227,18 +237,30 @@ def scalar_cut(job: Job, prior: Prior, fleet: Clusters, t: int, p: int, recomput
         return inf
     kept = (needs.recomputed if recompute else needs.activations) / t
     sample = kept + needs.logits / t if p == 1 else max(kept, kept / p + needs.logits / t)
+    sample *= 1 + (p - 1) / (p * chunks) if chunks > 1 else 1
     held = (needs.weights + needs.gradients) / (t * p) + needs.optimizer / gpus + needs.context
     fits = floor((float(fleet.memory_bytes[0]) - held) / sample)
     if fits < 1:
         return inf
     batch = ceil(job.global_batch / replicas)
-    tried = range(ceil(batch / min(fits, batch)), batch + 1)
-    step = min(cut_step(job, prior, fleet, t, p, recompute, batch, r) for r in tried)
+    least = ceil(batch / min(fits, batch))
+    if chunks > 1 and batch < p:
+        return inf
+    tried = range(max(least, p) if chunks > 1 else least, batch + 1)
+    step = min(cut_step(job, prior, fleet, t, p, recompute, batch, r, chunks) for r in tried)
     return max(step, job.global_batch / float(fleet.prepare_per_s[0]))
 
 
 def cut_step(
-    job: Job, prior: Prior, fleet: Clusters, t: int, p: int, again: bool, batch: int, rounds: int
+    job: Job,
+    prior: Prior,
+    fleet: Clusters,
+    t: int,
+    p: int,
+    again: bool,
+    batch: int,
+    rounds: int,
+    chunks: int,
 ) -> float:
     """r micro-batches through p stages, and then the gradients."""
     n, g = float(fleet.machines[0]), float(fleet.gpus_per_machine[0])
@@ -246,7 +268,8 @@ def cut_step(
     rate, latency = float(fleet.network_bytes_per_s[0]), float(fleet.network_latency_s[0])
     gpu_s = float(fleet.gpus[0] / fleet.compute_per_s[0])
     share = max(1 / t, min(1.0, 1024 / job.hidden))
-    busy = (batch / rounds / t + prior.batch_penalty * share) * gpu_s / p
+    longest = ceil(job.layers / (p * chunks)) * chunks / job.layers
+    busy = (batch / rounds / t + prior.batch_penalty * share) * gpu_s * longest
     busy *= 4 / 3 if again else 1
     busy += prior.tensor_s * job.gradient_tensors / p
     message = batch / rounds * job.tokens_per_sample * job.hidden
@@ -254,7 +277,8 @@ def cut_step(
     turn = busy + (6 if again else 4) * job.layers / p * 2 * (t - 1) / t * message / links
     if p > 1:
         far = (message + half) / rate + latency
-        turn += 2 * (far if t * p > g else message / t / links)
+        turn += 2 * chunks * (far if t * p > g else message / t / links)
+    turn = max(turn, prior.cut_launch_s / p)
     needs = bytes_of(job, prior)
     inside, others = max(g / (t * p), 1.0), n * min(g / (t * p), 1.0)
     sums = 2 * needs.reduced / (t * p) * (inside - 1) / inside / links
@@ -265,4 +289,4 @@ def cut_step(
         sums += latency * log2(others)
     hidden = prior.overlap * 2 / 3 * busy if p == 1 else 0.0
     turn *= 1 + 0.005 * log2(float(fleet.gpus[0]))
-    return (rounds + p - 1) * turn + max(sums - hidden, 0.0)
+    return (rounds + (p - 1) / chunks) * turn + max(sums - hidden, 0.0)

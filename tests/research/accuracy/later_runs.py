@@ -9,6 +9,7 @@ Which rows count and which of them judge was written down before any of them was
   networks for text and speech give no length of a sample, its clusters span the internet.
 * A rate is stated: no speed-ups over a baseline, no bare times.
 * GPUs whose rates their vendor publishes and that some cloud lets by the hour.
+* MLPerf is of the tuned stack, all else of the typical one, as `job.Stack` says.
 * 8-bit arithmetic (FP8) where the submitter's public recipe asks for it: NVIDIA's BERT, GPT-3 and
   Llama 2 LoRA on Hopper, Intel's GPT-3 on Gaudi2. All other runs are of 16 bits.
 
@@ -30,6 +31,7 @@ import numpy as np
 from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.schema import InstanceType
 from recommender.errors import RecordError
+from recommender.job.derive import intensity_ratio
 from recommender.job.job import Job
 from recommender.performance.clusters import Clusters, MachineColumns, clusters_of
 from recommender.performance.machines import machine_columns
@@ -116,7 +118,7 @@ def _run(row: Mapping[str, str], first: set[tuple[str, ...]]) -> LaterRun:
         micro_batch=micro,
         batch=round(batch or micro * n * g),
         fp8=mlperf and _in_fp8(row),
-        stack="tuned" if mlperf or layout else "typical",
+        stack="tuned" if mlperf else "typical",
         samples_per_s=float(row["throughput"]) / tokens,
         tensor=int(layout[2]) if layout else 0,
         stages=int(layout[1]) if layout else 0,
@@ -204,17 +206,17 @@ def job_of(run: LaterRun) -> Job:
         else SAMPLE_BYTES,
         checkpoint_bytes=1.0,
         precision="fp8" if run.fp8 else "mixed",
-        intensity_ratio=_intensity_ratio(network),
+        intensity_ratio=intensity_ratio(
+            network["family"], float(network["flop_per_sample"]), _kept_bytes(network)
+        ),
         method="lora" if lora else "full",
         sharding="auto" if large or cut else "ddp",
         stack=run.stack,  # type: ignore[arg-type]
     )
 
 
-def _intensity_ratio(network: Mapping[str, str]) -> float:
-    """FLOP per byte over ResNet-50's, as `recommend` takes them from a network's activations."""
-    kept = float(network["activation_mb"] or 0) * 1e6
-    return 45e6 / 24.535e9 * float(network["flop_per_sample"]) / kept if kept else 1.0
+def _kept_bytes(network: Mapping[str, str]) -> float | None:
+    return float(network["activation_mb"]) * 1e6 if network["activation_mb"] else None
 
 
 def machine_of(run: LaterRun, job: Job) -> InstanceType:

@@ -118,7 +118,7 @@ def predicted(run: Run) -> float:
         sample = sample_bytes(needs, again, splits.tensor, splits.stages)
         # Room for the stated micro-batch; else as much as the network takes, were it too much.
         least = held + sample * (max(run.micro_batch, 1) + 1e-6)
-        room = least if run.micro_batch else np.maximum(fleet.memory_bytes, least)
+        room = least if run.micro_batch else np.maximum(fleet.memory_bytes, least + sample)
         one = cut_terms(job, prior, replace(fleet, memory_bytes=room), needs, splits)
         if run.recompute in (None, again):
             times.append(float(one.step_s[int(again), 0]))
