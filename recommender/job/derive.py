@@ -393,7 +393,7 @@ def intensity_ratio(family: str, flop: float, kept_bytes: float | None) -> float
     """FLOP per byte that a convolutional network moves, over those of ResNet-50.
 
     What is kept for the backward pass is part of what kernels read and write: its share counts by
-    its root, the best of 0, 1/2 and 1 on networks with other shares (docs/research/accuracy-later.md).
+    its root, the best of 0, 1/2 and 1 on networks with other shares (docs/research/fits.md).
     """
     if family != "cnn" or not kept_bytes:
         return 1.0

@@ -73,8 +73,8 @@ class Splits:
 def splittable(job: Job) -> bool:
     """Whether the network of a job may be cut: a transformer whose software can, or is asked to.
 
-    Under `auto` large networks in a tuned stack (Megatron-LM, NeMo, torchtitan) are, and the largest
-    in scripts of the typical stack, which shard the weights of others.
+    Under `auto` large networks in a tuned stack (Megatron-LM, NeMo, torchtitan) are, the largest
+    in scripts of the typical stack too, which shard the weights of others.
     """
     if job.hidden < 1 or job.layers < 1 or job.sync != "allreduce":
         return False

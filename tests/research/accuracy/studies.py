@@ -7,7 +7,6 @@ from recommender.text import unknown
 from tests.research.accuracy import (
     cmdare,
     laboratories,
-    later,
     lifetimes,
     machine_links,
     other_gpu,
@@ -26,7 +25,6 @@ from tests.research.accuracy.study import Study
 STUDIES: tuple[Study, ...] = (
     *training.STUDIES,
     *laboratories.STUDIES,
-    *later.STUDIES,
     *other_gpu.STUDIES,
     *published_scaling.STUDIES,
     *scaling.STUDIES,
