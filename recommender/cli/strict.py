@@ -69,6 +69,13 @@ class _AsTyped:
     a tenth of the time of an answer. Our flags are text, and `inputs` reads it.
     """
 
+    def __init__(self, as_typer: Callable[[], Any]) -> None:
+        self.as_typer = as_typer  # builds what Typer reads the flag with
+
+    def __call__(self) -> "_AsTyped":
+        """What reads the flag, as `get_runtime_param` of Typer's parameters gives it."""
+        return self
+
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
         """The value of a parameter."""
         many = param.multiple or param.nargs == -1
@@ -76,15 +83,15 @@ class _AsTyped:
             return () if many else None
         if param.type_descriptor.annotation in (str, list[str]):
             return list(value) if many else value
-        param._runtime_param = None
-        return param.get_runtime_param().coerce(value, param=param, ctx=ctx)
+        return self.as_typer().coerce(value, param=param, ctx=ctx)
 
 
 def keep_as_typed(params: Iterable[Any]) -> None:
     """Do without Typer's validators where Typer would build them; older ones have none."""
     for param in params:
-        if getattr(param, "_runtime_param", param) is None:
-            param._runtime_param = _AsTyped()
+        as_typer = getattr(param, "get_runtime_param", None)
+        if as_typer is not None and not isinstance(as_typer, _AsTyped):
+            param.get_runtime_param = _AsTyped(as_typer)
 
 
 class PlanCommand(StrictCommand):

@@ -199,10 +199,9 @@ def _over_budget(space: Space, c: ClusterSums, budget_usd: float) -> Bools:
     spot = np.where(c.free_s > 60.0, mostly, 1.0) * c.spot_usd_per_hour
     spot = np.minimum(spot, c.best_fallback_usd_per_hour)
     key = (space.path_count, space.seed, space.limits.confidence)
-    pairs = np.stack([c.speed_sigma, c.spot_price_sigma], axis=1)
-    values, where = np.unique(pairs, axis=0, return_inverse=True)
-    joint = np.array([joint_quantile(*key, *map(float, pair)) for pair in values])
-    factor = joint[where.ravel()]
+    pairs = list(zip(c.speed_sigma.tolist(), c.spot_price_sigma.tolist(), strict=True))
+    joint = {pair: joint_quantile(*key, *pair) for pair in set(pairs)}
+    factor = np.array([joint[pair] for pair in pairs], dtype=np.float64)
     has_fallback = np.isfinite(c.best_fallback_usd_per_hour) & (c.spot_usd_per_hour > 0)
     quick = np.where(has_fallback, np.maximum(c.best_fallback_speed, 1.0), 1.0)
     rate = c.base_usd_per_hour / quick + spot

@@ -71,23 +71,20 @@ class Pipeline:
         """The three by their numbers in the table."""
         return None if self.three is None else self.three.led(self.table, self.problem.limits)
 
-    @cached_property
-    def compared(self) -> Plan | None:
-        """The machines that the user rents now."""
-        return None if self.compare is None else current_setup(self.problem, self.compare).plan
-
     def answer(self) -> Answer:
         """Search, then gather what a reader wants next to the best plan."""
-        _ = self.compared  # before the search: machines that cannot run the job are refused
+        # Machines that the user rents now, before the search: what cannot run the job is refused.
+        compare = self.compare
+        compared = None if compare is None else current_setup(self.problem, compare).plan
         if self.save_lp is not None:
             save_program(self.search, self.save_lp)
         if not self.search.best.incumbents:
             from recommender.planner.infeasibility import infeasible  # most answers need none
 
-            return self._answer(infeasible(self.search))
-        return self._answer(None)
+            return self._answer(compared, infeasible(self.search))
+        return self._answer(compared, None)
 
-    def _answer(self, failed: Infeasible | None) -> Answer:
+    def _answer(self, compared: Plan | None, failed: Infeasible | None) -> Answer:
         problem, ranked = self.problem, self.ranked
         table = self._shares_told()
         plans = tuple(evaluated.plan for evaluated in table)
@@ -98,7 +95,7 @@ class Pipeline:
             goal=problem.limits.goal,
             plans=plans,
             baselines=tuple(evaluated.plan for evaluated in plain),
-            compared=self.compared,
+            compared=compared,
             lower_bound_usd=least_usd,
             lower_bound_s=least_s,
             sensitivity=() if failed else sensitivity(self.search, ranked.plans[0]),

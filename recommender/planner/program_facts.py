@@ -1,7 +1,6 @@
 """What is told of the linear program: shares of the work, what a limit is worth, conflicts."""
 
 from dataclasses import replace
-from typing import Literal
 
 from recommender.market.quota_rows import one_machine_more
 from recommender.optimize import master_program as rows
@@ -37,11 +36,9 @@ def program_facts(search: PlanSearch, worth: bool) -> ProgramFacts | None:
         ),
         key=lambda each: -each.share,
     )
-    status: Literal["optimal", "infeasible", "unknown"] = "unknown"
-    if program.solution.status in ("optimal", "infeasible"):
-        status = "optimal" if program.solution.status == "optimal" else "infeasible"
+    status = program.solution.status
     return ProgramFacts(
-        status=status,
+        status="unknown" if status == "found" else status,
         columns=len(program.names),
         rows=len(program.model.rows),
         spot_share=program.spot_share,

@@ -118,7 +118,7 @@ def _met(search: PlanSearch) -> Iterator[Met]:
     """All plans that the searches kept, each once."""
     found: dict[Key, Met] = {}
     states = [(search.problem.limits, search.best)]
-    states += [(limits, state) for (limits, _), state in search.searched.items()]
+    states += [(limits, kept.state) for (limits, _), kept in search.searched.items()]
     for limits, state in states:
         for candidate in state.incumbents.values():
             met = Met(candidate, limits)

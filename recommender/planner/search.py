@@ -82,6 +82,15 @@ ALLOWED: dict[Only, Callable[[Entries, Floats], Bools]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A search that was made, and how far it went: it serves who asks for no more."""
+
+    state: SearchState
+    plans: int
+    slack: float
+
+
 @dataclass(frozen=True)
 class PlanSearch:
     """Searches one problem, and the same problem under other limits."""
@@ -90,7 +99,7 @@ class PlanSearch:
     prove: bool = False  # search clusters and mixes as far as they go
     watch: Watch = field(default_factory=Watch)  # the search that runs now
     thorough: bool = False  # bound mixes as tightly as is known, for who asks for reasons
-    searched: dict[tuple[Limits, Only], SearchState] = field(default_factory=dict)
+    searched: dict[tuple[Limits, Only], Kept] = field(default_factory=dict)
     queues: dict[Limits, SingleQueue] = field(default_factory=dict)
 
     def search(self, limits: Limits, only: Only = "any", budget: Budget = FULL) -> SearchState:
@@ -124,20 +133,21 @@ class PlanSearch:
         self, limits: Limits, only: Only, budget: Budget, slack: float = 0.0
     ) -> SearchState:
         """Clusters of one type; plans slower than the fastest by up to `slack` are kept as well."""
-        key = (limits, only)
-        if key not in self.searched:
-            found = self._clusters(limits, self._masks(only), budget, slack)
-            if only == "any" and found.exhausted and not found.incumbents:
-                # Cheap spot plans used the budget up: on-demand ones cost more and may still do.
-                reliable = self._clusters(limits, self._masks("on_demand"), budget, slack)
-                found = replace(
-                    reliable,
-                    open_bound=min(found.open_bound, reliable.open_bound),
-                    plans_evaluated=found.plans_evaluated + reliable.plans_evaluated,
-                    max_plans=found.max_plans + reliable.max_plans,
-                )
-            self.searched[key] = found
-        return self.searched[key]
+        known = self.searched.get((limits, only))
+        if known is not None and known.plans >= budget.plans and known.slack >= slack:
+            return known.state
+        found = self._clusters(limits, self._masks(only), budget, slack)
+        if only == "any" and found.exhausted and not found.incumbents:
+            # Cheap spot plans used the budget up: on-demand ones cost more and may still do.
+            reliable = self._clusters(limits, self._masks("on_demand"), budget, slack)
+            found = replace(
+                reliable,
+                open_bound=min(found.open_bound, reliable.open_bound),
+                plans_evaluated=found.plans_evaluated + reliable.plans_evaluated,
+                max_plans=found.max_plans + reliable.max_plans,
+            )
+        self.searched[limits, only] = Kept(found, budget.plans, slack)
+        return found
 
     def _masks(self, only: Only) -> Masks:
         gpus = self.problem.columns.gpus
@@ -145,16 +155,11 @@ class PlanSearch:
         return tuple(ALLOWED[only](site.entries, gpus[site.entries.kind]) for site in sites)
 
     def _clusters(
-        self,
-        limits: Limits,
-        masks: Masks,
-        budget: Budget,
-        slack: float = 0.0,
-        below: float = np.inf,
+        self, limits: Limits, masks: Masks, budget: Budget, slack: float = 0.0
     ) -> SearchState:
         """A search; next to the answer it goes by estimates where bounds would take long."""
         if budget != BASELINE:
-            return self._exactly(limits, masks, budget, slack, below)
+            return self._exactly(limits, masks, budget, slack)
         state = SearchState(slack=0.0, max_plans=0)
         if limits.deadline_s is None or not self._any_spot(masks):
             state = self._exactly(limits, masks, GLANCE)
@@ -430,7 +435,7 @@ class PlanSearch:
             return state
         pools = self.problem.single_type_sites.pools
         masks = tuple(np.array([not self.problem.is_derived(p) for p in site]) for site in pools)
-        quoted = self._clusters(self.problem.limits, masks, FULL, below=below)
+        quoted = self._exactly(self.problem.limits, masks, FULL, below=below)
         printed = {key: each for key, each in quoted.incumbents.items() if each.printed}
         return replace(state, incumbents=state.incumbents | printed)
 

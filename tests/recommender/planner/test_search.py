@@ -27,7 +27,16 @@ def search(catalog: Catalog) -> PlanSearch:
 
 def test_what_was_searched_once_is_not_searched_again(search: PlanSearch) -> None:
     tighter = Limits(deadline_s=12 * HOUR, max_machines=6)
-    assert search.search(tighter, budget=QUICK) is search.search(tighter, budget=BASELINE)
+    known = search.search(tighter, budget=BASELINE)
+    assert search.search(tighter, budget=QUICK) is known
+
+
+def test_who_asks_for_a_longer_search_gets_one(search: PlanSearch) -> None:
+    other = Limits(deadline_s=11 * HOUR, max_machines=6)
+    quick = search.search(other, budget=QUICK)
+    longer = search.search(other, budget=FULL)
+    assert longer.max_plans > quick.max_plans
+    assert longer.best_goal <= quick.best_goal * 1.02  # on the printed paths, not those of a search
 
 
 def test_a_search_stops_when_its_budget_is_used_up(search: PlanSearch) -> None:
