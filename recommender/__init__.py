@@ -1,7 +1,7 @@
 """From a training job and limits to ranked plans of cloud GPU machines.
 
-    from recommender import Limits, find_job, recommend
-    answer = recommend(find_job("resnet50-imagenet"), Limits(deadline_s=24 * 3600))
+    from recommender import recommend
+    answer = recommend("resnet50-imagenet", deadline="24h")
 
 The names below are loaded when they are first used, so that `import recommender` is quick.
 """
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from recommender.catalogs.errors import CatalogError, RecommendError
     from recommender.catalogs.load import load as load_catalog
+    from recommender.cli.library.calls import backtest, recommend, simulate
     from recommender.errors import UsageError
     from recommender.job.job import Job
     from recommender.job.jobfile import find_job, job_from_text
     from recommender.job.preset_files import presets
     from recommender.plan.limits import Choice, GpuWish, Limits, Progress, QuotaLimit
     from recommender.plan.plan import Answer, Infeasible, Plan
-    from recommender.planner.recommend import recommend
     from recommender.version import __version__
 
 __all__ = [
@@ -35,11 +35,13 @@ __all__ = [
     "RecommendError",
     "UsageError",
     "__version__",
+    "backtest",
     "find_job",
     "job_from_text",
     "load_catalog",
     "presets",
     "recommend",
+    "simulate",
 ]
 
 _HOME = {
@@ -48,9 +50,9 @@ _HOME = {
     "recommender.job.job": ("Job",),
     "recommender.job.jobfile": ("find_job", "job_from_text"),
     "recommender.job.preset_files": ("presets",),
+    "recommender.cli.library.calls": ("backtest", "recommend", "simulate"),
     "recommender.plan.limits": ("Choice", "GpuWish", "Limits", "Progress", "QuotaLimit"),
     "recommender.plan.plan": ("Answer", "Infeasible", "Plan"),
-    "recommender.planner.recommend": ("recommend",),
     "recommender.version": ("__version__",),
 }
 

@@ -32,6 +32,7 @@ COMMANDS = tuple(
         ("schema", "doctor:schema_command", "The JSON Schema of answers and errors."),
         ("jobs", "jobs:group", "The jobs that come with the tool, and your own."),
         ("offers", "offers:group", "Machines of your own, as a file that plans read."),
+        ("mcp", "mcp:command", "Serve agents by the Model Context Protocol."),
         ("catalog", "catalog:group", "Offers, how old prices are, how to renew them."),
         ("trace", "trace:group", "Recorded spot markets, and laws kept for offers."),
         ("bench", "bench:group", "Measure machines; plan with what was measured."),

@@ -122,7 +122,7 @@ def _price(moved: PriceMove) -> str:
 
 
 def document(found: Replan, request: PlanRequest) -> dict[str, Any]:
-    """The same for programs."""
+    """All figures as plain objects: seconds, USD, shares, six significant digits."""
     return {
         "schema": REPLAN_SCHEMA,
         "provenance": {"tool": f"recommend {__version__}", "catalog": request.catalog},

@@ -102,7 +102,7 @@ def _checked(found: BreakEven) -> str:
 
 
 def document(found: MachineStanding, request: PlanRequest) -> dict[str, Any]:
-    """The same for programs."""
+    """All figures as plain objects: seconds, USD, shares, six significant digits."""
     return {
         "schema": STANDING_SCHEMA,
         "provenance": {"tool": f"recommend {__version__}", "catalog": request.catalog},

@@ -7,6 +7,7 @@ import numpy as np
 from recommender.arrays import Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
+from recommender.inputs.units import parse_duration
 from recommender.policies.availability_fit import zone_class
 from recommender.policies.backtest import (
     BacktestTrace,
@@ -28,7 +29,7 @@ from recommender.policies.backtest_zones import (
 from recommender.policies.replay_zones import Failover
 from recommender.policies.rules import Greedy, OnDemand, SpotOnly, UniformProgress
 from recommender.policies.state import ModePrices, Policy, Task
-from recommender.text import shown
+from recommender.text import duration, shown
 from recommender.traces.trace import Trace as Series
 
 ZONE_POLICIES = ("failover", "multi-region")  # of one job that may move between the traces' zones
@@ -60,6 +61,21 @@ class BacktestSettings:
     def zone_policies(self) -> list[str]:
         """Policies of one job that may move between the zones of all traces."""
         return [name for name in self.policies if name in ZONE_POLICIES]
+
+
+def parse_task(word: str, name: str) -> Task:
+    """Read work/deadline/changeover, as 48h/52h/6m."""
+    parts = word.split("/")
+    if len(parts) != 3:
+        raise UsageError(f"{name} {shown(word)}: write work/deadline/changeover, as 48h/52h/6m")
+    task = Task(*(parse_duration(part, name) for part in parts))
+    if task.slack_s < 0.0:
+        least = duration(task.work_s + task.changeover_s)
+        raise UsageError(
+            f"{name} {shown(word)}: work and changeover take {least}, longer than the deadline; "
+            f"write a deadline of {least} or more"
+        )
+    return task
 
 
 def check_series(series: Sequence[Series], settings: BacktestSettings) -> None:

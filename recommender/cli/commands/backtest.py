@@ -13,11 +13,9 @@ from recommender.cli.output import put_json, sheet_format, show_page
 from recommender.cli.screen import progress, write_text
 from recommender.errors import UsageError
 from recommender.inputs import units
-from recommender.text import shown
 
 if TYPE_CHECKING:
     from recommender.policies.backtest import Work, Workers
-    from recommender.policies.state import Task
     from recommender.simulate.backtest_work import BacktestSettings
 
 SETTINGS = ("48h/52h/6m", "48h/60h/6m", "24h/36h/12m", "24h/48h/6m")
@@ -100,7 +98,10 @@ class WorkerFlags:
 
 def backtest(
     files: Annotated[
-        list[str], typer.Argument(help="Trace files, gzipped or not.", metavar="FILE...")
+        list[str],
+        typer.Argument(
+            help="Trace files, gzipped or not; sample: the shipped one.", metavar="FILE..."
+        ),
     ],
     trace: TraceFlags,
     trial: TrialFlags,
@@ -115,6 +116,7 @@ def backtest(
     Policies are fitted to the first part of each trace and evaluated on the rest.
 
     \b
+    recommend backtest sample
     recommend backtest us-west-2a.json us-west-2b.json --job 24h/36h/6m
     """
     from recommender.policies.backtest import run
@@ -173,11 +175,11 @@ def _work(
 
 
 def _settings(trial: TrialFlags, past: float, errors: ErrorCollector) -> "BacktestSettings":
-    from recommender.simulate.backtest_work import BacktestSettings
+    from recommender.simulate.backtest_work import BacktestSettings, parse_task
 
     policies = (*POLICIES, *WAITING, *TOGETHER)
     found = BacktestSettings(
-        tasks=errors.parse_all(trial.job or SETTINGS, "--job", _task),
+        tasks=errors.parse_all(trial.job or SETTINGS, "--job", parse_task),
         policies=[errors.choose(p, "--policy", policies, "") for p in trial.policy or POLICIES],
         machines=errors.parse(trial.machines, "--machines", units.whole_of("8", most=1024), 1),
         past_share=past,
@@ -219,23 +221,6 @@ def _one_each(prices: Sequence[float], traces: int, name: str) -> Sequence[float
     if len(prices) not in (1, traces):
         raise UsageError(f"{name}: {len(prices)} prices for {traces} traces; give one or all")
     return prices if len(prices) == traces else list(prices) * traces
-
-
-def _task(word: str, name: str) -> "Task":
-    from recommender.policies.state import Task
-    from recommender.report import formatting as fmt
-
-    parts = word.split("/")
-    if len(parts) != 3:
-        raise UsageError(f"{name} {shown(word)}: write work/deadline/changeover, as 48h/52h/6m")
-    task = Task(*(units.parse_duration(part, name) for part in parts))
-    if task.slack_s < 0.0:
-        least = fmt.duration(task.work_s + task.changeover_s)
-        raise UsageError(
-            f"{name} {shown(word)}: work and changeover take {least}, longer than the deadline; "
-            f"write a deadline of {least} or more"
-        )
-    return task
 
 
 command = command_app("backtest", backtest)

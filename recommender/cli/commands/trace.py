@@ -32,8 +32,9 @@ def _offers(incomplete: str) -> list[str]:
 def chosen_series(files: list[str], flags: TraceFlags) -> "tuple[Trace, ...]":
     """The series of some files that were asked for."""
     from recommender.traces.read import chosen
+    from recommender.traces.sample import trace_path
 
-    return chosen([Path(name) for name in files], flags.format or "", flags.series or ())
+    return chosen([trace_path(name) for name in files], flags.format or "", flags.series or ())
 
 
 def fit_trace(

@@ -2,8 +2,6 @@
 
 import io
 import json
-import re
-import shlex
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from datetime import UTC, datetime, timedelta
@@ -16,8 +14,8 @@ from recommender.cli import main
 from recommender.report.json_schema import schema_text
 from recommender.train.progress_file import TrainingProgress
 from tests.recommender.cli.conftest import Result
+from tests.recommender.cli.page_commands import run_page
 
-PAGE = (Path(__file__).parents[3] / "docs" / "replan.md").read_text("utf-8")
 ASK = ("llama3-8b-lora", "--deadline", "24h", "--gpu", "A10G", "--provider", "aws")
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 Run = Callable[..., Result]
@@ -63,11 +61,6 @@ def progress(folder: Path, step: int, elapsed_h: float, minutes_ago: float = 5.0
     TrainingProgress(step, 1000, began, at, interval_s=600.0, spent_usd=12.5).write(folder)
 
 
-def commands() -> list[list[str]]:
-    blocks = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
-    return [shlex.split(line)[1:] for block in blocks for line in block.splitlines()]
-
-
 def test_every_command_of_the_page_runs_and_says_stay_or_move(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -75,12 +68,8 @@ def test_every_command_of_the_page_runs_and_says_stay_or_move(
     monkeypatch.setenv("RECOMMEND_PROVIDERS", "aws")
     progress(tmp_path, 400, 9.0)
     said = []
-    for words in commands():
-        name = words[words.index(">") + 1] if ">" in words else ""
-        found = run(*(words[: words.index(">")] if name else words))
+    for words, found in run_page("docs/replan.md", run, tmp_path):
         assert found.code in ((0,) if "--changed-since" not in words else (0, 7)), words
-        if name:
-            (tmp_path / name).write_text(found.out)
         said.append(" ".join(found.out.split()))
     assert "llama3-8b-lora, 40 % done after 9 h: " in said[1]
     assert "Moving " in said[1]

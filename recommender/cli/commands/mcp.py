@@ -1,0 +1,17 @@
+"""`recommend mcp`: the tools for agents, over standard input and output."""
+
+from recommender.cli.groups import command_app
+
+
+def mcp() -> None:
+    """Serve agents by the Model Context Protocol, over standard input and output.
+
+    \b
+    recommend mcp
+    """
+    from recommender.cli.library.mcp_server import serve
+
+    serve()
+
+
+command = command_app("mcp", mcp)

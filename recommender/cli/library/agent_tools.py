@@ -1,0 +1,179 @@
+"""What agents may call: the questions of the command line, answered as its JSON documents.
+
+Nothing here rents, writes or uses the network, and no file of the machine is read but the user's
+own catalog: a job is one that comes with the tool, or the text of a job file.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from recommender.catalogs.store import Store, default_root, newest_good
+from recommender.cli.library.calls import recommend
+from recommender.errors import UsageError
+from recommender.inputs.limits import parse_limit
+from recommender.inputs.units import parse_duration, parse_gpu, parse_money, parse_share
+from recommender.job.job import Job
+from recommender.job.jobfile import find_job, job_from_text
+from recommender.job.preset_files import presets
+from recommender.plan.limits import BUDGET, DEADLINE, HOURLY, Choice, Limits, Progress
+from recommender.report.answer_frame import PlanRequest
+from recommender.text import unknown
+
+_NOWHERE = Path("/nonexistent")  # where models of a draft could be files: nowhere
+
+
+def recommend_plan(
+    job: str,
+    deadline: str | None = None,
+    budget: str | None = None,
+    hourly: str | None = None,
+    confidence: str | None = None,
+    providers: list[str] | None = None,
+    regions: list[str] | None = None,
+    gpus: list[str] | None = None,
+    spot: bool = True,
+    max_machines: int = 16,
+    done: str | None = None,
+    elapsed: str | None = None,
+    spent: str | None = None,
+    top: int = 5,
+) -> dict[str, Any]:
+    """Which cloud GPU VMs to rent for a training job, with the chance that it ends in time.
+
+    job: a name (llama3-8b-lora, resnet50-imagenet, ...) or the YAML text of a job file from init.
+    deadline "24h" seeks the cheapest plans in time, budget "200" (USD) or hourly "30" (USD/h) the
+    fastest for the money. done "40%", elapsed "9h" and spent "61" plan the rest of a job. The
+    answer is of schema recommend.plan/v1; `lead` is the number of the plan to rent, `status`
+    "infeasible" says in `infeasible` what is in the way.
+    """
+    progress = _progress(done, elapsed, spent)
+    limits = replace(_limits(None, None, None, confidence), max_machines=max_machines)
+    answer = recommend(
+        _job(job), limits, _choice(providers, regions, gpus, spot),
+        deadline=deadline, budget=budget, hourly=hourly, progress=progress, top=top,
+    )  # fmt: skip
+    return answer.to_dict()
+
+
+def explain_machine(
+    machine: str,
+    job: str,
+    region: str | None = None,
+    deadline: str | None = None,
+    budget: str | None = None,
+    hourly: str | None = None,
+    spot: bool = True,
+) -> dict[str, Any]:
+    """Why not this machine: what it lacks, its rank, what price or speed would make it win.
+
+    machine: an instance type such as p5.48xlarge, in `region` or anywhere. Of schema
+    recommend.standing/v1. Takes some ten seconds.
+    """
+    from recommender.planner.standing import standing
+    from recommender.report.standing import document
+
+    asked, limits = _job(job), _limits(deadline, budget, hourly, None)
+    choice, regions = _choice(None, None, None, spot), (region,) if region else ()
+    catalog = newest_good(Store(default_root())).catalog
+    found = standing(machine, asked, limits, choice, catalog=catalog, regions=regions)
+    return document(found, PlanRequest(asked, limits, choice, catalog=catalog.version))
+
+
+def init_job(
+    model: str,
+    examples: str,
+    tokens_per_example: str | None = None,
+    epochs: str | None = None,
+    batch: str | None = None,
+    method: str | None = None,
+    image_size: str | None = None,
+    post_training: str | None = None,
+) -> dict[str, Any]:
+    """A job file for one's own training: its text, what was understood and what was assumed.
+
+    model: a name on the Hugging Face hub that is known offline, such as Qwen/Qwen2.5-7B; method:
+    full, lora or qlora; post_training: dpo, grpo or ppo. Pass `text` as `job` to the other tools.
+    """
+    from recommender.job.draft import Wanted, draft_job
+    from recommender.report.draft_page import draft_page
+
+    wanted = Wanted(
+        model=model, examples=examples, tokens_per_example=tokens_per_example, epochs=epochs,
+        batch=batch, method=method, image_size=image_size, post_training=post_training,
+    )  # fmt: skip
+    draft = draft_job(wanted, None, _NOWHERE)
+    job = job_from_text(draft.text, "the job", "my-job")
+    page = draft_page(draft, job, "recommend.yaml", "recommend --deadline 24h")
+    return {"text": draft.text, **page.facts}
+
+
+def export_plan(
+    answer: dict[str, Any], to: str | None = None, plan: str | None = None
+) -> dict[str, Any]:
+    """The files that run a plan of an answer of recommend_plan, by name; nothing is rented.
+
+    to: skypilot, dstack, slurm, torchrun, terraform, aws-cli, gcloud or azure-cli (skypilot, or
+    what can); plan: a number or role such as cheapest (the one to rent). `start` is the command.
+    """
+    from recommender.export.answer_file import answer_of
+    from recommender.export.start import start_line, usual_target
+    from recommender.export.targets import export_files
+
+    found = answer_of(answer)
+    run = found.described(found.named(plan))
+    target = to or usual_target(run)
+    files = {each.name: each.text for each in export_files(run, target, "")}
+    return {"target": target, "files": files, "start": start_line(run, target, "")}
+
+
+def catalog_status() -> dict[str, Any]:
+    """How many offers of each provider are known, and how old their prices are."""
+    from recommender.report.catalog import status
+
+    found = newest_good(Store(default_root()))
+    facts = status(found.catalog, found.name or "shipped snapshot").facts
+    return {**facts, "passed_over": list(found.skipped)}
+
+
+TOOLS = (recommend_plan, explain_machine, init_job, export_plan, catalog_status)
+
+
+def _job(word: str) -> Job:
+    """A job by its name, or by the text of its file; no file is read."""
+    if "\n" in word or ":" in word:
+        return job_from_text(word, "the job", "my-job")
+    if word not in presets():
+        raise UsageError(unknown("job", word, presets(), "or pass the YAML text of a job file"))
+    return find_job(word)
+
+
+def _limits(
+    deadline: str | None, budget: str | None, hourly: str | None, confidence: str | None
+) -> Limits:
+    limits = Limits()
+    for limit, word in ((DEADLINE, deadline), (BUDGET, budget), (HOURLY, hourly)):
+        if word is not None:
+            limits = limits.with_value(limit, parse_limit(limit)(word, limit.name))
+    if confidence is None:
+        return limits
+    return replace(limits, confidence=parse_share(confidence, "confidence"))
+
+
+def _choice(
+    providers: list[str] | None, regions: list[str] | None, gpus: list[str] | None, spot: bool
+) -> Choice:
+    return Choice(
+        providers=tuple(providers or ()),
+        regions=tuple(regions or ()),
+        gpus=tuple(parse_gpu(word, "gpus") for word in gpus or ()),
+        market="any" if spot else "on_demand",
+    )
+
+
+def _progress(done: str | None, elapsed: str | None, spent: str | None) -> Progress:
+    return Progress(
+        done_share=0.0 if done is None else parse_share(done, "done", zero=True),
+        elapsed_s=0.0 if elapsed is None else parse_duration(elapsed, "elapsed", zero=True),
+        spent_usd=0.0 if spent is None else parse_money(spent, "spent", zero=True),
+    )

@@ -1,0 +1,227 @@
+"""The calls for Python: a question in the words of the command line, an answer that can be kept.
+
+answer = recommend("resnet50-imagenet", deadline="24h")
+answer.to_dict(), answer.to_pandas()
+"""
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from datetime import datetime
+from importlib import import_module
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any
+
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.frozen import dataclass
+from recommender.catalogs.store import Store, default_root, newest_good
+from recommender.errors import UsageError
+from recommender.inputs.limits import parse_limit
+from recommender.inputs.units import deadline_moment, parse_comparison, parse_duration
+from recommender.inputs.units.times import now as clock_now
+from recommender.job.job import Job
+from recommender.job.jobfile import find_job
+from recommender.plan.limits import BUDGET, DEADLINE, HOURLY, Choice, Limits, Progress
+from recommender.plan.plan import Answer
+from recommender.planner.recommend import recommend as answer_of
+from recommender.report.answer_frame import PlanRequest
+
+if TYPE_CHECKING:
+    from recommender.plan.simulation import Simulation
+    from recommender.report.backtest import Standing
+
+Amount = str | float | None  # a limit as it is typed; a number is in USD
+
+
+@dataclass(frozen=True, slots=True)
+class AskedAnswer(Answer):
+    """An answer with its question."""
+
+    request: PlanRequest | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `recommend ... --json`, of schema recommend.plan/v1."""
+        from recommender.report.json_output import document
+
+        assert self.request is not None  # `recommend` sets it
+        return document(self, self.request)
+
+    def to_pandas(self) -> Any:
+        """A DataFrame with one row per plan: USD, seconds, shares. Needs pandas, no dependency."""
+        pandas = import_module("pandas")
+        return pandas.DataFrame.from_records(
+            [_row(rank, plan) for rank, plan in enumerate(self.plans, 1)], index="rank"
+        )
+
+
+def recommend(
+    job: Job | str | PathLike[str],
+    limits: Limits = Limits(),  # noqa: B008 (frozen)
+    choice: Choice = Choice(),  # noqa: B008 (frozen)
+    *,
+    deadline: str | None = None,
+    budget: Amount = None,
+    hourly: Amount = None,
+    catalog: Catalog | None = None,
+    progress: Progress = Progress(),  # noqa: B008 (frozen)
+    **options: Any,
+) -> AskedAnswer:
+    """Rank the plans that keep the limits; an infeasible question is an answer as well.
+
+    `job` is a job that comes with the tool, a job file, or a `Job`. `deadline` is as typed on the
+    command line ("24h", "tomorrow 08:00"), `budget` and `hourly` are USD, as numbers or typed;
+    they win over `limits`. `catalog` defaults to the newest good version of this user's store, else
+    to the shipped snapshot; a version that had to be passed over is named in `Answer.warnings`.
+    Further `options`: `compare`, `top`, `prove`, `verify`, `explain`, `worth`, `save_lp`, `seed`,
+    `now`, `watch`, as in `recommender.planner.recommend`.
+
+    Raises:
+        UsageError: the job is not found or a limit cannot be read.
+    """
+    catalog, skipped = _catalog(catalog)
+    asked = _limits(limits, deadline, budget, hourly, progress)
+    found = answer_of(_job(job), asked, choice, catalog=catalog, progress=progress, **options)
+    found = replace(found, warnings=(*skipped, *found.warnings))
+    request = PlanRequest(_job(job), asked, choice, progress, catalog.version)
+    values = {each.name: getattr(found, each.name) for each in fields(found)}
+    return AskedAnswer(**values, request=request)
+
+
+def simulate(
+    job: Job | str | PathLike[str],
+    limits: Limits = Limits(),  # noqa: B008 (frozen)
+    choice: Choice = Choice(),  # noqa: B008 (frozen)
+    *,
+    deadline: str | None = None,
+    budget: Amount = None,
+    hourly: Amount = None,
+    plan: int | None = None,
+    machines: str | None = None,
+    executor: str = "",
+    runs: int = 10_000,
+    seed: int = 7,
+    catalog: Catalog | None = None,
+    progress: Progress = Progress(),  # noqa: B008 (frozen)
+    now: datetime | None = None,
+) -> "Simulation":
+    """Follow one plan through simulated runs: `plan` of the answer (that leads), or machines.
+
+    `machines` are written as behind the job on the command line: "4x g6e.12xlarge spot".
+    `executor` names a target of an export, as whose rules the plan is simulated as well.
+
+    Raises:
+        UsageError: there is no such plan, or none keeps the limits.
+    """
+    from recommender.planner.simulate_plan import simulate_plan
+    from recommender.simulate.simulate import SimulationOptions
+
+    found = simulate_plan(
+        _job(job),
+        _limits(limits, deadline, budget, hourly, progress),
+        choice,
+        catalog=_catalog(catalog)[0],
+        progress=progress,
+        number=plan,
+        machines=None if machines is None else parse_comparison(machines, "machines"),
+        order=SimulationOptions(runs, seed, executor=executor),
+        now=now,
+    )
+    if found.simulation is None:
+        failed = None if found.answer is None else found.answer.infeasible
+        why = () if failed is None else failed.binding
+        raise UsageError(f"no plan keeps the limits: {'; '.join(why) or 'see recommend()'}")
+    return found.simulation
+
+
+def backtest(
+    *traces: str | PathLike[str],
+    jobs: Sequence[str] = ("48h/52h/6m",),
+    policies: Sequence[str] = ("on-demand", "greedy", "uniform-progress", "cost-optimal"),
+    machines: int = 1,
+    spot_usd: float = 0.9731,
+    on_demand_usd: float = 3.06,
+    past: float = 0.5,
+    every: str = "4h",
+) -> "list[Standing]":
+    """Replay fallback policies on recorded markets: one row per job setting and policy.
+
+    Without `traces` the shipped sample is replayed. `jobs` are work/deadline/changeover,
+    `machines` so many that must be up together, `past` the share of each trace that is learnt
+    from. Prices default to those of the published comparison (Wu et al., NSDI 2024).
+
+    Raises:
+        UsageError: a trace or a setting cannot be read, or no trace has as many machines.
+    """
+    from recommender.policies.backtest import Workers, run
+    from recommender.policies.state import ModePrices
+    from recommender.report.backtest import standings
+    from recommender.simulate.backtest_work import (
+        BacktestSettings,
+        check_series,
+        parse_task,
+        work_of,
+    )
+    from recommender.traces.read import chosen
+    from recommender.traces.sample import SAMPLE, trace_path
+
+    settings = BacktestSettings(
+        tasks=[parse_task(job, "jobs") for job in jobs],
+        policies=policies,
+        machines=machines,
+        past_share=past,
+        every_s=parse_duration(every, "every"),
+        confidence=1.0,
+        receivers_usd=0.0,
+        move_usd=0.0,
+    )
+    series = chosen([trace_path(fspath(each)) for each in traces or (SAMPLE,)])
+    check_series(series, settings)
+    prices = [ModePrices(spot_usd, on_demand_usd)] * len(series)
+    return standings(run(work_of(series, prices, settings), Workers()), by_trace=False)
+
+
+def _job(job: Job | str | PathLike[str]) -> Job:
+    return job if isinstance(job, Job) else find_job(fspath(job))
+
+
+def _catalog(catalog: Catalog | None) -> tuple[Catalog, tuple[str, ...]]:
+    if catalog is not None:
+        return catalog, ()
+    found = newest_good(Store(default_root()))
+    return found.catalog, found.skipped
+
+
+def _limits(
+    limits: Limits, deadline: str | None, budget: Amount, hourly: Amount, progress: Progress
+) -> Limits:
+    """Those given, with what was typed besides; a moment is the end, however long the job runs."""
+    for limit, word in ((DEADLINE, deadline), (BUDGET, budget), (HOURLY, hourly)):
+        if word is not None:
+            limits = limits.with_value(limit, parse_limit(limit)(f"{word}", limit.name))
+    if deadline is not None and deadline_moment(deadline, clock_now()) is not None:
+        left_s = limits.deadline_s or 0.0
+        limits = limits.with_value(DEADLINE, left_s + progress.elapsed_s)
+    return limits
+
+
+def _row(rank: int, plan: Any) -> dict[str, Any]:
+    from recommender.report.cells import short_machines
+
+    first, estimate = plan.machines[0], plan.estimate
+    return {
+        "rank": rank,
+        "machines": short_machines(plan),
+        "provider": first.provider,
+        "region": plan.sites[0].region if plan.sites else first.region,
+        "gpu": first.gpu,
+        "gpus": plan.gpus,
+        "cost_usd": estimate.cost.mean,
+        "cost_usd_p05": estimate.cost.p05,
+        "cost_usd_p50": estimate.cost.p50,
+        "cost_usd_p95": estimate.cost.p95,
+        "time_s_p05": estimate.time.p05,
+        "time_s_p50": estimate.time.p50,
+        "time_s_p95": estimate.time.p95,
+        "chance": estimate.chance,
+        "interruptions": estimate.interruptions,
+        "usd_per_hour": plan.usd_per_hour,
+    }

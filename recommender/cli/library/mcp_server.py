@@ -1,0 +1,57 @@
+"""The tools of `agent_tools` by the Model Context Protocol: for agents, over standard streams.
+
+Needs the official SDK (extra `mcp`; read by name: type checks do without it). What is wrong with a call is told to the agent as the command
+line would tell it.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from importlib import import_module
+from typing import Any
+
+from recommender.catalogs.errors import RecommendError
+from recommender.cli.library.agent_tools import TOOLS
+from recommender.errors import UsageError
+from recommender.version import __version__
+
+INSTRUCTIONS = (
+    "Plans which cloud GPU VMs to rent for a training job. Call init_job for a model of one's own "
+    "(or name a job that comes with the tool), recommend_plan with a deadline or a budget, "
+    "export_plan for the files that run it. Costs are USD, times seconds; tell the user the chance "
+    "and the age of the prices with every figure. Nothing is ever rented."
+)
+
+
+def server() -> Any:
+    """The server with all tools; raises `UsageError` where the SDK is not installed."""
+    try:
+        sdk = import_module("mcp.server")
+    except ImportError:
+        raise UsageError(
+            "the MCP SDK is not installed: pip install 'recommend-gpus[mcp]'"
+        ) from None
+    made = sdk.MCPServer("recommend", instructions=INSTRUCTIONS, version=__version__)
+    for tool in TOOLS:
+        made.add_tool(_told(tool), structured_output=True)
+    return made
+
+
+def serve() -> None:
+    """Answer calls on standard input until it ends."""
+    server().run("stdio")
+
+
+def _told(tool: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    """A tool whose refusals reach the agent in their own words."""
+    refusal = import_module("mcp.server.mcpserver.exceptions").ToolError
+
+    @wraps(tool)
+    def call(*words: Any, **named: Any) -> dict[str, Any]:
+        try:
+            return tool(*words, **named)
+        except UsageError as error:
+            raise refusal("; ".join(error.problems)) from None
+        except RecommendError as error:
+            raise refusal(f"{error}") from None
+
+    return call
