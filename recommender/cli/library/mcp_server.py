@@ -1,7 +1,7 @@
 """The tools of `agent_tools` by the Model Context Protocol: for agents, over standard streams.
 
-Needs the official SDK (extra `mcp`; read by name: type checks do without it). What is wrong with a call is told to the agent as the command
-line would tell it.
+Needs the official SDK (extra `mcp`), which is imported by its name: type checks do without it. What
+is wrong with a call is told to the agent as the command line would tell it.
 """
 
 from collections.abc import Callable
