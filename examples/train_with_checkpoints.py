@@ -1,5 +1,6 @@
 """A training that may be killed at any step: started again with its folder, it goes on."""
 
+import os
 import sys
 import tempfile
 
@@ -21,7 +22,8 @@ class Model:
         self.weights = state["weights"]
 
 
-folder = sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp()  # $CHECKPOINT_DIR in a cloud
+named = [*sys.argv[1:], os.environ.get("CHECKPOINT_DIR")][0]  # exported files set the variable
+folder = named or tempfile.mkdtemp()
 model = Model()
 checkpointer = Checkpointer(PickledState(model=model), total_steps=1000, folder=folder)
 for _step in checkpointer.steps():

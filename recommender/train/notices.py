@@ -8,11 +8,13 @@
 
 EC2 User Guide "Spot Instance interruption notices", Compute Engine "Preemptible VM instances",
 Azure "Scheduled Events for Linux VMs", read 2026-11. The services are on a link-local address of
-the machine itself; which one is asked is told by the firmware, and on any other machine none.
+the machine itself; which one is asked is told by the firmware, and on any other machine none. The
+variables by which the clouds' own libraries are told of another address hold here, too.
 """
 
 import json
 import logging
+import os
 import threading
 import urllib.error
 import urllib.request
@@ -31,6 +33,10 @@ _LOG = logging.getLogger("recommender.train")
 # A proxy of the environment must not be asked for the machine's own metadata.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 _FIRMWARE = Path("/sys/class/dmi/id")
+_ENDPOINTS = {  # read by the AWS SDKs and by google-auth (their references, 2026-11)
+    "AWS_EC2_METADATA_SERVICE_ENDPOINT": ("aws", "{}"),
+    "GCE_METADATA_HOST": ("gcp", "http://{}"),
+}
 _VENDORS = {"Amazon EC2": "aws", "Google": "gcp"}
 _AZURE_ASSET_TAG = "7783-7084-3265-9085-8269-3286-77"  # of every Azure VM's chassis
 _LOSES_MACHINE = ("Preempt", "Terminate", "Redeploy", "Reboot")
@@ -91,6 +97,15 @@ def provider_of_this_machine(firmware: Path = _FIRMWARE) -> str | None:
     if _line(firmware / "chassis_asset_tag") == _AZURE_ASSET_TAG:
         return "azure"
     return _VENDORS.get(_line(firmware / "sys_vendor"))
+
+
+def usual_notices() -> "NoticeWatch | None":
+    """What watches this machine: by an address in the environment, or by its firmware."""
+    for variable, (provider, address) in _ENDPOINTS.items():
+        if named := os.environ.get(variable):
+            return NoticeWatch(provider, address.format(named))
+    found = provider_of_this_machine()
+    return None if found is None else NoticeWatch(found)
 
 
 class NoticeWatch:

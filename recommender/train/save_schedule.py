@@ -17,7 +17,7 @@ from typing import Any
 from recommender.catalogs.files import replace_file
 from recommender.errors import UsageError
 from recommender.text import shown
-from recommender.train.notices import NoticeWatch, provider_of_this_machine
+from recommender.train.notices import NoticeWatch, usual_notices
 from recommender.train.progress_file import TrainingProgress, progress_at_start
 from recommender.train.ranks import Alone, Ranks
 from recommender.train.save_interval import SHORTEST_S, SaveTimes, mean_run_s, next_interval_s
@@ -59,7 +59,7 @@ class SaveSchedule:
         first_s = _amount("checkpoint interval", "CHECKPOINT_INTERVAL_S", interval_s)
         self.interval_s = first_s or shortest_interval_s
         self._usd_per_hour = _amount("price per hour", "USD_PER_HOUR", usd_per_hour)
-        self._notices = notices if notices is not None else _usual_notices()
+        self._notices = notices if notices is not None else usual_notices()
         self._times: SaveTimes | None = None
         self._at_start: TrainingProgress | None = None  # of rank 0, which writes the files
         self._began_s = self._saved_s = self._asked_s = time.monotonic()
@@ -116,8 +116,8 @@ class SaveSchedule:
         if self._at_start is not None:
             now = self._at_start.after(time.monotonic() - self._began_s, self._usd_per_hour)
             safe = replace(now, step=step, interval_s=self.interval_s)
-            replace_file(self._root / SHARE, f"{safe.done_share:.6f}\n".encode())
             safe.write(self._root)
+            replace_file(self._root / SHARE, f"{safe.done_share:.6f}\n".encode())
 
     def learn(self, measured: SaveTimes) -> None:
         """Take what a save cost into account."""
@@ -161,11 +161,6 @@ def checkpoint_root(folder: str | Path | None) -> Path:
     if not named:
         raise UsageError("no folder for checkpoints: set CHECKPOINT_DIR, or pass folder=")
     return Path(named)
-
-
-def _usual_notices() -> NoticeWatch | None:
-    provider = provider_of_this_machine()
-    return None if provider is None else NoticeWatch(provider)
 
 
 def _amount(what: str, variable: str, asked: float | None) -> float | None:

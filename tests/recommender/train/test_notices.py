@@ -99,6 +99,26 @@ def test_the_firmware_says_whose_machine_it_is(tmp_path: Path):
     assert provider_of_this_machine(tmp_path) == "azure"
 
 
+@pytest.mark.parametrize(
+    ("variable", "path", "text"),
+    [
+        ("AWS_EC2_METADATA_SERVICE_ENDPOINT", AWS_PATH, AWS),
+        ("GCE_METADATA_HOST", GCP_PATH, "TRUE"),
+    ],
+)
+def test_the_clouds_own_variables_name_another_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, path: str, text: str
+):
+    with serving({path: text}) as endpoint:
+        host = endpoint if variable.startswith("AWS") else endpoint.removeprefix("http://")
+        monkeypatch.setenv(variable, host)
+        training = Checkpointer(PickledState(), 10**9, folder=tmp_path, interval_s=3600)
+        for _ in training.steps():
+            if list(tmp_path.glob("step-*/complete.json")):
+                break
+    assert (tmp_path / "progress").exists()
+
+
 def test_an_unknown_provider_is_refused():
     with pytest.raises(UsageError, match="did you mean aws"):
         NoticeWatch("awss")
