@@ -23,6 +23,7 @@ COMMANDS = tuple(
         ("frontier", "frontier:command", "The curve of cost and time, with a plot."),
         ("export", "export:command", "Files that run a plan: SkyPilot, dstack, Slurm."),
         ("replan", "replan:command", "Stay or move, for a job that runs."),
+        ("serve", "serve:command", "Answers and reports over HTTP, on this machine."),
         ("simulate", "simulate:command", "One plan, over thousands of simulated runs."),
         ("backtest", "backtest:command", "Fallback policies on recorded spot markets."),
         ("calibrate", "jobs:calibrate_command", "Fit a job's speed to runs of your own."),

@@ -181,7 +181,12 @@ def _error() -> dict[str, Any]:
     return _object(
         {
             "schema": {"const": ERROR_SCHEMA},
-            "code": {"enum": ["USAGE", "CATALOG", "SOLVER", "RECORD", "IO", "INTERNAL"]},
+            "code": {
+                "enum": [
+                    *("USAGE", "CATALOG", "SOLVER", "RECORD", "IO", "INTERNAL"),
+                    *("BUSY", "TIMEOUT"),  # of the server
+                ]
+            },
             "exit_code": _PLAIN[int],
             "message": _PLAIN[str],
             "problems": {"type": "array", "items": {"type": "string"}},

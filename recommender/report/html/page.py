@@ -21,10 +21,10 @@ STYLE = "report.css"
 MOST_BYTES = 1_500_000  # of a report
 
 
-def render(answer: Answer, request: PlanRequest) -> str:
-    """The report of an answer that has report data."""
+def render(answer: Answer, request: PlanRequest, ask: str = "") -> str:
+    """The report of an answer that has report data; `ask` is where moved limits are asked anew."""
     data = page_data(answer, request)
-    parts = _parts(answer, request, data)
+    parts = _parts(answer, request, data, ask)
     scripts = [_static(name) for name in SCRIPTS] if data.plans else []
     body = element(
         "body",
@@ -38,17 +38,21 @@ def render(answer: Answer, request: PlanRequest) -> str:
         _json("answer", document(answer, request)),
     )
     extend(body, [element("script", text) for text in scripts])
-    page = element("html", _head(request, scripts), body, lang="en")
+    page = element("html", _head(request, scripts, asks=bool(ask)), body, lang="en")
     return f"<!doctype html>\n{written(page)}\n"
 
 
-def _parts(answer: Answer, request: PlanRequest, data: PageData) -> list[Element]:
+def _parts(answer: Answer, request: PlanRequest, data: PageData, ask: str) -> list[Element]:
     if not answer.plans:
-        met = [sections.frontier(data), sections.distributions(answer)] if data.plans else []
+        met = (
+            [sections.frontier(data, request, ask), sections.distributions(answer)]
+            if data.plans
+            else []
+        )
         return [sections.infeasible(answer, request), *met, sections.evidence(answer)]
     return [
         sections.cards(answer, request),
-        sections.frontier(data),
+        sections.frontier(data, request, ask),
         sections.distributions(answer),
         *runs.part(answer),
         sections.breakdowns(answer, request),
@@ -84,12 +88,13 @@ def _pictures(answer: Answer, data: PageData) -> dict[str, Any]:
     }
 
 
-def _head(request: PlanRequest, scripts: list[str]) -> Element:
-    style = _static(STYLE)
+def _head(request: PlanRequest, scripts: list[str], asks: bool) -> Element:
+    style = style_text()
+    policy = content_policy(scripts, style, asks)
     return element(
         "head",
         element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=_policy(scripts, style)),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="referrer", content="no-referrer"),
         element("title", f"What to rent for {sections.job_name(request)}"),
@@ -97,12 +102,21 @@ def _head(request: PlanRequest, scripts: list[str]) -> Element:
     )
 
 
-def _policy(scripts: list[str], style: str) -> str:
-    """Only the scripts and the style that are in the file run; nothing is ever fetched."""
+def style_text() -> str:
+    """The style of every page."""
+    return _static(STYLE)
+
+
+def content_policy(scripts: list[str], style: str, asks: bool = False) -> str:
+    """Only the scripts and the style that are in the file run; nothing is ever fetched.
+
+    A page of the server `asks` it other questions by a form.
+    """
+    forms = "'self'" if asks else "'none'"
     run = " ".join(map(_hash, scripts)) or "'none'"
     return (
         f"default-src 'none'; script-src {run}; style-src {_hash(style)}; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
+        f"base-uri 'none'; form-action {forms}"
     )
 
 

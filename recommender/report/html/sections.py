@@ -134,8 +134,11 @@ def _in_words(answer: Answer, request: PlanRequest) -> Element:
 # Cost against time, under limits that can be moved
 
 
-def frontier(data: PageData) -> Element:
-    """The picture with its controls, and every plan that keeps the limits as a table."""
+def frontier(data: PageData, request: PlanRequest, ask: str = "") -> Element:
+    """The picture with its controls, and every plan that keeps the limits as a table.
+
+    `ask` is the address that plans anew under moved limits, of a page that a server has made.
+    """
     alt = (
         "Cost against time of every plan that was followed: a bar per plan for 5 to 95 % of its "
         "runs, the chance to keep the limits as shade, limits as lines. The table below has the "
@@ -155,7 +158,7 @@ def frontier(data: PageData) -> Element:
         ),
         _controls(),
         element("div", element("p", "", id="verdict", aria_live="polite"), _reset(),
-                class_="verdict"),
+                *_ask(request, ask), class_="verdict"),
         element(
             "p",
             "Counted on the runs that the page holds: 256 of each plan that is not in the answer's "
@@ -181,6 +184,20 @@ def _slider(name: str, title: str, most: str, least: str = "0") -> Element:
     label = element("label", title, " ", value, for_=name)
     slider = element("input", type="range", id=name, min=least, max=most, step="1")
     return element("div", label, slider)
+
+
+def _ask(request: PlanRequest, address: str) -> list[Element]:
+    """A button that plans anew; the script keeps its limits those of the sliders."""
+    if not address:
+        return []
+    job = element("input", type="hidden", name="job", value=request.job.name)
+    limits = (
+        element("input", type="hidden", name=name, value="", id=f"ask-{name}")
+        for name in ("deadline", "budget", "confidence")
+    )
+    button = element("button", "plan anew under these limits", type="submit")
+    return [element("form", job, *limits, button, action=address, method="get", id="ask",
+                    hidden="", class_="screen-only")]  # fmt: skip
 
 
 def _reset() -> Element:

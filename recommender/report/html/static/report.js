@@ -311,6 +311,17 @@ function verdict() {
   document.getElementById("verdict").textContent = told;
   document.getElementById("as-asked").hidden = !moved();
   document.getElementById("moved-note").hidden = !moved();
+  askAnew();
+}
+
+function askAnew() {
+  // Of a page that a server has made: a form that plans under the limits of the sliders.
+  const form = document.getElementById("ask");
+  if (!form) return;
+  form.hidden = !moved();
+  document.getElementById("ask-deadline").value = limits.deadline === null ? "" : `${Math.round(limits.deadline)}s`;
+  document.getElementById("ask-budget").value = limits.budget === null ? "" : String(limits.budget);
+  document.getElementById("ask-confidence").value = `${Math.round(1000 * limits.confidence) / 10}%`;
 }
 
 function describeChosen() {

@@ -1,0 +1,76 @@
+"""`recommend serve`: answers and reports over HTTP."""
+
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Annotated
+
+import typer
+
+from recommender.cli.error_collector import ErrorCollector
+from recommender.cli.groups import command_app
+from recommender.cli.open_catalog import load_catalog
+from recommender.cli.options import Word, Words
+from recommender.cli.screen import write_text
+from recommender.errors import UsageError
+from recommender.inputs import units
+
+HOST, PORT = "127.0.0.1", "8000"
+MOST_PORT, MOST_WORKERS = 65_535, 64
+MISSING = "recommend serve needs Starlette and uvicorn: pip install 'recommend-gpus[serve]'"
+
+
+def serve(
+    host: Annotated[
+        str, typer.Option(help="Address to listen on (127.0.0.1).", metavar="HOST")
+    ] = HOST,
+    port: Annotated[str, typer.Option(help="Port to listen on (8000).", metavar="N")] = PORT,
+    allow_host: Annotated[
+        Words,
+        typer.Option(help="A name that it may be asked under; * for any; repeatable.",
+                     metavar="NAME"),
+    ] = None,
+    workers: Annotated[
+        Word, typer.Option(help="Questions planned at once (2).", metavar="N")
+    ] = None,
+    catalog: Annotated[
+        Word, typer.Option(help="Catalog folder, store or https://…/manifest.json.",
+                           metavar="PATH")
+    ] = None,
+) -> None:  # fmt: skip
+    """Answers and reports over HTTP: a page for people, a JSON API, OpenAPI, metrics.
+
+    Only this machine can reach it unless --host says otherwise. It keeps nothing, has no accounts,
+    and plans the jobs that come with the tool.
+
+    \b
+    recommend serve
+    recommend serve --host 0.0.0.0 --allow-host plans.example.org
+    """
+    errors = ErrorCollector()
+    number = errors.parse(port, "--port", _port, int(PORT))
+    count = errors.parse(workers, "--workers", _workers, 2)
+    errors.raise_all()
+    if find_spec("starlette") is None or find_spec("uvicorn") is None:
+        raise UsageError(MISSING)
+    from recommender.cli.serve.app import LOCAL, Server
+    from recommender.cli.serve.planning import Planning
+
+    names = (*LOCAL, *(allow_host or ()), *(() if host == "0.0.0.0" else (host,)))
+    server = Server(load_catalog(catalog), Planning(workers=count), hosts=names)
+    write_text(f"http://{host}:{number}/ (Ctrl-C ends it)\n", sys.stderr)
+    import_module("uvicorn").run(
+        server.app(), host=host, port=number, log_level="warning", access_log=False,
+        server_header=False, limit_concurrency=500, timeout_keep_alive=15,
+    )  # fmt: skip
+
+
+def _port(word: str, name: str) -> int:
+    return units.parse_whole(word, name, most=MOST_PORT, instead="write a port such as 8000")
+
+
+def _workers(word: str, name: str) -> int:
+    return units.parse_whole(word, name, most=MOST_WORKERS, instead="write a number such as 2")
+
+
+command = command_app("serve", serve)

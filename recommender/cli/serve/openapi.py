@@ -1,0 +1,143 @@
+"""What the server takes and gives, as OpenAPI 3.1: answers have the schema of the command line."""
+
+import json
+from typing import Any
+
+from recommender.inputs.units import PROVIDERS
+from recommender.job.preset_files import presets
+from recommender.report.json_output import FRONTIER_SCHEMA, PLAN_SCHEMA
+from recommender.report.json_schema import schema_text
+from recommender.cli.serve.question import (
+    MOST_MACHINES,
+    MOST_NAMES,
+    NAME,
+    NAMES,
+    NUMBERS,
+    OBJECTIVES,
+    WORDS,
+)
+from recommender.version import __version__
+
+Schema = dict[str, Any]
+_TEXT = {"type": "string"}
+_REFUSALS = {
+    "400": "the question is wrong: every mistake is listed",
+    "413": "the body is too large",
+    "415": "the body is no JSON",
+    "503": "too many questions are being planned; ask again later",
+    "504": "planning took too long; it goes on, so ask again later",
+}
+
+
+def document() -> Schema:
+    """The whole description: paths, questions, answers."""
+    answers = json.loads(schema_text())
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "recommend", "version": __version__,
+                 "description": "Which cloud GPUs to rent for a training job, and the chance "
+                 "that it ends in time."},
+        "paths": {
+            "/api/plan": {"post": _asks("Ranked plans.", PLAN_SCHEMA)},
+            "/api/frontier": {"post": _asks("The curve of cost and time.", FRONTIER_SCHEMA)},
+            "/api/jobs": {"get": _tells("Jobs that come with the tool.", _jobs())},
+            "/api/catalog": {"get": {**_tells("Offers, the cheapest first.", _offers()),
+                                     "parameters": _filters()}},
+            "/healthz": {"get": _tells("Whether the server answers.", _object(status=_TEXT))},
+        },
+        "components": {"schemas": {"Question": question(), "Output": _moved(answers),
+                                   **_moved(answers["$defs"])}},
+    }  # fmt: skip
+
+
+def question() -> Schema:
+    """The body of a question."""
+    numbers = {
+        name: {"type": ["number", "null"], "minimum": least, "maximum": most}
+        for name, (least, most) in NUMBERS.items()
+    }
+    machines = {"type": "integer", "minimum": 1, "maximum": MOST_MACHINES}
+    names = {
+        "type": "array",
+        "maxItems": MOST_NAMES,
+        "items": {"type": "string", "pattern": f"^{NAME.pattern}$"},
+    }
+    providers = {**names, "items": {"enum": list(PROVIDERS)}}
+    limits = _closed(**numbers, max_machines=machines, objective={"enum": list(OBJECTIVES)})
+    choice = _closed(
+        providers=providers,
+        **{name: {"enum": list(known)} for name, known in WORDS.items()},
+        **dict.fromkeys(NAMES, names),
+    )
+    body = _closed(job={"enum": list(presets())}, limits=limits, choice=choice)
+    return {**body, "required": ["job"]}
+
+
+def _closed(**properties: Schema) -> Schema:
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _object(**properties: Schema) -> Schema:
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _asks(summary: str, schema: str) -> Schema:
+    """A question and its answer."""
+    body = {"$ref": "#/components/schemas/Question"}
+    answer = {
+        "allOf": [
+            {"$ref": "#/components/schemas/Output"},
+            {"properties": {"schema": {"const": schema}}},
+        ]
+    }
+    return {
+        "summary": summary,
+        "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
+        "responses": {"200": _content("the answer", answer), **_refusals()},
+    }
+
+
+def _tells(summary: str, schema: Schema) -> Schema:
+    refusals = {code: said for code, said in _refusals().items() if code == "400"}
+    return {"summary": summary, "responses": {"200": _content(summary, schema), **refusals}}
+
+
+def _refusals() -> Schema:
+    error = {"$ref": "#/components/schemas/Output"}
+    return {code: _content(said, error) for code, said in _REFUSALS.items()}
+
+
+def _content(description: str, schema: Schema) -> Schema:
+    return {"description": description, "content": {"application/json": {"schema": schema}}}
+
+
+def _jobs() -> Schema:
+    return _object(jobs={"type": "array", "items": _object(name=_TEXT, title=_TEXT)})
+
+
+def _offers() -> Schema:
+    return _object(offers={"type": "array", "items": {"type": "object"}})
+
+
+def _filters() -> list[Schema]:
+    known = {
+        "name": {"type": "string", "maxLength": 64},
+        "provider": {"enum": list(PROVIDERS)},
+        "region": {"type": "string", "maxLength": 64},
+        "market": {"enum": ["spot", "on_demand"]},
+        "top": {"type": "integer", "minimum": 1, "maximum": 1000},
+    }
+    return [{"name": name, "in": "query", "schema": schema} for name, schema in known.items()]
+
+
+def _moved(tree: Any) -> Any:
+    """A schema whose definitions stand where OpenAPI keeps them."""
+    if isinstance(tree, dict):
+        return {
+            key: value.replace("#/$defs/", "#/components/schemas/")
+            if key == "$ref"
+            else _moved(value)
+            for key, value in tree.items()
+            if key not in ("$defs", "$schema")
+        }
+    return [_moved(each) for each in tree] if isinstance(tree, list) else tree

@@ -1,0 +1,136 @@
+"""The server over HTTP: the answers of the planner, hostile requests refused, nothing kept open.
+
+Needs Starlette (`pip install 'recommend-gpus[serve]'`).
+"""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import jsonschema
+import pytest
+
+from recommender.job.jobfile import find_job
+from recommender.plan.limits import Limits
+from recommender.planner.recommend import recommend
+from recommender.report.answer_frame import PlanRequest
+from recommender.report.json_output import document
+from recommender.report.json_schema import schema_text
+from recommender.cli.serve.app import MOST_BODY_BYTES, Server
+from tests.recommender.planning import small
+from tests.recommender.report.html.reports import Read
+
+pytest.importorskip("starlette", reason="Starlette is not installed")
+
+JOB = "resnet18-cifar10"
+BODY = {"job": JOB, "limits": {"deadline_s": 86400, "max_machines": 4}}
+
+
+class Client:
+    """Requests to the application, in a loop of its own."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        transport = httpx.ASGITransport(Server(small()).app())
+        self.http = httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
+
+    def get(self, path: str, **given: Any) -> httpx.Response:
+        return self.loop.run_until_complete(self.http.get(path, **given))
+
+    def post(self, path: str, **given: Any) -> httpx.Response:
+        return self.loop.run_until_complete(self.http.post(path, **given))
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    made = Client()
+    yield made
+    made.loop.run_until_complete(made.http.aclose())
+    made.loop.close()
+
+
+@pytest.fixture(autouse=True)
+def day(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOMMEND_NOW", "2026-09-01T00:00Z")
+
+
+def test_an_answer_is_the_planners(client: Any):
+    found = client.post("/api/plan", json=BODY)
+    assert found.status_code == 200
+    told = found.json()
+    jsonschema.validate(told, json.loads(schema_text()))
+    limits = Limits(deadline_s=86400.0, max_machines=4)
+    answer = recommend(find_job(JOB), limits, catalog=small(), worth=True)
+    request = PlanRequest(find_job(JOB), limits, catalog=small().version)
+    assert told == json.loads(json.dumps(document(answer, request)))
+
+
+def test_a_frontier_has_its_schema(client: Any):
+    told = client.post("/api/frontier", json=BODY).json()
+    jsonschema.validate(told, json.loads(schema_text()))
+    assert told["frontier"]["points"]
+
+
+def test_a_report_can_be_asked_anew(client: Any):
+    found = client.get("/report", params={"job": JOB, "deadline": "24h"})
+    read = Read(found.text)
+    assert found.status_code == 200
+    forms = [own for tag, own in read.elements if tag == "form"]
+    assert [(form["action"], form["method"]) for form in forms] == [("report", "get")]
+    assert "form-action 'self'" in found.text
+
+
+def test_the_first_page_asks(client: Any):
+    read = Read(client.get("/").text)
+    names = {own["name"] for tag, own in read.elements if tag in ("select", "input")}
+    assert names == {"job", "deadline", "budget", "confidence"}
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "status"),
+    [
+        (b"{", "application/json", 400),
+        (b"\xff\xfe", "application/json", 400),
+        (b"[" * 60_000, "application/json", 400),
+        (b"{}", "text/plain", 415),
+        (b" " * (MOST_BODY_BYTES + 1), "application/json", 413),
+        (json.dumps({"job": "no"}).encode(), "application/json", 400),
+        (b'{"job": "resnet18-cifar10", "limits": {"deadline_s": NaN}}', "application/json", 400),
+    ],
+)
+def test_hostile_bodies_are_refused_in_the_schema(
+    client: Any, content: bytes, kind: str, status: int
+):
+    found = client.post("/api/plan", content=content, headers={"content-type": kind})
+    assert found.status_code == status
+    jsonschema.validate(found.json(), json.loads(schema_text()))
+
+
+def test_another_name_for_this_machine_is_refused(client: Any):
+    """A page elsewhere whose name points to 127.0.0.1 cannot read answers."""
+    assert client.get("/healthz", headers={"host": "evil.example"}).status_code == 421
+    for host in ("localhost:8000", "127.0.0.1", "[::1]:8000"):
+        assert client.get("/healthz", headers={"host": host}).status_code == 200
+
+
+def test_nothing_of_a_request_is_reflected_unescaped_or_kept_by_browsers(client: Any):
+    found = client.get("/report", params={"job": "<script>alert(1)</script>"})
+    assert found.status_code == 400
+    assert found.headers["content-type"].startswith("application/json")
+    assert found.headers["x-content-type-options"] == "nosniff"
+    assert found.headers["cache-control"] == "no-store"
+
+
+def test_offers_are_filtered(client: Any):
+    offers = client.get("/api/catalog", params={"market": "spot", "top": "3"}).json()["offers"]
+    assert [offer["market"] for offer in offers] == ["spot"] * 3
+    assert client.get("/api/catalog", params={"top": "0"}).status_code == 400
+
+
+def test_metrics_count_requests(client: Any):
+    client.get("/healthz")
+    text = client.get("/metrics").text
+    assert 'recommend_requests_total{path="/healthz",status="200"}' in text
+    assert text.endswith("\n")

@@ -1,0 +1,146 @@
+"""Questions of callers are bounded, and every mistake is named."""
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recommender.errors import UsageError
+from recommender.job.preset_files import presets
+from recommender.plan.limits import Choice, Limits
+from recommender.cli.serve import openapi
+from recommender.cli.serve.question import (
+    MOST_MACHINES,
+    OfferFilter,
+    Question,
+    filter_of,
+    question_of,
+    question_of_form,
+)
+
+JOB = "resnet50-imagenet"
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=9), inner),
+    max_leaves=12,
+)
+BODIES = st.fixed_dictionaries(
+    {"job": st.sampled_from(presets()) | ANY_JSON},
+    optional={
+        "limits": ANY_JSON
+        | st.fixed_dictionaries(
+            {},
+            optional={
+                "deadline_s": st.floats() | st.integers() | st.none(),
+                "budget_usd": st.floats() | ANY_JSON,
+                "confidence": st.floats(0, 1),
+                "max_machines": st.integers() | ANY_JSON,
+                "objective": st.sampled_from(["auto", "cost", "time"]) | ANY_JSON,
+            },
+        ),
+        "choice": ANY_JSON
+        | st.fixed_dictionaries(
+            {},
+            optional={
+                "providers": st.lists(st.sampled_from(["aws", "gcp", "nowhere"])),
+                "regions": st.lists(st.text(max_size=70), max_size=25),
+                "market": st.sampled_from(["any", "spot", "none"]),
+            },
+        ),
+    },
+)
+
+
+def refusals(body: Any) -> tuple[str, ...]:
+    with pytest.raises(UsageError) as raised:
+        question_of(body)
+    return raised.value.problems
+
+
+def test_a_question_is_read():
+    body = {
+        "job": JOB,
+        "limits": {"deadline_s": 86400, "budget_usd": None, "max_machines": 4},
+        "choice": {"providers": ["aws", "aws"], "market": "spot", "deny": ["p5*"]},
+    }
+    choice = Choice(providers=("aws",), market="spot", deny=("p5*",))
+    assert question_of(body) == Question(JOB, Limits(deadline_s=86400.0, max_machines=4), choice)
+    assert question_of({"job": JOB}) == Question(JOB, Limits(), Choice())
+
+
+def test_every_mistake_is_named_at_once():
+    found = refusals({"job": "../etc/passwd", "limits": {"deadline_s": "1", "x": 1}, "q": 2})
+    assert [each.partition(":")[0] for each in found] == ["the body", "limits", "job", "deadline_s"]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 0, -1, True, "3", 1e300, [1]])
+def test_numbers_that_are_none_or_out_of_bounds_are_refused(value: Any):
+    (said,) = refusals({"job": JOB, "limits": {"budget_usd": value}})
+    assert said.startswith("budget_usd: write a number from ")
+
+
+@pytest.mark.parametrize("value", [0, MOST_MACHINES + 1, 2.5, True, "4", None])
+def test_so_many_machines_are_refused(value: Any):
+    assert refusals({"job": JOB, "limits": {"max_machines": value}})
+
+
+@given(BODIES | ANY_JSON)
+def test_what_is_accepted_is_what_the_description_accepts(body: Any):
+    """As JSON carries it: NaN and infinity are no JSON, and 2.0 is an integer."""
+    try:
+        text = json.dumps(body, allow_nan=False)
+    except ValueError:
+        return
+    sent = json.loads(text)
+    valid = jsonschema.Draft202012Validator(openapi.question()).is_valid(sent)
+    try:
+        question_of(sent)
+        accepted = True
+    except UsageError:
+        accepted = False
+    assert accepted == valid
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [[("provider", "null")], [("market", "spot"), ("market", "spot")], [("top", "0")], [("x", "1")],
+     [("top", "1001")], [("region", "r" * 65)]],
+)  # fmt: skip
+def test_filters_that_mean_nothing_are_refused(asked: list[tuple[str, str]]):
+    with pytest.raises(UsageError):
+        filter_of(asked)
+
+
+def test_filters_are_read():
+    assert filter_of([("market", "spot"), ("top", "1000")]) == OfferFilter("", "", "", "spot", 1000)
+
+
+def test_a_form_takes_the_words_of_the_command_line():
+    form = {"job": JOB, "deadline": "24h", "budget": "$1.5k", "confidence": "90%"}
+    limits = Limits(deadline_s=86400.0, budget_usd=1500.0, confidence=0.9)
+    assert question_of_form(form) == Question(JOB, limits, Choice())
+    assert question_of_form({"job": JOB, "deadline": " "}) == Question(JOB, Limits(), Choice())
+    with pytest.raises(UsageError, match="deadline"):
+        question_of_form({"job": JOB, "deadline": "soon"})
+
+
+def test_the_description_is_plain_json_whose_references_lead_somewhere():
+    told = json.loads(json.dumps(openapi.document(), allow_nan=False))
+    known = told["components"]["schemas"]
+    names = {
+        each.removeprefix("#/components/schemas/")
+        for each in references(told)
+        if each.startswith("#/components/schemas/")
+    }
+    assert set(references(told)) == {f"#/components/schemas/{name}" for name in names}
+    assert names <= set(known)
+
+
+def references(tree: Any) -> list[str]:
+    if isinstance(tree, dict):
+        own = [tree["$ref"]] if "$ref" in tree else []
+        return own + [each for value in tree.values() for each in references(value)]
+    return [each for value in tree for each in references(value)] if isinstance(tree, list) else []
