@@ -3,10 +3,6 @@
 import json
 from typing import Any
 
-from recommender.inputs.units import PROVIDERS
-from recommender.job.preset_files import presets
-from recommender.report.json_output import FRONTIER_SCHEMA, PLAN_SCHEMA
-from recommender.report.json_schema import schema_text
 from recommender.cli.serve.question import (
     MOST_MACHINES,
     MOST_NAMES,
@@ -16,6 +12,10 @@ from recommender.cli.serve.question import (
     OBJECTIVES,
     WORDS,
 )
+from recommender.inputs.units import PROVIDERS
+from recommender.job.preset_files import presets
+from recommender.report.json_output import FRONTIER_SCHEMA, PLAN_SCHEMA
+from recommender.report.json_schema import schema_text
 from recommender.version import __version__
 
 Schema = dict[str, Any]

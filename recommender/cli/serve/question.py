@@ -123,7 +123,8 @@ def filter_of(asked: Iterable[tuple[str, str]]) -> OfferFilter:
         problems.append(f"top: write a whole number from 1 to {MOST_OFFERS}")
     if problems:
         raise UsageError(*problems)
-    return OfferFilter(*(given.get(name, "") for name in FILTERS[:-1]), int(top))
+    name, provider, region, market = (given.get(each, "") for each in FILTERS[:-1])
+    return OfferFilter(name, provider, region, market, int(top))
 
 
 def _mapping(

@@ -5,9 +5,9 @@ from threading import Event, Lock
 
 import pytest
 
-from recommender.plan.limits import Choice, Limits
 from recommender.cli.serve.planning import Busy, Planning
 from recommender.cli.serve.question import Question
+from recommender.plan.limits import Choice, Limits
 
 
 def question(hours: int) -> Question:

@@ -8,9 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.errors import UsageError
-from recommender.job.preset_files import presets
-from recommender.plan.limits import Choice, Limits
 from recommender.cli.serve import openapi
 from recommender.cli.serve.question import (
     MOST_MACHINES,
@@ -20,6 +17,9 @@ from recommender.cli.serve.question import (
     question_of,
     question_of_form,
 )
+from recommender.errors import UsageError
+from recommender.job.preset_files import presets
+from recommender.plan.limits import Choice, Limits
 
 JOB = "resnet50-imagenet"
 ANY_JSON = st.recursive(
