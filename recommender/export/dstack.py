@@ -9,7 +9,7 @@ import math
 
 from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
-from recommender.export.header import cap_words, commented, fallback_words, header
+from recommender.export.header import cap_words, commented, fallback_words, header, unswitched_words
 from recommender.export.start import start_line
 from recommender.export.train_command import RankVariables, run_lines, variables
 from recommender.export.yaml_text import block, scalar, sequence
@@ -75,7 +75,9 @@ def why_not(run: RunDescription) -> str:
 
 def _remarks(run: RunDescription) -> tuple[str, ...]:
     found = fallback_words(
-        run, "dstack knows no deadline: you stop this run and start one on demand then."
+        run,
+        "dstack knows no deadline: you stop this run and start one on demand then."
+        f"{unswitched_words(run)}",
     )
     if len(run.locations) > 1:
         found.append(

@@ -127,12 +127,13 @@ def fallback_words(run: RunDescription, who: str) -> list[str]:
     ]
 
 
-def without_switch(run: RunDescription) -> str:
-    """The chance that is left where nobody makes the switch; nothing where it is not known."""
+def unswitched_words(run: RunDescription) -> str:
+    """What is left where nobody makes the switch, as a sentence; nothing where it is not known."""
     late = run.fallback
     if late is None or math.isnan(late.chance_without):
         return ""
-    return f": limits kept with {share_words(late.chance_without)} chance"
+    chance = share_words(late.chance_without)
+    return f" Without the switch the limits are kept with {chance} chance."
 
 
 def cap_words(run: RunDescription) -> str:

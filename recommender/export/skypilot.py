@@ -21,7 +21,7 @@ from recommender.export.header import (
     group_words,
     header,
     share_words,
-    without_switch,
+    unswitched_words,
 )
 from recommender.export.start import start_line
 from recommender.export.storage import progress_line
@@ -209,7 +209,7 @@ def _figures(found: AtFirstOutage) -> str:
 def _remarks(run: RunDescription) -> tuple[str, ...]:
     who = (
         f"SkyPilot knows no deadline: {SCRIPT} makes the switch, on a machine that stays on. "
-        f"Started without it, this job waits for spot and nothing takes over{without_switch(run)}."
+        f"Started without it, this job waits for spot.{unswitched_words(run)}"
     )
     found = fallback_words(run, who)
     found += _at_first_outage(run)

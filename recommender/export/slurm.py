@@ -8,7 +8,7 @@ import math
 
 from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
-from recommender.export.header import cap_words, commented, fallback_words, header
+from recommender.export.header import cap_words, commented, fallback_words, header, unswitched_words
 from recommender.export.start import start_line
 from recommender.export.train_command import RankVariables, run_lines, variables
 from recommender.export.watch_script import assignment
@@ -64,6 +64,10 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
         f"For nodes like {run.machines.instance_type}: add --partition or --constraint as your "
         "cluster names them. Slurm requeues the job when a node is lost; its partition decides "
         "where it goes on, so the plan's failover list is not kept.",
-        *fallback_words(run, "Slurm does not: submit this job to an on-demand partition then."),
+        *fallback_words(
+            run,
+            "Slurm does not: submit this job to an on-demand partition then."
+            f"{unswitched_words(run)}",
+        ),
     ]
     return (*found, cap_words(run))

@@ -11,7 +11,7 @@ from recommender.export import aws_cli, azure_cli, gcloud, terraform_clouds
 from recommender.export.cloud_script import DISK_GB, places_of
 from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
-from recommender.export.header import cap_words, commented, fallback_words, header, without_switch
+from recommender.export.header import cap_words, commented, fallback_words, header, unswitched_words
 from recommender.export.machine_script import MACHINE, machine_script
 from recommender.export.start import start_line
 from recommender.plan.plan import Machines
@@ -70,15 +70,11 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
         "there; terraform destroy at the end. Keep its state, which holds the first start.",
         *fallback_words(
             run,
-            f"You make the switch: terraform apply -var on_demand=true; without it{_alone(run)}.",
+            f"You make the switch: terraform apply -var on_demand=true.{unswitched_words(run)}",
         ),
         "CODE_DIR's files (variable code_dir) are put into the bucket for the machines.",
     ]
     return (*found, cap_words(run))
-
-
-def _alone(run: RunDescription) -> str:
-    return without_switch(run) or " the job waits for spot"
 
 
 def _variables(run: RunDescription) -> list[str]:

@@ -2,7 +2,7 @@
 
 from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
-from recommender.export.header import cap_words, commented, fallback_words, header
+from recommender.export.header import cap_words, commented, fallback_words, header, unswitched_words
 from recommender.export.start import start_line
 from recommender.export.train_command import RankVariables, run_lines, variables
 from recommender.export.watch_script import assignment
@@ -37,7 +37,10 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
     found = [
         "Run it on every machine with NODE_RANK and MASTER_ADDR set; machines are started, "
         "replaced after an interruption and stopped by you.",
-        *fallback_words(run, "You make the switch: start this script on those machines."),
+        *fallback_words(
+            run,
+            f"You make the switch: start this script on those machines.{unswitched_words(run)}",
+        ),
     ]
     if run.saves:
         found.append("CHECKPOINT_DIR is a mounted bucket, the same on every machine.")

@@ -1,12 +1,13 @@
 """Exported files, loaded by SkyPilot and dstack themselves, and read by ShellCheck.
 
-RECOMMEND_SKYPILOT, RECOMMEND_DSTACK, RECOMMEND_SHELLCHECK and RECOMMEND_GCLOUD name a Python that
-has skypilot (0.14), one that has dstack (0.22), and the programs; without them these tests are
-skipped.
+RECOMMEND_SKYPILOT, RECOMMEND_DSTACK, RECOMMEND_SHELLCHECK, RECOMMEND_GCLOUD and RECOMMEND_AZ name a
+Python that has skypilot (0.14), one that has dstack (0.22), and the programs; without them these
+tests are skipped.
 """
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -111,3 +112,39 @@ def test_gcloud_reads_every_call(tmp_path: Path):
         )
         # Read to the end, and then stopped for want of credentials.
         assert "do not currently have an active account" in told.stderr, told.stderr
+
+
+def machine_calls(folder: Path) -> list[list[str]]:
+    """What the functions of Azure's machine.sh ask of `az`, by a made-up one."""
+    text = export_files(AZURE, "azure-cli", "")[1].text
+    names = ("get_folder", "put_folder", "put_file", "drop_folder", "show")
+    bodies = [re.search(rf"^{name}\(\) {{\n(?:  .*\n)*}}", text, re.MULTILINE) for name in names]
+    (folder / "az").write_text('#!/bin/sh\nprintf "%s\\037" "$@"; echo\n', encoding="utf-8")
+    (folder / "az").chmod(0o755)
+    script = "\n".join([*(found[0] for found in bodies if found), *(f"{n} key" for n in names)])
+    told = subprocess.run(
+        ["bash", "-c", script], capture_output=True, text=True,
+        env={"PATH": f"{folder}:{os.environ['PATH']}", "CHECKPOINT_BUCKET": "ours"},
+    )  # fmt: skip
+    return [["az", *line.split("\x1f")[:-1]] for line in told.stdout.splitlines()]
+
+
+def test_azure_reads_every_call(tmp_path: Path):
+    program = tool("RECOMMEND_AZ")
+    _, calls = played(tmp_path, "azure-cli", AZURE, ends=f"{START + 3600}")
+    (tmp_path / "made-up").mkdir()
+    kinds = {tuple(call[1:4]): call for call in [*calls, *machine_calls(tmp_path / "made-up")]}
+    assert len(kinds) >= 8
+    machine = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/m"
+    for made_up in kinds.values():
+        call = [machine if word.startswith("i-") else word for word in made_up]
+        told = subprocess.run(
+            [program, *call[1:]],
+            env={**os.environ, "AZURE_CONFIG_DIR": str(tmp_path), "AZURE_STORAGE_ACCOUNT": "ours",
+                 "AZURE_STORAGE_AUTH_MODE": "login"},
+            stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        )  # fmt: skip
+        # Read to the end, and then stopped for want of credentials or of the file to send.
+        assert re.search("az login|No such file|existing directory", told.stderr), (
+            call, told.stderr,
+        )  # fmt: skip

@@ -14,7 +14,7 @@
 # destroy at the end. Keep its state, which holds the first start.
 # Fallback: 1x a3-highgpu-8g on-demand in europe-north1, when the time left is down to the work
 # left on them + 24 min; needed in 1 % of the runs. You make the switch: terraform apply -var
-# on_demand=true; without it: limits kept with 91 % chance.
+# on_demand=true. Without the switch the limits are kept with 91 % chance.
 # CODE_DIR's files (variable code_dir) are put into the bucket for the machines.
 # Stopped for good 24 h after its first start: the deadline is over.
 
