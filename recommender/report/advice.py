@@ -181,9 +181,14 @@ def _next_in_line(plan: Plan) -> list[str]:
     seen = {site.region for site in plan.sites[:1]}
     names = []
     for site in plan.sites[1:]:
-        names.append(fmt.clean(site.zone if site.region in seen and site.zone else site.region))
+        names.append(fmt.clean(_zone(site) if site.region in seen and site.zone else site.region))
         seen.add(site.region)
     return names
+
+
+def _zone(site: Site) -> str:
+    """A zone's name; AWS's ids do not say their region."""
+    return site.zone if site.zone.startswith(site.region) else f"{site.region} ({site.zone})"
 
 
 def _times(interruptions: float) -> str:

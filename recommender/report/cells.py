@@ -115,8 +115,10 @@ def span(spread: Spread, unit: float, places: int) -> str:
 
 
 def time_unit(plans: Sequence[Plan]) -> tuple[float, str]:
-    """Seconds per unit and its name, one for a whole column."""
-    return unit_of([plan.estimate.time.p50 for plan in plans])
+    """Seconds per unit and its name, one for a whole column with its spans."""
+    spans = [plan.estimate.time for plan in plans]
+    least, most = min(span.p05 for span in spans), max(span.p95 for span in spans)
+    return unit_of([math.sqrt(least * most)])
 
 
 def unit_of(seconds: Sequence[float]) -> tuple[float, str]:
