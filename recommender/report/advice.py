@@ -9,6 +9,7 @@ from recommender.plan.plan import (
     Checkpointing,
     Need,
     Plan,
+    Site,
     StepSplit,
 )
 from recommender.report import cells
