@@ -257,10 +257,10 @@ def most_types(site: Site) -> int:
     spot, groups = site.entries.spot, groups_of(site, np.ones(len(site.entries)))
     found = 0
     for group in range(len(groups.room)):
-        mine = spot & (groups.of == group)
-        rows = [row for row in range(len(site.quota)) if (site.quota_use[row][mine] > 0).all()]
-        if not mine.any() or not rows or not np.isfinite(groups.room[group]):
-            found += int(mine.sum())
+        mine = np.flatnonzero(spot & (groups.of == group))
+        rows = np.flatnonzero((site.quota_use[:, mine] > 0).all(axis=1))
+        if not len(mine) or not len(rows) or not np.isfinite(groups.room[group]):
+            found += len(mine)
             continue
         use = np.cumsum(np.sort(site.quota_use[rows[0]][mine]))
         found += int((use <= site.quota[rows[0]] + 1e-9).sum())

@@ -1,5 +1,6 @@
 """One problem made ready: catalog, allowed offers, machine speeds and the plan space."""
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
@@ -175,23 +176,33 @@ class Problem:
         return self.catalog.offers.kind[pool.rows[0]] == "derived"
 
     def mix_regions(
-        self, cutoff: float, most: int | None, providers: Collection[str] | None = None
+        self,
+        cutoff: float,
+        most: int | None,
+        providers: Collection[str] | None = None,
+        pairs: int | None = None,
     ) -> tuple[SitePools, float]:
         """Sites of the regions where some entry could be part of a better mix, best first.
 
         A mix costs at least what its best entry would at perfect scaling (mediant inequality).
-        With `most`, only so many regions; the second value is the lower bound of the rest.
-        With `providers`, only theirs.
+        With `most`, only so many regions, with `pairs` as many as hold so many pairs of offers
+        together, one at least; the second value is the lower bound of the rest. With `providers`,
+        only theirs.
         """
         if not self.rows:
             return SitePools((), ()), float("inf")
         o = self.catalog.offers
         bounds: dict[tuple[str, str], float] = {}
+        offers: Counter[tuple[str, str]] = Counter()
         for row, bound in zip(self.rows, self._row_lower_bounds().tolist(), strict=True):
             key = (o.provider[row], o.region[row])
             if providers is None or key[0] in providers:
                 bounds[key] = min(bound, bounds.get(key, np.inf))
+                offers[key] += 1
         promising = sorted((bound, key) for key, bound in bounds.items() if bound < cutoff)
+        if pairs is not None:
+            sums = np.cumsum([offers[key] ** 2 for _, key in promising])
+            most = max(1, int((sums <= pairs).sum()))
         bound_of_rest = promising[most][0] if most is not None and len(promising) > most else np.inf
         chosen = {key for _, key in promising[:most]}
         rows = [r for r in self.rows if (o.provider[r], o.region[r]) in chosen]

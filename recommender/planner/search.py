@@ -64,6 +64,7 @@ HARD = 600  # plans followed for the answer itself, beyond which those next to i
 BESIDE_HARD = 200  # plans followed for each of these
 JUDGED_MOST = 40  # where none of them keeps the limits
 MIX_REGIONS = 4  # regions in which mixes are tried, unless a proof is asked for
+MIX_PAIRS = 500_000  # of offers in the regions tried under quotas: all three clouds have 400,000
 NEAR = 0.25  # above the best goal: what quoted prices may still make the first of a table
 BLUR = 0.05  # as above, by the error of the paths of a search
 FEW = 8  # plans within the horizon built until one proves to be
@@ -325,7 +326,8 @@ class PlanSearch:
             return SitePools((), ()), float("inf")
         most = None if self._all_mixes or self._anchored else MIX_REGIONS
         able = None if self.single_type.incumbents else self._able
-        return self.problem.mix_regions(self.single_type.cutoff, most, able)
+        pairs = MIX_PAIRS if most is None and not self.prove else None
+        return self.problem.mix_regions(self.single_type.cutoff, most, able, pairs)
 
     @cached_property
     def sites(self) -> SitePools:

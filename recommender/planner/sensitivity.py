@@ -124,10 +124,13 @@ def _with_own(search: PlanSearch, state: SearchState, tighter: Limits) -> Search
 
 
 def _wider_quotas(problem: Problem, first: Plan) -> list[SensitivityStep]:
-    """What half as much again of every quota is worth; nothing without quotas."""
-    quotas = tuple(replace(q, amount=q.amount * LOOSER) for q in problem.choice.quotas)
-    if not quotas:
+    """What half as much again of every quota is worth; own machines are as many as there are."""
+    given = problem.choice.quotas
+    if all(q.provider == "own" for q in given):
         return []
+    quotas = tuple(
+        q if q.provider == "own" else replace(q, amount=q.amount * LOOSER) for q in given
+    )
     state, builder = search_other_offers(problem, replace(problem.choice, quotas=quotas))
     best = _lead(state, builder, first)
     return [_gain(f"every quota × {LOOSER:g}", best, first, problem.limits)]

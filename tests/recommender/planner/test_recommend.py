@@ -402,6 +402,14 @@ def test_what_wider_quotas_are_worth_is_reported_where_there_are_quotas(catalog:
     assert "quota" not in ask(catalog, budget_usd=500.0).sensitivity[-1].change
 
 
+def test_nobody_is_told_to_ask_for_more_machines_of_their_own(catalog: Catalog) -> None:
+    mine = QuotaLimit("own", "lab", "any", "", "machine", 1.0)
+    choice = Choice(quotas=(mine,), quotas_known=False)
+    assert not any(
+        "quota" in each.change for each in ask(catalog, choice=choice, budget_usd=500.0).sensitivity
+    )
+
+
 def test_where_nothing_is_offered_the_answer_says_so(catalog: Catalog) -> None:
     answer = ask(catalog, choice=Choice(gpus=(GpuWish("H100"),)), **DAY)
     assert answer.status == "infeasible"
