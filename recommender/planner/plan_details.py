@@ -37,6 +37,7 @@ from recommender.planner.quota_needs import needs_of, rented_as, rented_of
 from recommender.risk.monte_carlo import simulate_paths, simulate_with_known_speed
 from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.risk.run_statistics import (
+    ROUNDING,
     checkpoint_overhead,
     middle_rows,
     quantiles,
@@ -426,5 +427,6 @@ def _time_split(j: PathInputs, h: Paths, rows: Ints) -> TimeSplit:
     restart = min(restart, max(total - work - waiting - start, 0.0))
     saving = work * float(j.stall_s[0] / max(j.interval_s[0], 1.0))
     saving = min(saving, max(total - start - work - restart - waiting, 0.0))
-    lost = max(total - start - work - restart - waiting - saving, 0.0)
+    left = total - start - work - restart - waiting - saving
+    lost = left if left > ROUNDING * total else 0.0
     return TimeSplit(start, work, saving, lost, restart, waiting)

@@ -27,6 +27,7 @@ While idle the place of the checkpoint is not kept: a start then pays the mean p
 """
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -35,7 +36,8 @@ from recommender.catalogs.frozen import dataclass
 from recommender.policies.availability import AggregatedStates, Chain
 from recommender.policies.state import NONE, ON_DEMAND, SPOT, ModePrices, Task
 
-ROUNDING = 1e-5  # of sums in single precision, which differ between processors
+ROUNDING = 1e-5  # of sums, which differ between processors; the joint table is in single precision
+Costs = TypeVar("Costs", Singles, Floats)
 NEVER = np.float32(1e6)  # USD: worse than anything a job costs
 
 
@@ -43,7 +45,7 @@ NEVER = np.float32(1e6)  # USD: worse than anything a job costs
 class PolicyTable:
     """Cost to go in USD of what runs in the coming tick, start-up already taken from the slack."""
 
-    usd: Singles  # (ticks left + 1, 3 modes, states, slack in ticks + 1)
+    usd: Floats  # (ticks left + 1, 3 modes, states, slack in ticks + 1)
     tick_s: float
 
     @property
@@ -75,16 +77,16 @@ def first_cheapest(usd: Floats) -> Ints:
 def policy_table(law: Chain, task: Task, prices: ModePrices, tick_s: float) -> PolicyTable:
     """Backward induction on the grid of one tick.
 
-    Seconds of one core: about ticks × states × slack × 2e-8; 12 bytes of memory per cell.
+    Seconds of one core: about ticks × states × slack × 2e-8; 24 bytes of memory per cell.
     """
     ticks = int(task.deadline_s / tick_s + 1e-9)
     spare = max(1, int(np.ceil((ticks * tick_s - task.work_s) / tick_s)) + 1)
-    usd = (prices.by_mode * tick_s / 3600.0).astype(np.float32)
-    step = law.step.astype(np.float32)
+    usd = prices.by_mode * tick_s / 3600.0
+    step = law.step
     slack = np.arange(spare + 1)
-    table = np.full((ticks + 1, 3, len(law.up), spare + 1), NEVER, dtype=np.float32)
+    table = np.full((ticks + 1, 3, len(law.up), spare + 1), float(NEVER))
     table[0] = 0.0
-    value = np.zeros((3, len(law.up), spare + 1), dtype=np.float32)
+    value = np.zeros((3, len(law.up), spare + 1))
     for left in range(1, ticks + 1):
         run = table[left]
         run[NONE, :, 1:] = usd[NONE] + (step @ value[NONE])[:, :-1]
@@ -95,16 +97,16 @@ def policy_table(law: Chain, task: Task, prices: ModePrices, tick_s: float) -> P
     return PolicyTable(table, tick_s)
 
 
-def after_spot(law: Chain, value: Singles) -> Singles:
+def after_spot(law: Chain, value: Floats) -> Floats:
     """Cost to go after a tick on spot, NEVER where there is none; `value` by the mode kept."""
     up = law.up[:, None]
-    found = law.step.astype(np.float32) @ np.where(up, value[SPOT], value[NONE])
+    found = law.step @ np.where(up, value[SPOT], value[NONE])
     if law.moved is not None:
-        found += law.moved.astype(np.float32) @ (value[NONE] - value[SPOT])
+        found += law.moved @ (value[NONE] - value[SPOT])
     return np.asarray(np.where(up, found, NEVER))
 
 
-def _best(run: Singles, changeover: float) -> Singles:
+def _best(run: Floats, changeover: float) -> Floats:
     """Least cost to go by the mode before the choice."""
     idle, spot, on_demand = run
     fresh = started(run[1:], changeover)
@@ -115,10 +117,10 @@ def _best(run: Singles, changeover: float) -> Singles:
     )
 
 
-def started(run: Singles, changeover: float) -> Singles:
+def started(run: Costs, changeover: float) -> Costs:
     """Costs by the slack before a changeover is taken from it."""
     whole = int(np.floor(changeover + 1e-9))
-    part = np.float32(changeover - whole)
+    part = changeover - whole
     size = run.shape[2]
     moved = np.full_like(run, NEVER)
     if whole + 1 >= size:

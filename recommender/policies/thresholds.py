@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from recommender.arrays import Bools, Floats, Singles
+from recommender.arrays import Bools, Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.policies.availability import Chain
 from recommender.policies.policy_table import NEVER, PolicyTable, after_spot, started
@@ -135,9 +135,9 @@ def rule_usd(
     ticks = int(task.deadline_s / tick_s + 1e-9)
     spare = ticks - task.work_s / tick_s
     size = max(1, int(np.ceil(spare)) + 1) + 1
-    usd = (prices.by_mode * tick_s / 3600.0).astype(np.float32)
-    step = law.step.astype(np.float32)
-    value = np.zeros((3, len(law.up), size), dtype=np.float32)
+    usd = prices.by_mode * tick_s / 3600.0
+    step = law.step
+    value = np.zeros((3, len(law.up), size))
     for left in range(1, ticks + 1):
         run = np.full_like(value, NEVER)
         run[NONE, :, 1:] = usd[NONE] + (step @ value[NONE])[:, :-1]
@@ -151,7 +151,7 @@ def rule_usd(
     return float(begun[low] * (1.0 - part) + begun[low + 1] * part)
 
 
-def _chosen(rule: TwoThresholds, run: Singles, law: Chain, left: int, changeover: float) -> Singles:
+def _chosen(rule: TwoThresholds, run: Floats, law: Chain, left: int, changeover: float) -> Floats:
     """Cost to go by the mode before the rule's choice, for every slack."""
     fresh = started(run[1:], changeover)
     found = np.empty_like(run)

@@ -93,10 +93,10 @@ def plans_table(answer: Answer, width: int, all_regions: bool = False) -> Table:
     """
     plans = [*answer.plans, *([answer.compared] if answer.compared else [])]
     names = [str(i) for i in range(1, len(answer.plans) + 1)] + ["now"]
-    unit, name = cells.time_unit(plans)
+    heading, times = cells.time_column(plans)
     spans: Figures = [
         (Column("cost USD"), cells.cost_cells(plans)),
-        (Column(f"time {name}"), cells.time_cells(plans, unit)),
+        (Column(heading), times),
     ]
     tail: Figures = [
         (Column("chance"), [(fmt.share(p.estimate.chance),) for p in plans]),

@@ -19,6 +19,7 @@ _FLAGS = {
     "advisor": "price derived from the advisor",
     "imported": "price from your own offers",
 }
+_FAR = 10.0  # times apart, from which on one unit does not suit a whole column
 _TIMES = ((5400.0, 60.0, "min"), (360_000.0, 3600.0, "h"), (math.inf, 86_400.0, "d"))
 
 
@@ -115,10 +116,8 @@ def span(spread: Spread, unit: float, places: int) -> str:
 
 
 def time_unit(plans: Sequence[Plan]) -> tuple[float, str]:
-    """Seconds per unit and its name, one for a whole column with its spans."""
-    spans = [plan.estimate.time for plan in plans]
-    least, most = min(span.p05 for span in spans), max(span.p95 for span in spans)
-    return unit_of([math.sqrt(least * most)])
+    """Seconds per unit and its name, one for a whole column."""
+    return unit_of([plan.estimate.time.p50 for plan in plans])
 
 
 def unit_of(seconds: Sequence[float]) -> tuple[float, str]:
@@ -131,6 +130,21 @@ def cost_cells(plans: Sequence[Plan]) -> list[tuple[str, ...]]:
     """Expected cost (the mean, by which plans are ordered and compared) and its span."""
     means = [p.estimate.cost.mean for p in plans]
     return spread_cells(means, [p.estimate.cost for p in plans], 1.0)
+
+
+def time_column(plans: Sequence[Plan]) -> tuple[str, list[tuple[str, ...]]]:
+    """Heading and cells of median times; where they are far apart each has a unit of its own."""
+    medians = [plan.estimate.time.p50 for plan in plans]
+    if max(medians) < _FAR * min(medians):
+        unit, name = time_unit(plans)
+        return f"time {name}", time_cells(plans, unit)
+    return "time", [_with_unit(plan.estimate.time) for plan in plans]
+
+
+def _with_unit(time: Spread) -> tuple[str, ...]:
+    unit, name = unit_of([time.p50])
+    ((middle, ends),) = spread_cells([time.p50], [time], unit)
+    return f"{middle} {name}", ends
 
 
 def time_cells(plans: Sequence[Plan], unit: float) -> list[tuple[str, ...]]:

@@ -143,9 +143,8 @@ def _table(answer: Answer) -> list[str]:
     plans = [*answer.plans, *([answer.compared] if answer.compared else [])]
     best = answer.plans[answer.best - 1]
     names = [str(i) for i in range(1, len(answer.plans) + 1)] + ["now"]
-    unit, name = cells.time_unit(plans)
-    head = ["#", "machines", "cost USD", f"time {name}", "chance", "USD/h"]
-    costs, times = cells.cost_cells(plans), cells.time_cells(plans, unit)
+    costs, (heading, times) = cells.cost_cells(plans), cells.time_column(plans)
+    head = ["#", "machines", "cost USD", heading, "chance", "USD/h"]
     rows = [
         [
             names[i],

@@ -80,8 +80,7 @@ def _nearest(why: Infeasible, width: int) -> list[Block]:
 
 def _changes(steps: list[SensitivityStep]) -> Table:
     plans = [step.plan for step in steps if step.plan is not None]
-    unit, name = cells.time_unit(plans)
-    costs, times = cells.cost_cells(plans), cells.time_cells(plans, unit)
+    costs, (heading, times) = cells.cost_cells(plans), cells.time_column(plans)
     saves = any((plan.saving or 0.0) > 0.0 for plan in plans)
     changes = [_flags(step.change) for step in steps]
     title = "change one thing" if all(len(each) == 1 for each in changes) else "change one of"
@@ -89,7 +88,7 @@ def _changes(steps: list[SensitivityStep]) -> Table:
         Column(title, right=False),
         Column("best plan", right=False),
         Column("cost USD"),
-        Column(f"time {name}"),
+        Column(heading),
         *([Column("saving")] if saves else []),
     ]
     table = sheet(columns, flexible=1)
