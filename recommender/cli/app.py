@@ -13,7 +13,7 @@ _EPILOG = (
     "6 nothing published; replan --changed-since: 7 moving pays or prices moved."
 )
 
-# Name, the module that holds it, its line in the list.
+# Name, the module that holds it, its line in the list; those in it with --help-all only: False.
 COMMANDS = tuple(
     LazyCommand(*row)
     for row in (
@@ -28,16 +28,16 @@ COMMANDS = tuple(
         ("backtest", "backtest:command", "Fallback policies on recorded spot markets."),
         ("calibrate", "jobs:calibrate_command", "Fit a job's speed to runs of your own."),
         ("accuracy", "accuracy:command", "Errors of the models on published figures."),
-        ("sources", "catalog:sources_command", "Where figures come from; licences."),
-        ("doctor", "doctor:doctor_command", "Check that everything needed is there."),
-        ("schema", "doctor:schema_command", "The JSON Schema of answers and errors."),
+        ("sources", "catalog:sources_command", "Where figures come from; licences.", False),
+        ("doctor", "doctor:doctor_command", "Check that everything needed is there.", False),
+        ("schema", "doctor:schema_command", "The JSON Schema of answers and errors.", False),
         ("jobs", "jobs:group", "The jobs that come with the tool, and your own."),
         ("offers", "offers:group", "Machines of your own, as a file that plans read."),
-        ("mcp", "mcp:command", "Serve agents by the Model Context Protocol."),
+        ("mcp", "mcp:command", "Serve agents by the Model Context Protocol.", False),
         ("catalog", "catalog:group", "Offers, how old prices are, how to renew them."),
         ("trace", "trace:group", "Recorded spot markets, and laws kept for offers."),
         ("bench", "bench:group", "Measure machines; plan with what was measured."),
-        ("config", "config:group", "Defaults that are kept, and where they are from."),
+        ("config", "config:group", "Defaults that are kept, and where they are from.", False),
     )
 )
 

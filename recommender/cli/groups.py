@@ -38,6 +38,7 @@ class LazyCommand:
     name: str
     location: str  # module of recommender.cli.commands, colon, name of a Typer in it
     line: str
+    usual: bool = True  # listed without --help-all
 
 
 @cache
@@ -96,8 +97,11 @@ class DefaultToPlan(TyperGroup):
         write_options(self.get_command(ctx, DEFAULT).params, ctx, formatter)
         if shows_all(ctx):
             write_options([p for p in self.params if p.opts[0] in TOP_LEVEL], ctx, formatter)
-        with formatter.section("Commands"):
-            formatter.write_dl([(each.name, each.line) for each in self.lazy_commands])
+        listed = [each for each in self.lazy_commands if each.usual or shows_all(ctx)]
+        more = len(self.lazy_commands) - len(listed)
+        title = f"Commands ({more} more: {ctx.command_path} --help-all)" if more else "Commands"
+        with formatter.section(title):
+            formatter.write_dl([(each.name, each.line) for each in listed])
 
 
 class SuggestingGroup(TyperGroup):
