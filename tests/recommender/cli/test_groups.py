@@ -37,4 +37,4 @@ def test_help_imports_no_command_but_the_default_one() -> None:
     loaded = done.stderr.split()
     commands = [name for name in loaded if name.startswith("recommender.cli.commands.")]
     assert commands == ["recommender.cli.commands.plan"]
-    assert all(f"  {each.name} " in done.stdout for each in COMMANDS)
+    assert all((f"\n  {each.name} " in done.stdout) == each.usual for each in COMMANDS)
