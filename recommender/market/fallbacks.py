@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from recommender.arrays import Bools, Floats, Ints
+from recommender.arrays import Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.market.offer_entries import OfferEntries
 from recommender.market.offer_facts import Pool
 from recommender.market.quota_rows import max_machines_by_quota
+from recommender.optimize.fallback_choices import worth_trying
 from recommender.optimize.space import Fallbacks
 from recommender.plan.limits import Limits
 from recommender.risk.on_demand_wait import OnDemandLaw
@@ -16,35 +17,43 @@ from recommender.risk.on_demand_wait import OnDemandLaw
 
 @dataclass(frozen=True, slots=True)
 class _Clusters:
-    """Numbers of machines of pools; shape (clusters,)."""
+    """Numbers of machines of pools, slowest first; shape (clusters,)."""
 
     place: Ints  # of the pool
     count: Ints
     step_s: Floats
     usd_per_hour: Floats
+    boot_s: Floats
     law: OnDemandLaw
 
-    def take(self, rows: Ints | Bools) -> "_Clusters":
+    def take(self, rows: Ints) -> "_Clusters":
         """Some of them."""
-        law = OnDemandLaw(self.law.at_once[rows], self.law.wait_s[rows])
-        step_s, usd = self.step_s[rows], self.usd_per_hour[rows]
-        return _Clusters(self.place[rows], self.count[rows], step_s, usd, law)
+        return _Clusters(
+            place=self.place[rows],
+            count=self.count[rows],
+            step_s=self.step_s[rows],
+            usd_per_hour=self.usd_per_hour[rows],
+            boot_s=self.boot_s[rows],
+            law=OnDemandLaw(self.law.at_once[rows], self.law.wait_s[rows]),
+        )
 
 
 def fallbacks_of(
-    entries: OfferEntries, limits: Limits, step_s: Floats, pools: Sequence[Pool]
+    entries: OfferEntries,
+    limits: Limits,
+    step_s: Floats,
+    steps_left: float,
+    pools: Sequence[Pool],
 ) -> Fallbacks:
-    """Clusters of one pool that no other beats in speed and in cost, slowest first.
+    """Clusters of one pool that may be the best fallback of some cluster, slowest first.
 
-    A cheaper one that has to be waited for is started earlier, so it does not take the place of
-    those that are there at once in as many runs as the limits ask for: these are compared with
-    each other. `step_s` has shape (kinds, machines).
+    `step_s` has shape (kinds, machines).
     """
     every = _clusters(entries, limits, step_s, pools)
-    at_once = every.law.reserve_s(limits.confidence) <= 0.0
-    everyone = np.ones(len(at_once), dtype=bool)
-    kept = every.take(np.union1d(_front(every, everyone), _front(every, at_once)))
-    kept = kept.take(np.lexsort((kept.usd_per_hour * kept.step_s, -kept.step_s)))
+    once = every.law.at_once
+    kept = every.take(
+        worth_trying(every.step_s, every.usd_per_hour, every.boot_s, once, steps_left)
+    )
     mine = [pools[place] for place in kept.place.tolist()]
     return Fallbacks(
         kind=np.array([pool.kind for pool in mine], dtype=np.int64),
@@ -52,7 +61,7 @@ def fallbacks_of(
         offer=np.array([pool.rows[0] for pool in mine], dtype=np.int64),
         step_s=kept.step_s,
         usd_per_hour=kept.usd_per_hour,
-        boot_s=np.array([entries.start_s(pool) for pool in mine]),
+        boot_s=kept.boot_s,
         at_once=kept.law.at_once,
         wait_s=kept.law.wait_s,
         entries=entries.of(mine),
@@ -75,16 +84,7 @@ def _clusters(
     place, column = np.nonzero(allowed)
     count = n[column]
     law = OnDemandLaw(one[0][place], one[1][place]).of_gang(count, one[2][place])
-    return _Clusters(place, count, step_s[kind[place], column], count * usd[place], law)
-
-
-def _front(clusters: _Clusters, among: Bools) -> Ints:
-    """Those that none among them beats in speed and in cost."""
-    rows = np.flatnonzero(among)
-    step_s = clusters.step_s[rows]
-    usd = clusters.usd_per_hour[rows] * step_s
-    order = np.lexsort((clusters.usd_per_hour[rows], usd, step_s))
-    least = np.minimum.accumulate(usd[order])
-    cheaper = np.ones(len(order), dtype=bool)
-    cheaper[1:] = usd[order][1:] < least[:-1] * (1.0 - 1e-9)
-    return rows[order[cheaper]]
+    boot = np.array([entries.start_s(pool) for pool in pools])
+    seconds, hourly = step_s[kind[place], column], count * usd[place]
+    found = _Clusters(place, count, seconds, hourly, boot[place], law)
+    return found.take(np.lexsort((hourly, -seconds)))

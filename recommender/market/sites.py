@@ -39,6 +39,7 @@ class SiteBuilder:
     limits: Limits
     kinds: dict[tuple[str, str], int]
     step_s: Floats  # (kinds, machines)
+    steps_left: float
 
     @cached_property
     def entries(self) -> OfferEntries:
@@ -112,7 +113,7 @@ class SiteBuilder:
 
     def fallbacks(self, pools: Sequence[Pool]) -> Fallbacks:
         """On-demand clusters of these pools that can finish the job."""
-        return fallbacks_of(self.entries, self.limits, self.step_s, pools)
+        return fallbacks_of(self.entries, self.limits, self.step_s, self.steps_left, pools)
 
     def _site(
         self, provider: str, region: str, pools: Sequence[Pool], fallbacks: Fallbacks

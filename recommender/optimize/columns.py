@@ -18,10 +18,10 @@ from recommender.optimize.evaluate import (
     RENDEZVOUS_S,
     RESERVE_S,
     Reduced,
-    fallback_choices,
     plans_without_fallback,
     reduced,
 )
+from recommender.optimize.fallback_choices import fallback_choices
 from recommender.optimize.renewal_rates import FallbackRates, Rates, rates, with_fallback
 from recommender.optimize.space import Masks, Site, Space, numbers_allowed
 from recommender.plan.limits import Limits
@@ -259,7 +259,7 @@ def _goal_with_fallback(space: Space, site: Site, found: Reduced, ok: Ints, alon
         return goal
     step = found.inputs.work_s[ok] / space.steps_left
     reserved_s = fall.law.reserve_s(space.limits.confidence)
-    for choice in fallback_choices(site, step, space.limits.confidence)[:, 1:].T:
+    for choice in fallback_choices(fall, step, space.steps_left)[:, 1:].T:
         mine = np.flatnonzero((choice >= 0) & found.gang.has_spot[ok])
         row, which = choice[mine], ok[mine]
         reserve = RESERVE_S + found.saves.stall_s[which] + reserved_s[row]

@@ -13,7 +13,8 @@ import numpy as np
 from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.checkpoint_paths import Saves, saves_of
-from recommender.optimize.space import NONE, OBJECT_STORE, Entries, Fallbacks, Site, Space
+from recommender.optimize.fallback_choices import fallback_choices
+from recommender.optimize.space import NONE, OBJECT_STORE, Entries, Site, Space
 from recommender.performance.checkpoint import best_interval
 from recommender.performance.clusters import Clusters
 from recommender.performance.parameter_server import cluster_spread, servers_of
@@ -30,10 +31,6 @@ from recommender.risk.run_statistics import Outcomes, trimmed_mean, trimmed_mean
 RENDEZVOUS_S = 80.0
 # Time that the fallback rule reserves besides the wait for its machines: one save and the decision.
 RESERVE_S = 120.0
-# How much faster than the spot cluster a fallback may be asked to be. One that is slower does where
-# there is no other at its price: it is started earlier, and most of the work is done by then.
-FALLBACK_SPEEDUPS = (0.5, 1.0, 2.0, 4.0)
-FEW_FALLBACKS = 8  # of so many each is tried
 # Layouts of `strategies.STRATEGY_OF_ROW` that restart on another number of machines by themselves.
 RESHARDED = np.array([strategy.whole_network for strategy in STRATEGY_OF_ROW])
 # Standard errors by which a figure of the paths of a search may exceed the printed one. Over twelve
@@ -455,41 +452,6 @@ def _fallback_ok(space: Space, has: Bools, has_spot: Bools, terms: FallbackTerms
     return ok
 
 
-def fallback_choices(site: Site, step_s: Floats, confidence: float) -> Ints:
-    """Fallbacks worth trying for clusters of these step times; (plans, 1 + choices), -1 none.
-
-    The cheapest per step among those at least half, 1, 2 and 4 times as fast, the fastest where
-    none is: a bigger one costs the same per unit of work and lets the job wait longer for spot.
-    The same again of those that nobody waits for in as many runs as are asked for.
-    """
-    fall = site.fallbacks
-    if len(fall) <= FEW_FALLBACKS:
-        return np.tile(np.arange(-1, len(fall)), (len(step_s), 1))
-    everyone, at_once = np.arange(len(fall)), np.flatnonzero(fall.law.reserve_s(confidence) <= 0.0)
-    choices = np.full((len(step_s), 1 + 2 * len(FALLBACK_SPEEDUPS)), -1, dtype=np.int64)
-    column = 1
-    for rows in (everyone, at_once):
-        for times in FALLBACK_SPEEDUPS if len(rows) else ():
-            choices[:, column] = _cheapest_as_fast(fall, rows, step_s / times)
-            column += 1
-    for column in range(2, choices.shape[1]):
-        repeated = (choices[:, column : column + 1] == choices[:, 1:column]).any(axis=1)
-        choices[repeated, column] = -1
-    return choices
-
-
-def _cheapest_as_fast(fall: Fallbacks, rows: Ints, step_s: Floats) -> Ints:
-    """Of some fallbacks the cheapest per step that is so fast, the fastest where none is."""
-    per_step = (fall.usd_per_hour * fall.step_s)[rows]
-    best = np.empty(len(rows), dtype=np.int64)  # cheapest per step from each row to the fastest
-    lowest = len(rows) - 1
-    for row in range(len(rows) - 1, -1, -1):
-        lowest = row if per_step[row] <= per_step[lowest] else lowest
-        best[row] = lowest
-    first = np.searchsorted(-fall.step_s[rows], -step_s * (1 + 1e-9), side="left")
-    return np.asarray(rows[best[np.minimum(first, len(rows) - 1)]])
-
-
 def plans_without_fallback(space: Space, site: Site, counts: Ints) -> Plans:
     """Every checkpoint path that makes sense for these clusters, without a fallback."""
     has_spot = (counts[:, site.entries.spot] > 0).any(axis=1)
@@ -507,7 +469,7 @@ def plans_without_fallback(space: Space, site: Site, counts: Ints) -> Plans:
 
 def with_fallbacks(space: Space, site: Site, plans: Plans, step_s: Floats) -> tuple[Plans, Ints]:
     """Each plan with each fallback worth trying, and which plan each of them was."""
-    choices = fallback_choices(site, step_s, space.limits.confidence)[:, 1:]
+    choices = fallback_choices(site.fallbacks, step_s, space.steps_left)[:, 1:]
     has_spot = np.asarray((plans.counts[:, site.entries.spot] > 0).any(axis=1))
     possible = (choices >= 0) & has_spot[:, None] & (space.limits.deadline_s is not None)
     row, column = np.nonzero(possible)

@@ -120,7 +120,8 @@ class Problem:
     @cached_property
     def site_builder(self) -> SiteBuilder:
         """Makes sites out of offers."""
-        return SiteBuilder(self.facts, self.limits, self.kinds.of, self.step_s)
+        kinds = self.kinds.of
+        return SiteBuilder(self.facts, self.limits, kinds, self.step_s, self.steps_left)
 
     @cached_property
     def single_type_sites(self) -> SitePools:

@@ -1,0 +1,76 @@
+"""Which fallbacks a plan may have: the cheapest that are fast enough, by several measures.
+
+What a fallback costs depends on how much work is left when it takes over. A large one does all of
+a job for less; a small one starts for less, and does where little is left. And one that is cheaper
+may have to be waited for. So the cheapest of all and the cheapest of those that are likely there
+are tried, among those that are at least half, 1, 2 and 4 times as fast as the cluster: a faster one
+lets the job wait longer for spot. Where that leaves few, those that are cheapest for little work
+or surely there are tried as well: for jobs of minutes they may save half.
+"""
+
+import numpy as np
+
+from recommender.arrays import Floats, Ints
+from recommender.optimize.space import Fallbacks
+
+# How much faster than the spot cluster a fallback may be asked to be. One that is slower does where
+# there is no other at its price: it is started earlier, and most of the work is done by then.
+SPEEDUPS = (0.5, 1.0, 2.0, 4.0)
+FEW = 8  # of so many each is tried
+LITTLE = 0.1  # of the work: what may be left when it takes over
+# Chances to be there at once of those that are compared with each other; at 95 % confidence nothing
+# is reserved for a wait from 0.8 on.
+LIKELY, SURE = 0.8, 0.95
+
+
+def fallback_choices(fall: Fallbacks, step_s: Floats, steps_left: float) -> Ints:
+    """Fallbacks worth trying for clusters of these step times; (plans, 1 + choices), -1 none."""
+    if len(fall) <= FEW:
+        return np.tile(np.arange(-1, len(fall)), (len(step_s), 1))
+    columns = [np.full(len(step_s), -1)]
+    usd = _bill(fall.step_s, fall.usd_per_hour, fall.boot_s, steps_left)
+    for rows in _compared(fall.at_once, LIKELY):
+        best = rows[_least_from(usd[rows])]
+        for times in SPEEDUPS:
+            first = np.searchsorted(-fall.step_s[rows], -step_s / times * (1 + 1e-9), side="left")
+            chosen = best[np.minimum(first, len(rows) - 1)]  # the fastest where none is fast enough
+            repeated = np.any([chosen == column for column in columns], axis=0)
+            columns.append(np.where(repeated, -1, chosen))
+    used = [column for column in columns[1:] if (column >= 0).any()]
+    return np.stack([columns[0], *used], axis=1)
+
+
+def worth_trying(
+    step_s: Floats, usd_per_hour: Floats, boot_s: Floats, at_once: Floats, steps_left: float
+) -> Ints:
+    """Of on-demand clusters, slowest first, those that none beats in speed and by some measure."""
+    bills = [_bill(step_s, usd_per_hour, boot_s, share * steps_left) for share in (1.0, LITTLE)]
+    every = [
+        rows[_least_from(usd[rows])] for rows in _compared(at_once, LIKELY, SURE) for usd in bills
+    ]
+    if len(_union(every)) <= FEW:
+        return _union(every)
+    return _union([rows[_least_from(bills[0][rows])] for rows in _compared(at_once, LIKELY)])
+
+
+def _union(parts: list[Ints]) -> Ints:
+    return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *parts]))
+
+
+def _bill(step_s: Floats, usd_per_hour: Floats, boot_s: Floats, steps: float) -> Floats:
+    """The cost of so many steps and of the start, times 3600."""
+    return np.asarray(usd_per_hour * (boot_s + steps * step_s))
+
+
+def _compared(at_once: Floats, *least: float) -> list[Ints]:
+    """Rows that are compared with each other: all, and those that are so surely there."""
+    groups = [np.flatnonzero(at_once >= chance) for chance in (0.0, *least)]
+    return [rows for rows in groups if len(rows)]
+
+
+def _least_from(usd: Floats) -> Ints:
+    """For each row the least of those from it on; of equals the first."""
+    turned = usd[::-1]
+    least = turned == np.minimum.accumulate(turned)
+    place = np.maximum.accumulate(np.where(least, np.arange(len(usd)), 0))
+    return np.asarray(len(usd) - 1 - place[::-1])
