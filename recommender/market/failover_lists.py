@@ -70,6 +70,7 @@ class FailoverLists:
         return pools
 
     def of(self, rows: Sequence[int]) -> Pool:
+        """The list of some places: the cheapest first, none of them much dearer."""
         o = self.facts.catalog.offers
         ordered = sorted(rows, key=lambda r: (self.facts.planning_price(r), o.region[r], o.zone[r]))
         most = self.facts.planning_price(ordered[0]) * LIST_PRICE_RANGE

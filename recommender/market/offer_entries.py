@@ -69,6 +69,7 @@ class OfferEntries:
         return max(map(self.facts.planning_price, pool.rows)) + fees
 
     def of(self, pools: Sequence[Pool]) -> Entries:
+        """An entry per pool."""
         columns = list(zip(*(self._entry(p) for p in pools), strict=True))
         if not columns:
             columns = [()] * len(Entries.__slots__)
