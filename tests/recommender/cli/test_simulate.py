@@ -212,6 +212,20 @@ def test_the_net_alone_is_the_simulation_as_ever(run: Run) -> None:
     assert run(*RESCUED, "--policy", "net").out == run(*RESCUED).out
 
 
+def test_the_plan_is_followed_as_skypilot_runs_it_beside_the_plan_itself(run: Run) -> None:
+    alone = "skypilot, nobody switches"
+    found = json.loads(run(*RESCUED, "--executor", "skypilot", "--json").out)["simulation"]
+    counted, left = found["executors"]
+    assert (counted["name"], left["name"]) == ("as the plan counts", alone)
+    assert counted["cost"] == found["cost"]
+    assert counted["chance"] == found["chance"]
+    assert left["chance"] < counted["chance"]
+    assert left["fallback_share"] == 0
+    for form in ("table", "csv", "markdown"):
+        assert alone in run(*RESCUED, "--executor", "skypilot", "-o", form).out
+    assert "did you mean skypilot" in run(*RESCUED, "--executor", "skypilots").err
+
+
 def test_the_policy_is_written_as_a_table(run: Run, tmp_path: Path) -> None:
     found = run(*RESCUED, "--policy-table", "policy.csv")
     assert (found.code, found.err) == (0, "")
