@@ -53,11 +53,11 @@ class CheckpointFolder:
     def __init__(self, root: Path, keep: int, name: str = "step") -> None:
         self.root = root
         self._keep = keep
-        self._name = name
+        self.name = name
 
     def path(self, step: int) -> Path:
         """Where the checkpoint of a step lies, on all ranks."""
-        return self.root / f"{self._name}-{step}"
+        return self.root / f"{self.name}-{step}"
 
     def begin(self, step: int) -> None:
         """Make room for a checkpoint; by one rank, before any writes."""
@@ -83,7 +83,7 @@ class CheckpointFolder:
 
     def newest_first(self) -> list[Checkpoint]:
         """Every checkpoint with a readable manifest; files are not looked at."""
-        read = [_read(folder) for folder in self.root.glob(f"{self._name}-*")]
+        read = [_read(folder) for folder in self.root.glob(f"{self.name}-*")]
         return sorted((each for each in read if each is not None), key=lambda each: -each.step)
 
     def remove(self, checkpoint: Checkpoint) -> None:
@@ -94,7 +94,7 @@ class CheckpointFolder:
     def remove_leftovers(self) -> None:
         """Remove what a killed run was writing or removing; before anybody writes."""
         remove_left_overs(self.root)
-        for mark in self.root.glob(f"{self._name}-*/{UNFINISHED}"):
+        for mark in self.root.glob(f"{self.name}-*/{UNFINISHED}"):
             if not (mark.parent / MANIFEST).exists():
                 shutil.rmtree(mark.parent, ignore_errors=True)
 

@@ -55,6 +55,7 @@ class Checkpointer:
         self._state, self._ranks = state, ranks_of_this_run()
         self.schedule = SaveSchedule(
             self._folder.root,
+            self._folder.name,
             interval_s=interval_s,
             shortest_interval_s=shortest_interval_s,
             notices=notices,

@@ -45,6 +45,7 @@ class FrameworkSaves:
         self.checkpoints = CheckpointFolder(root, self.keep, self.name)
         self.schedule = SaveSchedule(
             root,
+            self.name,
             interval_s=interval_s,
             shortest_interval_s=shortest_interval_s,
             notices=notices,

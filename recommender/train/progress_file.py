@@ -37,6 +37,7 @@ class TrainingProgress:
     at: datetime  # when this was written
     uptime_s: float = 0.0  # the training ran, all starts together
     interruptions: int = 0
+    checkpoint: str | None = None  # the folder of the last complete one, next to the file
     interval_s: float | None = None  # between two saves, by now
     spent_usd: float | None = None  # while it ran; nothing where no price per hour was told
 
@@ -49,11 +50,6 @@ class TrainingProgress:
     def elapsed_s(self) -> float:
         """From the first start until this was written."""
         return self.elapsed_s_until(self.at)
-
-    @property
-    def checkpoint(self) -> str | None:
-        """The folder of the last complete checkpoint, next to the file."""
-        return f"step-{self.step}" if self.step else None
 
     def elapsed_s_until(self, now: datetime) -> float:
         """From the first start until a moment; clocks that were set back count nothing."""
@@ -101,7 +97,7 @@ def read_progress(path: Path) -> TrainingProgress:
 
 
 def progress_at_start(
-    folder: Path, total_steps: int, step: int, usd_per_hour: float | None
+    folder: Path, total_steps: int, step: int, checkpoint: str | None, usd_per_hour: float | None
 ) -> TrainingProgress:
     """What earlier starts left, with the interruption that ended the last; new at the first."""
     now = _now()
@@ -109,9 +105,16 @@ def progress_at_start(
         before = read_progress(folder / FILE)
     except UsageError:
         spent = None if usd_per_hour is None else 0.0
-        return TrainingProgress(step, total_steps, now, now, spent_usd=spent)
+        return TrainingProgress(step, total_steps, now, now, checkpoint=checkpoint, spent_usd=spent)
     interruptions = before.interruptions + int(before.step < before.total_steps)
-    return replace(before, step=step, total_steps=total_steps, at=now, interruptions=interruptions)
+    return replace(
+        before,
+        step=step,
+        total_steps=total_steps,
+        checkpoint=checkpoint,
+        at=now,
+        interruptions=interruptions,
+    )
 
 
 def _progress(said: Mapping[str, Any]) -> TrainingProgress:
@@ -124,6 +127,7 @@ def _progress(said: Mapping[str, Any]) -> TrainingProgress:
         at=_moment(said["at"]),
         uptime_s=float(said["uptime_s"]),
         interruptions=int(said["interruptions"]),
+        checkpoint=None if said["checkpoint"] is None else str(said["checkpoint"]),
         interval_s=_perhaps(said["interval_s"]),
         spent_usd=_perhaps(said["spent_usd"]),
     )

@@ -47,13 +47,14 @@ class SaveSchedule:
     def __init__(
         self,
         root: Path,
+        name: str,
         *,
         interval_s: float | None = None,
         shortest_interval_s: float = SHORTEST_S,
         notices: NoticeWatch | None = None,
         usd_per_hour: float | None = None,
     ) -> None:
-        self._root = root
+        self._root, self._name = root, name  # checkpoints are folders NAME-STEP
         self._ranks: Ranks = Alone()
         self._shortest_s = shortest_interval_s
         first_s = _amount("checkpoint interval", "CHECKPOINT_INTERVAL_S", interval_s)
@@ -90,7 +91,8 @@ class SaveSchedule:
         self._began_s = self._saved_s = self._asked_s = time.monotonic()
         if self._ranks.rank == 0:
             price = self._usd_per_hour
-            self._at_start = progress_at_start(self._root, total_steps, step, price)
+            newest = self._checkpoint(step)
+            self._at_start = progress_at_start(self._root, total_steps, step, newest, price)
             self._at_start.write(self._root)
 
     def wish(self, step: int, busy: bool) -> Wish:
@@ -115,7 +117,8 @@ class SaveSchedule:
         """Write that a step is safe; by rank 0, from any thread."""
         if self._at_start is not None:
             now = self._at_start.after(time.monotonic() - self._began_s, self._usd_per_hour)
-            safe = replace(now, step=step, interval_s=self.interval_s)
+            named = self._checkpoint(step)
+            safe = replace(now, step=step, checkpoint=named, interval_s=self.interval_s)
             safe.write(self._root)
             replace_file(self._root / SHARE, f"{safe.done_share:.6f}\n".encode())
 
@@ -126,6 +129,9 @@ class SaveSchedule:
             uptime_s = self._at_start.uptime_s + time.monotonic() - self._began_s
             run_s = mean_run_s(uptime_s, self._at_start.interruptions)
             self.interval_s = next_interval_s(self._times, run_s, self._shortest_s)
+
+    def _checkpoint(self, step: int) -> str | None:
+        return f"{self._name}-{step}" if step else None
 
     def _gap(self, step: int, now: float) -> int:
         """Steps until ranks ask again."""

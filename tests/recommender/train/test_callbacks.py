@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -124,12 +126,40 @@ def test_a_trainer_that_sigterm_ends_goes_on_with_the_same_bits(tmp_path: Path, 
         with pytest.raises(SystemExit) as ended:
             trained(parts, killed_at)
         assert ended.value.code == 143
-        assert read_progress(parts / "progress.json").step == safe
+        progress = read_progress(parts / "progress.json")
+        assert progress.step == safe
+        assert (parts / str(progress.checkpoint)).is_dir()
         assert signal.getsignal(signal.SIGTERM) == earlier
     again = trained(parts, None)
     assert all(torch.equal(whole[name], again[name]) for name in whole)
     assert read_progress(parts / "progress.json").done_share == 1.0
     assert read_progress(parts / "progress.json").interruptions == 2
+
+
+def with_torchrun(folder: Path, killed_at: int) -> int:
+    """Two processes of a Trainer of Transformers, of which the second may get SIGTERM."""
+    script = Path(__file__).with_name("trainer_of_two.py")
+    call = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    return subprocess.run(
+        [*call, str(script), str(folder), str(killed_at)],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        timeout=300,
+    ).returncode
+
+
+@pytest.mark.slow
+def test_two_processes_under_torchrun_stop_together_and_go_on_with_the_same_bits(tmp_path: Path):
+    """Transformers has DDP look for unused parameters, so that its buckets stay as they are."""
+    pytest.importorskip("transformers")
+    assert with_torchrun(tmp_path / "whole", 0) == 0
+    assert with_torchrun(tmp_path / "parts", 9) != 0
+    assert read_progress(tmp_path / "parts" / "progress.json").step == 9
+    assert with_torchrun(tmp_path / "parts", 0) == 0
+    whole, parts = (
+        torch.load(tmp_path / name / "weights.pt", weights_only=True) for name in ("whole", "parts")
+    )
+    assert all(torch.equal(whole[name], parts[name]) for name in whole)
 
 
 @pytest.mark.slow

@@ -25,6 +25,7 @@ PROGRESS = TrainingProgress(
     at=BEGAN + timedelta(hours=9),
     uptime_s=30_600.0,
     interruptions=1,
+    checkpoint="step-400",
     interval_s=600.0,
     spent_usd=61.2,
 )
@@ -49,10 +50,11 @@ def test_the_documented_example_is_one(tmp_path: Path):
 
 def test_each_start_of_an_unfinished_training_counts_an_interruption(tmp_path: Path):
     PROGRESS.write(tmp_path)
-    again = progress_at_start(tmp_path, 1000, 380, 2.0)
+    again = progress_at_start(tmp_path, 1000, 380, "step-380", 2.0)
     assert (again.step, again.interruptions, again.began_at) == (380, 2, BEGAN)
+    assert again.checkpoint == "step-380"
     replace(PROGRESS, step=1000).write(tmp_path)
-    assert progress_at_start(tmp_path, 1000, 1000, 2.0).interruptions == 1
+    assert progress_at_start(tmp_path, 1000, 1000, "step-1000", 2.0).interruptions == 1
 
 
 def test_hours_are_paid_at_the_price_of_each_start():
@@ -83,7 +85,7 @@ def test_what_is_no_progress_file_is_refused_and_does_not_stop_a_training(
     (tmp_path / FILE).write_text(json.dumps({**said, name: value}))
     with pytest.raises(UsageError, match=r"progress\.json"):
         read_progress(tmp_path / FILE)
-    new = progress_at_start(tmp_path, 50, 0, None)
+    new = progress_at_start(tmp_path, 50, 0, None, None)
     assert (new.step, new.total_steps, new.interruptions, new.spent_usd) == (0, 50, 0, None)
 
 
