@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.catalog import Catalog, Offers
 from recommender.catalogs.errors import CatalogError, StoreError
 from recommender.catalogs.files import replace_file
 from recommender.catalogs.frozen import dataclass
@@ -155,6 +155,31 @@ def points(
         for p in source(store, instance_type, region, damaged)
     }
     return [found[key] for key in sorted(found)]
+
+
+def recent_prices(
+    store: Store, wanted: Iterable[Offer], newest: int
+) -> dict[Key, tuple[tuple[str, float], ...]]:
+    """Day and price of offers in the newest kept versions, oldest first; damaged ones are left out.
+
+    An offer that was read once stands once, however many versions carry its price on.
+    """
+    keys = {_key(offer) for offer in wanted}
+    found: dict[Key, dict[str, float]] = {key: {} for key in keys}
+    for name in store.names()[-newest:]:
+        try:
+            columns = load(store.path(name)).offers
+        except CatalogError:
+            continue
+        for i in _rows_of(columns, {key[1] for key in keys}):
+            offer = columns[i]
+            if _key(offer) in keys:
+                found[_key(offer)][offer.as_of[:10]] = offer.usd_per_hour
+    return {key: tuple(sorted(days.items())) for key, days in found.items()}
+
+
+def _rows_of(columns: Offers, types: set[str]) -> list[int]:
+    return [i for i, name in enumerate(columns.instance_type) if name in types]
 
 
 def _write(store: Store, name: str) -> None:

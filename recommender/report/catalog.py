@@ -2,11 +2,12 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from recommender.report import formatting as fmt
 from recommender.report.formatting import age_days
+from recommender.report.json_output import plain
 from recommender.report.layout import Column, Page
 
 if TYPE_CHECKING:
@@ -113,13 +114,31 @@ def _checksum(catalog: "Catalog") -> str:
     return f"sha256 {catalog.sha256[:16]}…, {len(catalog.sources)} sources: recommend sources"
 
 
-def offers(catalog: "Catalog", found: Sequence["Offer"], most: int) -> Page:
-    """Single offers, as the planner sees them."""
+_TAKEN = ("<5 %", "5-10 %", "10-15 %", "15-20 %", ">20 %")  # AWS advisor: interrupted a month
+_LEVELS = "▁▂▃▄▅▆▇"  # of a sparkline
+_MATRIX = ("bf16", "fp16", "fp32")  # precisions, the one that most trainings use first
+Trend = Sequence[tuple[str, float]]  # day and price, oldest first
+OfferKey = tuple[str, str, str, str, str]
+NO_TREND: Mapping[OfferKey, Trend] = {}
+
+
+def offers(
+    catalog: "Catalog",
+    found: Sequence["Offer"],
+    most: int,
+    trends: Mapping[OfferKey, Trend] = NO_TREND,
+) -> Page:
+    """Single offers, as the planner sees them; `trends` holds prices of the past by offer."""
+    shown = found[:most]
+    lines = {offer_key(each): trend_words(trends.get(offer_key(each), ())) for each in shown}
+    moved = any(lines.values())
     columns = (
         Column("offer", right=False),
-        Column("market", right=False),
+        Column("USD/GPU h"),
         Column("USD/h"),
+        Column("FLOP/USD"),
         Column("as of"),
+        *([Column("trend", right=False)] if moved else []),
         Column("note", right=False),
     )
     hidden = len(found) - most
@@ -127,11 +146,50 @@ def offers(catalog: "Catalog", found: Sequence["Offer"], most: int) -> Page:
     return Page(
         title="",
         columns=columns,
-        rows=tuple(_offer_row(catalog, offer) for offer in found[:most]),
-        flexible=0,
-        below=(*below, *_speeds(catalog, found[:most])),
-        facts=[_offer_facts(catalog, offer) for offer in found[:most]],
+        rows=tuple(
+            _offer_row(catalog, offer, [lines[offer_key(offer)]] if moved else [])
+            for offer in shown
+        ),
+        flexible=len(columns) - 1,
+        below=(*below, *_speeds(catalog, shown)),
+        facts=[_offer_facts(catalog, offer) for offer in shown],
     )
+
+
+def offer_key(offer: "Offer") -> OfferKey:
+    """What makes two offers of two versions the same."""
+    return offer.provider, offer.instance_type, offer.region, offer.zone, offer.market
+
+
+def trend_words(prices: Trend) -> str:
+    """A sparkline and the change from the first price to the last: "▁▃▇ +12 %"."""
+    values = [usd for _, usd in prices]
+    if len(values) < 2:
+        return ""
+    low, high = min(values), max(values)
+    steps = (len(_LEVELS) - 1) / (high - low) if high > low else 0.0
+    line = "".join(_LEVELS[round((value - low) * steps)] for value in values)
+    change = values[-1] / values[0] - 1.0
+    return f"{line} {'+' if change >= 0.0 else '−'}{fmt.percent(abs(change))}"
+
+
+def usd_per_gpu(catalog: "Catalog", offer: "Offer") -> float | None:
+    """Price of one GPU for an hour; None of machines without any."""
+    gpus = catalog.type_of(offer).gpus
+    return offer.usd_per_hour / gpus if gpus else None
+
+
+def flop_per_usd(catalog: "Catalog", offer: "Offer") -> float | None:
+    """FLOP of matrix multiplication that a dollar pays (FLOPP, DeepVM); None where none is known.
+
+    In bf16, or what comes nearest on that GPU.
+    """
+    machine = catalog.type_of(offer)
+    speeds = {a.precision: a.tflops for a in catalog.achieved.values() if a.gpu == machine.gpu}
+    tflops = next((speeds[name] for name in _MATRIX if name in speeds), None)
+    if tflops is None or not machine.gpus:
+        return None
+    return tflops * 1e12 * machine.gpus * 3600.0 / offer.usd_per_hour
 
 
 def _speeds(catalog: "Catalog", found: Sequence["Offer"]) -> list[str]:
@@ -154,7 +212,7 @@ def _speeds(catalog: "Catalog", found: Sequence["Offer"]) -> list[str]:
 def matching(
     catalog: "Catalog", word: str, provider: str, region: str, market: str
 ) -> list["Offer"]:
-    """The offers whose instance type or GPU holds a word, cheapest first."""
+    """The offers whose instance type or GPU holds a word, the cheapest by GPU first."""
     columns = catalog.offers
     wanted = word.lower()
     found = [
@@ -165,7 +223,13 @@ def matching(
         and (not market or columns.market[i] == market)
         and _named(catalog, i, wanted)
     ]
-    found.sort(key=lambda i: (columns.usd_per_hour[i], columns.instance_type[i], i))
+    gpus = [catalog.instance_types[columns.provider[i], columns.instance_type[i]].gpus
+            for i in found]  # fmt: skip
+    by_gpu = {
+        i: (not count, round(columns.usd_per_hour[i] / max(count, 1), 6))
+        for i, count in zip(found, gpus, strict=True)
+    }
+    found.sort(key=lambda i: (by_gpu[i], columns.usd_per_hour[i], columns.instance_type[i], i))
     return [columns[i] for i in found]
 
 
@@ -174,19 +238,31 @@ def _named(catalog: "Catalog", index: int, wanted: str) -> bool:
     return wanted in name.lower() or wanted in catalog.instance_types[provider, name].gpu.lower()
 
 
-def _offer_row(catalog: "Catalog", offer: "Offer") -> tuple[str, ...]:
+def _offer_row(catalog: "Catalog", offer: "Offer", trend: list[str]) -> tuple[str, ...]:
     machine = catalog.type_of(offer)
-    remark = {"quote": "", "composed": ""}.get(offer.kind, offer.kind)
-    words = (remark, offer.flag, offer.obtainable if offer.obtainable != "open" else "")
+    by_gpu, flop = usd_per_gpu(catalog, offer), flop_per_usd(catalog, offer)
+    place = f"{offer.provider} {fmt.clean(offer.zone or offer.region)}"
     return (
-        f"{fmt.clean(offer.instance_type)}\n"
-        f"{machine.gpus} {fmt.clean(machine.gpu) or 'GPUs'} · {offer.provider} "
-        f"{fmt.clean(offer.region)}",
-        fmt.market(offer.market),
+        f"{fmt.clean(offer.instance_type)} {fmt.market(offer.market)}\n"
+        f"{machine.gpus} {fmt.clean(machine.gpu) or 'GPUs'} · {place}",
+        "" if by_gpu is None else f"{by_gpu:,.4g}",
         f"{offer.usd_per_hour:,.4g}",
-        offer.as_of,
-        " ".join(fmt.clean(word).replace("_", " ") for word in words if word),
+        "" if flop is None else fmt.scientific(flop),
+        offer.as_of[:10],
+        *trend,
+        _note(offer),
     )
+
+
+def _note(offer: "Offer") -> str:
+    """How the price was found, whether it can be had, and how often it is taken back."""
+    remark = {"quote": "", "composed": ""}.get(offer.kind, offer.kind)
+    words = [remark, offer.flag, offer.obtainable if offer.obtainable != "open" else ""]
+    said = " ".join(fmt.clean(word).replace("_", " ") for word in words if word)
+    if offer.interruption_range is None or offer.market != "spot":
+        return said
+    taken = f"{_TAKEN[offer.interruption_range]} taken a month"
+    return f"{said}; {taken}" if said else taken
 
 
 def _offer_facts(catalog: "Catalog", offer: "Offer") -> dict[str, object]:
@@ -200,6 +276,9 @@ def _offer_facts(catalog: "Catalog", offer: "Offer") -> dict[str, object]:
         "zone": offer.zone,
         "market": offer.market,
         "usd_per_hour": offer.usd_per_hour,
+        "usd_per_gpu_hour": plain(usd_per_gpu(catalog, offer)),
+        "flop_per_usd": plain(flop_per_usd(catalog, offer)),
+        "interruption_range": offer.interruption_range,
         "as_of": offer.as_of,
         "kind": offer.kind,
         "flag": offer.flag,

@@ -187,3 +187,16 @@ def test_a_full_disk_costs_the_history_not_the_version(
     report = refresh(world.order())
     assert report.outcome == "published"
     assert "the history was not written" in report.notes[0]
+
+
+def test_recent_prices_are_those_of_the_newest_versions_a_day_each(world: World) -> None:
+    nights(world, 4)
+    offers = [o for o in world.truth["gcp"] if _rises(o)][:2]
+    found = history.recent_prices(world.store, offers, 3)
+    assert len(found) == 2
+    for prices in found.values():
+        days, usd = zip(*prices, strict=True)
+        assert days == tuple(sorted(set(days)))
+        assert days[-3:] == ("2026-11-22", "2026-11-23", "2026-11-24")
+        assert usd[-1] == pytest.approx(usd[-3] * 1.01**2)
+    assert history.recent_prices(world.store, [], 3) == {}

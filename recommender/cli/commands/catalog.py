@@ -14,6 +14,8 @@ from recommender.cli.output import show_page
 from recommender.errors import UsageError
 from recommender.inputs import units
 
+VERSIONS = 8  # of a store that trends are read from: 0.1 s each
+
 group = group_app(
     "catalog", "Which offers are known, how old their prices are, and how to renew them."
 )
@@ -60,11 +62,12 @@ def show(
     top: Annotated[Word, typer.Option(help="Number of offers shown (20).", metavar="N")] = None,
     catalog: _FOLDER = None,
 ) -> None:
-    """Offers by price, cheapest first.
+    """Offers by price of a GPU, cheapest first; FLOP per dollar, and how prices moved where kept.
 
     \b
     recommend catalog show H100 --market spot
     """
+    from recommender.catalogs.history import recent_prices
     from recommender.report import catalog as catalog_view
 
     errors = ErrorCollector()
@@ -76,7 +79,9 @@ def show(
     found = catalog_view.matching(loaded, word or "", wanted, region or "", kind)
     if not found:
         raise UsageError("no offer is so; recommend catalog status tells what there is")
-    show_page(catalog_view.offers(loaded, found, most), flags)
+    kept = store_at(None if catalog and "://" in catalog else catalog)
+    trends = recent_prices(kept, found[:most], VERSIONS)
+    show_page(catalog_view.offers(loaded, found, most, trends), flags)
 
 
 def sources(flags: PageFlags, catalog: _FOLDER = None) -> None:

@@ -1,0 +1,57 @@
+"""Offers side by side: what a GPU costs for an hour, what a dollar computes, how prices moved."""
+
+import pytest
+
+from recommender.catalogs.catalog import Catalog
+from recommender.report.catalog import (
+    flop_per_usd,
+    matching,
+    offer_key,
+    offers,
+    trend_words,
+    usd_per_gpu,
+)
+from tests.recommender.planning import small
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    return small()
+
+
+def test_the_cheapest_gpu_comes_first_however_many_a_machine_has(catalog: Catalog):
+    found = matching(catalog, "T4", "aws", "us-east-1", "on_demand")
+    by_gpu = [usd_per_gpu(catalog, each) for each in found]
+    assert by_gpu == sorted(by_gpu)
+    assert by_gpu == pytest.approx([0.526, 0.752, 3.912 / 4])
+
+
+def test_flop_per_dollar_is_the_measured_rate_times_an_hour(catalog: Catalog):
+    (one,) = (o for o in matching(catalog, "g4dn.12x", "", "us-east-1", "on_demand"))
+    speeds = {a.precision: a.tflops for a in catalog.achieved.values() if a.gpu == "T4"}
+    first = next(speeds[name] for name in ("bf16", "fp16", "fp32") if name in speeds)
+    assert flop_per_usd(catalog, one) == pytest.approx(first * 1e12 * 4 * 3600 / 3.912)
+
+
+@pytest.mark.parametrize(
+    ("prices", "words"),
+    [
+        ([1.0, 2.0, 4.0], "▁▃▇ +300 %"),
+        ([2.0, 1.0], "▇▁ −50 %"),
+        ([1.0, 1.0], "▁▁ +0 %"),
+        ([1.0], ""),
+        ([], ""),
+    ],
+)
+def test_a_trend_is_a_sparkline_and_its_change(prices: list[float], words: str):
+    assert trend_words([(f"2026-11-{i:02}", usd) for i, usd in enumerate(prices, 1)]) == words
+
+
+def test_the_column_of_trends_is_there_where_something_is_known(catalog: Catalog):
+    found = matching(catalog, "T4", "aws", "", "spot")
+    plain = offers(catalog, found, 5)
+    assert "trend" not in [column.title for column in plain.columns]
+    known = {offer_key(found[0]): (("2026-11-01", 1.0), ("2026-11-02", 1.1))}
+    page = offers(catalog, found, 5, known)
+    at = [column.title for column in page.columns].index("trend")
+    assert [row[at] for row in page.rows[:2]] == ["▁▇ +10 %", ""]
