@@ -39,7 +39,12 @@ class Extrapolated:
             source=tuple(self.source[i] for i in at),
             predicted=self.predicted[at],
             measured=self.measured[at],
-            beyond=Beyond(tuple(self.beyond.kind[i] for i in at), self.beyond.links[at]),
+            beyond=Beyond(
+                tuple(self.beyond.kind[i] for i in at),
+                self.beyond.links[at],
+                self.beyond.gpus[at],
+                self.beyond.batch[at],
+            ),
             own=self.own[at],
         )
 
@@ -73,6 +78,8 @@ def joined(parts: Iterable[Extrapolated]) -> Extrapolated:
         beyond=Beyond(
             tuple(kind for part in parts for kind in part.beyond.kind),
             np.concatenate([part.beyond.links for part in parts]),
+            np.concatenate([part.beyond.gpus for part in parts]),
+            np.concatenate([part.beyond.batch for part in parts]),
         ),
         own=np.concatenate([part.own for part in parts]),
     )

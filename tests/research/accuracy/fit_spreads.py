@@ -5,7 +5,8 @@ python -m tests.research.accuracy.fit_spreads --reference DIR [--write]
 For each kind of extrapolation the sd that just held 90 % of the errors, beside what each fit itself
 tells of, and no less than between repeated runs; a source weighs the square root of its points.
 The sd of the time on links shared by more GPUs than were timed is the one of a grid with the least
-loss of a 90 % quantile (Koenker and Bassett 1978), its base fitted beside it. Once with everything
+loss of a 90 % quantile (Koenker and Bassett 1978), its base fitted beside it; likewise the two that
+grow with the distance in GPUs and in batch per GPU, of runs on more machines. Once with everything
 (what ships), and once without each source (what judges its own studies).
 """
 
@@ -19,16 +20,16 @@ import numpy as np
 from recommender.arrays import Floats, Ints
 from recommender.performance import calibration_spread
 from recommender.performance.calibration_model import NOISE
-from recommender.performance.calibration_spread import links_sd
 from recommender.performance.clusters import WITHIN
 from tests.research import SOURCES
-from tests.research.accuracy import published_scaling, scaling
+from tests.research.accuracy import later_scaling, published_scaling, scaling
 from tests.research.accuracy.extrapolation import Extrapolated, joined
 from tests.research.fits.held_out import WANTED_INSIDE, conformal, without
 
-AS_OF = "2026-11-22"
+AS_OF = "2026-11-23"
 LINKS = "links"
 GRID = tuple(float(sd) for sd in np.arange(0.0, 1.51, 0.05))
+PER_FOLD = tuple(float(sd) for sd in np.arange(0.0, 0.21, 0.01))  # an e-fold of GPUs, of batch
 
 
 def points(reference: Path) -> Extrapolated:
@@ -39,6 +40,7 @@ def points(reference: Path) -> Extrapolated:
             *(scaling.deepvm(name) for name in scaling.DEEPVM_GBIT),
             *(scaling.gavel(gpu) for gpu in scaling.GAVEL_GPUS),
             scaling.collectives(),
+            later_scaling.fitted_on(reference),
         )
     )
 
@@ -52,39 +54,55 @@ def table(found: Extrapolated) -> str:
     for left_out in ("", *sorted(set(source))):
         seen = source != left_out
         for name, sd in _sds(found.take(np.flatnonzero(seen))).items():
-            shared = kind == name if name != LINKS else found.beyond.links > 0
+            further = {
+                LINKS: found.beyond.links,
+                "gpus": found.beyond.gpus,
+                "batch": found.beyond.batch,
+            }
+            shared = further[name] > 0 if name in further else kind == name
             names = " + ".join(sorted(set(source[seen & shared])))
             rows.writerow([name, left_out, round(sd, 3), int((seen & shared).sum()), names, AS_OF])
     return text.getvalue()
 
 
 def _sds(found: Extrapolated) -> dict[str, float]:
-    """The sd of the links, and the base of every kind beside it."""
-    inside = found.take(np.flatnonzero(np.array(found.beyond.kind) == "inside"))
-    links = min(GRID, key=lambda sd: _loss(inside, sd))
-    sds = {LINKS: links}
-    for name in sorted(set(found.beyond.kind)):
-        sds[name] = _base(found.take(np.flatnonzero(np.array(found.beyond.kind) == name)), links)
-    return sds
+    """The sds of the links and of the distance, and the base of every kind beside them."""
+    kind = np.array(found.beyond.kind)
+    inside, larger = (
+        found.take(np.flatnonzero(rows)) for rows in (kind == "inside", kind != "inside")
+    )
+    still = {LINKS: 0.0, "gpus": 0.0, "batch": 0.0}
+    links = min(GRID, key=lambda sd: _loss(inside, still | {LINKS: sd}))
+    ways = [still | {LINKS: links, "gpus": a, "batch": b} for a in PER_FOLD for b in PER_FOLD]
+    sds = min(ways, key=lambda way: _loss(larger, way))
+    bases = {
+        name: _base(found.take(np.flatnonzero(kind == name)), sds) for name in sorted(set(kind))
+    }
+    return sds | bases
 
 
-def _base(found: Extrapolated, links: float) -> float:
+def _base(found: Extrapolated, sds: dict[str, float]) -> float:
     """The sd that just holds 90 % of some errors, beside what is known of each."""
-    missed = without(np.log(found.predicted / found.measured), _known(found, links))
+    missed = without(np.log(found.predicted / found.measured), _known(found, sds))
     parts = [missed[rows] for rows in _by_source(found)]
     return max(conformal(parts, [np.full(len(part), len(part) ** -0.5) for part in parts]), NOISE)
 
 
-def _loss(found: Extrapolated, links: float) -> float:
+def _loss(found: Extrapolated, sds: dict[str, float]) -> float:
     """How far the ends of the spans are from holding 90 %: the loss that a quantile minimises."""
-    sigma = np.hypot(_known(found, links), _base(found, links))
+    if not len(found.own):
+        return 0.0
+    kind, base = np.array(found.beyond.kind), np.empty(len(found.own))
+    for name in set(found.beyond.kind):
+        base[kind == name] = _base(found.take(np.flatnonzero(kind == name)), sds)
+    sigma = np.hypot(_known(found, sds), base)
     beyond = np.abs(np.log(found.predicted / found.measured)) / WITHIN - sigma
     lost = np.maximum(WANTED_INSIDE * beyond, (WANTED_INSIDE - 1.0) * beyond)
     return float(sum(lost[rows].sum() * len(rows) ** -0.5 for rows in _by_source(found)))
 
 
-def _known(found: Extrapolated, links: float) -> Floats:
-    return np.hypot(found.own, links_sd(found.beyond.links, links))
+def _known(found: Extrapolated, sds: dict[str, float]) -> Floats:
+    return np.hypot(found.own, found.beyond.apart(sds))
 
 
 def _by_source(found: Extrapolated) -> list[Ints]:

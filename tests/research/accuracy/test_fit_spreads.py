@@ -11,17 +11,24 @@ from tests.research.accuracy import fit_spreads
 from tests.research.accuracy.extrapolation import Extrapolated
 
 
-def drawn(seed: int, runs: int, source: str, kind: str, links: float, step: float) -> Extrapolated:
-    """Runs whose time on links is off by a normal ln of sd `links`, the step by `step`."""
+def drawn(
+    seed: int, runs: int, source: str, kind: str, links: float, step: float, fold: float = 0.0
+) -> Extrapolated:
+    """Runs whose time on links is off by a normal ln of sd `links`, the step by `step`.
+
+    And by `fold` for each e-fold of GPUs.
+    """
     rng = np.random.default_rng(seed)
     share = rng.uniform(0.0, 0.8, runs) if kind == "inside" else np.zeros(runs)
     true = 1.0 - share + share * np.exp(links * rng.standard_normal(runs))
+    away = rng.uniform(0.0, 5.0, runs) if kind != "inside" else np.zeros(runs)
+    true *= np.exp(fold * away * rng.standard_normal(runs))
     return Extrapolated(
         labels=("",) * runs,
         source=(source,) * runs,
         predicted=np.ones(runs),
         measured=true * np.exp(step * rng.standard_normal(runs)),
-        beyond=Beyond((kind,) * runs, share),
+        beyond=Beyond((kind,) * runs, share, away, np.zeros(runs)),
         own=np.zeros(runs),
     )
 
@@ -40,6 +47,16 @@ def test_both_spreads_are_found_again_from_errors_drawn_with_them():
     assert sds["links", ""] == pytest.approx(0.6, abs=0.1)
     assert sds["inside", ""] == pytest.approx(0.04, rel=0.5)
     assert sds["machines", ""] == pytest.approx(0.08, rel=0.1)
+
+
+def test_what_distance_adds_is_found_again():
+    sds = fitted(
+        drawn(7, 3000, "a", "machines", 0.0, 0.05, fold=0.06),
+        drawn(8, 3000, "b", "machines", 0.0, 0.05, fold=0.06),
+        drawn(9, 100, "b", "inside", 0.0, 0.02),
+    )
+    assert sds["gpus", ""] == pytest.approx(0.06, abs=0.011)
+    assert sds["machines", ""] == pytest.approx(0.05, rel=0.3)
 
 
 def test_what_judges_a_source_has_not_seen_it():
