@@ -1,10 +1,10 @@
 """How far a calibrated model is off, by cluster size and by distance from what was timed.
 
-sd² = base² + links² + (a·ln R)² + (b·ln S)² + excess² + g'Cg: the base of the kind of step beyond
-the runs, what links shared by more GPUs than were timed may add, how far a larger cluster is away
-in GPUs (R times the most timed) and in batch per GPU (S times one timed; all from held-out runs of
-others, `calibration_spreads.csv`), what the job's own runs miss beyond the usual, and the constants
-that no run taught.
+sd² = base² + links² + (a·ln R)² + excess² + g'Cg: the base of the kind of step beyond the runs,
+what links shared by more GPUs than were timed may add, how far a cluster of more machines is away
+in GPUs (R times the most timed, 2 at least; all from held-out runs of others,
+`calibration_spreads.csv`), what the job's own runs miss beyond the usual, and the constants that
+no run taught.
 """
 
 import csv
@@ -23,6 +23,7 @@ from recommender.performance import least_squares as lsq
 from recommender.performance.calibration_model import COMPUTE, FARTHEST, LINKS, USUAL, StepModel
 from recommender.performance.clusters import WITHIN, MachineColumns
 
+NEXT_SIZE = 2.0  # times the GPUs that more machines are away at least: a network is new
 USUAL_ROWS = 4.0  # as many runs as the usual error counts
 FILE = "calibration_spreads.csv"
 
@@ -34,9 +35,9 @@ def bases(left_out: str = "") -> Mapping[str, float]:
     `inside`: no more machines than were timed; `machines`: more machines, and no run used the
     network; `network`: more machines, and the runs used it. `links` is the sd of ln(true /
     predicted) of the time on the links of a machine, where more of its GPUs share them than were
-    timed; `gpus` and `batch` are the sds that more machines add for each e-fold of GPUs and of the
-    batch per GPU. `left_out` names a source of measurements that they have not seen; accuracy
-    studies ask for that. One that no fit has seen is left out of all.
+    timed; `gpus` is the sd that more machines add for each e-fold of GPUs. `left_out` names a
+    source of measurements that they have not seen; accuracy studies ask for that. One that no fit
+    has seen is left out of all.
     """
     text = files("recommender.performance").joinpath(FILE).read_text(encoding="utf-8")
     rows = csv.DictReader(text.splitlines())
@@ -53,7 +54,6 @@ class Beyond:
     kind: tuple[str, ...]  # of `bases`; (runs,)
     links: Floats  # share of the step on links that fewer GPUs of the machine were timed on
     gpus: Floats  # ln of GPUs over the most that were timed; 0 on no more machines
-    batch: Floats  # |ln| of the batch per GPU over the next that was timed; likewise
 
     def base(self, sds: Mapping[str, float]) -> Floats:
         """Sd of ln(true / predicted) besides what the fit itself says; (runs,)."""
@@ -62,8 +62,7 @@ class Beyond:
 
     def apart(self, sds: Mapping[str, float]) -> Floats:
         """What links and distance add to the base of the kind; (runs,)."""
-        away = np.hypot(sds["gpus"] * self.gpus, sds["batch"] * self.batch)
-        return np.asarray(np.hypot(links_sd(self.links, sds["links"]), away))
+        return np.asarray(np.hypot(links_sd(self.links, sds["links"]), sds["gpus"] * self.gpus))
 
 
 def links_sd(share: Floats, sd: float) -> Floats:
@@ -90,13 +89,10 @@ def beyond(model: StepModel, fit: lsq.PosteriorFit, timed: tuple[TimedRun, ...])
     more = "machines" if most == 1 else "network"
     larger = np.array([run.machines > most for run in model.runs])
     gpus = np.array([run.gpus for run in model.runs]) / max(run.gpus for run in timed)
-    each = np.array([run.batch / run.gpus for run in model.runs])
-    taught = np.array([run.batch / run.gpus for run in timed])
     return Beyond(
         kind=tuple(more if beyond_most else "inside" for beyond_most in larger),
         links=np.where(wider, np.maximum(saved, 0.0), 0.0),
-        gpus=np.where(larger, np.maximum(np.log(gpus), 0.0), 0.0),
-        batch=np.where(larger, np.abs(np.log(each[:, None] / taught)).min(axis=1), 0.0),
+        gpus=np.where(larger, np.log(np.maximum(gpus, NEXT_SIZE)), 0.0),
     )
 
 

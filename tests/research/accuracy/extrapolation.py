@@ -43,7 +43,6 @@ class Extrapolated:
                 tuple(self.beyond.kind[i] for i in at),
                 self.beyond.links[at],
                 self.beyond.gpus[at],
-                self.beyond.batch[at],
             ),
             own=self.own[at],
         )
@@ -79,7 +78,6 @@ def joined(parts: Iterable[Extrapolated]) -> Extrapolated:
             tuple(kind for part in parts for kind in part.beyond.kind),
             np.concatenate([part.beyond.links for part in parts]),
             np.concatenate([part.beyond.gpus for part in parts]),
-            np.concatenate([part.beyond.batch for part in parts]),
         ),
         own=np.concatenate([part.own for part in parts]),
     )

@@ -7,6 +7,8 @@ from recommender.text import unknown
 from tests.research.accuracy import (
     cmdare,
     laboratories,
+    later,
+    later_scaling,
     lifetimes,
     machine_links,
     other_gpu,
@@ -19,12 +21,16 @@ from tests.research.accuracy import (
     spot_runs,
     spot_zones,
     training,
+    whole_runs,
 )
 from tests.research.accuracy.study import Study
 
 STUDIES: tuple[Study, ...] = (
     *training.STUDIES,
     *laboratories.STUDIES,
+    *later.STUDIES,
+    *later_scaling.STUDIES,
+    *whole_runs.STUDIES,
     *other_gpu.STUDIES,
     *published_scaling.STUDIES,
     *scaling.STUDIES,

@@ -1,0 +1,53 @@
+"""Runs that were published after the fits: what counts, and what their sources say elsewhere."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.research.accuracy.later_runs import is_known, later_runs, networks
+from tests.research.accuracy.tables import table
+from tests.research.accuracy.whole_runs import job_of
+
+REFERENCE = os.environ.get("RECOMMEND_REFERENCE_DATA")
+
+
+@pytest.mark.skipif(not REFERENCE, reason="needs RECOMMEND_REFERENCE_DATA")
+def test_rows_that_judge_are_in_no_fit():
+    runs = later_runs(Path(str(REFERENCE)))
+    fitted = {(r.model, r.gpu_canon, r.gpus, r.samples_per_s) for r in runs if r.use == "fit"}
+    judged = [r for r in runs if r.use == "judged"]
+    assert len(judged) == 176
+    assert not fitted & {(r.model, r.gpu_canon, r.gpus, r.samples_per_s) for r in judged}
+    assert all(is_known(r) for r in judged if r.machines == 1)
+
+
+@pytest.mark.skipif(not REFERENCE, reason="needs RECOMMEND_REFERENCE_DATA")
+def test_hopper_runs_nvidias_bert_in_eight_bits_and_its_resnet_in_sixteen():
+    for run in later_runs(Path(str(REFERENCE))):
+        if run.gpu_canon == "H100-SXM" and run.model in ("MLPerf bert", "MLPerf resnet"):
+            assert run.fp8 is (run.model == "MLPerf bert")
+
+
+def test_flop_of_a_lora_sample_are_four_of_six_and_attention():
+    """MLPerf's Llama 2 70B: 8,192 tokens, 68.7 B multiplied parameters, 80 layers 8,192 wide."""
+    expected = 4 * 68.7e9 * 8192 + 6 * 8192 * 80 * 8192**2
+    found = float(networks()["MLPerf llama2_70b_lora"]["flop_per_sample"])
+    assert found == pytest.approx(expected, rel=0.001)
+
+
+@pytest.mark.parametrize(
+    ("run", "days"),
+    [("OPT-175B", 34.0), ("Llama 65B", 21.0), ("GPT-2 1558M in llm.c", 1.0), ("BLOOM 176B", 117.5)],
+)
+def test_published_hours_agree_with_the_days_that_authors_state(run, days):
+    """BLOOM: 1,082,990 hours are 117.5 days; its diary says March 11 to July 6, 2022."""
+    row = next(row for row in table("whole_runs") if row["run"] == run)
+    assert float(row["gpu_hours"]) == pytest.approx(float(row["gpus"]) * 24.0 * days, rel=0.02)
+
+
+def test_no_run_reaches_the_peak_of_its_gpus():
+    peaks = {"A100": 312e12, "A100-80GB": 312e12, "H100": 989e12}
+    for row in table("whole_runs"):
+        mfu = job_of(row).total_flop / (float(row["gpu_hours"]) * 3600.0 * peaks[row["gpu"]])
+        assert 0.1 < mfu < 0.6, row["run"]
