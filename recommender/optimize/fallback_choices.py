@@ -54,7 +54,8 @@ def worth_trying(
 
 
 def _union(parts: list[Ints]) -> Ints:
-    return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *parts]))
+    rows = np.concatenate([np.zeros(0, dtype=np.int64), *parts])
+    return np.flatnonzero(np.bincount(rows))  # np.unique imports numpy.ma
 
 
 def _bill(step_s: Floats, usd_per_hour: Floats, boot_s: Floats, steps: float) -> Floats:
