@@ -158,13 +158,13 @@ def points(
 
 
 def recent_prices(
-    store: Store, wanted: Iterable[Offer], newest: int
+    store: Store, wanted: Iterable[Key], newest: int
 ) -> dict[Key, tuple[tuple[str, float], ...]]:
     """Day and price of offers in the newest kept versions, oldest first; damaged ones are left out.
 
     An offer that was read once stands once, however many versions carry its price on.
     """
-    keys = {_key(offer) for offer in wanted}
+    keys = set(wanted)
     found: dict[Key, dict[str, float]] = {key: {} for key in keys}
     for name in store.names()[-newest:]:
         try:

@@ -192,7 +192,8 @@ def test_a_full_disk_costs_the_history_not_the_version(
 def test_recent_prices_are_those_of_the_newest_versions_a_day_each(world: World) -> None:
     nights(world, 4)
     offers = [o for o in world.truth["gcp"] if _rises(o)][:2]
-    found = history.recent_prices(world.store, offers, 3)
+    keys = [(o.provider, o.instance_type, o.region, o.zone, o.market) for o in offers]
+    found = history.recent_prices(world.store, keys, 3)
     assert len(found) == 2
     for prices in found.values():
         days, usd = zip(*prices, strict=True)

@@ -80,7 +80,7 @@ def show(
     if not found:
         raise UsageError("no offer is so; recommend catalog status tells what there is")
     kept = store_at(None if catalog and "://" in catalog else catalog)
-    trends = recent_prices(kept, found[:most], VERSIONS)
+    trends = recent_prices(kept, map(catalog_view.offer_key, found[:most]), VERSIONS)
     show_page(catalog_view.offers(loaded, found, most, trends), flags)
 
 

@@ -76,7 +76,7 @@ def plan(
     )
     show_answer(answer, ready.request, form)
     if files.report is not None:
-        write_report(answer, ready.request, files.report)
+        write_report(answer, ready.request, files.report, search.catalog)
     if answer.status != "ok":
         raise typer.Exit(INFEASIBLE)
     if files.write is not None:

@@ -5,10 +5,11 @@ give other rows to a picture that is drawn already.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from recommender.report.html.page_data import PageData
-from recommender.report.html.palette import BLUE, SKY, VERMILION, Theme
+from recommender.report.html.palette import BLUE, LINES, SKY, VERMILION, Theme
 
 Spec: TypeAlias = dict[str, Any]
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
@@ -358,6 +359,25 @@ def stacked(rows: int, field: str, title: str, colours: dict[str, str], form: st
             "order": {"field": "place", "type": "quantitative"},
             "tooltip": [{"field": "plan"}, {"field": "part"},
                         {"field": "words", "title": "amount"}],
+        },
+    )  # fmt: skip
+
+
+def prices(names: Sequence[str]) -> Spec:
+    """Prices of offers over the days that they were read on."""
+    colour: Spec = {"field": "offer", "type": "nominal", "title": None, "sort": None,
+                    "scale": {"domain": list(names), "range": list(LINES[: len(names)])},
+                    "legend": {"orient": "bottom", "columns": 1, "labelLimit": 340}}  # fmt: skip
+    return base(
+        260,
+        data=named("prices"),
+        mark={"type": "line", "point": True, "strokeWidth": 2},
+        encoding={
+            "x": {"field": "day", "type": "ordinal", "title": None, "axis": {"labelAngle": 0}},
+            "y": {"field": "usd", "type": "quantitative", "title": "USD per machine and hour",
+                  "axis": {"format": ",~r", "tickCount": 6}, "scale": {"zero": False}},
+            "color": colour,
+            "tooltip": [{"field": "offer"}, {"field": "day"}, {"field": "words", "title": "price"}],
         },
     )  # fmt: skip
 

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
@@ -12,6 +13,15 @@ from recommender.report.html import breakdown, charts, runs, sections, tornado
 from recommender.report.html.elements import Element, element, extend, written
 from recommender.report.html.page_data import PageData, page_data
 from recommender.report.html.palette import THEMES
+from recommender.report.html.prices import (
+    NO_PRICES,
+    Known,
+    PriceSeries,
+    moved_offers,
+    price_part,
+    price_rows,
+    series_names,
+)
 from recommender.report.json_output import document, plain
 from recommender.version import __version__
 
@@ -21,10 +31,13 @@ STYLE = "report.css"
 MOST_BYTES = 1_500_000  # of a report
 
 
-def render(answer: Answer, request: PlanRequest, ask: str = "") -> str:
-    """The report of an answer that has report data; `ask` is where moved limits are asked anew."""
-    data = page_data(answer, request)
-    parts = _parts(answer, request, data, ask)
+def render(answer: Answer, request: PlanRequest, ask: str = "", prices: Known = NO_PRICES) -> str:
+    """The report of an answer that has report data.
+
+    `ask` is where moved limits are asked anew, `prices` what is known of offers in the past.
+    """
+    data, series = page_data(answer, request), moved_offers(prices)
+    parts = [*_parts(answer, request, data, ask), *price_part(series)]
     scripts = [_static(name) for name in SCRIPTS] if data.plans else []
     body = element(
         "body",
@@ -34,7 +47,7 @@ def render(answer: Answer, request: PlanRequest, ask: str = "") -> str:
         element("main", *parts),
         sections.closing(answer, request, f"recommend {__version__}"),
         _json("page-data", plain(data)),
-        _json("pictures", _pictures(answer, data)),
+        _json("pictures", _pictures(answer, data, series)),
         _json("answer", document(answer, request)),
     )
     extend(body, [element("script", text) for text in scripts])
@@ -62,7 +75,7 @@ def _parts(answer: Answer, request: PlanRequest, data: PageData, ask: str) -> li
     ]
 
 
-def _pictures(answer: Answer, data: PageData) -> dict[str, Any]:
+def _pictures(answer: Answer, data: PageData, series: Sequence[PriceSeries]) -> dict[str, Any]:
     """What the script draws: specifications, their rows, and both backgrounds."""
     parts = breakdown.pictures(answer) if answer.plans else []
     specs = {
@@ -72,6 +85,9 @@ def _pictures(answer: Answer, data: PageData) -> dict[str, Any]:
         **{each.name: each.spec for each in parts},
     }
     rows: dict[str, Any] = {each.name: {"parts": plain(each.rows)} for each in parts}
+    if series:
+        specs["prices"] = charts.prices(series_names(series))
+        rows["prices"] = {"prices": plain(price_rows(series))}
     if runs.told(answer):
         specs["runs"] = charts.runs(charts.axis_title("time", data.scale.unit), runs.COLOURS)
     if tornado.told(answer):

@@ -5,6 +5,7 @@ from recommender.catalogs.frozen import dataclass
 # Okabe and Ito, Color Universal Design, 2008; yellow is too faint on white for lines.
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, GREY, YELLOW = "#E69F00", "#56B4E9", "#8A929B", "#F0E442"
+LINES = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)  # of curves, in their order
 
 
 @dataclass(frozen=True, slots=True)
