@@ -34,9 +34,10 @@ def launched_s(job: Job) -> float:
 
 
 def cut_launched_s(job: Job) -> float:
-    """The same where GPUs share the work on a sample: recipes fuse kernels, and record no graphs.
+    """Least seconds of a micro-batch of all layers where GPUs share the work on a sample.
 
-    Each GPU starts all kernels of its layers, whatever part of their matrices it holds.
+    Recipes that cut networks fuse kernels, and record no graphs; each GPU starts all kernels of its
+    layers, whatever part of their matrices it holds.
     """
     if job.timings or job.calibration is not None or job.stack == "typical":
         return launched_s(job)
