@@ -23,7 +23,9 @@ from recommender.report.answer_frame import PlanRequest
 
 STEPS = 4096  # per factor of e
 _MOST = 32_767
-_DETAILED = 16  # plans of which every printed path travels; of others, every eighth
+_DETAILED = 8  # plans of which every printed path travels; of others, every eighth
+_FEW = 6  # plans of a table; each one more leaves out some that were merely followed
+_LEFT_OUT = 6  # since a plan of the table takes as much room in a page
 _THINNED = 8
 
 
@@ -109,9 +111,13 @@ def page_data(answer: Answer, request: PlanRequest) -> PageData:
 
 
 def without_twins(followed: Sequence[FollowedPlan]) -> list[FollowedPlan]:
-    """Plain plans that stand in the table are drawn there."""
-    table = {_identity(plan) for plan in followed if plan.kind == "table"}
-    return [p for p in followed if p.kind != "baseline" or _identity(p) not in table]
+    """Plain plans that stand in the table are drawn there; a long table leaves others out."""
+    table = [_identity(plan) for plan in followed if plan.kind == "table"]
+    told = [p for p in followed if p.kind != "followed"]
+    others = [p for p in followed if p.kind == "followed"]
+    most = max(len(others) - _LEFT_OUT * max(len(table) - _FEW, 0), 0)
+    kept = [p for p in told if p.kind == "table" or _identity(p) not in table]
+    return [*kept, *others[:most]]
 
 
 def _identity(plan: FollowedPlan) -> tuple[object, ...]:
