@@ -60,7 +60,8 @@ def _widened(
     """A value of one limit that leaves a plan, from one that may, and that plan."""
     for _ in range(WIDENED):
         tried = limits.with_value(limit, value)
-        plan = _extreme_plan(limit, tried, search) or plan_keeping(tried, search)
+        plan = _extreme_plan(limit, tried, search) if _alone(limit, search) else None
+        plan = plan or plan_keeping(tried, search)
         if plan is not None:
             return value, plan
         value *= WIDER
@@ -75,7 +76,11 @@ def _narrowed_again(
     for _ in range(HALVINGS):
         middle = (low * value) ** 0.5
         tried = limits.with_value(limit, middle)
-        tighter = _likely_plan(tried, search) or _extreme_plan(limit, tried, search)
+        tighter = _likely_plan(tried, search) or (
+            _extreme_plan(limit, tried, search)
+            if _alone(limit, search)
+            else plan_keeping(tried, search)
+        )
         low, value = (middle, value) if tighter is None else (low, middle)
         plan = tighter or plan
     return value, plan
@@ -115,8 +120,13 @@ def _likely_plan(limits: Limits, search: PlanSearch) -> Plan | None:
     return _first_keeping(_judged(limits, search), limits, search, FEW)
 
 
+def _alone(limit: Limit, search: PlanSearch) -> bool:
+    """Whether no other limit was asked for: plans that use least of one may be far over another."""
+    return [each for each, _ in search.problem.limits.given(LIMITS)] == [limit]
+
+
 def _extreme_plan(limit: Limit, limits: Limits, search: PlanSearch) -> Plan | None:
-    """A plan that keeps the limits, of those that use least of one that is tight: it alone binds.
+    """A plan that keeps a limit, of those that use least of it: right where no other binds.
 
     The cheapest plans are mostly late where the deadline is the question.
     """
