@@ -301,7 +301,7 @@ def _in_turn(given: list[tuple[Limit, float]], search: PlanSearch) -> tuple[list
         now = now.with_value(limit, value)
         if plan_keeping(now, search) is not None:
             continue
-        looser = relaxed(limit, now, search)
+        looser = relaxed(limit, now, search, found[-1].plan if found else None)
         if looser is None:
             return found, False
         now = looser.limits

@@ -38,9 +38,16 @@ def each_relaxed(limits: Limits, search: PlanSearch) -> list[Relaxed]:
     return [each for each in found if each is not None]
 
 
-def relaxed(limit: Limit, limits: Limits, search: PlanSearch) -> Relaxed | None:
-    """The least value of one limit that leaves a plan, checked by planning again."""
+def relaxed(
+    limit: Limit, limits: Limits, search: PlanSearch, known: Plan | None = None
+) -> Relaxed | None:
+    """The least value of one limit that leaves a plan, checked by planning again.
+
+    A plan that is known to keep the other limits tells where to begin if a short search meets none.
+    """
     value = (_least_rate if isinstance(limit, RateLimit) else _needed)(limit, limits, search)
+    if value is None and known is not None:
+        value = limit.of_plan(known) * MARGIN
     if value is None:
         return None
     found = _widened(limit, value, limits, search)
@@ -61,7 +68,7 @@ def _widened(
     for _ in range(WIDENED):
         tried = limits.with_value(limit, value)
         plan = _extreme_plan(limit, tried, search) if _alone(limit, search) else None
-        plan = plan or plan_keeping(tried, search)
+        plan = plan or plan_keeping(tried, search) or _likely_plan(tried, search)
         if plan is not None:
             return value, plan
         value *= WIDER
