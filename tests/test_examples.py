@@ -40,9 +40,10 @@ def test_an_example_runs(path: Path):
 
 def test_the_page_for_python_users_runs():
     page = (ROOT / "docs" / "python.md").read_text("utf-8")
-    first, *_ = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    assert len(first.splitlines()) <= 30
-    assert "chance" in python("-c", first)
+    short, full, *_ = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert len(full.splitlines()) <= 30
+    assert "instance_type=" in python("-c", short)
+    assert "chance" in python("-c", full)
 
 
 def test_the_page_for_python_users_names_every_public_name():

@@ -45,7 +45,7 @@ def test_the_check_of_the_whole_repository_runs_both_lines_as_they_stand():
         capture_output=True, text=True, cwd=ROOT, check=True,
     )  # fmt: skip
     assert told.stdout.splitlines() == [INSTALL, TEST]
-    assert '(eval "${lines[0]}")' in script
+    assert '  (cd .ci/copy && eval "${lines[0]}")' in script
     assert script[-1] == '(eval "${lines[1]}")'
 
 

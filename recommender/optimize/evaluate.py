@@ -445,7 +445,7 @@ def _limits_ok(space: Space, counts: Ints, usd_per_hour: Floats) -> Bools:
 
 
 def _fallback_ok(space: Space, has: Bools, has_spot: Bools, terms: FallbackTerms) -> Bools:
-    """The same of the fallbacks that plans have; they are there for spot machines only."""
+    """Fallbacks that keep the hourly limit, as above; they are there for spot machines only."""
     ok: Bools = ~has | (has_spot & (terms.speed > 0.0))
     if space.limits.hourly_usd is not None:
         ok = ok & (terms.usd_per_hour <= space.limits.hourly_usd + 1e-9)

@@ -117,7 +117,7 @@ class _Capacity:
     first_s: Floats  # before the first
 
     def at_each_speed(self, speeds: int) -> "_Capacity":
-        """The same at every speed; shape (plans, states × speeds)."""
+        """These figures at every speed; shape (plans, states × speeds)."""
         return _Capacity(*(getattr(self, n).repeat(speeds, axis=1) for n in self.__slots__))
 
 

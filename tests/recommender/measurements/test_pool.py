@@ -70,7 +70,7 @@ def test_a_processors_record_gives_no_speed_of_a_gpu():
     [
         ("NVIDIA H100 80GB HBM3", "H100"),
         ("NVIDIA H100 NVL", "H100-NVL"),
-        ("NVIDIA H100 PCIe", None),
+        ("NVIDIA H100 PCIe", "H100-PCIe"),
         ("NVIDIA A100-SXM4-40GB", "A100"),
         ("NVIDIA A100-SXM4-80GB", "A100-80GB"),
         ("NVIDIA A100 80GB PCIe", "A100-80GB-PCIe"),
@@ -90,10 +90,11 @@ def test_the_drivers_name_is_found_in_the_catalog(device: str, name: str | None)
 
 
 def test_the_instance_type_wins_over_the_drivers_name_and_a_flag_over_both():
-    assert catalog_gpu(CATALOG, "NVIDIA H100 PCIe", "aws", "p5.48xlarge", None) == "H100"
-    assert catalog_gpu(CATALOG, "NVIDIA H100 PCIe", "aws", "p5.48xlarge", "h200") == "H200"
+    name = "NVIDIA GeForce RTX 4090"
+    assert catalog_gpu(CATALOG, name, "aws", "p5.48xlarge", None) == "H100"
+    assert catalog_gpu(CATALOG, name, "aws", "p5.48xlarge", "h200") == "H200"
     with pytest.raises(RecordError, match="--gpu"):
-        catalog_gpu(CATALOG, "NVIDIA H100 PCIe", "", "", None)
+        catalog_gpu(CATALOG, name, "", "", None)
     with pytest.raises(RecordError, match="H10"):
         catalog_gpu(CATALOG, "x", "", "", "H10")
 
