@@ -418,15 +418,18 @@ def _time_split(j: PathInputs, h: Paths, rows: Ints) -> TimeSplit:
     def mean(values: Floats) -> float:
         return float(values[0, rows].mean())
 
+    def rest(*parts: float) -> float:
+        left = total - sum(parts)
+        return left if left > ROUNDING * total else 0.0
+
     total, work, waiting = mean(h.time_s), mean(h.trained_s), mean(h.waiting_s)
     # Runs shorter than a changeover do not take all of it, and a fallback may start at once.
-    start = min(float(j.changeover_s[0]), max(total - work - waiting, 0.0))
+    start = min(float(j.changeover_s[0]), rest(work, waiting))
     restart = mean(h.restarts_s) + float((h.fallback_s[0, rows] > 0).mean()) * float(
         j.fallback_start_s[0]
     )
-    restart = min(restart, max(total - work - waiting - start, 0.0))
+    restart = min(restart, rest(work, waiting, start))
     saving = work * float(j.stall_s[0] / max(j.interval_s[0], 1.0))
-    saving = min(saving, max(total - start - work - restart - waiting, 0.0))
-    left = total - start - work - restart - waiting - saving
-    lost = left if left > ROUNDING * total else 0.0
+    saving = min(saving, rest(work, waiting, start, restart))
+    lost = rest(work, waiting, start, restart, saving)
     return TimeSplit(start, work, saving, lost, restart, waiting)
