@@ -196,12 +196,6 @@ def with_best_interval(drafts: PathInputs) -> PathInputs:
     return replace(drafts, interval_s=np.where(np.isfinite(best), best, never))
 
 
-def draft_inputs_of(space: Space, site: Site, plans: Plans) -> tuple[PathInputs, Bools]:
-    """Path inputs whose interval is only the least possible: enough for bounds, and quicker."""
-    draft = drafts_of(space, site, plans)
-    return draft.inputs, draft.allowed
-
-
 def drafts_of(space: Space, site: Site, plans: Plans) -> Reduced:
     """Plans as path inputs whose interval is only the least possible, and the parts behind them."""
     entries, counts = site.entries, plans.counts

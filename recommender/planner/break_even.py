@@ -92,11 +92,8 @@ class MachineChange:
         mine = np.array([name.partition("/")[2] == self.machine for name in columns.names])
         factor = np.where(mine, times, 1.0)
         rates = {name: getattr(columns, name) * factor for name in _RATES}
-        made = replace(problem)
-        made.__dict__["columns"] = replace(
-            columns, **rates, network_latency_s=columns.network_latency_s / factor
-        )
-        return made
+        latency_s = columns.network_latency_s / factor
+        return problem.with_columns(replace(columns, **rates, network_latency_s=latency_s))
 
 
 def best_kept(problem: Problem) -> Evaluated | None:

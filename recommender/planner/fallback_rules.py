@@ -7,14 +7,12 @@ from recommender.optimize.evaluate import limits_kept
 from recommender.plan.plan import AtFirstOutage, Fallback
 from recommender.planner.plan_details import PlanDetails
 from recommender.planner.problem import PRINTED
-from recommender.risk.fallback import patience_of
+from recommender.risk.fallback import EVEN_SPEED, patience_of
 from recommender.risk.monte_carlo import simulate_other_rules
 from recommender.risk.run_statistics import quantiles
 
 if TYPE_CHECKING:
     from recommender.policies.thresholds import TwoThresholds
-
-EVEN_SPEED = 0.95  # of the spot cluster, from which on a fallback counts as fast as it
 
 
 def with_rules(fallback: Fallback, d: PlanDetails) -> Fallback:

@@ -156,6 +156,12 @@ class Problem:
         other.__dict__.update({k: v for k, v in self.__dict__.items() if k in shared})
         return other
 
+    def with_columns(self, columns: MachineColumns) -> "Problem":
+        """This problem with machines of other speeds; nothing that rests on them is kept."""
+        other = replace(self)
+        other.__dict__["columns"] = columns
+        return other
+
     def space(self, sites: SitePools) -> Space:
         """The plan space of some sites."""
         return Space(

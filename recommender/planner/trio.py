@@ -18,7 +18,7 @@ from recommender.planner.ranking import HORIZON_S, Ranked, kind_of
 from recommender.planner.search import BASELINE, Budget, Only, PlanSearch
 
 RUNGS = (2.5, 8.0, 25.0)  # times the fastest: the cheapest plan within each is looked at
-GLANCE = Budget(100)  # plans followed for each
+RUNG = Budget(100)  # plans followed for each
 SOME = 4  # kinds looked at for the cheapest
 HALF = 0.5  # chance to be within the horizon, from which on a plan is
 ALIKE = 0.05  # plans that cost so much more at most, all counted, are as sensible
@@ -196,7 +196,7 @@ def _lasting(search: PlanSearch, limits: Limits) -> list[Candidate]:
     """The cheapest of some kinds within the horizon: the cheapest of all may take a year."""
     most_s = min(HORIZON_S, limits.deadline_s or HORIZON_S)
     under = replace(limits, deadline_s=most_s, objective="cost", confidence=HALF)
-    state = search.without_fallbacks(under, budget=GLANCE)
+    state = search.without_fallbacks(under, budget=RUNG)
     ordered = sorted(state.incumbents.values(), key=ranking_key)
     firsts = {kind_of(search.builder, each): each for each in reversed(ordered)}
     return sorted(firsts.values(), key=ranking_key)[:SOME]
@@ -204,5 +204,5 @@ def _lasting(search: PlanSearch, limits: Limits) -> list[Candidate]:
 
 def _within(search: PlanSearch, limits: Limits, due_s: float) -> Candidate | None:
     under = replace(limits, deadline_s=due_s, objective="cost")
-    state = search.without_fallbacks(under, budget=GLANCE)
+    state = search.without_fallbacks(under, budget=RUNG)
     return state.best_candidate() if state.incumbents else None

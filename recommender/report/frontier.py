@@ -14,10 +14,9 @@ from recommender.plan.plan import Answer, FollowedPlan, Machines
 from recommender.report import cells
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest, job_line
-from recommender.report.json_output import FRONTIER_SCHEMA, plain
+from recommender.report.json_output import FRONTIER_SCHEMA, finding, plain
 from recommender.report.layout import BLANK, FAINT, Block, Column, Page, render, text
 from recommender.report.limit_words import limits_in_words
-from recommender.version import __version__
 
 _ROWS = 14  # of the plot, axes apart
 _LEAST_COLUMNS, _MOST_COLUMNS = 20, 100
@@ -92,18 +91,8 @@ def _where(point: FrontierPoint) -> str:
 
 def document(found: Frontier, answer: Answer, request: PlanRequest) -> dict[str, Any]:
     """The frontier for programs."""
-    return {
-        "schema": FRONTIER_SCHEMA,
-        "provenance": {"tool": f"recommend {__version__}", "catalog": request.catalog},
-        "inputs": {
-            **plain(answer.inputs),
-            "job": plain(request.job),
-            "limits": plain(request.limits),
-            "choice": plain(request.choice),
-            "progress": plain(request.progress),
-        },
-        "frontier": plain(found),
-    }
+    made = finding(FRONTIER_SCHEMA, "frontier", plain(found), request)
+    return {**made, "inputs": {**plain(answer.inputs), **made["inputs"]}}
 
 
 _CSV = (

@@ -25,12 +25,6 @@ _DIGITS = 6
 
 def document(answer: Answer, request: PlanRequest) -> dict[str, Any]:
     """The whole answer: seconds, USD, dates, six significant digits, nothing relative to now."""
-    inputs = {
-        "job": plain(request.job),
-        "limits": plain(request.limits),
-        "choice": plain(request.choice),
-        "progress": plain(request.progress),
-    }
     return {
         "schema": PLAN_SCHEMA,
         "status": answer.status,
@@ -44,7 +38,7 @@ def document(answer: Answer, request: PlanRequest) -> dict[str, Any]:
             "prices": plain(answer.prices),
             "seed": answer.seed,
         },
-        "inputs": {**plain(answer.inputs), **inputs},
+        "inputs": {**plain(answer.inputs), **inputs_of(request)},
         "proof": plain(answer.proof),
         "program": plain(answer.program),
         "floor": {"usd": plain(answer.lower_bound_usd), "s": plain(answer.lower_bound_s)},
@@ -58,6 +52,26 @@ def document(answer: Answer, request: PlanRequest) -> dict[str, Any]:
         "assumptions": list(answer.assumptions),
         "warnings": list(answer.warnings),
         **({"checks": plain(answer.checks)} if answer.checks else {}),
+    }
+
+
+def inputs_of(request: PlanRequest) -> dict[str, Any]:
+    """What was asked."""
+    return {
+        "job": plain(request.job),
+        "limits": plain(request.limits),
+        "choice": plain(request.choice),
+        "progress": plain(request.progress),
+    }
+
+
+def finding(schema: str, name: str, found: Any, request: PlanRequest) -> dict[str, Any]:
+    """One finding about a question, under its name."""
+    return {
+        "schema": schema,
+        "provenance": {"tool": f"recommend {__version__}", "catalog": request.catalog},
+        "inputs": inputs_of(request),
+        name: found,
     }
 
 

@@ -6,9 +6,8 @@ from recommender.plan.replan import MovingCost, PriceMove, Remaining, Replan
 from recommender.report import cells
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest
-from recommender.report.json_output import REPLAN_SCHEMA, plain, plan_object
+from recommender.report.json_output import REPLAN_SCHEMA, finding, plain, plan_object
 from recommender.report.layout import Column, Page
-from recommender.version import __version__
 
 
 def replan_page(found: Replan, request: PlanRequest) -> Page:
@@ -123,17 +122,8 @@ def _price(moved: PriceMove) -> str:
 
 def document(found: Replan, request: PlanRequest) -> dict[str, Any]:
     """All figures as plain objects: seconds, USD, shares, six significant digits."""
-    return {
-        "schema": REPLAN_SCHEMA,
-        "provenance": {"tool": f"recommend {__version__}", "catalog": request.catalog},
-        "inputs": {
-            "job": plain(request.job),
-            "limits": plain(request.limits),
-            "choice": plain(request.choice),
-            "progress": plain(request.progress),
-        },
-        "replan": {**plain(found), "stay": _left(found.stay), "move": _left(found.move)},
-    }
+    compared = {**plain(found), "stay": _left(found.stay), "move": _left(found.move)}
+    return finding(REPLAN_SCHEMA, "replan", compared, request)
 
 
 def _left(each: Remaining | None) -> Any:

@@ -13,7 +13,7 @@ from recommender.report import answer_frame, cells, layout
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.csv_markdown import safe
-from recommender.report.json_output import SIMULATION_SCHEMA, plain, plan_object
+from recommender.report.json_output import SIMULATION_SCHEMA, finding, plain, plan_object
 from recommender.report.layout import (
     BLANK,
     FAINT,
@@ -27,7 +27,6 @@ from recommender.report.layout import (
     text,
 )
 from recommender.report.limit_words import limit_words
-from recommender.version import __version__
 
 _UNITS = ((5400.0, 60.0, "min"), (360_000.0, 3600.0, "h"), (float("inf"), 86_400.0, "d"))
 
@@ -218,21 +217,9 @@ _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"})
 
 def document(found: Simulation, request: PlanRequest) -> dict[str, Any]:
     """Everything as plain objects: seconds, USD, shares, six significant digits."""
-    return {
-        "schema": SIMULATION_SCHEMA,
-        "provenance": {
-            "tool": f"recommend {__version__}",
-            "catalog": request.catalog,
-            "seed": found.seed,
-        },
-        "inputs": {
-            "job": plain(request.job),
-            "limits": plain(request.limits),
-            "choice": plain(request.choice),
-            "progress": plain(request.progress),
-        },
-        "simulation": {**plain(found), "plan": plan_object(found.plan)},
-    }
+    figures = {**plain(found), "plan": plan_object(found.plan)}
+    made = finding(SIMULATION_SCHEMA, "simulation", figures, request)
+    return {**made, "provenance": {**made["provenance"], "seed": found.seed}}
 
 
 def csv_text(found: Simulation) -> str:

@@ -7,10 +7,9 @@ from recommender.plan.standing import BreakEven, MachineStanding
 from recommender.report import cells
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest
-from recommender.report.json_output import STANDING_SCHEMA, plain, plan_object
+from recommender.report.json_output import STANDING_SCHEMA, finding, plain, plan_object
 from recommender.report.layout import Column, Page
 from recommender.report.limit_words import why_not
-from recommender.version import __version__
 
 
 def standing_page(found: MachineStanding, request: PlanRequest) -> Page:
@@ -103,23 +102,14 @@ def _checked(found: BreakEven) -> str:
 
 def document(found: MachineStanding, request: PlanRequest) -> dict[str, Any]:
     """All figures as plain objects: seconds, USD, shares, six significant digits."""
-    return {
-        "schema": STANDING_SCHEMA,
-        "provenance": {"tool": f"recommend {__version__}", "catalog": request.catalog},
-        "inputs": {
-            "job": plain(request.job),
-            "limits": plain(request.limits),
-            "choice": plain(request.choice),
-            "progress": plain(request.progress),
-        },
-        "machine": {
-            **plain(found),
-            "plan": plan_object(found.plan),
-            "best": plan_object(found.best),
-            "price": _break_even(found.price),
-            "speed": _break_even(found.speed),
-        },
+    machine = {
+        **plain(found),
+        "plan": plan_object(found.plan),
+        "best": plan_object(found.best),
+        "price": _break_even(found.price),
+        "speed": _break_even(found.speed),
     }
+    return finding(STANDING_SCHEMA, "machine", machine, request)
 
 
 def _break_even(found: BreakEven | None) -> Any:

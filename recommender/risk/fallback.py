@@ -14,6 +14,7 @@ from recommender.risk.spot_capacity import Runs
 # A round over the listed places until none has given machines: about a minute for each request
 # that fails, and one for the plan to be made again (assumed).
 ROUND_S_PER_PLACE = 60.0
+EVEN_SPEED = 0.95  # of the spot cluster, from which on a fallback counts as fast as it
 
 
 def patience_of(places: int) -> float:

@@ -77,11 +77,11 @@ def recommend(
     Raises:
         UsageError: the job is not found or a limit cannot be read.
     """
-    catalog, skipped = _catalog(catalog)
+    job, (catalog, skipped) = _job(job), _catalog(catalog)
     asked = _limits(limits, deadline, budget, hourly, progress)
-    found = answer_of(_job(job), asked, choice, catalog=catalog, progress=progress, **options)
+    found = answer_of(job, asked, choice, catalog=catalog, progress=progress, **options)
     found = replace(found, warnings=(*skipped, *found.warnings))
-    request = PlanRequest(_job(job), asked, choice, progress, catalog.version)
+    request = PlanRequest(job, asked, choice, progress, catalog.version)
     values = {each.name: getattr(found, each.name) for each in fields(found)}
     return AskedAnswer(**values, request=request)
 

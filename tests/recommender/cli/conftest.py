@@ -70,3 +70,20 @@ def run(
         return Result(code, out, err)
 
     return call
+
+
+@pytest.fixture
+def run_with_planner(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Run:
+    """Run `recommend` with the real planner, in a folder of its own, on a fixed day."""
+    monkeypatch.setenv("RECOMMEND_NOW", "2026-11-20T12:00Z")
+    for name in ("CONFIG", "DATA", "CACHE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name))
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str) -> Result:
+        code = main(words)
+        return Result(code, *capsys.readouterr())
+
+    return call

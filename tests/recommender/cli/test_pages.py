@@ -1,32 +1,19 @@
 """SKILL.md and docs/export.md say what works: their commands, run by the real planner."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from recommender.cli import main
-from tests.recommender.cli.conftest import Result
+from tests.recommender.cli.conftest import Run
 from tests.recommender.cli.page_commands import ROOT, run_page
-
-Run = Callable[..., Result]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """Run `recommend` in a folder of its own, on a fixed day, among few machines."""
-    monkeypatch.setenv("RECOMMEND_NOW", "2026-11-20T12:00Z")
+def run(run_with_planner: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run `recommend` among few machines."""
     monkeypatch.setenv("RECOMMEND_GPU", "A10G")  # a quick search
     monkeypatch.setenv("RECOMMEND_PROVIDERS", "aws")
-    for name in ("CONFIG", "DATA", "CACHE"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name))
-    monkeypatch.chdir(tmp_path)
-
-    def call(*words: str) -> Result:
-        code = main(words)
-        return Result(code, *capsys.readouterr())
-
-    return call
+    return run_with_planner
 
 
 def test_every_command_for_agents_runs(run: Run, tmp_path: Path) -> None:

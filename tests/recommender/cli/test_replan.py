@@ -2,7 +2,6 @@
 
 import io
 import json
-from collections.abc import Callable
 from contextlib import redirect_stdout
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,27 +12,16 @@ import pytest
 from recommender.cli import main
 from recommender.report.json_schema import schema_text
 from recommender.train.progress_file import TrainingProgress
-from tests.recommender.cli.conftest import Result
+from tests.recommender.cli.conftest import Run
 from tests.recommender.cli.page_commands import run_page
 
 ASK = ("llama3-8b-lora", "--deadline", "24h", "--gpu", "A10G", "--provider", "aws")
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
-Run = Callable[..., Result]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """Run `recommend` with the real planner, in a folder of its own, on a fixed day."""
-    monkeypatch.setenv("RECOMMEND_NOW", NOW.isoformat())
-    for name in ("CONFIG", "DATA", "CACHE"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name))
-    monkeypatch.chdir(tmp_path)
-
-    def call(*words: str) -> Result:
-        code = main(words)
-        return Result(code, *capsys.readouterr())
-
-    return call
+def run(run_with_planner: Run) -> Run:
+    return run_with_planner
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 
 from recommender.job.job import Calibration, Fitted, Job, Timing
 from recommender.optimize.branch_and_bound import search_boxes
-from recommender.optimize.evaluate import draft_inputs_of
+from recommender.optimize.evaluate import drafts_of
 from recommender.optimize.lower_bounds import joint_quantile
 from recommender.optimize.search import _spread, search
 from recommender.optimize.search_state import EPSILON, SearchState
@@ -104,7 +104,7 @@ def test_bounds_know_every_spread_of_every_plan(seed: int) -> None:
     asked = question(seed)
     plans, _ = oracle(asked)
     site = asked.sites[0]
-    seen = draft_inputs_of(asked, site, plans)[0].speed_sigma
+    seen = drafts_of(asked, site, plans).inputs.speed_sigma
     known = spreads_of(asked.columns, site.entries.kind)
     assert np.isin(seen, known).all()
     key = (asked.path_count, asked.seed, asked.limits.confidence)
@@ -120,7 +120,7 @@ def test_floors_of_one_entry_have_the_spread_of_its_plans(seed: int) -> None:
     counts = counts[(counts > 0).sum(axis=1) == 1]
     found = _spread(asked, site, counts.argmax(axis=1), counts.sum(axis=1))
     plans = oracle(asked)[0]
-    seen = draft_inputs_of(asked, site, plans)[0].speed_sigma
+    seen = drafts_of(asked, site, plans).inputs.speed_sigma
     for cluster, sigma in zip(counts, found, strict=True):
         assert (seen[(plans.counts == cluster).all(axis=1)] == sigma).all()
 

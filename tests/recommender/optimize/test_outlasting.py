@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.optimize.evaluate import Plans, draft_inputs_of, with_best_interval
+from recommender.optimize.evaluate import Plans, drafts_of, with_best_interval
 from recommender.optimize.lower_bounds import plan_lower_bounds
 from recommender.optimize.space import Space, single_steps
 from recommender.plan.limits import Limits
@@ -84,7 +84,8 @@ def followed(q: Space) -> tuple[Plans, np.ndarray, np.ndarray, np.ndarray, bool]
     """Allowed plans, bills and least bills by path, bounds, and whether paths outlast it."""
     site = q.sites[0]
     plans = every_plan(q, site, every_cluster(site, q.limits.max_machines))
-    drafts, allowed = draft_inputs_of(q, site, plans)
+    found = drafts_of(q, site, plans)
+    drafts, allowed = found.inputs, found.allowed
     rows = np.flatnonzero(allowed)
     drafts = drafts.take(rows)
     h = simulate_paths(with_best_interval(drafts), q.limits.deadline_s, q.path_count, q.seed)
