@@ -3,7 +3,7 @@
 The cheapest plan by a dollar that needs a quota of 96 vCPU, a job that resumes and four machines
 that meet over a network is no saving. So what most people would rent is the least of
 
-    cost + hour · effort + waiting + surprise · (what one in twenty pays - cost)
+    cost + hour · effort + waiting + surprise · (what one in twenty pays and waits above them)
 
 An hour of waiting is worth a share of an hour of work: the job runs by itself. Who pays for speed
 (a budget, no deadline) looks on for the first hours, and does something else for the others.
@@ -19,7 +19,7 @@ HOUR_USD = 64.0
 IDLE = 1.0 / 8.0  # an hour of waiting for a job that runs by itself, as a share of one of work
 WATCHED_H = 2.0  # for which who pays for speed does nothing else
 COFFEE_H = 0.5  # below which nobody counts the minutes
-SURPRISE = 0.25  # of what one in twenty pays above the mean
+SURPRISE = 0.25  # of what one in twenty pays above the mean and waits above what is usual
 ASK_H = 0.25  # to ask for a quota that a new account lacks
 ASK_PER_GPU_H = 1.0 / 16.0  # a large request is argued for, split, or refused
 RESUME_H = 0.5  # to see that the job resumes from its checkpoints
@@ -56,13 +56,13 @@ def effort_of(plan: Plan) -> Effort:
 
 def whole_usd(plan: Plan, pressed: bool) -> float:
     """Money, effort, waiting and surprises of a plan together."""
-    estimate = plan.estimate
-    late = max(estimate.cost.p95 - estimate.cost.mean, 0.0)
+    cost, time = plan.estimate.cost, plan.estimate.time
+    usual_h = _waiting_h(time.typical / 3600.0, pressed)
+    unlucky_h = max(_waiting_h(time.p95 / 3600.0, pressed) - usual_h, 0.0)
     return (
-        estimate.cost.mean
-        + HOUR_USD * effort_of(plan).total_h
-        + HOUR_USD * _waiting_h(estimate.time.typical / 3600.0, pressed)
-        + SURPRISE * late
+        cost.mean
+        + SURPRISE * max(cost.p95 - cost.mean, 0.0)
+        + HOUR_USD * (effort_of(plan).total_h + usual_h + SURPRISE * unlucky_h)
     )
 
 

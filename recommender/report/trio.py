@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import replace
 
 from recommender.plan.effort import effort_of
-from recommender.plan.plan import Answer, Machines, Need, Plan, Trio
+from recommender.plan.plan import Answer, Machines, Need, Plan, Spread, Trio
 from recommender.report import cells
 from recommender.report import formatting as fmt
 
@@ -14,6 +14,9 @@ _RENTED = {"spot": "on spot", "on_demand": "on demand"}
 _BEST = {"cost": "the cheapest", "time": "the fastest"}
 _SAID = ("a quota to ask for", "one machine")  # reasons that the sentence tells by its figures
 _MINOR_H = 0.05  # hours of work that nobody counts
+# A long wait that one run in twenty meets is told where it is no matter of the speed alone, which
+# is known to a factor of two: so many times the median, and hours above it.
+_LONG, _LONG_S = 4.0, 6 * 3600.0
 
 
 def trio_parts(trio: Trio | None) -> list[tuple[str, str]]:
@@ -33,10 +36,17 @@ def spoken(plan: Plan) -> str:
     """What to rent, what it costs, how long it takes and what it needs, in one sentence."""
     estimate = plan.estimate
     machines = " + ".join(_rented(m) for m in plan.machines)
-    figures = f"about {fmt.usd(estimate.cost.mean)} USD, about {fmt.duration(estimate.time.p50)}"
+    figures = f"about {fmt.usd(estimate.cost.mean)} USD, about {_how_long(estimate.time)}"
     asked = _asked(plan)
     needs = f"; needs {asked}" if asked else ""
     return f"Rent {machines} in {_place(plan)}: {figures}{needs}"
+
+
+def _how_long(time: Spread) -> str:
+    """The median, and what one run in twenty takes where that is of another order."""
+    late = time.p95 >= _LONG * time.p50 and time.p95 - time.p50 >= _LONG_S
+    tail = f" (1 run in 20 over {fmt.duration(time.p95)})" if late else ""
+    return fmt.duration(time.p50) + tail
 
 
 def _rented(m: Machines) -> str:

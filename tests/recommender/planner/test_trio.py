@@ -44,6 +44,15 @@ def test_who_is_pressed_pays_more_for_time():
     assert whole_usd(short, pressed=True) == whole_usd(shorter, pressed=True)
 
 
+def test_a_run_in_twenty_that_waits_for_weeks_counts_against_a_plan():
+    """By hand: 480 h more for one run in twenty are a quarter of 480 h, each an eighth of 64 USD."""
+    usual = replace(one(), estimate=replace(one().estimate, time=spread(5.0, 4.0, 24.0, unit=HOUR)))
+    late = replace(one(), estimate=replace(one().estimate, time=spread(5.0, 4.0, 504.0, unit=HOUR)))
+    for pressed in (True, False):
+        apart = whole_usd(late, pressed) - whole_usd(usual, pressed)
+        assert apart == pytest.approx(480.0 / 4 * HOUR_USD / 8)
+
+
 @pytest.mark.parametrize("job", ["resnet18-cifar10", "llama3-8b-lora", "whisper-large", "dlrm"])
 def test_a_student_with_200_dollars_is_not_sent_to_a_cluster_for_minutes(job):
     """The fastest plan may start for longer than it works; the sensible one does not."""

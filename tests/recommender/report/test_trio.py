@@ -8,7 +8,7 @@ from recommender.plan.plan import Need, Pick, Plan, Trio
 from recommender.report import answer_table, csv_markdown, json_output
 from recommender.report.layout import drawn
 from recommender.report.trio import spoken, tie_line, trio_parts
-from tests.recommender.answers import ANSWER, AWS_A100, GCP, ON_DEMAND, QUESTION, machines, plan
+from tests.recommender.answers import ANSWER, AWS_A100, GCP, ON_DEMAND, QUESTION, machines, plan, spread
 
 SMALL = plan(
     machines("g6e.xlarge", "L40S", "aws:us-east-1", "on_demand", gpus=1, usd_per_hour=1.86),
@@ -33,6 +33,21 @@ def test_a_plan_is_told_as_a_person_would_say_it() -> None:
         "Rent 1× g6e.xlarge on demand in AWS us-east-1: about 10 USD, about 5.1 h; "
         "needs 4 vCPU of quota"
     )
+
+
+@pytest.mark.parametrize(
+    ("hours", "told"),
+    [
+        ((17.0, 9.0, 504.0), "about 17 h (1 run in 20 over 21 d)"),
+        ((17.0, 9.0, 40.0), "about 17 h"),  # a speed that is half of what was expected
+        ((0.5, 0.4, 4.0), "about 30 min"),  # eight times as long, and nobody's day is lost
+    ],
+)
+def test_a_wait_of_weeks_that_one_run_in_twenty_meets_is_told_with_the_median(
+    hours: tuple[float, float, float], told: str
+) -> None:
+    late = replace(SMALL.estimate, time=spread(*hours, unit=3600.0))
+    assert spoken(replace(SMALL, estimate=late)).endswith(f"about 10 USD, {told}")
 
 
 def test_one_quota_in_several_regions_is_told_once_and_that_of_the_fallback_apart() -> None:
