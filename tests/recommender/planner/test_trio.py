@@ -45,7 +45,7 @@ def test_who_is_pressed_pays_more_for_time():
 
 
 def test_a_run_in_twenty_that_waits_for_weeks_counts_against_a_plan():
-    """By hand: 480 h more for one run in twenty are a quarter of 480 h, each an eighth of 64 USD."""
+    """By hand: 480 h more for one run in twenty count a quarter, at an eighth of 64 USD."""
     usual = replace(one(), estimate=replace(one().estimate, time=spread(5.0, 4.0, 24.0, unit=HOUR)))
     late = replace(one(), estimate=replace(one().estimate, time=spread(5.0, 4.0, 504.0, unit=HOUR)))
     for pressed in (True, False):

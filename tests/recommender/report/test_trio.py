@@ -8,7 +8,16 @@ from recommender.plan.plan import Need, Pick, Plan, Trio
 from recommender.report import answer_table, csv_markdown, json_output
 from recommender.report.layout import drawn
 from recommender.report.trio import spoken, tie_line, trio_parts
-from tests.recommender.answers import ANSWER, AWS_A100, GCP, ON_DEMAND, QUESTION, machines, plan, spread
+from tests.recommender.answers import (
+    ANSWER,
+    AWS_A100,
+    GCP,
+    ON_DEMAND,
+    QUESTION,
+    machines,
+    plan,
+    spread,
+)
 
 SMALL = plan(
     machines("g6e.xlarge", "L40S", "aws:us-east-1", "on_demand", gpus=1, usd_per_hour=1.86),
