@@ -10,16 +10,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from recommender.api.calls import backtest, recommend, simulate
     from recommender.catalogs.errors import CatalogError, RecommendError
     from recommender.catalogs.load import load as load_catalog
-    from recommender.cli.library.calls import backtest, recommend, simulate
     from recommender.errors import UsageError
     from recommender.job.job import Job
     from recommender.job.jobfile import find_job, job_from_text
     from recommender.job.preset_files import presets
     from recommender.plan.limits import Choice, GpuWish, Limits, Progress, QuotaLimit
     from recommender.plan.plan import Answer, Infeasible, Plan
-    from recommender.version import __version__
+
+__version__ = "0.1.0"  # in one place: pyproject.toml reads it here
 
 __all__ = [
     "Answer",
@@ -45,15 +46,14 @@ __all__ = [
 ]
 
 _HOME = {
+    "recommender.api.calls": ("backtest", "recommend", "simulate"),
     "recommender.catalogs.load:load": ("load_catalog",),
     "recommender.errors": ("CatalogError", "RecommendError", "UsageError"),
     "recommender.job.job": ("Job",),
     "recommender.job.jobfile": ("find_job", "job_from_text"),
     "recommender.job.preset_files": ("presets",),
-    "recommender.cli.library.calls": ("backtest", "recommend", "simulate"),
     "recommender.plan.limits": ("Choice", "GpuWish", "Limits", "Progress", "QuotaLimit"),
     "recommender.plan.plan": ("Answer", "Infeasible", "Plan"),
-    "recommender.version": ("__version__",),
 }
 
 

@@ -12,6 +12,8 @@ from shutil import copy2, copytree, ignore_patterns
 
 import pytest
 
+from recommender import __version__
+
 ROOT = Path(__file__).parents[1]
 TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 FOLDERS = {  # where each folder of the repository is installed
@@ -125,9 +127,7 @@ def test_nothing_is_large(sizes: dict[str, int], wheel: Path):
 
 
 def test_the_version_stands_in_one_place(wheel: Path):
-    said: dict[str, str] = {}
-    exec((ROOT / "recommender" / "version.py").read_text("utf-8"), said)
-    assert wheel.name == f"recommend_gpus-{said['__version__']}-py3-none-any.whl"
+    assert wheel.name == f"recommend_gpus-{__version__}-py3-none-any.whl"
 
 
 def test_the_commands_are_installed():

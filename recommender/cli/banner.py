@@ -4,12 +4,12 @@ import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
+from recommender import __version__
 from recommender.catalogs.errors import CatalogError
 from recommender.catalogs.files import parse_json
 from recommender.cli.screen import screen, write_text
 from recommender.report import formatting as fmt
 from recommender.report.json_output import PLAN_SCHEMA
-from recommender.version import __version__
 
 _TITLE = (
     "recommend: which cloud GPUs to rent for a training job, with the chance to finish in time."

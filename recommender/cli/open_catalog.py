@@ -12,7 +12,7 @@ from recommender.cli.error_collector import ErrorCollector
 from recommender.cli.screen import write_text
 from recommender.inputs import units
 from recommender.inputs.units.times import now
-from recommender.measurements.folder import folder, holds_tables
+from recommender.performance.measurements.folder import folder, holds_tables
 from recommender.plan.limits import Choice, QuotaLimit
 from recommender.report import formatting as fmt
 from recommender.report.formatting import age_days
@@ -96,7 +96,7 @@ def load_catalog(path: str | None) -> "Catalog":
     warn(opened.notes)
     if not holds_tables(folder()):
         return opened.catalog
-    from recommender.measurements.store import with_own_speeds
+    from recommender.performance.measurements.store import with_own_speeds
 
     return with_own_speeds(opened.catalog)
 

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from recommender import __version__
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
@@ -19,7 +20,6 @@ from recommender.planner.problem import Problem, planning_problem
 from recommender.risk.random_numbers import SEED
 from recommender.simulate.paths import ProgressCallback
 from recommender.simulate.simulate import SimulationOptions, simulation_of
-from recommender.version import __version__
 
 NAMED = "the machines"
 

@@ -4,7 +4,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from recommender.measurements.pool import Compared, Links, OfferFlopp, Pooled, Rate, StallVector
+from recommender.performance.measurements.pool import (
+    Compared,
+    Links,
+    OfferFlopp,
+    Pooled,
+    Rate,
+    StallVector,
+)
 from recommender.report import formatting as fmt
 from recommender.report.layout import Column, Page
 

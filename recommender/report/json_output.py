@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import Field, fields, is_dataclass
 from typing import Any
 
+from recommender import __version__
 from recommender.plan.plan import Answer
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.launch import launch_line
-from recommender.version import __version__
 
 PLAN_SCHEMA = "recommend.plan/v1"
 ERROR_SCHEMA = "recommend.error/v1"

@@ -2,6 +2,7 @@
 
 import shlex
 
+from recommender import __version__
 from recommender.catalogs.registry import CLOUDS
 from recommender.export.description import RunDescription, description_of
 from recommender.export.start import start_words, usual_target
@@ -9,7 +10,6 @@ from recommender.plan.plan import Machines, Plan
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.cells import first_region
 from recommender.report.formatting import clean
-from recommender.version import __version__
 
 
 def launch_words(plan: Plan) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from recommender.cli.library.calls import recommend
+from recommender.api.calls import recommend
 from recommender.export.answer_file import answer_of
 from recommender.export.start import TARGETS
 from recommender.export.targets import export_files, possible_targets

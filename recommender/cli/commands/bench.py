@@ -84,7 +84,7 @@ def run(flags: RunFlags) -> None:
     recommend bench run --suite quick -o result.json
     """
     from recommender.benchmarks.command import measure
-    from recommender.measurements.store import usable
+    from recommender.performance.measurements.store import usable
 
     wishes = _wishes(flags)
     usable(lambda: measure(_priced(wishes), flags.output))
@@ -102,7 +102,7 @@ def pack(
     recommend bench pack -o bench.pyz
     """
     from recommender.benchmarks.bundle import write_bundle
-    from recommender.measurements.store import usable
+    from recommender.performance.measurements.store import usable
 
     usable(lambda: write_bundle(Path(output), force))
     typer.echo(f"written to {output}; copy it to the machine and run python3 {Path(output).name}")
@@ -121,7 +121,7 @@ def import_(
     recommend bench import result.json
     """
     from recommender.catalogs.load import load_snapshot
-    from recommender.measurements.store import import_files
+    from recommender.performance.measurements.store import import_files
     from recommender.report.benchmarks import import_page
 
     as_json(flags)
@@ -150,10 +150,10 @@ def show(
     \b
     recommend bench show H100 --market spot
     """
-    from recommender.measurements.flopp import FloppFilter, flopp_of_offers
-    from recommender.measurements.folder import folder
-    from recommender.measurements.pool import pooled, rates
-    from recommender.measurements.store import records
+    from recommender.performance.measurements.flopp import FloppFilter, flopp_of_offers
+    from recommender.performance.measurements.folder import folder
+    from recommender.performance.measurements.pool import pooled, rates
+    from recommender.performance.measurements.store import records
     from recommender.report import benchmarks
 
     json, errors = as_json(flags), ErrorCollector()
@@ -194,8 +194,8 @@ def compare(
     recommend bench compare before.json after.json
     """
     from recommender.benchmarks.record import read_record
-    from recommender.measurements.pool import compared
-    from recommender.measurements.store import usable
+    from recommender.performance.measurements.pool import compared
+    from recommender.performance.measurements.store import usable
     from recommender.report.benchmarks import compare_page
 
     a, b = (usable(partial(read_record, Path(name))) for name in (first, second))
@@ -225,8 +225,8 @@ def stalls(
     recommend calibrate my.yaml timings.csv
     """
     from recommender.catalogs.load import load_snapshot
-    from recommender.measurements.stall_vector import vector_of, write_timings
-    from recommender.measurements.store import checked
+    from recommender.performance.measurements.stall_vector import vector_of, write_timings
+    from recommender.performance.measurements.store import checked
     from recommender.report.benchmarks import stalls_page
 
     as_json(flags)
@@ -261,7 +261,7 @@ def _wishes(flags: RunFlags) -> "Wishes":
 def _priced(wishes: "Wishes") -> "Wishes":
     """The wishes with the place found and the catalog's price of it."""
     from recommender.benchmarks.suite import find_place
-    from recommender.measurements.flopp import price_of
+    from recommender.performance.measurements.flopp import price_of
 
     place = find_place(wishes)
     price = wishes.usd_per_hour

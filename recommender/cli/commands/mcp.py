@@ -9,7 +9,7 @@ def mcp() -> None:
     \b
     recommend mcp
     """
-    from recommender.cli.library.mcp_server import serve
+    from recommender.api.mcp_server import serve
 
     serve()
 

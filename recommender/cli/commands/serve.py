@@ -53,8 +53,8 @@ def serve(
     errors.raise_all()
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
         raise UsageError(MISSING)
-    from recommender.cli.serve.app import LOCAL, Server
-    from recommender.cli.serve.planning import Planning
+    from recommender.serve.app import LOCAL, Server
+    from recommender.serve.planning import Planning
 
     names = (*LOCAL, *(allow_host or ()), *(() if host == "0.0.0.0" else (host,)))
     server = Server(load_catalog(catalog), Planning(workers=count), hosts=names)

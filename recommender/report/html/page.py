@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
+from recommender import __version__
 from recommender.plan.plan import Answer
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.html import breakdown, charts, runs, sections, tornado
@@ -23,7 +24,6 @@ from recommender.report.html.prices import (
     series_names,
 )
 from recommender.report.json_output import document, plain
-from recommender.version import __version__
 
 STATIC = "recommender.report.html"
 SCRIPTS = ("vega.js", "report.js")

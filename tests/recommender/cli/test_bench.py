@@ -11,8 +11,15 @@ from recommender.benchmarks.metadata import Place
 from recommender.benchmarks.record import dumps
 from tests.benchmarks.machines import record
 from tests.recommender.cli.conftest import Planner, Run
-from tests.recommender.measurements.test_pool_links import bare, exchange
-from tests.recommender.measurements.test_stall_vector import ALL, CACHED, COLD, ONE, made, wide
+from tests.recommender.performance.measurements.test_pool_links import bare, exchange
+from tests.recommender.performance.measurements.test_stall_vector import (
+    ALL,
+    CACHED,
+    COLD,
+    ONE,
+    made,
+    wide,
+)
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from recommender.api.calls import recommend
 from recommender.catalogs.store import Store, default_root, newest_good
-from recommender.cli.library.calls import recommend
 from recommender.errors import UsageError
 from recommender.inputs.limits import parse_limit
 from recommender.inputs.units import parse_duration, parse_gpu, parse_money, parse_share

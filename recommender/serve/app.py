@@ -12,9 +12,6 @@ from typing import Any
 
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.frozen import dataclass
-from recommender.cli.serve import metrics, openapi, start_page
-from recommender.cli.serve.planning import Busy, Planning
-from recommender.cli.serve.question import Question, filter_of, question_of, question_of_form
 from recommender.errors import RecommendError, UsageError
 from recommender.job.jobfile import find_job
 from recommender.job.preset_files import presets
@@ -25,6 +22,9 @@ from recommender.report import frontier as frontier_view
 from recommender.report import json_output
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.html.page import render
+from recommender.serve import metrics, openapi, start_page
+from recommender.serve.planning import Busy, Planning
+from recommender.serve.question import Question, filter_of, question_of, question_of_form
 
 MOST_BODY_BYTES = 65_536
 LOCAL = ("127.0.0.1", "localhost", "[::1]")  # names that a browser on this machine may use

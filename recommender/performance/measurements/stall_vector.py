@@ -10,7 +10,7 @@ from recommender.benchmarks.errors import BenchError
 from recommender.benchmarks.record import Record
 from recommender.catalogs.files import replace_file
 from recommender.errors import UsageError
-from recommender.measurements.pool import StalledTime, StallVector, TimedRun
+from recommender.performance.measurements.pool import StalledTime, StallVector, TimedRun
 from recommender.text import shown, shown_path
 
 _WANTED = {

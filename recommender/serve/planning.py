@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import field
 
 from recommender.catalogs.frozen import dataclass
-from recommender.cli.serve.question import Question
+from recommender.serve.question import Question
 
 Key = tuple[str, Question]
 Make = Callable[[Question], bytes]

@@ -12,13 +12,13 @@ import httpx
 import jsonschema
 import pytest
 
-from recommender.cli.serve.app import MOST_BODY_BYTES, Server
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Limits
 from recommender.planner.recommend import recommend
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.json_output import document
 from recommender.report.json_schema import schema_text
+from recommender.serve.app import MOST_BODY_BYTES, Server
 from tests.recommender.planning import small
 from tests.recommender.report.html.reports import Read
 

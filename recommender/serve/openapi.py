@@ -3,7 +3,12 @@
 import json
 from typing import Any
 
-from recommender.cli.serve.question import (
+from recommender import __version__
+from recommender.inputs.units import PROVIDERS
+from recommender.job.preset_files import presets
+from recommender.report.json_output import FRONTIER_SCHEMA, PLAN_SCHEMA
+from recommender.report.json_schema import schema_text
+from recommender.serve.question import (
     MOST_MACHINES,
     MOST_NAMES,
     NAME,
@@ -12,11 +17,6 @@ from recommender.cli.serve.question import (
     OBJECTIVES,
     WORDS,
 )
-from recommender.inputs.units import PROVIDERS
-from recommender.job.preset_files import presets
-from recommender.report.json_output import FRONTIER_SCHEMA, PLAN_SCHEMA
-from recommender.report.json_schema import schema_text
-from recommender.version import __version__
 
 Schema = dict[str, Any]
 _TEXT = {"type": "string"}

@@ -5,9 +5,9 @@ from threading import Event, Lock
 
 import pytest
 
-from recommender.cli.serve.planning import Busy, Planning
-from recommender.cli.serve.question import Question
 from recommender.plan.limits import Choice, Limits
+from recommender.serve.planning import Busy, Planning
+from recommender.serve.question import Question
 
 
 def question(hours: int) -> Question:

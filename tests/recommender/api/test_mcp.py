@@ -13,7 +13,7 @@ pytest.importorskip("mcp", reason="the MCP SDK (extra mcp) is not installed")
 
 from mcp import Client, StdioServerParameters
 
-from recommender.cli.library.mcp_server import server
+from recommender.api.mcp_server import server
 from recommender.report.json_schema import schema_text
 
 SCHEMA = json.loads(schema_text())

@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.cli.serve import openapi
-from recommender.cli.serve.question import (
+from recommender.errors import UsageError
+from recommender.job.preset_files import presets
+from recommender.plan.limits import Choice, Limits
+from recommender.serve import openapi
+from recommender.serve.question import (
     MOST_MACHINES,
     OfferFilter,
     Question,
@@ -17,9 +20,6 @@ from recommender.cli.serve.question import (
     question_of,
     question_of_form,
 )
-from recommender.errors import UsageError
-from recommender.job.preset_files import presets
-from recommender.plan.limits import Choice, Limits
 
 JOB = "resnet50-imagenet"
 ANY_JSON = st.recursive(

@@ -11,8 +11,8 @@ from recommender.benchmarks.stalls import Run, profile
 from recommender.catalogs.load import load_snapshot
 from recommender.errors import UsageError
 from recommender.job.timings import read_runs
-from recommender.measurements.pool import StallVector
-from recommender.measurements.stall_vector import vector_of, write_timings
+from recommender.performance.measurements.pool import StallVector
+from recommender.performance.measurements.stall_vector import vector_of, write_timings
 from tests.benchmarks.machines import record, runs
 
 CATALOG = load_snapshot()

@@ -9,9 +9,9 @@ from recommender.benchmarks.metadata import Place
 from recommender.benchmarks.method import Result
 from recommender.benchmarks.record import Record
 from recommender.catalogs.load import load_snapshot
-from recommender.measurements.pool import StoredRecord, link_rates, links_of
-from recommender.measurements.store import with_own_speeds, write_links, write_speeds
 from recommender.performance.machines import listed_gbit
+from recommender.performance.measurements.pool import StoredRecord, link_rates, links_of
+from recommender.performance.measurements.store import with_own_speeds, write_links, write_speeds
 from tests.benchmarks.machines import record
 
 CATALOG = load_snapshot()

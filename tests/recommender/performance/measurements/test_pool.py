@@ -7,8 +7,8 @@ import pytest
 from recommender.benchmarks.metadata import Place
 from recommender.catalogs.load import load_snapshot
 from recommender.errors import RecordError
-from recommender.measurements.flopp import FloppFilter, flopp_of_offers, price_of
-from recommender.measurements.pool import (
+from recommender.performance.measurements.flopp import FloppFilter, flopp_of_offers, price_of
+from recommender.performance.measurements.pool import (
     StoredRecord,
     by_words,
     catalog_gpu,

@@ -2,7 +2,7 @@
 
 from recommender.catalogs.catalog import OWN_BENCH_SOURCE, Catalog
 from recommender.catalogs.frozen import dataclass
-from recommender.measurements.pool import OfferFlopp
+from recommender.performance.measurements.pool import OfferFlopp
 
 _SOLD = ("open", "spot_only")
 _VENDOR = "nvidia"
