@@ -89,6 +89,9 @@ class Fallback:
     chance_without: float = math.nan  # all limits kept, if nobody started it
 
 
+TAIL, TAIL_S = 4.0, 6 * 3600.0  # times the median, and seconds above it, where a tail begins
+
+
 @dataclass(frozen=True, slots=True)
 class Spread:
     """What people are told of a figure: median and 5-95 % span; and the means behind the order."""
@@ -102,6 +105,11 @@ class Spread:
     # Mean of the runs from p05 to p95: where time is the goal, plans are ordered by it.
     typical: float = field(metadata={"json": "mean_of_middle_90"})
     p99: float = math.nan  # 1 run in 100 is beyond it
+
+    @property
+    def has_tail(self) -> bool:
+        """Of a time: whether 1 run in 20 takes longer by far than a speed half as fast explains."""
+        return self.p95 >= TAIL * self.p50 and self.p95 - self.p50 >= TAIL_S
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from recommender.errors import UsageError
 from recommender.inputs.units import Comparison
 from recommender.optimize.linear_program import write
 from recommender.optimize.search_state import Watch
-from recommender.plan.plan import Answer, Infeasible, Plan, ReportData, Trio
+from recommender.plan.plan import Answer, Infeasible, Plan, ReportData, SensitivityStep, Trio
 from recommender.planner import assumptions
 from recommender.planner.baselines import baselines, lower_bounds_of, more_regions, price_dates
 from recommender.planner.current_setup import current_setup
@@ -19,7 +19,7 @@ from recommender.planner.problem import Problem
 from recommender.planner.program_facts import program_facts
 from recommender.planner.ranking import Ranked
 from recommender.planner.search import PlanSearch
-from recommender.planner.sensitivity import sensitivity
+from recommender.planner.sensitivity import sensitivity, tail_cut
 from recommender.planner.ties import best_shares
 from recommender.planner.trio import Three, plain, table_of, three
 from recommender.text import shown_path
@@ -62,6 +62,11 @@ class Pipeline:
         return tuple(map(self.search.builder.in_full, shown))
 
     @property
+    def best(self) -> int:
+        """Number of the plan that is the best by the goal."""
+        return self.table.index(self.ranked.plans[0]) + 1 if self.ranked.plans else 1
+
+    @property
     def lead(self) -> int:
         """Number of the plan that the answer leads with."""
         return 1 if self.trio is None else self.trio.picks[0].rank
@@ -98,7 +103,7 @@ class Pipeline:
             compared=compared,
             lower_bound_usd=least_usd,
             lower_bound_s=least_s,
-            sensitivity=() if failed else sensitivity(self.search, ranked.plans[0]),
+            sensitivity=() if failed else self._changes(),
             proof=self.search.proof(),
             infeasible=failed,
             prices=price_dates(problem),
@@ -109,10 +114,17 @@ class Pipeline:
             seed=problem.seed,
             program=program_facts(self.search, self.worth),
             trio=None if failed else self.trio,
-            best=self.table.index(ranked.plans[0]) + 1 if ranked.plans else 1,
+            best=self.best,
             by_value=problem.limits.by_value,
             report=self._report_data(table, plain) if self.followed or self.report else None,
         )
+
+    def _changes(self) -> tuple[SensitivityStep, ...]:
+        """What other limits are worth: of the plan best by the goal, and of the one that leads."""
+        cut = tail_cut(self.search, self.table[self.lead - 1].plan)
+        if self.lead != self.best:
+            cut = tuple(replace(step, effect=f"plan {self.lead}: {step.effect}") for step in cut)
+        return (*sensitivity(self.search, self.ranked.plans[0]), *cut)
 
     def _shares_told(self) -> tuple[Evaluated, ...]:
         """The plans of the table, with how often each of them is the best."""

@@ -1,12 +1,13 @@
 """What each limit is worth: the plan at hand against those under a tighter and a looser limit."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 
-from recommender.inputs.limits import as_typed
+from recommender.inputs.limits import as_typed, rounded_up
 from recommender.optimize.search_state import SearchState, ranking_key
-from recommender.plan.limits import LIMITS, RUN_LIMITS, Limits
+from recommender.plan.limits import DEADLINE, LIMITS, RUN_LIMITS, Limits
 from recommender.plan.plan import SAME_PLAN, Plan, SensitivityStep
 from recommender.planner.plan_builder import (
     Evaluated,
@@ -21,6 +22,8 @@ from recommender.text import duration, usd
 
 TIGHTER, LOOSER = 0.6, 1.5
 WORTH = 0.01  # a change of the answer below this share is not worth a line
+HOUR_S = 3600.0
+CUT = 3.0  # times the median: a deadline for who will not wait for the unlucky runs
 NONE_KEEPS = "no plan meets it"
 TRIES = 12  # plans simulated again until one keeps another limit
 
@@ -36,6 +39,21 @@ def sensitivity(search: PlanSearch, first: Evaluated) -> tuple[SensitivityStep, 
     for words, limits, looser in _other_limits(search.problem):
         steps += (_looser if looser else _tighter)(search, words, limits, first)
     return (*steps, *_wider_quotas(search.problem, first.plan))
+
+
+def tail_cut(search: PlanSearch, lead: Plan) -> tuple[SensitivityStep, ...]:
+    """What a deadline costs that keeps the unlucky runs near the others, where they are not."""
+    limits, time = search.problem.limits, lead.estimate.time
+    if limits.deadline_s is not None or not time.has_tail:
+        return ()
+    past = search.problem.progress
+    due_s = rounded_up(DEADLINE, math.ceil(CUT * time.p50 / HOUR_S) * HOUR_S, past)
+    found = search.replan(replace(limits, deadline_s=due_s, objective="cost"))
+    if found is None:
+        return ()
+    unlucky, before = duration(found.plan.estimate.time.p95), duration(time.p95)
+    effect = f"{_dollars(found.plan, lead)}, 1 run in 20 over {unlucky} instead of {before}"
+    return (SensitivityStep(as_typed(DEADLINE, due_s, past), effect, found.plan),)
 
 
 def _mix_kept(search: PlanSearch, first: Evaluated) -> Iterator[SensitivityStep]:
@@ -161,12 +179,15 @@ def _better(plan: Plan, first: Plan, limits: Limits) -> bool:
 
 
 def _effect(plan: Plan, first: Plan) -> str:
-    money = plan.estimate.cost.mean - first.estimate.cost.mean
     seconds = plan.estimate.time.p50 - first.estimate.time.p50
-    dollars = f"saves {usd(-money)} USD" if money < 0 else f"costs {usd(money)} USD more"
     clock = f"{duration(abs(seconds))} {'sooner' if seconds < 0 else 'later'}"
-    if abs(money) < WORTH * first.estimate.cost.mean:  # of near-ties, fewer machines lead a table
-        dollars = "the same cost"
     if abs(seconds) < WORTH * first.estimate.time.p50:
         clock = "the same time"
-    return f"{dollars}, {clock}"
+    return f"{_dollars(plan, first)}, {clock}"
+
+
+def _dollars(plan: Plan, first: Plan) -> str:
+    money = plan.estimate.cost.mean - first.estimate.cost.mean
+    if abs(money) < WORTH * first.estimate.cost.mean:  # of near-ties, fewer machines lead a table
+        return "the same cost"
+    return f"saves {usd(-money)} USD" if money < 0 else f"costs {usd(money)} USD more"

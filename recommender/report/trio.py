@@ -14,9 +14,6 @@ _RENTED = {"spot": "on spot", "on_demand": "on demand"}
 _BEST = {"cost": "the cheapest", "time": "the fastest"}
 _SAID = ("a quota to ask for", "one machine")  # reasons that the sentence tells by its figures
 _MINOR_H = 0.05  # hours of work that nobody counts
-# A long wait that one run in twenty meets is told where it is no matter of the speed alone, which
-# is known to a factor of two: so many times the median, and hours above it.
-_LONG, _LONG_S = 4.0, 6 * 3600.0
 
 
 def trio_parts(trio: Trio | None) -> list[tuple[str, str]]:
@@ -44,8 +41,7 @@ def spoken(plan: Plan) -> str:
 
 def _how_long(time: Spread) -> str:
     """The median, and what one run in twenty takes where that is of another order."""
-    late = time.p95 >= _LONG * time.p50 and time.p95 - time.p50 >= _LONG_S
-    tail = f" (1 run in 20 over {fmt.duration(time.p95)})" if late else ""
+    tail = f" (1 run in 20 over {fmt.duration(time.p95)})" if time.has_tail else ""
     return fmt.duration(time.p50) + tail
 
 

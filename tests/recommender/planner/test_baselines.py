@@ -231,3 +231,17 @@ def test_own_machines_that_are_counted_are_not_waited_for(tmp_path: Path) -> Non
         waits[quotas] = max(plan.estimate.split.waiting_s for plan in answer.plans)
     assert waits[()] > 300.0
     assert waits[there,] == 0.0
+
+
+@pytest.mark.parametrize("job", ["gpt2-xl", "llama3-70b-qlora"])
+def test_where_one_run_in_twenty_waits_for_days_a_deadline_that_ends_it_is_told(job: str) -> None:
+    """Without limits a plan of few zones leads; asked with the deadline, the same is found."""
+    answer = asked(job, Limits())
+    lead = answer.plans[answer.lead - 1].estimate
+    assert lead.time.p95 > 4 * lead.time.p50
+    step = answer.sensitivity[-1]
+    assert step.plan is not None
+    due_s = parse_duration(step.change.removeprefix("--deadline "))
+    assert step.plan.estimate.time.p95 <= due_s < lead.time.p95
+    then = asked(job, Limits(deadline_s=due_s))
+    assert then.plans[0].estimate.cost.mean <= step.plan.estimate.cost.mean * 1.001
