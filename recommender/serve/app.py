@@ -4,27 +4,24 @@ Starlette is loaded where a server is made, so that nothing else needs it.
 """
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from asyncio import to_thread
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import field
 from importlib import import_module
 from time import monotonic
 from typing import Any
 
-from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import RecommendError, UsageError
 from recommender.job.jobfile import find_job
 from recommender.job.preset_files import presets
-from recommender.plan.frontier import frontier_of
-from recommender.planner.recommend import recommend
 from recommender.report import catalog as catalog_view
-from recommender.report import frontier as frontier_view
 from recommender.report import json_output
-from recommender.report.answer_frame import PlanRequest
-from recommender.report.html.page import render
 from recommender.serve import metrics, openapi, start_page
 from recommender.serve.planning import Busy, Planning
-from recommender.serve.question import Question, filter_of, question_of, question_of_form
+from recommender.serve.question import OfferFilter, filter_of, question_of, question_of_form
+from recommender.serve.workers import Workers
 
 MOST_BODY_BYTES = 65_536
 LOCAL = ("127.0.0.1", "localhost", "[::1]")  # names that a browser on this machine may use
@@ -51,92 +48,73 @@ class Refused(Exception):
 class Server:
     """What requests are answered from."""
 
-    catalog: Catalog
-    planning: Planning = field(default_factory=Planning)
+    workers: Workers
+    planning: Planning
     counts: metrics.Metrics = field(default_factory=metrics.Metrics)
     hosts: tuple[str, ...] = LOCAL  # names under which it may be asked for; "*": any
 
     def app(self) -> Any:
-        """The ASGI application."""
+        """The ASGI application; its processes live as long as it does."""
         route = import_module("starlette.routing").Route
         paths: dict[str, tuple[str, Handler]] = {
-            "/": ("GET", self._start),
             "/report": ("GET", self._report),
             "/api/plan": ("POST", self._plan),
             "/api/frontier": ("POST", self._frontier),
-            "/api/jobs": ("GET", self._jobs),
             "/api/catalog": ("GET", self._offers),
-            "/openapi.json": ("GET", self._openapi),
-            "/healthz": ("GET", self._health),
             "/metrics": ("GET", self._metrics),
+            **{path: ("GET", _telling(*known)) for path, known in self._known().items()},
         }
         routes = [
             route(path, self._guarded(path, handler), methods=[method])
             for path, (method, handler) in paths.items()
         ]
-        return import_module("starlette.applications").Starlette(routes=routes)
+        made = import_module("starlette.applications").Starlette
+        return made(routes=routes, lifespan=self._life)
+
+    @asynccontextmanager
+    async def _life(self, _: Any) -> AsyncIterator[None]:
+        try:
+            await self.workers.start()
+            yield
+        finally:
+            self.workers.end()
 
     # What is asked of the planner
 
     async def _plan(self, request: Any) -> Any:
-        question = question_of(await _body(request))
-        return _reply(await self.planning.answer("plan", question, self._plan_json), JSON)
+        return _reply(await self.planning.answer("plan", question_of(await _body(request))), JSON)
 
     async def _frontier(self, request: Any) -> Any:
         question = question_of(await _body(request))
-        return _reply(await self.planning.answer("frontier", question, self._frontier_json), JSON)
+        return _reply(await self.planning.answer("frontier", question), JSON)
 
     async def _report(self, request: Any) -> Any:
         question = question_of_form(dict(request.query_params))
-        return _reply(await self.planning.answer("report", question, self._page), HTML)
-
-    def _request(self, question: Question) -> PlanRequest:
-        job = find_job(question.job)
-        return PlanRequest(job, question.limits, question.choice, catalog=self.catalog.version)
-
-    def _plan_json(self, question: Question) -> bytes:
-        asked = self._request(question)
-        answer = recommend(asked.job, asked.limits, asked.choice, catalog=self.catalog, worth=True)
-        return _encoded(json_output.document(answer, asked))
-
-    def _frontier_json(self, question: Question) -> bytes:
-        request = self._request(question)
-        answer = recommend(
-            request.job, request.limits, request.choice, catalog=self.catalog, followed=True
-        )
-        followed = () if answer.report is None else answer.report.followed
-        found = frontier_of(followed, request.limits)
-        return _encoded(frontier_view.document(found, answer, request))
-
-    def _page(self, question: Question) -> bytes:
-        request = self._request(question)
-        answer = recommend(
-            request.job, request.limits, request.choice, catalog=self.catalog, report=True
-        )
-        return render(answer, request, ask="report").encode("utf-8")
+        return _reply(await self.planning.answer("report", question), HTML)
 
     # What is known already
 
-    async def _start(self, _: Any) -> Any:
-        return _reply(start_page.start_page(presets()).encode("utf-8"), HTML)
-
-    async def _jobs(self, _: Any) -> Any:
+    def _known(self) -> dict[str, tuple[bytes, str]]:
+        """What is the same for all, by its path: made once, as the server starts."""
         jobs = [{"name": name, "title": find_job(name).title} for name in presets()]
-        return _reply(_encoded({"jobs": jobs}), JSON)
+        health = {"status": "ok", "catalog": self.workers.catalog.version}
+        return {
+            "/": (start_page.start_page(presets()).encode("utf-8"), HTML),
+            "/api/jobs": (_encoded({"jobs": jobs}), JSON),
+            "/openapi.json": (_encoded(openapi.document()), JSON),
+            "/healthz": (_encoded(health), JSON),
+        }
 
     async def _offers(self, request: Any) -> Any:
         asked = filter_of(request.query_params.multi_items())
+        return _reply(await to_thread(self._offers_json, asked), JSON)
+
+    def _offers_json(self, asked: OfferFilter) -> bytes:
+        catalog = self.workers.catalog
         found = catalog_view.matching(
-            self.catalog, asked.name, asked.provider, asked.region, asked.market
+            catalog, asked.name, asked.provider, asked.region, asked.market
         )
-        page = catalog_view.offers(self.catalog, found, asked.top)
-        return _reply(_encoded({"offers": page.facts}), JSON)
-
-    async def _openapi(self, _: Any) -> Any:
-        return _reply(_encoded(openapi.document()), JSON)
-
-    async def _health(self, _: Any) -> Any:
-        return _reply(_encoded({"status": "ok", "catalog": self.catalog.version}), JSON)
+        return _encoded({"offers": catalog_view.offers(catalog, found, asked.top).facts})
 
     async def _metrics(self, _: Any) -> Any:
         kept = sum(map(len, self.planning.kept.values()))
@@ -157,16 +135,23 @@ class Server:
                 reply = _refusal(error.status, error.code, error.problems)
             except UsageError as error:
                 reply = _refusal(400, "USAGE", error.problems)
-            except Busy:
-                reply = _refusal(503, "BUSY", ("too many questions are planned; ask again later",))
+            except Busy as error:
+                said = f"too many questions wait; ask again in {error.retry_s} s"
+                reply = _refusal(503, "BUSY", (said,), Retry_After=f"{error.retry_s}")
             except TimeoutError:
-                reply = _refusal(504, "TIMEOUT", ("planning takes long; ask again later",))
+                reply = _refusal(504, "TIMEOUT", (self._too_long(),))
             except RecommendError as error:
                 reply = _refusal(500, "INTERNAL", (str(error),))
             self.counts.count(path, reply.status_code, monotonic() - begun)
             return reply
 
         return guarded
+
+    def _too_long(self) -> str:
+        return (
+            f"planning took more than {self.workers.timeout_s:g} s and was ended; "
+            "allow fewer machines, or ask the command line"
+        )
 
     def _check_host(self, request: Any) -> None:
         """Refuse names that are not ours: a page elsewhere may have its name point here."""
@@ -207,7 +192,15 @@ def _headers(more: Mapping[str, str]) -> dict[str, str]:
     return {name.replace("_", "-"): value for name, value in more.items()}
 
 
-def _refusal(status: int, code: str, problems: tuple[str, ...]) -> Any:
+def _refusal(status: int, code: str, problems: tuple[str, ...], **more: str) -> Any:
     told = json_output.error_document(code, 2, problems)
-    later = {"Retry_After": "5"} if status in (503, 504) else {}
-    return _reply(_encoded(told), JSON, status, **later)
+    return _reply(_encoded(told), JSON, status, **more)
+
+
+def _telling(content: bytes, kind: str) -> Handler:
+    """A handler that tells the same each time."""
+
+    async def told(_: Any) -> Any:
+        return _reply(content, kind)
+
+    return told

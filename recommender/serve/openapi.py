@@ -25,7 +25,7 @@ _REFUSALS = {
     "413": "the body is too large",
     "415": "the body is no JSON",
     "503": "too many questions are being planned; ask again later",
-    "504": "planning took too long; it goes on, so ask again later",
+    "504": "planning took too long, and was ended",
 }
 
 

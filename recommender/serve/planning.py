@@ -1,61 +1,71 @@
-"""Plans for many callers: one thread each for a few questions, the others wait or are sent away.
+"""Answers for many callers: each question is planned once, few wait, and the latest are kept.
 
 A question that is being planned is planned once, however many ask it; what was answered lately is
-kept, by its bytes. Nothing else is kept between questions. A thread cannot be ended: after
-`timeout_s` its caller is told so, and its answer is there for who asks again.
+kept, by its bytes. Nothing else is kept between questions. Who comes when too many wait is sent
+away at once, and told when those that wait now will be through.
 """
 
 import asyncio
+import math
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import field
+from typing import Protocol
 
 from recommender.catalogs.frozen import dataclass
-from recommender.serve.question import Question
+from recommender.serve.question import Kind, Question
 
-Key = tuple[str, Question]
-Make = Callable[[Question], bytes]
+Key = tuple[Kind, Question]
 
-WORKERS = 2
-MOST_WAITING = 100  # questions, those that are planned among them
-TIMEOUT_S = 60.0
+MOST_WAITING = 64  # questions, those that are planned among them
 MOST_KEPT_BYTES = 64 * 2**20
 
 
+class Asked(Protocol):
+    """Who plans: `count` questions at once, each in `mean_s`."""
+
+    count: int
+
+    @property
+    def mean_s(self) -> float:
+        """How long a question takes."""
+
+    async def ask(self, kind: Kind, question: Question) -> bytes:
+        """The answer of a question."""
+
+
 class Busy(Exception):
-    """Too many questions wait."""
+    """Too many questions wait; those before it are through after `retry_s`."""
+
+    def __init__(self, retry_s: int) -> None:
+        self.retry_s = retry_s
+        super().__init__(retry_s)
 
 
 @dataclass(frozen=True)
 class Planning:
     """The questions that are being planned, and what was answered lately."""
 
-    workers: int = WORKERS
+    workers: Asked
     most_waiting: int = MOST_WAITING
-    timeout_s: float = TIMEOUT_S
     most_bytes: int = MOST_KEPT_BYTES
     running: dict[Key, "asyncio.Task[bytes]"] = field(default_factory=dict)
     kept: OrderedDict[Key, bytes] = field(default_factory=OrderedDict)
-    desks: list[asyncio.Semaphore] = field(default_factory=list)  # made in the loop that uses it
 
-    async def answer(self, kind: str, question: Question, make: Make) -> bytes:
-        """What `make` makes of a question; raises `Busy`, or `TimeoutError`."""
+    async def answer(self, kind: Kind, question: Question) -> bytes:
+        """The answer of a question; raises `Busy`, and what the workers raise."""
         key = (kind, question)
         if key in self.kept:
             self.kept.move_to_end(key)
             return self.kept[key]
         if key not in self.running:
             if len(self.running) >= self.most_waiting:
-                raise Busy
-            self.running[key] = asyncio.create_task(self._planned(key, make))
-        return await asyncio.wait_for(asyncio.shield(self.running[key]), self.timeout_s)
+                raise Busy(math.ceil(self.workers.mean_s * len(self.running) / self.workers.count))
+            self.running[key] = asyncio.create_task(self._planned(key))
+        return await asyncio.shield(self.running[key])  # for the others, should one caller leave
 
-    async def _planned(self, key: Key, make: Make) -> bytes:
-        if not self.desks:
-            self.desks.append(asyncio.Semaphore(self.workers))
+    async def _planned(self, key: Key) -> bytes:
         try:
-            async with self.desks[0]:
-                found = await asyncio.to_thread(make, key[1])
+            found = await self.workers.ask(*key)
             self._keep(key, found)
             return found
         finally:

@@ -7,7 +7,7 @@ is reported at once, under the name of its field.
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
@@ -17,6 +17,7 @@ from recommender.job.preset_files import presets
 from recommender.plan.limits import BUDGET, DEADLINE, HOURLY, Choice, Limits
 from recommender.text import shown
 
+Kind = Literal["plan", "frontier", "report"]  # of answer
 MOST_MACHINES = 64
 MOST_NAMES = 20  # regions, types or names to leave out
 NAME = re.compile(r"[A-Za-z0-9.*_+-]{1,64}")

@@ -55,9 +55,11 @@ def serve(
         raise UsageError(MISSING)
     from recommender.serve.app import LOCAL, Server
     from recommender.serve.planning import Planning
+    from recommender.serve.workers import Workers
 
     names = (*LOCAL, *(allow_host or ()), *(() if host == "0.0.0.0" else (host,)))
-    server = Server(load_catalog(catalog), Planning(workers=count), hosts=names)
+    pool = Workers(load_catalog(catalog), count)
+    server = Server(pool, Planning(pool), hosts=names)
     write_text(f"http://{host}:{number}/ (Ctrl-C ends it)\n", sys.stderr)
     import_module("uvicorn").run(
         server.app(), host=host, port=number, log_level="warning", access_log=False,

@@ -19,12 +19,15 @@ from recommender.report.answer_frame import PlanRequest
 from recommender.report.json_output import document
 from recommender.report.json_schema import schema_text
 from recommender.serve.app import MOST_BODY_BYTES, Server
+from recommender.serve.planning import Planning
+from recommender.serve.workers import Workers
 from tests.recommender.planning import small
 from tests.recommender.report.html.reports import Read
 
 pytest.importorskip("starlette", reason="Starlette is not installed")
 
 JOB = "resnet18-cifar10"
+DAY = "2026-09-01T00:00Z"
 BODY = {"job": JOB, "limits": {"deadline_s": 86400, "max_machines": 4}}
 
 
@@ -33,7 +36,8 @@ class Client:
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
-        transport = httpx.ASGITransport(Server(small()).app())
+        self.workers = Workers(small(), 1)
+        transport = httpx.ASGITransport(Server(self.workers, Planning(self.workers)).app())
         self.http = httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
 
     def get(self, path: str, **given: Any) -> httpx.Response:
@@ -45,15 +49,20 @@ class Client:
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    made = Client()
+    """A server whose process was started on the day of `day`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RECOMMEND_NOW", DAY)
+        made = Client()
+        made.loop.run_until_complete(made.workers.start())
     yield made
+    made.workers.end()
     made.loop.run_until_complete(made.http.aclose())
     made.loop.close()
 
 
 @pytest.fixture(autouse=True)
 def day(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOMMEND_NOW", "2026-09-01T00:00Z")
+    monkeypatch.setenv("RECOMMEND_NOW", DAY)
 
 
 def test_an_answer_is_the_planners(client: Any):
@@ -86,6 +95,15 @@ def test_the_first_page_asks(client: Any):
     read = Read(client.get("/").text)
     names = {own["name"] for tag, own in read.elements if tag in ("select", "input")}
     assert names == {"job", "deadline", "budget", "confidence"}
+
+
+def test_who_comes_when_all_places_are_taken_is_told_when_to_come_again(client: Any):
+    full = Server(client.workers, Planning(client.workers, most_waiting=0)).app()
+    http = httpx.AsyncClient(transport=httpx.ASGITransport(full), base_url="http://localhost")
+    found = client.loop.run_until_complete(http.post("/api/plan", json=BODY))
+    assert found.status_code == 503
+    assert found.headers["retry-after"] == "0"
+    jsonschema.validate(found.json(), json.loads(schema_text()))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,37 @@
+"""What a question is answered with: the planner's answer as a document or a page, in bytes."""
+
+from recommender.catalogs.catalog import Catalog
+from recommender.job.jobfile import find_job
+from recommender.plan.frontier import frontier_of
+from recommender.planner.recommend import recommend
+from recommender.report import frontier as frontier_view
+from recommender.report import json_output
+from recommender.report.answer_frame import PlanRequest
+from recommender.report.html.page import render
+from recommender.serve.question import Kind, Question
+
+
+def made(kind: Kind, question: Question, catalog: Catalog) -> bytes:
+    """The answer of a question, as the page or the JSON that was asked for."""
+    job = find_job(question.job)
+    asked = PlanRequest(job, question.limits, question.choice, catalog=catalog.version)
+    if kind == "plan":
+        return _plan(asked, catalog)
+    return _frontier(asked, catalog) if kind == "frontier" else _report(asked, catalog)
+
+
+def _plan(asked: PlanRequest, catalog: Catalog) -> bytes:
+    answer = recommend(asked.job, asked.limits, asked.choice, catalog=catalog, worth=True)
+    return json_output.dumps(json_output.document(answer, asked)).encode("utf-8")
+
+
+def _frontier(asked: PlanRequest, catalog: Catalog) -> bytes:
+    answer = recommend(asked.job, asked.limits, asked.choice, catalog=catalog, followed=True)
+    followed = () if answer.report is None else answer.report.followed
+    found = frontier_of(followed, asked.limits)
+    return json_output.dumps(frontier_view.document(found, answer, asked)).encode("utf-8")
+
+
+def _report(asked: PlanRequest, catalog: Catalog) -> bytes:
+    answer = recommend(asked.job, asked.limits, asked.choice, catalog=catalog, report=True)
+    return render(answer, asked, ask="report").encode("utf-8")

@@ -1,0 +1,155 @@
+"""Processes that plan: each holds the catalog, answers one question at a time, and can be ended.
+
+Threads would share one interpreter, and none can be ended: who asks a question that takes too long
+would keep a core for as long as it likes. A process that is killed, or dies of a defect, is
+replaced by another; the questions of the others notice nothing.
+"""
+
+import asyncio
+import multiprocessing as mp
+import signal
+from collections import deque
+from multiprocessing.connection import Connection
+from statistics import fmean
+from time import monotonic
+
+from recommender.catalogs.catalog import Catalog
+from recommender.errors import RecommendError
+from recommender.plan.limits import Choice, Limits
+from recommender.serve.question import Kind, Question
+
+WORKERS = 2
+TIMEOUT_S = 60.0
+USUAL_S = 3.0  # of a question, before any was answered
+READY = b"ready"
+# Asked by every worker of itself as it starts, so that no caller waits for imports and tables.
+FIRST = Question("resnet18-cifar10", Limits(deadline_s=86_400.0, max_machines=1), Choice())
+
+
+class WorkerDied(RecommendError):
+    """A process ended while it planned."""
+
+
+def work(catalog: Catalog, line: Connection) -> None:
+    """The life of a worker: answer what comes down the line until it is closed."""
+    from recommender.serve.answers import made
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the server ends its workers
+    made("plan", FIRST, catalog)
+    line.send(READY)
+    while True:
+        try:
+            kind, question = line.recv()
+        except EOFError:
+            return
+        try:
+            line.send(made(kind, question, catalog))
+        except RecommendError as error:
+            line.send(error)
+
+
+class Worker:
+    """One process and the line to it."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        context = mp.get_context("forkserver")
+        context.set_forkserver_preload(["recommender.serve.answers"])
+        self.line, theirs = context.Pipe()
+        self.process = context.Process(target=work, args=(catalog, theirs), daemon=True)
+        self.process.start()
+        theirs.close()  # so that the line ends with the process
+        self.ready = False
+
+    async def get_ready(self) -> None:
+        """Wait until the process has answered its first question."""
+        if not self.ready:
+            await self._hear()
+            self.ready = True
+
+    async def ask(self, kind: Kind, question: Question) -> bytes:
+        """The answer of a question; raises what planning raised, or `WorkerDied`."""
+        await self.get_ready()
+        self.line.send((kind, question))
+        found = await self._hear()
+        if isinstance(found, RecommendError):
+            raise found
+        return found
+
+    async def _hear(self) -> bytes | RecommendError:
+        """What the process says next."""
+        said, loop = asyncio.Event(), asyncio.get_running_loop()
+        loop.add_reader(self.line.fileno(), said.set)
+        try:
+            await said.wait()
+            found: bytes | RecommendError = self.line.recv()
+        except (EOFError, OSError):
+            raise WorkerDied("the process that planned this ended; ask again") from None
+        finally:
+            loop.remove_reader(self.line.fileno())
+        return found
+
+    def end(self) -> None:
+        """End the process at once, whatever it does."""
+        self.process.kill()
+        self.process.join()
+        self.line.close()
+
+
+class Workers:
+    """So many processes; who asks waits for the next that is idle, first come first served."""
+
+    def __init__(
+        self, catalog: Catalog, count: int = WORKERS, timeout_s: float = TIMEOUT_S
+    ) -> None:
+        self.catalog, self.count, self.timeout_s = catalog, count, timeout_s
+        self.all: set[Worker] = set()
+        self.idle: asyncio.Queue[Worker] = asyncio.Queue()
+        self.took_s: deque[float] = deque([USUAL_S], maxlen=50)
+
+    @property
+    def mean_s(self) -> float:
+        """How long the latest questions took, on average."""
+        return fmean(self.took_s)
+
+    async def start(self) -> None:
+        """Start the processes, and wait until they are ready."""
+        if not self.all:
+            for _ in range(self.count):
+                self._add()
+            await asyncio.gather(*(worker.get_ready() for worker in self.all))
+
+    def end(self) -> None:
+        """End them."""
+        for worker in self.all:
+            worker.end()
+
+    async def ask(self, kind: Kind, question: Question) -> bytes:
+        """The answer of a question.
+
+        Raises:
+            TimeoutError: planning took longer than `timeout_s`, and was ended.
+            RecommendError: what planning raised, or `WorkerDied`.
+        """
+        await self.start()
+        worker, begun = await self.idle.get(), monotonic()
+        try:
+            return await asyncio.wait_for(worker.ask(kind, question), self.timeout_s)
+        except (TimeoutError, WorkerDied, asyncio.CancelledError):
+            worker.end()  # in the middle of it
+            raise
+        finally:
+            self.took_s.append(monotonic() - begun)
+            self._give_back(worker)
+
+    def _give_back(self, worker: Worker) -> None:
+        """Let the next question have a worker, or another in the place of one that ended."""
+        if worker.process.is_alive():
+            self.idle.put_nowait(worker)
+            return
+        self.all.remove(worker)
+        self._add()
+
+    def _add(self) -> None:
+        worker = Worker(self.catalog)
+        self.all.add(worker)
+        self.idle.put_nowait(worker)

@@ -1,0 +1,65 @@
+"""Processes plan, are ended when a question takes too long, and are replaced when they die."""
+
+import asyncio
+from collections.abc import Coroutine
+from signal import SIGKILL
+from typing import Any
+
+import pytest
+
+from recommender.plan.limits import Choice, Limits
+from recommender.serve.question import Question
+from recommender.serve.workers import FIRST, WorkerDied, Workers
+from tests.recommender.planning import small
+
+LONG = Question("llama3-8b-lora", Limits(deadline_s=86_400.0), Choice())
+
+
+def ran(workers: Workers, steps: Coroutine[Any, Any, Any]) -> Any:
+    async def run() -> Any:
+        try:
+            return await steps
+        finally:
+            workers.end()
+
+    return asyncio.run(run())
+
+
+def test_a_question_that_takes_too_long_is_ended_and_the_next_is_answered():
+    workers = Workers(small(), 1)
+
+    async def steps() -> tuple[Any, bytes, Any]:
+        await workers.start()
+        (before,) = workers.all
+        workers.timeout_s = 0.0
+        with pytest.raises(TimeoutError):
+            await workers.ask("report", LONG)
+        workers.timeout_s = 60.0
+        return before, await workers.ask("plan", FIRST), workers.all
+
+    before, found, now = ran(workers, steps())
+    assert before not in now
+    assert len(now) == 1
+    assert b"recommend.plan/v1" in found
+
+
+def test_a_process_that_dies_is_told_and_replaced():
+    workers = Workers(small(), 1)
+
+    async def steps() -> bytes:
+        await workers.start()
+        (worker,) = workers.all
+        asked = asyncio.create_task(workers.ask("report", LONG))
+        await asyncio.sleep(0)
+        worker.process.kill()
+        with pytest.raises(WorkerDied):
+            await asked
+        return await workers.ask("plan", FIRST)
+
+    assert b"recommend.plan/v1" in ran(workers, steps())
+
+
+def test_no_process_outlives_the_server():
+    workers = Workers(small(), 2)
+    ran(workers, workers.start())
+    assert [worker.process.exitcode for worker in workers.all] == [-SIGKILL] * 2
