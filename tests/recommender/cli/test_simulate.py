@@ -176,8 +176,9 @@ def test_a_terminal_of_plain_characters_gets_plain_bars() -> None:
     assert raw.getvalue() == b"### 7 %\n# 2 %\n"
 
 
-# A request whose first plan has a fallback.
-RESCUED_ASK = ("gpt2-xl", "--deadline", "100h")
+# A request whose first plan has a fallback; of one type, so that the search is quick.
+ONE_TYPE = ("--instance", "a3-highgpu-8g", "--max-machines", "4")
+RESCUED_ASK = ("gpt2-xl", "--deadline", "100h", *ONE_TYPE)
 RESCUED = (*RESCUED_ASK, "--plan", "1", "--runs", "512")
 
 
@@ -202,9 +203,9 @@ def test_explain_tells_the_policy_or_why_there_is_none(
     assert "Fallback policy" in out
     assert "cost-optimal, a lower bound" in out
     assert "spot/wait" in out
-    assert main(["gpt2-xl", "--deadline", "200h", "--explain", "1"]) == 0
+    assert main(["gpt2-xl", "--deadline", "300h", *ONE_TYPE, "--explain", "1"]) == 0
     assert "No policy was computed: the plan waits for spot" in capsys.readouterr().out
-    assert main(["gpt2-xl", "--explain", "1"]) == 0
+    assert main(["gpt2-xl", *ONE_TYPE, "--explain", "1"]) == 0
     assert "No policy was computed: there is no deadline" in capsys.readouterr().out
 
 
@@ -215,7 +216,7 @@ def test_the_net_alone_is_the_simulation_as_ever(run: Run) -> None:
 def test_the_plan_is_followed_as_skypilot_runs_it_beside_the_plan_itself(run: Run) -> None:
     alone = "skypilot, nobody switches"
     found = json.loads(run(*RESCUED, "--executor", "skypilot", "--json").out)["simulation"]
-    counted, left = found["executors"]
+    counted, left, *_ = found["executors"]
     assert (counted["name"], left["name"]) == ("as the plan counts", alone)
     assert counted["cost"] == found["cost"]
     assert counted["chance"] == found["chance"]
@@ -230,7 +231,7 @@ def test_the_policy_is_written_as_a_table(run: Run, tmp_path: Path) -> None:
     found = run(*RESCUED, "--policy-table", "policy.csv")
     assert (found.code, found.err) == (0, "")
     comment, header, *rows = (tmp_path / "policy.csv").read_text("utf-8").splitlines()
-    for said in ("# recommend ", "catalog ", "seed 7", "a3-highgpu-4g", "spot class h100x2-4"):
+    for said in ("# recommend ", "catalog ", "seed 7", "a3-highgpu-8g", "spot class h100x8"):
         assert said in comment
     assert header.split(",")[-2:] == ["decision", "usd_to_go"]
     assert len(rows) > 10_000
@@ -243,12 +244,12 @@ def test_the_policy_is_written_as_a_table(run: Run, tmp_path: Path) -> None:
         ((*RESCUED, "--policy", "best"), "--policy: unknown value 'best'"),
         ((*RESCUED, "--policy-table", "."), "--policy-table . is a folder"),
         ((*RESCUED, "--policy-table", "none/there.csv"), "cannot be written"),
-        (("gpt2-xl", "--deadline", "200h", "--policy", "full"), "no on-demand fallback"),
+        (("gpt2-xl", "--deadline", "300h", *ONE_TYPE, "--policy", "full"), "no on-demand fallback"),
         (
-            ("gpt2-xl", "--deadline", "200h", "--policy-table", "x.csv"),
+            ("gpt2-xl", "--deadline", "300h", *ONE_TYPE, "--policy-table", "x.csv"),
             "no on-demand fallback",
         ),
-        (("gpt2-xl", "--policy", "full"), "there is no deadline"),
+        (("gpt2-xl", *ONE_TYPE, "--policy", "full"), "there is no deadline"),
     ],
 )
 def test_what_has_no_policy_is_refused(

@@ -17,9 +17,10 @@ from recommender.market.user_spot_laws import (
     with_user_law,
 )
 from recommender.plan.limits import Choice, Limits, OfferLaw
-from recommender.plan.plan import Answer, Plan
+from recommender.plan.plan import Answer
 from tests.catalogs.small import machine
 from tests.recommender import planning
+from tests.recommender.optimize.samples import sampled
 from tests.recommender.traces.test_law_store import LAW
 
 T4 = machine(provider="aws", instance_type="g4dn.xlarge", gpu="T4", gpus=1)
@@ -187,11 +188,11 @@ def test_a_list_is_charged_by_the_zone_that_is_up(catalog: Catalog) -> None:
 
 
 @pytest.mark.parametrize("deadline_h", [None, 30.0])
-@pytest.mark.parametrize("run_h", [0.3, 3.0, 40.0])
+@pytest.mark.parametrize("run_h", sampled((0.3, 3.0, 40.0), (3.0,)))
 def test_the_search_stays_exact_under_own_laws(
     catalog: Catalog, deadline_h: float | None, run_h: float
 ) -> None:
-    """The first plan is no worse than the best of every instance type asked for alone."""
+    """The best plan is no worse than the best of every instance type asked for alone."""
     own = replace(law("us-east-1", "T4:1"), run_mean_s=run_h * 3600.0, run_sigma=0.7)
     deadline = None if deadline_h is None else deadline_h * 3600.0
     limits = {"deadline_s": deadline, "budget_usd": 400.0 if deadline is None else None}
@@ -205,10 +206,10 @@ def test_the_search_stays_exact_under_own_laws(
             )  # fmt: skip
             part = planning.ask(catalog, choice=choice, **limits)
             if part.status == "ok":
-                value = goal(part.plans[0], deadline)
-                assert goal(whole.plans[0], deadline) <= value * 1.001
+                assert goal(whole, deadline) <= goal(part, deadline) * 1.001
 
 
-def goal(plan: Plan, deadline: float | None) -> float:
-    """What is minimised: cost under a deadline, else time."""
+def goal(answer: Answer, deadline: float | None) -> float:
+    """What is minimised, of the best plan by it: cost under a deadline, else time."""
+    plan = answer.plans[answer.best - 1]
     return plan.estimate.time.typical if deadline is None else plan.estimate.cost.mean

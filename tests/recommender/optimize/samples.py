@@ -1,6 +1,6 @@
-"""Random cases in chunks: some always, all of them with the slow tests."""
+"""Random cases: some always, all of them with the slow tests."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 
 import pytest
 from _pytest.mark.structures import ParameterSet
@@ -8,5 +8,10 @@ from _pytest.mark.structures import ParameterSet
 
 def one_in(every: int, chunks: int) -> Sequence[ParameterSet]:
     """Numbers of chunks; one in `every` runs by default, the others are slow."""
+    return sampled(range(chunks), range(0, chunks, every))
+
+
+def sampled(values: Iterable[object], always: Container[object]) -> Sequence[ParameterSet]:
+    """All of some values; those that do not always run are slow."""
     slow = pytest.mark.slow
-    return [pytest.param(n, marks=slow if n % every else ()) for n in range(chunks)]
+    return [pytest.param(each, marks=() if each in always else slow) for each in values]

@@ -78,7 +78,7 @@ def alike(site: Site) -> bool:
 
 
 @pytest.mark.parametrize("objective", ["auto", "time"])
-@pytest.mark.parametrize("chunk", one_in(4, CHUNKS))
+@pytest.mark.parametrize("chunk", one_in(8, CHUNKS))
 def test_no_mix_of_any_region_is_below_the_bound_of_all(chunk: int, objective: str) -> None:
     tight = 0
     for seed in range(chunk * PER_CHUNK, (chunk + 1) * PER_CHUNK):

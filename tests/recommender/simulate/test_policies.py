@@ -40,7 +40,10 @@ def test_the_net_costs_and_takes_what_the_simulation_of_the_plan_says():
         assert net.time.mean == pytest.approx(sample.time_s.mean(), rel=0.05)
 
 
-@pytest.mark.parametrize("change", [{}, {"sites": 2.0, "correlation": 0.2}])
+@pytest.mark.parametrize(
+    "change",
+    [{"sites": 2.0, "correlation": 0.2}, pytest.param({}, marks=pytest.mark.slow)],
+)
 def test_followed_it_costs_what_the_programme_expects_where_the_laws_are_the_same(change):
     # Zones alike, and runs and outages that are long against a step of 36 minutes.
     scarce = {"work_s": 144 * H, "run_mean_s": 6 * H, "availability_logit": 0.0}

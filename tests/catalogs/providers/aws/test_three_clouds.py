@@ -36,6 +36,7 @@ def outcome(report: RefreshReport) -> list[tuple[str, str]]:
     return [(each.provider, each.result) for each in report.providers]
 
 
+@pytest.mark.slow
 def test_forty_thousand_rows_of_three_clouds_become_one_version(
     cloud: Cloud, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
