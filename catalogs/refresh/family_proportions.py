@@ -18,7 +18,7 @@ from recommender.catalogs.refresh.reference import Place
 from recommender.catalogs.schema import InstanceType
 
 MOVED = 0.001  # what is at the last good price is no news, however odd
-_OFF = 0.05
+OFF = 0.05
 _REGIONS = 3  # in which a proportion must be known
 _PER_GPU = 3.5
 
@@ -44,14 +44,14 @@ class FamilyProportions:
             self._sizes[machines[name].family, machines[name].gpu].append(name)
         self._known: dict[tuple[str, str], float | None] = {}
 
-    def out_of_proportion(self, place: Place, usd: float) -> str:
+    def out_of_proportion(self, place: Place, usd: float, most: float = OFF) -> str:
         """Say what a price should be by most other sizes of the family; empty where it fits."""
         ratios = [
             usd / (price * usual)
             for name, price in self._siblings(place)
             if (usual := self._proportion(place[0], name)) is not None
         ]
-        off = [ratio for ratio in ratios if abs(ratio - 1) > _OFF]
+        off = [ratio for ratio in ratios if abs(ratio - 1) > most]
         if 2 * len(off) <= len(ratios):
             return ""
         return f"{median(ratios) - 1:+.0%} next to {len(off)} of {len(ratios)} sizes of its family"

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.providers.contract import Failed, Fetched
 from recommender.catalogs.refresh.draft import failure_reason
-from recommender.catalogs.refresh.moves_alike import odd_regions
+from recommender.catalogs.refresh.moves_alike import odd_regions, spot_steps
 from recommender.catalogs.refresh.validate_rows import ValidatedRows
-from recommender.catalogs.schema import Market, Offer
+from recommender.catalogs.schema import InstanceType, Market, Offer
 from recommender.catalogs.store import FetchTime
 from recommender.catalogs.validation import (
     Canary,
@@ -57,13 +57,21 @@ def with_lost_regions(fetched: Fetched, validated: ValidatedRows, before: LastVe
 
 
 def without_odd_regions(
-    fetched: Fetched, validated: ValidatedRows, before: LastVersion
+    fetched: Fetched,
+    validated: ValidatedRows,
+    before: LastVersion,
+    machines: Mapping[str, InstanceType],
 ) -> tuple[Fetched, ValidatedRows]:
     """Take regions whose prices moved as prices do not as failed; believe no row of them."""
-    odd = tuple(odd_regions(validated.offers, before.offers))
+    odd = tuple(odd_regions(validated.offers, before.offers, machines))
+    told = spot_steps(validated.offers, before.offers, machines)
     regions = {place.region for place in odd}
     kept = tuple(offer for offer in validated.offers if offer.region not in regions)
-    return replace(fetched, failed=(*fetched.failed, *odd)), replace(validated, offers=kept)
+    alerts = (*validated.alerts, *told)
+    return (
+        replace(fetched, failed=(*fetched.failed, *odd)),
+        replace(validated, offers=kept, alerts=alerts),
+    )
 
 
 def _lost_regions(

@@ -211,11 +211,13 @@ def _take(
         return _left(name, reason, draft, collected)
     last = catalog_of(base, draft)
     before = LastVersion(before_rows, [f for f in draft.fetch_times if f.provider == name])
-    validated = validate_rows(fetched, _reference(name, base, last, before_rows, order, now))
+    reference = _reference(name, base, last, before_rows, order, now)
+    validated = validate_rows(fetched, reference)
     problems: list[str] = []
     if not order.accept:
         problems += factors_in_common(validated.offers, before_rows)
-        fetched, validated = without_odd_regions(fetched, validated, before)
+        machines = {**reference.types, **{t.instance_type: t for t in validated.types}}
+        fetched, validated = without_odd_regions(fetched, validated, before, machines)
         fetched = with_lost_regions(fetched, validated, before)
     problems += list(batch_problems(fetched, validated, before, order.accept))
     new = with_fetched(draft, base, fetched, validated)

@@ -1,39 +1,62 @@
-"""How many true moves of prices the guards of `recommend catalog refresh` let through at once.
+"""What the guards of `recommend catalog refresh` make of the price histories, night by night.
 
-`python -P tests/run.py tests.research.guard_moves` replays the price histories of
-`RECOMMEND_REFERENCE_DATA` night by night: AWS spot (2020), GCP (2022-2026) and Azure (2026),
-spot and on-demand. A price that is held back stays the last good one, by which the next night is
-measured. The table stands in docs/refresh.md.
+`python -P tests/run.py tests.research.guard_moves` replays the histories of
+`RECOMMEND_REFERENCE_DATA`: AWS spot (2020), GCP (2022-2026) and Azure (2026). A price that is held
+back stays the last good one, by which the next night is measured; between two dates of a history
+nothing moved, so what was believed was read again the night before. GCP and Azure go through
+`validate_rows` and the guards of a batch as a refresh calls them; of AWS, whose history names its
+zones differently, only how far a price may move is asked.
+
+The lists of GCP and Azure were wrong on some dates, so a difference is not yet a move of the
+market. `azure_errors` and `gcp_errors` say which rows are wrong, by what no guard looks at. The
+true moves are replayed without them, and then the lists as they were: how many of their errors
+would have been published. Both tables stand in docs/refresh.md.
 """
 
 import csv
 import gzip
 import os
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import date
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
+from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.load import load_snapshot
-from recommender.catalogs.refresh.family_proportions import MOVED, FamilyProportions
-from recommender.catalogs.refresh.validate_listed_prices import HELD_CHANGE
+from recommender.catalogs.providers.contract import Fetched
+from recommender.catalogs.refresh.draft import usd_per_gpu
+from recommender.catalogs.refresh.moves_alike import factors_in_common
+from recommender.catalogs.refresh.provider_guards import (
+    LastVersion,
+    batch_problems,
+    without_odd_regions,
+)
+from recommender.catalogs.refresh.reference import Key, Reference, held_key, offer_key
+from recommender.catalogs.refresh.validate_rows import ValidatedRows, validate_rows
 from recommender.catalogs.refresh.validate_spot_prices import allowed_factor
+from recommender.catalogs.registry import CLOUDS
+from recommender.catalogs.schema import Market, Offer, Provider, Source
 from tests.research.snapshot import facts_prices as prices
 
-Place = tuple[str, str]  # instance type, region or zone
-Prices = dict[Place, float]
-# Which of the new prices are held back; by the last good ones and the days since they were read.
-Guard = Callable[[Mapping[Place, float], Mapping[Place, float], Mapping[Place, int]], set[Place]]
+Readings = dict[int, dict[Key, float]]  # what was read on each date, by its ordinal
+COLUMNS: tuple[tuple[Market, str], ...] = (
+    ("on_demand", "ondemand_usd_per_hour"),
+    ("spot", "spot_usd_per_hour"),
+)
+LARGE = 1.25  # no price may be published that is off by as much
 
 
 @dataclass(frozen=True)
 class Moves:
-    """Prices of a history: those read, true moves from one reading to the next, those held back."""
+    """Prices of a history: dates, prices read, moves from one date to the next, those held back."""
 
     history: str
-    nights: int
+    dates: int
     read: int
     moved: int
     held: int
@@ -44,93 +67,281 @@ class Moves:
         return 1.0 - self.held / self.moved if self.moved else 1.0
 
 
-def replay(history: str, nights: Mapping[int, Prices], guard: Guard) -> Moves:
-    """Refresh every night of a history, from its first."""
-    good: Prices = {}
-    before: Prices = {}  # as read, believed or not: what is still held back is no new move
-    seen: dict[Place, int] = {}
-    read = moved = held = 0
-    for day, now in sorted(nights.items()):
-        ages = {place: day - seen[place] for place in now if place in seen}
-        odd = guard(now, good, ages)
-        new = {p for p in now if p in before and abs(now[p] / before[p] - 1) > 1e-9}
-        read, moved, held = read + len(now), moved + len(new), held + len(new & odd)
-        before |= now
-        for place in now.keys() - odd:
-            good[place], seen[place] = now[place], day
-    return Moves(history, len(nights), read, moved, held)
+@dataclass(frozen=True)
+class Errors:
+    """Wrong rows of a list: how many, and how many a refresh would have published."""
+
+    history: str
+    wrong: int
+    large: int  # of them off by a quarter or more
+    published: int
+    published_large: int
 
 
-def auction(
-    now: Mapping[Place, float], good: Mapping[Place, float], ages: Mapping[Place, int]
-) -> set[Place]:
-    """The guard of AWS spot: how far a price moved for the nights since it was read."""
-    most = {place: allowed_factor(days) for place, days in ages.items() if days <= 31}
-    far = {p for p in most if max(now[p] / good[p], good[p] / now[p]) > most[p]}
-    return {place for place in far if most[place] < allowed_factor(99)}  # beyond, all is believed
+@cache
+def snapshot() -> Catalog:
+    """The machines that the guards know."""
+    return load_snapshot()
 
 
-def listed(
-    now: Mapping[Place, float], good: Mapping[Place, float], ages: Mapping[Place, int]
-) -> set[Place]:
-    """The guard of on-demand prices: a quarter up or down."""
-    return {place for place in ages if abs(now[place] / good[place] - 1) > HELD_CHANGE}
+@dataclass(frozen=True)
+class Night:
+    """What became of a reading; of the rest there is no offer (spot at the list price)."""
+
+    published: set[Key]
+    held: set[Key]
 
 
-def families(
-    now: Mapping[Place, float], good: Mapping[Place, float], ages: Mapping[Place, int]
-) -> set[Place]:
-    """The guard of GCP and Azure spot: what moved keeps the proportion of the sizes."""
-    machines = {name: t for (_, name), t in load_snapshot().instance_types.items()}
-    known = {place: usd for place, usd in now.items() if place[0] in machines}
-    last = {place: good[place] for place in ages if place in known and ages[place] <= 31}
-    proportions = FamilyProportions(machines, known, last)
-    apart = {place: known[place] / usd for place, usd in last.items()}
+class Nights:
+    """A provider's store, renewed on every date of a history."""
+
+    def __init__(self, provider: Provider) -> None:
+        self.provider = provider
+        self.last: dict[Key, Offer] = {}
+        self.held: set[Key] = set()
+
+    def refresh(self, day: int, read: Mapping[Key, float]) -> Night:
+        """Believe what the guards believe of a reading."""
+        self._read_again(day - 1)
+        found, refused = self._validated(day, read)
+        offers = {offer_key(o): o for o in found.offers}
+        # What is held back keeps its last good price; what is refused has none.
+        kept = {
+            key: offer
+            for key, offer in self.last.items()
+            if held_key(offer) in found.held or key in refused or key not in read
+        }
+        self.held = {key for key in kept if key in read}
+        self.last = {**kept, **offers}
+        names = {row.what for row in found.quarantined}
+        doubted = {k for k in read if f"{k[0]} {k[1]} {k[3]}" in names}
+        return Night(set(offers), (doubted | refused) - set(offers))
+
+    def _read_again(self, day: int) -> None:
+        night = date.fromordinal(day).isoformat()
+        self.last = {
+            key: offer if key in self.held else replace(offer, as_of=night)
+            for key, offer in self.last.items()
+        }
+
+    def _validated(self, day: int, read: Mapping[Key, float]) -> tuple[ValidatedRows, set[Key]]:
+        """The rows that are believed, and those that were refused with their region or batch."""
+        today, last = date.fromordinal(day), tuple(self.last.values())
+        machines = {n: t for (p, n), t in snapshot().instance_types.items() if p == self.provider}
+        reference = Reference(
+            self.provider, machines, snapshot().gpus, last, usd_per_gpu(snapshot()), today
+        )
+        fetched, before = self._fetched(today, read), LastVersion(last, ())
+        alone = validate_rows(fetched, reference)
+        fetched, found = without_odd_regions(fetched, alone, before, machines)
+        problems = [
+            *factors_in_common(found.offers, last),
+            *batch_problems(fetched, found, before, accept=False),
+        ]
+        if problems and last:
+            found = replace(found, offers=())
+        kept = {offer_key(o) for o in found.offers}
+        return found, {offer_key(o) for o in alone.offers} - kept
+
+    def _fetched(self, today: date, read: Mapping[Key, float]) -> Fetched:
+        now = datetime(today.year, today.month, today.day, 3, tzinfo=UTC)
+        offers = tuple(
+            Offer(self.provider, name, region, zone, market, usd, "open", "quote", "", 0.0, None,
+                  1, today.isoformat())
+            for (name, region, zone, market), usd in read.items()
+        )  # fmt: skip
+        sources = (Source(1, "history", "facts", "row", "replayed"),)
+        markets = frozenset(o.market for o in offers)
+        return Fetched(self.provider, now, now + timedelta(minutes=1), markets, offers, sources)
+
+
+def nights_of(provider: Provider, readings: Readings) -> dict[int, Night]:
+    """What becomes of every reading of a history."""
+    store = Nights(provider)
+    return {day: store.refresh(day, read) for day, read in sorted(readings.items())}
+
+
+def moves(history: str, provider: Provider, readings: Readings) -> Iterator[Moves]:
+    """How many moves of each market are let through."""
+    nights = nights_of(provider, readings)
+    for market, _ in COLUMNS:
+        before: dict[Key, float] = {}
+        read = moved = held = 0
+        for day, now in sorted(readings.items()):
+            offered = nights[day].published | nights[day].held
+            here = {k: usd for k, usd in now.items() if k[3] == market and k in offered}
+            new = {k for k, usd in here.items() if k in before and _differ(usd, before[k])}
+            read, moved, held = (
+                read + len(here),
+                moved + len(new),
+                held + len(new & nights[day].held),
+            )
+            before |= here
+        name = "on-demand" if market == "on_demand" else market
+        yield Moves(f"{history} {name}", len(readings), read, moved, held)
+
+
+def errors(history: str, provider: Provider, readings: Readings, true: Readings) -> Errors:
+    """How many wrong rows of a list as it was are published."""
+    wrong: list[float] = []
+    out: list[float] = []
+    seen: dict[Key, float] = {}
+    for day, night in nights_of(provider, readings).items():
+        for key, usd in readings[day].items():
+            right = true[day].get(key)
+            new, seen[key] = _differ(usd, seen.get(key, 0.0)), usd
+            if right is None or not _differ(usd, right):
+                continue
+            factor = max(usd / right, right / usd)
+            wrong += [factor] if new else []
+            out += [factor] if new and key in night.published else []
+    large = [sum(x >= LARGE for x in each) for each in (wrong, out)]
+    return Errors(history, len(wrong), large[0], len(out), large[1])
+
+
+def _differ(one: float, other: float) -> bool:
+    return abs(one - other) > 1e-3 * other
+
+
+def changes(path: Path, provider: Provider) -> Readings:
+    """The rows of a history of machines that the guards know."""
+    found: Readings = defaultdict(dict)
+    with gzip.open(path, "rt", newline="") as file:
+        for row in csv.DictReader(file):
+            day = date.fromisoformat(row["date"]).toordinal()
+            for market, column in COLUMNS:
+                if row[column] and sold(provider, row["instance_type"], row["region"]):
+                    found[day][row["instance_type"], row["region"], "", market] = float(row[column])
+    return dict(found)
+
+
+def sold(provider: Provider, name: str, region: str) -> bool:
+    """Whether a catalog would list it: no machine without a description, no government's region."""
+    known = (provider, name) in snapshot().instance_types
+    return known and re.fullmatch(CLOUDS[provider].region_pattern, region) is not None
+
+
+def filled(rows: Readings, wrong: Collection[tuple[int, Key]] = ()) -> Readings:
+    """What would be read on every date, of rows that list what has changed."""
+    known: dict[Key, float] = {}
+    found: Readings = {}
+    for day, now in sorted(rows.items()):
+        known = known | {key: usd for key, usd in now.items() if (day, key) not in wrong}
+        found[day] = known
+    return found
+
+
+def without_doubt(
+    provider: Provider, rows: Readings, wrong: Collection[tuple[int, Key]]
+) -> Readings:
+    """The same, less families of a region of which a row is wrong: that one may have moved too."""
+    families = {n: t.family for (p, n), t in snapshot().instance_types.items() if p == provider}
+    odd: set[Key] = set()
+    found: Readings = {}
+    for day, known in filled(rows, wrong).items():
+        odd = {k for k in odd if k not in rows[day]} | {k for k in rows[day] if (day, k) in wrong}
+        hidden = {(families[name], region) for name, region, _, _ in odd}
+        found[day] = {
+            key: usd for key, usd in known.items() if (families[key[0]], key[1]) not in hidden
+        }
+    return found
+
+
+def azure_errors(rows: Readings, last: Mapping[Key, float]) -> set[tuple[int, Key]]:
+    """Rows that are neither the price of the first list nor that of the last, seven weeks later.
+
+    Azure sets its prices once a month: 180 of the 184 on-demand differences are 0.046 USD per
+    vCPU and hour, the licence of Windows, and back within days.
+    """
+    first: dict[Key, float] = {}
+    for _, now in sorted(rows.items()):
+        first = now | first
     return {
-        place
-        for place, x in apart.items()
-        if max(x, 1 / x) >= 1 + MOVED and proportions.out_of_proportion(place, known[place])
+        (day, key)
+        for day, now in rows.items()
+        for key, usd in now.items()
+        if key in last and _differ(usd, first[key]) and _differ(usd, last[key])
     }
 
 
-def dated(path: Path, column: str) -> dict[int, Prices]:
-    """Every date of a history on which prices were read."""
-    found: dict[int, Prices] = {}
-    with gzip.open(path, "rt", newline="") as file:
-        for row in csv.DictReader(file):
-            if row[column]:
-                night = found.setdefault(date.fromisoformat(row["date"]).toordinal(), {})
-                night[row["instance_type"], row["region"]] = float(row[column])
-    return found
+ULTRA_MENDED, ULTRA_ODD = date(2022, 10, 2), date(2023, 5, 9)
 
 
-def nightly(path: Path) -> dict[int, Prices]:
-    """Change points of AWS as what a refresh would read each night."""
-    found: dict[int, Prices] = {}
-    for place, steps in prices.named_market(path).items():
+def gcp_errors(rows: Readings) -> set[tuple[int, Key]]:
+    """Prices of A2 Ultra that were not Google's.
+
+    Until 2022-10-02 a2-ultragpu-1g cost exactly a2-highgpu-1g and 85 GiB more (us-central1
+    0.360145 = 85 * 0.004237 USD): the 80 GB GPU had the 40 GB one's price. On 2023-05-09 a size
+    fell to 0.2 in all five regions, and was back to the cent a day later.
+    """
+    mended, odd = ULTRA_MENDED.toordinal(), ULTRA_ODD.toordinal()
+    return {
+        (day, key)
+        for day, now in rows.items()
+        for key in now
+        if (key[0].startswith("a2-ultragpu") and key[3] == "on_demand" and day < mended)
+        or (key[0] == "a2-ultragpu-2g" and day == odd)
+    }
+
+
+def last_azure_list(path: Path) -> dict[Key, float]:
+    """The prices of the list of 2026-05-20."""
+    return {
+        (name, region, "", market): points[-1][1]
+        for market, column in COLUMNS
+        for (name, region), points in prices._read(path, column).items()
+    }
+
+
+def auction(path: Path) -> Moves:
+    """AWS spot: how many moves are no farther than a night's, or lasted until they were believed.
+
+    Change points become what a refresh would read each night.
+    """
+    moved = held = read = 0
+    series = prices.named_market(path).values()
+    for steps in series:
+        good = before = 0.0
+        seen = int(np.ceil(steps.days[0]))
         for day in np.arange(np.ceil(steps.days[0]), np.floor(steps.days[-1]) + 1):
             at = int(np.searchsorted(steps.days, day, side="right")) - 1
-            found.setdefault(int(day), {})[place] = float(steps.usd[at])
-    return found
+            usd = float(steps.usd[at])
+            most = allowed_factor(int(day) - seen)
+            odd = good > 0 and max(usd / good, good / usd) > most and most < allowed_factor(99)
+            new = before > 0 and abs(usd / before - 1) > 1e-9
+            read, moved, held = read + 1, moved + new, held + (new and odd)
+            before = usd
+            if not odd:
+                good, seen = usd, int(day)
+    days = {int(day) for steps in series for day in (steps.days[0], steps.days[-1])}
+    return Moves("AWS spot", max(days) - min(days), read, moved, held)
 
 
-def measured(reference: Path) -> Iterator[Moves]:
-    """Every history, by its guard."""
+def measured(reference: Path) -> Iterator[Moves | Errors]:
+    """Every history: its true moves, and its errors."""
     folder = reference / "prices"
-    yield replay("AWS spot 2020", nightly(folder / "aws_spot_history_2020.csv.gz"), auction)
-    for name, file in (("GCP", "gcp_history.csv.gz"), ("Azure", "azure_history.csv.gz")):
-        yield replay(f"{name} spot", dated(folder / file, "spot_usd_per_hour"), families)
-        yield replay(f"{name} on-demand", dated(folder / file, "ondemand_usd_per_hour"), listed)
+    yield auction(folder / "aws_spot_history_2020.csv.gz")
+    gcp = changes(folder / "gcp_history.csv.gz", "gcp")
+    azure = changes(folder / "azure_history.csv.gz", "azure")
+    last = last_azure_list(folder / "azure.csv.gz")
+    histories: tuple[tuple[str, Provider, Readings, set[tuple[int, Key]]], ...] = (
+        ("GCP", "gcp", gcp, gcp_errors(gcp)),
+        ("Azure", "azure", azure, azure_errors(azure, last)),
+    )
+    for name, provider, rows, wrong in histories:
+        yield from moves(name, provider, without_doubt(provider, rows, wrong))
+        yield errors(name, provider, filled(rows), filled(rows, wrong))
 
 
 def main() -> None:
-    """Print the table of docs/refresh.md."""
-    print("| history | dates | prices read | moves | held back | moves let through | prices |")
-    print("|:--|--:|--:|--:|--:|--:|--:|")
-    for m in measured(Path(os.environ["RECOMMEND_REFERENCE_DATA"])):
-        figures = f"{m.nights:,} | {m.read:,} | {m.moved:,} | {m.held:,}"
-        of_all = 100 * (1 - m.held / m.read)
-        print(f"| {m.history} | {figures} | {100 * m.let_through:.2f} % | {of_all:.2f} % |")
+    """Print the tables of docs/refresh.md."""
+    for each in measured(Path(os.environ["RECOMMEND_REFERENCE_DATA"])):
+        if isinstance(each, Moves):
+            figures = f"{each.dates:,} | {each.read:,} | {each.moved:,} | {each.held:,}"
+            print(f"| {each.history} | {figures} | {100 * each.let_through:.1f} % |")
+        else:
+            figures = f"{each.wrong:,} | {each.large:,} | {each.published:,}"
+            print(f"| {each.history}: wrong rows | {figures} | {each.published_large:,} |")
 
 
 if __name__ == "__main__":

@@ -195,6 +195,8 @@ def uniform_lies(provider: str) -> Iterator[tuple[str, Lie]]:
             yield f"{market or 'all'} x{factor}", moved(factor, pick)
     for factor in (1.19, 0.8):
         yield f"a region x{factor}", moved(factor, lambda o: o.region == region)
+        spot = moved(factor, lambda o: (o.region, o.market) == (region, "spot"))
+        yield f"a region's spot x{factor}", spot
 
 
 def region_lies(provider: str) -> Iterator[tuple[str, Lie]]:
