@@ -151,7 +151,7 @@ def offers(
             for offer in shown
         ),
         flexible=len(columns) - 1,
-        below=(*below, *_speeds(catalog, shown)),
+        below=(*below, *speeds(catalog, shown)),
         facts=[_offer_facts(catalog, offer) for offer in shown],
     )
 
@@ -192,7 +192,7 @@ def flop_per_usd(catalog: "Catalog", offer: "Offer") -> float | None:
     return tflops * 1e12 * machine.gpus * 3600.0 / offer.usd_per_hour
 
 
-def _speeds(catalog: "Catalog", found: Sequence["Offer"]) -> list[str]:
+def speeds(catalog: "Catalog", found: Sequence["Offer"]) -> list[str]:
     """Matrix-multiplication speed of the GPUs shown, and whether anybody measured it."""
     gpus = dict.fromkeys(catalog.type_of(offer).gpu for offer in found)
     lines = []

@@ -8,17 +8,19 @@ from asyncio import to_thread
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import field
+from functools import lru_cache, partial
 from importlib import import_module
 from time import monotonic
 from typing import Any
 
+from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import RecommendError, UsageError
 from recommender.job.jobfile import find_job
 from recommender.job.preset_files import presets
 from recommender.report import catalog as catalog_view
 from recommender.report import json_output
-from recommender.serve import metrics, openapi, start_page
+from recommender.serve import metrics, openapi, pages
 from recommender.serve.planning import Busy, Planning
 from recommender.serve.question import OfferFilter, filter_of, question_of, question_of_form
 from recommender.serve.workers import Workers
@@ -33,15 +35,28 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 
+MOST_LISTINGS = 32  # answers about offers that are kept, of 1.4 MB at most
+PAGES = ("/", "/report", "/catalog")  # for people: what is wrong is told there as a page
+
 Handler = Callable[[Any], Awaitable[Any]]
+Listing = Callable[[Catalog, OfferFilter], bytes]
 
 
 class Refused(Exception):
     """A request that is answered with an error."""
 
-    def __init__(self, status: int, code: str, *problems: str) -> None:
-        self.status, self.code, self.problems = status, code, problems
+    def __init__(self, status: int, code: str, *problems: str, retry_s: int | None = None) -> None:
+        self.status, self.code, self.problems, self.retry_s = status, code, problems, retry_s
         super().__init__(*problems)
+
+    def reply(self, path: str) -> Any:
+        """The answer: a page where people ask, else the document of errors."""
+        later = {} if self.retry_s is None else {"Retry_After": f"{self.retry_s}"}
+        if path in PAGES:
+            page = pages.refusal_page(self.problems, presets())
+            return _reply(page, HTML, self.status, **later)
+        told = json_output.error_document(self.code, 2, self.problems)
+        return _reply(_encoded(told), JSON, self.status, **later)
 
 
 @dataclass(frozen=True)
@@ -60,7 +75,8 @@ class Server:
             "/report": ("GET", self._report),
             "/api/plan": ("POST", self._plan),
             "/api/frontier": ("POST", self._frontier),
-            "/api/catalog": ("GET", self._offers),
+            "/catalog": ("GET", self._listing(pages.catalog_page, HTML, top=50)),
+            "/api/catalog": ("GET", self._listing(_offers_json, JSON, top=20)),
             "/metrics": ("GET", self._metrics),
             **{path: ("GET", _telling(*known)) for path, known in self._known().items()},
         }
@@ -99,22 +115,22 @@ class Server:
         jobs = [{"name": name, "title": find_job(name).title} for name in presets()]
         health = {"status": "ok", "catalog": self.workers.catalog.version}
         return {
-            "/": (start_page.start_page(presets()).encode("utf-8"), HTML),
+            "/": (pages.start_page(presets()), HTML),
             "/api/jobs": (_encoded({"jobs": jobs}), JSON),
             "/openapi.json": (_encoded(openapi.document()), JSON),
             "/healthz": (_encoded(health), JSON),
         }
 
-    async def _offers(self, request: Any) -> Any:
-        asked = filter_of(request.query_params.multi_items())
-        return _reply(await to_thread(self._offers_json, asked), JSON)
+    def _listing(self, make: Listing, kind: str, top: int) -> Handler:
+        """A handler that lists offers, off the event loop, and keeps what was asked lately."""
+        kept = lru_cache(MOST_LISTINGS)(partial(make, self.workers.catalog))
 
-    def _offers_json(self, asked: OfferFilter) -> bytes:
-        catalog = self.workers.catalog
-        found = catalog_view.matching(
-            catalog, asked.name, asked.provider, asked.region, asked.market
-        )
-        return _encoded({"offers": catalog_view.offers(catalog, found, asked.top).facts})
+        async def listed(request: Any) -> Any:
+            given = [(name, value) for name, value in request.query_params.multi_items()
+                     if value or kind == JSON]  # fmt: skip
+            return _reply(await to_thread(kept, filter_of(given, top)), kind)
+
+        return listed
 
     async def _metrics(self, _: Any) -> Any:
         kept = sum(map(len, self.planning.kept.values()))
@@ -124,7 +140,7 @@ class Server:
     # Around every request
 
     def _guarded(self, path: str, handler: Handler) -> Handler:
-        """A handler whose refusals are JSON, and whose requests are counted."""
+        """A handler whose refusals are told in words, and whose requests are counted."""
 
         async def guarded(request: Any) -> Any:
             begun = monotonic()
@@ -132,20 +148,24 @@ class Server:
                 self._check_host(request)
                 reply = await handler(request)
             except Refused as error:
-                reply = _refusal(error.status, error.code, error.problems)
-            except UsageError as error:
-                reply = _refusal(400, "USAGE", error.problems)
-            except Busy as error:
-                said = f"too many questions wait; ask again in {error.retry_s} s"
-                reply = _refusal(503, "BUSY", (said,), Retry_After=f"{error.retry_s}")
-            except TimeoutError:
-                reply = _refusal(504, "TIMEOUT", (self._too_long(),))
-            except RecommendError as error:
-                reply = _refusal(500, "INTERNAL", (str(error),))
+                reply = error.reply(path)
+            except (UsageError, Busy, TimeoutError, RecommendError) as error:
+                reply = self._refused(error).reply(path)
             self.counts.count(path, reply.status_code, monotonic() - begun)
             return reply
 
         return guarded
+
+    def _refused(self, error: Exception) -> "Refused":
+        """What a caller is told of an error."""
+        if isinstance(error, UsageError):
+            return Refused(400, "USAGE", *error.problems)
+        if isinstance(error, Busy):
+            said = f"too many questions wait; ask again in {error.retry_s} s"
+            return Refused(503, "BUSY", said, retry_s=error.retry_s)
+        if isinstance(error, TimeoutError):
+            return Refused(504, "TIMEOUT", self._too_long())
+        return Refused(500, "INTERNAL", f"{error}")
 
     def _too_long(self) -> str:
         return (
@@ -179,6 +199,11 @@ async def _body(request: Any) -> Any:
         raise UsageError("the body is no JSON") from None
 
 
+def _offers_json(catalog: Catalog, asked: OfferFilter) -> bytes:
+    found = catalog_view.matching(catalog, asked.name, asked.provider, asked.region, asked.market)
+    return _encoded({"offers": catalog_view.offers(catalog, found, asked.top).facts})
+
+
 def _encoded(facts: Any) -> bytes:
     return json_output.dumps(facts).encode("utf-8")
 
@@ -190,11 +215,6 @@ def _reply(content: bytes, kind: str, status: int = 200, **more: str) -> Any:
 
 def _headers(more: Mapping[str, str]) -> dict[str, str]:
     return {name.replace("_", "-"): value for name, value in more.items()}
-
-
-def _refusal(status: int, code: str, problems: tuple[str, ...], **more: str) -> Any:
-    told = json_output.error_document(code, 2, problems)
-    return _reply(_encoded(told), JSON, status, **more)
 
 
 def _telling(content: bytes, kind: str) -> Handler:

@@ -102,8 +102,8 @@ class OfferFilter:
     top: int
 
 
-def filter_of(asked: Iterable[tuple[str, str]]) -> OfferFilter:
-    """The filters of an address, each given once at most.
+def filter_of(asked: Iterable[tuple[str, str]], most: int = 20) -> OfferFilter:
+    """The filters of an address, each given once at most; `most` offers unless it says otherwise.
 
     Raises:
         UsageError: with every mistake found.
@@ -119,7 +119,7 @@ def filter_of(asked: Iterable[tuple[str, str]]) -> OfferFilter:
     for name, known in (("provider", tuple(PROVIDERS)), ("market", ("spot", "on_demand"))):
         if name in given:
             _one_of(given[name], name, known, problems)
-    top = given.get("top", "20")
+    top = given.get("top", f"{most}")
     if re.fullmatch("[1-9][0-9]{0,2}|1000", top) is None:
         problems.append(f"top: write a whole number from 1 to {MOST_OFFERS}")
     if problems:

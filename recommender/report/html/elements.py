@@ -41,7 +41,7 @@ class Sheet:
 
     caption: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    rows: tuple[tuple[str, ...], ...]  # a cell may have a second line
     right: frozenset[int] = frozenset()  # columns of figures
 
     def element(self, **attributes: str) -> Element:
@@ -64,10 +64,12 @@ class Sheet:
 
     def _row(self, row: Sequence[str]) -> Iterable[Element]:
         for column, words in enumerate(row):
+            head, _, rest = words.partition("\n")
+            lines = (head, element("small", rest)) if rest else (head,)
             if column == 0:
-                yield element("th", words, scope="row", **self._class(column))
+                yield element("th", *lines, scope="row", **self._class(column))
             else:
-                yield element("td", words, **self._class(column))
+                yield element("td", *lines, **self._class(column))
 
     def _class(self, column: int) -> dict[str, str]:
         return {"class_": "number"} if column in self.right else {}

@@ -134,11 +134,42 @@ def test_another_name_for_this_machine_is_refused(client: Any):
 
 
 def test_nothing_of_a_request_is_reflected_unescaped_or_kept_by_browsers(client: Any):
-    found = client.get("/report", params={"job": "<script>alert(1)</script>"})
+    asked = {"job": "<script>alert(1)</script>", "region": '"><script>'}
+    for path, status in (("/report", 400), ("/catalog", 400)):
+        found = client.get(path, params=asked)
+        assert found.status_code == status
+        assert "script" not in {tag for tag, _ in Read(found.text).elements}
+        assert found.headers["x-content-type-options"] == "nosniff"
+        assert found.headers["cache-control"] == "no-store"
+
+
+def test_a_page_says_what_is_wrong_and_asks_again(client: Any):
+    found = client.get("/report", params={"job": JOB, "deadline": "soon", "confidence": "2"})
+    read = Read(found.text)
     assert found.status_code == 400
-    assert found.headers["content-type"].startswith("application/json")
-    assert found.headers["x-content-type-options"] == "nosniff"
-    assert found.headers["cache-control"] == "no-store"
+    assert [told.partition(":")[0].split()[0] for told in read.of("li")] == [
+        "deadline",
+        "confidence",
+    ]
+    assert "job" in {own.get("name") for _, own in read.elements}
+
+
+def test_the_catalog_page_lists_what_the_api_lists(client: Any):
+    filters = {"market": "spot", "name": "a10", "top": "20"}
+    offers = client.get("/api/catalog", params=filters).json()["offers"]
+    found = client.get("/catalog", params={**filters, "provider": "", "region": ""})
+    read = Read(found.text)
+    assert found.status_code == 200
+    assert [name.split()[0] for name in read.of("th", scope="row")] == [
+        offer["instance_type"] for offer in offers
+    ]
+    chosen = [own["value"] for tag, own in read.elements if "selected" in own]
+    assert chosen == ["", "spot", "20"]
+    assert [own["value"] for _, own in read.elements if own.get("name") == "name"] == ["a10"]
+
+
+def test_a_catalog_page_without_offers_says_so(client: Any):
+    assert "No offer is so." in client.get("/catalog", params={"name": "abacus"}).text
 
 
 def test_offers_are_filtered(client: Any):
