@@ -9,7 +9,6 @@ import json
 import shlex
 
 from recommender.export.cloud_script import (
-    DISK_GB,
     RUN_KEY,
     CloudSteps,
     cloud_files,
@@ -27,12 +26,10 @@ _SPOT = {
     "MarketType": "spot",
     "SpotOptions": {"SpotInstanceType": "one-time", "InstanceInterruptionBehavior": "terminate"},
 }
-_DISK = [
-    {
-        "DeviceName": "/dev/sda1",
-        "Ebs": {"VolumeSize": DISK_GB, "VolumeType": "gp3", "DeleteOnTermination": True},
-    }
-]
+_DISK = (
+    '[{"DeviceName":"/dev/sda1",'
+    '"Ebs":{"VolumeSize":%s,"VolumeType":"gp3","DeleteOnTermination":true}}]'
+)
 _ALIVE = '[{"Name":"tag:%s","Values":["%s"]},{"Name":"instance-state-name","Values":%s}]'
 _TAGS = (
     '[{"ResourceType":"instance","Tags":[{"Key":"Name","Value":"%s"},{"Key":"%s","Value":"%s"}]}]'
@@ -78,7 +75,7 @@ _START = (
     '  --subnet-id "$subnet" "${market_options[@]}" \\',
     "  --instance-initiated-shutdown-behavior terminate \\",
     '  --iam-instance-profile "$(printf \'{"Name":"%s"}\' "$INSTANCE_PROFILE")" \\',
-    f"  --block-device-mappings '{_compact(_DISK)}' \\",
+    f'  --block-device-mappings "$(printf \'{_DISK}\' "$DISK_GB")" \\',
     '  --metadata-options \'{"HttpTokens":"required"}\' \\',
     f"  --tag-specifications \"$(printf '{_TAGS}' \\",
     f'    "$NAME" {RUN_KEY} "$run_tag")" \\',
@@ -146,20 +143,20 @@ def _cloud(run: RunDescription) -> CloudSteps:
 
 _METADATA = "http://169.254.169.254/latest"
 MACHINE_STEPS = MachineSteps(
+    itself=(
+        f"token=$(curl -sf -X PUT {_METADATA}/api/token \\",
+        "  -H 'X-aws-ec2-metadata-token-ttl-seconds: 300')",
+        "metadata() {",
+        f'  curl -sf -H "X-aws-ec2-metadata-token: $token" "{_METADATA}/meta-data/$1"',
+        "}",
+    ),
     setup=(),
     get_folder=(f'aws s3 sync --quiet "s3://$CHECKPOINT_BUCKET/$1" "{ROOT}/$1"',),
     put_folder=(f'aws s3 sync --quiet "{ROOT}/$1" "s3://$CHECKPOINT_BUCKET/$1"',),
     put_file=(f'aws s3 cp --quiet "{ROOT}/$1" "s3://$CHECKPOINT_BUCKET/$1"',),
     drop_folder=('aws s3 rm --quiet --recursive "s3://$CHECKPOINT_BUCKET/$1"',),
     show=('aws s3 cp --quiet "s3://$CHECKPOINT_BUCKET/$1" - 2> /dev/null',),
-    rank=(
-        f"token=$(curl -sf -X PUT {_METADATA}/api/token \\",
-        "  -H 'X-aws-ec2-metadata-token-ttl-seconds: 300')",
-        "metadata() {",
-        f'  curl -sf -H "X-aws-ec2-metadata-token: $token" "{_METADATA}/meta-data/$1"',
-        "}",
-        "NODE_RANK=$(metadata ami-launch-index)",
-    ),
+    rank=("NODE_RANK=$(metadata ami-launch-index)",),
     master=(
         "# The first machine notes its address in the bucket for the others.",
         "note=$NAME/master-$(metadata reservation-id)",

@@ -6,7 +6,6 @@ makes for each region.
 """
 
 from recommender.export.cloud_script import (
-    DISK_GB,
     RUN_KEY,
     CloudSteps,
     cloud_files,
@@ -70,7 +69,7 @@ _CLOUD = CloudSteps(
         '    --assign-identity "$IDENTITY" --custom-data "$boot_file" \\',
         '    --vnet-name "$NAME-$region" --subnet train --nsg "" --public-ip-sku Standard \\',
         "    --admin-username azureuser --generate-ssh-keys --nic-delete-option Delete \\",
-        f"    --os-disk-size-gb {DISK_GB} --os-disk-delete-option Delete \\",
+        '    --os-disk-size-gb "$DISK_GB" --os-disk-delete-option Delete \\',
         f'    --tags "{RUN_KEY}=$run_tag" "${{options[@]}}" {_QUIET} &',
         "  pids+=($!)",
         "done",
@@ -109,14 +108,16 @@ _CLOUD = CloudSteps(
 _METADATA = "http://169.254.169.254/metadata/instance/compute"
 _INSTALLER = "https://aka.ms/InstallAzureCLIDeb"  # Microsoft's own, for Debian and Ubuntu
 MACHINE_STEPS = MachineSteps(
-    setup=(
-        "export AZURE_STORAGE_AUTH_MODE=login",
-        f"command -v az > /dev/null || curl -sfL {_INSTALLER} | bash > /dev/null",
-        f"az login --identity {_QUIET}",
+    itself=(
         "metadata() {",
         f'  curl -sf -H Metadata:true "{_METADATA}/$1?api-version=2021-02-01&format=text"',
         "}",
         "machine=$(metadata name)",
+    ),
+    setup=(
+        "export AZURE_STORAGE_AUTH_MODE=login",
+        f"command -v az > /dev/null || curl -sfL {_INSTALLER} | bash > /dev/null",
+        f"az login --identity {_QUIET}",
     ),
     get_folder=(
         f'{_BLOB} download-batch --source "$CHECKPOINT_BUCKET" --pattern "$1/*" \\',

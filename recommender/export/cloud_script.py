@@ -9,15 +9,15 @@ import shlex
 from recommender.catalogs.frozen import dataclass
 from recommender.export.description import Location, RunDescription, locations_of
 from recommender.export.files import ExportFile
-from recommender.export.header import cap_words, fallback_words, header
+from recommender.export.header import cap_words, disk_words, fallback_words, header
 from recommender.export.machine_script import MACHINE, MachineSteps, machine_script
 from recommender.export.start import start_line
 from recommender.export.storage import progress_line
+from recommender.export.train_command import changed_by_fallback
 from recommender.export.watch_script import Steps, assignment, shell_function, watch_script
 from recommender.plan.plan import Machines
 
 SCRIPT = "launch.sh"
-DISK_GB = 256  # as the plan's fees count a boot disk
 RUN_KEY = "recommend-run"  # tag or label by which the machines of a run are found
 
 
@@ -48,6 +48,7 @@ def cloud_files(
         "in the folder of your training script, or name that in CODE_DIR.",
         *cloud.remarks,
         *_several(run),
+        *disk_words(run),
         cap_words(run),
     )
     head = header(run, start_line(run, target, folder), remarks)
@@ -85,7 +86,7 @@ def _several(run: RunDescription) -> tuple[str, ...]:
 def _steps(run: RunDescription, cloud: CloudSteps) -> Steps:
     late = run.fallback
     keep = (
-        *_keep("plan", run.machines, run.nodes),
+        *_keep("plan", run.machines, run.nodes, ()),
         'for place in "${PLACES[@]}"; do',
         '  read -r region zone <<< "$place"',
         *(f"  {line}" for line in _TRY),
@@ -98,22 +99,24 @@ def _steps(run: RunDescription, cloud: CloudSteps) -> Steps:
         stop_plan=('stop_machines "$NAME-$began-plan" || true',),
         state=_STATE,
         progress=(progress_line(run),),
-        keep_fallback=() if late is None else _keep_fallback(late.machines[0]),
+        keep_fallback=() if late is None else _keep_fallback(run, late.machines[0]),
         stop_fallback=('stop_machines "$NAME-$began-fallback" || true',),
     )
 
 
-def _keep_fallback(machines: Machines) -> tuple[str, ...]:
+def _keep_fallback(run: RunDescription, machines: Machines) -> tuple[str, ...]:
     zones = () if machines.zone == "" else (machines.zone,)
+    changed = tuple(f"{each.name}={each.value}" for each in changed_by_fallback(run))
     return (
-        *_keep("fallback", machines, machines.count),
+        *_keep("fallback", machines, machines.count, changed),
         f"{assignment('region', machines.region)} {assignment('zone', ' '.join(zones))}",
         *_TRY,
         "return 1",
     )
 
 
-def _keep(phase: str, machines: Machines, count: int) -> tuple[str, ...]:
+def _keep(phase: str, machines: Machines, count: int, changed: tuple[str, ...]) -> tuple[str, ...]:
+    """Lines before a start; `changed` are variables that the plan's script has otherwise."""
     market = "spot" if machines.market == "spot" else "on-demand"
     return (
         "local place region zone",
@@ -121,7 +124,7 @@ def _keep(phase: str, machines: Machines, count: int) -> tuple[str, ...]:
         f"count={count} run_tag=$NAME-$began-{phase}",
         'stop_machines "$run_tag" || return 1  # what is left of a cluster that lost a machine',
         "upload_code || return 1",
-        'write_boot_file "$count"',
+        " ".join(('write_boot_file "$count"', *map(shlex.quote, changed))),
     )
 
 
@@ -144,18 +147,22 @@ _STATE = (
 
 def _setup(run: RunDescription) -> tuple[str, ...]:
     late = run.fallback
-    count = run.nodes if late is None else late.machines[0].count
+    nodes = f"nodes() {{ echo {run.nodes}; }}"
+    if late is not None:
+        either = f"echo {run.nodes}; else echo {late.machines[0].count}; fi"
+        nodes = f'nodes() {{ if [ "$phase" = plan ]; then {either}; }}'
     return (
         'here=$(cd "$(dirname "$0")" && pwd)',
         "code=${CODE_DIR:-.}  # the folder of your training script",
         ': "${CHECKPOINT_BUCKET:?export CHECKPOINT_BUCKET=your-bucket first}"',
         "boot_file=$(mktemp)",
         "trap 'rm -f \"$boot_file\"' EXIT",
+        assignment("DISK_GB", run.disk_gb),
         "# Asked for in this order, at every start.",
         "PLACES=(",
         *(f"  {shlex.quote(place)}" for place in places_of(run)),
         ")",
-        f'nodes() {{ if [ "$phase" = plan ]; then echo {run.nodes}; else echo {count}; fi; }}',
+        nodes,
     )
 
 
@@ -188,6 +195,7 @@ def _functions(cloud: CloudSteps) -> tuple[str, ...]:
                     "  printf '#!/usr/bin/env bash\\nexport RUN_ID=%s LEFT_S=%s NNODES=%s\\n' \\",
                     '    "$began" "$left_s" "$1"',
                     f"  printf 'export {names}\\n' {passed}",
+                    "  if [ $# -gt 1 ]; then printf 'export %s\\n' \"${@:2}\"; fi",
                     f'  cat "$here/{MACHINE}"',
                     '} > "$boot_file"',
                 ),

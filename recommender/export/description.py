@@ -2,16 +2,19 @@
 
 import math
 import re
+from dataclasses import replace
 from itertools import groupby
 
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import CLOUDS, ProviderInfo
 from recommender.job.job import Job
 from recommender.plan.limits import Limits
-from recommender.plan.plan import Fallback, Machines, Plan
+from recommender.plan.plan import Fallback, Machines, Plan, StepSplit
 
 HOUR_S = 3600.0
 _NAME = 40  # characters: labels of Google Cloud and clusters of SkyPilot take at least these
+USUAL_DISK_GB = 256  # SkyPilot's default; fees count 100 GiB (recommender.market.offer_facts)
+_SYSTEM_GB = 100.0  # image, packages and code
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,40 @@ class RunDescription:
     def fallback(self) -> Fallback | None:
         """What takes over when time runs short."""
         return self.plan.fallback
+
+    @property
+    def on_fallback(self) -> "RunDescription | None":
+        """The same job on the machines that take over; None where nothing does."""
+        late = self.plan.fallback
+        if late is None:
+            return None
+        found = self.plan.estimate
+        plan = replace(
+            self.plan,
+            machines=late.machines,
+            sites=(),
+            fallback=None,
+            usd_per_hour=late.usd_per_hour,
+            estimate=replace(found, step=self._step_on(late)),
+        )
+        return replace(self, plan=plan)
+
+    def _step_on(self, late: Fallback) -> StepSplit:
+        """The step with its batch divided among the fallback's GPUs, in passes no larger."""
+        step = self.plan.estimate.step
+        if step.cuts_network:
+            return step
+        each = self.job.global_batch / sum(m.count * m.gpus for m in late.machines)
+        passes = math.ceil(each / step.micro_batch)
+        return replace(step, micro_batch=math.ceil(each / passes), accumulation=passes)
+
+    @property
+    def disk_gb(self) -> int:
+        """A machine's disk: a checkpoint that is restored, and its part of two new ones."""
+        if not self.saves:
+            return USUAL_DISK_GB
+        held_gb = self.job.checkpoint_bytes / 1e9 * (1.0 + 2.0 / self.nodes)
+        return max(USUAL_DISK_GB, math.ceil(_SYSTEM_GB + held_gb))
 
     @property
     def locations(self) -> tuple[Location, ...]:

@@ -2,7 +2,8 @@
 
 dstack's rules, as its configuration of version 0.22 has them (read 2026-11): offers are tried from
 the cheapest on, `retry` starts a run again after an interruption for so long, `max_duration` ends
-it. It knows no order of regions but the price, and no deadline; a volume lies in one region.
+it. It knows no order of regions but the price, and no deadline. A network volume, of AWS or Google
+Cloud, lies in one zone and is attached to one machine.
 """
 
 import math
@@ -10,11 +11,12 @@ import math
 from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
 from recommender.export.header import cap_words, commented, fallback_words, header, unswitched_words
-from recommender.export.start import start_line
+from recommender.export.start import in_folder, start_line
 from recommender.export.train_command import RankVariables, run_lines, variables
 from recommender.export.yaml_text import block, scalar, sequence
 
-TASK = "train.dstack.yml"
+TASK, VOLUME = "train.dstack.yml", "volume.dstack.yml"
+_WITH_VOLUMES = ("aws", "gcp")
 _MOUNT = "/checkpoints"
 _RANKS = RankVariables(
     "$DSTACK_NODES_NUM", "$DSTACK_NODE_RANK", "$DSTACK_MASTER_NODE_IP", "$DSTACK_GPUS_PER_NODE"
@@ -22,14 +24,37 @@ _RANKS = RankVariables(
 
 
 def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
-    """The task."""
+    """The task, and the volume that its checkpoints are on."""
+    task = ExportFile(TASK, _task(run, folder))
+    return (task, ExportFile(VOLUME, _volume(run, folder))) if run.saves else (task,)
+
+
+def _volume(run: RunDescription, folder: str) -> str:
+    lines = [
+        *commented([
+            f"{run.name}: the volume of {TASK}, kept when the run ends. Make it first, delete it "
+            "last:",
+            f"  dstack apply -f {in_folder(folder, VOLUME)}",
+            f"  dstack volume delete {run.name}",
+        ]),
+        "type: volume",
+        f"name: {run.name}",
+        f"backend: {run.machines.provider}",
+        f"region: {scalar(run.locations[0].region)}",
+        *[f"availability_zone: {scalar(zone)}" for zone in run.locations[0].zones[:1]],
+        f"size: {run.disk_gb}GB",
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def _task(run: RunDescription, folder: str) -> str:
     first = run.machines
     places = run.locations[:1] if run.saves else run.locations
-    zones = [zone for location in places for zone in location.zones]
+    zones = [zone for location in places for zone in location.zones[: 1 if run.saves else None]]
     regions = list(dict.fromkeys(location.region for location in places))
     hours = math.ceil(run.longest_s / 3600.0)
     lines = [
-        *commented(header(run, start_line(run, "dstack", folder), _remarks(run))),
+        *commented(header(run, start_line(run, "dstack", folder), _remarks(run, folder))),
         "type: task",
         f"name: {run.name}",
         f"nodes: {run.nodes}",
@@ -52,14 +77,14 @@ def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
     if run.saves:
         lines += [
             "volumes:",
-            f"  - name: {run.name}  # yours, in this region: dstack apply of a volume",
+            f"  - name: {run.name}  # of {VOLUME}",
             f"    path: {_MOUNT}",
         ]
     lines += ["env:"]
     for each in variables(run, f"{_MOUNT}/{run.name}"):
         lines.append(f"  - {scalar(f'{each.name}={each.value}')}  # {each.meaning}")
     lines += ["commands:", "  - |", *block(run_lines(run, _RANKS), "    ")]
-    return (ExportFile(TASK, "\n".join(lines) + "\n"),)
+    return "\n".join(lines) + "\n"
 
 
 def why_not(run: RunDescription) -> str:
@@ -70,18 +95,28 @@ def why_not(run: RunDescription) -> str:
         return "its nodes are of one machine type, and this plan mixes them; export --to torchrun"
     if run.machines.confidential:
         return "it sets no security type, which confidential VMs need; export --to torchrun"
+    if run.saves and (run.nodes > 1 or run.machines.provider not in _WITH_VOLUMES):
+        return (
+            "its volumes, which would hold the checkpoints, are of one machine of AWS or Google "
+            "Cloud; export --to skypilot"
+        )
     return ""
 
 
-def _remarks(run: RunDescription) -> tuple[str, ...]:
+def _remarks(run: RunDescription, folder: str) -> tuple[str, ...]:
     found = fallback_words(
         run,
         "dstack knows no deadline: you stop this run and start one on demand then."
         f"{unswitched_words(run)}",
     )
-    if len(run.locations) > 1:
+    if run.saves:
+        found += [
+            f"Make the volume of the checkpoints first ({VOLUME}), and dstack init in your folder:",
+            f"  dstack apply -f {in_folder(folder, VOLUME)}",
+        ]
+    if run.saves and run.spot:
         found.append(
-            "A volume of dstack, which holds the checkpoints, is of one region: this run stays in "
-            "the first of the plan's list and waits longer for spot than the estimate counts."
+            "A volume is of one zone: this run stays in the first place of the plan's list and "
+            "waits longer for spot than the estimate counts."
         )
     return (*found, cap_words(run))

@@ -7,7 +7,6 @@ holds even where the script and the machine have hung.
 import re
 
 from recommender.export.cloud_script import (
-    DISK_GB,
     RUN_KEY,
     CloudSteps,
     cloud_files,
@@ -76,7 +75,7 @@ _CLOUD = CloudSteps(
         '    --instance-termination-action=DELETE --max-run-duration="${left_s}s" \\',
         "    --maintenance-policy=TERMINATE --no-restart-on-failure \\",
         '    --image-family="$IMAGE_FAMILY" --image-project="$IMAGE_PROJECT" \\',
-        f"    --boot-disk-size={DISK_GB}GB --scopes=cloud-platform \\",
+        '    --boot-disk-size="${DISK_GB}GB" --scopes=cloud-platform \\',
         f'    --labels="{RUN_KEY}=$run_tag" --metadata=install-nvidia-driver=True \\',
         '    --metadata-from-file="startup-script=$boot_file"; then return 0; fi',
         "done",
@@ -100,13 +99,14 @@ _CLOUD = CloudSteps(
 _METADATA = "http://metadata.google.internal/computeMetadata/v1/instance"
 _SYNC = "gcloud storage rsync --recursive --no-user-output-enabled"
 MACHINE_STEPS = MachineSteps(
-    setup=(
+    itself=(
         "metadata() {",
         f'  curl -sf -H "Metadata-Flavor: Google" "{_METADATA}/$1"',
         "}",
         "machine=$(metadata name)",
         "zone=$(metadata zone)",
     ),
+    setup=(),
     get_folder=(f'mkdir -p "{ROOT}/$1"', f'{_SYNC} "gs://$CHECKPOINT_BUCKET/$1" "{ROOT}/$1"'),
     put_folder=(f'{_SYNC} "{ROOT}/$1" "gs://$CHECKPOINT_BUCKET/$1"',),
     put_file=(

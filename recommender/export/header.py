@@ -4,11 +4,12 @@ import math
 import textwrap
 from collections.abc import Callable
 
-from recommender.export.description import RunDescription
+from recommender.export.description import USUAL_DISK_GB, RunDescription
 from recommender.plan.plan import Machines, Need, Spread
 from recommender.text import duration, has_control, three, usd
 
 WIDTH = 96
+_AS_IS = "  "  # begins a line that can be copied whole
 _UNITS = {"vcpu": " vCPU", "gpu": " GPUs", "machine": " machines"}
 
 
@@ -18,17 +19,21 @@ def header(run: RunDescription, start: str, remarks: tuple[str, ...]) -> list[st
         f"{run.name}: {machines_words(run)}.",
         *estimate_words(run),
         f"Written by {run.tool} from {run.which}; catalog {run.catalog}, prices of "
-        f"{run.price_date}. Nothing is rented until you start it: {start}",
+        f"{run.price_date}. Nothing is rented until you start it:",
+        f"{_AS_IS}{start}",
         *quota_words(run),
         *remarks,
     ]
 
 
 def commented(sentences: list[str], mark: str = "#") -> list[str]:
-    """Sentences as comment lines; words of the user's own cannot end a comment."""
+    """Sentences as comment lines, commands as they are; no words of the user's end a comment."""
     lines = []
     for sentence in sentences:
         clean = "".join(" " if has_control(c) else c for c in sentence)
+        if clean.startswith(_AS_IS):
+            lines.append(f"{mark} {clean}")
+            continue
         wrapped = textwrap.wrap(clean, WIDTH, break_long_words=False, break_on_hyphens=False)
         lines += [f"{mark} {line}".rstrip() for line in wrapped or [""]]
     return lines
@@ -42,7 +47,7 @@ def group_words(m: Machines) -> str:
 def machines_words(run: RunDescription) -> str:
     """What is rented and where."""
     groups = " + ".join(group_words(m) for m in run.plan.machines)
-    first, *others = [location.region for location in run.locations]
+    first, *others = dict.fromkeys(location.region for location in run.locations)
     more = f", then {', then '.join(others)}" if others else ""
     return f"{groups} in {run.machines.provider} {first}{more}"
 
@@ -93,7 +98,7 @@ def share_words(share: float) -> str:
 def quota_words(run: RunDescription) -> list[str]:
     """The quotas that it needs, by the provider's own names."""
     needs = [each for each in run.plan.needs if not _granted(each)]
-    return ["Quotas to have first:", *(f"  {_need(each)}" for each in needs)] if needs else []
+    return ["Quotas to have first:", *(f"{_AS_IS}{_need(each)}" for each in needs)] if needs else []
 
 
 def _granted(need: Need) -> bool:
@@ -134,6 +139,17 @@ def unswitched_words(run: RunDescription) -> str:
         return ""
     chance = share_words(late.chance_without)
     return f" Without the switch the limits are kept with {chance} chance."
+
+
+def disk_words(run: RunDescription) -> list[str]:
+    """What larger disks than usual are for; nothing where they are usual."""
+    if run.disk_gb <= USUAL_DISK_GB:
+        return []
+    size_gb = run.job.checkpoint_bytes / 1e9
+    return [
+        f"Disks of {run.disk_gb:,} GB hold the last checkpoints of {size_gb:,.0f} GB: have your "
+        "script keep two (save_total_limit of the Trainer). The estimate counts 100 GiB."
+    ]
 
 
 def cap_words(run: RunDescription) -> str:

@@ -8,7 +8,13 @@ disk and uploaded behind the training; only one that has been uploaded whole is 
 from recommender.catalogs.frozen import dataclass
 from recommender.export.description import RunDescription
 from recommender.export.header import commented
-from recommender.export.train_command import RankVariables, run_lines, variables
+from recommender.export.train_command import (
+    RankVariables,
+    changed_by_fallback,
+    newest_complete,
+    run_lines,
+    variables,
+)
 from recommender.export.watch_script import assignment, shell_function
 
 MACHINE = "machine.sh"
@@ -20,6 +26,7 @@ _RANKS = RankVariables("$NNODES", "$NODE_RANK", "$MASTER_ADDR", "$GPUS_PER_NODE"
 class MachineSteps:
     """What a cloud does on its machines, as lines of bash; `$1` is a key of the bucket."""
 
+    itself: tuple[str, ...]  # what `end_machine` and the rank need to know of this machine
     setup: tuple[str, ...]  # tools that the image may lack
     get_folder: tuple[str, ...]  # a folder of the bucket, to the same path on the disk
     put_folder: tuple[str, ...]  # a folder of the disk, to the bucket; what is there is left
@@ -41,8 +48,12 @@ def machine_script(run: RunDescription, steps: MachineSteps) -> str:
         'export PATH="/opt/pytorch/bin:/opt/conda/bin:$PATH"',
         assignment("NAME", run.name),
     ]
+    changed = {each.name for each in changed_by_fallback(run)}
     for each in variables(run, f"{ROOT}/{run.name}"):
-        lines += [f"# {each.meaning}", f"export {assignment(each.name, each.value)}"]
+        value = assignment(each.name, each.value)
+        if each.name in changed:  # set before, where the fallback has taken over
+            value = f"{each.name}=${{{each.name}:-{each.value}}}"
+        lines += [f"# {each.meaning}", f"export {value}"]
     lines += [
         "# What your script leaves here is in the bucket at the end.",
         f"export OUTPUT_DIR={ROOT}/{run.name}",
@@ -52,6 +63,7 @@ def machine_script(run: RunDescription, steps: MachineSteps) -> str:
     for name in ("get_folder", "put_folder", "put_file", "drop_folder", "show", "end_machine"):
         lines += shell_function(name, getattr(steps, name))
     lines += [
+        *steps.itself,
         "# Whatever happens below, this machine ends when the time of the run is over.",
         '(sleep "$LEFT_S"; end_machine) &',
         *steps.setup,
@@ -69,7 +81,7 @@ def machine_script(run: RunDescription, steps: MachineSteps) -> str:
         'cd "$OUTPUT_DIR/code"',
         "[ ! -f requirements.txt ] || pip install -r requirements.txt",
         "",
-        *(_saving_lines() if run.saves else []),
+        *(_saving_lines(run) if run.saves else []),
         *_training_lines(run),
     ]
     return "\n".join(lines) + "\n"
@@ -82,7 +94,7 @@ def _head(run: RunDescription) -> list[str]:
     ]
 
 
-def _saving_lines() -> list[str]:
+def _saving_lines(run: RunDescription) -> list[str]:
     """Restore the newest checkpoint that every machine has uploaded; upload new ones."""
     return [
         "# Every machine notes the newest checkpoint that it has uploaded whole; the oldest of",
@@ -97,7 +109,9 @@ def _saving_lines() -> list[str]:
         '[ -z "$last" ] || get_folder "$NAME/$last"',
         'show "$NAME/progress.json" > "$CHECKPOINT_DIR/progress.json" || true',
         "",
+        *shell_function("newest_complete", tuple(newest_complete("checkpoint", "step"))),
         *shell_function("save_new", _SAVE_NEW),
+        *(shell_function("restore_again", _RESTORE_AGAIN) if run.nodes > 1 else []),
         "(while sleep 20; do save_new || true; done) &",
         "saving=$!",
         "",
@@ -110,9 +124,12 @@ _SAVE_NEW = (
     "for file in progress progress.json; do  # the second is of recommender.train",
     '  if [ "$NODE_RANK" = 0 ] && [ -s "$CHECKPOINT_DIR/$file" ]; then put_file "$NAME/$file"; fi',
     "done",
-    "# checkpoint-* of the Trainer of Hugging Face, step-* of recommender.train",
-    'newest=$(find "$CHECKPOINT_DIR" -maxdepth 1 \\( -name "checkpoint-*" -o -name "step-*" \\) |',
-    "  sort -V | tail -n 1)",
+    "# checkpoint-* of the Trainer of Hugging Face, step-* of recommender.train. The first machine",
+    "# has the file that they end with; the others what their own processes write.",
+    'if [ "$NODE_RANK" = 0 ]; then newest=$(newest_complete); else',
+    '  newest=$(find "$CHECKPOINT_DIR" -maxdepth 1 -name "checkpoint-*" -o -name "step-*" |',
+    "    sort -V | tail -n 1)",
+    "fi",
     'noted="$CHECKPOINT_DIR/saved-$NODE_RANK" before=$last',
     'if [ -z "$newest" ] || [ "${newest##*/}" = "$last" ]; then return; fi',
     "# Still being written?",
@@ -127,7 +144,18 @@ _SAVE_NEW = (
 )
 
 
+# After a crash of the script each machine has other new checkpoints on its disk.
+_RESTORE_AGAIN = (
+    "# Once nobody uploads any more, the newest that all have uploaded is the newest for all.",
+    'until [ "$(newest_saved)" = "$last" ]; do last=$(newest_saved); sleep 120; done',
+    'find "$CHECKPOINT_DIR" -maxdepth 1 -name "checkpoint-*" ! -name "${last:-none}" \\',
+    "  -exec rm -rf {} +",
+    '[ -z "$last" ] || get_folder "$NAME/$last"',
+)
+
+
 def _training_lines(run: RunDescription) -> list[str]:
+    again = run.saves and run.nodes > 1
     return [
         "cat > /tmp/train.sh <<'EOF'",
         *run_lines(run, _RANKS),
@@ -136,6 +164,7 @@ def _training_lines(run: RunDescription) -> list[str]:
         "for _ in 1 2 3 4; do",
         "  if bash /tmp/train.sh; then ended='done'; break; fi",
         "  sleep 60",
+        *(["  restore_again"] if again else []),
         "done",
         *(['kill "$saving" || true'] if run.saves else []),
     ]

@@ -17,6 +17,7 @@ from recommender.export.files import ExportFile
 from recommender.export.header import (
     cap_words,
     commented,
+    disk_words,
     fallback_words,
     group_words,
     header,
@@ -40,7 +41,6 @@ _RANKS = RankVariables(
 )
 _MOUNT = "/checkpoints"
 _STORES = {"aws": "s3", "gcp": "gcs", "azure": "azure"}
-_DISK_GB = 256  # SkyPilot's own default, as the plan's fees count a boot disk
 
 
 def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
@@ -73,35 +73,36 @@ def _job(run: RunDescription, folder: str) -> str:
     lines = commented(header(run, start_line(run, "skypilot", folder), _remarks(run)))
     resources = [
         "resources:",
-        *_recovery(),
+        *_recovery(run),
         "  # Tried in this order, at every start and recovery.",
+        "  ordered:",
     ]
-    resources += ["  ordered:"]
-    for location in run.locations:
-        resources += [f"    - {entry}" for entry in _entries(run.machines, location)]
+    entries = [each for location in run.locations for each in _entries(run.machines, location)]
+    resources += [f"    - {each}" for each in dict.fromkeys(entries)]
     resources += _last_resort(run)
     return _text(run, run.name, run.nodes, lines, resources)
 
 
 def _on_demand_job(run: RunDescription) -> str:
     """The job on the fallback's machines."""
-    assert run.fallback is not None
-    first = run.fallback.machines[0]
+    assert run.on_fallback is not None
+    first = run.on_fallback.machines
     lines = commented([
         f"{run.name}: the fallback of {JOB}, {group_words(first)} in {first.region}.",
         f"{SCRIPT} starts it when the time left is down to the work left; it resumes from the "
         "checkpoints of the first job.",
     ])  # fmt: skip
-    resources = ["resources:", *_recovery(), "  ordered:"]
+    resources = ["resources:", *_recovery(run), "  ordered:"]
     resources += [f"    - {entry}" for entry in _entries(first, Location(first.region))]
-    return _text(run, f"{run.name}-on-demand", first.count, lines, resources)
+    return _text(run.on_fallback, f"{run.name}-on-demand", first.count, lines, resources)
 
 
 def _script_head(run: RunDescription, folder: str) -> list[str]:
     return [
         f"{run.name}: starts {JOB} and keeps the plan's fallback rule: {ON_DEMAND} takes over when "
         "the time left is down to the work left.",
-        f"Start it on a machine that stays on: {start_line(run, 'skypilot', folder)}",
+        "Start it on a machine that stays on:",
+        f"  {start_line(run, 'skypilot', folder)}",
         "It may be killed and started again. Progress is the share of the work that is done, "
         "which the training script writes to $CHECKPOINT_DIR/progress (0.4 for 40 %).",
     ]
@@ -143,11 +144,11 @@ def _steps(run: RunDescription) -> Steps:
     )
 
 
-def _recovery() -> list[str]:
+def _recovery(run: RunDescription) -> list[str]:
     return [
         "  # Interruptions are always recovered from; this counts crashes of the script.",
         "  job_recovery: {strategy: EAGER_NEXT_REGION, max_restarts_on_errors: 3}",
-        f"  disk_size: {_DISK_GB}",
+        f"  disk_size: {run.disk_gb}",
     ]
 
 
@@ -223,7 +224,7 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
             "The plan saves to machines of its own (see recommend --explain); this job saves to "
             "the bucket instead, which stalls training for longer."
         )
-    return (*found, cap_words(run))
+    return (*found, *disk_words(run), cap_words(run))
 
 
 def _text(run: RunDescription, name: str, nodes: int, head: list[str], resources: list[str]) -> str:
@@ -240,6 +241,8 @@ def _text(run: RunDescription, name: str, nodes: int, head: list[str], resources
             "    name: ${CHECKPOINT_BUCKET}  # made if it does not exist",
             f"    store: {store}",
             "    mode: MOUNT_CACHED  # written at the speed of the disk, uploaded behind it",
+            "    # One file after another, so that what a checkpoint ends with is uploaded last.",
+            "    config: {mount_cached: {transfers: 1}}",
         ]
     lines += ["", "# The folder with your training script.", "workdir: .", "", "setup: |"]
     lines += block(["[ ! -f requirements.txt ] || pip install -r requirements.txt"])

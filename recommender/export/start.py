@@ -1,5 +1,7 @@
 """How an exported plan is started, and which target a plan is usually exported to."""
 
+import shlex
+
 from recommender.export.description import RunDescription
 
 TARGETS = (
@@ -21,6 +23,15 @@ _NAMED = {  # what has to be named in the environment, by target
     "gcloud": (),
     "azure-cli": (
         "RESOURCE_GROUP=YOUR-GROUP", "AZURE_STORAGE_ACCOUNT=YOUR-ACCOUNT", "IDENTITY=ITS-ID",
+    ),
+}  # fmt: skip
+
+_VARIABLES = {  # of Terraform, by provider
+    "aws": (),
+    "gcp": ("project=YOUR-PROJECT",),
+    "azure": (
+        "subscription_id=YOUR-SUBSCRIPTION", "resource_group=YOUR-GROUP",
+        "storage_account=YOUR-ACCOUNT",
     ),
 }  # fmt: skip
 
@@ -56,10 +67,14 @@ def in_folder(folder: str, name: str) -> str:
 
 def start_line(run: RunDescription, target: str, folder: str) -> str:
     """The command with what it needs in the environment, on one line."""
-    line = " ".join(start_words(run, target, folder))
+    line = shlex.join(start_words(run, target, folder))
     if target == "terraform":
-        where = f"terraform -chdir={folder or '.'} init"
-        return f"{where} && {line} -var checkpoint_bucket={BUCKET} -var code_dir=$PWD"
+        where = shlex.quote(f"-chdir={folder or '.'}")
+        own = "".join(f" -var {each}" for each in _VARIABLES[run.machines.provider])
+        return (
+            f"terraform {where} init && {line} -var checkpoint_bucket={BUCKET} "
+            f'-var code_dir="$PWD"{own}'
+        )
     if target in _NAMED:
         return " ".join((f"CHECKPOINT_BUCKET={BUCKET}", *_NAMED[target], line))
     named = target != "skypilot" or not run.saves or "CHECKPOINT_BUCKET" in line

@@ -8,12 +8,20 @@ import json
 from dataclasses import replace
 
 from recommender.export import aws_cli, azure_cli, gcloud, terraform_clouds
-from recommender.export.cloud_script import DISK_GB, places_of
+from recommender.export.cloud_script import places_of
 from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
-from recommender.export.header import cap_words, commented, fallback_words, header, unswitched_words
+from recommender.export.header import (
+    cap_words,
+    commented,
+    disk_words,
+    fallback_words,
+    header,
+    unswitched_words,
+)
 from recommender.export.machine_script import MACHINE, machine_script
 from recommender.export.start import start_line
+from recommender.export.train_command import changed_by_fallback
 from recommender.plan.plan import Machines
 
 MAIN = "main.tf"
@@ -74,7 +82,7 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
         ),
         "CODE_DIR's files (variable code_dir) are put into the bucket for the machines.",
     ]
-    return (*found, cap_words(run))
+    return (*found, *disk_words(run), cap_words(run))
 
 
 def _variables(run: RunDescription) -> list[str]:
@@ -121,7 +129,7 @@ def _locals(run: RunDescription) -> list[str]:
         "locals {",
         f"  name          = {quoted(run.name)}",
         f"  longest_run_s = {run.longest_s:.0f} # since the first start",
-        f"  disk_gb       = {DISK_GB}",
+        f"  disk_gb       = {run.disk_gb}",
         "  # Where the machines are asked for, in this order.",
         "  places = [",
         *(f"    {_place(place)}," for place in places_of(run)),
@@ -141,10 +149,17 @@ def _locals(run: RunDescription) -> list[str]:
         '    "LEFT_S=$(( RUN_ID + ${local.longest_run_s} - $(date +%s) ))",',
         '    "export RUN_ID LEFT_S NNODES=${local.nodes}",',
         '    "export CHECKPOINT_BUCKET=${var.checkpoint_bucket}",',
+        *_changed(run),
         "  ])",
         "}",
     ]
     return lines
+
+
+def _changed(run: RunDescription) -> list[str]:
+    """What the training script is told otherwise once the fallback has taken over."""
+    found = " ".join(f"{each.name}={each.value}" for each in changed_by_fallback(run))
+    return [f'    var.on_demand ? {quoted(f"export {found}")} : "",'] if found else []
 
 
 def _of_machines(first: Machines, nodes: int, late: Machines | None) -> list[str]:

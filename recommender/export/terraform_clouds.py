@@ -6,6 +6,32 @@ seconds until the cap, the script of the machines. Arguments as of the providers
 on, so that a move to the next place ends what runs at the last one.
 """
 
+_AWS_MACHINE = """\
+  region                               = local.place.region
+  ami                                  = data.aws_ssm_parameter.image.value
+  instance_type                        = local.machine_type
+  iam_instance_profile                 = aws_iam_instance_profile.train.name
+  instance_initiated_shutdown_behavior = "terminate"
+  user_data_replace_on_change          = true
+
+  dynamic "instance_market_options" {
+    for_each = local.spot ? [1] : []
+    content {
+      market_type = "spot"
+      spot_options {
+        spot_instance_type             = "one-time"
+        instance_interruption_behavior = "terminate"
+      }
+    }
+  }
+  metadata_options {
+    http_tokens = "required"
+  }
+  root_block_device {
+    volume_size = local.disk_gb
+    volume_type = "gp3"
+  }"""
+
 AWS = """\
 terraform {
   required_version = ">= 1.5"
@@ -96,72 +122,28 @@ resource "aws_s3_object" "code" {
 }
 
 resource "aws_instance" "first" {
-  region                               = local.place.region
-  ami                                  = data.aws_ssm_parameter.image.value
-  instance_type                        = local.machine_type
-  subnet_id                            = data.aws_subnets.place.ids[0]
-  iam_instance_profile                 = aws_iam_instance_profile.train.name
-  instance_initiated_shutdown_behavior = "terminate"
-  user_data                            = "${local.head}\\nexport NODE_RANK=0\\n${local.script}"
-  user_data_replace_on_change          = true
-  tags                                 = { Name = "${local.name}-0" }
-  depends_on                           = [aws_s3_object.code, aws_iam_role_policy.bucket]
+  subnet_id  = data.aws_subnets.place.ids[0]
+  user_data  = "${local.head}\\nexport NODE_RANK=0\\n${local.script}"
+  tags       = { Name = "${local.name}-0" }
+  depends_on = [aws_s3_object.code, aws_iam_role_policy.bucket]
 
-  dynamic "instance_market_options" {
-    for_each = local.spot ? [1] : []
-    content {
-      market_type = "spot"
-      spot_options {
-        spot_instance_type             = "one-time"
-        instance_interruption_behavior = "terminate"
-      }
-    }
-  }
-  metadata_options {
-    http_tokens = "required"
-  }
-  root_block_device {
-    volume_size = local.disk_gb
-    volume_type = "gp3"
-  }
+MACHINE
 }
 
 # They wait for the first one; where that is replaced, so are they.
 resource "aws_instance" "others" {
-  count                                = local.nodes - 1
-  region                               = local.place.region
-  ami                                  = data.aws_ssm_parameter.image.value
-  instance_type                        = local.machine_type
-  subnet_id                            = aws_instance.first.subnet_id
-  iam_instance_profile                 = aws_iam_instance_profile.train.name
-  instance_initiated_shutdown_behavior = "terminate"
+  count     = local.nodes - 1
+  subnet_id = aws_instance.first.subnet_id
+  tags      = { Name = "${local.name}-${count.index + 1}" }
   user_data = join("\\n", [
     local.head,
     "export NODE_RANK=${count.index + 1} MASTER_ADDR=${aws_instance.first.private_ip}",
     local.script,
   ])
-  user_data_replace_on_change = true
-  tags                        = { Name = "${local.name}-${count.index + 1}" }
 
-  dynamic "instance_market_options" {
-    for_each = local.spot ? [1] : []
-    content {
-      market_type = "spot"
-      spot_options {
-        spot_instance_type             = "one-time"
-        instance_interruption_behavior = "terminate"
-      }
-    }
-  }
-  metadata_options {
-    http_tokens = "required"
-  }
-  root_block_device {
-    volume_size = local.disk_gb
-    volume_type = "gp3"
-  }
+MACHINE
 }
-"""
+""".replace("MACHINE\n", f"{_AWS_MACHINE}\n")
 
 GCP = """\
 terraform {
@@ -216,7 +198,7 @@ resource "google_storage_bucket_object" "code" {
 resource "google_compute_instance" "train" {
   count        = local.nodes
   name         = "${local.name}-${count.index}" # the script reads its rank from it
-  zone         = coalesce(local.place.zone, var.zone)
+  zone         = local.place.zone != "" ? local.place.zone : var.zone
   machine_type = local.machine_type
   labels       = { recommend-run = local.name }
   metadata     = { install-nvidia-driver = "True" }
@@ -248,6 +230,12 @@ resource "google_compute_instance" "train" {
   service_account {
     email  = var.service_account
     scopes = ["cloud-platform"]
+  }
+  lifecycle {
+    precondition {
+      condition     = local.place.zone != "" || startswith(var.zone, "${local.place.region}-")
+      error_message = "The plan names a region alone: name a zone of it in the variable zone."
+    }
   }
 }
 """

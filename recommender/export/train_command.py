@@ -2,15 +2,20 @@
 
 The files call the user's own training script. It gets the plan's choices as environment variables
 and, where there is a checkpoint, `--resume_from_checkpoint` as the Trainer of Hugging Face names it
-(transformers 4 documentation, read 2026-11); other scripts take their own flag there.
+(transformers 5.23, read 2026-11); other scripts take their own flag there. A killed script leaves a
+checkpoint that is half written: only one with the file that is written last counts.
 """
 
 import math
 
 from recommender.catalogs.frozen import dataclass
 from recommender.export.description import RunDescription
+from recommender.plan.plan import StepSplit
 
 MASTER_PORT = 29500  # of torchrun (PyTorch 2 documentation)
+# What is written last: by the Trainer (trainer.py, `_save_checkpoint`), by accelerate as scripts of
+# diffusers use it (checkpointing.py, `save_accelerator_state`), by recommender.train.
+_LAST_FILES = ("trainer_state.json", "random_states_0.pkl", "complete.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +40,18 @@ class RankVariables:
 def variables(run: RunDescription, checkpoint_dir: str) -> tuple[Variable, ...]:
     """The plan's choices for the training script."""
     step, job = run.plan.estimate.step, run.job
-    recomputed = ", activations recomputed" if step.recompute_s > 0 else ""
+    copy = "copy of the network" if step.cuts_network else "GPU"
     fixed = [
-        Variable("TRAIN_SCRIPT", "train.py", "your training script and what it needs"),
+        Variable("TRAIN_SCRIPT", "train.py", "your training script; its flags: see the last line"),
         Variable("GLOBAL_BATCH", str(job.global_batch), "samples per optimiser step, on all GPUs"),
+        Variable("MICRO_BATCH", str(step.micro_batch), f"samples per {copy} and pass, at most"),
+        Variable("ACCUMULATION", str(step.accumulation), "passes per optimiser step"),
+        Variable("SHARDING", _sharding(step), "of weights and states over the GPUs"),
         Variable(
-            "MICRO_BATCH",
-            str(step.micro_batch),
-            "samples per GPU and pass; accumulate GLOBAL_BATCH / (MICRO_BATCH x GPUs) times",
+            "ACTIVATION_CHECKPOINTING",
+            "1" if step.recompute_s > 0 else "0",
+            "1: activations are recomputed in the backward pass",
         ),
-        Variable("SHARDING", step.sharding, f"of weights and states over the GPUs{recomputed}"),
         Variable("PRECISION", job.precision, "of the arithmetic"),
         Variable("LONGEST_RUN_S", f"{run.longest_s:.0f}", "the run is stopped for good after this"),
     ]
@@ -59,7 +66,25 @@ def variables(run: RunDescription, checkpoint_dir: str) -> tuple[Variable, ...]:
             f"{math.ceil(run.plan.checkpointing.interval_s)}",
             f"seconds between two; {good[0]:.0f} to {good[1]:.0f} cost next to nothing more",
         ),
+        Variable(
+            "USD_PER_HOUR",
+            f"{run.plan.usd_per_hour:.4g}",
+            "of all machines, at the first place; for progress.json of recommender.train",
+        ),
     )
+
+
+def changed_by_fallback(run: RunDescription) -> tuple[Variable, ...]:
+    """What the training script is told otherwise on the fallback's machines."""
+    if run.on_fallback is None:
+        return ()
+    pairs = zip(variables(run, ""), variables(run.on_fallback, ""), strict=True)
+    return tuple(late for first, late in pairs if late.value != first.value)
+
+
+def _sharding(step: StepSplit) -> str:
+    """A word that a script can compare: "fsdp", or degrees: "tp8-pp2"."""
+    return step.sharding.replace(" × ", "-").replace(" ", "").lower()
 
 
 def run_lines(run: RunDescription, ranks: RankVariables) -> list[str]:
@@ -96,8 +121,22 @@ def _resume_lines(run: RunDescription) -> list[str]:
     if not run.saves:
         return []
     return [
-        "# Resume from the newest checkpoint; at the first start there is none.",
-        "newest=$(find \"$CHECKPOINT_DIR\" -maxdepth 1 -name 'checkpoint-*' | sort -V | tail -n 1)",
+        "# Resume from the newest checkpoint that is complete; at the first start there is none.",
+        "newest=$(",
+        *(f"  {line}" for line in newest_complete("checkpoint")),
+        ")",
+    ]
+
+
+def newest_complete(*kinds: str) -> list[str]:
+    """A pipeline that prints the newest checkpoint, of folders KIND-STEP, with its last file."""
+    folders = " -o ".join(f'-path "$CHECKPOINT_DIR/{kind}-*"' for kind in kinds)
+    names = " -o ".join(f"-name {name}" for name in _LAST_FILES)
+    return [
+        'find "$CHECKPOINT_DIR" -mindepth 2 -maxdepth 2 -size +0 \\',
+        f"  \\( {folders} \\) \\" if len(kinds) > 1 else f"  {folders} \\",
+        f"  \\( {names} \\) \\",
+        "  -printf '%h\\n' | sort -V | tail -n 1",
     ]
 
 

@@ -83,11 +83,16 @@ def test_dstack_loads_every_task(tmp_path: Path):
         "from dstack._internal.core.models.configurations import parse_apply_configuration\n"
         "for path in sys.argv[1:]:\n"
         "    found = parse_apply_configuration(yaml.safe_load(open(path)))\n"
-        "    print(found.nodes, *found.instance_types, found.max_duration)\n"
+        "    if found.type == 'task':\n"
+        "        print(found.nodes, *found.instance_types, found.max_duration)\n"
+        "    else:\n"
+        "        print(found.type, found.region, found.size)\n"
     )
     told = subprocess.run([python, "-c", load, *map(str, paths)], capture_output=True, text=True)
     assert told.returncode == 0, told.stderr[-2000:]
-    assert told.stdout.splitlines()[0] == f"1 a3-highgpu-8g {24 * 3600}"
+    task, volume = told.stdout.splitlines()[:2]
+    assert task == f"1 a3-highgpu-8g {24 * 3600}"
+    assert volume.split()[:2] == ["volume", "europe-north1"]
 
 
 @pytest.mark.parametrize("target", [each for each in TARGETS if each != "dstack"])

@@ -5,8 +5,8 @@
 # Kept with >99 % chance: done within 24 h.
 # Spot is interrupted about 4.2 times; list price 19.9 USD/h while everything runs.
 # Written by recommend 0.1.0 from plan 1; catalog 2026-11, prices of 2026-08-21. Nothing is rented
-# until you start it: CHECKPOINT_BUCKET=YOUR-BUCKET INSTANCE_PROFILE=YOUR-PROFILE bash
-# run/launch.sh
+# until you start it:
+#   CHECKPOINT_BUCKET=YOUR-BUCKET INSTANCE_PROFILE=YOUR-PROFILE bash run/launch.sh
 # Quotas to have first:
 #   "All P5 Spot Instance Requests" of 192 vCPU in us-east-2 (new accounts have 0)
 # No fallback to on-demand: the plan waits for spot, and so does this file.
@@ -17,6 +17,8 @@
 # The image is AWS's newest of IMAGE, a public parameter: look whether it has the PyTorch you
 # want, or name an AMI in IMAGE (AMIs are of one region).
 # A machine ends itself: its shutdown terminates it.
+# Disks of 436 GB hold the last checkpoints of 112 GB: have your script keep two (save_total_limit
+# of the Trainer). The estimate counts 100 GiB.
 # Stopped for good 24 h after its first start: the deadline is over.
 
 set -euo pipefail
@@ -29,6 +31,7 @@ code=${CODE_DIR:-.}  # the folder of your training script
 : "${CHECKPOINT_BUCKET:?export CHECKPOINT_BUCKET=your-bucket first}"
 boot_file=$(mktemp)
 trap 'rm -f "$boot_file"' EXIT
+DISK_GB=436
 # Asked for in this order, at every start.
 PLACES=(
   'us-east-2 use2-az3'
@@ -36,7 +39,7 @@ PLACES=(
   'us-west-2 usw2-az2'
   'eu-north-1 eun1-az1'
 )
-nodes() { if [ "$phase" = plan ]; then echo 1; else echo 1; fi; }
+nodes() { echo 1; }
 : "${INSTANCE_PROFILE:?export INSTANCE_PROFILE=name of an instance profile first}"
 IMAGE=${IMAGE:-resolve:ssm:/aws/service/deeplearning/ami/x86_64/oss-nvidia-driver-gpu-pytorch-2.7-ubuntu-22.04/latest/ami-id}
 REGIONS=(us-east-2 us-east-1 us-west-2 eu-north-1)
@@ -74,7 +77,7 @@ start_machines() {
     --subnet-id "$subnet" "${market_options[@]}" \
     --instance-initiated-shutdown-behavior terminate \
     --iam-instance-profile "$(printf '{"Name":"%s"}' "$INSTANCE_PROFILE")" \
-    --block-device-mappings '[{"DeviceName":"/dev/sda1","Ebs":{"VolumeSize":256,"VolumeType":"gp3","DeleteOnTermination":true}}]' \
+    --block-device-mappings "$(printf '[{"DeviceName":"/dev/sda1","Ebs":{"VolumeSize":%s,"VolumeType":"gp3","DeleteOnTermination":true}}]' "$DISK_GB")" \
     --metadata-options '{"HttpTokens":"required"}' \
     --tag-specifications "$(printf '[{"ResourceType":"instance","Tags":[{"Key":"Name","Value":"%s"},{"Key":"%s","Value":"%s"}]}]' \
       "$NAME" recommend-run "$run_tag")" \
@@ -108,6 +111,7 @@ write_boot_file() {
     printf '#!/usr/bin/env bash\nexport RUN_ID=%s LEFT_S=%s NNODES=%s\n' \
       "$began" "$left_s" "$1"
     printf 'export CHECKPOINT_BUCKET=%s\n' "$(printf %q "$CHECKPOINT_BUCKET")"
+    if [ $# -gt 1 ]; then printf 'export %s\n' "${@:2}"; fi
     cat "$here/machine.sh"
   } > "$boot_file"
 }

@@ -5,8 +5,8 @@
 # Kept with 98 % chance: done within 24 h.
 # Spot is interrupted about 4.2 times; list price 18.2 USD/h while everything runs.
 # Written by recommend 0.1.0 from plan 1; catalog 2026-11, prices of 2026-08-21. Nothing is rented
-# until you start it: CHECKPOINT_BUCKET=YOUR-BUCKET RESOURCE_GROUP=YOUR-GROUP
-# AZURE_STORAGE_ACCOUNT=YOUR-ACCOUNT IDENTITY=ITS-ID bash run/launch.sh
+# until you start it:
+#   CHECKPOINT_BUCKET=YOUR-BUCKET RESOURCE_GROUP=YOUR-GROUP AZURE_STORAGE_ACCOUNT=YOUR-ACCOUNT IDENTITY=ITS-ID bash run/launch.sh
 # No fallback to on-demand: the plan waits for spot, and so does this file.
 # launch.sh runs on a machine that stays on, and may be killed and started again; run it in the
 # folder of your training script, or name that in CODE_DIR.
@@ -18,6 +18,8 @@
 # requirements.txt.
 # A machine deletes itself; its public address, which it needs to reach the bucket, goes when
 # launch.sh stops.
+# Disks of 436 GB hold the last checkpoints of 112 GB: have your script keep two (save_total_limit
+# of the Trainer). The estimate counts 100 GiB.
 # Stopped for good 24 h after its first start: the deadline is over.
 
 set -euo pipefail
@@ -30,13 +32,14 @@ code=${CODE_DIR:-.}  # the folder of your training script
 : "${CHECKPOINT_BUCKET:?export CHECKPOINT_BUCKET=your-bucket first}"
 boot_file=$(mktemp)
 trap 'rm -f "$boot_file"' EXIT
+DISK_GB=436
 # Asked for in this order, at every start.
 PLACES=(
   'eastus2 eastus2-a'
   'westus3 westus3-a'
   'swedencentral swedencentral-a'
 )
-nodes() { if [ "$phase" = plan ]; then echo 1; else echo 1; fi; }
+nodes() { echo 1; }
 : "${RESOURCE_GROUP:?export RESOURCE_GROUP=name of a resource group first}"
 : "${AZURE_STORAGE_ACCOUNT:?export AZURE_STORAGE_ACCOUNT=your account first}"
 : "${IDENTITY:?export IDENTITY=id of a user-assigned identity first}"
@@ -72,7 +75,7 @@ start_machines() {
       --assign-identity "$IDENTITY" --custom-data "$boot_file" \
       --vnet-name "$NAME-$region" --subnet train --nsg "" --public-ip-sku Standard \
       --admin-username azureuser --generate-ssh-keys --nic-delete-option Delete \
-      --os-disk-size-gb 256 --os-disk-delete-option Delete \
+      --os-disk-size-gb "$DISK_GB" --os-disk-delete-option Delete \
       --tags "recommend-run=$run_tag" "${options[@]}" --only-show-errors --output none &
     pids+=($!)
   done
@@ -108,6 +111,7 @@ write_boot_file() {
     printf '#!/usr/bin/env bash\nexport RUN_ID=%s LEFT_S=%s NNODES=%s\n' \
       "$began" "$left_s" "$1"
     printf 'export CHECKPOINT_BUCKET=%s AZURE_STORAGE_ACCOUNT=%s\n' "$(printf %q "$CHECKPOINT_BUCKET")" "$(printf %q "$AZURE_STORAGE_ACCOUNT")"
+    if [ $# -gt 1 ]; then printf 'export %s\n' "${@:2}"; fi
     cat "$here/machine.sh"
   } > "$boot_file"
 }

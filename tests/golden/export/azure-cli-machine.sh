@@ -8,14 +8,18 @@ export HOME=${HOME:-/root}  # startup scripts have none
 # Where the images of the clouds keep PyTorch.
 export PATH="/opt/pytorch/bin:/opt/conda/bin:$PATH"
 NAME=llama3-8b-pretrain
-# your training script and what it needs
+# your training script; its flags: see the last line
 export TRAIN_SCRIPT=train.py
 # samples per optimiser step, on all GPUs
 export GLOBAL_BATCH=64
-# samples per GPU and pass; accumulate GLOBAL_BATCH / (MICRO_BATCH x GPUs) times
+# samples per GPU and pass, at most
 export MICRO_BATCH=2
-# of weights and states over the GPUs, activations recomputed
+# passes per optimiser step
+export ACCUMULATION=4
+# of weights and states over the GPUs
 export SHARDING=fsdp
+# 1: activations are recomputed in the backward pass
+export ACTIVATION_CHECKPOINTING=1
 # of the arithmetic
 export PRECISION=bf16
 # the run is stopped for good after this
@@ -24,6 +28,8 @@ export LONGEST_RUN_S=86400
 export CHECKPOINT_DIR=/checkpoints/llama3-8b-pretrain
 # seconds between two; 600 to 1200 cost next to nothing more
 export CHECKPOINT_INTERVAL_S=900
+# of all machines, at the first place; for progress.json of recommender.train
+export USD_PER_HOUR=18.2
 # What your script leaves here is in the bucket at the end.
 export OUTPUT_DIR=/checkpoints/llama3-8b-pretrain
 mkdir -p "$OUTPUT_DIR"
@@ -57,15 +63,15 @@ end_machine() {
     shutdown -h now
 }
 
+metadata() {
+  curl -sf -H Metadata:true "http://169.254.169.254/metadata/instance/compute/$1?api-version=2021-02-01&format=text"
+}
+machine=$(metadata name)
 # Whatever happens below, this machine ends when the time of the run is over.
 (sleep "$LEFT_S"; end_machine) &
 export AZURE_STORAGE_AUTH_MODE=login
 command -v az > /dev/null || curl -sfL https://aka.ms/InstallAzureCLIDeb | bash > /dev/null
 az login --identity --only-show-errors --output none
-metadata() {
-  curl -sf -H Metadata:true "http://169.254.169.254/metadata/instance/compute/$1?api-version=2021-02-01&format=text"
-}
-machine=$(metadata name)
 NODE_RANK=${machine##*-}  # the names end in it
 finish() {
   put_folder "$NAME" || true
@@ -108,15 +114,25 @@ last=$(newest_saved)
 [ -z "$last" ] || get_folder "$NAME/$last"
 show "$NAME/progress.json" > "$CHECKPOINT_DIR/progress.json" || true
 
+newest_complete() {
+  find "$CHECKPOINT_DIR" -mindepth 2 -maxdepth 2 -size +0 \
+    \( -path "$CHECKPOINT_DIR/checkpoint-*" -o -path "$CHECKPOINT_DIR/step-*" \) \
+    \( -name trainer_state.json -o -name random_states_0.pkl -o -name complete.json \) \
+    -printf '%h\n' | sort -V | tail -n 1
+}
+
 save_new() {
   local newest noted before
   local file
   for file in progress progress.json; do  # the second is of recommender.train
     if [ "$NODE_RANK" = 0 ] && [ -s "$CHECKPOINT_DIR/$file" ]; then put_file "$NAME/$file"; fi
   done
-  # checkpoint-* of the Trainer of Hugging Face, step-* of recommender.train
-  newest=$(find "$CHECKPOINT_DIR" -maxdepth 1 \( -name "checkpoint-*" -o -name "step-*" \) |
-    sort -V | tail -n 1)
+  # checkpoint-* of the Trainer of Hugging Face, step-* of recommender.train. The first machine
+  # has the file that they end with; the others what their own processes write.
+  if [ "$NODE_RANK" = 0 ]; then newest=$(newest_complete); else
+    newest=$(find "$CHECKPOINT_DIR" -maxdepth 1 -name "checkpoint-*" -o -name "step-*" |
+      sort -V | tail -n 1)
+  fi
   noted="$CHECKPOINT_DIR/saved-$NODE_RANK" before=$last
   if [ -z "$newest" ] || [ "${newest##*/}" = "$last" ]; then return; fi
   # Still being written?
@@ -144,8 +160,13 @@ if [ "$left" -le 0 ]; then
   echo "stopped for good after LONGEST_RUN_S; to begin anew remove $began" >&2
   exit 124
 fi
-# Resume from the newest checkpoint; at the first start there is none.
-newest=$(find "$CHECKPOINT_DIR" -maxdepth 1 -name 'checkpoint-*' | sort -V | tail -n 1)
+# Resume from the newest checkpoint that is complete; at the first start there is none.
+newest=$(
+  find "$CHECKPOINT_DIR" -mindepth 2 -maxdepth 2 -size +0 \
+    -path "$CHECKPOINT_DIR/checkpoint-*" \
+    \( -name trainer_state.json -o -name random_states_0.pkl -o -name complete.json \) \
+    -printf '%h\n' | sort -V | tail -n 1
+)
 timeout --kill-after=60 "$left" torchrun \
   --nnodes "$NNODES" --nproc-per-node "$GPUS_PER_NODE" \
   --node-rank "$NODE_RANK" --master-addr "$MASTER_ADDR" \

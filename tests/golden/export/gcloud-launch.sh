@@ -5,7 +5,8 @@
 # Kept with >99 % chance: done within 24 h.
 # Spot is interrupted about 4.2 times; list price 10.2 USD/h while everything runs.
 # Written by recommend 0.1.0 from plan 1; catalog 2026-11, prices of 2026-08-21. Nothing is rented
-# until you start it: CHECKPOINT_BUCKET=YOUR-BUCKET bash run/launch.sh
+# until you start it:
+#   CHECKPOINT_BUCKET=YOUR-BUCKET bash run/launch.sh
 # Quotas to have first:
 #   "Preemptible NVIDIA H100 GPUs" of 8 GPUs in europe-north1 (new accounts have 0)
 # Fallback: 1x a3-highgpu-8g on-demand in europe-north1, when the time left is down to the work
@@ -18,6 +19,8 @@
 # The image is the newest of IMAGE_FAMILY: look which there are with gcloud compute images list
 # --project deeplearning-platform-release, as their names carry versions.
 # A machine deletes itself, and Google deletes it after its --max-run-duration.
+# Disks of 436 GB hold the last checkpoints of 112 GB: have your script keep two (save_total_limit
+# of the Trainer). The estimate counts 100 GiB.
 # Stopped for good 24 h after its first start: the deadline is over.
 
 set -euo pipefail
@@ -33,6 +36,7 @@ code=${CODE_DIR:-.}  # the folder of your training script
 : "${CHECKPOINT_BUCKET:?export CHECKPOINT_BUCKET=your-bucket first}"
 boot_file=$(mktemp)
 trap 'rm -f "$boot_file"' EXIT
+DISK_GB=436
 # Asked for in this order, at every start.
 PLACES=(
   'europe-north1 europe-north1-a'
@@ -75,7 +79,7 @@ start_machines() {
       --instance-termination-action=DELETE --max-run-duration="${left_s}s" \
       --maintenance-policy=TERMINATE --no-restart-on-failure \
       --image-family="$IMAGE_FAMILY" --image-project="$IMAGE_PROJECT" \
-      --boot-disk-size=256GB --scopes=cloud-platform \
+      --boot-disk-size="${DISK_GB}GB" --scopes=cloud-platform \
       --labels="recommend-run=$run_tag" --metadata=install-nvidia-driver=True \
       --metadata-from-file="startup-script=$boot_file"; then return 0; fi
   done
@@ -103,6 +107,7 @@ write_boot_file() {
     printf '#!/usr/bin/env bash\nexport RUN_ID=%s LEFT_S=%s NNODES=%s\n' \
       "$began" "$left_s" "$1"
     printf 'export CHECKPOINT_BUCKET=%s\n' "$(printf %q "$CHECKPOINT_BUCKET")"
+    if [ $# -gt 1 ]; then printf 'export %s\n' "${@:2}"; fi
     cat "$here/machine.sh"
   } > "$boot_file"
 }
@@ -145,7 +150,7 @@ keep_fallback() {
   local machine_type=a3-highgpu-8g market=on-demand count=1 run_tag=$NAME-$began-fallback
   stop_machines "$run_tag" || return 1  # what is left of a cluster that lost a machine
   upload_code || return 1
-  write_boot_file "$count"
+  write_boot_file "$count" USD_PER_HOUR=97
   region=europe-north1 zone=europe-north1-a
   echo "$NAME: asking for $count x $machine_type $market in $region $zone"
   if start_machines; then return 0; fi

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # llama3-8b-pretrain: starts train.yaml and keeps the plan's fallback rule: on-demand.yaml takes
 # over when the time left is down to the work left.
-# Start it on a machine that stays on: CHECKPOINT_BUCKET=YOUR-BUCKET bash run/launch.sh
+# Start it on a machine that stays on:
+#   CHECKPOINT_BUCKET=YOUR-BUCKET bash run/launch.sh
 # It may be killed and started again. Progress is the share of the work that is done, which the
 # training script writes to $CHECKPOINT_DIR/progress (0.4 for 40 %).
 

@@ -4,8 +4,8 @@
 # Kept with >99 % chance: done within 24 h.
 # Spot is interrupted about 4.2 times; list price 19.9 USD/h while everything runs.
 # Written by recommend 0.1.0 from plan 1; catalog 2026-11, prices of 2026-08-21. Nothing is rented
-# until you start it: terraform -chdir=run init && terraform -chdir=run apply -var
-# checkpoint_bucket=YOUR-BUCKET -var code_dir=$PWD
+# until you start it:
+#   terraform -chdir=run init && terraform -chdir=run apply -var checkpoint_bucket=YOUR-BUCKET -var code_dir="$PWD"
 # Quotas to have first:
 #   "All P5 Spot Instance Requests" of 192 vCPU in us-east-2 (new accounts have 0)
 # Have first: the bucket, and Terraform 1.5 or OpenTofu with credentials of the cloud.
@@ -14,6 +14,8 @@
 # destroy at the end. Keep its state, which holds the first start.
 # No fallback to on-demand: the plan waits for spot, and so does this file.
 # CODE_DIR's files (variable code_dir) are put into the bucket for the machines.
+# Disks of 436 GB hold the last checkpoints of 112 GB: have your script keep two (save_total_limit
+# of the Trainer). The estimate counts 100 GiB.
 # Stopped for good 24 h after its first start: the deadline is over.
 
 variable "checkpoint_bucket" {
@@ -40,7 +42,7 @@ variable "place" {
 locals {
   name          = "llama3-8b-pretrain"
   longest_run_s = 86400 # since the first start
-  disk_gb       = 256
+  disk_gb       = 436
   # Where the machines are asked for, in this order.
   places = [
     { region = "us-east-2", zone = "use2-az3" },
@@ -164,16 +166,17 @@ resource "aws_s3_object" "code" {
 }
 
 resource "aws_instance" "first" {
+  subnet_id  = data.aws_subnets.place.ids[0]
+  user_data  = "${local.head}\nexport NODE_RANK=0\n${local.script}"
+  tags       = { Name = "${local.name}-0" }
+  depends_on = [aws_s3_object.code, aws_iam_role_policy.bucket]
+
   region                               = local.place.region
   ami                                  = data.aws_ssm_parameter.image.value
   instance_type                        = local.machine_type
-  subnet_id                            = data.aws_subnets.place.ids[0]
   iam_instance_profile                 = aws_iam_instance_profile.train.name
   instance_initiated_shutdown_behavior = "terminate"
-  user_data                            = "${local.head}\nexport NODE_RANK=0\n${local.script}"
   user_data_replace_on_change          = true
-  tags                                 = { Name = "${local.name}-0" }
-  depends_on                           = [aws_s3_object.code, aws_iam_role_policy.bucket]
 
   dynamic "instance_market_options" {
     for_each = local.spot ? [1] : []
@@ -196,20 +199,21 @@ resource "aws_instance" "first" {
 
 # They wait for the first one; where that is replaced, so are they.
 resource "aws_instance" "others" {
-  count                                = local.nodes - 1
-  region                               = local.place.region
-  ami                                  = data.aws_ssm_parameter.image.value
-  instance_type                        = local.machine_type
-  subnet_id                            = aws_instance.first.subnet_id
-  iam_instance_profile                 = aws_iam_instance_profile.train.name
-  instance_initiated_shutdown_behavior = "terminate"
+  count     = local.nodes - 1
+  subnet_id = aws_instance.first.subnet_id
+  tags      = { Name = "${local.name}-${count.index + 1}" }
   user_data = join("\n", [
     local.head,
     "export NODE_RANK=${count.index + 1} MASTER_ADDR=${aws_instance.first.private_ip}",
     local.script,
   ])
-  user_data_replace_on_change = true
-  tags                        = { Name = "${local.name}-${count.index + 1}" }
+
+  region                               = local.place.region
+  ami                                  = data.aws_ssm_parameter.image.value
+  instance_type                        = local.machine_type
+  iam_instance_profile                 = aws_iam_instance_profile.train.name
+  instance_initiated_shutdown_behavior = "terminate"
+  user_data_replace_on_change          = true
 
   dynamic "instance_market_options" {
     for_each = local.spot ? [1] : []

@@ -4,14 +4,16 @@
 # Kept with 98 % chance: done within 24 h.
 # Spot is interrupted about 4.2 times; list price 18.2 USD/h while everything runs.
 # Written by recommend 0.1.0 from plan 1; catalog 2026-11, prices of 2026-08-21. Nothing is rented
-# until you start it: terraform -chdir=run init && terraform -chdir=run apply -var
-# checkpoint_bucket=YOUR-BUCKET -var code_dir=$PWD
+# until you start it:
+#   terraform -chdir=run init && terraform -chdir=run apply -var checkpoint_bucket=YOUR-BUCKET -var code_dir="$PWD" -var subscription_id=YOUR-SUBSCRIPTION -var resource_group=YOUR-GROUP -var storage_account=YOUR-ACCOUNT
 # Have first: the bucket, and Terraform 1.5 or OpenTofu with credentials of the cloud.
 # Terraform makes what is missing when it is told to: apply again after an interruption; with -var
 # place=1 and so on where the place before has no capacity, which ends what runs there; terraform
 # destroy at the end. Keep its state, which holds the first start.
 # No fallback to on-demand: the plan waits for spot, and so does this file.
 # CODE_DIR's files (variable code_dir) are put into the bucket for the machines.
+# Disks of 436 GB hold the last checkpoints of 112 GB: have your script keep two (save_total_limit
+# of the Trainer). The estimate counts 100 GiB.
 # Stopped for good 24 h after its first start: the deadline is over.
 
 variable "checkpoint_bucket" {
@@ -38,7 +40,7 @@ variable "place" {
 locals {
   name          = "llama3-8b-pretrain"
   longest_run_s = 86400 # since the first start
-  disk_gb       = 256
+  disk_gb       = 436
   # Where the machines are asked for, in this order.
   places = [
     { region = "eastus2", zone = "eastus2-a" },

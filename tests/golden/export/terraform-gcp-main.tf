@@ -4,8 +4,8 @@
 # Kept with >99 % chance: done within 24 h.
 # Spot is interrupted about 4.2 times; list price 10.2 USD/h while everything runs.
 # Written by recommend 0.1.0 from plan 1; catalog 2026-11, prices of 2026-08-21. Nothing is rented
-# until you start it: terraform -chdir=run init && terraform -chdir=run apply -var
-# checkpoint_bucket=YOUR-BUCKET -var code_dir=$PWD
+# until you start it:
+#   terraform -chdir=run init && terraform -chdir=run apply -var checkpoint_bucket=YOUR-BUCKET -var code_dir="$PWD" -var project=YOUR-PROJECT
 # Quotas to have first:
 #   "Preemptible NVIDIA H100 GPUs" of 8 GPUs in europe-north1 (new accounts have 0)
 # Have first: the bucket, and Terraform 1.5 or OpenTofu with credentials of the cloud.
@@ -16,6 +16,8 @@
 # left on them + 24 min; needed in 1 % of the runs. You make the switch: terraform apply -var
 # on_demand=true. Without the switch the limits are kept with 91 % chance.
 # CODE_DIR's files (variable code_dir) are put into the bucket for the machines.
+# Disks of 436 GB hold the last checkpoints of 112 GB: have your script keep two (save_total_limit
+# of the Trainer). The estimate counts 100 GiB.
 # Stopped for good 24 h after its first start: the deadline is over.
 
 variable "checkpoint_bucket" {
@@ -48,7 +50,7 @@ variable "on_demand" {
 locals {
   name          = "llama3-8b-pretrain"
   longest_run_s = 86400 # since the first start
-  disk_gb       = 256
+  disk_gb       = 436
   # Where the machines are asked for, in this order.
   places = [
     { region = "europe-north1", zone = "europe-north1-a" },
@@ -72,6 +74,7 @@ locals {
     "LEFT_S=$(( RUN_ID + ${local.longest_run_s} - $(date +%s) ))",
     "export RUN_ID LEFT_S NNODES=${local.nodes}",
     "export CHECKPOINT_BUCKET=${var.checkpoint_bucket}",
+    var.on_demand ? "export USD_PER_HOUR=97" : "",
   ])
 }
 
@@ -135,7 +138,7 @@ resource "google_storage_bucket_object" "code" {
 resource "google_compute_instance" "train" {
   count        = local.nodes
   name         = "${local.name}-${count.index}" # the script reads its rank from it
-  zone         = coalesce(local.place.zone, var.zone)
+  zone         = local.place.zone != "" ? local.place.zone : var.zone
   machine_type = local.machine_type
   labels       = { recommend-run = local.name }
   metadata     = { install-nvidia-driver = "True" }
@@ -167,5 +170,11 @@ resource "google_compute_instance" "train" {
   service_account {
     email  = var.service_account
     scopes = ["cloud-platform"]
+  }
+  lifecycle {
+    precondition {
+      condition     = local.place.zone != "" || startswith(var.zone, "${local.place.region}-")
+      error_message = "The plan names a region alone: name a zone of it in the variable zone."
+    }
   }
 }

@@ -5,7 +5,8 @@
 # Kept with >99 % chance: done within 24 h.
 # Spot is interrupted about 4.2 times; list price 10.2 USD/h while everything runs.
 # Written by recommend 0.1.0 from plan 1; catalog 2026-11, prices of 2026-08-21. Nothing is rented
-# until you start it: bash run/train.sh
+# until you start it:
+#   bash run/train.sh
 # Quotas to have first:
 #   "Preemptible NVIDIA H100 GPUs" of 8 GPUs in europe-north1 (new accounts have 0)
 # Run it on every machine with NODE_RANK and MASTER_ADDR set; machines are started, replaced after
@@ -20,14 +21,18 @@ export NNODES=${NNODES:-1}
 export NODE_RANK=${NODE_RANK:-0}  # 0 on the first machine, then 1, 2, ...
 export MASTER_ADDR=${MASTER_ADDR:-localhost}  # address of the first machine
 GPUS_PER_NODE=${GPUS_PER_NODE:-$(nvidia-smi -L | wc -l)}
-# your training script and what it needs
+# your training script; its flags: see the last line
 export TRAIN_SCRIPT=train.py
 # samples per optimiser step, on all GPUs
 export GLOBAL_BATCH=64
-# samples per GPU and pass; accumulate GLOBAL_BATCH / (MICRO_BATCH x GPUs) times
+# samples per GPU and pass, at most
 export MICRO_BATCH=2
-# of weights and states over the GPUs, activations recomputed
+# passes per optimiser step
+export ACCUMULATION=4
+# of weights and states over the GPUs
 export SHARDING=fsdp
+# 1: activations are recomputed in the backward pass
+export ACTIVATION_CHECKPOINTING=1
 # of the arithmetic
 export PRECISION=bf16
 # the run is stopped for good after this
@@ -36,6 +41,8 @@ export LONGEST_RUN_S=86400
 export CHECKPOINT_DIR=/mnt/checkpoints/llama3-8b-pretrain
 # seconds between two; 600 to 1200 cost next to nothing more
 export CHECKPOINT_INTERVAL_S=900
+# of all machines, at the first place; for progress.json of recommender.train
+export USD_PER_HOUR=10.2
 
 set -euo pipefail
 # The cap counts from the first start, through all restarts.
@@ -47,8 +54,13 @@ if [ "$left" -le 0 ]; then
   echo "stopped for good after LONGEST_RUN_S; to begin anew remove $began" >&2
   exit 124
 fi
-# Resume from the newest checkpoint; at the first start there is none.
-newest=$(find "$CHECKPOINT_DIR" -maxdepth 1 -name 'checkpoint-*' | sort -V | tail -n 1)
+# Resume from the newest checkpoint that is complete; at the first start there is none.
+newest=$(
+  find "$CHECKPOINT_DIR" -mindepth 2 -maxdepth 2 -size +0 \
+    -path "$CHECKPOINT_DIR/checkpoint-*" \
+    \( -name trainer_state.json -o -name random_states_0.pkl -o -name complete.json \) \
+    -printf '%h\n' | sort -V | tail -n 1
+)
 timeout --kill-after=60 "$left" torchrun \
   --nnodes "$NNODES" --nproc-per-node "$GPUS_PER_NODE" \
   --node-rank "$NODE_RANK" --master-addr "$MASTER_ADDR" \

@@ -11,6 +11,7 @@ from typing import Any
 
 import botocore.session
 import pytest
+import yaml
 from botocore.validate import ParamValidator
 
 from recommender.errors import UsageError
@@ -203,3 +204,43 @@ def test_several_machines_are_named_for_their_ranks(tmp_path: Path):
     _, calls = played(tmp_path, "gcloud", TWO_MACHINES, ends=f"{START + 3600}")
     (asked,) = starts(calls)
     assert re.search(rf"create {TWO_MACHINES.name}-{START}-plan-0 \S+-plan-1 ", asked)
+
+
+@pytest.mark.parametrize(("target", "ends"), [
+    ("aws-cli", "shutdown -h now"),
+    ("gcloud", "gcloud compute instances delete run-plan-0 --zone=run-plan-0 --quiet"),
+    ("azure-cli", "az vm delete --yes --ids run-plan-0 --only-show-errors --output none"),
+])  # fmt: skip
+def test_a_machine_ends_itself_when_its_time_is_over(tmp_path: Path, target: str, ends: str):
+    """Up to the clock that is set first; the metadata service answers one name to all."""
+    text = export_files(CASES[target], target, "")[1].text
+    head, clock, _ = text.partition("end_machine) &")
+    (tmp_path / "curl").write_text("#!/bin/sh\necho run-plan-0\n", encoding="utf-8")
+    for name in ("shutdown", "gcloud", "az"):
+        call = f'#!/bin/sh\necho {name} "$@" >> {tmp_path}/calls\n'
+        (tmp_path / name).write_text(call, encoding="utf-8")
+    for each in tmp_path.iterdir():
+        each.chmod(0o755)
+    script = head.replace("/checkpoints", str(tmp_path / "checkpoints")) + clock + "\nwait\n"
+    subprocess.run(
+        ["bash", "-c", script.replace('PATH="/opt', f'PATH="{tmp_path}:/opt')],
+        env={"PATH": os.environ["PATH"], "RUN_ID": "1", "LEFT_S": "0", "NNODES": "1", **NAMED},
+        check=True,
+    )
+    assert (tmp_path / "calls").read_text("utf-8").splitlines() == [ends]
+
+
+def test_the_fallback_s_machines_are_told_their_own_micro_batch():
+    late = GCP.plan.fallback
+    assert late is not None
+    four = replace(late.machines[0], count=4)  # 32 GPUs for a batch of 64
+    run = described(replace(GCP.plan, fallback=replace(late, machines=(four,))))
+    step = replace(run.plan.estimate.step, micro_batch=8, accumulation=1)
+    run = replace(run, plan=replace(run.plan, estimate=replace(run.plan.estimate, step=step)))
+    files = {each.name: each.text for each in export_files(run, "gcloud", "")}
+    assert 'write_boot_file "$count" MICRO_BATCH=2 USD_PER_HOUR=97\n' in files["launch.sh"]
+    assert "export MICRO_BATCH=${MICRO_BATCH:-8}\n" in files["machine.sh"]
+    text = export_files(run, "terraform", "")[0].text
+    assert 'var.on_demand ? "export MICRO_BATCH=2 USD_PER_HOUR=97" : ""' in text
+    late_job = yaml.safe_load(export_files(run, "skypilot", "")[1].text)["envs"]
+    assert (late_job["MICRO_BATCH"], late_job["USD_PER_HOUR"]) == ("2", "97")

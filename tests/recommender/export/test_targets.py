@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,10 @@ from recommender.errors import UsageError
 from recommender.export.description import RunDescription
 from recommender.export.start import TARGETS, start_line, usual_target
 from recommender.export.targets import export_files, target_of
+from recommender.export.train_command import variables
+from recommender.plan.plan import StepSplit
 from tests.recommender import golden
-from tests.recommender.export.runs import ALL, AWS, GCP, MIXED, ON_DEMAND
+from tests.recommender.export.runs import ALL, AWS, AZURE, GCP, MIXED, ON_DEMAND, TWO_MACHINES
 
 TORCHRUN = """#!/usr/bin/env bash
 printf '%s\\n' "$@" > "$(dirname "$0")/arguments"
@@ -72,9 +75,31 @@ def started(folder: Path, run: RunDescription, **given: str) -> subprocess.Compl
     )
 
 
+def saved(folder: Path, step: int, *names: str) -> Path:
+    """A checkpoint of these files."""
+    made = folder / "saved" / f"checkpoint-{step}"
+    made.mkdir(parents=True)
+    for name in names:
+        (made / name).write_text("x", encoding="utf-8")
+    return made
+
+
+@pytest.mark.parametrize("last", ["trainer_state.json", "random_states_0.pkl", "complete.json"])
+def test_a_checkpoint_that_was_not_written_to_its_end_is_not_resumed_from(
+    tmp_path: Path, last: str
+):
+    saved(tmp_path, 900, last)
+    whole = saved(tmp_path, 1000, "model.safetensors", last)
+    saved(tmp_path, 1100, "model.safetensors", "optimizer.pt")
+    (saved(tmp_path, 1200) / last).touch()  # cut off before its first byte
+    assert started(tmp_path, GCP).returncode == 0
+    words = (tmp_path / "arguments").read_text("utf-8").split()
+    assert words[-2:] == ["--resume_from_checkpoint", str(whole)]
+
+
 def test_torchrun_gets_the_cluster_and_the_newest_checkpoint(tmp_path: Path):
     for step in (900, 1000, 99):
-        (tmp_path / "saved" / f"checkpoint-{step}").mkdir(parents=True)
+        saved(tmp_path, step, "trainer_state.json")
     done = started(tmp_path, GCP, NODE_RANK="1", MASTER_ADDR="10.0.0.1")
     assert done.returncode == 0, done.stderr
     words = (tmp_path / "arguments").read_text("utf-8").split()
@@ -106,6 +131,42 @@ def test_a_run_beyond_its_cap_is_not_started_again(tmp_path: Path):
 def test_a_plan_that_saves_nothing_keeps_its_cap(tmp_path: Path):
     assert started(tmp_path, ON_DEMAND).returncode == 0
     assert not (tmp_path / "saved").exists()
+
+
+def test_a_cut_network_is_told_in_words_that_can_be_compared():
+    step = replace(GCP.plan.estimate.step, sharding="TP 8 × PP 2", micro_batch=7, accumulation=19)
+    told = {each.name: each for each in variables(with_step(GCP, step), "")}
+    assert told["SHARDING"].value == "tp8-pp2"
+    assert (told["MICRO_BATCH"].value, told["ACCUMULATION"].value) == ("7", "19")
+    assert "copy of the network" in told["MICRO_BATCH"].meaning
+    assert told["USD_PER_HOUR"].value == f"{GCP.plan.usd_per_hour:.4g}"
+
+
+def with_step(run: RunDescription, step: StepSplit) -> RunDescription:
+    return replace(run, plan=replace(run.plan, estimate=replace(run.plan.estimate, step=step)))
+
+
+def test_disks_hold_the_checkpoints_of_large_networks():
+    large = replace(TWO_MACHINES, job=replace(TWO_MACHINES.job, checkpoint_bytes=500e9))
+    small = replace(TWO_MACHINES, job=replace(TWO_MACHINES.job, checkpoint_bytes=1e9))
+    assert small.disk_gb == 256
+    assert large.disk_gb == 100 + 500 + 2 * 250
+    job = yaml.safe_load(export_files(large, "skypilot", "run")[0].text)
+    assert job["resources"]["disk_size"] == large.disk_gb
+
+
+def test_the_command_of_a_header_is_a_line_that_can_be_copied():
+    head = export_files(AWS, "aws-cli", "where my runs are")[0].text
+    assert "#   " + start_line(AWS, "aws-cli", "where my runs are") in head.splitlines()
+    assert start_line(AWS, "torchrun", "my runs") == "bash 'my runs/train.sh'"
+
+
+def test_dstack_keeps_checkpoints_on_a_volume_where_one_machine_can_have_it():
+    task, volume = (yaml.safe_load(each.text) for each in export_files(AWS, "dstack", "run"))
+    assert (volume["name"], volume["region"]) == (task["volumes"][0]["name"], task["regions"][0])
+    assert volume["type"] == "volume"
+    for run in (TWO_MACHINES, AZURE):
+        assert "export --to skypilot" in target_of("dstack").why_not(run)
 
 
 def test_dstack_stays_where_the_checkpoints_lie():
