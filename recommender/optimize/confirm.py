@@ -6,6 +6,7 @@ is off by one or two per cent. So on few paths a plan is only screened:
 
 * it may keep the limits if it does so within the error of its chance (`Space.least_chance`) and of
   its overhead;
+* its own fallback may beat it, which is no plan then, but within the error of its goal;
 * it may be the best if its goal, less its own error (`Values.least_goal`), is below that of the
   best, on the printed paths or on the same few (`SearchState.open_below`).
 
@@ -46,7 +47,8 @@ def admit(space: Space, found: list[Screened], state: SearchState) -> None:
         return
     # What keeps the limits on these paths as well is the surest to cut others off.
     for each in sorted(found, key=lambda one: (not one.kept, one.candidate.goal)):
-        if each.candidate.goal < state.screened_goal * (1.0 - EPSILON) and state.may_follow:
+        better = each.candidate.goal < state.screened_goal * (1.0 - EPSILON)
+        if better and not each.beaten and state.may_follow:
             _confirm(space, each, state)
         else:
             _wait(each, state)
@@ -96,7 +98,7 @@ def _wait(each: Screened, state: SearchState) -> None:
 
 def _stand_by(each: Screened, state: SearchState) -> None:
     """A plan that cannot be the best may stand beside it if it keeps the limits."""
-    if each.kept:
+    if each.kept and not each.beaten:
         _take(each.candidate, state)
 
 
@@ -108,7 +110,8 @@ def _confirm(space: Space, each: Screened, state: SearchState) -> None:
     # What another fallback could save is asked by the search alone.
     one = replace(each.inputs, best_fallback_usd_per_hour=np.full(1, np.inf))
     values = values_of(space.on_printed_paths(), one, np.ones(1, dtype=bool))
-    if np.isfinite(values.goal[0]):
+    best = state.best_goal if each.beaten else np.inf  # a plan that its fallback beats is none
+    if values.goal[0] < best:
         printed = replace(
             each.candidate,
             goal=float(values.goal[0]),

@@ -106,6 +106,7 @@ def _support_bounds(
         if b.waits.kept:
             counted = others(e.usd_per_hour, b.billed.counted[place], less=1)
             most = np.minimum(most, within(b.price, counted, lines, b.max_spend))
+            possible &= most > 0.0
         return np.where(possible, _least_time(b, lines, most, down), np.inf)
     fixed = np.maximum(e.fixed_usd[chosen].max(initial=0.0), e.fixed_usd[more])
 

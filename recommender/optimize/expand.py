@@ -93,12 +93,15 @@ def _screened(
     values: Values,
     state: SearchState,
 ) -> list[Screened]:
-    """The plans that may keep the limits, but those that their own fallback beats."""
+    """The plans that may keep the limits, but those that their own fallback surely beats."""
     keeps = np.isfinite(values.goal)
+    beaten = np.zeros(len(plans), dtype=bool)
     if (keeps & may_be_dominated(space, space.sites[index], plans, values)).any():
         if index not in state.alone:
             state.alone[index] = fallbacks_alone(space, space.sites[index])
-        keeps &= ~dominated(plans, values, state.alone[index])
+        alone = state.alone[index]
+        beaten = dominated(plans, values, alone)
+        keeps &= ~dominated(plans, _less_error(space, values), alone)
     return [
         Screened(
             _candidate(index, rows, plans, values, int(i)),
@@ -106,9 +109,17 @@ def _screened(
             int(i),
             float(values.least_goal[i]),
             bool(values.kept[i]),
+            bool(beaten[i]),
         )
         for i in np.flatnonzero(keeps)
     ]
+
+
+def _less_error(space: Space, values: Values) -> Values:
+    """The values of plans with a goal as low as the error of these paths may make it."""
+    if space.limits.goal == "time":
+        return replace(values, time_s=values.least_goal)
+    return replace(values, cost_usd=values.least_goal)
 
 
 def _candidate(index: int, rows: Ints, plans: Plans, values: Values, i: int) -> Candidate:

@@ -64,6 +64,7 @@ class Screened:
     row: int  # its own
     least_goal: float  # its goal less the error of these paths
     kept: bool  # whether it keeps the limits on them
+    beaten: bool = False  # whether its own fallback beats it on them, within their error
 
     @property
     def inputs(self) -> PathInputs:

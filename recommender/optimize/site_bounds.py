@@ -59,7 +59,7 @@ class Waits:
     waiting: Waiting  # how much of the time spot machines are there
     down: Floats  # (entries,): -log of the availability of one machine; 0 on demand
     down_from: Floats  # (entries + 1, types + 1): of so many spot types from an entry on, at least
-    kept: bool  # whether a budget bounds price times time
+    kept: bool  # whether the budget bounds price times time, whatever a fallback does
     bound_time: bool  # whether the time of any cluster that may be good is bounded by that of spot
 
 
@@ -171,7 +171,8 @@ def _bounds_of_rows(
     has_fallback = len(fall) > 0 and limits.deadline_s is not None and bool(e.spot.any())
     if not has_fallback:
         max_step_s = _longest(space, sigmas, away)
-    fallback_usd = float((fall.usd_per_hour * fall.step_s).min(initial=np.inf)) * seconds / 3600.0
+    fallback_spend = float((fall.usd_per_hour * fall.step_s).min(initial=np.inf))
+    fallback_usd = fallback_spend * seconds / 3600.0
     groups, weights = groups_of(site, speed), weights_of(e.usd_per_hour, speed)
     cases = cases_of(space, site) if cases is None else cases
 
@@ -200,7 +201,9 @@ def _bounds_of_rows(
         fallback_s=float(fall.step_s.min()) * seconds if has_fallback else np.inf,
         alone_usd=_alone_usd(space, site, speed, seconds),
         spot_usd=float(spot_usd.min()),
-        waits=_waits(space, site, laws, speed, max_spend, types, has_fallback),
+        waits=_waits(
+            space, site, laws, speed, max_spend, types, fallback_spend if has_fallback else np.inf
+        ),
     )
 
 
@@ -211,16 +214,19 @@ def _waits(
     speed: Floats,
     max_spend: float,
     types: int,
-    has_fallback: bool,
+    fallback_spend: float,
 ) -> Waits:
     """Waits of the clusters of a site.
 
     On-demand machines of an elastic cluster that cannot do all of its work within the budget do a
-    part: spot does the rest. Those that can, and fallbacks, need not wait for it.
+    part: spot does the rest. Those that can, and fallbacks, need not wait for it. Where none of
+    both can, what the cluster itself spends on all of the work is within the budget too: whoever
+    does parts of the work pays a mean of what each would for all of it.
     """
     e, budget = site.entries, space.limits.budget_usd is not None
     alone = _least_spend(space, site, speed)
-    spot_needed = not has_fallback and max_spend <= alone
+    kept = budget and max_spend <= min(alone, fallback_spend)
+    spot_needed = not np.isfinite(fallback_spend) and max_spend <= alone
     down = np.where(e.spot, np.log1p(np.exp(-e.availability_logit)), 0.0)
     bound_time = spot_needed and (budget or not may_train_in_part(space, site))
     kept_part = _kept_part(space, alone) if spot_needed else 0.0
@@ -230,7 +236,7 @@ def _waits(
         waiting=waiting_of(space, laws, kept_part) if asked else UNBOUNDED,
         down=down,
         down_from=sums_from(np.where(e.spot, down, np.inf), types),
-        kept=budget and spot_needed,
+        kept=kept,
         bound_time=bound_time,
     )
 

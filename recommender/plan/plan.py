@@ -250,6 +250,15 @@ Role = Literal["sensible", "cheapest", "fastest", "safest"]
 
 
 @dataclass(frozen=True, slots=True)
+class Faster:
+    """The fastest plan of all, where it saves time at a price that few pay."""
+
+    rank: int  # its number in the table
+    more_usd: float  # than the fastest of the three, mean cost
+    less_s: float  # than that, median time
+
+
+@dataclass(frozen=True, slots=True)
 class Pick:
     """One of the three."""
 
@@ -258,6 +267,7 @@ class Pick:
     plan: Plan
     reasons: tuple[str, ...] = ()  # why, and what it takes to get it going: a few words each
     effort_h: float = 0.0  # hours of a person's work: quotas to ask for, resuming, several machines
+    faster: Faster | None = None  # of the fastest: what is faster still
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import numpy as np
 
 from recommender.catalogs.registry import CLOUDS
 from recommender.inputs.limits import amount, as_typed, exact, rounded_up
-from recommender.inputs.units import format_gpu
+from recommender.inputs.units import brief_duration, format_gpu
 from recommender.plan.limits import DEADLINE, LIMITS, Choice, Limit, Limits, Progress
 from recommender.plan.plan import Infeasible, Plan, SensitivityStep
 from recommender.planner.plan_builder import saving
@@ -111,6 +111,9 @@ def _typed(flag: str, name: str, choice: Choice) -> str:
     return f"{flag} {words.replace('on_demand', 'on-demand')}"
 
 
+# A deadline that is so many times as long, and beyond a week, is no advice to who asked for one
+# and something else: the other limit is what to change.
+FAR, WEEK_S = 4.0, 7 * 86400.0
 WAIT, WORTH_IT = 1.2, 0.8  # a deadline so much longer is named where it costs so much less
 WIDE = 3.0  # a span whose end is so many times its beginning is told next to the mean
 
@@ -128,7 +131,7 @@ def infeasible(search: PlanSearch) -> Infeasible:
     fastest, cheapest = search.best_unconstrained("time"), search.best_unconstrained("cost")
     baseline = _cheapest_on_demand(search)
     looser = each_relaxed(limits, search)
-    steps = [step for each in looser for step in _steps(each, search)]
+    steps = [step for each in looser if not _is_far(each, limits) for step in _steps(each, search)]
     binding = (_binding(each, limits) for each in looser)
     sentences = [*_remaining_limits(limits, problem.progress), *binding]
     if problem.choice.quotas:
@@ -272,13 +275,15 @@ def _cheaper(looser: Relaxed, least: Plan, search: PlanSearch) -> list[Sensitivi
 
 def _together(search: PlanSearch) -> tuple[list[SensitivityStep], list[str]]:
     """What would do where no limit does alone: one as near as it can be, then the others."""
-    given = list(search.problem.limits.given(LIMITS))
+    limits = search.problem.limits
+    given = list(limits.given(LIMITS))
     steps, alone = [], []
     for lead in given:
         found, kept = _in_turn([lead, *(each for each in given if each != lead)], search)
         first = found[0] if found and found[0].limit == lead[0] else None
         alone += [] if first is None else [first.typed]
-        if not found or not kept:
+        after = found if first is None else found[1:]
+        if not found or not kept or any(_is_far(each, limits) for each in after):
             continue
         least = _step(_joined(found), search)
         steps.append(least)
@@ -343,8 +348,23 @@ def _flags(step: SensitivityStep) -> list[str]:
     return [word for word in step.change.split() if word.startswith("--")]
 
 
+def _is_far(looser: Relaxed, limits: Limits) -> bool:
+    """Whether a deadline is too far from what was asked for to be advice; never where it is all."""
+    alone = len(list(limits.given(LIMITS))) == 1
+    due_s = looser.limits.deadline_s or 0.0
+    return looser.limit == DEADLINE and not alone and due_s > _horizon_s(limits)
+
+
+def _horizon_s(limits: Limits) -> float:
+    """The longest deadline that is told as advice beside other limits."""
+    return max(FAR * (limits.deadline_s or 0.0), WEEK_S)
+
+
 def _binding(looser: Relaxed, limits: Limits) -> str:
     """By how much a limit is missed when all others are kept."""
+    if _is_far(looser, limits):
+        most = brief_duration(_horizon_s(limits))
+        return f"no deadline under {most} leaves a plan, other limits unchanged"
     if looser.limit is None:
         return f"{looser.typed} leaves a plan, other limits unchanged"
     least = f"{looser.typed} is about the least that leaves a plan, other limits unchanged"

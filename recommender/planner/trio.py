@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.search_state import Candidate, ranking_key
-from recommender.plan.effort import effort_of, reasons_of, whole_usd
+from recommender.plan.effort import HOUR_USD, effort_of, reasons_of, whole_usd
 from recommender.plan.limits import Limits
-from recommender.plan.plan import Pick, Plan, Role, Trio
+from recommender.plan.plan import Faster, Pick, Plan, Role, Trio
 from recommender.planner.baselines import rivals
 from recommender.planner.plan_builder import Evaluated, goal_of, is_on_demand_only, keeps
 from recommender.planner.ranking import HORIZON_S, Ranked, kind_of
@@ -24,6 +24,8 @@ HALF = 0.5  # chance to be within the horizon, from which on a plan is
 ALIKE = 0.05  # plans that cost so much more at most, all counted, are as sensible
 FAR = 3.0  # a plan that costs so many times the least, all counted, is no choice by value
 SAME_MONEY = 0.10  # and of those none that costs so much more in money alone
+# What an hour sooner is worth at most, where nobody says: two people who do nothing but wait.
+HASTE_USD = 2.0 * HOUR_USD
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ class Three:
     cheapest: Evaluated
     third: Evaluated
     third_role: Role
+    fastest: Evaluated  # at any price
     kinds: tuple[Evaluated, ...]  # the best of each kind by value, the best first
 
     def led(self, table: Sequence[Evaluated], limits: Limits) -> Trio:
@@ -41,9 +44,21 @@ class Three:
         return Trio(
             sensible=_pick("sensible", self.sensible, table),
             cheapest=_pick("cheapest", self.cheapest, table),
-            third=_pick(self.third_role, self.third, table),
+            third=replace(
+                _pick(self.third_role, self.third, table),
+                faster=self._faster(table) if self.third_role == "fastest" else None,
+            ),
             asked=_asked(limits),
         )
+
+    def _faster(self, table: Sequence[Evaluated]) -> Faster | None:
+        """What is faster still than the third, by the printed figures."""
+        told, other = self.third.plan.estimate, self.fastest.plan.estimate
+        less_s = told.time.p50 - other.time.p50
+        if less_s <= 0.0:
+            return None
+        rank = table.index(self.fastest) + 1
+        return Faster(rank, other.cost.mean - told.cost.mean, less_s)
 
 
 def three(search: PlanSearch, ranked: Ranked) -> Three | None:
@@ -53,12 +68,14 @@ def three(search: PlanSearch, ranked: Ranked) -> Three | None:
     if not plans:
         return None
     best = shown[0] if shown and shown[0] in plans else None
-    fastest = limits.deadline_s is None or limits.objective == "time"
+    fastest = best if best and limits.goal == "time" else _fastest(plans)
+    sensible, third_role = _sensible(plans, limits), _third_role(limits)
     return Three(
-        sensible=_sensible(plans, limits),
+        sensible=sensible,
         cheapest=best if best and limits.goal == "cost" else _cheapest(plans),
-        third=_third(plans, best, limits) if fastest else _safest(plans),
-        third_role="fastest" if fastest else "safest",
+        third=_third(plans, sensible, fastest, limits),
+        third_role=third_role,
+        fastest=fastest,
         kinds=_kinds(search, plans) if limits.by_value else (),
     )
 
@@ -147,9 +164,31 @@ def _cheapest(plans: Sequence[Evaluated]) -> Evaluated:
     return min(plans, key=lambda each: each.plan.estimate.cost.mean)
 
 
-def _third(plans: Sequence[Evaluated], best: Evaluated | None, limits: Limits) -> Evaluated:
-    """The fastest: the first of the table where time is the goal."""
-    return best if best and limits.goal == "time" else _fastest(plans)
+def _third_role(limits: Limits) -> Role:
+    return "fastest" if limits.deadline_s is None or limits.objective == "time" else "safest"
+
+
+def _third(
+    plans: Sequence[Evaluated], sensible: Evaluated, fastest: Evaluated, limits: Limits
+) -> Evaluated:
+    """The safest under a deadline, else the fastest: at any price only if that was asked for."""
+    if limits.objective == "time":
+        return fastest
+    return _safest(plans) if _third_role(limits) == "safest" else _hasty(plans, sensible)
+
+
+def _hasty(plans: Sequence[Evaluated], sensible: Evaluated) -> Evaluated:
+    """The fastest that people pay for: the least of money and `HASTE_USD` for each hour.
+
+    So an hour that it saves against any plan costs no more than that; of near-ties the fastest.
+    """
+
+    def whole(each: Evaluated) -> float:
+        return each.cost_usd + HASTE_USD * each.time_s / 3600.0
+
+    sooner = [each for each in plans if each.time_s <= sensible.time_s]
+    most = min(map(whole, sooner)) * (1.0 + ALIKE)
+    return _fastest([each for each in sooner if whole(each) <= most])
 
 
 def _fastest(plans: Sequence[Evaluated]) -> Evaluated:

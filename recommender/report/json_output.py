@@ -106,6 +106,7 @@ def _trio(trio: Any) -> Any:
             "rank": pick.rank,
             "reasons": list(pick.reasons),
             "effort_h": plain(pick.effort_h),
+            "faster": plain(pick.faster),
         }
         for pick in trio.picks
     ]

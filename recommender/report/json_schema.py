@@ -10,7 +10,7 @@ from recommender.job.calibration_section import SCHEMA as CALIBRATION_SECTION
 from recommender.job.job import Job, TimedRun
 from recommender.plan.frontier import Frontier
 from recommender.plan.limits import Choice, Limits, Progress
-from recommender.plan.plan import Check, Plan, PriceDate, ProgramFacts, Proof, Role
+from recommender.plan.plan import Check, Faster, Plan, PriceDate, ProgramFacts, Proof, Role
 from recommender.plan.replan import Replan
 from recommender.plan.simulation import Simulation
 from recommender.plan.standing import MachineStanding
@@ -141,7 +141,7 @@ def _answer(plan: Any, definitions: dict[str, Any]) -> dict[str, Any]:
             "program": _nullable(_of(ProgramFacts, definitions)),
             "floor": _object({"usd": _PLAIN[float], "s": _PLAIN[float]}),
             "plans": _list(ranked),
-            "trio": _nullable(_list(_pick())),
+            "trio": _nullable(_list(_pick(definitions))),
             "trivial": _list(plan),
             "compared": _nullable(plan),
             "steps": _list(step),
@@ -156,7 +156,7 @@ def _answer(plan: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _pick() -> dict[str, Any]:
+def _pick(definitions: dict[str, Any]) -> dict[str, Any]:
     """One of the plans that an answer leads with, by its number."""
     return _object(
         {
@@ -164,6 +164,7 @@ def _pick() -> dict[str, Any]:
             "rank": {"type": "integer", "minimum": 1},
             "reasons": {"type": "array", "items": {"type": "string"}},
             "effort_h": _PLAIN[float],
+            "faster": _nullable(_of(Faster, definitions)),
         }
     )
 

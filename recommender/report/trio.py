@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import replace
 
 from recommender.plan.effort import effort_of
-from recommender.plan.plan import Answer, Machines, Need, Plan, Spread, Trio
+from recommender.plan.plan import Answer, Machines, Need, Pick, Plan, Spread, Trio
 from recommender.report import cells
 from recommender.report import formatting as fmt
 
@@ -20,13 +20,24 @@ def trio_parts(trio: Trio | None) -> list[tuple[str, str]]:
     """Roles and what to rent; a plan that holds several roles is told once."""
     if trio is None:
         return []
-    roles: dict[str, list[str]] = {}
+    roles: dict[int, list[Pick]] = {}
     for pick in trio.picks:
-        roles.setdefault(f"{spoken(pick.plan)} (plan {pick.rank})", []).append(pick.role)
+        roles.setdefault(pick.rank, []).append(pick)
     why = fmt.listing([each for each in trio.picks[0].reasons if each not in _SAID])
-    parts = [(", ".join(names), words) for words, names in roles.items()]
-    (role, words), *others = parts
-    return [(role, f"{words}; {why}" if why else words), *others]
+    parts = []
+    for rank, picks in roles.items():
+        words = [f"{spoken(picks[0].plan)} (plan {rank})", *map(faster_still, picks)]
+        words.insert(1, why if not parts else "")
+        parts.append((", ".join(pick.role for pick in picks), "; ".join(filter(None, words))))
+    return parts
+
+
+def faster_still(pick: Pick) -> str:
+    """What the fastest plan of all costs, where few would pay it; "" if this is it."""
+    if pick.faster is None:
+        return ""
+    less, more = fmt.duration(pick.faster.less_s), fmt.usd(pick.faster.more_usd)
+    return f"faster still, by {less} for {more} USD more: plan {pick.faster.rank}"
 
 
 def spoken(plan: Plan) -> str:
@@ -106,7 +117,7 @@ def tie_line(answer: Answer) -> str:
         return ""
     (rank, most), *others = told
     if rank == answer.best and answer.by_value and most >= TIE:
-        return ""  # the trio names the fastest
+        return ""  # the trio names the fastest, or what is faster still
     if most >= TIE or not others:
         often = fmt.percent(most)
         return f"Plan {rank} is {best} in {often} of what speeds and prices may turn out to be."

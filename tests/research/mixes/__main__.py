@@ -3,11 +3,13 @@
 One JSON line per question; what a file holds already is not asked again. One process.
 
     --only WORD          questions whose name holds every such word ("none", "gang", a preset)
+    --sample N           so many of them, as many of each class in turn
     --answers-only       no comparison: what an earlier version is asked
     --quick              a plan that mixes nothing is not compared with the best such plan
     --before FILE        answers of an earlier version, evaluated again under today's law
     --table              no questions; print what the file holds, by class
-    --anchors            no questions; print anchors.csv, what presets need under the quotas
+    --anchors            no questions; print what presets need under the quotas, for anchors.csv:
+                         questions are then asked of the limits of this day
 """
 
 import argparse
@@ -30,6 +32,7 @@ from tests.research.mixes.questions import (
     Question,
     choice_of,
     questions,
+    sample,
 )
 from tests.research.mixes.records import Asked, PlanRecord, line, read
 from tests.research.mixes.table import tables
@@ -75,13 +78,14 @@ def main() -> None:
         given.quick,
         Path(given.reference) if given.reference else None,
     )
-    for question in questions(tuple(given.only)):
+    asked = questions(tuple(given.only))
+    for question in sample(asked, given.sample) if given.sample else asked:
         if question.key not in known:
             with given.out.open("a", encoding="utf-8") as file:
-                asked = sweep.asked(question)
-                file.write(line(asked) + "\n")
-            words = asked.first.words if asked.first else asked.failed or asked.status
-            print(f"{question.key:60}{asked.seconds:7.2f} s  gap {asked.gap:5.1%}  {words}")
+                found = sweep.asked(question)
+                file.write(line(found) + "\n")
+            words = found.first.words if found.first else found.failed or found.status
+            print(f"{question.key:60}{found.seconds:7.2f} s  gap {found.gap:5.1%}  {words}")
 
 
 def _arguments() -> argparse.Namespace:
@@ -90,6 +94,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--out", type=Path, default=Path("mixes.jsonl"))
     parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--sample", type=int, default=0)
     parser.add_argument("--before", type=Path)
     parser.add_argument("--answers-only", action="store_true")
     parser.add_argument("--quick", action="store_true")

@@ -1,10 +1,12 @@
 """The questions of the sweep: presets x limits x quotas x how the job runs."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
+from itertools import chain, zip_longest
+from zlib import crc32
 
 from recommender.catalogs.catalog import Catalog
 from recommender.job.job import Job
@@ -87,6 +89,21 @@ def questions(only: tuple[str, ...] = ()) -> Iterator[Question]:
                     question = Question(anchor.preset, limits, quotas, runs_as)
                     if all(word in question.key for word in only):
                         yield question
+
+
+def sample(asked: Iterable[Question], most: int) -> list[Question]:
+    """As many of each class of limits, quotas and how the job runs, in turn; presets by chance."""
+    classes: dict[tuple[str, str, str], list[Question]] = {}
+    for each in asked:
+        classes.setdefault((each.limits, each.quotas, each.runs_as), []).append(each)
+    drawn = [sorted(found, key=_draw) for found in classes.values()]
+    turns = chain.from_iterable(zip_longest(*drawn))
+    return [each for each in turns if each is not None][:most]
+
+
+def _draw(question: Question) -> int:
+    """A number that is the same in every run."""
+    return crc32(question.key.encode())
 
 
 def job_of(question: Question) -> Job:

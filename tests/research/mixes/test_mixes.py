@@ -1,5 +1,6 @@
 """The sweep asks what it says, keeps what it found, and counts it right."""
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tests.research.mixes.questions import (
     job_of,
     limits_of,
     questions,
+    sample,
 )
 from tests.research.mixes.records import Asked, Judged, PlanRecord, Rented, line, read
 from tests.research.mixes.table import tables
@@ -38,6 +40,14 @@ def judged(usd: float) -> tuple[Judged, ...]:
 def test_the_sweep_asks_more_than_five_hundred_different_questions() -> None:
     keys = [question.key for question in questions()]
     assert len(keys) == len(set(keys)) == (19 * 5 - 1) * 3 * 2 + 19 * 4
+
+
+def test_a_sample_has_as_many_of_each_class() -> None:
+    drawn = sample(questions(), 200)
+    counts = Counter((each.limits, each.quotas, each.runs_as) for each in drawn)
+    assert len(set(drawn)) == 200
+    assert set(counts.values()) <= {5, 6}
+    assert len({each.preset for each in drawn}) > 15
 
 
 def test_overhead_is_asked_about_next_to_both_deadlines() -> None:
