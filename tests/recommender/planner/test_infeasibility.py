@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -12,7 +13,9 @@ from recommender.job.jobfile import find_job
 from recommender.job.merge_layers import JobFlags
 from recommender.plan.limits import Choice, GpuWish, Limits, Progress, QuotaLimit
 from recommender.plan.plan import Infeasible
+from recommender.planner.problem import planning_problem
 from recommender.planner.recommend import recommend
+from recommender.planner.search import PlanSearch
 from recommender.text import usd
 from tests.recommender.planning import HOUR, NOW, snapshot
 
@@ -234,8 +237,8 @@ def test_a_deadline_of_weeks_is_no_advice_to_who_asked_for_two_days() -> None:
 def test_a_budget_that_pays_neither_spot_nor_a_fallback_rules_mixes_out() -> None:
     """Whoever does parts of the work pays a mean of what each would for all of it."""
     limits = Limits(deadline_s=5 * HOUR, budget_usd=100.0)
-    answer = recommend(
-        find_job("llama3-70b-sft"), limits, Choice(providers=("aws",)), catalog=snapshot(), now=NOW
+    when = datetime(2026, 11, 23, tzinfo=UTC)
+    problem = planning_problem(
+        find_job("llama3-70b-sft"), limits, Choice(), snapshot(), Progress(), when, 7
     )
-    assert answer.status == "infeasible"
-    assert answer.lower_bound_usd > limits.budget_usd  # type: ignore[operator]
+    assert PlanSearch(problem).proven_infeasible

@@ -93,7 +93,7 @@ def test_questions_are_chosen_by_words_that_their_names_hold() -> None:
 def test_a_budget_is_a_third_more_than_the_cheapest_plan_needs() -> None:
     limits = limits_of(replace(QUESTION, limits="1.3x cheapest"))
     assert limits.deadline_s is None
-    assert limits.budget_usd == 1.3 * 0.0417
+    assert limits.budget_usd == 1.3 * 0.0446
     assert not job_of(QUESTION).elastic
 
 
