@@ -24,7 +24,7 @@ def trio_parts(trio: Trio | None) -> list[tuple[str, str]]:
     for pick in trio.picks:
         roles.setdefault(pick.rank, []).append(pick)
     why = fmt.listing([each for each in trio.picks[0].reasons if each not in _SAID])
-    parts = []
+    parts: list[tuple[str, str]] = []
     for rank, picks in roles.items():
         words = [f"{spoken(picks[0].plan)} (plan {rank})", *map(faster_still, picks)]
         words.insert(1, why if not parts else "")
