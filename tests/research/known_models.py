@@ -5,7 +5,8 @@
 FOLDER holds unpacked wheels of litgpt, keras_hub and torchvision, one folder each; torch and
 transformers are installed. Nothing of them is kept but figures:
 
-* `fields_by`: whose configuration has the same layers, widths, heads, vocabulary and experts;
+* `fields_by`: whose configuration has the same layers, widths, heads, vocabulary and experts; for
+  what neither litgpt nor transformers has, who was read by hand (`read.csv`, 2026-11-23);
 * `count`, `count_by`: the number of parameters that somebody wrote down for it;
 * `built`, `built_as`: the number that transformers' own classes allocate for our fields.
 """
@@ -25,6 +26,7 @@ from recommender.networks.known_models import KnownModel, known_models
 
 ROOT = Path(__file__).parents[2]
 TARGET = ROOT / "tests" / "recommender" / "networks" / "checked.csv"
+READ = TARGET.with_name("read.csv")
 SHIPPED = ROOT / "recommender" / "networks" / "known_models.json"
 LITGPT, KERAS, VISION = "litgpt 0.5.13", "keras-hub 0.32.0", "torchvision 0.29.1"
 COLUMNS = ("model", "fields_by", "count", "count_by", "built", "built_as")
@@ -227,12 +229,14 @@ def main() -> None:
     root = Path(sys.argv[1])
     litgpt, keras, vision = litgpt_configs(root), keras_counts(root), vision_counts(root)
     rows = []
+    read = {row["model"]: row["source"] for row in csv.DictReader(READ.open(encoding="utf-8"))}
     for model in known_models():
         count, by = keras.get(PRESETS.get(model.name, "")), KERAS
         if model.name in PICTURES:
             count, by = vision[PICTURES[model.name]], VISION
         told = (count, by) if count else ("", "")
-        values = (model.name, fields_by(model, litgpt), *told, *built(model))
+        by_others = fields_by(model, litgpt) or read.get(model.name, "")
+        values = (model.name, by_others, *told, *built(model))
         rows.append(dict(zip(COLUMNS, values, strict=True)))
     with TARGET.open("w", encoding="utf-8", newline="") as file:
         table = csv.DictWriter(file, COLUMNS, lineterminator="\n")

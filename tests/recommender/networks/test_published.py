@@ -17,6 +17,7 @@ ROWS, CHECKED = (
     list(csv.DictReader((HERE / f"{name}.csv").read_text("utf-8").splitlines()))
     for name in ("published", "checked")
 )
+READ = list(csv.DictReader((HERE / "read.csv").read_text("utf-8").splitlines()))
 COUNTED = {row["model"]: int(row["parameters"]) for row in ROWS if row["parameters"]}
 FLOP = [row for row in ROWS if row["flop"]]
 DENSE = [  # decoders of one shape: PaLM's formula is exact for them
@@ -52,9 +53,17 @@ def test_every_model_was_held_against_what_others_ship() -> None:
     """`checked.csv` is written by tests/research/known_models.py."""
     assert [row["model"] for row in CHECKED] == [model.name for model in known_models()]
     agreed = {row["model"] for row in CHECKED if row["fields_by"] or row["count"]}
-    assert len(agreed) >= 110
+    assert len(agreed) == len(CHECKED)
     for model in known_models():
         assert ("from memory" in model.source) == (model.name not in agreed), model.source
+
+
+@pytest.mark.parametrize("row", READ, ids=lambda row: row["model"])
+def test_fields_are_those_that_were_read_outside(row: dict[str, str]) -> None:
+    known = {model.name: model for model in known_models()}[row["model"]]
+    read = dict(pair.split("=") for pair in row["fields"].split())
+    assert {name: str(known.config.fields[name]) for name in read} == read
+    assert row["source"] in known.source
 
 
 @pytest.mark.parametrize("row", CHECKED, ids=lambda row: row["model"])
