@@ -112,7 +112,7 @@ def simulate(
         UsageError: there is no such plan, or none keeps the limits.
     """
     from recommender.planner.simulate_plan import simulate_plan
-    from recommender.simulate.simulate import SimulationOptions
+    from recommender.simulation.simulate import SimulationOptions
 
     found = simulate_plan(
         _job(job),
@@ -154,7 +154,7 @@ def backtest(
     from recommender.policies.backtest import Workers, run
     from recommender.policies.state import ModePrices
     from recommender.report.backtest import standings
-    from recommender.simulate.backtest_work import (
+    from recommender.simulation.backtest_work import (
         BacktestSettings,
         check_series,
         parse_task,

@@ -71,7 +71,7 @@ class RunDescription:
 
     @property
     def on_fallback(self) -> "RunDescription | None":
-        """The same job on the machines that take over; None where nothing does."""
+        """The job on the machines that take over; None where nothing does."""
         late = self.plan.fallback
         if late is None:
             return None

@@ -37,8 +37,8 @@ from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import SEED, random_numbers
 from recommender.risk.run_statistics import quantiles
 from recommender.risk.spot_capacity import CLASS_CAPACITY, RunningCapacity
-from recommender.simulate.paths import SimulatedRuns, simulate
-from recommender.simulate.summary import kept
+from recommender.simulation.paths import SimulatedRuns, simulate
+from recommender.simulation.summary import kept
 
 MOVED = 0.05  # relative change from which on a price has moved
 TABLE = 20  # plans among which the one to move to is looked for

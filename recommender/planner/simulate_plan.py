@@ -18,8 +18,8 @@ from recommender.planner.pipeline import Pipeline
 from recommender.planner.plan_builder import Evaluated
 from recommender.planner.problem import Problem, planning_problem
 from recommender.risk.random_numbers import SEED
-from recommender.simulate.paths import ProgressCallback
-from recommender.simulate.simulate import SimulationOptions, simulation_of
+from recommender.simulation.paths import ProgressCallback
+from recommender.simulation.simulate import SimulationOptions, simulation_of
 
 NAMED = "the machines"
 

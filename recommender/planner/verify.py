@@ -10,8 +10,8 @@ from recommender.plan.plan import Check, Difference
 from recommender.planner.plan_builder import Evaluated
 from recommender.planner.problem import PRINTED, Problem
 from recommender.risk.run_statistics import median_error
-from recommender.simulate.paths import simulate
-from recommender.simulate.summary import kept
+from recommender.simulation.paths import simulate
+from recommender.simulation.summary import kept
 
 RUNS = 20_480  # ten times those behind the printed figures
 OTHER = 500_009  # from the seed of the printed figures to that of the check

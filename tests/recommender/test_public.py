@@ -1,6 +1,7 @@
 """The names that Python users import: all there, quick, and not hidden by other projects."""
 
 import os
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
@@ -27,6 +28,12 @@ def python(script: str, *first: Path, flags: str = "-P") -> subprocess.Completed
 def test_a_public_name_is_there(name: str):
     assert getattr(recommender, name) is not None
     assert name in dir(recommender)
+
+
+def test_no_public_name_is_that_of_a_part():
+    """Importing a part puts it on the package under its name, in place of what had that name."""
+    parts = {each.name for each in pkgutil.iter_modules(recommender.__path__)}
+    assert parts & set(recommender.__all__) == set()
 
 
 def test_another_name_is_not():

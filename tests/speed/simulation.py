@@ -22,7 +22,7 @@ import numpy as np
 from recommender.risk.monte_carlo import cycles_needed, simulate_paths
 from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.risk.random_numbers import clear_caches
-from recommender.simulate.paths import simulate
+from recommender.simulation.paths import simulate
 from tests.recommender.risk.cases import RESCUE, path_inputs
 
 H = 3600.0

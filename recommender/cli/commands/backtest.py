@@ -16,7 +16,7 @@ from recommender.inputs import units
 
 if TYPE_CHECKING:
     from recommender.policies.backtest import Work, Workers
-    from recommender.simulate.backtest_work import BacktestSettings
+    from recommender.simulation.backtest_work import BacktestSettings
 
 SETTINGS = ("48h/52h/6m", "48h/60h/6m", "24h/36h/12m", "24h/48h/6m")
 POLICIES = ("on-demand", "spot-only", "greedy", "uniform-progress", "cost-optimal")
@@ -160,7 +160,7 @@ def _work(
     """Every trace under every job setting, and how many traces; mistakes are raised together."""
     from recommender.cli.commands.trace import chosen_series
     from recommender.policies.state import ModePrices
-    from recommender.simulate.backtest_work import check_series, work_of
+    from recommender.simulation.backtest_work import check_series, work_of
 
     settings = _settings(trial, past, errors)
     spot = errors.parse(trial.spot_usd, "--spot-usd", _prices, (SPOT_USD,))
@@ -175,7 +175,7 @@ def _work(
 
 
 def _settings(trial: TrialFlags, past: float, errors: ErrorCollector) -> "BacktestSettings":
-    from recommender.simulate.backtest_work import BacktestSettings, parse_task
+    from recommender.simulation.backtest_work import BacktestSettings, parse_task
 
     policies = (*POLICIES, *WAITING, *TOGETHER)
     found = BacktestSettings(

@@ -41,7 +41,7 @@ from recommender.text import shown_path
 if TYPE_CHECKING:
     from recommender.plan.simulation import Simulation
     from recommender.planner.simulate_plan import PlanSimulation
-    from recommender.simulate.simulate import SimulationOptions
+    from recommender.simulation.simulate import SimulationOptions
 
 MOST_RUNS = 10_000_000
 SEED = 7
@@ -170,8 +170,8 @@ def _order(
     named: str,
     errors: ErrorCollector,
 ) -> tuple["SimulationOptions", dict[str, Any]]:
-    from recommender.simulate.scenario import WhatIf, parse_deflatable, parse_law
-    from recommender.simulate.simulate import SimulationOptions
+    from recommender.simulation.scenario import WhatIf, parse_deflatable, parse_law
+    from recommender.simulation.simulate import SimulationOptions
 
     runs = errors.parse(flags.runs, "--runs", units.whole_of("10000"), 10_000)
     if runs > MOST_RUNS:

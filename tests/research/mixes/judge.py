@@ -7,10 +7,10 @@ from pathlib import Path
 from recommender.plan.limits import Limits
 from recommender.planner.plan_builder import Evaluated
 from recommender.risk.run_statistics import trimmed_mean
-from recommender.simulate.paths import simulate
-from recommender.simulate.recorded import RecordedSeries, recorded_capacity
-from recommender.simulate.scenario import _as_recorded
-from recommender.simulate.summary import kept
+from recommender.simulation.paths import simulate
+from recommender.simulation.recorded import RecordedSeries, recorded_capacity
+from recommender.simulation.scenario import _as_recorded
+from recommender.simulation.summary import kept
 from tests.research.accuracy.tables import SPOT
 from tests.research.fits.spot_fit import HOUR, read_traces
 from tests.research.mixes.records import Judged

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from recommender.risk.laws import Lognormal
-from recommender.simulate.closed_form import _first_passage, closed_form
-from recommender.simulate.paths import simulate
+from recommender.simulation.closed_form import _first_passage, closed_form
+from recommender.simulation.paths import simulate
 from tests.recommender.risk.cases import RESCUE, path_inputs
 
 H = 3600.0

@@ -20,8 +20,8 @@ from recommender.risk.laws import (
 )
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.spot_capacity import CLASS_CAPACITY, Capacity, OtherRunLaw
-from recommender.simulate.paths import Deflatable, deflated
-from recommender.simulate.recorded import (
+from recommender.simulation.paths import Deflatable, deflated
+from recommender.simulation.recorded import (
     FOREVER_S,
     RecordedCapacity,
     RecordedSeries,

@@ -11,8 +11,8 @@ from recommender.policies.plan_policy import policy_facts, problem_of
 from recommender.policies.thresholds import TwoThresholds
 from recommender.risk.random_numbers import random_numbers
 from recommender.risk.spot_capacity import CLASS_CAPACITY
-from recommender.simulate.paths import simulate
-from recommender.simulate.policies import policy_runs, simulated_market
+from recommender.simulation.paths import simulate
+from recommender.simulation.policies import policy_runs, simulated_market
 from tests.recommender.risk.cases import RESCUE, SPOT, path_inputs
 
 H = 3600.0

@@ -8,7 +8,7 @@ from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan
 from recommender.risk.fallback import patience_of
 from recommender.risk.spot_capacity import CLASS_CAPACITY
-from recommender.simulate.executors import AS_COUNTED, executor_runs
+from recommender.simulation.executors import AS_COUNTED, executor_runs
 from tests.recommender.export.runs import GCP, ON_DEMAND
 from tests.recommender.risk.cases import PLAIN, path_inputs
 

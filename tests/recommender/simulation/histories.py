@@ -1,6 +1,6 @@
 """How far few histories are from many, over a grid of real plans. By hand:
 
-    python -m tests.recommender.simulate.histories
+    python -m tests.recommender.simulation.histories
 
 Plans are the five shown for each question of a fixed grid. For each, mean and 95 % quantile of
 cost and time from 256 histories (what the search compares plans on) and 2,048 (what is printed)
@@ -21,7 +21,7 @@ from recommender.planner.search import PlanSearch
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import SEED
-from recommender.simulate.paths import simulate
+from recommender.simulation.paths import simulate
 
 MANY = 98 * 2048
 OTHER_SEED = 90_001

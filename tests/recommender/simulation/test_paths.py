@@ -5,8 +5,8 @@ import pytest
 
 from recommender.plan.limits import Limits
 from recommender.risk.monte_carlo import simulate_paths
-from recommender.simulate.paths import BLOCK, simulate
-from recommender.simulate.summary import histogram, kept, quantiles, states
+from recommender.simulation.paths import BLOCK, simulate
+from recommender.simulation.summary import histogram, kept, quantiles, states
 from tests.recommender.risk.cases import RESCUE, SPOT, path_inputs, random_plan
 
 H = 3600.0

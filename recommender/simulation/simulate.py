@@ -13,10 +13,10 @@ from recommender.plan.simulation import (
     Simulation,
 )
 from recommender.risk.path_inputs import PathInputs
-from recommender.simulate.closed_form import closed_form
-from recommender.simulate.paths import ProgressCallback, SimulatedRuns, simulate
-from recommender.simulate.scenario import Scenario, WhatIf, scenario_of
-from recommender.simulate.summary import histogram, kept, quantiles, states
+from recommender.simulation.closed_form import closed_form
+from recommender.simulation.paths import ProgressCallback, SimulatedRuns, simulate
+from recommender.simulation.scenario import Scenario, WhatIf, scenario_of
+from recommender.simulation.summary import histogram, kept, quantiles, states
 
 MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86_400.0
 
@@ -80,7 +80,7 @@ def _policies(
 ) -> tuple[PolicyRun, ...]:
     if options.policy == "net":
         return ()
-    from recommender.simulate.policies import policy_runs
+    from recommender.simulation.policies import policy_runs
 
     return policy_runs(
         plan, scenario.inputs, limits, scenario.capacity, options.policy, options.runs, options.seed
@@ -92,7 +92,7 @@ def _executors(
 ) -> tuple[ExecutorRun, ...]:
     if not options.executor:
         return ()
-    from recommender.simulate.executors import executor_runs
+    from recommender.simulation.executors import executor_runs
 
     return executor_runs(
         options.executor, plan, scenario.inputs, limits, scenario.capacity, options.runs,

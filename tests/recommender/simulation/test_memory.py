@@ -4,7 +4,7 @@ import numpy as np
 
 from recommender.risk.laws import Weibull
 from recommender.risk.spot_capacity import CLASS_CAPACITY, Capacity, OtherRunLaw
-from recommender.simulate.paths import simulate
+from recommender.simulation.paths import simulate
 from tests.recommender.risk.cases import path_inputs
 
 H = 3600.0

@@ -22,8 +22,8 @@ from recommender.plan.simulation import ExecutorRun
 from recommender.risk.fallback import patience_of
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.spot_capacity import Capacity
-from recommender.simulate.paths import simulate
-from recommender.simulate.summary import kept, quantiles
+from recommender.simulation.paths import simulate
+from recommender.simulation.summary import kept, quantiles
 
 AS_COUNTED = "as the plan counts"
 _SWITCH = ("aws-cli", "gcloud", "azure-cli")  # their launch.sh keeps the plan's rule

@@ -8,7 +8,7 @@ import pytest
 
 from recommender.risk.monte_carlo import simulate_paths
 from tests.recommender.risk.cases import RESCUE, SPOT, path_inputs
-from tests.recommender.simulate.events import History, Told, plan_of
+from tests.recommender.simulation.events import History, Told, plan_of
 
 HISTORIES = 1_500
 ENGINE = 40_960

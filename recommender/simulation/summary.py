@@ -7,7 +7,7 @@ import numpy as np
 from recommender.arrays import Bools, Floats
 from recommender.plan.limits import HOURLY, RUN_LIMITS, Limits, RunLimit
 from recommender.plan.simulation import Histogram, Kept, Quantiles, State
-from recommender.simulate.paths import SimulatedRuns
+from recommender.simulation.paths import SimulatedRuns
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 STATES = (

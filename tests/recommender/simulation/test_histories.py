@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.recommender.simulate import histories
+from tests.recommender.simulation import histories
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 """Simulates a plan under its fallback rule, the two thresholds and the full policy, tick by tick.
 
-The paths are those of the simulation, block by block (`simulate/paths.py`): the same zones, runs,
+The paths are those of the simulation, block by block (`simulation/paths.py`): the same zones, runs,
 outages, speeds and queues for on-demand machines. What differs is the engine: policies choose
 once per tick and pay ticks in full (`policies/replay.py`), and every start loses the work that an
 interruption loses on average. Spot is there in a tick if it is there at its beginning.
@@ -37,8 +37,8 @@ from recommender.risk.random_numbers import (
     time_factors,
 )
 from recommender.risk.spot_capacity import Capacity
-from recommender.simulate.paths import blocks_of
-from recommender.simulate.summary import quantiles
+from recommender.simulation.paths import blocks_of
+from recommender.simulation.summary import quantiles
 
 FULL, RULE = "full", "thresholds"  # next to the fallback rule
 _FASTEST = 0.05  # quantile of the work whose slack the table reaches

@@ -5,7 +5,7 @@ import pytest
 
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.random_numbers import random_numbers
-from recommender.simulate.recorded import FOREVER_S, RecordedSeries, recorded_capacity
+from recommender.simulation.recorded import FOREVER_S, RecordedSeries, recorded_capacity
 from tests.recommender.risk.cases import path_inputs
 
 # Up 0-100 (two machines), one 100-200, none 200-500, two 500-1000.

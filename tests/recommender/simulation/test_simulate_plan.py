@@ -14,9 +14,9 @@ from recommender.plan.simulation import Simulation
 from recommender.planner.recommend import recommend
 from recommender.planner.simulate_plan import PlanSimulation, simulate_plan
 from recommender.risk.laws import Weibull
-from recommender.simulate.paths import Deflatable
-from recommender.simulate.scenario import WhatIf
-from recommender.simulate.simulate import SimulationOptions
+from recommender.simulation.paths import Deflatable
+from recommender.simulation.scenario import WhatIf
+from recommender.simulation.simulate import SimulationOptions
 
 H = 3600.0
 JOB = find_job("resnet50-imagenet")
