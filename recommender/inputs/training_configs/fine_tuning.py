@@ -8,6 +8,7 @@ from recommender.inputs.training_configs import words
 from recommender.inputs.training_configs.training_config import Keys, Sharding, TrainingConfig
 
 _PAIRS = ("dpo", "ipo", "orpo", "kto", "simpo")  # of preferences
+_OF_SFT = ("nll", "dft", "chunked_nll")  # losses of SFTConfig
 _NO_REFERENCE = "planned as dpo, whose reference it does without"
 _DEFAULT_BATCH, _DEFAULT_EPOCHS = 8, 3.0  # of TrainingArguments
 
@@ -15,6 +16,9 @@ _DEFAULT_BATCH, _DEFAULT_EPOCHS = 8, 3.0  # of TrainingArguments
 def axolotl(keys: Keys) -> TrainingConfig:
     """Read an axolotl file."""
     generations = keys.whole("trl.num_generations")
+    keys.without("load_in_8bit", "planned with weights of 16 bits")
+    keys.without("lora_modules_to_save", "planned without: adapters alone are trained")
+    keys.without("gradient_checkpointing", words.RECOMPUTED)
     return TrainingConfig(
         tool="axolotl",
         model=keys.text("base_model"),
@@ -26,7 +30,10 @@ def axolotl(keys: Keys) -> TrainingConfig:
         epochs=keys.number("num_epochs"),
         steps=keys.whole("max_steps"),
         precision=words.switched(
-            keys.flag("bf16", "bfloat16"), keys.flag("fp16", "float16"), keys.flag("tf32")
+            keys.flag("bf16", "bfloat16"),
+            keys.flag("fp16", "float16"),
+            keys.flag("tf32"),
+            keys.flag("fp8"),
         ),
         method=_adapter(keys),
         lora_rank=keys.whole("lora_r"),
@@ -49,8 +56,19 @@ def _adapter(keys: Keys) -> str:
 
 def _sharding(keys: Keys) -> Sharding:
     if keys.has("fsdp_config", "fsdp"):
-        return "fsdp"
+        return _fsdp(keys)
     return words.deepspeed_file(keys.text("deepspeed"), keys)
+
+
+def _fsdp(keys: Keys) -> Sharding:
+    """FSDP by axolotl's words and transformers', with and without their prefix."""
+    for name in ("fsdp_config.offload_params", "fsdp_config.fsdp_offload_params"):
+        keys.without(name, words.NO_OFFLOAD)
+    named = keys.text("fsdp_config.sharding_strategy", "fsdp_config.fsdp_sharding_strategy")
+    flat = " ".join([keys.text("fsdp"), *map(str, keys.items("fsdp"))])
+    if "offload" in flat.lower():
+        keys.unread.append(f"fsdp: offload ({words.NO_OFFLOAD})")
+    return words.fsdp_strategy(named or flat)
 
 
 def _kind(word: str, keys: Keys) -> str:
@@ -69,12 +87,18 @@ def _data_sets(keys: Keys) -> tuple[str, ...]:
     """The data sets, whose size no such file holds."""
     found = [each.get("path") for each in keys.items("datasets") if isinstance(each, dict)]
     found += [keys.text("dataset_name")]
+    mixers = [each for each in keys.items("dataset_mixer") if isinstance(each, dict)]
+    found += [f"{name} (share {share})" for each in mixers for name, share in each.items()]
+    mixture = [each for each in keys.items("dataset_mixture.datasets") if isinstance(each, dict)]
+    found += sorted({str(each.get("id", each.get("path"))) for each in mixture})
     return tuple(f"size of the data set {name}" for name in found if name)
 
 
 def transformers(keys: Keys) -> TrainingConfig:
     """Read `TrainingArguments`, or a TRL configuration."""
     kind = _trl_kind(keys)
+    keys.without("load_in_8bit", "planned with weights of 16 bits")
+    keys.without("gradient_checkpointing", words.RECOMPUTED)
     batch = keys.whole("per_device_train_batch_size")
     if not batch:
         keys.unread.append(f"per_device_train_batch_size: not there, the default {_DEFAULT_BATCH}")
@@ -106,12 +130,16 @@ def _prompt_and_completion(keys: Keys) -> int:
 
 
 def _trl_kind(keys: Keys) -> str:
-    """TRL's files do not name their trainer; these fields belong to one each."""
-    if keys.has("num_generations", "max_completion_length"):
+    """TRL's files do not name their trainer; these fields belong to one each, or to a few."""
+    if keys.has("num_generations", "max_completion_length", "reward_weights", "use_vllm"):
         return "grpo"
     if keys.has("num_ppo_epochs", "cliprange", "kl_coef"):
         return "ppo"
-    return "dpo" if keys.has("beta", "dpo_beta", "loss_type") and not keys.has("rl") else ""
+    if keys.text("loss_type").lower() in _OF_SFT or not keys.has("beta", "dpo_beta", "loss_type"):
+        return ""
+    if keys.has("beta") and not keys.has("loss_type"):
+        keys.unread.append("beta: of DPO, ORPO, KTO and others; planned as dpo, with a reference")
+    return "dpo"
 
 
 def _peft(keys: Keys) -> str:
@@ -122,12 +150,11 @@ def _peft(keys: Keys) -> str:
 
 
 def _flat_sharding(keys: Keys) -> Sharding:
-    word = keys.text("fsdp").lower() or " ".join(map(str, keys.items("fsdp"))).lower()
-    if "hybrid" in word:
-        return "hsdp"
-    if "full_shard" in word or keys.has("fsdp_config"):
-        return "fsdp"
+    word = " ".join(map(str, keys.items("fsdp"))).lower()
+    if "shard" in word or keys.has("fsdp_config"):
+        return _fsdp(keys)
     stage = keys.whole("deepspeed.zero_optimization.stage")
     if stage:
+        words.offload(keys, "deepspeed.")
         return words.zero_stage(stage, keys)
     return words.deepspeed_file(keys.text("deepspeed"), keys)

@@ -74,6 +74,7 @@ def nemo(keys: Keys) -> TrainingConfig:
     pipeline = keys.whole("model.pipeline_model_parallel_size")
     parallel = ("tensor_model_parallel", "pipeline_model_parallel", "context_parallel")
     adapted = keys.text("model.peft.peft_scheme").lower()
+    keys.without("model.expert_model_parallel_size", "planned without: experts on every GPU")
     return TrainingConfig(
         tool="NeMo",
         model=_restored(keys),

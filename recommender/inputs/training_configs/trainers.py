@@ -55,6 +55,7 @@ def _classes(keys: Keys) -> tuple[str, ...]:
 def deepspeed(keys: Keys) -> TrainingConfig:
     """Read a DeepSpeed file; it holds neither the network nor the data."""
     half = (keys.flag("bf16.enabled"), keys.flag("fp16.enabled"))
+    words.offload(keys, "")
     return TrainingConfig(
         tool="DeepSpeed",
         micro_batch=keys.whole("train_micro_batch_size_per_gpu"),

@@ -9,6 +9,7 @@ from recommender.catalogs.frozen import dataclass
 
 Sharding = Literal["", "ddp", "hsdp", "fsdp", "tensor", "pipeline"]
 _MOST = 1e18
+_OFF = ("false", "no", "off", "none", "null", "0", "1")  # 1: a degree of parallelism
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,13 @@ class Keys:
         """Give a list; a single value is a list of one."""
         value = self._at(path)
         return value if isinstance(value, list) else [] if value is None else [value]
+
+    def without(self, path: str, plan: str) -> None:
+        """Keep as unread what is stated there and switched on; `plan` says what is planned."""
+        words = [str(each) for each in self.items(path) if not isinstance(each, (dict, list))]
+        word = ", ".join(words)
+        if word and word.lower() not in _OFF:
+            self.unread.append(f"{path}: {word} ({plan})")
 
     def has(self, *paths: str) -> bool:
         """Say whether one of these keys is stated."""

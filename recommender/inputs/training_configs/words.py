@@ -51,6 +51,12 @@ def zero_stage(stage: int, keys: Keys) -> Sharding:
     return ""
 
 
+def offload(keys: Keys, inside: str) -> None:
+    """Keep as unread what ZeRO moves to the host or to disks."""
+    for kind in ("offload_optimizer", "offload_param"):
+        keys.without(f"{inside}zero_optimization.{kind}.device", NO_OFFLOAD)
+
+
 def deepspeed_file(word: str, keys: Keys) -> Sharding:
     """Give the sharding that the name of a DeepSpeed file says, such as zero3_bf16.json."""
     name = word.rpartition("/")[2].lower().replace("-", "").replace("_", "").replace("stage", "")
@@ -60,6 +66,16 @@ def deepspeed_file(word: str, keys: Keys) -> Sharding:
     if word:
         keys.unread.append(f"deepspeed: {word} (another file; read it with --from as well)")
     return ""
+
+
+NO_OFFLOAD = "planned without: all states on the GPUs"
+RECOMPUTED = "planned with or without, as memory and speed ask for"
+
+
+def fsdp_strategy(word: str) -> Sharding:
+    """Give the sharding of PyTorch's own words, FULL_SHARD, HYBRID_SHARD, NO_SHARD."""
+    upper = word.upper()
+    return "hsdp" if "HYBRID" in upper else "ddp" if "NO_SHARD" in upper else "fsdp"
 
 
 def cuts(tensor: int, pipeline: int) -> Sharding:

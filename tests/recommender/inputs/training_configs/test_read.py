@@ -22,7 +22,10 @@ def test_axolotl_with_adapters() -> None:
     assert (found.tokens, found.packed, found.epochs) == (4096, True, 4)
     assert (found.method, found.lora_rank, found.precision) == ("qlora", 32, "mixed")
     assert (found.optimizer, found.sharding) == ("adamw", "")
-    assert found.unread == ("size of the data set aaditya/alpaca_subset_1",)
+    assert [each.partition(" (")[0] for each in found.unread] == [
+        "size of the data set aaditya/alpaca_subset_1",
+        "gradient_checkpointing: true",
+    ]
     assert {"learning_rate", "special_tokens.pad_token"} <= set(found.unused)
 
 
@@ -155,3 +158,70 @@ def test_odd_numbers_are_none_or_named(tmp_path: Path, value: str) -> None:
     assert value not in ("nan", "inf", "1e999", "lots") or any(
         value in each for each in found.unread
     )
+
+
+def of(folder: Path, text: str, name: str = "config.yaml") -> TrainingConfig:
+    path = folder / name
+    path.write_text(text, "utf-8")
+    return read_training_config(path)
+
+
+def test_what_is_planned_otherwise_is_told(tmp_path: Path) -> None:
+    found = of(tmp_path, """
+        base_model: owner/network
+        adapter: lora
+        load_in_8bit: true
+        lora_modules_to_save: [embed_tokens, lm_head]
+        gradient_checkpointing: true
+        micro_batch_size: 2
+        fp8: true
+        fsdp_config: {fsdp_offload_params: true, fsdp_sharding_strategy: HYBRID_SHARD}
+        """)  # fmt: skip
+    assert (found.precision, found.sharding, found.method) == ("fp8", "hsdp", "lora")
+    told = [each.partition(" (")[0].lower() for each in found.unread]
+    assert told == [
+        "load_in_8bit: true",
+        "lora_modules_to_save: embed_tokens, lm_head",
+        "gradient_checkpointing: true",
+        "fsdp_config.fsdp_offload_params: true",
+    ]
+
+
+def test_what_is_switched_off_needs_no_word(tmp_path: Path) -> None:
+    text = "base_model: owner/network\nload_in_8bit: false\nfsdp_config: {offload_params: false}"
+    assert of(tmp_path, text).unread == ()
+
+
+def test_offload_of_deepspeed_is_told(tmp_path: Path) -> None:
+    text = """{"zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"},
+        "offload_param": {"device": "none"}}, "train_micro_batch_size_per_gpu": "auto"}"""
+    found = of(tmp_path, text, "ds.json")
+    assert found.sharding == "fsdp"
+    told = [each.partition(" (")[0] for each in found.unread]
+    assert "zero_optimization.offload_optimizer.device: cpu" in told
+    assert "train_micro_batch_size_per_gpu: auto" in told
+    assert not any("offload_param.device" in each for each in told)
+
+
+@pytest.mark.parametrize(("text", "kind"), [
+    ("loss_type: nll", ""), ("loss_type: sigmoid", "dpo"), ("beta: 0.05", "dpo"),
+    ("use_vllm: true\nbeta: 0.04", "grpo"), ("packing: true", ""),
+])  # fmt: skip
+def test_trainers_of_trl_are_told_by_their_own_fields(tmp_path: Path, text: str, kind: str) -> None:
+    found = of(tmp_path, f"output_dir: out\nmodel_name_or_path: owner/network\n{text}\n")
+    assert found.post_training == kind
+    assert any("of DPO, ORPO" in each for each in found.unread) == (text == "beta: 0.05")
+
+
+def test_data_sets_of_a_mixture_are_named(tmp_path: Path) -> None:
+    found = of(tmp_path, """
+        output_dir: out
+        dataset_mixer: {owner/first: 1.0}
+        dataset_mixture: {datasets: [{id: owner/a}, {id: owner/b}, {id: owner/a}]}
+        """)  # fmt: skip
+    named = [each for each in found.unread if each.startswith("size of the data set")]
+    assert named == [
+        "size of the data set owner/first (share 1.0)",
+        "size of the data set owner/a",
+        "size of the data set owner/b",
+    ]
