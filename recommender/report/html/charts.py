@@ -305,10 +305,10 @@ def runs(title: str, colours: dict[str, str]) -> Spec:
 def tornado(rows: int, title: str) -> Spec:
     """What one figure otherwise does, widest first: a bar to either end, names above the bars."""
     order: Spec = {"field": "what", "type": "nominal", "sort": None, "axis": None,
-                   "scale": {"paddingInner": 0.55, "paddingOuter": 0.5}}  # fmt: skip
+                   "scale": {"paddingInner": 0.65, "paddingOuter": 0.6}}  # fmt: skip
     sides = {"less of it": SKY, "more of it": BLUE}
     return base(
-        62 * rows + 50,
+        76 * rows + 50,
         data=named("ends"),
         encoding={"y": order},
         layer=[
@@ -332,8 +332,9 @@ def tornado(rows: int, title: str) -> Spec:
             },
             {
                 "transform": [{"filter": "datum.side === 'less of it'"}],
-                "mark": {"type": "text", "align": "left", "yOffset": -22, "fontSize": 12,
-                         "fontWeight": 600},
+                "mark": {"type": "text", "align": "left", "baseline": "bottom", "yOffset": -31,
+                         "fontSize": 12, "fontWeight": 600, "lineBreak": "\n",
+                         "limit": {"expr": "width"}},  # of a phone: the picture keeps its width
                 "encoding": {"x": {"value": 2}, "text": {"field": "words"}},
             },
         ],

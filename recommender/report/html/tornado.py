@@ -15,7 +15,7 @@ class End:
     """One side of one bar."""
 
     what: str
-    words: str  # its name, and from where on the answer is another
+    words: str  # its name; below it, from where on the answer is another
     side: str  # "less of it", "more of it"
     base: float
     end: float
@@ -93,7 +93,7 @@ def _named(swing: Swing, answer: Answer) -> str:
     evens = break_even_words(swing.break_evens, answer)
     span = f"{factor_words(swing.low.factor)} to {factor_words(swing.high.factor)}"
     name = f"{fmt.clean(swing.what)}, {span}"
-    return f"{name}: {evens}" if evens else name
+    return f"{name}\n{evens}" if evens else name
 
 
 def factor_words(factor: float) -> str:

@@ -1,4 +1,4 @@
-"""SKILL.md and docs/export.md say what works: their commands, run by the real planner."""
+"""SKILL.md, docs/export.md and docs/start.md say what works: their commands, run by the real planner."""
 
 from pathlib import Path
 
@@ -32,6 +32,14 @@ def test_every_command_of_running_a_plan_runs(run: Run, tmp_path: Path) -> None:
     for words, said in found:
         assert said.code == 0, (words, said.err)
     assert (tmp_path / "run" / "train.yaml").exists()
+
+
+def test_every_command_of_the_first_two_minutes_runs(run: Run, tmp_path: Path) -> None:
+    found = run_page("docs/start.md", run, tmp_path)
+    assert len(found) == 4
+    for words, said in found:
+        assert said.code in ((0, 3) if "--budget" in words else (0,)), (words, said.err)
+    assert (tmp_path / "answer.html").exists()
 
 
 def test_the_skill_has_a_name_and_says_when_it_is_of_use() -> None:

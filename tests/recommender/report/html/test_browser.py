@@ -5,7 +5,6 @@ Needs Playwright (`pip install 'recommend-gpus[browser]'`) and Chromium: Debian'
 """
 
 import math
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,27 +15,16 @@ import pytest
 from recommender.plan.plan import FollowedPlan
 from recommender.report import formatting as fmt
 from recommender.text import duration, three, usd
+from tests.recommender.chromium import DESK, PHONE, chromium
 from tests.recommender.report.html.reports import asked, page
 
 pytestmark = pytest.mark.slow
-playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-PHONE = {"width": 375, "height": 812}
-DESK = {"width": 1280, "height": 900}
 
 Open = Callable[..., Any]
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        try:
-            opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        except playwright.Error as error:
-            pytest.skip(f"no Chromium: {error.message.splitlines()[0]}")
-        yield opened
-        opened.close()
+browser = pytest.fixture(scope="module")(chromium)
 
 
 @pytest.fixture
@@ -189,6 +177,16 @@ def test_a_phone_shows_it_without_scrolling_sideways(open_page: Open, which: str
     made = open_page(which, PHONE)
     wide = made.evaluate("document.documentElement.scrollWidth")
     assert wide <= PHONE["width"]
+
+
+def test_names_on_a_phone_leave_the_bars_their_room(open_page: Open):
+    """What one figure otherwise does: the longest name once took two thirds of the picture."""
+    made = open_page(size=PHONE)
+    axis, picture = (
+        made.locator(f"#tornado {part}").first.bounding_box()["width"]
+        for part in (".role-axis-domain line", "svg")
+    )
+    assert axis > 0.9 * picture
 
 
 def test_in_the_dark_it_is_dark_and_on_paper_it_is_white(open_page: Open):
