@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Goal = Literal["cost", "time", "frontier"]
 
-PATIENCE_S = 2.0  # most answers take less, and show nothing
+PATIENCE_S = 1.0  # what takes less shows nothing
 LIVE_S = 0.25  # between two live lines
 EVERY_S = 10.0  # between two lines of a log
 _CLEAR = "\r\x1b[2K"

@@ -27,6 +27,7 @@ from recommender.report.layout import (
 )
 from recommender.report.trio import tie_line, trio_parts
 
+CURVE_PLANS, CURVE_COLUMNS = 3, 24  # fewer plans make no curve
 HEAVY = 0.2  # checkpoint overhead from which on it is shown at any width
 
 Cell = tuple[str, ...]  # the lines of one cell
@@ -52,6 +53,7 @@ def render(
         *_trio(answer),
         table,
         text(answer_frame.legend(answer), FAINT),
+        *_curve(answer),
         *([text(tie)] if (tie := tie_line(answer)) else []),
         BLANK,
         text(" · ".join(closing_facts(answer, request))),
@@ -82,6 +84,23 @@ def _heading(answer: Answer, request: PlanRequest) -> list[Block]:
         text(answer_frame.goal_line(answer, request), STRONG),
         *([text(prices, FAINT)] if prices else []),
         *(text(f"warning: {fmt.clean(w)}", WARNING) for w in answer.warnings),
+    ]
+
+
+def _curve(answer: Answer) -> list[Block]:
+    """Where no limit chose: the least cost for each time, over the logarithm of the time."""
+    points = sorted((p.estimate.time.p50, p.estimate.cost.mean) for p in answer.plans)
+    if answer.goal != "frontier" or len(points) < CURVE_PLANS:
+        return []
+    first_s, last_s = points[0][0], points[-1][0]
+    ends = [first_s * (last_s / first_s) ** (i / (CURVE_COLUMNS - 1)) for i in range(CURVE_COLUMNS)]
+    least = [min(usd for time_s, usd in points if time_s <= end_s * 1.000001) for end_s in ends]
+    return [
+        text(
+            f"least cost from {fmt.duration(first_s)} to {fmt.duration(last_s)}: "
+            f"{fmt.usd(least[0])} {fmt.sparkline(least)} {fmt.usd(least[-1])} USD",
+            FAINT,
+        )
     ]
 
 

@@ -115,7 +115,6 @@ def _checksum(catalog: "Catalog") -> str:
 
 
 _TAKEN = ("<5 %", "5-10 %", "10-15 %", "15-20 %", ">20 %")  # AWS advisor: interrupted a month
-_LEVELS = "▁▂▃▄▅▆▇"  # of a sparkline
 _MATRIX = ("bf16", "fp16", "fp32")  # precisions, the one that most trainings use first
 Trend = Sequence[tuple[str, float]]  # day and price, oldest first
 OfferKey = tuple[str, str, str, str, str]
@@ -166,11 +165,8 @@ def trend_words(prices: Trend) -> str:
     values = [usd for _, usd in prices]
     if len(values) < 2:
         return ""
-    low, high = min(values), max(values)
-    steps = (len(_LEVELS) - 1) / (high - low) if high > low else 0.0
-    line = "".join(_LEVELS[round((value - low) * steps)] for value in values)
     change = values[-1] / values[0] - 1.0
-    return f"{line} {'+' if change >= 0.0 else '−'}{fmt.percent(abs(change))}"
+    return f"{fmt.sparkline(values)} {'+' if change >= 0.0 else '−'}{fmt.percent(abs(change))}"
 
 
 def usd_per_gpu(catalog: "Catalog", offer: "Offer") -> float | None:

@@ -127,3 +127,13 @@ def age_hours(fetched_at: str) -> tuple[float, bool]:
         moment = moment.replace(tzinfo=UTC)
     hours = (now() - moment).total_seconds() / 3600
     return max(0.0, hours), hours < 0
+
+
+_LEVELS = "▁▂▃▄▅▆▇"
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """A column for each value, from the least to the greatest of them: "▁▃▇"."""
+    low, high = min(values), max(values)
+    steps = (len(_LEVELS) - 1) / (high - low) if high > low else 0.0
+    return "".join(_LEVELS[round((value - low) * steps)] for value in values)

@@ -1,4 +1,4 @@
-"""SKILL.md, docs/export.md and docs/start.md say what works: their commands, run by the real planner."""
+"""Commands of SKILL.md, docs/export.md and docs/start.md, run by the real planner."""
 
 from pathlib import Path
 
