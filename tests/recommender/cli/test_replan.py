@@ -52,7 +52,7 @@ def progress(folder: Path, step: int, elapsed_h: float, minutes_ago: float = 5.0
 def test_every_command_of_the_page_runs_and_says_stay_or_move(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("RECOMMEND_GPU", "A10G")  # a quick search
+    monkeypatch.setenv("RECOMMEND_GPU", "H100")  # a quick search
     monkeypatch.setenv("RECOMMEND_PROVIDERS", "aws")
     progress(tmp_path, 400, 9.0)
     said = []
