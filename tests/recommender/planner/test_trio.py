@@ -127,6 +127,8 @@ def test_the_three_cost_at_most_the_hourly_limit(job):
     assert answer.trio is not None
     for pick in (answer.trio.sensible, answer.trio.cheapest, answer.trio.third):
         assert pick.plan.max_usd_per_hour <= 30.0
+    sensible, fastest = answer.trio.sensible.plan.estimate, answer.trio.third.plan.estimate
+    assert fastest.time.p50 <= sensible.time.p50  # tails order plans, medians are printed
 
 
 def test_the_cheapest_under_a_price_per_hour_is_as_cheap_as_without_where_it_costs_less():
