@@ -38,7 +38,7 @@ def done(
     printed = []
     for words, _ in transcript():
         if words[0] == "pip":
-            assert words == ["pip", "install", "recommend-gpus"]
+            assert words == ["pip", "install", "."]
             call = [*pip, "install", *local, str(wheel)]
         else:
             call = [sys.executable, str(installed / "bin" / words[0]), *words[1:]]
