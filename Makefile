@@ -32,6 +32,9 @@ attack:  ## twenty thousand hostile files, flags, archives, addresses and output
 locks:  ## pin what deploy/ and development install, with hashes; what is pinned stays if it still fits
 	uv pip compile -q pyproject.toml deploy/requirements.in --universal --python-version 3.11 \
 	  --generate-hashes --custom-compile-command 'make locks' -o deploy/requirements.txt
+	uv pip compile -q pyproject.toml deploy/requirements.in --extra serve --universal \
+	  --python-version 3.11 --generate-hashes --custom-compile-command 'make locks' \
+	  -c deploy/requirements.txt -o deploy/container/serve-requirements.txt
 	uv pip compile -q pyproject.toml deploy/requirements.in --extra test --extra history --extra release \
 	  --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make locks' \
 	  -o .ci/requirements.txt

@@ -102,6 +102,7 @@ def shown_address(address: str) -> str:
     """The address without user, password and query, which may be secret."""
     try:
         parts = urlsplit(address)
-        return f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
+        host = parts.netloc.rpartition("@")[2]  # with its port
+        return f"{parts.scheme}://{host}{parts.path}"
     except ValueError:
         return address.partition("?")[0].rpartition("@")[2][:60]

@@ -14,8 +14,10 @@ EXTRAS = PROJECT["optional-dependencies"]
 DEPLOYED = [*PROJECT["dependencies"], "setuptools>=77.0.3"]
 FILES = {
     "deploy/requirements.txt": DEPLOYED,
+    "deploy/container/serve-requirements.txt": [*DEPLOYED, *EXTRAS["serve"]],
     ".ci/requirements.txt": [*DEPLOYED, *EXTRAS["test"], *EXTRAS["history"], *EXTRAS["release"]],
 }
+IMAGES = ("deploy/container/Dockerfile", "deploy/container/serve.Dockerfile")
 PIN = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^]]*\])?==([^ ;\\]+)", re.MULTILINE)
 
 
@@ -46,7 +48,7 @@ def test_the_pins_are_what_the_package_asks_for(file: str) -> None:
 
 
 def test_nothing_is_installed_without_a_hash_where_credentials_are() -> None:
-    for file in ("deploy/github/refresh-catalog.yml", "deploy/container/Dockerfile"):
+    for file in ("deploy/github/refresh-catalog.yml", *IMAGES):
         text = re.sub(r"\\?\n\s*", " ", (ROOT / file).read_text("utf-8"))
         installs = re.findall(r"pip install [^&]*", text)
         assert installs
@@ -54,8 +56,9 @@ def test_nothing_is_installed_without_a_hash_where_credentials_are() -> None:
             assert "--require-hashes" in each or "--no-index --no-deps" in each, each
 
 
-def test_the_container_runs_as_nobody_in_particular() -> None:
-    lines = (ROOT / "deploy/container/Dockerfile").read_text("utf-8").splitlines()
+@pytest.mark.parametrize("image", IMAGES)
+def test_a_container_runs_as_nobody_in_particular(image: str) -> None:
+    lines = (ROOT / image).read_text("utf-8").splitlines()
     (user,) = [line for line in lines if line.startswith("USER ")]
     assert user == "USER 10001:10001"
     assert not [line for line in lines[lines.index(user) :] if line.startswith("RUN ")]

@@ -3,12 +3,11 @@
 ARG BASE=python:3.12-slim
 FROM ${BASE} AS build
 WORKDIR /src
-COPY deploy/requirements.txt deploy/
+COPY deploy/container/serve-requirements.txt deploy/
 RUN python -m venv /opt/recommend \
- && /opt/recommend/bin/pip install --no-cache-dir --require-hashes -r deploy/requirements.txt
+ && /opt/recommend/bin/pip install --no-cache-dir --require-hashes -r deploy/serve-requirements.txt
 COPY . .
-RUN /opt/recommend/bin/pip install --no-cache-dir --no-index --no-deps --no-build-isolation . \
- && /opt/recommend/bin/pip install --no-cache-dir 'starlette>=0.40' 'uvicorn>=0.30'
+RUN /opt/recommend/bin/pip install --no-cache-dir --no-index --no-deps --no-build-isolation .
 
 FROM ${BASE}
 COPY --from=build /opt/recommend /opt/recommend

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from textwrap import shorten
 
 from recommender.catalogs.errors import CatalogError, RecommendError
 from recommender.cli.screen import OutputClosed, flush, write_text
@@ -19,6 +20,7 @@ from recommender.text import shown
 
 OK, INTERNAL, USAGE, INFEASIBLE, CATALOG, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 4, 130, 141
 PARTIAL, NOTHING = 5, 6  # of `recommend catalog refresh`
+_USAGE_CHARS = 400  # of a refusal by Typer, which quotes whole words of the call
 CHANGED = 7  # of `recommend replan --changed-since`
 
 
@@ -44,7 +46,8 @@ def run_guarded(run: Callable[[Sequence[str]], int], words: Sequence[str]) -> in
         return report_errors(words, "IO", INTERNAL, [_system(error)])
     except Exception as error:
         if hasattr(error, "format_message"):  # Typer's own refusals of a call
-            return report_errors(words, "USAGE", USAGE, [str(error.format_message())])
+            said = shorten(str(error.format_message()), _USAGE_CHARS, placeholder=" …")
+            return report_errors(words, "USAGE", USAGE, [said])
         if os.environ.get("RECOMMEND_DEBUG"):
             raise
         return report_errors(words, "INTERNAL", INTERNAL, [_internal(error)])

@@ -14,6 +14,7 @@ from recommender.catalogs.archive import export, import_into, read_files
 from recommender.catalogs.errors import CatalogError, StoreError
 from recommender.catalogs.refresh.run import refresh
 from recommender.catalogs.store import Store, newest_good
+from tests.catalogs import small
 from tests.catalogs.refresh.world import World, make_world
 
 
@@ -80,6 +81,14 @@ def test_the_statistical_guards_warn_of_what_is_imported(world: World, tmp_path:
         Store(tmp_path / "other"), exported(world, tmp_path / "c.zip"), world.base, world.now
     )
     assert any("gcp" in problem for problem in problems)  # canaries this small world lacks
+
+
+def test_a_catalog_without_offers_is_not_published(world: World, tmp_path: Path) -> None:
+    empty = small.written(tmp_path / "empty", lambda tables: tables.update(offers=[]))
+    other = Store(tmp_path / "other")
+    with pytest.raises(CatalogError, match="more than half of the offers would be lost"):
+        import_into(other, empty, world.base, world.now)
+    assert not other.names()
 
 
 def tarred(path: Path, *entries: tuple[tarfile.TarInfo, bytes]) -> Path:

@@ -9,7 +9,13 @@ from urllib.request import Request
 import pytest
 
 from recommender.catalogs.errors import CatalogError
-from recommender.catalogs.fetch import _SameScheme, check_address, fetch, get_within
+from recommender.catalogs.fetch import (
+    _SameScheme,
+    check_address,
+    fetch,
+    get_within,
+    shown_address,
+)
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"
 
@@ -71,6 +77,11 @@ def test_what_is_no_address_is_refused_in_one_line(address: str) -> None:
     with pytest.raises(CatalogError) as refused:
         check_address(address)
     assert "secret" not in str(refused.value)
+
+
+def test_an_address_is_shown_with_its_port_and_without_what_may_be_secret() -> None:
+    address = "https://me:secret@example.org:8443/a/manifest.json?sig=secret"
+    assert shown_address(address) == "https://example.org:8443/a/manifest.json"
 
 
 @pytest.mark.parametrize("answer", [b"hello\r\n\r\n", b"\x00" * 100])

@@ -2,7 +2,8 @@
 
 Called with the address, the folder of the store, the number of nights and a seed. Each refresh is a
 fork of this program, which reads the store after each: prints one JSON object of what happened and
-of every reading that was wrong.
+of every reading that was wrong. Where the store lies on a disk of its own, as a small tmpfs of
+root's, the disk is filled up, and another user tries as well.
 """
 
 import json
@@ -17,14 +18,19 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 
+import filelock  # noqa: F401 - another user may not read the folder of this Python later
+
 from recommender.catalogs.errors import CatalogError
 from recommender.catalogs.providers.azure.provider import Azure
 from recommender.catalogs.providers.http import Patience
 from recommender.catalogs.refresh.run import RefreshRequest, refresh
-from recommender.catalogs.store import Store, check, newest_good, sequence
+from recommender.catalogs.store import LoadedVersion, Store, check, newest_good, sequence
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
-KINDS = ("kill", "kill", "kill", "small disk", "two at once", "clock")
+KINDS = ("kill",) * 5 + ("small files", "two at once", "clock")
+OWN_DISK = ("full disk", "other user")
+NOBODY, REFUSED = 65534, 4 << 8  # what `os.waitpid` says of a refusal
+EVERY = 20  # nights between two readings of all versions; a new one is read at once
 
 
 def night(address: str, store: Store, now: datetime) -> None:
@@ -54,6 +60,8 @@ class Nights:
 
     def __init__(self, address: str, store: Store, seed: int) -> None:
         self.address, self.store, self.draw = address, store, Random(seed)
+        self.kinds = KINDS + (OWN_DISK if os.path.ismount(store.root.parent) else ())
+        self.checked: set[str] = set()
         self.happened: Counter[str] = Counter()
         self.wrong: list[str] = []
         began = time.monotonic()
@@ -62,8 +70,8 @@ class Nights:
         self.held = newest_good(store).name
         self.prices = self._prices()
 
-    def _prices(self) -> list[tuple[str, str, str, float]]:
-        offers = newest_good(self.store).catalog.offers
+    def _prices(self, found: LoadedVersion | None = None) -> list[tuple[str, str, str, float]]:
+        offers = (found or newest_good(self.store)).catalog.offers
         rows = zip(
             offers.instance_type, offers.region, offers.market, offers.usd_per_hour, strict=True
         )
@@ -71,15 +79,18 @@ class Nights:
 
     def one(self) -> None:
         """A night of a kind, and what readers find after it."""
-        kind = self.draw.choice(KINDS)
+        kind = self.draw.choice(self.kinds)
         code = getattr(self, f"_{kind.replace(' ', '_')}")()
         self.happened[f"{kind}: {code}"] += 1
         found = newest_good(self.store)
         if found.skipped or not found.name or sequence(found.name) < sequence(self.held):
             self.wrong.append(f"{kind}: {found.name} after {self.held}, {found.skipped}")
-        if self._prices() != self.prices:
+        if self._prices(found) != self.prices:
             self.wrong.append(f"{kind}: other prices in {found.name}")
-        for name in self.store.names():
+        if sum(self.happened.values()) % EVERY == 0:
+            self.checked.clear()
+        for name in set(self.store.names()) - self.checked:
+            self.checked.add(name)
             try:
                 check(self.store, name)
             except CatalogError as error:
@@ -92,7 +103,7 @@ class Nights:
         os.kill(child, signal.SIGKILL)
         return os.waitpid(child, 0)[1]
 
-    def _small_disk(self) -> int:
+    def _small_files(self) -> int:
         limit = self.draw.randrange(1, 200_000)
 
         def starved() -> None:
@@ -101,6 +112,34 @@ class Nights:
             night(self.address, self.store, NOON)
 
         return os.waitpid(forked(starved), 0)[1]
+
+    def _full_disk(self) -> int:
+        disk = self.store.root.parent
+        room = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
+        ballast = disk / "ballast"
+        ballast.write_bytes(bytes(max(0, room - self.draw.randrange(600_000))))
+        try:
+            code = os.waitpid(forked(lambda: night(self.address, self.store, NOON)), 0)[1]
+            if self._prices() != self.prices:
+                self.wrong.append("full disk: other prices while it was full")
+        finally:
+            ballast.unlink()
+        return code
+
+    def _other_user(self) -> int:
+        """Who may only read reads the same, and is refused as a writer."""
+
+        def another() -> None:
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            if self._prices() != self.prices:
+                raise AssertionError("another user reads other prices")
+            night(self.address, self.store, NOON)
+
+        code = os.waitpid(forked(another), 0)[1]
+        if code != REFUSED:
+            self.wrong.append(f"other user: {code}")
+        return code
 
     def _two_at_once(self) -> int:
         children = [forked(lambda: night(self.address, self.store, NOON)) for _ in range(2)]

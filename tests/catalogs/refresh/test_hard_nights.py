@@ -1,8 +1,12 @@
 """Refreshes against a server that are killed, starved of room, doubled or set back in time."""
 
 import json
+import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +19,21 @@ ROOT = Path(__file__).parents[3]
 # The clone's root comes last: before it Python must find the installed package.
 PROGRAM = f"import sys; sys.path.append({str(ROOT)!r}); from tests.catalogs.refresh.hard_nights "
 PROGRAM += "import main; main()"
+
+
+@contextmanager
+def small_disk() -> Iterator[Path]:
+    """A folder that everybody may read; of root's a tmpfs that is soon full."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        mount = ["mount", "-t", "tmpfs", "-o", "size=24m,mode=755", "tmpfs", name]
+        mounted = os.geteuid() == 0 and subprocess.run(mount, capture_output=True).returncode == 0
+        try:
+            yield folder
+        finally:
+            if mounted:
+                subprocess.run(["umount", name], check=True)
 
 
 def nights(folder: Path, count: int, seed: int) -> Any:
@@ -37,15 +56,18 @@ def judged(found: Any) -> None:
 
 
 @pytest.mark.slow
-def test_a_few_hard_nights_lose_no_version_and_mislead_no_reader(tmp_path: Path) -> None:
-    found = nights(tmp_path, 12, 1)
+def test_a_few_hard_nights_lose_no_version_and_mislead_no_reader() -> None:
+    with small_disk() as folder:
+        found = nights(folder, 12, 1)
     judged(found)
     assert sum(found["happened"].values()) == 12
 
 
 @pytest.mark.attack
-def test_a_thousand_hard_nights_lose_no_version_and_mislead_no_reader(tmp_path: Path) -> None:
+@pytest.mark.parametrize("seed", range(4))
+def test_a_thousand_hard_nights_lose_no_version_and_mislead_no_reader(seed: int) -> None:
     """Half of them are kills."""
-    found = nights(tmp_path, 1_000, 2)
+    with small_disk() as folder:
+        found = nights(folder, 250, seed)
     judged(found)
-    assert sum(n for what, n in found["happened"].items() if what.startswith("kill")) > 400
+    assert sum(n for what, n in found["happened"].items() if what.startswith("kill")) >= 125

@@ -284,6 +284,18 @@ def test_a_canary_that_cannot_sing_is_refused_before_anything_is_asked(
     assert said in attempt["problems"][0]
 
 
+def test_nobody_accepts_the_loss_of_most_of_a_provider(world: World) -> None:
+    refresh(world.order())
+    world.next_day()
+    world.lies["gcp"] = lambda f: replace(f, offers=f.offers[: len(f.offers) // 3])
+    report = refresh(world.order(accept=True))
+    gcp = next(each for each in report.providers if each.provider == "gcp")
+    assert gcp.result == "kept"
+    assert [f"{len(world.truth['gcp'])} before" in reason for reason in gcp.reasons].count(
+        True
+    ) == 1
+
+
 def test_a_price_held_back_keeps_the_last_one_until_it_is_accepted(world: World) -> None:
     def cut(fetched: Fetched) -> Fetched:
         return replace(

@@ -42,6 +42,12 @@ def test_a_working_directory_that_was_deleted_holds_no_project_settings(tmp_path
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_a_word_of_five_thousand_letters_is_not_said_again_whole(tmp_path: Path) -> None:
+    done = program("jobs", "list", "--budget", LONG, cwd=tmp_path, capture_output=True)
+    assert done.returncode == 2
+    assert len(done.stderr) < 500
+
+
 def test_a_config_folder_that_cannot_be_written_is_named(run: Run, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"):
