@@ -211,6 +211,7 @@ class JobFlags:
         Word,
         _job("How weights are sharded over the GPUs.", metavar="|".join(SHARDINGS)),
     ] = None
+    machines: Annotated[Word, _job("Exactly so many machines at once.", metavar="N")] = None
     elastic: Annotated[
         bool | None,
         _job("Go on with fewer machines (where it can), or all or none.", "--elastic/--gang"),

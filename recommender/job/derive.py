@@ -36,6 +36,9 @@ _ADAPTER_CHECKPOINT_BYTES = 12.0  # fp32 and two moments
 _ADAPTED_PER_HIDDEN = 20.0
 _ADAPTED_TENSORS = 14  # two for each of seven matrices
 _LOGIT_BYTES = 10.0  # per token and word: 16-bit logits, fp32 softmax and gradient
+# Kept of an element of a score matrix where attention is not fused: softmax, its dropout and mask
+# (Korthikanti et al., arXiv 2205.05198, 2022: 5·a·s²).
+_SCORE_BYTES = 5.0
 _FORWARD = 1 / 3  # of the FLOP of full training
 # Of the time of a step; assumed. Reports go from a half to nine tenths: OpenRLHF, arXiv
 # 2405.11143 (2024), and HybridFlow, arXiv 2409.19256 (2024).
@@ -234,8 +237,8 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
     optional = {
         key: getattr(file, key)
         for key in (
-            "precision", "optimizer", "sharding", "sync", "parameter_servers", "elastic", "writer",
-            "image", "fault_rate_per_hour",
+            "precision", "optimizer", "attention", "sharding", "sync", "parameter_servers",
+            "machines", "elastic", "writer", "image", "fault_rate_per_hour",
         )
         if getattr(file, key) is not None
     }  # fmt: skip
@@ -377,7 +380,11 @@ def _activations(file: JobFile, shape: _Shape, derived: _Derived) -> tuple[float
         logits = _LOGIT_BYTES * shape.vocabulary * max(shape.longest - shape.tokens, 0.0)
         logits *= shape.family in ("decoder", "moe")  # others project few positions, or none
         kept = 34 * each * shape.layers + logits
-        least = 2 * each * shape.layers + 34 * each + logits
+        pair = 2.0 if file.post_training == "dpo" else 1.0
+        scores = _SCORE_BYTES * heads_of(shape.hidden) * shape.longest**2 / pair
+        scores *= file.attention == "plain"
+        kept += scores * shape.layers
+        least = 2 * each * shape.layers + 34 * each + logits + scores
     else:
         kept = _BYTES_PER_FLOP[shape.family] * shape.flop
         least = _RECOMPUTED_SHARE * (file.activation_bytes_per_sample or kept)
@@ -387,6 +394,11 @@ def _activations(file: JobFile, shape: _Shape, derived: _Derived) -> tuple[float
     stated = file.recomputed_activation_bytes_per_sample
     least = derived.pick(f"recomputed_{key}", stated, min(least, full))
     return wide * full, wide * least
+
+
+def heads_of(hidden: int) -> float:
+    """Attention heads of a transformer: each 64 wide up to 2,048 (GPT-2, OPT), else 128."""
+    return hidden / (64.0 if hidden <= 2048 else 128.0)
 
 
 def intensity_ratio(family: str, flop: float, kept_bytes: float | None) -> float:

@@ -134,10 +134,12 @@ class Job:
     post_training: PostTraining | None = None
     other_network_bytes: float = 0.0  # of networks that are held beside the one trained
     optimizer: Literal["adamw", "sgd", "lamb", "adafactor"] = "adamw"
+    attention: Literal["fused", "plain"] = "fused"  # plain: score matrices go through memory
     sharding: Sharding = "auto"
     sync: Literal["allreduce", "parameter_server"] = "allreduce"
     parameter_servers: int = 1  # on the CPUs of the first machines; for sync parameter_server
     stack: Stack = "typical"
+    machines: int = 0  # at once, no more and no fewer; 0: as many as are best
     elastic: bool | None = None  # None: where the software can; see `resizes`
     writer: Literal["all", "chief"] = "all"  # who writes a checkpoint
     asynchronous_save: bool = False
@@ -166,8 +168,11 @@ class Job:
 
         Where it is not stated: ranks that each run the whole network, whatever they shard, restart
         with another number (torchrun with a range of nodes, torch.distributed.checkpoint; PyTorch 2
-        documentation, read 2026-11-22). A network that is cut, or served, has its layout fixed.
+        documentation, read 2026-11-22). A network that is cut, or served, has its layout fixed, and
+        a job on a stated number of machines its ranks.
         """
+        if self.machines:
+            return False
         if self.elastic is not None:
             return self.elastic
         return self.sync == "allreduce" and self.sharding not in CUT_SHARDINGS

@@ -146,6 +146,7 @@ class JobFlags:
     sharding: str | None = None
     stack: str | None = None
     sync: str | None = None
+    machines: str | None = None
     elastic: bool | None = None
     image: str | None = None
     setup: str | None = None

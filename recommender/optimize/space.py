@@ -277,5 +277,6 @@ def single_clusters(job: Job, c: MachineColumns, most: int) -> SingleClusters:
         fetch_per_s=n * c.fetch_per_s[kind],
         host_bytes_per_s=n * c.host_bytes_per_s[kind],
         disk_bytes_per_s=c.disk_bytes_per_s[kind],
+        link_gpus=c.links(kind),
     )
     return SingleClusters(fleet, steps(job, c, fleet), most)

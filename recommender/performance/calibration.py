@@ -202,7 +202,7 @@ def _served(
     found = replace(
         found, service=Fitted(factor, min(sd, float(model.belief().sd[SERVICE]))), worker=update
     )
-    asked = replace(job, calibration=found)
+    asked = replace(job, calibration=found, machines=0)
     sizes = tuple(n for _, band in machine_bands(model.runs)[1:SERVED] for n in band)
     runs = whole(model.runs, columns, sizes, job.global_batch)
     own = with_calibration(asked, columns, gpu_of)

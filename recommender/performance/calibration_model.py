@@ -146,8 +146,12 @@ class StepModel:
 
 
 def as_timed(job: Job, batch: int, servers: int) -> Job:
-    """A job with the batch and the servers of a run; 0 servers: those that it asks for."""
-    return replace(job, global_batch=batch, parameter_servers=servers or job.parameter_servers)
+    """A job with the batch and the servers of a run, on any number of machines.
+
+    0 servers: those that it asks for.
+    """
+    servers = servers or job.parameter_servers
+    return replace(job, global_batch=batch, parameter_servers=servers, machines=0)
 
 
 def _network_kind(fleet: Clusters) -> Literal["", "tcp", "rdma"]:
@@ -199,6 +203,7 @@ def clusters(runs: tuple[TimedRun, ...], columns: MachineColumns) -> Clusters:
         fetch_per_s=np.where(fetched, columns.fetch_per_s[kind] * machines, np.inf),
         host_bytes_per_s=columns.host_bytes_per_s[kind] * machines,
         disk_bytes_per_s=columns.disk_bytes_per_s[kind],
+        link_gpus=columns.links(kind),
     )
 
 

@@ -1,10 +1,10 @@
 """How far a calibrated model is off, by cluster size and by distance from what was timed.
 
-sd² = base² + links² + (a·ln R)² + excess² + g'Cg: the base of the kind of step beyond the runs,
+sd² = base² + links² + a²·ln R + excess² + g'Cg: the base of the kind of step beyond the runs,
 what links shared by more GPUs than were timed may add, how far a cluster of more machines is away
-in GPUs (R times the most timed, 2 at least; all from held-out runs of others,
-`calibration_spreads.csv`), what the job's own runs miss beyond the usual, and the constants that
-no run taught.
+in GPUs (R times the most timed, 2 at least; each e-fold adds as much variance as the one before;
+all from held-out runs of others, `calibration_spreads.csv`), what the job's own runs miss beyond
+the usual, and the constants that no run taught.
 """
 
 import csv
@@ -35,7 +35,7 @@ def bases(left_out: str = "") -> Mapping[str, float]:
     `inside`: no more machines than were timed; `machines`: more machines, and no run used the
     network; `network`: more machines, and the runs used it. `links` is the sd of ln(true /
     predicted) of the time on the links of a machine, where more of its GPUs share them than were
-    timed; `gpus` is the sd that more machines add for each e-fold of GPUs. `left_out` names a
+    timed; `gpus` is the sd that more machines add for the first e-fold of GPUs. `left_out` names a
     source of measurements that they have not seen; accuracy studies ask for that. One that no fit
     has seen is left out of all.
     """
@@ -62,7 +62,8 @@ class Beyond:
 
     def apart(self, sds: Mapping[str, float]) -> Floats:
         """What links and distance add to the base of the kind; (runs,)."""
-        return np.asarray(np.hypot(links_sd(self.links, sds["links"]), sds["gpus"] * self.gpus))
+        far = sds["gpus"] * np.sqrt(self.gpus)
+        return np.asarray(np.hypot(links_sd(self.links, sds["links"]), far))
 
 
 def links_sd(share: Floats, sd: float) -> Floats:

@@ -38,6 +38,11 @@ class MachineColumns:
     placement_sigma: Floats | None = None  # of ln of the bytes on the fullest of them, at most
     # (n, sd of ln speed (types,)) of clusters of more than n machines, n rising
     speed_sigma_larger: tuple[tuple[int, Floats], ...] = ()
+    link_gpus: Floats | None = None  # that its links reach, other machines' too; None: its own
+
+    def links(self, kind: Ints) -> Floats:
+        """GPUs that the links of machines of some types reach."""
+        return (self.gpus if self.link_gpus is None else self.link_gpus)[kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,7 @@ class Clusters:
     fetch_per_s: Floats  # sum
     host_bytes_per_s: Floats  # sum
     disk_bytes_per_s: Floats  # slowest
+    link_gpus: Floats  # that the links of a machine reach, other machines' too
 
     def __len__(self) -> int:
         return len(self.machines)
@@ -83,6 +89,7 @@ class Steps:
     accumulation: Floats
     tensor: Floats  # GPUs that share a layer
     stages: Floats  # of a pipeline
+    again: Floats  # share of the layers that are computed again in the backward pass
 
     def take(self, rows: Ints) -> "Steps":
         """The steps of some rows, in their order."""
@@ -147,11 +154,13 @@ def clusters_of(columns: MachineColumns, counts: Ints) -> Clusters:
         found: Floats = np.where(used, values, 0.0).max(axis=1)
         return found
 
+    first = used.argmax(axis=1)
+    largest_gpus = largest(columns.gpus)
     return Clusters(
-        kind=np.where(kinds_used == 1, used.argmax(axis=1), -1).astype(np.int64),
+        kind=np.where(kinds_used == 1, first, -1).astype(np.int64),
         machines=counts.sum(axis=1).astype(np.float64),
         gpus=total(columns.gpus),
-        gpus_per_machine=largest(columns.gpus),
+        gpus_per_machine=largest_gpus,
         compute_per_s=total(columns.compute_per_s),
         memory_bytes=smallest(columns.memory_bytes),
         network_bytes_per_s=smallest(columns.network_bytes_per_s),
@@ -162,4 +171,5 @@ def clusters_of(columns: MachineColumns, counts: Ints) -> Clusters:
         fetch_per_s=total(columns.fetch_per_s),
         host_bytes_per_s=total(columns.host_bytes_per_s),
         disk_bytes_per_s=smallest(columns.disk_bytes_per_s),
+        link_gpus=np.where(kinds_used == 1, columns.links(first), largest_gpus),
     )

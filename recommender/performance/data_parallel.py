@@ -256,6 +256,7 @@ def data_parallel_terms(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -
         accumulation=rounds,
         tensor=np.ones(step.shape),
         stages=np.ones(step.shape),
+        again=np.broadcast_to(RECOMPUTE[:, None].astype(np.float64), step.shape),
     )
 
 

@@ -10,11 +10,12 @@ from recommender.arrays import Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import is_confidential
 from recommender.catalogs.schema import Achieved, Gpu, InstanceType, OwnSpeed
-from recommender.job.derive import TOKEN_FAMILIES
 from recommender.job.job import Job, Precision
+from recommender.performance.attention import long_attention_flop, plain_attention_s
 from recommender.performance.checkpoint import object_store_rate
 from recommender.performance.clusters import MachineColumns
 from recommender.performance.fp8 import FP8, wide_row, with_fp8
+from recommender.performance.link_domain import link_gpus
 from recommender.performance.measured import with_readings
 from recommender.performance.parameter_server import load_constants, placement_sd
 from recommender.performance.priors import (
@@ -70,10 +71,6 @@ RDMA_HALF_GBIT = (100.0, 400.0, 3200.0, 6400.0)
 RDMA_HALF_MIB = (20.0, 32.0, 58.0, 79.0)
 
 
-# Attention's share of what the layers' products reach, and the sequence up to which the constants
-# hold it: 64 MPT runs of 4,096 to 65,536 tokens on A100 and H100 (llm-foundry, 2023); of 0.3 to 1.
-ATTENTION = 0.7
-USUAL_TOKENS = 2048.0
 # Share of its training throughput that a GPU keeps in confidential mode: 18 to 32 % were lost on
 # Hopper and Blackwell under Intel TDX (NeMo AutoModel; Tinfoil, "How does NVIDIA Confidential
 # Computing impact inference and training performance?", 2026-06-23). The ends hold 90 %.
@@ -113,6 +110,7 @@ def machine_columns(
         network_half_bytes=network[:, 1],
         network_latency_s=network[:, 2],
         intra_bytes_per_s=_column(_intra(t) for t in types),
+        link_gpus=_column(link_gpus(t.gpu, t.gpus) for t in types),
         prepare_per_s=_column(_prepare(job, t) for t in types),
         fetch_per_s=_column(_fetch(job, t) for t in types),
         host_bytes_per_s=_column(t.host_gb_per_s * 1e9 * t.gpus for t in types),
@@ -255,21 +253,6 @@ def _gpu_sd(
     return speed_evidence(prior, name, precision, achieved.get((name, precision))).sd
 
 
-def long_attention_flop(job: Job) -> float:
-    """FLOP of matrix products that take as long as attention's of long sequences take more.
-
-    F_att·(1 - 2048/s)·(1/0.7 - 1): scores and their softmax reach 0.7 of what the layers' products
-    do; sequences of up to 2,048 tokens are in the constants as they are.
-    """
-    pair = 2.0 if job.post_training == "dpo" else 1.0  # two sequences in a sample
-    tokens = job.tokens_per_sample / pair
-    if job.family not in TOKEN_FAMILIES or tokens <= USUAL_TOKENS:
-        return 0.0
-    each = 12.0 if job.family == "encoder" else 6.0  # half of the scores under a causal mask
-    attention = pair * each * job.hidden * job.layers * tokens**2
-    return attention * (1.0 - USUAL_TOKENS / tokens) * (1.0 / ATTENTION - 1.0)
-
-
 def sample_rate(job: Job, prior: Prior, precision: str, matmul: float, memory: float) -> float:
     """Samples/s at large batches of a GPU of `matmul` FLOP/s and `memory` bytes/s."""
     wide = 2.0 if precision in ("fp32", "tf32") else 1.0
@@ -277,7 +260,8 @@ def sample_rate(job: Job, prior: Prior, precision: str, matmul: float, memory: f
     per_flop = 1.0 / (efficiency * matmul) + wide / (
         prior.intensity(job.hidden) * job.intensity_ratio * memory
     )
-    return 1.0 / ((job.flop_per_sample + long_attention_flop(job)) * per_flop)
+    arithmetic = (job.flop_per_sample + long_attention_flop(job)) * per_flop
+    return 1.0 / (arithmetic + plain_attention_s(job, wide, per_flop, memory))
 
 
 def _reason(

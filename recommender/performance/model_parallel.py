@@ -10,9 +10,11 @@ memory: more micro-batches shorten the bubble, fewer waste less. Vendors' recipe
 GPU holds v chunks of layers, which divides the bubble by v and hands activations on v times as
 often (arXiv 2104.04473, section 2.2); then a replica has p micro-batches at least, and keeps
 1 + (p - 1)/(p·v) times the activations. Where p does not divide the layers, the pipeline runs at
-the pace of the stage that has one more.
+the pace of the stage that has one more. Of the layers of a stage none, all, or as few are computed
+again as let one sample fit (Megatron-LM's --recompute-num-layers).
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -137,7 +139,8 @@ def _ways(
         & (np.ceil(layers / stages) * stages <= MOST_UNEVEN * layers)
     )
     # Every cut once: a layer shared by one GPU, or all machines where they are 2, 4, 8 or 16.
-    good &= np.where(fixed > 0, (tensor > 1) | ~shared, (tensor == g) & ~np.isin(n, STAGES))
+    once = (tensor > 1) | ~shared | ((fixed == max(STAGES)) & (g == 1))
+    good &= np.where(fixed > 0, once, (tensor == g) & ~np.isin(n, STAGES))
     if sharding == "tensor":
         good &= stages == 1
     elif sharding == "pipeline":
@@ -153,22 +156,41 @@ def held_bytes(needs: Bytes, gpus: Floats | float, tensor: Floats, stages: Float
     return (needs.weights + needs.gradients) / (tensor * stages) + needs.optimizer / gpus
 
 
-def sample_bytes(needs: Bytes, recompute: bool, tensor: Floats, stages: Floats) -> Floats:
+def kept_bytes(needs: Bytes, again: Floats | float) -> Floats:
+    """Activations of a sample where a share of the layers is computed again."""
+    return np.asarray((1.0 - again) * needs.activations + again * needs.recomputed)
+
+
+def least_again(needs: Bytes, room: Floats, tensor: Floats, stages: Floats, layers: int) -> Floats:
+    """The least share of its layers that a stage computes again so that one sample fits `room`.
+
+    Whole layers; 1 where even that is not enough.
+    """
+    all_of_it = room * tensor
+    last = (all_of_it - needs.logits) * stages
+    most = np.where(stages > 1, np.minimum(all_of_it, last), all_of_it - needs.logits)
+    spared = max(needs.activations - needs.recomputed, 1e-9)
+    each = np.ceil(layers / stages)
+    return np.clip(np.ceil((needs.activations - most) / spared * each) / each, 0.0, 1.0)
+
+
+def sample_bytes(needs: Bytes, again: Floats | float, tensor: Floats, stages: Floats) -> Floats:
     """Bytes that each sample of a micro-batch takes on the GPU that holds most.
 
     With sequence parallelism all activations are divided by t (arXiv 2205.05198, 2022). The
     first stage keeps p micro-batches of a p-th of the layers, the last one of them and logits.
+    `again` is the share of the layers that are computed again.
     """
-    kept = needs.recomputed if recompute else needs.activations
+    kept = kept_bytes(needs, again)
     most = np.maximum(kept, kept / stages + needs.logits) / tensor
     return np.asarray(np.where(stages > 1, most, (kept + needs.logits) / tensor))
 
 
 def cut_parts_gib(
-    needs: Bytes, gpus: float, tensor: float, stages: float, micro_batch: float, recompute: bool
+    needs: Bytes, gpus: float, tensor: float, stages: float, micro_batch: float, again: float
 ) -> tuple[tuple[str, float], ...]:
     """The memory of the GPU that holds most line by line, in GiB."""
-    cut, kept = tensor * stages, needs.recomputed if recompute else needs.activations
+    cut, kept = tensor * stages, float(kept_bytes(needs, again))
     last = stages == 1 or kept / stages + needs.logits > kept
     return gib_lines(
         weights=needs.weights / cut,
@@ -182,18 +204,24 @@ def cut_parts_gib(
 
 REDUCED = 4.0  # all-reduces per layer and micro-batch, two each way (Megatron-LM, 1909.08053)
 REDUCED_AGAIN = 6.0  # with the forward pass done twice
-AGAIN = np.array([[False], [True]])  # rows of the arrays below: nothing recomputed, everything
+# Chunks of layers on each GPU of a pipeline: up to 4, and up to 8 where that is faster. Llama 3.1
+# 405B has 7 in NVIDIA's recipe (NeMo, llama31_405b, 2024), one layer a chunk in Meta's own run
+# (arXiv 2407.21783, section 3.3); GPT-3 has 6 in MLPerf's (v3.1).
+CHUNKS = ((2.0, 3.0, 4.0), (5.0, 6.0, 7.0, 8.0))
 
 
 @dataclass(frozen=True, slots=True)
 class _Turns:
-    """What the terms of some cuts follow from; shape (2, cuts), or (cuts,) where both agree."""
+    """What the terms of some cuts follow from; shape (3, cuts), or (cuts,) where all agree.
+
+    Rows: no layer computed again, all of them, and as few as let one sample fit.
+    """
 
     step_s: Floats
     batch: Floats  # samples of a replica
     rounds: Floats  # its micro-batches
     grown_s: Floats  # arithmetic without recomputation
-    again: Floats  # times it, with recomputation
+    again: Floats  # share of the layers that are computed again
     launch_s: Floats  # of the gradient tensors and of kernels that start late, per micro-batch
     turns_s: Floats  # all micro-batches through one stage
     waits_s: Floats  # for the gradients of the replicas
@@ -214,10 +242,10 @@ def best_cuts(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -> StepTerm
     """The fastest cut of the network on each cluster, one row; inf where there is none."""
     splits = splits_of(job, fleet, needs.states)
     memory, gpus = fleet.memory_bytes[splits.cluster], fleet.gpus[splits.cluster]
-    least = sample_bytes(needs, True, splits.tensor, splits.stages) + needs.context
+    least = sample_bytes(needs, 1.0, splits.tensor, splits.stages) + needs.context
     splits = splits.take(memory >= least + held_bytes(needs, gpus, splits.tensor, splits.stages))
     turns = _turns(job, prior, fleet.take(splits.cluster), needs, splits)
-    again = (turns.step_s[1] < turns.step_s[0]).astype(np.int64)
+    again = turns.step_s.argmin(axis=0)
     number = np.zeros((len(WAYS), len(fleet)), dtype=np.int64)
     step = np.full(number.shape, np.inf)
     number[splits.way, splits.cluster] = np.arange(len(again))
@@ -233,16 +261,13 @@ def best_cuts(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -> StepTerm
     return StepTerms(**rows)
 
 
-def chunks_of(job: Job, stages: Floats) -> Floats:
-    """Chunks of layers on each GPU of an interleaved pipeline, four at most; 1 without.
+def chunks_of(job: Job, stages: Floats, counts: Sequence[float]) -> Floats:
+    """The most of some numbers of chunks that leave all nearly as many layers; 1: none does.
 
-    Only vendors' recipes interleave (Megatron-LM's virtual stages), in chunks of nearly as many
-    layers.
+    Only vendors' recipes interleave (Megatron-LM's virtual stages).
     """
     found = np.ones_like(stages)
-    if job.stack != "tuned":
-        return found
-    for chunks in (2.0, 3.0, 4.0):
+    for chunks in counts if job.stack == "tuned" else ():
         longest = np.ceil(job.layers / (stages * chunks)) * stages * chunks
         alike = (longest <= MOST_UNEVEN * job.layers) & (stages > 1)
         found = np.where(alike, chunks, found)
@@ -261,14 +286,15 @@ def cut_terms(job: Job, prior: Prior, fleet: Clusters, needs: Bytes, splits: Spl
 
 
 def _turns(job: Job, prior: Prior, fleet: Clusters, needs: Bytes, splits: Splits) -> _Turns:
-    """The faster of a plain and of an interleaved pipeline."""
-    plain = _turns_of(job, prior, fleet, needs, splits, np.ones_like(splits.stages))
-    chunks = chunks_of(job, splits.stages)
-    if not (chunks > 1).any():
-        return plain
-    other = _turns_of(job, prior, fleet, needs, splits, chunks)
-    faster = other.step_s < plain.step_s
-    return _Turns(*(_either(faster, other, plain, name) for name in _Turns.__slots__))
+    """The fastest of a plain pipeline and of interleaved ones."""
+    best = _turns_of(job, prior, fleet, needs, splits, np.ones_like(splits.stages))
+    for counts in CHUNKS:
+        chunks = chunks_of(job, splits.stages, counts)
+        if (chunks > 1).any():
+            other = _turns_of(job, prior, fleet, needs, splits, chunks)
+            faster = other.step_s < best.step_s
+            best = _Turns(*(_either(faster, other, best, name) for name in _Turns.__slots__))
+    return best
 
 
 def _either(chosen: Bools, one: _Turns, other: _Turns, name: str) -> Floats:
@@ -286,19 +312,21 @@ def _turns_of(
     uneven = np.ceil(job.layers / parts) * parts / job.layers  # the longest one sets the pace
     kept = 1.0 + np.where(chunks > 1, (p - 1.0) / (p * chunks), 0.0)
     room = fleet.memory_bytes - needs.context - held_bytes(needs, fleet.gpus, t, p)
-    sample = np.stack([sample_bytes(needs, again, t, p) for again in (False, True)]) * kept
+    some = least_again(needs, room / kept, t, p, job.layers)
+    again = np.stack([np.zeros_like(some), np.ones_like(some), some])
+    sample = sample_bytes(needs, again, t, p) * kept
     fits = np.floor(room / np.maximum(sample, 1e-9))
     runs = (fits >= 1) & (fleet.gpus <= t * p * job.global_batch)
     runs &= (chunks <= 1) | (batch >= p)
     least = np.ceil(batch / np.clip(fits, 1.0, batch))
     least = np.minimum(np.where(chunks > 1, np.maximum(least, p), least), batch)
     sample_s = uneven * fleet.gpus / (fleet.compute_per_s * t * p)
-    again = 1.0 + RECOMPUTED * AGAIN
+    times = 1.0 + RECOMPUTED * again
     launch = prior.tensor_s * job.gradient_tensors / p
     lost = prior.batch_penalty * t * lost_share(job, t)  # samples of a replica
-    inside, between, each = _talk(job, fleet, splits, chunks)
-    all_s = batch * (sample_s * again + inside + between)
-    each_s = lost * sample_s * again + launch + each
+    inside, between, each = _talk(job, fleet, splits, chunks, again)
+    all_s = batch * (sample_s * times + inside + between)
+    each_s = lost * sample_s * times + launch + each
     waiting = (p - 1.0) / chunks  # turns that the pipeline takes to fill and to empty
     rounds = _best_rounds(all_s, each_s, least, batch, waiting)
     started_s = prior.cut_launch_s / p
@@ -308,7 +336,7 @@ def _turns_of(
     idle = np.maximum(rounds * started_s - all_s - rounds * each_s, 0.0)  # kernels start too late
     turns = (all_s + rounds * each_s + idle) * late
     near, far = _gradients(fleet, needs, splits)
-    busy = grown * again + rounds * launch
+    busy = grown * times + rounds * launch
     hidden = np.where(p > 1, 0.0, prior.overlap * BACKWARD * busy / rounds)
     waits = np.maximum(near + far - hidden, 0.0)
     feed = job.global_batch / np.minimum(fleet.prepare_per_s, fleet.fetch_per_s)
@@ -318,7 +346,7 @@ def _turns_of(
         batch=batch,
         rounds=rounds,
         grown_s=grown,
-        again=np.broadcast_to(again, rounds.shape),
+        again=again,
         launch_s=launch + idle / rounds,
         turns_s=turns,
         waits_s=waits,
@@ -334,7 +362,7 @@ def _turns_of(
 def _terms(c: _Turns) -> StepTerms:
     """The parts of the steps of some cuts."""
     compute = c.grown_s + c.rounds * c.launch_s
-    again = (c.again - 1.0) * c.grown_s
+    again = RECOMPUTED * c.again * c.grown_s
     bubble = c.waiting / c.rounds * c.turns_s
     talked = np.maximum(c.outside_s + c.inside_s, 1e-30)
     return StepTerms(
@@ -349,6 +377,7 @@ def _terms(c: _Turns) -> StepTerms:
         accumulation=c.rounds,
         tensor=c.tensor,
         stages=c.stages,
+        again=c.again,
     )
 
 
@@ -390,7 +419,7 @@ def _eager_rounds(
 
 
 def _talk(
-    job: Job, fleet: Clusters, splits: Splits, chunks: Floats
+    job: Job, fleet: Clusters, splits: Splits, chunks: Floats, again: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Seconds per sample on the links and on the network, and per micro-batch on the network.
 
@@ -403,7 +432,7 @@ def _talk(
     sent = float(job.tokens_per_sample) * job.hidden * wide
     across = t * p > fleet.gpus_per_machine
     handed = 2.0 * sent * (p > 1) * chunks
-    reduced = np.where(AGAIN, REDUCED_AGAIN, REDUCED) * (job.layers * 2.0 * sent)
+    reduced = (REDUCED + again * (REDUCED_AGAIN - REDUCED)) * (job.layers * 2.0 * sent)
     local = np.where(across, 0.0, handed / t)
     inside = (reduced * ((t - 1.0) / (t * p)) + local) / fleet.intra_bytes_per_s
     rate = np.where(across, fleet.network_bytes_per_s, np.inf)
@@ -445,7 +474,7 @@ class ModelParallel(Strategy):
         t, p, gpus = float(step.tensor[0]), float(step.stages[0]), float(one.gpus[0])
         degrees = (("TP", t), ("PP", p), ("DP", gpus / (t * p)))
         label = " × ".join(f"{name} {degree:.0f}" for name, degree in degrees if degree > 1)
-        micro, again = float(step.micro_batch[0]), bool(step.recompute_s[0] > 0)
+        micro, again = float(step.micro_batch[0]), float(step.again[0])
         return Layout(label, cut_parts_gib(needs, gpus, t, p, micro, again))
 
     def least_memory_bytes(self, job: Job, needs: Bytes, one: Clusters) -> list[float]:
@@ -455,7 +484,7 @@ class ModelParallel(Strategy):
         cuts, gpus = splits_of(job, one), float(one.gpus[0])
         cuts = cuts.take(gpus <= cuts.tensor * cuts.stages * job.global_batch)
         held = held_bytes(needs, gpus, cuts.tensor, cuts.stages) + needs.context
-        least: list[float] = (held + sample_bytes(needs, True, cuts.tensor, cuts.stages)).tolist()
+        least: list[float] = (held + sample_bytes(needs, 1.0, cuts.tensor, cuts.stages)).tolist()
         return least
 
     def why_none(self, job: Job, one: Clusters) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from recommender.arrays import Bools, Floats, Ints
 from recommender.job.job import Job
 from recommender.performance.clusters import Clusters, MachineColumns, Steps
+from recommender.performance.link_domain import linked
 from recommender.performance.measured import slowdown
 from recommender.performance.memory import GIB, bytes_of
 from recommender.performance.priors import Prior, prior_of
@@ -32,7 +33,7 @@ PARTS = (
 def steps(job: Job, columns: MachineColumns, fleet: Clusters, prior: Prior | None = None) -> Steps:
     """The fastest feasible step of every cluster; (clusters,), seconds.
 
-    Under the speed constants of the job, or others.
+    Under the speed constants of the job, or others; only clusters of as many machines as it states.
 
     Where the user measured a type at several sizes, those clusters are slowed to what was
     measured (never sped up: the columns are already as fast as the fastest reading).
@@ -42,6 +43,8 @@ def steps(job: Job, columns: MachineColumns, fleet: Clusters, prior: Prior | Non
     seconds = terms.step_s.min(axis=0)
     best = (terms.step_s <= seconds * TIE).argmax(axis=0)
     runs = np.isfinite(seconds)
+    if job.machines:
+        runs &= fleet.machines == job.machines
     step = np.where(runs, seconds * slowdown(columns, fleet), np.inf)
     part = _parts(terms, np.where(runs, best, 0), runs)
     # What a measured slowdown adds is communication: the reading at the smallest size set R.
@@ -61,7 +64,9 @@ def _parts(terms: StepTerms, best: Ints, runs: Bools) -> dict[str, Floats]:
     """The terms of the best row of every cluster by name; 0 where none runs."""
     columns = np.arange(len(best))
     part = {name: np.where(runs, getattr(terms, name)[best, columns], 0.0) for name in PARTS}
-    return part | {name: getattr(terms, name)[best, columns] for name in ("tensor", "stages")}
+    return part | {
+        name: getattr(terms, name)[best, columns] for name in ("tensor", "stages", "again")
+    }
 
 
 def explain(job: Job, columns: MachineColumns, fleet: Clusters, row: int) -> StepSplit:
@@ -71,7 +76,7 @@ def explain(job: Job, columns: MachineColumns, fleet: Clusters, row: int) -> Ste
     if not np.isfinite(found.step_s[0]):
         raise ValueError(why_infeasible(job, columns, fleet, row))
     strategy = STRATEGY_OF_ROW[int(found.row[0])]
-    layout = strategy.layout(bytes_of(job, prior_of(job)), one, found)
+    layout = strategy.layout(bytes_of(job, prior_of(job)), linked(job, one), found)
     return StepSplit(
         step_s=float(found.step_s[0]),
         compute_s=float(found.compute_s[0]),
@@ -96,8 +101,12 @@ def why_infeasible(job: Job, columns: MachineColumns, fleet: Clusters, row: int)
     kind = int(one.kind[0])
     if kind >= 0 and columns.reasons[kind]:
         return columns.reasons[kind]
+    if job.machines not in (0, one.machines[0]):
+        return f"the job asks for exactly {job.machines} machines"
     needs = bytes_of(job, prior_of(job))
-    least = [x for strategy in STRATEGIES for x in strategy.least_memory_bytes(job, needs, one)]
+    together = linked(job, one)
+    each = (strategy.least_memory_bytes(job, needs, together) for strategy in STRATEGIES)
+    least = [x for some in each for x in some]
     if not least:
         return strategy_of(job.sharding).why_none(job, one)
     if one.machines[0] > 1 and one.network_bytes_per_s[0] <= 0:

@@ -13,6 +13,7 @@ most those of machines surely in use. Under parameter servers c is the least tim
 on infinitely fast GPUs: all compute may hide behind other workers' turns, so shown = 0. A cut
 network may send next to nothing inside machines; between them it sends what machines of one
 GPU would: the gradients of the part that a machine holds, and activations where stages part.
+Machines that share their links (`link_domain.py`) may send nothing between them.
 
 lambda is the least time of a micro-batch of an eager program, of which each step has one (0 where
 the network may be cut). A micro-batch takes the longer of it and its arithmetic, so A and c are
@@ -27,6 +28,7 @@ from recommender.arrays import Floats, Ints, distinct
 from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job
 from recommender.performance.clusters import Clusters, MachineColumns
+from recommender.performance.link_domain import without_network
 from recommender.performance.memory import bytes_of
 from recommender.performance.priors import Prior, prior_of
 from recommender.performance.step import steps
@@ -137,6 +139,7 @@ def _best(place: Ints, low: Ints, high: Ints, top: int) -> Ints:
 def shortest(job: Job, columns: MachineColumns, kind: Ints, most: int) -> Shortest:
     """The lines of clusters of up to `most` machines of these kinds (rows of the columns)."""
     prior, gpus = prior_of(job), columns.gpus[kind].astype(np.int64)
+    columns = without_network(columns) if job.sync == "allreduce" else columns
     served = job.sync == "parameter_server"
     hidden = prior.overlap * hidden_share(job)
     sent, penalty = least_inside_bytes(job, bytes_of(job, prior)), least_penalty(job, prior)
@@ -204,8 +207,10 @@ def _held_arithmetic(job: Job, columns: MachineColumns, memory: Floats, most: in
         fetch_per_s=np.inf * one,
         host_bytes_per_s=one,
         disk_bytes_per_s=one,
+        link_gpus=gpus,
     )
-    step = steps(replace(job, gradient_tensors=0), columns, fleet, _never_eager(job)).step_s
+    bare = replace(job, gradient_tensors=0, machines=0)
+    step = steps(bare, columns, fleet, _never_eager(job)).step_s
     return _least_of_ranges(np.minimum(step, ENDLESS).reshape(len(memory), most))
 
 
@@ -258,9 +263,11 @@ def _traffic(job: Job, columns: MachineColumns, kind: Ints, sizes: int) -> Float
         fetch_per_s=np.inf * whole,
         host_bytes_per_s=whole,
         disk_bytes_per_s=whole,
+        link_gpus=whole,
     )
     tensors = job.gradient_tensors if job.sync == "parameter_server" else 0
-    bare = [replace(job, gradient_tensors=tensors, sharding=way) for way in one_gpu_shardings(job)]
+    any_size = replace(job, gradient_tensors=tensors, machines=0)
+    bare = [replace(any_size, sharding=way) for way in one_gpu_shardings(job)]
     prior = _never_eager(job)
     table = np.min([steps(each, columns, fleet, prior).step_s for each in bare], axis=0)
     table = table.reshape(shape)

@@ -11,6 +11,7 @@ import numpy as np
 from recommender.job.job import Job, Sharding
 from recommender.performance.clusters import Clusters
 from recommender.performance.data_parallel import DATA_PARALLEL, data_parallel_terms
+from recommender.performance.link_domain import linked
 from recommender.performance.memory import Bytes, bytes_of
 from recommender.performance.model_parallel import MODEL_PARALLEL, best_cuts
 from recommender.performance.priors import Prior
@@ -27,9 +28,10 @@ STRATEGY_OF_ROW: tuple[Strategy, ...] = (
 def terms_of(job: Job, prior: Prior, fleet: Clusters) -> StepTerms:
     """Every term of every layout on every cluster; (rows, clusters).
 
-    The row of the best cuts is there only where the network may be cut.
+    The row of the best cuts is there only where the network may be cut. Machines that share their
+    links count as one (`link_domain.py`).
     """
-    needs = bytes_of(job, prior)
+    needs, fleet = bytes_of(job, prior), linked(job, fleet)
     terms = data_parallel_terms(job, prior, fleet, needs)
     if not MODEL_PARALLEL.allowed(job):
         return terms

@@ -38,6 +38,7 @@ class StepTerms:
     accumulation: Floats
     tensor: Floats  # GPUs that share a layer
     stages: Floats  # of a pipeline
+    again: Floats  # share of the layers that are computed again in the backward pass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,13 @@
 """What an answer takes for granted, as sentences."""
 
+import math
+
 from recommender.catalogs.catalog import OWN_BENCH_SOURCE
 from recommender.catalogs.registry import CLOUDS, SPOT_AUCTIONS
 from recommender.catalogs.schema import Achieved, OwnMachine
+from recommender.performance.clusters import WITHIN
 from recommender.performance.machines import precision_on
+from recommender.performance.priors import prior_of
 from recommender.plan.limits import OTHERS
 from recommender.plan.plan import OWN_TRACE, Plan
 from recommender.planner.problem import Problem
@@ -39,9 +43,18 @@ def _on_spot(plans: tuple[Plan, ...]) -> bool:
 
 
 def _stack(problem: Problem) -> list[str]:
-    if "stack" not in problem.job.assumed:
+    """That the software is not known, and what the one word that says it is worth."""
+    job = problem.job
+    if "stack" not in job.assumed:
         return []
-    return ["typical training scripts (--stack tuned: a vendor's recipe)"]
+    own = prior_of(job)
+    known, unsaid = (f"{math.exp(WITHIN * sd):.1f}" for sd in (own.sigma_one, own.sigma_unstated))
+    if job.timings or job.calibration is not None or known == unsaid:
+        return ["typical training scripts (--stack tuned: a vendor's recipe)"]
+    return [
+        "typical training scripts; say which software trains, and speeds are known to a factor of "
+        f"{known}, not {unsaid} (--stack typical, or tuned: a vendor's recipe)"
+    ]
 
 
 def _on_demand(given: float | None) -> str:

@@ -29,6 +29,7 @@ def current_setup(problem: Problem, machines: Comparison, flag: str = "--compare
     limits = problem.limits
     everything = replace(
         problem,
+        job=replace(problem.job, machines=0),
         choice=Choice(
             accelerator="any",
             arch="any",

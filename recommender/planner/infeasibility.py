@@ -48,14 +48,24 @@ def fits(problem: Problem) -> bool:
 
 def blocking_flags(problem: Problem) -> tuple[str, ...]:
     """Which flag alone keeps the job from being trained; the first sentence says that it does."""
-    of_the_job = (_sharding(problem), _precision(problem))
+    of_the_job = (_count(problem), _sharding(problem), _precision(problem))
     found = tuple(each for each in of_the_job if each)
     if not found:
         found = tuple(each for each in (_machines(problem), *_choices(problem)) if each)
     most = problem.limits.max_machines
     up_to = "no machine" if most == 1 else f"no cluster of up to {most} machines"
+    if problem.job.machines:
+        up_to = f"no cluster of exactly {most} machine{'s' * (most > 1)}"
     first = (f"{up_to} among those allowed can train this job",) if problem.allowed.rows else ()
     return (*first, *(found or ("more than one flag rules machines out: leave several out",)))
+
+
+def _count(problem: Problem) -> str:
+    job, limits = problem.job, problem.limits
+    most = replace(limits, max_machines=max(limits.max_machines, Limits().max_machines))
+    if not job.machines or not fits(replace(problem, job=replace(job, machines=0), limits=most)):
+        return ""
+    return f"--machines {job.machines} is in the way; other numbers of machines can"
 
 
 def _sharding(problem: Problem) -> str:

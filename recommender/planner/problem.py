@@ -278,6 +278,8 @@ def planning_problem(
     refuse_unknown_quotas(choice.quotas, catalog)
     _refuse_used_up(limits, progress)
     job = on_catalog(job, catalog.gpus, catalog.instance_types.values())
+    if job.machines:
+        limits = replace(limits, max_machines=job.machines)
     steps = job.steps * (1.0 - progress.done_share)
     return Problem(job, limits.left_after(progress), choice, catalog, now, steps, seed, progress)
 

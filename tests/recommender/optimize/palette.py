@@ -169,6 +169,7 @@ def _columns(rng: np.random.Generator, kinds: int) -> MachineColumns:
         speed_sigma_several=0.35 - sigma,  # the other of the two
         speed_sigma_larger=((3, 0.9 * sigma),) if kinds % 2 else (),
         reasons=("",) * kinds,
+        link_gpus=3.0 * gpus if kinds % 3 == 0 else None,
     )
 
 

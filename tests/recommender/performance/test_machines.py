@@ -10,7 +10,7 @@ from recommender.catalogs.load import load_snapshot
 from recommender.job.job import DataSet
 from recommender.performance.calibration_model import SIGMA_GPU
 from recommender.performance.clusters import spread_of
-from recommender.performance.machines import long_attention_flop, precision_on
+from recommender.performance.machines import precision_on
 from recommender.performance.priors import load_priors, prior_of
 from recommender.performance.speed_evidence import SIGMA_NEW_GPU, achieved_sd
 from tests.recommender.performance.parts import (
@@ -42,19 +42,6 @@ from tests.recommender.performance.parts import (
 )
 def test_precision_follows_the_gpu(wanted, gpu, used):
     assert precision_on(wanted, GPUS[gpu]) == used
-
-
-def test_long_sequences_pay_for_attention_that_runs_slower_than_the_layers():
-    """MPT-7B (32 layers, 4,096 wide) at 65,536 tokens: attention is two thirds of the FLOP."""
-    size = {"hidden": 4096, "layers": 32, "parameters": 6.66e9}
-    usual, long = (llama(tokens_per_sample=t, **size) for t in (2048, 65_536))
-    assert long_attention_flop(usual) == 0.0
-    attention = 6 * 4096 * 32 * 65_536**2
-    expected = attention * (1 - 2048 / 65_536) * (1 / 0.7 - 1)
-    assert long_attention_flop(long) == pytest.approx(expected)
-    assert expected / (6 * 6.6e9 * 65_536 + attention) == pytest.approx(0.24, abs=0.04)
-    pair = replace(long, post_training="dpo", tokens_per_sample=2 * 65_536)
-    assert long_attention_flop(pair) == pytest.approx(2 * expected)
 
 
 def test_reasons_name_the_gpu():

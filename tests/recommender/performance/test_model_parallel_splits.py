@@ -7,12 +7,14 @@ from recommender.performance.memory import bytes_of
 from recommender.performance.model_parallel import (
     cut_parts_gib,
     held_bytes,
+    least_again,
     lost_share,
     sample_bytes,
     splits_of,
     splittable,
 )
 from recommender.performance.priors import prior_of
+from recommender.performance.step import steps
 from tests.recommender.performance.parts import G6, G6X8, P5, clusters, columns, llama, resnet
 
 
@@ -46,6 +48,7 @@ def test_126_layers_lie_in_sixteen_stages():
 
 def test_single_gpus_are_stages():
     assert degrees(8, kind=G6) == {(1, 2), (1, 4), (1, 8)}
+    assert degrees(32, kind=G6) == {(1, 2), (1, 4), (1, 8), (1, 16)}
     assert degrees(1, kind=G6) == set()
 
 
@@ -83,21 +86,21 @@ def test_activations_of_a_sample_are_34_shl_over_t():
     """Korthikanti et al.: 34·s·h·L/t on the first stage, whatever the number of stages."""
     job = llama(vocabulary=0)
     needs, p = bytes_of(job, prior_of(job)), np.array([1.0, 2.0, 8.0])
-    sample = sample_bytes(needs, False, np.full(3, 8.0), p)
+    sample = sample_bytes(needs, 0.0, np.full(3, 8.0), p)
     assert sample.tolist() == pytest.approx([34 * 8192 * 4096 * 32 / 8] * 3)
 
 
 def test_logits_lie_on_the_last_stage_only():
     job = llama()
     needs = bytes_of(job, prior_of(job))
-    whole = sample_bytes(needs, True, np.array([8.0]), np.array([1.0]))
-    cut = sample_bytes(needs, True, np.array([8.0]), np.array([4.0]))
+    whole = sample_bytes(needs, 1.0, np.array([8.0]), np.array([1.0]))
+    cut = sample_bytes(needs, 1.0, np.array([8.0]), np.array([4.0]))
     assert whole == pytest.approx((needs.recomputed + needs.logits) / 8)
     assert cut == pytest.approx((needs.recomputed / 4 + needs.logits) / 8)
 
 
 @pytest.mark.parametrize("stages", [1.0, 2.0, 8.0])
-@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("again", [0.0, 0.4, 1.0])
 def test_the_lines_add_up(stages, again):
     job = llama()
     needs = bytes_of(job, prior_of(job))
@@ -107,6 +110,32 @@ def test_the_lines_add_up(stages, again):
     assert sum(lines.values()) == pytest.approx(float(total[0]) / 2**30)
 
 
+def test_as_few_layers_are_computed_again_as_let_one_sample_fit():
+    """Of 32 layers in four stages, eight each: room for half of what all of them keep."""
+    job = llama(vocabulary=0)
+    needs, t, p = bytes_of(job, prior_of(job)), np.array([8.0]), np.array([4.0])
+    whole, least = (sample_bytes(needs, again, t, p) for again in (0.0, 1.0))
+    room = whole - (whole - least) * np.array([0.0, 0.49, 0.5, 0.51, 1.0, 2.0])
+    again = least_again(needs, room * (1 + 1e-12), t, p, job.layers)
+    assert again.tolist() == [0.0, 0.5, 0.5, 0.625, 1.0, 1.0]
+    assert (sample_bytes(needs, again, t, p) <= room * (1 + 1e-9))[:-1].all()
+
+
+def test_llama_405b_computes_a_part_of_its_layers_again_on_sixteen_thousand_h100():
+    """Meta's run (arXiv 2407.21783) computed none again; all again would cost a third."""
+    size = {"parameters": 4.06e11, "trainable_parameters": 4.06e11, "hidden": 16384, "layers": 126}
+    token = 8192.0 * 16384
+    kept = {
+        "activation_bytes_per_sample": 34.0 * token * 126,
+        "recomputed_activation_bytes_per_sample": (2.0 * 126 + 34.0) * token,
+    }
+    job = llama(global_batch=2048, stack="tuned", tokens_per_sample=8192, **size, **kept)
+    found = steps(job, columns(job, (P5,)), clusters(columns(job, (P5,)), {0: 2048}))
+    assert (float(found.tensor[0]), float(found.stages[0])) == (8.0, 16.0)
+    assert 0.0 < float(found.again[0]) < 0.5
+    assert float(found.recompute_s[0] / found.compute_s[0]) < 0.5 / 3
+
+
 def test_llama_8b_fits_eight_small_gpus_only_when_cut():
     """Eight L4 of 24 GB: no strategy that keeps whole layers fits a sample of 8,192 tokens."""
     job = llama()
@@ -114,5 +143,5 @@ def test_llama_8b_fits_eight_small_gpus_only_when_cut():
     needs = bytes_of(job, prior_of(job))
     whole = needs.states / 8 + needs.context + needs.recomputed + needs.logits
     cut = held_bytes(needs, 8.0, np.array([8.0]), np.array([1.0])) + needs.context
-    cut += sample_bytes(needs, True, np.array([8.0]), np.array([1.0]))
+    cut += sample_bytes(needs, 1.0, np.array([8.0]), np.array([1.0]))
     assert whole > 20.7 * 2**30 > float(cut[0])

@@ -32,6 +32,7 @@ def columns(rng: np.random.Generator) -> MachineColumns:
         speed_sigma=np.full(KINDS, 0.1),
         speed_sigma_several=np.full(KINDS, 0.1),
         reasons=("",) * KINDS,
+        link_gpus=gpus * rng.choice([1.0, 1.0, 3.0], KINDS),
     )
 
 

@@ -39,7 +39,7 @@ SCALED = ("compute_per_s", "memory_bytes", "network_bytes_per_s", "intra_bytes_p
 def one(**values: float) -> Clusters:
     """A fleet of one cluster."""
     facts = {"prepare_per_s": inf, "fetch_per_s": inf, "host_bytes_per_s": 1e10}
-    facts |= {"disk_bytes_per_s": 1e9} | values
+    facts |= {"disk_bytes_per_s": 1e9, "link_gpus": values["gpus_per_machine"]} | values
     arrays = {name: np.array([value], dtype=np.float64) for name, value in facts.items()}
     return Clusters(kind=np.array([0]), **arrays)
 
@@ -213,11 +213,12 @@ def best_cut(job: Job, prior: Prior, fleet: Clusters) -> float:
     every = {1, 2, 4, 8, 16, n}
     stages = {"auto": every, "tensor": {1}, "pipeline": every - {1}}[job.sharding]
     tried = [inf]
-    for t, p, again in product({1, g}, sorted(stages), (False, True)):
+    for t, p, again in product({1, g}, sorted(stages), (0.0, 1.0, None)):
         whole = n % (t * p // g) == 0 and t * p % g == 0 if t * p > g else g % (t * p) == 0
         known = nearly_even(job.layers, p) and (t == g or p in (2, 4, 8))
-        chunks = [v for v in (2, 3, 4) if p > 1 and nearly_even(job.layers, p * v)]
-        interleaved = chunks[-1:] if job.stack == "tuned" else []
+        chunks = [v for v in range(2, 9) if p > 1 and nearly_even(job.layers, p * v)]
+        few, many = [v for v in chunks if v <= 4], [v for v in chunks if v > 4]
+        interleaved = (few[-1:] + many[-1:]) if job.stack == "tuned" else []
         if t * p > 1 and known and whole:
             tried += [scalar_cut(job, prior, fleet, t, p, again, v) for v in (1, *interleaved)]
     return min(tried)
@@ -228,14 +229,23 @@ def nearly_even(layers: int, parts: int) -> bool:
 
 
 def scalar_cut(
-    job: Job, prior: Prior, fleet: Clusters, t: int, p: int, recompute: bool, chunks: int
+    job: Job, prior: Prior, fleet: Clusters, t: int, p: int, again: float | None, chunks: int
 ) -> float:
-    """One cut with its best micro-batches, found by trying them all."""
+    """One cut with its best micro-batches, found by trying them all.
+
+    `again` is the share of the layers that is computed again; None: of the numbers of layers of a
+    stage the least with which one sample fits.
+    """
+    if again is None:
+        each = ceil(job.layers / p)
+        shares = [k / each for k in range(each + 1)]
+        found = (scalar_cut(job, prior, fleet, t, p, share, chunks) for share in shares)
+        return next((seconds for seconds in found if seconds < inf), inf)
     needs, gpus = bytes_of(job, prior), float(fleet.gpus[0])
     replicas = gpus / (t * p)
     if replicas > job.global_batch:
         return inf
-    kept = (needs.recomputed if recompute else needs.activations) / t
+    kept = (again * needs.recomputed + (1 - again) * needs.activations) / t
     sample = kept + needs.logits / t if p == 1 else max(kept, kept / p + needs.logits / t)
     sample *= 1 + (p - 1) / (p * chunks) if chunks > 1 else 1
     held = (needs.weights + needs.gradients) / (t * p) + needs.optimizer / gpus + needs.context
@@ -247,7 +257,7 @@ def scalar_cut(
     if chunks > 1 and batch < p:
         return inf
     tried = range(max(least, p) if chunks > 1 else least, batch + 1)
-    step = min(cut_step(job, prior, fleet, t, p, recompute, batch, r, chunks) for r in tried)
+    step = min(cut_step(job, prior, fleet, t, p, again, batch, r, chunks) for r in tried)
     return max(step, job.global_batch / float(fleet.prepare_per_s[0]))
 
 
@@ -257,7 +267,7 @@ def cut_step(
     fleet: Clusters,
     t: int,
     p: int,
-    again: bool,
+    again: float,
     batch: int,
     rounds: int,
     chunks: int,
@@ -270,11 +280,11 @@ def cut_step(
     share = max(1 / t, min(1.0, 1024 / job.hidden))
     longest = ceil(job.layers / (p * chunks)) * chunks / job.layers
     busy = (batch / rounds / t + prior.batch_penalty * share) * gpu_s * longest
-    busy *= 4 / 3 if again else 1
+    busy *= 1 + again / 3
     busy += prior.tensor_s * job.gradient_tensors / p
     message = batch / rounds * job.tokens_per_sample * job.hidden
     message *= 4 if job.precision == "fp32" else 2
-    turn = busy + (6 if again else 4) * job.layers / p * 2 * (t - 1) / t * message / links
+    turn = busy + (4 + 2 * again) * job.layers / p * 2 * (t - 1) / t * message / links
     if p > 1:
         far = (message + half) / rate + latency
         turn += 2 * chunks * (far if t * p > g else message / t / links)

@@ -5,10 +5,10 @@ python -m tests.research.accuracy.fit_spreads --reference DIR [--write]
 For each kind of extrapolation the sd that just held 90 % of the errors, beside what each fit itself
 tells of, and no less than between repeated runs; a source weighs the square root of its points.
 The sd of the time on links shared by more GPUs than were timed is the one of a grid with the least
-loss of a 90 % quantile (Koenker and Bassett 1978), its base fitted beside it. What an e-fold of
-GPUs adds on more machines is the most that any laboratory with twenty such runs asks for (a user is
-one that no fit has seen), their bases fitted beside it. Once with everything (what ships), and once
-without each source (what judges its own studies).
+loss of a 90 % quantile (Koenker and Bassett 1978), its base fitted beside it; so is what an e-fold
+of GPUs adds on more machines, twice the GPUs, up to 8, up to 32 times and more counting alike, as
+a span is asked for at any distance. Once with everything (what ships), and once without each source
+(what judges its own studies).
 """
 
 import argparse
@@ -25,11 +25,13 @@ from recommender.performance.clusters import WITHIN
 from tests.research import SOURCES
 from tests.research.accuracy import later_scaling, published_scaling, scaling
 from tests.research.accuracy.extrapolation import Extrapolated, joined
-from tests.research.fits.held_out import LEAST_RUNS, WANTED_INSIDE, conformal, without
+from tests.research.accuracy.later_scaling import DISTANCES
+from tests.research.fits.held_out import WANTED_INSIDE, conformal, without
 
 AS_OF = "2026-11-23"
 LINKS, GPUS = "links", "gpus"
 GRID = tuple(float(sd) for sd in np.arange(0.0, 1.51, 0.05))
+FOLDS = tuple(float(sd) for sd in np.arange(0.0, 0.101, 0.005))
 
 
 def points(reference: Path) -> Extrapolated:
@@ -64,19 +66,19 @@ def table(found: Extrapolated) -> str:
 def _sds(found: Extrapolated) -> dict[str, float]:
     """The sds of the links and of an e-fold of GPUs, and the base of every kind beside them."""
     kind = np.array(found.beyond.kind)
-    inside = found.take(np.flatnonzero(kind == "inside"))
+    inside, more = (
+        found.take(np.flatnonzero(rows)) for rows in (kind == "inside", kind != "inside")
+    )
     links = min(GRID, key=lambda sd: _loss(inside, {LINKS: sd, GPUS: 0.0}))
-    sds = {LINKS: links, GPUS: _per_fold(found.take(np.flatnonzero(kind != "inside")), links)}
+    sds = {LINKS: links, GPUS: min(FOLDS, key=lambda sd: _loss(more, {LINKS: links, GPUS: sd}))}
+    return sds | _bases(found, sds)
+
+
+def _bases(found: Extrapolated, sds: dict[str, float]) -> dict[str, float]:
+    """The base of every kind beside what is known of each run."""
+    kind = np.array(found.beyond.kind)
     names = sorted(set(found.beyond.kind))
-    return sds | {name: _base(found.take(np.flatnonzero(kind == name)), sds) for name in names}
-
-
-def _per_fold(found: Extrapolated, links: float) -> float:
-    """The sd for an e-fold of GPUs that holds 90 % of each laboratory's runs on more machines."""
-    known = np.hypot(_known(found, {LINKS: links, GPUS: 0.0}), NOISE)
-    missed = without(np.log(found.predicted / found.measured), known) / found.beyond.gpus
-    asked = (missed[rows] for rows in _by_source(found) if len(rows) >= LEAST_RUNS)
-    return max((conformal([each], [np.ones(len(each))]) for each in asked), default=0.0)
+    return {name: _base(found.take(np.flatnonzero(kind == name)), sds) for name in names}
 
 
 def _base(found: Extrapolated, sds: dict[str, float]) -> float:
@@ -87,11 +89,29 @@ def _base(found: Extrapolated, sds: dict[str, float]) -> float:
 
 
 def _loss(found: Extrapolated, sds: dict[str, float]) -> float:
-    """How far the ends of the spans are from holding 90 %: the loss that a quantile minimises."""
-    sigma = np.hypot(_known(found, sds), _base(found, sds))
+    """How far the ends of the spans are from holding 90 %: the loss that a quantile minimises.
+
+    Every distance counts alike, and in it a source as the square root of its points.
+    """
+    bases = _bases(found, sds)
+    base = np.array([bases[kind] for kind in found.beyond.kind])
+    sigma = np.hypot(_known(found, sds), base)
     beyond = np.abs(np.log(found.predicted / found.measured)) / WITHIN - sigma
     lost = np.maximum(WANTED_INSIDE * beyond, (WANTED_INSIDE - 1.0) * beyond)
-    return float(sum(lost[rows].sum() * len(rows) ** -0.5 for rows in _by_source(found)))
+    return sum(_mean(found.take(rows), lost[rows]) for rows in _by_distance(found))
+
+
+def _mean(found: Extrapolated, lost: Floats) -> float:
+    """The mean of some losses, a source weighing the square root of its points."""
+    parts = [lost[rows] for rows in _by_source(found)]
+    return float(np.average([p.mean() for p in parts], weights=[len(p) ** 0.5 for p in parts]))
+
+
+def _by_distance(found: Extrapolated) -> list[Ints]:
+    """Points by how many times the GPUs that were timed they have."""
+    times = np.exp(found.beyond.gpus) * (1.0 - 1e-9)
+    bands = (np.flatnonzero((times > low) & (times <= most)) for _, low, most in DISTANCES)
+    return [rows for rows in ((times <= 1.0).nonzero()[0], *bands) if len(rows)]
 
 
 def _known(found: Extrapolated, sds: dict[str, float]) -> Floats:

@@ -57,58 +57,54 @@ def _in_fp8(several: bool, run: LaterRun) -> bool:
     return run.fp8 and _several(run) is several
 
 
-_SPLIT = "nothing fitted on these runs; rules and rows frozen before the first was predicted"
-_SOURCE = "MLPerf Training v4.0, hivemind multi-cloud, sailor: measured/training2.csv.gz"
 _BEFORE = "this recommender before, on the same runs: "
-STUDIES: tuple[Study, ...] = (
-    Study(
-        key="later-one",
-        subject="later runs on one machine in 16 bits, nothing measured, stack known",
-        split=_SPLIT,
-        target=Target(mean=20.0, median=14.0),
-        published=_BEFORE + "46.6, 48.2 %",
-        source=_SOURCE,
-        run=partial(_score, partial(_plain, False)),
-        needs_reference=True,
+_ASKED: tuple[tuple[str, str, Target, str, Callable[[LaterRun], bool]], ...] = (
+    (
+        "later-one",
+        "later runs on one machine in 16 bits, nothing measured, stack known",
+        Target(mean=20.0, median=14.0),
+        _BEFORE + "46.6, 48.2 %",
+        partial(_plain, False),
     ),
-    Study(
-        key="later-several",
-        subject="later runs on several machines in 16 bits, nothing measured, stack known",
-        split=_SPLIT,
-        target=Target(mean=16.0, median=12.0),
-        published=_BEFORE + "43.4, 49.1 %",
-        source=_SOURCE,
-        run=partial(_score, partial(_plain, True)),
-        needs_reference=True,
+    (
+        "later-several",
+        "later runs on several machines in 16 bits, nothing measured, stack known",
+        Target(mean=16.0, median=12.0),
+        _BEFORE + "43.4, 49.1 %",
+        partial(_plain, True),
     ),
-    Study(
-        key="later-fp8-one",
-        subject="later runs on one machine in FP8, nothing measured",
-        split=_SPLIT,
-        target=Target(mean=20.0),
-        published=_BEFORE + "23.3, 29.9 %",
-        source=_SOURCE,
-        run=partial(_score, partial(_in_fp8, False)),
-        needs_reference=True,
+    (
+        "later-fp8-one",
+        "later runs on one machine in FP8, nothing measured",
+        Target(mean=20.0),
+        _BEFORE + "23.3, 29.9 %",
+        partial(_in_fp8, False),
     ),
-    Study(
-        key="later-fp8-several",
-        subject="later runs on several machines in FP8, nothing measured",
-        split=_SPLIT,
-        target=Target(mean=20.0),
-        published=_BEFORE + "27.6, 17.4 %",
-        source=_SOURCE,
-        run=partial(_score, partial(_in_fp8, True)),
-        needs_reference=True,
+    (
+        "later-fp8-several",
+        "later runs on several machines in FP8, nothing measured",
+        Target(mean=20.0),
+        _BEFORE + "27.6, 17.4 %",
+        partial(_in_fp8, True),
     ),
-    Study(
-        key="later-cut",
-        subject="OPT of 350 M in tensor and pipeline parallelism on GH200, nothing measured",
-        split=_SPLIT,
-        target=Target(mean=25.0),
-        published="81 % as filed, on these runs and others",
-        source=_SOURCE,
-        run=partial(_score, lambda run: run.tensor > 0),
-        needs_reference=True,
+    (
+        "later-cut",
+        "OPT of 350 M in tensor and pipeline parallelism on GH200, nothing measured",
+        Target(mean=25.0),
+        "81 % as filed, on these runs and others",
+        lambda run: run.tensor > 0,
     ),
+)
+STUDIES: tuple[Study, ...] = tuple(
+    Study(
+        key=key,
+        subject=subject,
+        split="nothing fitted on these runs; rules and rows frozen before the first was predicted",
+        target=target,
+        published=published,
+        source="MLPerf Training v4.0, hivemind multi-cloud, sailor: measured/training2.csv.gz",
+        run=partial(_score, chosen),
+        needs_reference=True,
+    )
+    for key, subject, target, published, chosen in _ASKED
 )

@@ -115,7 +115,7 @@ def predicted(run: Run) -> float:
     times = []
     for again in (False, True):
         held = held_bytes(needs, fleet.gpus, splits.tensor, splits.stages) + needs.context
-        sample = sample_bytes(needs, again, splits.tensor, splits.stages)
+        sample = sample_bytes(needs, float(again), splits.tensor, splits.stages)
         # Room for the stated micro-batch; else as much as the network takes, were it too much.
         least = held + sample * (max(run.micro_batch, 1) + 1e-6)
         room = least if run.micro_batch else np.maximum(fleet.memory_bytes, least + sample)

@@ -69,24 +69,11 @@ def test_one_run_scales_better_than_a_straight_line(reference):
     assert per_machine.run(reference).mean < per_gpu.run(reference).mean < 6.2
 
 
-@pytest.mark.parametrize(
-    "study",
-    [
-        published_scaling.STUDIES[0],
-        pytest.param(
-            published_scaling.STUDIES[1],
-            marks=pytest.mark.xfail(
-                strict=True,
-                reason="185 of 194 since spans widen with the number of GPUs: one too many",
-            ),
-        ),
-    ],
-    ids=lambda study: study.key,
-)
-def test_nine_tenths_of_the_runs_lie_in_their_span(reference, study):
-    coverage = study.run(reference).coverage
-    assert coverage is not None
-    assert 0.85 <= coverage <= 0.95
+def test_nine_tenths_of_the_runs_lie_in_their_span(reference):
+    for study in published_scaling.STUDIES[:2]:
+        coverage = study.run(reference).coverage
+        assert coverage is not None
+        assert 0.85 <= coverage <= 0.95
 
 
 def test_without_the_tables_a_study_says_so():

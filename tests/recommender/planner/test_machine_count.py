@@ -1,0 +1,76 @@
+"""`machines: N`: plans of exactly so many machines, and the best of those."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from recommender.job.jobfile import find_job
+from recommender.job.merge_layers import JobFlags
+from recommender.performance.clusters import clusters_of
+from recommender.performance.step import steps, why_infeasible
+from recommender.performance.step_bounds import shortest
+from recommender.plan.limits import Choice, Limits
+from recommender.planner.recommend import recommend
+from tests.recommender.performance.parts import G4DN, columns, resnet
+from tests.recommender.planning import HOUR, NOW, snapshot
+
+HERE = Choice(regions=("us-east-1",), instances=("g4dn.xlarge", "p3.16xlarge", "p4d.24xlarge"))
+LIMITS = Limits(deadline_s=48 * HOUR, max_machines=6)
+
+
+def answered(machines, limits=LIMITS, choice=HERE, job="resnet50-imagenet"):
+    asked = find_job(job, flags=JobFlags(machines=machines))
+    return recommend(asked, limits, choice, catalog=snapshot(), now=NOW)
+
+
+def counts(plan):
+    return sum(group.count for group in plan.machines)
+
+
+@pytest.mark.parametrize("mix", ["no", "yes"])
+def test_every_plan_has_as_many_machines_as_were_asked_for(mix):
+    found = answered("3", choice=replace(HERE, mix=mix))
+    assert found.plans
+    assert {counts(plan) for plan in found.plans} == {3}
+
+
+def test_the_best_number_of_machines_gives_the_same_best_plan_when_it_is_asked_for():
+    """On demand: the cluster that a spot plan falls back to has the same number as well."""
+    choice = replace(HERE, market="on_demand")
+    free = answered(None, choice=choice).plans[0]
+    fixed = answered(str(counts(free)), choice=choice).plans[0]
+    assert fixed.estimate.cost.mean == pytest.approx(free.estimate.cost.mean)
+    other = answered(str(counts(free) + 1), choice=choice).plans[0]
+    assert other.estimate.cost.mean > free.estimate.cost.mean
+
+
+def test_a_stated_number_may_be_more_than_are_looked_at_without():
+    assert {counts(plan) for plan in answered("20", Limits()).plans} == {20}
+
+
+def test_a_number_that_cannot_train_the_job_is_named():
+    found = answered("1", job="llama3-70b-sft").infeasible
+    assert found is not None
+    assert found.binding == (
+        "no cluster of exactly 1 machine among those allowed can train this job",
+        "--machines 1 is in the way; other numbers of machines can",
+    )
+
+
+def test_other_numbers_of_machines_have_no_step_and_say_why():
+    job, known = resnet(machines=2), columns(resnet(), (G4DN,))
+    fleet = clusters_of(known, np.array([[1], [2], [3]]))
+    assert np.isfinite(steps(job, known, fleet).step_s).tolist() == [False, True, False]
+    assert why_infeasible(job, known, fleet, 0) == "the job asks for exactly 2 machines"
+
+
+def test_bounds_below_a_step_do_not_depend_on_the_number_that_is_asked_for():
+    """They are worked out on clusters of other numbers: one machine, or of one GPU each."""
+    known, kind = columns(resnet(), (G4DN,)), np.zeros(1, dtype=np.int64)
+    free, fixed = (shortest(resnet(machines=n), known, kind, 4) for n in (0, 3))
+    box = np.array([[3]])
+    for mine, theirs in zip(
+        fixed.lines(box, box, box[0]), free.lines(box, box, box[0]), strict=True
+    ):
+        np.testing.assert_array_equal(mine, theirs)
