@@ -6,7 +6,7 @@ from recommender.networks.conventions import conventions
 from recommender.networks.convolutions import convnext, resnet
 from recommender.networks.encoder_decoder import bart, t5, whisper
 from recommender.networks.network import Network
-from recommender.networks.state_space import mamba
+from recommender.networks.state_space import mamba, mamba2
 from recommender.networks.transformers import transformer
 from recommender.networks.unet import unet
 from recommender.networks.vision import dit, swin, vit
@@ -14,7 +14,7 @@ from recommender.text import shown, unknown
 
 _OWN = {
     "t5": t5, "mt5": t5, "umt5": t5, "bart": bart, "mbart": bart, "whisper": whisper,
-    "mamba": mamba,
+    "mamba": mamba, "mamba2": mamba2,
 }  # fmt: skip
 _PICTURES = {
     "vit": vit, "deit": vit, "dinov2": vit, "resnet": resnet, "convnext": convnext, "dit": dit,

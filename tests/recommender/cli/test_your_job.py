@@ -2,14 +2,18 @@
 
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from shutil import copy
 
 import pytest
 
+from recommender.job.job import Job
 from recommender.job.jobfile import job_from_text
 from recommender.networks.known_models import known_models
+from recommender.plan.limits import Choice
 from tests.recommender.cli.conftest import Planner, Run
+from tests.recommender.planning import ask, small
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "your-job.md").read_text("utf-8")
@@ -36,6 +40,42 @@ def test_a_detector_is_planned_by_its_published_flop() -> None:
     job = job_from_text(f"schema: recommend.job/v1\nbatch: 64\nsamples: 100k\n{block[0]}")
     assert job.flop_per_sample == pytest.approx(6 * 134.38e9, rel=1e-3)
     assert job.parameters == pytest.approx(41_755_286, rel=2e-3)
+
+
+def own(at: int, batch: int) -> Job:
+    """A job of the page's own FLOP, one pass."""
+    blocks = re.findall(r"```yaml\n(family: .*?)```", PAGE, re.DOTALL)
+    data = "" if "data:" in blocks[at] else "samples: 100k\n"
+    return job_from_text(f"schema: recommend.job/v1\nbatch: {batch}\n{data}{blocks[at]}")
+
+
+def test_a_graph_network_is_planned_by_the_flop_of_its_matrices() -> None:
+    job = own(1, 1024)
+    vertices, neighbours = (1 + 15 + 150, 1 + 15, 1), 1 + 15 + 150 + 750
+    widths = ((100, 256), (256, 256), (256, 47))
+    forward = sum(2 * 2 * n * a * b for n, (a, b) in zip(vertices, widths, strict=True))
+    assert job.flop_per_sample == pytest.approx(3 * forward, rel=2e-3)
+    assert job.parameters == pytest.approx(sum(2 * a * b for a, b in widths), rel=2e-3)
+    assert job.data.bytes_per_sample == pytest.approx(4 * 100 * neighbours, rel=2e-3)
+
+
+def test_jobs_of_their_own_flop_are_planned_to_the_end() -> None:
+    """A detector's arithmetic takes as much longer as it has more FLOP than the same network."""
+    detector = own(0, 16)
+    twice = replace(detector, flop_per_sample=2 * detector.flop_per_sample)
+    steps = []
+    for job in (detector, twice, own(1, 1024)):
+        answer = ask(small(), job, Choice(providers=("aws",)), deadline_s=30 * 24 * 3600.0)
+        plan = answer.plans[answer.best - 1]
+        steps.append({(m.count, m.instance_type): p.estimate.step
+                      for p in answer.plans for m in p.machines})  # fmt: skip
+        assert plan.estimate.chance >= 0.95
+        assert plan.estimate.time.p50 >= plan.estimate.step.step_s * job.steps * 0.5
+    shared = steps[0].keys() & steps[1].keys()
+    assert shared
+    for each in shared:
+        assert steps[1][each].compute_s / steps[0][each].compute_s == pytest.approx(2, rel=0.05)
+    assert all(step.compute_s < 1 for step in steps[2].values())  # 65 GFLOP a step
 
 
 def test_the_page_says_how_many_models_are_known() -> None:
