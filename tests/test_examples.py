@@ -51,3 +51,23 @@ def test_the_page_for_python_users_names_every_public_name():
 
     page = (ROOT / "docs" / "python.md").read_text("utf-8")
     assert {name for name in recommender.__all__ if f"`{name}" not in page} == set()
+
+
+@pytest.mark.slow
+def test_the_notebook_goes_from_a_job_to_its_frontier():
+    nbclient = pytest.importorskip("nbclient", reason="the extra notebook is not installed")
+    nbformat = pytest.importorskip("nbformat")
+    pytest.importorskip("ipykernel")
+    pytest.importorskip("matplotlib")
+    notebook = nbformat.read(ROOT / "examples" / "frontier.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    assert [cell for cell in notebook.cells if cell.get("outputs")] == []  # none is kept
+    ends = notebook.cells + [nbformat.v4.new_code_cell(
+        "assert frontier.usd.is_monotonic_increasing and frontier.hours.is_monotonic_decreasing\n"
+        "assert len(frontier) > 2 and len(followed) > len(frontier)\n"
+        "assert deadlines.usd.is_monotonic_decreasing and (deadlines.chance >= 0.95).all()"
+    )]  # fmt: skip
+    notebook.cells = ends
+    nbclient.NotebookClient(notebook, timeout=300).execute()  # raises what a cell raises
+    shown = [out for cell in notebook.cells for out in cell.get("outputs", [])]
+    assert any("image/png" in out.get("data", {}) for out in shown)
