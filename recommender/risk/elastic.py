@@ -67,7 +67,10 @@ class Share:
 
 
 def share_until(p: PathInputs, alone: Alone, run: Ints, stop_s: Floats, repeats: Floats) -> Share:
-    """Up to a moment in a run or in the wait before it; the drawn runs repeated so often more."""
+    """Up to a moment in a run or in the wait before it; the drawn runs repeated so often more.
+
+    `run` are the places of the runs (`Runs.places`).
+    """
     first, drawn = p.changeover_s[:, None], 1.0 + repeats
     begins, back, start = at(alone.begins, run), at(alone.back, run), at(alone.starts, run)
     until_s = np.where(repeats > 0.0, back, np.minimum(stop_s, back))
@@ -81,7 +84,10 @@ def share_until(p: PathInputs, alone: Alone, run: Ints, stop_s: Floats, repeats:
 
 
 def end_while_alone(p: PathInputs, alone: Alone, last: Ints, left: Floats) -> Floats:
-    """Moment at which the on-demand part does the last work; `left` is none or less at `back`."""
+    """Moment at which the on-demand part does the last work; `left` is none or less at `back`.
+
+    `last` are the places of the last runs.
+    """
     return at(alone.back, last) + left / np.maximum(pace(p)[:, None], 1e-9)
 
 
@@ -98,7 +104,7 @@ def hand_over_while_alone(
 ) -> HandOver:
     """Where f·t - P(t) reaches its mark before a run trains; `durable` is P when it does.
 
-    P is flat until the on-demand part trains, rises until the spot part has booted, and is
+    `run` are the places of the runs. P is flat until the on-demand part trains, rises until the spot part has booted, and is
     flat again while the whole cluster restarts.
     """
     speed, rate = p.fallback_speed[:, None], pace(p)[:, None]

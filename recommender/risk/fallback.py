@@ -22,9 +22,9 @@ def patience_of(places: int) -> float:
     return ROUND_S_PER_PLACE * (places + 1)
 
 
-def ready_s(p: PathInputs, runs: Runs, index: Ints) -> Floats:
+def ready_s(p: PathInputs, runs: Runs, place: Ints) -> Floats:
     """Seconds from the start of a run until it trains (or ends before that)."""
-    return np.minimum(p.changeover_s[:, None], at(runs.lengths, index))
+    return np.minimum(p.changeover_s[:, None], at(runs.lengths, place))
 
 
 def queue_s(at_once: Floats, median_s: Floats, sample: RandomNumbers) -> Floats:
@@ -48,10 +48,10 @@ class FirstClusterEnd:
     repeats: Floats  # how often the sampled runs were repeated; 0 where they were enough
 
 
-def drawn_pace(runs: Runs, last: Ints) -> tuple[Floats, Floats]:
+def drawn_pace(start_s: Floats, durable: Floats) -> tuple[Floats, Floats]:
     """Seconds and work before the last sampled run; what outlasts the runs repeats them."""
-    elapsed = np.maximum(at(runs.starts, last), 1.0)
-    return elapsed, np.maximum(at(runs.durable, last), 1e-4 * elapsed)
+    elapsed = np.maximum(start_s, 1.0)
+    return elapsed, np.maximum(durable, 1e-4 * elapsed)
 
 
 def apply_fallback_rule(
@@ -113,13 +113,16 @@ def _crossing(
     mark = speed * latest - work
     cycle = (p.interval_s + p.stall_s)[:, None]
     pace = (p.interval_s / (p.interval_s + p.stall_s))[:, None]
-    height = np.maximum(runs.usable - row(p.interval_s + p.stall_s), np.float32(0.0))
-    height *= -row(p.interval_s / (p.interval_s + p.stall_s))
-    height += row(p.fallback_speed) * (runs.starts + runs.lengths)
-    height -= runs.durable
+    own = p if len(runs.plan) == len(p) else p.take(runs.plan)
+    saved = np.maximum(runs.usable - row(own.interval_s + own.stall_s), np.float32(0.0))
+    saved *= -row(own.interval_s / (own.interval_s + own.stall_s))
+    height = row(p.fallback_speed) * runs.of_plans(runs.starts + runs.lengths)
+    height += runs.of_plans(saved)
+    height -= runs.of_plans(runs.durable)
     run, rings = first(height >= mark.astype(np.float32)[None])
-    start, durable = at(runs.starts, run), at(runs.durable, run)
-    ready = ready_s(p, runs, run)
+    place = runs.places(run)
+    start, durable = at(runs.starts, place), at(runs.durable, place)
+    ready = ready_s(p, runs, place)
     gap = mark - (speed * (start + ready) - durable)
     flat = gap / np.maximum(speed, 1e-9)
     steep = cycle + (gap - speed * cycle) / np.maximum(speed - pace, 1e-9)
@@ -127,13 +130,13 @@ def _crossing(
     kept = durable + np.maximum(trains, 0.0) * pace
     stop = np.maximum(start + ready + trains, 0.0)
     if runs.alone is not None:
-        taken = hand_over_while_alone(p, runs.alone, run, mark, durable)
+        taken = hand_over_while_alone(p, runs.alone, place, mark, durable)
         early = (gap < 0.0) & (p.elastic_share[:, None] > 0.0)
         stop, kept = np.where(early, taken.stop_s, stop), np.where(early, taken.durable, kept)
     beyond = ~rings & (again > 0.0)
     repeated = np.zeros_like(stop)
     if beyond.any():
-        elapsed, done = drawn_pace(runs, run)
+        elapsed, done = drawn_pace(start, durable)
         left = mark - (speed * start - durable)
         most = np.maximum(left / np.maximum(speed * elapsed - done, 1e-9), 0.0)
         repeated = np.where(beyond, most, 0.0)
@@ -149,10 +152,11 @@ def _first_outage(
 
     Paths that outlast the draws meet none beyond them.
     """
-    run, outlasts = first(runs.waits > np.float32(patience_s))
-    start = at(runs.starts, run)
-    stop = np.where(outlasts, start - at(runs.waits, run) + patience_s, np.inf)
-    return run, start, np.where(stop < time, stop, time), at(runs.durable, run), np.zeros_like(time)
+    run, outlasts = first(runs.of_plans(runs.waits) > np.float32(patience_s))
+    place = runs.places(run)
+    start, durable = at(runs.starts, place), at(runs.durable, place)
+    stop = np.where(outlasts, start - at(runs.waits, place) + patience_s, np.inf)
+    return run, start, np.where(stop < time, stop, time), durable, np.zeros_like(time)
 
 
 def least_bill_with_fallback(p: PathInputs, work: Floats, runs: Runs, last: Ints) -> Floats:
@@ -178,23 +182,23 @@ def least_bill_with_fallback(p: PathInputs, work: Floats, runs: Runs, last: Ints
     """
     if not np.any(np.isfinite(p.best_fallback_usd_per_hour)):
         return np.full(work.shape, np.inf)
-    rest = np.maximum(work.astype(np.float32)[None] - runs.durable, np.float32(0.0))
+    each = runs.of_plans
+    rest = np.maximum(work.astype(np.float32)[None] - each(runs.durable), np.float32(0.0))
     base, spot = row(p.base_usd_per_hour), row(p.spot_usd_per_hour)
     rate = row(np.minimum(p.best_fallback_usd_per_hour, 1e12)) + base / row(
         np.maximum(p.best_fallback_speed, 1e-9)
     )
-    at_start = spot * runs.billed_before
-    at_end = np.maximum(runs.lengths, runs.billed_if_interrupted)
-    at_end *= spot
+    at_start = spot * each(runs.billed_before)
+    at_end = spot * each(np.maximum(runs.lengths, runs.billed_if_interrupted))
     at_end += at_start
     at_start += rate * rest
-    rest -= runs.usable * row(p.interval_s / (p.interval_s + p.stall_s))
+    rest -= each(runs.usable) * row(p.interval_s / (p.interval_s + p.stall_s))
     np.maximum(rest, np.float32(0.0), out=rest)
     rest *= rate
     at_end += rest
     if np.any(base > 0.0):
-        at_start += base * (runs.starts - runs.waits)
-        at_end += base * (runs.starts + runs.lengths)
+        at_start += base * each(runs.starts - runs.waits)
+        at_end += base * each(runs.starts + runs.lengths)
     usd = np.minimum(at_start, at_end, out=at_start)
     beyond = np.arange(usd.shape[0])[:, None, None] > last[None]
     np.copyto(usd, np.float32(np.inf), where=beyond)

@@ -33,7 +33,7 @@ from recommender.risk.fallback import (
     ready_s,
 )
 from recommender.risk.path_inputs import PathInputs, Paths
-from recommender.risk.planes import at, first, until
+from recommender.risk.planes import at, first
 from recommender.risk.random_numbers import (
     SEED,
     RandomNumbers,
@@ -183,18 +183,20 @@ def _ended(
 ) -> Ended:
     """Where plans end on runs that are drawn."""
     work = p.work_s[:, None] * time_factors(p.speed_sigma[:, None], sample.speed)
-    done = runs.durable + runs.most_work >= work.astype(np.float32)[None]
-    last, finished = first(done)
-    left = work - at(runs.durable, last)
+    done = runs.durable + runs.most_work >= work[runs.plan].astype(np.float32)[None]
+    last, finished = (found[runs.cluster] for found in first(done))
+    place = runs.places(last)
+    start, durable = at(runs.starts, place), at(runs.durable, place)
+    left = work - durable
     intervals = np.floor(np.maximum(left - 1e-3, 0.0) / p.interval_s[:, None])
     use = left + p.stall_s[:, None] * intervals
-    use += ready_s(p, runs, last)
+    use += ready_s(p, runs, place)
     if runs.alone is not None:
         # An elastic job can end while the spot part is away, even before the last run starts.
-        end_s = end_while_alone(p, runs.alone, last, left) - at(runs.starts, last)
+        end_s = end_while_alone(p, runs.alone, place, left) - start
         use = np.where((left <= 0.0) & (p.elastic_share[:, None] > 0.0), end_s, use)
-    use, again = _extrapolate(work, runs, last, finished, use)
-    time = at(runs.starts, last) + use
+    use, again = _extrapolate(start, durable, left, finished, use)
+    time = start + use
     queued = queue_s(p.at_once, p.wait_s, sample)
     end = apply_fallback_rule(
         p, deadline_s, work, runs, last, time, use, again, queued, sample, patience_s
@@ -203,17 +205,17 @@ def _ended(
 
 
 def _extrapolate(
-    work: Floats, runs: Runs, last: Ints, finished: Bools, use: Floats
+    start: Floats, durable: Floats, left: Floats, finished: Bools, use: Floats
 ) -> tuple[Floats, Floats]:
     """Paths that outlast the sampled runs go on at their own average pace.
 
-    Returns the time used from the start of the last drawn run, and by what factor the drawn
-    path is repeated (0 where it was long enough).
+    `left` of the work is to be done from the start of the last drawn run on. Returns the time used
+    from there, and by what factor the drawn path is repeated (0 where it was long enough).
     """
     if finished.all():
         return use, np.zeros_like(use)
-    elapsed, done = drawn_pace(runs, last)
-    again = np.maximum(work - at(runs.durable, last), 0.0) / done
+    elapsed, done = drawn_pace(start, durable)
+    again = np.maximum(left, 0.0) / done
     return np.where(finished, use, again * elapsed), np.where(finished, 0.0, again)
 
 
@@ -222,8 +224,8 @@ def _account(
 ) -> Paths:
     """Time, bill and where the time went."""
     work, end, queued = ended.work, ended.end, ended.queued
-    waited = at(until(runs.waits), end.run)
-    billed = at(runs.billed_before, end.run)
+    place = runs.places(end.run)
+    waited, billed = at(runs.waited, place), at(runs.billed_before, place)
     again = end.repeats
     used = np.maximum(end.used_s, np.where(end.used_s > 0.0, p.minimum_s[:, None], 0.0))
     waited = np.where(again > 0.0, waited * (1.0 + again), waited - end.waiting_s)
@@ -257,7 +259,7 @@ def _account(
         work_s=work,
         lost_work_s=_lost_work(p, end, up - np.minimum(p.changeover_s[:, None], up), up > 0.0),
     )
-    return paths if runs.alone is None else _with_part(p, runs.alone, end, paths)
+    return paths if runs.alone is None else _with_part(p, runs.alone, place, end, paths)
 
 
 def _lost_work(p: PathInputs, end: FirstClusterEnd, capacity: Floats, began: Bools) -> Floats:
@@ -270,9 +272,11 @@ def _lost_work(p: PathInputs, end: FirstClusterEnd, capacity: Floats, began: Boo
     return np.maximum(capacity - end.done_s, 0.0) + again
 
 
-def _with_part(p: PathInputs, alone: Alone, end: FirstClusterEnd, paths: Paths) -> Paths:
+def _with_part(
+    p: PathInputs, alone: Alone, place: Ints, end: FirstClusterEnd, paths: Paths
+) -> Paths:
     """Paths with what elastic clusters did while their spot part was away."""
-    part = share_until(p, alone, end.run, end.stop_s, end.repeats)
+    part = share_until(p, alone, place, end.stop_s, end.repeats)
     alone_s = part.work / np.maximum(p.elastic_share[:, None], 1e-9)
     lost = _lost_work(p, end, part.capacity, end.stop_s > 0.0)
 

@@ -8,6 +8,13 @@ from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 
 
+# What changes nothing of the runs of a cluster: of its fallback, or of any that it may have.
+OF_FALLBACKS = frozenset({
+    "fallback_speed", "fallback_usd_per_hour", "fallback_start_s", "fallback_at_once",
+    "fallback_wait_s", "reserve_s", "best_fallback_usd_per_hour", "best_fallback_speed",
+})  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class PathInputs:
     """Many plans at once; every field has shape (plans,)."""
@@ -57,6 +64,19 @@ class PathInputs:
     def take(self, rows: Ints | Bools) -> "PathInputs":
         """The inputs of some rows."""
         return PathInputs(*(getattr(self, name)[rows] for name in self.__slots__))
+
+    def clusters(self) -> tuple[Ints, Ints]:
+        """A row of each cluster, and the cluster of each row: rows may differ in fallbacks only."""
+        if not np.any(self.fallback_speed > 0.0):
+            each = np.arange(len(self))
+            return each, each
+        own = [getattr(self, name) for name in self.__slots__ if name not in OF_FALLBACKS]
+        keys = [row.tobytes() for row in np.stack(own, axis=1)]
+        first: dict[bytes, int] = {}
+        for row, key in enumerate(keys):
+            first.setdefault(key, row)
+        number = {row: place for place, row in enumerate(first.values())}
+        return np.array(list(number)), np.array([number[first[key]] for key in keys])
 
     @staticmethod
     def joined(parts: "Sequence[PathInputs]") -> "PathInputs":

@@ -1,9 +1,6 @@
 """Sums and look-ups along the cycles of runs: arrays of shape (cycles, plans, paths)."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from recommender.arrays import Bools, Floats, Ints, Singles
 
@@ -13,37 +10,48 @@ def row(column: Floats) -> Singles:
     return column.astype(np.float32)[None, :, None]
 
 
-def at(values: Singles, index: Ints) -> Floats:
-    """The value of each path at its own cycle; (plans, paths)."""
-    return np.asarray(_picked(values, index), dtype=np.float64)
+def at(values: Singles, place: Ints) -> Floats:
+    """The values at some places (`places`), one of each path; (plans, paths)."""
+    return values.ravel().take(place).astype(np.float64)
 
 
-def _picked(values: NDArray[Any], index: Ints) -> NDArray[Any]:
-    """np.take_along_axis over the cycles, three times as fast."""
-    size = index.size
-    place = index.ravel() * size
-    place += np.arange(size)
-    return values.ravel().take(place).reshape(index.shape)
+def places(index: Ints, of: Ints, columns: int) -> Ints:
+    """Where each path finds its own cycle in arrays of so many columns; (plans, paths).
+
+    `index` is the cycle of each path, `of` the column of each plan. Looked up so, values are
+    found three times as fast as by np.take_along_axis.
+    """
+    paths = index.shape[1]
+    place = index * (columns * paths)
+    place += (of * paths)[:, None] + np.arange(paths)
+    return place
 
 
 def first(hit: Bools) -> tuple[Ints, Bools]:
-    """Index of the first hit along the cycles (the last cycle if none), and whether any."""
-    index = hit.argmax(axis=0)
-    found = _picked(hit, index)
-    return np.where(found, index, hit.shape[0] - 1), found
+    """Index of the first hit along the cycles (the last cycle if none), and whether any.
+
+    Each hit counts for as much as cycles are left, so the largest is the first: argmax along the
+    first axis is eight times as slow.
+    """
+    cycles = len(hit)
+    left = np.arange(cycles, 0, -1, dtype=np.uint8 if cycles < 256 else np.uint16)
+    most = (hit * left[:, None, None]).max(axis=0)
+    found = most > 0
+    return np.where(found, cycles - most.astype(np.int64), cycles - 1), found
 
 
 def until(values: Singles) -> Singles:
     """Sum of the values up to each cycle; plane by plane, ten times as fast as np.cumsum."""
     total = values.copy()
-    for cycle in range(1, len(total)):
-        total[cycle] += total[cycle - 1]
+    for so_far, here in zip(total, total[1:], strict=False):
+        here += so_far
     return total
 
 
 def before(values: Singles) -> Singles:
     """Sum of the values of all earlier cycles."""
-    total = np.zeros_like(values)
-    for cycle in range(1, len(total)):
-        np.add(total[cycle - 1], values[cycle - 1], out=total[cycle])
+    total = np.empty_like(values)
+    total[:1] = 0.0
+    for so_far, value, here in zip(total, values, total[1:], strict=False):
+        np.add(so_far, value, out=here)
     return total

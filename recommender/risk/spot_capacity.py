@@ -9,13 +9,13 @@ from typing import Protocol
 
 import numpy as np
 
-from recommender.arrays import Bools, Floats, Singles
+from recommender.arrays import Bools, Floats, Ints, Singles
 from recommender.catalogs.frozen import dataclass
 from recommender.risk.elastic import Alone, train_alone
 from recommender.risk.laws import OUTAGE_FAMILY, RUN_FAMILY, RunLaw, logistic
 from recommender.risk.on_demand_wait import wait_s
 from recommender.risk.path_inputs import PathInputs
-from recommender.risk.planes import before, row, until
+from recommender.risk.planes import before, places, row, until
 from recommender.risk.random_numbers import MAX_LISTED_ZONES, RandomNumbers, run_uniforms
 
 
@@ -135,25 +135,43 @@ def _others_down(p: PathInputs, sample: RandomNumbers) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Runs of a batch; shape (cycles, plans, paths), seconds."""
+    """Runs of a batch; shape (cycles, clusters, paths), seconds.
 
+    Plans that differ in their fallback only have one cluster and go through the same runs.
+    """
+
+    cluster: Ints  # of each plan
+    plan: Ints  # one of each cluster
     starts: Singles
     lengths: Singles
     usable: Singles
     durable: Singles  # progress when the run begins to train
     most_work: Singles  # most work that the run can do, saved or not
     waits: Singles
+    waited: Singles  # before the run and all earlier ones
     alone: Alone | None  # None: no cluster of the batch is elastic
     billed_before: Singles  # spot time charged for the runs before it
     billed_if_interrupted: Singles  # and for it, if it is interrupted
 
+    def places(self, index: Ints) -> Ints:
+        """Where each path of the plans finds its own run; `index` has shape (plans, paths)."""
+        return places(index, self.cluster, len(self.plan))
+
+    def of_plans(self, values: Singles) -> Singles:
+        """What is known of the clusters, for each plan."""
+        return values if len(self.plan) == len(self.cluster) else values[:, self.cluster]
+
 
 def simulate_runs(
-    p: PathInputs, sample: RandomNumbers, capacity: Capacity = CLASS_CAPACITY
+    plans: PathInputs, sample: RandomNumbers, capacity: Capacity = CLASS_CAPACITY
 ) -> Runs:
     """Runs, waits and progress of every plan in every path."""
+    plan, cluster = plans.clusters()
+    p = plans if len(plan) == len(plans) else plans.take(plan)
     lengths, waits = capacity.runs(p, sample)
-    starts = before(lengths) + until(waits)
+    waited = until(waits)
+    starts = before(lengths)
+    starts += waited
     usable = np.maximum(lengths - row(p.changeover_s), np.float32(0.0))
     kept, live = _progress(p, usable, sample)
     durable = before(kept)
@@ -162,7 +180,10 @@ def simulate_runs(
         alone = train_alone(p, starts, lengths, waits)
         durable += until(alone.work)
     bill = _bill(p, lengths)
-    return Runs(starts, lengths, usable, durable, live, waits, alone, before(bill), bill)
+    return Runs(
+        cluster, plan, starts, lengths, usable, durable, live, waits, waited, alone,
+        before(bill), bill,
+    )  # fmt: skip
 
 
 def _bill(p: PathInputs, lengths: Singles) -> Singles:
@@ -185,5 +206,5 @@ def _progress(p: PathInputs, usable: Singles, sample: RandomNumbers) -> tuple[Si
     live += whole
     if np.any(p.notice_saves > 0.0):
         saves = sample.by_cycle("notice")[:, None] < row(p.notice_saves)
-        whole = np.where(saves, usable * (interval / cycle), whole)
+        np.copyto(whole, usable * (interval / cycle), where=saves)
     return whole, live

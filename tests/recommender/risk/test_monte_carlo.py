@@ -228,8 +228,10 @@ def test_many_plans_followed_together_are_each_followed_alone() -> None:
     rows = [
         SPOT,
         SPOT | RESCUE,
+        SPOT | RESCUE | {"fallback_speed": 0.7, "reserve_s": 4_000.0},  # on the runs of the others
         STEADY,
         SPOT | {"elastic_share": 0.4, "run_sigma": 1.0},
+        SPOT | RESCUE | {"elastic_share": 0.4, "run_sigma": 1.0},
         SPOT | RESCUE | {"run_mean_s": 1_500.0, "free_s": 3_600.0},
         {"run_mean_s": NEVER_ENDS},
     ] * 7
