@@ -22,6 +22,7 @@ from recommender.optimize.space import Site, Space
 from recommender.performance.checkpoint import CHIEF_STREAM, object_store_rate, write_s
 from recommender.risk.on_demand_wait import wait_s
 from recommender.risk.random_numbers import random_numbers, time_factors
+from recommender.risk.run_statistics import ONE_IN
 
 # Shares of the paths, shortest of machines first, between groups: waits differ most at the first.
 GROUP_EDGES = (0.025, 0.05, 0.1, 0.2, 0.4)
@@ -46,7 +47,15 @@ def least_fallback_start(sites: tuple[Site, ...]) -> FallbackStart:
 
 
 def max_reserve_s(space: Space) -> float:
-    """More than any plan keeps in hand besides the time to finish on its fallback.
+    """More than any plan keeps in hand besides the time to finish on its fallback."""
+    confidence = space.limits.confidence
+    laws = (site.fallbacks.law for site in space.sites if len(site.fallbacks))
+    waits = [float(law.reserve_s(confidence).max()) for law in laws]
+    return max_reserve_besides_s(space) + max(waits, default=0.0)
+
+
+def max_reserve_besides_s(space: Space) -> float:
+    """More of it than is for anything but the wait for the fallback's machines.
 
     A save stops training for its copy and its transfer at most; each is quicker than this.
     """
@@ -54,11 +63,9 @@ def max_reserve_s(space: Space) -> float:
     rates = np.append(object_store_rate(columns.network_bytes_per_s), columns.disk_bytes_per_s)
     slowest = min(float(rates[rates > 0].min(initial=np.inf)), CHIEF_STREAM.bytes_per_s)
     tensors = space.job.gradient_tensors
-    save = float(write_s(CHIEF_STREAM, 2.0 * space.job.checkpoint_bytes, tensors, slowest))
-    confidence = space.limits.confidence
-    laws = (site.fallbacks.law for site in space.sites if len(site.fallbacks))
-    waits = [float(law.reserve_s(confidence).max()) for law in laws]
-    return RESERVE_S + save + max(waits, default=0.0)
+    return RESERVE_S + float(
+        write_s(CHIEF_STREAM, 2.0 * space.job.checkpoint_bytes, tensors, slowest)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,3 +143,27 @@ def _speeds(paths: int, seed: int, edges: tuple[float, ...]) -> tuple[tuple[floa
         for rows in alike
         if len(rows)
     )
+
+
+def least_queue_s(paths: int, seed: int, at_once: Floats, wait_s: Floats, most_s: Floats) -> Floats:
+    """Trimmed mean over the paths of the queue for a fallback, no path's above `most_s`.
+
+    Shape (clusters,). With the queues in order and their sums, each cluster is one look-up.
+    """
+    found = np.zeros(len(most_s))
+    for law in set(zip(at_once.tolist(), wait_s.tolist(), strict=True)):
+        rows = np.flatnonzero((at_once == law[0]) & (wait_s == law[1]))
+        queues, sums = _queues(paths, seed, *law)
+        below = np.searchsorted(queues, most_s[rows])
+        rest = np.where(below < len(queues), len(queues) - below, 0) * most_s[rows]
+        found[rows] = (sums[below] + rest) / len(queues)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _queues(paths: int, seed: int, at_once: float, median_s: float) -> tuple[Floats, Floats]:
+    """Queues of the middle nine tenths of the paths, shortest first, and the sums of the first."""
+    supply = random_numbers(paths, 8, seed).supply
+    queues = np.sort(wait_s(np.array(at_once), np.array(median_s), supply))
+    queues = queues[paths // ONE_IN : paths - paths // ONE_IN]
+    return queues, np.append(0.0, np.cumsum(queues))

@@ -117,10 +117,9 @@ def values_of(space: Space, inputs: PathInputs, allowed: Bools) -> Values:
     chance = limits_kept(limits, found).mean(axis=1)
     least, possible = found, chance >= space.least_chance - 1e-12
     kept = chance >= limits.confidence - 1e-12
-    error = np.zeros(len(rows))
+    error = goal_error(space, inputs.take(rows), found)
     if space.printed is not None:
         least = replace(found, overhead=found.overhead - OVERHEAD_ERRORS * found.overhead_error)
-        error = _goal_error(space, inputs.take(rows), found)
     for limit, most in limits.given(MEAN_LIMITS):
         possible &= limit.of_means(least) <= most
         kept &= limit.of_means(found) <= most
@@ -141,8 +140,10 @@ def values_of(space: Space, inputs: PathInputs, allowed: Bools) -> Values:
     return values
 
 
-def _goal_error(space: Space, inputs: PathInputs, found: Outcomes) -> Floats:
+def goal_error(space: Space, inputs: PathInputs, found: Outcomes) -> Floats:
     """By how much the goal of each plan may be lower on the printed paths; (plans,)."""
+    if space.printed is None:
+        return np.zeros(len(inputs))
     if space.limits.goal != "time":
         return COST_ERRORS * found.usd_error
     speed = random_numbers(found.time_s.shape[1], 8, space.seed).speed

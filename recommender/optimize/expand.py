@@ -16,9 +16,11 @@ from recommender.optimize.evaluate import (
     with_best_interval,
 )
 from recommender.optimize.fallback_bounds import (
+    as_followed,
     bounds_with_own_fallbacks,
     drafts_and_bounds,
     helped,
+    least_times,
 )
 from recommender.optimize.search_state import Candidate, Screened, SearchState
 from recommender.optimize.space import Space
@@ -48,7 +50,10 @@ def expand_clusters(space: Space, index: int, rows: Ints, counts: Ints, state: S
         found = helped(space, site, alone, drafts, promising)
         without = np.full(len(found.of), np.inf)  # what another fallback would save is not needed
         own = replace(found.drafts, best_fallback_usd_per_hour=without)
-        _simulate_by_bound(space, index, rows, found.plans, own, found.lower_bounds, state)
+        least = found.lower_bounds
+        if space.limits.goal == "time":
+            least = np.maximum(least, least_times(space, drafts.inputs, promising, found))
+        _simulate_by_bound(space, index, rows, found.plans, own, least, state)
 
 
 def _simulate_by_bound(
@@ -74,7 +79,9 @@ def _simulate_by_bound(
             state.open_bound = min(state.open_bound, float(lower_bounds[keep].min()))
             break
         inputs = with_best_interval(drafts.take(keep))
-        values = values_of(space, inputs, ~hopeless(space, inputs))
+        allowed = ~hopeless(space, inputs)
+        inputs = as_followed(space, inputs)
+        values = values_of(space, inputs, allowed)
         state.plans_evaluated += len(keep)
         bounds[keep] = (
             values.usd_with_any_fallback if space.limits.goal != "time" else lower_bounds[keep]

@@ -11,15 +11,19 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints, distinct
 from recommender.catalogs.frozen import dataclass
+from recommender.optimize.deadline_bounds import max_reserve_besides_s
 from recommender.optimize.evaluate import (
     RENDEZVOUS_S,
     Plans,
     Reduced,
     drafts_of,
     fallback_drafts_of,
+    goal_error,
+    with_best_interval,
     with_fallbacks,
 )
 from recommender.optimize.lower_bounds import (
+    ROUNDING,
     ClusterSums,
     cluster_lower_bounds,
     enough_in_time,
@@ -28,7 +32,10 @@ from recommender.optimize.lower_bounds import (
     too_lossy,
 )
 from recommender.optimize.space import Site, Space
+from recommender.risk.on_demand_wait import wait_s
 from recommender.risk.path_inputs import PathInputs
+from recommender.risk.random_numbers import random_numbers, time_factors
+from recommender.risk.run_statistics import trimmed_mean
 
 TIERS = (0.5, 0.8, 0.95)  # of the chance to be there at once: fallbacks that are bounded together
 
@@ -38,18 +45,21 @@ def bounds_by_queue(
 ) -> Floats:
     """Lower bounds of clusters; of those that need a fallback, by each kind of it.
 
-    A plan has one fallback, so the least lower bound over the kinds bounds it; a kind are all
-    fallbacks that are about as likely to be there at once. `step_s` has shape (clusters,).
+    Where time is the goal any may gain by one: all are bounded so. A plan has one fallback, so the
+    least lower bound over the kinds bounds it; a kind are all fallbacks that are about as likely to
+    be there at once. `step_s` has shape (clusters,).
     """
     lower_bounds = cluster_lower_bounds(space, sums, tight)
     if space.limits.deadline_s is None or not len(site.fallbacks):
         return lower_bounds
     open_ = np.flatnonzero(np.isfinite(lower_bounds) & (sums.spot_usd_per_hour > 0))
-    rows = open_[_need_fallback(space, sums.take(open_))]
+    by_time = space.limits.goal == "time"
+    rows = open_ if by_time else open_[_need_fallback(space, sums.take(open_))]
     if not len(rows):
         return lower_bounds
     fall, least = site.fallbacks, np.full(len(rows), np.inf)
-    tier = np.digitize(fall.at_once, TIERS)
+    tier, waits_s = np.digitize(fall.at_once, TIERS), fall.law.reserve_s(space.limits.confidence)
+    besides_s = max_reserve_besides_s(space) if by_time else 0.0
     for each in distinct(tier):
         kind = tier == each
         usd = float((fall.usd_per_hour * fall.step_s)[kind].min())
@@ -61,7 +71,8 @@ def bounds_by_queue(
             fallback_at_once=np.full(len(rows), float(fall.at_once[kind].max())),
             fallback_wait_s=np.full(len(rows), float(fall.wait_s[kind].min())),
         )
-        least = np.minimum(least, cluster_lower_bounds(space, own, tight))
+        reserve_s = np.full(len(rows), besides_s + float(waits_s[kind].max()))
+        least = np.minimum(least, cluster_lower_bounds(space, own, tight, reserve_s))
     lower_bounds[rows] = np.maximum(lower_bounds[rows], least)
     return lower_bounds
 
@@ -98,6 +109,42 @@ def helped(space: Space, site: Site, plans: Plans, drafts: Reduced, rows: Ints) 
     of = rows[of]
     inputs, allowed = fallback_drafts_of(space, site, found.fallback, of, drafts)
     return Helped(found, of, inputs, _bounds(space, inputs, allowed))
+
+
+def as_followed(space: Space, inputs: PathInputs) -> PathInputs:
+    """Plans without what a search for the least time does not ask: what a fallback could save.
+
+    So those without one are the same whether their site has any, and are followed once.
+    """
+    if space.limits.goal != "time":
+        return inputs
+    never, even = np.full(len(inputs), np.inf), np.ones(len(inputs))
+    return replace(inputs, best_fallback_usd_per_hour=never, best_fallback_speed=even)
+
+
+def least_times(space: Space, drafts: PathInputs, followed: Ints, found: Helped) -> Floats:
+    """Least time of each plan with its fallback, by those of the plan without; seconds, (plans,).
+
+    With D the deadline and f its speed, a fallback takes over at t with t + (W - P(t))/f + start
+    >= D - reserve. P(t) lacks what is saved on the way, an interval τ at most, so a path that is
+    handed over ends no sooner than D - reserve - τ/f, nor than queue + start + W/max(f, 1), and any
+    other ends as it would without. Of elastic clusters, which train on meanwhile, nothing is said.
+    `followed` are the `drafts` that were simulated, those with a fallback `found` among them.
+    """
+    due_s = np.inf if space.limits.deadline_s is None else space.limits.deadline_s
+    alone = as_followed(space, with_best_interval(drafts.take(followed)))
+    ends = space.cache.outcomes(alone, space.limits.deadline_s)
+    which, own = np.searchsorted(followed, found.of), found.drafts
+    saved_s = alone.interval_s[which] / np.maximum(own.fallback_speed, 1e-12)
+    latest = due_s * (1.0 - ROUNDING) - own.reserve_s - saved_s
+    sample = random_numbers(space.cache.path_count, 8, space.seed)
+    work_s = own.work_s[:, None] * time_factors(own.speed_sigma[:, None], sample.speed)
+    work_s /= np.maximum(own.fallback_speed, 1.0)[:, None]
+    queue_s = wait_s(own.fallback_at_once[:, None], own.fallback_wait_s[:, None], sample.supply)
+    handed_over = np.maximum(queue_s + own.fallback_start_s[:, None] + work_s, latest[:, None])
+    least = trimmed_mean(np.minimum(ends.time_s[which], handed_over)) * (1.0 - ROUNDING)
+    least -= goal_error(space, alone, ends)[which]
+    return np.where(own.elastic_share > 0.0, 0.0, least)
 
 
 def bounds_with_own_fallbacks(

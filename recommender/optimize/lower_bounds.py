@@ -17,6 +17,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.optimize.deadline_bounds import (
     Completion,
     least_fallback_start,
+    least_queue_s,
     max_paths_in_time,
     max_reserve_s,
 )
@@ -112,7 +113,9 @@ class ClusterSums:
 
 def plan_lower_bounds(space: Space, j: PathInputs) -> Floats:
     """Least goal of each plan, with its own fallback or, where it has none, with any."""
-    return cluster_lower_bounds(space, sums_of_plans(space, j), tight=False)
+    own = j.fallback_speed > 0.0
+    reserve_s = np.where(own, j.reserve_s, max_reserve_s(space)) if own.any() else None
+    return cluster_lower_bounds(space, sums_of_plans(space, j), False, reserve_s)
 
 
 def sums_of_plans(space: Space, j: PathInputs) -> ClusterSums:
@@ -130,9 +133,12 @@ def sums_of_plans(space: Space, j: PathInputs) -> ClusterSums:
     )
 
 
-def cluster_lower_bounds(space: Space, c: ClusterSums, tight: bool) -> Floats:
+def cluster_lower_bounds(
+    space: Space, c: ClusterSums, tight: bool, reserve_s: Floats | None = None
+) -> Floats:
     """The lower bound of clusters that exist; inf where too few paths can keep a limit.
 
+    `reserve_s`: what a fallback keeps in hand at most, if it is known; (clusters,).
     (A relaxed cluster stands for faster ones as well, so only `lower_bounds_of` holds for it.)
     """
     late = np.zeros(len(c.work_s), dtype=bool)
@@ -145,7 +151,7 @@ def cluster_lower_bounds(space: Space, c: ClusterSums, tight: bool) -> Floats:
         late, lost = late | lossy, lost | (lossy & np.isinf(c.best_fallback_usd_per_hour))
     if space.limits.budget_usd is not None:
         lost = lost | _over_budget(space, c, space.limits.budget_usd)
-    return np.where(lost, np.inf, lower_bounds_of(space, c, tight, late, begun))
+    return np.where(lost, np.inf, lower_bounds_of(space, c, tight, late, begun, reserve_s))
 
 
 def _too_late(space: Space, c: ClusterSums) -> tuple[Bools, Bools]:
@@ -241,20 +247,32 @@ def _start_s(c: ClusterSums, has_fallback: Bools) -> Floats:
     return np.where(has_fallback, np.minimum(c.changeover_s, c.fallback_start_s), c.changeover_s)
 
 
-def _by_time(space: Space, c: ClusterSums, work: Floats, has_fallback: Bools) -> Floats:
+def _by_time(
+    space: Space, c: ClusterSums, work: Floats, has_fallback: Bools, reserve_s: Floats | None
+) -> Floats:
     """Least trimmed mean time: d + W, or W on the fastest fallback where one may take over.
 
-    The fallback takes over so late that the job ends within its reserve of the deadline D: in
-    every path time >= min(d + W, D - reserve). Where the slowest is early, so are all.
+    The fallback takes over so late that the job ends within its reserve of the deadline D, and is
+    queued for: with v >= 1 how much faster it is, in every path
+
+        time >= min(d + W, D - reserve)      and      time >= min(d + W, start + queue + W/v)
+
+    Where the slowest is early, so are all.
     """
     alone = work + c.changeover_s
     if not has_fallback.any():
         return alone
     deadline = np.inf if space.limits.deadline_s is None else space.limits.deadline_s
-    handover_s = deadline - max_reserve_s(space)
-    slowest, quickest = (c.work_s * _slowest(space, c, s) + c.changeover_s for s in (1.0, FIRST))
-    handed = work / np.maximum(c.best_fallback_speed, 1.0) + _start_s(c, has_fallback)
+    handover_s = deadline - (max_reserve_s(space) if reserve_s is None else reserve_s)
+    slowest, least = (c.work_s * _slowest(space, c, share) for share in (1.0, FIRST))
+    slowest, quickest = slowest + c.changeover_s, least + c.changeover_s
+    start, faster = _start_s(c, has_fallback), np.maximum(c.best_fallback_speed, 1.0)
+    begun = start + least / faster
+    law = (c.fallback_at_once, c.fallback_wait_s, np.maximum(quickest - begun, 0.0))
+    queued = begun + least_queue_s(space.path_count, space.seed, *law)
+    handed = work / faster + start
     waits = np.maximum(handed, np.minimum(quickest, handover_s) * (1.0 - ROUNDING))
+    waits = np.maximum(waits, queued * (1.0 - ROUNDING))
     waits = np.where(slowest * (1.0 + ROUNDING) < handover_s, alone, np.minimum(waits, alone))
     return np.where(has_fallback, np.where(c.elastic_share > 0.0, handed, waits), alone)
 
@@ -278,6 +296,7 @@ def lower_bounds_of(
     tight: bool,
     late: Bools | None = None,
     begun: Floats | None = None,
+    reserve_s: Floats | None = None,
 ) -> Floats:
     """Least goal of every plan of a cluster; (clusters,).
 
@@ -292,7 +311,7 @@ def lower_bounds_of(
     has_spot = c.spot_usd_per_hour > 0
     has_fallback = np.isfinite(c.best_fallback_usd_per_hour) & has_spot
     if space.limits.goal == "time":
-        return _by_time(space, c, work, has_fallback)
+        return _by_time(space, c, work, has_fallback, reserve_s)
     paid = paid_share(c.run_mean_s, c.run_sigma, c.free_s)
     ratio = np.where(has_spot, paid, 1.0)
     if tight and has_spot.any():

@@ -16,7 +16,7 @@ from recommender.planner.sensitivity import TRIES
 MARGIN = 1.03  # a suggested limit is this much wider than what its plan needs on the day
 WIDER = 1.15  # and is widened by this factor while no plan keeps it
 WIDENED = 6  # times at most
-NARROWER, HALVINGS, FEW = 3.0, 4, 3  # then it is halved so often, down to a third, on few plans
+NARROWER, CLOSE, FEW = 3.0, 1.08, 3  # then halved from a third, until so close, on few plans
 EITHER: tuple[Only, ...] = ("any", "on_demand")
 LEAST_SURE, SURE_STEP = 50, 5  # per cent: the chances tried where a surer one leaves no plan
 
@@ -53,9 +53,10 @@ def relaxed(
     found = _widened(limit, value, limits, search)
     if found is None:
         return None
+    low, value, plan = found
     if isinstance(limit, RunLimit):
-        found = _narrowed_again(limit, *found, limits, search)
-    value, plan = found
+        low = max(low, value / NARROWER)
+        value, plan = _narrowed_again(limit, low, value, plan, limits, search)
     progress = search.problem.progress
     value = rounded_up(limit, value, progress)
     return Relaxed(limit, as_typed(limit, value, progress), limits.with_value(limit, value), plan)
@@ -63,31 +64,34 @@ def relaxed(
 
 def _widened(
     limit: Limit, value: float, limits: Limits, search: PlanSearch
-) -> tuple[float, Plan] | None:
-    """A value of one limit that leaves a plan, from one that may, and that plan."""
+) -> tuple[float, float, Plan] | None:
+    """A value of one limit that leaves none, one that leaves a plan, from one that may, and it."""
+    low = limits.value(limit) or 0.0
     for _ in range(WIDENED):
         tried = limits.with_value(limit, value)
-        plan = _extreme_plan(limit, tried, search) if _alone(limit, search) else None
-        plan = plan or plan_keeping(tried, search) or _likely_plan(tried, search)
+        plan = _likely_plan(tried, search) or _plan_within(limit, tried, search)
+        plan = plan or plan_keeping(tried, search)
         if plan is not None:
-            return value, plan
-        value *= WIDER
+            return low, value, plan
+        low, value = value, value * WIDER
     return None
 
 
+def _plan_within(limit: Limit, limits: Limits, search: PlanSearch) -> Plan | None:
+    """A plan that keeps the limits; where it is the only one, of those that use least of it."""
+    if _alone(limit, search):
+        return _extreme_plan(limit, limits, search)
+    return plan_keeping(limits, search)
+
+
 def _narrowed_again(
-    limit: Limit, value: float, plan: Plan, limits: Limits, search: PlanSearch
+    limit: Limit, low: float, value: float, plan: Plan, limits: Limits, search: PlanSearch
 ) -> tuple[float, Plan]:
-    """What one plan needs is enough; others may need less."""
-    low = max(limits.value(limit) or 0.0, value / NARROWER)
-    for _ in range(HALVINGS):
+    """What one plan needs is enough; others may need less, if not as little as `low`."""
+    while value > CLOSE * low:
         middle = (low * value) ** 0.5
         tried = limits.with_value(limit, middle)
-        tighter = _likely_plan(tried, search) or (
-            _extreme_plan(limit, tried, search)
-            if _alone(limit, search)
-            else plan_keeping(tried, search)
-        )
+        tighter = _likely_plan(tried, search) or _plan_within(limit, tried, search)
         low, value = (middle, value) if tighter is None else (low, middle)
         plan = tighter or plan
     return value, plan

@@ -104,8 +104,8 @@ def hand_over_while_alone(
 ) -> HandOver:
     """Where f·t - P(t) reaches its mark before a run trains; `durable` is P when it does.
 
-    `run` are the places of the runs. P is flat until the on-demand part trains, rises until the spot part has booted, and is
-    flat again while the whole cluster restarts.
+    `run` are the places of the runs. P is flat until the on-demand part trains, rises until the
+    spot part has booted, and is flat again while the whole cluster restarts.
     """
     speed, rate = p.fallback_speed[:, None], pace(p)[:, None]
     back, work = at(alone.back, run), at(alone.work, run)

@@ -7,7 +7,6 @@ import numpy as np
 from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 
-
 # What changes nothing of the runs of a cluster: of its fallback, or of any that it may have.
 OF_FALLBACKS = frozenset({
     "fallback_speed", "fallback_usd_per_hour", "fallback_start_s", "fallback_at_once",
