@@ -62,18 +62,22 @@ class BilledShare:
 
 
 def billed_share_of(
-    space: Space, site: Site, speed: Floats, laws: Entries | None = None
+    space: Space, site: Site, speed: Floats, laws: Entries | None = None, quick: bool = False
 ) -> BilledShare:
     """The table of a site; one place where nothing is free or the time is the goal.
 
-    `laws` are the entries whose runs its spot machines may have, if they are not its own.
+    `laws` are the entries whose runs its spot machines may have, if they are not its own. A `quick`
+    one counts nothing of the spot time that may be free for a budget: it takes no simulated runs.
     """
     e, most = site.entries if laws is None else laws, space.limits.max_machines
     first, more, further, fault = _hazards(space, site)
     free = float(e.free_s[e.spot].max(initial=0.0))
     by_time = space.limits.goal == "time"
+    one = np.ones(1)
     if not e.spot.any() or (by_time and not frees_budget(space, e)):
-        return BilledShare(first, more, further, fault, 0, np.ones(1), np.ones(1), np.ones(1))
+        return BilledShare(first, more, further, fault, 0, one, one, one)
+    if by_time and quick:
+        return BilledShare(first, more, further, fault, 0, one, one, 0.0 * one)
     hazard = further[0, -1] + most * (more.max() + fault)
     runs = 1.0 / hazard, float(e.run_mean_s[e.spot].max())
     low, high = (int(np.ceil(np.log(run) / np.log(RUN_GRID) - 1e-9)) for run in runs)

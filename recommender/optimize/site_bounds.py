@@ -109,12 +109,16 @@ class SiteBounds:
 
 
 def site_bounds_of(
-    space: Space, site: Site, every: Shortest | None = None, laws: Entries | None = None
+    space: Space,
+    site: Site,
+    every: Shortest | None = None,
+    laws: Entries | None = None,
+    quick: bool = False,
 ) -> SiteBounds | None:
     """A site's prices and speeds, and what limits ask of its clusters of several entries.
 
     None where fewer than two entries can be used. `every` are the lines of all machine columns, if
-    they were made before; `laws` as in `billed_share_of`.
+    they were made before; `laws` and `quick` as in `billed_share_of`.
     """
     if every is None:
         every = lines_of(space)
@@ -126,7 +130,7 @@ def site_bounds_of(
     order = order[fits[order] > 0]
     if len(order) < 2:
         return None
-    table = billed_share_of(space, site.only(order), speed[order], laws)
+    table = billed_share_of(space, site.only(order), speed[order], laws, quick)
     laws = site.entries if laws is None else laws
     return _bounds_of_rows(space, site, laws, lines, table, order, fits)
 

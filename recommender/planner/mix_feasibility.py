@@ -15,7 +15,7 @@ from recommender.optimize.merged_regions import of_all_regions
 from recommender.optimize.search import judge_first, search_mixes
 from recommender.optimize.search_state import SearchState, key_of
 from recommender.optimize.site_bounds import lines_of, site_bounds_of
-from recommender.optimize.space import Space
+from recommender.optimize.space import Site, Space
 from recommender.optimize.surest_mixes import surest_mixes
 from recommender.plan.limits import Aim
 
@@ -27,14 +27,16 @@ def able_providers(space: Space) -> frozenset[str]:
 
     `space` holds a site per provider (`SiteBuilder.provider_sites`).
     """
-    quick = replace(space, limits=replace(space.limits, objective="time"))
-    lines = lines_of(quick)
-    parts = (
-        (site, site_bounds_of(quick, of_all_regions(site), lines, laws=site.entries))
-        for site in space.sites
-    )
+    by_time = replace(space, limits=replace(space.limits, objective="time"))
+    lines = lines_of(by_time)
+
+    def able(site: Site, quick: bool) -> bool:
+        part = site_bounds_of(by_time, of_all_regions(site), lines, site.entries, quick)
+        return part is not None and bool(first(part, np.inf)[1])
+
+    # A quick bound rules most out; the other takes a second where first hours of spot may be free.
     return frozenset(
-        site.provider for site, part in parts if part is not None and first(part, np.inf)[1]
+        s.provider for s in space.sites if able(s, quick=True) and able(s, quick=False)
     )
 
 
