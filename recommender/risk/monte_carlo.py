@@ -191,7 +191,8 @@ def _ended(
     """Where plans end on runs that are drawn."""
     work = p.work_s[:, None] * time_factors(p.speed_sigma[:, None], sample.speed)
     done = runs.durable + runs.most_work >= work[runs.plan].astype(np.float32)[None]
-    last, finished = (found[runs.cluster] for found in first(done))
+    last, finished = first(done)
+    last, finished = last[runs.cluster], finished[runs.cluster]
     place = runs.places(last)
     start, durable = at(runs.starts, place), at(runs.durable, place)
     left = work - durable

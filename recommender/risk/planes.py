@@ -22,7 +22,7 @@ def places(index: Ints, of: Ints, columns: int) -> Ints:
     found three times as fast as by np.take_along_axis.
     """
     paths = index.shape[1]
-    place = index * (columns * paths)
+    place: Ints = index * (columns * paths)
     place += (of * paths)[:, None] + np.arange(paths)
     return place
 
