@@ -127,17 +127,13 @@ def offers(
     most: int,
     trends: Mapping[OfferKey, Trend] = NO_TREND,
 ) -> Page:
-    """Single offers, as the planner sees them; `trends` holds prices of the past by offer."""
+    """Single offers, as the planner sees them; `trends`, prices of the past, stand below theirs."""
     shown = found[:most]
-    lines = {offer_key(each): trend_words(trends.get(offer_key(each), ())) for each in shown}
-    moved = any(lines.values())
     columns = (
         Column("offer", right=False),
         Column("USD/GPU h"),
-        Column("USD/h"),
+        Column("USD/h as of"),
         Column("FLOP/USD"),
-        Column("as of"),
-        *([Column("trend", right=False)] if moved else []),
         Column("note", right=False),
     )
     hidden = len(found) - most
@@ -146,7 +142,7 @@ def offers(
         title="",
         columns=columns,
         rows=tuple(
-            _offer_row(catalog, offer, [lines[offer_key(offer)]] if moved else [])
+            _offer_row(catalog, offer, trend_words(trends.get(offer_key(offer), ())))
             for offer in shown
         ),
         flexible=len(columns) - 1,
@@ -234,18 +230,17 @@ def _named(catalog: "Catalog", index: int, wanted: str) -> bool:
     return wanted in name.lower() or wanted in catalog.instance_types[provider, name].gpu.lower()
 
 
-def _offer_row(catalog: "Catalog", offer: "Offer", trend: list[str]) -> tuple[str, ...]:
+def _offer_row(catalog: "Catalog", offer: "Offer", trend: str) -> tuple[str, ...]:
     machine = catalog.type_of(offer)
     by_gpu, flop = usd_per_gpu(catalog, offer), flop_per_usd(catalog, offer)
     place = f"{offer.provider} {fmt.clean(offer.zone or offer.region)}"
+    price = "" if by_gpu is None else f"{by_gpu:,.4g}"
     return (
         f"{fmt.clean(offer.instance_type)} {fmt.market(offer.market)}\n"
         f"{machine.gpus} {fmt.clean(machine.gpu) or 'GPUs'} · {place}",
-        "" if by_gpu is None else f"{by_gpu:,.4g}",
-        f"{offer.usd_per_hour:,.4g}",
+        f"{price}\n{trend}" if trend else price,
+        f"{offer.usd_per_hour:,.4g}\n{offer.as_of[:10]}",
         "" if flop is None else fmt.scientific(flop),
-        offer.as_of[:10],
-        *trend,
         _note(offer),
     )
 

@@ -3,6 +3,7 @@
 import pytest
 
 from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.load import load_snapshot
 from recommender.report.catalog import (
     flop_per_usd,
     matching,
@@ -11,6 +12,7 @@ from recommender.report.catalog import (
     trend_words,
     usd_per_gpu,
 )
+from recommender.report.layout import drawn, render
 from tests.recommender.planning import small
 
 
@@ -47,11 +49,19 @@ def test_a_trend_is_a_sparkline_and_its_change(prices: list[float], words: str):
     assert trend_words([(f"2026-11-{i:02}", usd) for i, usd in enumerate(prices, 1)]) == words
 
 
-def test_the_column_of_trends_is_there_where_something_is_known(catalog: Catalog):
+def test_trends_stand_below_the_prices_that_are_known_of_the_past(catalog: Catalog):
     found = matching(catalog, "T4", "aws", "", "spot")
-    plain = offers(catalog, found, 5)
-    assert "trend" not in [column.title for column in plain.columns]
     known = {offer_key(found[0]): (("2026-11-01", 1.0), ("2026-11-02", 1.1))}
-    page = offers(catalog, found, 5, known)
-    at = [column.title for column in page.columns].index("trend")
-    assert [row[at] for row in page.rows[:2]] == ["▁▇ +10 %", ""]
+    first, second = (row[1] for row in offers(catalog, found, 5, known).rows[:2])
+    assert first.partition("\n")[2] == "▁▇ +10 %"
+    assert "\n" not in second
+
+
+def test_eighty_columns_hold_the_longest_name_and_its_trend():
+    catalog = load_snapshot()
+    found = matching(catalog, "Standard_NCC40ads_H100_v5", "", "", "")[:1]
+    trend = tuple((f"2026-11-0{day}", 1.0 + 0.02 * day) for day in range(1, 9))
+    page = offers(catalog, found, 1, {offer_key(found[0]): trend})
+    lines = drawn(render(page, 80), 80).splitlines()
+    assert lines[0].split()[0] == "offer"  # the head of a table, not one row below the other
+    assert max(map(len, lines)) <= 80
