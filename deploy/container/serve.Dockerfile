@@ -1,5 +1,6 @@
 # The server of docs/serve.md: docker build -f deploy/container/serve.Dockerfile .
-# Start it with: docker run --read-only -p 127.0.0.1:8000:8000 IMAGE --allow-host localhost
+# Start it with: docker run --read-only --tmpfs /tmp -p 127.0.0.1:8000:8000 IMAGE --allow-host localhost
+# (a socket in /tmp starts the processes that plan)
 ARG BASE=python:3.12-slim
 FROM ${BASE} AS build
 WORKDIR /src

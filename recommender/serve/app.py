@@ -4,7 +4,7 @@ Starlette is loaded where a server is made, so that nothing else needs it.
 """
 
 import json
-from asyncio import to_thread
+from asyncio import timeout, to_thread
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import field
@@ -26,6 +26,7 @@ from recommender.serve.question import OfferFilter, filter_of, question_of, ques
 from recommender.serve.workers import Workers
 
 MOST_BODY_BYTES = 65_536
+BODY_S = 10.0  # for a body to arrive
 LOCAL = ("127.0.0.1", "localhost", "[::1]")  # names that a browser on this machine may use
 JSON, HTML = "application/json", "text/html; charset=utf-8"
 HEADERS = {
@@ -189,10 +190,14 @@ async def _body(request: Any) -> Any:
     if kind != JSON:
         raise Refused(415, "USAGE", f"send {JSON}")
     content = bytearray()
-    async for part in request.stream():
-        content += part
-        if len(content) > MOST_BODY_BYTES:
-            raise Refused(413, "USAGE", f"the body is larger than {MOST_BODY_BYTES} bytes")
+    try:
+        async with timeout(BODY_S):
+            async for part in request.stream():
+                content += part
+                if len(content) > MOST_BODY_BYTES:
+                    raise Refused(413, "USAGE", f"the body is larger than {MOST_BODY_BYTES} bytes")
+    except TimeoutError:
+        raise Refused(408, "USAGE", f"the body did not arrive within {BODY_S:g} s") from None
     try:
         return json.loads(content.decode("utf-8"))
     except (ValueError, RecursionError):

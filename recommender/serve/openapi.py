@@ -22,6 +22,7 @@ Schema = dict[str, Any]
 _TEXT = {"type": "string"}
 _REFUSALS = {
     "400": "the question is wrong: every mistake is listed",
+    "408": "the body did not arrive in time",
     "413": "the body is too large",
     "415": "the body is no JSON",
     "503": "too many questions are being planned; ask again later",

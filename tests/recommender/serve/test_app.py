@@ -5,7 +5,7 @@ Needs Starlette (`pip install 'recommend-gpus[serve]'`).
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import httpx
@@ -18,6 +18,7 @@ from recommender.planner.recommend import recommend
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.json_output import document
 from recommender.report.json_schema import schema_text
+from recommender.serve import app
 from recommender.serve.app import MOST_BODY_BYTES, Server
 from recommender.serve.planning import Planning
 from recommender.serve.workers import Workers
@@ -63,6 +64,20 @@ def client() -> Iterator[Client]:
 @pytest.fixture(autouse=True)
 def day(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECOMMEND_NOW", DAY)
+
+
+async def slow(client: Client, receive: Callable[[], Awaitable[dict[str, Any]]]) -> int:
+    """The status of a question whose body comes from `receive`."""
+    sent: list[dict[str, Any]] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/api/plan", "query_string": b"",
+             "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")],
+             "http_version": "1.1", "scheme": "http", "root_path": ""}  # fmt: skip
+    await Server(client.workers, Planning(client.workers)).app()(scope, receive, send)
+    return int(sent[0]["status"])
 
 
 def test_an_answer_is_the_planners(client: Any):
@@ -124,6 +139,16 @@ def test_hostile_bodies_are_refused_in_the_schema(
     found = client.post("/api/plan", content=content, headers={"content-type": kind})
     assert found.status_code == status
     jsonschema.validate(found.json(), json.loads(schema_text()))
+
+
+def test_a_body_that_never_ends_is_refused(client: Any, monkeypatch: pytest.MonkeyPatch):
+    """Nothing of it comes: whoever sends so slowly keeps no place."""
+    monkeypatch.setattr(app, "BODY_S", 0.0)
+
+    async def receive() -> dict[str, Any]:
+        return await asyncio.Event().wait()  # type: ignore[return-value]
+
+    assert client.loop.run_until_complete(slow(client, receive)) == 408
 
 
 def test_another_name_for_this_machine_is_refused(client: Any):
