@@ -1,7 +1,7 @@
 """Answers for many callers: each question is planned once, few wait, and the latest are kept.
 
 A question that is being planned is planned once, however many ask it; what was answered lately is
-kept, by its bytes. Nothing else is kept between questions. Who comes when too many wait is sent
+kept, by its bytes, for the day. Nothing else is kept between questions. Who comes when too many wait is sent
 away at once, and told when those that wait now will be through.
 """
 
@@ -9,12 +9,14 @@ import asyncio
 import math
 from collections import OrderedDict
 from dataclasses import field
+from datetime import date
 from typing import Protocol
 
 from recommender.catalogs.frozen import dataclass
+from recommender.inputs.units.times import now
 from recommender.serve.question import Kind, Question
 
-Key = tuple[Kind, Question]
+Key = tuple[Kind, Question, date]  # the day, since answers tell the age of prices in days
 
 MOST_WAITING = 64  # questions, those that are planned among them
 MOST_KEPT_BYTES = 64 * 2**20
@@ -53,7 +55,7 @@ class Planning:
 
     async def answer(self, kind: Kind, question: Question) -> bytes:
         """The answer of a question; raises `Busy`, and what the workers raise."""
-        key = (kind, question)
+        key = (kind, question, now().date())
         if key in self.kept:
             self.kept.move_to_end(key)
             return self.kept[key]
@@ -65,7 +67,7 @@ class Planning:
 
     async def _planned(self, key: Key) -> bytes:
         try:
-            found = await self.workers.ask(*key)
+            found = await self.workers.ask(*key[:2])
             self._keep(key, found)
             return found
         finally:

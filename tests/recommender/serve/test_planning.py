@@ -85,3 +85,13 @@ def test_what_is_kept_is_bounded_and_the_oldest_go_first():
 
     asyncio.run(run())
     assert [key[1] for key in planning.kept] == [question(1), question(3)]
+
+
+def test_the_next_day_a_question_is_planned_anew(monkeypatch: pytest.MonkeyPatch):
+    """What was kept tells how many days old the prices were then."""
+    echo = Echo()
+    planning = Planning(echo)
+    for moment in ("2026-09-01T10:00Z", "2026-09-01T23:00Z", "2026-09-02T01:00Z"):
+        monkeypatch.setenv("RECOMMEND_NOW", moment)
+        asyncio.run(planning.answer("plan", question(1)))
+    assert len(echo.calls) == 2
