@@ -1,8 +1,8 @@
 """Answers for many callers: each question is planned once, few wait, and the latest are kept.
 
 A question that is being planned is planned once, however many ask it; what was answered lately is
-kept, by its bytes, for the day. Nothing else is kept between questions. Who comes when too many wait is sent
-away at once, and told when those that wait now will be through.
+kept, by its bytes, for the day. Nothing else is kept between questions. Who comes when too many
+wait is sent away at once, and told when those that wait now will be through.
 """
 
 import asyncio
