@@ -13,6 +13,7 @@ it odd that the sizes of one family move as one: a region speaks with the voices
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import median
 
 from recommender.catalogs.providers.contract import Failed
@@ -25,6 +26,7 @@ _SAME_FACTOR = 0.002
 _ALIKE = 0.8  # of the prices that can be compared
 _FEWEST = 20
 _FEWEST_IN_REGION = 8
+_SPOT_STEP = 1.2  # of a region's posted spot prices; Google's were 0.85 to 1.15
 _SWAPPED = 0.95  # of the prices that moved in a region are those of another
 _FEWEST_SWAPPED = 3
 _EQUAL = 1e-6
@@ -45,9 +47,9 @@ def odd_regions(
     offers: Sequence[Offer], last: Sequence[Offer], machines: Mapping[str, InstanceType]
 ) -> Iterator[Failed]:
     """Take regions whose prices moved by one factor, or to another's, as places that failed."""
-    for market, region, said in _in_step(offers, last, machines):
-        if not _posted(market, offers):
-            yield Failed(region, "", said)
+    for step in _in_step(offers, last, machines):
+        if not _usual(step, offers):
+            yield Failed(step.region, "", step.said)
     swapped = dict(_swapped(offers, last))
     for region, other in sorted(swapped.items()):
         if other in swapped:  # else its prices were brought into line with a region that stands
@@ -58,18 +60,29 @@ def spot_steps(
     offers: Sequence[Offer], last: Sequence[Offer], machines: Mapping[str, InstanceType]
 ) -> Iterator[str]:
     """Tell of regions whose posted spot prices moved by one factor."""
-    for market, region, said in _in_step(offers, last, machines):
-        if _posted(market, offers):
-            yield f"{region}: {said}"
+    for step in _in_step(offers, last, machines):
+        if _usual(step, offers):
+            yield f"{step.region}: {step.said}"
 
 
-def _posted(market: str, offers: Sequence[Offer]) -> bool:
-    return market == "spot" and offers[0].provider not in SPOT_AUCTIONS
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A market of a region whose prices moved by one factor."""
+
+    market: str
+    region: str
+    factor: float
+    said: str
+
+
+def _usual(step: _Step, offers: Sequence[Offer]) -> bool:
+    posted = step.market == "spot" and offers[0].provider not in SPOT_AUCTIONS
+    return posted and 1 / _SPOT_STEP < step.factor < _SPOT_STEP
 
 
 def _in_step(
     offers: Sequence[Offer], last: Sequence[Offer], machines: Mapping[str, InstanceType]
-) -> Iterator[tuple[str, str, str]]:
+) -> Iterator[_Step]:
     """Markets and regions of two families at least whose prices moved by one factor."""
     by_region = _ratios(offers, last, lambda o: (o.market, o.region))
     by_family = _ratios(
@@ -81,7 +94,7 @@ def _in_step(
         enough = len(ratios) >= _FEWEST_IN_REGION and families[market, region] > 1
         if enough and share >= _ALIKE and abs(factor - 1) > 10 * _MOVED:
             said = f"{share:.0%} of its {market} prices moved by the same factor x{factor:.4g}"
-            yield market, region, said
+            yield _Step(market, region, factor, said)
 
 
 def _ratios(
