@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from recommender.job.preset_files import presets
     from recommender.plan.limits import Choice, GpuWish, Limits, Progress, QuotaLimit
     from recommender.plan.plan import Answer, Infeasible, Plan
-
-__version__ = "0.1.0"  # in one place: pyproject.toml reads it here
+    from recommender.plan.version import __version__
 
 __all__ = [
     "Answer",
@@ -54,6 +53,7 @@ _HOME = {
     "recommender.job.preset_files": ("presets",),
     "recommender.plan.limits": ("Choice", "GpuWish", "Limits", "Progress", "QuotaLimit"),
     "recommender.plan.plan": ("Answer", "Infeasible", "Plan"),
+    "recommender.plan.version": ("__version__",),
 }
 
 

@@ -9,10 +9,10 @@ from functools import wraps
 from importlib import import_module
 from typing import Any
 
-from recommender import __version__
 from recommender.api.agent_tools import TOOLS
 from recommender.catalogs.errors import RecommendError
 from recommender.errors import UsageError
+from recommender.plan.version import __version__
 
 INSTRUCTIONS = (
     "Plans which cloud GPU VMs to rent for a training job. Call init_job for a model of one's own "

@@ -4,10 +4,10 @@ import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
-from recommender import __version__
 from recommender.catalogs.errors import CatalogError
 from recommender.catalogs.files import parse_json
 from recommender.cli.screen import screen, write_text
+from recommender.plan.version import __version__
 from recommender.report import formatting as fmt
 from recommender.report.json_output import PLAN_SCHEMA
 

@@ -2,7 +2,6 @@
 
 from datetime import datetime
 
-from recommender import __version__
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
@@ -13,6 +12,7 @@ from recommender.optimize.search_state import Watch
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Answer
 from recommender.plan.simulation import Simulation
+from recommender.plan.version import __version__
 from recommender.planner.current_setup import current_setup
 from recommender.planner.pipeline import Pipeline
 from recommender.planner.plan_builder import Evaluated

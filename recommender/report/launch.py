@@ -2,11 +2,11 @@
 
 import shlex
 
-from recommender import __version__
 from recommender.catalogs.registry import CLOUDS
 from recommender.export.description import RunDescription, description_of
 from recommender.export.start import start_words, usual_target
 from recommender.plan.plan import Machines, Plan
+from recommender.plan.version import __version__
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.cells import first_region
 from recommender.report.formatting import clean

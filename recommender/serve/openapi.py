@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
-from recommender import __version__
 from recommender.inputs.units import PROVIDERS
 from recommender.job.preset_files import presets
+from recommender.plan.version import __version__
 from recommender.report.json_output import FRONTIER_SCHEMA, PLAN_SCHEMA
 from recommender.report.json_schema import schema_text
 from recommender.serve.question import (
