@@ -26,6 +26,7 @@ FAR = 3.0  # a plan that costs so many times the least, all counted, is no choic
 SAME_MONEY = 0.10  # and of those none that costs so much more in money alone
 # What an hour sooner is worth at most, where nobody says: two people who do nothing but wait.
 HASTE_USD = 2.0 * HOUR_USD
+AS_SURE = 0.02  # chances told are right to a point, each of two (docs/research/risk.md)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +206,9 @@ def _fastest(plans: Sequence[Evaluated]) -> Evaluated:
 
 
 def _safest(plans: Sequence[Evaluated]) -> Evaluated:
-    """Of those as likely to be in time as any, to a point: on demand if there is, well founded."""
+    """Of those as likely to be in time as any: on demand if there is, well founded."""
     best = max(each.plan.estimate.chance for each in plans)
-    sure = [each for each in plans if each.plan.estimate.chance >= best - 0.01]
+    sure = [each for each in plans if each.plan.estimate.chance >= best - AS_SURE]
 
     def order(each: Evaluated) -> tuple[bool, bool, float]:
         plan = each.plan
