@@ -26,7 +26,9 @@ def hopeless(space: Space, inputs: PathInputs) -> Bools:
     if broken_at_most >= GLANCE or next(limits.given(RUN_LIMITS), None) is None:
         return found
     # What a fallback could save has to be known of all runs; with one, most deadlines are kept.
-    rows = np.isinf(inputs.best_fallback_usd_per_hour) & (inputs.fallback_speed <= 0.0)
+    rows = np.isinf(inputs.best_fallback_usd_per_hour)
+    if limits.budget_usd is None:
+        rows &= inputs.fallback_speed <= 0.0
     rows &= cycles_needed(inputs, limits.deadline_s) >= LONG
     rows[rows] = cache.not_met(inputs.take(np.flatnonzero(rows)), limits.deadline_s)
     if rows.any():

@@ -10,7 +10,7 @@ from recommender.optimize.early_rejection import hopeless
 from recommender.optimize.evaluate import path_inputs_of
 from recommender.optimize.space import Space
 from recommender.risk.monte_carlo import simulate_paths
-from recommender.risk.path_inputs import Paths
+from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.risk.run_statistics import OutcomeCache
 from tests.recommender.optimize.palette import oracle, space
 from tests.recommender.optimize.samples import sampled
@@ -28,18 +28,26 @@ def untouched(seed: int, confidence: float) -> Space:
     return replace(q, limits=replace(q.limits, confidence=confidence), cache=OutcomeCache(128, 7))
 
 
+def with_its_own_only(inputs: PathInputs) -> PathInputs:
+    """Plans with a fallback as a search follows them: what another could save is not asked."""
+    usd = np.where(inputs.fallback_speed > 0.0, np.inf, inputs.best_fallback_usd_per_hour)
+    return replace(inputs, best_fallback_usd_per_hour=usd)
+
+
 @pytest.mark.parametrize("confidence", sampled((0.8, 0.95, 0.99), (0.95,)))
 def test_no_plan_that_keeps_the_limits_is_refused(confidence: float) -> None:
-    refused = 0
+    refused = with_fallback = 0
     for seed in range(20):
         q = untouched(seed, confidence)
         _, values = oracle(replace(q, cache=OutcomeCache(128, 7)))
         plans, _ = oracle(q)
         inputs, _ = path_inputs_of(q, q.sites[0], plans)
-        lost = hopeless(replace(q, cache=OutcomeCache(128, 7)), inputs)
+        lost = hopeless(replace(q, cache=OutcomeCache(128, 7)), with_its_own_only(inputs))
         assert not np.isfinite(values.goal[lost]).any(), seed
         refused += int(lost.sum())
+        with_fallback += int((lost & (plans.fallback >= 0)).sum())
     assert refused > 50
+    assert with_fallback > 10  # over their budgets
 
 
 def test_nothing_is_refused_where_any_chance_will_do() -> None:
