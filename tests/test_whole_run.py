@@ -38,7 +38,11 @@ def test_a_run_is_planned_exported_interrupted_replanned_and_ends_as_if_undistur
     assert 0 < int(steps) < int(total)
     progress = json.loads((tmp_path / "checkpoints" / "progress.json").read_text("utf-8"))
     assert (progress["done_share"], progress["interruptions"]) == (1.0, 1)
-    assert progress["spent_usd"] == pytest.approx(1.28 * progress["uptime_s"] / 3600, abs=1e-6)
+    script = (tmp_path / "run" / "train.sh").read_text("utf-8")
+    (usd_per_hour,) = re.findall(r"^export USD_PER_HOUR=(.*)$", script, re.MULTILINE)
+    spent_usd = float(usd_per_hour) * progress["uptime_s"] / 3600
+    assert 1 < float(usd_per_hour) < 2  # one H100 on spot
+    assert progress["spent_usd"] == pytest.approx(spent_usd, abs=1e-6)
     undisturbed = ended(
         tmp_path, "python", str(RUN / "train.py"), CHECKPOINT_DIR=str(tmp_path / "undisturbed")
     )

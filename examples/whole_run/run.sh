@@ -14,9 +14,9 @@ recommend export answer.json --to torchrun -o run
 export CHECKPOINT_DIR="$PWD/checkpoints"  # a folder of this machine for the mounted bucket
 sed -i "s|^export CHECKPOINT_DIR=.*|export CHECKPOINT_DIR='$CHECKPOINT_DIR'|" run/train.sh
 
-# What the plan's machine would do. The price makes the progress file say what was spent.
+# What the plan's machine would do. The exported price makes the progress file say what was spent.
 cp "$here/train.py" .
-export PATH="$here:$PATH" GPUS_PER_NODE=1 USD_PER_HOUR=1.28
+export PATH="$here:$PATH" GPUS_PER_NODE=1
 echo "== the machine is taken away"
 python "$here/fake_provider.py" bash run/train.sh || echo "ended with status $?"
 
