@@ -10,7 +10,7 @@ from recommender.text import duration, has_control, three, usd
 
 WIDTH = 96
 _AS_IS = "  "  # begins a line that can be copied whole
-_UNITS = {"vcpu": " vCPU", "gpu": " GPUs", "machine": " machines"}
+_UNITS = {"vcpu": "vCPU", "gpu": "GPU", "machine": "machine"}
 
 
 def header(run: RunDescription, start: str, remarks: tuple[str, ...]) -> list[str]:
@@ -112,7 +112,9 @@ def _need(need: Need) -> str:
     if need.yours is not None and math.isfinite(need.yours):
         known = f" (yours is {three(need.yours)})"
     unit = _UNITS.get(need.unit, "")
-    return f'"{need.name}" of {three(need.amount)}{unit} in {need.region}{purpose}{known}'
+    many = "s" if need.amount != 1 and unit not in ("", "vCPU") else ""
+    amount = f"{three(need.amount)} {unit}{many}".rstrip()
+    return f'"{need.name}" of {amount} in {need.region}{purpose}{known}'
 
 
 def fallback_words(run: RunDescription, who: str) -> list[str]:

@@ -23,6 +23,8 @@ class PlanRequest:
     progress: Progress = field(default_factory=Progress)
     catalog: str = ""  # version of the catalog that was read
     deadline_at: str = ""  # the moment of the deadline with its zone, where it was told as one
+    folder: str = ""  # that the files which run the plan are written to, where they are
+    target: str = ""  # of these files, where one was named
 
 
 def job_line(request: PlanRequest) -> str:

@@ -51,11 +51,13 @@ FOLDER = "run"  # for the files, in what is printed
 
 
 def write_sentence(plan: Plan, request: PlanRequest) -> str:
-    """How the files that run a plan are written and started."""
+    """How the files that run a plan are started, and written where this call does not."""
     run = run_of(plan, request)
-    target = usual_target(run)
+    target = request.target or usual_target(run)
+    start = " ".join(start_words(run, target, request.folder or FOLDER))
+    if request.folder:
+        return start
     other = "" if target == "skypilot" else f" --to {target}"
-    start = " ".join(start_words(run, target, FOLDER))
     return f"add --write {FOLDER}{other} to this call, then {start}"
 
 

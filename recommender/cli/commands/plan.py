@@ -1,5 +1,6 @@
 """`recommend [plan]`: reads the question, asks the planner, shows the answer."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -74,18 +75,17 @@ def plan(
     answer = planner_inputs.run_planner(
         ready, explained, worth=form.kind == "json", report=files.report is not None
     )
-    show_answer(answer, ready.request, form)
+    request = replace(ready.request, folder=files.write or "", target=target or "")
+    show_answer(answer, request, form)
     if files.report is not None:
-        write_report(answer, ready.request, files.report, search.catalog)
+        write_report(answer, request, files.report, search.catalog)
     if answer.status != "ok":
         raise typer.Exit(INFEASIBLE)
     if files.write is not None:
-        _write(answer, form.explain or answer.lead, ready.request, target, files.write)
+        _write(answer, form.explain or answer.lead, request)
 
 
-def _write(
-    answer: Answer, number: int, request: PlanRequest, target: str | None, folder: str
-) -> None:
+def _write(answer: Answer, number: int, request: PlanRequest) -> None:
     """The files that run a plan of the answer."""
     from recommender.cli.write_export import write_export
     from recommender.report.launch import run_of
@@ -93,7 +93,7 @@ def _write(
     if number > len(answer.plans):
         raise UsageError(f"--explain {number}: there are {len(answer.plans)} plans")
     run = run_of(answer.plans[number - 1], request, f"plan {number}")
-    write_export(run, target, folder)
+    write_export(run, request.target or None, request.folder)
 
 
 command = command_app("plan", plan, PlanCommand)

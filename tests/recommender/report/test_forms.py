@@ -20,7 +20,7 @@ from recommender.report import (
     json_output,
     json_schema,
 )
-from recommender.report.launch import folded, launch_line, launch_words
+from recommender.report.launch import folded, launch_line, launch_words, write_sentence
 from recommender.report.layout import drawn
 from tests.recommender import golden
 from tests.recommender.answers import (
@@ -118,6 +118,14 @@ def test_mixed_and_own_machines_have_no_launch_line() -> None:
     mixed = replace(GCP, machines=(GCP.machines[0], ON_DEMAND.machines[0]))
     own = replace(GCP, machines=(replace(GCP.machines[0], provider="own"),))
     assert launch_words(mixed) == launch_words(own) == ()
+
+
+def test_files_that_are_written_already_are_only_started() -> None:
+    assert write_sentence(GCP, QUESTION) == "add --write run to this call, then bash run/launch.sh"
+    written = replace(QUESTION, folder="there")
+    assert write_sentence(GCP, written) == "bash there/launch.sh"
+    slurm = write_sentence(GCP, replace(written, target="slurm"))
+    assert slurm == "sbatch there/train.sbatch"
 
 
 @pytest.mark.parametrize("width", [30, 50, 69, 200])
