@@ -1,5 +1,6 @@
 """Which plans stand in the table, and in which order."""
 
+import math
 from collections.abc import Iterable
 from itertools import islice
 
@@ -21,6 +22,7 @@ from recommender.planner.plan_builder import (
 SIMULATED = 12  # kinds of plans built, however few are shown
 TRIES = 4  # plans of one kind that are built until one keeps the limits
 TIE = 0.002  # goals closer than this are a tie: fewer machines win
+CURVE = 8  # plans of a curve that are told at most, unless a longer table is asked for
 TWINS = 0.02  # nobody chooses between plans of a frontier that are closer than this in cost or time
 # No plan of a frontier takes longer while another is shorter: prices and spot laws of this month
 # say little of the next.
@@ -114,11 +116,14 @@ class Ranking:
     def frontier(self, candidates: Iterable[Candidate]) -> Ranked:
         """Plans that no other beats in both cost and time, cheapest first."""
         built = sorted(
-            (self.builder.build(_simplest(alike)) for alike in self._by_kind(candidates).values()),
+            (
+                self.builder.build(min(alike, key=lambda each: each.cost_usd))
+                for alike in self._by_kind(candidates).values()
+            ),
             key=lambda each: (each.cost_usd, each.time_s),
         )
-        labelled = self._labelled(_worth_a_choice(built), built)
-        return Ranked(labelled, 0, self._cheapest_on_demand(built))
+        told = _most_apart(_worth_a_choice(built), max(self.top, CURVE))
+        return Ranked(self._labelled(told, built), 0, self._cheapest_on_demand(built))
 
     def _goal(self, evaluated: Evaluated) -> float:
         return goal_of(evaluated.plan, self.builder.limits)
@@ -175,13 +180,32 @@ def _worth_a_choice(built: list[Evaluated]) -> list[Evaluated]:
     """Of plans from the cheapest on those that differ in cost and time, none beyond the horizon."""
     least_s = min((each.time_s for each in built), default=0.0)
     kept: list[Evaluated] = []
+    group_usd = 0.0  # the cheapest of those that cost as much as the last one kept
     for each in built:
         last_s = kept[-1].time_s if kept else np.inf
         if each.time_s > max(HORIZON_S, least_s) or each.time_s >= last_s * (1.0 - TWINS):
             continue
-        if kept and each.cost_usd <= kept[-1].cost_usd * (1.0 + TWINS):
-            kept.pop()  # as cheap, and faster
-        kept.append(each)
+        if not kept or each.cost_usd > kept[-1].cost_usd * (1.0 + TWINS):
+            group_usd = each.cost_usd
+            kept.append(each)
+        elif each.cost_usd <= group_usd * (1.0 + TWINS):
+            kept[-1] = each  # as cheap, and faster
+    return kept
+
+
+def _most_apart(curve: list[Evaluated], most: int) -> list[Evaluated]:
+    """So many plans of a curve: those go without which least of it is lost.
+
+    What a plan adds to two others is the area that only it covers, in factors of cost and time.
+    """
+    kept = list(curve)
+
+    def adds(at: int) -> float:
+        slower, plan, dearer = kept[at - 1 : at + 2]
+        return math.log(slower.time_s / plan.time_s) * math.log(dearer.cost_usd / plan.cost_usd)
+
+    while len(kept) > most:
+        del kept[min(range(1, len(kept) - 1), key=adds)]
     return kept
 
 

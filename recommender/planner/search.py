@@ -69,7 +69,7 @@ NEAR = 0.25  # above the best goal: what quoted prices may still make the first 
 BLUR = 0.05  # as above, by the error of the paths of a search
 FEW = 8  # plans within the horizon built until one proves to be
 PATHS_ERROR = 0.02  # share by which a goal on the paths of a search may be off, about
-LADDER = 6  # deadlines tried between the fastest and the cheapest plan for the frontier
+LADDER = 8  # deadlines tried between the fastest and the cheapest plan for the frontier
 
 Only = Literal["any", "on_demand", "spot", "one GPU", "one GPU on demand", "big"]
 # Which entries a search may use, by entries and GPUs per machine.
@@ -453,16 +453,23 @@ class PlanSearch:
         return [state.best_candidate() for state in found if state.incumbents]
 
     def _ladder(self) -> list[Candidate]:
-        """The cheapest plan, the fastest, and the cheapest under deadlines between them."""
+        """What no other plan beats in both cost and time, of those met on the way.
+
+        Searched are the cheapest plan, the fastest, and the cheapest under deadlines between them.
+        """
         limits = self.problem.limits
         aims = (replace(limits, objective="time"), replace(limits, objective="cost"))
         found = [self.without_fallbacks(aim, budget=BASELINE) for aim in aims]
         times = [state.best_candidate().time_s for state in found if state.incumbents]
         if len(times) > 1:
-            for due_s in np.geomspace(min(times), max(times), LADDER + 2)[1:-1].tolist():
+            most_s = min(max(times), HORIZON_S)
+            for due_s in np.geomspace(min(times), most_s, LADDER + 2)[1:-1].tolist():
                 under = replace(limits, deadline_s=due_s * 1.3, objective="cost")
                 found.append(self.without_fallbacks(under, budget=QUICK))
-        return [state.best_candidate() for state in found if state.incumbents]
+            if max(times) > HORIZON_S:  # the cheapest of all may take a year
+                found.append(self.without_fallbacks(within_horizon(limits), budget=QUICK))
+        met = {key: each for state in found for key, each in state.incumbents.items()}
+        return _front(met.values())
 
     def best_unconstrained(self, aim: Literal["time", "cost"]) -> Evaluated | None:
         """The plan that leads the table of the same problem with no limit but an aim.
@@ -479,8 +486,8 @@ class PlanSearch:
         ranking = Ranking(self.builder.under(limits), 1, None)
         first = ranking.ranked(replace(state, incumbents=near), []).plans[0]
         if aim == "cost" and first.time_s > HORIZON_S:
-            sooner = replace(limits, deadline_s=HORIZON_S, confidence=0.5)
-            within = sorted(self.without_fallbacks(sooner).incumbents.values(), key=ranking_key)
+            sooner = self.without_fallbacks(within_horizon(limits))
+            within = sorted(sooner.incumbents.values(), key=ranking_key)
             built = map(self.builder.build, within[:FEW])
             return next((each for each in built if each.time_s <= HORIZON_S), first)
         return self.builder.build(first.candidate)
@@ -501,6 +508,21 @@ class PlanSearch:
         # Plans that keep the limits on the paths of a search may miss them on those printed.
         first = next(iter(Ranking(builder, 1, None).ranked(state, []).plans), None)
         return first if first is not None and keeps(first.plan, limits) else None
+
+
+def within_horizon(limits: Limits) -> Limits:
+    """Limits under which the cheapest plan ends within the horizon in half of the runs."""
+    most_s = min(HORIZON_S, limits.deadline_s or HORIZON_S)
+    return replace(limits, deadline_s=most_s, objective="cost", confidence=0.5)
+
+
+def _front(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Candidates that no other beats in both cost and time, the cheapest first."""
+    kept: list[Candidate] = []
+    for each in sorted(candidates, key=lambda c: (c.cost_usd, c.time_s)):
+        if not kept or each.time_s < kept[-1].time_s:
+            kept.append(each)
+    return kept
 
 
 def _as_printed(state: SearchState, builder: PlanBuilder) -> SearchState:

@@ -15,12 +15,11 @@ from recommender.plan.plan import Faster, Pick, Plan, Role, Trio
 from recommender.planner.baselines import rivals
 from recommender.planner.plan_builder import Evaluated, goal_of, is_on_demand_only, keeps
 from recommender.planner.ranking import HORIZON_S, Ranked, kind_of
-from recommender.planner.search import BASELINE, Budget, Only, PlanSearch
+from recommender.planner.search import BASELINE, Budget, Only, PlanSearch, within_horizon
 
 RUNGS = (2.5, 8.0, 25.0)  # times the fastest: the cheapest plan within each is looked at
 RUNG = Budget(100)  # plans followed for each
 SOME = 4  # kinds looked at for the cheapest
-HALF = 0.5  # chance to be within the horizon, from which on a plan is
 ALIKE = 0.05  # plans that cost so much more at most, all counted, are as sensible
 FAR = 3.0  # a plan that costs so many times the least, all counted, is no choice by value
 SAME_MONEY = 0.10  # and of those none that costs so much more in money alone
@@ -240,9 +239,7 @@ def _slower(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Candidate]:
 
 def _lasting(search: PlanSearch, limits: Limits) -> list[Candidate]:
     """The cheapest of some kinds within the horizon: the cheapest of all may take a year."""
-    most_s = min(HORIZON_S, limits.deadline_s or HORIZON_S)
-    under = replace(limits, deadline_s=most_s, objective="cost", confidence=HALF)
-    state = search.without_fallbacks(under, budget=RUNG)
+    state = search.without_fallbacks(within_horizon(limits), budget=RUNG)
     ordered = sorted(state.incumbents.values(), key=ranking_key)
     firsts = {kind_of(search.builder, each): each for each in reversed(ordered)}
     return sorted(firsts.values(), key=ranking_key)[:SOME]

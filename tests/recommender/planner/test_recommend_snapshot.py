@@ -11,6 +11,7 @@ from recommender.optimize.search_state import Candidate
 from recommender.plan.limits import Choice, GpuWish, Limits, Progress
 from recommender.plan.plan import Machines
 from recommender.planner.problem import Problem, planning_problem
+from recommender.planner.ranking import CURVE
 from recommender.planner.recommend import recommend
 from recommender.planner.search import PlanSearch
 from tests.recommender.planning import HOUR, NOW, everything, machines_of, snapshot
@@ -159,3 +160,16 @@ def test_a_frontier_has_no_twins_and_ends_within_a_month(preset: str) -> None:
     for cheaper, faster in pairwise(plans):
         assert faster.estimate.cost.mean > 1.02 * cheaper.estimate.cost.mean
         assert faster.estimate.time.typical < 0.98 * cheaper.estimate.time.typical
+
+
+def test_a_curve_holds_what_was_met_on_the_way_and_eight_plans_at_most() -> None:
+    """Of each deadline tried only the cheapest was kept: the last six hours cost 5,681 USD then."""
+    curve = recommend(find_job("llama3-70b-sft"), catalog=snapshot(), now=NOW).plans
+    least_s = curve[-1].estimate.time.typical
+    nearly = [p.estimate.cost.mean for p in curve if p.estimate.time.typical < 1.1 * least_s]
+    assert min(nearly) < 2500.0
+    curve = recommend(find_job("gpt2-124m"), catalog=snapshot(), now=NOW).plans
+    assert len(curve) <= CURVE
+    longer = recommend(find_job("gpt2-124m"), catalog=snapshot(), now=NOW, top=99).plans
+    assert len(longer) > CURVE
+    assert {p.machines for p in curve} <= {p.machines for p in longer}

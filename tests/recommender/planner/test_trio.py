@@ -9,6 +9,7 @@ from recommender.plan.effort import HOUR_USD, effort_of, whole_usd
 from recommender.plan.limits import Choice
 from recommender.plan.plan import Estimate, Need
 from recommender.planner.plan_builder import is_on_demand_only
+from recommender.planner.ranking import TWINS
 from recommender.planner.trio import ALIKE, AS_SURE, HASTE_USD
 from tests.recommender.answers import HOUR, machines, plan, spread
 from tests.recommender.planning import ask, snapshot
@@ -148,7 +149,8 @@ def test_the_cheapest_under_a_price_per_hour_is_as_cheap_as_without_where_it_cos
     cheapest = free.trio.cheapest.plan
     assert cheapest.max_usd_per_hour <= 30.0
     found = under.trio.cheapest.plan.estimate.cost.mean
-    assert found == pytest.approx(cheapest.estimate.cost.mean, rel=0.01)
+    # Of plans of a curve that cost the same to TWINS the faster one stands.
+    assert found == pytest.approx(cheapest.estimate.cost.mean, rel=TWINS)
 
 
 def test_the_cheapest_does_not_take_months_where_others_do_not():
