@@ -35,7 +35,7 @@ VALUES: dict[str, tuple[str | bool, ...]] = {
     "method": ("full", "lora"), "lora_rank": ("64",), "optimizer": ("sgd", "adafactor"),
     "sharding": ("ddp", "hsdp", "fsdp"), "elastic": (True,), "stack": ("tuned",),
     "image": ("prebuilt",), "setup": ("17m",), "examples": ("23456",),
-    "model": ("Qwen/Qwen2.5-0.5B",), "image_size": ("384",),
+    "model": ("Qwen/Qwen2.5-0.5B",), "image_size": ("384",), "machines": ("3",),
 }  # fmt: skip
 TYPED = {"seq_len": "--seq-len", "lora_rank": "--lora-rank", "image_size": "--image-size"}
 MINE = "schema: recommend.job/v1\nlike: resnet50-imagenet\n"

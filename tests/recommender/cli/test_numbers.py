@@ -19,7 +19,7 @@ FLAGS = (
     "--deadline", "--budget", "--hourly", "--confidence", "--max-overhead", "--max-machines",
     "--mtbf", "--assume-on-demand", "--done", "--elapsed", "--spent", "--tokens", "--samples",
     "--epochs", "--examples", "--steps", "--batch", "--params", "--seq-len", "--lora-rank",
-    "--setup", "--max-age", "--seed", "--top", "--explain",
+    "--setup", "--max-age", "--seed", "--top", "--explain", "--machines",
 )  # fmt: skip
 WORDS = (  # flags that take words; those that take a number inside a word are in PARTS
     "objective", "measured", "quota", "offers", "discount", "data_at", "compare", "precision",
@@ -76,7 +76,7 @@ def test_what_the_message_says_to_write_can_be_written(run: Run, flag: str) -> N
     ["--setup 1000d", "--setup 25h", "--mtbf 1000d", "--mtbf 1e6", "--deadline 11000d",
      "--elapsed 11000d", "--seq-len 1e9", "--lora-rank 1e6", "--params 1e16", "--epochs 1e9",
      "--steps 1e12", "--batch 1e13", "--tokens 1e17", "--explain 1e9", "--top 1e9",
-     "--max-machines 1e9", "--hourly 1e12", "--budget 1e12"],
+     "--max-machines 1e9", "--machines 1e9", "--hourly 1e12", "--budget 1e12"],
 )  # fmt: skip
 def test_absurd_sizes_are_refused(run: Run, planner: Planner, words: str) -> None:
     refused(run, words.split()[0], JOB, *words.split())
