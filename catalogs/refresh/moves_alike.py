@@ -84,14 +84,16 @@ def _in_step(
     offers: Sequence[Offer], last: Sequence[Offer], machines: Mapping[str, InstanceType]
 ) -> Iterator[_Step]:
     """Markets and regions of two families at least whose prices moved by one factor."""
-    by_region = _ratios(offers, last, lambda o: (o.market, o.region))
     by_family = _ratios(
         offers, last, lambda o: (o.market, o.region, machines[o.instance_type].family)
     )
-    families = Counter((market, region) for market, region, _ in by_family)
-    for (market, region), ratios in sorted(by_region.items()):
+    by_region: dict[tuple[str, str], list[list[float]]] = defaultdict(list)
+    for (market, region, _), found in by_family.items():
+        by_region[market, region].append(found)
+    for (market, region), families in sorted(by_region.items()):
+        ratios = [ratio for found in families for ratio in found]
         factor, share = _in_common(ratios)
-        enough = len(ratios) >= _FEWEST_IN_REGION and families[market, region] > 1
+        enough = len(ratios) >= _FEWEST_IN_REGION and len(families) > 1
         if enough and share >= _ALIKE and abs(factor - 1) > 10 * _MOVED:
             said = f"{share:.0%} of its {market} prices moved by the same factor x{factor:.4g}"
             yield _Step(market, region, factor, said)

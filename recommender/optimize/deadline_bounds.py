@@ -145,14 +145,16 @@ def _speeds(paths: int, seed: int, edges: tuple[float, ...]) -> tuple[tuple[floa
     )
 
 
-def least_queue_s(paths: int, seed: int, at_once: Floats, wait_s: Floats, most_s: Floats) -> Floats:
+def least_queue_s(
+    paths: int, seed: int, at_once: Floats, median_s: Floats, most_s: Floats
+) -> Floats:
     """Trimmed mean over the paths of the queue for a fallback, no path's above `most_s`.
 
     Shape (clusters,). With the queues in order and their sums, each cluster is one look-up.
     """
     found = np.zeros(len(most_s))
-    for law in set(zip(at_once.tolist(), wait_s.tolist(), strict=True)):
-        rows = np.flatnonzero((at_once == law[0]) & (wait_s == law[1]))
+    for law in set(zip(at_once.tolist(), median_s.tolist(), strict=True)):
+        rows = np.flatnonzero((at_once == law[0]) & (median_s == law[1]))
         queues, sums = _queues(paths, seed, *law)
         below = np.searchsorted(queues, most_s[rows])
         rest = np.where(below < len(queues), len(queues) - below, 0) * most_s[rows]

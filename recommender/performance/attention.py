@@ -22,18 +22,23 @@ USUAL_TOKENS = 2048.0
 MOVED_BYTES = 32.0  # of an element of a score matrix, forward and backward, in 16 bits
 
 
+def _sequences(job: Job) -> tuple[float, float]:
+    """Sequences in a sample, two of preferences, and the tokens of each."""
+    count = 2.0 if job.post_training == "dpo" else 1.0
+    return count, job.tokens_per_sample / count
+
+
 def long_attention_flop(job: Job) -> float:
     """FLOP of matrix products that take as long as attention's of long sequences take more.
 
     F_att·(1 - 2048/s)·(1/0.7 - 1): scores and their softmax reach 0.7 of what the layers' products
     do; sequences of up to 2,048 tokens are in the constants as they are.
     """
-    pair = 2.0 if job.post_training == "dpo" else 1.0  # two sequences in a sample
-    tokens = job.tokens_per_sample / pair
+    count, tokens = _sequences(job)
     if job.family not in TOKEN_FAMILIES or tokens <= USUAL_TOKENS:
         return 0.0
     each = 12.0 if job.family == "encoder" else 6.0  # half of the scores under a causal mask
-    attention = pair * each * job.hidden * job.layers * tokens**2
+    attention = count * each * job.hidden * job.layers * tokens**2
     return attention * (1.0 - USUAL_TOKENS / tokens) * (1.0 / ATTENTION - 1.0)
 
 
@@ -44,7 +49,7 @@ def plain_attention_s(job: Job, wide: float, per_flop: float, memory: float) -> 
     """
     if job.attention == "fused" or job.family not in TOKEN_FAMILIES:
         return 0.0
-    pair = 2.0 if job.post_training == "dpo" else 1.0
-    squares = pair * job.layers * (job.tokens_per_sample / pair) ** 2
+    count, tokens = _sequences(job)
+    squares = count * job.layers * tokens**2
     masked = 0.0 if job.family == "encoder" else 6.0 * job.hidden * squares
     return wide * MOVED_BYTES * heads_of(job.hidden) * squares / memory + masked * per_flop

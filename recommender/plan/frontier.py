@@ -3,11 +3,14 @@
 A point stands at its mean cost and its median time, the figures that tables print.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from recommender.catalogs.frozen import dataclass
 from recommender.plan.limits import Limits
 from recommender.plan.plan import FollowedPlan, Machines, Spread
+
+Each = TypeVar("Each")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +59,26 @@ def frontier_of(plans: Sequence[FollowedPlan], limits: Limits) -> Frontier:
     """The plans that no other beats in both cost and time, of those that keep the limits."""
     chances = [chance_of(plan, limits) for plan in plans]
     keeping = [i for i, chance in enumerate(chances) if chance >= limits.confidence - 1e-12]
-    points = tuple(_point(plans[i], chances[i]) for i in unbeaten(plans, keeping))
+    best = unbeaten(keeping, lambda i: told(plans[i]))
+    points = tuple(_point(plans[i], chances[i]) for i in best)
     return Frontier(points, len(plans), len(keeping))
 
 
-def unbeaten(plans: Sequence[FollowedPlan], among: Iterable[int]) -> Iterator[int]:
-    """Of some plans, by index, those faster than all cheaper ones; the cheapest first."""
+def told(plan: FollowedPlan) -> tuple[float, float]:
+    """The figures by which plans of a frontier are compared: mean cost and median time."""
+    return plan.cost.mean, plan.time.p50
+
+
+def unbeaten(
+    among: Iterable[Each], figures: Callable[[Each], tuple[float, float]]
+) -> Iterator[Each]:
+    """Of some plans, with their cost and time, those faster than all cheaper ones, in order."""
     best_s = float("inf")
-    for i in sorted(among, key=lambda i: (plans[i].cost.mean, plans[i].time.p50, i)):
-        if plans[i].time.p50 < best_s:
-            best_s = plans[i].time.p50
-            yield i
+    for each in sorted(among, key=figures):
+        time_s = figures(each)[1]
+        if time_s < best_s:
+            best_s = time_s
+            yield each
 
 
 def _point(plan: FollowedPlan, chance: float) -> FrontierPoint:

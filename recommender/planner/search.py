@@ -32,6 +32,7 @@ from recommender.optimize.search_state import (
     ranking_key,
 )
 from recommender.optimize.space import Entries, Masks, Space
+from recommender.plan.frontier import unbeaten
 from recommender.plan.limits import Choice, Limits
 from recommender.plan.plan import Proof
 from recommender.planner.plan_builder import Evaluated, PlanBuilder, goal_of, keeps
@@ -469,7 +470,7 @@ class PlanSearch:
             if max(times) > HORIZON_S:  # the cheapest of all may take a year
                 found.append(self.without_fallbacks(within_horizon(limits), budget=QUICK))
         met = {key: each for state in found for key, each in state.incumbents.items()}
-        return _front(met.values())
+        return list(unbeaten(met.values(), lambda each: (each.cost_usd, each.time_s)))
 
     def best_unconstrained(self, aim: Literal["time", "cost"]) -> Evaluated | None:
         """The plan that leads the table of the same problem with no limit but an aim.
@@ -514,15 +515,6 @@ def within_horizon(limits: Limits) -> Limits:
     """Limits under which the cheapest plan ends within the horizon in half of the runs."""
     most_s = min(HORIZON_S, limits.deadline_s or HORIZON_S)
     return replace(limits, deadline_s=most_s, objective="cost", confidence=0.5)
-
-
-def _front(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Candidates that no other beats in both cost and time, the cheapest first."""
-    kept: list[Candidate] = []
-    for each in sorted(candidates, key=lambda c: (c.cost_usd, c.time_s)):
-        if not kept or each.time_s < kept[-1].time_s:
-            kept.append(each)
-    return kept
 
 
 def _as_printed(state: SearchState, builder: PlanBuilder) -> SearchState:

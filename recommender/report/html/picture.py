@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from recommender.errors import UsageError
-from recommender.plan.frontier import chance_of, unbeaten
+from recommender.plan.frontier import chance_of, told, unbeaten
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Answer, FollowedPlan
 from recommender.report import formatting as fmt
@@ -85,7 +85,7 @@ def limit_rows(limits: Limits, unit_s: float) -> list[dict[str, Any]]:
 def _rows(data: PageData, followed: list[FollowedPlan], limits: Limits) -> list[dict[str, Any]]:
     chances = [chance_of(plan, limits) for plan in followed]
     keeping = [i for i, chance in enumerate(chances) if chance >= limits.confidence - 1e-12]
-    best = frozenset(unbeaten(followed, keeping))
+    best = frozenset(unbeaten(keeping, lambda i: told(followed[i])))
     return [_drawn(row, chances[i], i in best, limits) for i, row in enumerate(data.plans)]
 
 
