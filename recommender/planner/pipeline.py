@@ -10,7 +10,15 @@ from recommender.errors import UsageError
 from recommender.inputs.units import Comparison
 from recommender.optimize.linear_program import write
 from recommender.optimize.search_state import Watch
-from recommender.plan.plan import Answer, Infeasible, Plan, ReportData, SensitivityStep, Trio
+from recommender.plan.plan import (
+    Answer,
+    Infeasible,
+    Plan,
+    Proof,
+    ReportData,
+    SensitivityStep,
+    Trio,
+)
 from recommender.planner import assumptions
 from recommender.planner.baselines import baselines, lower_bounds_of, more_regions, price_dates
 from recommender.planner.current_setup import current_setup
@@ -104,7 +112,7 @@ class Pipeline:
             lower_bound_usd=least_usd,
             lower_bound_s=least_s,
             sensitivity=() if failed else self._changes(),
-            proof=self.search.proof(),
+            proof=self._proof,
             infeasible=failed,
             prices=price_dates(problem),
             assumptions=assumptions.of(problem, plans),
@@ -118,6 +126,12 @@ class Pipeline:
             by_value=problem.limits.by_value,
             report=self._report_data(table, plain) if self.followed or self.report else None,
         )
+
+    @property
+    def _proof(self) -> Proof:
+        """How sure the first place is: without limits, that of the cheapest plan of the curve."""
+        curve = self.problem.limits.goal == "frontier" and self.ranked.plans
+        return self.search.proof(self.ranked.plans[0] if curve else None)
 
     def _changes(self) -> tuple[SensitivityStep, ...]:
         """What other limits are worth: of the plan best by the goal, and of the one that leads."""

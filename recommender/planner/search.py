@@ -368,16 +368,25 @@ class PlanSearch:
         """Where no plan was found: whether nothing that could keep the limits was left out."""
         return not np.isfinite(self.best.open_bound)
 
-    def proof(self) -> Proof:
-        """How far below the best plan the goal of a plan that was not found could lie."""
+    def proof(self, told: Evaluated | None = None) -> Proof:
+        """How far below the best plan the goal of a plan that was not found could lie.
+
+        Where the plan `told` as the best is not the one that was found, but dearer (the curve
+        without limits holds nothing that takes months), how far below that.
+        """
         state, single, gap = self.best, self.single_type.gap(), self._gap
+        mixes = self._mixes_searched(gap)
+        if told is not None and state.incumbents:
+            found = self.builder.build(state.best_candidate())
+            left = min(1.0, found.cost_usd / told.cost_usd)
+            single, gap = 1.0 - left * (1.0 - single), 1.0 - left * (1.0 - gap)
         return Proof(
             status="gap" if gap > 0 else "optimal",
             gap=gap,
             one_type_gap=min(single, gap),
             method="search",
             plans_evaluated=state.plans_evaluated,
-            mixes=self._mixes_searched(gap),
+            mixes=mixes,
         )
 
     def _mixes_searched(self, gap: float) -> Literal["searched", "in part", "bounded"]:

@@ -176,7 +176,10 @@ def _against(plan: Plan, answer: Answer, request: PlanRequest) -> str:
     best = answer.plans[answer.best - 1].estimate
     if answer.goal == "time":
         factor, what = plan.estimate.time.p50 / best.time.p50, "time"
+        price = f"{fmt.usd(plan.estimate.cost.mean)} USD"
     else:
         factor, what = plan.estimate.cost.mean / best.cost.mean, "cost"
+        price = fmt.duration(plan.estimate.time.p50)
     times = fmt.three(round(factor, 1 if factor >= 2 else 2))
-    return f"{name}: {times}× the {what} of plan {answer.best}"
+    but = f", but {price}" if factor < 1.0 else ""  # why it does not lead
+    return f"{name}: {times}× the {what} of plan {answer.best}{but}"
