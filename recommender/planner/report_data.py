@@ -23,6 +23,8 @@ from recommender.planner.search import BASELINE, PlanSearch
 from recommender.planner.swings import swings
 from recommender.planner.timeline import timelines
 from recommender.risk.monte_carlo import simulate_paths
+from recommender.risk.path_inputs import PathInputs
+from recommender.risk.run_statistics import Outcomes
 
 MOST_FOLLOWED = 150  # plans next to those of the table: 1.4 kB each in a page
 TOLD = 12  # plans whose single runs are told
@@ -71,7 +73,7 @@ def report_data(
     shown = [_shown(search, each, "table", i) for i, each in enumerate(table, 1)]
     shown += [_shown(search, each, "baseline", i) for i, each in enumerate(baselines, 1)]
     chosen = nearest_to_frontier(others, MOST_FOLLOWED)
-    followed = [_followed(search, met) for met in chosen]
+    followed = _followed(search, chosen)
     return ReportData(
         followed=(*shown, *followed),
         timelines=_timelines(search, table, shown) if told else (),
@@ -183,11 +185,22 @@ def _shown(search: PlanSearch, each: Evaluated, kind: FollowedKind, number: int)
     )
 
 
-def _followed(search: PlanSearch, met: Met) -> FollowedPlan:
-    """A plan of some search on the paths of that search."""
-    details = search.builder.under(met.limits).details(met.candidate)
-    found = search.problem.outcome_cache.outcomes(details.inputs, met.due_s)
-    cost, time = found.cost_usd[0], found.time_s[0]
+def _followed(search: PlanSearch, chosen: Sequence[Met]) -> list[FollowedPlan]:
+    """Plans of some search on the paths of that search; those of one deadline simulated at once."""
+    details = [search.builder.under(met.limits).details(met.candidate) for met in chosen]
+    plans: dict[int, FollowedPlan] = {}
+    for due_s in dict.fromkeys(met.due_s for met in chosen):
+        rows = [row for row, met in enumerate(chosen) if met.due_s == due_s]
+        inputs = PathInputs.joined([details[row].inputs for row in rows])
+        found = search.problem.outcome_cache.outcomes(inputs, due_s)
+        for place, row in enumerate(rows):
+            plans[row] = _followed_plan(chosen[row], details[row], found, place)
+    return [plan for _, plan in sorted(plans.items())]
+
+
+def _followed_plan(met: Met, details: PlanDetails, found: Outcomes, row: int) -> FollowedPlan:
+    """A plan and one row of outcomes."""
+    cost, time = found.cost_usd[row], found.time_s[row]
     return FollowedPlan(
         kind="followed",
         number=0,
@@ -198,10 +211,10 @@ def _followed(search: PlanSearch, met: Met) -> FollowedPlan:
         checkpoint_path=CHECKPOINT_PATHS[met.candidate.checkpoint_path],
         usd_per_hour=details.usd_per_hour,
         gpus=sum(m.count * m.gpus for m in details.machines),
-        cost=spread_of(cost, float(found.expected_usd[0])),
+        cost=spread_of(cost, float(found.expected_usd[row])),
         time=spread_of(time, float(time.mean())),
         max_usd_per_hour=details.max_usd_per_hour(),
-        overhead=float(found.overhead[0]),
+        overhead=float(found.overhead[row]),
         cost_usd=tuple(cost.tolist()),
         time_s=tuple(time.tolist()),
     )

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from recommender.arrays import Bools, Floats
+from recommender.arrays import Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.evaluate import limits_kept
 from recommender.plan.plan import BreakEven, Machines, Plan, Swing, SwingEnd
@@ -47,7 +47,8 @@ def swings(problem: Problem, table: Sequence[Evaluated], lead: int) -> tuple[Swi
     """The swings of plan number `lead` against the others of the table, the widest first."""
     if not 0 < lead <= len(table):
         return ()
-    found = [_swing(problem, table, lead, figure) for figure in _figures(table[lead - 1])]
+    base = _tried(problem, table, np.ones(1), lambda inputs, _: inputs)
+    found = [_swing(problem, table, base, lead, figure) for figure in _figures(table[lead - 1])]
     kept = [swing for swing in found if width(swing) > LEAST or swing.break_evens]
     return tuple(sorted(kept, key=lambda swing: -width(swing)))
 
@@ -147,13 +148,25 @@ class Tried:
     median_s: Floats
     chance: Floats
 
+    def with_columns(self, columns: Sequence[int], others: "Tried") -> "Tried":
+        """One row of plans under every factor of the others, which stand in their columns."""
+        return Tried(*(self._put(name, columns, others) for name in self.__slots__))
 
-def _swing(problem: Problem, table: Sequence[Evaluated], lead: int, figure: Figure) -> Swing:
+    def _put(self, name: str, columns: Sequence[int], others: "Tried") -> Floats:
+        values: Floats = np.repeat(getattr(self, name), len(others.cost_usd), axis=0)
+        values[:, columns] = getattr(others, name)
+        return values
+
+
+def _swing(
+    problem: Problem, table: Sequence[Evaluated], base: Tried, lead: int, figure: Figure
+) -> Swing:
     grid = np.geomspace(1.0 / REACH, REACH, POINTS)
     grid[POINTS // 2] = 1.0
     factors = np.concatenate([grid, [figure.low, figure.high]])
-    concerned = np.array([figure.concerns(each.plan) for each in table])
-    found = _tried(problem, table, factors, concerned, figure.change)
+    concerned = [column for column, each in enumerate(table) if figure.concerns(each.plan)]
+    moved = _tried(problem, [table[column] for column in concerned], factors, figure.change)
+    found = base.with_columns(concerned, moved)
     ends = [
         _end(table[lead - 1].plan, found, lead - 1, row, float(factors[row]))
         for row in (POINTS, POINTS + 1)
@@ -162,18 +175,12 @@ def _swing(problem: Problem, table: Sequence[Evaluated], lead: int, figure: Figu
     return Swing(figure.what, figure.why, ends[0], ends[1], tuple(evens))
 
 
-def _tried(
-    problem: Problem,
-    table: Sequence[Evaluated],
-    factors: Floats,
-    concerned: Bools,
-    change: Change,
-) -> Tried:
+def _tried(problem: Problem, table: Sequence[Evaluated], factors: Floats, change: Change) -> Tried:
     """Every plan under every factor, on common random numbers."""
-    one = _stacked([each.inputs for each in table])
+    one = PathInputs.joined([each.inputs for each in table])
     many = one.take(np.tile(np.arange(len(table)), len(factors)))
-    mine = np.where(np.tile(concerned, len(factors)), np.repeat(factors, len(table)), 1.0)
-    many = replace(change(many, mine), best_fallback_usd_per_hour=np.full(len(mine), np.inf))
+    many = change(many, np.repeat(factors, len(table)))
+    many = replace(many, best_fallback_usd_per_hour=np.full(len(many), np.inf))
     limits = problem.limits
     paths = simulate_paths(many, limits.deadline_s, PATHS, problem.seed)
     shape = (len(factors), len(table))
@@ -184,12 +191,6 @@ def _tried(
         medians.reshape(shape),
         limits_kept(limits, paths).mean(axis=1).reshape(shape),
     )
-
-
-def _stacked(rows: Sequence[PathInputs]) -> PathInputs:
-    """The inputs of several plans as one table."""
-    names = PathInputs.__slots__
-    return PathInputs(*(np.concatenate([getattr(row, name) for row in rows]) for name in names))
 
 
 def _first(found: Tried, rows: int) -> Tried:
