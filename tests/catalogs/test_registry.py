@@ -8,8 +8,8 @@ from importlib.util import find_spec
 import pytest
 
 from recommender.benchmarks import metadata
-from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.registry import CLOUDS, NAMES, OWN
+from tests.shipped import snapshot
 
 _CLIENTS = {"boto3", "google", "httpx", "recommender.catalogs.providers"}
 
@@ -31,7 +31,7 @@ def test_the_bundled_benchmarks_know_the_same_providers() -> None:
 
 
 def test_the_patterns_match_the_places_of_the_shipped_offers() -> None:
-    offers = load_snapshot().offers
+    offers = snapshot().offers
     places = set(zip(offers.provider, offers.region, offers.zone, strict=True))
     for provider, region, zone in places:
         info = CLOUDS[provider]

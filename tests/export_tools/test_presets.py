@@ -19,7 +19,7 @@ from recommender.export.targets import export_files, possible_targets
 from recommender.job.preset_files import presets
 from tests.export_tools import sky_catalog
 from tests.export_tools.test_loaders import HERE, tool
-from tests.recommender.planning import snapshot
+from tests.shipped import snapshot
 
 pytestmark = pytest.mark.slow
 NOW = datetime(2026, 11, 20, tzinfo=UTC)

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from recommender.catalogs.catalog import Catalog
-from recommender.catalogs.load import load, load_snapshot
+from recommender.catalogs.load import load
 from recommender.catalogs.serialize import write_catalog
 from recommender.job.job import Job
 from recommender.job.jobfile import find_job
@@ -93,12 +93,6 @@ def small() -> Catalog:
     """The small catalog, once per process."""
     with TemporaryDirectory() as folder:
         return written(Path(folder))
-
-
-@cache
-def snapshot() -> Catalog:
-    """The shipped snapshot, once per process."""
-    return load_snapshot()
 
 
 def job(epochs: str = "60", name: str = "resnet50-imagenet") -> Job:

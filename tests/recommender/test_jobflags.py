@@ -14,7 +14,8 @@ from recommender.plan.limits import Choice, Limits
 from recommender.planner.recommend import recommend
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.json_output import document
-from tests.recommender.planning import NOW, snapshot
+from tests.recommender.planning import NOW
+from tests.shipped import snapshot
 
 # One job of each kind, and the values of each flag of which one must tell in its answer.
 KINDS = (

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.refresh.run import refresh
 from recommender.catalogs.store import Store, default_root
 from recommender.cli import main
@@ -15,6 +14,7 @@ from recommender.plan.limits import Choice, Limits
 from recommender.plan.plan import Answer
 from recommender.planner.recommend import recommend
 from tests.catalogs.refresh.world import World, make_world
+from tests.shipped import snapshot
 
 JOB, NOW = "resnet50-imagenet", "2026-11-21T12:00Z"
 
@@ -64,7 +64,7 @@ def test_plans_are_those_of_the_command_line(
 
 
 def test_a_catalog_that_is_given_wins(world: World) -> None:
-    shipped = answered(catalog=load_snapshot())
+    shipped = answered(catalog=snapshot())
     assert "2026-11-21" not in {price.as_of for price in shipped.prices}
 
 
@@ -82,5 +82,5 @@ def test_without_a_store_the_shipped_snapshot_is_used(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "nothing"))
     monkeypatch.setenv("RECOMMEND_NOW", NOW)
     answer = answered()
-    assert answer.prices == answered(catalog=load_snapshot()).prices
-    assert answer.warnings == answered(catalog=load_snapshot()).warnings
+    assert answer.prices == answered(catalog=snapshot()).prices
+    assert answer.warnings == answered(catalog=snapshot()).warnings

@@ -18,10 +18,10 @@ from pathlib import Path
 from random import Random
 
 from recommender.catalogs.catalog import Catalog
-from recommender.catalogs.load import load_snapshot
 from recommender.job.preset_files import presets
 from recommender.plan.limits import Choice, Limits
 from tests.research.leads import Lead, lead_of
+from tests.shipped import snapshot
 
 PROVIDERS = ("aws", "gcp", "azure")
 ABOVE = (1.005, 1.02, 1.05, 1.1)  # of the p95 of the cheapest spot plan
@@ -146,7 +146,7 @@ def main() -> None:
     if asks.table:
         print("\n".join(table(rows)))
         return
-    done, catalog = {row.key for row in rows}, load_snapshot()
+    done, catalog = {row.key for row in rows}, snapshot()
     for question in questions()[: asks.most]:
         if question.key not in done:
             with asks.out.open("a", encoding="utf-8") as out:

@@ -21,13 +21,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 
-from recommender.catalogs.catalog import Catalog
-from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.contract import Fetched
 from recommender.catalogs.refresh.draft import usd_per_gpu
 from recommender.catalogs.refresh.moves_alike import factors_in_common
@@ -42,6 +39,7 @@ from recommender.catalogs.refresh.validate_spot_prices import allowed_factor
 from recommender.catalogs.registry import CLOUDS
 from recommender.catalogs.schema import Market, Offer, Provider, Source
 from tests.research.snapshot import facts_prices as prices
+from tests.shipped import snapshot
 
 Readings = dict[int, dict[Key, float]]  # what was read on each date, by its ordinal
 COLUMNS: tuple[tuple[Market, str], ...] = (
@@ -76,12 +74,6 @@ class Errors:
     large: int  # of them off by a quarter or more
     published: int
     published_large: int
-
-
-@cache
-def snapshot() -> Catalog:
-    """The machines that the guards know."""
-    return load_snapshot()
 
 
 @dataclass(frozen=True)
@@ -129,7 +121,12 @@ class Nights:
         today, last = date.fromordinal(day), tuple(self.last.values())
         machines = {n: t for (p, n), t in snapshot().instance_types.items() if p == self.provider}
         reference = Reference(
-            self.provider, machines, snapshot().gpus, last, usd_per_gpu(snapshot()), today
+            self.provider,
+            machines,
+            snapshot().gpus,
+            last,
+            usd_per_gpu(snapshot()),
+            today,
         )
         fetched, before = self._fetched(today, read), LastVersion(last, ())
         alone = validate_rows(fetched, reference)

@@ -21,12 +21,12 @@ from threading import Event, Thread
 from time import process_time
 
 from recommender.catalogs.catalog import Catalog
-from recommender.catalogs.load import load_snapshot
 from recommender.optimize.search_state import Watch
 from recommender.plan.limits import Progress
 from recommender.planner.problem import Problem, planning_problem
 from recommender.planner.search import PlanSearch
 from tests.research.mixes.questions import Question, choice_of, job_of, limits_of, questions
+from tests.shipped import snapshot
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 SEED = 7
@@ -139,7 +139,7 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=1000)
     parser.add_argument("--table", action="store_true")
     asks = parser.parse_args()
-    rows, catalog = kept(asks.out), load_snapshot()
+    rows, catalog = kept(asks.out), snapshot()
     if asks.table:
         print("\n".join(table(rows)))
         return

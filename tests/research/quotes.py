@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from recommender.arrays import Floats
-from recommender.catalogs.load import load_snapshot
 from recommender.market.quotes import expected_quote, persistence
 from tests.research.snapshot import facts_prices as prices
+from tests.shipped import snapshot
 
 AGES = {"gcp": (7, 28, 91, 180, 365), "azure": (7, 14, 28, 40), "aws": (7, 28, 60)}
 JOBS = 60
@@ -131,7 +131,7 @@ def bias_of_jobs(quotes: list[Quotes], left: Left, speed: dict[str, float]) -> f
 
 def matrix_speeds(provider: str) -> dict[str, float]:
     """TFLOP/s of matrices of each type, of 16 bits where it has them of the shipped catalog."""
-    catalog, found = load_snapshot(), {}
+    catalog, found = snapshot(), {}
     for (owner, name), machine in catalog.instance_types.items():
         rates = (catalog.achieved.get((machine.gpu, kind)) for kind in ("bf16", "fp16", "fp32"))
         row = next((each for each in rates if each), None)

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from recommender.catalogs.catalog import Catalog
-from recommender.catalogs.load import load_snapshot
 from recommender.market.sites import SitePools
 from recommender.optimize.space import Space
 from recommender.planner.problem import Problem
 from tests.research.edge import Question, Row, rows_of
+from tests.shipped import snapshot
 
 # Of 72 questions looked at, 36 were answered dearer by 0.4-28 % without the printed paths.
 CONFIRMED = (
@@ -26,7 +26,7 @@ DERIVED = Question("resnet18-cifar10", "aws", 1.005)
 
 @pytest.fixture(scope="module")
 def catalog() -> Catalog:
-    return load_snapshot()
+    return snapshot()
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,6 @@ from statistics import median
 from time import perf_counter, process_time
 
 from recommender.catalogs.catalog import Catalog, Offers
-from recommender.catalogs.load import load_snapshot
 from recommender.job.job import Job
 from recommender.job.jobfile import find_job
 from recommender.optimize.search import search_singles
@@ -29,6 +28,7 @@ from recommender.plan.plan import Answer
 from recommender.planner.problem import planning_problem
 from recommender.planner.recommend import recommend
 from recommender.planner.search import FULL, PlanSearch
+from tests.shipped import snapshot
 
 HOUR = 3600.0
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -175,7 +175,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--quotas", action="store_true")
     asks = parser.parse_args()
-    quick, catalog = asks.quick, load_snapshot()
+    quick, catalog = asks.quick, snapshot()
     asked(find_job(JOBS[0]), LIMITS["24h"], catalog, Choice())  # loads and caches, untimed
     jobs = JOBS[:2] if quick else JOBS
     sets = {}

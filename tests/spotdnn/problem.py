@@ -7,7 +7,6 @@ is never taken away, as in spotDNN's optimisation.
 
 import numpy as np
 
-from recommender.catalogs.load import load_snapshot
 from recommender.job.job import Job
 from recommender.optimize.entry_sets import counts_lower_bounds
 from recommender.optimize.space import Entries, Site, Space, Tier
@@ -15,6 +14,7 @@ from recommender.performance.machines import machine_columns
 from recommender.plan.limits import Limits
 from recommender.risk.run_statistics import OutcomeCache
 from tests.recommender.optimize.palette import job, no_fallbacks
+from tests.shipped import snapshot
 
 SPOT_USD = {
     "p3.2xlarge": 1.25,
@@ -45,7 +45,7 @@ def problem(
     limits: Limits, quota: int = QUOTA, types: tuple[str, ...] = tuple(SPOT_USD), **changes: object
 ) -> Space:
     """The plan space: one site, one spot entry per type, `quota` machines of each."""
-    known, network = load_snapshot(), training(**changes)
+    known, network = snapshot(), training(**changes)
     machines = [known.instance_types["aws", name] for name in types]
     columns = machine_columns(network, machines, known.gpus, known.achieved)
     return Space(

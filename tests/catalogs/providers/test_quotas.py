@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from recommender.catalogs.errors import ProviderError
-from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.azure.provider import Azure
 from recommender.catalogs.providers.azure.quotas import Account, account_from
 from recommender.catalogs.providers.contract import Fetched, QuotaValue, Wanted
@@ -19,6 +18,7 @@ from recommender.inputs.quota_file import read_quotas
 from tests.catalogs.providers.gcp import skus as gcp_skus
 from tests.catalogs.providers.gcp.skus import NOW
 from tests.catalogs.refresh.servers import Asked, Reply, Server, http_server
+from tests.shipped import snapshot
 
 SECRET = "canary~Secret8Q~0123456789abcdef"
 TOKEN = "eyJ0.canary-token-0123456789"
@@ -26,7 +26,7 @@ PATIENCE = Patience(tries=3, first_wait_s=0.0, sleep=lambda seconds: None)
 
 
 def wanted(**more: Any) -> Wanted:
-    catalog = load_snapshot()
+    catalog = snapshot()
     parts: Any = frozenset({"quotas"})
     return Wanted(types={}, gpus=catalog.gpus, now=NOW, parts=parts, **more)
 
@@ -209,7 +209,7 @@ def test_the_quotas_of_a_subscription_are_those_of_its_regions() -> None:
 def test_without_regions_those_of_the_catalog_are_asked() -> None:
     with azure() as (_, read):
         found = read()
-    offers = load_snapshot().offers
+    offers = snapshot().offers
     assert {q.region for q in found.quotas} == {o.region for o in offers if o.provider == "azure"}
 
 

@@ -12,7 +12,8 @@ from typing import Any
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.schema import InstanceType
 from tests.catalogs.providers.azure import items as azure_items
-from tests.catalogs.providers.gcp.skus import Raw, shipped, sku
+from tests.catalogs.providers.gcp.skus import Raw, sku
+from tests.shipped import snapshot
 
 # Core and GiB of RAM in us-central1, USD per hour; A3, A3Ultra and G4 are about right.
 HOSTS = MappingProxyType(
@@ -73,7 +74,7 @@ def shipped_prices(catalog: Catalog, provider: str) -> dict[tuple[str, str, str]
 
 def gcp_list(padding: int = 0) -> list[Raw]:
     """Google's price list, with so many rows for other things."""
-    catalog = shipped()
+    catalog = snapshot()
     types = {t.instance_type: t for t in catalog.instance_types.values() if t.provider == "gcp"}
     prices = shipped_prices(catalog, "gcp")
     regions = sorted({region for _, region, _ in prices})
@@ -178,7 +179,7 @@ def other_skus(count: int, regions: list[str]) -> Iterator[Raw]:
 
 def azure_list(padding: int = 0) -> list[Raw]:
     """Azure's price list, with Windows beside Linux and so many rows for other sizes."""
-    catalog = shipped()
+    catalog = snapshot()
     rows: list[Any] = []
     for (name, region, market), usd in shipped_prices(catalog, "azure").items():
         spot = market == "spot"

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from random import Random
 
-from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.contract import Failed, Fetched
 from recommender.catalogs.schema import Offer
 from tests.catalogs.refresh.world import Lie
+from tests.shipped import snapshot
 
 Made = Callable[[Random], Lie]
 Pick = Callable[[Offer], bool]
@@ -151,7 +151,7 @@ def part_of_a_gpu(random: Random) -> Lie:
     """A machine with an eighth of a GPU is described as one with none."""
 
     def lie(fetched: Fetched) -> Fetched:
-        known = load_snapshot().instance_types[fetched.provider, fetched.offers[0].instance_type]
+        known = snapshot().instance_types[fetched.provider, fetched.offers[0].instance_type]
         machine = replace(known, instance_type="g6f.large", gpus=0)
         offer = replace(fetched.offers[0], instance_type="g6f.large", usd_per_hour=0.2)
         return replace(fetched, types=(machine,), offers=(*fetched.offers, offer))

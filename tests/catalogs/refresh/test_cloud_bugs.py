@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.refresh.run import RefreshRequest, refresh
 from recommender.catalogs.store import Store, newest_good
 from tests.catalogs.providers.azure import items as azure_items
@@ -30,10 +29,11 @@ from tests.catalogs.providers.gcp.skus import (
 )
 from tests.catalogs.refresh.clouds import gcp_list, shipped_prices
 from tests.catalogs.refresh.servers import Reply
+from tests.shipped import snapshot
 
 CENTRAL = "us-central1"
 GCP = gcp_list()
-SHIPPED = shipped_prices(load_snapshot(), "gcp")
+SHIPPED = shipped_prices(snapshot(), "gcp")
 
 
 def published(rows: list[Raw], folder: Path) -> tuple[dict[Any, float], set[str]]:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.contract import Provider
 from recommender.catalogs.refresh.report import RefreshReport, facts
 from recommender.catalogs.refresh.run import RefreshRequest, refresh
@@ -18,6 +17,7 @@ from tests.catalogs.providers.gcp import skus as gcp_skus
 from tests.catalogs.providers.gcp.skus import CANARY, NOW
 from tests.catalogs.refresh.clouds import azure_list, gcp_list, shipped_prices
 from tests.catalogs.refresh.servers import Reply, Server
+from tests.shipped import snapshot
 
 GCP, AZURE = gcp_list(), azure_list()
 
@@ -64,7 +64,7 @@ def test_both_clouds_are_published_at_the_prices_that_they_list(clouds: Clouds):
         ("azure", "published", ()),
     ]
     assert [row for each in report.providers for row in each.quarantined] == []
-    shipped = load_snapshot()
+    shipped = snapshot()
     for provider in ("gcp", "azure"):
         before, after = shipped_prices(shipped, provider), clouds.prices(provider)
         assert after.keys() == before.keys()
@@ -78,7 +78,7 @@ def test_every_offer_of_google_is_where_the_machine_stands(clouds: Clouds):
     clouds.refresh("gcp")
     found = newest_good(clouds.store).catalog.offers
     now = {(o.instance_type, o.zone or o.region) for o in found if o.provider == "gcp"}
-    offers = load_snapshot().offers
+    offers = snapshot().offers
     assert now == {(o.instance_type, o.zone or o.region) for o in offers if o.provider == "gcp"}
 
 
@@ -116,7 +116,7 @@ def test_half_prices_everywhere_are_not_published(tmp_path: Path):
         clouds = Clouds(tmp_path / "store", gcp, azure)
         clouds.refresh("gcp")
         after = clouds.prices("gcp")
-    before = shipped_prices(load_snapshot(), "gcp")
+    before = shipped_prices(snapshot(), "gcp")
     machine = ("a3-highgpu-8g", "us-central1", "on_demand")
     assert after[machine] == before[machine]
 

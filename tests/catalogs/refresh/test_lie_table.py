@@ -14,7 +14,6 @@ from random import Random
 import pytest
 
 from recommender.catalogs.catalog import Catalog
-from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.contract import Fetched
 from recommender.catalogs.refresh.collect import Collected
 from recommender.catalogs.refresh.draft import Draft, catalog_of, start_draft
@@ -26,6 +25,7 @@ from recommender.catalogs.store import Store
 from recommender.catalogs.validation import CANARIES, read_canaries
 from tests.catalogs.refresh.lies import LIES
 from tests.catalogs.refresh.world import Lie
+from tests.shipped import snapshot
 
 NOW = datetime(2026, 9, 1, 3, tzinfo=UTC)
 TODAY = "2026-09-01"
@@ -41,7 +41,7 @@ def key_of(offer: Offer) -> tuple[str, str, str, str]:
 @cache
 def shipped() -> Catalog:
     """The snapshot, every price read last night."""
-    catalog = load_snapshot()
+    catalog = snapshot()
     offers = catalog.offers
     return replace(catalog, offers=replace(offers, as_of=("2026-08-31",) * len(offers)))
 

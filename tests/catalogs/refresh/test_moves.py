@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.contract import Fetched, Quarantined
 from recommender.catalogs.refresh.draft import usd_per_gpu
 from recommender.catalogs.refresh.family_proportions import FamilyProportions
@@ -20,8 +19,9 @@ from recommender.catalogs.schema import Offer, Source
 from recommender.catalogs.store import newest_good
 from tests.catalogs.refresh.test_validate_rows import NOW
 from tests.catalogs.refresh.world import World, make_world
+from tests.shipped import snapshot
 
-CATALOG = load_snapshot()
+CATALOG = snapshot()
 TODAY = NOW.date()
 
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.refresh.moves_alike import odd_regions, spot_steps
 from recommender.catalogs.schema import Market, Offer
+from tests.shipped import snapshot
 
-CATALOG = load_snapshot()
+CATALOG = snapshot()
 
 
 def moved(

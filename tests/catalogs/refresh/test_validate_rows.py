@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.contract import Fetched
 from recommender.catalogs.refresh.draft import usd_per_gpu
 from recommender.catalogs.refresh.reference import Reference
 from recommender.catalogs.refresh.validate_rows import ValidatedRows, validate_rows
 from recommender.catalogs.schema import Offer, Source
+from tests.shipped import snapshot
 
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
-CATALOG = load_snapshot()
+CATALOG = snapshot()
 LAST = [
     replace(offer, as_of="2026-11-20")
     for offer in CATALOG.offers

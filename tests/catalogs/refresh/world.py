@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.contract import Fetched, Wanted
 from recommender.catalogs.refresh.run import RefreshRequest
 from recommender.catalogs.schema import Offer, Source
@@ -15,6 +14,7 @@ from recommender.catalogs.serialize import write_catalog
 from recommender.catalogs.store import Store
 from recommender.catalogs.tables import TABLES
 from recommender.catalogs.validation import CANARIES
+from tests.shipped import snapshot
 
 NAMES = ("aws", "gcp", "azure")
 TYPES = {
@@ -112,7 +112,7 @@ class World:
 
 def make_world(folder: Path) -> World:
     """Make a world of a few hundred offers from the shipped snapshot."""
-    catalog = load_snapshot()
+    catalog = snapshot()
     names = {(provider, name) for provider in TYPES for name in TYPES[provider]}
     offers = [
         o for o in catalog.offers if (o.provider, o.instance_type) in names and o.kind != "derived"

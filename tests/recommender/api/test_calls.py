@@ -12,7 +12,7 @@ from recommender.cli import main
 from recommender.report.json_schema import schema_text
 from recommender.traces.read import chosen
 from recommender.traces.sample import trace_path
-from tests.recommender.planning import snapshot
+from tests.shipped import snapshot
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 A10G = Choice(providers=("aws",), gpus=(GpuWish("A10G"),))
@@ -21,7 +21,12 @@ A10G = Choice(providers=("aws",), gpus=(GpuWish("A10G"),))
 @pytest.fixture(scope="module")
 def answer() -> Answer:
     return recommend(
-        "resnet50-imagenet", choice=A10G, deadline="48h", catalog=snapshot(), now=NOW, worth=True
+        "resnet50-imagenet",
+        choice=A10G,
+        deadline="48h",
+        catalog=snapshot(),
+        now=NOW,
+        worth=True,
     )
 
 

@@ -6,10 +6,10 @@ from types import ModuleType
 
 import pytest
 
-from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.contract import Fetched, QuotaValue, Wanted
 from recommender.catalogs.schema import Offer
 from tests.catalogs.refresh.world import Client, Lie, honest
+from tests.shipped import snapshot
 
 SECRET = "canary+Secret/0123456789abcdefABCDEF0123"
 
@@ -38,7 +38,7 @@ class Cloud(Client):
 @cache
 def truth(name: str) -> Sequence[Offer]:
     """The shipped offers of a provider that somebody has quoted."""
-    offers = load_snapshot().offers
+    offers = snapshot().offers
     return tuple(o for o in offers if o.provider == name and o.kind != "derived")
 
 

@@ -14,7 +14,7 @@ from recommender.plan.limits import Choice, Limits
 from recommender.planner.recommend import recommend
 from recommender.report.json_schema import schema_text
 from tests.recommender.cli.conftest import Run
-from tests.recommender.planning import snapshot
+from tests.shipped import snapshot
 
 RUNS = "instance,machines,batch,step_s\np3.2xlarge,1,64,0.35\np3.2xlarge,4,256,0.61\n"
 WORDS = ("calibrate", "resnet152-imagenet", "t.csv")

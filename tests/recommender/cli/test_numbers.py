@@ -11,7 +11,7 @@ from recommender.errors import UsageError
 from recommender.job.jobfile import job_from_text
 from recommender.job.schema import DataFile, JobFile
 from tests.recommender.cli.conftest import Planner, Run
-from tests.recommender.planning import snapshot
+from tests.shipped import snapshot
 
 NONSENSE = ("nan", "inf", "-inf", "-1", "0", "1e30", "", " ", "soon")
 ZERO_IS_FINE = ("--done", "--spent", "--seed", "--assume-on-demand")  # nothing yet, no capacity

@@ -79,7 +79,7 @@ def test_an_unknown_quota_is_named_with_its_file_and_line(tmp_path: Path) -> Non
     from recommender.job.jobfile import find_job
     from recommender.plan.limits import Choice, Limits
     from recommender.planner.recommend import recommend
-    from tests.recommender.planning import snapshot  # the planner itself
+    from tests.shipped import snapshot  # the planner itself
 
     file = tmp_path / "quotas.csv"
     file.write_text("provider,family,amount\naws,p5,192\naws,pp5,8\ngcp,NVIDIA_H100_GPU,8\n")

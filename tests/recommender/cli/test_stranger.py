@@ -9,7 +9,7 @@ import pytest
 from recommender.plan.limits import Choice, Limits
 from recommender.planner.recommend import recommend
 from tests.recommender.cli.conftest import Planner, Run
-from tests.recommender.planning import snapshot
+from tests.shipped import snapshot
 
 JOB = "resnet50-imagenet"
 HEAD = "schema: recommend.job/v1\nlike: resnet50-imagenet\n"

@@ -11,7 +11,7 @@ from recommender.plan.limits import Choice, Limits
 from recommender.plan.plan import Answer
 from recommender.planner.recommend import recommend
 from tests.recommender.cli.conftest import Planner, Run
-from tests.recommender.planning import snapshot
+from tests.shipped import snapshot
 
 JOB = "resnet50-imagenet"
 WIDTHS = ("40", "60", "80", "200")

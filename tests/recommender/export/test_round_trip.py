@@ -14,7 +14,7 @@ from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, GpuWish, Limits
 from recommender.plan.plan import Plan
 from recommender.planner.recommend import recommend
-from tests.recommender.planning import snapshot
+from tests.shipped import snapshot
 
 Rented = tuple[str, str, str, bool]  # region, zone, instance type, spot
 LIMITS = Limits(deadline_s=48 * 3600.0)

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recommender.catalogs.load import load_snapshot
 from recommender.errors import UsageError
 from recommender.inputs.offers_file import OwnMachines, read_offers
 from recommender.plan.limits import QuotaLimit
+from tests.shipped import snapshot
 
 GPUS = {"H100": 81559, "A100-80GB": 81920, "L4": 23034}
-KNOWN = load_snapshot().instance_types.values()
+KNOWN = snapshot().instance_types.values()
 TODAY = date(2026, 11, 20)
 OFFERS = "label,gpu,gpus,usd_per_hour\n"
 

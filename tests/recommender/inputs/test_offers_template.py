@@ -3,11 +3,11 @@
 from datetime import date
 from pathlib import Path
 
-from recommender.catalogs.load import load_snapshot
 from recommender.inputs.offers_file import COLUMNS, read_offers
 from recommender.inputs.offers_template import EXAMPLES, MEANING, offers_template
+from tests.shipped import snapshot
 
-CATALOG = load_snapshot()
+CATALOG = snapshot()
 DOCS = Path(__file__).parents[3] / "docs" / "own-machines.md"
 
 

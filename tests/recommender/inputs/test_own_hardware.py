@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.schema import InstanceType, OwnMachine
 from recommender.errors import UsageError
 from recommender.inputs.offers_file import read_offers
+from tests.shipped import snapshot
 
-CATALOG = load_snapshot()
+CATALOG = snapshot()
 KNOWN = tuple(CATALOG.instance_types.values())
 MEMORY = {name: gpu.memory_mib for name, gpu in CATALOG.gpus.items()}
 SOLD = sorted({(t.gpu, t.gpus) for t in KNOWN if t.gpu and t.gpus})

@@ -6,11 +6,11 @@ from itertools import product
 import pytest
 
 from recommender.catalogs.catalog import Catalog
-from recommender.catalogs.load import load_snapshot
 from recommender.market.account_quotas import AccountQuotas, quota_names
 from recommender.plan.limits import OTHERS, QuotaLimit
+from tests.shipped import snapshot
 
-CATALOG = load_snapshot()
+CATALOG = snapshot()
 TYPES = [t for t in CATALOG.instance_types.values() if t.gpu]
 REGIONS = {"aws": "us-east-1", "gcp": "us-central1", "azure": "eastus"}
 

@@ -8,7 +8,8 @@ from recommender.job.jobfile import find_job
 from recommender.performance.machines import machine_columns
 from recommender.plan.limits import Choice
 from recommender.report.launch import launch_words
-from tests.recommender.planning import HOUR, ask, everything, machines_of, snapshot
+from tests.recommender.planning import HOUR, ask, everything, machines_of
+from tests.shipped import snapshot
 
 JOB = "resnet50-imagenet"
 

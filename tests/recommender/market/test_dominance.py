@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from recommender.catalogs.catalog import Catalog, extended
-from recommender.catalogs.load import load_snapshot
 from recommender.inputs.offers_file import read_offers
 from recommender.job.jobfile import find_job
 from recommender.market import dominance
@@ -18,6 +17,7 @@ from recommender.plan.plan import Answer
 from recommender.planner import problem
 from recommender.planner.recommend import recommend
 from tests.recommender.optimize.samples import one_in
+from tests.shipped import snapshot
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 INF = float("inf")
@@ -89,11 +89,11 @@ def _random_offers(folder: Path, seed: int) -> tuple[Catalog, Choice]:
         label = f"{label}-{number}" if seed % 2 else label
         lines.append(f"{label},{gpu},{gpus},{price},{market},dc-{draw.randrange(6)},{count}")
     (folder / "o.csv").write_text("\n".join(_without_twins(lines)) + "\n")
-    snapshot = load_snapshot()
-    memory = {name: gpu.memory_mib for name, gpu in snapshot.gpus.items()}
-    known = snapshot.instance_types.values()
+    shipped = snapshot()
+    memory = {name: gpu.memory_mib for name, gpu in shipped.gpus.items()}
+    known = shipped.instance_types.values()
     own = read_offers(folder / "o.csv", memory, known, date(2026, 11, 20))
-    return extended(snapshot, own.rows), Choice(providers=("own",), quotas=own.limits)
+    return extended(shipped, own.rows), Choice(providers=("own",), quotas=own.limits)
 
 
 def _without_twins(lines: list[str]) -> list[str]:

@@ -17,12 +17,13 @@ from recommender.plan.limits import Choice, Limits
 from tests.catalogs.small import machine
 from tests.recommender import planning
 from tests.recommender.optimize.palette import no_fallbacks
+from tests.shipped import snapshot
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 def facts(job: Any = None, **choice: Any) -> Facts:
-    return Facts(planning.snapshot(), Choice(**choice), job or planning.job(), NOW)
+    return Facts(snapshot(), Choice(**choice), job or planning.job(), NOW)
 
 
 def builder(found: Facts) -> SiteBuilder:
@@ -69,7 +70,7 @@ def test_a_start_is_the_boot_of_its_size_and_the_pull_of_a_cold_image(
 
 def test_the_rarely_interrupted_are_up_more_often_by_a_fifth_of_the_zones_spread() -> None:
     found = facts()
-    law = found.spot_class(planning.snapshot().instance_types["aws", "g5.xlarge"])
+    law = found.spot_class(snapshot().instance_types["aws", "g5.xlarge"])
     assert law is not None
     level = math.log(law.availability / (1 - law.availability))
     shifts = [found.availability_logit(law, index) - level for index in (None, 0, 2, 4)]
@@ -80,7 +81,7 @@ def test_prices_spread_by_their_age_between_the_listed_days() -> None:
     found = facts()
     table = {
         d.age_days: d.sigma
-        for d in planning.snapshot().price_drift
+        for d in snapshot().price_drift
         if (d.provider, d.market) == ("aws", "spot")
     }
     half = (table[113] + table[180]) / 2
@@ -153,7 +154,7 @@ def test_zones_of_one_region_fall_together_more_than_those_of_two() -> None:
 
 
 def test_h100_on_demand_may_have_to_be_waited_for() -> None:
-    found, types = facts(), planning.snapshot().instance_types
+    found, types = facts(), snapshot().instance_types
     assert found.on_demand_wait(types["aws", "p5.48xlarge"]) == (0.7, 3600.0, 1.4)
     assert found.on_demand_wait(types["aws", "g5.48xlarge"]) == (0.99, 3600.0, 0.33)
     sure = facts(on_demand_obtainable=1.0)
@@ -165,7 +166,7 @@ def test_h100_on_demand_may_have_to_be_waited_for() -> None:
 
 def test_one_gpu_is_there_sooner_than_the_machine_of_eight_that_the_catalog_states() -> None:
     # Spot machines with one H100 are there 0.91 of the time, those with eight 0.711: odds of 4.1.
-    found, types = facts(), planning.snapshot().instance_types
+    found, types = facts(), snapshot().instance_types
     at_once, wait_s, _ = found.on_demand_wait(types["aws", "p5.4xlarge"])
     harder = (0.09 / 0.91) / (0.289 / 0.711)
     assert (1 - at_once) / at_once == pytest.approx(harder * 0.3 / 0.7)

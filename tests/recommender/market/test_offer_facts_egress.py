@@ -21,10 +21,11 @@ from recommender.performance.machines import machine_columns
 from recommender.plan.limits import Choice, Limits
 from tests.catalogs.small import machine
 from tests.recommender import planning
+from tests.shipped import snapshot
 
 
 def facts(catalog: Catalog | None = None, job: Any = None, **choice: Any) -> Facts:
-    found = catalog or planning.snapshot()
+    found = catalog or snapshot()
     return Facts(found, Choice(**choice), job or planning.job(), planning.NOW)
 
 
@@ -49,7 +50,7 @@ def test_the_name_of_a_region_tells_its_continent(region: str, where: str) -> No
 
 
 def test_every_region_of_the_snapshot_lies_on_a_continent() -> None:
-    assert all(continent(region) for region in set(planning.snapshot().offers.region))
+    assert all(continent(region) for region in set(snapshot().offers.region))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +90,7 @@ def test_the_data_are_copied_to_every_region_of_a_list_once() -> None:
 
 
 def test_a_discount_leaves_spot_prices_as_they_are() -> None:
-    o = planning.snapshot().offers
+    o = snapshot().offers
     mine = facts(discounts=(("aws", 0.25),))
     for provider, market, share in (
         ("aws", "on_demand", 0.75),
@@ -132,7 +133,7 @@ def test_staging_is_as_fast_as_store_network_and_disk_allow(
 
 
 def test_a_machine_without_a_disk_keeps_staged_data_and_anchors_on_its_volume() -> None:
-    catalog = planning.snapshot()
+    catalog = snapshot()
     bare = catalog.instance_types["gcp", "a2-highgpu-8g"]
     job = replace(planning.job(), data=DataSet(gib=10.0, read="stage", bytes_per_sample=125e3))
     columns = machine_columns(job, [bare], catalog.gpus, catalog.achieved)

@@ -5,17 +5,12 @@ import random
 import pytest
 
 from recommender.catalogs.catalog import Catalog
-from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.registry import CLOUDS
 from recommender.errors import UsageError
 from recommender.market.quota_index import QuotaIndex
 from recommender.market.quota_rows import refuse_unknown_quotas
 from recommender.plan.limits import QuotaLimit
-
-
-@pytest.fixture(scope="module")
-def snapshot() -> Catalog:
-    return load_snapshot()
+from tests.shipped import snapshot
 
 
 def in_region(provider: str, region: str, catalog: Catalog) -> QuotaLimit:
@@ -36,33 +31,33 @@ def in_region(provider: str, region: str, catalog: Catalog) -> QuotaLimit:
     ],
 )
 def test_a_region_that_does_not_exist_is_refused_with_the_one_that_was_meant(
-    snapshot: Catalog, provider: str, word: str, meant: str
+    provider: str, word: str, meant: str
 ) -> None:
     """Passed over in silence, a quota of zero would still plan there."""
     with pytest.raises(UsageError) as refused:
-        refuse_unknown_quotas([in_region(provider, word, snapshot)], snapshot)
+        refuse_unknown_quotas([in_region(provider, word, snapshot())], snapshot())
     assert refused.value.problems == (
         f"quotas.csv, line 2: unknown {provider} region '{word}'; did you mean {meant}?",
     )
 
 
-def test_a_region_of_another_provider_is_refused(snapshot: Catalog) -> None:
+def test_a_region_of_another_provider_is_refused() -> None:
     with pytest.raises(UsageError, match="unknown gcp region 'us-east-2'"):
-        refuse_unknown_quotas([in_region("gcp", "us-east-2", snapshot)], snapshot)
+        refuse_unknown_quotas([in_region("gcp", "us-east-2", snapshot())], snapshot())
 
 
 @pytest.mark.parametrize("provider", CLOUDS)
-def test_every_region_with_an_offer_is_known(snapshot: Catalog, provider: str) -> None:
-    offers = snapshot.offers
+def test_every_region_with_an_offer_is_known(provider: str) -> None:
+    offers = snapshot().offers
     pairs = set(zip(offers.provider, offers.region, strict=True))
     regions = ["", *sorted(region for name, region in pairs if name == provider)]
-    refuse_unknown_quotas([in_region(provider, each, snapshot) for each in regions], snapshot)
+    refuse_unknown_quotas([in_region(provider, each, snapshot()) for each in regions], snapshot())
 
 
-def test_of_many_mistakes_the_first_twenty_are_named(snapshot: Catalog) -> None:
-    wrong = [in_region("aws", f"us-east2{n}", snapshot) for n in range(500)]
+def test_of_many_mistakes_the_first_twenty_are_named() -> None:
+    wrong = [in_region("aws", f"us-east2{n}", snapshot()) for n in range(500)]
     with pytest.raises(UsageError) as refused:
-        refuse_unknown_quotas(wrong, snapshot)
+        refuse_unknown_quotas(wrong, snapshot())
     assert len(refused.value.problems) == 21
     assert refused.value.problems[-1] == "and 480 more"
 

@@ -10,10 +10,11 @@ from recommender.market.offer_facts import Facts
 from recommender.market.quotes import expected_quote, median, persistence
 from recommender.plan.limits import Choice
 from tests.recommender import planning
+from tests.shipped import snapshot
 
 
 def facts(days: float = 0.0, **choice: bool) -> Facts:
-    catalog = planning.snapshot()
+    catalog = snapshot()
     return Facts(catalog, Choice(**choice), planning.job(), planning.NOW + timedelta(days=days))
 
 
@@ -45,7 +46,7 @@ def test_the_cheapest_of_more_quotes_is_raised_by_more():
 
 
 def test_no_planned_price_is_below_its_quote_and_order_within_a_type_stays():
-    catalog = planning.snapshot()
+    catalog = snapshot()
     o, fresh, later = catalog.offers, facts(), facts(days=120.0)
     found: dict[tuple[str, str, str], list[int]] = {}
     for row, market in enumerate(o.market):
@@ -62,7 +63,7 @@ def test_no_planned_price_is_below_its_quote_and_order_within_a_type_stays():
 
 
 def test_prices_taken_as_quoted_are_planned_as_quoted():
-    o, found = planning.snapshot().offers, facts(days=120.0, prices_as_quoted=True)
+    o, found = snapshot().offers, facts(days=120.0, prices_as_quoted=True)
     kept = [r for r in range(len(o)) if o.flag[r] != "floor"]
     assert all(found.planning_price(r) == o.usd_per_hour[r] for r in kept)
 

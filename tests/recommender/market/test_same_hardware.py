@@ -4,13 +4,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.schema import InstanceType
 from recommender.inputs.offers_file import read_offers
 from recommender.job.job import Timing
 from recommender.job.jobfile import find_job
 from recommender.market.same_hardware import hardware_kinds, named_machines
 from recommender.plan.limits import Choice
+from tests.shipped import snapshot
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
@@ -33,13 +33,13 @@ def test_a_machine_that_timings_name_is_a_kind_of_its_own(tmp_path: Path) -> Non
 
 
 def test_types_of_clouds_are_kinds_of_their_own() -> None:
-    types = sorted(load_snapshot().instance_types.values(), key=lambda t: t.instance_type)
+    types = sorted(snapshot().instance_types.values(), key=lambda t: t.instance_type)
     assert hardware_kinds(types, ()).types == tuple(types)
 
 
 def _machines(folder: Path, column: str, rows: list[str]) -> list[InstanceType]:
     (folder / "o.csv").write_text(f"label,gpu,gpus,usd_per_hour,{column}\n" + "\n".join(rows))
-    snapshot = load_snapshot()
-    memory = {name: gpu.memory_mib for name, gpu in snapshot.gpus.items()}
-    known = snapshot.instance_types.values()
+    shipped = snapshot()
+    memory = {name: gpu.memory_mib for name, gpu in shipped.gpus.items()}
+    known = shipped.instance_types.values()
     return [m for m, _ in read_offers(folder / "o.csv", memory, known, NOW.date()).rows]

@@ -5,7 +5,8 @@ import pytest
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits, Progress, QuotaLimit
 from recommender.planner.problem import Problem, planning_problem
-from tests.recommender.planning import NOW, snapshot
+from tests.recommender.planning import NOW
+from tests.shipped import snapshot
 
 HERE = QuotaLimit("aws", "P", "on_demand", "us-east-2", "vcpu", 96.0)
 ELSEWHERE = QuotaLimit("aws", "P", "on_demand", "eu-west-2", "vcpu", 192.0)

@@ -22,10 +22,11 @@ from tests.catalogs.small import machine
 from tests.recommender import planning
 from tests.recommender.optimize.samples import sampled
 from tests.recommender.traces.test_law_store import LAW
+from tests.shipped import snapshot
 
 T4 = machine(provider="aws", instance_type="g4dn.xlarge", gpu="T4", gpus=1)
 CLASS = replace(
-    planning.snapshot().spot_classes[0],
+    snapshot().spot_classes[0],
     spot_class="small",
     run_mean_s=12_000.0,
     run_sigma=1.9,

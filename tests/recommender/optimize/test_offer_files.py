@@ -8,7 +8,6 @@ from random import Random
 import pytest
 
 from recommender.catalogs.catalog import Catalog, extended
-from recommender.catalogs.load import load_snapshot
 from recommender.inputs.offers_file import read_offers
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits, Progress
@@ -16,6 +15,7 @@ from recommender.planner.problem import Problem, planning_problem
 from recommender.planner.search import PlanSearch
 from tests.recommender.optimize.brute_force import Followed, every_plan
 from tests.recommender.planning import HOUR
+from tests.shipped import snapshot
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
 TOLERANCE = 2e-3  # near-ties go to the simplest plan
@@ -96,7 +96,7 @@ def wrong(seed: int, catalog: Catalog, path: Path) -> str:
 
 @pytest.fixture(scope="module")
 def catalog() -> Catalog:
-    return load_snapshot()
+    return snapshot()
 
 
 @pytest.mark.parametrize("seed", [*range(9), 269])  # on few paths its fallback beats a plan of 269

@@ -2,13 +2,13 @@
 
 import pytest
 
-from recommender.catalogs.load import load_snapshot
 from recommender.performance.fp8 import TYPICAL, kept_share, with_fp8
 from recommender.performance.machines import machine_columns, precision_on
 from recommender.performance.priors import load_priors
 from tests.recommender.performance.parts import GPUS, P5, columns, llama
+from tests.shipped import snapshot
 
-CATALOG = load_snapshot()
+CATALOG = snapshot()
 
 
 def rate(stack: str, precision: str) -> float:

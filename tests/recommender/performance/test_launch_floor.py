@@ -5,20 +5,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.catalogs.load import load_snapshot
 from recommender.job.jobfile import find_job
 from recommender.performance.clusters import clusters_of
 from recommender.performance.launch_floor import cut_launched_s, launched_s
 from recommender.performance.machines import machine_columns
 from recommender.performance.priors import prior_of
 from recommender.performance.step import steps
+from tests.shipped import snapshot
 
 MACHINE = ("aws", "p6-b300.48xlarge")
 
 
 def step_s(job, machines: int, faster: float = 1.0) -> float:
     """Seconds of a step on machines of eight B300."""
-    catalog = load_snapshot()
+    catalog = snapshot()
     found = machine_columns(job, (catalog.instance_types[MACHINE],), catalog.gpus, catalog.achieved)
     found = replace(found, compute_per_s=found.compute_per_s * faster)
     return float(steps(job, found, clusters_of(found, np.array([[machines]]))).step_s[0])
@@ -35,7 +35,7 @@ def test_an_eager_fine_tuning_with_adapters_takes_more_than_its_arithmetic_on_th
 
 def test_large_micro_batches_hide_it():
     job = find_job("llama3-8b-pretrain")
-    catalog = load_snapshot()
+    catalog = snapshot()
     types = (catalog.instance_types["aws", "p5.48xlarge"],)
     found = machine_columns(job, types, catalog.gpus, catalog.achieved)
     one = steps(job, found, clusters_of(found, np.array([[1]])))

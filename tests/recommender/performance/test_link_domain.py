@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.catalogs.load import load_snapshot
 from recommender.performance.clusters import clusters_of
 from recommender.performance.link_domain import link_gpus, linked
 from recommender.performance.machines import machine_columns
@@ -13,6 +12,7 @@ from recommender.performance.priors import prior_of
 from recommender.performance.step import explain, steps
 from recommender.performance.strategies import terms_of
 from tests.recommender.performance.parts import P5, clusters, columns, llama, resnet
+from tests.shipped import snapshot
 
 RACK = ("azure", "Standard_ND128isr_NDR_GB200_v6")
 LINKS, CARD = 673e9, 200e9  # bytes/s of a GPU's links, and of a machine's 1,600 Gbit/s
@@ -20,7 +20,7 @@ RESNET = resnet(global_batch=2**16, gradient_tensors=0, sharding="ddp", precisio
 
 
 def rack(job):
-    catalog = load_snapshot()
+    catalog = snapshot()
     return machine_columns(job, (catalog.instance_types[RACK],), catalog.gpus, catalog.achieved)
 
 
@@ -80,7 +80,7 @@ def test_other_machines_and_parameter_servers_are_as_they_were():
 
 
 def test_racks_are_not_shared_with_machines_of_another_type():
-    catalog = load_snapshot()
+    catalog = snapshot()
     types = (catalog.instance_types[RACK], catalog.instance_types["aws", "p5.48xlarge"])
     both = machine_columns(RESNET, types, catalog.gpus, catalog.achieved)
     fleet = clusters_of(both, np.array([[3, 0], [3, 1]]))

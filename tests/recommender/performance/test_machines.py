@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.catalogs.load import load_snapshot
 from recommender.job.job import DataSet
 from recommender.performance.calibration_model import SIGMA_GPU
 from recommender.performance.clusters import spread_of
@@ -25,6 +24,7 @@ from tests.recommender.performance.parts import (
     machine,
     resnet,
 )
+from tests.shipped import snapshot
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_gpu_with_few_measurements_is_known_less_well_than_one_with_many():
 
 def test_a_matrix_rate_is_known_as_well_as_its_range_says():
     """An L40S makes 224 to 326 TFLOP/s in bf16, an H100 730 to 795: nine of ten lie inside."""
-    rates = load_snapshot().achieved
+    rates = snapshot().achieved
     assert achieved_sd(rates["L40S", "bf16"]) == pytest.approx(
         np.log(325.8 / 224.4) / 3.29, rel=1e-3
     )

@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recommender.catalogs.load import load_snapshot
 from recommender.job.jobfile import find_job
 from recommender.performance.machines import machine_columns, precision_on
 from recommender.performance.priors import prior_of
 from recommender.performance.siblings import ARCHITECTURES, faster_siblings
 from recommender.performance.speed_evidence import has_runs
+from tests.shipped import snapshot
 
 ROOT = Path(__file__).parents[3]
 PRESETS = sorted(path.stem for path in (ROOT / "recommender/job/presets").glob("*.yaml"))
@@ -18,7 +18,7 @@ PRESETS = sorted(path.stem for path in (ROOT / "recommender/job/presets").glob("
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_gpu_that_nobody_timed_is_no_faster_than_a_timed_one_with_the_better_datasheet(preset):
-    catalog, job = load_snapshot(), find_job(preset)
+    catalog, job = snapshot(), find_job(preset)
     types = tuple(t for t in catalog.instance_types.values() if t.gpu in catalog.gpus)
     found = machine_columns(job, types, catalog.gpus, catalog.achieved)
     each = found.compute_per_s / np.maximum(found.gpus, 1.0)
@@ -40,7 +40,7 @@ def test_a_gpu_that_nobody_timed_is_no_faster_than_a_timed_one_with_the_better_d
 
 def test_more_memory_bandwidth_does_not_make_the_smaller_part_the_faster_one():
     """H100 NVL: 835 TFLOP/s and 3.9 TB/s by its datasheet; SXM: 989 and 3.35."""
-    gpus = load_snapshot().gpus
+    gpus = snapshot().gpus
     assert list(faster_siblings("H100-NVL", "bf16", gpus, {"H100", "H200"})) == ["H100", "H200"]
     assert list(faster_siblings("H100", "bf16", gpus, {"H100-NVL", "H200"})) == ["H200"]
     assert list(faster_siblings("H200", "bf16", gpus, {"H100", "H100-NVL"})) == []
@@ -49,4 +49,4 @@ def test_more_memory_bandwidth_does_not_make_the_smaller_part_the_faster_one():
 
 def test_every_nvidia_gpu_of_the_catalog_has_an_architecture():
     known = frozenset().union(*ARCHITECTURES)
-    assert {name for name, gpu in load_snapshot().gpus.items() if gpu.vendor == "nvidia"} <= known
+    assert {name for name, gpu in snapshot().gpus.items() if gpu.vendor == "nvidia"} <= known

@@ -14,7 +14,8 @@ from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits, QuotaLimit
 from recommender.plan.plan import Answer, Plan
 from recommender.planner.recommend import recommend
-from tests.recommender.planning import HOUR, NOW, snapshot
+from tests.recommender.planning import HOUR, NOW
+from tests.shipped import snapshot
 
 
 @cache

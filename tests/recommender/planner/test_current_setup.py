@@ -10,7 +10,8 @@ from recommender.job.preset_files import presets
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.planner.current_setup import current_setup
 from recommender.planner.problem import Problem, planning_problem
-from tests.recommender.planning import NOW, snapshot
+from tests.recommender.planning import NOW
+from tests.shipped import snapshot
 
 
 def problem(job: Job) -> Problem:

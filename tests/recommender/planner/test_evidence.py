@@ -12,7 +12,8 @@ from recommender.performance.priors import load_priors
 from recommender.performance.speed_evidence import achieved_sd, speed_evidence
 from recommender.plan.evidence import Evidence
 from recommender.plan.limits import Choice, GpuWish
-from tests.recommender.planning import HOUR, ask, snapshot
+from tests.recommender.planning import HOUR, ask
+from tests.shipped import snapshot
 
 JOB = "resnet50-imagenet"
 

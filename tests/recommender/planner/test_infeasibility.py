@@ -17,7 +17,8 @@ from recommender.planner.problem import planning_problem
 from recommender.planner.recommend import recommend
 from recommender.planner.search import PlanSearch
 from recommender.text import usd
-from tests.recommender.planning import HOUR, NOW, snapshot
+from tests.recommender.planning import HOUR, NOW
+from tests.shipped import snapshot
 
 HERE = Choice(regions=("us-east-1",), instances=("g4dn.xlarge", "p3.16xlarge", "p4d.24xlarge"))
 

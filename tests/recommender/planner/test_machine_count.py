@@ -13,7 +13,8 @@ from recommender.performance.step_bounds import shortest
 from recommender.plan.limits import Choice, Limits
 from recommender.planner.recommend import recommend
 from tests.recommender.performance.parts import G4DN, columns, resnet
-from tests.recommender.planning import HOUR, NOW, snapshot
+from tests.recommender.planning import HOUR, NOW
+from tests.shipped import snapshot
 
 HERE = Choice(regions=("us-east-1",), instances=("g4dn.xlarge", "p3.16xlarge", "p4d.24xlarge"))
 LIMITS = Limits(deadline_s=48 * HOUR, max_machines=6)

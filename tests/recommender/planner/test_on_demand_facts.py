@@ -13,6 +13,7 @@ from recommender.planner import assumptions
 from recommender.planner.current_setup import current_setup
 from recommender.planner.problem import Problem, planning_problem
 from tests.recommender import planning
+from tests.shipped import snapshot
 
 HOUR = 3600.0
 FORTY_H200 = "5x p5en.48xlarge on-demand us-east-1"
@@ -20,7 +21,7 @@ FORTY_H200 = "5x p5en.48xlarge on-demand us-east-1"
 
 def asked(deadline_s: float | None, at_once: float | None) -> Problem:
     limits, choice = Limits(deadline_s=deadline_s), Choice(on_demand_obtainable=at_once)
-    catalog, job = planning.snapshot(), find_job("gpt2-medium")
+    catalog, job = snapshot(), find_job("gpt2-medium")
     return planning_problem(job, limits, choice, catalog, Progress(), planning.NOW, 7)
 
 

@@ -9,7 +9,8 @@ from recommender.job.jobfile import find_job
 from recommender.job.merge_layers import JobFlags
 from recommender.plan.limits import Choice, Limits
 from recommender.planner.recommend import recommend
-from tests.recommender.planning import HOUR, NOW, snapshot
+from tests.recommender.planning import HOUR, NOW
+from tests.shipped import snapshot
 
 HERE = Choice(regions=("us-east-1",), instances=("g4dn.xlarge", "p3.16xlarge", "p4d.24xlarge"))
 

@@ -8,7 +8,8 @@ from recommender.job.jobfile import find_job
 from recommender.plan.limits import OTHERS, Choice, Limits, QuotaLimit
 from recommender.plan.plan import Answer, Machines, Plan
 from recommender.planner.recommend import recommend
-from tests.recommender.planning import HOUR, NOW, snapshot
+from tests.recommender.planning import HOUR, NOW
+from tests.shipped import snapshot
 
 CATALOG = snapshot()
 UNNAMED = {(t.provider, t.quota_family) for t in CATALOG.instance_types.values()} - {

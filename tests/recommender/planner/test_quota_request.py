@@ -11,7 +11,8 @@ from recommender.planner.problem import planning_problem
 from recommender.planner.quota_request import smallest_requests
 from recommender.planner.recommend import recommend
 from recommender.text import duration
-from tests.recommender.planning import HOUR, NOW, job, snapshot
+from tests.recommender.planning import HOUR, NOW, job
+from tests.shipped import snapshot
 
 CATALOG = snapshot()
 NEWCOMER = tuple(

@@ -15,7 +15,8 @@ from recommender.planner.recommend import recommend
 from recommender.planner.search import PlanSearch
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.text import duration, usd
-from tests.recommender.planning import HOUR, NOW, ask, everything, job, snapshot, written
+from tests.recommender.planning import HOUR, NOW, ask, everything, job, written
+from tests.shipped import snapshot
 
 ASKED = {
     "budget": Limits(budget_usd=30.0),

@@ -14,7 +14,8 @@ from recommender.planner.problem import Problem, planning_problem
 from recommender.planner.ranking import CURVE
 from recommender.planner.recommend import recommend
 from recommender.planner.search import PlanSearch
-from tests.recommender.planning import HOUR, NOW, everything, machines_of, snapshot
+from tests.recommender.planning import HOUR, NOW, everything, machines_of
+from tests.shipped import snapshot
 
 # AWS and Azure sell parts of one GPU under these names.
 PARTS_OF_A_GPU = ("g6f.", "gr6f.", *(f"Standard_NV{n}ads_A10" for n in (6, 12, 18)))

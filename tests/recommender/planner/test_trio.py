@@ -12,7 +12,8 @@ from recommender.planner.plan_builder import is_on_demand_only
 from recommender.planner.ranking import TWINS
 from recommender.planner.trio import ALIKE, AS_SURE, HASTE_USD
 from tests.recommender.answers import HOUR, machines, plan, spread
-from tests.recommender.planning import ask, snapshot
+from tests.recommender.planning import ask
+from tests.shipped import snapshot
 
 
 def one(market: str = "on_demand", count: int = 1, **changes: object):

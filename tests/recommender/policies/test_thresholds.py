@@ -6,7 +6,6 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.schema import SpotClass
 from recommender.policies.availability import chain
 from recommender.policies.availability_fit import exit_rates, of_class
@@ -25,6 +24,7 @@ from recommender.risk.laws import RUN_FAMILY
 from tests.recommender.policies.laws import HEAVY
 from tests.recommender.policies.markets import PRICES, hours, simulated
 from tests.research.fits import build_thresholds
+from tests.shipped import snapshot
 
 TICK = 600.0
 TASK = hours(24, 36, 0.2)
@@ -90,7 +90,7 @@ def test_the_usual_zone_of_a_class_has_its_availability():
 
 
 def test_every_shipped_class_has_a_rule():
-    for spot_class in load_snapshot().spot_classes:
+    for spot_class in snapshot().spot_classes:
         rule = shipped_rule(spot_class.spot_class, TASK, PRICES)
         assert rule is not None
         assert 0.0 <= rule.wait < 0.6
@@ -115,7 +115,7 @@ def test_the_shipped_file_is_what_its_script_writes():
     rows = build_thresholds.rows()
     path = files("recommender.policies").joinpath("thresholds.csv")
     shipped = csv.reader(path.read_text("utf-8").splitlines()[1:])
-    law = load_snapshot().spot_classes[0]
+    law = snapshot().spot_classes[0]
     for _ in range(20):
         made, kept = next(rows), next(shipped)
         assert [str(made[0]), *kept[1:5]] == kept[:5]

@@ -3,7 +3,6 @@
 import pytest
 
 from recommender.catalogs.catalog import Catalog
-from recommender.catalogs.load import load_snapshot
 from recommender.report.catalog import (
     flop_per_usd,
     matching,
@@ -14,6 +13,7 @@ from recommender.report.catalog import (
 )
 from recommender.report.layout import drawn, render
 from tests.recommender.planning import small
+from tests.shipped import snapshot
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def test_trends_stand_below_the_prices_that_are_known_of_the_past(catalog: Catal
 
 
 def test_eighty_columns_hold_the_longest_name_and_its_trend():
-    catalog = load_snapshot()
+    catalog = snapshot()
     found = matching(catalog, "Standard_NCC40ads_H100_v5", "", "", "")[:1]
     trend = tuple((f"2026-11-0{day}", 1.0 + 0.02 * day) for day in range(1, 9))
     page = offers(catalog, found, 1, {offer_key(found[0]): trend})

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recommender.catalogs.load import load_snapshot
 from recommender.inputs.units import parse_instant
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits, Progress
@@ -22,6 +21,7 @@ from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import SEED
 from recommender.simulation.paths import simulate
+from tests.shipped import snapshot
 
 MANY = 98 * 2048
 OTHER_SEED = 90_001
@@ -52,7 +52,7 @@ class Row:
 def plans_of(name: str, limits: Limits) -> list[tuple[str, PathInputs]]:
     """The plans shown for one question, as the engine sees them."""
     problem = planning_problem(
-        find_job(name), limits, Choice(), load_snapshot(), Progress(), parse_instant(NOW), SEED
+        find_job(name), limits, Choice(), snapshot(), Progress(), parse_instant(NOW), SEED
     )
     plans = PlanSearch(problem).ranked(5).plans
     return [(f"{name} plan {i}", evaluated.inputs) for i, evaluated in enumerate(plans, 1)]

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from recommender.catalogs.load import load_snapshot
 from recommender.errors import UsageError
 from recommender.inputs.units import parse_comparison
 from recommender.job.jobfile import find_job
@@ -17,11 +16,12 @@ from recommender.risk.laws import Weibull
 from recommender.simulation.paths import Deflatable
 from recommender.simulation.scenario import WhatIf
 from recommender.simulation.simulate import SimulationOptions
+from tests.shipped import snapshot
 
 H = 3600.0
 JOB = find_job("resnet50-imagenet")
 LIMITS = Limits(deadline_s=24 * H)
-CATALOG = load_snapshot()
+CATALOG = snapshot()
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 CHOICE = Choice(providers=("aws",))
 

@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recommender.catalogs.load import load_snapshot
 from recommender.traces.fit import fit, fit_size
 from recommender.traces.intervals import cut
 from recommender.traces.law_fit import fit_laws
@@ -21,6 +20,7 @@ from recommender.traces.law_store import level_sd
 from recommender.traces.market_law import law_of, logit
 from recommender.traces.statistics import market_of
 from recommender.traces.trace import ADDED, TAKEN, Trace, counted, named_events
+from tests.shipped import snapshot
 
 pytestmark = pytest.mark.reference
 # Where the published lognormal is not the most likely one: its AIC is worse than ours.
@@ -200,7 +200,7 @@ def judged(name: str) -> list[Judged]:
 )
 def test_levels_move_between_halves_as_zones_differ(name: str, gpu_class: str, zones: int) -> None:
     """Why a kept law has at least its class's spread: with its own it would be far too sure."""
-    (kept,) = (c for c in load_snapshot().spot_classes if c.spot_class == gpu_class)
+    (kept,) = (c for c in snapshot().spot_classes if c.spot_class == gpu_class)
     found = judged(name)
     assert len(found) == zones
     by_class = math.sqrt(np.mean([z.moved**2 for z in found])) / kept.zone_sd

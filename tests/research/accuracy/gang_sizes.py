@@ -17,7 +17,6 @@ from pathlib import Path
 
 import numpy as np
 
-from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.schema import SpotClass
 from tests.research.accuracy.spot_zones import gang_forecasts
 from tests.research.accuracy.study import Held
@@ -32,6 +31,7 @@ from tests.research.fits.spot_fit import (
     read_traces,
     zone_quantiles,
 )
+from tests.shipped import snapshot
 
 CAMPAIGNS = {"cbl-aws-08-27-2023": "v100", "skynomad-gcp-2025-10": "h100"}
 SIZES = (1, 2, 4, 8, 12, 16)
@@ -90,7 +90,7 @@ def _is(label: str, campaign: str, machines: int) -> bool:
 
 def _size_lines(folder: Path) -> Iterator[str]:
     held = gang_forecasts(folder)
-    laws = {law.spot_class: law for law in load_snapshot().spot_classes}
+    laws = {law.spot_class: law for law in snapshot().spot_classes}
     yield "| gang of | recorded | class | by sizes up to 8 | zone left out: bias, mean error |"
     yield "|---|---|---|---|---|"
     for campaign, name in CAMPAIGNS.items():
@@ -105,7 +105,7 @@ def _size_lines(folder: Path) -> Iterator[str]:
 
 
 def _zone_lines(folder: Path) -> Iterator[str]:
-    laws = {law.spot_class: law for law in load_snapshot().spot_classes}
+    laws = {law.spot_class: law for law in snapshot().spot_classes}
     yield "| zone | " + " | ".join(f"gang of {n}" for n in SIZES) + " |"
     yield "|---" * (1 + len(SIZES)) + "|"
     for campaign, name in CAMPAIGNS.items():
@@ -117,7 +117,7 @@ def _zone_lines(folder: Path) -> Iterator[str]:
 
 
 def _list_lines(folder: Path) -> Iterator[str]:
-    law = next(law for law in load_snapshot().spot_classes if law.spot_class == "h100")
+    law = next(law for law in snapshot().spot_classes if law.spot_class == "h100")
     traces = read_traces(folder, "skynomad-gcp-2025-10")
     yield "| zones in the list | " + " | ".join(f"gang of {n}" for n in SIZES) + " |"
     yield "|---" * (1 + len(SIZES)) + "|"

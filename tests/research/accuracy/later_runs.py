@@ -28,7 +28,6 @@ from pathlib import Path
 
 import numpy as np
 
-from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.schema import InstanceType
 from recommender.errors import RecordError
 from recommender.job.derive import heads_of, intensity_ratio
@@ -41,6 +40,7 @@ from recommender.performance.priors import prior_of
 from recommender.performance.step import steps
 from tests.research.accuracy.published_runs import MIB, SAMPLE_BYTES
 from tests.research.accuracy.tables import table
+from tests.shipped import snapshot
 
 LATER = "measured/training2.csv.gz"
 LARGE = 5e10  # parameters from which a run must have cut or sharded its network
@@ -167,7 +167,7 @@ def is_known(run: LaterRun) -> bool:
     """Whether the catalog has its GPU, and the network of several machines is known."""
     card = machines()[run.gpu_canon]
     linked = run.machines == 1 or float(card["gbit_per_s_of_gpu"]) > 0
-    return card["gpu"] in load_snapshot().gpus and linked
+    return card["gpu"] in snapshot().gpus and linked
 
 
 def is_large(run: LaterRun) -> bool:
@@ -229,7 +229,7 @@ def _kept_bytes(network: Mapping[str, str]) -> float | None:
 def machine_of(run: LaterRun, job: Job) -> InstanceType:
     """The machine of a run."""
     card, prior = machines()[run.gpu_canon], prior_of(job)
-    gpu, needs = load_snapshot().gpus[card["gpu"]], bytes_of(job, prior)
+    gpu, needs = snapshot().gpus[card["gpu"]], bytes_of(job, prior)
     room = needs.context + needs.states + (run.micro_batch + 0.5) * SAMPLE_BYTES
     stated = job.sharding == "ddp"
     return InstanceType(
@@ -261,7 +261,7 @@ def machine_of(run: LaterRun, job: Job) -> InstanceType:
 
 def columns_of(run: LaterRun) -> tuple[Job, MachineColumns, Clusters]:
     """The job of a run, its machine and its cluster."""
-    job, catalog = job_of(run), load_snapshot()
+    job, catalog = job_of(run), snapshot()
     machine = machine_of(run, job)
     columns = machine_columns(job, (machine,), catalog.gpus, catalog.achieved)
     return job, columns, clusters_of(columns, np.array([[run.machines]]))

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from recommender.catalogs.load import load_snapshot
 from recommender.job.job import TimedRun
 from recommender.performance.calibration_model import StepModel, solve
 from recommender.performance.machines import machine_columns
@@ -29,6 +28,7 @@ from tests.research.accuracy.later_runs import (
 )
 from tests.research.accuracy.study import Study, score
 from tests.research.accuracy.tables import reference_folder
+from tests.shipped import snapshot
 
 DISTANCES = (("2", 1.0, 2.0), ("8", 2.0, 8.0), ("32", 8.0, 32.0), ("beyond", 32.0, np.inf))
 
@@ -75,7 +75,7 @@ def _series(reference: Path) -> Iterator[list[LaterRun]]:
 
 def _held(first: LaterRun, more: list[LaterRun]) -> Extrapolated:
     """Calibrate on one run of a series and predict others, samples/s of the cluster."""
-    every, catalog = [first, *more], load_snapshot()
+    every, catalog = [first, *more], snapshot()
     job = job_of(first)
     machines = tuple(
         replace(machine_of(run, job_of(run)), instance_type=f"run{i}")

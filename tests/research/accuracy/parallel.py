@@ -20,7 +20,6 @@ from pathlib import Path
 
 import numpy as np
 
-from recommender.catalogs.load import load_snapshot
 from recommender.job.job import Job
 from recommender.performance.clusters import WITHIN, clusters_of
 from recommender.performance.machines import machine_columns
@@ -31,6 +30,7 @@ from recommender.plan.accuracy import Score, Target
 from tests.research.accuracy.study import Held, Study, score
 from tests.research.accuracy.tables import RUNS, reference_folder, table
 from tests.research.fits.held_out import conformal
+from tests.shipped import snapshot
 
 MACHINES = {"A100-80GB": "p4de.24xlarge", "H100": "p5.48xlarge"}  # eight GPUs, NVSwitch
 FP8_NAMES = {
@@ -101,7 +101,7 @@ class Run:
 def predicted(run: Run) -> float:
     """Samples/s that the recommender's model gives a run."""
     network = networks()[run.network]
-    job, catalog, per_machine = job_of(run, network), load_snapshot(), 8
+    job, catalog, per_machine = job_of(run, network), snapshot(), 8
     machine = catalog.instance_types["aws", MACHINES[run.gpu]]
     machine = replace(machine, network_gbit_per_s=run.network_gbit_per_s)
     achieved = catalog.achieved

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 
 from recommender.arrays import Floats
-from recommender.catalogs.load import load_snapshot
 from recommender.plan.accuracy import Score, Target
 from tests.research.accuracy.likelihood import (
     LEAST_CHANCE,
@@ -34,6 +33,7 @@ from tests.research.fits.spot_fit import (
     pooled_run_mean,
     spells,
 )
+from tests.shipped import snapshot
 
 # Fewer interruptions than this tell a mean but no shape: the shipped class lends its own.
 ENOUGH = 20
@@ -90,7 +90,7 @@ def _run_law(others: tuple[Trace, ...]) -> ZoneLaw | None:
 def _shipped() -> Mapping[tuple[str, int], float]:
     return {
         (gpu, gpus): law.run_sigma
-        for law in load_snapshot().spot_classes
+        for law in snapshot().spot_classes
         for gpu in law.gpus
         for gpus in range(law.gpus_per_machine_min, law.gpus_per_machine_max + 1)
     }

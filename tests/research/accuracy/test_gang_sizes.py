@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.catalogs.load import load_snapshot
 from tests.catalogs.facts_data import reference
 from tests.research.accuracy import gang_sizes
 from tests.research.fits.spot_fit import Trace, gang_doublings
+from tests.shipped import snapshot
 
-LAW = next(law for law in load_snapshot().spot_classes if law.spot_class == "h100")
+LAW = next(law for law in snapshot().spot_classes if law.spot_class == "h100")
 
 
 def trace(name: str, nodes: list[int]) -> Trace:
@@ -36,7 +36,7 @@ def test_large_gangs_that_no_fit_saw_are_told_within_three_points_on_average() -
     folder = reference()
     for campaign, name in gang_sizes.CAMPAIGNS.items():
         traces = gang_sizes.read_traces(folder, campaign)
-        law = next(law for law in load_snapshot().spot_classes if law.spot_class == name)
+        law = next(law for law in snapshot().spot_classes if law.spot_class == name)
         for machines in (12, 16):
             told = gang_sizes.told_unseen(traces, law, machines)
             recorded = gang_sizes.recorded_share(traces, machines)

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recommender.catalogs.load import load_snapshot
 from recommender.performance.clusters import clusters_of
 from recommender.performance.machines import machine_columns
 from tests.research.accuracy.later_runs import is_known, later_runs, networks
 from tests.research.accuracy.tables import table
 from tests.research.accuracy.whole_runs import goodput, job_of
+from tests.shipped import snapshot
 
 REFERENCE = os.environ.get("RECOMMEND_REFERENCE_DATA")
 
@@ -60,7 +60,7 @@ def test_no_run_reaches_the_peak_of_its_gpus():
 def test_faults_leave_llama_405b_nine_tenths_of_its_time():
     """ "A higher than 90 % effective training time" on 16,384 H100 (arXiv 2407.21783, 3.3.4)."""
     row = next(row for row in table("whole_runs") if row["run"] == "Llama 3.1 405B")
-    job, machine = job_of(row), load_snapshot().instance_types["aws", "p5.48xlarge"]
-    columns = machine_columns(job, (machine,), load_snapshot().gpus, load_snapshot().achieved)
+    job, machine = job_of(row), snapshot().instance_types["aws", "p5.48xlarge"]
+    columns = machine_columns(job, (machine,), snapshot().gpus, snapshot().achieved)
     shares = [goodput(job, clusters_of(columns, np.array([[n]])), 400.0) for n in (16, 256, 2048)]
     assert 0.9 < shares[2] < 0.96 < shares[1] < shares[0] < 1.0

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 
-from recommender.catalogs.load import load_snapshot
 from recommender.job.job import Job
 from recommender.market.offer_facts import Facts
 from recommender.optimize.evaluate import RENDEZVOUS_S
@@ -27,6 +26,7 @@ from recommender.plan.accuracy import Score, Target
 from recommender.plan.limits import Choice
 from tests.research.accuracy.study import Held, Study, score
 from tests.research.accuracy.tables import table
+from tests.shipped import snapshot
 
 MACHINES = {"A100": "p4d.24xlarge", "A100-80GB": "p4de.24xlarge", "H100": "p5.48xlarge"}
 PER_MACHINE = 8
@@ -65,7 +65,7 @@ def job_of(row: Mapping[str, str]) -> Job:
 
 def predicted(row: Mapping[str, str]) -> tuple[float, float]:
     """GPU-hours of a run, and the sd of their ln; infinite where no layout fits."""
-    job, catalog, gpus = job_of(row), load_snapshot(), int(row["gpus"])
+    job, catalog, gpus = job_of(row), snapshot(), int(row["gpus"])
     machine = catalog.instance_types["aws", MACHINES[row["gpu"]]]
     machine = replace(machine, network_gbit_per_s=float(row["network_gbit_per_s"]))
     columns = machine_columns(job, (machine,), catalog.gpus, catalog.achieved)

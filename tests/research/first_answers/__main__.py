@@ -6,9 +6,9 @@ docs/first-answers.md.
 
 import argparse
 
-from recommender.catalogs.load import load_snapshot
 from tests.research.first_answers.answers import FirstAnswer, first_answers, objections, words
 from tests.research.first_answers.page import PAGE, tables, written
+from tests.shipped import snapshot
 
 
 def main() -> None:
@@ -17,7 +17,7 @@ def main() -> None:
     parser.add_argument("presets", nargs="*")
     parser.add_argument("--write", action="store_true", help="write docs/first-answers.md")
     call = parser.parse_args()
-    catalog, found = load_snapshot(), []
+    catalog, found = snapshot(), []
     for first in first_answers(catalog, tuple(call.presets)):
         _print(first)
         found.append(first)

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from recommender.catalogs.load import load_snapshot
 from recommender.job.preset_files import presets
 from tests.research.first_answers.answers import QUESTIONS, FirstAnswer, ask
 from tests.research.first_answers.page import PAGE, answer_row, verdicts
+from tests.shipped import snapshot
 
 TEXT = PAGE.read_text("utf-8")
 
@@ -27,5 +27,5 @@ def test_every_preset_is_asked_every_question_and_read() -> None:
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_row_of_the_page_is_what_is_answered(question: str) -> None:
     """All of them take minutes: one job stands for the others."""
-    found = ask("resnet18-cifar10", question, load_snapshot())
+    found = ask("resnet18-cifar10", question, snapshot())
     assert answer_row(FirstAnswer("resnet18-cifar10", question, found)) in TEXT

@@ -2,10 +2,10 @@
 
 import pytest
 
-from recommender.catalogs.load import load_snapshot
 from tests.research.first_answers.published import PublishedRun, published_runs, told
+from tests.shipped import snapshot
 
 
 @pytest.mark.parametrize("run", published_runs(), ids=lambda run: run.job)
 def test_a_published_time_lies_inside_the_span_told(run: PublishedRun) -> None:
-    assert told(run, load_snapshot()).holds(run)
+    assert told(run, snapshot()).holds(run)

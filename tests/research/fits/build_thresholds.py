@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import product
 
-from recommender.catalogs.load import load_snapshot
 from recommender.policies.availability import chain
 from recommender.policies.availability_fit import of_class
 from recommender.policies.policy_table import policy_table
 from recommender.policies.state import ModePrices, Task
 from recommender.policies.thresholds import AXES, two_thresholds
 from tests.research import SOURCES
+from tests.shipped import snapshot
 
 WORK_H = (6.0, 24.0, 72.0)
 DEADLINE_RATIO = (1.1, 1.3, 1.7, 2.5)
@@ -31,7 +31,7 @@ Law = tuple[float, float, float, float, float]
 
 def rows() -> Iterator[tuple[str | float, ...]]:
     """One row per class and grid point; classes with the same law share the work."""
-    for c in load_snapshot().spot_classes:
+    for c in snapshot().spot_classes:
         law = (c.run_mean_s, c.run_sigma, c.outage_sigma, c.availability, c.zone_sd)
         source = "own (policy table)"
         for point in product(WORK_H, DEADLINE_RATIO, CHANGEOVER_H, PRICE_RATIO):

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.schema import Achieved
 from recommender.performance.speed_evidence import achieved_sd
 from tests.research.fits.lambda_runs import share_run
+from tests.shipped import snapshot
 
 HERE = Path(__file__).parent
 SQUAD_TOKENS = 384  # DeepLearningExamples' default where a row gives none
@@ -59,7 +59,7 @@ def table(name: str) -> pd.DataFrame:
 
 @cache
 def _achieved() -> Mapping[tuple[str, str], Achieved]:
-    return load_snapshot().achieved
+    return snapshot().achieved
 
 
 def _row(

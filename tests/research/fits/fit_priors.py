@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recommender.catalogs.load import load_snapshot
 from recommender.performance.priors import KINDS, Prior, kind_of
 from tests.research import SOURCES
 from tests.research.fits.data import HERE, runs, table
@@ -30,6 +29,7 @@ from tests.research.fits.held_out import (
 )
 from tests.research.fits.model import TENSOR_S, best_overlap, errors, scaling_errors, summary
 from tests.research.fits.transfer import LABORATORY, Readings, fitted, predicted, readings
+from tests.shipped import snapshot
 
 AS_OF = "2026-11-21"
 SHIPPED = SOURCES / "performance"
@@ -113,7 +113,7 @@ def gpu_factor_rows(found: Readings, priors: pd.DataFrame) -> pd.DataFrame:
     missed, kinds = fitted(rows), rows.model.map(networks.family).map(kind_of)
     runs = rows.groupby(["gpu", "precision", kinds]).size()
     print(f"trend over GPUs: FLOP/s^{missed.trend[0]:.2f} · bandwidth^{missed.trend[1]:.2f}")
-    catalog = load_snapshot()
+    catalog = snapshot()
     written = []
     for (name, precision), achieved in sorted(catalog.achieved.items()):
         gpu, kind = catalog.gpus[name], "bf16" if precision == "fp16" else precision

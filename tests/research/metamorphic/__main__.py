@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from recommender.catalogs.load import load_snapshot
 from tests.research.metamorphic.compare import NAMES, Row, relation_of, rows_of, table
+from tests.shipped import snapshot
 
 
 def asked(asks: argparse.Namespace, done: set[int]) -> Iterator[Row]:
     """The rows of the questions that are not done yet."""
-    catalog = load_snapshot()
+    catalog = snapshot()
     for number in range(asks.start, asks.start + asks.count):
         if number not in done and asks.only in (None, relation_of(number)):
             yield from rows_of(number, asks.seed, catalog)

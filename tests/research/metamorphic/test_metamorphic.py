@@ -5,12 +5,12 @@ from random import Random
 
 import pytest
 
-from recommender.catalogs.load import load_snapshot
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits
 from tests.research.metamorphic.compare import NAMES, TOP, compared, relation_of, shorter_table
 from tests.research.metamorphic.questions import Asking, random_question
 from tests.research.metamorphic.relations import RELATIONS, Pair
+from tests.shipped import snapshot
 
 LIMITS = Limits(deadline_s=6 * 3600.0, max_machines=2)
 
@@ -18,7 +18,7 @@ LIMITS = Limits(deadline_s=6 * 3600.0, max_machines=2)
 @pytest.fixture(scope="module")
 def asked() -> Asking:
     job = find_job("resnet18-cifar10")
-    return Asking(job, LIMITS, Choice(providers=("gcp",)), load_snapshot())
+    return Asking(job, LIMITS, Choice(providers=("gcp",)), snapshot())
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

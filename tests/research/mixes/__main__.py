@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from recommender.catalogs.catalog import Catalog
-from recommender.catalogs.load import load_snapshot
 from recommender.errors import RecommendError
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Limits, Progress
@@ -36,6 +35,7 @@ from tests.research.mixes.questions import (
 )
 from tests.research.mixes.records import Asked, PlanRecord, line, read
 from tests.research.mixes.table import tables
+from tests.shipped import snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def main() -> None:
         return
     known = {asked.question.key for asked in done}
     sweep = Sweep(
-        load_snapshot(),
+        snapshot(),
         {asked.question.key: asked.first for asked in before},
         given.answers_only,
         given.quick,
@@ -107,7 +107,7 @@ def _arguments() -> argparse.Namespace:
 def _print_anchors() -> None:
     """The fastest and the cheapest plan of every preset, the money that suffices in 95 %."""
     print("preset,quotas,fastest_h,cheapest_usd", flush=True)
-    catalog = load_snapshot()
+    catalog = snapshot()
     for path in sorted((SOURCES / "job" / "presets").glob("*.yaml")):
         for quotas in QUOTAS:
             choice = choice_of(Question(path.stem, "", quotas, ""), catalog)

@@ -4,7 +4,6 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from recommender.catalogs.load import load_snapshot
 from recommender.optimize.linear_program import Model
 from recommender.planner.search import PlanSearch
 from tests.research.mixes.ask import _disagreements, ask, problem_of
@@ -20,6 +19,7 @@ from tests.research.mixes.questions import (
 )
 from tests.research.mixes.records import Asked, Judged, PlanRecord, Rented, line, read
 from tests.research.mixes.table import tables
+from tests.shipped import snapshot
 
 QUESTION = Question("resnet18-cifar10", "24h", "none", "gang")
 
@@ -60,7 +60,7 @@ def test_overhead_is_asked_about_next_to_both_deadlines() -> None:
 
 def test_a_plan_that_others_beat_without_the_overhead_limit_is_named() -> None:
     question = Question("dlrm", "24h, overhead 5%", "none", "default")
-    catalog = load_snapshot()
+    catalog = snapshot()
     search = PlanSearch(problem_of(question, catalog, choice_of(question, catalog)))
     first = search.ranked(1).plans[0]
     assert beaten(search, [first]) == ""
@@ -98,7 +98,7 @@ def test_a_budget_is_a_third_more_than_the_cheapest_plan_needs() -> None:
 
 
 def test_the_quotas_of_a_small_account_are_quotas_of_the_catalog() -> None:
-    catalog = load_snapshot()
+    catalog = snapshot()
     known = {(quota.name, quota.market) for quota in catalog.quotas if quota.provider == "aws"}
     assert set(SMALL_ACCOUNT) <= known
     choice = choice_of(replace(QUESTION, quotas="small account"), catalog)
@@ -129,7 +129,7 @@ def test_the_table_counts_mixes_savings_and_what_got_worse() -> None:
 
 
 def test_a_question_is_answered_judged_and_evaluated_again_as_it_was() -> None:
-    catalog = load_snapshot()
+    catalog = snapshot()
     once = ask(QUESTION, catalog, None, None)
     assert once.first is not None
     again = ask(QUESTION, catalog, once.first, None)

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.contract import Wanted
 from recommender.catalogs.schema import InstanceType
 from tests.catalogs.providers.aws import wire
+from tests.shipped import snapshot
 
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 CANARY = "canary/Secret+0123456789abcdefghijklmnop"
@@ -54,7 +54,7 @@ class Cloud:
 
     def wanted(self, **more: Any) -> Wanted:
         """What a refresh would ask for."""
-        gpus = load_snapshot().gpus
+        gpus = snapshot().gpus
         return Wanted(types=self.types, gpus=gpus, now=NOW, **more)
 
     def item(self, name: str, region: str) -> Item:
@@ -333,7 +333,7 @@ def bulk_file(items: list[Item], region: str) -> bytes:
 
 def make_cloud(names: tuple[str, ...] = TYPES, regions: tuple[str, ...] = REGIONS) -> Cloud:
     """An AWS of a few regions with the prices of the shipped snapshot."""
-    catalog = load_snapshot()
+    catalog = snapshot()
     types = {name: catalog.instance_types["aws", name] for name in names}
     listed = {
         (o.instance_type, o.region): o.usd_per_hour

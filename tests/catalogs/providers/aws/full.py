@@ -4,8 +4,8 @@ import json
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from recommender.catalogs.load import load_snapshot
 from tests.catalogs.providers.aws.cloud import Cloud, Item, make_cloud
+from tests.shipped import snapshot
 
 
 @dataclass
@@ -39,7 +39,7 @@ class FullCloud(Cloud):
 
 def full_cloud(padding: int = 0) -> FullCloud:
     """All machines of AWS in the catalog, each spot price for both Linux products."""
-    catalog = load_snapshot()
+    catalog = snapshot()
     names = tuple(name for provider, name in catalog.instance_types if provider == "aws")
     regions = sorted({o.region for o in catalog.offers if o.provider == "aws"})
     small = make_cloud(names, tuple(regions))

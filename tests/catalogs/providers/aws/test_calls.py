@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from recommender.catalogs.errors import ProviderError
-from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.aws.provider import provider
 from recommender.catalogs.providers.aws.quotas import SETTING
 from recommender.catalogs.providers.clients import makers
@@ -16,6 +15,7 @@ from recommender.catalogs.refresh.reference import Reference
 from recommender.catalogs.refresh.validate_rows import ValidatedRows, validate_rows
 from tests.catalogs.providers.aws.cloud import NOW, REGIONS, Cloud, block_of, dimension_of
 from tests.catalogs.providers.aws.conftest import Read
+from tests.shipped import snapshot
 
 POLICY = Path(__file__).parents[4] / "deploy" / "aws-iam-policy.json"
 QUOTAS, SPOT = frozenset({"quotas"}), frozenset({"spot"})
@@ -34,7 +34,7 @@ def held(found: ValidatedRows) -> set[tuple[str, str]]:
 
 
 def validated(fetched: Fetched, cloud: Cloud) -> ValidatedRows:
-    catalog = load_snapshot()
+    catalog = snapshot()
     last = [o for o in catalog.offers if o.provider == "aws" and o.instance_type in cloud.types]
     return validate_rows(fetched, Reference("aws", cloud.types, catalog.gpus, last, {}, NOW.date()))
 
@@ -56,7 +56,7 @@ def test_the_operations_called_are_those_of_the_policy(
 
 def with_three_of(cloud: Cloud, gpu: str) -> None:
     """The catalog knows three machines with a GPU."""
-    types = load_snapshot().instance_types.values()
+    types = snapshot().instance_types.values()
     cloud.types |= {t.instance_type: t for t in types if t.provider == "aws" and t.gpu == gpu}
 
 
@@ -108,7 +108,7 @@ def test_quotas_are_found_by_name_in_each_region(cloud: Cloud, read: Read) -> No
 
 
 def test_every_quota_written_is_one_that_the_quota_file_takes(cloud: Cloud, read: Read) -> None:
-    names = {quota.name for quota in load_snapshot().quotas if quota.provider == "aws"}
+    names = {quota.name for quota in snapshot().quotas if quota.provider == "aws"}
     cloud.quotas["us-east-1"] = [{"QuotaName": name.upper(), "Value": 8.0} for name in names]
     written = [q.family for q in read(parts=QUOTAS).quotas if q.region == "us-east-1"]
     assert sorted(written) == sorted(names)

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.contract import Fetched, UnknownType
 from recommender.catalogs.validation import type_problems
 from tests.catalogs.providers.aws.cloud import NOW, Cloud, block_of, info_of, item_of, quotes_of
 from tests.catalogs.providers.aws.conftest import Read
+from tests.shipped import snapshot
 
 NEW = "g6.12xlarge"
 BLOCKS = frozenset({"reserved_block"})
@@ -18,7 +18,7 @@ BLOCKS = frozenset({"reserved_block"})
 
 def offered(cloud: Cloud, name: str, **gpu: Any) -> None:
     """AWS sells a machine that the catalog does not know."""
-    machine = replace(load_snapshot().instance_types["aws", NEW], instance_type=name)
+    machine = replace(snapshot().instance_types["aws", NEW], instance_type=name)
     info = info_of(machine)
     info["GpuInfo"]["Gpus"][0].update(gpu)
     cloud.infos[name] = info
@@ -34,7 +34,7 @@ def test_a_new_machine_with_a_known_gpu_is_described_and_offered(cloud: Cloud, r
     offered(cloud, NEW)
     fetched = read()
     (machine,) = fetched.types
-    shipped = load_snapshot().instance_types["aws", NEW]
+    shipped = snapshot().instance_types["aws", NEW]
     assert machine == replace(
         shipped,
         source=1,
@@ -43,7 +43,7 @@ def test_a_new_machine_with_a_known_gpu_is_described_and_offered(cloud: Cloud, r
         intra_kind="pcie",
         intra_gb_per_s=None,
     )
-    assert list(type_problems(machine, load_snapshot().gpus)) == []
+    assert list(type_problems(machine, snapshot().gpus)) == []
     prices = {(o.market, o.zone): o.usd_per_hour for o in fetched.offers if o.instance_type == NEW}
     assert prices == {
         ("on_demand", ""): 4.6016,

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.aws.client import Caller
 from recommender.catalogs.providers.aws.machines import machines_of
 from recommender.catalogs.providers.aws.regions import RegionRead, account_regions, read_region
 from recommender.catalogs.providers.contract import Wanted
 from tests.catalogs.providers.aws.cloud import NOW, Cloud
+from tests.shipped import snapshot
 
 pytest.importorskip("moto.server")
 NEWER = ("g6.12xlarge", "p5.4xlarge", "trn1.2xlarge", "g6e.24xlarge")  # taken from the catalog
@@ -31,7 +31,7 @@ def moto() -> Iterator[str]:
 
 
 def wanted() -> Wanted:
-    catalog = load_snapshot()
+    catalog = snapshot()
     types = {
         t.instance_type: t
         for t in catalog.instance_types.values()
@@ -55,7 +55,7 @@ def test_new_machines_are_made_as_the_shipped_table_has_them(region: RegionRead)
     """The shipped table was made from the same API by other code."""
     found = machines_of({"us-east-1": region.machines}, wanted())
     made = {machine.instance_type: machine for machine in found.new}
-    shipped = load_snapshot().instance_types
+    shipped = snapshot().instance_types
     for name in ("g6.12xlarge", "p5.4xlarge", "trn1.2xlarge"):
         known = shipped["aws", name]
         as_known = {"source": known.source, "as_of": known.as_of, "status": known.status}

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from recommender.catalogs.catalog import Catalog
-from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.aws.provider import Aws
 from recommender.catalogs.providers.aws.public_files import Places
 from recommender.catalogs.refresh.report import RefreshReport, facts
@@ -18,6 +17,7 @@ from recommender.catalogs.store import Store, newest_good
 from recommender.catalogs.validation import CANARIES
 from tests.catalogs.providers.aws.cloud import CANARY, NOW, Cloud, dimension_of, make_cloud
 from tests.catalogs.providers.aws.server import serving
+from tests.shipped import snapshot
 
 NAME, REGION = "p5.48xlarge", "us-east-1"
 
@@ -25,7 +25,7 @@ NAME, REGION = "p5.48xlarge", "us-east-1"
 @contextmanager
 def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cloud]:
     """Everything that the snapshot lists of AWS outside GovCloud."""
-    offers = [o for o in load_snapshot().offers if (o.provider, o.market) == ("aws", "on_demand")]
+    offers = [o for o in snapshot().offers if (o.provider, o.market) == ("aws", "on_demand")]
     regions = {o.region for o in offers if not o.region.startswith("us-gov-")}
     names = {offer.instance_type for offer in offers}
     with serving(make_cloud(tuple(sorted(names)), tuple(sorted(regions)))) as served:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from recommender.catalogs.catalog import Catalog
-from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.aws.provider import Aws
 from recommender.catalogs.providers.aws.public_files import Places
 from recommender.catalogs.providers.contract import Fetched, Wanted
@@ -21,6 +20,7 @@ from tests.catalogs.providers.aws import test_prices, test_spot
 from tests.catalogs.providers.aws.cloud import NOW, Cloud
 from tests.catalogs.providers.aws.full import FullCloud, full_cloud
 from tests.catalogs.providers.aws.server import serving
+from tests.shipped import snapshot
 
 # Words that a row may hold instead of its own, and answers that a server may give instead.
 LISTED = [
@@ -60,7 +60,7 @@ class Weather:
         self.faults = self.refused = self.lost = 0
         self.true: dict[tuple[Key, str], float] = {
             ((o.instance_type, o.region, o.zone, o.market), o.as_of): o.usd_per_hour
-            for o in load_snapshot().offers
+            for o in snapshot().offers
             if o.provider == "aws"
         }
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.aws.provider import Aws
 from recommender.catalogs.providers.aws.public_files import Places
 from recommender.catalogs.refresh.report import RefreshReport
@@ -18,6 +17,7 @@ from tests.catalogs.providers.gcp import skus as gcp_skus
 from tests.catalogs.providers.gcp.skus import NOW
 from tests.catalogs.refresh import clouds
 from tests.catalogs.refresh.servers import Reply, Server
+from tests.shipped import snapshot
 
 
 def night(store: Store, aws: Cloud, gcp: Server, azure: Server) -> RefreshReport:
@@ -64,7 +64,7 @@ def test_forty_thousand_rows_of_three_clouds_become_one_version(
         second = night(store, aws, gcp, azure)
         assert outcome(second) == [("aws", "published"), ("gcp", "kept"), ("azure", "published")]
 
-    shipped, now = load_snapshot().offers, newest_good(store).catalog.offers
+    shipped, now = snapshot().offers, newest_good(store).catalog.offers
     listed = {
         (o.provider, o.instance_type, o.region): o.usd_per_hour
         for o in now

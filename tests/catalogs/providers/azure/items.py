@@ -9,8 +9,9 @@ from recommender.catalogs.providers.azure.provider import Azure
 from recommender.catalogs.providers.contract import Fetched, Wanted
 from recommender.catalogs.providers.http import Patience
 from recommender.catalogs.schema import Offer
-from tests.catalogs.providers.gcp.skus import NOW, shipped
+from tests.catalogs.providers.gcp.skus import NOW
 from tests.catalogs.refresh.servers import Asked, Reply, Server, http_server
+from tests.shipped import snapshot
 
 Raw = dict[str, Any]
 
@@ -104,7 +105,7 @@ def server_of(rows: Sequence[Raw], per_page: int = 1000) -> Any:
 
 def wanted(*names: str, **more: Any) -> Wanted:
     """Machines of Azure that a refresh asks for; those of this world without a name."""
-    catalog = shipped()
+    catalog = snapshot()
     types = {
         machine.instance_type: machine
         for machine in catalog.instance_types.values()

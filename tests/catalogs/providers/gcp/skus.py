@@ -3,17 +3,15 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import cache
 from typing import Any
 
-from recommender.catalogs.catalog import Catalog
-from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.contract import Fetched, Wanted
 from recommender.catalogs.providers.gcp.client import Settings
 from recommender.catalogs.providers.gcp.provider import Gcp
 from recommender.catalogs.providers.http import Patience
 from recommender.catalogs.schema import Offer
 from tests.catalogs.refresh.servers import Asked, Reply, Server, http_server
+from tests.shipped import snapshot
 
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 CANARY = "canary-Zq8wLpT3vN5kR7yB2mXc"  # an API key that must not be seen again
@@ -148,15 +146,9 @@ def pages_of(rows: Sequence[Raw], per_page: int = 5000) -> Callable[[Asked], Rep
     return answer
 
 
-@cache
-def shipped() -> Catalog:
-    """The shipped snapshot, loaded once for all tests."""
-    return load_snapshot()
-
-
 def wanted(*names: str, **more: Any) -> Wanted:
     """Machines of Google Cloud that a refresh asks for; all without a name."""
-    catalog = shipped()
+    catalog = snapshot()
     types = {
         machine.instance_type: machine
         for machine in catalog.instance_types.values()

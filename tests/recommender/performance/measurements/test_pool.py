@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from recommender.benchmarks.metadata import Place
-from recommender.catalogs.load import load_snapshot
 from recommender.errors import RecordError
 from recommender.performance.measurements.flopp import FloppFilter, flopp_of_offers, price_of
 from recommender.performance.measurements.pool import (
@@ -20,8 +19,9 @@ from recommender.performance.measurements.pool import (
     too_small,
 )
 from tests.benchmarks.machines import record
+from tests.shipped import snapshot
 
-CATALOG = load_snapshot()
+CATALOG = snapshot()
 GPUS = dict(CATALOG.gpus)
 
 

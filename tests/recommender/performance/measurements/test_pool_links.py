@@ -8,13 +8,13 @@ from recommender.benchmarks.collectives import Line
 from recommender.benchmarks.metadata import Place
 from recommender.benchmarks.method import Result
 from recommender.benchmarks.record import Record
-from recommender.catalogs.load import load_snapshot
 from recommender.performance.machines import listed_gbit
 from recommender.performance.measurements.pool import StoredRecord, link_rates, links_of
 from recommender.performance.measurements.store import with_own_speeds, write_links, write_speeds
 from tests.benchmarks.machines import record
+from tests.shipped import snapshot
 
-CATALOG = load_snapshot()
+CATALOG = snapshot()
 P5 = CATALOG.instance_types["aws", "p5.48xlarge"]
 P3 = CATALOG.instance_types["aws", "p3.2xlarge"]
 

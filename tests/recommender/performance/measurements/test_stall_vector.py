@@ -8,14 +8,14 @@ import pytest
 from recommender.benchmarks.metadata import Place
 from recommender.benchmarks.record import Record
 from recommender.benchmarks.stalls import Run, profile
-from recommender.catalogs.load import load_snapshot
 from recommender.errors import UsageError
 from recommender.job.timings import read_runs
 from recommender.performance.measurements.pool import StallVector
 from recommender.performance.measurements.stall_vector import vector_of, write_timings
 from tests.benchmarks.machines import record, runs
+from tests.shipped import snapshot
 
-CATALOG = load_snapshot()
+CATALOG = snapshot()
 PLACE = Place("aws", "p5.48xlarge", "us-east-1", "", "on_demand")
 ONE, ALL, CACHED, COLD = runs(0.10, 0.12, 0.15, 0.25)
 

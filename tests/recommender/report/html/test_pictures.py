@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from recommender.catalogs.load import load_snapshot
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Limits
 from recommender.planner.recommend import recommend
@@ -21,6 +20,7 @@ from recommender.serve import pages
 from recommender.serve.question import OfferFilter
 from tests.recommender.chromium import chromium
 from tests.recommender.planning import NOW
+from tests.shipped import snapshot
 
 pytestmark = pytest.mark.slow
 FOLDER = Path(__file__).parents[4] / "docs" / "pictures"
@@ -43,7 +43,7 @@ browser = pytest.fixture(scope="module")(chromium)
 
 @pytest.fixture(scope="module")
 def report() -> bytes:
-    catalog, job = load_snapshot(), find_job("resnet50-imagenet")
+    catalog, job = snapshot(), find_job("resnet50-imagenet")
     limits = Limits(deadline_s=86_400.0)
     answer = recommend(job, limits, catalog=catalog, now=NOW, report=True)
     return render(answer, PlanRequest(job, limits, catalog=catalog.version)).encode("utf-8")
@@ -51,7 +51,7 @@ def report() -> bytes:
 
 @pytest.fixture(scope="module")
 def catalog() -> bytes:
-    return pages.catalog_page(load_snapshot(), OfferFilter("H100", "", "", "", 20))
+    return pages.catalog_page(snapshot(), OfferFilter("H100", "", "", "", 20))
 
 
 @pytest.mark.parametrize(
